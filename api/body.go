@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// A body larger than smallBody takes memory from a budget of maxBodies bytes; one caller may take a part of it. The request takes more as
-	// bytes arrive, and is refused if it has waited for roomWithin.
+	// A body larger than smallBody takes memory from a budget of maxBodies bytes; one caller may take a part of it.
+	// The request takes more as bytes arrive, and is refused if it has waited for roomWithin.
 	smallBody  = 64 << 10
 	maxBodies  = parts * maxBatch
 	roomWithin = 2 * time.Second

@@ -140,7 +140,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	}
 }
 
-// Secret returns what a request shows for a token. A URL with a user and a password is taken like the header: old clients know no other.
+// Secret returns what a request shows for a token. A URL with a user and a password is taken like the header: old
+// clients know no other.
 func Secret(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password
@@ -206,7 +207,8 @@ func traceparent(text string) string {
 	return text
 }
 
-// refuse answers with a problem. A body that nobody has read to its end is dropped as far as that takes little, and the connection ends.
+// refuse answers with a problem. A body that nobody has read to its end is dropped as far as that takes little, and
+// the connection ends.
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	if r.ContentLength == 0 {
 		a.tell(w, r, p)
@@ -236,8 +238,8 @@ const (
 	lingerAtOnce = 64
 )
 
-// linger reads what a client still sends after its request was refused: many read no answer before they have sent all, and lose it when the
-// connection is reset meanwhile.
+// linger reads what a client still sends after its request was refused: many read no answer before they have sent
+// all, and lose it when the connection is reset meanwhile.
 func (a *API) linger(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Expect") != "" || !a.lingering.TryAcquire(1) { // who expects to be told before it sends is told
 		return

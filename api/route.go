@@ -25,7 +25,8 @@ type Route struct {
 	MaxBody int64
 	// Untyped says that a body without the header Content-Type is taken for JSON: old clients send none.
 	Untyped bool
-	// Large says that its answers may have megabytes: a few are made at once, and the others wait, unless they ask for little.
+	// Large says that its answers may have megabytes: a few are made at once, and the others wait, unless they ask
+	// for little.
 	Large bool
 	// Summary says in a line what it does.
 	Summary string

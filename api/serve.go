@@ -43,8 +43,8 @@ func pathBelow(r *http.Request) string {
 // drainKey is that of the context which ends when requests that wait are to end.
 type drainKey struct{}
 
-// Drain ends requests that wait or stream, and such that come later, and lets no connection stay for another request. What comes to the
-// listeners is answered on, until the context of Serve ends.
+// Drain ends requests that wait or stream, and such that come later, and lets no connection stay for another request.
+// What comes to the listeners is answered on, until the context of Serve ends.
 func (a *API) Drain() { a.drain() }
 
 // Serve answers what comes to the listeners until ctx ends, and closes them. Requests that wait or stream end first, then the others, and

@@ -219,7 +219,8 @@ func (c *Call) named(id events.TaskID, behavior, key string) (events.TaskID, err
 	}
 }
 
-// await waits for an outcome, closes the handle, and reports whether there is one. Whatever else ends the wait is no failure of the request: the task is there.
+// await waits for an outcome, closes the handle, and reports whether there is one. Whatever else ends the wait is no
+// failure of the request: the task is there.
 func (c *Call) await(h operations.Handle, wait time.Duration, into *view.Outcome) bool {
 	defer h.Close()
 	ctx, cancel := c.patient(wait)

@@ -25,7 +25,8 @@ type Rules[P, R any] struct {
 	// TaskID returns the id of the task. Submits with equal ids join in one task. nil: a random id, so that every submit makes a
 	// task of its own. An invalid id refuses the submit; HashID makes a valid one of any texts.
 	TaskID func(p P) events.TaskID
-	// Delay is the time from the submit to the first attempt, 0 to ten years, whatever the clock of the submitter shows. nil: none.
+	// Delay is the time from the submit to the first attempt, 0 to ten years, whatever the clock of the submitter
+	// shows. nil: none.
 	Delay func(p P) time.Duration
 	// Priority returns the priority of the task, 0 to 9,223,371; among the ready tasks of the shards of a node the highest starts first. 0, or a
 	// nil rule: the policy's. Any other value refuses the submit.
@@ -39,19 +40,21 @@ type Rules[P, R any] struct {
 	// called for a task that has ended for good, unless Policy.Existing is RunAgain: then it makes the parameters of the new run. nil:
 	// the stored ones stay.
 	Merge func(stored, requested P) P
-	// AfterSuccess returns when the task runs again after a success. nil, or the zero time: never, unless Policy.Every says when. A time in the past means at once,
-	// which is at the earliest 50 ms after the start of the attempt.
+	// AfterSuccess returns when the task runs again after a success. nil, or the zero time: never, unless
+	// Policy.Every says when. A time in the past means at once, which is at the earliest 50 ms after the start of the
+	// attempt.
 	//
 	// now.Add(d) is a wait of d, whatever the clock of this node shows: see task.Outcome.Wait. A time without a monotonic clock
 	// reading is a time of day: see task.Outcome.Next. time.Date, AddDate, Truncate, Round, In and UTC return such times. If the
 	// clock of this node or of the shard's owner is wrong when the attempt ends, the task is late and never early. If only later
 	// the owner's clock is ahead, the task is early.
 	AfterSuccess func(p P, r R, now time.Time) time.Time
-	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is final. A nil rule
-	// returns f.Backoff. Waits, times of day and past times are as for AfterSuccess; f.Backoff is a wait. The rule is called for an attempt
-	// that panicked, ended its goroutine or did not return after its time-out, too. It is not called for errors that Cancel made final and
-	// for parameters that cannot be decoded, which are final too, nor for lost attempts, which follow Policy. What must go on after these as
-	// well is repeated by Policy.Every.
+	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is
+	// final. A nil rule returns f.Backoff. Waits, times of day and past times are as for AfterSuccess; f.Backoff is a
+	// wait. The rule is called for an attempt that panicked, ended its goroutine or did not return after its
+	// time-out, too. It is not called for errors that Cancel made final and for parameters that cannot be decoded,
+	// which are final too, nor for lost attempts, which follow Policy. What must go on after these as well is
+	// repeated by Policy.Every.
 	AfterFailure func(p P, f Failure, now time.Time) time.Time
 }
 

@@ -75,8 +75,8 @@ func (o ChecksumOptions) run(ctx context.Context, p ChecksumParams) (ChecksumRes
 	return checksum(ctx, f, size)
 }
 
-// checkExcluded compares the file and the directories above it by identity: names may differ in case, or be symbolic links. It cannot see that a
-// file elsewhere is another name, by a hard link, of one below an excluded directory.
+// checkExcluded compares the file and the directories above it by identity: names may differ in case, or be symbolic
+// links. It cannot see that a file elsewhere is another name, by a hard link, of one below an excluded directory.
 func (o ChecksumOptions) checkExcluded(path string) error {
 	at, err := filepath.EvalSymlinks(filepath.Join(o.Root, path))
 	if err == nil {

@@ -31,15 +31,17 @@
 //
 // These errors may be wrapped and joined. Code adds a code and properties that callers see in engine.TaskError.
 //
-// A panic is a failure that the policy, or Rules.AfterFailure, retries. The text of its error holds the stack, and everybody who can read the task can read it.
-// An attempt that outlives Policy.Timeout, and returns an error then, has failed with the code events.CodeTimeout.
+// A panic is a failure that the policy, or Rules.AfterFailure, retries. The text of its error holds the stack, and
+// everybody who can read the task can read it. An attempt that outlives Policy.Timeout, and returns an error then,
+// has failed with the code events.CodeTimeout.
 //
 // An attempt can be cut off at any moment, when its node dies, and is then made again. So the function must do its outside
 // effects in a way that allows a repetition. Attempt returns what helps: the id of the task, the number of the attempt, and a
 // fencing token that grows with every attempt. It also has the attempt's logger and its progress reporter.
 //
-// context.Cause tells why the context has ended. By errors.Is it is engine.ErrCancelled if the task was cancelled, and its text says who did, and why. Other causes are texts for
-// people: the time-out, with context.DeadlineExceeded as ctx.Err, the stop of the node, or the end of its session.
+// context.Cause tells why the context has ended. By errors.Is it is engine.ErrCancelled if the task was cancelled,
+// and its text says who did, and why. Other causes are texts for people: the time-out, with context.DeadlineExceeded
+// as ctx.Err, the stop of the node, or the end of its session.
 //
 // Whatever the function or a rule asks for, the next attempt starts 50 ms after the start of this one at the earliest.
 //

@@ -27,10 +27,11 @@ const (
 
 // ExecOptions say which programs a node runs.
 type ExecOptions struct {
-	// Allow lists the programs that may be run. None by default. An entry is a name, looked up in PATH when Exec is called, or an absolute
-	// path: then all arguments are the submitter's, and a program that reads files, starts others or interprets what it is given hands the
-	// node's user to every submitter, with all that this user may read: the list is no sandbox. Or it is "name=program arg {} arg", parted by
-	// blanks: tasks ask for the name, and the arguments are fixed, but for those that the submitter gives in place of {}; without {} there are none.
+	// Allow lists the programs that may be run. None by default. An entry is a name, looked up in PATH when Exec is
+	// called, or an absolute path: then all arguments are the submitter's, and a program that reads files, starts
+	// others or interprets what it is given hands the node's user to every submitter, with all that this user may
+	// read: the list is no sandbox. Or it is "name=program arg {} arg", parted by blanks: tasks ask for the name, and
+	// the arguments are fixed, but for those that the submitter gives in place of {}; without {} there are none.
 	Allow []string
 	// Env lists the variables that parameters may set, beside LANG, LC_ALL and TZ. Some variables make a program run code of whoever
 	// sets them: LD_PRELOAD, BASH_ENV, GIT_SSH_COMMAND and PYTHONPATH, for example.

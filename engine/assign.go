@@ -87,7 +87,8 @@ func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 	return best, local, offer
 }
 
-// firstReady returns the first ready task of a behavior that may start. While the store is almost full repetitions wait.
+// firstReady returns the first ready task of a behavior that may start. While the store is almost full repetitions
+// wait.
 func (o *owner) firstReady(behavior string) *projection.Task {
 	if *o.m.brake.Load() != "" {
 		return o.state.ReadyBeside(behavior)

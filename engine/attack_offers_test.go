@@ -374,7 +374,8 @@ func TestOwner_ComesAgainForWhatItMayNotStart(t *testing.T) {
 	}
 }
 
-// An answer may come when the session of its offer is over and another one has begun: nothing of it starts, and the slots are free again.
+// An answer may come when the session of its offer is over and another one has begun: nothing of it starts, and the
+// slots are free again.
 func TestOffer_AnsweredAfterItsSessionStartsNothing(t *testing.T) {
 	b := newBench(t, 1, &script{id: benchBehavior, run: func(context.Context, Attempt) Outcome {
 		t.Error("an attempt has started")

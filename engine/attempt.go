@@ -52,7 +52,8 @@ var (
 	errTimeout  = errors.New("the attempt exceeded its time-out")
 )
 
-// cancelledBy is the cause of the end of an attempt's context: ErrCancelled, with who has cancelled the task, and why, as far as it is known.
+// cancelledBy is the cause of the end of an attempt's context: ErrCancelled, with who has cancelled the task, and
+// why, as far as it is known.
 func cancelledBy(by, reason string) error {
 	switch {
 	case by == "" && reason == "":

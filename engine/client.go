@@ -258,11 +258,11 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 	return t, err
 }
 
-// Cancel ends a task. One that waits fails at once, with the code "cancelled"; one that has failed and waits for a retry keeps its
-// failure, and is not retried. The context of a running attempt ends, and the task
-// fails with that code unless the attempt still succeeds first; nothing starts after it. A finished task with a next run loses
-// that run. For a task that has ended for good Cancel returns a *StateError. reason, cut at 256 bytes, is the message of the task's
-// failure; of a task that loses a next run, Task.Wait and the history have it.
+// Cancel ends a task. One that waits fails at once, with the code "cancelled"; one that has failed and waits for a
+// retry keeps its failure, and is not retried. The context of a running attempt ends, and the task fails with that
+// code unless the attempt still succeeds first; nothing starts after it. A finished task with a next run loses that
+// run. For a task that has ended for good Cancel returns a *StateError. reason, cut at 256 bytes, is the message of
+// the task's failure; of a task that loses a next run, Task.Wait and the history have it.
 func (c *Client) Cancel(ctx context.Context, id events.TaskID, reason string) error {
 	return c.operate(ctx, id, command.DoCancel, reason)
 }
@@ -273,9 +273,10 @@ func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, command.DoRunNow, "")
 }
 
-// Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. Attach, right after it, waits
-// for that run. A task that retention has removed from memory begins a new life instead, with its recorded behavior, policy, priority and
-// parameters, and anew is true: to find them costs what GetForgotten costs. Retry returns a *StateError if the parameters are no longer kept.
+// Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. Attach,
+// right after it, waits for that run. A task that retention has removed from memory begins a new life instead, with
+// its recorded behavior, policy, priority and parameters, and anew is true: to find them costs what GetForgotten
+// costs. Retry returns a *StateError if the parameters are no longer kept.
 func (c *Client) Retry(ctx context.Context, id events.TaskID) (anew bool, err error) {
 	err = c.operate(ctx, id, command.DoRetry, "")
 	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {
@@ -284,7 +285,8 @@ func (c *Client) Retry(ctx context.Context, id events.TaskID) (anew bool, err er
 	return c.retryForgotten(ctx, id)
 }
 
-// retryForgotten submits what is recorded of a task that its owner does not know. It changes nothing of one that somebody makes meanwhile.
+// retryForgotten submits what is recorded of a task that its owner does not know. It changes nothing of one that
+// somebody makes meanwhile.
 func (c *Client) retryForgotten(ctx context.Context, id events.TaskID) (anew bool, err error) {
 	t, err := c.GetForgotten(ctx, id)
 	if errors.Is(err, store.ErrTrimmed) {

@@ -12,7 +12,8 @@ import (
 	"taskledger/task"
 )
 
-// The clocks of those who submit are wrong, by less than what they are refused for. A request of a key is the same from all of them.
+// The clocks of those who submit are wrong, by less than what they are refused for. A request of a key is the same
+// from all of them.
 func TestDelay_IsSoLongAfterTheSubmitWhateverTheClockOfTheSubmitterShows(t *testing.T) {
 	const delay = 4 * time.Second
 	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {

@@ -13,14 +13,15 @@ const (
 	lookEvery = 50 * time.Millisecond
 	// releaseWithin is how long a drain waits for the owners of attempts that it releases although they run.
 	releaseWithin = 500 * time.Millisecond
-	// handOverWithin is how long the end of a drain takes after the time of its functions is over: those owners, and the shards.
+	// handOverWithin is how long the end of a drain takes after the time of its functions is over: those owners, and
+	// the shards.
 	handOverWithin = time.Second
 )
 
-// drain leaves in order: no new attempts, a grace period for the running ones, then the time that functions get whose context has ended,
-// then shards handed over. What has not returned by then is Released all the same: the end of the session would make it Lost. Each step ends
-// at a time counted from the beginning, so that whoever stops a node knows how long that takes. ctx is the session's; its end cuts everything
-// short.
+// drain leaves in order: no new attempts, a grace period for the running ones, then the time that functions get whose
+// context has ended, then shards handed over. What has not returned by then is Released all the same: the end of the
+// session would make it Lost. Each step ends at a time counted from the beginning, so that whoever stops a node knows
+// how long that takes. ctx is the session's; its end cuts everything short.
 func (m *member) drain(ctx context.Context) {
 	cut := time.Now().Add(max(m.cfg.Grace, 0))
 	last := cut.Add(overdue)
@@ -57,8 +58,8 @@ func (m *member) tellDraining(ctx context.Context) error {
 	return m.updateKey(ctx)
 }
 
-// waitForOwners waits until answered is closed, for the TTL and until a time at most, and not in vain: the owners that have not answered
-// may have left as well, and nobody be there to take their shards.
+// waitForOwners waits until answered is closed, for the TTL and until a time at most, and not in vain: the owners
+// that have not answered may have left as well, and nobody be there to take their shards.
 func (m *member) waitForOwners(ctx context.Context, until time.Time, answered <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(ctx, min(m.ttl, time.Until(until)))
 	defer cancel()

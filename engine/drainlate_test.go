@@ -9,8 +9,9 @@ import (
 	"taskledger/events"
 )
 
-// A node that stops in order ends its functions, gives them the ten seconds that they are promised, and loses no attempt: not even one whose
-// function returns at the end of them, or never. It takes no longer than whoever stops nodes is told.
+// A node that stops in order ends its functions, gives them the ten seconds that they are promised, and loses no
+// attempt: not even one whose function returns at the end of them, or never. It takes no longer than whoever stops
+// nodes is told.
 func TestDrain_WhatReturnsLateOrNeverIsReleasedInTime(t *testing.T) {
 	for _, bus := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

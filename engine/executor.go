@@ -259,8 +259,8 @@ func (x *executor) stuckNow() (n int) {
 	return n
 }
 
-// releaseAll records the attempts of a session as Released that have not returned in the time that they had: a drain's last act, so that
-// nobody takes them for lost. Their functions may still be running beside the next attempt.
+// releaseAll records the attempts of a session as Released that have not returned in the time that they had: a
+// drain's last act, so that nobody takes them for lost. Their functions may still be running beside the next attempt.
 func (x *executor) releaseAll(m *member) {
 	x.Lock()
 	var all []*attempt

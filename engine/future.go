@@ -63,7 +63,8 @@ func (f *Future) Done() <-chan struct{} {
 //   - ErrClosed after Close, or when the client has stopped;
 //   - the cause of ctx if ctx ends first.
 //
-// A future that was waited for in vain goes on waiting until its run has ended or Close is called: whoever gives up closes it.
+// A future that was waited for in vain goes on waiting until its run has ended or Close is called: whoever gives up
+// closes it.
 //
 // Under the context of an attempt it lends the attempt's slot meanwhile: see task.Attempt.Lend.
 func (f *Future) Wait(ctx context.Context) ([]byte, error) {

@@ -41,8 +41,9 @@ func (o *owner) itemChanged(ev *events.Event, id uint64) {
 	}
 }
 
-// answerItems answers a question about items, as answer has ripened them. All lists and questions about items of a turn share one
-// budget: one that finds it used up is asked again, behind those that wait. What has to be proven is encoded after the proof.
+// answerItems answers a question about items, as answer has ripened them. All lists and questions about items of a
+// turn share one budget: one that finds it used up is asked again, behind those that wait. What has to be proven is
+// encoded after the proof.
 func (o *owner) answerItems(c command.Command, linear bool) (command.Answer, func(context.Context) command.Answer) {
 	if q, is := c.(*itemcommand.Await); is { // it looks at nothing but two counts
 		o.waiters.Set(itemwait.Group{Store: q.Store, Name: q.Group}, q.Sender, q.Count, time.Since(clockBase))

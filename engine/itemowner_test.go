@@ -215,7 +215,8 @@ func TestItems_LinearAnswersOfAnOwnerThatWasReplacedAreNotTold(t *testing.T) {
 	}
 }
 
-// An item that was available stays so when the wall clock is set back: what becomes of it is recorded after it came to be so.
+// An item that was available stays so when the wall clock is set back: what becomes of it is recorded after it came
+// to be so.
 func TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack(t *testing.T) {
 	b := newBench(t, -1)
 	due := b.time + 60_000
@@ -234,8 +235,8 @@ func TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// However many ask about items, and whatever they ask, an owner's turn looks at a bounded number of items and encodes a bounded number
-// of bytes; who was not looked at asks again.
+// However many ask about items, and whatever they ask, an owner's turn looks at a bounded number of items and encodes
+// a bounded number of bytes; who was not looked at asks again.
 func TestItems_QuestionsOfOneTurnShareItsBudget(t *testing.T) {
 	const held, each = 3 * lookTasks, 1000
 	b := newBench(t, -1)

@@ -271,7 +271,8 @@ func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
 	}
 }
 
-// Memory keeps the beginning of a long error: who asks for the task, or comes late, gets the whole as long as it is kept anywhere.
+// Memory keeps the beginning of a long error: who asks for the task, or comes late, gets the whole as long as it is
+// kept anywhere.
 func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {

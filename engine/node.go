@@ -35,7 +35,8 @@ const (
 	defaultGrace = 15 * time.Second
 )
 
-// leftBehind is how long a node that has stopped waits for functions that do not return; a drain has waited for them, too.
+// leftBehind is how long a node that has stopped waits for functions that do not return; a drain has waited for them,
+// too.
 const leftBehind = 500 * time.Millisecond
 
 // sessionPause is the time between two sessions; doubled after each that was shorter than a TTL, up to maxSessionPause.
@@ -219,11 +220,11 @@ func (c *NodeConfig) complete() error {
 	return nil
 }
 
-// Run joins the cluster and serves until ctx ends. Then it drains: no attempt starts any more, running ones get Grace, the contexts of those
-// that are left end, which gives them ten seconds, and they are recorded as Released, also where their functions have not returned by then; the
-// shards are handed over, and the lease is revoked. It returns nil after a clean drain. If
-// the session ends while it serves, it cancels every attempt, drops all shards and begins a new session, unless that wraps
-// store.ErrOutdated: it returns this. It may be called once.
+// Run joins the cluster and serves until ctx ends. Then it drains: no attempt starts any more, running ones get
+// Grace, the contexts of those that are left end, which gives them ten seconds, and they are recorded as Released,
+// also where their functions have not returned by then; the shards are handed over, and the lease is revoked. It
+// returns nil after a clean drain. If the session ends while it serves, it cancels every attempt, drops all shards
+// and begins a new session, unless that wraps store.ErrOutdated: it returns this. It may be called once.
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()

@@ -300,8 +300,8 @@ func outcomeAnswer(o outcome.Outcome) command.Answer {
 	return command.Answer{Life: o.Life, Run: o.Run, Data: w.B}
 }
 
-// What the lists and the questions about items that an owner answers in one turn may look at together, and for how long; they go on
-// in a later one.
+// What the lists and the questions about items that an owner answers in one turn may look at together, and for how
+// long; they go on in a later one.
 const (
 	lookTasks = 2000
 	lookFor   = 500 * time.Microsecond

@@ -18,7 +18,8 @@ const (
 	maxSearches = 8
 	// keepFound is how long an answer is kept for who was told to ask again, and has not yet.
 	keepFound = 10 * time.Second
-	// askedAgain is within what time whoever was told to ask again does: a search that nobody asks for any longer gives its place to another.
+	// askedAgain is within what time whoever was told to ask again does: a search that nobody asks for any longer
+	// gives its place to another.
 	askedAgain = 2 * readAgain
 )
 

@@ -341,7 +341,8 @@ func TestQuery_SearchesAreBounded(t *testing.T) {
 	})
 }
 
-// The callers of all searches that fit are gone, and what they asked for takes for ever: whoever comes then is not held up by them.
+// The callers of all searches that fit are gone, and what they asked for takes for ever: whoever comes then is not
+// held up by them.
 func TestQuery_SearchesGiveWayWhenTheirAskersAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r, life := slow(t)

@@ -6,8 +6,8 @@ import (
 	"taskledger/store/memarchive"
 )
 
-// While trims lag, as they do where what is archived has to settle, what is archived counts, trimmed or not; what is trimmed was archived,
-// by whichever owner.
+// While trims lag, as they do where what is archived has to settle, what is archived counts, trimmed or not; what is
+// trimmed was archived, by whichever owner.
 func TestTrim_CountsAsUnarchivedWhatIsNeitherArchivedNorTrimmed(t *testing.T) {
 	b := newBench(t, -1)
 	b.m.cfg.Archive, b.m.cfg.Trimming = memarchive.New(), TrimArchived

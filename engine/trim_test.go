@@ -318,7 +318,8 @@ func dieAt(t *testing.T, at step) {
 	}
 }
 
-// halting is a store of which one reading of the journal from its first entry on breaks off half-way, once something is archived.
+// halting is a store of which one reading of the journal from its first entry on breaks off half-way, once something
+// is archived.
 type halting struct {
 	store.Store
 	archive *shelf

@@ -144,8 +144,8 @@ func (r renewed) Clone() credentials.TransportCredentials {
 	return renewed{r.TransportCredentials.Clone(), r.cfg}
 }
 
-// tries makes the single tries of requests while a store is opened, and keeps why later ones met no server. The client alone would
-// wait for a connection until the request times out, and then tell nothing but that.
+// tries makes the single tries of requests while a store is opened, and keeps why later ones met no server. The
+// client alone would wait for a connection until the request times out, and then tell nothing but that.
 type tries struct {
 	ended atomic.Bool
 	last  atomic.Pointer[error] // why the last one that met no server did not

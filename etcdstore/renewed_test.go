@@ -72,7 +72,8 @@ func (p *passage) cut() {
 	p.conns = nil
 }
 
-// A certificate that is renewed is used by the next connection, and one that is refused is named by whatever fails meanwhile.
+// A certificate that is renewed is used by the next connection, and one that is refused is named by whatever fails
+// meanwhile.
 func TestStore_CertificatesAndAuthoritiesAreThoseOfTheMoment(t *testing.T) {
 	t.Parallel()
 	ca, other := testcluster.NewAuthority(t), testcluster.NewAuthority(t)

@@ -18,8 +18,8 @@ const maxValueBytes = 1536 << 10
 // version is the first element of every value that this package encodes, but of the one that describes the cluster.
 const version = 1
 
-// metaVersion is the first element of the value that describes the cluster. It rises when what is stored below the cluster's name
-// can no longer be read, so that a cluster of before is refused whole when a process connects.
+// metaVersion is the first element of the value that describes the cluster. It rises when what is stored below the
+// cluster's name can no longer be read, so that a cluster of before is refused whole when a process connects.
 const metaVersion = 2
 
 // meta is what was fixed when the cluster was created.

@@ -92,8 +92,8 @@ type ItemRemoved struct {
 	Owner uint64 // who asked for it
 }
 
-// StoreForgotten forgets a store that has had no items for long, and whose requests are forgotten. The ids of stores that come, by the same name or
-// another, begin behind its last one.
+// StoreForgotten forgets a store that has had no items for long, and whose requests are forgotten. The ids of stores
+// that come, by the same name or another, begin behind its last one.
 type StoreForgotten struct {
 	Store string
 	Last  uint64 // its last id

@@ -26,9 +26,10 @@ type Policy struct {
 	Priority    int64         // higher first among the ready tasks of the shards of a node; 0 to 9,223,371; default 0
 	Retain      time.Duration // in memory, of a task that has ended with SUCCESS; default 24h. Failures are kept for 14 days
 	RetainCount int           // tasks of the behavior that a shard keeps in memory after SUCCESS; default 10,000
-	// Every is the wait from the end of a run to the next run, whatever that end was: a success, a failure that is final, a run that was
-	// lost too often. A time that the behavior itself asks for takes its place once. Only a cancel or a delete ends such a repetition;
-	// it waits while the store is almost full. 0 = the task is not repeated unless its behavior asks for it.
+	// Every is the wait from the end of a run to the next run, whatever that end was: a success, a failure that is
+	// final, a run that was lost too often. A time that the behavior itself asks for takes its place once. Only a
+	// cancel or a delete ends such a repetition; it waits while the store is almost full. 0 = the task is not
+	// repeated unless its behavior asks for it.
 	Every time.Duration
 }
 
@@ -133,16 +134,17 @@ func (b Backoff) Delay(failures int, random float64) time.Duration {
 }
 
 const (
-	// lostGrowth is by how much the step grows from one loss of a run to the next: after a few losses the tasks that shared a node when
-	// one of them killed it share it no longer.
+	// lostGrowth is by how much the step grows from one loss of a run to the next: after a few losses the tasks that
+	// shared a node when one of them killed it share it no longer.
 	lostGrowth = 4
 	// maxLostStep bounds the steps of a policy whose first one is not longer.
 	maxLostStep = time.Hour
 )
 
-// LostWait is the wait from a loss of an attempt to the next attempt of its task. losses counts those of the run, with this one; started
-// names the attempt. The first loss waits for nothing. After the second one the wait is between half of LostDelay and all of it, and each
-// further step is four times as long, up to an hour or LostDelay. The place within the step follows from the task and the attempt alone.
+// LostWait is the wait from a loss of an attempt to the next attempt of its task. losses counts those of the run,
+// with this one; started names the attempt. The first loss waits for nothing. After the second one the wait is
+// between half of LostDelay and all of it, and each further step is four times as long, up to an hour or LostDelay.
+// The place within the step follows from the task and the attempt alone.
 func (p *Policy) LostWait(losses int, task TaskID, started Ref) time.Duration {
 	if losses < 2 {
 		return 0

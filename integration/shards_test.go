@@ -8,7 +8,8 @@ import (
 	"taskledger/store"
 )
 
-// A cluster of as many shards as there can be is shared by its nodes, runs tasks of all of them, and is taken over by who stays.
+// A cluster of as many shards as there can be is shared by its nodes, runs tasks of all of them, and is taken over by
+// who stays.
 func TestShards_AsManyAsThereCanBeAreSharedAndTakenOver(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: store.MaxShards, TTL: lasting})

@@ -24,8 +24,8 @@ const (
 	storeGroup   = "pages"
 	storeWorkers = 32
 	storeBegins  = 64 // items
-	// betweenKills is how many cycles the workers make between two kills, and betweenKillsLeast how long they have for them at least, so
-	// that the owner that was started last has joined.
+	// betweenKills is how many cycles the workers make between two kills, and betweenKillsLeast how long they have
+	// for them at least, so that the owner that was started last has joined.
 	betweenKills      = 100
 	betweenKillsLeast = 2 * time.Second
 )
@@ -211,8 +211,9 @@ func (s *storeNodes) killOwner(c *engine.Client) {
 	s.start(name)
 }
 
-// Again and again the owner is killed with -9 while workers claim items and replace them, beside ordinary tasks of the same shard; for
-// a third of the time NATS is away. Nothing is lost, nothing is removed twice, and who is late is told so.
+// Again and again the owner is killed with -9 while workers claim items and replace them, beside ordinary tasks of
+// the same shard; for a third of the time NATS is away. Nothing is lost, nothing is removed twice, and who is late is
+// told so.
 func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
 	for name, noNATS := range map[string]bool{"nats": false, "no-nats": true} {

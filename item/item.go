@@ -99,7 +99,8 @@ func (e *ConflictError) Error() string {
 	return "store " + e.Store + ": " + strings.Join(texts, "; ")
 }
 
-// ErrForgotten is wrapped, with task.ErrUnknown, when a repeated request is not known and its key may have been forgotten.
+// ErrForgotten is wrapped, with task.ErrUnknown, when a repeated request is not known and its key may have been
+// forgotten.
 var ErrForgotten = errors.New("the store may have forgotten the key: the request may have been carried out")
 
 // The texts with which those of a Problem begin.

@@ -13,9 +13,9 @@ import (
 	"taskledger/store"
 )
 
-// Checkpoint is the chain hashes of the last entries of the shards, and the digests of the states that they lead to. An auditor keeps it,
-// signed by the operator, in order to prove later that nothing before it was changed. What comes after it can be replaced unnoticed until
-// the next one is kept. Its text, which is the body of a signed note, is
+// Checkpoint is the chain hashes of the last entries of the shards, and the digests of the states that they lead to.
+// An auditor keeps it, signed by the operator, in order to prove later that nothing before it was changed. What comes
+// after it can be replaced unnoticed until the next one is kept. Its text, which is the body of a signed note, is
 //
 //	taskledger checkpoint
 //	<cluster id>
@@ -35,8 +35,8 @@ type CheckpointHead struct {
 	Shard int         `json:"shard"`
 	Entry uint64      `json:"entry"` // from 1
 	Hash  events.Hash `json:"hash"`
-	// State is the digest of the state after the entry, as projection.Shard.Digest returns it; zero = it is not known. Form is
-	// projection.DigestForm of the program that computed it.
+	// State is the digest of the state after the entry, as projection.Shard.Digest returns it; zero = it is not
+	// known. Form is projection.DigestForm of the program that computed it.
 	State events.Hash `json:"state,omitzero"`
 	Form  string      `json:"form,omitempty"`
 }
@@ -48,9 +48,9 @@ func newCheckpoint(cluster string, heads ...CheckpointHead) Checkpoint {
 
 const checkpointTitle = "taskledger checkpoint"
 
-// Checkpoint returns the last entries of all shards that have entries, as their owners serve them. It returns an error if an owner
-// does not answer. Each owner, one after the other, computes the digest of its state, and decides nothing meanwhile, for one to three
-// microseconds a task.
+// Checkpoint returns the last entries of all shards that have entries, as their owners serve them. It returns an
+// error if an owner does not answer. Each owner, one after the other, computes the digest of its state, and decides
+// nothing meanwhile, for one to three microseconds a task.
 func (l *Ledger) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	if _, err := l.reader(); err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)

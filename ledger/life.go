@@ -112,9 +112,9 @@ func (f *life) first(ctx context.Context) (first events.Ref, err error) {
 	return first, nil
 }
 
-// last finds the task up to a time, 0 = now, as far as it tells where its events are: in the store, then in the archive, newest first.
-// What begins in the archive is told by its last event alone. It wraps ErrNotFound, or ErrTrimmed where the first entries are not there
-// and may have held the task.
+// last finds the task up to a time, 0 = now, as far as it tells where its events are: in the store, then in the
+// archive, newest first. What begins in the archive is told by its last event alone. It wraps ErrNotFound, or
+// ErrTrimmed where the first entries are not there and may have held the task.
 func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (t projection.Task, err error) {
 	first, err := r.First(ctx, shard)
 	if err != nil {

@@ -49,7 +49,8 @@ func head(t *testing.T, all []store.Record, state bool) ledger.CheckpointHead {
 	return h
 }
 
-// Where the first entries were dropped, nothing but a checkpoint with the state shows that the snapshot which stands for them was forged.
+// Where the first entries were dropped, nothing but a checkpoint with the state shows that the snapshot which stands
+// for them was forged.
 func TestVerify_ACheckpointProvesAForgedSnapshot(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
@@ -78,7 +79,8 @@ func TestVerify_ACheckpointProvesAForgedSnapshot(t *testing.T) {
 	wantDamage(t, verified(t, c, against(last))[1], ledger.DamageSnapshot, 3)
 }
 
-// Entries between the first that is kept and the older snapshot are compared with checkpoints, and a gap among them is named.
+// Entries between the first that is kept and the older snapshot are compared with checkpoints, and a gap among them
+// is named.
 func TestVerify_ComparesHeadsBeforeTheSnapshotThatItBeginsWith(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
@@ -106,7 +108,8 @@ func TestVerify_ComparesHeadsBeforeTheSnapshotThatItBeginsWith(t *testing.T) {
 	wantDamage(t, verified(t, c, ledger.VerifyOptions{})[1], ledger.DamageMissing, 6)
 }
 
-// An archive whose entries were removed, by a limit of its stream for example, is found without --archive where a checkpoint is given.
+// An archive whose entries were removed, by a limit of its stream for example, is found without --archive where a
+// checkpoint is given.
 func TestVerify_ACheckpointMissesWhatTheArchiveHasLost(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

@@ -71,8 +71,9 @@ func (r *Reader) unarchived(ctx context.Context, shard int, number uint64, cause
 // errOtherwise reports an archive that leads to another history than the one that the journal continues.
 var errOtherwise = fmt.Errorf("%w: the %w", events.ErrDamaged, store.ErrConflict)
 
-// Read is store.Journal.Read, and reads from the archive what was trimmed from the journal, and nothing that the journal holds. It yields
-// an error that wraps store.ErrConflict and events.ErrDamaged where the journal does not continue what the archive holds.
+// Read is store.Journal.Read, and reads from the archive what was trimmed from the journal, and nothing that the
+// journal holds. It yields an error that wraps store.ErrConflict and events.ErrDamaged where the journal does not
+// continue what the archive holds.
 func (r *Reader) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)
@@ -96,7 +97,8 @@ func (r *Reader) Read(ctx context.Context, shard int, from uint64) iter.Seq2[sto
 	}
 }
 
-// trimmed yields the entries from one on, which the journal lacks or has lacking ones behind, up to where the journal can be read on.
+// trimmed yields the entries from one on, which the journal lacks or has lacking ones behind, up to where the journal
+// can be read on.
 func (r *Reader) trimmed(ctx context.Context, shard int, next uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		first, err := r.First(ctx, shard)
@@ -191,8 +193,8 @@ func (s *seam) after(seq iter.Seq2[store.Record, error]) iter.Seq2[store.Record,
 	}
 }
 
-// continues wraps errOtherwise if the journal holds an entry that does not follow the one that the archive holds before it. Entries that
-// cannot be read are the matter of whoever reads them.
+// continues wraps errOtherwise if the journal holds an entry that does not follow the one that the archive holds
+// before it. Entries that cannot be read are the matter of whoever reads them.
 func continues(shard int, archived, rec store.Record) error {
 	before, unread := events.Decode(archived.Data)
 	e, damaged := events.Decode(rec.Data)
@@ -244,8 +246,8 @@ func (r *Reader) fromArchive(ctx context.Context, shard int, number uint64, lack
 	return store.Record{}, lacks
 }
 
-// written reports whether the journal has gone past an entry that it lacks. What comes after the end of the journal is another history's,
-// if the archive has it: the store was restored from a backup.
+// written reports whether the journal has gone past an entry that it lacks. What comes after the end of the journal
+// is another history's, if the archive has it: the store was restored from a backup.
 func (r *Reader) written(ctx context.Context, shard int, number uint64) (bool, error) {
 	if first, known := r.firsts.Load(shard); known && number < first.(uint64) {
 		return true, nil

@@ -12,7 +12,8 @@ import (
 	"taskledger/store"
 )
 
-// elsewhere returns the records with another history from the one at index on, as a store has it that was restored to before it.
+// elsewhere returns the records with another history from the one at index on, as a store has it that was restored to
+// before it.
 func elsewhere(t *testing.T, all []store.Record, index int) []store.Record {
 	t.Helper()
 	all = slices.Clone(all)
@@ -27,7 +28,8 @@ func elsewhere(t *testing.T, all []store.Record, index int) []store.Record {
 	return all
 }
 
-// After a store was restored to a time in the past, its archive holds a future that was lost. What the journal holds counts.
+// After a store was restored to a time in the past, its archive holds a future that was lost. What the journal holds
+// counts.
 func TestReader_TakesNothingFromTheArchiveThatTheJournalHolds(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

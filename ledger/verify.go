@@ -65,8 +65,8 @@ func (v *Verification) damaged(kind Damage, entry uint64, format string, args ..
 
 // VerifyOptions say what else to check; the zero value is nothing else.
 type VerifyOptions struct {
-	// Archive says that every entry must be in the archive or the journal, and alike in both; the Ledger must have one. Against implies it
-	// for the shards whose owners do not drop entries, where the Ledger has an archive.
+	// Archive says that every entry must be in the archive or the journal, and alike in both; the Ledger must have
+	// one. Against implies it for the shards whose owners do not drop entries, where the Ledger has an archive.
 	Archive  bool
 	Against  []Checkpoint                  // the entries that they name must have the hashes that they name, and have led to the states
 	Progress func(shard int, entry uint64) // called for every entry that was applied; nil = none
@@ -281,8 +281,8 @@ func (v *verifier) compareHead(number uint64, hash events.Hash) (head Checkpoint
 
 const replaced = "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced"
 
-// compareState compares the fold with the state in a checkpoint. Entries lead to one state: if they are those of the checkpoint, what the
-// fold began with is not.
+// compareState compares the fold with the state in a checkpoint. Entries lead to one state: if they are those of the
+// checkpoint, what the fold began with is not.
 func (v *verifier) compareState(head *CheckpointHead, digest events.Hash) {
 	switch {
 	case head.State == digest:

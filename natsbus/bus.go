@@ -138,7 +138,8 @@ func (b *Bus) Stats() Stats {
 	return Stats{Forged: b.forged.Load(), Overruns: b.overruns.Load()}
 }
 
-// Refused says what the servers last did not permit since the bus connected; "" = they permitted everything. It implements store.Refusing.
+// Refused says what the servers last did not permit since the bus connected; "" = they permitted everything. It
+// implements store.Refusing.
 func (b *Bus) Refused() string {
 	if refused := b.refused.Load(); refused != nil {
 		return *refused

@@ -8,7 +8,8 @@ import (
 	"taskledger/internal/wire"
 )
 
-// DigestForm names what digests of states depend on beside the state: those of programs with another form cannot be compared.
+// DigestForm names what digests of states depend on beside the state: those of programs with another form cannot be
+// compared.
 func DigestForm() string { return fmt.Sprintf("%d.%d", SnapshotVersion, events.FoldRules) }
 
 // Digest is the sum of the hashes of all tasks and all other records, so that two folds can be compared without sorting

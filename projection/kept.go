@@ -8,14 +8,17 @@ import (
 
 const holdRequests = events.Millis(HoldRequests / time.Millisecond)
 
-// MaxFinished is how many finished tasks a shard keeps, failures among them; beyond it successes are forgotten, those that expire first.
+// MaxFinished is how many finished tasks a shard keeps, failures among them; beyond it successes are forgotten, those
+// that expire first.
 const MaxFinished = 100_000
 
-// MaxFinishedBytes is how much, as LiveBytes counts, the tasks of a shard may take that have ended with SUCCESS: as many as a behavior
-// keeps by default, each with the largest result that is kept. Beyond it those that expire first are forgotten.
+// MaxFinishedBytes is how much, as LiveBytes counts, the tasks of a shard may take that have ended with SUCCESS: as
+// many as a behavior keeps by default, each with the largest result that is kept. Beyond it those that expire first
+// are forgotten.
 const MaxFinishedBytes = 16 << 20
 
-// What a shard keeps of the tasks that have failed for good, whatever their policies say: beyond that the oldest failures are forgotten.
+// What a shard keeps of the tasks that have failed for good, whatever their policies say: beyond that the oldest
+// failures are forgotten.
 const (
 	RetainFailures  = 14 * 24 * time.Hour
 	MaxFailures     = MaxFinished / 2

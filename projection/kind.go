@@ -17,7 +17,8 @@ type kindKey struct {
 	creator  string
 }
 
-// group is what the tasks of one behavior share: where those of them queue up that are ready, and that have ended with SUCCESS.
+// group is what the tasks of one behavior share: where those of them queue up that are ready, and that have ended
+// with SUCCESS.
 type group struct {
 	kinds    int // of the behavior
 	ready    queue

@@ -2,8 +2,8 @@ package projection
 
 import "taskledger/events"
 
-// Life folds the events of one life of a task, from the first on, and keeps what a fold leaves to the journal: the parameters, and the
-// result or the error of a task that has ended.
+// Life folds the events of one life of a task, from the first on, and keeps what a fold leaves to the journal: the
+// parameters, and the result or the error of a task that has ended.
 type Life struct {
 	shard   *Shard
 	now     *Task // nil before the first event, and after Deleted
@@ -38,7 +38,8 @@ func (l *Life) Add(ev *events.Event) (err error) {
 // Deleted reports whether the life has ended.
 func (l *Life) Deleted() bool { return l.deleted }
 
-// Task returns the task as it is now, with its parameters and its whole result or error; the zero Task before the first event and after Deleted.
+// Task returns the task as it is now, with its parameters and its whole result or error; the zero Task before the
+// first event and after Deleted.
 func (l *Life) Task() (t Task) {
 	if l.now == nil {
 		return t

@@ -13,8 +13,8 @@ type failures struct {
 	bytes int64 // that they take
 }
 
-// retention finds the task that is forgotten next of those that have ended with SUCCESS. A group keeps as many as the policy of the one
-// says that expires first; beyond that, this one goes.
+// retention finds the task that is forgotten next of those that have ended with SUCCESS. A group keeps as many as the
+// policy of the one says that expires first; beyond that, this one goes.
 type retention struct {
 	count   int      // tasks of all groups
 	bytes   int64    // that they take

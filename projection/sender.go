@@ -25,8 +25,8 @@ type Decided struct {
 
 // Limits on remembered lanes.
 const (
-	// KeepSenders is how long a lane is remembered after its last use, as package steady counts: a clock that jumps must not make a shard forget
-	// what was decided a moment ago. Senders stop resending earlier, after half of it.
+	// KeepSenders is how long a lane is remembered after its last use, as package steady counts: a clock that jumps
+	// must not make a shard forget what was decided a moment ago. Senders stop resending earlier, after half of it.
 	KeepSenders = 60 * 60 * 1000
 	// MaxSenders bounds the lanes of a shard; a batch of a further one is refused.
 	MaxSenders = 100_000

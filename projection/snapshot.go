@@ -38,8 +38,8 @@ const SnapshotVersion = 3
 //	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request ...], run, wait]
 //
 // with the number of its kind and the sum of its flags: 1 suspended, 2 cancelled, 4 rerun, 8 run ended, 16 parameters
-// elided, 32 result elided, 64 error elided. Of the last three values those at the end that are empty are left out. run is empty for a task that is
-// CREATED, else the array below. A request is [id, run, at].
+// elided, 32 result elided, 64 error elided. Of the last three values those at the end that are empty are left out.
+// run is empty for a task that is CREATED, else the array below. A request is [id, run, at].
 //
 //	[attempt, failures, lost, runs, node, offer, lease, started, started at, outcome, ended at, result, [error], progress]
 //

@@ -139,17 +139,18 @@ func errorBytes(e *events.Error) int {
 	return n
 }
 
-// HoldRequests is how long, as package steady counts, a finished task is held that requests with a key have made, changed or joined: who repeats one of
-// them meets the task. The time begins with its last outcome, when a further run that was promised after that was cancelled, or with the
-// latest request that joined it since. The task is forgotten no earlier, whatever the policy says. The tasks that are held count as live ones against what a shard may have, so that new
-// tasks are refused before held ones would be too many.
+// HoldRequests is how long, as package steady counts, a finished task is held that requests with a key have made,
+// changed or joined: who repeats one of them meets the task. The time begins with its last outcome, when a further
+// run that was promised after that was cancelled, or with the latest request that joined it since. The task is
+// forgotten no earlier, whatever the policy says. The tasks that are held count as live ones against what a shard may
+// have, so that new tasks are refused before held ones would be too many.
 const HoldRequests = 10 * time.Minute
 
 // MaxKeptResult is the size of a result that a finished task keeps in memory; larger ones are read from the journal.
 const MaxKeptResult = 1 << 10
 
-// MaxKeptError is how much of the message and properties of its error a task keeps in memory that has failed for good. Of a larger error
-// it keeps the code and the beginning of the message.
+// MaxKeptError is how much of the message and properties of its error a task keeps in memory that has failed for
+// good. Of a larger error it keeps the code and the beginning of the message.
 const MaxKeptError = 1 << 10
 
 // Elided reports whether the task has left something to the journal that it does not hold.

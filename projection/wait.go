@@ -15,8 +15,8 @@ type Wait struct {
 	// its status began.
 	Since       events.Millis
 	SuspendedAt events.Millis // 0 = it is not suspended
-	// By is the principal who has cancelled or suspended the task, or has taken its next run away, and Reason is why; "" = nobody has, or
-	// nobody knows.
+	// By is the principal who has cancelled or suspended the task, or has taken its next run away, and Reason is why;
+	// "" = nobody has, or nobody knows.
 	By, Reason string
 }
 

@@ -27,7 +27,8 @@ type Bus interface {
 	Notify(ctx context.Context, h func(connected bool)) error
 }
 
-// Refusing is a Bus that knows what its servers do not permit. Messages that are not permitted are lost like any others, but for ever.
+// Refusing is a Bus that knows what its servers do not permit. Messages that are not permitted are lost like any
+// others, but for ever.
 type Refusing interface {
 	// Refused says what was last not permitted; "" = nothing.
 	Refused() string

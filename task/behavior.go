@@ -26,9 +26,10 @@ type Behavior interface {
 	Run(ctx context.Context, a Attempt) Outcome
 }
 
-// Failer is implemented by a behavior that decides what follows a failed attempt of which Run has returned no outcome: it panicked, ended its
-// goroutine, or did not return after the time-out. Failed is asked on the node of the attempt; Run may not have returned yet. Of the outcome
-// Wait and Next count. Where decided is false, and where Failed panics, the attempt is retried by the policy.
+// Failer is implemented by a behavior that decides what follows a failed attempt of which Run has returned no
+// outcome: it panicked, ended its goroutine, or did not return after the time-out. Failed is asked on the node of the
+// attempt; Run may not have returned yet. Of the outcome Wait and Next count. Where decided is false, and where
+// Failed panics, the attempt is retried by the policy.
 type Failer interface {
 	Failed(a Attempt, e *events.Error) (o Outcome, decided bool)
 }
@@ -105,8 +106,9 @@ type Outcome struct {
 	// one counts.
 	Next   time.Time
 	Snooze time.Duration // above 0: neither success nor failure, run again after this time; the other fields are ignored
-	// Unread says, beside an Err, that the parameters could not be read and nothing was done. While a node is alive that runs behaviors of
-	// other types, as in a rolling release, the attempt is retried by the policy; else the failure is what the other fields say.
+	// Unread says, beside an Err, that the parameters could not be read and nothing was done. While a node is alive
+	// that runs behaviors of other types, as in a rolling release, the attempt is retried by the policy; else the
+	// failure is what the other fields say.
 	Unread bool
 	// Release gives the attempt back, as a node does that stops: it was neither success nor failure nor loss, and nothing is used up. The
 	// task is ready again, for any node, at once or after Wait. The other fields are ignored.

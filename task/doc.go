@@ -17,16 +17,18 @@
 //   - a Snooze: no outcome yet. The task is run again after that time, and no attempt of the policy is used up.
 //   - a Release: the attempt is given back, and the task is ready again for any node.
 //
-// So it is the implementation that decides about a retry. It finds the failures so far, and the Policy with its back-off, in the
-// Attempt. The engine itself retries by the Policy only attempts that panic and those that it gives up because they do not return, unless
-// the implementation is a Failer, and those that could not read their parameters while nodes disagree about the types.
+// So it is the implementation that decides about a retry. It finds the failures so far, and the Policy with its
+// back-off, in the Attempt. The engine itself retries by the Policy only attempts that panic and those that it gives
+// up because they do not return, unless the implementation is a Failer, and those that could not read their
+// parameters while nodes disagree about the types.
 //
-// Where Policy.Every is set, the owner of the shard lets another run follow the end of each run, whatever it was, until somebody cancels
-// or deletes the task.
+// Where Policy.Every is set, the owner of the shard lets another run follow the end of each run, whatever it was,
+// until somebody cancels or deletes the task.
 //
-// An attempt whose node dies has no outcome: it is recorded as lost and made again, until Policy.MaxLost attempts of a run are lost:
-// at once after the first loss, later and later after further ones. One that is cut off because its node stops in order is recorded as
-// released, too, and made again elsewhere: when its function has returned, or ten seconds after its context has ended.
+// An attempt whose node dies has no outcome: it is recorded as lost and made again, until Policy.MaxLost attempts of
+// a run are lost: at once after the first loss, later and later after further ones. One that is cut off because its
+// node stops in order is recorded as released, too, and made again elsewhere: when its function has returned, or ten
+// seconds after its context has ended.
 //
 // # What an implementation owes
 //
@@ -34,9 +36,10 @@
 // second to return. They depend on their arguments alone and have no effects. Run makes one attempt. All three can be called
 // concurrently.
 //
-// The context of an attempt ends at its time-out, when the task is cancelled, when the node stops, and when the node loses its
-// session. Run should then return soon. After ten seconds the attempt is recorded as failed, and keeps its slot until Run returns.
-// If the session is lost, or the node stops and the ten seconds are over, another node may make the next attempt before this one has returned.
+// The context of an attempt ends at its time-out, when the task is cancelled, when the node stops, and when the node
+// loses its session. Run should then return soon. After ten seconds the attempt is recorded as failed, and keeps its
+// slot until Run returns. If the session is lost, or the node stops and the ten seconds are over, another node may
+// make the next attempt before this one has returned.
 //
 // An attempt that is recorded as failed, lost or released may have had effects outside. They must be idempotent by the id of the
 // task, or be guarded by Attempt.Token: it grows with every attempt of a task, so that an outside system that remembers

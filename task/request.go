@@ -33,7 +33,8 @@ type ManyOptions struct {
 type SubmitOptions struct {
 	ID        events.TaskID // default: the behavior's rule
 	NotBefore time.Time     // default: the behavior's delay
-	// Delay, instead of NotBefore, is so long after the submit, up to ten years, whatever the clock of the submitter shows; 0 or less = none.
+	// Delay, instead of NotBefore, is so long after the submit, up to ten years, whatever the clock of the submitter
+	// shows; 0 or less = none.
 	Delay    time.Duration
 	Priority int64 // 0 to 9,223,371, higher first among the ready tasks of the shards of a node; 0: the plan's
 	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or changed of a task, it
@@ -46,10 +47,11 @@ type SubmitOptions struct {
 	//
 	// A repetition gets the run that the first one was promised, whatever others have made of the task since.
 	//
-	// The task is kept for 10 minutes at least after its last outcome, and after the latest request that joined it since. When it has been
-	// forgotten, or was deleted, so are its keys: a submit makes a new task. A task remembers its last 64 requests, those that joined it
-	// among them, and each for 10 minutes at least: while it has 16 of the last 10 minutes, another one that only joins a run is not recorded, and
-	// one that would begin a run or change parameters is refused with an *OverloadError. One that joins while the store is almost full, or a
-	// node is present that cannot read that, is not recorded either: repeated, it is a new request.
+	// The task is kept for 10 minutes at least after its last outcome, and after the latest request that joined it
+	// since. When it has been forgotten, or was deleted, so are its keys: a submit makes a new task. A task remembers
+	// its last 64 requests, those that joined it among them, and each for 10 minutes at least: while it has 16 of the
+	// last 10 minutes, another one that only joins a run is not recorded, and one that would begin a run or change
+	// parameters is refused with an *OverloadError. One that joins while the store is almost full, or a node is
+	// present that cannot read that, is not recorded either: repeated, it is a new request.
 	RequestKey string
 }

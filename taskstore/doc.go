@@ -15,7 +15,8 @@
 // # Errors
 //
 // *[ConflictError]: the items do not allow it, with every reason. Bad input is an *[store.InvalidError] that names the field and its limit.
-// In both cases, and after [task.ErrOtherRequest], nothing was changed. What was repeated for so long that the store may have forgotten its key is
+// In both cases, and after [task.ErrOtherRequest], nothing was changed. What was repeated for so long that the store
+// may have forgotten its key is
 // [ErrUnknown], and not done again.
 //
 // Lost connections, [store.ErrUnavailable], *[task.OverloadError] and [ErrUnknown] are no answer: the call is repeated until there is one or its

@@ -12,8 +12,8 @@ import (
 // maxFailureError is how much of an error a failure tells.
 const maxFailureError = 1 << 10
 
-// Failure is an item that a worker has given up. The data of its item are a line of JSON, {"group":...,"claims":...,"error":...}, and behind it the data as
-// they were.
+// Failure is an item that a worker has given up. The data of its item are a line of JSON,
+// {"group":...,"claims":...,"error":...}, and behind it the data as they were.
 type Failure struct {
 	Group  string `json:"group"`  // where it was
 	Claims int64  `json:"claims"` // how often it was claimed

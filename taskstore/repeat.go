@@ -34,8 +34,8 @@ func (s *Store) repeat(ctx context.Context, ask func() error) error {
 	}
 }
 
-// keyed is repeat for what changes items, under a key, which tells the store how long ago it was asked first. lost says that the answer to an
-// earlier try was.
+// keyed is repeat for what changes items, under a key, which tells the store how long ago it was asked first. lost
+// says that the answer to an earlier try was.
 func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, claim bool, ask func() error) (lost bool, err error) {
 	if s.once {
 		return false, ask()

@@ -21,7 +21,8 @@ type clientOf struct {
 	client int64
 }
 
-// windows are those of the clients of this process, by clientOf: what is opened twice has one window, which goes with the last of its stores.
+// windows are those of the clients of this process, by clientOf: what is opened twice has one window, which goes with
+// the last of its stores.
 var windows sync.Map // of weak.Pointer[window]
 
 func windowOf(c clientOf) *window {

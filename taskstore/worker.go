@@ -38,8 +38,9 @@ type WorkerOptions struct {
 	Duration time.Duration
 	// RetryAfter is when an item whose handler has failed is available again: 1 ms to 24 h after that. Default: when its claim ends.
 	RetryAfter time.Duration
-	// MaxClaims is how often an item may be claimed: what fails with that claim, or was claimed more often since workers died or were late, is moved
-	// to the group Failures, with its error, as a Failure. Claims count anew from 0 when a change gives an item other data. Default: any number.
+	// MaxClaims is how often an item may be claimed: what fails with that claim, or was claimed more often since
+	// workers died or were late, is moved to the group Failures, with its error, as a Failure. Claims count anew from
+	// 0 when a change gives an item other data. Default: any number.
 	MaxClaims int
 	// Failures is the group of what has failed too often. Default: that of the worker with "/err" behind it.
 	Failures string
@@ -56,8 +57,8 @@ const (
 // unheardWithin is how long a worker that stops tries to release what it has claimed.
 const unheardWithin = 2 * time.Second
 
-// Worker claims the items of a group and gives each to a handler. It never drops one: an item goes away when its handler has succeeded, or with
-// MaxClaims to another group.
+// Worker claims the items of a group and gives each to a handler. It never drops one: an item goes away when its
+// handler has succeeded, or with MaxClaims to another group.
 type Worker struct {
 	store  *Store
 	group  string
@@ -122,8 +123,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// mayLook waits for one of the places of those that look for an item: where none comes more of them would only ask again and again. It returns
-// false when ctx ends.
+// mayLook waits for one of the places of those that look for an item: where none comes more of them would only ask
+// again and again. It returns false when ctx ends.
 func (w *Worker) mayLook(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():

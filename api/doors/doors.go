@@ -1,7 +1,8 @@
-// Package doors bounds the connections of several listeners together. When a budget is full, a new connection displaces one that no handler
-// serves: of those whose latest request has shown no token the one that has been unserved for longest, whether it has sent nothing, half a
-// header or half a handshake, or is idle; and only where there is none of these, one of a token. Each has a moment for its request first. So
-// nobody who merely connects keeps others out, however fast.
+// Package doors bounds the connections of several listeners together. When a budget is full, a new connection
+// displaces one that no handler serves: of those whose latest request has shown no token the one that has been
+// unserved for longest, whether it has sent nothing, half a header or half a handshake, or is idle; and only where
+// there is none of these, one of a token. Each has a moment for its request first. So nobody who merely connects
+// keeps others out, however fast.
 package doors
 
 import (
@@ -173,7 +174,8 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// CloseWrite ends what is sent, where the connection can: net/http lets a client read an answer so that has not sent its whole request.
+// CloseWrite ends what is sent, where the connection can: net/http lets a client read an answer so that has not sent
+// its whole request.
 func (c *Conn) CloseWrite() error {
 	if half, is := c.Conn.(interface{ CloseWrite() error }); is {
 		return half.CloseWrite()
@@ -181,7 +183,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Serving says that a handler serves a request of the connection until done is called; nil is a connection without a budget.
+// Serving says that a handler serves a request of the connection until done is called; nil is a connection without a
+// budget.
 func (c *Conn) Serving() (done func()) {
 	if c == nil {
 		return func() {}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// HostAllowed reports whether the host that a request names is localhost, an address, or one of the names. After DNS rebinding a web page asks
-// under a name of its own.
+// HostAllowed reports whether the host that a request names is localhost, an address, or one of the names. After DNS
+// rebinding a web page asks under a name of its own.
 func HostAllowed(host string, names []string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

@@ -51,7 +51,8 @@ type Handle interface {
 	Joined() bool
 	Repeated() bool // it repeats a request, by its key, and changed nothing
 	Wait(ctx context.Context) (result []byte, err error)
-	// Close stops waiting; the task goes on. Whoever has waited closes: a handle whose wait ended early is kept until its task ends.
+	// Close stops waiting; the task goes on. Whoever has waited closes: a handle whose wait ended early is kept until
+	// its task ends.
 	Close()
 }
 

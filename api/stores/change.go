@@ -95,8 +95,8 @@ func read(c *api.Call, into any) error {
 	return c.Decode(body, into)
 }
 
-// conflict answers with why the items of a store do not allow what was asked, one text for each problem, or with that nobody knows any more
-// whether it was done.
+// conflict answers with why the items of a store do not allow what was asked, one text for each problem, or with that
+// nobody knows any more whether it was done.
 func conflict(c *api.Call, err error) error {
 	if errors.Is(err, item.ErrForgotten) {
 		return c.JSON(http.StatusGone, form.Errors{Errors: []string{err.Error()}})

@@ -176,8 +176,8 @@ func (t *Token) MayStore(name string) bool {
 // exec is the behavior whose tasks run programs as the user of a node.
 const exec = "exec"
 
-// MaySubmit reports whether the token allows to submit tasks of a behavior. Those that run programs need an operator, or a token that names
-// the behavior.
+// MaySubmit reports whether the token allows to submit tasks of a behavior. Those that run programs need an operator,
+// or a token that names the behavior.
 func (t *Token) MaySubmit(behavior string) bool {
 	return t.MayBehavior(behavior) && (behavior != exec || len(t.Behaviors) > 0 || t.Role.Allows(Operator))
 }

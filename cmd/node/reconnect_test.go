@@ -11,7 +11,8 @@ import (
 	"taskledger/internal/repeat"
 )
 
-// backWithin bounds the time from when the servers are back until the joined node works again. It is asserted in a proof only.
+// backWithin bounds the time from when the servers are back until the joined node works again. It is asserted in a
+// proof only.
 const backWithin = 5 * time.Second
 
 // The first node has the servers and runs nothing, so that each outcome shows the joined node at work.

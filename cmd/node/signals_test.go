@@ -61,8 +61,8 @@ func TestServe_HangUpThatIsIgnoredStaysIgnored(t *testing.T) {
 	}
 }
 
-// Nothing that runs is lost by a node that is stopped in order, again and again: a program that ignores SIGTERM, and one that heeds it. What
-// takes longer is in the tests of package engine.
+// Nothing that runs is lost by a node that is stopped in order, again and again: a program that ignores SIGTERM, and
+// one that heeds it. What takes longer is in the tests of package engine.
 func TestServe_StopsInOrderLoseNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

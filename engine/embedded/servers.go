@@ -34,8 +34,8 @@ type ServersConfig struct {
 	NATSPort int          // on 127.0.0.1; default: that of the last start on Dir if it is free, else a free one
 	Log      *slog.Logger // gets what the servers call errors; default: slog.Default()
 
-	// NATSConnections is how many connections NATS takes at once, 1 or more; default 1,024. Who opens some without proving anything takes no
-	// other files of the process.
+	// NATSConnections is how many connections NATS takes at once, 1 or more; default 1,024. Who opens some without
+	// proving anything takes no other files of the process.
 	NATSConnections int
 
 	// GaveUp is called when etcd has started and cannot go on, as when its disk is full, before it panics in a goroutine of its

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// apart gives each watch of a client within the process a stream of its own. On a shared one the client and the server wait for each
-// other for ever as soon as enough watches begin or end at once: each has something to send, neither reads, and no network holds what
-// is on its way.
+// apart gives each watch of a client within the process a stream of its own. On a shared one the client and the
+// server wait for each other for ever as soon as enough watches begin or end at once: each has something to send,
+// neither reads, and no network holds what is on its way.
 type apart struct {
 	clientv3.Watcher
 	watches atomic.Uint64

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// turns is how many commits in a row run the whole table between them. Each takes less than five minutes of two processors.
+// turns is how many commits in a row run the whole table between them. Each takes less than five minutes of two
+// processors.
 const turns = 6
 
 // inTurn reports whether a row of the table is run in a turn, 1 to turns; 0 = every one. Neighbours in the table break the same
@@ -30,8 +31,8 @@ func parseTurn(ctx context.Context, name string) (int, error) {
 	return turn, nil
 }
 
-// turnOfCommit counts the commits up to the one that is checked out, so that as many in a row as there are turns run all mutations. A
-// shallow clone does not know how many there are: there it goes by the commit's hash.
+// turnOfCommit counts the commits up to the one that is checked out, so that as many in a row as there are turns run
+// all mutations. A shallow clone does not know how many there are: there it goes by the commit's hash.
 func turnOfCommit(ctx context.Context) (int, error) {
 	shallow, err := git(ctx, "rev-parse", "--is-shallow-repository")
 	if err != nil {

@@ -1,13 +1,15 @@
-// Command proof makes the long proof of a tree, part by part, and notes what each part came to. The gate, .ci/run, is fast and
-// draws nothing; whatever needs hours, new seeds or a quiet machine is here. Run it from the root of the module:
+// Command proof makes the long proof of a tree, part by part, and notes what each part came to. The gate, .ci/run, is
+// fast and draws nothing; whatever needs hours, new seeds or a quiet machine is here. Run it from the root of the
+// module:
 //
 //	go run ./integration/proof                   every part that is not green for this tree yet
 //	go run ./integration/proof faults fuzz       these two, unless they are green for this tree
 //	go run ./integration/proof -again faults     once more, with a new seed
 //	go run ./integration/proof -list             the parts, and what each came to for this tree
 //
-// A note is a file below proof/, named by the tree of git that it is about: so one proof can be made piece by piece, on several
-// days or machines, and a change of any file begins a new one. A tree with changes that are not committed has no name, and no proof.
+// A note is a file below proof/, named by the tree of git that it is about: so one proof can be made piece by piece,
+// on several days or machines, and a change of any file begins a new one. A tree with changes that are not committed
+// has no name, and no proof.
 package main
 
 import (
@@ -41,9 +43,9 @@ const partMost = 45 * time.Minute
 // part is a piece of the proof.
 type part struct {
 	name string
-	// commands are run by a shell from the root of the module, all of them, also after one has failed. The environment has
-	// SEED, which is new for each run of the part, RAPID_SEED, which is the same, and DIR, a folder that is removed at the
-	// end. With PROOF=1 tests do in full what they repeat.
+	// commands are run by a shell from the root of the module, all of them, also after one has failed. The
+	// environment has SEED, which is new for each run of the part, RAPID_SEED, which is the same, and DIR, a folder
+	// that is removed at the end. With PROOF=1 tests do in full what they repeat.
 	commands []string
 }
 

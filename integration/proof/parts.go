@@ -8,7 +8,8 @@ var parts = []part{
 		`go run ./integration/otheruser`,
 	}},
 	{"restarts", []string{
-		// The node that has the servers dies 20 times: who joined it works again within 5 s, and who waits has its outcome.
+		// The node that has the servers dies 20 times: who joined it works again within 5 s, and who waits has its
+		// outcome.
 		`PROOF=1 go test ./cmd/node -run '^TestServe_ComesBackForWhoJoinedAndWhoWaits$' -count=1`,
 		`go test ./cmd/node -count=1`,
 		// Among others: owners of a store are killed under load, and nodes at every write of their upkeep.
@@ -30,25 +31,27 @@ var parts = []part{
 		// Few slots are used while work waits for them: 0.93 and 0.6 on a quiet machine.
 		`"$DIR/node" bench utilization --task 50ms --duration 6s --min 0.8`,
 		`"$DIR/node" bench utilization --task 5ms --duration 6s --min 0.4`,
-		// Journals are trimmed at full speed: without that etcd would hold every entry. Memory is bounded, also while they cannot be.
+		// Journals are trimmed at full speed: without that etcd would hold every entry. Memory is bounded, also while
+		// they cannot be.
 		`"$DIR/node" bench soak --tasks 2000000 --duration 45s --max-kept 0.9 --max-heap 400 --max-open-files 40`,
 		`"$DIR/node" bench soak --archive-away --duration 30s --max-heap 400 --max-open-files 40`,
 		// Snapshots, archive and trims may cost 15 % on a quiet machine.
 		`"$DIR/node" bench upkeep --duration 20s --min-ratio 0.6`,
-		// Beside snapshots the p99 of the turns of a shard of 100,000 waiting tasks is 10 ms at most, and such a shard is taken
-		// over within 3 s.
+		// Beside snapshots the p99 of the turns of a shard of 100,000 waiting tasks is 10 ms at most, and such a
+		// shard is taken over within 3 s.
 		`"$DIR/node" bench scale --delayed 100000 --waiting 1000 --due 100 --duration 5s --max-turn 10ms --max-take-over 3s`,
-		// Beside lists the p99 of the turns of a shard of 100,000 waiting tasks is 10 ms at most; a page of 100 tasks among
-		// 110,000 takes 50 ms on a quiet machine, and a load keeps 0.8 of its speed there.
+		// Beside lists the p99 of the turns of a shard of 100,000 waiting tasks is 10 ms at most; a page of 100 tasks
+		// among 110,000 takes 50 ms on a quiet machine, and a load keeps 0.8 of its speed there.
 		`"$DIR/node" bench lists --finished 100000 --waiting 10000 --duration 6s --max-page 250ms --max-turn 10ms --min-load 0.6`,
-		// Tasks that are submitted together are made as fast as single ones, or faster; a meter costs 2 % of CPU per task.
+		// Tasks that are submitted together are made as fast as single ones, or faster; a meter costs 2 % of CPU per
+		// task.
 		`"$DIR/node" bench shards --duration 12s --min-ratio 0.5`,
 		`"$DIR/node" bench many --duration 12s --min-ratio 0.8`,
 		`"$DIR/node" bench figures --duration 24s --max-cost 10`,
 		// A task over HTTP beside one in the process, and batches of 1,000: 0.4 and 0.7 of the rate on a quiet machine.
 		`"$DIR/node" bench http --duration 12s --idle 2000 --min-ratio 0.2 --max-idle 4`,
-		// A task store at its owner's node: 0.9 cycles a task on a quiet machine, and 0.9 of the speed of a store of 1,000
-		// items. Over HTTP 0.4 of the cycles.
+		// A task store at its owner's node: 0.9 cycles a task on a quiet machine, and 0.9 of the speed of a store of
+		// 1,000 items. Over HTTP 0.4 of the cycles.
 		`"$DIR/node" bench store --duration 24s --min-ratio 0.45 --min-depth-ratio 0.6 --max-wake 100ms`,
 		`"$DIR/node" bench store-http --duration 12s --min-ratio 0.15`,
 	}},

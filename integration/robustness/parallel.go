@@ -46,8 +46,8 @@ func makeAll(ctx context.Context, all []cluster.Settings, atATime int, one func(
 // draws is how often a history is made until it proves something.
 const draws = 3
 
-// redrawing makes a history again that proves nothing, since a busy machine did too little in its time: that is no failure of the product.
-// The last one counts, whatever it is.
+// redrawing makes a history again that proves nothing, since a busy machine did too little in its time: that is no
+// failure of the product. The last one counts, whatever it is.
 func redrawing(one func(context.Context, cluster.Settings) made) func(context.Context, cluster.Settings) made {
 	return func(ctx context.Context, s cluster.Settings) made {
 		for n := 1; ; n++ {

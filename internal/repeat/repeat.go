@@ -1,4 +1,5 @@
-// Package repeat tells tests how often to do again what proves something by repetition, what to draw from, and how many run at once.
+// Package repeat tells tests how often to do again what proves something by repetition, what to draw from, and how
+// many run at once.
 package repeat
 
 import (
@@ -10,8 +11,8 @@ import (
 	"testing"
 )
 
-// Whole reports whether the test is part of a proof, PROOF=1 in the environment: then it does all that it can, on a machine with
-// nothing else to do, where it may bound a time.
+// Whole reports whether the test is part of a proof, PROOF=1 in the environment: then it does all that it can, on a
+// machine with nothing else to do, where it may bound a time.
 func Whole() bool { return os.Getenv("PROOF") == "1" }
 
 // Times is how often a test does what it repeats: all in a proof, else few, and half of those with -short.
@@ -39,8 +40,8 @@ func Some[T any](cases []T, nth int) (some []T) {
 	return some
 }
 
-// Rand is what a test draws from: by RAPID_SEED in the environment, which package rapid reads too, else by a seed of its own. The log
-// of the test names the seed.
+// Rand is what a test draws from: by RAPID_SEED in the environment, which package rapid reads too, else by a seed of
+// its own. The log of the test names the seed.
 func Rand(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 0, 64)
@@ -51,8 +52,8 @@ func Rand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// AtOnce lets so many tests of the package run side by side for each processor, unless the command line says how many: for tests that
-// wait more than they work. TestMain calls it.
+// AtOnce lets so many tests of the package run side by side for each processor, unless the command line says how
+// many: for tests that wait more than they work. TestMain calls it.
 func AtOnce(perProcessor int) {
 	flag.Parse()
 	parallel := flag.Lookup("test.parallel").Value

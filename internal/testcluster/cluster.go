@@ -22,8 +22,9 @@ const (
 	defaultTTL = 3 * time.Second
 	// defaultShards is enough for several nodes to share, and few enough to verify quickly.
 	defaultShards = 8
-	// pipeShards is of how many shards a cluster may reach etcd without a connection. Such a client and its server wait for each other for
-	// ever when many watches begin or end at once: both have something to send, and neither reads before the other does.
+	// pipeShards is of how many shards a cluster may reach etcd without a connection. Such a client and its server
+	// wait for each other for ever when many watches begin or end at once: both have something to send, and neither
+	// reads before the other does.
 	pipeShards = 32
 )
 

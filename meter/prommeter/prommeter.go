@@ -170,14 +170,14 @@ func (m *Meter) Set(g meter.Gauge, behavior string, value float64) {
 	r.gauges[g].Set(sum)
 }
 
-// Handler serves three pages, and at other paths 404: /metrics, as Figures does; /healthz, which is 200 as long as the process serves; and
-// /readyz, which is 200 where the node is ready, and else 503, as Pages has it.
+// Handler serves three pages, and at other paths 404: /metrics, as Figures does; /healthz, which is 200 as long as
+// the process serves; and /readyz, which is 200 where the node is ready, and else 503, as Pages has it.
 func Handler(registered prometheus.Gatherer, m *Meter, vitals func() meter.Vitals) http.Handler {
 	return Pages(Figures(registered, m, vitals), vitals, nil)
 }
 
-// Pages is Handler with what serves /metrics. trusted says who reads at /readyz why the node is not ready, and what is degraded; others read
-// yes or no. nil trusts everybody.
+// Pages is Handler with what serves /metrics. trusted says who reads at /readyz why the node is not ready, and what
+// is degraded; others read yes or no. nil trusts everybody.
 func Pages(figures http.Handler, vitals func() meter.Vitals, trusted func(*http.Request) bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", figures)

@@ -35,7 +35,8 @@ type TaskOf struct {
 	Prev events.Ref
 }
 
-// Refusal reports that a key stands for another request or may have been forgotten, or that a request exceeds what the shard may hold.
+// Refusal reports that a key stands for another request or may have been forgotten, or that a request exceeds what
+// the shard may hold.
 type Refusal struct {
 	OtherRequest bool
 	Forgotten    bool          // the request may have been carried out

@@ -70,8 +70,8 @@ func (s *Stores) Recovered() {
 	}
 }
 
-// Lost tells how often the journal has lost something, and when last: it may have had stores and requests that are not here. The ids of those
-// are not used again, and who repeats one of these is told that nobody knows.
+// Lost tells how often the journal has lost something, and when last: it may have had stores and requests that are
+// not here. The ids of those are not used again, and who repeats one of these is told that nobody knows.
 func (s *Stores) Lost(times uint64, at events.Millis) {
 	s.base, s.lostAt = min(times, events.MaxItemNumber/recoveredSkip)*recoveredSkip, at
 }

@@ -10,7 +10,8 @@ import (
 	"taskledger/internal/wire"
 )
 
-// emptyLasts is how long a store without items and keys is left alone, so that one that comes and goes is not forgotten again and again.
+// emptyLasts is how long a store without items and keys is left alone, so that one that comes and goes is not
+// forgotten again and again.
 const emptyLasts events.Millis = 60_000
 
 // keeps is how long a store must be kept after its last event when it has no items: as long as its keys.

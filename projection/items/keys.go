@@ -19,9 +19,9 @@ const (
 	KeysLast events.Millis = 3_600_000
 	// KeysSafe is how long a key is remembered however many others there are.
 	KeysSafe = KeysLast / 6
-	// MaxKeys is how many keys a shard remembers. Beyond it the store that has the most gives up those that are older than KeysSafe. Where it has
-	// none, it gets no further one, nor does any other that has its share, which is an equal part of MaxKeys. They take 5 to 15 MB of a
-	// snapshot then, which no other limit counts.
+	// MaxKeys is how many keys a shard remembers. Beyond it the store that has the most gives up those that are older
+	// than KeysSafe. Where it has none, it gets no further one, nor does any other that has its share, which is an
+	// equal part of MaxKeys. They take 5 to 15 MB of a snapshot then, which no other limit counts.
 	MaxKeys = 50_000
 	// mostKeys is how many there are at most, when many stores with less than their share come.
 	mostKeys = 2 * MaxKeys
@@ -194,8 +194,8 @@ func (s *Stores) find(in *Store, request string, now events.Millis) *key {
 	return k
 }
 
-// mayHaveForgotten reports whether a request that is not known may have been carried out, which was first asked so long ago; 0 = never before.
-// in is nil for a store that is not there.
+// mayHaveForgotten reports whether a request that is not known may have been carried out, which was first asked so
+// long ago; 0 = never before. in is nil for a store that is not there.
 func (s *Stores) mayHaveForgotten(in *Store, request string, asked time.Duration, now events.Millis) bool {
 	if asked <= 0 {
 		return false

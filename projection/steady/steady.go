@@ -1,5 +1,5 @@
-// Package steady counts time by the entries of a journal, as clocks that jump must not: of a long gap between two entries it counts a minute.
-// What a shard promises to remember for a time is counted so. It is pure.
+// Package steady counts time by the entries of a journal, as clocks that jump must not: of a long gap between two
+// entries it counts a minute. What a shard promises to remember for a time is counted so. It is pure.
 package steady
 
 import (
@@ -19,7 +19,8 @@ const (
 // maxSteps bounds the gaps that are remembered: a minute counts of each.
 const maxSteps = int(Longest/MaxGap) + 1
 
-// Clock is what has been counted up to an entry. The zero value is that before the first one; a nil Clock counts everything.
+// Clock is what has been counted up to an entry. The zero value is that before the first one; a nil Clock counts
+// everything.
 type Clock struct {
 	time  events.Millis // of the last entry
 	steps []step        // the latest gaps, oldest first; what was listed is never changed
@@ -50,8 +51,8 @@ func (c *Clock) cut(now events.Millis) events.Millis {
 	return max(now-c.time-MaxGap, 0)
 }
 
-// Since is how much of the time counts that has passed from an entry on, given as that of the entry, until now, the time of the last entry or of the
-// next one. Beyond Longest it may be more.
+// Since is how much of the time counts that has passed from an entry on, given as that of the entry, until now, the
+// time of the last entry or of the next one. Beyond Longest it may be more.
 func (c *Clock) Since(at, now events.Millis) events.Millis {
 	passed := now - at
 	if c == nil {
@@ -66,7 +67,8 @@ func (c *Clock) Since(at, now events.Millis) events.Millis {
 	return passed
 }
 
-// List returns the rows of a clock, the arrays [time of the entry after a gap, what of the gap does not count], and what writes each of them.
+// List returns the rows of a clock, the arrays [time of the entry after a gap, what of the gap does not count], and
+// what writes each of them.
 func (c *Clock) List() (rows int, write func(i int, w *wire.Writer)) {
 	steps := c.steps
 	return len(steps), func(i int, w *wire.Writer) {
@@ -89,7 +91,8 @@ func (c *Clock) Read(r *wire.Reader) {
 	}
 }
 
-// Restored completes a clock whose rows were read, with the time of the last entry. It reports whether they can be of it.
+// Restored completes a clock whose rows were read, with the time of the last entry. It reports whether they can be of
+// it.
 func (c *Clock) Restored(now events.Millis) bool {
 	c.time = now
 	return len(c.steps) == 0 || c.steps[len(c.steps)-1].at <= now

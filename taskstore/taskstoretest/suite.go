@@ -24,8 +24,8 @@ type Subject struct {
 	Slack time.Duration
 }
 
-// Run runs the suite. Each test has a store of its own in the subject, so what it does disturbs no other, and those that restart
-// nothing run side by side at the end.
+// Run runs the suite. Each test has a store of its own in the subject, so what it does disturbs no other, and those
+// that restart nothing run side by side at the end.
 func Run(t *testing.T, s Subject) {
 	if s.Slack == 0 {
 		s.Slack = 4 * time.Second

@@ -150,7 +150,8 @@ func (d *Decider) succeed(t *projection.Task, c *Complete) {
 	}
 }
 
-// fail ends an attempt, or a waiting task's run where no retry follows. What was cancelled ends as cancelled, whatever else went wrong.
+// fail ends an attempt, or a waiting task's run where no retry follows. What was cancelled ends as cancelled,
+// whatever else went wrong.
 func (d *Decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	rerun := t.Rerun && !t.Cancelled
 	if t.Cancelled {
@@ -178,8 +179,8 @@ func (d *Decider) repetition(t *projection.Task) events.Millis {
 	return max(d.Now.Add(every), t.StartedAt.Add(leastRepeat))
 }
 
-// cancelled is the failure of a task that somebody has cancelled while an attempt ran. What the attempt ended with is told, unless the
-// function has returned why its context ended.
+// cancelled is the failure of a task that somebody has cancelled while an attempt ran. What the attempt ended with is
+// told, unless the function has returned why its context ended.
 func cancelled(t *projection.Task, e events.Error) events.Error {
 	is := events.Error{Code: events.CodeCancelled, Message: "cancelled"}
 	if t.Wait != nil && t.Wait.Reason != "" {

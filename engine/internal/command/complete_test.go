@@ -92,7 +92,8 @@ func TestComplete_FailureThatCallsItselfCancelledIsAFailure(t *testing.T) {
 	}
 }
 
-// Whoever looks at a task that was cancelled while it ran learns why, as one does of a task that was cancelled while it waited.
+// Whoever looks at a task that was cancelled while it ran learns why, as one does of a task that was cancelled while
+// it waited.
 func TestComplete_OfACancelledAttemptTellsWhyItWasCancelled(t *testing.T) {
 	for message, want := range map[string]string{
 		"task cancelled by ada: wrong customer": "wrong customer",

@@ -38,7 +38,8 @@ type Decider struct {
 
 	Highest events.Kind // of the events so far
 
-	// Counts says that the batch being decided is recorded, once a second, even if it causes no event: what it waits for is counted by the entries.
+	// Counts says that the batch being decided is recorded, once a second, even if it causes no event: what it waits
+	// for is counted by the entries.
 	Counts bool
 
 	Stale int     // late and foreign reports of attempts, so far

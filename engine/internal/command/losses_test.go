@@ -11,8 +11,8 @@ import (
 	"taskledger/projection"
 )
 
-// crashing is a service of one node that some tasks kill and that is started again a little later. What its owner decides is decided; nodes,
-// functions and time are simulated.
+// crashing is a service of one node that some tasks kill and that is started again a little later. What its owner
+// decides is decided; nodes, functions and time are simulated.
 type crashing struct {
 	*journalDriver
 	random  *rand.Rand

@@ -10,8 +10,8 @@ import (
 	"taskledger/task"
 )
 
-// NewSubmit makes the command of a request that its behavior has planned, at a time. A delay stays one: the owner adds it. It names the task if the request or the plan does,
-// and still has to be checked.
+// NewSubmit makes the command of a request that its behavior has planned, at a time. A delay stays one: the owner
+// adds it. It names the task if the request or the plan does, and still has to be checked.
 func NewSubmit(now time.Time, behavior string, policy *events.Policy, plan *task.Plan, q *task.Request) (*Submit, error) {
 	if !policy.IsComplete() {
 		complete, err := policy.Complete()

@@ -73,7 +73,8 @@ func (c *Submit) decode(r *wire.Reader) {
 	c.Params, c.RequestID, c.Merges, c.RunNow = r.Bytes(), r.Text(), r.Bool(), r.Bool()
 }
 
-// due is when the task may start at the earliest. A delay counts from now, not by the clock of the submitter, which may be wrong.
+// due is when the task may start at the earliest. A delay counts from now, not by the clock of the submitter, which
+// may be wrong.
 func (c *Submit) due(now events.Millis) events.Millis { return max(c.NotBefore, now.Add(c.Delay)) }
 
 // maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
@@ -160,8 +161,8 @@ func (d *Decider) paramsGone(t *projection.Task) bool {
 	return d.ParamsMayGo && t.Final() && t.ParamsElided
 }
 
-// requestsFull reports whether a task remembers so many late requests that no other one may be recorded: one of them would be carried out
-// again when it is repeated.
+// requestsFull reports whether a task remembers so many late requests that no other one may be recorded: one of them
+// would be carried out again when it is repeated.
 func (d *Decider) requestsFull(t *projection.Task) bool {
 	return d.State.RequestsFull(t, d.Now)
 }

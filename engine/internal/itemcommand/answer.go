@@ -30,8 +30,8 @@ func IsQuestion(c command.Command) (linear, is bool) {
 	return false, false
 }
 
-// Budget is what the questions that an owner answers in one turn may still look at. Whoever asks for more is answered with what was
-// found so far, or asks again.
+// Budget is what the questions that an owner answers in one turn may still look at. Whoever asks for more is answered
+// with what was found so far, or asks again.
 type Budget struct {
 	Items int         // how many items, ids and names of groups
 	Over  func() bool // reports that the time is over

@@ -170,7 +170,8 @@ func look(s *projection.Shard, c command.Command) command.Answer {
 	return itemcommand.Look(s.Stores(), c, start, b).Answer()
 }
 
-// A question that has used up its budget is answered with what it has found, and goes on from there; each gets on by one at least.
+// A question that has used up its budget is answered with what it has found, and goes on from there; each gets on by
+// one at least.
 func TestLook_StopsWhereItsBudgetEnds(t *testing.T) {
 	s := projection.NewShard(0)
 	var ids []int64

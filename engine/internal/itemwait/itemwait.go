@@ -83,8 +83,8 @@ func (w *Waiters) drop(g Group, l *line) {
 // None reports that nobody waits.
 func (w *Waiters) None() bool { return w.count == 0 }
 
-// Wake calls tell with one caller of a sender after the other, each sender in turn, as long as a group that has got items has some available for
-// them. Who was told waits no more, until it registers again.
+// Wake calls tell with one caller of a sender after the other, each sender in turn, as long as a group that has got
+// items has some available for them. Who was told waits no more, until it registers again.
 func (w *Waiters) Wake(now time.Duration, got Group, available int, tell func(sender string)) {
 	l := w.lines[got]
 	if l == nil {

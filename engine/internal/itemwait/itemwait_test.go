@@ -85,7 +85,8 @@ func TestWaiters_AreBounded(t *testing.T) {
 	}
 }
 
-// Nothing comes for any of the groups: who has waited in vain leaves nothing behind, and who has gone without a word makes room.
+// Nothing comes for any of the groups: who has waited in vain leaves nothing behind, and who has gone without a word
+// makes room.
 func TestWaiters_LeaveNothingBehindWhereNothingComes(t *testing.T) {
 	var w itemwait.Waiters
 	for i := range 20_000 {

@@ -19,7 +19,8 @@ const (
 	perSecond = 1
 )
 
-// Log logs lines. Those of one message are a kind: what exceeds its rate is left out, and counted. A nil Log logs nothing.
+// Log logs lines. Those of one message are a kind: what exceeds its rate is left out, and counted. A nil Log logs
+// nothing.
 type Log struct {
 	log *slog.Logger
 

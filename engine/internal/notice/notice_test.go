@@ -98,7 +98,8 @@ func TestLog_OfNobodyAndOfWhoReadsErrorsAloneSaysNothing(t *testing.T) {
 	}
 }
 
-// tellEverything has a log say a line, that one node came and another died, that an attempt was lost, and that a task failed.
+// tellEverything has a log say a line, that one node came and another died, that an attempt was lost, and that a task
+// failed.
 func tellEverything(log *notice.Log) {
 	log.Say(slog.LevelInfo, "line")
 	log.Leave(slog.LevelInfo, "line", 3)
@@ -111,7 +112,8 @@ func tellEverything(log *notice.Log) {
 	log.Flush()
 }
 
-// A node logs warnings unless it is told otherwise: whoever reads those alone learns what went wrong, and nothing that is as it should be.
+// A node logs warnings unless it is told otherwise: whoever reads those alone learns what went wrong, and nothing
+// that is as it should be.
 func TestLog_WhatWentWrongIsAWarning(t *testing.T) {
 	b := new(book)
 	tellEverything(notice.New(slog.New(slog.NewJSONHandler(b, &slog.HandlerOptions{Level: slog.LevelWarn}))))

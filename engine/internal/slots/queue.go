@@ -33,8 +33,9 @@ func (a *Head) before(b *Head) bool {
 // Waiter is the owner of a shard that looks for slots. Wake must not block.
 type Waiter interface{ Wake() }
 
-// queue holds the owners that wait for slots. A freed slot wakes the one whose head comes first, and no other: the next one is
-// woken when that has looked. So a slot costs as many comparisons as there are behaviors, however many shards wait.
+// queue holds the owners that wait for slots. A freed slot wakes the one whose head comes first, and no other: the
+// next one is woken when that has looked. So a slot costs as many comparisons as there are behaviors, however many
+// shards wait.
 type queue struct {
 	waiting map[Waiter]*place
 	lines   []*line     // one a behavior
@@ -125,7 +126,8 @@ func (x *Slots) FreeFor(w Waiter, heads []Head, free []bool) []bool {
 	return free
 }
 
-// firstLocked returns the spot that a free slot is for, those of a waiter left out; nil when nobody else waits who could use one.
+// firstLocked returns the spot that a free slot is for, those of a waiter left out; nil when nobody else waits who
+// could use one.
 func (x *Slots) firstLocked(but *place) (first *spot) {
 	for _, l := range x.queue.lines {
 		if len(l.spots) == 0 || l.limit.left() <= 0 {
@@ -138,7 +140,8 @@ func (x *Slots) firstLocked(but *place) (first *spot) {
 	return first
 }
 
-// Await lets a waiter that has looked wait with the heads for which it found no slot. It is woken when there is one for it.
+// Await lets a waiter that has looked wait with the heads for which it found no slot. It is woken when there is one
+// for it.
 func (x *Slots) Await(w Waiter, heads []Head) {
 	x.Lock()
 	defer x.Unlock()

@@ -249,7 +249,8 @@ func (x *Slots) Promise(n int) {
 	}
 }
 
-// Unreserve ends what Reserve began: the slots of the assignments that it brought are taken, and the rest is free again.
+// Unreserve ends what Reserve began: the slots of the assignments that it brought are taken, and the rest is free
+// again.
 func (x *Slots) Unreserve(n int, detail []command.OfferedBehavior, given []command.Assignment) {
 	x.Lock()
 	defer x.Unlock()

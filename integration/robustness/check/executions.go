@@ -76,7 +76,8 @@ func (c *checker) checkOverlaps(t *task, byToken map[events.Ref]*history.Executi
 	}
 }
 
-// outlives is how long a call has run at least that is released while it runs: a drain gives it so long after it has ended its context.
+// outlives is how long a call has run at least that is released while it runs: a drain gives it so long after it has
+// ended its context.
 const outlives = 10 * time.Second
 
 // gaveUp reports whether the attempt of a call was ended without waiting for the call.

@@ -9,10 +9,10 @@ import (
 	"taskledger/integration/robustness/folds"
 )
 
-// finished are the tasks of a shard that have ended and are kept, those that have succeeded by behavior. At the end of each entry those
-// are forgotten that are too old at its time, and of each behavior those that are too many, the ones first that would expire first. A task
-// that has failed is kept for 14 days, whatever its policy says. Before that a task is held that a request with a key has made or
-// changed: it does not count, and is not forgotten.
+// finished are the tasks of a shard that have ended and are kept, those that have succeeded by behavior. At the end
+// of each entry those are forgotten that are too old at its time, and of each behavior those that are too many, the
+// ones first that would expire first. A task that has failed is kept for 14 days, whatever its policy says. Before
+// that a task is held that a request with a key has made or changed: it does not count, and is not forgotten.
 type finished struct {
 	shelves map[string]*shelf
 	failed  []*task

@@ -232,7 +232,8 @@ func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
 	return judgeEnd(s, ev, b.Next, b.Run, 0)
 }
 
-// repeats reports whether the end of a run with the code, "" for a success, is followed by another run as the policy says.
+// repeats reports whether the end of a run with the code, "" for a success, is followed by another run as the policy
+// says.
 func (s *state) repeats(code string) bool {
 	return s.policy.Every != 0 && !s.cancelled && code != events.CodeCancelled
 }
@@ -242,8 +243,8 @@ func (s *state) mayEndWaiting(code string) bool {
 	return code == events.CodeCancelled || code == events.CodeLost && s.spent
 }
 
-// lostWait is the longest wait after another loss of the run: nothing after the first one, then a step that is four times as long after each
-// further one, up to an hour or the first step. The least wait is half of it.
+// lostWait is the longest wait after another loss of the run: nothing after the first one, then a step that is four
+// times as long after each further one, up to an hour or the first step. The least wait is half of it.
 func (s *state) lostWait() time.Duration {
 	if s.lost == 0 {
 		return 0
@@ -255,7 +256,8 @@ func (s *state) lostWait() time.Duration {
 	return step
 }
 
-// judgeGivenUp holds that the attempt was of the node, and that the next one waits for half of a time at least, and all of it at most.
+// judgeGivenUp holds that the attempt was of the node, and that the next one waits for half of a time at least, and
+// all of it at most.
 func judgeGivenUp(s *state, ev *events.Event, node string, until events.Millis, longest time.Duration) *problem {
 	if node != s.node {
 		return &problem{legal, fmt.Sprintf("of an attempt on %q, which ran on %q", node, s.node)}

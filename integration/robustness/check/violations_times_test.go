@@ -51,7 +51,8 @@ func followed(asked, given time.Duration, end func(b *builder, id string, next e
 	}
 }
 
-// lostAgain loses the second attempt of a task as well, which then waits until some milliseconds from now; 4 to 6 are legal.
+// lostAgain loses the second attempt of a task as well, which then waits until some milliseconds from now; 4 to 6 are
+// legal.
 func (b *builder) lostAgain(until events.Millis) {
 	b.submit("a")
 	for i, node := range []string{"m-1", "m-2"} {

@@ -15,8 +15,8 @@ func processorTime(f func()) time.Duration {
 	return used() - before
 }
 
-// used is the processor time of this thread, without that of the kernel: what a page of memory costs there, or an interrupt, is not the
-// decoder's doing.
+// used is the processor time of this thread, without that of the kernel: what a page of memory costs there, or an
+// interrupt, is not the decoder's doing.
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &u); err != nil {

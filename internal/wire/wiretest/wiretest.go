@@ -79,8 +79,9 @@ func Check(t *testing.T, sample []byte, decode func([]byte) error) {
 	CheckGrafts(t, sample, graftBytes, decode)
 }
 
-// CheckGrafts is Check for a decoder that refuses what is long before it looks at it: bombs in the place of values are of so many bytes.
-// Where a checksum is looked at first, decode has to append the right one: else no bomb reaches the decoder.
+// CheckGrafts is Check for a decoder that refuses what is long before it looks at it: bombs in the place of values
+// are of so many bytes. Where a checksum is looked at first, decode has to append the right one: else no bomb reaches
+// the decoder.
 func CheckGrafts(t *testing.T, sample []byte, size int, decode func([]byte) error) {
 	t.Helper()
 	if err := decode(sample); err != nil {

@@ -32,8 +32,8 @@ type ShardsResult struct {
 	DurationS        float64 `json:"duration_s"`
 }
 
-// Shards lets one node with few slots work off a backlog that is spread over all of its shards, in a cluster of few shards and in
-// one of many by turns.
+// Shards lets one node with few slots work off a backlog that is spread over all of its shards, in a cluster of few
+// shards and in one of many by turns.
 func Shards(ctx context.Context, cfg ShardsConfig) (r ShardsResult, err error) {
 	few, err := startBacklog(ctx, cfg, cfg.Few)
 	if err != nil {

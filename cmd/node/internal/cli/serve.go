@@ -73,8 +73,8 @@ func (a *app) runNode(ctx context.Context) (err error) {
 			err = &exitcode.ServeError{Err: err}
 		}
 	}()
-	// The signal of a closed pipe is caught, so that a line which nobody reads any more ends no node. Ignored, it would be ignored by programs
-	// that the node starts, too.
+	// The signal of a closed pipe is caught, so that a line which nobody reads any more ends no node. Ignored, it
+	// would be ignored by programs that the node starts, too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		// A terminal that is closed may send it twice, which must not end the drain: so it is caught to the end.
@@ -167,7 +167,8 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 		defer drained()
 		return node.Run(nodes)
 	})
-	// The API closes beside the drain. Most requests that are under way end at once, and are answered by a node that does not drain yet.
+	// The API closes beside the drain. Most requests that are under way end at once, and are answered by a node that
+	// does not drain yet.
 	defer context.AfterFunc(running, func() { time.AfterFunc(headStart, drain) })()
 	g.Go(func() error {
 		defer drain()

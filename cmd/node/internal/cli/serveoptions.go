@@ -90,7 +90,8 @@ not with --exec-allow (default: none)`)
 	return f
 }
 
-// shareFiles plans who gets how many of the files that the process may open, and lowers the limits of behaviors to what fits.
+// shareFiles plans who gets how many of the files that the process may open, and lowers the limits of behaviors to
+// what fits.
 func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 	limit, err := openfiles.Limit()
 	if err != nil {

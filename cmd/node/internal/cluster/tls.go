@@ -17,8 +17,8 @@ type TLS struct {
 	Key  string
 }
 
-// config returns nil for the zero value, and what reads the authorities again; nil = the system's. The files are read for every
-// handshake, so that certificates and authorities are renewed while the process runs.
+// config returns nil for the zero value, and what reads the authorities again; nil = the system's. The files are read
+// for every handshake, so that certificates and authorities are renewed while the process runs.
 func (t TLS) config() (*tls.Config, func() (*x509.CertPool, error), error) {
 	if t == (TLS{}) {
 		return nil, nil, nil

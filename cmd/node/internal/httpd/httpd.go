@@ -299,9 +299,9 @@ const lookAgain = 20 * time.Millisecond
 // lingers is how long the listeners go on after the end has begun, while attempts run.
 const lingers = 5 * time.Second
 
-// Serve answers requests until ctx ends, and then for as long as busy says so, up to lingers: whoever probes the node learns meanwhile that it is
-// not ready. figures serves the metrics route. notReady returns why the node is not ready, "" if it is. An error
-// is logged, and the node goes on without the API.
+// Serve answers requests until ctx ends, and then for as long as busy says so, up to lingers: whoever probes the node
+// learns meanwhile that it is not ready. figures serves the metrics route. notReady returns why the node is not
+// ready, "" if it is. An error is logged, and the node goes on without the API.
 func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, busy func() bool, figures http.Handler) {
 	all := operations.Direct{Client: client}
 	a, err := api.New(api.Config{Client: all, Tokens: s.tokens, Hosts: s.options.Hosts, Version: version.Version, Log: s.log, Metrics: figures, Ready: notReady,

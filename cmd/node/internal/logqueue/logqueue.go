@@ -1,4 +1,5 @@
-// Package logqueue writes lines of text in the background: a reader who is slow, or gone, holds up nobody who has something to say.
+// Package logqueue writes lines of text in the background: a reader who is slow, or gone, holds up nobody who has
+// something to say.
 package logqueue
 
 import (
@@ -30,7 +31,8 @@ type Writer struct {
 	ended   chan struct{}
 }
 
-// New returns a Writer to a place. tell makes the line that says how many were dropped, before the next one that is written; nil says nothing.
+// New returns a Writer to a place. tell makes the line that says how many were dropped, before the next one that is
+// written; nil says nothing.
 func New(to io.Writer, tell func(dropped int64) []byte) *Writer {
 	w := &Writer{to: to, tell: tell, ended: make(chan struct{})}
 	w.changed = sync.NewCond(&w.mu)

@@ -1,5 +1,6 @@
-// Package monitor serves what a node measures, and whether it is ready, over HTTP. On a loopback address nothing is encrypted and nobody is asked
-// who he is: every user of the machine can read it. Beyond, figures are for tokens, by TLS, unless it is told otherwise.
+// Package monitor serves what a node measures, and whether it is ready, over HTTP. On a loopback address nothing is
+// encrypted and nobody is asked who he is: every user of the machine can read it. Beyond, figures are for tokens, by
+// TLS, unless it is told otherwise.
 package monitor
 
 import (
@@ -50,8 +51,8 @@ type Config struct {
 	Insecure bool
 	// Names are those by which it may be asked, beside localhost and addresses.
 	Names []string
-	// TLS and Trusted are for listening beyond loopback: the certificate, and who may read figures and reasons. Whether the node is ready is told
-	// to everybody. nil = there is no certificate.
+	// TLS and Trusted are for listening beyond loopback: the certificate, and who may read figures and reasons.
+	// Whether the node is ready is told to everybody. nil = there is no certificate.
 	TLS     *tls.Config
 	Trusted func(*http.Request) bool
 }

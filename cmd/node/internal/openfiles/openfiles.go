@@ -1,5 +1,5 @@
-// Package openfiles shares out the files that the process may open: connections, etcd, NATS and what runs would otherwise take them from
-// each other, and the etcd inside ends the process when it cannot open a file.
+// Package openfiles shares out the files that the process may open: connections, etcd, NATS and what runs would
+// otherwise take them from each other, and the etcd inside ends the process when it cannot open a file.
 package openfiles
 
 import "fmt"
@@ -35,7 +35,8 @@ type Plan struct {
 	Others      int // attempts at once of each other behavior that opens files; as many as there are slots, or as fit
 }
 
-// Share makes the plan for a limit of open files. A fourth of what is not reserved is for connections at least, whatever the slots are.
+// Share makes the plan for a limit of open files. A fourth of what is not reserved is for connections at least,
+// whatever the slots are.
 func Share(limit int, w Wanted) (Plan, error) {
 	if limit < Least {
 		return Plan{}, fmt.Errorf("the process may open %d files, want at least %d: raise the limit, by ulimit -n, LimitNOFILE= or --ulimit nofile=", limit, Least)
