@@ -1,6 +1,7 @@
 package taskstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/item"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -47,7 +49,11 @@ func (h *held) work(ctx context.Context, log *slog.Logger) {
 		h.finish(ctx, result{err: fmt.Errorf("it was claimed %d times before, and none of those who had it came to an end", h.item.Claims-1)}, log)
 		return
 	}
-	h.run(ctx, h.item, log)
+	handed := *h.item
+	if h.w.o.MaxClaims > 0 { // what is given up is what was claimed, whatever the handler makes of it
+		handed.Data = bytes.Clone(h.item.Data)
+	}
+	h.run(ctx, &handed, log)
 }
 
 // run handles the item, and renews its claim meanwhile. It returns when the handler has.
@@ -189,11 +195,22 @@ func (h *held) giveUp(ctx context.Context, why error, log *slog.Logger) bool {
 		log.Error("The item has failed too often, and is given up", "claims", h.item.Claims, "failures", h.w.o.Failures, "error", why)
 	case h.isLate(err), errors.Is(err, task.ErrUnknown):
 		log.Warn("The item was lost before it was given up", "error", err)
+	case isTooLarge(err):
+		log.Error("The item has failed too often, and is too large to be given up: it waits for a day", "error", err)
+		h.release(ctx, tooLargeAgain, log)
 	default:
 		log.Warn("The item has failed too often, and cannot be given up", "error", err)
 		return false
 	}
 	return true
+}
+
+// tooLargeAgain is when an item is tried again that has failed too often and whose data leave no room for its failure.
+const tooLargeAgain = 24 * time.Hour
+
+func isTooLarge(err error) bool {
+	_, is := errors.AsType[*store.InvalidError](err) // the failure breaks no other limit
+	return is
 }
 
 // retry has the item be available again after RetryAfter.

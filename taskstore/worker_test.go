@@ -517,6 +517,27 @@ func TestWorker_GivesUpWhatWasClaimedTooOftenByOthersThatDied(t *testing.T) {
 	})
 }
 
+// Nothing is lost of an item whose data leave no room for its failure, and nobody tries it again and again.
+func TestWorker_KeepsWhatIsTooLargeToBeGivenUpForADay(t *testing.T) {
+	bubble(t, func(b *bench) {
+		large := strings.Repeat("x", item.MaxBytes-400)
+		b.add("g", large)
+		handled := 0
+		stop := b.work(taskstore.WorkerOptions{MaxClaims: 2, RetryAfter: time.Second},
+			func(_ context.Context, it *item.Item) (item.Update, error) {
+				handled++
+				it.Data[0] = 'y' // a handler may change what it was given
+				return item.Update{}, errors.New(strings.Repeat("no", 200))
+			})
+		time.Sleep(23 * time.Hour)
+		stop()
+		updates := len(b.seen())
+		if left := b.left("g"); updates > 20 || handled != 2 || len(left) != 1 || left[0] != large || len(b.left("g/err")) != 0 {
+			b.t.Errorf("handled %d times, %d items are left after %d updates", handled, len(left), updates)
+		}
+	})
+}
+
 func TestParseFailure_ReadsWhatEncodeWritesAndNothingElse(t *testing.T) {
 	want := taskstore.Failure{Group: "g", Claims: 7, Error: "two\nlines", Data: []byte("a\nb\xff")}
 	if got, err := taskstore.ParseFailure(want.Encode()); err != nil || got.Group != "g" || got.Claims != 7 || got.Error != want.Error || string(got.Data) != string(want.Data) {
