@@ -205,7 +205,7 @@ func (s *Stores) mayHaveForgotten(in *Store, request string, asked time.Duration
 		gaveUp = max(gaveUp, in.gaveUp)
 		// Of a client that has used all of its keys those before the oldest are forgotten.
 		of := s.keys.clients[keyName{in, clientIn(request)}]
-		if len(of) == KeysPerClient && max(now-of[0].at, s.age(of[0], now)) < events.Millis(asked.Milliseconds()) {
+		if len(of) == KeysPerClient && s.age(of[0], now) < events.Millis(asked.Milliseconds()) {
 			return true
 		}
 	}

@@ -213,6 +213,21 @@ func TestKeys_WhoRepeatsWhatMayBeForgottenIsTold(t *testing.T) {
 	if _, err = s.state.DecideUpdate("s", u, u.RequestID(), s.now); err != nil {
 		t.Errorf("asked first after the oldest of them: %v", err)
 	}
+	clock := new(steady.Clock) // a clock that steps makes no key older than those that were forgotten for it
+	stepped := newShard()
+	stepped.state.CountBy(clock)
+	for i := range items.KeysPerClient + 1 {
+		clock.Tick(stepped.now)
+		stepped.updated(t, "s", keyed(1, fmt.Sprint("k", i), "a"))
+		stepped.later(2 * time.Second)
+	}
+	stepped.later(hour)
+	u = keyed(1, "k0", "a")
+	u.Age = 5 * time.Minute
+	_, err = stepped.state.DecideUpdate("s", u, u.RequestID(), stepped.now)
+	if refusal, is := errors.AsType[*items.Refusal](err); !is || !refusal.Forgotten {
+		t.Errorf("behind 64 others of the client and a step of the clock: %v", err)
+	}
 	lost := newShard()
 	lost.state.Lost(1, lost.now)
 	u = keyed(1, "k", "a")
