@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -92,37 +91,38 @@ func TestAfterFailure_ThatPanicsItselfLeavesThePolicyToDecide(t *testing.T) {
 
 // In a rolling release old nodes meet parameters of the new one. Once all agree the failure is final at once.
 func TestRollingRelease_ParametersOfTheOtherReleaseAreTriedAgain(t *testing.T) {
-	for _, differ := range []bool{true, false} {
-		t.Run(fmt.Sprint("differ ", differ), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				type bill struct{ Amount int }
-				policy := engine.Policy{MaxAttempts: 3, Backoff: engine.Backoff{Base: time.Second, Max: time.Second}}
-				before := behaviors.Define("bill", &behaviors.Rules[bill, string]{Policy: policy})
-				c := newModelled(t, true)
-				old := before.Bind(func(context.Context, bill) (string, error) { return "", nil })
-				c.start("old", 0, nil, old).ready(t)
-				{
-					type bill struct{ Amount string }
-					after := behaviors.Define("bill", &behaviors.Rules[bill, string]{Policy: policy})
-					second := c.start("new", 0, func(config *cfg) { config.Owner, config.Slots = new(bool), -1 }, old)
-					if differ {
-						second.stop()
-						second.end()
-						second = c.start("newer", 0, func(config *cfg) { config.Owner, config.Slots = new(bool), -1 },
-							after.Bind(func(context.Context, bill) (string, error) { return "", nil }))
-					}
+	type bill struct{ Amount int }
+	policy := engine.Policy{MaxAttempts: 3, Backoff: engine.Backoff{Base: time.Second, Max: time.Second}}
+	before := behaviors.Define("bill", &behaviors.Rules[bill, string]{Policy: policy})
+	old := before.Bind(func(context.Context, bill) (string, error) { return "", nil })
+	{
+		type bill struct{ Amount string }
+		after := behaviors.Define("bill", &behaviors.Rules[bill, string]{Policy: policy})
+		newer := after.Bind(func(context.Context, bill) (string, error) { return "", nil })
+		for name, row := range map[string]struct {
+			second []engine.Behavior // of another node, which runs nothing
+			want   int               // the attempt that is rejected for good
+		}{
+			"another release":                          {[]engine.Behavior{newer}, 3},
+			"the same release":                         {[]engine.Behavior{old}, 1},
+			"the same release, which runs more beside": {[]engine.Behavior{old, behaviors.Noop()}, 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newModelled(t, true)
+					c.start("old", 0, nil, old).ready(t)
+					second := c.start("second", 0, func(config *cfg) { config.Owner, config.Slots = new(bool), -1 }, row.second...)
 					time.Sleep(5 * time.Second)
 					f, err := after.Submit(within(t), second, bill{Amount: "7 EUR"})
 					if err != nil {
 						t.Fatal(err)
 					}
 					_, err = f.Wait(within(t))
-					want := map[bool]int{true: 3, false: 1}[differ]
-					if failure, ok := errors.AsType[*engine.TaskError](err); !ok || failure.Code != events.CodeRejected || failure.Attempt != want {
-						t.Errorf("%v, want it rejected by attempt %d", err, want)
+					if failure, ok := errors.AsType[*engine.TaskError](err); !ok || failure.Code != events.CodeRejected || failure.Attempt != row.want {
+						t.Errorf("%v, want it rejected by attempt %d", err, row.want)
 					}
-				}
+				})
 			})
-		})
+		}
 	}
 }

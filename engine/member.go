@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -302,18 +301,6 @@ func (m *member) watchMembers(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("watch of the members %w", errEndedEarly)
-}
-
-// typesDiffer reports whether another node runs a behavior and does not have the same types of parameters and results.
-func (m *member) typesDiffer(behavior string) bool {
-	nodes := m.view.Load().Nodes
-	here := nodes[m.session.ID].Types
-	for id, n := range nodes {
-		if id != m.session.ID && n.Types != here && slices.Contains(n.Behaviors, behavior) {
-			return true
-		}
-	}
-	return false
 }
 
 // see takes a membership as the view, unless a later one is. It may be called by several goroutines.

@@ -3,8 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -93,7 +91,7 @@ const (
 type Node struct {
 	*Client
 	cfg    NodeConfig
-	types  string
+	types  string // of the behaviors: see typesOf
 	exec   *executor
 	offers *offers
 	member atomic.Pointer[member]
@@ -117,7 +115,6 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		return nil, &LimitError{Field: "behaviors", Limit: command.MaxOffered, Got: int64(n)}
 	}
 	behaviors := map[string]Behavior{}
-	types := sha256.New()
 	for _, b := range cfg.Behaviors {
 		if err := checkBehavior(b); err != nil {
 			return nil, err
@@ -126,9 +123,6 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 			return nil, &InvalidError{Field: "behaviors", Problem: fmt.Sprintf("%s is given twice", b.ID())}
 		}
 		behaviors[b.ID()] = b
-	}
-	for _, id := range sortedKeys(behaviors) {
-		fmt.Fprintf(types, "%s %s\n", id, behaviors[id].Types())
 	}
 	for id, n := range cfg.Limits {
 		if behaviors[id] == nil || n < 0 {
@@ -140,7 +134,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		return nil, err
 	}
 	client.archives = cfg.archives()
-	n := &Node{Client: client, cfg: cfg, types: hex.EncodeToString(types.Sum(nil)[:8]), ready: make(chan struct{})}
+	n := &Node{Client: client, cfg: cfg, types: typesOf(behaviors), ready: make(chan struct{})}
 	n.killed, n.kill = context.WithCancelCause(context.Background())
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
 	n.offers = newOffers(n)

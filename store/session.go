@@ -18,7 +18,7 @@ type NodeInfo struct {
 	Name      string   `json:"name"`
 	Version   string   `json:"version"`
 	Behaviors []string `json:"behaviors"` // that it runs
-	Types     string   `json:"types"`     // hash of their parameter and result types
+	Types     string   `json:"types"`     // a digest of the parameter and result types of each
 	Slots     int      `json:"slots"`
 	// Limits is how many attempts at once it makes of a behavior, for those that are not bounded by Slots alone; 0: none.
 	Limits   map[string]int `json:"limits,omitempty"`
