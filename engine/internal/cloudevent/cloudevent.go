@@ -52,6 +52,9 @@ func (w *Writer) Append(dst []byte, o *outcome.Outcome) []byte {
 	if o.Err != nil {
 		dst = append(dst, `,"error":`...)
 		dst = appendJSON(dst, o.Err)
+		if o.Elided {
+			dst = append(dst, `,"error_cut":true`...)
+		}
 	}
 	if text, err := o.Result.JSON(); err == nil && text != nil {
 		if len(text) > maxPublicResult {

@@ -41,3 +41,26 @@ func TestCloudEvent_TellsTheTimeOfEachOutcome(t *testing.T) {
 		}
 	}
 }
+
+// A failure whose retry is cancelled is told from memory, which holds the beginning of a long error alone.
+func TestCloudEvent_SaysThatAnErrorIsCut(t *testing.T) {
+	for _, elided := range []bool{false, true} {
+		task := projection.Task{
+			ID:          "x",
+			Kind:        &projection.Kind{Behavior: "work"},
+			Status:      projection.Failure,
+			Error:       &events.Error{Code: events.CodePanic, Message: "long"},
+			ErrorElided: elided,
+		}
+		o, is := outcome.Of(&task, &events.Event{Body: &events.Rescheduled{}})
+		var got struct {
+			Data struct {
+				Cut bool `json:"error_cut"`
+			}
+		}
+		w := cloudevent.Writer{Source: "taskledger"}
+		if err := json.Unmarshal(w.Append(nil, &o), &got); err != nil || !is || got.Data.Cut != elided {
+			t.Errorf("cut %t: told %t, %t, %v", elided, got.Data.Cut, is, err)
+		}
+	}
+}
