@@ -127,6 +127,7 @@ func wantWhole(t *testing.T, at *engine.Client) {
 // for long when races are looked for.
 
 func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *testing.T) {
+	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
@@ -154,6 +155,7 @@ func wantAway(t *testing.T, at *engine.Client) {
 
 // NATS answers, and knows no JetStream: a server that is not up yet looks so, and like one that never kept anything.
 func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
+	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
@@ -202,6 +204,7 @@ func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string,
 }
 
 func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
+	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
@@ -214,6 +217,7 @@ func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
 }
 
 func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
+	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	c.NATS.Stop()
 	c.NATS.MaxStore = 2 << 20
@@ -306,6 +310,7 @@ func TestArchive_ThatBeginsLateIsShown(t *testing.T) {
 }
 
 func TestArchive_NodesRestartedInTurnUnderLoadLeaveItWhole(t *testing.T) {
+	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 4})
 	l := bulkyTally()
 	nodes := c.StartNodes(archives(t), l.on, "a", "b", "c")
@@ -337,6 +342,7 @@ func firstOf(t *testing.T, m *nats.Msg) uint64 {
 }
 
 func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
+	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())

@@ -58,6 +58,7 @@ func sideBySide(ctx context.Context, all []*behaviors.Future[string]) error {
 }
 
 func TestWait_LendsTheSlotOfItsAttempt(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		how  string
 		wait func(context.Context, []*behaviors.Future[string]) error

@@ -17,6 +17,7 @@ type upheaval func(t *testing.T, c *testcluster.Cluster, nodes []*testcluster.No
 
 // Whoever serves a shard anew knows what is paused before it starts anything.
 func TestPause_HoldsWhateverHappensToNodesAndSessions(t *testing.T) {
+	t.Parallel()
 	for what, happens := range map[string]upheaval{
 		"all nodes are restarted":                             restartAll,
 		"all leases are revoked":                              revokeAll,

@@ -14,6 +14,7 @@ import (
 // Slots that were offered to the owner of a shard come back when that shard is taken over by the very node that offered
 // them, and when nobody serves it any more.
 func TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves(t *testing.T) {
+	t.Parallel()
 	for _, slots := range []int{1, 2} {
 		for _, leaves := range []struct {
 			how  string
@@ -50,6 +51,7 @@ func TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves(t *testing.T) {
 // The tasks of one affinity are all of one shard: they fill every slot of the node that is left, whichever node had the
 // shard before.
 func TestSlots_AllRunTheTasksOfOneAffinity(t *testing.T) {
+	t.Parallel()
 	for _, leaves := range []struct {
 		how  string
 		ttl  time.Duration

@@ -157,6 +157,7 @@ func TestSubmitRaw_WithoutAnyNodeIsUnavailable(t *testing.T) {
 
 // Most owners that run the behavior have died a moment ago, and their keys do not say so for longer than a plan may take.
 func TestSubmitRaw_IsPlannedByALiveNodeRightAfterAKill(t *testing.T) {
+	t.Parallel()
 	for _, named := range []bool{true, false} {
 		t.Run(fmt.Sprintf("named %t", named), func(t *testing.T) {
 			withTTL(t, 6*time.Second, func(t *testing.T, c *testcluster.Cluster) { plannedAfterAKill(t, c, named) })
