@@ -432,3 +432,14 @@ func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 func (m *member) source() string { return "taskledger/" + m.cfg.Store.Cluster().ID }
 
 func (m *member) backlogChanged() { m.load.changed() }
+
+// typesDiffer reports whether another node runs a behavior with other types of parameters or results.
+func (m *member) typesDiffer(behavior string) bool {
+	here := typesOn(&store.NodeInfo{Behaviors: sortedKeys(m.exec.behaviors), Types: m.node.types}, behavior)
+	for id, n := range m.view.Load().Nodes {
+		if there := typesOn(&n, behavior); id != m.session.ID && there != "" && there != here {
+			return true
+		}
+	}
+	return false
+}

@@ -91,7 +91,7 @@ const (
 type Node struct {
 	*Client
 	cfg    NodeConfig
-	types  string // of the behaviors: see typesOf
+	types  string // of the behaviors: see typeDigests
 	exec   *executor
 	offers *offers
 	member atomic.Pointer[member]
@@ -134,7 +134,8 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		return nil, err
 	}
 	client.archives = cfg.archives()
-	n := &Node{Client: client, cfg: cfg, types: typesOf(behaviors), ready: make(chan struct{})}
+	types := typeDigests(sortedKeys(behaviors), func(id string) string { return behaviors[id].Types() })
+	n := &Node{Client: client, cfg: cfg, types: types, ready: make(chan struct{})}
 	n.killed, n.kill = context.WithCancelCause(context.Background())
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
 	n.offers = newOffers(n)

@@ -8,11 +8,11 @@ import (
 	"taskledger/store"
 )
 
-// typesOf returns what a node key tells of the types of behaviors: a digest of each, in the order of their ids.
-func typesOf(behaviors map[string]Behavior) string {
-	digests := make([]string, 0, len(behaviors))
-	for _, id := range sortedKeys(behaviors) {
-		sum := sha256.Sum256([]byte(behaviors[id].Types()))
+// typeDigests returns what a node key tells of the types of behaviors: a digest of each, in the order of their ids.
+func typeDigests(ids []string, types func(id string) string) string {
+	digests := make([]string, 0, len(ids))
+	for _, id := range ids {
+		sum := sha256.Sum256([]byte(types(id)))
 		digests = append(digests, hex.EncodeToString(sum[:4]))
 	}
 	return strings.Join(digests, " ")
@@ -27,15 +27,4 @@ func typesOn(n *store.NodeInfo, behavior string) string {
 		}
 	}
 	return ""
-}
-
-// typesDiffer reports whether another node runs a behavior with other types of parameters or results.
-func (m *member) typesDiffer(behavior string) bool {
-	here := typesOn(&store.NodeInfo{Behaviors: sortedKeys(m.exec.behaviors), Types: m.node.types}, behavior)
-	for id, n := range m.view.Load().Nodes {
-		if there := typesOn(&n, behavior); id != m.session.ID && there != "" && there != here {
-			return true
-		}
-	}
-	return false
 }
