@@ -628,7 +628,13 @@ func listTellsSinceWhen(t *testing.T, dir string) {
 	names, row := cells.Split(lines[0], -1), cells.Split(lines[1], -1)
 	since, ended := slices.Index(names, "SINCE"), slices.Index(names, "ENDED")
 	if since < 0 || ended < 0 || len(row) != len(names) || row[since] == "-" || row[since] != row[ended] {
-		t.Errorf("of a task that has ended: %q", lines)
+		t.Fatalf("of a task that has ended: %q", lines)
+	}
+	if got := must(t, dir, "state", "since/1", "--at", row[ended], "-o", "json"); !strings.Contains(got, `"status":"SUCCESS"`) {
+		t.Errorf("at the time of the table, %s: %s", row[ended], got)
+	}
+	if got := must(t, dir, "replay", "--task", "since/1", "--from", row[ended]); !strings.Contains(got, "Succeeded") {
+		t.Errorf("from the time of the table on, %s: %s", row[ended], got)
 	}
 }
 

@@ -96,10 +96,11 @@ func (w jsonWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Time writes a time for people, "-" for none.
+// Time writes a time, "-" for none. It is in UTC and has the form of RFC 3339, so that flags take what a table shows.
 func Time(m events.Millis) string {
 	if m == 0 {
 		return "-"
 	}
-	return m.Time().Local().Format("2006-01-02 15:04:05.000")
+	text, _ := m.MarshalText() // it never fails
+	return string(text)
 }

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
+	"taskledger/events"
 )
 
 // hostile clears a screen, sets a title, and has the forms of a control sequence that are one character.
@@ -53,5 +56,20 @@ func TestCleanJSON_KeepsTheMeaning(t *testing.T) {
 	}
 	if plain := []byte("{\n \"a\": \"é\"}"); &output.CleanJSON(plain)[0] != &plain[0] {
 		t.Error("text without control characters is copied")
+	}
+}
+
+// Flags take RFC 3339, and people paste what a table shows.
+func TestTime_HasItsZoneWhateverThatOfTheMachine(t *testing.T) {
+	at := time.Date(2026, 11, 26, 19, 35, 37, 356e6, time.UTC)
+	got := output.Time(events.MillisOf(at))
+	if want := "2026-11-26T19:35:37.356Z"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if read, err := flags.Time("at", got); err != nil || !read.Equal(at) {
+		t.Errorf("a flag reads %s as %s, %v", got, read, err)
+	}
+	if none := output.Time(0); none != "-" {
+		t.Errorf("no time is %q", none)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/input"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/events"
 	"taskledger/item"
 )
 
@@ -138,7 +140,7 @@ has come by the clock here.`,
 			}
 			oldest := "-"
 			if n.Oldest != nil {
-				oldest = n.Oldest.Local().Format("2006-01-02 15:04:05.000")
+				oldest = output.Time(events.MillisOf(*n.Oldest))
 			}
 			if err := p.Row(n, n.Group, n.Tasks, n.Available, n.Bytes, oldest); err != nil {
 				return fmt.Errorf("print: %w", err)

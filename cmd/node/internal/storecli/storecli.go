@@ -10,7 +10,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +19,7 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/engine"
+	"taskledger/events"
 	"taskledger/item"
 )
 
@@ -183,5 +183,5 @@ func row(p *output.Printer, is form.Task) error {
 			data = fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(data[:maxShown], ""), len(data))
 		}
 	}
-	return p.Row(is, is.ID, is.Group, time.UnixMilli(is.Timespec).Local().Format("2006-01-02 15:04:05.000"), is.OwnerID, data)
+	return p.Row(is, is.ID, is.Group, output.Time(events.Millis(is.Timespec)), is.OwnerID, data)
 }

@@ -127,7 +127,7 @@ func (t *Terminal) listCommand() *cobra.Command {
 			}
 			p := output.New(t.Out, t.JSON(), "ID", "NAME", "ROLE", "PREFIX", "BEHAVIORS", "CREATED")
 			for _, k := range tokens {
-				err = errors.Join(err, p.Row(k, k.ID, k.Name, k.Role, cmp.Or(k.Prefix, "-"), cmp.Or(strings.Join(k.Behaviors, ","), "-"), k.Created.Format(time.RFC3339)))
+				err = errors.Join(err, p.Row(k, k.ID, k.Name, k.Role, cmp.Or(k.Prefix, "-"), cmp.Or(strings.Join(k.Behaviors, ","), "-"), k.Created.UTC().Format(time.RFC3339)))
 			}
 			return errors.Join(err, p.Flush())
 		},
