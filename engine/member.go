@@ -99,6 +99,12 @@ func newMember(n *Node) *member {
 	return m
 }
 
+// watchArchive looks at the archive until ctx ends.
+func (m *member) watchArchive(ctx context.Context) error {
+	m.node.archive.Run(ctx, m.cfg.Archive, m.place.haveArchived, m.log)
+	return nil
+}
+
 func (m *member) now() events.Millis { return events.MillisOf(m.cfg.Now()) }
 
 // run joins, serves until ctx ends and then drains, or returns why the session ended.
@@ -122,7 +128,7 @@ func (m *member) run(ctx context.Context) error {
 	}
 	m.node.member.Store(m)
 	for _, loop := range []func(context.Context) error{m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run,
-		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.care, m.serveBus, m.answerPlans} {
+		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.care, m.serveBus, m.answerPlans, m.watchArchive} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}
 	select {

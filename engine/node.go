@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/archivewatch"
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/housekeeping"
 	"taskledger/engine/internal/sessionfile"
@@ -104,6 +105,8 @@ type Node struct {
 	joined     time.Time   // when its first session began
 	clockWrong atomic.Bool // too far off the other nodes'
 	relimited  atomic.Bool // limits have changed that its key does not tell yet
+
+	archive archivewatch.Watch
 }
 
 // NewNode returns a node, or an error if the configuration or one of the behaviors is wrong. It starts nothing: call Run.

@@ -79,6 +79,9 @@ func (o *owner) degraded() string {
 	if problem := o.trims.problem.Load(); why == "" && problem != nil {
 		why = "not trimmed: " + *problem
 	}
+	if problem := o.m.node.archive.Problem(); why == "" && problem != "" {
+		why = "the archive does not keep everything: " + problem
+	}
 	if problem := o.snapshots.trouble(); why == "" && problem != "" {
 		why = "no snapshot: " + problem
 	}

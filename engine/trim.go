@@ -58,6 +58,16 @@ func (t *trims) unarchived() uint64 {
 	return last - min(last, max(t.archived.Load(), first-1))
 }
 
+// haveArchived reports whether a shard that is served here knows of entries in the archive.
+func (p *placement) haveArchived() bool {
+	for _, o := range p.served() {
+		if o.trims.archived.Load() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // run archives and trims until ctx ends.
 func (t *trims) run(ctx context.Context) {
 	cfg := t.o.m.cfg

@@ -11,6 +11,7 @@ func (n *Node) Vitals() meter.Vitals {
 	if bus, knows := n.cfg.Bus.(store.Refusing); knows {
 		v.BusRefused = bus.Refused()
 	}
+	v.ArchiveProblem = n.archive.Problem()
 	n.exec.Lock()
 	v.SlotsUsed = n.exec.Used
 	n.exec.Unlock()

@@ -85,6 +85,7 @@ const (
 	Nodes
 	BusConnected
 	BusRefused
+	ArchiveUnsound
 	Session
 	Ready
 	StoreBytes
@@ -139,6 +140,7 @@ var (
 		Nodes:             {"nodes", "Nodes that are present, as this one sees it.", false, nil},
 		BusConnected:      {"bus_connected", "1 while NATS is connected; 0 also where there is none.", false, nil},
 		BusRefused:        {"bus_refused", "1 when NATS has not permitted a message or a subscription since it was connected.", false, nil},
+		ArchiveUnsound:    {"archive_unsound", "1 while the archive may lose, or has lost, what it was given, as it was looked at within a minute; 0 also where there is none.", false, nil},
 		Session:           {"session", "1 while the node has a session that the store has renewed lately.", false, nil},
 		Ready:             {"ready", "1 while the node is ready, as /readyz says.", false, nil},
 		StoreBytes:        {"store_bytes", "Bytes in use in the store.", false, nil},

@@ -16,6 +16,7 @@ type Vitals struct {
 
 	HasBus, BusConnected bool
 	BusRefused           string // what NATS does not permit this node; "" = nothing is known
+	ArchiveProblem       string // why the archive does not keep everything, as it was last looked at; "" = nothing is known
 	Refusing             string // why no new tasks are accepted; "" = they are
 	StoreBytes           int64
 	StoreQuota           int64
@@ -69,6 +70,9 @@ func (v *Vitals) Degraded() (all []string) {
 	if v.ShardsNotTrimmed > 0 {
 		all = append(all, fmt.Sprintf("the journals of %d shards are not trimmed: the command shards says why", v.ShardsNotTrimmed))
 	}
+	if v.ArchiveProblem != "" {
+		all = append(all, "the archive does not keep everything: "+v.ArchiveProblem)
+	}
 	if v.SlotsStuck > 0 {
 		all = append(all, fmt.Sprintf("%d slots are held by functions that did not return after their context had ended: the log names them", v.SlotsStuck))
 	}
@@ -83,7 +87,7 @@ func (v *Vitals) Tell(to Meter, before *Vitals) {
 		ShardsServed: float64(v.ShardsServed), ShardsQuarantined: float64(v.ShardsQuarantined), ShardsNotTrimmed: float64(v.ShardsNotTrimmed),
 		EntriesUnarchived: float64(v.EntriesUnarchived),
 		Slots:             float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), SlotsStuck: float64(v.SlotsStuck), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
-		BusConnected: is(v.BusConnected), BusRefused: is(v.BusRefused != ""), Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
+		BusConnected: is(v.BusConnected), BusRefused: is(v.BusRefused != ""), ArchiveUnsound: is(v.ArchiveProblem != ""), Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
 		StoreBytes: float64(v.StoreBytes), StoreQuota: float64(v.StoreQuota),
 	} {
 		if Gauge(g) != TasksReady {

@@ -51,7 +51,10 @@ type Archive struct {
 	latest   sync.Map // shard -> *segment that was archived last, where it is confirmed at once
 }
 
-var _ store.Archive = (*Archive)(nil)
+var (
+	_ store.Archive    = (*Archive)(nil)
+	_ store.Inspecting = (*Archive)(nil)
+)
 
 // Archive returns the cluster's archive, which works until b is closed. It asks NATS nothing: the stream is made by the
 // first segment. An error means that cfg is wrong; it names the field.

@@ -198,6 +198,50 @@ func forgets(c jetstream.StreamConfig) string {
 	return ""
 }
 
+// Inspect implements store.Inspecting. The settings of a stream may be changed by everybody who may use JetStream's API.
+func (a *Archive) Inspect(ctx context.Context) (is store.ArchiveCondition, err error) {
+	err = a.request(ctx, func(ctx context.Context) error {
+		s, err := a.js.Stream(ctx, a.stream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			is = store.ArchiveCondition{Empty: true}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		now := s.CachedInfo()
+		if forgets(now.Config) != "" {
+			a.provided.Store(false) // it is refused for the next segment
+		}
+		is.Empty = now.State.Msgs == 0
+		if problem := strings.Join(loses(now), "; "); problem != "" {
+			is.Problem = fmt.Sprintf("stream %s: %s", a.stream, problem)
+		}
+		return nil
+	})
+	if err != nil {
+		return is, fmt.Errorf("look at the archive: %w", err)
+	}
+	return is, nil
+}
+
+// loses says what a stream has lost, and by which settings it may lose what it holds.
+func loses(now *jetstream.StreamInfo) (all []string) {
+	if begins := max(now.Config.FirstSeq, 1); now.State.LastSeq > 0 && now.State.FirstSeq > begins {
+		all = append(all, fmt.Sprintf("its first %d messages are gone", now.State.FirstSeq-begins))
+	}
+	if n := now.State.NumDeleted; n > 0 {
+		all = append(all, fmt.Sprintf("%d messages in it were deleted", n))
+	}
+	if unfit := forgets(now.Config); unfit != "" {
+		all = append(all, unfit)
+	}
+	if !now.Config.DenyDelete || !now.Config.DenyPurge {
+		all = append(all, "it lets messages be removed by request: nats stream edit --deny-delete --deny-purge")
+	}
+	return all
+}
+
 // last returns the last message of a shard; nil = none.
 func (a *Archive) last(ctx context.Context, shard int) (*stored, error) {
 	return anyOf(a.get(ctx, getRequest{LastFor: a.subject(shard)}))

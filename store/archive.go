@@ -72,3 +72,17 @@ type Archive interface {
 	Archiver
 	ArchiveReader
 }
+
+// ArchiveCondition is how an archive is set up, and what is left of it.
+type ArchiveCondition struct {
+	// Problem says by which setting the archive may lose what it has acknowledged, or what it has lost; "" = nothing.
+	Problem string
+	// Empty says that the archive holds nothing, as before its first segment.
+	Empty bool
+}
+
+// Inspecting is an Archive that can look at what keeps it, whoever changed that.
+type Inspecting interface {
+	// Inspect looks at the archive as a whole. To do so is cheap.
+	Inspect(ctx context.Context) (ArchiveCondition, error)
+}

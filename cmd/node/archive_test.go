@@ -485,6 +485,18 @@ func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
 	n.stop(t)
 	against := append([]string{"verify", "--archive", "--checkpoint", kept, "--trust", trusted}, access...)
 	must(t, dir, against...)
+	in := nats.Stream()
+	segments := in.Segments()
+	in.Shorten()
+	n = serve(t, dir, append([]string{"--ttl", "3s"}, access...)...)
+	eventually(t, "the node tells that the stream was shortened by its settings", func() bool {
+		return strings.Contains(shardOf(t, dir, access...).Degraded, "it removes messages after 1s")
+	})
+	unarchived := append([]string{"verify", "--checkpoint", kept, "--trust", trusted}, access...)
+	if r := run(t, dir, unarchived...); r.code != 1 || !strings.Contains(r.out, "missing entry") {
+		t.Errorf("of a stream that was shortened by its settings, against the checkpoint: %+v", r)
+	}
+	n.stop(t)
 
 	prev := events.Hash{}
 	last := uint64(0)
@@ -504,8 +516,6 @@ func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
 		return data
 	}
 	forged := map[uint64][]byte{}
-	in := nats.Stream()
-	segments := in.Segments()
 	for i := range segments {
 		segments[i] = in.Edited(segments[i], func(all []store.Record) []store.Record {
 			for j := range all {

@@ -3,6 +3,7 @@ package testcluster
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go"
@@ -75,6 +76,22 @@ func (s *Stream) Replace(segments []*nats.Msg) {
 			s.t.Fatal(err)
 		}
 	}
+}
+
+// Shorten has the server remove what is older than a second, as JetStream's API lets everybody who may use it, and
+// returns when nothing is left.
+func (s *Stream) Shorten() {
+	s.t.Helper()
+	short := s.config
+	short.MaxAge, short.Duplicates = time.Second, time.Second
+	in, err := s.js.UpdateStream(s.t.Context(), short)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	Await(s.t, "the end of the last message", func() bool {
+		now, err := in.Info(s.t.Context())
+		return err == nil && now.State.Msgs == 0
+	})
 }
 
 // Edited is a segment whose entries were changed, its headers as they were.
