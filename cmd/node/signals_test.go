@@ -4,7 +4,9 @@ package main_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +27,9 @@ func released(t *testing.T, dir, id string) bool {
 // A terminal that is closed sends SIGHUP, twice even: the node drains.
 func TestServe_DrainsAtAHangUpAndAtASecondOne(t *testing.T) {
 	t.Parallel()
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // a program does not inherit what nohup ignores
+	t.Cleanup(func() { signal.Stop(caught) })
 	dir := t.TempDir()
 	n := serve(t, dir, "--grace", "1s")
 	must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", "long")
