@@ -145,7 +145,7 @@ func (s *stoppedClock) now() time.Time {
 // shards from everybody for ever.
 func TestSession_IsNotRenewedWhileAnOwnerHangs(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{})
+	c := testcluster.New(t, testcluster.Options{TTL: 6 * time.Second})
 	j := newJob(engine.Policy{})
 	clock := &stoppedClock{}
 	hung := c.StartNode("hung", with(noSlots, func(c *cfg) { c.Now = clock.now }))

@@ -247,7 +247,8 @@ func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 // are refused with the remedy.
 func TestStore_FullLosesNothing(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
+	const ttl = 6 * time.Second
+	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20, TTL: ttl})
 	j := newJob(engine.Policy{})
 	n := c.StartNode("a", nil, j)
 	client := c.StartClient("caller", nil)
@@ -258,7 +259,7 @@ func TestStore_FullLosesNothing(t *testing.T) {
 	r.succeed("1")
 	awaitDegraded(t, client.Client, "defragment and disarm the alarm")
 	testcluster.Await(t, "refusal with the remedy", func() bool {
-		one, cancel := context.WithTimeout(t.Context(), 2*c.TTL()) // one decided with the outcome has no answer
+		one, cancel := context.WithTimeout(t.Context(), 2*ttl) // one decided with the outcome has no answer
 		defer cancel()
 		_, err := client.Submit(one, j, nil, engine.SubmitOptions{ID: "refused"})
 		var overload *engine.OverloadError
@@ -269,7 +270,7 @@ func TestStore_FullLosesNothing(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	stuck, cancel := context.WithTimeout(t.Context(), 5*c.TTL()/2)
+	stuck, cancel := context.WithTimeout(t.Context(), 5*ttl/2)
 	defer cancel()
 	if got, err := f.Wait(stuck); stuck.Err() == nil {
 		t.Fatalf("got %s, %v from a full store", got, err)
@@ -300,7 +301,7 @@ func TestStore_FullRefusesWhatFollowsATaskThatWaitsForRoom(t *testing.T) {
 	j.next(t).succeed("1")
 	want(t, first, "1")
 	fillStore(t, c)
-	gone, cancel := context.WithTimeout(t.Context(), c.TTL())
+	gone, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	if f, err := client.Submit(gone, j, nil, engine.SubmitOptions{ID: "waits"}); !errors.Is(err, engine.ErrUnknown) {
 		t.Errorf("what is in the entry: got %v, %v", f, err)
@@ -319,7 +320,7 @@ func TestStore_FullRefusesWhatFollowsATaskThatWaitsForRoom(t *testing.T) {
 // Without a session nobody owns the shard whose owner compacts, and a full store refuses sessions.
 func TestCare_MakesRoomForASessionToBegin(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
+	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20, TTL: 6 * time.Second})
 	store, err := etcdstore.Open(within(t), etcdstore.Config{Client: c.Etcd, Shards: 1, Defragment: func(ctx context.Context) error {
 		over, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Endpoint}, Context: ctx})
 		if err != nil {
@@ -353,7 +354,7 @@ func TestDrain_EndsWhileTheStoreIsFull(t *testing.T) {
 	}()
 	select {
 	case <-stopped:
-	case <-time.After(10 * c.TTL()):
+	case <-time.After(time.Minute):
 		t.Error("the node does not stop")
 		emptyStore(t, c)
 		<-stopped

@@ -128,7 +128,7 @@ func wantWhole(t *testing.T, at *engine.Client) {
 
 func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
@@ -156,7 +156,7 @@ func wantAway(t *testing.T, at *engine.Client) {
 // NATS answers, and knows no JetStream: a server that is not up yet looks so, and like one that never kept anything.
 func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
@@ -205,7 +205,7 @@ func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string,
 
 func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, load{8, 0, bulky}, a)
@@ -218,7 +218,7 @@ func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
 
 func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	c.NATS.Stop()
 	c.NATS.MaxStore = 2 << 20
 	c.NATS.Start()
@@ -242,7 +242,7 @@ func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 
 func TestArchive_WithoutJetStreamTheJournalStaysWhole(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{TTL: lasting, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
@@ -269,7 +269,7 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+			c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 			l := bulkyTally()
 			a := c.StartNode("a", mode.configure, l.run())
 			f := startFlowOf(t, l, megabytes, a)
@@ -292,7 +292,7 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 // What was trimmed before an archive began is in none, which every owner says from then on.
 func TestArchive_ThatBeginsLateIsShown(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	run := func(name string, configure func(*engine.NodeConfig), holds func(engine.ShardInfo) bool) {
 		n := c.StartNode(name, configure, l.run())
@@ -311,7 +311,7 @@ func TestArchive_ThatBeginsLateIsShown(t *testing.T) {
 
 func TestArchive_NodesRestartedInTurnUnderLoadLeaveItWhole(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 4})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 4})
 	l := bulkyTally()
 	nodes := c.StartNodes(archives(t), l.on, "a", "b", "c")
 	reader := archiveReader(t, c)
@@ -343,7 +343,7 @@ func firstOf(t *testing.T, m *nats.Msg) uint64 {
 
 func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)

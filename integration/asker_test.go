@@ -127,7 +127,7 @@ func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
 // An asker that no event can hold is refused by name, and nothing is sent.
 func TestAsker_ThatIsTooLongIsRefused(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	n := c.StartNode("a", nil, w.on("a"))
 	w.submitWith(t, n, "x", inAnHour())

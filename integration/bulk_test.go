@@ -28,7 +28,7 @@ func bulkTasks() int64 {
 // The node that retries thousands of tasks that have failed, which fail again at once, is killed half way. Who goes on with the last cursor
 // that it told retries the others, and none a second time.
 func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
-	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		tasks := bulkTasks()
 		var operator atomic.Pointer[testcluster.Node]
 		kill := sync.OnceFunc(func() { operator.Load().Kill() })

@@ -25,7 +25,7 @@ func TestClock_WrongOnesDoNotChangeWaits(t *testing.T) {
 			}
 			return now.Add(wait)
 		}})
-	n := testcluster.New(t, testcluster.Options{NoNATS: true, TTL: lasting}).StartNode("a", func(cfg *engine.NodeConfig) {
+	n := testcluster.New(t, testcluster.Options{NoNATS: true}).StartNode("a", func(cfg *engine.NodeConfig) {
 		cfg.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	}, w.on("a"))
 	for _, c := range []struct {

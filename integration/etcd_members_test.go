@@ -42,7 +42,7 @@ type memberFlow struct {
 func startFlowOn(t *testing.T, etcd *testcluster.EtcdMembers) *memberFlow {
 	t.Helper()
 	// No session ends, however many renewals in a row meet the lost member.
-	c := testcluster.New(t, testcluster.Options{Etcd: etcd, TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{Etcd: etcd})
 	f := &memberFlow{tally: defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})}
 	nodes := c.StartNodes(nil, f.tally.on, "a", "b")
 	f.client = c.StartClient("caller", nil)

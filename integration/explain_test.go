@@ -47,7 +47,7 @@ func TestExplain_SaysSinceWhen(t *testing.T) {
 }
 
 func TestExplain_NamesTheOwnerThatHasGone(t *testing.T) {
-	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		worker := c.StartNode("worker", noShards, w.on("worker"))
 		a := c.StartNode("a", noSlots)

@@ -19,23 +19,16 @@ const (
 	soon = 2 * time.Minute
 	// quiet is how long a test watches that something does not happen. It can only miss a fault, never invent one.
 	quiet = 300 * time.Millisecond
-	// lasting is the TTL of sessions that may not end: no machine is so busy that a node cannot renew its session in it.
-	lasting = 60 * time.Second
 )
 
-// withAndWithoutNATS runs a test on a cluster with NATS, and on one where it is absent for the whole run. No session ends
-// by itself.
+// withAndWithoutNATS runs a test on a cluster with NATS, and on one where it is absent for the whole run. Only what is
+// killed loses its session.
 func withAndWithoutNATS(t *testing.T, test func(t *testing.T, c *testcluster.Cluster)) {
 	t.Helper()
-	withTTL(t, lasting, test)
+	withTTL(t, 0, test)
 }
 
-// withSessionsThatEnd is the same for tests that wait for the end of a dead node's session.
-func withSessionsThatEnd(t *testing.T, test func(t *testing.T, c *testcluster.Cluster)) {
-	t.Helper()
-	withTTL(t, 3*time.Second, test)
-}
-
+// withTTL is the same with sessions of that TTL; 0 = 60 s.
 func withTTL(t *testing.T, ttl time.Duration, test func(t *testing.T, c *testcluster.Cluster)) {
 	t.Parallel()
 	t.Run("nats", func(t *testing.T) {

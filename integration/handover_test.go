@@ -162,7 +162,7 @@ func TestDrain_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 }
 
 func TestKill_WhileSubmitsFlowNoneFails(t *testing.T) {
-	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		quick := behaviors.Define("quick", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		bound := quick.Bind(func(_ context.Context, p string) (string, error) { return p + " ran 1", nil })
 		nodes := c.StartNodes(nil, func(string) []engine.Behavior { return []engine.Behavior{bound} }, "a", "b", "c")

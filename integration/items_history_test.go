@@ -16,7 +16,7 @@ import (
 // after snapshots and trims that leave no entry of it in the journal.
 func TestItems_HistoryAndExportsTellTheWholeLifeOfAnItem(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	reader := archiveReader(t, c)

@@ -337,7 +337,7 @@ func TestClaim_ThatWaitsLooksAtItsEndForWhatItDependsOn(t *testing.T) {
 }
 
 func TestClaim_ThatWaitsGoesOnWithTheNextOwner(t *testing.T) {
-	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		first := c.StartNode("a", nil)
 		putItems(t, first, "s", "g", "one")
 		held := claimItem(t, first, "s", &item.Claim{Client: bob, Group: "g", Duration: time.Hour})
@@ -405,7 +405,7 @@ func TestItems_LargeAnswersComeInPages(t *testing.T) {
 // Hints are lost with NATS, and nothing else.
 func TestClaim_ThatWaitsIsWokenWhileNATSIsAwayAndWhenItIsBack(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{})
 	n := c.StartNode("a", nil)
 	client := c.StartClient("c", nil)
 	q := item.Claim{Client: ada, Group: "g", Duration: time.Hour, Wait: item.MaxWait}

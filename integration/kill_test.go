@@ -13,7 +13,7 @@ import (
 )
 
 func TestKill_TaskOfADeadNodeRunsAgainOnASurvivor(t *testing.T) {
-	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		observer := c.StartNode("observer", noSlots)
 		b := c.StartNode("b", noShards, w.on("b"))
@@ -50,7 +50,7 @@ func TestKill_TaskOfADeadNodeRunsAgainOnASurvivor(t *testing.T) {
 }
 
 func TestKill_SurvivorsTakeTheShardsOfADeadOwner(t *testing.T) {
-	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		a := c.StartNode("a", nil, w.on("a"))
 		worker := c.StartNode("worker", noShards)
@@ -181,7 +181,7 @@ func TestDrain_RunningTaskIsReleasedAndShardsAreHandedOver(t *testing.T) {
 
 func TestDrain_TaskThatEndsWithinTheGraceSucceeds(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	a := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Grace = soon }, w.on("a"))
 	b := c.StartNode("b", nil)

@@ -49,7 +49,7 @@ func silentBus(t *testing.T) store.Bus {
 func TestNATS_HostThatIsSilentHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	buses := []store.Bus{silentBus(t), silentBus(t)} // they end after who uses them
-	c := testcluster.New(t, testcluster.Options{TTL: lasting, NoNATS: true, Shards: 2})
+	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 2})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Bus = buses[0] }, w.on("a"))
 	client := c.StartClient("caller", func(cfg *engine.ClientConfig) { cfg.Bus = buses[1] })

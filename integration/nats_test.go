@@ -13,7 +13,7 @@ import (
 
 func TestNATS_StoppedAndStartedAgainInMidRunNothingFailsOrRunsTwice(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{})
 	l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 	nodes := c.StartNodes(nil, l.on, "a", "b", "c")
 	client := c.StartClient("caller", nil)
@@ -30,7 +30,7 @@ func TestNATS_StoppedAndStartedAgainInMidRunNothingFailsOrRunsTwice(t *testing.T
 
 func TestNATS_FutureThatWaitsWhenItStopsResolves(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{})
 	w := defineWork("work", nil)
 	c.StartNode("a", nil, w.on("a"))
 	client := c.StartClient("caller", nil)
@@ -45,7 +45,7 @@ func TestNATS_FutureThatWaitsWhenItStopsResolves(t *testing.T) {
 
 func TestNATS_PlainSubscriberSeesCompletions(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	n := c.StartNode("a", nil, w.on("a"))
 	conn, err := nats.Connect(c.NATS.URL)

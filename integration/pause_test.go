@@ -26,7 +26,7 @@ func TestPause_HoldsWhateverHappensToNodesAndSessions(t *testing.T) {
 		"shards are handed over":                              joinAndSpread,
 	} {
 		t.Run(what, func(t *testing.T) {
-			withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) { pauseHolds(t, c, happens) })
+			withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) { pauseHolds(t, c, happens) })
 		})
 	}
 }

@@ -100,7 +100,7 @@ func TestStop_CallsThatWaitEndAndLaterOnesAreRefused(t *testing.T) {
 
 func TestClient_WithoutStoreIsRefusedWhileNATSIsAwayAndNothingElse(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	c.StartNode("a", nil, w.on("a"))
 	client := c.StartClient("caller", func(cfg *engine.ClientConfig) { cfg.Store, cfg.Shards = nil, c.Shards() })

@@ -12,7 +12,7 @@ import (
 // who stays.
 func TestShards_AsManyAsThereCanBeAreSharedAndTakenOver(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{Shards: store.MaxShards, TTL: lasting})
+	c := testcluster.New(t, testcluster.Options{Shards: store.MaxShards})
 	l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 	nodes := c.StartNodes(nil, l.on, "a", "b")
 	c.AwaitSpread()

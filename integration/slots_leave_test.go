@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -21,7 +20,7 @@ func TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves(t *testing.T) {
 			node func(*testcluster.Node)
 		}{{"drains", (*testcluster.Node).Stop}, {"dies", (*testcluster.Node).Kill}} {
 			t.Run(fmt.Sprintf("%d slots, other %s", slots, leaves.how), func(t *testing.T) {
-				withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+				withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 					w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 					few := func(cfg *engine.NodeConfig) { cfg.Slots = slots }
 					stays, other := c.StartNode("a", few, w.on("a")), c.StartNode("b", few, w.on("b"))
@@ -54,11 +53,10 @@ func TestSlots_AllRunTheTasksOfOneAffinity(t *testing.T) {
 	t.Parallel()
 	for _, leaves := range []struct {
 		how  string
-		ttl  time.Duration
 		node func(*testcluster.Node)
-	}{{"drains", lasting, (*testcluster.Node).Stop}, {"dies", 5 * time.Second, (*testcluster.Node).Kill}} {
+	}{{"drains", (*testcluster.Node).Stop}, {"dies", (*testcluster.Node).Kill}} {
 		t.Run("other "+leaves.how, func(t *testing.T) {
-			withTTL(t, leaves.ttl, func(t *testing.T, c *testcluster.Cluster) { oneAffinityFillsSlots(t, c, leaves.node) })
+			withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) { oneAffinityFillsSlots(t, c, leaves.node) })
 		})
 	}
 }

@@ -206,7 +206,7 @@ func (h *itemHistory) judge(c *engine.Client) (judged int) {
 // On three nodes, whose owners are killed and started again, what six clients are told of the items of a store has an order, item by item;
 // a repeated key is answered as before.
 func TestStore_IsLinearizableItemByItemWhileOwnersDie(t *testing.T) {
-	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		nodes := map[string]*testcluster.Node{}
 		for _, name := range []string{"a", "b", "c"} {
 			nodes[name] = c.StartNode(name, nil)

@@ -160,7 +160,7 @@ func TestSubmitRaw_IsPlannedByALiveNodeRightAfterAKill(t *testing.T) {
 	t.Parallel()
 	for _, named := range []bool{true, false} {
 		t.Run(fmt.Sprintf("named %t", named), func(t *testing.T) {
-			withTTL(t, 6*time.Second, func(t *testing.T, c *testcluster.Cluster) { plannedAfterAKill(t, c, named) })
+			withTTL(t, 12*time.Second, func(t *testing.T, c *testcluster.Cluster) { plannedAfterAKill(t, c, named) })
 		})
 	}
 }
@@ -176,7 +176,7 @@ func plannedAfterAKill(t *testing.T, c *testcluster.Cluster, named bool) {
 		ids = names("task-", len(ids), servedBy(t, nodes[0]))
 	}
 	for _, n := range nodes[1:] {
-		n.Kill()
+		n.Crash()
 	}
 	type submitted struct {
 		id  events.TaskID

@@ -18,8 +18,8 @@ const (
 	prefix = "taskledger/"
 	// patience bounds what must come true sooner or later, on a slow and busy machine.
 	patience = 2 * time.Minute
-	// defaultTTL is the shortest that nodes accept: tests wait for the end of sessions.
-	defaultTTL = 3 * time.Second
+	// defaultTTL lasts: no machine is so busy that a node cannot renew its session in it.
+	defaultTTL = 60 * time.Second
 	// defaultShards is enough for several nodes to share, and few enough to verify quickly.
 	defaultShards = 8
 	// pipeShards is of how many shards a cluster may reach etcd without a connection. Such a client and its server
@@ -33,7 +33,7 @@ type Options struct {
 	NoNATS    bool          // no member ever has a bus
 	JetStream bool          // NATS keeps streams, and syncs every message
 	Shards    int           // default 8
-	TTL       time.Duration // of sessions; default 3s
+	TTL       time.Duration // of sessions; default 60s
 	Quota     int64         // of the etcd in this process, in bytes; 0 = etcd's default
 	Etcd      *EtcdMembers  // reached over the network, by every member with a client of its own; default: one in this process
 }
@@ -84,9 +84,6 @@ func New(t testing.TB, o Options) *Cluster {
 	t.Cleanup(c.finish)
 	return c
 }
-
-// TTL is that of every session.
-func (c *Cluster) TTL() time.Duration { return c.options.TTL }
 
 // Shards is the number of shards.
 func (c *Cluster) Shards() int { return c.options.Shards }

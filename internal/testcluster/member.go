@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
@@ -124,13 +126,36 @@ func (n *Node) Stop() {
 	}
 }
 
-// Kill ends the node as a crash would: nothing is handed over, and its session lives on until its TTL.
+// Kill ends the node as a crash would: nothing is handed over. Its session ends with it, as it would after its TTL.
 func (n *Node) Kill() {
+	session := n.SessionID()
+	n.Crash()
+	n.cluster.endSession(session)
+}
+
+// Crash is Kill, but the session of the node lives on until its TTL.
+func (n *Node) Crash() {
 	n.cluster.mu.Lock()
 	n.cluster.killed = true
 	n.cluster.mu.Unlock()
 	n.Node.Kill()
 	_ = n.process.end()
+}
+
+// endSession revokes the lease of a session.
+func (c *Cluster) endSession(id string) {
+	if id == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	key, err := c.Etcd.Get(ctx, prefix+"node/"+id)
+	if err == nil && len(key.Kvs) > 0 {
+		_, err = c.Etcd.Revoke(ctx, clientv3.LeaseID(key.Kvs[0].Lease))
+	}
+	if err != nil {
+		c.t.Errorf("end session %s: %v", id, err)
+	}
 }
 
 func (n *Node) stopped() bool {
