@@ -18,6 +18,7 @@ import (
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/internal/wire/wiretest"
+	"taskledger/item"
 	"taskledger/meter"
 	"taskledger/projection"
 	"taskledger/projection/items"
@@ -91,8 +92,8 @@ func someItems() *items.Stores {
 }
 
 // decodeGroups leaves out whether there are more.
-func decodeGroups(data []byte) ([]string, error) {
-	groups, _, err := itemcommand.DecodeNames(data)
+func decodeGroups(data []byte) ([]item.Group, error) {
+	groups, _, err := itemcommand.DecodeGroups(data)
 	return groups, err
 }
 

@@ -137,6 +137,29 @@ func (b *bench) hints(bus *wayBus) (all []string) {
 	return all
 }
 
+// The gauges of items follow what was committed, and the time at which what waits falls due.
+func TestItems_AreCountedForGauges(t *testing.T) {
+	b := newBench(t, -1)
+	want := func(when string, available, waiting, claimed int64) {
+		t.Helper()
+		s := &b.own.stats
+		if a, w, c := s.available.Load(), s.waiting.Load(), s.claimed.Load(); a != available || w != waiting || c != claimed {
+			t.Errorf("%s: %d available, %d waiting, %d claimed; want %d, %d, %d", when, a, w, c, available, waiting, claimed)
+		}
+	}
+	b.addItem("g", 1)
+	b.addItem("h", 1)
+	b.addItem("g", -3_600_000)
+	want("added", 2, 1, 0)
+	b.accept(command.LaneSubmit, claimOf("g"))
+	want("claimed", 1, 1, 1)
+	b.takeOver()
+	want("taken over", 1, 1, 1)
+	b.time += 3_600_000
+	b.turn()
+	want("due", 3, 0, 0)
+}
+
 // What waits elsewhere is told when an item is added, released or falls due, once for each, and not before its entry is committed.
 func TestItems_OwnerTellsWhoWaitsOfWhatComes(t *testing.T) {
 	b := newBench(t, -1)

@@ -45,7 +45,8 @@ func (c *Client) ItemGroup(ctx context.Context, store string, p item.Page) (item
 	return c.items.Page(ctx, store, p)
 }
 
-// ItemGroups returns the names of the groups of a store that have items, in the order of their bytes; none for a store that was never used.
-func (c *Client) ItemGroups(ctx context.Context, store string, linear bool) ([]string, error) {
+// ItemGroups returns the groups of a store that have items, with their counts, in the order of the bytes of their names; none for a store
+// that was never used. More groups than one answer holds are of several answers, each of its own time.
+func (c *Client) ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error) {
 	return c.items.Groups(ctx, store, linear)
 }

@@ -80,6 +80,7 @@ type ownerStats struct {
 	entries, events, bytes, refused, bugs atomic.Int64
 	head                                  atomic.Uint64
 	live, tasks                           atomic.Int64
+	available, waiting, claimed           atomic.Int64 // items of task stores
 }
 
 // answered is the last batch of a lane that this owner has decided, recorded in the journal or not.
@@ -448,6 +449,10 @@ func (o *owner) publishView() {
 	o.stats.head.Store(o.head.Number)
 	o.stats.live.Store(int64(o.state.Live()))
 	o.stats.tasks.Store(int64(o.state.Len()))
+	items := o.state.Stores().Counts()
+	o.stats.available.Store(int64(items.Available))
+	o.stats.waiting.Store(int64(items.Waiting))
+	o.stats.claimed.Store(int64(items.Claimed))
 	if old == nil || len(*old) > 0 || len(backlog) > 0 {
 		o.m.backlogChanged()
 	}

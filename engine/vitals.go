@@ -37,6 +37,9 @@ func (n *Node) Vitals() meter.Vitals {
 		v.ShardsServed++
 		v.TasksHeld += o.stats.tasks.Load()
 		v.TasksLive += o.stats.live.Load()
+		v.ItemsAvailable += o.stats.available.Load()
+		v.ItemsWaiting += o.stats.waiting.Load()
+		v.ItemsClaimed += o.stats.claimed.Load()
 		v.EntriesUnarchived += int64(o.trims.unarchived())
 		if o.trims.problem.Load() != nil {
 			v.ShardsNotTrimmed++

@@ -27,7 +27,7 @@ type asker interface {
 	ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error)
 	Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error)
 	ItemGroup(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
-	ItemGroups(ctx context.Context, store string, linear bool) ([]string, error)
+	ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error)
 }
 
 // putItems adds items with these data to a group, available now.
@@ -101,8 +101,13 @@ func TestItems_AreAddedChangedAndRemovedTogether(t *testing.T) {
 			t.Errorf("found %v, %v", found, err)
 		}
 		for _, linear := range []bool{false, true} {
-			if groups, err := client.ItemGroups(testcluster.Within(t), "s", linear); err != nil || !slices.Equal(groups, []string{"g", "h"}) {
-				t.Errorf("groups %q, %v", groups, err)
+			groups, err := client.ItemGroups(testcluster.Within(t), "s", linear)
+			want := []item.Group{{Name: "g", Available: 1, Waiting: 1, Bytes: 7}, {Name: "h", Available: 1, Bytes: 4, Oldest: 1}}
+			if len(groups) == 2 {
+				want[0].Oldest = groups[0].Oldest
+			}
+			if err != nil || !slices.Equal(groups, want) || groups[0].Oldest == 0 {
+				t.Errorf("groups %+v, %v, want %+v", groups, err, want)
 			}
 			free, more, err := client.ItemGroup(testcluster.Within(t), "s", item.Page{Group: "g", Linear: linear})
 			if err != nil || more || len(free) != 1 || free[0].ID != 6 {

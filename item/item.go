@@ -69,6 +69,16 @@ type Page struct {
 	Linear bool  // prove that the owner still owns the store
 }
 
+// Group counts the items of a group, each as one that is available, waits or is claimed.
+type Group struct {
+	Name      string
+	Available int64
+	Waiting   int64         // those that nobody has claimed, and whose time has not come
+	Claimed   int64         // those that were claimed, and whose time has not come: Claims of the item is above 0
+	Bytes     int64         // of the data of all
+	Oldest    events.Millis // since when the oldest of those that are available is; 0 = none is
+}
+
 // Problem is why an update or a claim was refused.
 type Problem struct {
 	Field string // "depends", "deletes", "updates" or "adds"

@@ -71,9 +71,12 @@ type Gauge uint8
 
 // The gauges.
 const (
-	TasksReady Gauge = iota // by behavior: those that wait for a slot, in the shards served here; not those of paused behaviors
-	TasksHeld               // in the memory of the shards served here
-	TasksLive               // those of them that have not ended
+	TasksReady     Gauge = iota // by behavior: those that wait for a slot, in the shards served here; not those of paused behaviors
+	TasksHeld                   // in the memory of the shards served here
+	TasksLive                   // those of them that have not ended
+	ItemsAvailable              // of task stores, in the shards served here: stores are named by users, and are not told apart
+	ItemsWaiting                // for their time, and not claimed
+	ItemsClaimed
 	ShardsServed
 	ShardsQuarantined
 	ShardsNotTrimmed
@@ -129,6 +132,9 @@ var (
 		TasksReady:        {"tasks_ready", "Tasks that wait for a slot, in the shards served here; not those of paused behaviors.", true, nil},
 		TasksHeld:         {"tasks_held", "Tasks in the memory of the shards served here.", false, nil},
 		TasksLive:         {"tasks_live", "Tasks in the shards served here that have not ended.", false, nil},
+		ItemsAvailable:    {"items_available", "Items of all task stores, in the shards served here, that everybody may have.", false, nil},
+		ItemsWaiting:      {"items_waiting", "Items of all task stores, in the shards served here, whose time has not come, and that nobody has claimed.", false, nil},
+		ItemsClaimed:      {"items_claimed", "Items of all task stores, in the shards served here, that are claimed, or were and are put off.", false, nil},
 		ShardsServed:      {"shards_served", "Shards served here.", false, nil},
 		ShardsQuarantined: {"shards_quarantined", "Shards owned here that cannot be read.", false, nil},
 		ShardsNotTrimmed:  {"shards_not_trimmed", "Shards served here whose journals cannot be archived or trimmed.", false, nil},

@@ -29,6 +29,9 @@ type Vitals struct {
 	TasksHeld         int64
 	TasksLive         int64
 	TasksReady        map[string]int // by behavior
+	ItemsAvailable    int64          // of all task stores of the shards
+	ItemsWaiting      int64          // for their time, and not claimed
+	ItemsClaimed      int64
 	Slots, SlotsUsed  int
 	SlotsStuck        int // held by functions that were given up and have not returned
 	FuturesOpen       int
@@ -84,6 +87,7 @@ func (v *Vitals) Degraded() (all []string) {
 func (v *Vitals) Tell(to Meter, before *Vitals) {
 	for g, value := range [gauges]float64{
 		TasksHeld: float64(v.TasksHeld), TasksLive: float64(v.TasksLive),
+		ItemsAvailable: float64(v.ItemsAvailable), ItemsWaiting: float64(v.ItemsWaiting), ItemsClaimed: float64(v.ItemsClaimed),
 		ShardsServed: float64(v.ShardsServed), ShardsQuarantined: float64(v.ShardsQuarantined), ShardsNotTrimmed: float64(v.ShardsNotTrimmed),
 		EntriesUnarchived: float64(v.EntriesUnarchived),
 		Slots:             float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), SlotsStuck: float64(v.SlotsStuck), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),

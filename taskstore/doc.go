@@ -50,6 +50,8 @@ type (
 	Update = item.Update
 	// Claim asks for an available item of a group.
 	Claim = item.Claim
+	// Group counts the items of a group.
+	Group = item.Group
 	// ConflictError says that the items do not allow what was asked, with every reason. Nothing was changed.
 	ConflictError = item.ConflictError
 )

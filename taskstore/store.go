@@ -20,7 +20,7 @@ type Backend interface {
 	ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error) // nil: there is none
 	Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error)
 	ItemGroup(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
-	ItemGroups(ctx context.Context, store string, linear bool) ([]string, error)
+	ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error)
 }
 
 // Defaults of what is left out.
@@ -91,12 +91,31 @@ func (s *Store) Linear() *Store {
 }
 
 // Groups returns the names of the groups that have items, sorted.
-func (s *Store) Groups(ctx context.Context) (names []string, err error) {
+func (s *Store) Groups(ctx context.Context) ([]string, error) {
+	all, err := s.groups(ctx)
+	if err != nil {
+		return nil, s.wrap("groups", err)
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	return names, nil
+}
+
+// Stats returns the groups that have items, sorted by their names, with the numbers of their items. The owner of the
+// store has counted: it reads no item.
+func (s *Store) Stats(ctx context.Context) ([]item.Group, error) {
+	all, err := s.groups(ctx)
+	return all, s.wrap("stats", err)
+}
+
+func (s *Store) groups(ctx context.Context) (all []item.Group, err error) {
 	err = s.repeat(ctx, func() (err error) {
-		names, err = s.backend.ItemGroups(ctx, s.name, s.linear)
+		all, err = s.backend.ItemGroups(ctx, s.name, s.linear)
 		return err
 	})
-	return names, s.wrap("groups", err)
+	return all, err
 }
 
 // Task returns the item of an id, nil if it is not there.

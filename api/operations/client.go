@@ -108,7 +108,7 @@ type Stores interface {
 	ClaimItem(ctx context.Context, store string, q *item.Claim) (*item.Item, error)
 	Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error)
 	ItemGroup(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
-	ItemGroups(ctx context.Context, store string, linear bool) ([]string, error)
+	ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error)
 }
 
 // Direct is a Client that is itself a client of the cluster's etcd and NATS.

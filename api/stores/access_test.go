@@ -23,6 +23,7 @@ var matrix = map[string]struct {
 	body string
 }{
 	"GET /groups":                  {token.Viewer, ""},
+	"GET /stats":                   {token.Viewer, ""},
 	"GET /task/{task}":             {token.Viewer, ""},
 	"GET /tasks/{tasks}":           {token.Viewer, ""},
 	"GET /group/{group}":           {token.Viewer, ""},

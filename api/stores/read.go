@@ -18,15 +18,26 @@ import (
 )
 
 func (f *front) groups(c *api.Call, name string) error {
+	return eachGroup(f, c, name, func(g *item.Group) string { return g.Name })
+}
+
+func (f *front) stats(c *api.Call, name string) error { return eachGroup(f, c, name, form.GroupOf) }
+
+// eachGroup answers with the groups that have tasks, each in a form.
+func eachGroup[T any](f *front, c *api.Call, name string, as func(*item.Group) T) error {
 	linear, err := flag(c, "linear")
 	if err != nil {
 		return err
 	}
-	names, err := f.stores.ItemGroups(c.Context(), name, linear)
+	groups, err := f.stores.ItemGroups(c.Context(), name, linear)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, append([]string{}, names...))
+	all := make([]T, len(groups))
+	for i := range groups {
+		all[i] = as(&groups[i])
+	}
+	return c.JSON(http.StatusOK, all)
 }
 
 func (f *front) task(c *api.Call, name string) error {

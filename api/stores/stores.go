@@ -59,6 +59,7 @@ func Routes(s operations.Stores) []api.Route {
 	group := api.Param{Name: "name", Does: "name of the group, for those that are no segment of a path, as . and .."}
 	all := []api.Route{
 		get("/groups", "List the groups that have tasks", []string{}, f.groups, linear),
+		get("/stats", "Count the tasks of every group", []form.Group{}, f.stats, linear),
 		one(get("/task/{task}", "Show a task", form.Task{}, f.task, linear)),
 		paged(get("/tasks/{tasks}", "Show up to 1,000 tasks, null for each that is not there", []*form.Task{}, f.tasks, linear)),
 		paged(get("/group/{group}", "List the tasks of a group by id", []form.Task{}, f.group, limit, after, owned, linear)),

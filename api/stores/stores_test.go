@@ -24,6 +24,8 @@ func TestStore_SpeaksAsTheDocumentSays(t *testing.T) {
 		s.want(s.get(base+"/task/2"), 200, `{"id":2,"group":"map","data":"b","timespec":1388552400000,"ownerid":1643}`)
 		s.refused(s.get(base+"/task/3"), 404, "task 3")
 		s.want(s.get(base+"/groups"), 200, `["map"]`)
+		s.want(s.get(base+"/stats"), 200,
+			`[{"group":"map","tasks":2,"available":2,"waiting":0,"claimed":0,"bytes":24,"oldest":1388552400000}]`)
 		if got := ids(s.listOf(s.get(base + "/tasks/2,9,1,2"))); got != "2 - 1 2" {
 			t.Errorf("tasks: %s", got)
 		}
@@ -52,6 +54,8 @@ func TestStore_SpeaksAsTheDocumentSays(t *testing.T) {
 		s.want(s.post(base+"/update", `{"clientid":1532,"deletes":[5]}`), 200, `{"tasks":[]}`)
 	}
 	s.want(s.get("/store/a/groups?linear=1"), 200, `["map"]`)
+	s.want(s.get("/store/a/stats"), 200, `[{"group":"map","tasks":1,"available":0,"waiting":1,"claimed":0,"bytes":1}]`)
+	s.want(s.get("/store/never/stats?linear=1"), 200, `[]`)
 	s.want(s.get("/store/never/group/x"), 200, `[]`)
 	s.want(s.get("/store/%2E%2E/groups"), 200, `[]`)
 	s.want(s.get("/store/never/tasks/1"), 200, `[null]`)

@@ -54,7 +54,13 @@ func TestMeter_ShowsWhatItIsTold(t *testing.T) {
 	m.Count(meter.OutcomesStale, "", 1)
 	m.Observe(meter.Lateness, "work", []float64{0.002, 0.5})
 	m.Observe(meter.CommitLatency, "", []float64{0.004})
-	got := scraped(t, reg, m, meter.Vitals{Slots: 5, TasksReady: map[string]int{"work": 9}})
+	got := scraped(t, reg, m, meter.Vitals{
+		Slots:          5,
+		TasksReady:     map[string]int{"work": 9},
+		ItemsAvailable: 6,
+		ItemsWaiting:   7,
+		ItemsClaimed:   8,
+	})
 	for name, want := range map[string]string{
 		`taskledger_attempts_started_total{behavior="work"}`:            "7",
 		`taskledger_outcomes_stale_total`:                               "1",
@@ -62,6 +68,9 @@ func TestMeter_ShowsWhatItIsTold(t *testing.T) {
 		`taskledger_lateness_seconds_count{behavior="work"}`:            "2",
 		`taskledger_commit_latency_seconds_count`:                       "1",
 		`taskledger_slots`:                        "5",
+		`taskledger_items_available`:              "6",
+		`taskledger_items_waiting`:                "7",
+		`taskledger_items_claimed`:                "8",
 		`taskledger_tasks_ready{behavior="work"}`: "9",
 		`taskledger_ready`:                        "0",
 	} {

@@ -16,9 +16,9 @@ import (
 // state is what the store "s" has, an item a line.
 func (s *shard) text() string {
 	var all strings.Builder
-	s.state.Groups("s", "", func(group string) bool {
-		s.state.Group("s", group, 0, func(i *items.Item) bool {
-			fmt.Fprintf(&all, "%d of %s, %d's, in %d ms: %s\n", i.ID, group, i.Owner, i.At-s.now, i.Data[1:])
+	s.state.Groups("s", "", func(g *items.Group) bool {
+		s.state.Group("s", g.Name, 0, func(i *items.Item) bool {
+			fmt.Fprintf(&all, "%d of %s, %d's, in %d ms: %s\n", i.ID, g.Name, i.Owner, i.At-s.now, i.Data[1:])
 			return true
 		})
 		return true

@@ -38,6 +38,9 @@ func (i *Item) Available(now events.Millis) bool { return i.At <= now }
 // bytes is about what an item takes in a snapshot.
 func (i *Item) bytes() int64 { return itemBytes + int64(len(i.Data)) }
 
+// data is how many bytes of data the item has, without their codec.
+func (i *Item) data() int64 { return int64(max(len(i.Data)-1, 0)) }
+
 const (
 	// itemBytes is what an item takes besides its data.
 	itemBytes = 40
@@ -54,6 +57,20 @@ type Group struct {
 	byID   *btree.BTreeG[*Item]
 	free   *btree.BTreeG[*Item] // those that are available, oldest first
 	held   *btree.BTreeG[*Item] // the others, by the time that they are
+	sums   sums
+}
+
+// sums are kept with every item that comes and goes.
+type sums struct {
+	claimed int   // items that are not available, and were claimed before
+	data    int64 // bytes
+}
+
+// Counts are of items, each of which is in one of them.
+type Counts struct {
+	Available int // as Ripen has found
+	Waiting   int // for their time, and never claimed since they were added or got other data
+	Claimed   int // the others
 }
 
 // bytes is about what a group takes in a snapshot.
@@ -82,6 +99,7 @@ type Stores struct {
 	clock  *steady.Clock
 	empty  *btree.BTreeG[*Store] // those without items, the one first that may be forgotten first
 	some   bool                  // others than those that are seen took ids, too
+	sums   sums
 
 	restoring restoring
 	lostAt    events.Millis // when the end of the journal was lost last; 0 = never. Like base it is told by Lost, and no part of the rows
@@ -138,14 +156,34 @@ func (s *Stores) Item(store string, id uint64) *Item {
 	return found
 }
 
-// Groups calls each with the names of the groups of a store that have items, in the order of their bytes, from after on, until it returns false.
-func (s *Stores) Groups(store, after string, each func(name string) bool) {
+// Groups calls each with the groups of a store that have items and whose names are greater than after, in the order of
+// the bytes of the names, until it returns false.
+func (s *Stores) Groups(store, after string, each func(*Group) bool) {
 	in := s.byName[store]
 	if in == nil {
 		return
 	}
-	in.groups.Ascend(after, func(name string, _ *Group) bool { return name == after || each(name) })
+	in.groups.Ascend(after, func(name string, g *Group) bool { return name == after || each(g) })
 }
+
+// Counts are those of all stores.
+func (s *Stores) Counts() Counts { return countsOf(s.Len(), s.held, s.sums) }
+
+// Counts are those of the group.
+func (g *Group) Counts() Counts { return countsOf(g.byID.Len(), g.held, g.sums) }
+
+func countsOf(all int, held *btree.BTreeG[*Item], of sums) Counts {
+	if held == nil {
+		return Counts{}
+	}
+	return Counts{Available: all - held.Len(), Waiting: held.Len() - of.claimed, Claimed: of.claimed}
+}
+
+// Data is how many bytes of data the items of the group have.
+func (g *Group) Data() int64 { return g.sums.data }
+
+// Oldest is since when the first of the available items is; 0 = none is available.
+func (g *Group) Oldest() events.Millis { return nextOf(g.free) }
 
 // Group calls each with the items of a group whose ids are greater than after, by id, until it returns false.
 func (s *Stores) Group(store, name string, after uint64, each func(*Item) bool) {
@@ -174,11 +212,12 @@ func (s *Stores) NextOf(store, group string) events.Millis {
 	return nextOf(g.held)
 }
 
-func nextOf(held *btree.BTreeG[*Item]) events.Millis {
-	if held == nil {
+// nextOf is the earliest time of items in the order of their times; 0 = there are none.
+func nextOf(ordered *btree.BTreeG[*Item]) events.Millis {
+	if ordered == nil {
 		return 0
 	}
-	if i, some := held.Min(); some {
+	if i, some := ordered.Min(); some {
 		return i.At
 	}
 	return 0
@@ -203,6 +242,7 @@ func (s *Stores) Ripen(now events.Millis, each func(*Item)) (moved bool) {
 		i, _ := s.held.PopMin()
 		i.Group.held.Delete(i)
 		i.Group.free.Set(i)
+		s.claimed(i, -1)
 		if each != nil {
 			each(i)
 		}
@@ -223,8 +263,18 @@ func (s *Stores) put(i *Item, now events.Millis) {
 	} else {
 		s.held.Set(i)
 		i.Group.held.Set(i)
+		s.claimed(i, 1)
 	}
+	i.Group.sums.data += i.data()
 	s.bytes += i.bytes()
+}
+
+// claimed counts an item that becomes one of those that are not available, or was one of them.
+func (s *Stores) claimed(i *Item, by int) {
+	if i.Claims > 0 {
+		s.sums.claimed += by
+		i.Group.sums.claimed += by
+	}
 }
 
 // take takes an item out of all places. Its group stays until prune.
@@ -233,9 +283,11 @@ func (s *Stores) take(i *Item) {
 	i.Group.byID.Delete(i)
 	if _, held := s.held.Delete(i); held {
 		i.Group.held.Delete(i)
+		s.claimed(i, -1)
 	} else {
 		i.Group.free.Delete(i)
 	}
+	i.Group.sums.data -= i.data()
 	s.bytes -= i.bytes()
 }
 

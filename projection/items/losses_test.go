@@ -126,7 +126,7 @@ func TestFold_ForgetsAGroupWithItsLastItemAndCountsOnInItsStore(t *testing.T) {
 	s := newShard()
 	id := s.added(t, "s", 1, 0, "g")
 	s.updated(t, "s", &item.Update{Client: 1, Deletes: []int64{id}})
-	s.state.Groups("s", "", func(name string) bool { t.Errorf("group %s is there", name); return true })
+	s.state.Groups("s", "", func(g *items.Group) bool { t.Errorf("group %s is there", g.Name); return true })
 	if s.state.Len() != 0 || s.state.Bytes() != 0 {
 		t.Errorf("%d items of %d bytes are left", s.state.Len(), s.state.Bytes())
 	}

@@ -232,8 +232,14 @@ func TestStores_DoWhatTheirDescriptionSays(t *testing.T) {
 			},
 			"restart": func(*rapid.T) { s.state = restored(t, rows(s.state), s.entry, s.now) },
 			"": func(*rapid.T) {
+				var all items.Counts
 				for name, n := range stores {
 					n.same(t, s, name)
+					sum := counted(t, s, name)
+					all.Available, all.Waiting, all.Claimed = all.Available+sum.Available, all.Waiting+sum.Waiting, all.Claimed+sum.Claimed
+				}
+				if got := s.state.Counts(); got != all {
+					t.Fatalf("all stores have %+v, want %+v", got, all)
 				}
 				if got := restored(t, rows(s.state), s.entry, s.now); !slices.EqualFunc(rows(got), rows(s.state), slices.Equal) {
 					t.Fatal("restored, the state differs")
@@ -370,6 +376,36 @@ func (n *naive) claim(t *rapid.T, s *shard, c *item.Claim, d *items.Decision, re
 	}
 }
 
+// counted asserts that the counts of the groups of a store are those of their items, and returns their sums.
+func counted(t *rapid.T, s *shard, store string) (all items.Counts) {
+	s.state.Groups(store, "", func(g *items.Group) bool {
+		var want items.Counts
+		var data int64
+		var oldest events.Millis
+		s.state.Group(store, g.Name, 0, func(i *items.Item) bool {
+			data += int64(len(i.Data)) - 1
+			switch {
+			case i.Available(s.now):
+				want.Available++
+				if oldest == 0 || i.At < oldest {
+					oldest = i.At
+				}
+			case i.Claims > 0:
+				want.Claimed++
+			default:
+				want.Waiting++
+			}
+			return true
+		})
+		if g.Counts() != want || g.Data() != data || g.Oldest() != oldest {
+			t.Fatalf("group %s has %+v, %d bytes, the oldest of %d; want %+v, %d, %d", g.Name, g.Counts(), g.Data(), g.Oldest(), want, data, oldest)
+		}
+		all.Available, all.Waiting, all.Claimed = all.Available+want.Available, all.Waiting+want.Waiting, all.Claimed+want.Claimed
+		return true
+	})
+	return all
+}
+
 // same asserts that a store holds what the naive one does.
 func (n *naive) same(t *rapid.T, s *shard, name string) {
 	groups := map[string][]int64{}
@@ -381,7 +417,7 @@ func (n *naive) same(t *rapid.T, s *shard, name string) {
 		}
 	}
 	var names []string
-	s.state.Groups(name, "", func(group string) bool { names = append(names, group); return true })
+	s.state.Groups(name, "", func(g *items.Group) bool { names = append(names, g.Name); return true })
 	if !slices.Equal(names, slices.Sorted(maps.Keys(groups))) {
 		t.Fatalf("groups %q, want %v", names, groups)
 	}

@@ -227,14 +227,28 @@ func readPage(d *json.Decoder, limit int) (page []item.Item, more bool, err erro
 }
 
 // ItemGroups implements taskstore.Backend.
-func (c *Client) ItemGroups(ctx context.Context, name string, linear bool) (names []string, err error) {
-	r := request{name: name, path: "/groups", query: linearly(linear), most: maxGroupsBytes, within: answerWithin}
-	err = c.read(ctx, &r, whole(&names))
-	return names, err
+func (c *Client) ItemGroups(ctx context.Context, name string, linear bool) ([]item.Group, error) {
+	var told []form.Group
+	r := request{name: name, path: "/stats", query: linearly(linear), most: maxGroupsBytes, within: answerWithin}
+	if err := c.read(ctx, &r, whole(&told)); err != nil {
+		return nil, err
+	}
+	all := make([]item.Group, len(told))
+	for i, g := range told {
+		all[i] = item.Group{
+			Name:      g.Group,
+			Available: g.Available,
+			Waiting:   g.Waiting,
+			Claimed:   g.Claimed,
+			Bytes:     g.Bytes,
+			Oldest:    millis(g.Oldest),
+		}
+	}
+	return all, nil
 }
 
-// maxGroupsBytes are those of 100,000 names, each byte of which is escaped.
-const maxGroupsBytes = 100_000 * (6*256 + 3)
+// maxGroupsBytes are those of 100,000 groups, each byte of whose names is escaped.
+const maxGroupsBytes = 100_000 * (6*256 + 256)
 
 func linearly(linear bool) url.Values {
 	if linear {

@@ -52,7 +52,7 @@ func TestClient_SendsWhatTheDocumentSays(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		got = append(got, fmt.Sprintf("%s %s %s key=%s type=%s %s", r.Method, r.RequestURI, body, r.Header.Get("Idempotency-Key"), r.Header.Get("Content-Type"), r.Header.Get("Authorization")))
 		answer := map[string]string{"update": `{"tasks":[{"id":5,"group":"a/b","data64":"/w==","timespec":7,"ownerid":1},{"id":6,"group":"g","keep":true,"timespec":8,"ownerid":1}]}`, "claim": `{"tasks":[]}`,
-			"tasks": `[null,{"id":8,"group":"g","data":"é","timespec":9,"ownerid":2}]`, "groups": `["a","b"]`, "group": `[]`}
+			"tasks": `[null,{"id":8,"group":"g","data":"é","timespec":9,"ownerid":2}]`, "stats": `[{"group":"a","tasks":6,"available":1,"waiting":2,"claimed":3,"bytes":4,"oldest":5},{"group":"b"}]`, "group": `[]`}
 		_, _ = io.WriteString(w, answer[strings.Split(r.URL.Path, "/")[4]])
 	})
 	ctx := t.Context()
@@ -70,15 +70,16 @@ func TestClient_SendsWhatTheDocumentSays(t *testing.T) {
 	if page, more, err := c.ItemGroup(ctx, "s", item.Page{Group: "../x?", After: 9, Limit: 10, Owned: true}); len(page) != 0 || more || err != nil {
 		t.Errorf("page %v, %v, %v", page, more, err)
 	}
-	if names, err := c.ItemGroups(ctx, "s", false); err != nil || len(names) != 2 {
-		t.Errorf("groups %q, %v", names, err)
+	groups := []item.Group{{Name: "a", Available: 1, Waiting: 2, Claimed: 3, Bytes: 4, Oldest: 5}, {Name: "b"}}
+	if got, err := c.ItemGroups(ctx, "s", false); err != nil || !slices.Equal(got, groups) {
+		t.Errorf("groups %+v, %v", got, err)
 	}
 	want := []string{
 		`POST /base/store/s/update {"clientid":1,"adds":[{"group":"a/b","data64":"/w==","timespec":-5}],"updates":[{"id":2,"keep":true}],"deletes":[4],"depends":[3]} key=k type=application/json Bearer secret`,
 		`POST /base/store/s/claim {"clientid":1,"group":"g","duration":60000,"wait":1000,"depends":[1]} key= type=application/json Bearer secret`,
 		`GET /base/store/s/tasks/7,8?linear=1  key= type= Bearer secret`,
 		`GET /base/store/s/group?after=9&limit=10&name=..%2Fx%3F&owned=1  key= type= Bearer secret`,
-		`GET /base/store/s/groups  key= type= Bearer secret`,
+		`GET /base/store/s/stats  key= type= Bearer secret`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -93,7 +94,7 @@ func TestClient_EveryNameOfAStoreIsASegmentOfItsOwn(t *testing.T) {
 	}))
 	defer s.Close()
 	c := open(t, client.Options{URL: s.URL})
-	for name, want := range map[string]string{".": "/store/%2E/groups", "..": "/store/%2E%2E/groups", "...": "/store/.../groups", "a:b_c-d.e": "/store/a:b_c-d.e/groups"} {
+	for name, want := range map[string]string{".": "/store/%2E/stats", "..": "/store/%2E%2E/stats", "...": "/store/.../stats", "a:b_c-d.e": "/store/a:b_c-d.e/stats"} {
 		if _, err := c.ItemGroups(t.Context(), name, false); err != nil || path != want {
 			t.Errorf("%s: asked for %s: %v", name, path, err)
 		}
@@ -108,7 +109,7 @@ func TestClient_TheRootOfAListenerIsOneStore(t *testing.T) {
 	}))
 	defer s.Close()
 	c := open(t, client.Options{URL: s.URL, Root: true})
-	if _, err := c.ItemGroups(t.Context(), "whatever", false); err != nil || path != "/groups" {
+	if _, err := c.ItemGroups(t.Context(), "whatever", false); err != nil || path != "/stats" {
 		t.Errorf("asked for %s: %v", path, err)
 	}
 }

@@ -25,6 +25,37 @@ var reads = map[string]func(f *fixture){
 		}
 	},
 
+	"Read/StatsCountTheItemsOfEveryGroup": func(f *fixture) {
+		f.add("a", "1", "22", "333")
+		f.update(f.s, item.Update{Adds: []item.Add{{Group: "a", At: after(time.Hour)}, {Group: "b", At: after(time.Hour)}}})
+		f.mustClaim(f.s, "a", time.Hour)
+		groups, err := f.s.Linear().Stats(f.Context())
+		if err != nil || len(groups) != 2 {
+			f.Fatalf("%+v, %v", groups, err)
+		}
+		a := groups[0]
+		if a.Oldest == 0 {
+			f.Errorf("%+v: two are available, and not since when", a)
+		}
+		a.Oldest = 0
+		if want := (item.Group{Name: "a", Available: 2, Waiting: 1, Claimed: 1, Bytes: 6}); a != want {
+			f.Errorf("%+v, want %+v", a, want)
+		}
+		if want := (item.Group{Name: "b", Waiting: 1}); groups[1] != want {
+			f.Errorf("%+v, want %+v", groups[1], want)
+		}
+	},
+
+	"Read/AnUnusedStoreHasNoGroups": func(f *fixture) {
+		names, err := f.s.Groups(f.Context())
+		if err != nil || names == nil || len(names) > 0 {
+			f.Errorf("groups %#v, %v, want none that are there", names, err)
+		}
+		if all, err := f.s.Stats(f.Context()); err != nil || all == nil || len(all) > 0 {
+			f.Errorf("stats %#v, %v, want none that are there", all, err)
+		}
+	},
+
 	"Read/AGroupIsListedByIdWithALimitAndWithWhatIsOwnedIfAsked": func(f *fixture) {
 		f.add("g", "a", "b", "c", "d")
 		f.update(f.s, item.Update{Changes: []item.Change{{ID: 2, At: after(time.Hour)}}}) // 5

@@ -49,6 +49,30 @@ func TaskOf(it *item.Item) Task {
 	return t
 }
 
+// Group is how many tasks a group has.
+type Group struct {
+	Group     string `json:"group"`
+	Tasks     int64  `json:"tasks"`
+	Available int64  `json:"available"`
+	Waiting   int64  `json:"waiting"`          // for their timespec, and not claimed
+	Claimed   int64  `json:"claimed"`          // or put off since they were
+	Bytes     int64  `json:"bytes"`            // of data
+	Oldest    int64  `json:"oldest,omitempty"` // since when the oldest of those that are available is, in milliseconds since 1970
+}
+
+// GroupOf is the form of the counts of a group.
+func GroupOf(g *item.Group) Group {
+	return Group{
+		Group:     g.Name,
+		Tasks:     g.Available + g.Waiting + g.Claimed,
+		Available: g.Available,
+		Waiting:   g.Waiting,
+		Claimed:   g.Claimed,
+		Bytes:     g.Bytes,
+		Oldest:    int64(g.Oldest),
+	}
+}
+
 // Update is the body of an update.
 type Update struct {
 	ClientID int64    `json:"clientid"`

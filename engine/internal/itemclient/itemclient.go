@@ -114,19 +114,20 @@ func (c *Client) Page(ctx context.Context, store string, p item.Page) (items []i
 	return items, more, nil
 }
 
-// Groups returns the names of the groups that have items.
-func (c *Client) Groups(ctx context.Context, store string, linear bool) (all []string, err error) {
-	for more, after := true, ""; more; after = all[len(all)-1] {
+// Groups returns the groups that have items, with their counts.
+func (c *Client) Groups(ctx context.Context, store string, linear bool) ([]item.Group, error) {
+	all := []item.Group{}
+	for more, after := true, ""; more; after = all[len(all)-1].Name {
 		a, err := c.read(ctx, store, &itemcommand.Groups{Store: store, After: after, Linear: linear})
 		if err != nil {
 			return nil, err
 		}
-		var names []string
-		names, more, err = itemcommand.DecodeNames(a.Data)
+		var part []item.Group
+		part, more, err = itemcommand.DecodeGroups(a.Data)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", store, err)
 		}
-		if all = append(all, names...); len(names) == 0 {
+		if all = append(all, part...); len(part) == 0 {
 			return all, nil
 		}
 	}

@@ -117,16 +117,16 @@ func (r *rows) looked(n int) Looked {
 }
 
 func (c *Groups) look(all *items.Stores, b *Budget) Looked {
-	var out foundNames
-	all.Groups(c.Store, c.After, func(name string) bool {
-		if len(out.Groups) > 0 && b.spent(len(out.Groups)) {
+	var out foundGroups
+	all.Groups(c.Store, c.After, func(g *items.Group) bool {
+		if len(out.Rows) > 0 && b.spent(len(out.Rows)) {
 			out.More = true
 			return false
 		}
-		return out.add(name)
+		return out.add(g)
 	})
-	answer := func() command.Answer { return command.Answer{Data: message.Encode(out.names)} }
-	return Looked{Items: len(out.Groups), Bytes: out.bytes, Answer: answer}
+	answer := func() command.Answer { return command.Answer{Data: message.Encode(out.groups)} }
+	return Looked{Items: len(out.Rows), Bytes: out.bytes, Answer: answer}
 }
 
 func itemOf(i *items.Item) item.Item {

@@ -152,12 +152,16 @@ func TestGroups_OfManyComeInSeveralAnswers(t *testing.T) {
 		if len(a.Data) > command.MaxAnswerBytes+16 {
 			t.Errorf("answer of %d bytes", len(a.Data))
 		}
-		var names []string
-		var err error
-		if names, more, err = itemcommand.DecodeNames(a.Data); err != nil || len(names) == 0 {
-			t.Fatal(names, err)
+		groups, another, err := itemcommand.DecodeGroups(a.Data)
+		if more = another; err != nil || len(groups) == 0 {
+			t.Fatal(groups, err)
 		}
-		all = append(all, names...)
+		for _, g := range groups {
+			all = append(all, g.Name)
+			if g.Available != 1 || g.Waiting != 0 || g.Claimed != 0 {
+				t.Errorf("%+v, want one that is available", g)
+			}
+		}
 	}
 	if len(all) != 2500 || !slices.IsSorted(all) {
 		t.Errorf("%d groups, sorted %t", len(all), slices.IsSorted(all))
@@ -193,9 +197,9 @@ func TestLook_StopsWhereItsBudgetEnds(t *testing.T) {
 				t.Errorf("%T looked at %d items within a budget %s", c, found.Items, name)
 			}
 		}
-		names, more, err := itemcommand.DecodeNames(itemcommand.Look(s.Stores(), &itemcommand.Groups{Store: "s"}, start, b).Answer().Data)
-		if err != nil || !more || len(names) == 0 || len(names) == 150 {
-			t.Errorf("%d groups, more %t, %v within a budget %s", len(names), more, err, name)
+		groups, more, err := itemcommand.DecodeGroups(itemcommand.Look(s.Stores(), &itemcommand.Groups{Store: "s"}, start, b).Answer().Data)
+		if err != nil || !more || len(groups) == 0 || len(groups) == 150 {
+			t.Errorf("%d groups, more %t, %v within a budget %s", len(groups), more, err, name)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/item"
+	"taskledger/projection/items"
 )
 
 // Read asks for items of a store by their ids.
@@ -26,7 +27,7 @@ type Page struct {
 	Linear bool
 }
 
-// Groups asks for the names of groups that have items, in their order.
+// Groups asks for the groups that have items, and their counts, in the order of their names.
 type Groups struct {
 	Store  string
 	After  string // the name before the first one
@@ -62,7 +63,7 @@ func (c *Await) Size() int  { return 64 + len(c.Store) + len(c.Group) + len(c.Se
 
 // Limits of an answer to a question.
 const (
-	MaxItems     = 1000 // items or names
+	MaxItems     = 1000 // of an answer
 	maxItemBytes = command.MaxAnswerBytes
 )
 
@@ -133,31 +134,74 @@ func DecodeFound(data []byte) (f Found, err error) {
 	return f, nil
 }
 
-// names answers a Groups.
-type names struct {
-	Groups []string
-	More   bool
+// groupRow is an item.Group that travels.
+type groupRow struct {
+	Name      string
+	Available int64
+	Waiting   int64
+	Claimed   int64
+	Bytes     int64
+	Oldest    int64
 }
 
-// foundNames gathers names of groups, in their order, as many as fit into an answer.
-type foundNames struct {
-	names
+// groupBytes is what a group takes in an answer besides its name.
+const groupBytes = 48
+
+// groups answers a Groups.
+type groups struct {
+	Rows []groupRow
+	More bool
+}
+
+// Check refuses more groups than an answer has room for, before any of them is decoded.
+func (g *groups) Check() error {
+	if most := maxItemBytes / groupBytes; len(g.Rows) > most {
+		return fmt.Errorf("%d groups, at most %d", len(g.Rows), most)
+	}
+	return nil
+}
+
+// foundGroups gathers groups, in the order of their names, as many as fit into an answer.
+type foundGroups struct {
+	groups
 	bytes int
 }
 
-func (f *foundNames) add(name string) bool {
-	if f.bytes += 8 + len(name); f.bytes > maxItemBytes {
+func (f *foundGroups) add(g *items.Group) bool {
+	if f.bytes += groupBytes + len(g.Name); f.bytes > maxItemBytes {
 		f.More = true
 		return false
 	}
-	f.Groups = append(f.Groups, name)
+	n := g.Counts()
+	f.Rows = append(f.Rows, groupRow{
+		Name:      g.Name,
+		Available: int64(n.Available),
+		Waiting:   int64(n.Waiting),
+		Claimed:   int64(n.Claimed),
+		Bytes:     g.Data(),
+		Oldest:    int64(g.Oldest()),
+	})
 	return true
 }
 
-// DecodeNames reads the answer to a Groups; more tells that there are others after the last one.
-func DecodeNames(data []byte) (groups []string, more bool, err error) {
-	told, err := command.ReadTold[names](data)
-	return told.Groups, told.More, err
+// DecodeGroups reads the answer to a Groups; more tells that there are others after the last one.
+func DecodeGroups(data []byte) (all []item.Group, more bool, err error) {
+	told, err := command.ReadTold[groups](data)
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range told.Rows {
+		r := &told.Rows[i]
+		all = append(all, item.Group{
+			Name:      r.Name,
+			Available: r.Available,
+			Waiting:   r.Waiting,
+			Claimed:   r.Claimed,
+			Bytes:     r.Bytes,
+			Oldest:    events.Millis(r.Oldest),
+		})
+	}
+	return all, told.More, nil
 }
 
 // Awaited answers an Await.

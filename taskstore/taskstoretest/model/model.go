@@ -318,17 +318,37 @@ func (m *Cluster) ItemGroup(ctx context.Context, name string, p item.Page) (page
 }
 
 // ItemGroups implements taskstore.Backend.
-func (m *Cluster) ItemGroups(ctx context.Context, name string, linear bool) ([]string, error) {
+func (m *Cluster) ItemGroups(ctx context.Context, name string, linear bool) ([]item.Group, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	names := map[string]bool{}
+	groups, at := map[string]*item.Group{}, now()
 	for _, it := range m.items(name) {
-		names[it.Group] = true
+		g := groups[it.Group]
+		if g == nil {
+			g = &item.Group{Name: it.Group}
+			groups[it.Group] = g
+		}
+		g.Bytes += int64(len(it.Data))
+		switch {
+		case it.At <= at:
+			g.Available++
+			if g.Oldest == 0 || it.At < g.Oldest {
+				g.Oldest = it.At
+			}
+		case it.Claims > 0:
+			g.Claimed++
+		default:
+			g.Waiting++
+		}
 	}
-	return slices.Sorted(maps.Keys(names)), nil
+	all := make([]item.Group, 0, len(groups))
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		all = append(all, *groups[name])
+	}
+	return all, nil
 }
 
 func clone(all []item.Item) []item.Item {

@@ -3,7 +3,6 @@ package storecli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/input"
 	"taskledger/cmd/node/internal/output"
-	"taskledger/events"
 	"taskledger/item"
 )
 
@@ -109,60 +107,24 @@ where none is there.`,
 	})
 }
 
-// counts are of one group.
-type counts struct {
-	Group     string     `json:"group"`
-	Tasks     int        `json:"tasks"`
-	Available int        `json:"available"`
-	Bytes     int64      `json:"bytes"`            // of data
-	Oldest    *time.Time `json:"oldest,omitempty"` // when the first one that is available became so
-}
-
 func (t *Terminal) stats() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats",
 		Short: "Count the tasks of every group",
-		Long: `Stats counts the tasks of every group: all of them, those that are available, the bytes of their data, and since when the oldest of
-the available ones is. It reads them all, page after page, so what changes meanwhile may be counted or not. Those are available whose time
-has come by the clock here.`,
+		Long: `Stats counts the tasks of every group: all of them, those that are available, that wait for their time, and that are claimed, or were and
+are put off; the bytes of their data, and since when the oldest of the available ones is. The owner of the store tells, which has counted.`,
 		Args: cobra.NoArgs,
 	}
 	return t.Ask(t.reads(c), never, func(ctx context.Context, client operations.Stores, _ []string) error {
-		names, err := client.ItemGroups(ctx, t.store, t.linear)
+		groups, err := client.ItemGroups(ctx, t.store, t.linear)
 		if err != nil {
 			return err
 		}
-		p := t.Print("GROUP", "TASKS", "AVAILABLE", "BYTES", "OLDEST")
-		for _, name := range names {
-			n, err := t.count(ctx, client, name)
-			if err != nil {
-				return errors.Join(err, p.Flush())
-			}
-			oldest := "-"
-			if n.Oldest != nil {
-				oldest = output.Time(events.MillisOf(*n.Oldest))
-			}
-			if err := p.Row(n, n.Group, n.Tasks, n.Available, n.Bytes, oldest); err != nil {
-				return fmt.Errorf("print: %w", err)
-			}
+		p := t.Print("GROUP", "TASKS", "AVAILABLE", "WAITING", "CLAIMED", "BYTES", "OLDEST")
+		for i := range groups {
+			n, oldest := form.GroupOf(&groups[i]), output.Time(groups[i].Oldest)
+			err = errors.Join(err, p.Row(n, plain(n.Group), n.Tasks, n.Available, n.Waiting, n.Claimed, n.Bytes, oldest))
 		}
-		return p.Flush()
+		return errors.Join(err, p.Flush())
 	})
-}
-
-func (t *Terminal) count(ctx context.Context, c operations.Stores, group string) (n counts, err error) {
-	n.Group = group
-	now := time.Now()
-	_, err = each(ctx, c, t.store, item.Page{Group: group, Owned: true, Linear: t.linear}, func(it *item.Item) error {
-		n.Tasks++
-		n.Bytes += int64(len(it.Data))
-		if at := it.At.Time(); !at.After(now) {
-			n.Available++
-			if n.Oldest == nil || at.Before(*n.Oldest) {
-				n.Oldest = &at
-			}
-		}
-		return nil
-	})
-	return n, err
 }

@@ -79,15 +79,15 @@ func (t *Terminal) clientID(c *cobra.Command) int64 {
 
 func (t *Terminal) groups() *cobra.Command {
 	return t.Ask(t.reads(&cobra.Command{Use: "groups", Short: "List the groups that have tasks", Args: cobra.NoArgs}), never, func(ctx context.Context, c operations.Stores, _ []string) error {
-		names, err := c.ItemGroups(ctx, t.store, t.linear)
+		groups, err := c.ItemGroups(ctx, t.store, t.linear)
 		if err != nil {
 			return err
 		}
 		p := t.Print("GROUP")
-		for _, name := range names {
+		for _, g := range groups {
 			err = errors.Join(err, p.Row(struct {
 				Group string `json:"group"`
-			}{name}, name))
+			}{g.Name}, plain(g.Name)))
 		}
 		return errors.Join(err, p.Flush())
 	})
@@ -165,6 +165,16 @@ func each(ctx context.Context, c operations.Stores, store string, p item.Page, d
 	}
 }
 
+// plain is a name as a table shows it: in quotes, with escapes, where a reader could not copy it, or tell it from
+// another.
+func plain(name string) string {
+	quoted := strconv.Quote(name)
+	if quoted != `"`+name+`"` || strings.TrimSpace(name) != name {
+		return quoted
+	}
+	return name
+}
+
 // tasks begins a table of tasks.
 func (t *Terminal) tasks() *output.Printer {
 	return t.Print("ID", "GROUP", "AVAILABLE", "OWNER", "DATA")
@@ -183,5 +193,5 @@ func row(p *output.Printer, is form.Task) error {
 			data = fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(data[:maxShown], ""), len(data))
 		}
 	}
-	return p.Row(is, is.ID, is.Group, output.Time(events.Millis(is.Timespec)), is.OwnerID, data)
+	return p.Row(is, is.ID, plain(is.Group), output.Time(events.Millis(is.Timespec)), is.OwnerID, data)
 }

@@ -41,7 +41,7 @@ func (a *asked) Items(ctx context.Context, store string, ids []int64, linear boo
 	return a.Stores.Items(ctx, store, ids, linear)
 }
 
-func (a *asked) ItemGroups(ctx context.Context, store string, linear bool) ([]string, error) {
+func (a *asked) ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error) {
 	a.note(linear)
 	return a.Stores.ItemGroups(ctx, store, linear)
 }
@@ -122,6 +122,38 @@ func TestList_TellsThatThereAreMoreAndGoesOn(t *testing.T) {
 	}
 	if out, said := l.must("list", "g", "--owned", "--after", "2"); !strings.Contains(out, "\n3 ") || said != "" {
 		t.Errorf("%q, %q", out, said)
+	}
+}
+
+func TestStats_TellWhatTheOwnerHasCounted(t *testing.T) {
+	l := newLine(t)
+	l.must("update", `{"adds":[{"group":"g","data":"xyz"},{"group":"g","data":"x"},{"group":"g","timespec":-60000},{"group":"h","timespec":-60000}]}`)
+	l.must("claim", "g")
+	out, _ := l.must("stats")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%q", out)
+	}
+	if got := strings.Fields(lines[1]); strings.Join(got[:6], " ") != "g 3 1 1 1 4" || len(got) != 7 {
+		t.Errorf("%q, want 3 tasks of 4 bytes, each in another column, and a time", lines[1])
+	}
+	if got := strings.Join(strings.Fields(lines[2]), " "); got != "h 1 0 1 0 0 -" {
+		t.Errorf("%q, want one that waits", got)
+	}
+}
+
+// What a reader could not tell apart or copy is in quotes, in every table.
+func TestNames_ThatAreNotPlainAreQuoted(t *testing.T) {
+	l := newLine(t)
+	l.must("update", `{"adds":[{"group":"\n"},{"group":" "},{"group":"a b"},{"group":"\u001b[2J"},{"group":"\"x\""},{"group":"ü"}]}`)
+	want := "GROUP\n\"\\n\"\n\"\\x1b[2J\"\n\" \"\n\"\\\"x\\\"\"\na b\nü\n"
+	if out, _ := l.must("groups"); out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+	for _, args := range [][]string{{"stats"}, {"list", "\n"}, {"get", "1"}, {"claim", "\n"}} {
+		if out, _ := l.must(args...); !strings.Contains(out, `"\n"`) {
+			t.Errorf("%q: %q", args, out)
+		}
 	}
 }
 
