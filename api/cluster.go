@@ -230,6 +230,10 @@ func (c *Call) replay() error {
 			return &store.InvalidError{Field: "behavior", Problem: err.Error()}
 		}
 	}
+	var err error
+	if o.After, err = ledger.ParsePositions("after", c.Param("after")); err != nil {
+		return err
+	}
 	ctx, cancel := c.untilEnded()
 	defer cancel()
 	lines := &stream{call: c}

@@ -1,6 +1,9 @@
 package api_test
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -98,6 +101,29 @@ func TestUnpause_RefusesABehaviorThatNobodyHas(t *testing.T) {
 	s.want(s.send("operator", "POST", "/v1/behaviors/nobody/pause", `{"force":true}`), 204, "")
 	s.want(s.send("operator", "POST", "/v1/behaviors/nobody/unpause", nil), 204, "")
 	s.want(s.send("operator", "POST", "/v1/behaviors/gate/unpause", nil), 204, "")
+}
+
+// A subscriber in any language fills the gap that its absence has left.
+func TestReplay_GoesOnAfterPositions(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.want(s.send("submitter", "POST", "/v1/tasks?wait=30s", `{"behavior":"noop","id":"first"}`), 200, "SUCCESS")
+	last := map[string]string{} // by shard
+	for line := range strings.Lines(s.want(s.send("viewer", "GET", "/v1/replay", nil), 200, `"task":"first"`).text) {
+		var ev struct{ Position string }
+		if err := json.Unmarshal([]byte(line), &ev); err != nil {
+			t.Fatal(err)
+		}
+		shard, _, _ := strings.Cut(ev.Position, ".")
+		last[shard] = ev.Position
+	}
+	after := strings.Join(slices.Collect(maps.Values(last)), ",")
+	s.want(s.send("submitter", "POST", "/v1/tasks?wait=30s", `{"behavior":"noop","id":"second"}`), 200, "SUCCESS")
+	got := s.want(s.send("viewer", "GET", "/v1/replay?after="+after, nil), 200, `"kind":"Succeeded"`).text
+	if strings.Contains(got, `"first"`) || !strings.Contains(got, `"task":"second"`) {
+		t.Errorf("after %s: %s", after, got)
+	}
+	s.want(s.send("viewer", "GET", "/v1/replay?after=0.1", nil), 400, "want shard.entry.index")
+	s.want(s.send("viewer", "GET", "/v1/replay?after=0.99999.0", nil), 400, "not written yet")
 }
 
 func TestReplay_RefusesATimeThatEndsBeforeItBegins(t *testing.T) {

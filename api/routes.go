@@ -63,7 +63,7 @@ func (a *API) routes() []Route {
 		{Method: get, Pattern: "/v1/export", Role: token.Viewer, Scope: ItsTasks, Class: Stream, Type: lines, Query: []Param{{"task", "id of a task"}, {"shard", "or the number of a shard"}},
 			Out: either{exportform.Header{}, exportform.Line{}}, Summary: "Write the history of a task, or a whole shard, for verify", Serve: (*Call).export},
 		{Method: get, Pattern: "/v1/replay", Role: token.Viewer, Scope: ItsTasks, Class: Stream, Type: lines, Query: []Param{{"from", "events of this time and later, in RFC 3339"},
-			{"to", "events before this time"}, {"behavior", "of tasks of this behavior alone"}}, Out: view.Event{}, Summary: "Tell the events of the cluster in the order of their commits",
+			{"after", "positions with commas, one of each shard: of that shard the events after it alone"}, {"to", "events before this time"}, {"behavior", "of tasks of this behavior alone"}}, Out: view.Event{}, Summary: "Tell the events of the cluster in the order of their commits",
 			Serve: (*Call).replay},
 		{Method: get, Pattern: "/v1/health", Role: token.Nobody, Out: Health{}, Summary: "Say that this process answers", Serve: (*Call).health},
 		{Method: get, Pattern: "/v1/version", Role: token.Nobody, Out: Version{}, Summary: "Tell the version of this node", Serve: (*Call).version},

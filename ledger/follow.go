@@ -36,7 +36,7 @@ type EntryBatch struct {
 // whole cluster, as Replay yields them; later ones come as they are committed, shard by shard.
 //
 // Follow ends when the consumer stops, when ctx ends, which yields no error, and after the first error. It can then be called again
-// with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer there. Lost connections do not end it.
+// with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer there: FirstCursor goes on. Lost connections do not end it.
 // When it has ended it leaves nothing behind.
 //
 // The error is a *store.InvalidError if the cursor is of another number of shards, or ahead of the end of a journal: it is then of another
@@ -61,22 +61,23 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 	if copy(at, from); from != nil && len(from) != len(at) {
 		return &store.InvalidError{Field: "cursor", Problem: fmt.Sprintf("of %d shards, the cluster has %d", len(from), len(at))}
 	}
-	if err := l.notAhead(ctx, r, at); err != nil {
+	if err := l.notAhead(ctx, r, "cursor", at); err != nil {
 		return err
 	}
 	now, err := l.cfg.Revision(ctx)
 	if err != nil {
 		return fmt.Errorf("read revision: %w", err)
 	}
-	past := map[int]iter.Seq2[StoredEntry, error]{}
+	past, begins := map[int]iter.Seq2[StoredEntry, error]{}, map[int]uint64{}
 	for shard, last := range at {
+		begins[shard] = last + 1
 		past[shard] = while(Decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e StoredEntry) bool { return e.Revision <= now })
 	}
 	before := newRecall(r, l.cfg.Owners)
 	for _, seq := range []iter.Seq2[StoredEntry, error]{merged.Of(maps.Values(past), StoredEntry.before), r.present(ctx, at)} {
 		for e, err := range seq {
 			if err != nil {
-				return err
+				return r.whence(ctx, begins, err)
 			}
 			at[e.Shard] = e.Number
 			if len(e.Events) == 0 { // it only records what became of a batch
@@ -96,9 +97,29 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 	return nil
 }
 
+// FirstCursor returns a cursor from which Follow can be called where the first entries were dropped, so that nil is
+// store.ErrTrimmed: behind what was dropped. A projection that begins there meets tasks in the middle of their lives.
+// Entries are dropped on meanwhile: call Follow soon, and FirstCursor again if it is still too late. Where nothing was
+// dropped it stands for the beginning.
+func (l *Ledger) FirstCursor(ctx context.Context) (Cursor, error) {
+	r, err := l.reader()
+	if err != nil {
+		return nil, err
+	}
+	at := make(Cursor, l.cfg.Cluster.Shards)
+	for shard := range at {
+		first, err := r.Begins(ctx, shard)
+		if err != nil {
+			return nil, fmt.Errorf("first cursor: shard %d: %w", shard, err)
+		}
+		at[shard] = first - 1
+	}
+	return at, nil
+}
+
 // notAhead refuses a cursor that names an entry which has not been written. A journal is trimmed from its beginning on, and its last
 // entry is never trimmed; so an entry that is missing and not before the first one is to come.
-func (l *Ledger) notAhead(ctx context.Context, r *Reader, at Cursor) error {
+func (l *Ledger) notAhead(ctx context.Context, r *Reader, field string, at Cursor) error {
 	for shard, last := range at {
 		if last == 0 {
 			continue
@@ -113,9 +134,13 @@ func (l *Ledger) notAhead(ctx context.Context, r *Reader, at Cursor) error {
 		}
 		switch {
 		case err != nil:
-			return fmt.Errorf("compare the cursor with shard %d: %w", shard, err)
+			return fmt.Errorf("compare the %s with shard %d: %w", field, shard, err)
 		case last >= first:
-			return &store.InvalidError{Field: "cursor", Problem: fmt.Sprintf("entry %d of shard %d is not written yet: the cursor is of another cluster, or of this one before it was restored", last, shard)}
+			return &store.InvalidError{
+				Field: field,
+				Problem: fmt.Sprintf("entry %d of shard %d is not written yet: it is of another cluster, or of this one before it was restored",
+					last, shard),
+			}
 		}
 	}
 	return nil

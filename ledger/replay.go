@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"taskledger/events"
@@ -26,6 +27,9 @@ type ReplayOptions struct {
 	Behavior string
 	Status   projection.Status // of the task after the event; for Deleted, before it
 	Records  []events.Record   // of these alone
+	// After has positions of one shard each: of that shard the events after it alone. A position that the journal has not
+	// reached is a *store.InvalidError.
+	After []events.Position
 }
 
 // folds reports whether the selection depends on the state of tasks.
@@ -33,7 +37,8 @@ func (o *ReplayOptions) folds() bool { return o.Behavior != "" || o.Status != 0 
 
 // Replay yields the events of the whole cluster in the order in which they were committed: by the etcd revision of their
 // entries, then by index. It ends with the events that were committed when it began; Follow continues. It holds one page of
-// entries per shard in memory. It yields store.ErrTrimmed if entries of the time asked for are no longer there.
+// entries per shard in memory. It yields store.ErrTrimmed if entries of the time asked for are no longer there, and where
+// the first ones were dropped the error tells from when on all are.
 //
 // A selection by Behavior or Status needs the state that the events change. It reads from the beginning, whatever From says, and
 // holds as much in memory as the owners of the shards do. If the beginning was dropped, it reads from the older snapshot; From must
@@ -56,17 +61,22 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 		return fmt.Errorf("read revision: %w", err)
 	}
 	from, to := events.MillisOf(o.From), events.MillisOf(o.To)
+	after, err := l.after(ctx, r, o.After)
+	if err != nil {
+		return err
+	}
 	shards := map[int]iter.Seq2[StoredEntry, error]{}
 	states := map[int]*projection.Shard{}
+	begins := map[int]uint64{}
 	for shard := range l.cfg.Cluster.Shards {
 		if o.Task != "" && o.Task.Shard(l.cfg.Cluster.Shards) != shard {
 			continue
 		}
-		state, begin, err := o.begin(ctx, r, shard)
+		state, begin, err := o.begin(ctx, r, shard, after[shard])
 		if err != nil {
 			return fmt.Errorf("shard %d: %w", shard, err)
 		}
-		states[shard] = state
+		states[shard], begins[shard] = state, begin
 		shards[shard] = while(Decoded(shard, begin, r.Read(ctx, shard, begin)), func(e StoredEntry) bool {
 			return e.Revision <= now && (to == 0 || e.Time < to)
 		})
@@ -75,7 +85,7 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 	before.one = o.Task != ""
 	for e, err := range merged.Of(maps.Values(shards), StoredEntry.before) {
 		if err != nil {
-			return err
+			return r.whence(ctx, begins, err)
 		}
 		for i := range e.Events {
 			ev := &e.Events[i]
@@ -83,7 +93,7 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 			if err != nil {
 				return err
 			}
-			if !matches || ev.At < from {
+			if !matches || ev.At < from || ev.Position.Ref <= after[int(e.Shard)] {
 				continue
 			}
 			told := tell(&was, ev)
@@ -103,8 +113,56 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 	return nil
 }
 
-// begin returns the state, if it is needed, and the entry to begin with.
-func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int) (*projection.Shard, uint64, error) {
+// ParsePositions reads positions with commas between them, none from nothing. Its error is a *store.InvalidError of the
+// field.
+func ParsePositions(field, text string) (all []events.Position, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for _, one := range strings.Split(text, ",") {
+		p, err := events.ParsePosition(one)
+		if err != nil {
+			return nil, &store.InvalidError{Field: field, Problem: err.Error()}
+		}
+		if all = append(all, p); len(all) > store.MaxShards {
+			return nil, &store.InvalidError{
+				Field:   field,
+				Problem: fmt.Sprintf("want %d positions at most", store.MaxShards),
+			}
+		}
+	}
+	return all, nil
+}
+
+// after returns what ReplayOptions.After names, by shard.
+func (l *Ledger) after(ctx context.Context, r *Reader, positions []events.Position) (map[int]events.Ref, error) {
+	after, at := map[int]events.Ref{}, make(Cursor, l.cfg.Cluster.Shards)
+	for _, p := range positions {
+		shard := int(p.Shard)
+		switch {
+		case shard >= len(at):
+			return nil, &store.InvalidError{
+				Field:   "after",
+				Problem: fmt.Sprintf("position %s: the cluster has %d shards, from 0 on", p, len(at)),
+			}
+		case after[shard] != 0:
+			return nil, &store.InvalidError{
+				Field:   "after",
+				Problem: fmt.Sprintf("position %s: want one of each shard, shard %d has another", p, shard),
+			}
+		case p.Ref.Entry() == 0:
+			return nil, &store.InvalidError{
+				Field:   "after",
+				Problem: fmt.Sprintf("position %s: entries count from 1", p),
+			}
+		}
+		after[shard], at[shard] = p.Ref, p.Ref.Entry()
+	}
+	return after, l.notAhead(ctx, r, "after", at)
+}
+
+// begin returns the state, if it is needed, and the entry to begin with; after = 0 is the beginning.
+func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int, after events.Ref) (*projection.Shard, uint64, error) {
 	if o.folds() {
 		state, err := r.beginning(ctx, shard)
 		if err == nil && state.Number > 0 && events.MillisOf(o.From) <= state.Time {
@@ -116,8 +174,43 @@ func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int) (*proje
 		}
 		return state, state.Number + 1, nil
 	}
+	if after != 0 && o.From.IsZero() {
+		return nil, after.Entry(), nil
+	}
 	begin, err := r.since(ctx, shard, events.MillisOf(o.From))
-	return nil, begin, err
+	return nil, max(begin, after.Entry()), err
+}
+
+// whence tells of an entry that is no longer there from when on all are, if what is missing are the first entries of
+// shards. It gets the entries with which shards begin; any other error it returns as it is.
+func (r *Reader) whence(ctx context.Context, begins map[int]uint64, lacks error) error {
+	if !errors.Is(lacks, store.ErrTrimmed) || errors.Is(lacks, events.ErrDamaged) {
+		return lacks
+	}
+	var since events.Millis
+	for shard, begin := range begins {
+		first, err := r.Begins(ctx, shard)
+		if err != nil {
+			return lacks
+		}
+		if begin >= first {
+			continue
+		}
+		rec, err := r.Entry(ctx, shard, first)
+		if err != nil {
+			return lacks
+		}
+		e, err := events.Decode(rec.Data)
+		if err != nil {
+			return lacks
+		}
+		since = max(since, e.Time+1) // entries of the same time may have been dropped
+	}
+	if since == 0 {
+		return lacks
+	}
+	at, _ := since.MarshalText() // it never fails
+	return fmt.Errorf("%w: the first entries were dropped; begin at %s or later", store.ErrTrimmed, at)
 }
 
 // matches reports whether an event is selected, its time aside. It folds the event into the state, if there is one, which tells what was

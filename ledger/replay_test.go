@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,5 +89,97 @@ func TestReplay_SelectsByTimeTaskBehaviorAndStatus(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", row.what, got, want)
 		}
+	}
+}
+
+// A subscriber of the public messages keeps the last position of each shard, and reads what it has missed.
+func TestReplay_AfterPositionsTellsWhatCameSinceInEachShard(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	p.keep(0)
+	c := p.reader(p.archive)
+	all := replayed(t, c, ledger.ReplayOptions{})
+	last := map[uint16]events.Position{}
+	for cut, seen := range all {
+		last[seen.Position.Shard] = seen.Position
+		var after, want, got []events.Position
+		for _, at := range last {
+			after = append(after, at)
+		}
+		for _, ev := range all[cut+1:] {
+			want = append(want, ev.Position)
+		}
+		for _, ev := range replayed(t, c, ledger.ReplayOptions{After: after}) {
+			got = append(got, ev.Position)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after %v: %v, want %v", after, got, want)
+		}
+	}
+	end := all[len(all)-1].Position
+	for what, wrong := range map[string][]events.Position{
+		"not written yet": {{Shard: end.Shard, Ref: events.RefOf(end.Ref.Entry()+1, 0)}},
+		"another":         {end, end},
+		"has 2 shards":    {{Shard: pastShards, Ref: end.Ref}},
+		"count from 1":    {{Shard: 0}},
+	} {
+		for _, err := range c.Ledger().Replay(testcluster.Within(t), ledger.ReplayOptions{After: wrong}) {
+			invalid, is := errors.AsType[*store.InvalidError](err)
+			if !is || invalid.Field != "after" || !strings.Contains(err.Error(), what) {
+				t.Errorf("after %v: %v, want %q", wrong, err, what)
+			}
+		}
+	}
+}
+
+// Where the first entries were dropped the error says from when on all are there, and that time is one.
+func TestReplay_OfWhatWasDroppedSaysWhereToBegin(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(4)
+	for shard := range pastShards {
+		all := p.Records(shard)
+		for _, rec := range all[:len(all)/2] {
+			p.Remove(shard, rec.Number)
+		}
+	}
+	c := p.reader(nil)
+	var since time.Time
+	for _, o := range []ledger.ReplayOptions{{}, {From: time.Unix(1, 0)}, {Records: []events.Record{events.OfSettings}}} {
+		for _, err := range c.Ledger().Replay(testcluster.Within(t), o) {
+			if !errors.Is(err, store.ErrTrimmed) || strings.Contains(err.Error(), "archive") {
+				t.Fatalf("%+v: %v", o, err)
+			}
+			_, told, _ := strings.Cut(err.Error(), "begin at ")
+			told, _, _ = strings.Cut(told, " or later")
+			var unread error
+			if since, unread = time.Parse(time.RFC3339, told); unread != nil {
+				t.Fatalf("%v: %v", err, unread)
+			}
+		}
+	}
+	replayed(t, c, ledger.ReplayOptions{From: since})
+	for _, err := range c.Ledger().Follow(testcluster.Within(t), nil) {
+		if !errors.Is(err, store.ErrTrimmed) || !strings.Contains(err.Error(), "begin at") {
+			t.Errorf("follow from the beginning: %v", err)
+		}
+	}
+	first, err := c.Ledger().FirstCursor(testcluster.Within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for b, err := range c.Ledger().Follow(testcluster.Within(t), first) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; b.Entry != first[b.Shard]+1 {
+			t.Errorf("after %v comes entry %d of shard %d", first, b.Entry, b.Shard)
+		}
+		break
+	}
+	if seen == 0 || first[0] == 0 || first[1] == 0 {
+		t.Errorf("first cursor %v, %d batches", first, seen)
 	}
 }

@@ -273,6 +273,16 @@ func TestArchive_KeepKeepsTheJournalAndDropForgets(t *testing.T) {
 				t.Errorf("%q of what was dropped: %+v", args, r)
 			}
 		}
+		for _, args := range [][]string{{"replay"}, {"replay", "--record", "settings"}, {"replay", "--from", "2026-01-01T00:00:00Z"}} {
+			if r := run(t, dir, args...); r.code != 6 || r.out != "" || !strings.Contains(r.err, "dropped; begin at ") {
+				t.Errorf("%q of what was dropped: %+v", args, r)
+			}
+		}
+		eventually(t, "a replay from the time that is named", func() bool { // entries are dropped on meanwhile
+			_, since, _ := strings.Cut(run(t, dir, "replay").err, "begin at ")
+			since, _, _ = strings.Cut(since, " or later")
+			return run(t, dir, "replay", "--from", since).code == 0
+		})
 		if got := field(t, dir, "first", "status"); got != "SUCCESS" {
 			t.Errorf("status %v of a task whose history was dropped", got)
 		}

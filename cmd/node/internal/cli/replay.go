@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) replayCommand() *cobra.Command {
-	var from, to, task, status, record string
+	var from, to, after, task, status, record string
 	var o ledger.ReplayOptions
 	c := &cobra.Command{
 		Use:   "replay",
@@ -33,6 +33,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	}
 	c.Flags().StringVar(&from, "from", "", "the earliest `time`, such as 2026-11-21T12:00:00Z")
 	c.Flags().StringVar(&to, "to", "", "all before this `time`")
+	c.Flags().StringVar(&after, "after", "", "`positions` with commas, one of each shard: of that shard the events after it alone")
 	c.Flags().StringVar(&task, "task", "", "`id` of the task, or store:NAME/ID of an item, ID being its first one")
 	c.Flags().StringVar(&o.Behavior, "behavior", "", "of this behavior")
 	c.Flags().StringVar(&status, "status", "", "after which the task is CREATED, RUNNING, SUCCESS or FAILURE")
@@ -50,6 +51,9 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 		}
 		if from != "" && to != "" && !o.From.Before(o.To) {
 			return &exitcode.UsageError{Problem: fmt.Sprintf("--from %s: want a time before that of --to, %s", from, to)}
+		}
+		if o.After, err = ledger.ParsePositions("--after", after); err != nil {
+			return &exitcode.UsageError{Problem: err.Error()}
 		}
 		if o.Task = events.TaskID(task); task != "" && o.Task.Validate() != nil {
 			return &exitcode.UsageError{Problem: "--task: " + o.Task.Validate().Error()}
