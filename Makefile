@@ -53,3 +53,4 @@ cover:
 tidy:
 	go mod tidy
 	cd tools && go mod tidy
+	cd tools/operator && go mod tidy

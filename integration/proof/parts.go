@@ -23,6 +23,8 @@ var parts = []part{
 	{"mutations", []string{`go run ./integration/mutations`}},
 	{"planted-simulated", []string{`go run ./integration/planted -harness simulated -seed "$SEED"`}},
 	{"planted-real", []string{`go run ./integration/planted -harness real -seed "$SEED"`}},
+	// Backup, restore, and the way to own servers, as docs/backup.md has them, with the tools of etcd and NATS.
+	{"backups", []string{`go run ./integration/backups "$DIR"`}},
 	{"bench", []string{
 		`go build -o "$DIR/node" ./cmd/node`,
 		// Speed: half of what a quiet machine with two cores must reach.
