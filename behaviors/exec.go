@@ -39,6 +39,10 @@ type ExecOptions struct {
 	// Grace is the time between SIGTERM and SIGKILL. Default 5s, also for a negative value. With more than 10s the engine gives the
 	// attempt up before SIGKILL is sent.
 	Grace time.Duration
+	// Hold, where it is given, is called with the number of each program's process group as soon as the program runs,
+	// by many goroutines at once, and release when nothing of the group is left, on Linux before another group can get
+	// the number. A process of its own can learn by it which groups to end if this one is killed.
+	Hold func(group int) (release func())
 }
 
 // ExecParams are the parameters of "exec". No shell is involved.
@@ -78,12 +82,19 @@ type ExecResult struct {
 	StderrTruncated bool   `json:"stderr_truncated,omitempty"`
 }
 
-// Exec returns the behavior "exec", which runs a program in a process group of its own. The whole group is ended when the program
-// ends, at the time-out, and when the attempt must stop. A process that leaves the group lives on, and so do all when the node is
-// killed. An exit code other than 0 is a failure with the code "exit" and the properties exit_code, stdout and stderr, which the
-// policy retries. It is a final failure if the program is not allowed, missing or not executable, or a variable is not allowed.
+// Exec returns the behavior "exec", which runs a program in a process group of its own. The whole group is ended when
+// the program ends, at the time-out, and when the attempt must stop. When the node is killed the group lives on, unless
+// ExecOptions.Hold sees to its end, as that of taskledger's own program does on Linux. A process that leaves the group,
+// by setsid for example, always lives on. An exit code other than 0 is a failure with the code "exit" and the properties
+// exit_code, stdout and stderr, which the policy retries. It is a final failure if the program is not allowed, missing or
+// not executable, or a variable is not allowed.
 func Exec(o ExecOptions) *Bound[ExecParams, ExecResult] {
-	runner := &programs{allowed: make(map[string]allowance), env: append([]string{"LANG", "LC_ALL", "TZ"}, o.Env...), grace: o.Grace}
+	runner := &programs{
+		allowed: make(map[string]allowance),
+		env:     append([]string{"LANG", "LC_ALL", "TZ"}, o.Env...),
+		grace:   o.Grace,
+		hold:    o.Hold,
+	}
 	if o.Grace <= 0 {
 		runner.grace = 5 * time.Second
 	}
@@ -99,6 +110,7 @@ type programs struct {
 	allowed map[string]allowance // by the name that the operator gave
 	env     []string             // names of variables that parameters may give
 	grace   time.Duration
+	hold    func(group int) (release func())
 }
 
 type allowance struct {
@@ -200,7 +212,7 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 		Dir:  cmp.Or(p.Dir, "/"),
 	}
 	var out output
-	ended, err := runGroup(ctx, cmd, &out, r.grace)
+	ended, err := runGroup(ctx, cmd, &out, r.grace, r.hold)
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		return ExecResult{}, startFailure(p.Program, err)
 	}

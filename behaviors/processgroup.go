@@ -14,8 +14,10 @@ const drainTime = time.Second
 
 // runGroup runs cmd in a process group of its own, its outputs going to out, and returns when nothing of the group is
 // left. When ctx ends first it reports so, having asked the group to end and killed it after the grace. The error is an
-// *exec.ExitError when the program ran.
-func runGroup(ctx context.Context, cmd *exec.Cmd, out *output, grace time.Duration) (ended bool, err error) {
+// *exec.ExitError when the program ran. hold may be nil.
+func runGroup(
+	ctx context.Context, cmd *exec.Cmd, out *output, grace time.Duration, hold func(group int) (release func()),
+) (ended bool, err error) {
 	if ctx.Err() != nil {
 		return true, nil
 	}
@@ -35,36 +37,42 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, out *output, grace time.Durati
 	if err := cmd.Start(); err != nil {
 		return false, err
 	}
+	release := func() {}
+	if hold != nil {
+		release = hold(cmd.Process.Pid)
+	}
 	stdout.start()
 	stderr.start()
-	ended, err = waitGroup(ctx, cmd, grace)
+	ended, err = waitGroup(ctx, cmd, grace, release)
 	until := time.Now().Add(drainTime)
 	stdout.finish(until)
 	stderr.finish(until)
 	return ended, err
 }
 
-// waitGroup waits for the program, then kills what is left of its group. The program has been reaped by then, but the
-// kernel gives its number to nobody while it names a group; an empty group's would have to come round within the instant.
-func waitGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (ended bool, err error) {
-	defer killGroup(cmd)
+// waitGroup waits for the program, kills what is left of its group, releases the group and reaps the program. In this
+// order nobody is told of a group, by a signal or by release, whose number the kernel may have given to another: it
+// gives it to nobody before the program is reaped.
+func waitGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration, release func()) (ended bool, err error) {
 	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
-	select {
-	case err := <-exited:
-		return false, err
-	case <-ctx.Done():
-	}
-	terminateGroup(cmd)
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
+	go func() { exited <- awaitExit(cmd) }()
 	select {
 	case err = <-exited:
-	case <-timer.C:
-		killGroup(cmd)
-		err = <-exited
+	case <-ctx.Done():
+		ended = true
+		terminateGroup(cmd)
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case err = <-exited:
+		case <-timer.C:
+			killGroup(cmd)
+			err = <-exited
+		}
 	}
-	return true, err
+	killGroup(cmd)
+	release()
+	return ended, reap(cmd, err)
 }
 
 // stream copies what is written to a pipe. The pipe is ours rather than os/exec's, whose Wait would wait for every

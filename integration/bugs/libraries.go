@@ -1,7 +1,13 @@
 package bugs
 
-// What the library of task stores promises, and those who take hints and answers to it.
+// What libraries promise: that of task stores, and those who take hints and answers to it, and the built-in behaviors.
 var libraries = []Bug{
+	{"group of a program released when its number may be another's", "behaviors/processgroup.go", []Edit{
+		{"	release()\n", "	defer release()\n"},
+	}, "./behaviors", "TestExec_AGroupIsReleasedWhenNothingOfItRunsAndBeforeItsNumberIsFree"},
+	{"new guard that is not told of old groups", "cmd/node/internal/guard/guard_linux.go", []Edit{
+		{"	for group := range g.groups {\n", "	for group := range map[int]struct{}{} {\n"},
+	}, "./cmd/node/internal/guard", "TestGuard_AProcessThatFailsIsFollowedByOneThatKnowsAll"},
 	{"refused update that keeps its turn", "taskstore/repeat.go", []Edit{
 		{"			n, began = s.calls.again(n, claim), time.Now()\n", "\t\t\tbegan = time.Now()\n"},
 	}, "./taskstore", "TestStore_AnUpdateThatTheBrakeRefusesHoldsUpNoDeletes"},

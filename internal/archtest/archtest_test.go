@@ -70,7 +70,7 @@ bulk                 | events projection projection/listing store task internal/
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
-behaviors            | engine task events                                     | shared by callers and workers: light
+behaviors            | engine task events golang.org/x/sys                    | shared by callers and workers: light
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
@@ -87,6 +87,7 @@ taskstore/client     | api/problem api/stores/form events item store task taskst
 api/token            | events                                            | a leaf: who may ask
 api/view             | projection/name engine events ledger projection store             | what is shown as JSON, wherever it is shown
 cmd/node/...         | api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
 cmd/node/internal/httpd | api api/doors api/operations api/stores api/token cluster cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens

@@ -111,6 +111,7 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	root.AddCommand(a.guardCommand())
 	flags.RefuseTopics(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flags.Plain(err) })
 	return root

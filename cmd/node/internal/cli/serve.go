@@ -21,6 +21,7 @@ import (
 	"taskledger/cmd/node/internal/archiving"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/guard"
 	"taskledger/cmd/node/internal/httpd"
 	"taskledger/cmd/node/internal/monitor"
 	"taskledger/engine"
@@ -99,6 +100,14 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
 	a.warnOfExec(ctx, log)
+	if len(a.serve.execAllow) > 0 {
+		programs, err := guard.Start(log)
+		if err != nil {
+			return err
+		}
+		defer programs.Close()
+		a.serve.hold = programs.Hold
+	}
 	cfg, err := a.serve.node(link, a.secrets(), log)
 	if err == nil {
 		err = a.chooseArchive(ctx, link, &cfg)

@@ -47,6 +47,7 @@ type serveOptions struct {
 	api                httpd.Options
 	archiving          natsbus.ArchiveConfig
 	files              openfiles.Plan // made from the others
+	hold               func(group int) (release func())
 }
 
 // flags returns the same set each time.
@@ -131,7 +132,7 @@ func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logg
 		return engine.NodeConfig{}, fmt.Errorf("--checksum-root: %w", err)
 	}
 	builtin := behaviors.Builtin(behaviors.BuiltinOptions{
-		Exec:     behaviors.ExecOptions{Allow: o.execAllow, Env: o.execEnv},
+		Exec:     behaviors.ExecOptions{Allow: o.execAllow, Env: o.execEnv, Hold: o.hold},
 		HTTP:     behaviors.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
 		Checksum: behaviors.ChecksumOptions{Root: root, Exclude: secrets},
 	})
