@@ -16,7 +16,7 @@ import (
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	n := serve(t, dir, "--exec-allow", "sh", "--name", "a", "--ttl", "3s", "--limit", "exec=2")
+	n := serve(t, dir, "--exec-allow", "sh", "--name", "a", "--ttl", "3s", "--limit", "exec=2", "--checksum-root", ".")
 	for name, test := range map[string]func(*testing.T, string){
 		"Submit_PrintsTheIDAlone":                     submitPrintsTheIDAlone,
 		"Submit_ReadsParametersFromFileAndInput":      submitReadsParameters,

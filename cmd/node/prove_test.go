@@ -183,6 +183,9 @@ func checkpointIsVerified(t *testing.T, dir string) {
 
 func proveExitCodes(t *testing.T, dir string) {
 	own := t.TempDir()
+	if r := run(t, dir, "replay", "--behavior", "nobody"); r.code != 0 || r.out != "" || !strings.Contains(r.err, "no such event") {
+		t.Errorf("replay of a behavior that there is not: %+v", r)
+	}
 	if r := run(t, dir, "replay", "--task", "nobody"); r.code != 0 || r.out != "" || !strings.Contains(r.err, "no such event of task nobody") {
 		t.Errorf("replay of nobody: %+v", r)
 	}

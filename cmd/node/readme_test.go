@@ -53,11 +53,15 @@ func TestReadme_QuickStartWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir+"/go.mod", "module example\n")
-	serve(t, dir, "--ttl", "3s")
 	blocks := snippets(t, "sh")
 	if len(blocks) < 3 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
+	first := regexp.MustCompile(`(?m)^\./taskledger serve (.*?) +#`).FindStringSubmatch(blocks[1])
+	if first == nil {
+		t.Fatalf("no node is started: %s", blocks[1])
+	}
+	serve(t, dir, append(strings.Fields(first[1]), "--ttl", "3s")...)
 	for line := range strings.Lines(blocks[2]) {
 		line, _, _ = strings.Cut(line, "  #")
 		cmd := typed(t.Context(), dir, strings.TrimSpace(line))

@@ -32,6 +32,10 @@ func TestServe_WithoutACommandListensForThisUserAloneAndSaysWhere(t *testing.T) 
 	if u, err := url.Parse(at["nats"]); err != nil || u.Hostname() != "127.0.0.1" || u.Port() == "" || u.User != nil {
 		t.Errorf("NATS listens on %q, %v", at["nats"], err)
 	}
+	// Under a service manager the working directory is that of the whole machine.
+	if r := run(t, dir, "submit", "checksum", `{"path":"taskledger-data/nats-port"}`); r.code != 5 || !strings.Contains(r.err, "no node runs checksum") {
+		t.Errorf("a file is read that nobody has named: %+v", r)
+	}
 }
 
 // addresses are where a node says that its servers listen.

@@ -107,8 +107,12 @@ func (a *app) replay(ctx context.Context, client operations.Historian, o ledger.
 			return err
 		}
 	}
-	if o.Task != "" && !shown {
+	switch {
+	case shown:
+	case o.Task != "":
 		fmt.Fprintf(a.Err, "%s: no such event of task %s\n", a.Name, o.Task)
+	default:
+		fmt.Fprintf(a.Err, "%s: no such event\n", a.Name)
 	}
 	return nil
 }

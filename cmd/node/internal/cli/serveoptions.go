@@ -77,7 +77,8 @@ arguments, and the submitter's in place of {}; not where others can write etcd: 
 or a socket in a directory of yours (default: none)`)
 	flags.ListVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
-	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
+	f.StringVar(&o.checksumRoot, "checksum-root", "", "`directory`"+` that tasks of behavior checksum may read, but for the node's own data and secrets: whoever
+may submit learns size and SHA-256 of every file there (default: none)`)
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
 not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
@@ -127,9 +128,12 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 
 // node makes the configuration of the node from the flags.
 func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
-	root, err := filepath.Abs(o.checksumRoot)
-	if err != nil {
-		return engine.NodeConfig{}, fmt.Errorf("--checksum-root: %w", err)
+	root := o.checksumRoot
+	if root != "" {
+		var err error
+		if root, err = filepath.Abs(root); err != nil {
+			return engine.NodeConfig{}, fmt.Errorf("--checksum-root: %w", err)
+		}
 	}
 	builtin := behaviors.Builtin(behaviors.BuiltinOptions{
 		Exec:     behaviors.ExecOptions{Allow: o.execAllow, Env: o.execEnv, Hold: o.hold},
@@ -219,6 +223,9 @@ func (o *serveOptions) check(c *access) error {
 			return wrong("--exec-allow %s: %s is allowed twice", entry, name)
 		}
 		allowed[name] = true
+	}
+	if o.checksumRoot == "" {
+		return nil
 	}
 	if info, err := os.Stat(o.checksumRoot); err != nil {
 		return wrong("--checksum-root: %v", err)
