@@ -145,6 +145,7 @@ func (r *router) receive(data []byte) (shard int, ok bool) {
 		r.log.Warn("answer message cannot be read", "err", err)
 		return 0, false
 	}
+	r.lookout.Sign()
 	r.answered(shard, laneID, number, answers, recorded)
 	return shard, true
 }

@@ -8,6 +8,7 @@ import (
 	"taskledger/engine/internal/asker"
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // pending waits for one answer at a time.
@@ -29,14 +30,14 @@ func (w *pending) answered(a command.Answer, err error) { w.got <- reply{a, err}
 func WithAsker(ctx context.Context, a events.Asker) context.Context { return asker.With(ctx, a) }
 
 // ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
-// wraps ErrUnavailable; after that it wraps ErrUnknown.
+// wraps ErrUnavailable; after that it wraps ErrUnknown. So it is when no node is alive for a while.
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command.Command) (command.Answer, error) {
 	by, err := asker.Of(ctx)
 	if err != nil {
 		return command.Answer{}, err
 	}
 	w := r.pending.Get().(*pending)
-	if err := r.sendCall(shard, laneID, call{command: c, caller: w, asker: by}); err != nil {
+	if err := r.sendCall(shard, laneID, call{command: c, caller: w, asker: by, awaits: task.AwaitsNodes(ctx)}); err != nil {
 		return command.Answer{}, err
 	}
 	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
@@ -54,9 +55,9 @@ func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command.Com
 // giveUp is what a caller is told whose context has ended.
 func (r *router) giveUp(ctx context.Context, shard int, laneID uint8, c command.Command) error {
 	if r.withdraw(shard, laneID, c) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
+		return fmt.Errorf("%w: %w", ErrUnavailable, r.lookout.Why(ctx))
 	}
-	return fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+	return fmt.Errorf("%w: %w", ErrUnknown, r.lookout.Why(ctx))
 }
 
 // overloaded refuses a submit that would wait too long.

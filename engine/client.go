@@ -41,7 +41,9 @@ type ClientConfig struct {
 const maxForgotten = 4
 
 // Client submits tasks, waits for their outcomes, changes and reads them. Its methods may be called concurrently. Before Run, a call that
-// needs an owner waits for Run, or until its ctx ends: ErrUnavailable. Nodes, Repair and much of Ledger read the store, and do not wait.
+// needs an owner waits for Run, or until its ctx ends: ErrUnavailable. While no node is alive it ends within 3 s, with an error that wraps
+// task.ErrNoNode, unless task.AwaitNodes makes it wait; a client without a Store cannot know that, and waits. Futures go on waiting. Nodes, Repair
+// and much of Ledger read the store, and do not wait.
 type Client struct {
 	cfg     ClientConfig
 	router  *router
@@ -90,6 +92,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	c.items = itemclient.New(itemclient.Config{Ask: c.askShard, Read: c.read, Shards: cfg.Shards, Sender: c.router.sender, Random: rand.Uint64, Log: cfg.Log})
 	if cfg.Store != nil {
 		c.futures.get = c.GetForgotten
+		c.router.lookout.Members = cfg.Store
 	}
 	return c, nil
 }
@@ -129,6 +132,7 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 			g.Go(func() error { return c.router.postLetters(serve, postman) })
 		}
 		g.Go(func() error { return c.router.readAnswers(serve) })
+		g.Go(func() error { return c.router.lookout.Run(serve, c.router.missed, c.router.release) })
 	}
 	close(c.running)
 	err := main(ctx)
@@ -202,7 +206,11 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 		return command.Answer{}, err
 	}
 	a, err := c.router.ask(ctx, shard, command.LaneQuery, cmd)
-	if errors.Is(err, ErrUnknown) {
+	switch {
+	case !errors.Is(err, ErrUnknown):
+	case errors.Is(err, task.ErrNoNode):
+		err = errNoNode
+	default:
 		err = fmt.Errorf("shard %d does not answer: %w: %w", shard, ErrUnavailable, context.Cause(ctx))
 	}
 	return a, err
@@ -442,6 +450,8 @@ func (c *Client) shard(ctx context.Context, shard int, ask *command.Info) (s Sha
 		report, err = command.ReadTold[command.ShardReport](a.Data)
 	}
 	switch s = infoOf(shard, &report); {
+	case errors.Is(err, task.ErrNoNode):
+		s.Problem = task.ErrNoNode.Error()
 	case err != nil && ctx.Err() != nil:
 		s.Problem = "nobody answers"
 	case err != nil:

@@ -56,8 +56,11 @@
 //   - *InvalidError and *LimitError: the request breaks a rule or a limit, and would break it again.
 //   - *StateError: the task of that id has another behavior, or its parameters are no longer kept and cannot be combined.
 //   - *OverloadError: submit again after RetryAfter.
-//   - ErrUnavailable: the cluster could not be asked in time; ErrClosed: Run has ended.
+//   - ErrUnavailable: the cluster could not be asked in time, or, with task.ErrNoNode, no node has been alive for 3 s; ErrClosed: Run has ended.
 //   - ErrUnknownBehavior, of a submit by name: no live node has the behavior.
+//
+// Nothing is acknowledged that no owner has decided, so a submit needs a node that is alive. task.AwaitNodes makes calls wait for one. A process
+// that is to submit whether workers run or not is a node without slots, NodeConfig.Slots -1.
 //
 // SubmitMany is Submit for up to 1,000 requests, which travel together and cost less: it tells what became of each.
 //

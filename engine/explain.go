@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // The values of Explanation.Why.
@@ -43,7 +45,7 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	ask, cancel := context.WithTimeout(ctx, askOwnerFor)
 	defer cancel()
 	a, err := c.read(ask, shard, &command.Explain{Task: id})
-	if err != nil && ask.Err() != nil && ctx.Err() == nil {
+	if errors.Is(err, task.ErrNoNode) || err != nil && ask.Err() != nil && ctx.Err() == nil {
 		return c.explainSilence(ctx, id, shard), nil
 	}
 	if err == nil {
@@ -72,6 +74,8 @@ func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int
 	}
 	owner := v.Owners[shard].Node
 	switch n, alive := v.Nodes[owner]; {
+	case len(v.Nodes) == 0:
+		e.Text += ": " + task.ErrNoNode.Error()
 	case owner == "":
 		e.Text += ": no node has ever served it"
 	case !alive:

@@ -306,7 +306,7 @@ func (fs *futures) ask(f *Future) {
 	f.asking = true
 	question := &command.Await{Task: f.id, Life: f.life, Run: uint64(f.run)}
 	s.mu.Unlock()
-	fs.router.send(f.shard, command.LaneQuery, question, callback(func(a command.Answer, err error) {
+	told := callback(func(a command.Answer, err error) {
 		s.mu.Lock()
 		again := f.again
 		f.asking, f.again = false, false
@@ -322,7 +322,8 @@ func (fs *futures) ask(f *Future) {
 		if again && !f.settled() {
 			fs.ask(f)
 		}
-	}))
+	})
+	fs.router.sendCall(f.shard, command.LaneQuery, call{command: question, caller: told, awaits: true})
 }
 
 // hear takes the answer to a question: the outcome, or which run to wait for.

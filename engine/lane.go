@@ -30,6 +30,7 @@ type call struct {
 	asker   *events.Asker // behind it; nil = the client itself
 	since   time.Duration // on the monotonic clock
 	left    uint64        // batches that had left before it came
+	awaits  bool          // it waits while no node is alive
 }
 
 // size is what the call adds to a batch.

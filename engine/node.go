@@ -146,6 +146,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	n.exec.flush = func(shard int) { n.router.flush(shard, command.LaneWork) }
 	client.router.offers = n.offers
 	client.local = &n.member
+	client.router.lookout.Here = func() bool { return n.member.Load() != nil }
 	return n, nil
 }
 

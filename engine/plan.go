@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/lookout"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -110,9 +111,23 @@ func (p *planned) policy() (policy Policy, err error) {
 	return policy, command.Told(p.Policy, policy.Decode)
 }
 
-// planAway asks a node that has the behavior: any over the bus, else some by way of the store. It changes nothing, so an error
-// is never ErrUnknown.
+// planAway asks a node that has the behavior. It changes nothing, so an error is never ErrUnknown.
 func (c *Client) planAway(ctx context.Context, cmd *command.Plan) (planned, error) {
+	for began := time.Now(); ; {
+		p, err := c.askPlanner(ctx, cmd)
+		if !errors.Is(err, task.ErrNoNode) || !task.AwaitsNodes(ctx) && time.Since(began) >= lookout.Patience {
+			return p, err
+		}
+		select {
+		case <-ctx.Done():
+			return p, err
+		case <-time.After(lookout.Again):
+		}
+	}
+}
+
+// askPlanner asks a node that is there, any over the bus, else some by way of the store.
+func (c *Client) askPlanner(ctx context.Context, cmd *command.Plan) (planned, error) {
 	if err := command.Check(cmd); err != nil {
 		return planned{}, err
 	}
@@ -144,7 +159,7 @@ func (c *Client) planAway(ctx context.Context, cmd *command.Plan) (planned, erro
 	case err != nil:
 		return planned{}, fmt.Errorf("plan %s: %w: %w", cmd.Behavior, ErrUnavailable, err)
 	case len(members.Nodes) == 0:
-		return planned{}, fmt.Errorf("plan %s: %w: no node is alive", cmd.Behavior, ErrUnavailable)
+		return planned{}, fmt.Errorf("plan %s: %w", cmd.Behavior, errNoNode)
 	}
 	planners := plannersOf(&members, cmd.Behavior)
 	if len(planners) == 0 {

@@ -2,16 +2,20 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/lookout"
 	"taskledger/engine/internal/yielder"
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -51,12 +55,13 @@ type router struct {
 	detoured  []atomic.Bool             // by shard: the last batch went through the store
 	offers    *offers                   // takes what concerns command.LaneOffer; nil in a client
 	closed    atomic.Bool
+	lookout   *lookout.Lookout
 	pending   sync.Pool // that wait for nothing, to be used again; not of the process: a bubble of time must not share them
 }
 
 func newRouter(sender, principal string, shards int, bus store.Bus, mailbox store.Mailbox, log *slog.Logger) *router {
 	r := &router{now: time.Now, sender: sender, principal: principal, bus: bus, mailbox: mailbox, log: log,
-		lanes: make([][command.LaneCount]lane, shards), detoured: make([]atomic.Bool, shards), pending: sync.Pool{New: newPending}}
+		lanes: make([][command.LaneCount]lane, shards), detoured: make([]atomic.Bool, shards), pending: sync.Pool{New: newPending}, lookout: lookout.New()}
 	for i := range r.posts {
 		r.posts[i] = make(chan *flight, shards*int(command.LaneCount))
 	}
@@ -134,13 +139,17 @@ func (r *router) flush(shard int, laneID uint8) {
 	r.leave(shard, laneID)
 }
 
-// leave makes a batch of what waits in a lane, if none is under way, and sends it.
+// leave makes a batch of what waits in a lane, if none is under way, and sends it, unless no node may be alive.
 func (r *router) leave(shard int, laneID uint8) {
-	made := r.now()
+	asks := laneID == command.LaneSubmit || laneID == command.LaneQuery
+	made, holds := r.now(), asks && r.lookout.Doubtful()
+	var f *flight
 	l := &r.lanes[shard][laneID]
 	l.mu.Lock()
 	l.yielding = false
-	f := r.nextFlight(l, shard, laneID, made)
+	if !holds {
+		f = r.nextFlight(l, shard, laneID, made)
+	}
 	l.mu.Unlock()
 	r.dispatch(f)
 }
@@ -293,11 +302,13 @@ func (r *router) busChanged(connected bool) {
 }
 
 func (r *router) resend(now time.Time) {
+	var unanswered bool
 	for shard := range r.lanes {
 		for laneID := range r.lanes[shard] {
 			l := &r.lanes[shard][laneID]
 			l.mu.Lock()
 			f := l.flight
+			unanswered = unanswered || f != nil && now.Sub(f.began) > lookout.AliveFor && laneID != int(command.LaneWork)
 			if f == nil || now.Sub(f.sent) < f.patience() {
 				l.mu.Unlock()
 				continue
@@ -318,6 +329,61 @@ func (r *router) resend(now time.Time) {
 				r.detour(f)
 			}
 		}
+	}
+	if unanswered {
+		r.lookout.Doubtful()
+	}
+}
+
+// missed tells callers who have waited for long that no node has been alive for as long, and reports whether others wait. What has left
+// goes on, for whatever node comes.
+func (r *router) missed(since time.Time) (waits bool) {
+	long, now := time.Since(since), time.Since(clockBase)
+	for shard := range r.lanes {
+		for _, laneID := range []uint8{command.LaneSubmit, command.LaneQuery} {
+			var unsent, sent flight
+			l := &r.lanes[shard][laneID]
+			overdue := func(c *call) bool {
+				is := c.caller != nil && !c.awaits && min(long, now-c.since) >= lookout.Patience
+				waits = waits || !is && c.caller != nil
+				return is
+			}
+			l.mu.Lock()
+			l.waiting = slices.DeleteFunc(l.waiting, func(c call) bool {
+				is := overdue(&c)
+				if is {
+					unsent.calls = append(unsent.calls, c)
+				}
+				return is
+			})
+			if l.flight != nil {
+				for i := range l.flight.calls {
+					if c := &l.flight.calls[i]; overdue(c) {
+						sent.calls = append(sent.calls, *c)
+						c.caller = nil
+					}
+				}
+			}
+			l.mu.Unlock()
+			unsent.fail(errNoNode)
+			if laneID == command.LaneQuery { // it changes nothing
+				sent.fail(errNoNode)
+			} else {
+				sent.fail(fmt.Errorf("%w: %w", ErrUnknown, task.ErrNoNode))
+			}
+		}
+	}
+	return waits
+}
+
+// errNoNode says why nothing was accepted, or answered.
+var errNoNode = fmt.Errorf("%w: %w", ErrUnavailable, task.ErrNoNode)
+
+// release lets what was held leave.
+func (r *router) release() {
+	for shard := range r.lanes {
+		r.leave(shard, command.LaneSubmit)
+		r.leave(shard, command.LaneQuery)
 	}
 }
 

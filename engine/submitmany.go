@@ -186,20 +186,20 @@ func (m *many) send(by *events.Asker) {
 			if sent {
 				why = ErrUnknown
 			}
-			s.answered(command.Answer{}, fmt.Errorf("%w: %w", why, context.Cause(m.ctx)))
+			s.answered(command.Answer{}, fmt.Errorf("%w: %w", why, m.router.lookout.Why(m.ctx)))
 		})
 	}
 }
 
 // queue lets requests to one shard wait for the next batch: all at once, so that no batch leaves between them.
 func (m *many) queue(shard int, of []*one, by *events.Asker) {
-	l := &m.router.lanes[shard][command.LaneSubmit]
+	l, awaits := &m.router.lanes[shard][command.LaneSubmit], task.AwaitsNodes(m.ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range of {
 		err := command.Check(s.cmd)
 		if err == nil {
-			err = l.queueLocked(shard, command.LaneSubmit, call{command: s.cmd, caller: s, asker: by})
+			err = l.queueLocked(shard, command.LaneSubmit, call{command: s.cmd, caller: s, asker: by, awaits: awaits})
 		}
 		if err != nil {
 			s.answered(command.Answer{}, err)

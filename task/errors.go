@@ -21,6 +21,9 @@ var (
 	ErrClosed = errors.New("client is closed")
 	// ErrUnknown reports that a command was sent and not answered: it may have been accepted or not. Submit again with the same id, or key.
 	ErrUnknown = errors.New("outcome unknown")
+	// ErrNoNode reports that no node has been alive for as long as the caller waits for one, 3 s unless AwaitNodes asks for more. It is the
+	// cause of an error that wraps store.ErrUnavailable or, of a command that had left before that was known, ErrUnknown.
+	ErrNoNode = errors.New("no node is alive (one without slots, serve --slots 0, is enough to take tasks)")
 	// ErrOtherRequest reports that the key of a submit stands for another request, of other parameters or options. It comes
 	// with a *StateError: nothing was changed.
 	ErrOtherRequest = errors.New("the request key stands for another request")

@@ -97,3 +97,34 @@ func TestClient_LogsOfABusThatIsAwayWhatTheLevelAsksFor(t *testing.T) {
 		}
 	}
 }
+
+// Whoever asks a cluster without nodes is told once, soon, and how to go on; a node without slots is enough to take tasks.
+func TestClient_IsToldThatNoNodeIsAliveUnlessItAwaitsOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	endpoint, _ := testcluster.StartEtcd(t)
+	access := []string{"--etcd", endpoint}
+	n := serve(t, dir, append([]string{"--ttl", "3s", "--slots", "0"}, access...)...)
+	must(t, dir, append([]string{"submit", "noop", "--id", "before"}, access...)...)
+	n.stop(t)
+	for _, asked := range [][]string{{"submit", "noop"}, {"list"}, {"counts"}, {"get", "before"}, {"cancel", "before"}, {"settings"}} {
+		r := run(t, dir, append(asked, access...)...)
+		says := strings.Count(r.err, "no node is alive") == 1 && strings.Count(r.err, "\n") == 1
+		if r.code != 4 || r.out != "" && asked[0] != "cancel" || !says || !strings.Contains(r.err, "serve --etcd "+endpoint) {
+			t.Errorf("%q: %+v", asked, r)
+		}
+	}
+	waiting := command(context.Background(), dir, append([]string{"submit", "noop", "--id", "after", "--await-node", "--timeout", patience.String()}, access...)...)
+	var out, said bytes.Buffer
+	waiting.Stdout, waiting.Stderr = &out, &said
+	if err := waiting.Start(); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, dir, append([]string{"--ttl", "3s", "--slots", "0"}, access...)...)
+	if err := waiting.Wait(); err != nil || out.String() != "after\n" {
+		t.Errorf("who awaits a node ended with %v: %s%s", err, out.String(), said.String())
+	}
+	if got := must(t, dir, append([]string{"list"}, access...)...); strings.Count(got, " CREATED  ready ") != 2 {
+		t.Errorf("the tasks that a node without slots has taken:\n%s", got)
+	}
+}

@@ -124,6 +124,8 @@ func (s Shards) ask(ctx context.Context, shard int, q command.Command) (command.
 	switch {
 	case err == nil:
 		err = a.Err("")
+	case errors.Is(err, task.ErrNoNode):
+		return a, err
 	case ctx.Err() != nil:
 		return a, fmt.Errorf("shard %d does not answer: %w: %w", shard, store.ErrUnavailable, context.Cause(ctx))
 	}
@@ -142,7 +144,7 @@ func refusal(missing []listing.Missing) error {
 	for _, m := range missing {
 		_, invalid := errors.AsType[*store.InvalidError](m.Err)
 		_, limit := errors.AsType[*task.LimitError](m.Err)
-		if invalid || limit || errors.Is(m.Err, task.ErrClosed) {
+		if invalid || limit || errors.Is(m.Err, task.ErrClosed) || errors.Is(m.Err, task.ErrNoNode) {
 			return m.Err
 		}
 	}

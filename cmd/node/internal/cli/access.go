@@ -30,6 +30,7 @@ type access struct {
 	set     *pflag.FlagSet
 	dir     string
 	timeout time.Duration
+	await   bool // a node, where none is alive
 
 	logLevel         slog.Level // --log-level of the commands that ask a cluster
 	addresses        cluster.Addresses
@@ -62,6 +63,7 @@ func (c *access) flags() *pflag.FlagSet {
 	f.StringVar(&c.natsPasswordFile, "nats-password-file", "", "`file` that holds the password instead")
 	f.DurationVar(&c.timeout, "timeout", 0, `longest time for the whole command (default 30s, and none where it waits for an outcome); shards of
 a node that has died are served again after its --ttl and a second`)
+	f.BoolVar(&c.await, "await-node", false, "of a cluster at --etcd: while no node is alive, wait for one as long as --timeout lets it, not for 3s")
 	c.set = f
 	return f
 }
@@ -75,7 +77,7 @@ func (c *access) given(dir string) (args []string) {
 	c.set.VisitAll(func(f *pflag.Flag) {
 		value := f.Value.String()
 		switch f.Name {
-		case "timeout", "data":
+		case "timeout", "await-node", "data":
 			return
 		case "etcd":
 			value = strings.Join(c.addresses.Etcd, ",")

@@ -20,6 +20,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // clientCommand makes a command that asks a cluster. waits says that it may take as long as a task does.
@@ -37,14 +38,20 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 			ctx, stop = context.WithTimeoutCause(ctx, limit, over)
 			defer stop()
 		}
+		if a.access.await || len(a.access.addresses.Etcd) == 0 { // who serves a directory is a node, and about to join
+			ctx = task.AwaitNodes(ctx)
+		}
 		return a.withRemedy(a.withClient(ctx, func(c operations.Client) error { return run(ctx, c, args) }))
 	}
 	return c
 }
 
-// withRemedy adds to damage that a command has met itself what to do about it. Who is told of it by the owner of the shard is told that,
-// too.
+// withRemedy adds what to do to damage that a command has met itself, as the owner of a shard does, and to the want of nodes.
 func (a *app) withRemedy(err error) error {
+	if errors.Is(err, task.ErrNoNode) {
+		serve := a.command(append([]string{"serve"}, a.access.given("join")...)...)
+		return fmt.Errorf("%w; start one with: %s; --await-node waits for one", err, serve)
+	}
 	if !errors.Is(err, events.ErrDamaged) {
 		return err
 	}

@@ -35,7 +35,7 @@ const headStart = 500 * time.Millisecond
 
 func (a *app) addServeFlags(c *cobra.Command) {
 	a.access.flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "timeout" { // it is for who asks; a node runs until it is stopped
+		if f.Name != "timeout" && f.Name != "await-node" { // they are for who asks; a node runs until it is stopped
 			c.Flags().AddFlag(f)
 		}
 	})
@@ -57,7 +57,7 @@ below --checksum-root, and exec for the programs that --exec-allow names.`,
 		Example: a.examples(
 			example{"a second node beside one that runs here", []string{"serve", "--join", defaultDir, "--name", "b"}},
 			example{"a member of a cluster elsewhere", []string{"serve", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},
-			example{"one that only submits, waits and owns shards", []string{"serve", "--slots", "0"}}),
+			example{"one that takes tasks while no worker is there, and runs none", []string{"serve", "--slots", "0"}}),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNode(cmd.Context()) },
 	}
 	a.addServeFlags(c)

@@ -1,0 +1,106 @@
+// Package lookout knows, as the membership in the store tells, whether any node is alive. A command that leaves while none is would
+// lie in a mailbox, and be carried out whenever a node comes, long after its caller has given up: so it does not leave.
+package lookout
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"taskledger/store"
+	"taskledger/task"
+)
+
+const (
+	// Patience is how long no node may be alive before a caller is told; with Again and a look that takes long it is 3 s at most.
+	Patience = 2500 * time.Millisecond
+	// Again is the time between two looks at the membership while no node is alive and somebody waits for one.
+	Again = 250 * time.Millisecond
+	// lookWithin bounds a look. When the store does not answer nothing is known, and all goes on as if nodes were alive.
+	lookWithin = 500 * time.Millisecond
+	// AliveFor is how long a sign of life is believed. A client that is idle for longer looks before its next command leaves.
+	AliveFor = time.Second
+)
+
+// Lookout is told of signs of life, and looks at the membership where they are missing. Its methods may be called concurrently.
+type Lookout struct {
+	Members store.Members // nil: it cannot be known, and all wait for as long as their contexts last
+	Here    func() bool   // reports whether this process is a node that is alive; nil: it is none
+
+	base   time.Time
+	doubts chan struct{} // somebody waits, and no node has given a sign of life for a while
+	seen   atomic.Int64  // when one gave a sign last, since base
+	absent atomic.Bool   // the last look saw none, and somebody waits
+}
+
+// New returns a lookout that has seen no node yet.
+func New() *Lookout {
+	l := &Lookout{base: time.Now(), doubts: make(chan struct{}, 1)}
+	l.seen.Store(math.MinInt64 / 2) // never
+	return l
+}
+
+// Sign notes that a node is alive.
+func (l *Lookout) Sign() { l.seen.Store(int64(time.Since(l.base))) }
+
+// Doubtful reports that no node has given a sign of life for a while, and lets the membership be looked at. It never blocks.
+func (l *Lookout) Doubtful() bool {
+	if l.Members == nil || l.Here != nil && l.Here() || time.Since(l.base)-time.Duration(l.seen.Load()) < AliveFor {
+		return false
+	}
+	select {
+	case l.doubts <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// Why is what a caller is told whose context has ended.
+func (l *Lookout) Why(ctx context.Context) error {
+	if l.absent.Load() {
+		return fmt.Errorf("%w: %w", task.ErrNoNode, context.Cause(ctx))
+	}
+	return context.Cause(ctx)
+}
+
+// Run looks at the membership whenever there are doubts, until ctx ends. While it sees no node it calls missed after every look, with the
+// time of the first one, until that reports that nobody waits any more. Once it sees a node, or cannot see, it calls seen.
+func (l *Lookout) Run(ctx context.Context, missed func(since time.Time) (waits bool), seen func()) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.doubts:
+		}
+		if !l.absence(ctx, missed) {
+			l.Sign()
+			seen()
+		}
+	}
+}
+
+// absence returns false when a node is alive, or it cannot be known, and true when none is and nobody waits for one any more.
+func (l *Lookout) absence(ctx context.Context, missed func(time.Time) bool) bool {
+	defer l.absent.Store(false)
+	for since := time.Now(); l.seesNone(ctx); {
+		if !missed(since) {
+			return true
+		}
+		l.absent.Store(true)
+		select {
+		case <-ctx.Done():
+			return true
+		case <-time.After(Again):
+		}
+	}
+	return false
+}
+
+func (l *Lookout) seesNone(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	members, err := l.Members.ReadMembers(ctx)
+	return err == nil && len(members.Nodes) == 0
+}
