@@ -124,6 +124,16 @@ func (a answer) get(t *testing.T, field string) any {
 	return all[field]
 }
 
+// insist is send, made again as long as the cluster says that it is busy: a machine may be, and plans are given a second.
+func (s *server) insist(secret, method, path string, body any) answer {
+	s.t.Helper()
+	for until := time.Now().Add(2 * time.Minute); ; {
+		if a := s.send(secret, method, path, body); !strings.Contains(a.text, `"status":503`) || time.Now().After(until) {
+			return a
+		}
+	}
+}
+
 // send asks with a token. A body is sent as JSON; header is name and value by turns.
 func (s *server) send(secret, method, path string, body any, header ...string) answer {
 	s.t.Helper()

@@ -417,22 +417,14 @@ func TestServe_LargeBodiesDoNotWaitForThoseThatDoNotCome(t *testing.T) {
 		}
 	}
 	large := `{"behavior":"gate","params":"` + strings.Repeat("x", 200<<10) + `"}`
-	// A plan that takes more than a second is refused, and that happens where 30 of them share busy processors: such a submit is made again.
-	submit := func() answer {
-		for {
-			if a := s.send("admin", "POST", "/v1/tasks?wait=3s", large); a.status != 503 || !strings.Contains(a.text, "its plan does not return") {
-				return a
-			}
-		}
-	}
 	var waiting sync.WaitGroup
 	for range 30 {
-		waiting.Go(func() { s.want(submit(), 202, "id") })
+		waiting.Go(func() { s.want(s.insist("admin", "POST", "/v1/tasks?wait=3s", large), 202, "id") })
 	}
 	waiting.Go(func() {
 		for range 5 {
-			s.want(s.send("operator", "POST", "/v1/tasks:batch", `{"tasks":[`+strings.Repeat(`{"behavior":"noop"},`, 990)+strings.Repeat(`{"behavior":"sleep","params":{"duration":"1ms"}},`, 9)+`{"behavior":"noop","params":{}}]}`), 200, "id")
-			s.want(s.send("operator", "POST", "/v1/tasks:batch", `{"tasks":[`+large+`,`+large+`]}`), 200, "id")
+			s.want(s.insist("operator", "POST", "/v1/tasks:batch", `{"tasks":[`+strings.Repeat(`{"behavior":"noop"},`, 990)+strings.Repeat(`{"behavior":"sleep","params":{"duration":"1ms"}},`, 9)+`{"behavior":"noop","params":{}}]}`), 200, "id")
+			s.want(s.insist("operator", "POST", "/v1/tasks:batch", `{"tasks":[`+large+`,`+large+`]}`), 200, "id")
 		}
 	})
 	waiting.Wait()
@@ -444,7 +436,7 @@ func TestServe_DrainCutsOffAStreamThatNobodyReads(t *testing.T) {
 	s, _ := serve(t, nil)
 	params := strings.Repeat("x", 200<<10)
 	for i := range 60 {
-		s.want(s.send("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("one/%d", i), "params": params}), http.StatusAccepted, "one/")
+		s.want(s.insist("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("one/%d", i), "params": params}), http.StatusAccepted, "one/")
 	}
 	shard := events.TaskID("one/0").Shard(4)
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -481,7 +473,7 @@ func TestServe_ReadersThatReadNothingTakeNoListFromOthers(t *testing.T) {
 	})
 	params := strings.Repeat("x", 200<<10)
 	for i := range 20 {
-		s.want(s.send("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("big/%d", i), "params": params}), http.StatusAccepted, "big/")
+		s.want(s.insist("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("big/%d", i), "params": params}), http.StatusAccepted, "big/")
 	}
 	s.want(s.send("submitter", "POST", "/store/s/update", `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`), 200, "tasks")
 	for range 8 {

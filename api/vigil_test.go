@@ -101,7 +101,7 @@ func TestStream_EndsWhenTheTokenIsRevoked(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) { c.Tokens, c.Limits.InFlight = tokens, 1 })
 	params := strings.Repeat("x", 200<<10)
 	for i := range 60 {
-		s.want(s.send("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("one/%d", i), "params": params}), http.StatusAccepted, "one/")
+		s.want(s.insist("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("one/%d", i), "params": params}), http.StatusAccepted, "one/")
 	}
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
