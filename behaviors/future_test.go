@@ -221,6 +221,20 @@ func TestThen_APanicBecomesTheError(t *testing.T) {
 	}
 }
 
+// An attempt that returns the error stores its beginning.
+func TestThen_APanicWithALongValueTellsItsStackToo(t *testing.T) {
+	ts, fs := tasks(1)
+	f := behaviors.Then(fs[0], func(int) (int, error) { panic(strings.Repeat("x", 1<<20)) })
+	ts[0].resolve("1", nil)
+	_, err := f.Wait(t.Context())
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if stored := (events.Error{Message: err.Error()}).Fit().Message; !strings.Contains(stored, "future_test.go") {
+		t.Errorf("no stack in what is stored: %.200q", stored)
+	}
+}
+
 func TestThen_AFunctionThatEndsItsGoroutineLeavesNobodyWaiting(t *testing.T) {
 	ts, fs := tasks(1)
 	f := behaviors.Then(fs[0], func(int) (int, error) { runtime.Goexit(); return 0, nil })

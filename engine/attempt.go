@@ -131,10 +131,13 @@ func (a *attempt) followed(failed Outcome) (out Outcome) {
 	return Outcome{Err: failed.Err, Wait: asked.Wait, Next: asked.Next}
 }
 
+// panicValueBytes leaves most of an error's text to the stack.
+const panicValueBytes = 16 << 10
+
 func crashed(problem any) Outcome {
 	message := "the function ended its goroutine"
 	if problem != nil {
-		message = fmt.Sprintf("%v\n\n%s", problem, debug.Stack())
+		message = fmt.Sprintf("%s\n\n%s", events.Cut(fmt.Sprint(problem), panicValueBytes), debug.Stack())
 	}
 	return Outcome{Err: &events.Error{Code: events.CodePanic, Message: message, Retryable: true}, Next: byPolicy}
 }

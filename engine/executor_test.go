@@ -267,16 +267,21 @@ func TestExecutor_PanicAndGoexitAreFailedAttemptsWithTheirCause(t *testing.T) {
 		p := newPost(t, 1, nil,
 			&script{"panics", func(context.Context, Attempt) Outcome { panic("no such table") }},
 			&script{"exits", func(context.Context, Attempt) Outcome { runtime.Goexit(); return Outcome{} }},
+			&script{"rants", func(context.Context, Attempt) Outcome { panic("no such row: " + strings.Repeat("x", 1<<20)) }},
 			&script{"works", func(context.Context, Attempt) Outcome { return Outcome{Result: []byte("1")} }})
-		for behavior, want := range map[string]string{"panics": "no such table", "exits": "ended its goroutine"} {
+		for behavior, want := range map[string]string{
+			"panics": "no such table",
+			"rants":  "no such row",
+			"exits":  "ended its goroutine",
+		} {
 			p.launch(behavior, Policy{})
 			synctest.Wait()
 			c := p.outcome()
 			if c.How != command.Failed || c.Error.Code != events.CodePanic || !c.ByPolicy || !strings.Contains(c.Error.Message, want) {
 				t.Errorf("%s: %+v, %+v", behavior, c, c.Error)
 			}
-			if behavior == "panics" && !strings.Contains(c.Error.Message, "executor_test.go") {
-				t.Errorf("no stack in %q", c.Error.Message)
+			if behavior != "exits" && !strings.Contains(c.Error.Message, "executor_test.go") {
+				t.Errorf("no stack in %.200q", c.Error.Message)
 			}
 		}
 		p.launch("works", Policy{}) // the slot is free again

@@ -450,7 +450,7 @@ func (e *Error) DecodeUpTo(r *wire.Reader, properties int) {
 // Fit returns the error cut to what an event may hold.
 func (e Error) Fit() Error {
 	e.Code = Head(e.Code, MaxNameBytes)
-	e.Message = cut(e.Message, MaxPayloadBytes/2)
+	e.Message = Cut(e.Message, MaxPayloadBytes/2)
 	total := 0
 	for name, value := range e.Properties {
 		total += len(name) + len(value)
@@ -462,8 +462,8 @@ func (e Error) Fit() Error {
 	return e
 }
 
-// cut shortens s to at most n bytes and says so in it.
-func cut(s string, n int) string {
+// Cut shortens a text to at most n bytes and says so in it, where it is longer.
+func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -52,12 +52,12 @@ func startEtcd(ctx context.Context, dir, socket string, port int, log *zap.Logge
 	return nil, err
 }
 
-// embedEtcd turns a panic, which is how etcd answers some damage to its data, into an error. What it had opened by then
-// stays open.
+// embedEtcd turns a panic, which is how etcd answers some damage to its data and a low limit of open files, into an
+// error. What it had opened by then stays open.
 func embedEtcd(cfg *embed.Config) (e *embed.Etcd, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("gave up, data may be damaged: %v", cause)
+			err = fmt.Errorf("gave up: %v (where this names no other cause, its data may be damaged)", cause)
 		}
 	}()
 	return embed.StartEtcd(cfg)
