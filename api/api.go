@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"taskledger/api/measured"
 	"taskledger/api/operations"
 	"taskledger/api/token"
 )
@@ -27,8 +29,10 @@ type Config struct {
 	Hosts []string
 	// Ready says why the node does not serve, "" = it does.
 	Ready func() string
-	// Metrics serves what the node measures, to viewers; nil = it measures nothing.
+	// Metrics serves what the node measures, to viewers; nil = it measures nothing. It writes its answer at once.
 	Metrics http.Handler
+	// Watch is told of requests; nil: nobody is.
+	Watch   measured.Watcher
 	Version string
 	// Routes are those of other fronts, and Dialects how these tell errors that are not of RFC 9457.
 	Routes   []Route
@@ -78,6 +82,8 @@ type API struct {
 	hosts   []string
 	ready   func() string
 	metrics http.Handler
+	watch   measured.Watcher // nil = nobody
+	open    atomic.Int64     // requests under way
 	version string
 	log     *slog.Logger
 
@@ -110,7 +116,7 @@ func New(cfg Config) (*API, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	a := &API{submitter: cfg.Client, operator: cfg.Client, reader: cfg.Client, historian: cfg.Client, observer: cfg.Client,
-		tokens: cfg.Tokens, vigil: &vigil{tokens: cfg.Tokens, calls: map[*Call]func(){}}, hosts: cfg.Hosts, ready: cfg.Ready, metrics: cfg.Metrics, version: cfg.Version, log: cfg.Log, bodies: semaphore.NewWeighted(maxBodies), large: semaphore.NewWeighted(largeAtOnce), answers: semaphore.NewWeighted(maxAnswers), lingering: semaphore.NewWeighted(lingerAtOnce), mux: http.NewServeMux(), dialect: cfg.Dialects, callers: newCallers(limits)}
+		tokens: cfg.Tokens, vigil: &vigil{tokens: cfg.Tokens, calls: map[*Call]func(){}}, hosts: cfg.Hosts, ready: cfg.Ready, metrics: cfg.Metrics, watch: cfg.Watch, version: cfg.Version, log: cfg.Log, bodies: semaphore.NewWeighted(maxBodies), large: semaphore.NewWeighted(largeAtOnce), answers: semaphore.NewWeighted(maxAnswers), lingering: semaphore.NewWeighted(lingerAtOnce), mux: http.NewServeMux(), dialect: cfg.Dialects, callers: newCallers(limits)}
 	if err := a.register(append(a.routes(), cfg.Routes...)); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"taskledger/api/measured"
 	"taskledger/api/problem"
 	"taskledger/task"
 )
@@ -68,7 +69,7 @@ func (c *Call) saysJSON() bool {
 
 // readBody reads the body, and holds a part of the budgets for it.
 func (c *Call) readBody() ([]byte, error) {
-	src := http.MaxBytesReader(c.w, c.r.Body, c.route.MaxBody)
+	src := http.MaxBytesReader(measured.Plain(c.w), c.r.Body, c.route.MaxBody)
 	var body bytes.Buffer
 	body.Grow(int(min(max(c.r.ContentLength, 0), smallBody)) + bytes.MinRead)
 	for room := int64(smallBody); ; room *= 2 {

@@ -127,6 +127,13 @@ func (c *callers) oneMoreLocked(principal string, is *caller) (refused *problem.
 	return refused
 }
 
+// streams is how many are under way.
+func (c *callers) streams() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stream
+}
+
 // streaming counts a request that is under way as a stream, until done.
 func (c *callers) streaming(principal string, is *caller) (done func(), refused *problem.Problem) {
 	c.mu.Lock()

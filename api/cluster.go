@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -288,9 +289,43 @@ func (c *Call) figures() error {
 	if c.api.metrics == nil {
 		return problem.New(problem.NotFound, "the node measures nothing")
 	}
-	c.begun = true
-	c.api.metrics.ServeHTTP(c.w, c.r)
-	return nil
+	page := &page{call: c, header: http.Header{}, status: http.StatusOK}
+	c.api.metrics.ServeHTTP(page, c.r)
+	if !c.begun && page.err == nil {
+		_, page.err = page.Write(nil)
+	}
+	return page.err
+}
+
+// page is an answer that a handler writes at once. Its bytes are of the budget for large answers, and a reader that
+// takes none of them is cut off.
+type page struct {
+	call   *Call
+	header http.Header
+	status int
+	err    error
+}
+
+// Header implements http.ResponseWriter.
+func (p *page) Header() http.Header { return p.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (p *page) WriteHeader(status int) { p.status = status }
+
+// Write implements http.ResponseWriter.
+func (p *page) Write(data []byte) (int, error) {
+	done, err := p.call.made(len(data))
+	if err != nil {
+		p.err = err
+		return 0, err
+	}
+	defer done()
+	if !p.call.begun {
+		maps.Copy(p.call.w.Header(), p.header)
+		p.call.begin(p.status)
+	}
+	p.call.send(data)
+	return len(data), nil
 }
 
 func (c *Call) health() error { return c.JSON(http.StatusOK, Health{"ok"}) }

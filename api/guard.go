@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/api/doors"
+	"taskledger/api/measured"
 	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/engine"
@@ -31,6 +32,30 @@ var always = http.Header{
 // ServeHTTP answers a request, or refuses it before any route sees it.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer doors.Of(r).Serving()()
+	a.open.Add(1)
+	defer a.open.Add(-1)
+	if a.watch != nil {
+		watched, began, whole := &measured.Writer{ResponseWriter: w}, time.Now(), false
+		defer func() {
+			watched.Request.Took = time.Since(began)
+			if !whole { // net/http cuts the connection
+				watched.Request.Status = 0
+			}
+			a.watch.Answered(watched.Request)
+		}()
+		a.answer(watched, r)
+		whole = true
+		return
+	}
+	a.answer(w, r)
+}
+
+// State tells what is under way.
+func (a *API) State() measured.State {
+	return measured.State{Requests: int(a.open.Load()), Streams: a.callers.streams(), Waits: a.vigil.waits()}
+}
+
+func (a *API) answer(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w) // a connection without deadlines is one of a test
 	_ = control.SetWriteDeadline(time.Now().Add(answerWithin + writeWithin))
 	if r.ContentLength != 0 { // without a body, net/http reads the next request already, and this deadline would cancel the context of this one
@@ -99,6 +124,7 @@ func sameOrigin(r *http.Request) bool {
 // serve lets a request through to its route, once it is known who asks.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	c := &Call{w: w, r: r, api: a, route: route}
+	measured.Of(w).Route = route.name
 	if route.Role != token.Nobody {
 		secret := Secret(r)
 		if c.by = a.tokens.Find(secret); secret == "" || c.by == nil {
@@ -221,6 +247,7 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem)
 
 // tell writes a problem in the dialect of the path.
 func (a *API) tell(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
+	measured.Of(w).Refused = p.Type
 	if p.Type == problem.Unauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
 	}

@@ -44,6 +44,7 @@ type Route struct {
 	Serve func(c *Call) error
 
 	shape *shape.Shape // the shape of In
+	name  string       // its method and pattern
 }
 
 // Param is a parameter of a query.
@@ -120,6 +121,7 @@ func (r *Route) check() error {
 	if r.In != nil {
 		r.shape = shape.Of(reflect.TypeOf(r.In))
 	}
+	r.name = r.Method + " " + r.Pattern
 	if len(r.Status) == 0 {
 		r.Status = []int{http.StatusOK}
 	}

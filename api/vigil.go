@@ -38,6 +38,18 @@ func (v *vigil) watch(c *Call, end func()) (done func()) {
 	}
 }
 
+// waits is how many requests wait, those that stream aside.
+func (v *vigil) waits() (n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for c := range v.calls {
+		if c.route.Class < Stream {
+			n++
+		}
+	}
+	return n
+}
+
 // look ends the requests whose tokens do not hold, each once.
 func (v *vigil) look() {
 	v.mu.Lock()

@@ -106,7 +106,8 @@ type Node struct {
 	clockWrong atomic.Bool // too far off the other nodes'
 	relimited  atomic.Bool // limits have changed that its key does not tell yet
 
-	archive archivewatch.Watch
+	archive  archivewatch.Watch
+	archived atomic.Int64 // when a shard of the process was archived last, in milliseconds; 0 = never
 }
 
 // NewNode returns a node, or an error if the configuration or one of the behaviors is wrong. It starts nothing: call Run.

@@ -247,6 +247,7 @@ func (t *trims) archive(ctx context.Context, archive store.Archive, until uint64
 		if err != nil {
 			return fmt.Errorf("archive entries %d to %d: %w", segment[0].Number, segment[len(segment)-1].Number, err)
 		}
+		t.o.m.node.archived.Store(t.o.m.cfg.Now().UnixMilli())
 		done := settling{first: segment[0].Number, head: head, at: time.Now()}
 		if archive.DurableAfter() == 0 {
 			done.entries = segment

@@ -371,8 +371,8 @@ func TestTrim_TellsHowManyEntriesAreNotArchived(t *testing.T) {
 	archive := newShelf()
 	w := &worker{attempts: map[events.TaskID]int{}}
 	n := c.StartNode("a", func(c *cfg) { c.Store, c.Archive = small{c.Store}, archive }, w)
-	if got := n.Vitals().EntriesUnarchived; got != 0 {
-		t.Errorf("%d entries are not archived before anything is known", got)
+	if v := n.Vitals(); v.EntriesUnarchived != 0 || !v.Archived.IsZero() {
+		t.Errorf("before anything is known %d entries are not archived, and some were at %s", v.EntriesUnarchived, v.Archived)
 	}
 	info := func() engine.ShardInfo {
 		all, err := n.Shards(within(t))
@@ -386,6 +386,9 @@ func TestTrim_TellsHowManyEntriesAreNotArchived(t *testing.T) {
 		s := info()
 		return s.Archived > 0 && n.Vitals().EntriesUnarchived == int64(s.Entries-s.Archived)
 	})
+	if at := n.Vitals().Archived; at.Before(archive.archived.Load().Add(-time.Minute)) || at.After(time.Now()) {
+		t.Errorf("it was archived last at %s", at)
+	}
 	archive.away.Store(true)
 	was := info()
 	fill(t, n.Client, w, "y", 2000)

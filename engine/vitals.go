@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"taskledger/meter"
 	"taskledger/store"
 )
@@ -12,6 +14,9 @@ func (n *Node) Vitals() meter.Vitals {
 		v.BusRefused = bus.Refused()
 	}
 	v.ArchiveProblem = n.archive.Problem()
+	if at := n.archived.Load(); at > 0 {
+		v.Archived = time.UnixMilli(at)
+	}
 	n.exec.Lock()
 	v.SlotsUsed = n.exec.Used
 	n.exec.Unlock()
@@ -32,6 +37,7 @@ func (n *Node) Vitals() meter.Vitals {
 		v.Silence = *why
 	}
 	v.Refusing, v.StoreBytes, v.StoreQuota, v.Nodes = *m.brake.Load(), usage.InUse, usage.Quota, len(m.view.Load().Nodes)
+	v.ShardsUnowned = unowned(m.view.Load(), m.shards)
 	v.TasksReady = m.load.readyHere()
 	for _, o := range m.place.served() {
 		v.ShardsServed++
@@ -49,4 +55,14 @@ func (n *Node) Vitals() meter.Vitals {
 	v.ShardsQuarantined = len(m.place.broken)
 	m.place.mu.Unlock()
 	return v
+}
+
+// unowned is how many of the shards have no owner that is present.
+func unowned(view *store.Membership, shards int) int {
+	for _, owner := range view.Owners {
+		if _, present := view.Nodes[owner.Node]; present {
+			shards--
+		}
+	}
+	return shards
 }

@@ -80,6 +80,7 @@ const (
 	ShardsServed
 	ShardsQuarantined
 	ShardsNotTrimmed
+	ShardsUnowned
 	EntriesUnarchived // in the shards served here: not read back from the archive
 	Slots
 	SlotsUsed
@@ -89,7 +90,10 @@ const (
 	BusConnected
 	BusRefused
 	ArchiveUnsound
+	Archived
+	Refusing
 	Session
+	SessionAge
 	Ready
 	StoreBytes
 	StoreQuota
@@ -138,6 +142,7 @@ var (
 		ShardsServed:      {"shards_served", "Shards served here.", false, nil},
 		ShardsQuarantined: {"shards_quarantined", "Shards owned here that cannot be read.", false, nil},
 		ShardsNotTrimmed:  {"shards_not_trimmed", "Shards served here whose journals cannot be archived or trimmed.", false, nil},
+		ShardsUnowned:     {"shards_unowned", "Shards of the cluster without an owner that is present, as this node sees it.", false, nil},
 		EntriesUnarchived: {"entries_unarchived", "Entries of the shards served here that were not read back from the archive yet; 0 where nothing is archived.", false, nil},
 		Slots:             {"slots", "Attempts that the node makes at once.", false, nil},
 		SlotsUsed:         {"slots_used", "Slots with an attempt that runs or is about to.", false, nil},
@@ -147,7 +152,10 @@ var (
 		BusConnected:      {"bus_connected", "1 while NATS is connected; 0 also where there is none.", false, nil},
 		BusRefused:        {"bus_refused", "1 when NATS has not permitted a message or a subscription since it was connected.", false, nil},
 		ArchiveUnsound:    {"archive_unsound", "1 while the archive may lose, or has lost, what it was given, as it was looked at within a minute; 0 also where there is none.", false, nil},
+		Archived:          {"archived_timestamp_seconds", "When this process archived last, in seconds since 1970; 0 = it has not.", false, nil},
+		Refusing:          {"new_tasks_refused", "1 while new tasks are refused, as the store is almost full.", false, nil},
 		Session:           {"session", "1 while the node has a session that the store has renewed lately.", false, nil},
+		SessionAge:        {"session_age_seconds", "Time since the store was last asked to renew the session, and did; 0 while there is no session.", false, nil},
 		Ready:             {"ready", "1 while the node is ready, as /readyz says.", false, nil},
 		StoreBytes:        {"store_bytes", "Bytes in use in the store.", false, nil},
 		StoreQuota:        {"store_quota_bytes", "Bytes that the store takes at most.", false, nil},

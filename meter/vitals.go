@@ -25,7 +25,9 @@ type Vitals struct {
 	ShardsServed      int
 	ShardsQuarantined int
 	ShardsNotTrimmed  int
-	EntriesUnarchived int64 // not read back from the archive, as far as that is known; 0 where nothing is archived
+	ShardsUnowned     int       // of the whole cluster: they have no owner that is present
+	Archived          time.Time // when this process archived last; zero = it has not
+	EntriesUnarchived int64     // not read back from the archive, as far as that is known; 0 where nothing is archived
 	TasksHeld         int64
 	TasksLive         int64
 	TasksReady        map[string]int // by behavior
@@ -91,7 +93,9 @@ func (v *Vitals) Tell(to Meter, before *Vitals) {
 		ShardsServed: float64(v.ShardsServed), ShardsQuarantined: float64(v.ShardsQuarantined), ShardsNotTrimmed: float64(v.ShardsNotTrimmed),
 		EntriesUnarchived: float64(v.EntriesUnarchived),
 		Slots:             float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), SlotsStuck: float64(v.SlotsStuck), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
-		BusConnected: is(v.BusConnected), BusRefused: is(v.BusRefused != ""), ArchiveUnsound: is(v.ArchiveProblem != ""), Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
+		BusConnected: is(v.BusConnected), BusRefused: is(v.BusRefused != ""), ArchiveUnsound: is(v.ArchiveProblem != ""),
+		ShardsUnowned: float64(v.ShardsUnowned), Archived: stamp(v.Archived), Refusing: is(v.Refusing != ""), SessionAge: v.Silent.Seconds(),
+		Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
 		StoreBytes: float64(v.StoreBytes), StoreQuota: float64(v.StoreQuota),
 	} {
 		if Gauge(g) != TasksReady {
@@ -106,6 +110,14 @@ func (v *Vitals) Tell(to Meter, before *Vitals) {
 	for behavior, n := range v.TasksReady {
 		to.Set(TasksReady, behavior, float64(n))
 	}
+}
+
+// stamp is a time in seconds since 1970, 0 for none.
+func stamp(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
 }
 
 func is(b bool) float64 {

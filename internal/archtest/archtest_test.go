@@ -41,7 +41,7 @@ ledger/internal/merged |                                                 | a lea
 ledger/pagecursor    | store events internal/wire                        | the form of cursors, between hostile bytes and the read side
 ledger/repair        | ledger store events                               | alone removes what is no entry
 meter                |                                                   | a leaf: names of figures, and the port that takes them
-meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
+meter/prommeter      | meter github.com/prometheus/client_golang         | what a node measures, for Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/itemcommand | engine/internal/command item task store events projection/items projection/steady internal/message internal/wire | what is asked of the items of a shard, and what it decides: pure
@@ -77,7 +77,9 @@ natsbus              | store events internal/wire github.com/nats-io/nats.go git
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 api/doors            |                                                  | bounds connections of several listeners together
-api                  | projection/name api/doors api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api                  | projection/name api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api/measured         | api/problem                                       | what an API tells of its requests: a port
+api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
 api/operations       | bulk engine events item ledger ledger/repair projection projection/listing projection/settings store task | what can be asked of a cluster: interfaces
 api/problem          | events store task                                 | errors as HTTP tells them, both ways
 api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
@@ -90,10 +92,11 @@ api/view             | projection/name engine events ledger projection store    
 cmd/node/...         | api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
-cmd/node/internal/httpd | api api/doors api/operations api/stores api/token cluster cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag | gives a node the HTTP API: alone listens for it
+cmd/node/internal/httpd | api api/doors api/figures api/operations api/stores api/token cluster cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
-cmd/node/internal/monitor | api/doors cmd/node/internal/openfiles meter meter/prommeter github.com/prometheus/client_golang | serves what a node measures; alone listens for metrics
+cmd/node/internal/certificates |                                      | how long certificates hold
+cmd/node/internal/monitor | api/doors cmd/node/internal/certificates cmd/node/internal/openfiles meter meter/prommeter github.com/prometheus/client_golang | serves what a node measures; alone listens for metrics
 cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | cmd/node/... behaviors cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own

@@ -2,6 +2,7 @@
 package prommeter
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -21,7 +22,7 @@ const (
 	namespace = "taskledger"
 	label     = "behavior"
 
-	// maxScrapes is how many may be under way; one more is turned away.
+	// maxScrapes is how many may be made at once; one more is turned away.
 	maxScrapes    = 4
 	scrapeTimeout = 10 * time.Second
 )
@@ -209,7 +210,8 @@ func tell(w http.ResponseWriter, status int, lines ...string) {
 	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n") // who has gone needs no answer
 }
 
-// Figures serves what is registered, at any path, with the gauges of m as vitals tell them at that time.
+// Figures serves what is registered, at any path, with the gauges of m as vitals tell them at that time. It writes its
+// answer at once.
 func Figures(registered prometheus.Gatherer, m *Meter, vitals func() meter.Vitals) http.Handler {
 	inner := promhttp.HandlerFor(registered, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
 	var one sync.Mutex
@@ -220,6 +222,26 @@ func Figures(registered prometheus.Gatherer, m *Meter, vitals func() meter.Vital
 		now.Tell(m, &before)
 		before = now
 		one.Unlock()
-		inner.ServeHTTP(w, r)
+		page := page{header: http.Header{}, status: http.StatusOK}
+		inner.ServeHTTP(&page, r)
+		maps.Copy(w.Header(), page.header)
+		w.WriteHeader(page.status)
+		_, _ = w.Write(page.body.Bytes()) // who has gone needs no answer
 	})
 }
+
+// page holds an answer until it is made, so that a slow reader keeps nobody from making another.
+type page struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (p *page) Header() http.Header { return p.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (p *page) WriteHeader(status int) { p.status = status }
+
+// Write implements http.ResponseWriter.
+func (p *page) Write(data []byte) (int, error) { return p.body.Write(data) }

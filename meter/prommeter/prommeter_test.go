@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -144,21 +143,39 @@ func TestMeter_NeverLosesWhatIsToldWhileItIsRead(t *testing.T) {
 	}
 }
 
-func TestManual_ListsEveryMetric(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
+// stalled is the answer to somebody who reads nothing.
+type stalled struct {
+	*httptest.ResponseRecorder
+	written chan struct{} // hears that something is written
+	until   chan struct{}
+}
+
+// Write implements http.ResponseWriter.
+func (s stalled) Write([]byte) (int, error) {
+	s.written <- struct{}{}
+	<-s.until
+	return 0, http.ErrAbortHandler
+}
+
+// However many readers take nothing of what they have asked for, an operator's scrape is answered.
+func TestFigures_AreMadeForOneWhileOthersDoNotRead(t *testing.T) {
+	reg, m := newMeter(t)
+	h := prommeter.Figures(reg, m, func() meter.Vitals { return meter.Vitals{Slots: 5} })
+	written, until := make(chan struct{}), make(chan struct{})
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			h.ServeHTTP(stalled{httptest.NewRecorder(), written, until}, httptest.NewRequest("GET", "/metrics", nil))
+		})
+		<-written
 	}
-	var all []meter.Description
-	all = append(append(append(all, meter.Counters[:]...), meter.Histograms[:]...), meter.Gauges[:]...)
-	for _, d := range all {
-		if !strings.Contains(string(text), "`taskledger_"+d.Name+"`") {
-			t.Errorf("the manual does not list %s", d.Name)
-		}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 || !strings.Contains(w.Body.String(), "taskledger_slots 5") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
-	if named := strings.Count(string(text), "`taskledger_"); named != len(all) {
-		t.Errorf("the manual lists %d metrics, there are %d", named, len(all))
-	}
+	close(until)
+	readers.Wait()
 }
 
 // A probe of a page that is none must not be green for ever.

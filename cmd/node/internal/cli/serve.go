@@ -19,6 +19,7 @@ import (
 
 	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/archiving"
+	"taskledger/cmd/node/internal/certificates"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/guard"
@@ -128,6 +129,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 		Names:    a.serve.api.Hosts,
 		TLS:      web.TLS(),
 		Trusted:  web.Views,
+		Cluster:  link.Store.Cluster().ID,
+
+		Certificates: a.certificates(),
 	}, log)
 	if err != nil {
 		return errors.Join(err, web.Close())
@@ -135,7 +139,10 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if a.serve.metrics != "" || web != nil {
 		cfg.Meter = watch.Meter()
 	}
-	node, err := engine.NewNode(cfg)
+	var node *engine.Node
+	if err = web.Measure(watch.Registry()); err == nil {
+		node, err = engine.NewNode(cfg)
+	}
 	if err == nil && servers != nil { // before the node serves, which may take longer than the sessions of those who joined last
 		err = servers.Advertise(web.Advertised())
 	}
@@ -304,6 +311,18 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers, watch *monito
 	}
 	fmt.Fprintf(&b, "  %s\n\n", a.command(slices.Concat([]string{"serve"}, a.access.given("join"), []string{"--name", next})...))
 	fmt.Fprint(a.Out, b.String())
+}
+
+// certificates are the files of certificates that the flags name.
+func (a *app) certificates() []certificates.File {
+	at := &a.access.addresses
+	return []certificates.File{
+		{Name: "api-cert", Path: a.serve.api.Cert},
+		{Name: "etcd-ca", Path: at.EtcdTLS.CA, Authorities: true},
+		{Name: "etcd-cert", Path: at.EtcdTLS.Cert},
+		{Name: "nats-ca", Path: at.NATSTLS.CA, Authorities: true},
+		{Name: "nats-cert", Path: at.NATSTLS.Cert},
+	}
 }
 
 // secrets are the files and directories that nobody may read through a task: the data of a node here, and what gets it in.

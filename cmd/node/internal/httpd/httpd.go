@@ -20,10 +20,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
 	"taskledger/api"
 	"taskledger/api/doors"
+	"taskledger/api/figures"
 	"taskledger/api/operations"
 	"taskledger/api/stores"
 	"taskledger/api/token"
@@ -124,6 +126,7 @@ type Server struct {
 	socket    string
 	secure    *tls.Config // nil = no certificate
 	tokens    secrets
+	figures   *figures.Figures // nil = nobody measures
 	log       *slog.Logger
 }
 
@@ -287,6 +290,19 @@ func (s *Server) Views(r *http.Request) bool {
 	return by != nil && by.Role.Allows(token.Viewer) && !by.Limited()
 }
 
+// Measure has the API measured from now on; of nil nothing is.
+func (s *Server) Measure(reg prometheus.Registerer) (err error) {
+	if s == nil {
+		return nil
+	}
+	budgets := map[string]*doors.Budget{"tcp": s.budget}
+	if s.socket != "" {
+		budgets["unix"] = s.local
+	}
+	s.figures, err = figures.New(reg, budgets)
+	return err
+}
+
 // URL is where it listens.
 func (s *Server) URL() string { return s.url }
 
@@ -300,12 +316,19 @@ const lookAgain = 20 * time.Millisecond
 const lingers = 5 * time.Second
 
 // Serve answers requests until ctx ends, and then for as long as busy says so, up to lingers: whoever probes the node
-// learns meanwhile that it is not ready. figures serves the metrics route. notReady returns why the node is not
+// learns meanwhile that it is not ready. page serves the metrics route. notReady returns why the node is not
 // ready, "" if it is. An error is logged, and the node goes on without the API.
-func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, busy func() bool, figures http.Handler) {
+func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, busy func() bool, page http.Handler) {
 	all := operations.Direct{Client: client}
-	a, err := api.New(api.Config{Client: all, Tokens: s.tokens, Hosts: s.options.Hosts, Version: version.Version, Log: s.log, Metrics: figures, Ready: notReady,
-		Routes: stores.Routes(all), Dialects: []api.Dialect{stores.Dialect()}})
+	cfg := api.Config{Client: all, Tokens: s.tokens, Hosts: s.options.Hosts, Version: version.Version, Log: s.log, Metrics: page,
+		Ready: lately(notReady), Routes: stores.Routes(all), Dialects: []api.Dialect{stores.Dialect()}}
+	if s.figures != nil {
+		cfg.Watch = s.figures
+	}
+	a, err := api.New(cfg)
+	if err == nil && s.figures != nil {
+		s.figures.Watch(a.State)
+	}
 	if err == nil {
 		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
@@ -319,6 +342,24 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 	}
 	if err != nil {
 		s.log.ErrorContext(ctx, "the API is not served any more", "err", err)
+	}
+}
+
+// readyFor is how old what is told of readiness may be: whoever asks needs no token, and looks at nothing when he asks again.
+const readyFor = 100 * time.Millisecond
+
+// lately returns what f said last, for readyFor.
+func lately(f func() string) func() string {
+	var mu sync.Mutex
+	var at time.Time
+	var said string
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); at.IsZero() || now.Sub(at) >= readyFor {
+			said, at = f(), now
+		}
+		return said
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"taskledger/api/doors"
+	"taskledger/cmd/node/internal/certificates"
 	"taskledger/cmd/node/internal/openfiles"
 	"taskledger/meter"
 	"taskledger/meter/prommeter"
@@ -55,6 +56,9 @@ type Config struct {
 	// Whether the node is ready is told to everybody. nil = there is no certificate.
 	TLS     *tls.Config
 	Trusted func(*http.Request) bool
+	// Cluster is the id of the cluster, and Certificates are those whose ends are told.
+	Cluster      string
+	Certificates []certificates.File
 }
 
 // Check says what is wrong with an address; secure says that there is a certificate for it.
@@ -81,8 +85,16 @@ func loopback(host string) bool {
 // Open listens at an address that Check allows.
 func Open(cfg Config, log *slog.Logger) (m *Monitor, err error) {
 	m = &Monitor{names: cfg.Names, registry: prometheus.NewRegistry(), budget: doors.New(openfiles.Metrics), log: log}
-	if m.meter, err = prommeter.New(m.registry); err != nil || cfg.Address == "" {
-		return m, err
+	if m.meter, err = prommeter.New(m.registry); err != nil {
+		return nil, err
+	}
+	for _, c := range []prometheus.Collector{ofCluster(cfg.Cluster), expiry(cfg.Certificates)} {
+		if err := m.registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	if cfg.Address == "" {
+		return m, nil
 	}
 	if err := Check(cfg.Address, cfg.Insecure, cfg.TLS != nil); err != nil {
 		return nil, err
@@ -110,6 +122,9 @@ func (m *Monitor) Meter() meter.Meter { return m.meter }
 func (m *Monitor) Figures(vitals func() meter.Vitals) http.Handler {
 	return prommeter.Figures(m.registry, m.meter, vitals)
 }
+
+// Registry is where more that the node measures is to be registered.
+func (m *Monitor) Registry() *prometheus.Registry { return m.registry }
 
 // URL is where metrics are; "" = nowhere.
 func (m *Monitor) URL() string {

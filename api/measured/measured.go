@@ -1,0 +1,70 @@
+// Package measured is what an API tells of the requests that it answers, and the port through which it does.
+package measured
+
+import (
+	"net/http"
+	"time"
+
+	"taskledger/api/problem"
+)
+
+// Watcher is told of each request once it is answered, by the goroutine that has answered it: it must return at once.
+type Watcher interface {
+	Answered(Request)
+}
+
+// Request is a request and its answer. Route, Status and Refused have few values each, whatever is asked for.
+type Request struct {
+	Route   string        // method and pattern of the route, as the table has them; "" = none was found
+	Status  int           // of the answer; 0 = the connection was cut
+	Refused problem.Type  // why the request was refused; "" = it was not
+	Took    time.Duration // until it was answered, what it has waited and streamed among it
+}
+
+// State is what is under way at a moment.
+type State struct {
+	Requests int // all of them
+	Streams  int // those that stream
+	Waits    int // those that wait for something to happen
+}
+
+// Writer notes how a request is answered.
+type Writer struct {
+	http.ResponseWriter
+	Request Request
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *Writer) WriteHeader(status int) {
+	if w.Request.Status < http.StatusOK { // none, or one that another follows
+		w.Request.Status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *Writer) Write(data []byte) (int, error) {
+	if w.Request.Status < http.StatusOK {
+		w.Request.Status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *Writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Of returns what is noted of the request that w answers; nothing is kept of it where nobody watches.
+func Of(w http.ResponseWriter) *Request {
+	if watched, is := w.(*Writer); is {
+		return &watched.Request
+	}
+	return new(Request)
+}
+
+// Plain is the writer of net/http, which some of its functions have to be given.
+func Plain(w http.ResponseWriter) http.ResponseWriter {
+	if watched, is := w.(*Writer); is {
+		return watched.ResponseWriter
+	}
+	return w
+}
