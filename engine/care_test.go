@@ -486,7 +486,9 @@ func TestTrim_NothingIntoAForeignArchive(t *testing.T) {
 				foreign := store.Record{Head: store.Head{Number: c.number, Revision: 7}, Data: []byte("foreign")}
 				return []memarchive.Segment{{Head: store.ArchiveHead{Entry: c.number, Sequence: 1}, Entries: []store.Record{foreign}}}
 			})
+			u.away.Store(true) // else the shard, of which it has more than the journal, would be quarantined
 			n := u.run(t)
+			u.away.Store(false)
 			awaitDegraded(t, n.Client, c.says)
 			u.wantUntrimmed(t)
 			if got := u.held.Records(0); len(got) != 1 {

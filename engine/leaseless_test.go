@@ -8,6 +8,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/internal/modeletcd"
+	"taskledger/ledger/repair"
 )
 
 // leaseless are the two orders of events: a node ends, and somebody else puts its key without a lease. Etcd never removes such a key.
@@ -118,12 +119,12 @@ func TestLeaselessNodeKey_OfNobodyIsGivenNothing(t *testing.T) {
 			want(t, f, "1")
 		}
 		for _, remove := range []bool{false, true} {
-			strays, err := a.Repair(within(t), remove)
+			strays, err := a.Repair(within(t), repair.Options{Remove: remove})
 			if err != nil || len(strays) != 1 || strays[0].Key != nodeKey("phantom") || strays[0].Keep != "" || strays[0].Removed != remove {
 				t.Errorf("repair, removing %t: %+v, %v", remove, strays, err)
 			}
 		}
-		if strays, err := a.Repair(within(t), false); err != nil || len(strays) != 0 {
+		if strays, err := a.Repair(within(t), repair.Options{}); err != nil || len(strays) != 0 {
 			t.Errorf("repair after that: %+v, %v", strays, err)
 		}
 	})

@@ -24,17 +24,28 @@ func (c *Client) Ledger() *ledger.Ledger {
 		Archived: c.archives, Owners: owners{c}, Revision: c.revision})
 }
 
-// Repair finds keys of the cluster that are not where they belong, and with remove removes those that can be removed without loss:
-// see repair.Journals. Without a Store it returns ErrUnavailable.
-func (c *Client) Repair(ctx context.Context, remove bool) ([]repair.Stray, error) {
+// Repair finds keys of the cluster that are not where they belong, and removes those that can be removed without loss, or gives up what a
+// restored store has lost, as o says: see repair.Journals. Without a Store it returns ErrUnavailable.
+func (c *Client) Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error) {
 	if c.cfg.Store == nil {
 		return nil, fmt.Errorf("repair: %w: the client has no store", ErrUnavailable)
 	}
-	return c.journals().Repair(ctx, remove)
+	return c.journals().Repair(ctx, o)
 }
 
 func (c *Client) journals() repair.Journals {
-	return repair.Journals{Shards: c.cfg.Shards, Journal: c.cfg.Store, Snapshots: c.cfg.Store, Repairer: c.cfg.Store}
+	j := repair.Journals{
+		Shards:    c.cfg.Shards,
+		Journal:   c.cfg.Store,
+		Snapshots: c.cfg.Store,
+		Repairer:  c.cfg.Store,
+		Losses:    c.cfg.Store,
+		Members:   c.cfg.Store,
+	}
+	if archive, is := c.cfg.Archive.(store.Archiver); is {
+		j.Archive = archive
+	}
+	return j
 }
 
 func (c *Client) revision(ctx context.Context) (int64, error) {

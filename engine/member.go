@@ -56,6 +56,7 @@ type member struct {
 	sweeper      store.Sweeper
 	snapshots    store.Snapshots
 	trimmer      store.Trimmer
+	losses       store.Losses
 	housekeeping store.Housekeeping
 	reader       *ledger.Reader
 
@@ -88,7 +89,7 @@ func newMember(n *Node) *member {
 		log: n.cfg.Log, ttl: n.cfg.TTL, shards: n.cfg.Store.Cluster().Shards, bus: n.cfg.Bus}
 	s := n.cfg.Store
 	m.sessions, m.members, m.owners, m.journal, m.mailbox = s, s, s, s, s
-	m.sweeper, m.snapshots, m.trimmer, m.housekeeping = s, s, s, s
+	m.sweeper, m.snapshots, m.trimmer, m.losses, m.housekeeping = s, s, s, s, s
 	m.reader = ledger.NewReader(s, s, n.cfg.reader(), n.cfg.archives())
 	m.view.Store(&store.Membership{})
 	m.sighted.Store(&command.Sightings{})

@@ -208,8 +208,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.answer(in.lanes[command.LaneQuery]) // as long as all that the state has is committed
 	began := time.Since(clockBase)
 	now := o.clock.Now(o.m.now(), began)
-	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
-		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
+	o.beginEntry(now)
 	o.turnOf.reset()
 	o.ripenItems(now, began)
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
@@ -260,6 +259,18 @@ func (o *owner) takeTurn(ctx context.Context) error {
 // turns says that the owner is not stuck.
 func (o *owner) turns() { o.deciding.Store(int64(time.Since(clockBase)) | 1) }
 
+// beginEntry begins the next entry.
+func (o *owner) beginEntry(now events.Millis) {
+	o.entry.Reset(events.Entry{
+		Shard:  uint16(o.ownership.Shard),
+		Number: o.head.Number + 1,
+		Epoch:  o.ownership.Revision,
+		Owner:  o.ownership.Session.ID,
+		Time:   now,
+		Prev:   o.state.Hash,
+	})
+}
+
 // commit appends the entry, whose events go up to a kind. Nothing that depends on it has left the owner before.
 func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 	data, err := o.entry.Seal()
@@ -273,14 +284,19 @@ func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 		return damagedAt(o.head.Number+1, err)
 	}
 	o.turns()
+	o.tally.Committed(len(o.entry.Entry.Events), time.Since(sent))
+	o.committed(revision, len(data))
+	return nil
+}
+
+// committed takes over the entry, which is in the journal.
+func (o *owner) committed(revision int64, size int) {
 	o.head = store.Head{Number: o.head.Number + 1, Revision: revision}
 	o.state.Seal(&o.entry.Entry)
-	o.tally.Committed(len(o.entry.Entry.Events), time.Since(sent))
 	o.stats.entries.Add(1)
 	o.stats.events.Add(int64(len(o.entry.Entry.Events)))
-	o.stats.bytes.Add(int64(len(data)))
-	o.tail += int64(len(data))
-	return nil
+	o.stats.bytes.Add(int64(size))
+	o.tail += int64(size)
 }
 
 // abandon gives back the slots that were taken for starts which will not happen, and what the turn was to answer, for whoever answers

@@ -242,6 +242,8 @@ func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *
 			p.m.log.ErrorContext(ctx, "an entry cannot be stored: what it decided is decided anew", "shard", ownership.Shard, "err", err)
 			have = nil
 			ownership, err = p.anew(ctx, ownership)
+		case left == nil && ctx.Err() == nil && errors.Is(err, errAnew):
+			have, err = nil, nil
 		case left == nil && (ctx.Err() != nil || !isDamage(err) && !errors.Is(err, errOnlyArchive)):
 			return err
 		default:
@@ -290,6 +292,9 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	own := newOwner(p.m, ownership, have, stop)
+	if err := own.acceptLoss(ctx, have); err != nil {
+		return nil, err
+	}
 	if shard == p.m.settingsShard() {
 		p.m.learnSettings(*have.state.Settings())
 	}

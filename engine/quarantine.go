@@ -68,6 +68,7 @@ type quarantine struct {
 	entry    uint64 // that is damaged; 0 = not known
 	revision int64  // of it when it was looked at last; 0 = it was missing
 	reload   time.Time
+	given    int64 // revision of what an operator gave up, when it was looked at last; 0 = nothing
 	cause    error // that was told last
 	advised  bool  // with a remedy that is known to help
 }
@@ -216,7 +217,7 @@ func (q *quarantine) begin(ctx context.Context, o store.Ownership) error {
 	return nil
 }
 
-// look reports whether the shard is sound: at once when what is damaged has changed, else now and then.
+// look reports whether the shard is sound: at once when what is damaged has changed or was given up, else now and then.
 func (q *quarantine) look(ctx context.Context) look {
 	v, err := q.p.m.look(ctx)
 	if err != nil {
@@ -226,7 +227,7 @@ func (q *quarantine) look(ctx context.Context) look {
 		return look{err: fmt.Errorf("quarantine: %w", store.ErrFenced)}
 	}
 	now := time.Now()
-	if !q.changed(ctx) && now.Before(q.reload) {
+	if changed, given := q.changed(ctx), q.givenUp(ctx); !changed && !given && now.Before(q.reload) {
 		return look{}
 	}
 	have, err := q.p.m.loadShard(ctx, q.shard)
@@ -268,6 +269,17 @@ func (q *quarantine) changed(ctx context.Context) bool {
 	before := q.revision
 	q.revision = rec.Revision
 	return q.revision != before
+}
+
+// givenUp reports whether an operator has given something up since the last look.
+func (q *quarantine) givenUp(ctx context.Context) bool {
+	l, err := q.p.m.losses.Loss(ctx, q.shard)
+	if err != nil {
+		return false
+	}
+	before := q.given
+	q.given = l.Revision
+	return q.given != before
 }
 
 // latest adds a delivery in the place of an earlier one of its sender that came the same way: of a lane one batch is under way.

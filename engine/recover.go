@@ -37,14 +37,6 @@ type loaded struct {
 // published takes its place.
 func (l *loaded) pointTo(p store.SnapshotPointer) { l.pointer = p.Without(l.damaged) }
 
-// cutOff wraps errCutOff when a snapshot was made of an entry that did not come: all up to it were committed before.
-func (l *loaded) cutOff(shard int, p store.SnapshotPointer) error {
-	if len(p.Kept) == 0 || p.Kept[0].Entry <= l.head.Number {
-		return nil
-	}
-	return fmt.Errorf("%w: that of shard %d ends with entry %d, and has a snapshot of entry %d", errCutOff, shard, l.head.Number, p.Kept[0].Entry)
-}
-
 // loadShard reads the newest snapshot of a shard that can be read, and the journal from there. Snapshots that cannot be read are
 // passed over: the one before, or all entries from the first on, lead to the same state. Entries after an older one must
 // lead to the newest at least: what ends before has been cut off, and to go on from there would be another history. It wraps
@@ -65,9 +57,10 @@ func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loa
 		if err != nil {
 			return nil, err
 		}
+		archived := m.archivedTo(ctx, shard)
 		have, err := m.loadFrom(ctx, shard, pointer)
 		if err == nil {
-			err = have.cutOff(shard, pointer)
+			err = m.cutOff(ctx, shard, have, pointer, archived)
 		}
 		cut := errors.Is(err, errCutOff)
 		if !cut && !errors.Is(err, store.ErrTrimmed) {
@@ -96,7 +89,7 @@ func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loa
 		m.log.WarnContext(ctx, "an entry is missing after the last snapshot that can be read: all are read, from the archive on", "shard", shard, "entry", missing)
 		have = newLoaded(shard, pointer, pointer.Kept)
 		if err = have.replay(shard, m.reader.Read(ctx, shard, 1)); err == nil {
-			err = have.cutOff(shard, pointer)
+			err = m.cutOff(ctx, shard, have, pointer, archived)
 		}
 		switch {
 		case err == nil || ctx.Err() != nil:

@@ -39,7 +39,8 @@ func (m *member) remedyOf(ctx context.Context, shard int, entry uint64, why erro
 	case errors.Is(why, errContradicts):
 		return "restore etcd from a backup, in which journal and snapshots are of one time", nil
 	case errors.Is(why, errCutOff):
-		return "restore the missing entries from a backup of etcd", nil
+		return "restore the missing entries from a backup of etcd, or, where etcd was restored to an earlier time on purpose, give up what " +
+			"came after it: taskledger repair --restored", nil
 	case entry == 0:
 		return "taskledger verify names what is damaged: restore that from a backup of etcd", nil
 	}

@@ -60,6 +60,15 @@ func (s *snapshots) leaveOut(damaged store.SnapshotInfo) {
 	s.pointer = s.pointer.Without(s.damaged)
 }
 
+// leave says that the pointer was written anew, with the snapshots that this owner knows of, or removed where it knows of none.
+func (s *snapshots) leave(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pointer.Revision = revision; len(s.pointer.Kept) == 0 {
+		s.pointer.Revision = 0
+	}
+}
+
 // kept returns the pointer as this owner knows it.
 func (s *snapshots) kept() store.SnapshotPointer {
 	s.mu.Lock()

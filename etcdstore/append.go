@@ -13,14 +13,15 @@ import (
 
 // Append is the commit. See store.Journal.
 func (s *Store) Append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (int64, error) {
-	rev, err := s.append(ctx, o, after, entry)
+	rev, err := s.append(ctx, o, after, entry, nil, nil)
 	if err != nil {
 		return 0, fmt.Errorf("append entry %d of shard %d: %w", after.Number+1, o.Shard, err)
 	}
 	return rev, nil
 }
 
-func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (int64, error) {
+// append makes the operations of also in the same transaction, if what is given holds.
+func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head, entry []byte, given []clientv3.Cmp, also []clientv3.Op) (int64, error) {
 	if err := checkOwnership(o); err != nil {
 		return 0, err
 	}
@@ -30,13 +31,13 @@ func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head,
 	owner, node := s.keys.owner(o.Shard), s.keys.node(o.Session.ID)
 	next, pointer := s.keys.entry(o.Shard, after.Number+1), s.keys.pointer(o.Shard)
 	resp, err := s.transact(ctx,
-		[]clientv3.Cmp{
+		append([]clientv3.Cmp{
 			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),
 			clientv3.Compare(clientv3.LeaseValue(node), "=", o.Session.Lease),
 			clientv3.Compare(clientv3.ModRevision(s.predecessor(o.Shard, after.Number)), "=", after.Revision),
 			clientv3.Compare(clientv3.ModRevision(next), "=", 0),
-		},
-		[]clientv3.Op{put(next, entry)},
+		}, given...),
+		append([]clientv3.Op{put(next, entry)}, also...),
 		[]clientv3.Op{
 			clientv3.OpGet(owner, clientv3.WithKeysOnly()),
 			clientv3.OpGet(node),

@@ -19,6 +19,7 @@ func (k Keys) Parts(shard int) string                { return k.k.parts(shard) }
 func (k Keys) Part(shard int, s store.SnapshotInfo, part int) string {
 	return k.k.part(shard, s.Entry, s.Epoch, part)
 }
+func (k Keys) Loss(shard int) string                        { return k.k.loss(shard) }
 func (k Keys) Batch(shard int, from string, l uint8) string { return k.k.batch(shard, from, l) }
 func (k Keys) Answer(to string, shard int, l uint8) string  { return k.k.answer(to, shard, l) }
 
@@ -46,6 +47,8 @@ func EncodePointer(k []store.SnapshotInfo) []byte { return encodePointer(k) }
 func DecodePointer(b []byte) ([]store.SnapshotInfo, error) {
 	return decodePointer(b)
 }
+func EncodeLoss(l store.Loss) []byte              { return encodeLoss(l) }
+func DecodeLoss(b []byte) (store.Loss, error)     { return decodeLoss(b) }
 func EncodeMailboxValue(data []byte) []byte       { return encodeMailboxValue(data) }
 func DecodeMailboxValue(b []byte) ([]byte, error) { return decodeMailboxValue(b) }
 

@@ -29,7 +29,7 @@ func encodeMeta(m meta) []byte { return etcdstore.EncodeMeta(m.shards, m.id, m.k
 // FuzzFormat_DecodersNeverPanic decodes any bytes as each of the values: what is accepted is written and read again as the
 // same.
 func FuzzFormat_DecodersNeverPanic(f *testing.F) {
-	for _, name := range []string{"meta", "node", "node-limits", "node-reads", "written", "owner", "pointer", "pointer-one", "mail", "slot"} {
+	for _, name := range []string{"meta", "node", "node-limits", "node-reads", "written", "owner", "pointer", "pointer-one", "loss", "mail", "slot"} {
 		b := goldenValue(f, name)
 		f.Add(b)
 		f.Add(b[:len(b)-1])
@@ -40,6 +40,7 @@ func FuzzFormat_DecodersNeverPanic(f *testing.F) {
 		again(t, b, etcdstore.DecodeWritten, etcdstore.EncodeWritten)
 		again(t, b, etcdstore.DecodeOwner, etcdstore.EncodeOwner)
 		again(t, b, etcdstore.DecodePointer, etcdstore.EncodePointer)
+		again(t, b, etcdstore.DecodeLoss, etcdstore.EncodeLoss)
 		again(t, b, etcdstore.DecodeMailboxValue, etcdstore.EncodeMailboxValue)
 	})
 }

@@ -53,7 +53,7 @@ func wantNode(t *testing.T, name string, n store.NodeInfo) {
 func TestFormat_KeysAreWhatTheyWere(t *testing.T) {
 	k := etcdstore.KeysOf("cluster-1")
 	got := strings.Join([]string{k.Meta(), k.Node("abcdefghijklmnop"), k.Owner(12), k.Entry(12, 0xabcdef), k.Pointer(12),
-		k.Part(12, store.SnapshotInfo{Entry: 0xabcdef, Epoch: 1234}, 0x1f), k.Batch(12, "sender-1", 3), k.Answer("sender-1", 12, 3), k.Written()}, "\n")
+		k.Part(12, store.SnapshotInfo{Entry: 0xabcdef, Epoch: 1234}, 0x1f), k.Batch(12, "sender-1", 3), k.Answer("sender-1", 12, 3), k.Written(), k.Loss(12)}, "\n")
 	if want := string(golden(t, "keys.txt")); got != want {
 		t.Errorf("keys are\n%s\nstored ones are\n%s", got, want)
 	}
@@ -106,6 +106,12 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 		if got, err := etcdstore.DecodePointer(goldenValue(t, name)); !reflect.DeepEqual(got, kept) || err != nil {
 			t.Errorf("%s names %+v, %v", name, got, err)
 		}
+	}
+
+	loss := store.Loss{Entry: 4711, Hash: events.Hash{0: 0xab, 31: 0xcd}, Reason: "the store was restored"}
+	wantValue(t, "loss", etcdstore.EncodeLoss(loss))
+	if got, err := etcdstore.DecodeLoss(goldenValue(t, "loss")); got != loss || err != nil {
+		t.Errorf("loss is %+v, %v", got, err)
 	}
 
 	for name, data := range map[string][]byte{"mail": []byte("batch"), "slot": nil} {

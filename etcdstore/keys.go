@@ -33,6 +33,9 @@ func (k keys) part(shard int, entry uint64, epoch int64, part int) string {
 	return fmt.Sprintf("%s%016x-%d/%08x", k.parts(shard), entry, epoch, part)
 }
 
+func (k keys) losses() string        { return string(k) + "lost/" }
+func (k keys) loss(shard int) string { return k.losses() + strconv.Itoa(shard) }
+
 func (k keys) mailbox() string            { return string(k) + "mailbox/" }
 func (k keys) mailboxOf(shard int) string { return fmt.Sprintf("%s%d/", k.mailbox(), shard) }
 func (k keys) lanes(shard int, sender string) string {

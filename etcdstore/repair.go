@@ -45,7 +45,7 @@ func toStored(kv *mvccpb.KeyValue) store.StoredKey {
 // Foreign is described in store.Repairer.
 func (s *Store) Foreign(ctx context.Context) iter.Seq2[store.StoredKey, error] {
 	return func(yield func(store.StoredKey, error) bool) {
-		for _, kind := range []string{s.keys.owners(), s.keys.journals(), s.keys.snapshots(), s.keys.mailbox()} {
+		for _, kind := range []string{s.keys.owners(), s.keys.journals(), s.keys.snapshots(), s.keys.losses(), s.keys.mailbox()} {
 			for from := kind; ; {
 				resp, err := s.get(ctx, from, clientv3.WithRange(end(kind)), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 				if err != nil {

@@ -228,6 +228,31 @@ func decodeOwner(b []byte) (session string, err error) {
 	return session, r.Err()
 }
 
+// encodeLoss makes the value of the key by which a loss is left to the next owner.
+func encodeLoss(l store.Loss) []byte {
+	w := record(3)
+	w.Uint(l.Entry)
+	w.Bytes(l.Hash[:])
+	w.Text(l.Reason)
+	return w.B
+}
+
+func decodeLoss(b []byte) (l store.Loss, err error) {
+	r, err := fields(b, 3)
+	if err != nil {
+		return l, err
+	}
+	l.Entry = r.Uint()
+	if n := copy(l.Hash[:], r.View()); n != len(l.Hash) {
+		r.Fail("hash of %d bytes", n)
+	}
+	l.Reason = r.Text()
+	if r.Err() == nil && events.CheckReason(l.Reason) != nil {
+		r.Fail("reason of %d bytes", len(l.Reason))
+	}
+	return l, r.Err()
+}
+
 // encodePointer makes the value of a snapshot pointer.
 func encodePointer(kept []store.SnapshotInfo) []byte {
 	w := record(1)

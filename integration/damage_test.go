@@ -11,6 +11,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	ledgerrepair "taskledger/ledger/repair"
 )
 
 // idOf returns an id of a shard.
@@ -203,7 +204,7 @@ func TestRepair_RemovesWhatIsNoEntryAndNothingElse(t *testing.T) {
 	}
 	repair := func(remove bool, want ...found) {
 		t.Helper()
-		all, err := n.Repair(within(t, soon), remove)
+		all, err := n.Repair(within(t, soon), ledgerrepair.Options{Remove: remove})
 		if err != nil {
 			t.Fatal(err)
 		}

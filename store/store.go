@@ -11,6 +11,7 @@ type Store interface {
 	Snapshots
 	Trimmer
 	Repairer
+	Losses
 	Housekeeping
 	Cluster() Cluster
 }

@@ -99,7 +99,7 @@ type Observer interface {
 	Nodes(ctx context.Context) ([]store.NodeInfo, error)
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
 	Settings(ctx context.Context) (settings.State, error)
-	Repair(ctx context.Context, remove bool) ([]repair.Stray, error)
+	Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error)
 }
 
 // Stores change and read the items of task stores, each by the name of its store, as the methods of engine.Client.

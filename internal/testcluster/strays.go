@@ -42,7 +42,8 @@ func (s Strays) NoEntry(shard int, data string) string {
 // OfShard is described in storetest.Strays.
 func (s Strays) OfShard(shard int) (keys []string) {
 	s.T.Helper()
-	for _, format := range []string{"owner/%d", "journal/%d/0000000000000001", "snapshot/%d", "snapshot/%d/0000000000000001-1/00000000", "mailbox/%d/s/0"} {
+	for _, format := range []string{"owner/%d", "journal/%d/0000000000000001", "snapshot/%d", "snapshot/%d/0000000000000001-1/00000000",
+		"lost/%d", "mailbox/%d/s/0"} {
 		keys = append(keys, s.put("stray", format, shard))
 	}
 	return keys

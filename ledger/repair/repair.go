@@ -27,6 +27,15 @@ type Stray struct {
 	Problem  string `json:"problem"`
 	Keep     string `json:"keep,omitempty"` // why it cannot be removed without loss; "" = it can
 	Removed  bool   `json:"removed"`
+	GivenUp  bool   `json:"givenUp,omitempty"` // what followed Entry is: the next owner of the shard records that
+
+	sound sound // end of the journal, where Entry is the one after it
+}
+
+// Options are what a repair does beside looking.
+type Options struct {
+	Remove   bool // remove what can be removed without loss
+	Restored bool // give up what is missing at the ends of the journals: see Journals.Repair
 }
 
 // mostStrays is how many keys of a shard are shown when none can be removed.
@@ -41,6 +50,14 @@ type Journals struct {
 	Journal   ledger.Journal
 	Snapshots ledger.Snapshots
 	Repairer  store.Repairer
+	Losses    store.Losses
+	Members   Members
+	Archive   store.Archiver // nil = none
+}
+
+// Members tells which nodes live and which shards they own.
+type Members interface {
+	ReadMembers(ctx context.Context) (store.Membership, error)
 }
 
 // Repair finds keys that are not where they belong: those that are stored behind the last sound entry of a shard's journal, node keys
@@ -49,15 +66,19 @@ type Journals struct {
 //
 // With remove it removes those node keys, and those keys of a journal that are no entry: they cannot be read, belong elsewhere, or do
 // not follow the entry before, and nothing shows that an entry was there. A committed last entry whose stored bytes have rotted since
-// looks the same if no snapshot covers it: it is removed as well, and what it recorded is lost. A key is removed only if it has not
-// changed since it was judged. A shard that was quarantined because of such keys is served again within seconds.
-func (r Journals) Repair(ctx context.Context, remove bool) (all []Stray, err error) {
+// looks the same if no snapshot covers it: it is removed as well, and what it recorded is lost. So what stood in the place of the next
+// entry is given up: the next owner of the shard records events.Recovered, and uses no id again that an item may have had. A key is removed
+// only if it has not changed since it was judged. A shard that was quarantined because of such keys is served again within seconds.
+//
+// With restored, after the store was restored from a backup, what followed the end of each journal is given up in the same way: of every
+// shard that has no owner, and of those of which a snapshot or the archive goes beyond the end, which are quarantined until then. Each is
+// a Stray without a key.
+func (r Journals) Repair(ctx context.Context, o Options) (all []Stray, err error) {
 	report := func(s Stray) error {
-		if remove && s.Keep == "" {
-			if err := r.Repairer.Remove(ctx, store.StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
+		if o.Remove && s.Keep == "" {
+			if err := r.remove(ctx, &s); err != nil {
 				return err
 			}
-			s.Removed = true
 		}
 		all = append(all, s)
 		return nil
@@ -71,6 +92,13 @@ func (r Journals) Repair(ctx context.Context, remove bool) (all []Stray, err err
 			if err := report(s); err != nil {
 				return all, fmt.Errorf("repair shard %d: %w", shard, err)
 			}
+		}
+	}
+	if o.Restored {
+		given, err := r.giveUp(ctx)
+		all = append(all, given...)
+		if err != nil {
+			return all, err
 		}
 	}
 	for k, err := range r.Repairer.Leaseless(ctx) {
@@ -89,6 +117,19 @@ func (r Journals) Repair(ctx context.Context, remove bool) (all []Stray, err err
 			Problem: fmt.Sprintf("it is of no shard: the cluster has %d, from 0 on", r.Shards)})
 	}
 	return all, nil
+}
+
+// remove removes a key. What may have been an entry is given up before: whoever stops between the two has lost nothing.
+func (r Journals) remove(ctx context.Context, s *Stray) error {
+	if s.Shard >= 0 && s.Entry != 0 && s.Entry == s.sound.last+1 {
+		s.GivenUp = true
+		err := r.Losses.GiveUp(ctx, store.Loss{Shard: s.Shard, Entry: s.sound.last, Hash: s.sound.hash, Reason: "repair removed what was stored as the next entry"})
+		if err != nil {
+			return err
+		}
+	}
+	s.Removed = true
+	return r.Repairer.Remove(ctx, store.StoredKey{Key: s.Key, Revision: s.Revision})
 }
 
 // Strays finds what is stored behind the last sound entry of a shard.
@@ -230,6 +271,7 @@ func (j *judge) consider(k store.StoredKey) {
 	if k.Entry != 0 && k.Replaced {
 		s.Keep = KeepReplaced
 	}
+	s.sound = j.sound
 	j.found = append(j.found, s)
 }
 

@@ -47,7 +47,8 @@ func TestRepair_FollowsAJournalThatGrows(t *testing.T) {
 			t.Errorf("task %s: %v", id, err)
 		}
 	}
-	found, err := repair.Journals{Shards: shards, Journal: j.Store, Snapshots: j.Store, Repairer: growing{j.Store, grow}}.Repair(testcluster.Within(t), true)
+	journals := repair.Journals{Shards: shards, Journal: j.Store, Snapshots: j.Store, Repairer: growing{j.Store, grow}, Losses: j.Store, Members: j.Store}
+	found, err := journals.Repair(testcluster.Within(t), repair.Options{Remove: true})
 	if err != nil || len(found) > 0 {
 		t.Errorf("found %+v, %v", found, err)
 	}

@@ -25,7 +25,7 @@ const patience = 30 * time.Second
 
 // Run runs the suite, in parallel subtests, each with a Fixture of its own.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
-	for _, group := range []map[string]func(*world){appends, reads, sessions, ownerships, mailboxes, sweeps, snapshots, trims, repairs, housekeeping} {
+	for _, group := range []map[string]func(*world){appends, reads, sessions, ownerships, mailboxes, sweeps, snapshots, trims, repairs, losses, housekeeping} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

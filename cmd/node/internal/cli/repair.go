@@ -13,26 +13,33 @@ import (
 )
 
 func (a *app) repairCommand() *cobra.Command {
-	var yes bool
+	var o repair.Options
 	c := &cobra.Command{
 		Use:   "repair",
 		Short: "Show what is stored where an entry belongs and is none, and remove it",
 		Long: `Repair looks behind the last sound entry of every shard. What is there, and is no entry of the shard, keeps the shard from
 being served; with --yes it is removed, and the shard is served again within seconds. Without --yes it is shown alone. A committed
 last entry whose stored bytes have rotted since looks the same where no snapshot covers it: --yes removes it, too, and what it
-recorded is lost. REMEDY says of each key "remove", "removed", or why removing it could lose something. Of what is damaged otherwise
+recorded is lost, which the shard then tells in its history. REMEDY says of each key "remove", "removed", or why removing it could lose something. Of what is damaged otherwise
 verify names shard, entry and kind.
 
 Keys of shards that the cluster does not have, and node keys without a lease, are ignored by every node, and shown here; with --yes the
 latter are removed.
 
+Run it with --restored once after etcd was restored from a backup, best before nodes start: what the journals have lost by that is
+given up, of each shard that no node serves, and of each whose snapshots or archive go beyond the end of its journal. The latter are
+quarantined until then. The next node that serves such a shard records the loss, uses no id of an item again that was lost with it, and
+archives on. Of a shard that nodes have served since, and of which nothing tells that it has lost anything, nothing is given up.
+
 Exit code 1 means that something is left to do. Keys that are ignored do not count.`,
-		Args:    cobra.NoArgs,
-		Example: a.examples(example{"look first", []string{"repair"}}, example{"then remove what was shown", []string{"repair", "--yes"}}),
+		Args: cobra.NoArgs,
+		Example: a.examples(example{"look first", []string{"repair"}}, example{"then remove what was shown", []string{"repair", "--yes"}},
+			example{"after etcd was restored from a backup", []string{"repair", "--restored"}}),
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "remove what can be removed without loss")
+	c.Flags().BoolVar(&o.Remove, "yes", false, "remove what can be removed without loss")
+	c.Flags().BoolVar(&o.Restored, "restored", false, "give up what the journals have lost because etcd was restored from a backup")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
-		strays, err := client.Repair(ctx, yes)
+		strays, err := client.Repair(ctx, o)
 		return cmp.Or(err, a.showStrays(strays))
 	})
 }
@@ -49,12 +56,14 @@ func (a *app) showStrays(strays []repair.Stray) (err error) {
 		switch {
 		case s.Removed:
 			what = "removed"
+		case s.GivenUp:
+			what = "given up: the next owner records it"
 		case s.Keep == "":
 			removable++
 		case s.Shard >= 0:
 			left++
 		}
-		if err := p.Row(s, shard, s.Key, s.Revision, s.Bytes, s.Problem, what); err != nil {
+		if err := p.Row(s, shard, cmp.Or(s.Key, "-"), s.Revision, s.Bytes, s.Problem, what); err != nil {
 			return err
 		}
 	}
@@ -62,7 +71,7 @@ func (a *app) showStrays(strays []repair.Stray) (err error) {
 	case removable > 0:
 		err = a.canBeRemoved(removable)
 	case left > 0:
-		err = fmt.Errorf("%d keys cannot be removed without loss", left)
+		err = fmt.Errorf("%d keys or journals are left as they are: REMEDY says why", left)
 	}
 	return errors.Join(err, p.Flush())
 }

@@ -1,0 +1,93 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"taskledger/store"
+)
+
+// giveUp gives up what is missing at the ends of the journals.
+func (r Journals) giveUp(ctx context.Context) (all []Stray, err error) {
+	members, err := r.Members.ReadMembers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("repair: %w", err)
+	}
+	var away error // the archive cannot be read
+	for shard := range r.Shards {
+		j := restored{shard: shard, away: away}
+		_, j.served = members.Nodes[members.Owners[shard].Node]
+		if r.Archive != nil && away == nil { // before the end is read, which goes on beyond what is archived
+			j.archived, away = r.Archive.Head(ctx, shard)
+			j.away = away
+		}
+		s, err := r.restored(ctx, &j)
+		if err != nil {
+			return all, fmt.Errorf("repair shard %d: %w", shard, err)
+		}
+		if s != nil {
+			all = append(all, *s)
+		}
+	}
+	return all, nil
+}
+
+// restored is a shard whose journal may have lost its end.
+type restored struct {
+	shard    int
+	served   bool // by a node that lives
+	covered  uint64
+	archived store.ArchiveHead
+	away     error // why that is not known
+	sound
+}
+
+// restored gives up what followed the end of a journal, unless it may still be there. It returns nil where a shard is served of which
+// nothing tells that anything is missing: its owner goes on from there.
+func (r Journals) restored(ctx context.Context, j *restored) (*Stray, error) {
+	var err error
+	if j.covered, err = r.covered(ctx, j.shard); err != nil {
+		return nil, err
+	}
+	for range tries {
+		if j.sound, err = r.sound(ctx, j.shard); err != nil {
+			return nil, err
+		}
+		if first, err := r.Journal.First(ctx, j.shard); err != nil {
+			return nil, err
+		} else if first <= j.last+1 {
+			break
+		} // else it was trimmed meanwhile
+	}
+	s := &Stray{Shard: j.shard, Entry: j.last, sound: j.sound}
+	for k, err := range r.Repairer.Behind(ctx, j.shard, j.last) {
+		if err != nil {
+			return nil, err
+		}
+		s.Keep = fmt.Sprintf("%s is stored behind entry %d: restore or remove that first", k.Key, j.last)
+		break
+	}
+	switch {
+	case j.covered == math.MaxUint64:
+		s.Problem, s.Keep = "the snapshot pointer is damaged", "restore that first"
+	case j.covered > j.last:
+		s.Problem = fmt.Sprintf("the journal ends with entry %d, and has a snapshot of entry %d", j.last, j.covered)
+	case j.archived.Entry > j.last:
+		s.Problem = fmt.Sprintf("the journal ends with entry %d, and its archive with entry %d", j.last, j.archived.Entry)
+	case j.served && j.away == nil:
+		return nil, nil
+	case j.served:
+		s.Problem, s.Keep = fmt.Sprintf("the archive cannot be read: %v", j.away), "bring the archive back, or stop the nodes"
+	default:
+		s.Problem = fmt.Sprintf("the journal ends with entry %d: whether it went on is not known", j.last)
+	}
+	if j.blank || j.last == 0 && j.covered > 0 {
+		s.Keep = "no entry is left that can be read: restore one first"
+	}
+	if s.Keep != "" {
+		return s, nil
+	}
+	s.GivenUp = true
+	return s, r.Losses.GiveUp(ctx, store.Loss{Shard: j.shard, Entry: j.last, Hash: j.hash, Reason: "the store was restored: " + s.Problem})
+}
