@@ -7,6 +7,7 @@ import (
 )
 
 func TestBench_PrintsEveryFieldForEitherClient(t *testing.T) {
+	t.Parallel()
 	for _, client := range []string{"inproc", "grpc"} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()

@@ -13,42 +13,61 @@ import (
 	"time"
 )
 
-func TestCommands(t *testing.T) {
+func TestCommands_SubmitAndHold(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	n := serve(t, dir, "--exec-allow", "sh", "--name", "a", "--ttl", "3s", "--limit", "exec=2", "--checksum-root", ".")
-	for name, test := range map[string]func(*testing.T, string){
-		"Submit_PrintsTheIDAlone":                     submitPrintsTheIDAlone,
-		"Submit_ReadsParametersFromFileAndInput":      submitReadsParameters,
-		"Submit_WaitPrintsTheResult":                  submitWaitPrintsTheResult,
-		"Submit_RepeatedUnderAKeyIsOneRequest":        submitRepeatedUnderAKey,
-		"SubmitBatch_TellsOfEachLine":                 submitBatchTellsOfEachLine,
+	commandsOfANode(t, map[string]func(*testing.T, string){
+		"Submit_PrintsTheIDAlone":                submitPrintsTheIDAlone,
+		"Submit_ReadsParametersFromFileAndInput": submitReadsParameters,
+		"Submit_WaitPrintsTheResult":             submitWaitPrintsTheResult,
+		"Submit_RepeatedUnderAKeyIsOneRequest":   submitRepeatedUnderAKey,
+		"SubmitBatch_TellsOfEachLine":            submitBatchTellsOfEachLine,
+		"SubmitBatch_WithAWrongLineSubmitsNone":  submitBatchWithAWrongLine,
+		"Delayed_WaitsUntilItIsRunNow":           delayedWaitsUntilRunNow,
+		"Suspended_DoesNotStartUntilResumed":     suspendedDoesNotStart,
+		"Pause_KeepsABehaviorFromStarting":       pauseKeepsFromStarting,
+		"Submit_SaysThatItJoins":                 submitSaysThatItJoins,
+	})
+}
+
+func TestCommands_SayHowTheyEnd(t *testing.T) {
+	t.Parallel()
+	commandsOfANode(t, map[string]func(*testing.T, string){
+		"ExitCode_OfAFailedTaskIs1":          failedTaskIs1,
+		"ExitCode_OfWrongUsageIs2":           wrongUsageIs2,
+		"ExitCode_OfNoSuchTaskIs3":           noSuchTaskIs3,
+		"ExitCode_OfATimeOutIs4":             timeOutIs4,
+		"ExitCode_OfARefusalIs5":             refusalIs5,
+		"ExitCode_OfANodeThatCannotStartIs4": cannotStartIs4,
+		"JSON_IsOneObjectALineInSnakeCase":   jsonIsOneObjectALine,
+		"Verb_WithAWrongIDChangesNothing":    wrongIDChangesNothing,
+		"Completion_OffersBehaviorsAndTasks": completionOffers,
+		"Serve_OnADirectoryInUseIsRefused":   serveTwiceIsRefused,
+	})
+}
+
+func TestCommands_ChangeAndTell(t *testing.T) {
+	t.Parallel()
+	commandsOfANode(t, map[string]func(*testing.T, string){
 		"Filter_SelectsWhatIsChanged":                 filterSelectsWhatIsChanged,
-		"SubmitBatch_WithAWrongLineSubmitsNone":       submitBatchWithAWrongLine,
-		"ExitCode_OfAFailedTaskIs1":                   failedTaskIs1,
-		"ExitCode_OfWrongUsageIs2":                    wrongUsageIs2,
-		"ExitCode_OfNoSuchTaskIs3":                    noSuchTaskIs3,
-		"ExitCode_OfATimeOutIs4":                      timeOutIs4,
-		"ExitCode_OfARefusalIs5":                      refusalIs5,
-		"ExitCode_OfANodeThatCannotStartIs4":          cannotStartIs4,
-		"JSON_IsOneObjectALineInSnakeCase":            jsonIsOneObjectALine,
-		"Delayed_WaitsUntilItIsRunNow":                delayedWaitsUntilRunNow,
-		"Suspended_DoesNotStartUntilResumed":          suspendedDoesNotStart,
 		"Retry_RunsAFinalTaskAgain":                   retryRunsAgain,
-		"Pause_KeepsABehaviorFromStarting":            pauseKeepsFromStarting,
 		"Delete_ForgetsATask":                         deleteForgets,
-		"Verb_WithAWrongIDChangesNothing":             wrongIDChangesNothing,
-		"Submit_SaysThatItJoins":                      submitSaysThatItJoins,
 		"History_TellsEveryEvent":                     historyTellsEveryEvent,
 		"History_ComesInPages":                        historyComesInPages,
 		"Cancel_OfARetryIsToldWithItsReason":          cancelOfARetryIsTold,
 		"List_TellsSinceWhen":                         listTellsSinceWhen,
 		"Version_IsThePositionOfTheLastEvent":         versionIsThePosition,
 		"Shards_AreOwnedAndVerifyIsClean":             shardsAreOwned,
-		"Completion_OffersBehaviorsAndTasks":          completionOffers,
-		"Serve_OnADirectoryInUseIsRefused":            serveTwiceIsRefused,
 		"List_FiltersByStatusBehaviorNodeAndAffinity": listFilters,
-	} {
+	})
+}
+
+// commandsOfANode runs the tests, one after the other in any order, beside a node that serves in the directory which they
+// are given.
+func commandsOfANode(t *testing.T, tests map[string]func(*testing.T, string)) {
+	t.Helper()
+	dir := t.TempDir()
+	n := serve(t, dir, "--exec-allow", "sh", "--name", "a", "--ttl", "3s", "--limit", "exec=2", "--checksum-root", ".")
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, dir) })
 	}
 	if state := func() bool { n.stop(t); return n.cmd.ProcessState.Success() }(); !state {

@@ -4,13 +4,17 @@ package main_test
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"taskledger/internal/repeat"
 )
 
 // released reports whether the last attempt of a task was given back in order.
@@ -66,33 +70,82 @@ func TestServe_HangUpThatIsIgnoredStaysIgnored(t *testing.T) {
 	}
 }
 
-// Nothing that runs is lost by a node that is stopped in order, again and again: a program that ignores SIGTERM, and
-// one that heeds it. What takes longer is in the tests of package engine.
+// stopWithin tells nodes to stop and kills those that have not in time, as those do who run them.
+func stopWithin(t *testing.T, limit time.Duration, nodes ...*node) {
+	t.Helper()
+	for _, n := range nodes {
+		n.signal(syscall.SIGTERM)
+	}
+	defer time.AfterFunc(limit, func() {
+		for _, n := range nodes {
+			n.signal(syscall.SIGKILL)
+		}
+	}).Stop()
+	for _, n := range nodes {
+		if state := n.wait(t); !state.Success() {
+			t.Errorf("ended with %s: %s", state, n.stderr.String())
+		}
+	}
+}
+
+// trickle makes a request of a node that does not end before the connection does.
+func trickle(t *testing.T, n *node, token string) {
+	t.Helper()
+	address := strings.TrimPrefix(apiOf(t, n), "http://")
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := "POST /v1/tasks HTTP/1.1\r\nHost: " + address + "\r\nAuthorization: Bearer " + token +
+		"\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for text := head; ; text = " " {
+			if _, err := c.Write([]byte(text)); err != nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}()
+	t.Cleanup(func() {
+		c.Close()
+		<-over
+	})
+}
+
+// Nothing that runs is lost by nodes that are stopped in order, again and again: no program that ignores SIGTERM, none
+// that heeds it, and no function that returns late. A request that does not end changes nothing of that.
 func TestServe_StopsInOrderLoseNothing(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	stop := func(n *node) {
-		began := time.Now()
-		n.stop(t)
-		if !n.cmd.ProcessState.Success() {
-			t.Errorf("ended with %s after %s: %s", n.cmd.ProcessState, time.Since(began), n.stderr.String())
-		}
+	grace, late, limit := 100*time.Millisecond, "1s", patience
+	if repeat.Whole() { // as users have it
+		grace, late, limit = 15*time.Second, "9s", 30*time.Second
 	}
-	for round := range 2 {
-		n := serve(t, dir, "--grace", "100ms", "--exec-allow", "sh")
+	dir := t.TempDir()
+	data := filepath.Join(dir, "taskledger-data")
+	serve(t, dir, "--slots", "0")
+	token := must(t, dir, "token", "new", "c", "--role", "submitter")
+	ids := []string{"deaf", "obeys", "late"}
+	for round := range repeat.Times(1, 6) {
+		n := serve(t, dir, "--join", data, "--name", "programs", "--grace", grace.String(), "--exec-allow", "sh",
+			"--api", "127.0.0.1:0", "--api-tokens", filepath.Join(data, "tokens.json"))
+		functions := startLate(t, data, grace)
 		if round == 0 {
+			eventually(t, "the functions have a node", func() bool { return strings.Contains(must(t, dir, "nodes"), "functions") })
 			must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","trap \"\" TERM; while :; do sleep 1; done"]}`, "--id", "deaf")
 			must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","sleep 600"]}`, "--id", "obeys")
+			must(t, dir, "submit", "late", `"`+late+`"`, "--id", "late")
 		}
-		for _, id := range []string{"deaf", "obeys"} {
+		for _, id := range ids {
 			eventually(t, id+" runs", func() bool { return strings.Contains(must(t, dir, "get", id), "running") })
 		}
-		stop(n)
+		trickle(t, n, token)
+		stopWithin(t, limit, n, functions)
 	}
-	serve(t, dir, "--slots", "0")
-	for _, id := range []string{"deaf", "obeys"} {
-		if !released(t, dir, id) {
-			t.Errorf("%s was not released: %s", id, must(t, dir, "history", id))
+	for _, id := range ids {
+		if history := must(t, dir, "history", id); !released(t, dir, id) || strings.Contains(history, "Lost") {
+			t.Errorf("%s was not released each time: %s", id, history)
 		}
 	}
 }
