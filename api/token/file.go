@@ -29,29 +29,62 @@ type list struct {
 	Tokens []Token `json:"tokens"`
 }
 
-// Read returns the tokens of a file. A file that is not there, or that others may write to, is an error.
+// Read returns the tokens of a file. It is an error if there is none, if it is no regular file, and if somebody else
+// could have put it there: it must be of root or of the user of this process, and neither the file nor its directory
+// may be writable by others.
 func Read(path string) ([]Token, error) {
-	f, err := os.Open(path)
+	tokens, _, err := read(path, stamp{})
+	return tokens, err
+}
+
+// read is Read for a file that is not as before, and returns how it is.
+func read(path string, before stamp) ([]Token, stamp, error) {
+	f, err := open(path)
 	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+		return nil, before, fmt.Errorf("tokens: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+		return nil, before, fmt.Errorf("tokens: %w", err)
 	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("tokens: others may write to %s: want mode 0600", path)
+	now := stampOf(info)
+	if now.same(before) {
+		return nil, before, nil
+	}
+	if err := trusted(path, info); err != nil {
+		return nil, before, fmt.Errorf("tokens: %w", err)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+		return nil, before, fmt.Errorf("tokens: %w", err)
 	}
 	tokens, err := parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("tokens in %s: %w", path, err)
+		return nil, before, fmt.Errorf("tokens in %s: %w", path, err)
 	}
-	return tokens, nil
+	return tokens, now, nil
+}
+
+// trusted refuses what somebody else could have put in the place of the file.
+func trusted(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", path)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others may write to %s: want mode 0600", path)
+	}
+	if err := ofOurs(info); err != nil {
+		return fmt.Errorf("%s %w", path, err)
+	}
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if dir.Mode().Perm()&0o002 != 0 && dir.Mode()&fs.ModeSticky == 0 {
+		return fmt.Errorf("others may write to the directory of %s: want mode 0700", path)
+	}
+	return nil
 }
 
 func parse(data []byte) ([]Token, error) {
@@ -111,72 +144,127 @@ func Write(path string, tokens []Token) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
+// A look at the file takes no longer than lookWithin of the one who asks, and is told when it lasts for hangs.
+const (
+	lookWithin = time.Second
+	hangs      = 10 * time.Second
+)
+
 // File knows the tokens of a file, and sees its changes within a second. Its methods may be called concurrently.
 type File struct {
 	path string
 	told func(error) // what is wrong with the file, when that changes
+	open func(path string, before stamp) (*table, error)
 
-	mu     sync.Mutex
-	looked time.Time
+	mu      sync.Mutex
+	looked  time.Time // when the last look began
+	looking bool      // it has not ended
+	wrong   string    // what was told last, while that lasts
+	known   *table
+}
+
+// table is what a file held.
+type table struct {
 	is     stamp
-	wrong  string // what was told last, while that lasts
 	tokens map[[sha256.Size]byte]*Token
 }
 
 // stamp tells one state of a file from another.
 type stamp struct {
-	at   time.Time
-	size int64
+	info    fs.FileInfo // nil = there is none
+	changed int64
+}
+
+func stampOf(info fs.FileInfo) stamp { return stamp{info, changed(info)} }
+
+// same reports whether nothing of the file was changed: a file that is put in its place has another inode, and a change
+// in place another time of change, whatever time it shows as that of its content.
+func (s stamp) same(other stamp) bool {
+	return s.info != nil && other.info != nil && os.SameFile(s.info, other.info) && s.changed == other.changed &&
+		s.info.Size() == other.info.Size() && s.info.ModTime().Equal(other.info.ModTime()) && s.info.Mode() == other.info.Mode()
 }
 
 // Open reads a file of tokens. A change that cannot be read is told, and the tokens before it hold on: whoever revokes one and damages the
 // file has not revoked it.
 func Open(path string, told func(error)) (*File, error) {
-	f := &File{path: path, told: told}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
-	}
-	if err := f.read(info); err != nil {
+	f := &File{path: path, told: told, open: openTable, looked: time.Now()}
+	var err error
+	if f.known, err = f.open(path, stamp{}); err != nil {
 		return nil, err
 	}
-	f.looked = time.Now()
 	return f, nil
 }
 
-func (f *File) read(info fs.FileInfo) error {
-	tokens, err := Read(f.path)
-	if err != nil {
-		return err
+// openTable reads a file that is not as before; nil = it is.
+func openTable(path string, before stamp) (*table, error) {
+	tokens, now, err := read(path, before)
+	if err != nil || now.same(before) {
+		return nil, err
 	}
-	f.is = stamp{info.ModTime(), info.Size()}
-	f.tokens = make(map[[sha256.Size]byte]*Token, len(tokens))
+	t := &table{is: now, tokens: make(map[[sha256.Size]byte]*Token, len(tokens))}
 	for i := range tokens {
 		var sum [sha256.Size]byte
 		_, _ = hex.Decode(sum[:], []byte(tokens[i].SHA256)) // it is checked
-		f.tokens[sum] = &tokens[i]
+		t.tokens[sum] = &tokens[i]
 	}
-	return nil
+	return t, nil
 }
 
-// Find returns the token of a secret, nil for none. The token is not to be changed.
+// Find returns the token of a secret, nil for none. The token is not to be changed. Where the file cannot be read at
+// once, what it held before counts.
 func (f *File) Find(secret string) *Token {
 	sum := sha256.Sum256([]byte(secret))
+	if ended := f.begin(); ended != nil {
+		timer := time.NewTimer(lookWithin)
+		select {
+		case <-ended:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now := time.Now(); now.Sub(f.looked) >= lookAgain {
-		f.looked = now
-		info, err := os.Stat(f.path)
-		if err == nil && (stamp{info.ModTime(), info.Size()}) != f.is {
-			err = f.read(info)
+	return f.known.tokens[sum]
+}
+
+// begin looks at the file once what is known of it is lookAgain old, and returns what tells the end; nil = nothing is
+// to be waited for.
+func (f *File) begin() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	since := time.Since(f.looked)
+	if f.looking {
+		if since >= hangs {
+			f.tellLocked(fmt.Errorf("tokens: %s has not been read for %s: its file system hangs", f.path, hangs))
 		}
-		switch {
-		case err == nil:
-			f.wrong = ""
-		case err.Error() != f.wrong:
-			f.wrong = err.Error()
-			f.told(err)
-		}
+		return nil
 	}
-	return f.tokens[sum]
+	if since < lookAgain {
+		return nil
+	}
+	f.looked, f.looking = time.Now(), true
+	before, ended := f.known.is, make(chan struct{})
+	go func() {
+		defer close(ended)
+		t, err := f.open(f.path, before)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.looking = false
+		if t != nil {
+			f.known = t
+		}
+		f.tellLocked(err)
+	}()
+	return ended
+}
+
+// tellLocked tells what is wrong, once while it lasts.
+func (f *File) tellLocked(err error) {
+	switch {
+	case err == nil:
+		f.wrong = ""
+	case err.Error() != f.wrong:
+		f.wrong = err.Error()
+		f.told(err)
+	}
 }

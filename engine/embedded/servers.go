@@ -147,6 +147,9 @@ func (s *Servers) occupy(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
+	if err := closedToOthers(s.dir); err != nil {
+		return err
+	}
 	if s.lock, err = lock(ctx, filepath.Join(s.dir, "lock")); errors.Is(err, fileutil.ErrLocked) {
 		return fmt.Errorf("%s: %w", s.dir, ErrDirInUse)
 	}
@@ -154,6 +157,18 @@ func (s *Servers) occupy(ctx context.Context) (err error) {
 		return fmt.Errorf("lock directory: %w", err)
 	}
 	return withdraw(s.dir)
+}
+
+// closedToOthers refuses a directory in which everybody may replace what the node keeps there.
+func closedToOthers(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	if mode := info.Mode(); info.IsDir() && mode.Perm()&0o002 != 0 {
+		return fmt.Errorf("%s has mode %#o: everybody may write to it, and replace its files: want 0700", dir, mode.Perm())
+	}
+	return nil
 }
 
 const (

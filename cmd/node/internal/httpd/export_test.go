@@ -1,4 +1,7 @@
 package httpd
 
-// Lately lets tests ask as those do who need no token.
-var Lately = lately
+// Lately lets tests ask as those do who need no token, and WarnOfKey look at a file without a certificate.
+var (
+	Lately    = lately
+	WarnOfKey = warnOfKey
+)

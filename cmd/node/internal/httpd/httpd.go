@@ -150,6 +150,7 @@ func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *
 		if _, err := cert.get(nil); err != nil {
 			return nil, fmt.Errorf("certificate of the API: %w", err)
 		}
+		warnOfKey(o.Key, log)
 		s.secure = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
 	}
 	if s.url, err = s.listen(o.Address, defaultAddress, ""); err != nil {
@@ -168,6 +169,13 @@ func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *
 		s.listeners, s.socket = append(s.listeners, s.local.Listen(ul)), socket
 	}
 	return s, nil
+}
+
+// warnOfKey says when the private key can be read by everybody, or written by others.
+func warnOfKey(path string, log *slog.Logger) {
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o026 != 0 {
+		log.Warn("others may read or write the private key of the API: want mode 0600", "file", path, "mode", info.Mode().Perm().String())
+	}
 }
 
 // listen adds a listener for what is below a path, all if that is "", and returns its URL.
