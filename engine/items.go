@@ -26,8 +26,8 @@ func (c *Client) UpdateItems(ctx context.Context, store string, u *item.Update) 
 // With Wait (default 0, at most 60 s) it waits in this process until one is there: it is told by the owner, or by NATS, within milliseconds,
 // without NATS by another process within a second. A node that drains, and a client whose Run has ended, wait for nothing: nil, and ErrClosed.
 //
-// It returns an *item.ConflictError if something that it depends on is not there, which it looks at when it begins, whenever it is told, and at its
-// end; or, for a repeated claim, if the item is no longer there. It returns the cause of ctx if that ends while it waits: nothing was claimed
+// It returns an *item.ConflictError if something that it depends on is not there, which it looks at when it begins, whenever it is told,
+// every few seconds, and at its end; or, for a repeated claim, if the item is no longer there. It returns the cause of ctx if that ends while it waits: nothing was claimed
 // then. How many claims of a caller may wait is bounded by who calls.
 func (c *Client) ClaimItem(ctx context.Context, store string, q *item.Claim) (*item.Item, error) {
 	return c.items.Claim(ctx, store, q)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -138,7 +137,7 @@ func (h *itemHistory) call(at *engine.Client, client, n int) {
 func (h *itemHistory) done(err error, c itemCall, client int, began time.Time) bool {
 	conflict := (*item.ConflictError)(nil)
 	if errors.As(err, &conflict) {
-		c.done, c.held = false, strings.HasPrefix(conflict.Problems[0].Text, item.Held)
+		c.done, c.held = false, conflict.Problems[0].Kind == item.Held
 		h.note(client, began, c)
 		return false
 	}

@@ -83,8 +83,19 @@ type Group struct {
 type Problem struct {
 	Field string // "depends", "deletes", "updates" or "adds"
 	ID    int64  // of the item; 0 for an item to be added
-	Text  string // what is wrong with it
+	Kind  Kind
+	Text  string // what is wrong with it, for people
 }
+
+// Kind is what is wrong with an item, for programs. Those that do not know one take it for a refusal.
+type Kind string
+
+// The kinds of problems.
+const (
+	NotThere   Kind = "not-there"   // it was changed or removed, or there never was one
+	Held       Kind = "held"        // another client has it until its time comes
+	OtherGroup Kind = "other-group" // it is not of the group that the change names
+)
 
 // String says what is wrong with which item of which field.
 func (p Problem) String() string {
@@ -112,12 +123,6 @@ func (e *ConflictError) Error() string {
 // ErrForgotten is wrapped, with task.ErrUnknown, when a repeated request is not known and its key may have been
 // forgotten.
 var ErrForgotten = errors.New("the store may have forgotten the key: the request may have been carried out")
-
-// The texts with which those of a Problem begin.
-const (
-	NotThere = "it is not there"
-	Held     = "it is held"
-)
 
 // From returns the point in time, counted from now if it is so much after it; beyond any time it is below 0.
 func (w When) From(now events.Millis) events.Millis {

@@ -48,6 +48,9 @@ func ValidateClient(client int64) error { return checkNumber("clientid", client)
 // ValidateGroup returns a *events.InvalidError unless name is UTF-8 of 1 to 256 bytes.
 func ValidateGroup(name string) error { return checkGroup("group", name) }
 
+// ValidateIDs returns a *events.InvalidError unless each id is 1 to 2^53.
+func ValidateIDs(field string, ids []int64) error { return checkNumbers(field, ids) }
+
 func checkGroup(field, name string) error {
 	switch n := len(name); {
 	case n == 0:

@@ -211,7 +211,7 @@ func TestRequestID_OfAClaimIsNotOfItsWait(t *testing.T) {
 }
 
 func TestConflictError_NamesTheStoreAndEveryProblem(t *testing.T) {
-	err := &item.ConflictError{Store: "crawl", Problems: []item.Problem{{Field: "depends", ID: 7, Text: item.NotThere}, {Field: "adds", Text: "bad"}}}
+	err := &item.ConflictError{Store: "crawl", Problems: []item.Problem{{Field: "depends", ID: 7, Kind: item.NotThere, Text: "it is not there"}, {Field: "adds", Text: "bad"}}}
 	if want := "store crawl: depends: task 7: it is not there; adds: bad"; err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
 	}

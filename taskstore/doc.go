@@ -14,12 +14,12 @@
 //
 // # Errors
 //
-// *[ConflictError]: the items do not allow it, with every reason. Bad input is an *[store.InvalidError] that names the field and its limit.
-// In both cases, and after [task.ErrOtherRequest], nothing was changed. What was repeated for so long that the store
-// may have forgotten its key is
-// [ErrUnknown], and not done again.
+// *[ConflictError]: the items do not allow it, with every reason, each of a [ProblemKind]. Bad input is an
+// *[InvalidError] that names the field and its limit. In both cases, and after [ErrOtherRequest], nothing was changed.
+// What was repeated for so long that the store may have forgotten its key is [ErrUnknown] and [ErrForgotten], and not
+// done again.
 //
-// Lost connections, [store.ErrUnavailable], *[task.OverloadError] and [ErrUnknown] are no answer: the call is repeated until there is one or its
+// Lost connections, [ErrUnavailable], *[OverloadError] and [ErrUnknown] are no answer: the call is repeated until there is one or its
 // context ends. Each update and claim has a key of its own, so that what was repeated is done once. Whose context ended without an answer gets an
 // error that wraps [ErrUnknown] if it may have been done, or become done, and otherwise was not; both wrap the cause of the context.
 //
@@ -33,6 +33,7 @@ package taskstore
 
 import (
 	"taskledger/item"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -54,7 +55,33 @@ type (
 	Group = item.Group
 	// ConflictError says that the items do not allow what was asked, with every reason. Nothing was changed.
 	ConflictError = item.ConflictError
+	// Problem is one of the reasons of a ConflictError.
+	Problem = item.Problem
+	// ProblemKind tells reasons apart.
+	ProblemKind = item.Kind
+	// InvalidError says what is wrong with which field of what was asked. Nothing was changed.
+	InvalidError = store.InvalidError
+	// OverloadError says that there is no room now, and when to ask again. Nothing was changed.
+	OverloadError = task.OverloadError
 )
 
-// ErrUnknown says that an update or a claim was sent and not answered: it may have been done, or become done.
-var ErrUnknown = task.ErrUnknown
+// The kinds of problems.
+const (
+	NotThere   = item.NotThere   // the item was changed or removed, or there never was one
+	Held       = item.Held       // another client has the item until its time comes
+	OtherGroup = item.OtherGroup // the item is not of the group that the change names
+)
+
+// What calls may return, wrapped.
+var (
+	// ErrUnknown says that an update or a claim was sent and not answered: it may have been done, or become done.
+	ErrUnknown = task.ErrUnknown
+	// ErrForgotten comes with ErrUnknown when a call was repeated for so long that the store may have forgotten its key.
+	ErrForgotten = item.ErrForgotten
+	// ErrOtherRequest says that the key stands for another call. Nothing was changed.
+	ErrOtherRequest = task.ErrOtherRequest
+	// ErrUnavailable says that nobody answers.
+	ErrUnavailable = store.ErrUnavailable
+	// ErrClosed says that the client in this process has ended.
+	ErrClosed = task.ErrClosed
+)

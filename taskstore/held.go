@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"taskledger/item"
@@ -175,7 +174,7 @@ func (h *held) last(u item.Update) item.Update {
 func (h *held) isLate(err error) bool {
 	refused, is := errors.AsType[*item.ConflictError](err)
 	return is && slices.ContainsFunc(refused.Problems, func(p item.Problem) bool {
-		return p.ID == h.current && p.Field != "depends" && (p.Text == item.NotThere || strings.HasPrefix(p.Text, item.Held))
+		return p.ID == h.current && p.Field != "depends" && (p.Kind == item.NotThere || p.Kind == item.Held)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -132,6 +133,9 @@ func (s *Store) Tasks(ctx context.Context, ids ...int64) (found []*item.Item, er
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	if err := item.ValidateIDs("ids", ids); err != nil {
+		return nil, s.wrap("tasks", err)
+	}
 	err = s.repeat(ctx, func() (err error) {
 		found, err = s.backend.Items(ctx, s.name, ids, s.linear)
 		return err
@@ -203,8 +207,8 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 }
 
 // Claim takes one of the oldest available items of a group for a time, under a new id; nil if none came while it waited. Wait is DefaultWait, and
-// Duration is DefaultDuration, unless they are given; Client and Key are those of Update. What it depends on is checked first, and once more
-// whenever it looks again. An *item.ConflictError also says that the answer of a claim was lost until its item was gone.
+// may be as long as the caller likes; Duration is DefaultDuration, unless it is given; Client and Key are those of Update. What it depends on is checked first, and once more
+// whenever it looks again, every few seconds at the latest. An *item.ConflictError also says that the answer of a claim was lost until its item was gone.
 func (s *Store) Claim(ctx context.Context, c item.Claim) (*item.Item, error) {
 	c.Wait = cmp.Or(c.Wait, DefaultWait)
 	it, _, err := s.claim(ctx, &c)
@@ -224,25 +228,30 @@ const lookAgain = time.Second
 // claim fills in what c leaves out, and leaves in it the key under which it has asked last. lost says that the answer to an earlier try was: the item
 // may be claimed since then.
 func (s *Store) claim(ctx context.Context, c *item.Claim) (it *item.Item, lost bool, err error) {
+	given, until := c.Key, time.Now().Add(c.Wait)
 	c.Client, c.Duration = s.client, cmp.Or(c.Duration, DefaultDuration)
+	last := c.Wait <= item.MaxWait
+	c.Wait = min(c.Wait, item.MaxWait)
 	if err := c.Validate(); err != nil {
 		return nil, false, s.wrap("claim", err)
 	}
-	given, until := c.Key, time.Now().Add(c.Wait)
 	for {
-		waits := c.Wait > 0 && (s.once || s.calls.wait())
+		began, waits := time.Now(), c.Wait > 0 && (s.once || s.calls.wait())
 		it, lost, err = s.ask(ctx, *c, waits, &c.Key)
 		if waits && !s.once {
 			s.calls.waited()
 		}
 		left := time.Until(until)
-		if it != nil || err != nil || waits || left <= 0 {
+		if it != nil || err != nil || waits && last || left <= 0 {
 			return it, lost, s.wrap("claim", err)
 		}
-		if err := sleep(ctx, min(left, lookAgain)); err != nil {
-			return nil, false, s.wrap("claim", err)
+		if !waits || time.Since(began) < c.Wait { // a node that drains lets nobody wait
+			if err := sleep(ctx, min(left, lookAgain)); err != nil {
+				return nil, false, s.wrap("claim", err)
+			}
 		}
-		c.Key, c.Wait = given, max(time.Until(until), 0)
+		left = max(time.Until(until), 0)
+		c.Key, c.Wait, last = given, min(left, item.MaxWait), left <= item.MaxWait
 	}
 }
 
@@ -259,9 +268,13 @@ func (s *Store) ask(ctx context.Context, c item.Claim, waits bool, key *string) 
 	return it, lost, err
 }
 
+// wrap says what was done with which store, unless the error names that.
 func (s *Store) wrap(doing string, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case strings.Contains(err.Error(), "store "+s.name+":"):
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return fmt.Errorf("task store %s: %s: %w", s.name, doing, err)
 }

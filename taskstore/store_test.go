@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -355,6 +356,47 @@ func TestStore_ClaimWaitsByDefaultAndTryClaimNever(t *testing.T) {
 		}
 		if d := b.claims[0].Duration; d != taskstore.DefaultDuration {
 			b.t.Errorf("claimed for %s", d)
+		}
+	})
+}
+
+func TestStore_AClaimMayWaitForLongerThanOneRequest(t *testing.T) {
+	bubble(t, func(b *bench) {
+		got := make(chan *item.Item, 1)
+		began := time.Now()
+		go func() {
+			it, err := b.s.Claim(b.t.Context(), item.Claim{Group: "g", Wait: 10 * time.Minute})
+			if err != nil {
+				b.t.Error(err)
+			}
+			got <- it
+		}()
+		time.Sleep(150 * time.Second)
+		b.add("g", "late")
+		if it := <-got; it == nil || time.Since(began) != 150*time.Second {
+			b.t.Errorf("got %+v after %s, want an item as soon as it came", it, time.Since(began))
+		}
+		if n := len(b.claims); n != 3 {
+			b.t.Errorf("%d claims were asked, want one a minute", n)
+		}
+		began = time.Now()
+		if it, err := b.s.Claim(b.t.Context(), item.Claim{Group: "none", Wait: 90 * time.Second}); it != nil || err != nil {
+			b.t.Errorf("of nothing: %+v, %v", it, err)
+		}
+		if took := time.Since(began); took != 90*time.Second {
+			b.t.Errorf("it waited for %s, want 90 s", took)
+		}
+	})
+}
+
+func TestStore_ErrorsNameTheStoreOnce(t *testing.T) {
+	bubble(t, func(b *bench) {
+		_, conflict := b.s.Update(b.t.Context(), item.Update{Deletes: []int64{7}})
+		_, invalid := b.s.Update(b.t.Context(), item.Update{})
+		for _, err := range []error{conflict, invalid} {
+			if err == nil || strings.Count(err.Error(), "store "+b.s.Name()) != 1 || !strings.Contains(err.Error(), "update: ") {
+				b.t.Errorf("%v: want the store named once", err)
+			}
 		}
 	})
 }

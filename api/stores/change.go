@@ -105,9 +105,5 @@ func conflict(c *api.Call, err error) error {
 	if !is {
 		return err
 	}
-	texts := make([]string, len(refused.Problems))
-	for i, p := range refused.Problems {
-		texts[i] = p.String()
-	}
-	return c.JSON(http.StatusConflict, form.Errors{Errors: texts})
+	return c.JSON(http.StatusConflict, form.ErrorsOf(refused))
 }

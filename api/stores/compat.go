@@ -233,7 +233,7 @@ func oldConflict(c *api.Call, err error) error {
 	for _, p := range refused.Problems {
 		answer.Texts = append(answer.Texts, p.String())
 		switch {
-		case strings.HasPrefix(p.Text, item.Held):
+		case p.Kind == item.Held:
 			why.Owned = append(why.Owned, p.ID)
 		case p.Field == "depends":
 			why.Depends = append(why.Depends, p.ID)

@@ -3,6 +3,7 @@ package stores_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/stores"
+	"taskledger/api/stores/form"
 	"taskledger/api/token"
 	"taskledger/internal/testcluster"
 )
@@ -164,9 +166,15 @@ func (s *server) want(a answer, status int, text string) answer {
 // refused fails unless an answer is nothing but errors, of which one has a part.
 func (s *server) refused(a answer, status int, part string) {
 	s.t.Helper()
-	var is map[string][]string
-	err := json.Unmarshal([]byte(a.text), &is)
-	if a.status != status || err != nil || len(is) != 1 || len(is["errors"]) == 0 || !strings.Contains(strings.Join(is["errors"], "\n"), part) || a.header.Get("Content-Type") != "application/json" {
+	var is form.Errors
+	only := json.NewDecoder(strings.NewReader(a.text))
+	only.DisallowUnknownFields()
+	err := only.Decode(&is)
+	if n := len(is.Problems); n > 0 && (status != http.StatusConflict || n != len(is.Errors)) {
+		err = errors.New("problems that are not those of a conflict")
+	}
+	if a.status != status || err != nil || len(is.Errors) == 0 ||
+		!strings.Contains(strings.Join(is.Errors, "\n"), part) || a.header.Get("Content-Type") != "application/json" {
 		s.t.Errorf("status %d, %s, want %d and errors with %q: %.500s", a.status, a.header.Get("Content-Type"), status, part, a.text)
 	}
 }

@@ -24,6 +24,9 @@ func TestStore_SpeaksAsTheDocumentSays(t *testing.T) {
 		s.want(s.get(base+"/task/2"), 200, `{"id":2,"group":"map","data":"b","timespec":1388552400000,"ownerid":1643}`)
 		s.refused(s.get(base+"/task/3"), 404, "task 3")
 		s.want(s.get(base+"/groups"), 200, `["map"]`)
+		late := s.post(base+"/update", `{"clientid":1,"depends":[9],"updates":[{"id":1,"group":"x","keep":true}]}`)
+		s.want(late, 409, `"problems":[{"field":"depends","id":9,"kind":"not-there","text":"it is not there"},`+
+			`{"field":"updates","id":1,"kind":"other-group","text":"it is of group \"map\", not \"x\""}]`)
 		s.want(s.get(base+"/stats"), 200,
 			`[{"group":"map","tasks":2,"available":2,"waiting":0,"claimed":0,"bytes":24,"oldest":1388552400000}]`)
 		if got := ids(s.listOf(s.get(base + "/tasks/2,9,1,2"))); got != "2 - 1 2" {

@@ -15,7 +15,7 @@ var libraries = []Bug{
 		{"	if w.waits == waitsAtOnce {", "	if w.waits == claimsAtOnce {"},
 	}, "./taskstore", "TestWorker_OfAnEmptyGroupHoldsUpNoneOfAFullOne"},
 	{"wrong change taken for a lost item", "taskstore/held.go", []Edit{
-		{"(p.Text == item.NotThere || ", "(p.Text != \"\" || "},
+		{"(p.Kind == item.NotThere || ", "(p.Kind != \"\" || "},
 	}, "./taskstore", "TestWorker_AWrongChangeOfItsOwnItemIsRetriedAfterRetryAfter"},
 	{"node that drains asked without a pause", "taskstore/worker.go", []Edit{
 		{"time.Since(asked) < DefaultWait/2:", "time.Since(asked) < 0:"},

@@ -71,7 +71,7 @@ func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now 
 		c := &u.Changes[i]
 		was := p.changeable("updates", c.ID)
 		if was != nil && c.Group != "" && c.Group != was.Group.Name {
-			p.add("updates", c.ID, "it is of group %q, not %q", was.Group.Name, c.Group)
+			p.add("updates", c.ID, item.OtherGroup, "it is of group %q, not %q", was.Group.Name, c.Group)
 		}
 		d.Changed = append(d.Changed, was)
 	}
@@ -204,14 +204,18 @@ type problems struct {
 	found  []item.Problem
 }
 
-func (p *problems) add(field string, id int64, format string, args ...any) {
-	p.found = append(p.found, item.Problem{Field: field, ID: id, Text: fmt.Sprintf(format, args...)})
+func (p *problems) add(field string, id int64, kind item.Kind, format string, args ...any) {
+	p.found = append(p.found, item.Problem{Field: field, ID: id, Kind: kind, Text: fmt.Sprintf(format, args...)})
+}
+
+func (p *problems) missing(field string, id int64) {
+	p.add(field, id, item.NotThere, "it is not there")
 }
 
 func (p *problems) depend(ids []int64) {
 	for _, id := range ids {
 		if p.s.Item(p.store, uint64(id)) == nil {
-			p.add("depends", id, item.NotThere)
+			p.missing("depends", id)
 		}
 	}
 }
@@ -221,9 +225,9 @@ func (p *problems) changeable(field string, id int64) *Item {
 	was := p.s.Item(p.store, uint64(id))
 	switch {
 	case was == nil:
-		p.add(field, id, item.NotThere)
+		p.missing(field, id)
 	case !was.changeable(p.client, p.now):
-		p.add(field, id, item.Held+" by %d for %d ms more", was.Owner, was.At-p.now)
+		p.add(field, id, item.Held, "it is held by %d for %d ms more", was.Owner, was.At-p.now)
 		return nil
 	}
 	return was

@@ -140,18 +140,14 @@ func inHeader(value string) bool {
 
 // refused makes an error of an answer that is none.
 func refused(name string, resp *http.Response, lost func(error) error) error {
-	texts := textsOf(resp)
+	told := errorsOf(resp)
 	text := resp.Status
-	if len(texts) > 0 {
-		text = strings.Join(texts, "; ")
+	if len(told.Errors) > 0 {
+		text = strings.Join(told.Errors, "; ")
 	}
 	switch resp.StatusCode {
 	case http.StatusConflict:
-		refused := &item.ConflictError{Store: name}
-		for _, t := range texts {
-			refused.Problems = append(refused.Problems, problemOf(t))
-		}
-		return refused
+		return told.Conflict(name)
 	case http.StatusBadRequest:
 		field, why, some := strings.Cut(text, ": ")
 		if !some {
@@ -175,13 +171,14 @@ func refused(name string, resp *http.Response, lost func(error) error) error {
 	return problem.New(is, "%s", text)
 }
 
-func textsOf(resp *http.Response) []string {
+// errorsOf is what the answer says, nothing where it cannot be read.
+func errorsOf(resp *http.Response) *form.Errors {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, errorBytes))
 	var is form.Errors
 	if err == nil && json.Unmarshal(data, &is) == nil {
-		return is.Errors
+		return &is
 	}
-	return nil
+	return &form.Errors{}
 }
 
 // retryAfter is what the answer says, a minute at most.
@@ -191,20 +188,6 @@ func retryAfter(resp *http.Response) time.Duration {
 		return 0
 	}
 	return time.Duration(min(n, 60)) * time.Second
-}
-
-// problemOf reads what item.Problem's String writes.
-func problemOf(text string) item.Problem {
-	field, rest, some := strings.Cut(text, ": ")
-	if !some {
-		return item.Problem{Text: text}
-	}
-	if number, why, some := strings.Cut(strings.TrimPrefix(rest, "task "), ": "); some && strings.HasPrefix(rest, "task ") {
-		if id, err := strconv.ParseInt(number, 10, 64); err == nil {
-			return item.Problem{Field: field, ID: id, Text: why}
-		}
-	}
-	return item.Problem{Field: field, Text: rest}
 }
 
 func unknown(err error) error     { return fmt.Errorf("%w: %w", task.ErrUnknown, err) }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"taskledger/api/problem"
+	"taskledger/api/stores/form"
 	"taskledger/item"
 	"taskledger/store"
 	"taskledger/task"
@@ -166,12 +167,15 @@ func overloaded(err error) bool {
 }
 
 func TestClient_ReadsAConflictAsItWasWritten(t *testing.T) {
-	want := &item.ConflictError{Store: "s", Problems: []item.Problem{{Field: "depends", ID: 7, Text: "it is not there"}, {Field: "updates", ID: 9, Text: `it is of group "a: b", not "task 1: c"`}, {Field: "adds", Text: "its time is beyond the year 9999"}}}
-	texts := make([]string, len(want.Problems))
-	for i, p := range want.Problems {
-		texts[i] = p.String()
-	}
-	body, err := json.Marshal(map[string][]string{"errors": texts})
+	want := &item.ConflictError{Store: "s", Problems: []item.Problem{
+		{Field: "depends", ID: 7, Kind: item.NotThere, Text: "it is not there"},
+		{Field: "updates", ID: 9, Kind: item.OtherGroup, Text: `it is of group "a: b", not "task 1: c"`},
+		{Field: "deletes", ID: 8, Kind: "of a later release", Text: "it is something else"},
+	}}
+	told := form.ErrorsOf(want)
+	told.Errors = append(told.Errors, "another text") // for people alone, as whatever stands between may write one
+	body, err := json.Marshal(told)
+	want.Problems = append(want.Problems, item.Problem{Text: "another text"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,7 @@ var claims = map[string]func(f *fixture){
 		for field, c := range map[string]item.Claim{
 			"group":      {},
 			"duration":   {Group: "g", Duration: -time.Second},
-			"wait":       {Group: "g", Wait: time.Minute + 1},
+			"wait":       {Group: "g", Wait: -1},
 			"depends[1]": {Group: "g", Depends: []int64{1, 0}},
 		} {
 			_, err := f.s.Claim(f.Context(), c)

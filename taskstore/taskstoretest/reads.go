@@ -2,6 +2,7 @@ package taskstoretest
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -161,6 +162,18 @@ var reads = map[string]func(f *fixture){
 		groups, err := f.s.Linear().Groups(f.Context())
 		if want := slices.Sorted(slices.Values(names)); err != nil || !slices.Equal(groups, want) {
 			f.Errorf("groups %q, %v, want %q", groups, err, want)
+		}
+	},
+
+	"Read/IdsThatThereCannotBeAreRefusedByField": func(f *fixture) {
+		for _, id := range []int64{0, -1, 1<<53 + 1} {
+			_, err := f.s.Tasks(f.Context(), 1, id)
+			if bad, is := errors.AsType[*taskstore.InvalidError](err); !is || bad.Field != "ids[1]" {
+				f.Errorf("id %d: %v, want a refusal of ids[1]", id, err)
+			}
+		}
+		if it, err := f.s.Task(f.Context(), 1<<53); it != nil || err != nil {
+			f.Errorf("the largest id: %+v, %v", it, err)
 		}
 	},
 

@@ -136,8 +136,8 @@ func (f *fixture) refused(err error, want ...string) {
 	var got []string
 	for _, p := range conflict.Problems {
 		got = append(got, fmt.Sprintf("%s %d", p.Field, p.ID))
-		if p.Text == "" {
-			f.Errorf("the problem with %s %d has no text", p.Field, p.ID)
+		if p.Text == "" || p.Kind == "" {
+			f.Errorf("the problem with %s %d is %q, %q: want a kind and a text", p.Field, p.ID, p.Kind, p.Text)
 		}
 	}
 	if !slices.Equal(got, want) {

@@ -159,7 +159,38 @@ func Millis(field string, n int64, least, most time.Duration) (time.Duration, er
 
 // Errors is how errors are told.
 type Errors struct {
-	Errors []string `json:"errors"`
+	Errors   []string  `json:"errors"`
+	Problems []Problem `json:"problems,omitempty"` // the same for programs, of a conflict
+}
+
+// Problem is why the tasks of a store do not allow what was asked.
+type Problem struct {
+	Field string `json:"field"`        // depends, deletes, updates, or claim for what was claimed and has gone
+	ID    int64  `json:"id,omitempty"` // of the task
+	Kind  string `json:"kind"`         // not-there, held or other-group; there may be others
+	Text  string `json:"text"`
+}
+
+// ErrorsOf is the form of a conflict.
+func ErrorsOf(e *item.ConflictError) Errors {
+	var all Errors
+	for _, p := range e.Problems {
+		all.Errors = append(all.Errors, p.String())
+		all.Problems = append(all.Problems, Problem{Field: p.Field, ID: p.ID, Kind: string(p.Kind), Text: p.Text})
+	}
+	return all
+}
+
+// Conflict is what the form says of a store.
+func (e *Errors) Conflict(store string) *item.ConflictError {
+	c := &item.ConflictError{Store: store}
+	for _, p := range e.Problems {
+		c.Problems = append(c.Problems, item.Problem{Field: p.Field, ID: p.ID, Kind: item.Kind(p.Kind), Text: p.Text})
+	}
+	for _, text := range e.Errors[min(len(e.Problems), len(e.Errors)):] {
+		c.Problems = append(c.Problems, item.Problem{Text: text})
+	}
+	return c
 }
 
 func oneOf(field string, i int, data *Text, other *Bytes) ([]byte, error) {

@@ -173,7 +173,13 @@ func (c *Client) claim(ctx context.Context, store string, q *item.Claim) (*item.
 	case err != nil: // the item is the caller's, who has to ask again to learn what it is
 		return nil, fmt.Errorf("%w: item %d was claimed, and cannot be read: %w", task.ErrUnknown, it.ID, err)
 	case found[0] == nil:
-		return nil, &item.ConflictError{Store: store, Problems: []item.Problem{{Field: "claim", ID: it.ID, Text: "was claimed by this request, and is no longer there"}}}
+		gone := item.Problem{
+			Field: "claim",
+			ID:    it.ID,
+			Kind:  item.NotThere,
+			Text:  "was claimed by this request, and is no longer there",
+		}
+		return nil, &item.ConflictError{Store: store, Problems: []item.Problem{gone}}
 	}
 	return found[0], nil
 }

@@ -297,6 +297,31 @@ func TestClaim_ThatIsRefusedWhenItIsWokenPassesAHintOn(t *testing.T) {
 	})
 }
 
+func TestClaim_ThatWaitsLearnsWithinSecondsThatWhatItDependsOnHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwner()
+		c := o.client()
+		defer c.Close()
+		made, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "other"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		depends := waits
+		depends.Depends = []int64{made[0].ID}
+		waiting := claim(c, depends)
+		synctest.Wait()
+		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Deletes: depends.Depends}); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		e := <-waiting
+		conflict, is := errors.AsType[*item.ConflictError](e.err)
+		if took := time.Since(began); !is || conflict.Problems[0].Kind != item.NotThere || took > 5*time.Second {
+			t.Errorf("it ends with %+v after %s, want a conflict within seconds", e, took)
+		}
+	})
+}
+
 func TestClaim_ThatWaitsEndsWithItsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOwner()

@@ -36,8 +36,11 @@ type line struct {
 // parked is a claim that waits.
 type parked struct{ woken chan struct{} }
 
+// dependsEvery is how often a claim that waits looks for what it depends on.
+const dependsEvery = 5 * time.Second
+
 // Claim returns an item that is the caller's for a time, nil if there is none, or none came while it waited. It looks for what it depends on
-// when it begins, whenever it was woken, and once more at its end.
+// when it begins, whenever it was woken, every few seconds, and once more at its end.
 func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.Item, error) {
 	if err := cmp.Or(q.Validate(), command.Check(itemcommand.ClaimOf(store, q, 0))); err != nil {
 		return nil, err
@@ -51,8 +54,18 @@ func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.
 	defer func() { c.leave(g, p) }()
 	end := time.NewTimer(q.Wait)
 	defer end.Stop()
+	var look <-chan time.Time
+	if len(q.Depends) > 0 {
+		again := time.NewTicker(dependsEvery)
+		defer again.Stop()
+		look = again.C
+	}
 	for {
 		select {
+		case <-look:
+			if it, err = c.claim(ctx, store, q); it != nil || err != nil {
+				return it, err
+			}
 		case <-p.woken:
 			if it, err = c.claim(ctx, store, q); err != nil {
 				select { // what it was woken for is the next one's

@@ -191,6 +191,7 @@ type problem struct {
 	Field string
 	ID    int64
 	Text  string
+	Kind  string
 }
 
 type problems struct{ All []problem }
@@ -201,7 +202,7 @@ const maxProblemBytes = 100
 func encodeProblems(found []item.Problem) []byte {
 	told := problems{make([]problem, len(found))}
 	for i, p := range found {
-		told.All[i] = problem{p.Field, p.ID, events.Head(p.Text, maxProblemBytes)}
+		told.All[i] = problem{p.Field, p.ID, events.Head(p.Text, maxProblemBytes), string(p.Kind)}
 	}
 	return message.Encode(told)
 }
@@ -214,7 +215,7 @@ func DecodeProblems(data []byte) ([]item.Problem, error) {
 	}
 	all := make([]item.Problem, len(told.All))
 	for i, p := range told.All {
-		all[i] = item.Problem{Field: p.Field, ID: p.ID, Text: p.Text}
+		all[i] = item.Problem{Field: p.Field, ID: p.ID, Kind: item.Kind(p.Kind), Text: p.Text}
 	}
 	return all, nil
 }

@@ -28,7 +28,7 @@ func sample() *history.Run {
 		Items: []history.ItemCall{
 			{Store: "crawl", Call: 1, Return: 2, Answer: history.OK, Items: []item.Item{{ID: 2, Group: "g", At: 3, Owner: 4, Data: []byte("x")}},
 				Update: &item.Update{Client: 4, Key: "k", Depends: []int64{1}, Deletes: []int64{2}, Changes: []item.Change{{ID: 3, Keep: true}}, Adds: []item.Add{{Group: "g", At: -5}}}},
-			{Store: "crawl", Answer: history.Refused, Claim: &item.Claim{Client: 4, Group: "g", Duration: 5, Wait: 6}, Problems: []item.Problem{{Field: "depends", ID: 1, Text: item.NotThere}}},
+			{Store: "crawl", Answer: history.Refused, Claim: &item.Claim{Client: 4, Group: "g", Duration: 5, Wait: 6}, Problems: []item.Problem{{Field: "depends", ID: 1, Kind: item.NotThere}}},
 			{Store: "crawl", Read: []int64{1}, Group: "g", OtherRequest: true, Error: "x"},
 		},
 		Executions: []history.Execution{{Task: "a", Node: "n-1", Token: events.Position{Shard: 2, Ref: events.RefOf(1<<44-1, 3)}, Attempt: 1,

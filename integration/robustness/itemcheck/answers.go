@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
@@ -117,10 +116,10 @@ func (j *judge) passed(call int64, after int) (time events.Millis) {
 
 // problem is one that an update meets, or may meet, as it depends on the time.
 type problem struct {
-	field  string
-	id     int64
-	begins string
-	may    bool
+	field string
+	id    int64
+	kind  item.Kind
+	may   bool
 }
 
 // problems returns those of an update of a client, in their order.
@@ -148,7 +147,7 @@ func (j *judge) problems(client int64, u *item.Update, after int, passed events.
 	for i := range u.Changes {
 		c := &u.Changes[i]
 		if v, always := changeable("updates", c.ID); v != nil && c.Group != "" && c.Group != v.Group {
-			all = append(all, problem{"updates", c.ID, "it is of group", !always})
+			all = append(all, problem{"updates", c.ID, item.OtherGroup, !always})
 		}
 	}
 	return all
@@ -158,7 +157,7 @@ func (j *judge) problems(client int64, u *item.Update, after int, passed events.
 func tells(told []item.Problem, met []problem) bool {
 	for _, m := range met {
 		switch {
-		case len(told) > 0 && told[0].Field == m.field && told[0].ID == m.id && strings.HasPrefix(told[0].Text, m.begins):
+		case len(told) > 0 && told[0].Field == m.field && told[0].ID == m.id && told[0].Kind == m.kind:
 			told = told[1:]
 		case !m.may:
 			return false

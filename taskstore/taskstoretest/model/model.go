@@ -98,19 +98,21 @@ func check(ctx context.Context, name string, request interface{ Validate() error
 	return request.Validate()
 }
 
+const notThere = "it is not there"
+
 // problems are those of an update, in the order in which they are told.
 func (s *kept) problems(u *item.Update, at events.Millis) (all []item.Problem) {
-	add := func(field string, id int64, text string) {
-		all = append(all, item.Problem{Field: field, ID: id, Text: text})
+	add := func(field string, id int64, kind item.Kind, text string) {
+		all = append(all, item.Problem{Field: field, ID: id, Kind: kind, Text: text})
 	}
 	all = s.missing(u.Depends)
 	changeable := func(field string, id int64) (it item.Item, there bool) {
 		it, there = s.items[id]
 		switch {
 		case !there:
-			add(field, id, item.NotThere)
+			add(field, id, item.NotThere, notThere)
 		case it.At > at && it.Owner != u.Client:
-			add(field, id, item.Held)
+			add(field, id, item.Held, "it is held")
 			return it, false
 		}
 		return it, there
@@ -120,7 +122,7 @@ func (s *kept) problems(u *item.Update, at events.Millis) (all []item.Problem) {
 	}
 	for _, c := range u.Changes {
 		if it, there := changeable("updates", c.ID); there && c.Group != "" && c.Group != it.Group {
-			add("updates", c.ID, fmt.Sprintf("it is of group %q", it.Group))
+			add("updates", c.ID, item.OtherGroup, fmt.Sprintf("it is of group %q", it.Group))
 		}
 	}
 	return all
@@ -129,7 +131,7 @@ func (s *kept) problems(u *item.Update, at events.Millis) (all []item.Problem) {
 func (s *kept) missing(ids []int64) (all []item.Problem) {
 	for _, id := range ids {
 		if _, there := s.items[id]; !there {
-			all = append(all, item.Problem{Field: "depends", ID: id, Text: item.NotThere})
+			all = append(all, item.Problem{Field: "depends", ID: id, Kind: item.NotThere, Text: notThere})
 		}
 	}
 	return all
@@ -230,7 +232,8 @@ func (m *Cluster) claim(name string, c *item.Claim) (it *item.Item, due time.Dur
 		if is, there := s.items[was[0].ID]; there {
 			return &is, 0, nil, nil
 		}
-		return nil, 0, nil, &item.ConflictError{Store: name, Problems: []item.Problem{{Field: "claim", ID: was[0].ID, Text: item.NotThere}}}
+		gone := item.Problem{Field: "claim", ID: was[0].ID, Kind: item.NotThere, Text: notThere}
+		return nil, 0, nil, &item.ConflictError{Store: name, Problems: []item.Problem{gone}}
 	}
 	if found := s.missing(c.Depends); len(found) > 0 {
 		return nil, 0, nil, &item.ConflictError{Store: name, Problems: found}

@@ -21,8 +21,12 @@ import (
 // maxUpdate takes the largest update, as the HTTP API does.
 const maxUpdate = 2 << 20
 
+// ageIs is the help of --age.
+const ageIs = "of a repetition: how long ago --key was first sent; what may be forgotten by then is refused, not done again"
+
 func (t *Terminal) update() *cobra.Command {
 	var file, key string
+	var age time.Duration
 	c := &cobra.Command{
 		Use:   "update [REQUEST]",
 		Short: "Add, change and delete tasks: all of it, or nothing",
@@ -32,6 +36,7 @@ adds, updates, deletes and depends, as in {"adds":[{"group":"map","data":"x"}],"
 	}
 	c.Flags().StringVar(&file, "file", "", "`file` with the request instead, - for standard input")
 	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the request the same request, for an hour")
+	c.Flags().DurationVar(&age, "age", 0, ageIs)
 	return t.Ask(t.changes(c), never, func(ctx context.Context, client operations.Stores, args []string) error {
 		var text []byte
 		switch {
@@ -49,7 +54,7 @@ adds, updates, deletes and depends, as in {"adds":[{"group":"map","data":"x"}],"
 		if err != nil {
 			return err
 		}
-		u.Key = key
+		u.Key, u.Age = key, age
 		made, err := client.UpdateItems(ctx, t.store, u)
 		if err != nil {
 			return err
@@ -83,6 +88,7 @@ func (t *Terminal) request(c *cobra.Command, text []byte) (*item.Update, error) 
 
 func (t *Terminal) claim() *cobra.Command {
 	var duration, wait time.Duration
+	var age time.Duration
 	var depends []int64
 	var key string
 	c := &cobra.Command{
@@ -97,8 +103,17 @@ where none is there.`,
 	c.Flags().Int64SliceVar(&depends, "depends", nil, "`ids` of tasks that have to be there")
 	c.Flags().Lookup("depends").DefValue = "" // the help would show brackets
 	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the claim the same claim, for an hour")
+	c.Flags().DurationVar(&age, "age", 0, ageIs)
 	return t.Ask(t.changes(c), func() bool { return wait > 0 }, func(ctx context.Context, client operations.Stores, args []string) error {
-		it, err := client.ClaimItem(ctx, t.store, &item.Claim{Client: t.clientID(c), Key: key, Group: args[0], Duration: duration, Wait: wait, Depends: depends})
+		it, err := client.ClaimItem(ctx, t.store, &item.Claim{
+			Client:   t.clientID(c),
+			Key:      key,
+			Age:      age,
+			Group:    args[0],
+			Duration: duration,
+			Wait:     wait,
+			Depends:  depends,
+		})
 		if err != nil || it == nil {
 			return err
 		}

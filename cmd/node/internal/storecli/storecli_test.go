@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -163,19 +164,19 @@ func TestUpdate_SendsWhatItIsToldFromWhereverItComes(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"adds":[{"group":"g","data":"of a file"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.must("update", "--file", file, "--key", "k", "--client", "7")
+	l.must("update", "--file", file, "--key", "k", "--client", "7", "--age", "3s")
 	l.in = `{"clientid":9,"updates":[{"id":1,"keep":true}]}`
 	if out, _ := l.must("update", "--file", "-", "--client", "7"); !strings.Contains(out, "(kept)") {
 		t.Errorf("%q", out)
 	}
-	if u := l.updates[0]; u.Key != "k" || u.Client != 7 || string(u.Adds[0].Data) != "of a file" {
+	if u := l.updates[0]; u.Key != "k" || u.Age != 3*time.Second || u.Client != 7 || string(u.Adds[0].Data) != "of a file" {
 		t.Errorf("%+v", u)
 	}
 	if u := l.updates[1]; u.Client != 9 {
 		t.Errorf("client %d, want the one of the request", u.Client)
 	}
-	l.must("claim", "g", "--depends", "2", "--key", "k2", "--client", "9", "--wait", "1ms")
-	if c := l.claims[0]; len(c.Depends) != 1 || c.Depends[0] != 2 || c.Key != "k2" || c.Client != 9 || c.Wait.Milliseconds() != 1 {
+	l.must("claim", "g", "--depends", "2", "--key", "k2", "--client", "9", "--wait", "1ms", "--age", "1m")
+	if c := l.claims[0]; len(c.Depends) != 1 || c.Depends[0] != 2 || c.Key != "k2" || c.Age != time.Minute || c.Client != 9 || c.Wait.Milliseconds() != 1 {
 		t.Errorf("%+v", c)
 	}
 }
