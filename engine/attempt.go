@@ -81,8 +81,7 @@ func (x *executor) execute(a *attempt) {
 		problem := recover()
 		x.returned(a)
 		if !returned {
-			out = crashed(problem)
-			out = a.followed(out) // which may panic or end the goroutine again
+			out = a.followed(crashed(problem))
 		}
 	}()
 	if !a.m.mayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
@@ -112,23 +111,37 @@ func (x *executor) execute(a *attempt) {
 	returned = true
 }
 
-// followed asks a behavior that decides what follows an attempt of which its function has returned no outcome.
-func (a *attempt) followed(failed Outcome) (out Outcome) {
+// followed asks a behavior that decides what follows an attempt of which its function has returned no outcome. Where it
+// panics, or does not answer, the policy decides: the outcome must not wait for it.
+func (a *attempt) followed(failed Outcome) Outcome {
 	f, decides := a.behavior.(task.Failer)
 	if !decides || !a.ran.Load() {
 		return failed
 	}
-	defer func() {
-		if problem := recover(); problem != nil {
-			a.m.log.Error("what follows a failed attempt is left to its policy: the behavior panicked when it was asked", "task", a.Task, "err", problem)
-			out = failed
+	answer := make(chan Outcome, 1)
+	go func() {
+		out := failed
+		defer func() { // also where the behavior ends the goroutine
+			if problem := recover(); problem != nil {
+				a.m.log.Error("what follows a failed attempt is left to its policy: the behavior panicked when it was asked",
+					"task", a.Task, "err", problem)
+			}
+			answer <- out
+		}()
+		if asked, decided := f.Failed(a.told, failed.Err); decided {
+			out = Outcome{Err: failed.Err, Wait: asked.Wait, Next: asked.Next}
 		}
 	}()
-	asked, decided := f.Failed(a.told, failed.Err)
-	if !decided {
+	late := time.NewTimer(overdue)
+	defer late.Stop()
+	select {
+	case out := <-answer:
+		return out
+	case <-late.C:
+		a.m.log.Error("what follows a failed attempt is left to its policy: the behavior does not answer",
+			"task", a.Task, "behavior", a.Assignment.Behavior)
 		return failed
 	}
-	return Outcome{Err: failed.Err, Wait: asked.Wait, Next: asked.Next}
 }
 
 // panicValueBytes leaves most of an error's text to the stack.

@@ -384,6 +384,41 @@ func TestExecutor_FunctionThatIgnoresItsEndIsOverAfterTenSecondsAndKeepsItsSlot(
 	}
 }
 
+// mute is a behavior that does not answer what follows a failure, until it is told to.
+type mute struct {
+	script
+	answer chan struct{}
+}
+
+func (m *mute) Failed(Attempt, *events.Error) (Outcome, bool) {
+	<-m.answer
+	return Outcome{}, false
+}
+
+func TestExecutor_OutcomeDoesNotWaitForABehaviorThatDoesNotSayWhatFollows(t *testing.T) {
+	release := make(chan struct{})
+	for name, run := range map[string]func(context.Context, Attempt) Outcome{
+		"a panic":    func(context.Context, Attempt) Outcome { panic("no") },
+		"a time-out": func(context.Context, Attempt) Outcome { <-release; return Outcome{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release = make(chan struct{})
+				p := newPost(t, 1, nil, &mute{script{"b", run}, release})
+				p.launch("b", Policy{Timeout: time.Minute})
+				time.Sleep(time.Minute + 2*overdue)
+				synctest.Wait()
+				if c := p.outcome(); c.How != command.Failed {
+					t.Errorf("%+v", c)
+				}
+				close(release)
+				synctest.Wait()
+				p.wantNothing("a second time")
+			})
+		})
+	}
+}
+
 func TestProgress_IsSentOnceASecondAndTheLastOneArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t, 1, nil, &script{"b", func(_ context.Context, a Attempt) Outcome {

@@ -29,7 +29,7 @@ type Behavior interface {
 // Failer is implemented by a behavior that decides what follows a failed attempt of which Run has returned no
 // outcome: it panicked, ended its goroutine, or did not return after the time-out. Failed is asked on the node of the
 // attempt; Run may not have returned yet. Of the outcome Wait and Next count. Where decided is false, and where
-// Failed panics, the attempt is retried by the policy.
+// Failed panics or does not answer within 10 s, the attempt is retried by the policy.
 type Failer interface {
 	Failed(a Attempt, e *events.Error) (o Outcome, decided bool)
 }
