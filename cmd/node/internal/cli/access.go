@@ -96,16 +96,22 @@ func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cl
 	if len(c.addresses.Etcd) == 0 {
 		return cluster.In(ctx, c.dir, cluster.Addresses{Cluster: c.addresses.Cluster, Existing: existing, Log: log})
 	}
-	at := c.addresses
+	at, err := c.named()
+	if err != nil {
+		return nil, err
+	}
 	at.Log, at.Existing = log, existing
-	var err error
-	if at.EtcdPassword, err = secret("TASKLEDGER_ETCD_PASSWORD", c.etcdPasswordFile); err != nil {
-		return nil, err
-	}
-	if at.NATSPassword, err = secret("TASKLEDGER_NATS_PASSWORD", c.natsPasswordFile); err != nil {
-		return nil, err
-	}
 	return cluster.At(ctx, at)
+}
+
+// named are the addresses that the flags name, with the passwords.
+func (c *access) named() (at cluster.Addresses, err error) {
+	at = c.addresses
+	if at.EtcdPassword, err = secret("TASKLEDGER_ETCD_PASSWORD", c.etcdPasswordFile); err != nil {
+		return at, err
+	}
+	at.NATSPassword, err = secret("TASKLEDGER_NATS_PASSWORD", c.natsPasswordFile)
+	return at, err
 }
 
 // secret returns what the file holds, if one is named, else the variable.

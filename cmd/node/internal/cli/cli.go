@@ -126,7 +126,7 @@ type group struct {
 // groups returns every command there is. A new one is a file of its own and a word here.
 func (a *app) groups() []group {
 	return []group{
-		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.tokenCommand(), a.demoCommand(), a.benchCommand()}},
+		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.checkCommand(), a.tokenCommand(), a.demoCommand(), a.benchCommand()}},
 		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand(), a.storeCommand())},
 		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
 			a.nodesCommand(), a.shardsCommand(), a.statsCommand(), a.settingsCommand(), a.repairCommand()}},

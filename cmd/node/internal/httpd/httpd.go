@@ -382,6 +382,18 @@ func (s *Server) Close() (err error) {
 	return err
 }
 
+// CheckTokens counts the tokens of a file, or says why it cannot be used.
+func CheckTokens(path string) (int, error) {
+	all, err := token.Read(path)
+	return len(all), err
+}
+
+// CheckPair says why a certificate and its key cannot be used together.
+func CheckPair(cert, key string) error {
+	_, err := tls.LoadX509KeyPair(cert, key)
+	return err
+}
+
 // certificate is read again when its file has changed.
 type certificate struct {
 	cert, key string

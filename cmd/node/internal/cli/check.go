@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/archiving"
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/httpd"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Connect to everything that a configuration names, and say what it may do there",
+		Long: `Check takes the flags, variables and file of settings of serve, and starts nothing. It reads the files of certificates and tokens,
+and asks each member of etcd and each server of NATS, as a node would, for what a node needs there; nothing is changed. A line
+tells of each what works, or what does not. Exit code 1 means that something does not.`,
+		Args: cobra.NoArgs,
+		Example: a.examples(
+			example{"before a node is started", []string{"check", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},
+			example{"what a file of settings says", []string{"check", "--config", "node.yaml"}}),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context()) },
+	}
+	a.addServeFlags(c)
+	return c
+}
+
+// check prints what it finds of each thing, and returns an error that names those which do not work.
+func (a *app) check(ctx context.Context) error {
+	if err := a.serve.check(&a.access); err != nil {
+		return err
+	}
+	all := a.checkFiles()
+	if len(a.access.addresses.Etcd) > 0 {
+		at, err := a.access.named()
+		if err != nil {
+			return err
+		}
+		at.Log = slog.New(slog.DiscardHandler) // what goes wrong is in the lines
+		all = append(all, cluster.Check(ctx, at, a.serve.archive != archiving.Keep && a.serve.archive != archiving.Drop)...)
+	}
+	p := a.print("WHAT", "WORKS", "SAYS")
+	failed := ""
+	for _, f := range all {
+		if f.Problem != "" {
+			failed += "; " + f.What
+		}
+		if err := p.Row(f, f.What, f.Problem == "", f.Says+f.Problem); err != nil {
+			return err
+		}
+	}
+	if err := p.Flush(); err != nil {
+		return err
+	}
+	if failed != "" {
+		return fmt.Errorf("does not work: %s", failed[len("; "):])
+	}
+	return nil
+}
+
+// checkFiles looks at the files that the flags name, and at where the API is to listen.
+func (a *app) checkFiles() (all []cluster.Finding) {
+	for _, f := range a.certificates() {
+		if f.Path == "" {
+			continue
+		}
+		until, err := f.Until()
+		if left := time.Until(until); err == nil && left < 0 {
+			err = fmt.Errorf("%s: it has expired, at %s", f.Path, until.Format(time.RFC3339))
+		}
+		all = append(all, cluster.Found(f.Name, fmt.Sprintf("%d days left", int(time.Until(until).Hours()/24)), err))
+	}
+	o := &a.serve.api
+	if o.Cert != "" {
+		all = append(all, cluster.Found("api-key", "it fits the certificate", httpd.CheckPair(o.Cert, o.Key)))
+	}
+	if o.Tokens != "" {
+		n, err := httpd.CheckTokens(o.Tokens)
+		all = append(all, cluster.Found("api-tokens", fmt.Sprintf("%d tokens", n), err))
+	}
+	if o.Address != "" {
+		all = append(all, cluster.Found("api", "to listen at "+o.Address, nil))
+	}
+	if a.serve.metrics != "" {
+		all = append(all, cluster.Found("metrics", "to listen at "+a.serve.metrics, nil))
+	}
+	return all
+}

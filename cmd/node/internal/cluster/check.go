@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/etcdstore"
+	"taskledger/natsbus"
+)
+
+// checkWithin bounds what a member of etcd is asked for.
+const checkWithin = 10 * time.Second
+
+// Finding is what came of a check of one thing.
+type Finding struct {
+	What    string `json:"what"`
+	Says    string `json:"says,omitempty"`    // what there is, and what may be done there
+	Problem string `json:"problem,omitempty"` // "" = it works
+}
+
+// Found is a finding of a check that ended so.
+func Found(what, says string, err error) Finding {
+	if err != nil {
+		return Finding{What: what, Problem: err.Error()}
+	}
+	return Finding{What: what, Says: says}
+}
+
+// Check asks each server that the addresses name, as a node would, for what a node needs there, and changes nothing.
+// archives says that JetStream is needed, too.
+func Check(ctx context.Context, a Addresses, archives bool) (all []Finding) {
+	etcdTLS, etcdCAs, err := a.EtcdTLS.config()
+	if err != nil {
+		return []Finding{Found("TLS of etcd", "", err)}
+	}
+	natsTLS, natsCAs, err := a.NATSTLS.config()
+	if err != nil {
+		return []Finding{Found("TLS of NATS", "", err)}
+	}
+	for _, endpoint := range a.Etcd {
+		says, err := checkEtcd(ctx, etcdstore.Config{
+			Cluster:     a.Cluster,
+			Existing:    true,
+			Endpoints:   []string{endpoint},
+			TLS:         etcdTLS,
+			Authorities: etcdCAs,
+			Username:    a.EtcdUser,
+			Password:    a.EtcdPassword,
+			Log:         a.Log,
+		})
+		all = append(all, Found("etcd "+bareEtcd(endpoint), says, err))
+	}
+	for i, server := range a.NATS {
+		what := fmt.Sprintf("nats %d", i+1)
+		u, err := url.Parse(server)
+		if err != nil || u.Host == "" { // the text may hold a password
+			all = append(all, Found(what, "", errors.New("want a URL such as nats://host:4222")))
+			continue
+		}
+		what = "nats " + Bare([]string{server})[0]
+		if u.User == nil && a.NATSUser != "" {
+			u.User = url.UserPassword(a.NATSUser, a.NATSPassword)
+		}
+		archive, err := natsbus.Check(ctx, natsbus.Config{
+			Cluster:     a.Cluster,
+			URLs:        []string{u.String()},
+			TLS:         natsTLS,
+			Authorities: natsCAs,
+			Creds:       a.NATSCreds,
+			NKey:        a.NATSNKey,
+			Log:         a.Log,
+		})
+		all = append(all, Found(what, "connected; may publish and subscribe", err))
+		if archives && err == nil {
+			all = append(all, Found("archive by "+what, "JetStream answers", archive))
+		}
+	}
+	return all
+}
+
+// bareEtcd leaves out what an endpoint may hold of a user.
+func bareEtcd(endpoint string) string {
+	if bare := Bare([]string{endpoint}); len(bare) > 0 {
+		return bare[0]
+	}
+	return endpoint
+}
+
+// checkEtcd opens the cluster, and asks for a lease and for the right to write.
+func checkEtcd(ctx context.Context, cfg etcdstore.Config) (says string, err error) {
+	ctx, stop := context.WithTimeout(ctx, checkWithin)
+	defer stop()
+	says = "there is no such cluster yet"
+	store, err := etcdstore.Open(ctx, cfg)
+	switch {
+	case err == nil:
+		says = "cluster " + store.Cluster().ID
+		err = store.Close()
+	case errors.Is(err, etcdstore.ErrNoCluster):
+		err = nil
+	}
+	if err != nil {
+		return "", err
+	}
+	client, err := etcdstore.NewClient(ctx, cfg)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = client.Close() }() // tells that its context has ended
+	name := cfg.Cluster
+	if name == "" {
+		name = "taskledger"
+	}
+	// The comparison never holds, so nothing is written; etcd checks the rights for what would be.
+	key := name + "/check"
+	if _, err := client.Txn(ctx).If(clientv3.Compare(clientv3.Version(key), "<", 0)).Then(clientv3.OpPut(key, "")).Commit(); err != nil {
+		return "", fmt.Errorf("write below %s/: %w", name, err)
+	}
+	lease, err := client.Grant(ctx, int64(checkWithin/time.Second))
+	if err == nil {
+		_, err = client.Revoke(ctx, lease.ID)
+	}
+	if err != nil {
+		return "", fmt.Errorf("grant and revoke a lease: %w", err)
+	}
+	return says + "; may read, write and have leases", nil
+}
