@@ -23,7 +23,7 @@ const (
 type Change struct {
 	Operation operations.Verb `json:"operation"` // cancel, suspend, resume, retry, run-now or delete
 	IDs       []events.TaskID `json:"ids"`
-	Reason    string          `json:"reason,omitempty"` // for cancel only
+	Reason    string          `json:"reason,omitempty"` // for cancel and suspend only
 }
 
 // ChangeAnswer is what became of each, in order.
@@ -46,8 +46,8 @@ func (c *Call) change() error {
 	if _, is := verbs[ask.Operation]; !is && ask.Operation != operations.Delete {
 		return &store.InvalidError{Field: "operation", Problem: fmt.Sprintf("%.32q: want %s", ask.Operation, verbsOfChanges)}
 	}
-	if ask.Reason != "" && ask.Operation != operations.Cancel {
-		return &store.InvalidError{Field: "reason", Problem: "it is of cancel alone"}
+	if ask.Reason != "" && ask.Operation != operations.Cancel && ask.Operation != operations.Suspend {
+		return &store.InvalidError{Field: "reason", Problem: "it is of cancel and suspend alone"}
 	}
 	if n := len(ask.IDs); n == 0 || n > maxChanged {
 		return &store.InvalidError{Field: "ids", Problem: fmt.Sprintf("%d ids: want 1 to %d", n, maxChanged)}

@@ -50,11 +50,23 @@ func TestBody_AnEmptyObjectIsNone(t *testing.T) {
 	s, _ := serve(t, nil)
 	s.submit("submitter", "x", "gate")
 	for _, body := range []string{"{}", " {} \n", ""} {
-		s.want(s.send("operator", "POST", "/v1/tasks/x/suspend", body), 204, "")
+		s.want(s.send("operator", "POST", "/v1/tasks/x/resume", body), 204, "")
 	}
 	for _, body := range []string{"{", "[]", `{"reason":"x"}`, "{}" + strings.Repeat(" ", 99)} {
-		s.want(s.send("operator", "POST", "/v1/tasks/x/suspend", body), 400, "takes no body")
+		s.want(s.send("operator", "POST", "/v1/tasks/x/resume", body), 400, "takes no body")
 	}
+}
+
+func TestSuspend_TellsItsReason(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","id":"x","delay_ms":3600000}`), 202, "")
+	s.want(s.send("operator", "POST", "/v1/tasks/x/suspend", `{"reason":"the disk is full"}`), 204, "")
+	s.want(s.send("viewer", "GET", "/v1/tasks/x/history", nil), 200, `"reason":"the disk is full"`)
+	s.want(s.send("viewer", "GET", "/v1/tasks/x/explain", nil), 200, `olga suspended the task: the disk is full`)
+	long := strings.Repeat("x", 257)
+	s.want(s.send("operator", "POST", "/v1/tasks/x/suspend", `{"reason":"`+long+`"}`), 400, "limit of 256")
+	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"suspend","ids":["x"],"reason":"again"}`), 200, `"id":"x"`)
+	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"resume","ids":["x"],"reason":"why"}`), 400, "alone")
 }
 
 func TestGet_IsNotModifiedByItsWholeTagAlone(t *testing.T) {

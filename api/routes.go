@@ -74,7 +74,7 @@ func (a *API) routes() []Route {
 	}
 	for verb, does := range verbs {
 		r := Route{Method: post, Pattern: "/v1/tasks/{id}/" + string(verb), Role: token.Operator, Scope: OneTask, Status: []int{http.StatusNoContent}, Summary: does, Serve: operate(verb)}
-		if verb == operations.Cancel {
+		if verb == operations.Cancel || verb == operations.Suspend {
 			r.MaxBody, r.In = maxReason, Reason{}
 		}
 		if verb == operations.Retry {

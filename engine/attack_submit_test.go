@@ -91,7 +91,7 @@ func TestOperate_SentAgainToTheNextOwnerIsDecidedOnce(t *testing.T) {
 		want  string // history, up to the event
 	}{
 		"Retry":   {func(c *engine.Client, t *testing.T) error { _, err := c.Retry(within(t), "x"); return err }, events.KindRescheduled, "Created Started Succeeded Rescheduled"},
-		"Suspend": {func(c *engine.Client, t *testing.T) error { return c.Suspend(within(t), "y") }, events.KindSuspended, "Created Suspended"},
+		"Suspend": {func(c *engine.Client, t *testing.T) error { return c.Suspend(within(t), "y", "") }, events.KindSuspended, "Created Suspended"},
 		"Cancel":  {func(c *engine.Client, t *testing.T) error { return c.Cancel(within(t), "y", "") }, events.KindFailed, "Created Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {

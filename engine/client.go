@@ -350,9 +350,9 @@ func (c *Client) retryWith(ctx context.Context, seen *projection.Task) (command.
 		Submit: command.Submit{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Priority: t.Priority, Params: t.Params}})
 }
 
-// Suspend keeps a task from starting until Resume is called; a running attempt goes on.
-func (c *Client) Suspend(ctx context.Context, id events.TaskID) error {
-	return c.operate(ctx, id, command.DoSuspend, "")
+// Suspend keeps a task from starting until Resume is called; a running attempt goes on. Explain tells the reason.
+func (c *Client) Suspend(ctx context.Context, id events.TaskID, reason string) error {
+	return c.operate(ctx, id, command.DoSuspend, reason)
 }
 
 // Resume ends Suspend.

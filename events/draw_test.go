@@ -107,7 +107,7 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 	case events.KindMerged:
 		return &events.Merged{Params: drawBytes(t), Terms: drawTerms(t)}
 	case events.KindSuspended:
-		return &events.Suspended{}
+		return &events.Suspended{Reason: text.Draw(t, "reason")}
 	case events.KindResumed:
 		return &events.Resumed{}
 	case events.KindCancelRequested:

@@ -157,6 +157,8 @@ func expected(body events.Body) ([]any, events.Payload) {
 		return []any{b.ID, b.Owner}, nil
 	case *events.StoreForgotten:
 		return []any{b.Store, b.Last}, nil
+	case *events.Suspended:
+		return []any{b.Reason}, nil
 	case *events.CancelRequested:
 		return []any{b.Reason}, nil
 	}

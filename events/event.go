@@ -186,7 +186,7 @@ type Merged struct {
 type Joined struct{ Terms *Terms } // nil = as before
 
 // Suspended keeps a task from starting; a running attempt goes on.
-type Suspended struct{}
+type Suspended struct{ Reason string }
 
 // Resumed ends Suspended.
 type Resumed struct{}
@@ -266,29 +266,29 @@ func newBody(k Kind) Body {
 	return nil
 }
 
-func (b *Created) payload() Payload       { return b.Params }
-func (*Started) payload() Payload         { return nil }
-func (*Progressed) payload() Payload      { return nil }
-func (b *Succeeded) payload() Payload     { return b.Result }
-func (*Failed) payload() Payload          { return nil }
-func (*Snoozed) payload() Payload         { return nil }
-func (*Lost) payload() Payload            { return nil }
-func (*Released) payload() Payload        { return nil }
-func (*Rescheduled) payload() Payload     { return nil }
-func (b *Merged) payload() Payload        { return b.Params }
-func (*Suspended) payload() Payload       { return nil }
-func (*Resumed) payload() Payload         { return nil }
-func (*CancelRequested) payload() Payload { return nil }
-func (*Deleted) payload() Payload         { return nil }
-func (*Joined) payload() Payload          { return nil }
-func (*Suspended) encode(w *wire.Writer)  { w.Array(0) }
-func (*Resumed) encode(w *wire.Writer)    { w.Array(0) }
-func (*Deleted) encode(w *wire.Writer)    { w.Array(0) }
-func (b *Snoozed) encode(w *wire.Writer)  { w.Array(1); w.Int(int64(b.Until)) }
-func (b *Lost) encode(w *wire.Writer)     { w.Array(2); w.Int(int64(b.Until)); w.Text(b.Node) }
-func (b *Released) encode(w *wire.Writer) { w.Array(2); w.Int(int64(b.Until)); w.Text(b.Node) }
-func (b *Merged) encode(w *wire.Writer)   { w.Array(tail(b.Terms != nil)); encodeTerms(w, b.Terms) }
-func (b *Joined) encode(w *wire.Writer)   { w.Array(tail(b.Terms != nil)); encodeTerms(w, b.Terms) }
+func (b *Created) payload() Payload        { return b.Params }
+func (*Started) payload() Payload          { return nil }
+func (*Progressed) payload() Payload       { return nil }
+func (b *Succeeded) payload() Payload      { return b.Result }
+func (*Failed) payload() Payload           { return nil }
+func (*Snoozed) payload() Payload          { return nil }
+func (*Lost) payload() Payload             { return nil }
+func (*Released) payload() Payload         { return nil }
+func (*Rescheduled) payload() Payload      { return nil }
+func (b *Merged) payload() Payload         { return b.Params }
+func (*Suspended) payload() Payload        { return nil }
+func (*Resumed) payload() Payload          { return nil }
+func (*CancelRequested) payload() Payload  { return nil }
+func (*Deleted) payload() Payload          { return nil }
+func (*Joined) payload() Payload           { return nil }
+func (b *Suspended) encode(w *wire.Writer) { w.Array(1); w.Text(b.Reason) }
+func (*Resumed) encode(w *wire.Writer)     { w.Array(0) }
+func (*Deleted) encode(w *wire.Writer)     { w.Array(0) }
+func (b *Snoozed) encode(w *wire.Writer)   { w.Array(1); w.Int(int64(b.Until)) }
+func (b *Lost) encode(w *wire.Writer)      { w.Array(2); w.Int(int64(b.Until)); w.Text(b.Node) }
+func (b *Released) encode(w *wire.Writer)  { w.Array(2); w.Int(int64(b.Until)); w.Text(b.Node) }
+func (b *Merged) encode(w *wire.Writer)    { w.Array(tail(b.Terms != nil)); encodeTerms(w, b.Terms) }
+func (b *Joined) encode(w *wire.Writer)    { w.Array(tail(b.Terms != nil)); encodeTerms(w, b.Terms) }
 func (b *Progressed) encode(w *wire.Writer) {
 	w.Array(3)
 	w.Int(b.Done)
@@ -339,11 +339,11 @@ func (b *Failed) encode(w *wire.Writer) {
 	w.Uint(uint64(b.Run))
 }
 
-func (*Suspended) decode(r *wire.Reader, _ Payload) { r.ArrayOf(0) }
-func (*Resumed) decode(r *wire.Reader, _ Payload)   { r.ArrayOf(0) }
-func (*Deleted) decode(r *wire.Reader, _ Payload)   { r.ArrayOf(0) }
-func (b *Joined) decode(r *wire.Reader, _ Payload)  { b.Terms = decodeTerms(r, r.Array(), 1) }
-func (b *Snoozed) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Until = Millis(r.Int()) }
+func (b *Suspended) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Reason = r.Text() }
+func (*Resumed) decode(r *wire.Reader, _ Payload)     { r.ArrayOf(0) }
+func (*Deleted) decode(r *wire.Reader, _ Payload)     { r.ArrayOf(0) }
+func (b *Joined) decode(r *wire.Reader, _ Payload)    { b.Terms = decodeTerms(r, r.Array(), 1) }
+func (b *Snoozed) decode(r *wire.Reader, _ Payload)   { r.ArrayOf(1); b.Until = Millis(r.Int()) }
 func (b *Lost) decode(r *wire.Reader, _ Payload) {
 	r.ArrayOf(2)
 	b.Until, b.Node = Millis(r.Int()), r.Text()

@@ -193,7 +193,7 @@ func TestDecode_RefusesATailOfALaterVersionByName(t *testing.T) {
 			w.Int(7)
 		}},
 		"a merge":      {events.KindMerged, func(w *wire.Writer) { w.Array(2); w.Array(0); w.Text("tail") }},
-		"a suspension": {events.KindSuspended, func(w *wire.Writer) { w.Array(1); w.Text("tail") }},
+		"a suspension": {events.KindSuspended, func(w *wire.Writer) { w.Array(2); w.Text("why"); w.Text("tail") }},
 	}
 	for name, of := range body {
 		forged := forge(genuine.head, genuine.origins[0], header(uint64(of.kind), 1, of.write))

@@ -31,7 +31,7 @@ func samples() []events.Event {
 		&events.Released{Until: sampleTime, Node: "n-1f2e3d4c"},
 		&events.Rescheduled{At: sampleTime.Add(time.Minute)},
 		&events.Merged{Params: events.JSON([]byte(`{"table":"orders","all":true}`))},
-		&events.Suspended{},
+		&events.Suspended{Reason: "a migration"},
 		&events.Resumed{},
 		&events.CancelRequested{Reason: "by request"},
 		&events.Deleted{},

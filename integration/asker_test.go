@@ -77,7 +77,7 @@ func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
 				return err == nil && task.Final()
 			})
 		}
-		ok(t, client.Suspend(as(&ofTask, events.KindSuspended, "ada"), "x"))
+		ok(t, client.Suspend(as(&ofTask, events.KindSuspended, "ada"), "x", ""))
 		ok(t, client.Resume(as(&ofTask, events.KindResumed, "grace"), "x"))
 		ok(t, client.RunNow(as(&ofTask, events.KindRescheduled, "linus"), "x"))
 		r := w.next(t)
@@ -131,7 +131,7 @@ func TestAsker_ThatIsTooLongIsRefused(t *testing.T) {
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	n := c.StartNode("a", nil, w.on("a"))
 	w.submitWith(t, n, "x", inAnHour())
-	err := n.Suspend(engine.WithAsker(within(t, soon), events.Asker{RequestID: strings.Repeat("x", events.MaxNameBytes+1)}), "x")
+	err := n.Suspend(engine.WithAsker(within(t, soon), events.Asker{RequestID: strings.Repeat("x", events.MaxNameBytes+1)}), "x", "")
 	if err == nil || !strings.Contains(err.Error(), "asker") || !strings.Contains(err.Error(), "256") {
 		t.Errorf("a request id of 257 bytes: %v, want an error that names the field and the limit", err)
 	}

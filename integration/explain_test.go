@@ -36,7 +36,7 @@ func TestExplain_SaysSinceWhen(t *testing.T) {
 		if e := awaitExplained(t, client.Client, "x", engine.WhyPaused); e.Since != since {
 			t.Errorf("paused since %s, after a pause of another behavior since %s", since.Time(), e.Since.Time())
 		}
-		begins(engine.WhySuspended, func() { ok(t, client.Suspend(within(t, soon), "x")) })
+		begins(engine.WhySuspended, func() { ok(t, client.Suspend(within(t, soon), "x", "")) })
 		ok(t, client.Unpause(within(t, soon), "work"))
 		ok(t, client.Resume(within(t, soon), "x"))
 		begins(engine.WhyRunning, func() {

@@ -52,7 +52,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 				w.submitWith(t, client, idOf(changed%c.Shards(), c.Shards(), fmt.Sprintf("y%t%d.", at == n.Client, changed)), inAnHour())
 				for id := range there {
 					if !got[id] {
-						ok(t, at.Suspend(within(t, soon), id))
+						ok(t, at.Suspend(within(t, soon), id, ""))
 						break
 					}
 				}

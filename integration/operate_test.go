@@ -153,15 +153,15 @@ func TestSuspend_KeepsATaskFromStartingUntilResume(t *testing.T) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submitWith(t, n, "x", inAnHour())
-		ok(t, n.Suspend(within(t, soon), "x"))
-		ok(t, n.Suspend(within(t, soon), "x"))
+		ok(t, n.Suspend(within(t, soon), "x", ""))
+		ok(t, n.Suspend(within(t, soon), "x", ""))
 		ok(t, n.RunNow(within(t, soon), "x"))
 		w.nothing(t)
 		awaitExplained(t, n.Client, "x", engine.WhySuspended)
 		ok(t, n.Resume(within(t, soon), "x"))
 		w.next(t).succeed("done")
 		want(t, f, "done")
-		wantStateError(t, "x", n.Suspend(within(t, soon), "x"))
+		wantStateError(t, "x", n.Suspend(within(t, soon), "x", ""))
 	})
 }
 
@@ -171,7 +171,7 @@ func TestSuspend_RunningAttemptGoesOnButIsNotRetried(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submit(t, n, "x")
 		r := w.next(t)
-		ok(t, n.Suspend(within(t, soon), "x"))
+		ok(t, n.Suspend(within(t, soon), "x", ""))
 		if r.ctx.Err() != nil {
 			t.Error("the running attempt was ended")
 		}
@@ -289,7 +289,7 @@ func TestExplain_SaysWhyATaskDoesNotRun(t *testing.T) {
 		explained("waiting", engine.WhyWaiting)
 		w.submitWith(t, client, "scheduled", inAnHour())
 		explained("scheduled", engine.WhyScheduled)
-		ok(t, client.Suspend(within(t, soon), "scheduled"))
+		ok(t, client.Suspend(within(t, soon), "scheduled", ""))
 		explained("scheduled", engine.WhySuspended)
 		unknown.submit(t, client, "homeless")
 		explained("homeless", engine.WhyNoNode)
@@ -313,7 +313,7 @@ func TestOperate_OnNoTaskIsNotFound(t *testing.T) {
 			"cancel":  n.Cancel(ctx, "none", ""),
 			"run now": n.RunNow(ctx, "none"),
 			"retry":   second(n.Retry(ctx, "none")),
-			"suspend": n.Suspend(ctx, "none"),
+			"suspend": n.Suspend(ctx, "none", ""),
 			"resume":  n.Resume(ctx, "none"),
 			"delete":  n.Delete(ctx, "none"),
 			"get":     second(n.Get(ctx, "none")),

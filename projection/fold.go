@@ -44,7 +44,7 @@ func (t *Task) fold(ev *events.Event, names name.Table) {
 		t.Params, t.ParamsAt, t.ParamsElided = b.Params, ev.Position.Ref, false
 		t.Rerun = t.Rerun || t.OnNode()
 	case *events.Suspended:
-		t.suspend(ev)
+		t.suspend(ev, b.Reason)
 	case *events.Resumed:
 		t.resume(ev)
 	case *events.CancelRequested:

@@ -46,7 +46,7 @@ func sampleShard(t tb) *projection.Shard {
 	j.add("runs", &events.Progressed{Done: 250, Total: -1, Note: "listing"})
 	j.add("runs", &events.CancelRequested{Reason: "by request"})
 	j.add("runs", &events.Merged{Params: events.JSON([]byte(`{"a":2}`))})
-	j.add("waits", &events.Suspended{})
+	j.add("waits", &events.Suspended{Reason: "a migration"})
 	j.add("will/retry", &events.Suspended{})
 	j.add("is/lost", &events.Lost{Until: j.now.Add(time.Minute)})
 	failure := events.Error{Code: "forbidden", Message: "no access", Retryable: true, Properties: map[string]string{"user": "ada", "bucket": "b-1"}}

@@ -69,11 +69,11 @@ func (t *Task) cancel(ev *events.Event, reason string) {
 	t.Cancelled = true
 }
 
-func (t *Task) suspend(ev *events.Event) {
+func (t *Task) suspend(ev *events.Event, reason string) {
 	if !t.Suspended {
 		w := t.waited()
 		if w.SuspendedAt = ev.At; !t.Cancelled { // who wants the attempt to end is told in its outcome
-			w.asked(ev, "")
+			w.asked(ev, reason)
 		}
 		t.setWait(w)
 	}

@@ -153,7 +153,7 @@ func (d Direct) operate(ctx context.Context, verb Verb, on, reason string) error
 	case Cancel:
 		return d.Client.Cancel(ctx, id, reason)
 	case Suspend:
-		return d.Client.Suspend(ctx, id)
+		return d.Client.Suspend(ctx, id, reason)
 	case Resume:
 		return d.Client.Resume(ctx, id)
 	case RunNow:

@@ -160,6 +160,8 @@ func body(of events.Body) any {
 		return object{"behavior": b.Behavior, "reason": b.Reason}
 	case *events.Unpaused:
 		return object{"behavior": b.Behavior}
+	case *events.Suspended:
+		return object{"reason": b.Reason}
 	case *events.CancelRequested:
 		return object{"reason": b.Reason}
 	case *events.ItemAdded:

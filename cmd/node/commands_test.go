@@ -48,6 +48,7 @@ func TestCommands_SayHowTheyEnd(t *testing.T) {
 func TestCommands_ChangeAndTell(t *testing.T) {
 	t.Parallel()
 	commandsOfANode(t, map[string]func(*testing.T, string){
+		"Explain_TellsWhoAskedAndWhyItFailed":         explainTells,
 		"Filter_SelectsWhatIsChanged":                 filterSelectsWhatIsChanged,
 		"Retry_RunsAFinalTaskAgain":                   retryRunsAgain,
 		"Delete_ForgetsATask":                         deleteForgets,
@@ -473,6 +474,101 @@ func suspendedDoesNotStart(t *testing.T, dir string) {
 	if r := run(t, dir, "resume", "held"); r.code != 0 || !strings.Contains(r.err, "held was not suspended") {
 		t.Errorf("resumed again: code %d, %q", r.code, r.err)
 	}
+}
+
+// What people read of tasks that do not run as they should, word by word.
+func explainTells(t *testing.T, dir string) {
+	const who, when = `[^ ]+@[^ ]+`, `[0-9T:.-]+Z`
+	for _, c := range []struct {
+		id      string
+		make    func(id string)
+		explain string // the text of the explanation
+		row     string // of the list: status, substatus, attempts, node, error
+	}{
+		{
+			"texts-final",
+			func(id string) {
+				run(t, dir, "submit", "checksum", `{"path":"no-such-file"}`, "--wait", "--id", id)
+			},
+			`it has ended with FAILURE: attempt 1 of 25 failed: not-found: .*no-such-file.*`,
+			`FAILURE final 1 a not-found: .*no-such-file.*`,
+		},
+		{
+			"texts-cancelled",
+			func(id string) {
+				must(t, dir, "submit", "noop", "--id", id, "--delay", "1h")
+				must(t, dir, "cancel", id, "--reason", "no longer wanted")
+			},
+			`it was cancelled by ` + who + `: no longer wanted`,
+			`FAILURE cancelled 0 - cancelled: no longer wanted`,
+		},
+		{
+			"texts-suspended",
+			func(id string) {
+				must(t, dir, "submit", "noop", "--id", id, "--delay", "1h")
+				must(t, dir, "suspend", id, "--reason", "the disk is full")
+			},
+			who + ` suspended the task: the disk is full`,
+			`CREATED suspended suspended 0 - -`,
+		},
+		{
+			"texts-retry",
+			func(id string) {
+				must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","exit 3"]}`, "--id", id)
+				eventually(t, "it waits for its retry", func() bool {
+					return run(t, dir, "suspend", id, "--reason", "enough").code == 0 && field(t, dir, id, "status") == "FAILURE"
+				})
+			},
+			who + ` suspended the task: enough; attempt [0-9]+ of 25 failed: exit: .*exit status 3.*`,
+			`FAILURE suspended suspended [0-9]+ a exit: .*exit status 3.*`,
+		},
+		{
+			"texts-running",
+			func(id string) {
+				must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", id)
+				eventually(t, "it runs", func() bool { return field(t, dir, id, "substatus") == "running" })
+			},
+			`attempt 1 of 25 runs on node a \(a-[a-z0-9]+\)`,
+			`RUNNING running 1 a -`,
+		},
+		{
+			"texts-due",
+			func(id string) { must(t, dir, "submit", "noop", "--id", id, "--delay", "1h") },
+			`it is due at ` + when,
+			`CREATED scheduled 0 - -`,
+		},
+	} {
+		c.make(c.id)
+		text := objects(t, must(t, dir, "explain", c.id, "-o", "json"))[0]["text"].(string)
+		if !regexp.MustCompile("^" + c.explain + "$").MatchString(text) {
+			t.Errorf("%s is explained as %q, want %s", c.id, text, c.explain)
+		}
+		cells := listed(t, dir, c.id)
+		row := strings.Join([]string{cells["STATUS"], cells["SUBSTATUS"], cells["ATTEMPT"], cells["NODE"], cells["ERROR"]}, " ")
+		if !regexp.MustCompile("^" + c.row + "$").MatchString(row) {
+			t.Errorf("%s is listed as %q, want %s", c.id, row, c.row)
+		}
+	}
+	must(t, dir, "cancel", "texts-running", "--reason", "it takes too long")
+	eventually(t, "it has ended", func() bool { return field(t, dir, "texts-running", "status") == "FAILURE" })
+	if text := must(t, dir, "explain", "texts-running"); !regexp.MustCompile(`it was cancelled by ` + who + `: it takes too long`).MatchString(text) {
+		t.Errorf("of a cancelled attempt: %s", text)
+	}
+	must(t, dir, "cancel", "texts-retry", "texts-due", "texts-suspended")
+}
+
+// listed is the row of a task in the table of list, by the names of the columns.
+func listed(t *testing.T, dir, id string) map[string]string {
+	t.Helper()
+	lines := strings.Split(must(t, dir, "list", "--affinity", id), "\n")
+	columns := regexp.MustCompile(" {2,}")
+	row, cells := map[string]string{}, columns.Split(lines[1], -1)
+	for i, name := range columns.Split(lines[0], -1) {
+		if i < len(cells) {
+			row[name] = strings.TrimSpace(cells[i])
+		}
+	}
+	return row
 }
 
 func retryRunsAgain(t *testing.T, dir string) {

@@ -90,7 +90,7 @@ func (d *Decider) operation(t *projection.Task, c *Operate) (events.Body, bool) 
 		}
 		return d.reschedule(t), true
 	case DoSuspend:
-		return unless(t.Suspended, &events.Suspended{}), !t.Final()
+		return unless(t.Suspended, &events.Suspended{Reason: c.Reason}), !t.Final()
 	case DoResume:
 		return unless(!t.Suspended, &events.Resumed{}), true
 	case DoDelete:

@@ -44,6 +44,9 @@ func OfSuspended(t *projection.Task) string {
 		who = cmp.Or(t.Wait.By, who)
 	}
 	text := who + " suspended the task"
+	if t.Wait != nil && t.Wait.Reason != "" {
+		text += ": " + Line(t.Wait.Reason)
+	}
 	if t.Error != nil {
 		text += "; " + failed(t)
 	}

@@ -70,7 +70,7 @@ func Operate(ctx context.Context, c *engine.Client, v history.Verb, id events.Ta
 	case history.Delete:
 		return c.Delete(ctx, id)
 	case history.Suspend:
-		return c.Suspend(ctx, id)
+		return c.Suspend(ctx, id, "")
 	case history.Resume:
 		return c.Resume(ctx, id)
 	}

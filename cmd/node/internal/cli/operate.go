@@ -46,7 +46,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Args:              flags.Arguments,
 			ValidArgsFunction: a.completeTasks,
 		}
-		if help.verb == operations.Cancel {
+		if help.verb == operations.Cancel || help.verb == operations.Suspend {
 			c.Flags().StringVar(&reason, "reason", "", "why, for the history; 256 bytes at most")
 		}
 		if _, ok := operations.OfMany[help.verb]; ok {
