@@ -48,6 +48,7 @@ func startEtcd(ctx context.Context, dir, socket string, port int, log *zap.Logge
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
+	e.Server.HardStop() // Close waits for ever for a server that does not become ready
 	e.Close()
 	return nil, err
 }

@@ -53,12 +53,16 @@ func Rand(t *testing.T) *rand.Rand {
 }
 
 // AtOnce lets so many tests of the package run side by side for each processor, unless the command line says how
-// many: for tests that wait more than they work. TestMain calls it.
+// many: for tests that wait more than they work. With the race detector, which makes all work five times as long, it
+// is half of them. TestMain calls it.
 func AtOnce(perProcessor int) {
 	flag.Parse()
 	parallel := flag.Lookup("test.parallel").Value
 	if parallel.String() != strconv.Itoa(runtime.GOMAXPROCS(0)) { // that is the default
 		return
+	}
+	if raced {
+		perProcessor = (perProcessor + 1) / 2
 	}
 	if err := parallel.Set(strconv.Itoa(perProcessor * runtime.GOMAXPROCS(0))); err != nil {
 		panic(err) // a number is a number

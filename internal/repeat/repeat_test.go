@@ -42,8 +42,8 @@ func TestAtOnce_LeavesWhatTheCommandLineSays(t *testing.T) {
 	before := parallel.String()
 	t.Cleanup(func() { _ = parallel.Set(before) })
 	repeat.AtOnce(3)
-	if want := strconv.Itoa(3 * runtime.GOMAXPROCS(0)); before == strconv.Itoa(runtime.GOMAXPROCS(0)) && parallel.String() != want {
-		t.Errorf("%s at once, want %s", parallel, want)
+	if n, err := strconv.Atoi(parallel.String()); before == strconv.Itoa(runtime.GOMAXPROCS(0)) && (err != nil || n < 2*runtime.GOMAXPROCS(0)) {
+		t.Errorf("%s at once, %v; want some for each processor", parallel, err)
 	}
 	if err := parallel.Set("5"); err != nil {
 		t.Fatal(err)

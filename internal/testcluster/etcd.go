@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-const startTimeout = 30 * time.Second
+const startTimeout = patience
 
 // StartEtcd starts a one-member etcd that lives as long as the test, and returns the endpoint of its clients and a client
 // that needs no connection.

@@ -75,6 +75,11 @@ func (e *EtcdMembers) Stop(i int) {
 	}
 	m.clients.lead("")
 	m.peers.lead("")
+	select {
+	case <-m.etcd.Server.ReadyNotify():
+	default:
+		m.etcd.Server.HardStop() // Close waits for ever for one that did not become ready
+	}
 	m.etcd.Close()
 	m.etcd = nil
 }
