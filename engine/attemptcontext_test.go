@@ -201,12 +201,14 @@ func TestAttemptContext_WithoutTimeOutHasNoDeadline(t *testing.T) {
 func TestAttemptContext_DerivedContextsNeedNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld(t)
-		before := runtime.NumGoroutine()
-		for range 100 {
-			derive(t, h.ctx)
-		}
-		if more := runtime.NumGoroutine() - before; more > 50 {
-			t.Errorf("%d goroutines for 600 derived contexts", more)
+		running := StartedBy(t, func() {
+			for range 100 {
+				derive(t, h.ctx)
+			}
+		})
+		synctest.Wait()
+		if got := running(); got > 0 {
+			t.Errorf("%d goroutines for 600 derived contexts", got)
 		}
 	})
 }

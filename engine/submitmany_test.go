@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -188,13 +187,14 @@ func TestSubmitMany_WaitsInOneGoroutineAndTellsWhatIsNotKnown(t *testing.T) {
 		asked, under := requests(j, n, engine.SubmitOptions{Delay: time.Hour}), task.ManyOptions{RequestKey: "k"}
 		ctx, cancel := context.WithCancel(within(t))
 		defer cancel()
-		before := runtime.NumGoroutine()
 		done := make(chan []engine.Result, 1)
-		go func() { done <- lost.SubmitMany(ctx, asked, under) }()
+		running := engine.StartedBy(t, func() {
+			go func() { done <- lost.SubmitMany(ctx, asked, under) }()
+		})
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
-		if more := runtime.NumGoroutine() - before; more > 50 {
-			t.Errorf("%d goroutines more while %d requests wait", more, n)
+		if got := running(); got != 1 {
+			t.Errorf("%d goroutines while %d requests wait, want the one that submits", got, n)
 		}
 		cancel()
 		for i, r := range <-done {
