@@ -42,8 +42,8 @@ const maxForgotten = 4
 
 // Client submits tasks, waits for their outcomes, changes and reads them. Its methods may be called concurrently. Before Run, a call that
 // needs an owner waits for Run, or until its ctx ends: ErrUnavailable. While no node is alive it ends within 3 s, with an error that wraps
-// task.ErrNoNode, unless task.AwaitNodes makes it wait; a client without a Store cannot know that, and waits. Futures go on waiting. Nodes, Repair
-// and much of Ledger read the store, and do not wait.
+// task.ErrNoNode, unless task.AwaitNodes makes it wait. A client without a Store cannot know that, and waits; so does a Node, which is
+// about to join. Futures go on waiting. Nodes, Repair and much of Ledger read the store, and do not wait.
 type Client struct {
 	cfg     ClientConfig
 	router  *router

@@ -94,8 +94,16 @@ func withAndWithoutBus(t *testing.T, test func(t *testing.T, c *modelled)) {
 	}
 }
 
+// hasty is within of a caller who does not wait for nodes.
+func hasty(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // Nothing is left in a mailbox, for whichever node comes hours later.
 func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t *testing.T) {
+	t.Parallel()
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(engine.Policy{}), c.client()
 		for round := range 2 { // at once, and when it has been idle
@@ -103,7 +111,7 @@ func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t
 			for what, call := range calls(client, j, "t") {
 				asking.Go(func() {
 					began := time.Now()
-					err := call(within(t))
+					err := call(hasty(t))
 					if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
 						t.Errorf("round %d, %s: ended after %s, want 2 to 3 s", round, what, took)
 					}
@@ -131,6 +139,7 @@ func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t
 }
 
 func TestAwaitNodes_WaitsForANodeAsLongAsTheContextLasts(t *testing.T) {
+	t.Parallel()
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(engine.Policy{}), c.client()
 		ctx, cancel := context.WithTimeout(task.AwaitNodes(t.Context()), time.Hour)
@@ -160,6 +169,7 @@ func TestAwaitNodes_WaitsForANodeAsLongAsTheContextLasts(t *testing.T) {
 
 // The node has died, and its session not yet: what is sent to it may be carried out by the next one.
 func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *testing.T) {
+	t.Parallel()
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(engine.Policy{}), c.client()
 		a := c.start("a", 0, nil, j)
@@ -173,14 +183,14 @@ func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *
 		}()
 		a.crash()
 		began := time.Now()
-		_, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "t"})
+		_, err := client.Submit(hasty(t), j, nil, engine.SubmitOptions{ID: "t"})
 		if !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, task.ErrNoNode) || errors.Is(err, engine.ErrUnavailable) {
 			t.Errorf("a submit that had left: %v, want that its outcome is unknown, and why", err)
 		}
 		if took := time.Since(began); took > modelledTTL+5*time.Second {
 			t.Errorf("it ended after %s", took)
 		}
-		if _, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "t"}); !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
+		if _, err := client.Submit(hasty(t), j, nil, engine.SubmitOptions{ID: "t"}); !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
 			t.Errorf("a submit behind it: %v, want that it was not accepted", err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -204,6 +214,7 @@ func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *
 
 // A process that is to enqueue whether workers are there or not is a node itself.
 func TestNode_WithoutSlotsTakesTasksThatOthersMakeLater(t *testing.T) {
+	t.Parallel()
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j := newJob(engine.Policy{})
 		front := c.start("front", 0, func(config *cfg) { config.Slots = -1 }, j)

@@ -147,7 +147,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	n.exec.flush = func(shard int) { n.router.flush(shard, command.LaneWork) }
 	client.router.offers = n.offers
 	client.local = &n.member
-	client.router.lookout.Here = func() bool { return n.member.Load() != nil }
+	client.router.lookout.Members = nil // a node is there, or about to join
 	return n, nil
 }
 

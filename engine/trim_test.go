@@ -16,6 +16,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 	"taskledger/store/memarchive"
 )
 
@@ -203,14 +204,15 @@ var bulk = []byte(`"` + strings.Repeat("x", 2<<10) + `"`)
 func fill(t *testing.T, by *engine.Client, b engine.Behavior, prefix string, n int) {
 	t.Helper()
 	const atOnce = 64
+	ctx := task.AwaitNodes(t.Context()) // the node may be starting
 	var all sync.WaitGroup
 	for worker := range atOnce {
 		all.Go(func() {
 			for i := worker; i < n; i += atOnce {
 				id := events.TaskID(fmt.Sprint(prefix, i))
-				f, err := by.Submit(t.Context(), b, bulk, engine.SubmitOptions{ID: id})
+				f, err := by.Submit(ctx, b, bulk, engine.SubmitOptions{ID: id})
 				if err == nil {
-					_, err = f.Wait(t.Context())
+					_, err = f.Wait(ctx)
 				}
 				if err != nil {
 					t.Errorf("%s: %v", id, err)

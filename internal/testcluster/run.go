@@ -8,13 +8,14 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // Within returns a context for what should come at once: it ends with the test, and after two minutes, which is long on a slow and
-// busy machine.
+// busy machine. Calls with it wait for a node that starts again: on such a machine that may take longer than callers wait of themselves.
 func Within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(task.AwaitNodes(t.Context()), patience)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -26,8 +26,7 @@ const (
 
 // Lookout is told of signs of life, and looks at the membership where they are missing. Its methods may be called concurrently.
 type Lookout struct {
-	Members store.Members // nil: it cannot be known, and all wait for as long as their contexts last
-	Here    func() bool   // reports whether this process is a node that is alive; nil: it is none
+	Members store.Members // nil: it cannot be known, or one is here, and all wait for as long as their contexts last
 
 	base   time.Time
 	doubts chan struct{} // somebody waits, and no node has given a sign of life for a while
@@ -47,7 +46,7 @@ func (l *Lookout) Sign() { l.seen.Store(int64(time.Since(l.base))) }
 
 // Doubtful reports that no node has given a sign of life for a while, and lets the membership be looked at. It never blocks.
 func (l *Lookout) Doubtful() bool {
-	if l.Members == nil || l.Here != nil && l.Here() || time.Since(l.base)-time.Duration(l.seen.Load()) < AliveFor {
+	if l.Members == nil || time.Since(l.base)-time.Duration(l.seen.Load()) < AliveFor {
 		return false
 	}
 	select {
