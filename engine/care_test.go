@@ -165,6 +165,7 @@ func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 
 // What is ready besides goes on.
 func TestBrake_RepetitionsWaitUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, g := newModelled(t, true), &gauge{}
 		g.show(1)

@@ -20,6 +20,7 @@ import (
 // Ten minutes without NATS, or after NATS was away and is back, and nothing to do: nobody takes a clock for wrong, no shard
 // moves, and who dies then is replaced as fast as ever.
 func TestClock_QuietClusterDoubtsNobody(t *testing.T) {
+	t.Parallel()
 	for name, withBus := range map[string]bool{"no NATS": false, "NATS was away": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -103,6 +104,7 @@ func (c *modelled) wantRunAgainAfterCrash(j *job) {
 // A clock that is an hour off is found, and that node gives its shards away, also where nothing but keys tells of clocks
 // and nothing is to be done; when it is right again it gets them back.
 func TestClock_AnHourOffIsFound(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		bus  bool
 		step time.Duration
@@ -134,6 +136,7 @@ func TestClock_AnHourOffIsFound(t *testing.T) {
 // A process whose clock is wrong from the beginning, which nobody else has noticed yet, takes no shard, also after its
 // session has ended under it.
 func TestClock_WrongAtTheStartTakesNoShard(t *testing.T) {
+	t.Parallel()
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -161,6 +164,7 @@ func TestClock_WrongAtTheStartTakesNoShard(t *testing.T) {
 
 // A session that begins late, in a store that is slow for all, takes no shard before it has heard the others either.
 func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
 		for _, name := range []string{"x", "y"} {
@@ -178,6 +182,7 @@ func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
 // A node reads its clock anew for every copy of an update. So a full store that has room again never takes an old reading: no clock
 // counts as wrong, and no shard moves. The store is slow, so that what is told first is not replaced soon.
 func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
 		const slow = modeletcd.Slow(500 * time.Millisecond)
@@ -290,6 +295,7 @@ func TestClock_FreshProcessesDoNotWaitForEachOther(t *testing.T) {
 
 // Messages that somebody recorded and sends again change nothing, be their sessions alive or over.
 func TestLoad_RecordedMessagesChangeNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, true)
 		job := newJob(engine.Policy{})
@@ -324,6 +330,7 @@ func TestLoad_RecordedMessagesChangeNothing(t *testing.T) {
 
 // Who reads the membership sees whose clock differs by more than a second: of three that of the one that differs, of two both.
 func TestNodes_ShowWhoseClockDiffers(t *testing.T) {
+	t.Parallel()
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -412,6 +419,7 @@ func TestDrain_IsNotTakenBackByALoad(t *testing.T) {
 
 // A node key is written again and again: with the load, and where the bus does not tell it, with the clock.
 func TestNodes_JoinedStaysWithTheSession(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
 		c.start("a", 0, nil, newJob(engine.Policy{})).ready(t)

@@ -42,6 +42,7 @@ func (c *modelled) wantServed(when string, by ...string) {
 // A clock that was found wrong is not right again because one who said so leaves: it takes no shard while it differs from
 // those who are left. Alone it does, and when the difference is gone.
 func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
+	t.Parallel()
 	for name, names := range map[string][]string{"three": {"b", "a", "wrong"}, "five, two of them wrong": {"b", "a", "d", "wrong", "wrong too"}} {
 		for _, withBus := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/bus %v", name, withBus), func(t *testing.T) {
@@ -78,6 +79,7 @@ func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
 
 // The difference to the one who is left goes away: the clock is right again.
 func TestClock_FoundWrongIsRightWhenTheDifferenceIsGone(t *testing.T) {
+	t.Parallel()
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,6 +102,7 @@ func TestClock_FoundWrongIsRightWhenTheDifferenceIsGone(t *testing.T) {
 // Of three clocks that differ the middle one counts. When its node leaves, the others, both found wrong, do not leave the shards to
 // each other.
 func TestClock_NodesThatWereAllFoundWrongServeAllTheSame(t *testing.T) {
+	t.Parallel()
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,7 @@ func reads(c *engine.Client, id events.TaskID) map[string]func(context.Context) 
 // An append that waits for room makes its shard say so at every question, the ones that came just before included, while who waits
 // for an outcome gets it once there is room. Without NATS questions from elsewhere are writes, which the store refuses.
 func TestStore_FullIsToldWithinASecond(t *testing.T) {
+	t.Parallel()
 	const shard = 3
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
@@ -112,6 +113,7 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 
 // Operators are told, too, instead of waiting for room behind the entry that would record what they want.
 func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
+	t.Parallel()
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -178,6 +180,7 @@ func (s *fillingStore) HandOver(ctx context.Context, o store.Ownership, target s
 
 // Owners that are asked for their shards by who should have them now cannot hand them over.
 func TestHandOver_WhileEtcdIsFullNoOwnerFallsSilent(t *testing.T) {
+	t.Parallel()
 	for _, early := range []bool{true, false} {
 		t.Run(fmt.Sprint("full before a node dies: ", early), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -32,6 +32,7 @@ func (s *refusing) Follow(ctx context.Context, shard int, from uint64) iter.Seq2
 // Without NATS the outcome of a task is known at once to who has waited for long, although the journal could not be followed
 // for a while.
 func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
+	t.Parallel()
 	for _, why := range []error{errors.New("permission denied"), fmt.Errorf("at entry 1: %w", store.ErrTrimmed)} {
 		t.Run(why.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,6 +82,7 @@ func (s *trimming) Follow(ctx context.Context, shard int, from uint64) iter.Seq2
 
 // When the journal was trimmed past the place that a future follows, the future asks the owner and follows from there on.
 func TestFuture_FollowsTheJournalBeyondWhatWasTrimmed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
 		job := newJob(engine.Policy{})

@@ -50,6 +50,7 @@ func (s *mistaken) Pointer(ctx context.Context, shard int) (store.SnapshotPointe
 
 // A node asks for shards that their owners keep, since they see other members: it pauses, and does not read them all the time.
 func TestHandOver_AShardThatItsOwnerKeepsIsAskedForAfterPauses(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, true)
 		s := &mistaken{drains: "c"}

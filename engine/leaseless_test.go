@@ -37,6 +37,7 @@ func besideALeaselessKey(t *testing.T, test func(t *testing.T, withBus bool, end
 
 // Somebody puts the key of a node without a lease: its shards and its attempts are lost as with any other node that ends.
 func TestLeaselessNodeKey_IsNoSignOfLife(t *testing.T) {
+	t.Parallel()
 	besideALeaselessKey(t, func(t *testing.T, withBus bool, end func(*modelled, *modelledNode)) {
 		c, job := newPair(t, withBus)
 		a, b := c.nodes[0], c.nodes[1]

@@ -39,6 +39,7 @@ func (n *named) submit(t *testing.T, to submitter, ids ...events.TaskID) {
 // Lent slots are offered to the owners of other shards. The attempts that had lent them go on before the offers are answered:
 // then the offers must bring nothing until fewer slots are used than there are.
 func TestOffers_OfLentSlotsAreClosedWhenTheirAttemptsGoOn(t *testing.T) {
+	t.Parallel()
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprintf("bus %t", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

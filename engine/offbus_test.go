@@ -133,6 +133,7 @@ func TestLoad_ReachesWhoAloneHasNoBus(t *testing.T) {
 
 // The clock of a node that alone has no bus, or one that reaches nobody, is found to be wrong, and stays so for as long as it is.
 func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
+	t.Parallel()
 	steps := map[string]time.Duration{"begun without": time.Hour, "cut off later": -time.Hour,
 		"split off from the start": -time.Hour, "not allowed to tell or hear loads": time.Hour}
 	for name, off := range offBus {
@@ -170,6 +171,7 @@ func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
 // A process that alone has no bus is told the clocks of the others as soon as they see that, also where etcd is slow: with a
 // wrong clock it takes no shard, and finds that out.
 func TestClock_WrongAtTheStartTakesNoShardWithoutABusOfItsOwn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, true)
 		slow := func(cfg *cfg) { cfg.Store = slowMember{cfg.Store, 0, 500 * time.Millisecond} }

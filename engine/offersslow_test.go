@@ -19,6 +19,7 @@ import (
 // Without a bus an offer and its answer take six requests, one after another. However slow these are, and however many shards
 // want the few slots of the only node that runs anything, or most of it, it is given work about as fast as offers travel.
 func TestOffers_BringWorkThroughASlowStore(t *testing.T) {
+	t.Parallel()
 	const tasks, slots = 24, 2
 	for _, c := range []struct {
 		request time.Duration
@@ -71,6 +72,7 @@ func TestOffers_BringWorkThroughASlowStore(t *testing.T) {
 // Others answer over the bus within milliseconds. An owner off the bus, which nobody hears there or whose link is cut without
 // a word, is not judged by that: it has an offer when its letter is written.
 func TestOffers_BringWorkOfAnOwnerThatOnlyASlowStoreReaches(t *testing.T) {
+	t.Parallel()
 	const tasks, slots = 8, 2
 	for _, c := range []struct {
 		request time.Duration

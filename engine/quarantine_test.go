@@ -160,6 +160,7 @@ func wantToldAtOnce(t *testing.T, nodes []*modelledNode, id events.TaskID, runni
 // A shard that cannot be served says so at every question: in its owner's process and in another one, with NATS and without. The damage is
 // there when the shard is taken.
 func TestShard_ThatCannotBeServedSaysSoWithinASecond(t *testing.T) {
+	t.Parallel()
 	const shard = 3
 	const first, third = "taskledger/journal/3/0000000000000001", "taskledger/journal/3/0000000000000003"
 	for _, row := range []struct{ what, write, remove, remedy string }{
@@ -199,6 +200,7 @@ func TestShard_ThatCannotBeServedSaysSoWithinASecond(t *testing.T) {
 
 // Somebody else writes where the next entry of a shard belongs while that is served.
 func TestShard_ThatCannotBeServedAnyMoreSaysSoWithinASecond(t *testing.T) {
+	t.Parallel()
 	const shard = 3
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {

@@ -137,6 +137,7 @@ func (*otherJob) ID() string { return "other" }
 
 // Something is paused while a process is cut off. Its next session starts nothing of it, whichever shards it serves first.
 func TestPause_HoldsInTheNextSessionOfWhoWasCutOff(t *testing.T) {
+	t.Parallel()
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

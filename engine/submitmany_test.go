@@ -76,6 +76,7 @@ func TestSubmitMany_TellsWhatBecameOfEach(t *testing.T) {
 }
 
 func TestSubmitMany_OfOneKeyIsOneRequest(t *testing.T) {
+	t.Parallel()
 	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		later := engine.SubmitOptions{Delay: time.Hour}
 		asked := requests(j, events.MaxRequestTasks, later)
@@ -211,6 +212,7 @@ func TestSubmitMany_WaitsInOneGoroutineAndTellsWhatIsNotKnown(t *testing.T) {
 }
 
 func TestSubmitMany_CombinesParametersInTurn(t *testing.T) {
+	t.Parallel()
 	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		a := &adder{j}
 		c.start("adding", 0, func(config *cfg) { config.Name = "service" }, &renamedAdder{a}).ready(t)
