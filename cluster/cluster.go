@@ -42,6 +42,11 @@ type Config struct {
 	Shards int
 	// Existing refuses to create the cluster: see etcdstore.Config. For who only looks.
 	Existing bool
+	// ID is the cluster's, where it is known: Open then creates none, and wraps etcdstore.ErrOtherCluster if the cluster has another.
+	ID string
+	// New creates the cluster also where NATS holds the archive of another one of this name, which Open refuses with ErrArchived
+	// otherwise.
+	New bool
 
 	// Etcd are endpoints as etcdstore.Config has them: host:port, URLs, or one unix:PATH.
 	Etcd    []string
@@ -115,6 +120,10 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 		}
 		cfg.Archive = natsbus.ArchiveConfig{DurableAfter: -1}
 	}
+	at.ID = cfg.ID
+	if len(over.URLs) > 0 && !cfg.New {
+		at.MayCreate = func(ctx context.Context) error { return MayCreate(ctx, over) }
+	}
 	var store *etcdstore.Store
 	if cfg.Key == nil {
 		store, err = etcdstore.Open(ctx, at)
@@ -170,7 +179,7 @@ func (c Config) check() error {
 func Of(store *etcdstore.Store, bus *natsbus.Bus, archive natsbus.ArchiveConfig) (*Cluster, error) {
 	c := &Cluster{store: store, bus: bus}
 	if store != nil {
-		c.Store = store
+		c.Store, archive.Cluster = store, store.Cluster().ID
 	}
 	if bus == nil {
 		return c, nil

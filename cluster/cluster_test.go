@@ -227,3 +227,62 @@ func TestOpen_WithoutNATSHasNoBusAndNoArchive(t *testing.T) {
 		t.Errorf("nodes %+v, %v", nodes, err)
 	}
 }
+
+// An etcd without the cluster, beside the archive of one of that name, has lost its data or is not the one that is meant: no other cluster
+// begins there unless that is wanted, and its archive is not written to.
+func TestOpen_CreatesNoClusterBesideTheArchiveOfAnother(t *testing.T) {
+	t.Parallel()
+	nats := testcluster.StartJetStream(t)
+	at := func(endpoint string) cluster.Config {
+		return cluster.Config{Shards: 2, Etcd: []string{endpoint}, NATS: []string{nats.URL}, Archive: natsbus.ArchiveConfig{DurableAfter: -1}}
+	}
+	full, _ := testcluster.StartEtcd(t)
+	first := open(t, at(full))
+	entries := testcluster.Life(t, "x", "noop", "node", 0)
+	shard := int(testcluster.Decoded(t, entries[0].Data).Shard)
+	head, err := first.Archive.Archive(t.Context(), shard, store.ArchiveHead{}, entries[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, etcd := testcluster.StartEtcd(t)
+	refused := at(empty)
+	if _, err := cluster.Open(t.Context(), refused); !errors.Is(err, cluster.ErrArchived) || !strings.Contains(err.Error(), first.Store.Cluster().ID) {
+		t.Errorf("opened: %v", err)
+	}
+	if got, err := etcd.Get(t.Context(), "taskledger/meta"); err != nil || len(got.Kvs) > 0 {
+		t.Errorf("a cluster was created: %v, %v", got, err)
+	}
+	again := open(t, at(full)) // one that is there is opened as before
+	if got, err := again.Archive.Head(t.Context(), shard); err != nil || got != head {
+		t.Errorf("the archive ends with %+v, %v; want %+v", got, err, head)
+	}
+	refused.New = true
+	second := open(t, refused)
+	if _, err := second.Archive.Head(t.Context(), shard); !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), first.Store.Cluster().ID) {
+		t.Errorf("the archive of another cluster is read: %v", err)
+	}
+	if _, err := second.Archive.Archive(t.Context(), shard, head, entries[1:2]); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("the archive of another cluster is written: %v", err)
+	}
+}
+
+// Who knows the id of the cluster opens no other one, and creates none.
+func TestOpen_ExpectsTheIDThatIsGiven(t *testing.T) {
+	t.Parallel()
+	endpoint, etcd := testcluster.StartEtcd(t)
+	cfg := cluster.Config{Shards: 2, Etcd: []string{endpoint}, ID: "expected"}
+	if _, err := cluster.Open(t.Context(), cfg); !errors.Is(err, etcdstore.ErrNoCluster) || !strings.Contains(err.Error(), "expected") {
+		t.Errorf("opened: %v", err)
+	}
+	if got, err := etcd.Get(t.Context(), "taskledger/meta"); err != nil || len(got.Kvs) > 0 {
+		t.Errorf("a cluster was created: %v, %v", got, err)
+	}
+	cfg.ID = ""
+	id := open(t, cfg).Store.Cluster().ID
+	cfg.ID = "expected"
+	if _, err := cluster.Open(t.Context(), cfg); !errors.Is(err, etcdstore.ErrOtherCluster) || !strings.Contains(err.Error(), id) || !strings.Contains(err.Error(), "expected") {
+		t.Errorf("opened: %v", err)
+	}
+	cfg.ID = id
+	open(t, cfg)
+}

@@ -26,6 +26,9 @@ const (
 // ErrNoCluster reports that there is no cluster of the name in this etcd.
 var ErrNoCluster = errors.New("no such cluster")
 
+// ErrOtherCluster reports that the cluster of the name has another id than was expected.
+var ErrOtherCluster = errors.New("it is another cluster")
+
 // ErrShards reports that the cluster was created with another number of shards than asked for.
 var ErrShards = errors.New("the number of shards never changes")
 
@@ -42,6 +45,11 @@ type Config struct {
 	// Existing refuses to create the cluster: Open then wraps ErrNoCluster, or store.ErrUnavailable of one that has lost its meta
 	// key. For who only looks.
 	Existing bool
+	// ID is the cluster's, where that is known: Open then creates none, and wraps ErrOtherCluster if the cluster has another.
+	// Default: any.
+	ID string
+	// MayCreate is asked before the cluster is created, which an error prevents. Default: it may.
+	MayCreate func(ctx context.Context) error
 	// Endpoints are host:port or URLs of etcd members. https:// means TLS with the system's authorities; either all of
 	// them are reached by TLS, or none. Or unix:PATH alone, the socket of a member on this machine: the path is taken as it
 	// stands, nothing in it is escaped. Required without Dial and Client.

@@ -15,13 +15,23 @@ const keyBytes = 32
 
 // loadMeta reads the meta record, and creates it when the cluster is new: no key with its prefix is there. Of several nodes that do so at once one
 // wins, and the others take over what it wrote.
-func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
+func (s *Store) loadMeta(ctx context.Context, cfg *Config) error {
+	if err := s.findMeta(ctx, cfg); err != nil {
+		return err
+	}
+	if cfg.ID != "" && cfg.ID != s.meta.id {
+		return fmt.Errorf("%w: its id is %s, that of cluster %s was expected", ErrOtherCluster, s.meta.id, cfg.ID)
+	}
+	return nil
+}
+
+func (s *Store) findMeta(ctx context.Context, cfg *Config) error {
 	resp, err := s.get(ctx, s.keys.meta())
 	if err != nil {
 		return fmt.Errorf("read meta: %w", err)
 	}
 	kvs := resp.Kvs
-	if len(kvs) == 0 && existing {
+	if len(kvs) == 0 && (cfg.Existing || cfg.ID != "") {
 		resp, err := s.get(ctx, string(s.keys), clientv3.WithRange(end(string(s.keys))), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 		if err != nil {
 			return fmt.Errorf("read meta: %w", err)
@@ -29,10 +39,18 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 		if len(resp.Kvs) > 0 {
 			return fmt.Errorf("%w: %w", store.ErrUnavailable, s.metaIsLost(resp.Kvs[0].Key))
 		}
+		if cfg.ID != "" {
+			return fmt.Errorf("%w: that of id %s was expected", ErrNoCluster, cfg.ID)
+		}
 		return ErrNoCluster
 	}
+	if len(kvs) == 0 && cfg.MayCreate != nil {
+		if err := cfg.MayCreate(ctx); err != nil {
+			return fmt.Errorf("it is not there, and not created: %w", err)
+		}
+	}
 	if len(kvs) == 0 {
-		fresh := newMeta(shards)
+		fresh := newMeta(cfg.Shards)
 		prefix := string(s.keys)
 		all := clientv3.WithRange(end(prefix))
 		resp, err := s.transact(ctx,
@@ -59,8 +77,8 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 	if s.meta, err = decodeMeta(kvs[0].Value); err != nil {
 		return fmt.Errorf("read meta: %w", err)
 	}
-	if shards != 0 && shards != s.meta.shards {
-		return fmt.Errorf("%d shards asked for, but the cluster was created with %d: %w", shards, s.meta.shards, ErrShards)
+	if cfg.Shards != 0 && cfg.Shards != s.meta.shards {
+		return fmt.Errorf("%d shards asked for, but the cluster was created with %d: %w", cfg.Shards, s.meta.shards, ErrShards)
 	}
 	return nil
 }

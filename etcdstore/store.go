@@ -70,7 +70,7 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 			return err
 		}
 	}
-	return s.loadMeta(ctx, cfg.Shards, cfg.Existing)
+	return s.loadMeta(ctx, &cfg)
 }
 
 // Close closes the connection unless it came with the Config. Calls under way then fail.

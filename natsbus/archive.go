@@ -27,6 +27,9 @@ const (
 
 // ArchiveConfig says how the archive is kept. The zero value works.
 type ArchiveConfig struct {
+	// Cluster is the cluster's id, which a stream that is made here tells in its metadata. One that tells another id is
+	// neither read nor written. Default: the stream is anybody's.
+	Cluster string
 	// Replicas is on how many servers the stream is kept when it is made here, 1 to 5. Default 1. A stream that exists
 	// stays as it is.
 	Replicas int
@@ -48,7 +51,8 @@ type Archive struct {
 	stream   string
 	subjects string // prefix of the shards' subjects
 	provided atomic.Bool
-	latest   sync.Map // shard -> *segment that was archived last, where it is confirmed at once
+	ours     atomic.Bool // the stream is known to be no other cluster's
+	latest   sync.Map    // shard -> *segment that was archived last, where it is confirmed at once
 }
 
 var (
@@ -80,7 +84,11 @@ func (a *Archive) DurableAfter() time.Duration { return max(a.cfg.DurableAfter, 
 
 // Head implements store.Archiver. It wraps events.ErrDamaged when the last message of the shard is no segment.
 func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
-	m, err := a.last(ctx, shard)
+	err := a.belongs(ctx)
+	var m *stored
+	if err == nil {
+		m, err = a.last(ctx, shard)
+	}
 	if err != nil {
 		return store.ArchiveHead{}, fmt.Errorf("end of the archive of shard %d: %w", shard, err)
 	}
@@ -165,6 +173,7 @@ func (a *Archive) send(ctx context.Context, shard int, after uint64, s *segment)
 		return 0, fmt.Errorf("%d bytes with headers exceed the server's limit of %d: %w", m.Size()-len(m.Subject), a.bus.conn.MaxPayload(), err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse): // it was removed, or its leader is away
 		a.provided.Store(false)
+		a.ours.Store(false)
 	}
 	return sequence, err
 }

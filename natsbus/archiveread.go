@@ -119,6 +119,9 @@ func (r *reader) ask(ctx context.Context, asking *sync.WaitGroup, m *stored) (aw
 // find returns the segment from which to read, the last that begins at or before from; nil = nothing is archived. What
 // cannot be read counts as beyond, so that reading meets it in its place.
 func (r *reader) find(ctx context.Context) (*stored, error) {
+	if err := r.archive.belongs(ctx); err != nil {
+		return nil, noArchive(err)
+	}
 	last, err := r.archive.get(ctx, getRequest{LastFor: r.archive.subject(r.shard)})
 	if err != nil || last == nil {
 		return nil, noArchive(err)

@@ -127,7 +127,12 @@ func meaning(err error) error {
 func streamName(cluster string) string { return strings.ToUpper(cluster) + "_ARCHIVE" }
 
 func (a *Archive) streamConfig() jetstream.StreamConfig {
+	var metadata map[string]string
+	if a.cfg.Cluster != "" {
+		metadata = map[string]string{clusterMetadata: a.cfg.Cluster}
+	}
 	return jetstream.StreamConfig{
+		Metadata:          metadata,
 		Name:              a.stream,
 		Description:       "entries of taskledger's journals; nothing is ever removed",
 		Subjects:          []string{a.subjects + "*"},
@@ -169,6 +174,9 @@ func (a *Archive) provide(ctx context.Context) error {
 func (a *Archive) examine(ctx context.Context) error {
 	s, err := a.js.Stream(ctx, a.stream)
 	if err != nil {
+		return err
+	}
+	if err := a.ofAnother(s.CachedInfo().Config); err != nil {
 		return err
 	}
 	if unfit := forgets(s.CachedInfo().Config); unfit != "" {

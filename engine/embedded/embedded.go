@@ -92,15 +92,35 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 // Connect opens the named cluster ("" = "taskledger") on the servers, for one more node or client in this process. shards
 // counts only when that creates the cluster; 0 = 16. The caller closes it before the servers.
 func (s *Servers) Connect(ctx context.Context, name string, shards int, log *slog.Logger) (*cluster.Cluster, error) {
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: name, Client: s.EtcdClient(), Shards: shards,
-		Defragment: s.defragment, Log: log})
+	cfg := etcdstore.Config{
+		Cluster:    name,
+		ID:         s.expected,
+		Client:     s.EtcdClient(),
+		Shards:     shards,
+		Defragment: s.defragment,
+		Log:        log,
+	}
+	var over natsbus.Config
+	if s.nats != nil {
+		over = natsbus.Config{
+			Cluster:   name,
+			URLs:      []string{s.NATSURL()},
+			InProcess: s.NATSInProcess(),
+			NKey:      s.NATSNKey(),
+			Log:       log,
+		}
+		if !s.fresh {
+			cfg.MayCreate = func(ctx context.Context) error { return cluster.MayCreate(ctx, over) }
+		}
+	}
+	store, err := etcdstore.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	var bus *natsbus.Bus
 	if s.nats != nil {
-		bus, err = natsbus.Open(natsbus.Config{Cluster: name, Key: store.Cluster().Key, URLs: []string{s.NATSURL()},
-			InProcess: s.NATSInProcess(), NKey: s.NATSNKey(), Log: log})
+		over.Key = store.Cluster().Key
+		bus, err = natsbus.Open(over)
 		if err != nil {
 			return nil, errors.Join(err, store.Close())
 		}

@@ -38,6 +38,11 @@ type ServersConfig struct {
 	// proving anything takes no other files of the process.
 	NATSConnections int
 
+	// ID is that of the clusters to connect to: etcdstore.Config has it. Default: any.
+	ID string
+	// New lets Connect create a cluster where the archive of another one of its name is. Default: cluster.ErrArchived.
+	New bool
+
 	// GaveUp is called when etcd has started and cannot go on, as when its disk is full, before it panics in a goroutine of its
 	// own: it may end the process in another way. Default: none.
 	GaveUp func(problem string)
@@ -51,6 +56,8 @@ type ServersConfig struct {
 type Servers struct {
 	dir       string
 	temporary bool
+	expected  string // id of the clusters to connect to; "" = any
+	fresh     bool   // a cluster may be created beside the archive of another one
 	socket    string // etcd's, in a directory of its own
 	etcdURL   string // "" = not on TCP
 	lock      *fileutil.LockedFile
@@ -75,7 +82,7 @@ func StartServers(ctx context.Context, cfg ServersConfig) (*Servers, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Servers{dir: cfg.Dir, temporary: cfg.Dir == ""}
+	s := &Servers{dir: cfg.Dir, temporary: cfg.Dir == "", expected: cfg.ID, fresh: cfg.New}
 	s.close = sync.OnceValue(s.stop)
 	if err := s.start(ctx, cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("start servers: %w", err), s.Close())

@@ -49,6 +49,7 @@ func (c *access) flags() *pflag.FlagSet {
 	flags.ListVar(f, &at.Etcd, "etcd", "endpoints of etcd `host:port,...`, instead of --data")
 	flags.ListVar(f, &at.NATS, "nats", "`URLs` of NATS, beside --etcd; without it everything goes by way of etcd")
 	f.StringVar(&at.Cluster, "cluster", "", "`name` of the cluster in etcd and NATS, which can hold several (default taskledger)")
+	f.StringVar(&at.ID, "expect-cluster", "", "`id` of the cluster (checkpoints tell it): refuse another one, and create none")
 	f.StringVar(&at.EtcdTLS.CA, "etcd-ca", "", "PEM `file` of the authorities that etcd's certificate is checked against")
 	f.StringVar(&at.EtcdTLS.Cert, "etcd-cert", "", "PEM `file` of the certificate to show to etcd")
 	f.StringVar(&at.EtcdTLS.Key, "etcd-key", "", "PEM `file` of its key")
@@ -94,7 +95,7 @@ func (c *access) given(dir string) (args []string) {
 // open links to the cluster that is meant; existing refuses to create it.
 func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cluster.Link, error) {
 	if len(c.addresses.Etcd) == 0 {
-		return cluster.In(ctx, c.dir, cluster.Addresses{Cluster: c.addresses.Cluster, Existing: existing, Log: log})
+		return cluster.In(ctx, c.dir, cluster.Addresses{Cluster: c.addresses.Cluster, ID: c.addresses.ID, Existing: existing, Log: log})
 	}
 	at, err := c.named()
 	if err != nil {

@@ -27,6 +27,7 @@ import (
 	"taskledger/cmd/node/internal/monitor"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/etcdstore"
 	"taskledger/internal/version"
 	"taskledger/meter"
 )
@@ -214,9 +215,55 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 	return g.Wait()
 }
 
-// attach links to the cluster to serve in; servers is nil unless they run in this process.
+// attach links to the cluster to serve in, and remembers it; servers is nil unless they run in this process.
 func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
-	a.access.addresses.Private = len(a.serve.execAllow) > 0
+	at := &a.access.addresses
+	at.New = a.serve.newCluster
+	remembers := a.serve.join == "" && (len(at.Etcd) == 0 || a.access.flags().Changed("data"))
+	if !remembers {
+		return a.attachTo(ctx, log)
+	}
+	was, err := a.expectRemembered()
+	if err != nil {
+		return nil, nil, err
+	}
+	link, servers, err := a.attachTo(ctx, log)
+	if was != "" && (errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, etcdstore.ErrNoCluster)) {
+		err = fmt.Errorf("%w; %s says that this node is of cluster %s: look whether etcd is the one that is meant and has its data, or restore it; "+
+			"where the cluster was made anew on purpose, start once with --new-cluster", err, cluster.RememberedIn(a.access.dir, at.Cluster), was)
+	}
+	if err != nil {
+		return link, servers, err
+	}
+	if is := link.Store.Cluster().ID; is != was {
+		if err = cluster.Remember(a.access.dir, at.Cluster, is); err != nil {
+			err = errors.Join(err, link.Close())
+		}
+	}
+	return link, servers, err
+}
+
+// expectRemembered expects the cluster of which this node was last, if it remembers one, and returns its id.
+func (a *app) expectRemembered() (was string, err error) {
+	at := &a.access.addresses
+	if was, err = cluster.Remembered(a.access.dir, at.Cluster); err != nil {
+		return "", err
+	}
+	if at.New || was == "" {
+		return was, nil
+	}
+	if at.ID != "" && at.ID != was {
+		return "", &exitcode.UsageError{Problem: fmt.Sprintf("--expect-cluster %s: %s says that this node is of cluster %s: remove that file to let it go into another one",
+			at.ID, cluster.RememberedIn(a.access.dir, at.Cluster), was)}
+	}
+	at.ID = was
+	return was, nil
+}
+
+// attachTo links to the cluster to serve in; servers is nil unless they run in this process.
+func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
+	at := &a.access.addresses
+	at.Private = len(a.serve.execAllow) > 0
 	if len(a.access.addresses.Etcd) > 0 {
 		if a.serve.archiving.DurableAfter == 0 {
 			a.serve.archiving.DurableAfter = -1 // in natsbus 0 is the default
@@ -229,7 +276,7 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		a.access.dir = a.serve.join
 		link, err := a.link(ctx, func(ctx context.Context) (*cluster.Link, error) { // it may be starting, too
 			return cluster.In(ctx, a.serve.join,
-				cluster.Addresses{Cluster: a.access.addresses.Cluster, Shards: a.serve.shards, Private: a.access.addresses.Private, Log: log})
+				cluster.Addresses{Cluster: at.Cluster, ID: at.ID, New: at.New, Shards: a.serve.shards, Private: at.Private, Log: log})
 		})
 		if errors.Is(err, library.ErrNoNode) {
 			err = fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given("data")...)...))
@@ -237,7 +284,7 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		return link, nil, ofExec(err)
 	}
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: a.access.dir, EtcdPort: a.serve.etcdPort,
-		NATSPort: a.serve.natsPort, NATSConnections: a.serve.files.NATS, Log: log, GaveUp: a.gaveUp})
+		NATSPort: a.serve.natsPort, NATSConnections: a.serve.files.NATS, ID: at.ID, New: at.New, Log: log, GaveUp: a.gaveUp})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,6 +31,7 @@ import (
 type serveOptions struct {
 	set                *pflag.FlagSet
 	name, join         string
+	newCluster         bool
 	slots, shards      int
 	limits             map[string]int
 	owner              bool
@@ -62,6 +63,8 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.StringToIntVar(&o.limits, "limit", nil, "attempts of a behavior at once, `behavior=N,...`")
 	f.Lookup("limit").DefValue = "" // the help would show brackets
 	flags.Say(f, "limit", "behavior=N,... with whole numbers")
+	f.BoolVar(&o.newCluster, "new-cluster", false, `create the cluster also where NATS holds the archive of another one of this name, or where this node
+was of another one before; archiving begins when that stream is removed`)
 	f.BoolVar(&o.owner, "owner", true, "own shards; false only runs attempts")
 	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
 	f.DurationVar(&o.grace, "grace", 15*time.Second, "time that running attempts get when the node stops; it has ended 13s later at most")
@@ -173,6 +176,8 @@ func (o *serveOptions) check(c *access) error {
 		return wrong("--join and --etcd name two clusters: want one")
 	case o.join != "" && c.flags().Changed("data"):
 		return wrong("--data is what a node serves by itself, and with --join it serves what another one has: want one of the two")
+	case o.newCluster && c.addresses.ID != "":
+		return wrong("--new-cluster takes any cluster, and --expect-cluster one: want one of the two")
 	case !archiving.Known(o.archive):
 		return wrong("--archive %s: want jetstream, keep or drop", o.archive)
 	case o.archiving.Replicas < 1 || o.archiving.Replicas > natsbus.MaxReplicas:

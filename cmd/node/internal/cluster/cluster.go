@@ -59,10 +59,10 @@ func On(ctx context.Context, servers *embedded.Servers, name string, shards int,
 	return link, nil
 }
 
-// In links to a cluster on the servers of the node that runs on dir. Of a, Cluster, Shards, Existing, Private and Log
+// In links to a cluster on the servers of the node that runs on dir. Of a, Cluster, Shards, ID, Existing, New, Private and Log
 // count. It wraps cluster.ErrNoNode when no node runs there.
 func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
-	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing, Dir: dir, Private: a.Private, Log: a.Log})
+	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing, ID: a.ID, New: a.New, Dir: dir, Private: a.Private, Log: a.Log})
 	if err != nil {
 		return nil, neverServed(noNode(err, dir), dir)
 	}
@@ -94,8 +94,10 @@ type Addresses struct {
 	NATSCreds              string // path of a credentials file
 	NATSNKey               string // path of a file that holds the seed of an nkey
 	Archive                natsbus.ArchiveConfig
-	Existing               bool // refuse to create the cluster
-	Private                bool // refuse an etcd that others can write, with cluster.ErrNotPrivate
+	ID                     string // of the cluster, where it is known
+	Existing               bool   // refuse to create the cluster
+	New                    bool   // create it also beside the archive of another one
+	Private                bool   // refuse an etcd that others can write, with cluster.ErrNotPrivate
 	Log                    *slog.Logger
 }
 
@@ -112,7 +114,7 @@ func At(ctx context.Context, a Addresses) (*Link, error) {
 		return nil, fmt.Errorf("TLS of NATS: %w", err)
 	}
 	a.warnPlain(ctx)
-	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing,
+	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing, ID: a.ID, New: a.New,
 		Etcd: a.Etcd, EtcdTLS: etcdTLS, EtcdAuthorities: etcdCAs, EtcdUser: a.EtcdUser, EtcdPassword: a.EtcdPassword,
 		NATS: a.NATS, NATSTLS: natsTLS, NATSAuthorities: natsCAs, NATSUser: a.NATSUser, NATSPassword: a.NATSPassword, NATSCreds: a.NATSCreds, NATSNKey: a.NATSNKey,
 		Private: a.Private, Archive: a.Archive, Log: a.Log})
