@@ -295,6 +295,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	if err := own.acceptLoss(ctx, have); err != nil {
 		return nil, err
 	}
+	own.trims.lost = lostAfter(have.state)
 	if shard == p.m.settingsShard() {
 		p.m.learnSettings(*have.state.Settings())
 	}

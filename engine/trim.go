@@ -35,6 +35,7 @@ type trims struct {
 	head     store.ArchiveHead
 	intact   int64      // revision of the pointer whose snapshots were read back
 	known    bool       // head was read
+	lost     []uint64   // entries after which the store lost the rest of the journal, as that records it
 	settling []settling // acknowledged, and not yet read back
 	settled  uint64     // last entry that was read back
 }
@@ -178,11 +179,7 @@ func (t *trims) settle(ctx context.Context, archive store.Archive, until uint64)
 		if err != nil {
 			return fmt.Errorf("read the end of the archive: %w", err)
 		}
-		if last := t.o.stats.head.Load(); head.Entry > last {
-			return fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
-				store.ErrConflict, head.Entry, last)
-		}
-		if err := t.compare(ctx, archive, head.Entry, head.Entry); err != nil { // before anything is added to another history
+		if err := t.fits(ctx, archive, &head); err != nil { // before anything is added to another history
 			return err
 		}
 		t.archived.Store(min(head.Entry, max(t.first.Load(), 1)-1)) // what is trimmed was read back
@@ -207,6 +204,31 @@ func (t *trims) settle(ctx context.Context, archive store.Archive, until uint64)
 		t.known, t.settled = false, 0
 	}
 	return err
+}
+
+// fits wraps store.ErrConflict if the archive does not end with what the journal has. Where a loss is why, the head is that of an archive
+// which begins anew with what the journal has.
+func (t *trims) fits(ctx context.Context, archive store.Archive, head *store.ArchiveHead) error {
+	var err error
+	if last := t.o.stats.head.Load(); head.Entry > last {
+		err = fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
+			store.ErrConflict, head.Entry, last)
+	} else {
+		err = t.compare(ctx, archive, head.Entry, head.Entry)
+	}
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	explained, unread := t.o.m.explained(ctx, t.shard(), t.lost)
+	if unread != nil {
+		return unread
+	}
+	if !explained {
+		return fmt.Errorf("%w; remedy: restore the archive of the same backup, or, with all nodes stopped, give up what came after it: taskledger repair --restored", err)
+	}
+	*head = store.ArchiveHead{Entry: max(t.first.Load(), 1) - 1, Sequence: head.Sequence, Begins: head.Sequence}
+	t.o.log.Warn("the archive holds what the journal has lost: it begins anew", "entry", head.Entry+1)
+	return nil
 }
 
 // beginsLate notes what the archive begins with.

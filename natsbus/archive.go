@@ -99,7 +99,11 @@ func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error
 	if err != nil {
 		return store.ArchiveHead{}, err
 	}
-	return store.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence}, nil
+	begins, err := readBegins(m)
+	if err != nil {
+		return store.ArchiveHead{}, damaged(shard, m, err)
+	}
+	return store.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence, Begins: begins}, nil
 }
 
 // Archive implements store.Archiver. Besides, it wraps nats.ErrMaxPayload beyond the server's limit, store.ErrFull when
@@ -121,6 +125,7 @@ func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHea
 	if err != nil {
 		return wrap(err)
 	}
+	s.begins = after.Begins
 	sequence, err := a.append(ctx, shard, after, s)
 	if err != nil {
 		return wrap(err)
@@ -128,7 +133,7 @@ func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHea
 	if a.DurableAfter() == 0 {
 		a.latest.Store(shard, s)
 	}
-	return store.ArchiveHead{Entry: s.last, Sequence: sequence}, nil
+	return store.ArchiveHead{Entry: s.last, Sequence: sequence, Begins: s.begins}, nil
 }
 
 // append sends the segment until it is known to be stored or refused, a few times at most.
@@ -200,6 +205,7 @@ func (a *Archive) Confirm(ctx context.Context, shard int, head store.ArchiveHead
 	if err != nil {
 		return wrap(err)
 	}
+	s.begins = head.Begins
 	m, err := a.next(ctx, shard, head.Sequence)
 	if err != nil {
 		return wrap(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -39,7 +40,54 @@ type reader struct {
 	archive *Archive
 	shard   int
 	from    uint64
-	end     uint64 // sequence of the last segment to read
+	part           // that is being read
+	later   []part // the oldest last
+}
+
+// part is a run of segments that continue each other: an archive that never began anew is one.
+type part struct {
+	low  *stored // its first segment
+	span span    // of that
+	end  uint64  // sequence of its last segment
+	last uint64  // entry up to which it counts: later parts have others of those behind it
+}
+
+// parts yields the parts of the archive of a shard, the newest of which ends with a segment, from that on.
+func (a *Archive) parts(ctx context.Context, shard int, end *stored) iter.Seq2[part, error] {
+	return func(yield func(part, error) bool) {
+		p := part{last: math.MaxUint64}
+		for {
+			begins, err := readBegins(end)
+			if err == nil {
+				p.end = end.sequence
+				p.low, err = a.next(ctx, shard, begins+1)
+			}
+			if err == nil && p.low == nil {
+				err = errors.New("it has disappeared")
+			}
+			if err != nil {
+				yield(part{}, damaged(shard, end, err))
+				return
+			}
+			if p.span, err = readSpan(p.low.header); err != nil {
+				yield(part{}, damaged(shard, p.low, err))
+				return
+			}
+			if p.span.first <= p.last && !yield(p, nil) || begins == 0 {
+				return
+			}
+			p.last = min(p.last, p.span.first-1)
+			before, err := a.next(ctx, shard, begins)
+			if err == nil && (before == nil || before.sequence != begins) {
+				err = damaged(shard, p.low, fmt.Errorf("what was archived before it has disappeared: %w", store.ErrTrimmed))
+			}
+			if err != nil {
+				yield(part{}, err)
+				return
+			}
+			end = before
+		}
+	}
 }
 
 // read yields until the consumer stops, and returns when nothing runs any more.
@@ -58,6 +106,11 @@ func (r *reader) read(ctx context.Context, yield func(store.Record) bool) error 
 			return unread
 		}
 		due = entries[len(entries)-1].Number + 1
+		whole := due > r.last // what this part has more counts no more
+		if whole {
+			due, unread = r.last+1, nil
+			entries = slices.DeleteFunc(entries, func(rec store.Record) bool { return rec.Number > r.last })
+		}
 		var await func() (*stored, error)
 		for _, rec := range entries {
 			if rec.Number < r.from {
@@ -66,9 +119,14 @@ func (r *reader) read(ctx context.Context, yield func(store.Record) bool) error 
 			if !yield(rec) {
 				return nil
 			}
-			if await == nil && unread == nil && m.sequence < r.end { // not before: who wants one entry has stopped by now
+			if await == nil && unread == nil && m.sequence < r.end && !whole { // not before: who wants one entry has stopped by now
 				await = r.ask(ctx, &asking, m)
 			}
+		}
+		if whole || unread == nil && m.sequence >= r.end && len(r.later) > 0 {
+			r.part, r.later = r.later[len(r.later)-1], r.later[:len(r.later)-1]
+			m = r.low
+			continue
 		}
 		if unread != nil || m.sequence >= r.end {
 			return unread
@@ -126,19 +184,20 @@ func (r *reader) find(ctx context.Context) (*stored, error) {
 	if err != nil || last == nil {
 		return nil, noArchive(err)
 	}
-	r.end = last.sequence
-	low, err := r.archive.next(ctx, r.shard, 1)
-	if err != nil || low == nil {
-		return nil, err
+	for p, err := range r.archive.parts(ctx, r.shard, last) {
+		if err != nil {
+			return nil, err
+		}
+		if r.part = p; p.span.first <= r.from {
+			break
+		}
+		r.later = append(r.later, p)
 	}
-	s, err := readSpan(low.header)
-	if err != nil {
-		return nil, damaged(r.shard, low, err)
-	}
+	low, s := r.low, r.span
 	if s.first > r.from {
 		return nil, fmt.Errorf("entry %d: %w: the archive begins at entry %d", r.from, store.ErrTrimmed, s.first)
 	}
-	if at, err := readSpan(last.header); err == nil && s.last < r.from && at.first <= r.from {
+	if at, err := readSpan(last.header); err == nil && r.end == last.sequence && s.last < r.from && at.first <= r.from {
 		return last, nil
 	}
 	for high := r.end; s.last < r.from && low.sequence+1 < high; {
@@ -179,7 +238,25 @@ func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskI
 }
 
 func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, last uint64, yield func(store.Record) bool) error {
-	sequences, err := a.candidates(ctx, shard, task, last)
+	end, err := a.get(ctx, getRequest{LastFor: a.subject(shard)})
+	if err != nil || end == nil {
+		return noArchive(err)
+	}
+	var parts []part // the newest first
+	for p, err := range a.parts(ctx, shard, end) {
+		if errors.Is(err, events.ErrDamaged) { // the segments before count all the same
+			break
+		}
+		if err != nil {
+			return err
+		}
+		p.last = min(p.last, last)
+		parts = append(parts, p)
+	}
+	if len(parts) == 0 {
+		parts = append(parts, part{low: &stored{}, end: math.MaxUint64, last: last})
+	}
+	sequences, err := a.candidates(ctx, shard, task, parts)
 	if err != nil {
 		return err
 	}
@@ -195,8 +272,9 @@ func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, l
 		if err != nil {
 			return err
 		}
+		counts := partOf(parts, sequence).last
 		for _, rec := range slices.Backward(entries) {
-			if rec.Number <= last && !yield(rec) {
+			if rec.Number <= counts && !yield(rec) {
 				return nil
 			}
 		}
@@ -204,8 +282,18 @@ func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, l
 	return nil
 }
 
-// candidates returns the sequences of the messages that may hold the task in entries up to last, in order.
-func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID, last uint64) (sequences []uint64, err error) {
+// partOf returns the part that a segment is of, of those that are given, the newest first; one without entries if it is of none.
+func partOf(parts []part, sequence uint64) part {
+	for _, p := range parts {
+		if sequence >= p.low.sequence && sequence <= p.end {
+			return p
+		}
+	}
+	return part{}
+}
+
+// candidates returns the sequences of the messages that may hold the task in entries that count, in order.
+func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID, parts []part) (sequences []uint64, err error) {
 	var headers jetstream.Consumer
 	err = a.request(ctx, func(ctx context.Context) (err error) {
 		headers, err = a.js.CreateConsumer(ctx, a.stream, jetstream.ConsumerConfig{
@@ -221,11 +309,12 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID,
 	defer func() { // what stays, the server removes
 		_ = a.request(ctx, func(ctx context.Context) error { return a.js.DeleteConsumer(ctx, a.stream, info.Name) })
 	}()
-	after := false // the entries of the segments that are left come after last
+	after := false // the entries of the segments that are left come after those that count
 	for read := uint64(0); read < info.NumPending && !after; {
 		n, err := a.fetchHeaders(ctx, headers, read, int(min(info.NumPending-read, headersAtOnce)), func(m jetstream.Msg, sequence uint64) {
-			if at, err := readSpan(m.Headers()); err == nil && at.first > last {
-				after = true
+			of := partOf(parts, sequence)
+			if at, err := readSpan(m.Headers()); err == nil && at.first > of.last {
+				after = after || sequence <= parts[0].end && sequence >= parts[0].low.sequence
 				return
 			}
 			if parseFilter(m.Headers().Get(tasksHeader)).mayHold(task) {

@@ -62,6 +62,7 @@
 //
 //	Taskledger-First   number of its first entry, decimal
 //	Taskledger-Last    number of its last entry
+//	Taskledger-Begins  sequence of the segment after which the archive of the shard began anew; not there where it never did
 //	Taskledger-Tasks   which tasks may have events in it: a Bloom filter in base64, with padding; 8 KiB at most
 //
 // and its body, a block of S2, holds the msgpack array

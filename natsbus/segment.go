@@ -15,9 +15,10 @@ import (
 
 // The headers of a segment.
 const (
-	firstHeader = "Taskledger-First"
-	lastHeader  = "Taskledger-Last"
-	tasksHeader = "Taskledger-Tasks"
+	firstHeader  = "Taskledger-First"
+	beginsHeader = "Taskledger-Begins" // store.ArchiveHead.Begins; not there where that is 0
+	lastHeader   = "Taskledger-Last"
+	tasksHeader  = "Taskledger-Tasks"
 )
 
 const (
@@ -31,8 +32,9 @@ const (
 // segment is consecutive entries of a shard as one message keeps them. doc.go describes its form.
 type segment struct {
 	span
-	tasks string // the filter
-	body  []byte // not compressed
+	begins uint64 // sequence after which the archive began anew; 0 = it never did
+	tasks  string // the filter
+	body   []byte // not compressed
 }
 
 // span is the entries of a segment, as its headers tell.
@@ -83,17 +85,38 @@ func pack(shard int, entries []store.Record) []byte {
 
 // message is the segment on its way to the archive.
 func (s *segment) message(subject string) *nats.Msg {
-	return &nats.Msg{Subject: subject, Data: s2.Encode(nil, s.body), Header: nats.Header{
+	m := &nats.Msg{Subject: subject, Data: s2.Encode(nil, s.body), Header: nats.Header{
 		firstHeader: {strconv.FormatUint(s.first, 10)},
 		lastHeader:  {strconv.FormatUint(s.last, 10)},
 		tasksHeader: {s.tasks},
 	}}
+	if s.begins > 0 {
+		m.Header.Set(beginsHeader, strconv.FormatUint(s.begins, 10))
+	}
+	return m
+}
+
+// readBegins returns the sequence after which the archive began anew, as a segment tells; 0 = it never did. It wraps events.ErrDamaged.
+func readBegins(m *stored) (uint64, error) {
+	text := m.header.Get(beginsHeader)
+	if text == "" {
+		return 0, nil
+	}
+	begins, err := strconv.ParseUint(text, 10, 64)
+	if err == nil && begins >= m.sequence {
+		err = fmt.Errorf("%d in segment %d", begins, m.sequence)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: header %s: %w", events.ErrDamaged, beginsHeader, err)
+	}
+	return begins, nil
 }
 
 // same reports whether m is the segment. Its bytes may differ: compressors do.
 func (s *segment) same(m *stored) bool {
 	at, err := readSpan(m.header)
-	if err != nil || at != s.span || m.header.Get(tasksHeader) != s.tasks {
+	begins, unread := readBegins(m)
+	if err != nil || unread != nil || at != s.span || begins != s.begins || m.header.Get(tasksHeader) != s.tasks {
 		return false
 	}
 	body, err := unpack(m.data)

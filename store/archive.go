@@ -14,6 +14,10 @@ import (
 type ArchiveHead struct {
 	Entry    uint64 // the last one archived
 	Sequence uint64 // where the archive keeps the segment that ends with it
+	// Begins is the Sequence of the segment after which the archive began anew; 0 = it never did. What begins anew is archived
+	// after a head whose Begins is its Sequence, that of the end of the archive, and whose Entry is the last one before:
+	// from there on the entries that were archived before count no more.
+	Begins uint64
 }
 
 // MaxSegmentBytes bounds the data of the entries of one segment of the archive, so that it fits a message of 1 MiB. An entry

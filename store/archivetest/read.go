@@ -1,6 +1,7 @@
 package archivetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,55 @@ var reads = map[string]func(*world){
 			}
 		}
 		Compare(w, got, all[:3])
+	},
+	"Read/OfWhatBeganAnew": func(w *world) {
+		old, end := w.fill(0, 1, 2, 2, 2, 2)
+		anew := store.ArchiveHead{Entry: 5, Sequence: end.Sequence, Begins: end.Sequence}
+		late := []store.Record{w.entry(0, 6, 7, "anew-6"), w.entry(0, 7, 7, "anew-7")}
+		head := w.archive(0, anew, late)
+		if head.Begins != end.Sequence || head.Entry != 7 {
+			w.Errorf("the end is %+v", head)
+		}
+		w.wantHead(0, head)
+		want := append(slices.Clone(old[:5]), late...)
+		for from := range uint64(len(want)) {
+			w.wantArchived(0, from+1, want[from:])
+		}
+		more := []store.Record{w.entry(0, 8, 7, "anew-8")}
+		head = w.archive(0, head, more)
+		want = append(want, more...)
+		w.wantArchived(0, 1, want)
+		again := store.ArchiveHead{Entry: 2, Sequence: head.Sequence, Begins: head.Sequence}
+		last := []store.Record{w.entry(0, 3, 7, "again-3")}
+		head = w.archive(0, again, last)
+		if err := w.Confirm(w.ctx, 0, head, last); err != nil {
+			w.Errorf("confirm: %v", err)
+		}
+		want = append(slices.Clone(old[:2]), last...)
+		w.wantArchived(0, 1, want)
+		w.wantArchived(0, 3, last)
+		w.wantArchived(0, 4, nil)
+		for _, gone := range []events.TaskID{"anew-6", "anew-8"} {
+			for rec, err := range w.FindArchived(w.ctx, 0, gone, math.MaxUint64) {
+				if err != nil || rec.Number > 2 && !bytes.Equal(rec.Data, last[0].Data) {
+					w.Errorf("task %s is found in entry %d, %v", gone, rec.Number, err)
+				}
+			}
+		}
+		found := false
+		for rec, err := range w.FindArchived(w.ctx, 0, "again-3", math.MaxUint64) {
+			found = found || err == nil && bytes.Equal(rec.Data, last[0].Data)
+		}
+		if !found {
+			w.Error("a task of the last part is not found")
+		}
+	},
+	"Append/WhatBeganAnewHasOneWriter": func(w *world) {
+		_, end := w.fill(0, 1, 10, 10)
+		anew := store.ArchiveHead{Entry: 1, Sequence: end.Sequence, Begins: end.Sequence}
+		w.archive(0, anew, []store.Record{w.entry(0, 2, 7, "one")})
+		w.refuse(0, anew, []store.Record{w.entry(0, 2, 7, "other")}, "an archive begins anew at its end")
+		w.refuse(0, end, w.entries(0, end.Entry+1, 1), "what counts no more is not continued")
 	},
 	"Read/EndsWithItsContext": func(w *world) {
 		w.fill(0, 1, 1, 1, 1)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -46,9 +47,22 @@ func (a *Archive) of(shard int) []segment {
 	return slices.Clip(a.segments[shard])
 }
 
-// Records returns all that is archived of a shard.
+// counting returns the segments of a shard without the entries that count no more, since the archive began anew before them.
+func (a *Archive) counting(shard int) []segment {
+	all := slices.Clone(a.of(shard))
+	before := uint64(math.MaxUint64) // entries count that stand before this one
+	for i, s := range slices.Backward(all) {
+		all[i].Entries = slices.DeleteFunc(slices.Clone(s.Entries), func(r store.Record) bool { return r.Number >= before })
+		if s.After.Sequence != 0 && s.Head.Begins == s.After.Sequence && len(s.Entries) > 0 {
+			before = min(before, s.Entries[0].Number)
+		}
+	}
+	return all
+}
+
+// Records returns all that is archived of a shard and counts.
 func (a *Archive) Records(shard int) (all []store.Record) {
-	for _, s := range a.of(shard) {
+	for _, s := range a.counting(shard) {
 		all = append(all, s.Entries...)
 	}
 	return all
@@ -110,7 +124,12 @@ func (a *Archive) Archive(_ context.Context, shard int, after store.ArchiveHead,
 	if at >= 0 && slices.EqualFunc(all[at].Entries, entries, sameRecord) {
 		return all[at].Head, nil
 	}
-	if len(all) > 0 && all[len(all)-1].Head != after || len(all) == 0 && after.Sequence != 0 {
+	var end store.ArchiveHead
+	if len(all) > 0 {
+		end = all[len(all)-1].Head
+	}
+	anew := after.Sequence != 0 && after.Begins == after.Sequence && end.Sequence == after.Sequence
+	if len(all) > 0 && end != after && !anew || len(all) == 0 && after.Sequence != 0 {
 		return after, fmt.Errorf("archive of shard %d does not end with entry %d: %w", shard, after.Entry, store.ErrConflict)
 	}
 	a.sequence++
@@ -178,7 +197,7 @@ func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.
 
 // FindArchived implements store.ArchiveReader.
 func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
-	all := a.of(shard)
+	all := a.counting(shard)
 	return func(yield func(store.Record, error) bool) {
 		for _, s := range slices.Backward(all) {
 			if s.tasks != nil && !s.tasks[task] {
