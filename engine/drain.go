@@ -143,7 +143,8 @@ func (p *placement) giveAll(ctx context.Context) {
 		select {
 		case err := <-g.done:
 			if err != nil {
-				p.m.log.WarnContext(ctx, "shard is left, not handed over", "shard", g.shard, "err", err)
+				// Whoever comes next for the shard takes it as soon as the session is gone, which is at once.
+				p.m.log.InfoContext(ctx, "shard is left, not handed over", "shard", g.shard, "err", err)
 			}
 		case <-ctx.Done():
 			return

@@ -164,7 +164,7 @@ func (o *owner) run(ctx context.Context) error {
 			if err == nil {
 				return errHandedOver
 			}
-			o.log.WarnContext(ctx, "hand-over refused", "target", req.target, "err", err)
+			o.log.InfoContext(ctx, "hand-over refused", "target", req.target, "err", err)
 			if gone := o.stillOwner(ctx); gone != nil {
 				return gone
 			}
