@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,7 +151,7 @@ func TestGuard_AProcessThatFailsIsFollowedByOneThatKnowsAll(t *testing.T) {
 		"killed": func(_ *guard.Guard, pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) },
 		"stopped": func(g *guard.Guard, pid int) {
 			_ = syscall.Kill(pid, syscall.SIGSTOP)
-			for len(guards(t)) > 0 && guards(t)[0] == pid {
+			for slices.Contains(guards(t), pid) {
 				for range 1000 {
 					g.Hold(1 << 22)() // there is no such group
 				}
