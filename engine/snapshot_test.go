@@ -215,14 +215,16 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 			t.Fatalf("%+v, %v", gone, err)
 		}
 	}
+	const entries = "restore the missing entries from a backup of etcd, or, where etcd was restored to an earlier time on purpose, " +
+		"give up what came after it: taskledger repair --restored"
 	const snapshots = "restore the snapshots of the shard, which alone stand for the entries before, from a backup of etcd"
 	for _, c := range []struct {
 		name, mode string
 		damage     func(*testing.T, *ground, store.SnapshotPointer)
 		remedy     string // "" = nothing is lost
 	}{
-		{"the entries from the newest on missing", "keep", cut, "restore the missing entries from a backup of etcd"},
-		{"the entries from the newest on missing", "drop", cut, "restore the missing entries from a backup of etcd"},
+		{"the entries from the newest on missing", "keep", cut, entries},
+		{"the entries from the newest on missing", "drop", cut, entries},
 		{"a flipped byte in the newest", "drop", newest(flip), ""},
 		{"a flipped byte in the newest", "keep", newest(flip), ""},
 		{"a part of the newest missing", "drop", newest(remove), ""},
