@@ -16,8 +16,8 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
-	"taskledger/task"
 	"taskledger/store/memarchive"
+	"taskledger/task"
 )
 
 // shelf is an archive in memory that may be away, and may take its time until what it has acknowledged counts.

@@ -305,7 +305,7 @@ func (w *world) submit(prefix string) error {
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		return err
 	}
-	_, err := w.taskledger("submit", "--batch", file, "--key", prefix, "--wait")
+	_, err := w.taskledger("submit", "--batch", file, "--key", prefix, "--wait", "--timeout", "5m")
 	return err
 }
 
