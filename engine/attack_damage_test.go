@@ -63,7 +63,7 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 		return b
 	}
 	j := newJob(engine.Policy{})
-	n := runNode(t, engine.NodeConfig{Store: st, Bus: bus(), Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{j}})
+	n := runNode(t, engine.NodeConfig{Store: st, Bus: bus(), Name: "n", TTL: time.Minute, Behaviors: []engine.Behavior{j}})
 	session := n.SessionID()
 	for shard := range shards {
 		id := idIn(shard, shards)
@@ -97,7 +97,7 @@ func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 			whole := p.Records(damaged)
 			p.node.Kill()
 			p.Replace(damaged, row.Do(t, slices.Clone(whole)))
-			cfg := engine.NodeConfig{Store: p.Store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}}
+			cfg := engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []engine.Behavior{p.job}}
 			if archives {
 				cfg.Archive = newShelf()
 			}

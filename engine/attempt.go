@@ -111,27 +111,33 @@ func (x *executor) execute(a *attempt) {
 	returned = true
 }
 
+// maxFailers is how many questions what follows a failed attempt may be with a behavior at once.
+const maxFailers = 16
+
 // followed asks a behavior that decides what follows an attempt of which its function has returned no outcome. Where it
-// panics, or does not answer, the policy decides: the outcome must not wait for it.
+// panics, does not answer, or leaves maxFailers questions unanswered, the policy decides: the outcome must not wait for it.
 func (a *attempt) followed(failed Outcome) Outcome {
 	f, decides := a.behavior.(task.Failer)
 	if !decides || !a.ran.Load() {
 		return failed
 	}
+	places := a.m.exec.failers[a.Assignment.Behavior]
 	answer := make(chan Outcome, 1)
-	go func() {
-		out := failed
-		defer func() { // also where the behavior ends the goroutine
-			if problem := recover(); problem != nil {
-				a.m.log.Error("what follows a failed attempt is left to its policy: the behavior panicked when it was asked",
-					"task", a.Task, "err", problem)
-			}
-			answer <- out
-		}()
-		if asked, decided := f.Failed(a.told, failed.Err); decided {
-			out = Outcome{Err: failed.Err, Wait: asked.Wait, Next: asked.Next}
+	ask := func() {
+		defer func() { <-places }()
+		a.askFailer(f, failed, answer)
+	}
+	select {
+	case places <- struct{}{}:
+		if !a.m.exec.detach(ask) { // the node has stopped
+			<-places
+			return failed
 		}
-	}()
+	default:
+		a.m.log.Error("what follows a failed attempt is left to its policy: the behavior did not answer before",
+			"task", a.Task, "behavior", a.Assignment.Behavior, "unanswered", len(places))
+		return failed
+	}
 	late := time.NewTimer(overdue)
 	defer late.Stop()
 	select {
@@ -141,6 +147,21 @@ func (a *attempt) followed(failed Outcome) Outcome {
 		a.m.log.Error("what follows a failed attempt is left to its policy: the behavior does not answer",
 			"task", a.Task, "behavior", a.Assignment.Behavior)
 		return failed
+	}
+}
+
+// askFailer answers with what the behavior decides, else with what has failed.
+func (a *attempt) askFailer(f task.Failer, failed Outcome, answer chan<- Outcome) {
+	out := failed
+	defer func() { // also where the behavior ends the goroutine
+		if problem := recover(); problem != nil {
+			a.m.log.Error("what follows a failed attempt is left to its policy: the behavior panicked when it was asked",
+				"task", a.Task, "err", problem)
+		}
+		answer <- out
+	}()
+	if asked, decided := f.Failed(a.told, failed.Err); decided {
+		out = Outcome{Err: failed.Err, Wait: asked.Wait, Next: asked.Next}
 	}
 }
 

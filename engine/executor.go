@@ -32,6 +32,7 @@ type executor struct {
 	quit      chan struct{} // closed when the node has stopped: idle workers end
 	workers   sync.WaitGroup
 	plans     map[string]chan struct{} // by behavior: taken by the plans under way
+	failers   map[string]chan struct{} // by behavior: taken by the questions what follows a failed attempt
 
 	*slots.Slots                         // its lock guards the fields that follow
 	attempts     map[attemptKey]*attempt // running, or with an outcome not yet answered
@@ -44,10 +45,22 @@ type executor struct {
 }
 
 func newExecutor(behaviors map[string]Behavior, most int, limits map[string]int, now func() time.Time, log *slog.Logger) *executor {
-	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan struct{}), quit: make(chan struct{}),
-		plans: map[string]chan struct{}{}, Slots: slots.New(most, sortedKeys(behaviors), limits), attempts: map[attemptKey]*attempt{}, stuck: map[string]int{}, flush: func(int) {}}
+	x := &executor{
+		behaviors: behaviors,
+		now:       now,
+		log:       log,
+		work:      make(chan struct{}),
+		quit:      make(chan struct{}),
+		plans:     map[string]chan struct{}{},
+		failers:   map[string]chan struct{}{},
+		Slots:     slots.New(most, sortedKeys(behaviors), limits),
+		attempts:  map[attemptKey]*attempt{},
+		stuck:     map[string]int{},
+		flush:     func(int) {},
+	}
 	for id := range behaviors {
 		x.plans[id] = make(chan struct{}, maxPlans)
+		x.failers[id] = make(chan struct{}, maxFailers)
 	}
 	return x
 }

@@ -67,7 +67,7 @@ func TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained(t *testing.T) {
 	whole := p.Records(settingsShard)
 	p.node.Kill()
 	p.Replace(settingsShard, testcluster.Damages[0].Do(t, slices.Clone(whole)))
-	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}})
+	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []engine.Behavior{p.job}})
 
 	id := idIn(1-settingsShard, pastShards)
 	f := p.job.submit(t, n, id)
@@ -118,7 +118,7 @@ func TestPause_HoldsWhileTheOwnerOfTheSettingsIsSilent(t *testing.T) {
 		return err == nil
 	})
 	other := &otherJob{newJob(engine.Policy{})}
-	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job, other}})
+	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []engine.Behavior{p.job, other}})
 	affinity := idIn(1-settingsShard, pastShards)
 	p.job.submit(t, n, affinity+"/paused")
 	f, err := n.Submit(within(t), other, nil, engine.SubmitOptions{ID: affinity + "/free"})

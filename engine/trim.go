@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -223,6 +224,8 @@ func (t *trims) fits(ctx context.Context, archive store.Archive, head *store.Arc
 	if unread != nil {
 		return unread
 	}
+	// What was given up later than the archive ends was given up with its end before the operator's eyes.
+	explained = explained || slices.ContainsFunc(t.lost, func(end uint64) bool { return end >= head.Entry })
 	if !explained {
 		return fmt.Errorf("%w; remedy: restore the archive of the same backup, or, with all nodes stopped, give up what came after it: taskledger repair --restored", err)
 	}

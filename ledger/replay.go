@@ -21,7 +21,7 @@ import (
 // ReplayOptions select events; zero fields select all. What selects by task, behavior or status leaves out the events of records that
 // are no tasks.
 type ReplayOptions struct {
-	From     time.Time // events of this time and later, by the owners' clocks
+	From     time.Time // events of this time and later, by the owners' clocks; of shards that After names all
 	To       time.Time // events before this time
 	Task     events.TaskID
 	Behavior string
@@ -93,7 +93,7 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 			if err != nil {
 				return err
 			}
-			if !matches || ev.At < from || ev.Position.Ref <= after[int(e.Shard)] {
+			if since := after[int(e.Shard)]; !matches || since == 0 && ev.At < from || ev.Position.Ref <= since {
 				continue
 			}
 			told := tell(&was, ev)
@@ -174,11 +174,11 @@ func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int, after e
 		}
 		return state, state.Number + 1, nil
 	}
-	if after != 0 && o.From.IsZero() {
+	if after != 0 {
 		return nil, after.Entry(), nil
 	}
 	begin, err := r.since(ctx, shard, events.MillisOf(o.From))
-	return nil, max(begin, after.Entry()), err
+	return nil, begin, err
 }
 
 // whence tells of an entry that is no longer there from when on all are, if what is missing are the first entries of

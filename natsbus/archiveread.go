@@ -238,6 +238,9 @@ func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskI
 }
 
 func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, last uint64, yield func(store.Record) bool) error {
+	if err := a.belongs(ctx); err != nil {
+		return noArchive(err)
+	}
 	end, err := a.get(ctx, getRequest{LastFor: a.subject(shard)})
 	if err != nil || end == nil {
 		return noArchive(err)

@@ -515,9 +515,10 @@ func explainTells(t *testing.T, dir string) {
 			"texts-retry",
 			func(id string) {
 				must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","exit 3"]}`, "--id", id)
-				eventually(t, "it waits for its retry", func() bool {
-					return run(t, dir, "suspend", id, "--reason", "enough").code == 0 && field(t, dir, id, "status") == "FAILURE"
-				})
+				fails := func() bool { return field(t, dir, id, "status") == "FAILURE" }
+				eventually(t, "it has failed", fails)
+				must(t, dir, "suspend", id, "--reason", "enough")
+				eventually(t, "it waits for its retry", fails)
 			},
 			who + ` suspended the task: enough; attempt [0-9]+ of 25 failed: exit: .*exit status 3.*`,
 			`FAILURE suspended suspended [0-9]+ a exit: .*exit status 3.*`,

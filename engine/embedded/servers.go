@@ -173,7 +173,7 @@ func closedToOthers(dir string) error {
 		return fmt.Errorf("make directory: %w", err)
 	}
 	if mode := info.Mode(); info.IsDir() && mode.Perm()&0o002 != 0 {
-		return fmt.Errorf("%s has mode %#o: everybody may write to it, and replace its files: want 0700", dir, mode.Perm())
+		return fmt.Errorf("%s has mode %#o: everybody may write to it, and replace its files: want 0700, or name a directory of its own below it", dir, mode.Perm())
 	}
 	return nil
 }

@@ -17,6 +17,24 @@ var records = []Bug{
 	{"settings without a limit", "projection/settings/settings.go", []Edit{
 		{"	if n := s.bytes() + p.bytes() + events.MaxNameBytes; n > MaxBytes {", "	if n := 0; n > MaxBytes {"},
 	}, settingsPkg, "TestState_StaysSmall"},
+	{"end of a journal given up for another one", "engine/recover.go", []Edit{
+		{" && given.Hash == l.state.Hash, err", ", err"},
+	}, engine, "TestOwner_GivesUpNothingButTheEndThatIsNamed"},
+	{"archive beyond the journal that is not seen", "engine/recover.go", []Edit{
+		{"	if !snapshot && archived <= l.head.Number {\n", "	if !snapshot {\n"},
+	}, engine, "TestShard_WhoseArchiveGoesBeyond"},
+	{"loss recorded whatever has become of it", "etcdstore/losses.go", []Edit{
+		{"	rev, err := s.append(ctx, o, after, entry, given, also)\n", "	rev, err := s.append(ctx, o, after, entry, nil, also)\n"},
+	}, "./etcdstore", "TestStore/Recover"},
+	{"command that leaves for a mailbox which nobody reads", "engine/router.go", []Edit{
+		{"r.now(), asks && r.lookout.Doubtful()", "r.now(), asks && r == nil"},
+	}, engine, "TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted"},
+	{"removed archive taken for one that has not begun", "engine/internal/archivewatch/archivewatch.go", []Edit{
+		{" && is.Empty && some {", " && is.Empty && !some {"},
+	}, "./engine/internal/archivewatch", "TestRun_TellsOfAnArchiveThatWasRemoved"},
+	{"claimed items counted after they are available", "projection/items/items.go", []Edit{
+		{"		i.Group.free.Set(i)\n		s.claimed(i, -1)\n", "		i.Group.free.Set(i)\n"},
+	}, "./projection/items", "TestStores_DoWhatTheirDescriptionSays"},
 	{"event of a record with a gap before it", "projection/record/record.go", []Edit{
 		{"	case ev.Seq != c.Seq+1:\n", "	case ev.Seq <= c.Seq:\n"},
 	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},

@@ -2,9 +2,11 @@ package testcluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/engine"
@@ -153,7 +155,7 @@ func (c *Cluster) endSession(id string) {
 	if err == nil && len(key.Kvs) > 0 {
 		_, err = c.Etcd.Revoke(ctx, clientv3.LeaseID(key.Kvs[0].Lease))
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		c.t.Errorf("end session %s: %v", id, err)
 	}
 }

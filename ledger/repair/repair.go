@@ -29,7 +29,8 @@ type Stray struct {
 	Removed  bool   `json:"removed"`
 	GivenUp  bool   `json:"givenUp,omitempty"` // what followed Entry is: the next owner of the shard records that
 
-	sound sound // end of the journal, where Entry is the one after it
+	sound  sound // end of the journal, where Entry is the one after it
+	served bool  // by a node that lives
 }
 
 // Options are what a repair does beside looking.
@@ -71,8 +72,8 @@ type Members interface {
 // only if it has not changed since it was judged. A shard that was quarantined because of such keys is served again within seconds.
 //
 // With restored, after the store was restored from a backup, what followed the end of each journal is given up in the same way: of every
-// shard that has no owner, and of those of which a snapshot or the archive goes beyond the end, which are quarantined until then. Each is
-// a Stray without a key.
+// shard that has no owner, and of those of which a snapshot or the archive goes beyond the end, which are quarantined until then: Repair waits
+// until they are not, 20 s at most. Each is a Stray without a key.
 func (r Journals) Repair(ctx context.Context, o Options) (all []Stray, err error) {
 	report := func(s Stray) error {
 		if o.Remove && s.Keep == "" {

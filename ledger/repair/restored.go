@@ -4,8 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"taskledger/store"
+)
+
+const (
+	// takenWithin is how long an owner may take to record what was given up: one whose shard is quarantined looks every
+	// 2 s, and reads its journal then.
+	takenWithin = 20 * time.Second
+	takenAgain  = 200 * time.Millisecond
 )
 
 // giveUp gives up what is missing at the ends of the journals.
@@ -27,10 +35,41 @@ func (r Journals) giveUp(ctx context.Context) (all []Stray, err error) {
 			return all, fmt.Errorf("repair shard %d: %w", shard, err)
 		}
 		if s != nil {
+			s.served = j.served
 			all = append(all, *s)
 		}
 	}
-	return all, nil
+	return all, r.awaitTaken(ctx, all)
+}
+
+// awaitTaken takes back what is left to an owner that goes on without looking at it: it may not have seen the archive
+// when it took the shard, and the next owner would find another end.
+func (r Journals) awaitTaken(ctx context.Context, all []Stray) error {
+	until := time.Now().Add(takenWithin)
+	for i := range all {
+		for s := &all[i]; s.served && s.GivenUp; {
+			l, err := r.Losses.Loss(ctx, s.Shard)
+			if err != nil {
+				return fmt.Errorf("repair shard %d: %w", s.Shard, err)
+			}
+			if l.Revision == 0 {
+				break
+			}
+			if time.Now().After(until) {
+				s.GivenUp, s.Keep = false, "a node serves the shard, and goes on: stop the nodes, and repair again"
+				if err := r.Losses.Forget(ctx, l); err != nil {
+					return fmt.Errorf("repair shard %d: %w", s.Shard, err)
+				}
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(takenAgain):
+			}
+		}
+	}
+	return nil
 }
 
 // restored is a shard whose journal may have lost its end.

@@ -27,7 +27,7 @@ func OfEnd(t *projection.Task) string {
 		return "it was cancelled" + asked(t) + tail(t.Error.Message, t)
 	case t.Error != nil:
 		text := "it has ended with FAILURE: " + failed(t)
-		if t.Wait != nil && t.Wait.By != "" {
+		if t.Wait != nil && t.Wait.Since != 0 {
 			text += "; its retry was cancelled" + asked(t)
 		}
 		return text

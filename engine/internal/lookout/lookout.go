@@ -15,11 +15,13 @@ import (
 
 const (
 	// Patience is how long no node may be alive before a caller is told; with Again and a look that takes long it is 3 s at most.
-	Patience = 2500 * time.Millisecond
+	Patience = 2200 * time.Millisecond
 	// Again is the time between two looks at the membership while no node is alive and somebody waits for one.
 	Again = 250 * time.Millisecond
-	// lookWithin bounds a look. When the store does not answer nothing is known, and all goes on as if nodes were alive.
+	// lookWithin bounds a look. When the store does not answer nothing is known, and all goes on as if nodes were alive; after a look
+	// that saw none it goes on when looksAgain further ones were not answered either.
 	lookWithin = 500 * time.Millisecond
+	looksAgain = 2
 	// AliveFor is how long a sign of life is believed. A client that is idle for longer looks before its next command leaves.
 	AliveFor = time.Second
 )
@@ -83,23 +85,31 @@ func (l *Lookout) Run(ctx context.Context, missed func(since time.Time) (waits b
 // absence returns false when a node is alive, or it cannot be known, and true when none is and nobody waits for one any more.
 func (l *Lookout) absence(ctx context.Context, missed func(time.Time) bool) bool {
 	defer l.absent.Store(false)
-	for since := time.Now(); l.seesNone(ctx); {
-		if !missed(since) {
+	since, unknown := time.Now(), looksAgain
+	for {
+		nodes, err := l.look(ctx)
+		switch {
+		case nodes > 0 || err != nil && unknown == looksAgain:
+			return false
+		case err != nil:
+			unknown++
+		case !missed(since):
 			return true
+		default:
+			unknown = 0
+			l.absent.Store(true)
 		}
-		l.absent.Store(true)
 		select {
 		case <-ctx.Done():
 			return true
 		case <-time.After(Again):
 		}
 	}
-	return false
 }
 
-func (l *Lookout) seesNone(ctx context.Context) bool {
+func (l *Lookout) look(ctx context.Context) (nodes int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	members, err := l.Members.ReadMembers(ctx)
-	return err == nil && len(members.Nodes) == 0
+	return len(members.Nodes), err
 }

@@ -45,6 +45,7 @@ func Check(ctx context.Context, a Addresses, archives bool) (all []Finding) {
 	for _, endpoint := range a.Etcd {
 		says, err := checkEtcd(ctx, etcdstore.Config{
 			Cluster:     a.Cluster,
+			ID:          a.ID,
 			Existing:    true,
 			Endpoints:   []string{endpoint},
 			TLS:         etcdTLS,
