@@ -29,7 +29,7 @@ func TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator(t *testing.T) 
 		return []memarchive.Segment{{Head: store.ArchiveHead{Entry: last, Sequence: 1}, Entries: all}}
 	})
 	p.Replace(cut, all[:len(all)-2])
-	cfg := engine.NodeConfig{Store: p.Store, Archive: archive, Name: "next", TTL: time.Minute, Behaviors: []engine.Behavior{p.job}}
+	cfg := engine.NodeConfig{Store: p.Store, Archive: archive, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}}
 	n := runNode(t, cfg)
 	wantQuarantined(t, n.Client, cut, pastShards, "its archive with entry")
 	if infos, err := n.Shards(within(t)); err != nil || !strings.Contains(infos[cut].Problem, "repair --restored") {
