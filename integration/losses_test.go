@@ -1,6 +1,8 @@
 package integration_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
@@ -151,23 +153,35 @@ func TestOwner_GivesUpNothingButTheEndThatIsNamed(t *testing.T) {
 	id := added(t, n.Client, "one")
 	n.Stop()
 	by := c.StartClient("operator", nil)
-	if all, err := by.Repair(within(t, soon), ledgerrepair.Options{Restored: true}); err != nil || len(all) != 1 || !all[0].GivenUp {
-		t.Fatalf("gave up %+v, %v", all, err)
+	givenUp := func() []byte {
+		if all, err := by.Repair(within(t, soon), ledgerrepair.Options{Restored: true}); err != nil || len(all) != 1 || !all[0].GivenUp {
+			t.Fatalf("gave up %+v, %v", all, err)
+		}
+		given, err := c.Etcd.Get(within(t, soon), "taskledger/lost/0")
+		if err != nil || len(given.Kvs) != 1 {
+			t.Fatal(given, err)
+		}
+		remove(t, c, "lost/0")
+		return given.Kvs[0].Value
 	}
-	given, err := c.Etcd.Get(within(t, soon), "taskledger/lost/0")
-	if err != nil || len(given.Kvs) != 1 {
-		t.Fatal(given, err)
+	wantNothing := func(node string, id int64) {
+		n := c.StartNode(node, nil)
+		defer n.Stop()
+		if next := added(t, n.Client, node); next != id {
+			t.Errorf("id %d was given out, want %d", next, id)
+		}
+		if got, err := c.Etcd.Get(within(t, soon), "taskledger/lost/0"); err != nil || len(got.Kvs) > 0 {
+			t.Errorf("it is still waiting: %v, %v", got, err)
+		}
 	}
-	remove(t, c, "lost/0")
+	earlier := givenUp()
 	n = c.StartNode("b", nil)
 	added(t, n.Client, "two")
 	n.Stop()
-	put(t, c, "lost/0", string(given.Kvs[0].Value)) // a backup brings it back
-	n = c.StartNode("c", nil)
-	if next := added(t, n.Client, "three"); next != id+2 {
-		t.Errorf("id %d was given out, want %d", next, id+2)
-	}
-	if got, err := c.Etcd.Get(within(t, soon), "taskledger/lost/0"); err != nil || len(got.Kvs) > 0 {
-		t.Errorf("it is still waiting: %v, %v", got, err)
-	}
+	put(t, c, "lost/0", string(earlier)) // a backup brings it back
+	wantNothing("c", id+2)
+	otherwise := givenUp()
+	otherwise[bytes.Index(otherwise, []byte{0xc4, sha256.Size})+2] ^= 1 // the end of another journal
+	put(t, c, "lost/0", string(otherwise))
+	wantNothing("d", id+3)
 }

@@ -19,13 +19,13 @@ var records = []Bug{
 	}, settingsPkg, "TestState_StaysSmall"},
 	{"end of a journal given up for another one", "engine/recover.go", []Edit{
 		{" && given.Hash == l.state.Hash, err", ", err"},
-	}, engine, "TestOwner_GivesUpNothingButTheEndThatIsNamed"},
+	}, "./integration", "TestOwner_GivesUpNothingButTheEndThatIsNamed"},
 	{"archive beyond the journal that is not seen", "engine/recover.go", []Edit{
 		{"	if !snapshot && archived <= l.head.Number {\n", "	if !snapshot {\n"},
-	}, engine, "TestShard_WhoseArchiveGoesBeyond"},
+	}, engine, "TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator"},
 	{"loss recorded whatever has become of it", "etcdstore/losses.go", []Edit{
 		{"	rev, err := s.append(ctx, o, after, entry, given, also)\n", "	rev, err := s.append(ctx, o, after, entry, nil, also)\n"},
-	}, "./etcdstore", "TestStore/Recover"},
+	}, store, "TestStore_KeepsTheContractInProcess/Recover/OfAnotherLossIsRefused"},
 	{"command that leaves for a mailbox which nobody reads", "engine/router.go", []Edit{
 		{"r.now(), asks && r.lookout.Doubtful()", "r.now(), asks && r == nil"},
 	}, engine, "TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted"},
