@@ -31,7 +31,7 @@ type Config struct {
 	Ready func() string
 	// Metrics serves what the node measures, to viewers; nil = it measures nothing. It writes its answer at once.
 	Metrics http.Handler
-	// Watch is told of requests; nil: nobody is.
+	// Watch receives a report of every request; nil receives none.
 	Watch   measured.Watcher
 	Version string
 	// Routes are those of other fronts, and Dialects how these tell errors that are not of RFC 9457.
@@ -82,7 +82,7 @@ type API struct {
 	hosts   []string
 	ready   func() string
 	metrics http.Handler
-	watch   measured.Watcher // nil = nobody
+	watch   measured.Watcher // may be nil
 	open    atomic.Int64     // requests under way
 	version string
 	log     *slog.Logger

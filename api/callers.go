@@ -127,7 +127,7 @@ func (c *callers) oneMoreLocked(principal string, is *caller) (refused *problem.
 	return refused
 }
 
-// streams is how many are under way.
+// streams returns the number of open streams.
 func (c *callers) streams() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -124,7 +124,7 @@ func (a answer) get(t *testing.T, field string) any {
 	return all[field]
 }
 
-// insist is send, made again as long as the cluster says that it is busy: a machine may be, and plans are given a second.
+// insist repeats send while the cluster answers that it is busy, as it does on a busy machine: a plan has one second.
 func (s *server) insist(secret, method, path string, body any) answer {
 	s.t.Helper()
 	for until := time.Now().Add(2 * time.Minute); ; {

@@ -68,7 +68,7 @@ func named(name, help string) prometheus.Opts {
 	return prometheus.Opts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}
 }
 
-// gauge tells a part of what is under way, 0 as long as there is no API.
+// gauge reports one field of the API's state, and 0 until there is an API.
 func (f *Figures) gauge(name, help string, part func(measured.State) int) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts(named(name, help)), func() float64 {
 		if state := f.state.Load(); state != nil {

@@ -21,7 +21,7 @@ type Request struct {
 	Took    time.Duration // until it was answered, what it has waited and streamed among it
 }
 
-// State is what is under way at a moment.
+// State counts the requests, waits and streams that are open at one moment.
 type State struct {
 	Requests int // all of them
 	Streams  int // those that stream
@@ -53,7 +53,7 @@ func (w *Writer) Write(data []byte) (int, error) {
 // Unwrap lets http.ResponseController find the connection.
 func (w *Writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Of returns what is noted of the request that w answers; nothing is kept of it where nobody watches.
+// Of returns the record of the request that w answers. Without a watcher the record is discarded.
 func Of(w http.ResponseWriter) *Request {
 	if watched, is := w.(*Writer); is {
 		return &watched.Request

@@ -49,7 +49,7 @@ func TaskOf(it *item.Item) Task {
 	return t
 }
 
-// Group is how many tasks a group has.
+// Group counts the tasks of a group.
 type Group struct {
 	Group     string `json:"group"`
 	Tasks     int64  `json:"tasks"`
