@@ -1,0 +1,30 @@
+package explanation_test
+
+import (
+	"strings"
+	"testing"
+
+	"taskledger/engine/internal/explanation"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// Who suspended a task has not cancelled the retry that it does not get.
+func TestOfEnd_SaysThatARetryWasCancelledOnlyWhereOneWas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		since events.Millis
+		says  bool
+	}{"suspended, and failed for good": {0, false}, "its retry was cancelled": {7, true}} {
+		task := &projection.Task{
+			Status:    projection.Failure,
+			Suspended: true,
+			Kind:      &projection.Kind{},
+			Error:     &events.Error{Code: "boom"},
+			Wait:      &projection.Wait{Since: c.since, By: "olga", Reason: "the disk is full"},
+		}
+		if text := explanation.OfEnd(task); strings.Contains(text, "cancelled by olga") != c.says {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
