@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,56 @@ func TestAfterFailure_ThatPanicsItselfLeavesThePolicyToDecide(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A rule that never answers holds so many goroutines at most, however many attempts fail: further failures are left to
+// the policy at once, until it answers again.
+func TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, tasks = 16, 40
+		answer := make(chan struct{})
+		var asked atomic.Int64
+		b := behaviors.Define("b", &behaviors.Rules[int, string]{
+			Policy: engine.Policy{MaxAttempts: 1},
+			AfterFailure: func(int, behaviors.Failure, time.Time) time.Time {
+				asked.Add(1)
+				<-answer
+				return time.Time{}
+			},
+		})
+		c := newModelled(t, true)
+		panics := b.Bind(func(context.Context, int) (string, error) { panic("boom") })
+		n := c.start("a", 0, func(c *cfg) { c.Slots = tasks }, panics)
+		n.ready(t)
+		fails := func(times int) {
+			t.Helper()
+			var all []*behaviors.Future[string]
+			for range times {
+				f, err := b.Submit(within(t), n, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, f)
+			}
+			for _, f := range all {
+				_, err := f.Wait(within(t))
+				if failure, ok := errors.AsType[*engine.TaskError](err); !ok || failure.Code != events.CodePanic {
+					t.Errorf("%v, want a panic", err)
+				}
+			}
+		}
+		fails(tasks)
+		fails(1)
+		if n := asked.Load(); n != most {
+			t.Errorf("%d questions are unanswered, want %d", n, most)
+		}
+		close(answer)
+		synctest.Wait()
+		fails(1)
+		if n := asked.Load(); n != most+1 {
+			t.Errorf("%d questions in all, want %d: a behavior that answers is asked again", n, most+1)
+		}
+	})
 }
 
 // In a rolling release old nodes meet parameters of the new one. Once all agree the failure is final at once.

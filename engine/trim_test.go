@@ -15,7 +15,9 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger/repair"
 	"taskledger/store"
+	"taskledger/store/archivetest"
 	"taskledger/store/memarchive"
 	"taskledger/task"
 )
@@ -411,4 +413,40 @@ func endKilled(t *testing.T, c *testcluster.Cluster) {
 	if err != nil {
 		t.Fatalf("end the session of the killed node: %v", err)
 	}
+}
+
+// A journal lost its end, and went on beyond that of its archive, while the archive was away. Once an operator has
+// given the loss up, the archive holds no entry behind the end that was left: it begins anew all the same, and the
+// journal is trimmed.
+func TestTrim_BeginsAnArchiveAnewThatTheJournalOvertookBeforeItsLossWasGivenUp(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	archive := newShelf()
+	if _, err := archive.held.Archive(within(t), 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 5)); err != nil {
+		t.Fatal(err)
+	}
+	archive.away.Store(true)
+	w := &worker{attempts: map[events.TaskID]int{}}
+	var kept store.Store
+	under := func(c *cfg) { kept, c.Store, c.Archive = c.Store, small{c.Store}, archive }
+	n := c.StartNode("a", under, w)
+	fill(t, n.Client, w, "x", 2000)
+	archive.away.Store(false)
+	testcluster.Await(t, "an archive that is seen to hold another history", func() bool {
+		all, err := n.Shards(within(t))
+		return err == nil && strings.Contains(all[0].Degraded, "entry 5 differs") &&
+			strings.Contains(all[0].Degraded, "repair --restored")
+	})
+	n.Stop()
+	operator := c.StartClient("operator", func(c *engine.ClientConfig) { c.Archive = archive })
+	found, err := operator.Repair(within(t), repair.Options{Restored: true})
+	if err != nil || len(found) != 1 || !found[0].GivenUp || found[0].Entry <= 5 {
+		t.Fatalf("gave up %+v, %v", found, err)
+	}
+	c.StartNode("b", under, w)
+	testcluster.Await(t, "a trimmed journal", func() bool {
+		first, err := kept.First(within(t), 0)
+		return err == nil && first > 1
+	})
+	wantWhole(t, kept, archive, 0)
 }

@@ -2,6 +2,9 @@ package bugs
 
 // What libraries promise: that of task stores, and those who take hints and answers to it, and the built-in behaviors.
 var libraries = []Bug{
+	{"etcd that is not ready, closed before it is stopped", "engine/embedded/etcd.go", []Edit{
+		{"	e.Server.HardStop() // Close waits for ever for a server that does not become ready\n", ""},
+	}, "./engine/embedded", "TestStartServers_EndsWithItsContextWhileEtcdIsNotReady"},
 	{"group of a program released when its number may be another's", "behaviors/processgroup.go", []Edit{
 		{"	release()\n", "	defer release()\n"},
 	}, "./behaviors", "TestExec_AGroupIsReleasedWhenNothingOfItRunsAndBeforeItsNumberIsFree"},

@@ -87,6 +87,18 @@ var snapshots = []Bug{
 	{"trim of what was not read back", "engine/trim.go", []Edit{
 		{"		until = min(until, t.settled+1)\n", "		until = min(until, t.head.Entry+1)\n"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
+	{"archive that begins anew only while its loss can be seen in it", "engine/trim.go", []Edit{
+		{"return end >= head.Entry })", "return end >= head.Entry && false })"},
+	}, engine, "TestTrim_BeginsAnArchiveAnewThatTheJournalOvertookBeforeItsLossWasGivenUp"},
+	{"loss that is left to the next owner while one goes on", "ledger/repair/restored.go", []Edit{
+		{"				if err := r.Losses.Forget(ctx, l); err != nil {\n", "				if err := error(nil); err != nil {\n"},
+	}, "./ledger/repair", "TestRestored_TakesBackWhatAnOwnerThatServesDoesNotRecord/the_owner_goes_on_without_it"},
+	{"look that fails taken for one that sees a node", "engine/internal/lookout/lookout.go", []Edit{
+		{"err != nil && unknown == looksAgain:", "err != nil && unknown <= looksAgain:"},
+	}, "./engine/internal/lookout", "TestLookout_LetsWhatItHeldLeaveForNoLookThatFails/none_fails_node"},
+	{"questions what follows a failure without a bound", "engine/attempt.go", []Edit{
+		{"const maxFailers = 16\n", "const maxFailers = 1 << 16\n"},
+	}, engine, "TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost"},
 	{"brake on the size of the file", "engine/care.go", []Edit{
 		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},
 	}, engine, "TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull"},
