@@ -1,11 +1,13 @@
 package main_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
 )
 
@@ -43,4 +45,36 @@ func TestCheck_NamesWhatWorksAndWhatDoesNot(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What serve would refuse check names, also where there is no cluster, which no node would create then.
+func TestCheck_NamesAnotherClusterThanExpected(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	dir, data := t.TempDir(), t.TempDir()
+	check := func(code int, says string, args ...string) {
+		t.Helper()
+		r := run(t, dir, append([]string{"check", "--etcd", endpoint, "--archive", "keep"}, args...)...)
+		if r.code != code || !strings.Contains(r.out+r.err, says) {
+			t.Errorf("check %v: %+v, want code %d and %q", args, r, code, says)
+		}
+	}
+	check(0, "there is no such cluster yet")
+	check(1, "that of id other was expected", "--expect-cluster", "other")
+	s, err := etcdstore.Open(t.Context(), etcdstore.Config{Endpoints: []string{endpoint}, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := s.Cluster().ID
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(0, "cluster "+id, "--expect-cluster", id)
+	check(1, "its id is "+id+", that of cluster other was expected", "--expect-cluster", "other")
+	if err := os.WriteFile(filepath.Join(data, "cluster-taskledger.id"), []byte("other\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(1, "that of cluster other was expected", "--data", data)
+	check(2, "says that this node is of cluster other", "--data", data, "--expect-cluster", id)
+	check(0, "cluster "+id, "--data", data, "--new-cluster")
 }

@@ -37,6 +37,12 @@ func (a *app) check(ctx context.Context) error {
 	}
 	all := a.checkFiles()
 	if len(a.access.addresses.Etcd) > 0 {
+		a.access.addresses.New = a.serve.newCluster
+		if a.remembers() {
+			if _, err := a.expectRemembered(); err != nil {
+				return err
+			}
+		}
 		at, err := a.access.named()
 		if err != nil {
 			return err

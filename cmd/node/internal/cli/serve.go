@@ -219,8 +219,7 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
 	at := &a.access.addresses
 	at.New = a.serve.newCluster
-	remembers := a.serve.join == "" && (len(at.Etcd) == 0 || a.access.flags().Changed("data"))
-	if !remembers {
+	if !a.remembers() {
 		return a.attachTo(ctx, log)
 	}
 	was, err := a.expectRemembered()
@@ -241,6 +240,11 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		}
 	}
 	return link, servers, err
+}
+
+// remembers reports whether the node keeps the id of its cluster in its data directory.
+func (a *app) remembers() bool {
+	return a.serve.join == "" && (len(a.access.addresses.Etcd) == 0 || a.access.flags().Changed("data"))
 }
 
 // expectRemembered expects the cluster of which this node was last, if it remembers one, and returns its id.

@@ -102,7 +102,7 @@ func checkEtcd(ctx context.Context, cfg etcdstore.Config) (says string, err erro
 	case err == nil:
 		says = "cluster " + store.Cluster().ID
 		err = store.Close()
-	case errors.Is(err, etcdstore.ErrNoCluster):
+	case errors.Is(err, etcdstore.ErrNoCluster) && cfg.ID == "": // else no node would create it
 		err = nil
 	}
 	if err != nil {
