@@ -2,10 +2,13 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"taskledger/events"
 )
 
 // Whoever sends a header that does nothing would believe that it does.
@@ -118,9 +121,9 @@ func TestUnpause_RefusesABehaviorThatNobodyHas(t *testing.T) {
 // A subscriber in any language fills the gap that its absence has left.
 func TestReplay_GoesOnAfterPositions(t *testing.T) {
 	s, _ := serve(t, nil)
-	s.want(s.send("submitter", "POST", "/v1/tasks?wait=30s", `{"behavior":"noop","id":"first"}`), 200, "SUCCESS")
+	s.want(s.send("submitter", "POST", "/v1/tasks?wait=30s", `{"behavior":"noop","id":"a/first"}`), 200, "SUCCESS")
 	last := map[string]string{} // by shard
-	for line := range strings.Lines(s.want(s.send("viewer", "GET", "/v1/replay", nil), 200, `"task":"first"`).text) {
+	for line := range strings.Lines(s.want(s.send("viewer", "GET", "/v1/replay", nil), 200, `"task":"a/first"`).text) {
 		var ev struct{ Position string }
 		if err := json.Unmarshal([]byte(line), &ev); err != nil {
 			t.Fatal(err)
@@ -129,10 +132,17 @@ func TestReplay_GoesOnAfterPositions(t *testing.T) {
 		last[shard] = ev.Position
 	}
 	after := strings.Join(slices.Collect(maps.Values(last)), ",")
-	s.want(s.send("submitter", "POST", "/v1/tasks?wait=30s", `{"behavior":"noop","id":"second"}`), 200, "SUCCESS")
+	s.want(s.send("submitter", "POST", "/v1/tasks?wait=30s", `{"behavior":"noop","id":"a/second"}`), 200, "SUCCESS")
 	got := s.want(s.send("viewer", "GET", "/v1/replay?after="+after, nil), 200, `"kind":"Succeeded"`).text
-	if strings.Contains(got, `"first"`) || !strings.Contains(got, `"task":"second"`) {
+	if strings.Contains(got, `"a/first"`) || !strings.Contains(got, `"task":"a/second"`) {
 		t.Errorf("after %s: %s", after, got)
+	}
+	shard := fmt.Sprint(events.TaskID("a/second").Shard(4))
+	both := "/v1/replay?from=2999-01-01T00:00:00Z&after=" + last[shard]
+	for line := range strings.Lines(s.want(s.send("viewer", "GET", both, nil), 200, `"kind":"Succeeded"`).text) { // of a shard that is named from counts for nothing, and of the others alone
+		if !strings.Contains(line, `"position":"`+shard+`.`) || !strings.Contains(line, `"task":"a/second"`) {
+			t.Errorf("from a time to come, and after %s: %s", last[shard], line)
+		}
 	}
 	s.want(s.send("viewer", "GET", "/v1/replay?after=0.1", nil), 400, "want shard.entry.index")
 	s.want(s.send("viewer", "GET", "/v1/replay?after=0.99999.0", nil), 400, "not written yet")

@@ -133,6 +133,35 @@ func TestReplay_AfterPositionsTellsWhatCameSinceInEachShard(t *testing.T) {
 	}
 }
 
+// Of a shard that has a position a time to begin with leaves out nothing: what the subscriber has missed may be older.
+func TestReplay_FromIsForShardsWithoutAPosition(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	c := p.node.Client
+	all := replayed(t, c, ledger.ReplayOptions{})
+	for _, from := range []time.Time{all[len(all)/2].At.Time(), time.Now().Add(time.Hour)} {
+		for _, after := range all {
+			for _, behavior := range []string{"", "job"} {
+				var want, got []events.Position
+				for _, ev := range all {
+					if ev.Position.Shard == after.Position.Shard && ev.Position.Ref > after.Position.Ref ||
+						ev.Position.Shard != after.Position.Shard && !ev.At.Time().Before(from) {
+						want = append(want, ev.Position)
+					}
+				}
+				o := ledger.ReplayOptions{From: from, After: []events.Position{after.Position}, Behavior: behavior}
+				for _, ev := range replayed(t, c, o) {
+					got = append(got, ev.Position)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("from %s, after %s, behavior %q: %v, want %v", from, after.Position, behavior, got, want)
+				}
+			}
+		}
+	}
+}
+
 // Where the first entries were dropped the error says from when on all are there, and that time is one.
 func TestReplay_OfWhatWasDroppedSaysWhereToBegin(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,17 @@ func replaySelects(t *testing.T, dir string) {
 	if r := run(t, dir, "replay", "--from", "2999-01-01T00:00:00Z"); r.code != 0 || r.out != "" {
 		t.Errorf("the future: %+v", r)
 	}
+	first := objects(t, must(t, dir, "replay", "--task", "told/1"))[0]["position"].(string)
+	shard, _, _ := strings.Cut(first, ".")
+	since := objects(t, must(t, dir, "replay", "--after", first, "--from", "2999-01-01T00:00:00Z"))
+	for _, e := range since {
+		if at := e["position"].(string); !strings.HasPrefix(at, shard+".") || at == first {
+			t.Errorf("after %s, and of other shards from a time to come: %v", first, e)
+		}
+	}
+	if len(since) < 5 { // two of told/1, three of told/2
+		t.Errorf("after %s: %v", first, since)
+	}
 	if got := objects(t, must(t, dir, "replay", "--task", "told/2", "--status", "SUCCESS", "--to", "2999-01-01T00:00:00Z")); len(got) != 1 {
 		t.Errorf("%v, want one success", got)
 	}

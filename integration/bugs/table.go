@@ -129,6 +129,9 @@ var snapshots = []Bug{
 	{"follower told less for ever as something could not be read just then", "ledger/recall.go", []Edit{
 		{"	return err\n}\n\n// back reads from the next event", "	return nil\n}\n\n// back reads from the next event"},
 	}, readSide, "TestFollow_TellsLessOnlyOfWhatIsGone"},
+	{"time to begin with that leaves out what came after a position", "ledger/replay.go", []Edit{
+		{"since == 0 && ev.At < from", "ev.At < from"},
+	}, readSide, "TestReplay_FromIsForShardsWithoutAPosition"},
 	{"loss of an entry that is there", "projection/journal/checker.go", []Edit{
 		{"		if l.Entry >= c.from && l.Entry < in {\n", "		if false {\n"},
 	}, readSide, "TestVerify_FindsLossesThatTheEntriesContradict"},

@@ -31,7 +31,8 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 			example{"what happened since noon", []string{"replay", "--from", "2026-11-21T12:00:00Z"}},
 			example{"every failure of a behavior", []string{"replay", "--behavior", "http", "--status", "FAILURE"}}),
 	}
-	c.Flags().StringVar(&from, "from", "", "the earliest `time`, such as 2026-11-21T12:00:00Z")
+	c.Flags().StringVar(&from, "from", "",
+		"the earliest `time`, such as 2026-11-21T12:00:00Z; of shards that --after names it does not count")
 	c.Flags().StringVar(&to, "to", "", "all before this `time`")
 	c.Flags().StringVar(&after, "after", "", "`positions` with commas, one of each shard: of that shard the events after it alone")
 	c.Flags().StringVar(&task, "task", "", "`id` of the task, or store:NAME/ID of an item, ID being its first one")
