@@ -16,6 +16,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/stores"
 	"taskledger/events"
+	"taskledger/internal/testcluster"
 )
 
 func TestRequest_BadInputNamesWhatIsWrong(t *testing.T) {
@@ -476,7 +477,8 @@ func TestServe_ReadersThatReadNothingTakeNoListFromOthers(t *testing.T) {
 		s.want(s.insist("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("big/%d", i), "params": params}), http.StatusAccepted, "big/")
 	}
 	s.want(s.send("submitter", "POST", "/store/s/update", `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`), 200, "tasks")
-	for range 8 {
+	const readers = 8
+	for range readers {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -489,7 +491,7 @@ func TestServe_ReadersThatReadNothingTakeNoListFromOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(300 * time.Millisecond) // they are under way
+	testcluster.Await(t, "all readers are served", func() bool { return s.api.State().Requests == readers })
 	for _, path := range []string{"/v1/tasks?limit=1", "/v1/tasks?limit=1000", "/v1/tasks/big~0/history", "/v1/behaviors", "/store/s/groups", "/store/s/group/g", "/store/s/task/1"} {
 		begun := time.Now()
 		s.want(s.send("operator", "GET", path, nil), 200, "")
