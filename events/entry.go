@@ -215,7 +215,43 @@ func (b *Builder) Seal() ([]byte, error) {
 // Decode reads a stored entry and checks it against its own hash; that Prev is the hash of the entry before is for the
 // caller to check. It copies what it keeps. Errors wrap ErrDamaged.
 func Decode(data []byte) (*Entry, error) {
-	e, err := decode(data)
+	return decode(data, func(e *Entry, i, n int, header, payload []byte) error {
+		if i == 0 {
+			e.Events = make([]Event, n)
+		}
+		return e.read(&e.Events[i], i, header, payload)
+	})
+}
+
+// DecodeEvent is Decode for one event of the entry, and costs little more than the hash does. It returns nil if the entry
+// has no such event.
+func DecodeEvent(data []byte, index int) (*Event, error) {
+	var ev *Event
+	_, err := decode(data, func(e *Entry, i, _ int, header, payload []byte) error {
+		if i != index {
+			return nil
+		}
+		ev = new(Event)
+		return e.read(ev, i, header, payload)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ev, nil
+}
+
+// read reads one event of the entry.
+func (e *Entry) read(ev *Event, i int, header, payload []byte) error {
+	if err := decodeEvent(ev, header, payload, len(e.Origins)); err != nil {
+		return err
+	}
+	e.place(ev, i)
+	return nil
+}
+
+// decode is walk with the errors of Decode.
+func decode(data []byte, event func(e *Entry, i, n int, header, payload []byte) error) (*Entry, error) {
+	e, err := walk(data, event)
 	if version := errors.Is(err, ErrVersion); version || errors.Is(err, wire.ErrTail) {
 		switch _, damaged := Survey(data, func([]byte) {}); {
 		case damaged == nil:
@@ -236,19 +272,6 @@ func later(err error) error {
 		return fmt.Errorf("%w: %w", ErrVersion, err)
 	}
 	return err
-}
-
-func decode(data []byte) (*Entry, error) {
-	return walk(data, func(e *Entry, i, n int, header, payload []byte) error {
-		if i == 0 {
-			e.Events = make([]Event, n)
-		}
-		if err := decodeEvent(&e.Events[i], header, payload, len(e.Origins)); err != nil {
-			return err
-		}
-		e.place(&e.Events[i], i)
-		return nil
-	})
 }
 
 // Survey checks a stored entry against its own hash and returns what Decode does, but for the events. see is given the task

@@ -3,6 +3,7 @@ package events_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -32,7 +33,27 @@ func TestEntry_RoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(*got, b.Entry) {
 			t.Fatalf("read\n%+v\nwant\n%+v", *got, b.Entry)
 		}
+		for i := range got.Events {
+			if one, err := events.DecodeEvent(data, i); err != nil || !reflect.DeepEqual(*one, got.Events[i]) {
+				t.Fatalf("event %d alone: %v\n%+v\nwant\n%+v", i, err, one, got.Events[i])
+			}
+		}
+		if one, err := events.DecodeEvent(data, len(got.Events)); err != nil || one != nil {
+			t.Fatalf("the event behind the last: %+v, %v", one, err)
+		}
 	})
+}
+
+// Every byte of the entry counts, whichever event is read.
+func TestDecodeEvent_ChecksTheWholeEntry(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins, samples()[:3]...)
+	for at := range data {
+		damaged := slices.Clone(data)
+		damaged[at] ^= 1
+		if ev, err := events.DecodeEvent(damaged, 0); !errors.Is(err, events.ErrDamaged) {
+			t.Fatalf("byte %d of %d flipped: %+v, %v", at, len(data), ev, err)
+		}
+	}
 }
 
 // More bodies of each kind than are made at once, in two entries by one builder: none may be another's.

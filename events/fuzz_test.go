@@ -116,6 +116,10 @@ func TestDecode_BombsCostLittle(t *testing.T) {
 		_, err := events.Decode(b)
 		return err
 	})
+	wiretest.Check(t, data, func(b []byte) error {
+		_, err := events.DecodeEvent(b, 1)
+		return err
+	})
 }
 
 // What is a binary string to the scan of an entry is scanned by itself.

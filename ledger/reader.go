@@ -42,14 +42,11 @@ func (r *Reader) Event(ctx context.Context, shard int, ref events.Ref) (*events.
 	if err != nil {
 		return nil, fmt.Errorf("read event %s: %w", events.Position{Shard: uint16(shard), Ref: ref}, err)
 	}
-	e, err := events.Decode(rec.Data)
-	if err != nil {
-		return nil, err
+	ev, err := events.DecodeEvent(rec.Data, ref.Index())
+	if err == nil && ev == nil {
+		err = fmt.Errorf("%w: entry %d of shard %d has no event %d", events.ErrDamaged, ref.Entry(), shard, ref.Index())
 	}
-	if ref.Index() >= len(e.Events) {
-		return nil, fmt.Errorf("%w: entry %d of shard %d has no event %d", events.ErrDamaged, ref.Entry(), shard, ref.Index())
-	}
-	return &e.Events[ref.Index()], nil
+	return ev, err
 }
 
 // unarchived classifies the failure to read an entry from the archive that the journal lacks. If there is no archive although entries
