@@ -24,7 +24,7 @@ import (
 
 // TestMain lets many tests run side by side: those with clusters mostly wait for sessions to end.
 func TestMain(m *testing.M) {
-	repeat.AtOnce(6)
+	repeat.AtOnce(12)
 	goleak.VerifyTestMain(m)
 }
 

@@ -123,9 +123,6 @@ func wantWhole(t *testing.T, at *engine.Client) {
 	}
 }
 
-// The tests of this file that move megabytes to JetStream are not parallel: its answers in base64 and JSON take a processor
-// for long when races are looked for.
-
 func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})

@@ -13,6 +13,6 @@ func TestMain(m *testing.M) {
 	if isChild, code := runAsChild(); isChild {
 		os.Exit(code)
 	}
-	repeat.AtOnce(4)
+	repeat.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }

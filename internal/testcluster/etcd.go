@@ -9,10 +9,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 )
 
 const startTimeout = patience
+
+// A member reserves two segments of its log, of 64 MB each by default, which tests hardly fill.
+func init() { wal.SegmentSizeBytes = 8 << 20 }
 
 // StartEtcd starts a one-member etcd that lives as long as the test, and returns the endpoint of its clients and a client
 // that needs no connection.
