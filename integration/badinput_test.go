@@ -37,8 +37,12 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 		submit := func(params string, o engine.SubmitOptions) error {
 			return second(byID.SubmitWith(ctx, client, params, o))
 		}
-		raw := func(behavior, params string) error {
-			return second(client.SubmitRaw(ctx, behavior, []byte(params), engine.SubmitOptions{}))
+		raw := func(behavior, params string) (err error) {
+			testcluster.Await(t, "an answer to a raw submit", func() bool {
+				err = second(client.SubmitRaw(ctx, behavior, []byte(params), engine.SubmitOptions{}))
+				return !errors.Is(err, engine.ErrUnavailable)
+			})
+			return err
 		}
 		long := strings.Repeat("x", events.MaxPayloadBytes)
 		for name, test := range map[string]struct {
@@ -123,8 +127,7 @@ func TestRawSubmit_IsPlannedByANodeThatHasTheBehavior(t *testing.T) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1}})
 		c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
-		f, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), engine.SubmitOptions{})
-		ok(t, err)
+		f := submitRaw(t, client.Client, "work", `"x"`, engine.SubmitOptions{})
 		if f.ID() != "x" {
 			t.Errorf("task %s, want that of the behavior's rule", f.ID())
 		}

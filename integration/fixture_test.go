@@ -159,6 +159,22 @@ func wantFailure[R any](t *testing.T, f *behaviors.Future[R], code string) *engi
 	return failure
 }
 
+// submitRaw submits again while etcd does not answer in time, as on a machine that is busy: nothing was submitted then.
+func submitRaw(t *testing.T, c *engine.Client, behavior, params string, o engine.SubmitOptions) *engine.Future {
+	t.Helper()
+	var f *engine.Future
+	testcluster.Await(t, "a raw submit", func() (answered bool) {
+		var err error
+		if f, err = c.SubmitRaw(within(t, soon), behavior, []byte(params), o); errors.Is(err, engine.ErrUnavailable) {
+			t.Log(err)
+			return false
+		}
+		ok(t, err)
+		return true
+	})
+	return f
+}
+
 // pending asserts that a future stays open for a while.
 func pending[R any](t *testing.T, f *behaviors.Future[R]) {
 	t.Helper()

@@ -98,9 +98,7 @@ func TestMerge_OfARawSubmitIsMadeByANodeThatHasTheCode(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		first := w.submitWith(t, n, "x:a", inAnHour())
-		if _, err := client.SubmitRaw(within(t, soon), "merging", []byte(`"x:b"`), engine.SubmitOptions{NotBefore: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		submitRaw(t, client.Client, "merging", `"x:b"`, engine.SubmitOptions{NotBefore: time.Now()})
 		r := w.next(t)
 		if r.params != "x:ab" {
 			t.Errorf("parameters %s, want x:ab", r.params)

@@ -167,8 +167,7 @@ func TestRules_SubmitThatRunsNowDoesNotWaitForTheRepetition(t *testing.T) {
 		second := w.submit(t, client, "xxx")
 		w.next(t).succeed("2")
 		want(t, second, "2")
-		third, err := client.SubmitRaw(within(t, soon), "work", []byte(`"xxx"`), engine.SubmitOptions{})
-		ok(t, err)
+		third := submitRaw(t, client.Client, "work", `"xxx"`, engine.SubmitOptions{})
 		w.next(t).succeed("3")
 		if result, err := third.Wait(within(t, soon)); err != nil || string(result) != `"3"` {
 			t.Errorf("result %s, %v", result, err)

@@ -135,10 +135,7 @@ func TestSubmitRaw_ReachesAWorkerThatOwnsNothing(t *testing.T) {
 		c.StartNode("owner", nil)
 		c.StartNode("worker", noShards, w.on("worker"))
 		client := c.StartClient("caller", nil)
-		f, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), engine.SubmitOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := submitRaw(t, client.Client, "work", `"x"`, engine.SubmitOptions{})
 		w.next(t).succeed("done")
 		if got, err := f.Wait(within(t, soon)); err != nil || string(got) != `"done"` {
 			t.Errorf("got %s, %v", got, err)
