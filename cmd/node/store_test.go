@@ -11,19 +11,23 @@ import (
 	"taskledger/internal/testcluster"
 )
 
+// storeOf is where a node says that its task store is.
+func storeOf(t *testing.T, n *node) string {
+	t.Helper()
+	for _, line := range n.printed {
+		if at, is := strings.CutPrefix(strings.TrimSpace(line), "store "); is {
+			return strings.TrimSpace(at)
+		}
+	}
+	t.Fatalf("printed %q", n.printed)
+	return ""
+}
+
 func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	n := serve(t, dir, "--api", "127.0.0.1:0", "--store-listen", "127.0.0.1:0", "--store-name", "crawl")
-	root := ""
-	for _, line := range n.printed {
-		if at, is := strings.CutPrefix(strings.TrimSpace(line), "store "); is {
-			root = strings.TrimSpace(at)
-		}
-	}
-	if root == "" {
-		t.Fatalf("printed %q", n.printed)
-	}
+	root := storeOf(t, n)
 	at := advertised(t, dir)
 	client := &http.Client{}
 	defer client.CloseIdleConnections()

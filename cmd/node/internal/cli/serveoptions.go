@@ -116,8 +116,15 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 		return err
 	}
 	o.limits = maps.Clone(o.limits)
-	for behavior, fits := range map[string]int{"exec": o.files.Exec, "http": o.files.Others, "checksum": o.files.Others} {
-		if wanted := atOnce(behavior); fits < wanted && (behavior != "exec" || w.Exec > 0) {
+	share := map[string]int{"http": o.files.Others}
+	if w.Exec > 0 {
+		share["exec"] = o.files.Exec
+	}
+	if o.checksumRoot != "" {
+		share["checksum"] = o.files.Others
+	}
+	for behavior, fits := range share {
+		if wanted := atOnce(behavior); fits < wanted {
 			if o.limits == nil {
 				o.limits = map[string]int{}
 			}
