@@ -14,6 +14,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
+	"taskledger/internal/repeat"
 	"taskledger/store"
 )
 
@@ -21,6 +22,7 @@ import (
 // moves, and who dies then is replaced as fast as ever.
 func TestClock_QuietClusterDoubtsNobody(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	for name, withBus := range map[string]bool{"no NATS": false, "NATS was away": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -105,6 +107,7 @@ func (c *modelled) wantRunAgainAfterCrash(j *job) {
 // and nothing is to be done; when it is right again it gets them back.
 func TestClock_AnHourOffIsFound(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	for name, c := range map[string]struct {
 		bus  bool
 		step time.Duration
@@ -137,6 +140,7 @@ func TestClock_AnHourOffIsFound(t *testing.T) {
 // session has ended under it.
 func TestClock_WrongAtTheStartTakesNoShard(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -165,6 +169,7 @@ func TestClock_WrongAtTheStartTakesNoShard(t *testing.T) {
 // A session that begins late, in a store that is slow for all, takes no shard before it has heard the others either.
 func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
 		for _, name := range []string{"x", "y"} {
@@ -183,6 +188,7 @@ func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
 // counts as wrong, and no shard moves. The store is slow, so that what is told first is not replaced soon.
 func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
 		const slow = modeletcd.Slow(500 * time.Millisecond)

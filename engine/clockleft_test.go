@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine"
+	"taskledger/internal/repeat"
 )
 
 // leave stops a node in order.
@@ -43,6 +44,7 @@ func (c *modelled) wantServed(when string, by ...string) {
 // those who are left. Alone it does, and when the difference is gone.
 func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	for name, names := range map[string][]string{"three": {"b", "a", "wrong"}, "five, two of them wrong": {"b", "a", "d", "wrong", "wrong too"}} {
 		for _, withBus := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/bus %v", name, withBus), func(t *testing.T) {
@@ -80,6 +82,7 @@ func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
 // The difference to the one who is left goes away: the clock is right again.
 func TestClock_FoundWrongIsRightWhenTheDifferenceIsGone(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -103,6 +106,7 @@ func TestClock_FoundWrongIsRightWhenTheDifferenceIsGone(t *testing.T) {
 // each other.
 func TestClock_NodesThatWereAllFoundWrongServeAllTheSame(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
+	"taskledger/internal/repeat"
 	"taskledger/item"
 	"taskledger/task"
 )
@@ -104,6 +105,7 @@ func hasty(t *testing.T) context.Context {
 // Nothing is left in a mailbox, for whichever node comes hours later.
 func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(engine.Policy{}), c.client()
 		for round := range 2 { // at once, and when it has been idle
@@ -140,6 +142,7 @@ func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t
 
 func TestAwaitNodes_WaitsForANodeAsLongAsTheContextLasts(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(engine.Policy{}), c.client()
 		ctx, cancel := context.WithTimeout(task.AwaitNodes(t.Context()), time.Hour)
@@ -170,6 +173,7 @@ func TestAwaitNodes_WaitsForANodeAsLongAsTheContextLasts(t *testing.T) {
 // The node has died, and its session not yet: what is sent to it may be carried out by the next one.
 func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(engine.Policy{}), c.client()
 		a := c.start("a", 0, nil, j)

@@ -13,6 +13,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/projection"
 	"taskledger/task"
 )
@@ -212,6 +213,7 @@ func TestRequest_WithTheKeyOfAnotherIsRefusedAndChangesNothing(t *testing.T) {
 // Its policy keeps one task for a minute. Whatever else ends, the task is there for ten minutes; then its key is forgotten with it.
 func TestRequest_IsRememberedForTenMinutesAfterTheEndAndThenMakesANewTask(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	inService(t, engine.Policy{Retain: time.Minute, RetainCount: 1}, func(t *testing.T, c *modelled, j *job) {
 		node := c.nodes[0].Client
 		run := func(o engine.SubmitOptions) *engine.Future {

@@ -29,6 +29,7 @@ func bulkTasks() int64 {
 // that it told retries the others, and none a second time.
 func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		repeat.Busy(t)
 		tasks := bulkTasks()
 		var operator atomic.Pointer[testcluster.Node]
 		kill := sync.OnceFunc(func() { operator.Load().Kill() })

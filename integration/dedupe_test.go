@@ -20,6 +20,7 @@ func crowd() (submits, ids int) { return repeat.Times(10_000, 100_000), repeat.T
 
 func TestSubmit_CrowdOnFewIDsFromNodesAndClientsRunsEachOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		repeat.Busy(t)
 		submits, ids := crowd()
 		l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 		members := []behaviors.Client{c.StartClient("first", nil), c.StartClient("second", nil)}

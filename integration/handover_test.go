@@ -11,6 +11,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 )
 
@@ -111,6 +112,7 @@ func (f *flow) end() int {
 
 func TestHandOver_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		repeat.Busy(t)
 		l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 		a := c.StartNode("a", nil, l.run())
 		client := c.StartClient("caller", nil)
@@ -147,6 +149,7 @@ func wantNoEvent(t *testing.T, c *engine.Client, kinds ...string) {
 
 func TestDrain_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		repeat.Busy(t)
 		l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 		nodes := c.StartNodes(nil, l.on, "a", "b", "c")
 		client := c.StartClient("caller", nil)
@@ -163,6 +166,7 @@ func TestDrain_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 
 func TestKill_WhileSubmitsFlowNoneFails(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		repeat.Busy(t)
 		quick := behaviors.Define("quick", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		bound := quick.Bind(func(_ context.Context, p string) (string, error) { return p + " ran 1", nil })
 		nodes := c.StartNodes(nil, func(string) []engine.Behavior { return []engine.Behavior{bound} }, "a", "b", "c")

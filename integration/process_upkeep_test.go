@@ -3,7 +3,6 @@ package integration_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,12 +97,10 @@ func TestProcess_KilledAtAnyWriteOfUpkeepLosesAndDoublesNothing(t *testing.T) {
 		of := []fatalWrite{{Kind: kind, Nth: 1}, {Kind: kind, Nth: 2, Made: true}, {Kind: kind, Nth: 1, Made: true}, {Kind: kind, Nth: 2}}
 		cases = append(cases, repeat.Some(slices.Concat(of[i%2:], of[:i%2]), len(of))...)
 	}
-	turns := make(chan struct{}, 2*runtime.GOMAXPROCS(0)) // each case is two processes that work hard
 	for i, at := range cases {
 		t.Run(fmt.Sprintf("%s-%d/made=%t", at.Kind, at.Nth, at.Made), func(t *testing.T) {
 			t.Parallel()
-			turns <- struct{}{}
-			defer func() { <-turns }()
+			repeat.Busy(t)
 			c := joinUpkeep(t, servers, "upkeep-"+strconv.Itoa(i))
 			work := load{16, 0, padded}
 			if at.Kind == writePiece {

@@ -14,6 +14,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/item"
 	"taskledger/ledger"
@@ -206,6 +207,7 @@ func (h *itemHistory) judge(c *engine.Client) (judged int) {
 // a repeated key is answered as before.
 func TestStore_IsLinearizableItemByItemWhileOwnersDie(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		repeat.Busy(t)
 		nodes := map[string]*testcluster.Node{}
 		for _, name := range []string{"a", "b", "c"} {
 			nodes[name] = c.StartNode(name, nil)

@@ -219,6 +219,7 @@ func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 	for name, noNATS := range map[string]bool{"nats": false, "no-nats": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			repeat.Busy(t)
 			s := &storeNodes{testcluster.New(t, testcluster.Options{Shards: 1, NoNATS: noNATS}), t, map[string]*process{}}
 			s.start("a")
 			s.start("b")

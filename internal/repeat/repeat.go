@@ -52,6 +52,24 @@ func Rand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
+// busy has a place for each processor; with the race detector, for every other one.
+var busy = func() chan struct{} {
+	places := runtime.GOMAXPROCS(0)
+	if raced {
+		places = max(1, places/2)
+	}
+	return make(chan struct{}, places)
+}()
+
+// Busy waits until few other tests of the package keep the processors busy, as this one will until it ends. Beside too
+// many of them no server would answer in time, and none would end sooner. A test calls it after t.Parallel, and no test
+// within it does.
+func Busy(t testing.TB) {
+	t.Helper()
+	busy <- struct{}{}
+	t.Cleanup(func() { <-busy })
+}
+
 // AtOnce lets so many tests of the package run side by side for each processor, unless the command line says how
 // many: for tests that wait more than they work. With the race detector, which makes all work five times as long, it
 // is half of them. TestMain calls it.
