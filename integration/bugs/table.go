@@ -96,8 +96,8 @@ var snapshots = []Bug{
 	{"look that fails taken for one that sees a node", "engine/internal/lookout/lookout.go", []Edit{
 		{"err != nil && unknown == looksAgain:", "err != nil && unknown <= looksAgain:"},
 	}, "./engine/internal/lookout", "TestLookout_LetsWhatItHeldLeaveForNoLookThatFails/none_fails_node"},
-	{"questions what follows a failure without a bound", "engine/attempt.go", []Edit{
-		{"const maxFailers = 16\n", "const maxFailers = 1 << 16\n"},
+	{"questions what follows a failure without a bound", "engine/executor.go", []Edit{
+		{"make(chan struct{}, maxFailers)", "make(chan struct{}, 1<<16)"},
 	}, engine, "TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost"},
 	{"brake on the size of the file", "engine/care.go", []Edit{
 		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},
