@@ -212,6 +212,15 @@ var list = []planted{
 	like("depends that an empty group hides", "18"),
 	own("repeated claim that takes a second item", "2, 18", known("repeated claim that takes a second item"), known("fold that takes a request twice")),
 	like("another request under a key", "18"),
+	like("ids that come again with a store", "2"),
+	like("claims that are not counted", "18"),
+	own("item given up a claim too early", "18",
+		edit("taskstore/held.go", "most == 0 || h.item.Claims < most || ", "most == 0 || h.item.Claims+1 < most || ")),
+
+	own("another run after a caller's cancel", "2",
+		edit("engine/internal/command/complete.go", "	case t.Cancelled:\n		body.Next, body.Run = 0, t.Runs+1\n", "	case t.Cancelled:\n		body.Next, body.Run = d.repetition(t), t.Runs+1\n"),
+		edit("projection/check.go", "	if t.Cancelled && next != 0 {\n", "	if false {\n")),
+	like("repetition that ends with a run that failed", "2"),
 
 	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),

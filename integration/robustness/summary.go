@@ -37,6 +37,7 @@ type summary struct {
 	RerunSlow  reruns                 `json:"rerun_after_kill_and_etcd_leader_change"`
 	RerunNear  reruns                 `json:"rerun_after_kill_near_other_faults"`
 	Refused    int                    `json:"late_outcomes_refused"`
+	Seen       check.Seen             `json:"seen"`
 }
 
 // reruns is how long tasks of killed nodes took to run again.
@@ -64,6 +65,7 @@ func (s *summary) add(h *history.Run, j *check.Judgement, dir string) error {
 		s.Items[h.Items[i].Answer]++
 	}
 	s.Executions += len(h.Executions)
+	s.Seen.Add(j.Seen)
 	s.Commands += h.Info.Commands
 	s.Snapshots += h.Info.Snapshots
 	s.Trimmed += h.Info.Trimmed
@@ -161,6 +163,7 @@ func (s *summary) write(w io.Writer) error {
 		row("calls to task stores: "+string(answer), "%d", s.Items[answer])
 	}
 	row("commands that were typed", "%d answered", s.Commands)
+	row("seen", "%s", s.Seen)
 	row("executions, snapshots", "%d, %d", s.Executions, s.Snapshots)
 	row("entries", "%d, of which %d trimmed, %d archived", s.Entries, s.Trimmed, s.Archived)
 	fired := 0

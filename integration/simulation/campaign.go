@@ -46,6 +46,7 @@ type campaign struct {
 	faults     map[string]int // by kind, those that bit
 	idle       int            // those that did not
 	reruns     reruns
+	seen       check.Seen
 	problems   []error
 }
 
@@ -115,6 +116,9 @@ func (c *campaign) proved() (err error) {
 	if c.snapshots == 0 || c.trimmed == 0 {
 		lack("%d snapshots and %d trimmed entries", c.snapshots, c.trimmed)
 	}
+	if s := c.seen; s.Repeated == 0 || s.Lost == 0 || s.Forgotten == 0 || s.Reborn == 0 || s.GivenUp == 0 {
+		lack("too little was seen: %+v", s)
+	}
 	if n := len(c.reruns.slow); n > 0 {
 		lack("%d tasks of killed nodes ran again much later than promised", n)
 	}
@@ -145,7 +149,7 @@ func (c *campaign) one(ctx context.Context, seed uint64) (red bool) {
 	h.Info.Problems = judged.Problems
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count(h)
+	c.count(h, judged.Seen)
 	if len(violations) > 0 {
 		c.red++
 		c.violations += len(violations)
@@ -199,7 +203,7 @@ func (c *campaign) again(seed uint64) string {
 }
 
 // count adds a history to the sums.
-func (c *campaign) count(h *history.Run) {
+func (c *campaign) count(h *history.Run, seen check.Seen) {
 	c.made++
 	if len(h.Info.Problems) > 0 {
 		c.rejected++
@@ -222,6 +226,7 @@ func (c *campaign) count(h *history.Run) {
 		}
 	}
 	c.reruns.add(h)
+	c.seen.Add(seen)
 	for _, shard := range h.Members[0].Entries {
 		c.entries += len(shard)
 	}
@@ -251,6 +256,7 @@ func (c *campaign) summary(took, used time.Duration) {
 	fmt.Fprintf(c.out, "%d operations, of which %d change something, of which %d acknowledged; %d executions\n", c.operations, c.commands, c.done, c.executions)
 	fmt.Fprintf(c.out, "%d changes of task stores acknowledged, %d refused, %d unknown\n", c.stored[history.OK], c.stored[history.Refused], c.stored[history.Unknown])
 	fmt.Fprintf(c.out, "%d entries, of which %d trimmed in %d histories; %d snapshots in %d\n", c.entries, c.trimmed, c.kept[1], c.snapshots, c.kept[0])
+	fmt.Fprintln(c.out, c.seen)
 	fmt.Fprintln(c.out, c.reruns.String())
 	for _, kind := range world.Kinds() {
 		if n := c.faults[kind]; n > 0 {

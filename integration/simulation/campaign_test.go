@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/simulation/world"
 )
@@ -14,7 +15,8 @@ import (
 // A campaign is green only when what it was to show has happened.
 func TestCampaign_ProvesSomething(t *testing.T) {
 	whole := func() *campaign {
-		c := &campaign{made: large, snapshots: 1, trimmed: 1, faults: map[string]int{}}
+		c := &campaign{made: large, snapshots: 1, trimmed: 1, faults: map[string]int{},
+			seen: check.Seen{Repeated: 1, Lost: 1, Forgotten: 1, Reborn: 1, GivenUp: 1}}
 		for _, kind := range world.Kinds() {
 			c.faults[kind] = 1
 		}
@@ -31,6 +33,7 @@ func TestCampaign_ProvesSomething(t *testing.T) {
 		"histories that prove no": {func(c *campaign) { c.rejected = large/100 + 1 }, "histories prove something"},
 		"a fault that never bit":  {func(c *campaign) { c.faults["freeze"] = 0 }, `fault "freeze" never bit`},
 		"no snapshots":            {func(c *campaign) { c.snapshots = 0 }, "0 snapshots"},
+		"no store came again":     {func(c *campaign) { c.seen.Reborn = 0 }, "too little was seen"},
 		"no trims":                {func(c *campaign) { c.trimmed = 0 }, "0 trimmed entries"},
 		"late reruns":             {func(c *campaign) { c.reruns.slow = []string{"late"} }, "later than promised"},
 		"many late among faults":  {func(c *campaign) { c.reruns.other, c.reruns.among = make([]time.Duration, 99), []string{"late"} }, "1 ran again later than 6s"},
@@ -47,12 +50,13 @@ func TestCampaign_ProvesSomething(t *testing.T) {
 // What proves nothing counts nowhere.
 func TestCampaign_LeavesOutRejectedHistories(t *testing.T) {
 	c := &campaign{faults: map[string]int{}}
+	seen := check.Seen{Repeated: 1}
 	h := &history.Run{Operations: make([]history.Operation, 7), Members: make([]history.Journals, 1)}
-	c.count(h)
+	c.count(h, seen)
 	h.Info.Problems = []string{"too little happened"}
-	c.count(h)
-	if c.made != 2 || c.rejected != 1 || c.operations != 7 {
-		t.Errorf("%d made, %d rejected, %d operations; want 2, 1, 7", c.made, c.rejected, c.operations)
+	c.count(h, seen)
+	if c.made != 2 || c.rejected != 1 || c.operations != 7 || c.seen != seen {
+		t.Errorf("%d made, %d rejected, %d operations, seen %+v; want 2, 1, 7, %+v", c.made, c.rejected, c.operations, c.seen, seen)
 	}
 }
 

@@ -39,6 +39,7 @@ type tracked struct {
 	node          string
 	execution     int
 	due           events.Millis
+	retries       bool // its run has failed, and is not over
 }
 
 // newBuilder begins a run with the nodes n-1 and n-2, of which n-1 owns every shard.
@@ -189,7 +190,7 @@ func (t *tracked) fold(ev *events.Event) {
 		t.Runs++
 	case *events.Failed:
 		t.Status, t.Outcome, t.due = "FAILURE", "!"+body.Error.Code, body.Next
-		if body.Next == 0 {
+		if t.retries = body.Run == 0; !t.retries {
 			t.Runs++
 		}
 	case *events.Joined:
@@ -197,9 +198,10 @@ func (t *tracked) fold(ev *events.Event) {
 			t.Terms = history.TermsOf(&body.Terms.Policy, body.Terms.Priority)
 		}
 	case *events.Rescheduled:
-		if t.Status == "FAILURE" && t.due != 0 && body.At == 0 {
+		if t.retries && body.At == 0 {
 			t.Runs++
 		}
+		t.retries = t.retries && body.At != 0
 		t.due = body.At
 	case *events.Deleted:
 		*t = tracked{Served: history.Served{Task: t.Task}, execution: -1}
@@ -251,6 +253,29 @@ func (b *builder) command(verb history.Verb, id string, bodies ...events.Body) *
 			b.add(id, bodies...)
 		}
 	})
+}
+
+// every is how long after a run of it a task is run again that its policy repeats.
+const every = 60 * time.Millisecond
+
+// repeated begins an attempt of a task that its policy repeats, and runs nothing again that was lost.
+func (b *builder) repeated(id string) {
+	c := b.created()
+	c.Policy.Every, c.Policy.MaxLost = every, 1
+	b.op(history.Operation{Verb: history.Submit, Task: id}, func() { b.add(id, c) })
+	b.start(id, "n-1")
+}
+
+// fails ends a run of such a task, which is run again so long after that.
+func (b *builder) fails(id string, after time.Duration) {
+	b.returns(id, "!no").Final = true
+	b.add(id, b.followed(id, "no", after))
+	b.now = b.track(id).due
+}
+
+// followed is the failure of a run, recorded in the next entry, that is followed by another one.
+func (b *builder) followed(id, code string, after time.Duration) *events.Failed {
+	return &events.Failed{Error: events.Error{Code: code}, Next: (b.now + 1).Add(after), Run: b.track(id).Runs + 1}
 }
 
 // start commits a Started, and its function begins.

@@ -19,6 +19,7 @@ import (
 type Judgement struct {
 	Violations []Violation // in the order of the invariants; linearizability comes last
 	Problems   []string    // why the run proves nothing: those of its record, and tasks that could not be judged in time
+	Seen       Seen
 }
 
 // The verdicts.
@@ -58,7 +59,7 @@ func judgeWithin(run *history.Run, limit time.Duration) Judgement {
 	}
 	slices.SortStableFunc(c.found, func(a, b Violation) int { return cmp.Compare(rank(a), rank(b)) })
 	problems := slices.Concat(run.Info.Problems, worth.Worthless(run), c.unjudged)
-	return Judgement{c.found, problems}
+	return Judgement{c.found, problems, c.seen()}
 }
 
 func (c *checker) checkAll() {

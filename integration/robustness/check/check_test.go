@@ -62,6 +62,22 @@ func everything(t testing.TB) *builder {
 	b.joins("repeated", "late", 0, &events.Joined{})
 	b.tell(history.Wait, "repeated", "=1").Request = "late" // of the last run that there was
 
+	b.repeated("every")
+	b.succeedNext("every", (b.now + 2).Add(every))
+	b.now = b.track("every").due
+	b.start("every", "n-1")
+	b.fails("every", every)
+	b.start("every", "n-1").Wait = int64(time.Second) // it chooses
+	b.succeedNext("every", (b.now + 2).Add(time.Second))
+	b.now = b.track("every").due
+	b.join("n-4")
+	b.start("every", "n-4")
+	b.leave("n-4")
+	b.add("every", &events.Lost{Until: b.now + 1}, b.followed("every", events.CodeLost, every))
+	b.tell(history.Get, "every", "")
+	b.command(history.Cancel, "every", &events.Rescheduled{})
+	b.tell(history.Wait, "every", "!lost")
+
 	b.submit("merged")
 	b.start("merged", "n-1")
 	b.join2("merged", false, &events.Merged{Params: events.JSON([]byte("2"))})
@@ -125,6 +141,9 @@ func TestAll_FindsNothingInARunThatIsRight(t *testing.T) {
 	run := everything(t).finish()
 	for _, v := range check.All(run) {
 		t.Error(v)
+	}
+	if seen := check.Judge(run).Seen; seen.Repeated != 4 || seen.Lost != 1 {
+		t.Errorf("seen %+v, want 4 runs followed by others, one of them lost", seen)
 	}
 	dir := t.TempDir()
 	if err := history.Save(dir, run); err != nil {

@@ -25,7 +25,13 @@ func (c *checker) stepped() bool {
 // are of one entry, and compare whatever the clocks show.
 func (c *checker) checkWait(t *task, s *step, x *history.Execution) {
 	next := s.next()
-	if x.Wait == 0 || next == 0 {
+	if next == 0 {
+		return
+	}
+	if x.Wait == 0 {
+		if at := s.state.repetition(s.ev.At); s.state.policy.Every != 0 && s.state.phase == success && next != at {
+			c.accuse(once, t, s.entry, "attempt %d is followed by another run at %d, its policy says %d", x.Attempt, next, at)
+		}
 		return
 	}
 	switch wait, asked := time.Duration(next-s.ev.At)*time.Millisecond, time.Duration(x.Wait); {

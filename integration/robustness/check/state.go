@@ -223,6 +223,9 @@ func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
 		if repeats := s.repeats(b.Error.Code); repeats != (b.Next != 0) {
 			return &problem{legal, fmt.Sprintf("the end of a run with %q, to be followed %t, next at %d", b.Error.Code, repeats, b.Next)}
 		}
+		if at := s.repetition(ev.At); b.Next != 0 && b.Next != at {
+			return &problem{once, fmt.Sprintf("another run at %d follows, its policy says %d", b.Next, at)}
+		}
 		return judgeEnd(s, ev, b.Next, b.Run, s.runs+1)
 	case s.phase != running:
 		return &problem{legal, "a run without an attempt is tried again"}
@@ -236,6 +239,14 @@ func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
 // says.
 func (s *state) repeats(code string) bool {
 	return s.policy.Every != 0 && !s.cancelled && code != events.CodeCancelled
+}
+
+// leastRepeat is the least time from the start of an attempt to another one that its policy does not count.
+const leastRepeat = 50 * time.Millisecond
+
+// repetition is when another run follows one that ends at a time, as the policy says.
+func (s *state) repetition(end events.Millis) events.Millis {
+	return max(end.Add(s.policy.Every), s.since.Add(leastRepeat))
 }
 
 // mayEndWaiting reports whether a task that is on no node may fail so: somebody cancelled it, or it was lost too often.

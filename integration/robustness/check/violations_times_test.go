@@ -100,6 +100,25 @@ var times = []planted{
 	{"a retry comes long after its wait", "8 ended", followed(time.Second, 3*time.Second, (*builder).fail), nil},
 	{"a repetition comes before its wait is over", "11 once", followed(time.Second, 50*time.Millisecond, (*builder).succeedNext), nil},
 	{"a repetition comes long after its wait", "8 ended", followed(time.Second, time.Hour, (*builder).succeedNext), nil},
+	{"a success is followed too early by another run that the policy has", "11 once", func(b *builder) {
+		b.repeated("a")
+		b.succeedNext("a", (b.now + 2).Add(every-time.Millisecond))
+		b.command(history.Cancel, "a", &events.Rescheduled{})
+	}, nil},
+	{"a failure is followed too late by another run that the policy has", "11 once", func(b *builder) {
+		b.repeated("a")
+		b.fails("a", every+time.Millisecond)
+	}, nil},
+	{"no other run follows, and the policy has one", "2 legal", func(b *builder) {
+		b.repeated("a")
+		b.succeed("a")
+	}, nil},
+	{"another run follows that somebody has cancelled", "2 legal", func(b *builder) {
+		b.repeated("a")
+		b.command(history.Cancel, "a", &events.CancelRequested{})
+		b.returns("a", "")
+		b.add("a", b.followed("a", events.CodeCancelled, every))
+	}, nil},
 	{"the first loss waits", "2 legal", func(b *builder) {
 		b.submit("a")
 		b.start("a", "n-2")

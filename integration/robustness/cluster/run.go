@@ -263,7 +263,7 @@ func IDIn(prefix string, shard int) string {
 	}
 }
 
-// Settle resumes what is suspended, and waits until every task has ended that can.
+// Settle resumes what is suspended, cancels what its policy repeats, and waits until every task has ended that can.
 func (r *Cluster) Settle(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Bound())
 	defer cancel()
@@ -276,8 +276,8 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 		var mu sync.Mutex
 		r.Look(ctx, waiting, func(id string, t *projection.Task, failed error) {
 			var unasked error
-			if failed == nil && t != nil && t.Suspended {
-				if unasked = r.Clients[0].Ask(ctx, traffic.Request{Verb: history.Resume, Task: id}); ctx.Err() != nil {
+			if verb := wantsFor(t); verb != "" && failed == nil {
+				if unasked = r.Clients[0].Ask(ctx, traffic.Request{Verb: verb, Task: id}); ctx.Err() != nil {
 					unasked = nil // it is too late anyway
 				}
 			}
@@ -312,6 +312,18 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 		r.Broken(check.Ended, "task %s has not ended, or is not shown, %s after the faults", id, r.Bound())
 	}
 	return nil
+}
+
+// wantsFor is what a task wants to come to an end; "" = nothing.
+func wantsFor(t *projection.Task) history.Verb {
+	switch {
+	case t == nil:
+	case t.Suspended:
+		return history.Resume
+	case t.Kind.Policy.Every != 0 && !t.Final() && !t.Cancelled:
+		return history.Cancel
+	}
+	return ""
 }
 
 // looks is how many tasks are looked at at a time.

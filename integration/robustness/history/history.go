@@ -141,6 +141,7 @@ type Execution struct {
 	Outcome string // as in Operation; "" = it was told to stop, or never returned
 	Final   bool   // a failed outcome that asks for no further attempt
 	Wait    int64  // until the next attempt or run that the outcome asks for; 0 = none, or it does not say
+	Repeats bool   // its policy has another run follow, also where the attempt was lost: that begins later
 }
 
 // Fault is one disturbance.

@@ -14,6 +14,8 @@ type ItemCall struct {
 	Read   []int64 // a linear question for the items of these ids
 	Group  string  // a linear question for all items of this group, also for those that are not available
 
+	MaxClaims int64 // of a worker: what it has claimed so often, and is not done with, it gives up; 0 = who asks is none
+
 	Items        []item.Item    // of OK: what it was told. Of Read: those that are there
 	Problems     []item.Problem // of Refused: those of an item.ConflictError; none: it was refused for another reason
 	OtherRequest bool           // of Refused: its key stands for another request

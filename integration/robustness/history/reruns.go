@@ -30,12 +30,12 @@ type Rerun struct {
 	Next int64 // when the task's next attempt began; 0 = never
 }
 
-// Reruns returns what ran where a node was killed.
+// Reruns returns what ran where a node was killed and is run again at once.
 func (r *Run) Reruns(kill *Fault) (all []Rerun) {
 	_, session, _ := strings.Cut(kill.Target, " ")
 	for i := range r.Executions {
 		x := &r.Executions[i]
-		if x.Node != session || x.End != 0 {
+		if x.Node != session || x.End != 0 || x.Repeats {
 			continue
 		}
 		again := Rerun{Task: x.Task}

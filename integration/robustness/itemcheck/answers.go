@@ -85,7 +85,7 @@ func (j *judge) right(c *history.ItemCall, after int) bool {
 	asked := func(v *version) bool { return v.Group == c.Group || slices.Contains(c.Read, v.ID) }
 	there := slices.DeleteFunc(j.all(after), func(v *version) bool { return !asked(v) })
 	return slices.EqualFunc(c.Items, there, func(told item.Item, v *version) bool {
-		return told.ID == v.ID && told.Group == v.Group && told.At == v.At && told.Owner == v.Owner && bytes.Equal(told.Data, v.Data)
+		return told.ID == v.ID && told.Group == v.Group && told.At == v.At && told.Owner == v.Owner && told.Claims == v.Claims && bytes.Equal(told.Data, v.Data)
 	})
 }
 

@@ -50,7 +50,7 @@ const (
 )
 
 func calls() []history.ItemCall {
-	two := item.Item{ID: 2, Group: "g", At: 7000, Owner: 8, Data: []byte("x")}
+	two := item.Item{ID: 2, Group: "g", At: 7000, Owner: 8, Claims: 1, Data: []byte("x")}
 	add := &item.Update{Client: 7, Key: "a", Adds: []item.Add{{Group: "g", Data: []byte("x")}}}
 	one := []item.Item{{ID: 1, Group: "g", At: 1000, Owner: 7, Data: []byte("x")}}
 	all := []history.ItemCall{
@@ -122,6 +122,8 @@ func TestJudge_FindsWhatTheJournalContradicts(t *testing.T) {
 		"an update was done before it was called":      {func(all []history.ItemCall) { all[renewed].Call, all[renewed].Return = 31, 36 }, "before it was called"},
 		"an update was acknowledged before its entry":  {func(all []history.ItemCall) { all[renewed].Return = 29 }, "before its entry was there"},
 		"another id is told":                           {func(all []history.ItemCall) { all[added].Items = []item.Item{{ID: 2, Group: "g", At: 1000, Owner: 7}} }, "another id, time or owner"},
+		"a claim is told as another one":               {func(all []history.ItemCall) { all[claim].Items[0].Claims = 2 }, "another number of claims"},
+		"claims are read that were not made":           {func(all []history.ItemCall) { all[ids].Items[0].Claims = 0 }, "right at no moment"},
 		"other data are told":                          {func(all []history.ItemCall) { all[claim].Items[0].Data = []byte("y") }, "other data"},
 		"another group is told":                        {func(all []history.ItemCall) { all[finished].Items[0].Group = "g" }, "another group"},
 		"an item of another group is claimed":          {func(all []history.ItemCall) { all[claim].Claim.Group = "h" }, "was taken"},
@@ -160,6 +162,32 @@ func TestJudge_FindsAClaimOfWhatIsHeld(t *testing.T) {
 		Items: []item.Item{{ID: 3, Group: "g", At: 8000, Owner: 8, Data: []byte("x")}}}
 	if found := judge(t, all, told); len(found) == 0 || !strings.Contains(found[0].Text, "was claimed at 3000, and is of 8 until 7000") {
 		t.Errorf("found %v", found)
+	}
+}
+
+// A worker gives up what it has claimed as often as it may, and what was claimed more often.
+func TestJudge_FindsWhatAWorkerGivesUpWrongly(t *testing.T) {
+	for data, want := range map[string]string{
+		"{\"group\":\"g\",\"claims\":1}\nx": "",
+		"{\"group\":\"g\",\"claims\":0}\nx": "after 0 claims, it has 1, and the worker allows 1",
+		"{\"group\":\"g\",\"claims\":2}\nx": "after 2 claims, it has 1, and the worker allows 1",
+		"{\"group\":\"h\",\"claims\":1}\nx": "as another one",
+		"{\"group\":\"g\",\"claims\":1}\ny": "as another one",
+		"x":                                 "is not one item",
+	} {
+		all, told := entries()[:3], calls()[:late]
+		all[2][0].Body = &events.ItemRemoved{ID: 2, Owner: 8}
+		failed := events.Event{Task: events.StoreItem("crawl", 3), Seq: 1, Body: &events.ItemAdded{ID: 3, Group: "g/err", At: 3000, Owner: 8,
+			Data: events.Bytes([]byte(data))}}
+		failed.At, failed.Position.Ref = 3000, events.RefOf(3, 1)
+		all[2] = append(all[2], failed)
+		u := &item.Update{Client: 8, Deletes: []int64{2}, Adds: []item.Add{{Group: "g/err", Data: []byte(data)}}}
+		told = append(told, history.ItemCall{Store: "crawl", Call: 29, Return: 35, Answer: history.OK, Update: u, MaxClaims: 1,
+			Items: []item.Item{{ID: 3, Group: "g/err", At: 3000, Owner: 8, Data: []byte(data)}}})
+		found := judge(t, all, told)
+		if want == "" && len(found) > 0 || want != "" && (len(found) == 0 || !strings.Contains(found[0].Text, want)) {
+			t.Errorf("%q: found %v, want %q", data, found, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package itemcheck
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -139,6 +140,8 @@ func contradicts(c *history.ItemCall, i int, told, made *item.Item) string {
 	switch {
 	case told.ID != made.ID || told.At != made.At || told.Owner != made.Owner:
 		return "another id, time or owner"
+	case c.Claim != nil && told.Claims != made.Claims:
+		return "another number of claims"
 	case told.Group != made.Group && !unnamed:
 		return "another group"
 	case keeps && len(told.Data) > 0 || !keeps && !bytes.Equal(told.Data, made.Data):
@@ -263,7 +266,36 @@ func (j *judge) differs(first int, c *history.ItemCall) string {
 	if c.Claim != nil {
 		return all[0].differsFromClaim(c.Claim)
 	}
-	return differFromUpdate(all, c.Update)
+	if problem := differFromUpdate(all, c.Update); problem != "" || c.MaxClaims == 0 {
+		return problem
+	}
+	return givenUpWrongly(all, c)
+}
+
+// Failures is what the group of what a worker has given up has behind its name.
+const Failures = "/err"
+
+// givenUpWrongly says what is wrong with an item that a worker has given up, "" for nothing and where it has not.
+func givenUpWrongly(all []change, c *history.ItemCall) string {
+	i := slices.IndexFunc(all, func(c change) bool { return c.was == nil && strings.HasSuffix(c.is.Group, Failures) })
+	if i < 0 {
+		return ""
+	}
+	line, data, _ := bytes.Cut(all[i].is.Data, []byte("\n"))
+	var told struct {
+		Group  string
+		Claims int64
+	}
+	was := all[0].was
+	switch err := json.Unmarshal(line, &told); {
+	case err != nil || was == nil || len(all) != 2:
+		return "what is given up is not one item"
+	case told.Group != was.Group || !bytes.Equal(data, was.Data):
+		return fmt.Sprintf("item %d is given up as another one", was.ID)
+	case told.Claims > was.Claims || told.Claims < c.MaxClaims:
+		return fmt.Sprintf("item %d is given up after %d claims, it has %d, and the worker allows %d", was.ID, told.Claims, was.Claims, c.MaxClaims)
+	}
+	return ""
 }
 
 func (j *judge) allThere(ids []int64, after int) bool {

@@ -108,9 +108,12 @@ func (l *ledger) add(ev *events.Event, when moment) {
 		c.by = int64(b.Owner)
 	case *events.ItemReplaced:
 		c.was = l.items[int64(b.From)]
-		is := item.Item{ID: int64(b.To), Group: c.was.Group, At: b.At, Owner: int64(b.Owner), Data: c.was.Data}
-		if b.Data != nil {
-			is.Data = bytesOf(b.Data)
+		is := item.Item{ID: int64(b.To), Group: c.was.Group, At: b.At, Owner: int64(b.Owner), Claims: c.was.Claims, Data: c.was.Data}
+		switch {
+		case b.Data != nil:
+			is.Claims, is.Data = 0, bytesOf(b.Data)
+		case c.was.At <= ev.At && b.At > ev.At:
+			is.Claims++
 		}
 		c.is, c.by = &version{Item: is}, int64(b.Owner)
 	case *events.ItemRemoved:

@@ -49,10 +49,11 @@ type Keepers struct {
 	// Damage hears of what no client has to expect.
 	Damage func(format string, args ...any)
 
-	all   []*keeper
-	calls atomic.Int64
-	mu    sync.Mutex
-	ids   map[string][]int64 // by store: those that clients were told of lately
+	all    []*keeper
+	passer *passer
+	calls  atomic.Int64
+	mu     sync.Mutex
+	ids    map[string][]int64 // by store: those that clients were told of lately
 }
 
 // keeper is one of them, who makes one call at a time.
@@ -63,20 +64,32 @@ type keeper struct {
 	store  string
 	calls  int
 	mine   int64 // the item that it claimed last; 0 = none
+	plain  bool  // it gives no keys
 }
 
-// Keep has so many clients, whom the seed draws, make calls until it is over.
+// Keep has so many clients, whom the seed draws, make calls until it is over, beside a worker and a store that comes and goes.
 func (s *Keepers) Keep(count int, seed uint64) {
 	s.ids = map[string][]int64{}
 	random := rand.New(rand.NewPCG(seed, 0))
 	var all sync.WaitGroup
 	for i := range count {
-		k := &keeper{all: s, random: rand.New(rand.NewPCG(random.Uint64(), 0)), id: s.First + int64(i)}
+		k := s.keeper(random, i, "")
 		k.store = pick(k, stores...)
 		s.all = append(s.all, k)
 		all.Go(k.keep)
 	}
+	s.passer = &passer{k: s.keeper(random, count, passing(s.First))}
+	s.passer.k.plain = true
+	all.Go(func() { s.passer.k.until(s.Pass) })
+	e := &employer{k: s.keeper(random, count+1, ""), seed: random.Uint64()}
+	e.k.store = pick(e.k, stores...)
+	all.Go(func() { e.k.until(e.employ) })
 	all.Wait()
+}
+
+// keeper returns the one of a number, of a store.
+func (s *Keepers) keeper(random *rand.Rand, number int, store string) *keeper {
+	return &keeper{all: s, random: rand.New(rand.NewPCG(random.Uint64(), 0)), id: s.First + int64(number), store: store}
 }
 
 // Visit has one of them, whom a number draws, do one thing more.
@@ -84,8 +97,8 @@ func (s *Keepers) Visit(n int) { s.all[n%len(s.all)].visit() }
 
 // Read has somebody read every group of every store. That nobody shows one is damage.
 func (s *Keepers) Read() {
-	for _, store := range stores {
-		for _, group := range groups {
+	for _, store := range append(stores, passing(s.First)) {
+		for _, group := range append(groups, groups[0]+failed) {
 			k := &keeper{all: s, random: rand.New(rand.NewPCG(0, 0)), store: store}
 			if c := k.call(history.ItemCall{Store: store, Group: group}); c.Answer != history.OK {
 				s.Damage("group %s of store %s is not shown at the end: %s", group, store, c.Error)
@@ -94,13 +107,16 @@ func (s *Keepers) Read() {
 	}
 }
 
-func (k *keeper) keep() {
+func (k *keeper) keep() { k.until(k.visit) }
+
+// until does something again and again until it is over.
+func (k *keeper) until(do func()) {
 	for {
 		k.all.Rest(k.between(0, restMost))
 		if k.all.Over() {
 			return
 		}
-		k.visit()
+		do()
 	}
 }
 
@@ -241,7 +257,7 @@ func (k *keeper) check() { k.update(&item.Update{Depends: []int64{k.known(), k.k
 // key draws one that no other call has, or none.
 func (k *keeper) key() string {
 	k.calls++
-	if k.chance(0.2) {
+	if k.plain || k.chance(0.2) {
 		return ""
 	}
 	return fmt.Sprint("key ", k.calls)
@@ -279,11 +295,17 @@ func (k *keeper) call(c history.ItemCall) history.ItemCall {
 	at, killed := k.all.Client()
 	ctx, cancel := context.WithTimeout(k.all.Patient, k.between(500*time.Millisecond, k.all.Patience))
 	defer cancel()
-	c.Call = k.all.Now()
-	number := k.all.calls.Add(1)
-	k.all.Tell(number, c)
-	err := askOf(ctx, at, &c)
-	c.Return, c.Answer = k.all.Now(), traffic.Answer(err)
+	_ = k.all.call(ctx, at, killed, &c)
+	return c
+}
+
+// call makes a call of a client, whose process may have been killed, and records what it was told.
+func (s *Keepers) call(ctx context.Context, at *engine.Client, killed context.Context, c *history.ItemCall) error {
+	c.Call = s.Now()
+	number := s.calls.Add(1)
+	s.Tell(number, *c)
+	err := askOf(ctx, at, c)
+	c.Return, c.Answer = s.Now(), traffic.Answer(err)
 	if err != nil {
 		c.Error = err.Error()
 	}
@@ -299,13 +321,13 @@ func (k *keeper) call(c history.ItemCall) history.ItemCall {
 	case c.Claim != nil && ctx.Err() != nil && !errors.Is(err, engine.ErrUnknown): // its wait has ended: nothing was claimed
 		c.Answer = history.Refused
 	case c.Answer == history.Unknown && ctx.Err() == nil && !errors.Is(err, engine.ErrUnknown):
-		k.all.Damage("a client of store %s is told what no client has to expect: %v", c.Store, err)
+		s.Damage("a client of store %s is told what no client has to expect: %v", c.Store, err)
 	}
 	if c.Answer == history.Unknown {
 		c.Return = 0
 	}
-	k.all.Tell(number, c)
-	return c
+	s.Tell(number, *c)
+	return err
 }
 
 // askOf asks for what a call asks for, and fills in what it is told.

@@ -19,6 +19,7 @@ type Request struct {
 	Verb   history.Verb
 	Task   string // "" = drawn by the client
 	Again  bool   // of Submit: a final record gets a further run
+	Repeat bool   // of Submit: the policy repeats the task
 	Named  bool   // of Submit: with a request key, that of its history.Operation
 	Key    string // of Submit without Task: the request key; "" = that of its history.Operation
 	Params Params
@@ -76,7 +77,10 @@ func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation
 }
 
 func (r Request) behavior() string {
-	if r.Again {
+	switch {
+	case r.Repeat:
+		return regular
+	case r.Again:
 		return again
 	}
 	return once

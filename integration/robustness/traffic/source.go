@@ -37,6 +37,7 @@ type Source struct {
 	made      int
 	tasks     []string // the latest that it submitted
 	suspended []string
+	repeats   string    // the task that its policy repeats and that nobody has cancelled; "" = none
 	keyed     []Request // the latest with a key
 }
 
@@ -54,7 +55,8 @@ var mix = []struct {
 	share int
 	draw  func(*Source) Request
 }{
-	{28, (*Source).unique},
+	{25, (*Source).unique},
+	{3, (*Source).repeated},
 	{14, (*Source).shared},
 	{3, (*Source).together},
 	{4, (*Source).settings},
@@ -102,6 +104,18 @@ func (s *Source) unique() Request {
 	}
 	r.Task, r.Key = "", r.Task
 	s.keyed = append(s.keyed[max(0, len(s.keyed)-rememberedKeys+1):], r)
+	return r
+}
+
+// repeated submits a task that its policy repeats, or cancels the one before.
+func (s *Source) repeated() Request {
+	if task := s.repeats; task != "" {
+		s.repeats = ""
+		return s.asks(Request{Verb: history.Cancel, Task: task})
+	}
+	r := s.Submit()
+	r.Repeat, s.repeats = true, r.Task
+	s.remember(r.Task)
 	return r
 }
 

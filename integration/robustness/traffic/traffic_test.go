@@ -71,6 +71,11 @@ func TestSource_DrawsEveryProfile(t *testing.T) {
 		"forbidden":   func(r traffic.Request) bool { return submitted(r) && r.Forbidden != "" },
 		"long reason": func(r traffic.Request) bool { return r.Verb == history.Pause && r.Forbidden != "" },
 
+		"repeated by its policy": func(r traffic.Request) bool { return submitted(r) && r.Repeat },
+		"end of what is repeated": func(r traffic.Request) bool {
+			return r.Verb == history.Cancel && slices.ContainsFunc(requests, func(o traffic.Request) bool { return o.Repeat && o.Task == r.Task })
+		},
+
 		"wait":    func(r traffic.Request) bool { return r.Verb == history.Wait },
 		"get":     func(r traffic.Request) bool { return r.Verb == history.Get },
 		"cancel":  func(r traffic.Request) bool { return r.Verb == history.Cancel },

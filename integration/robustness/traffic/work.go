@@ -22,16 +22,20 @@ type Params struct {
 	Pad string `json:",omitempty"` // means nothing: it makes journals grow
 }
 
-// The behaviors differ in what a submit does that meets a final record.
+// The behaviors. The first two differ in what a submit does that meets a final record; regular is repeated by its policy
+// until somebody cancels or deletes the task.
 const (
-	once  = "once"
-	again = "again"
+	once    = "once"
+	again   = "again"
+	regular = "regular"
 )
 
 const (
 	// maxAttempts is less than Params ask for now and then: some tasks fail for good.
 	maxAttempts = 4
 	repeatEvery = 300 * time.Millisecond
+	// regularly is how long after a run of it a regular task is run again.
+	regularly = 2 * time.Second
 )
 
 var backoff = engine.Backoff{Base: 50 * time.Millisecond, Max: 400 * time.Millisecond}
@@ -53,7 +57,7 @@ type Work struct {
 
 // Behaviors returns all that tasks are submitted with.
 func Behaviors(begin int64, report func(Report)) []engine.Behavior {
-	return []engine.Behavior{&Work{once, begin, report}, &Work{again, begin, report}}
+	return []engine.Behavior{&Work{once, begin, report}, &Work{again, begin, report}, &Work{regular, begin, report}}
 }
 
 // ID implements engine.Behavior.
@@ -65,8 +69,11 @@ func (w *Work) Types() string { return "" }
 // Policy implements engine.Behavior.
 func (w *Work) Policy() engine.Policy {
 	p := engine.Policy{MaxAttempts: maxAttempts, Backoff: backoff, MaxLost: 50, LostDelay: time.Millisecond}
-	if w.ID_ == again {
+	switch w.ID_ {
+	case again:
 		p.Existing = events.RunAgain
+	case regular:
+		p.Every, p.MaxLost = regularly, 1
 	}
 	return p
 }
@@ -77,7 +84,7 @@ func (w *Work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan
 // Run implements engine.Behavior.
 func (w *Work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	x := history.Execution{Task: string(a.Task), Node: SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1,
-		Begin: clock.Now() - w.Begin}
+		Begin: clock.Now() - w.Begin, Repeats: a.Policy.Every != 0}
 	w.Report(Report{Execution: x, Behavior: w.ID_, Goes: true})
 	out, told := attempt(ctx, a)
 	x.End = clock.Now() - w.Begin

@@ -11,6 +11,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"taskledger/integration/simulation/world"
@@ -26,7 +27,14 @@ func main() {
 // lifetime bounds what the clock shows. A history that is still not made hangs.
 const lifetime = 20 * time.Minute
 
+// computes bounds, in seconds, what a history takes of a processor: how long that lasts is the machine's affair. A program
+// that computes for ever is told so by a signal, prints its goroutines, and ends.
+const computes = 60
+
 func run(args []string) error {
+	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: computes, Max: 2 * computes}); err != nil {
+		return fmt.Errorf("bound the time of a processor: %w", err)
+	}
 	if len(args) != 1 {
 		return fmt.Errorf("%d arguments, want a seed", len(args))
 	}

@@ -21,6 +21,7 @@ type Job struct {
 	Snooze int    `json:"snooze,omitempty"` // attempts of the life that snooze first
 	Runs   int    `json:"runs,omitempty"`   // attempts of the life up to which each success has a next run
 	Panics bool   `json:"panics,omitempty"` // failed attempts panic
+	Ends   string `json:"ends,omitempty"`   // how attempts end, a letter each, and again from the first one; "" = as the rest says
 	Pad    string `json:"pad,omitempty"`
 }
 
@@ -60,7 +61,26 @@ const (
 	Again = "again" // it runs the task again
 	Brief = "brief" // attempts have a time-out, and a shard keeps one task that has ended
 	Merge = "merge" // it combines parameters
+	Every = "every" // its policy lets another run follow each
 )
+
+// How attempts end, as Job.Ends has it.
+const (
+	Succeeds = 's'
+	Chooses  = 'c' // it succeeds, and says itself when the next run begins
+	Fails    = 'f' // it is tried again, while its policy allows
+	Dooms    = 'd' // it fails for good
+	Rejects  = 'r' // it fails since it does not understand its parameters
+	Panics   = 'p'
+	Snoozes  = 'z'
+	Outlasts = 'o' // it is not done when its time is out
+)
+
+// Endings are all of them.
+const Endings = "scfdrpzo"
+
+// outlasted is the time-out of what is repeated; what outlasts it takes twice as long.
+const outlasted = 800 * time.Millisecond
 
 // Behaviors returns those of a process, which is killed when a context ends.
 func Behaviors(killed context.Context, r Record) []engine.Behavior {
@@ -70,6 +90,8 @@ func Behaviors(killed context.Context, r Record) []engine.Behavior {
 		&work{Again, engine.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, MaxLost: 5, LostDelay: 100 * time.Millisecond}, r, killed},
 		&work{Brief, engine.Policy{MaxAttempts: 2, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Timeout: 700 * time.Millisecond,
 			Priority: 5, RetainCount: 1}, r, killed},
+		&work{Every, engine.Policy{MaxAttempts: 2, MaxLost: 1, LostDelay: time.Millisecond, Backoff: backoff, Existing: events.RunAgain,
+			Timeout: outlasted, Every: 700 * time.Millisecond}, r, killed},
 		&merging{work{Merge, engine.Policy{MaxAttempts: 3, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
 	}
 }
@@ -108,7 +130,8 @@ func (b *work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan
 
 // Run implements engine.Behavior. What it returns, and when, goes into the record.
 func (b *work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
-	at := b.record.Begin(history.Execution{Task: string(a.Task), Node: traffic.SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1})
+	at := b.record.Begin(history.Execution{Task: string(a.Task), Node: traffic.SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number),
+		Try: uint32(a.Failures) + 1, Repeats: a.Policy.Every != 0})
 	out, stopped := b.attempt(ctx, a)
 	if b.killed.Err() != nil {
 		return out // its process died with it
@@ -145,28 +168,43 @@ func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcom
 		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
 	}
 	a.Progress(0, 1, "")
+	end := j.end(a.Number)
+	takes := time.Duration(j.Work) * time.Millisecond
+	if end == Outlasts {
+		takes = 2 * outlasted
+	}
 	select {
 	case <-ctx.Done():
 		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "told to stop"}, Wait: b.later(a)}, true
-	case <-time.After(time.Duration(j.Work) * time.Millisecond):
+	case <-time.After(takes):
 	}
 	switch {
-	case a.Number <= j.Snooze:
+	case end == Rejects:
+		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: "not understood"}}, false
+	case a.Number <= j.Snooze || end == Snoozes:
 		return engine.Outcome{Snooze: 200 * time.Millisecond}, false
-	case a.Number <= j.Dooms:
+	case a.Number <= j.Dooms || end == Dooms:
 		return engine.Outcome{Err: &events.Error{Code: "doomed", Message: "for good"}}, false
-	case a.Failures < j.Fails:
+	case a.Failures < j.Fails || end == Fails || end == Panics:
 		code := "unlucky"
-		if b.later(a) > 0 && j.Panics {
+		if b.later(a) > 0 && (j.Panics || end == Panics) {
 			code = events.CodePanic
 		}
 		return engine.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Wait: b.later(a)}, false
 	}
 	out.Result = fmt.Appendf(nil, "%q", a.Token)
-	if a.Number < j.Runs {
+	if a.Number < j.Runs || end == Chooses {
 		out.Wait = 300 * time.Millisecond
 	}
 	return out, false
+}
+
+// end is how the attempt of a number ends; 0 = as the rest of the job says.
+func (j *Job) end(attempt int) byte {
+	if j.Ends == "" {
+		return 0
+	}
+	return j.Ends[(attempt-1)%len(j.Ends)]
 }
 
 // later is the wait for the next attempt of a run; 0 when its attempts are used up.

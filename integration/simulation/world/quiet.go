@@ -76,6 +76,7 @@ func (w *world) trickle(lasts time.Duration) {
 		if w.dice.chance(visitShare) {
 			w.keepers.Visit(w.dice.n(math.MaxInt))
 		}
+		w.keepers.Pass()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/simulation/work"
 )
 
 const (
@@ -36,6 +37,7 @@ var stories = []func(*errand){
 	(*errand).simple, (*errand).simple, (*errand).twins, (*errand).twins, (*errand).delayed, (*errand).delayed, (*errand).unlucky,
 	(*errand).repeated, (*errand).long, (*errand).doomed, (*errand).suspended, (*errand).runAgain, (*errand).merged, (*errand).timed,
 	(*errand).reborn, (*errand).keyed, (*errand).keyed, (*errand).paused, (*errand).agreed, (*errand).forbidden, (*errand).listed, (*errand).many,
+	(*errand).regular,
 }
 
 // keepersLeast and keepersMost bound how many clients of task stores there are.
@@ -155,6 +157,38 @@ func (e *errand) repeated() {
 	e.pause(time.Second)
 	e.operate(pick(e.w.dice, history.Cancel, history.RunNow, history.Delete), string(e.id))
 	e.get(string(e.id))
+}
+
+// regular is a task that its policy repeats after any end of a run, until somebody cancels or deletes it.
+func (e *errand) regular() {
+	ends := make([]byte, 1+e.w.dice.n(6))
+	for i := range ends {
+		ends[i] = work.Endings[e.w.dice.n(len(work.Endings))]
+	}
+	o := order{id: e.id, behavior: every, job: job{Work: e.work(300), Ends: string(ends)}, delay: pick(e.w.dice, 0, 0, 300*time.Millisecond)}
+	for range 1 + e.w.dice.n(2) { // the second one joins it, or begins another life
+		e.submit(o)
+		e.pause(2 * time.Second)
+		e.attach(string(e.id))
+		e.operate(pick(e.w.dice, history.RunNow, history.Suspend, history.Retry, history.Cancel), string(e.id))
+		e.get(string(e.id))
+		e.pause(time.Second)
+		e.operate(history.Resume, string(e.id))
+		e.pause(time.Second)
+		e.stop(string(e.id))
+		e.get(string(e.id))
+	}
+}
+
+// stop cancels or deletes a task, again until it is told that there is nothing to cancel.
+func (e *errand) stop(task string) {
+	for range 6 {
+		verb := pick(e.w.dice, history.Cancel, history.Cancel, history.Delete)
+		if op := e.w.caller().operate(e.client(), verb, task); op.Answer == history.Absent || verb == history.Cancel && op.Answer == history.OK {
+			return
+		}
+		e.pause(time.Second)
+	}
 }
 
 func (e *errand) long() {

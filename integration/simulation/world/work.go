@@ -14,6 +14,7 @@ const (
 	again = work.Again
 	brief = work.Brief
 	merge = work.Merge
+	every = work.Every
 )
 
 func behavior(p *process, id string) engine.Behavior {

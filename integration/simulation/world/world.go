@@ -16,6 +16,7 @@ import (
 	"taskledger/integration/simulation/work"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/version"
+	"taskledger/projection"
 	"taskledger/store/memarchive"
 )
 
@@ -229,6 +230,7 @@ func (w *world) settle() error {
 	var before uint64
 	for last := time.Now(); time.Since(last) < stillFor; {
 		tasks, err := w.tasks(ctx)
+		w.endRepetitions(tasks)
 		if events := work.EventsOf(tasks); err != nil || work.SomeWait(tasks) || events != before {
 			last, before = time.Now(), events
 		}
@@ -243,6 +245,15 @@ func (w *world) settle() error {
 		}
 	}
 	return nil
+}
+
+// endRepetitions cancels what would go on for ever.
+func (w *world) endRepetitions(tasks []projection.Task) {
+	for i := range tasks {
+		if t := &tasks[i]; t.Kind.Policy.Every != 0 && !t.Final() && !t.Suspended && !t.Cancelled {
+			w.caller().operate(w.clients[0], history.Cancel, string(t.ID))
+		}
+	}
 }
 
 // hear lets those who wait for a future hear of it. Who has not, although nothing happens any more, gives up.
