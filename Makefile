@@ -16,7 +16,7 @@ race: # the detector makes the longest package five times slower, which a busy m
 	go test -race -timeout 30m ./...
 
 race-short: # fewer repetitions, and only where something runs side by side; what a debugger wants takes the linker a third of its time
-	go test -race -short -timeout 30m -vet=off -ldflags=-w $$(grep -rlE --include='*.go' '^\s*go |\.Go\(|sync\.|atomic\.' . | xargs -n 1 dirname | sort -u)
+	go test -race -short -p 3 -timeout 30m -vet=off -ldflags=-w $$(grep -rlE --include='*.go' '^\s*go |\.Go\(|sync\.|atomic\.' . | xargs -n 1 dirname | sort -u)
 
 test:
 	go test ./...

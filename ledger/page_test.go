@@ -495,13 +495,18 @@ func TestHistory_RefusesPagesThatThereAreNot(t *testing.T) {
 	}
 }
 
-// aDay is what a task has told of after a day, if it tells something every second.
-const aDay = 86_400
+// aDay is what a task has told of after a day, if it tells something every second; with -short, after a fourth of one.
+func aDay() int {
+	if testing.Short() {
+		return 21_600
+	}
+	return 86_400
+}
 
 func TestHistory_LatestOfALongLifeTakesFewReads(t *testing.T) {
 	p := newPaper(t)
 	p.begin("x")
-	p.progress("x", aDay, 0)
+	p.progress("x", aDay(), 0)
 	l := p.ledger(p.owner(t))
 	for _, newest := range []bool{true, false} {
 		o := ledger.HistoryOptions{Newest: newest, Limit: 50}
@@ -582,7 +587,7 @@ func TestHistory_OfALongLifeIsNotHeldInMemory(t *testing.T) {
 	}
 	p := newPaper(t)
 	p.begin("x")
-	p.progress("x", aDay, 0)
+	p.progress("x", aDay(), 0)
 	for who, o := range map[string]ledger.Owners{"its owner answers": p.owner(t), "nobody answers": nil} {
 		l := p.ledger(o)
 		p.asked = 0
@@ -597,10 +602,10 @@ func TestHistory_OfALongLifeIsNotHeldInMemory(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d bytes at most, %d reads", who, most, p.asked)
-		if at < aDay || most > 1<<20 {
+		if at < aDay() || most > 1<<20 {
 			t.Errorf("%s: %d bytes were held for %d events", who, most, at)
 		}
-		if p.asked > 4*aDay/inRequest {
+		if p.asked > 4*aDay()/inRequest {
 			t.Errorf("%s: %d reads", who, p.asked)
 		}
 	}
@@ -620,7 +625,7 @@ func TestHistory_ThatIsNoLongerWantedEnds(t *testing.T) {
 
 func TestHistory_FirstPageOfALongLifeComesAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, life := range map[string]struct{ progress, between int }{"close together": {aDay, 0}, "far apart": {1200, 70}} {
+	for name, life := range map[string]struct{ progress, between int }{"close together": {aDay(), 0}, "far apart": {1200, 70}} {
 		t.Run(name, func(t *testing.T) {
 			p := newPaper(t)
 			p.begin("x")
