@@ -267,23 +267,30 @@ func TestClaim_ThatGivesUpPassesAHintOn(t *testing.T) {
 	})
 }
 
+// claimThatDepends has a claim wait that depends on an item of another group, and returns the id of that.
+func claimThatDepends(t *testing.T, c *itemclient.Client) (ends <-chan end, on []int64) {
+	t.Helper()
+	made, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "other"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	depends := waits
+	depends.Depends = []int64{made[0].ID}
+	ends = claim(c, depends)
+	synctest.Wait()
+	return ends, depends.Depends
+}
+
 // So does who is refused: what it depends on goes away with the update that adds the item.
 func TestClaim_ThatIsRefusedWhenItIsWokenPassesAHintOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOwner()
 		c := o.client()
 		defer c.Close()
-		made, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "other"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		depends := waits
-		depends.Depends = []int64{made[0].ID}
-		first := claim(c, depends)
-		synctest.Wait()
+		first, on := claimThatDepends(t, c)
 		second := claim(c, waits)
 		synctest.Wait()
-		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Deletes: depends.Depends, Adds: []item.Add{{Group: "g"}}}); err != nil {
+		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Deletes: on, Adds: []item.Add{{Group: "g"}}}); err != nil {
 			t.Fatal(err)
 		}
 		c.Hinted(itemcommand.Hint{Store: "s", Group: "g", Count: 1})
@@ -302,15 +309,8 @@ func TestClaim_ThatWaitsLearnsWithinSecondsThatWhatItDependsOnHasGone(t *testing
 		o := newOwner()
 		c := o.client()
 		defer c.Close()
-		made, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "other"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		depends := waits
-		depends.Depends = []int64{made[0].ID}
-		waiting := claim(c, depends)
-		synctest.Wait()
-		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Deletes: depends.Depends}); err != nil {
+		waiting, on := claimThatDepends(t, c)
+		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Deletes: on}); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
