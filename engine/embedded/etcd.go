@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -31,8 +32,11 @@ const (
 
 const loopback = "127.0.0.1"
 
-// startEtcd returns when the member serves, on the socket and, unless it is 0, the port.
-func startEtcd(ctx context.Context, dir, socket string, port int, log *zap.Logger, serves func(*grpc.Server)) (*embed.Etcd, error) {
+// startEtcd returns when the member serves, on the socket and, unless it is 0, the port. Where it gives up it stores true
+// in closing before it stops what runs.
+func startEtcd(
+	ctx context.Context, dir, socket string, port int, log *zap.Logger, closing *atomic.Bool, serves func(*grpc.Server),
+) (*embed.Etcd, error) {
 	cfg := etcdConfig(dir, socket, port, log)
 	cfg.ServiceRegister = serves
 	e, err := embedEtcd(cfg)
@@ -48,6 +52,7 @@ func startEtcd(ctx context.Context, dir, socket string, port int, log *zap.Logge
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
+	closing.Store(true)
 	e.Server.HardStop() // Close waits for ever for a server that does not become ready
 	e.Close()
 	return nil, err

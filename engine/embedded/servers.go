@@ -114,7 +114,9 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 		s.etcdURL = "http://" + net.JoinHostPort(loopback, strconv.Itoa(cfg.EtcdPort))
 		cfg.Log.WarnContext(ctx, "etcd listens on TCP: every user of this machine can read and write it", "url", s.etcdURL)
 	}
-	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), s.socket, cfg.EtcdPort, zapInto(cfg.Log, &s.closing, s.gaveUp(cfg.GaveUp)), s.grpc.Store); err != nil {
+	log := zapInto(cfg.Log, &s.closing, s.gaveUp(cfg.GaveUp))
+	s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), s.socket, cfg.EtcdPort, log, &s.closing, s.grpc.Store)
+	if err != nil {
 		return fmt.Errorf("etcd in %s: %w", s.dir, err)
 	}
 	s.client = v3client.New(s.etcd.Server)

@@ -1,8 +1,10 @@
 package embedded_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -32,6 +34,7 @@ func withoutQuorum(t *testing.T, dir string) {
 	e.Close()
 }
 
+// A stop is no fault: nothing is told as an error on the way.
 func TestStartServers_EndsWithItsContextWhileEtcdIsNotReady(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -40,14 +43,19 @@ func TestStartServers_EndsWithItsContextWhileEtcdIsNotReady(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough) // which a member that would become ready in a moment may pass over
 	ended := make(chan error, 1)
+	var told bytes.Buffer
 	go func() {
-		_, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: dir, NoNATS: true})
+		cfg := embedded.ServersConfig{Dir: dir, NoNATS: true, Log: slog.New(slog.NewTextHandler(&told, nil))}
+		_, err := embedded.StartServers(ctx, cfg)
 		ended <- err
 	}()
 	select {
 	case err := <-ended:
 		if !errors.Is(err, enough) {
 			t.Errorf("%v, want the cause of its context's end", err)
+		}
+		if told.Len() > 0 {
+			t.Errorf("told %s", told.String())
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("servers whose etcd does not become ready do not stop")
