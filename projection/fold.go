@@ -54,11 +54,11 @@ func (t *Task) fold(ev *events.Event, names name.Table) {
 
 func (t *Task) end(ev *events.Event, status Status, next events.Millis) {
 	w := t.waited()
-	if w.Cause, w.Since = 0, 0; !t.Cancelled && !t.Suspended {
+	if w.Cause, w.Since = 0, 0; !t.Cancelled {
 		w.By, w.Reason = "", ""
 	}
 	if b, failed := ev.Body.(*events.Failed); failed && !t.OnNode() && !t.Cancelled && b.Error.Code == events.CodeCancelled && ev.Asker.Principal != "" {
-		w.asked(ev, b.Error.Message)
+		w.By, w.Reason = asked(ev, b.Error.Message)
 	}
 	t.setWait(w)
 	t.Status, t.Node, t.Due = status, "", next

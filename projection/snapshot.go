@@ -46,7 +46,7 @@ const SnapshotVersion = 3
 // with the number of the node of the last attempt, nil for none, and with an empty array for no error and for no progress,
 // which is [done, total, note]. wait is the array of what a Wait tells
 //
-//	[cause, since, suspended at, by, reason]
+//	[cause, since, suspended at, by, reason, suspended by, suspended for]
 //
 // with the stored number of the kind that is the cause. Events are named by their Refs, times are
 // in milliseconds. The rows of the sections after the tasks are described where they are written: see section.

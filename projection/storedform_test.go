@@ -42,9 +42,13 @@ func sampleShard(t tb) *projection.Shard {
 		}
 	}
 	j.seal(time.Second)
-	j.entry.AddOrigin(events.Origin{Sender: "n-0a1b", Number: 900, Asker: events.Asker{Principal: "grace"}})
+	grace := j.entry.AddOrigin(events.Origin{Sender: "n-0a1b", Number: 900, Asker: events.Asker{Principal: "grace"}})
 	j.add("runs", &events.Progressed{Done: 250, Total: -1, Note: "listing"})
-	j.add("runs", &events.CancelRequested{Reason: "by request"})
+	for _, body := range []events.Body{&events.CancelRequested{Reason: "by request"}, &events.Suspended{Reason: "a migration"}} {
+		asked := j.next("runs", body)
+		asked.Origin = grace
+		j.addEvent(asked)
+	}
 	j.add("runs", &events.Merged{Params: events.JSON([]byte(`{"a":2}`))})
 	j.add("waits", &events.Suspended{Reason: "a migration"})
 	j.add("will/retry", &events.Suspended{})
@@ -263,16 +267,19 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		"a node without a name":                        func(top []any) { rows(top, "nodes")[0] = "" },
 		"a run on an unknown node":                     func(top []any) { task(top, "runs")[13].([]any)[4] = 1 },
 		"a run on no node":                             func(top []any) { task(top, "runs")[13].([]any)[4] = nil },
-		"a wait of a task that runs":                   func(top []any) { rerow(top, "runs", []any{events.KindLost, start, 0}) },
+		"a wait of a task that runs":                   func(top []any) { rerow(top, "runs", []any{events.KindLost, start, 0, "", "", "", ""}) },
 		"a wait since another time":                    func(top []any) { task(top, "is/lost")[14].([]any)[1] = start - 1 },
 		"a wait since never":                           func(top []any) { task(top, "is/lost")[14].([]any)[1] = 0 },
 		"a wait without a cause":                       func(top []any) { task(top, "is/lost")[14].([]any)[0] = 0 },
 		"a wait because of a start":                    func(top []any) { task(top, "is/lost")[14].([]any)[0] = events.KindStarted },
 		"lost without a wait":                          func(top []any) { rerow(top, "is/lost") },
-		"a wait that tells nothing":                    func(top []any) { rerow(top, "failed", []any{0, 0, 0}) },
+		"a wait that tells nothing":                    func(top []any) { rerow(top, "failed", []any{0, 0, 0, "", "", "", ""}) },
 		"a suspension without a time":                  func(top []any) { rerow(top, "waits") },
 		"a suspension of a task that is not suspended": func(top []any) { task(top, "waits")[3] = 0 },
-		"a suspension before the task":                 func(top []any) { task(top, "waits")[14].([]any)[2] = start - 1 },
+		"a suspension by somebody of a task that is not suspended": func(top []any) {
+			task(top, "is/lost")[14].([]any)[5] = "ada"
+		},
+		"a suspension before the task": func(top []any) { task(top, "waits")[14].([]any)[2] = start - 1 },
 		"requests of which there are none": func(top []any) {
 			for i, row := range rows(top, "tasks") {
 				if row.([]any)[0] == "later" {

@@ -112,12 +112,14 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64) {
 		w.Array(0)
 	}
 	if values == mostValues {
-		w.Array(5)
+		w.Array(7)
 		w.Uint(uint64(t.Wait.Cause))
 		w.Int(int64(t.Wait.Since))
 		w.Int(int64(t.Wait.SuspendedAt))
 		w.Text(t.Wait.By)
 		w.Text(t.Wait.Reason)
+		w.Text(t.Wait.SuspendedBy)
+		w.Text(t.Wait.SuspendedFor)
 	}
 }
 
@@ -189,8 +191,16 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 		}
 	}
 	if values == mostValues {
-		r.ArrayOf(5)
-		t.setWait(Wait{events.Kind(upTo(r, math.MaxUint8)), events.Millis(r.Int()), events.Millis(r.Int()), r.Text(), r.Text()})
+		r.ArrayOf(7)
+		t.setWait(Wait{
+			Cause:        events.Kind(upTo(r, math.MaxUint8)),
+			Since:        events.Millis(r.Int()),
+			SuspendedAt:  events.Millis(r.Int()),
+			By:           r.Text(),
+			Reason:       r.Text(),
+			SuspendedBy:  r.Text(),
+			SuspendedFor: r.Text(),
+		})
 	}
 	if values != t.values() {
 		r.Fail("task of %d values, the last ones are empty or missing", values)

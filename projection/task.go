@@ -122,7 +122,7 @@ func (t *Task) bytes() int64 {
 		n += len(t.Progress.Note)
 	}
 	if t.Wait != nil {
-		n += len(t.Wait.By) + len(t.Wait.Reason)
+		n += len(t.Wait.By) + len(t.Wait.Reason) + len(t.Wait.SuspendedBy) + len(t.Wait.SuspendedFor)
 	}
 	if t.Error != nil {
 		n += len(t.Error.Code) + errorBytes(t.Error)

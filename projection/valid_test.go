@@ -180,7 +180,7 @@ func bytesOf(t *projection.Task) int64 {
 		}
 	}
 	if t.Wait != nil {
-		n += len(t.Wait.By) + len(t.Wait.Reason)
+		n += len(t.Wait.By + t.Wait.Reason + t.Wait.SuspendedBy + t.Wait.SuspendedFor)
 	}
 	if t.Progress != nil {
 		n += len(t.Progress.Note)

@@ -15,14 +15,16 @@ type Wait struct {
 	// its status began.
 	Since       events.Millis
 	SuspendedAt events.Millis // 0 = it is not suspended
-	// By is the principal who has cancelled or suspended the task, or has taken its next run away, and Reason is why;
-	// "" = nobody has, or nobody knows.
+	// By is the principal who has cancelled the task or has taken its next run away, and Reason is why; "" = nobody has, or
+	// nobody knows.
 	By, Reason string
+	// SuspendedBy and SuspendedFor are who has suspended the task, and why: somebody else may have cancelled it.
+	SuspendedBy, SuspendedFor string
 }
 
-// asked notes who has asked for an event, and why.
-func (w *Wait) asked(ev *events.Event, reason string) {
-	w.By, w.Reason = strings.Clone(ev.Asker.Principal), strings.Clone(reason) // the rest of the entry shall be freed
+// asked returns who has asked for an event, and why.
+func asked(ev *events.Event, reason string) (who, why string) {
+	return strings.Clone(ev.Asker.Principal), strings.Clone(reason) // the rest of the entry shall be freed
 }
 
 // waited returns what is told of the task's wait.
@@ -51,11 +53,9 @@ func (t *Task) giveBack(ev *events.Event, until events.Millis) {
 
 func (t *Task) reschedule(ev *events.Event, due events.Millis) {
 	w := t.waited()
-	w.Since = ev.At
-	if b := ev.Body.(*events.Rescheduled); due == 0 {
-		w.asked(ev, b.Reason)
-	} else if !t.Suspended {
-		w.By, w.Reason = "", ""
+	w.Since, w.By, w.Reason = ev.At, "", ""
+	if due == 0 {
+		w.By, w.Reason = asked(ev, ev.Body.(*events.Rescheduled).Reason)
 	}
 	t.setWait(w)
 	t.Due = due
@@ -64,7 +64,7 @@ func (t *Task) reschedule(ev *events.Event, due events.Millis) {
 // cancel notes who wants the running attempt to end, and why.
 func (t *Task) cancel(ev *events.Event, reason string) {
 	w := t.waited()
-	w.asked(ev, reason)
+	w.By, w.Reason = asked(ev, reason)
 	t.setWait(w)
 	t.Cancelled = true
 }
@@ -72,9 +72,8 @@ func (t *Task) cancel(ev *events.Event, reason string) {
 func (t *Task) suspend(ev *events.Event, reason string) {
 	if !t.Suspended {
 		w := t.waited()
-		if w.SuspendedAt = ev.At; !t.Cancelled { // who wants the attempt to end is told in its outcome
-			w.asked(ev, reason)
-		}
+		w.SuspendedAt = ev.At
+		w.SuspendedBy, w.SuspendedFor = asked(ev, reason)
 		t.setWait(w)
 	}
 	t.Suspended = true
@@ -85,9 +84,7 @@ func (t *Task) resume(ev *events.Event) {
 	if t.Suspended && t.Due != 0 && t.Due <= ev.At {
 		w.Since = ev.At
 	}
-	if w.SuspendedAt = 0; !t.Cancelled {
-		w.By, w.Reason = "", ""
-	}
+	w.SuspendedAt, w.SuspendedBy, w.SuspendedFor = 0, "", ""
 	t.setWait(w)
 	t.Suspended = false
 }
@@ -103,6 +100,8 @@ func (w Wait) problem(t *Task) string {
 		return "waits since another time"
 	case t.Suspended != (w.SuspendedAt != 0), w.SuspendedAt != 0 && w.SuspendedAt < t.CreatedAt:
 		return "suspended without a time, or before it was created"
+	case w.SuspendedAt == 0 && (w.SuspendedBy != "" || w.SuspendedFor != ""):
+		return "not suspended, and yet by somebody"
 	}
 	return ""
 }

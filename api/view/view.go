@@ -49,8 +49,10 @@ type Task struct {
 	Result            json.RawMessage      `json:"result,omitempty"`
 	Error             *events.Error        `json:"error,omitempty"`
 	ErrorCut          bool                 `json:"error_cut,omitempty"` // the error is its beginning alone: GET of the task has the whole
-	AskedBy           string               `json:"asked_by,omitempty"`  // the principal who has cancelled or suspended it, or has taken its next run away
+	AskedBy           string               `json:"asked_by,omitempty"`  // the principal who has cancelled it, or has taken its next run away
 	Reason            string               `json:"reason,omitempty"`    // why, as asked_by told
+	SuspendedBy       string               `json:"suspended_by,omitempty"`
+	SuspendedFor      string               `json:"suspended_for,omitempty"` // why, as suspended_by told
 }
 
 // Progress is how far a function has told that it is.
@@ -69,7 +71,8 @@ func OfTask(t projection.Task, version events.Position, now events.Millis) Task 
 		Params: raw(t.Params), Result: raw(t.Result)}
 	v.Substatus, v.Since = t.Substatus(now)
 	if t.Wait != nil {
-		v.SuspendedAt, v.AskedBy, v.Reason = t.Wait.SuspendedAt, t.Wait.By, t.Wait.Reason
+		v.AskedBy, v.Reason = t.Wait.By, t.Wait.Reason
+		v.SuspendedAt, v.SuspendedBy, v.SuspendedFor = t.Wait.SuspendedAt, t.Wait.SuspendedBy, t.Wait.SuspendedFor
 	}
 	if t.Kind != nil {
 		v.Behavior, v.Creator = t.Kind.Behavior, t.Kind.Creator

@@ -32,7 +32,15 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			p := genProgress.Draw(t, "progress")
 			want.Progress = &p
 		}
-		w := projection.Wait{Cause: events.Kind(rapid.Uint8().Draw(t, "cause")), Since: genTime.Draw(t, "since"), SuspendedAt: genTime.Draw(t, "suspended at")}
+		w := projection.Wait{
+			Cause:        events.Kind(rapid.Uint8().Draw(t, "cause")),
+			Since:        genTime.Draw(t, "since"),
+			SuspendedAt:  genTime.Draw(t, "suspended at"),
+			By:           genText.Draw(t, "by"),
+			Reason:       genText.Draw(t, "reason"),
+			SuspendedBy:  genText.Draw(t, "suspended by"),
+			SuspendedFor: genText.Draw(t, "suspended for"),
+		}
 		if w != (projection.Wait{}) {
 			want.Wait = &w
 		}

@@ -28,3 +28,31 @@ func TestOfEnd_SaysThatARetryWasCancelledOnlyWhereOneWas(t *testing.T) {
 		}
 	}
 }
+
+// One may have cancelled it, and another one suspended.
+func TestExplanations_TellWhoCancelledAndWhoSuspended(t *testing.T) {
+	t.Parallel()
+	task := &projection.Task{
+		Status:    projection.Running,
+		Node:      "n-1.1",
+		Suspended: true,
+		Cancelled: true,
+		Kind:      &projection.Kind{},
+		Wait: &projection.Wait{
+			SuspendedAt:  7,
+			By:           "ada",
+			Reason:       "wrong customer",
+			SuspendedBy:  "olga",
+			SuspendedFor: "the disk is full",
+		},
+	}
+	running, kept := explanation.OfRunning(task), explanation.OfSuspended(task)
+	for _, want := range []string{"cancelled by ada: wrong customer", "olga suspended the task: the disk is full"} {
+		if !strings.Contains(running, want) {
+			t.Errorf("%q does not say %q", running, want)
+		}
+	}
+	if kept != "olga suspended the task: the disk is full" {
+		t.Errorf("%q", kept)
+	}
+}

@@ -17,6 +17,9 @@ func OfRunning(t *projection.Task) string {
 	if t.Cancelled {
 		text += "; the task was cancelled" + asked(t) + ", and ends when the function returns"
 	}
+	if t.Suspended {
+		text += "; " + suspended(t)
+	}
 	return text
 }
 
@@ -39,16 +42,21 @@ func OfEnd(t *projection.Task) string {
 
 // OfSuspended explains a task that somebody keeps from starting.
 func OfSuspended(t *projection.Task) string {
-	who := "an operator"
-	if t.Wait != nil {
-		who = cmp.Or(t.Wait.By, who)
-	}
-	text := who + " suspended the task"
-	if t.Wait != nil && t.Wait.Reason != "" {
-		text += ": " + Line(t.Wait.Reason)
-	}
+	text := suspended(t)
 	if t.Error != nil {
 		text += "; " + failed(t)
+	}
+	return text
+}
+
+// suspended says who keeps a task from starting, and why, as far as it is known.
+func suspended(t *projection.Task) string {
+	if t.Wait == nil {
+		return "an operator suspended the task"
+	}
+	text := cmp.Or(t.Wait.SuspendedBy, "an operator") + " suspended the task"
+	if t.Wait.SuspendedFor != "" {
+		text += ": " + Line(t.Wait.SuspendedFor)
 	}
 	return text
 }

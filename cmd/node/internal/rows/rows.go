@@ -40,12 +40,20 @@ func Task(p *output.Printer, t projection.Task, version events.Position, now eve
 		lines = append(lines, [2]any{"error", v.Error.Code + ": " + v.Error.Message})
 	}
 	if v.AskedBy != "" || v.Reason != "" {
-		lines = append(lines, [2]any{"asked by", strings.TrimSuffix(cmp.Or(v.AskedBy, "-")+": "+v.Reason, ": ")})
+		lines = append(lines, [2]any{"asked by", because(v.AskedBy, v.Reason)})
+	}
+	if v.SuspendedBy != "" || v.SuspendedFor != "" {
+		lines = append(lines, [2]any{"suspended by", because(v.SuspendedBy, v.SuspendedFor)})
 	}
 	for _, l := range lines {
 		p.Row(nil, l[0], l[1]) // a table: errors come back from flush
 	}
 	return nil
+}
+
+// because is who has asked for something, and why, as far as it is known.
+func because(who, why string) string {
+	return strings.TrimSuffix(cmp.Or(who, "-")+": "+why, ": ")
 }
 
 // Status is the status with what an operator, or retention, did to it.
