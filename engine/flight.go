@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,11 @@ func (f *flight) patience() time.Duration {
 		return resendEvery
 	}
 	return busPatience
+}
+
+// awaited reports whether anybody still waits for an answer.
+func (f *flight) awaited() bool {
+	return slices.ContainsFunc(f.calls, func(c call) bool { return c.caller != nil })
 }
 
 func (f *flight) fail(err error) {

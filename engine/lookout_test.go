@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,20 +18,24 @@ import (
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/repeat"
 	"taskledger/item"
+	"taskledger/store"
 	"taskledger/task"
 )
 
 // client is a process that is no node. It stops when the test ends.
-func (c *modelled) client() *engine.Client {
+func (c *modelled) client(change ...func(*engine.ClientConfig)) *engine.Client {
 	c.Helper()
 	etcd := c.etcd.ConnectInBubble(modeletcd.Direct{})
-	store, err := etcdstore.Open(c.Context(), etcdstore.Config{Client: etcd, Shards: modelledShards})
+	opened, err := etcdstore.Open(c.Context(), etcdstore.Config{Client: etcd, Shards: modelledShards})
 	if err != nil {
 		c.Fatal(err)
 	}
-	config := engine.ClientConfig{Store: store, Log: slog.New(slog.DiscardHandler)}
+	config := engine.ClientConfig{Store: opened, Log: slog.New(slog.DiscardHandler)}
 	if c.bus != nil {
 		config.Bus = c.bus
+	}
+	for _, change := range change {
+		change(&config)
 	}
 	client, err := engine.NewClient(config)
 	if err != nil {
@@ -212,6 +217,62 @@ func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *
 		}
 		if f, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "t"}); err != nil || !f.Joined() {
 			t.Errorf("the submit again: joined %t, %v", f.Joined(), err)
+		}
+	})
+}
+
+// looks counts how often the membership is read.
+type looks struct {
+	store.Store
+	made atomic.Int64
+}
+
+func (s *looks) ReadMembers(ctx context.Context) (store.Membership, error) {
+	s.made.Add(1)
+	return s.Store.ReadMembers(ctx)
+}
+
+func (s *looks) count(config *engine.ClientConfig) { s.Store, config.Store = config.Store, s }
+
+// A future may be open for days, and thousands of clients may have one.
+func TestClient_LooksForNodesOnceASecondWhileOnlyThoseWaitWhoWaitForAny(t *testing.T) {
+	t.Parallel()
+	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
+		seen, unused := &looks{}, &looks{}
+		j, client, idle := newJob(engine.Policy{}), c.client(seen.count), c.client(unused.count)
+		a := c.start("a", 0, nil, j)
+		a.ready(t)
+		future := j.submit(t, client, "before")
+		run := j.next(t)
+		ctx, stop := context.WithCancel(task.AwaitNodes(t.Context()))
+		defer stop()
+		var waiting sync.WaitGroup
+		defer waiting.Wait()
+		waiting.Go(func() { _, _ = future.Wait(t.Context()) })
+		if _, err := idle.Get(within(t), "before"); err != nil {
+			t.Error(err)
+		}
+		a.crash()
+		if _, err := idle.Submit(hasty(t), j, nil, engine.SubmitOptions{ID: "left"}); !errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("a submit that had left: %v, want that its outcome is unknown", err)
+		}
+		looked := func(who string, most int64) {
+			before, idle := seen.made.Load(), unused.made.Load()
+			time.Sleep(time.Minute)
+			if made := seen.made.Load() - before; made > most {
+				t.Errorf("%s: %d looks in a minute, want %d at most", who, made, most)
+			}
+			if made := unused.made.Load() - idle; made > 2 {
+				t.Errorf("nobody waits: %d looks in a minute, want none", made)
+			}
+		}
+		looked("a future waits", 66)
+		waiting.Go(func() { _, _ = client.Submit(ctx, j, nil, engine.SubmitOptions{ID: "later"}) })
+		looked("a submit waits for nodes, too", 66)
+		run.succeed("0") // to nobody
+		c.start("b", 0, nil, j).ready(t)
+		for range 3 {
+			j.next(t).succeed("1")
 		}
 	})
 }

@@ -113,15 +113,21 @@ func (p *planned) policy() (policy Policy, err error) {
 
 // planAway asks a node that has the behavior. It changes nothing, so an error is never ErrUnknown.
 func (c *Client) planAway(ctx context.Context, cmd *command.Plan) (planned, error) {
+	again := lookout.Again
 	for began := time.Now(); ; {
 		p, err := c.askPlanner(ctx, cmd)
-		if !errors.Is(err, task.ErrNoNode) || !task.AwaitsNodes(ctx) && time.Since(began) >= lookout.Patience {
+		if !errors.Is(err, task.ErrNoNode) {
 			return p, err
+		}
+		if time.Since(began) >= lookout.Patience {
+			if again = lookout.Later; !task.AwaitsNodes(ctx) {
+				return p, err
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return p, err
-		case <-time.After(lookout.Again):
+		case <-time.After(again):
 		}
 	}
 }

@@ -308,7 +308,7 @@ func (r *router) resend(now time.Time) {
 			l := &r.lanes[shard][laneID]
 			l.mu.Lock()
 			f := l.flight
-			unanswered = unanswered || f != nil && now.Sub(f.began) > lookout.AliveFor && laneID != int(command.LaneWork)
+			unanswered = unanswered || f != nil && now.Sub(f.began) > lookout.AliveFor && laneID != int(command.LaneWork) && f.awaited()
 			if f == nil || now.Sub(f.sent) < f.patience() {
 				l.mu.Unlock()
 				continue
@@ -335,9 +335,9 @@ func (r *router) resend(now time.Time) {
 	}
 }
 
-// missed tells callers who have waited for long that no node has been alive for as long, and reports whether others wait. What has left
-// goes on, for whatever node comes.
-func (r *router) missed(since time.Time) (waits bool) {
+// missed tells callers who have waited for long that no node has been alive for as long, and returns when to look again, for the sake of
+// others. What has left goes on, for whatever node comes.
+func (r *router) missed(since time.Time) (again time.Duration) {
 	long, now := time.Since(since), time.Since(clockBase)
 	for shard := range r.lanes {
 		for _, laneID := range []uint8{command.LaneSubmit, command.LaneQuery} {
@@ -345,7 +345,13 @@ func (r *router) missed(since time.Time) (waits bool) {
 			l := &r.lanes[shard][laneID]
 			overdue := func(c *call) bool {
 				is := c.caller != nil && !c.awaits && min(long, now-c.since) >= lookout.Patience
-				waits = waits || !is && c.caller != nil
+				switch {
+				case is || c.caller == nil:
+				case !c.awaits:
+					again = lookout.Again
+				case again == 0:
+					again = lookout.Later
+				}
 				return is
 			}
 			l.mu.Lock()
@@ -373,7 +379,7 @@ func (r *router) missed(since time.Time) (waits bool) {
 			}
 		}
 	}
-	return waits
+	return again
 }
 
 // errNoNode says why nothing was accepted, or answered.

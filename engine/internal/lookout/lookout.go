@@ -16,8 +16,10 @@ import (
 const (
 	// Patience is how long no node may be alive before a caller is told; with Again and a look that takes long it is 3 s at most.
 	Patience = 2200 * time.Millisecond
-	// Again is the time between two looks at the membership while no node is alive and somebody waits for one.
+	// Again is the time between two looks at the membership while no node is alive and somebody is to be told so in time.
 	Again = 250 * time.Millisecond
+	// Later is the time between two looks while those who wait wait for whatever node comes: futures, which may be open for days.
+	Later = time.Second
 	// lookWithin bounds a look. When the store does not answer nothing is known, and all goes on as if nodes were alive; after a look
 	// that saw none it goes on when looksAgain further ones were not answered either.
 	lookWithin = 500 * time.Millisecond
@@ -66,9 +68,13 @@ func (l *Lookout) Why(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Run looks at the membership whenever there are doubts, until ctx ends. While it sees no node it calls missed after every look, with the
-// time of the first one, until that reports that nobody waits any more. Once it sees a node, or cannot see, it calls seen.
-func (l *Lookout) Run(ctx context.Context, missed func(since time.Time) (waits bool), seen func()) error {
+// Missed is told after every look that saw no node, with the time of the first one in a row, and returns after how long to look again;
+// 0 = nobody waits any more.
+type Missed func(since time.Time) (again time.Duration)
+
+// Run looks at the membership whenever there are doubts, until ctx ends. While it sees no node, and somebody waits for one, it goes on
+// looking. Once it sees a node, or cannot see, it calls seen.
+func (l *Lookout) Run(ctx context.Context, missed Missed, seen func()) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -83,9 +89,9 @@ func (l *Lookout) Run(ctx context.Context, missed func(since time.Time) (waits b
 }
 
 // absence returns false when a node is alive, or it cannot be known, and true when none is and nobody waits for one any more.
-func (l *Lookout) absence(ctx context.Context, missed func(time.Time) bool) bool {
+func (l *Lookout) absence(ctx context.Context, missed Missed) bool {
 	defer l.absent.Store(false)
-	since, unknown := time.Now(), looksAgain
+	since, unknown, again := time.Now(), looksAgain, Again
 	for {
 		nodes, err := l.look(ctx)
 		switch {
@@ -93,16 +99,17 @@ func (l *Lookout) absence(ctx context.Context, missed func(time.Time) bool) bool
 			return false
 		case err != nil:
 			unknown++
-		case !missed(since):
-			return true
 		default:
+			if again = missed(since); again == 0 {
+				return true
+			}
 			unknown = 0
 			l.absent.Store(true)
 		}
 		select {
 		case <-ctx.Done():
 			return true
-		case <-time.After(Again):
+		case <-time.After(again):
 		}
 	}
 }

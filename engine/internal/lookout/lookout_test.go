@@ -67,13 +67,15 @@ func TestLookout_LetsWhatItHeldLeaveForNoLookThatFails(t *testing.T) {
 				l := lookout.New()
 				l.Members = &sights{left: strings.Fields(row.looks), tell: tell}
 				began := time.Now()
-				missed := func(since time.Time) bool {
+				missed := func(since time.Time) time.Duration {
 					tell("missed")
 					if !since.Equal(began) {
 						t.Errorf("no node is alive since %s after the first look", since.Sub(began))
 					}
-					waits--
-					return waits >= 0
+					if waits--; waits < 0 {
+						return 0
+					}
+					return lookout.Again
 				}
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
@@ -103,7 +105,7 @@ func TestLookout_TellsWhoGivesUpThatNoNodeIsAliveAlsoAfterALookThatFails(t *test
 		l.Members = &sights{left: []string{none, fails, node}, tell: func(string) {}}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- l.Run(ctx, func(time.Time) bool { return true }, func() {}) }()
+		go func() { ended <- l.Run(ctx, func(time.Time) time.Duration { return lookout.Again }, func() {}) }()
 		l.Doubtful()
 		time.Sleep(lookout.Again + time.Millisecond) // the second look is under way
 		given, giveUp := context.WithCancel(t.Context())
