@@ -107,7 +107,7 @@ func TestClient_IsToldThatNoNodeIsAliveUnlessItAwaitsOne(t *testing.T) {
 	n := serve(t, dir, append([]string{"--ttl", "3s", "--slots", "0"}, access...)...)
 	must(t, dir, append([]string{"submit", "noop", "--id", "before"}, access...)...)
 	n.stop(t)
-	for _, asked := range [][]string{{"submit", "noop"}, {"list"}, {"counts"}, {"get", "before"}, {"cancel", "before"}, {"settings"}} {
+	for _, asked := range [][]string{{"submit", "noop"}, {"list"}, {"counts"}, {"get", "before"}, {"cancel", "before"}, {"settings"}, {"shards"}, {"stats"}} {
 		r := run(t, dir, append(asked, access...)...)
 		says := strings.Count(r.err, "no node is alive") == 1 && strings.Count(r.err, "\n") == 1
 		if r.code != 4 || r.out != "" && asked[0] != "cancel" || !says || !strings.Contains(r.err, "serve --etcd "+endpoint) {

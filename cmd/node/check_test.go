@@ -14,6 +14,7 @@ import (
 func TestCheck_NamesWhatWorksAndWhatDoesNot(t *testing.T) {
 	t.Parallel()
 	s := startSecure(t)
+	open, _ := testcluster.StartEtcd(t)
 	other := testcluster.NewAuthority(t)
 	tokens := filepath.Join(t.TempDir(), "tokens.json")
 	wrong := func(variable string) []string {
@@ -26,11 +27,20 @@ func TestCheck_NamesWhatWorksAndWhatDoesNot(t *testing.T) {
 	}{
 		"all": {passwordVariables, s.flags("archive", "keep"), 0,
 			[]string{"etcd-cert", "days left", "no such cluster yet; may read, write and have leases", "may publish and subscribe"}},
-		"JetStream, which NATS has not": {passwordVariables, s.flags(), 1, []string{"does not work: archive by nats"}},
-		"a wrong password of etcd":      {wrong("TASKLEDGER_ETCD_PASSWORD"), s.flags("archive", "keep"), 1, []string{"does not work: etcd"}},
-		"a wrong password of NATS":      {wrong("TASKLEDGER_NATS_PASSWORD"), s.flags("archive", "keep"), 1, []string{"does not work: nats"}},
-		"another authority of NATS":     {passwordVariables, s.flags("archive", "keep", "nats-ca", other.File), 1, []string{"does not work: nats"}},
-		"another cluster":               {passwordVariables, s.flags("archive", "keep", "cluster", "red"), 1, []string{"does not work: etcd", "denie"}},
+		"JetStream, which NATS has not": {passwordVariables, s.flags("archive", "jetstream"), 1, []string{"does not work: archive by nats"}},
+		"NATS without JetStream, and no word of an archive": {passwordVariables, s.flags(), 0,
+			[]string{"none, so the journal is kept in etcd, and grows: ", "NATS has no JetStream"}},
+		"programs, and etcd that nobody else can write": {passwordVariables, s.flags("archive", "keep", "exec-allow", "/bin/true"), 0,
+			[]string{"exec-allow", "nobody else can write etcd"}},
+		"programs, and etcd that everybody can write": {nil, []string{"--etcd", open, "--exec-allow", "/bin/true"}, 1,
+			[]string{"does not work: exec-allow", "it would let others run programs: others can write etcd: want TLS"}},
+		"programs, and etcd that takes any user": {[]string{"TASKLEDGER_ETCD_PASSWORD=any"},
+			[]string{"--etcd", open, "--etcd-user", "anybody", "--exec-allow", "/bin/true"}, 1,
+			[]string{"does not work: exec-allow", "authentication of etcd is off"}},
+		"a wrong password of etcd":  {wrong("TASKLEDGER_ETCD_PASSWORD"), s.flags("archive", "keep"), 1, []string{"does not work: etcd"}},
+		"a wrong password of NATS":  {wrong("TASKLEDGER_NATS_PASSWORD"), s.flags("archive", "keep"), 1, []string{"does not work: nats"}},
+		"another authority of NATS": {passwordVariables, s.flags("archive", "keep", "nats-ca", other.File), 1, []string{"does not work: nats"}},
+		"another cluster":           {passwordVariables, s.flags("archive", "keep", "cluster", "red"), 1, []string{"does not work: etcd", "denie"}},
 		"a file that is not there": {passwordVariables, s.flags("archive", "keep", "api", "127.0.0.1:0", "api-tokens", tokens), 1,
 			[]string{"does not work: api-tokens"}},
 		"wrong usage": {passwordVariables, s.flags("archive", "somewhere"), 2, []string{"--archive somewhere"}},

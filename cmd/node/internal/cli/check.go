@@ -48,7 +48,8 @@ func (a *app) check(ctx context.Context) error {
 			return err
 		}
 		at.Log = slog.New(slog.DiscardHandler) // what goes wrong is in the lines
-		all = append(all, cluster.Check(ctx, at, a.serve.archive != archiving.Keep && a.serve.archive != archiving.Drop)...)
+		at.Private = len(a.serve.execAllow) > 0
+		all = append(all, cluster.Check(ctx, at, a.serve.needsJetStream())...)
 	}
 	p := a.print("WHAT", "WORKS", "SAYS")
 	failed := ""
@@ -67,6 +68,17 @@ func (a *app) check(ctx context.Context) error {
 		return fmt.Errorf("does not work: %s", failed[len("; "):])
 	}
 	return nil
+}
+
+// needsJetStream is how much the node needs it.
+func (o *serveOptions) needsJetStream() cluster.Need {
+	switch o.archive {
+	case archiving.JetStream:
+		return cluster.Needed
+	case "":
+		return cluster.Useful
+	}
+	return cluster.Unneeded
 }
 
 // checkFiles looks at the files that the flags name, and at where the API is to listen.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,9 +16,11 @@ import (
 	"taskledger/api/view"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -120,6 +123,9 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 	if err != nil {
 		return err
 	}
+	if err := noNode(shards); err != nil {
+		return err
+	}
 	p := a.print("SHARD", "OWNER", "ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED", "TASKS", "LIVE", "READY", "PROBLEM")
 	for _, s := range shards {
 		s.NodeName = cmp.Or(names[s.Owner], store.NodeName(s.Owner))
@@ -134,6 +140,14 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 		}
 	}
 	return p.Flush()
+}
+
+// noNode is the one error of shards that all tell alike that no node is alive.
+func noNode(shards []engine.ShardInfo) error {
+	if slices.ContainsFunc(shards, func(s engine.ShardInfo) bool { return s.Problem != task.ErrNoNode.Error() }) {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, task.ErrNoNode)
 }
 
 // bugs says that commands were refused because of bugs, which the log of their owner tells; "" for none.

@@ -30,6 +30,9 @@ what it holds is not counted.`,
 		if err != nil {
 			return err
 		}
+		if err := noNode(shards); err != nil {
+			return err
+		}
 		return stats.Show(a.print(stats.Columns...), shards)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"taskledger/cluster"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
 )
@@ -31,9 +32,19 @@ func Found(what, says string, err error) Finding {
 	return Finding{What: what, Says: says}
 }
 
+// Need is how much a node needs something.
+type Need int
+
+// What a node does not need is not asked for, and where it lacks what is useful it works.
+const (
+	Unneeded Need = iota
+	Useful
+	Needed
+)
+
 // Check asks each server that the addresses name, as a node would, for what a node needs there, and changes nothing.
-// archives says that JetStream is needed, too.
-func Check(ctx context.Context, a Addresses, archives bool) (all []Finding) {
+// archive is how much it needs JetStream.
+func Check(ctx context.Context, a Addresses, archive Need) (all []Finding) {
 	etcdTLS, etcdCAs, err := a.EtcdTLS.config()
 	if err != nil {
 		return []Finding{Found("TLS of etcd", "", err)}
@@ -56,6 +67,9 @@ func Check(ctx context.Context, a Addresses, archives bool) (all []Finding) {
 		})
 		all = append(all, Found("etcd "+bareEtcd(endpoint), says, err))
 	}
+	if a.Private {
+		all = append(all, Found("exec-allow", "as far as can be told, nobody else can write etcd", checkPrivate(ctx, a)))
+	}
 	for i, server := range a.NATS {
 		what := fmt.Sprintf("nats %d", i+1)
 		u, err := url.Parse(server)
@@ -67,7 +81,7 @@ func Check(ctx context.Context, a Addresses, archives bool) (all []Finding) {
 		if u.User == nil && a.NATSUser != "" {
 			u.User = url.UserPassword(a.NATSUser, a.NATSPassword)
 		}
-		archive, err := natsbus.Check(ctx, natsbus.Config{
+		jetStream, err := natsbus.Check(ctx, natsbus.Config{
 			Cluster:     a.Cluster,
 			URLs:        []string{u.String()},
 			TLS:         natsTLS,
@@ -77,9 +91,14 @@ func Check(ctx context.Context, a Addresses, archives bool) (all []Finding) {
 			Log:         a.Log,
 		})
 		all = append(all, Found(what, "connected; may publish and subscribe", err))
-		if archives && err == nil {
-			all = append(all, Found("archive by "+what, "JetStream answers", archive))
+		if archive == Unneeded || err != nil {
+			continue
 		}
+		says := "JetStream answers"
+		if archive == Useful && errors.Is(jetStream, natsbus.ErrNoJetStream) {
+			says, jetStream = "none, so the journal is kept in etcd, and grows: "+jetStream.Error(), nil
+		}
+		all = append(all, Found("archive by "+what, says, jetStream))
 	}
 	return all
 }
@@ -90,6 +109,23 @@ func bareEtcd(endpoint string) string {
 		return bare[0]
 	}
 	return endpoint
+}
+
+// checkPrivate refuses the etcd of a cluster where others can write it, as a node that runs programs does.
+func checkPrivate(ctx context.Context, a Addresses) error {
+	ctx, stop := context.WithTimeout(ctx, checkWithin)
+	defer stop()
+	a.NATS, a.ID, a.Existing = nil, "", true
+	link, err := At(ctx, a)
+	switch {
+	case err == nil:
+		return link.Close()
+	case errors.Is(err, etcdstore.ErrNoCluster): // it is looked for behind what is asked of etcd
+		return nil
+	case errors.Is(err, cluster.ErrNotPrivate):
+		return fmt.Errorf("it would let others run programs: %w", err)
+	}
+	return fmt.Errorf("who can write etcd is not known: %w", err)
 }
 
 // checkEtcd opens the cluster, and asks for a lease and for the right to write.
