@@ -7,27 +7,31 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"taskledger/events"
 )
 
+// widest is how wide a text may be and still widen its column: a longer one moves what is behind it in its own row alone.
+const widest = 64
+
 // Printer writes rows: as a table, or as JSON with one object a line. One goroutine at a time may use it.
 type Printer struct {
-	json  *json.Encoder // nil: a table
-	table *tabwriter.Writer
+	json *json.Encoder // nil: a table
+	out  io.Writer
+	held [][]string // rows of the table that are to be written
 }
 
 // New begins the output of a command; columns are the headings of a table.
 func New(out io.Writer, asJSON bool, columns ...string) *Printer {
-	p := &Printer{table: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	p := &Printer{out: out}
 	if asJSON {
 		p.json = json.NewEncoder(jsonWriter{out})
 		p.json.SetEscapeHTML(false)
 		return p
 	}
 	if len(columns) > 0 {
-		p.cells(columns)
+		p.held = append(p.held, columns)
 	}
 	return p
 }
@@ -44,16 +48,38 @@ func (p *Printer) Row(v any, cells ...any) error {
 	for i, c := range cells {
 		texts[i] = Clean(fmt.Sprint(c))
 	}
-	p.cells(texts)
+	p.held = append(p.held, texts)
 	return nil
 }
 
-func (p *Printer) cells(texts []string) {
-	io.WriteString(p.table, strings.TrimRight(strings.Join(texts, "\t"), "\t ")+"\n") // errors come back from Flush
-}
-
 // Flush writes what a table has held back to know how wide its columns are.
-func (p *Printer) Flush() error { return p.table.Flush() }
+func (p *Printer) Flush() error {
+	if len(p.held) == 0 {
+		return nil
+	}
+	var widths []int
+	for _, row := range p.held {
+		for i, text := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			if n := utf8.RuneCountInString(text); n <= widest {
+				widths[i] = max(widths[i], n)
+			}
+		}
+	}
+	var table, line strings.Builder
+	for _, row := range p.held {
+		line.Reset()
+		for i, text := range row {
+			fmt.Fprintf(&line, "%-*s  ", widths[i], text)
+		}
+		table.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	p.held = nil
+	_, err := io.WriteString(p.out, table.String())
+	return err
+}
 
 // Clean keeps text of tasks, journals and files from steering the terminal, or breaking the table or the line.
 func Clean(s string) string {

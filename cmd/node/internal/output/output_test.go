@@ -44,6 +44,26 @@ func TestPrinter_WritesNoControlCharacters(t *testing.T) {
 	}
 }
 
+func TestPrinter_ALongTextMovesItsOwnRowAlone(t *testing.T) {
+	var out bytes.Buffer
+	p := output.New(&out, false, "STORE", "TASKS", "BYTES")
+	long := strings.Repeat("x", 200)
+	for _, row := range [][]any{{"crawl", 3, 12}, {long, 4, 13}, {"größe", 50, ""}} {
+		if err := p.Row(nil, row...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "STORE  TASKS  BYTES\ncrawl  3      12\n" + long + "  4      13\ngröße  50\n"; out.String() != want {
+		t.Errorf("printed\n%swant\n%s", out.String(), want)
+	}
+	if err := p.Flush(); err != nil || strings.Count(out.String(), "\n") != 4 {
+		t.Errorf("flushed again: %v\n%s", err, out.String())
+	}
+}
+
 func TestCleanJSON_KeepsTheMeaning(t *testing.T) {
 	text := "{\n\t\"a\": \"\u009b31m\x7f é\"\r\n}"
 	got := output.CleanJSON([]byte(text))
