@@ -60,8 +60,10 @@ func jsonOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64, reflect.Uint64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
 		return "a whole number"
+	case reflect.Float64:
+		return "a number"
 	case reflect.String:
 		return "a text"
 	case reflect.Slice, reflect.Array:

@@ -23,13 +23,15 @@ type level struct {
 	named bool            // a name comes next
 	name  []byte          // the last name, as it is written
 	next  *Shape          // the shape of the next value
+	want  string          // what the next value must be, where it must not be null
 	seen  uint64          // bits of the first fields that were there
 	names map[string]bool // the other names that were there
 	n     int             // elements and fields before this one
 }
 
-// check refuses a body that is nested deeper than maxDepth, before any decoder recurses into it, and objects with a name that their type has
-// not, or that is there twice: encoding/json takes a name in any case, and the last of two. It leaves to the decoder what is no JSON.
+// check refuses a body that is nested deeper than maxDepth, before any decoder recurses into it, objects with a name that their type has
+// not, or that is there twice, since encoding/json takes a name in any case, and the last of two, and null in place of a value that is wanted.
+// It leaves to the decoder what is no JSON.
 func check(data []byte, is *Shape) error {
 	depth := 0
 	var room [4]level
@@ -64,7 +66,11 @@ func check(data []byte, is *Shape) error {
 			case object:
 				open = append(open, level{Shape: next, named: true})
 			default:
-				open = append(open, level{Shape: next, next: next.of})
+				open = append(open, level{Shape: next, next: next.of, want: next.holds})
+			}
+		case 'n':
+			if top != nil && !top.named && top.want != "" && bytes.HasPrefix(data[i:], []byte("null")) {
+				return misnamed(open, fmt.Errorf("want %s, got the JSON type null", top.want))
 			}
 		case '}', ']':
 			if top != nil {
@@ -121,11 +127,11 @@ func (l *level) meet(name []byte) error {
 	}
 	switch {
 	case l.kind == reflect.Map:
-		l.next = l.of
+		l.next, l.want = l.of, l.holds
 	case i == len(l.fields):
 		return l.unknown()
 	default:
-		l.next = l.fields[i].is
+		l.next, l.want = l.fields[i].is, l.fields[i].want
 	}
 	if l.kind == reflect.Map || i >= maxBits {
 		return l.keep(string(l.name))

@@ -40,11 +40,20 @@ type outer struct {
 	One   *inner         `json:"one"`
 	Map   map[string]int `json:"map"`
 	Plain []int          `json:"plain"`
+	May   int            `json:"may,omitempty"`
 }
 
 func TestDecode_NamesThePlaceOfTheFirstValueThatItsTypeDoesNotTake(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"n":1,"list":[{"a":1,"e":2,"b":"eA=="}],"deep":[[{}],null],"one":null,"map":{"x":1},"plain":[1]}`: "",
+		`{"plain":null,"list":null,"map":null,"may":null}`:                                                  "",
+		`{"n":null}`:                         "n",
+		`{"list":[null]}`:                    "list[0]",
+		`{"list":[{"a":1}, null ]}`:          "list[1]",
+		`{"list":[{"b":null,"a":null}]}`:     "list[0].a",
+		`{"deep":[[],[{},null]]}`:            "deep[1][1]",
+		`{"plain":[1,null]}`:                 "plain[1]",
+		`{"map":{"x":1,"y":null}}`:           "map.y",
 		`{"n":"1"}`:                          "n",
 		`{"list":[{"a":1},{"a":1.5}]}`:       "list[1].a",
 		`{"list":[{"e":2},{},{"e":3}]}`:      "list[2].e",

@@ -18,12 +18,14 @@ type Shape struct {
 	kind   reflect.Kind // Struct: an object of fields. Map: an object of any names. Slice: an array
 	fields []field
 	of     *Shape // the shape of the elements of an array, or of the values of an object with any names
+	holds  string // what these must be, where they must not be null
 }
 
 type field struct {
 	name string
 	of   reflect.Type
 	is   *Shape
+	want string // what it must be, where it must not be null
 }
 
 var (
@@ -42,9 +44,9 @@ func Of(t reflect.Type) *Shape {
 	case reflect.Struct:
 		s.fields = fieldsOf(t)
 	case reflect.Map:
-		s.of = shapeWithin(t.Elem())
+		s.of, s.holds = shapeWithin(t.Elem()), notNull(t.Elem())
 	case reflect.Slice:
-		if s.of = shapeWithin(t.Elem()); s.of == nil {
+		if s.of, s.holds = shapeWithin(t.Elem()), notNull(t.Elem()); s.of == nil && s.holds == "" {
 			return nil
 		}
 	default:
@@ -60,6 +62,18 @@ func shapeWithin(t reflect.Type) *Shape {
 	return Of(t)
 }
 
+// notNull is what a value of a type must be; "" = it may be null. encoding/json takes null for every type, and leaves the value as it is.
+func notNull(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return ""
+	}
+	if decodesItself(t) {
+		return ""
+	}
+	return jsonOf(t)
+}
+
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Kind() != reflect.Pointer && (p.Implements(decodesJSON) || p.Implements(decodesText)) || t.Implements(decodesJSON) || t.Implements(decodesText)
@@ -69,15 +83,19 @@ func fieldsOf(t reflect.Type) (all []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
+		name, options, _ := strings.Cut(tag, ",")
+		want := notNull(f.Type)
+		if strings.Contains(options, "omit") { // null is as good as no field
+			want = ""
+		}
 		switch {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
 			all = append(all, fieldsOf(f.Type)...)
 		case tag == "-" || !f.IsExported():
 		case name == "":
-			all = append(all, field{f.Name, f.Type, shapeWithin(f.Type)})
+			all = append(all, field{f.Name, f.Type, shapeWithin(f.Type), want})
 		default:
-			all = append(all, field{name, f.Type, shapeWithin(f.Type)})
+			all = append(all, field{name, f.Type, shapeWithin(f.Type), want})
 		}
 	}
 	return all
