@@ -40,6 +40,9 @@ import (
 // defaultAddress is where the API of a node with servers inside listens, or at another free port.
 const defaultAddress = "127.0.0.1:7400"
 
+// defaultStore is the task store of --store-listen where --store-name names none.
+const defaultStore = "default"
+
 // off is the address of no API.
 const off = "off"
 
@@ -62,7 +65,7 @@ or another free port, for a node with servers inside, else off)`)
 	f.StringVar(&o.Key, "api-key", "", "PEM `file` of its key")
 	flags.ListVar(f, &o.Hosts, "api-host", "`names` under which the API and the pages of --metrics may be asked, beside localhost and addresses")
 	f.StringVar(&o.Store.Address, "store-listen", "", "`address` and port at whose root the task store of --store-name is, as the API has it below /store/NAME; by the\nrules of --api (default: none)")
-	f.StringVar(&o.Store.Name, "store-name", "default", "`name` of that task store")
+	f.StringVar(&o.Store.Name, "store-name", defaultStore, "`name` of that task store")
 	f.BoolVar(&o.Insecure, "api-insecure", false, "let the API listen beyond loopback without a certificate: whoever can read the network reads its tokens")
 }
 
@@ -74,6 +77,9 @@ func (o *Options) Has(inside bool) bool { return o.Address != off && (o.Address 
 
 // Check says what is wrong with the flags, "" for nothing. A node has servers inside, or not.
 func (o *Options) Check(inside bool) string {
+	if o.Store.Address == "" && o.Store.Name != defaultStore && o.Store.Name != "" {
+		return "--store-name is of --store-listen, which is not given: want both or neither"
+	}
 	if !o.Has(inside) {
 		if o.Tokens != "" || o.Cert != "" || o.Key != "" || o.Insecure || o.Store.Address != "" {
 			return "--api-tokens, --api-cert, --api-key, --api-insecure and --store-listen are of the API, which this node has not: want --api"
