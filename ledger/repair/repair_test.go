@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,5 +64,72 @@ func TestRepair_FollowsAJournalThatGrows(t *testing.T) {
 		if v.Damage != "" || v.Entries == 0 || !v.Compared {
 			t.Errorf("after the repair: %+v", v)
 		}
+	}
+}
+
+// ends is an archive of which only the ends are asked, and a membership with one node that serves every shard.
+type ends struct {
+	store.Archiver
+	of     map[int]error // why an end cannot be read
+	shards int
+	asked  int
+}
+
+// Head implements store.Archiver.
+func (e *ends) Head(_ context.Context, shard int) (store.ArchiveHead, error) {
+	e.asked++
+	return store.ArchiveHead{}, e.of[shard]
+}
+
+// ReadMembers implements repair.Members.
+func (e *ends) ReadMembers(context.Context) (store.Membership, error) {
+	all := store.Membership{Nodes: map[string]store.NodeInfo{"n": {}}, Owners: map[int]store.Owner{}}
+	for shard := range e.shards {
+		all.Owners[shard] = store.Owner{Node: "n"}
+	}
+	return all, nil
+}
+
+// Of an archive that can be read of some shards and not of others, only the others are told. One that answers nothing is not asked for each.
+func TestRepair_TellsOfEachShardWhetherItsArchiveCanBeRead(t *testing.T) {
+	t.Parallel()
+	const shards = 8
+	j := testcluster.StartJournals(t, shards)
+	damaged, silent := fmt.Errorf("the last segment: %w", events.ErrDamaged), fmt.Errorf("no answer: %w", store.ErrUnavailable)
+	for name, row := range map[string]struct {
+		of    map[int]error
+		asked int
+		told  []int
+	}{
+		"damage of the first shard":   {map[int]error{0: damaged}, shards, []int{0}},
+		"no answer about two":         {map[int]error{1: silent, 2: silent}, shards, []int{1, 2}},
+		"no answer about every other": {map[int]error{0: silent, 2: silent, 4: silent}, shards, []int{0, 2, 4}},
+		"no answer from the third on": {map[int]error{2: silent, 3: silent, 4: silent, 5: silent, 6: silent, 7: silent}, 5, []int{2, 3, 4, 5, 6, 7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &ends{of: row.of, shards: shards}
+			journals := repair.Journals{
+				Shards:    shards,
+				Journal:   j.Store,
+				Snapshots: j.Store,
+				Repairer:  j.Store,
+				Losses:    j.Store,
+				Members:   e,
+				Archive:   e,
+			}
+			all, err := journals.Repair(testcluster.Within(t), repair.Options{Restored: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []int
+			for _, s := range all {
+				if told = append(told, s.Shard); s.GivenUp || s.Keep == "" {
+					t.Errorf("told %+v, want it kept", s)
+				}
+			}
+			if !slices.Equal(told, row.told) || e.asked != row.asked {
+				t.Errorf("told of shards %v, asked %d times; want %v, %d", told, e.asked, row.told, row.asked)
+			}
+		})
 	}
 }

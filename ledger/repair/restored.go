@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -14,6 +15,8 @@ const (
 	// 2 s, and reads its journal then.
 	takenWithin = 20 * time.Second
 	takenAgain  = 200 * time.Millisecond
+	// silentArchives is of how many shards in a row the archive may not answer, some seconds each, before it is not asked of the others.
+	silentArchives = 3
 )
 
 // giveUp gives up what is missing at the ends of the journals.
@@ -22,13 +25,16 @@ func (r Journals) giveUp(ctx context.Context) (all []Stray, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	var away error // the archive cannot be read
+	var silence error // with which the archive did not answer
+	silent := 0       // shards in a row
 	for shard := range r.Shards {
-		j := restored{shard: shard, away: away}
+		j := restored{shard: shard, away: silence}
 		_, j.served = members.Nodes[members.Owners[shard].Node]
-		if r.Archive != nil && away == nil { // before the end is read, which goes on beyond what is archived
-			j.archived, away = r.Archive.Head(ctx, shard)
-			j.away = away
+		if r.Archive != nil && silent < silentArchives { // before the end is read, which goes on beyond what is archived
+			j.archived, j.away = r.Archive.Head(ctx, shard)
+			if silence, silent = j.away, silent+1; !errors.Is(silence, store.ErrUnavailable) {
+				silence, silent = nil, 0
+			}
 		}
 		s, err := r.restored(ctx, &j)
 		if err != nil {
@@ -78,7 +84,7 @@ type restored struct {
 	served   bool // by a node that lives
 	covered  uint64
 	archived store.ArchiveHead
-	away     error // why that is not known
+	away     error // why the end of the archive is not known
 	sound
 }
 
