@@ -27,8 +27,8 @@ const (
 
 // ArchiveConfig says how the archive is kept. The zero value works.
 type ArchiveConfig struct {
-	// Cluster is the cluster's id, which a stream that is made here tells in its metadata. One that tells another id is
-	// neither read nor written. Default: the stream is anybody's.
+	// Cluster is the cluster's id, which its stream tells in the metadata, also one that somebody else has made: it is written there before
+	// the first segment, or by Claim. A stream that tells another id is neither read nor written. Default: the stream is anybody's.
 	Cluster string
 	// Replicas is on how many servers the stream is kept when it is made here, 1 to 5. Default 1. A stream that exists
 	// stays as it is.
@@ -51,13 +51,14 @@ type Archive struct {
 	stream   string
 	subjects string // prefix of the shards' subjects
 	provided atomic.Bool
-	ours     atomic.Bool // the stream is known to be no other cluster's
+	ours     atomic.Bool // the stream tells this cluster
 	latest   sync.Map    // shard -> *segment that was archived last, where it is confirmed at once
 }
 
 var (
 	_ store.Archive    = (*Archive)(nil)
 	_ store.Inspecting = (*Archive)(nil)
+	_ store.Claiming   = (*Archive)(nil)
 )
 
 // Archive returns the cluster's archive, which works until b is closed. It asks NATS nothing: the stream is made by the

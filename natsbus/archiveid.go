@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -41,7 +42,7 @@ func FindArchive(ctx context.Context, cfg Config) (found *Archived, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("look for stream %s: %w", a.stream, err)
 	}
-	return &Archived{Stream: a.stream, Cluster: info.Config.Metadata[clusterMetadata], Messages: info.State.Msgs}, nil
+	return &Archived{Stream: a.stream, Cluster: clusterOf(info.Config), Messages: info.State.Msgs}, nil
 }
 
 func (a *Archive) info(ctx context.Context) (info *jetstream.StreamInfo, err error) {
@@ -55,7 +56,7 @@ func (a *Archive) info(ctx context.Context) (info *jetstream.StreamInfo, err err
 	return info, err
 }
 
-// belongs wraps store.ErrConflict if the stream is known to be another cluster's. It asks until there is a stream.
+// belongs wraps store.ErrConflict if the stream is known to be another cluster's. It asks until the stream says that it is this one's.
 func (a *Archive) belongs(ctx context.Context) error {
 	if a.cfg.Cluster == "" || a.ours.Load() {
 		return nil
@@ -70,13 +71,58 @@ func (a *Archive) belongs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", a.stream, err)
 	}
+	a.ours.Store(clusterOf(info.Config) == a.cfg.Cluster)
+	return nil
+}
+
+// Claim implements store.Claiming. It changes the metadata of a stream that tells no cluster, which somebody else has made.
+func (a *Archive) Claim(ctx context.Context) error {
+	if a.cfg.Cluster == "" || a.ours.Load() {
+		return nil
+	}
+	err := a.request(ctx, func(ctx context.Context) error {
+		s, err := a.js.Stream(ctx, a.stream)
+		if err != nil {
+			return err
+		}
+		return a.name(ctx, s.CachedInfo().Config)
+	})
+	if err != nil {
+		return fmt.Errorf("claim stream %s: %w", a.stream, err)
+	}
 	a.ours.Store(true)
 	return nil
 }
 
+// name has a stream tell this cluster, unless it tells one.
+func (a *Archive) name(ctx context.Context, c jetstream.StreamConfig) error {
+	if err := a.ofAnother(c); err != nil {
+		return err
+	}
+	if a.cfg.Cluster == "" || clusterOf(c) != "" {
+		return nil
+	}
+	c.Metadata = maps.Clone(c.Metadata)
+	if c.Metadata == nil {
+		c.Metadata = map[string]string{}
+	}
+	c.Metadata[clusterMetadata] = a.cfg.Cluster
+	s, err := a.js.UpdateStream(ctx, c)
+	if err == nil && clusterOf(s.CachedInfo().Config) == "" {
+		err = errors.New("its servers keep no metadata: NATS does from 2.10 on")
+	}
+	if err != nil {
+		return fmt.Errorf("write the cluster's id into its metadata: %w", err)
+	}
+	return nil
+}
+
+// clusterOf is the id of the cluster that a stream tells; "" = none.
+func clusterOf(c jetstream.StreamConfig) string { return c.Metadata[clusterMetadata] }
+
 // ofAnother wraps store.ErrConflict if the stream is known to be another cluster's.
 func (a *Archive) ofAnother(c jetstream.StreamConfig) error {
-	is := c.Metadata[clusterMetadata]
+	is := clusterOf(c)
 	if is == "" || a.cfg.Cluster == "" || is == a.cfg.Cluster {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package natsbus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,39 +47,43 @@ type reader struct {
 
 // part is a run of segments that continue each other: an archive that never began anew is one.
 type part struct {
-	low  *stored // its first segment
-	span span    // of that
-	end  uint64  // sequence of its last segment
-	last uint64  // entry up to which it counts: later parts have others of those behind it
+	begins uint64  // store.ArchiveHead.Begins, which all its segments tell
+	low    *stored // its first segment
+	span   span    // of that
+	end    uint64  // sequence of its last segment
+	last   uint64  // entry up to which it counts: later parts have others of those behind it
 }
 
-// parts yields the parts of the archive of a shard, the newest of which ends with a segment, from that on.
+// parts yields the parts of the archive of a shard, the newest of which ends with a segment, from that on. Damage ends them: what was
+// archived before may count or not. It comes with the part whose first segment it is, or with none.
 func (a *Archive) parts(ctx context.Context, shard int, end *stored) iter.Seq2[part, error] {
 	return func(yield func(part, error) bool) {
 		p := part{last: math.MaxUint64}
 		for {
-			begins, err := readBegins(end)
-			if err == nil {
-				p.end = end.sequence
-				p.low, err = a.next(ctx, shard, begins+1)
-			}
-			if err == nil && p.low == nil {
-				err = errors.New("it has disappeared")
-			}
-			if err != nil {
+			var err error
+			if p.begins, err = readBegins(end); err != nil {
 				yield(part{}, damaged(shard, end, err))
 				return
 			}
-			if p.span, err = readSpan(p.low.header); err != nil {
-				yield(part{}, damaged(shard, p.low, err))
+			p.end = end.sequence
+			if p.low, err = a.next(ctx, shard, p.begins+1); err != nil {
+				yield(part{}, err)
 				return
 			}
-			if p.span.first <= p.last && !yield(p, nil) || begins == 0 {
+			if p.low == nil {
+				yield(part{}, damaged(shard, end, errors.New("it has disappeared")))
+				return
+			}
+			if p.span, err = readSpan(p.low.header); err != nil {
+				yield(p, damaged(shard, p.low, err))
+				return
+			}
+			if p.span.first <= p.last && !yield(p, nil) || p.begins == 0 {
 				return
 			}
 			p.last = min(p.last, p.span.first-1)
-			before, err := a.next(ctx, shard, begins)
-			if err == nil && (before == nil || before.sequence != begins) {
+			before, err := a.next(ctx, shard, p.begins)
+			if err == nil && (before == nil || before.sequence != p.begins) {
 				err = damaged(shard, p.low, fmt.Errorf("what was archived before it has disappeared: %w", store.ErrTrimmed))
 			}
 			if err != nil {
@@ -140,8 +145,27 @@ func (r *reader) read(ctx context.Context, yield func(store.Record) bool) error 
 	}
 }
 
+// holds wraps events.ErrDamaged if a segment that stands in the part is not of it: whoever archived behind it did not know that the archive
+// had begun anew. What is no segment is left to its decoder.
+func (p part) holds(shard int, m *stored) error {
+	if _, err := readSpan(m.header); err != nil {
+		return nil
+	}
+	begins, err := readBegins(m)
+	if err == nil && begins != p.begins {
+		err = fmt.Errorf("the archive began anew after segment %d, as it tells, and after %d, as the last one does", begins, p.begins)
+	}
+	if err != nil {
+		return damaged(shard, m, err)
+	}
+	return nil
+}
+
 // open returns the entries of m, which continue at due; 0 = anywhere. With an error they are those before the damage.
 func (r *reader) open(m *stored, due uint64) ([]store.Record, error) {
+	if err := r.holds(r.shard, m); err != nil {
+		return nil, err
+	}
 	entries, err := decodeSegment(r.shard, m)
 	if len(entries) == 0 {
 		return nil, err
@@ -246,23 +270,24 @@ func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, l
 		return noArchive(err)
 	}
 	var parts []part // the newest first
+	var hidden error // what keeps the parts before them from being known
 	for p, err := range a.parts(ctx, shard, end) {
-		if errors.Is(err, events.ErrDamaged) { // the segments before count all the same
-			break
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, events.ErrDamaged) {
 			return err
 		}
-		p.last = min(p.last, last)
-		parts = append(parts, p)
+		if hidden = err; p.low != nil {
+			p.last = min(p.last, last)
+			parts = append(parts, p)
+		}
 	}
 	if len(parts) == 0 {
-		parts = append(parts, part{low: &stored{}, end: math.MaxUint64, last: last})
+		return hidden
 	}
-	sequences, err := a.candidates(ctx, shard, task, parts)
+	sequences, gap, err := a.candidates(ctx, shard, task, parts)
 	if err != nil {
 		return err
 	}
+	hidden = cmp.Or(hidden, gap)
 	for _, sequence := range slices.Backward(sequences) {
 		m, err := a.next(ctx, shard, sequence)
 		if err != nil {
@@ -275,28 +300,29 @@ func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, l
 		if err != nil {
 			return err
 		}
-		counts := partOf(parts, sequence).last
+		of, _ := partOf(parts, sequence)
 		for _, rec := range slices.Backward(entries) {
-			if rec.Number <= counts && !yield(rec) {
+			if rec.Number <= of.last && !yield(rec) {
 				return nil
 			}
 		}
 	}
-	return nil
+	return hidden
 }
 
-// partOf returns the part that a segment is of, of those that are given, the newest first; one without entries if it is of none.
-func partOf(parts []part, sequence uint64) part {
+// partOf returns the part that a segment is of, of those that are given.
+func partOf(parts []part, sequence uint64) (of part, is bool) {
 	for _, p := range parts {
 		if sequence >= p.low.sequence && sequence <= p.end {
-			return p
+			return p, true
 		}
 	}
-	return part{}
+	return part{}, false
 }
 
-// candidates returns the sequences of the messages that may hold the task in entries that count, in order.
-func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID, parts []part) (sequences []uint64, err error) {
+// candidates returns the sequences of the messages that may hold the task in entries that count, in order. A gap between the segments of
+// a part, in which the task may have been, is damage.
+func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID, parts []part) (sequences []uint64, gap, err error) {
 	var headers jetstream.Consumer
 	err = a.request(ctx, func(ctx context.Context) (err error) {
 		headers, err = a.js.CreateConsumer(ctx, a.stream, jetstream.ConsumerConfig{
@@ -306,30 +332,44 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID,
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read headers of stream %s: %w", a.stream, noArchive(err))
+		return nil, nil, fmt.Errorf("read headers of stream %s: %w", a.stream, noArchive(err))
 	}
 	info := headers.CachedInfo()
 	defer func() { // what stays, the server removes
 		_ = a.request(ctx, func(ctx context.Context) error { return a.js.DeleteConsumer(ctx, a.stream, info.Name) })
 	}()
+	var stray error // a segment stands where it does not belong
+	due := uint64(0)
 	after := false // the entries of the segments that are left come after those that count
 	for read := uint64(0); read < info.NumPending && !after; {
 		n, err := a.fetchHeaders(ctx, headers, read, int(min(info.NumPending-read, headersAtOnce)), func(m jetstream.Msg, sequence uint64) {
-			of := partOf(parts, sequence)
-			if at, err := readSpan(m.Headers()); err == nil && at.first > of.last {
-				after = after || sequence <= parts[0].end && sequence >= parts[0].low.sequence
+			of, is := partOf(parts, sequence)
+			if !is {
 				return
+			}
+			here := &stored{sequence: sequence, header: m.Headers()}
+			if stray == nil {
+				stray = of.holds(shard, here)
+			}
+			if at, err := readSpan(here.header); err == nil {
+				if sequence != of.low.sequence && at.first != due {
+					gap = cmp.Or(gap, damaged(shard, here, fmt.Errorf("entry %d where %d is due: %w", at.first, due, store.ErrTrimmed)))
+				}
+				if due = at.last + 1; at.first > of.last {
+					after = after || of.end == parts[0].end
+					return
+				}
 			}
 			if parseFilter(m.Headers().Get(tasksHeader)).mayHold(task) {
 				sequences = append(sequences, sequence)
 			}
 		})
-		if err != nil {
-			return nil, fmt.Errorf("read headers of stream %s: %w", a.stream, err)
+		if err = cmp.Or(err, stray); err != nil {
+			return nil, nil, fmt.Errorf("read headers of stream %s: %w", a.stream, err)
 		}
 		read += n
 	}
-	return sequences, nil
+	return sequences, gap, nil
 }
 
 // fetchHeaders calls see for the next n headers, of which read have come before. An error means that some did not come.

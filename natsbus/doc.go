@@ -53,7 +53,8 @@
 //
 // One stream per cluster, its name in capitals and _ARCHIVE, holds what was trimmed from the journals, for ever: files,
 // no limits, no age, nothing can be removed but the whole stream. It is made with the first segment;
-// one that exists is used if it never loses what it acknowledged. It has one subject per shard, since every subject costs
+// one that exists is used if it never loses what it acknowledged, and tells no other cluster in its metadata, under
+// taskledger-cluster: it gets the id of the first one that writes to it, or finds its own entries there. It has one subject per shard, since every subject costs
 // the server memory for ever. All requests go to the leader of the stream.
 //
 // A message is a segment: consecutive entries of one shard. It is published with the sequence of the shard's last message

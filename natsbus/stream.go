@@ -170,7 +170,7 @@ func (a *Archive) provide(ctx context.Context) error {
 	return nil
 }
 
-// examine returns what makes the existing stream unfit.
+// examine returns what makes the existing stream unfit. One that was never written to is this cluster's from now on.
 func (a *Archive) examine(ctx context.Context) error {
 	s, err := a.js.Stream(ctx, a.stream)
 	if err != nil {
@@ -181,6 +181,11 @@ func (a *Archive) examine(ctx context.Context) error {
 	}
 	if unfit := forgets(s.CachedInfo().Config); unfit != "" {
 		return fmt.Errorf("exists and would not keep everything: %s", unfit)
+	}
+	if s.CachedInfo().State.LastSeq == 0 {
+		if err := a.name(ctx, s.CachedInfo().Config); err != nil { // it keeps everything all the same
+			a.bus.log.WarnContext(ctx, "the archive does not tell its cluster: another one of this name could write to it", "stream", a.stream, "err", err)
+		}
 	}
 	return nil
 }

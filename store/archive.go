@@ -90,3 +90,10 @@ type Inspecting interface {
 	// Inspect looks at the archive as a whole. To do so is cheap.
 	Inspect(ctx context.Context) (ArchiveCondition, error)
 }
+
+// Claiming is an Archive that can tell of which cluster it is, so that no other one writes to it or reads it.
+type Claiming interface {
+	// Claim has an archive that tells no cluster tell this one, of which the caller has found entries in it. It wraps ErrConflict for the
+	// archive of another one. To claim again is cheap.
+	Claim(ctx context.Context) error
+}
