@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -277,28 +276,75 @@ func lostAfter(s *projection.Shard) (ends []uint64) {
 	return ends
 }
 
-// explained reports whether a recorded loss is why the archive of a shard continues otherwise than its journal: behind one of the ends
-// that were left the archive has another entry.
+// explained reports whether a recorded loss is why the archive of a shard continues otherwise than its journal: both go back to one history,
+// and behind one of the ends that were left the archive has another entry.
 func (m *member) explained(ctx context.Context, shard int, ends []uint64) (bool, error) {
 	for _, end := range ends {
-		own, err := m.journal.Entry(ctx, shard, end+1)
-		if errors.Is(err, store.ErrTrimmed) { // the archive has taken it over since
-			continue
-		}
+		own, archived, err := m.both(ctx, shard, end+1)
 		if err != nil {
 			return false, err
 		}
-		for rec, err := range m.cfg.Archive.ReadArchive(ctx, shard, own.Number) {
-			if err != nil && !errors.Is(err, store.ErrTrimmed) {
-				return false, err
-			}
-			if err == nil && !bytes.Equal(rec.Data, own.Data) {
-				return true, nil
-			}
-			break
+		if own == nil || archived == nil || own.Hash == archived.Hash {
+			continue
+		}
+		if own.Prev == archived.Prev {
+			return true, nil
+		}
+		// A node may have gone on for some time before the loss was given up.
+		if is, err := m.related(ctx, shard); is || err != nil {
+			return is, err
 		}
 	}
 	return false, nil
+}
+
+// related reports whether journal and archive of a shard go back to one history: where the journal begins they have the same entry, or the
+// same one before.
+func (m *member) related(ctx context.Context, shard int) (bool, error) {
+	first, err := m.trimmer.First(ctx, shard)
+	if err != nil {
+		return false, err
+	}
+	own, archived, err := m.both(ctx, shard, max(first, 1))
+	if own == nil || archived == nil || err != nil {
+		return false, err
+	}
+	return own.Hash == archived.Hash || first > 1 && own.Prev == archived.Prev, nil
+}
+
+// both reads an entry of a shard as the journal has it, and as the archive does; nil = it has none.
+func (m *member) both(ctx context.Context, shard int, number uint64) (own, archived *events.Entry, err error) {
+	if own, err = m.journalled(ctx, shard, number); err != nil {
+		return nil, nil, err
+	}
+	archived, err = m.archived(ctx, shard, number)
+	return own, archived, err
+}
+
+// journalled reads an entry from the journal; nil = it is not there.
+func (m *member) journalled(ctx context.Context, shard int, number uint64) (*events.Entry, error) {
+	rec, err := m.journal.Entry(ctx, shard, number)
+	if errors.Is(err, store.ErrTrimmed) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return events.Decode(rec.Data)
+}
+
+// archived reads an entry from the archive; nil = it is not there.
+func (m *member) archived(ctx context.Context, shard int, number uint64) (*events.Entry, error) {
+	for rec, err := range m.cfg.Archive.ReadArchive(ctx, shard, number) {
+		if errors.Is(err, store.ErrTrimmed) && !errors.Is(err, events.ErrDamaged) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		return events.Decode(rec.Data)
+	}
+	return nil, nil
 }
 
 // acceptLoss records what an operator has left to this owner, before it decides anything. What is not the end of the journal any more is

@@ -210,28 +210,74 @@ func (t *trims) settle(ctx context.Context, archive store.Archive, until uint64)
 // fits wraps store.ErrConflict if the archive does not end with what the journal has. Where a loss is why, the head is that of an archive
 // which begins anew with what the journal has.
 func (t *trims) fits(ctx context.Context, archive store.Archive, head *store.ArchiveHead) error {
-	var err error
-	if last := t.o.stats.head.Load(); head.Entry > last {
-		err = fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
-			store.ErrConflict, head.Entry, last)
-	} else {
-		err = t.compare(ctx, archive, head.Entry, head.Entry)
+	same, err := t.meets(ctx, archive, head.Entry)
+	if same {
+		t.claim(ctx, archive)
 	}
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
 	explained, unread := t.o.m.explained(ctx, t.shard(), t.lost)
+	// What was given up later than the archive ends was given up with its end before the operator's eyes.
+	if unread == nil && !explained && slices.ContainsFunc(t.lost, func(end uint64) bool { return end >= head.Entry }) {
+		explained, unread = t.o.m.related(ctx, t.shard())
+	}
 	if unread != nil {
 		return unread
 	}
-	// What was given up later than the archive ends was given up with its end before the operator's eyes.
-	explained = explained || slices.ContainsFunc(t.lost, func(end uint64) bool { return end >= head.Entry })
 	if !explained {
 		return fmt.Errorf("%w; remedy: restore the archive of the same backup, or, with all nodes stopped, give up what came after it: taskledger repair --restored", err)
 	}
 	*head = store.ArchiveHead{Entry: max(t.first.Load(), 1) - 1, Sequence: head.Sequence, Begins: head.Sequence}
 	t.o.log.Warn("the archive holds what the journal has lost: it begins anew", "entry", head.Entry+1)
 	return nil
+}
+
+// meets compares the last entry of the archive with the journal, or with what follows it there where it was trimmed. It wraps
+// store.ErrConflict if they are of two histories; same says that they are of one, which is not known where nothing can be compared.
+func (t *trims) meets(ctx context.Context, archive store.Archive, end uint64) (same bool, err error) {
+	first, last := t.first.Load(), t.o.stats.head.Load()
+	switch {
+	case end > last:
+		return false, fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
+			store.ErrConflict, end, last)
+	case end == 0 || end+1 < first:
+		return false, nil
+	case end >= first:
+		err = t.compare(ctx, archive, end, end)
+	case end < last:
+		err = t.continues(ctx, end)
+	default:
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// continues wraps store.ErrConflict if the journal does not go on where the archive ends.
+func (t *trims) continues(ctx context.Context, end uint64) error {
+	before, err := t.o.m.archived(ctx, t.shard(), end)
+	if err != nil {
+		return fmt.Errorf("read the archive back: %w", err)
+	}
+	next, err := t.o.m.journalled(ctx, t.shard(), end+1)
+	if err != nil {
+		return err
+	}
+	if before == nil || next == nil || next.Prev != before.Hash {
+		return fmt.Errorf("%w: entry %d of the journal does not follow its last one", store.ErrConflict, end+1)
+	}
+	return nil
+}
+
+// claim has the archive, in which the shard has found its entries, tell of which cluster it is, where it tells none.
+func (t *trims) claim(ctx context.Context, archive store.Archive) {
+	of, can := archive.(store.Claiming)
+	if !can {
+		return
+	}
+	if err := of.Claim(ctx); err != nil && ctx.Err() == nil { // what belongs there is archived all the same
+		t.o.log.WarnContext(ctx, "the archive does not tell its cluster: another one of this name could write to it", "err", err)
+	}
 }
 
 // beginsLate notes what the archive begins with.

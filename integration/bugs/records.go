@@ -23,6 +23,21 @@ var records = []Bug{
 	{"archive beyond the journal that is not seen", "engine/recover.go", []Edit{
 		{"	if !snapshot && archived <= l.head.Number {\n", "	if !snapshot {\n"},
 	}, engine, "TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator"},
+	{"archive of another history that begins anew", "engine/recover.go", []Edit{
+		{"	return own.Hash == archived.Hash || first > 1 && own.Prev == archived.Prev, nil\n", "	return true, nil\n"},
+	}, engine, "TestTrim_NoLossLetsTheArchiveOfAnotherHistoryBeginAnew"},
+	{"archive that the journal does not follow goes on", "engine/trim.go", []Edit{
+		{" || next.Prev != before.Hash {", " {"},
+	}, engine, "TestTrim_AddsNothingToAnArchiveThatTheJournalDoesNotFollow"},
+	{"stream that tells no cluster taken for one's own", "natsbus/archiveid.go", []Edit{
+		{"	a.ours.Store(clusterOf(info.Config) == a.cfg.Cluster)\n", "	a.ours.Store(true)\n"},
+	}, "./natsbus", "TestArchive_StreamThatWasMadeBeforehandIsOfWhoWritesFirst"},
+	{"damage between the parts of an archive that hides what is before it", "natsbus/archiveread.go", []Edit{
+		{"	return hidden\n}\n\n// partOf", "	return nil\n}\n\n// partOf"},
+	}, "./natsbus", "TestArchive_DamageBetweenItsPartsIsNoAbsence"},
+	{"damage of the archive of one shard that is told of all behind it", "ledger/repair/restored.go", []Edit{
+		{"!errors.Is(silence, store.ErrUnavailable) {", "silence == nil {"},
+	}, "./ledger/repair", "TestRepair_TellsOfEachShardWhetherItsArchiveCanBeRead"},
 	{"loss recorded whatever has become of it", "etcdstore/losses.go", []Edit{
 		{"	rev, err := s.append(ctx, o, after, entry, given, also)\n", "	rev, err := s.append(ctx, o, after, entry, nil, also)\n"},
 	}, store, "TestStore_KeepsTheContractInProcess/Recover/OfAnotherLossIsRefused"},

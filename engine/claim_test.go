@@ -1,0 +1,188 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+	"taskledger/ledger/repair"
+	"taskledger/store"
+	"taskledger/store/memarchive"
+)
+
+// claimed is an archive that counts how often somebody says whose it is.
+type claimed struct {
+	*shelf
+	claims atomic.Int32
+}
+
+// Claim implements store.Claiming.
+func (a *claimed) Claim(context.Context) error {
+	a.claims.Add(1)
+	return nil
+}
+
+// archivedPast is a shard with a trimmed journal, whose archive a test replaces while no node runs.
+type archivedPast struct {
+	*ground
+	archive *claimed
+	whole   []store.Record // archive and journal as one
+	first   uint64         // entry of the journal
+	book    logBook        // of the nodes
+}
+
+func newArchivedPast(t *testing.T) *archivedPast {
+	t.Helper()
+	p := &archivedPast{ground: newGround(t, "archive")}
+	p.load(t)
+	p.archive = &claimed{shelf: p.ground.archive}
+	var err error
+	if p.first, err = p.store.First(within(t), 0); err != nil {
+		t.Fatal(err)
+	}
+	p.whole = p.archive.held.Records(0)[:p.first-1]
+	for rec, err := range p.store.Read(within(t), 0, p.first) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.whole = append(p.whole, rec)
+	}
+	return p
+}
+
+// otherwise has the archive hold the entries up to last, as another history has them from the entry from on.
+func (p *archivedPast) otherwise(t *testing.T, from, last uint64) {
+	t.Helper()
+	all := slices.Clone(p.whole)
+	for uint64(len(all)) < last {
+		more := all[len(all)-1]
+		more.Number++
+		e := testcluster.Decoded(t, more.Data)
+		e.Number++
+		more.Data = testcluster.Sealed(t, e)
+		all = append(all, more)
+	}
+	prev := events.Hash{1}
+	if from > 1 {
+		prev = testcluster.Decoded(t, all[from-2].Data).Hash
+	}
+	for i := from - 1; i < last; i++ {
+		e := testcluster.Decoded(t, all[i].Data)
+		e.Prev, e.Owner = prev, "of another history"
+		all[i].Data = testcluster.Sealed(t, e)
+		prev = testcluster.Decoded(t, all[i].Data).Hash
+	}
+	p.archive.held.Alter(0, func([]memarchive.Segment) []memarchive.Segment {
+		return []memarchive.Segment{{Head: store.ArchiveHead{Entry: last, Sequence: 1}, Entries: all[:last]}}
+	})
+}
+
+// serve runs a node until the test ends.
+func (p *archivedPast) serve(t *testing.T) *engine.Node {
+	t.Helper()
+	return runNode(t, engine.NodeConfig{
+		Store:     small{p.store},
+		Archive:   p.archive,
+		Name:      "n",
+		TTL:       time.Minute,
+		Behaviors: []engine.Behavior{p.worker},
+		Log:       p.book.logger(),
+	})
+}
+
+// giveUp gives up what came after the journals while no node runs.
+func (p *archivedPast) giveUp(t *testing.T) {
+	t.Helper()
+	by := runClient(t, engine.ClientConfig{Store: p.store, Archive: p.archive})
+	found, err := by.Repair(within(t), repair.Options{Restored: true})
+	if i := slices.IndexFunc(found, func(s repair.Stray) bool { return s.Shard == 0 && s.GivenUp }); i < 0 || err != nil {
+		t.Fatalf("gave up %+v, %v", found, err)
+	}
+}
+
+// awaitUntrimmed waits until shard 0 says why it is not trimmed.
+func awaitUntrimmed(t *testing.T, n *engine.Node, why string) {
+	t.Helper()
+	testcluster.Await(t, "a shard that says why it is not trimmed", func() bool {
+		all, err := n.Shards(within(t))
+		return err == nil && strings.Contains(all[0].Degraded, "not trimmed") && strings.Contains(all[0].Degraded, why)
+	})
+}
+
+func awaitServed(t *testing.T, n *engine.Node) {
+	t.Helper()
+	testcluster.Await(t, "a shard that is served", func() bool {
+		all, err := n.Shards(within(t))
+		return err == nil && all[0].Problem == ""
+	})
+}
+
+func TestTrim_ClaimsTheArchiveInWhichItFindsItsEntries(t *testing.T) {
+	t.Parallel()
+	p := newArchivedPast(t)
+	p.serve(t)
+	testcluster.Await(t, "a claim", func() bool { return p.archive.claims.Load() == 1 })
+}
+
+// Where everything that is archived was trimmed, the hash of its end tells whether the journal goes on there.
+func TestTrim_AddsNothingToAnArchiveThatTheJournalDoesNotFollow(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]func(p *archivedPast) uint64{
+		"all was trimmed":              func(p *archivedPast) uint64 { return p.first - 1 },
+		"the journal has the last one": func(p *archivedPast) uint64 { return p.first },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newArchivedPast(t)
+			end := last(p)
+			p.otherwise(t, 1, end)
+			awaitUntrimmed(t, p.serve(t), "archive continues otherwise")
+			if held := p.archive.held.Records(0); uint64(len(held)) != end || p.archive.claims.Load() != 0 {
+				t.Errorf("%d entries are archived, after %d claims; want %d and none", len(held), p.archive.claims.Load(), end)
+			}
+		})
+	}
+}
+
+// Nodes may go on for some time before an operator gives up what the archive has and the journal has lost.
+func TestTrim_LossThatWasGivenUpLateLetsAnArchiveOfItsOwnBeginAnew(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]func(p *archivedPast) uint64{
+		"the archive ends before the journal": func(p *archivedPast) uint64 { return uint64(len(p.whole)) - 1 },
+		"the archive goes beyond it":          func(p *archivedPast) uint64 { return uint64(len(p.whole)) + 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newArchivedPast(t)
+			end := last(p)
+			p.otherwise(t, p.first+1, end)
+			p.giveUp(t)
+			p.archive.away.Store(true)
+			t.Run("an owner that records it", func(t *testing.T) { awaitServed(t, p.serve(t)) })
+			p.archive.away.Store(false)
+			awaitServed(t, p.serve(t))
+			testcluster.Await(t, "an archive that begins anew", func() bool {
+				return len(p.book.said(t, "the archive holds what the journal has lost: it begins anew")) == 1
+			})
+		})
+	}
+}
+
+// A loss does not explain an archive that has nothing in common with the journal.
+func TestTrim_NoLossLetsTheArchiveOfAnotherHistoryBeginAnew(t *testing.T) {
+	t.Parallel()
+	p := newArchivedPast(t)
+	end := uint64(len(p.whole)) - 1
+	p.otherwise(t, 1, end)
+	p.giveUp(t)
+	awaitUntrimmed(t, p.serve(t), "archive continues otherwise")
+	if held := p.archive.held.Records(0); uint64(len(held)) != end || p.archive.claims.Load() != 0 {
+		t.Errorf("%d entries are archived, after %d claims; want %d and none", len(held), p.archive.claims.Load(), end)
+	}
+}
