@@ -36,7 +36,7 @@ var records = []Bug{
 		{"	return hidden\n}\n\n// partOf", "	return nil\n}\n\n// partOf"},
 	}, "./natsbus", "TestArchive_DamageBetweenItsPartsIsNoAbsence"},
 	{"damage of the archive of one shard that is told of all behind it", "ledger/repair/restored.go", []Edit{
-		{"!errors.Is(silence, store.ErrUnavailable) {", "silence == nil {"},
+		{"!errors.Is(silence, store.ErrUnavailable) {", "silence == nil || errors.Is(silence, store.ErrConflict) {"},
 	}, "./ledger/repair", "TestRepair_TellsOfEachShardWhetherItsArchiveCanBeRead"},
 	{"loss recorded whatever has become of it", "etcdstore/losses.go", []Edit{
 		{"	rev, err := s.append(ctx, o, after, entry, given, also)\n", "	rev, err := s.append(ctx, o, after, entry, nil, also)\n"},
