@@ -102,6 +102,7 @@ func TestRepair_TellsOfEachShardWhetherItsArchiveCanBeRead(t *testing.T) {
 		told  []int
 	}{
 		"damage of the first shard":   {map[int]error{0: damaged}, shards, []int{0}},
+		"damage of the first three":   {map[int]error{0: damaged, 1: damaged, 2: damaged}, shards, []int{0, 1, 2}},
 		"no answer about two":         {map[int]error{1: silent, 2: silent}, shards, []int{1, 2}},
 		"no answer about every other": {map[int]error{0: silent, 2: silent, 4: silent}, shards, []int{0, 2, 4}},
 		"no answer from the third on": {map[int]error{2: silent, 3: silent, 4: silent, 5: silent, 6: silent, 7: silent}, 5, []int{2, 3, 4, 5, 6, 7}},
