@@ -115,8 +115,28 @@ func New(cfg Config) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	a := &API{submitter: cfg.Client, operator: cfg.Client, reader: cfg.Client, historian: cfg.Client, observer: cfg.Client,
-		tokens: cfg.Tokens, vigil: &vigil{tokens: cfg.Tokens, calls: map[*Call]func(){}}, hosts: cfg.Hosts, ready: cfg.Ready, metrics: cfg.Metrics, watch: cfg.Watch, version: cfg.Version, log: cfg.Log, bodies: semaphore.NewWeighted(maxBodies), large: semaphore.NewWeighted(largeAtOnce), answers: semaphore.NewWeighted(maxAnswers), lingering: semaphore.NewWeighted(lingerAtOnce), mux: http.NewServeMux(), dialect: cfg.Dialects, callers: newCallers(limits)}
+	a := &API{
+		submitter: cfg.Client,
+		operator:  cfg.Client,
+		reader:    cfg.Client,
+		historian: cfg.Client,
+		observer:  cfg.Client,
+		tokens:    cfg.Tokens,
+		vigil:     &vigil{tokens: cfg.Tokens, calls: map[*Call]func(){}},
+		hosts:     cfg.Hosts,
+		ready:     cfg.Ready,
+		metrics:   cfg.Metrics,
+		watch:     cfg.Watch,
+		version:   cfg.Version,
+		log:       cfg.Log,
+		bodies:    semaphore.NewWeighted(maxBodies),
+		large:     semaphore.NewWeighted(largeAtOnce),
+		answers:   semaphore.NewWeighted(maxAnswers),
+		lingering: semaphore.NewWeighted(lingerAtOnce),
+		mux:       http.NewServeMux(),
+		dialect:   cfg.Dialects,
+		callers:   newCallers(limits),
+	}
 	if err := a.register(append(a.routes(), cfg.Routes...)); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

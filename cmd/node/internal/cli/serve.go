@@ -76,15 +76,8 @@ func (a *app) runNode(ctx context.Context) (err error) {
 			err = &exitcode.ServeError{Err: err}
 		}
 	}()
-	// The signal of a closed pipe is caught, so that a line which nobody reads any more ends no node. Ignored, it
-	// would be ignored by programs that the node starts, too.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
-		// A terminal that is closed may send it twice, which must not end the drain: so it is caught to the end.
-		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
-		defer stop()
-	}
+	ctx, release := untilHungUp(ctx)
+	defer release()
 	a.inBackground()
 	log, err := a.serve.logger(a.Err)
 	if err == nil {
@@ -120,6 +113,11 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if servers != nil {
 		cfg.SessionFile = filepath.Join(a.access.dir, "session.json")
 	}
+	return a.runListening(ctx, cfg, link, servers, log)
+}
+
+// runListening opens the listeners, which close with the node, makes the node, and runs it.
+func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *cluster.Link, servers *embedded.Servers, log *slog.Logger) error {
 	web, err := a.openAPI(servers, log)
 	if err != nil {
 		return err
@@ -151,6 +149,18 @@ func (a *app) runNode(ctx context.Context) (err error) {
 		return errors.Join(err, watch.Close(), web.Close())
 	}
 	return a.runUntil(ctx, node, link, servers, watch, web)
+}
+
+// untilHungUp returns a context that ends with the given one or at a hangup, and has the signal of a closed pipe caught,
+// so that a line which nobody reads any more ends no node. Ignored, it would be ignored by programs that the node starts,
+// too.
+func untilHungUp(ctx context.Context) (context.Context, context.CancelFunc) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	if signal.Ignored(syscall.SIGHUP) { // by nohup
+		return ctx, func() {}
+	}
+	// A terminal that is closed may send it twice, which must not end the drain: so it is caught to the end.
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // warnOfExec says what programs of tasks may do here.

@@ -225,6 +225,14 @@ func (o *serveOptions) check(c *access) error {
 	case len(o.api.Hosts) > 0 && !o.api.Has(inside):
 		return wrong("--api-host is of the API and of --metrics, of which this node has neither")
 	}
+	return o.checkBehaviors()
+}
+
+// checkBehaviors refuses what tasks cannot be allowed to run and to read.
+func (o *serveOptions) checkBehaviors() error {
+	wrong := func(format string, args ...any) error {
+		return &exitcode.UsageError{Problem: fmt.Sprintf(format, args...)}
+	}
 	allowed := map[string]bool{}
 	for _, entry := range o.execAllow {
 		if err := behaviors.CheckAllow(entry); err != nil {
