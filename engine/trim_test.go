@@ -17,7 +17,6 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/ledger/repair"
 	"taskledger/store"
-	"taskledger/store/archivetest"
 	"taskledger/store/memarchive"
 	"taskledger/task"
 )
@@ -422,15 +421,27 @@ func TestTrim_BeginsAnArchiveAnewThatTheJournalOvertookBeforeItsLossWasGivenUp(t
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	archive := newShelf()
-	if _, err := archive.held.Archive(within(t), 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 5)); err != nil {
-		t.Fatal(err)
-	}
 	archive.away.Store(true)
 	w := &worker{attempts: map[events.TaskID]int{}}
 	var kept store.Store
 	under := func(c *cfg) { kept, c.Store, c.Archive = c.Store, small{c.Store}, archive }
 	n := c.StartNode("a", under, w)
 	fill(t, n.Client, w, "x", 2000)
+	var lost []store.Record // by the journal, from entry 5 on
+	for rec, err := range kept.Read(within(t), 0, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost = append(lost, rec); rec.Number == 5 {
+			break
+		}
+	}
+	fifth := testcluster.Decoded(t, lost[4].Data)
+	fifth.Owner = "before"
+	lost[4].Data = testcluster.Sealed(t, fifth)
+	if _, err := archive.held.Archive(within(t), 0, store.ArchiveHead{}, lost); err != nil {
+		t.Fatal(err)
+	}
 	archive.away.Store(false)
 	testcluster.Await(t, "an archive that is seen to hold another history", func() bool {
 		all, err := n.Shards(within(t))

@@ -202,7 +202,7 @@ var list = []planted{
 	own("creator forgotten with other terms", "3",
 		edit("projection/kinds.go", "kindKey{t.Kind.Behavior, terms.Policy, t.Kind.Creator}", `kindKey{t.Kind.Behavior, terms.Policy, ""}`)),
 	own("wait told since another time", "3, linear",
-		edit("projection/wait.go", "	w := t.waited()\n	w.Since = ev.At\n", "	w := t.waited()\n")),
+		edit("projection/wait.go", "	w.Since, w.By, w.Reason = ev.At, \"\", \"\"\n", "	w.By, w.Reason = \"\", \"\"\n")),
 
 	own("id of an item taken before validation", "2", idBeforeValidation...),
 	own("late owner's delete of an item accepted", "18", lateDelete...),
