@@ -230,7 +230,11 @@ func (m *member) archivedTo(ctx context.Context, shard int) uint64 {
 	defer cancel()
 	head, err := m.cfg.Archive.Head(ctx, shard)
 	if err != nil {
-		m.log.InfoContext(ctx, "the archive does not say whether it goes beyond the journal", "shard", shard, "err", err)
+		level := slog.LevelInfo // it is asked again before a trim
+		if errors.Is(err, events.ErrDamaged) {
+			level = slog.LevelWarn
+		}
+		m.log.Log(ctx, level, "the archive does not say whether it goes beyond the journal", "shard", shard, "err", err)
 		return 0
 	}
 	return head.Entry
