@@ -52,11 +52,11 @@ func Rand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// busy has a place for each processor; with the race detector, for every other one.
+// busy has two places for each processor; with the race detector, one for two of them.
 var busy = func() chan struct{} {
-	places := runtime.GOMAXPROCS(0)
+	places := 2 * runtime.GOMAXPROCS(0)
 	if raced {
-		places = max(1, places/2)
+		places = max(1, places/4)
 	}
 	return make(chan struct{}, places)
 }()
