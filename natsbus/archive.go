@@ -123,6 +123,9 @@ func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHea
 	if err == nil {
 		err = a.provide(ctx)
 	}
+	if err == nil {
+		err = a.belongs(ctx)
+	}
 	if err != nil {
 		return wrap(err)
 	}
@@ -201,6 +204,9 @@ func (a *Archive) Confirm(ctx context.Context, shard int, head store.ArchiveHead
 	}
 	if len(entries) == 0 {
 		return wrap(errors.New("no entries given"))
+	}
+	if err := a.belongs(ctx); err != nil {
+		return wrap(err)
 	}
 	s, err := a.segmentOf(shard, entries)
 	if err != nil {

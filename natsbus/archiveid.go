@@ -90,8 +90,7 @@ func (a *Archive) Claim(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("claim stream %s: %w", a.stream, err)
 	}
-	a.ours.Store(true)
-	return nil
+	return a.belongs(ctx) // another cluster may have claimed it at the same time
 }
 
 // name has a stream tell this cluster, unless it tells one.

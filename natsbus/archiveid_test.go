@@ -109,6 +109,28 @@ func TestArchive_StreamThatTellsNoClusterIsClaimed(t *testing.T) {
 	archivetest.Compare(t, got, anybodys)
 }
 
+// Who has written to the stream before it was another cluster's writes, and confirms, no more: its journal would be trimmed.
+func TestArchive_IsNotWrittenOnceAnotherClusterHasClaimedIt(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartJetStream(t)
+	js := byHand(t, s.URL)
+	makeStream(t, js, nil)
+	archive(t, openArchive(t, s), 1, store.ArchiveHead{}, archivetest.Entries(t, 1, 1, 1)) // so nobody names it
+	one, two := ofCluster(t, s, "one"), ofCluster(t, s, "two")
+	written := archivetest.Entries(t, 0, 1, 2)
+	head := archive(t, two, 0, store.ArchiveHead{}, written)
+	if err := one.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Confirm(t.Context(), 0, head, written); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("confirmed: %v", err)
+	}
+	more := archivetest.Entries(t, 0, 1, 3)[2:]
+	if _, err := two.Archive(t.Context(), 0, head, more); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("archived: %v", err)
+	}
+}
+
 // Where the server does not let its stream tell the cluster, a node archives all the same, and says what is missing.
 func TestArchive_StreamThatCannotBeNamedIsUsedAndTold(t *testing.T) {
 	t.Parallel()

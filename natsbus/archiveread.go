@@ -352,8 +352,12 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID,
 				stray = of.holds(shard, here)
 			}
 			if at, err := readSpan(here.header); err == nil {
-				if sequence != of.low.sequence && at.first != due {
-					gap = cmp.Or(gap, damaged(shard, here, fmt.Errorf("entry %d where %d is due: %w", at.first, due, store.ErrTrimmed)))
+				if sequence != of.low.sequence && at.first != due && due <= of.last {
+					err := fmt.Errorf("entry %d where %d is due", at.first, due)
+					if at.first > due {
+						err = fmt.Errorf("%w: %w", err, store.ErrTrimmed)
+					}
+					gap = cmp.Or(gap, damaged(shard, here, err))
 				}
 				if due = at.last + 1; at.first > of.last {
 					after = after || of.end == parts[0].end

@@ -71,6 +71,7 @@ func answers(t *testing.T, url, token string) bool {
 // Whoever fills a listener of a node that may open few files keeps nobody out who has a token, and ends nothing.
 func TestServe_WithFewFilesLivesThroughFloodsOfEveryListener(t *testing.T) {
 	t.Parallel()
+	repeat.Busy(t)
 	const many = 1200
 	long, most := time.Duration(repeat.Times(2, 60))*time.Second, 20*time.Second
 	if repeat.Whole() {
@@ -113,6 +114,9 @@ func TestServe_WithFewFilesLivesThroughFloodsOfEveryListener(t *testing.T) {
 				case <-n.ended:
 					t.Fatalf("%s: the node has ended: %s", name, n.stderr.String())
 				default:
+				}
+				if time.Since(began) > patience {
+					t.Fatalf("%s: no request with a token was answered within %s", name, patience)
 				}
 			}
 			worst = max(worst, time.Since(began))

@@ -99,6 +99,7 @@ func (l *Lookout) absence(ctx context.Context, missed Missed) bool {
 			return false
 		case err != nil:
 			unknown++
+			again = Again
 		default:
 			if again = missed(since); again == 0 {
 				return true

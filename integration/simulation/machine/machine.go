@@ -20,7 +20,7 @@ import (
 
 const (
 	// patience bounds what a history takes of the real time, of which a busy machine makes any amount of its seconds of a processor.
-	patience = 30 * time.Minute
+	patience = 10 * time.Minute
 	// lastWords is how long a program may take to tell what it was about.
 	lastWords = 5 * time.Second
 )

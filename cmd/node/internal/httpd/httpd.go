@@ -78,7 +78,7 @@ func (o *Options) Has(inside bool) bool { return o.Address != off && (o.Address 
 // Check says what is wrong with the flags, "" for nothing. A node has servers inside, or not.
 func (o *Options) Check(inside bool) string {
 	if o.Store.Address == "" && o.Store.Name != defaultStore && o.Store.Name != "" {
-		return "--store-name is of --store-listen, which is not given: want both or neither"
+		return "--store-name is of --store-listen, which is not given: want it, too"
 	}
 	if !o.Has(inside) {
 		if o.Tokens != "" || o.Cert != "" || o.Key != "" || o.Insecure || o.Store.Address != "" {
