@@ -139,7 +139,8 @@ func TestReplay_GoesOnAfterPositions(t *testing.T) {
 	}
 	shard := fmt.Sprint(events.TaskID("a/second").Shard(4))
 	both := "/v1/replay?from=2999-01-01T00:00:00Z&after=" + last[shard]
-	for line := range strings.Lines(s.want(s.send("viewer", "GET", both, nil), 200, `"kind":"Succeeded"`).text) { // of a shard that is named from counts for nothing, and of the others alone
+	// A time to begin with counts for the shards alone that no position names.
+	for line := range strings.Lines(s.want(s.send("viewer", "GET", both, nil), 200, `"kind":"Succeeded"`).text) {
 		if !strings.Contains(line, `"position":"`+shard+`.`) || !strings.Contains(line, `"task":"a/second"`) {
 			t.Errorf("from a time to come, and after %s: %s", last[shard], line)
 		}

@@ -23,15 +23,15 @@ type level struct {
 	named bool            // a name comes next
 	name  []byte          // the last name, as it is written
 	next  *Shape          // the shape of the next value
-	want  string          // what the next value must be, where it must not be null
+	want  string          // names the kind that the next value must have; "" = it may be null
 	seen  uint64          // bits of the first fields that were there
 	names map[string]bool // the other names that were there
 	n     int             // elements and fields before this one
 }
 
-// check refuses a body that is nested deeper than maxDepth, before any decoder recurses into it, objects with a name that their type has
-// not, or that is there twice, since encoding/json takes a name in any case, and the last of two, and null in place of a value that is wanted.
-// It leaves to the decoder what is no JSON.
+// check refuses a body that is nested deeper than maxDepth, before any decoder recurses into it. It also refuses null in
+// place of a value that must be there, and a name that the type lacks or that stands twice: encoding/json takes a name in
+// any case, and the last of two. It leaves malformed JSON to the decoder.
 func check(data []byte, is *Shape) error {
 	depth := 0
 	var room [4]level

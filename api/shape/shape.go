@@ -18,14 +18,14 @@ type Shape struct {
 	kind   reflect.Kind // Struct: an object of fields. Map: an object of any names. Slice: an array
 	fields []field
 	of     *Shape // the shape of the elements of an array, or of the values of an object with any names
-	holds  string // what these must be, where they must not be null
+	holds  string // names the kind that these must have; "" = they may be null
 }
 
 type field struct {
 	name string
 	of   reflect.Type
 	is   *Shape
-	want string // what it must be, where it must not be null
+	want string // names the kind that it must have; "" = it may be null
 }
 
 var (
@@ -62,7 +62,8 @@ func shapeWithin(t reflect.Type) *Shape {
 	return Of(t)
 }
 
-// notNull is what a value of a type must be; "" = it may be null. encoding/json takes null for every type, and leaves the value as it is.
+// notNull names the kind that a value of the type must have; "" = it may be null. encoding/json takes null for every type,
+// and leaves the value as it is.
 func notNull(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:

@@ -39,7 +39,7 @@ func flood(ctx context.Context, network, address string, many int, made *atomic.
 				}
 				select {
 				case <-ctx.Done():
-				case <-time.After(100 * time.Millisecond): // who is cut tries again
+				case <-time.After(100 * time.Millisecond): // a connection that was cut is made again
 				}
 			}
 		})
@@ -68,7 +68,7 @@ func answers(t *testing.T, url, token string) bool {
 	return true
 }
 
-// Whoever fills a listener of a node that may open few files keeps nobody out who has a token, and ends nothing.
+// A flood of connections to any listener of a node with few files neither ends the node nor keeps out requests with a token.
 func TestServe_WithFewFilesLivesThroughFloodsOfEveryListener(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)

@@ -70,7 +70,7 @@ func (a *app) check(ctx context.Context) error {
 	return nil
 }
 
-// needsJetStream is how much the node needs it.
+// needsJetStream grades JetStream by --archive.
 func (o *serveOptions) needsJetStream() cluster.Need {
 	switch o.archive {
 	case archiving.JetStream:

@@ -151,9 +151,8 @@ func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *clu
 	return a.runUntil(ctx, node, link, servers, watch, web)
 }
 
-// untilHungUp returns a context that ends with the given one or at a hangup, and has the signal of a closed pipe caught,
-// so that a line which nobody reads any more ends no node. Ignored, it would be ignored by programs that the node starts,
-// too.
+// untilHungUp returns a context that ends with the given one or at SIGHUP. It catches SIGPIPE, so that the node outlives
+// the reader of its log; programs that the node starts would inherit an ignored signal.
 func untilHungUp(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if signal.Ignored(syscall.SIGHUP) { // by nohup

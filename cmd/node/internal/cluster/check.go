@@ -32,10 +32,10 @@ func Found(what, says string, err error) Finding {
 	return Finding{What: what, Says: says}
 }
 
-// Need is how much a node needs something.
+// Need grades how much a node depends on a part of its servers.
 type Need int
 
-// What a node does not need is not asked for, and where it lacks what is useful it works.
+// Check does not ask for an Unneeded part, and finds no fault where a Useful one is missing.
 const (
 	Unneeded Need = iota
 	Useful
@@ -43,7 +43,7 @@ const (
 )
 
 // Check asks each server that the addresses name, as a node would, for what a node needs there, and changes nothing.
-// archive is how much it needs JetStream.
+// archive grades JetStream.
 func Check(ctx context.Context, a Addresses, archive Need) (all []Finding) {
 	etcdTLS, etcdCAs, err := a.EtcdTLS.config()
 	if err != nil {

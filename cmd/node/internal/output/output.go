@@ -12,7 +12,7 @@ import (
 	"taskledger/events"
 )
 
-// widest is how wide a text may be and still widen its column: a longer one moves what is behind it in its own row alone.
+// widest bounds the width of a column, in characters. A longer text shifts the rest of its own row, and no other row.
 const widest = 64
 
 // Printer writes rows: as a table, or as JSON with one object a line. One goroutine at a time may use it.
