@@ -70,7 +70,7 @@ var items = []Bug{
 	}, itemsPkg, "TestRows_AreThoseOfTheBeginningWhateverChanges"},
 	{"item of an entry to come restored", "projection/items/rows.go", []Edit{
 		{"	if s.restoring.last.Entry() > entry {", "	if false {"},
-	}, itemsPkg, "TestRead_RefusesRowsThatNoStateHas"},
+	}, itemsPkg, "TestRows_ThatContradictTheOthersAreRefused"},
 	{"ids that a lost end of the journal may have used", "projection/items/fold.go", []Edit{
 		{"min(in.Last+recoveredSkip, events.MaxItemNumber)", "min(in.Last, events.MaxItemNumber)"},
 	}, itemsPkg, "TestRecovered_KeepsIDsFromBeingUsedTwice"},

@@ -132,8 +132,10 @@ func readItem(s *Stores, r *wire.Reader) {
 	switch {
 	case g == nil:
 		r.Fail("item %d of no group", i.ID)
-	case i.ID == 0 || i.ID > g.Store.Last || i.Lineage == 0 || i.Lineage > i.ID || i.Seq == 0 || i.Claims >= i.Seq || (i.Seq == 1) != (i.ID == i.Lineage):
+	case i.ID > g.Store.Last || i.Lineage == 0 || i.Lineage > i.ID || (i.Seq == 1) != (i.ID == i.Lineage):
 		r.Fail("item %d of store %s, the %d-th of %d, behind %d", i.ID, g.Store.Name, i.Seq, i.Lineage, g.Store.Last)
+	case i.Claims >= i.Seq:
+		r.Fail("item %d of store %s was claimed %d times in %d changes", i.ID, g.Store.Name, i.Claims, i.Seq)
 	case i.Owner == 0 || i.Owner > events.MaxItemNumber || i.At < 0 || i.At > events.MaxItemTime:
 		r.Fail("item %d of %d until %d", i.ID, i.Owner, i.At)
 	case i.Data.Codec() != events.CodecBytes || len(i.Data) > events.MaxPayloadBytes+1 || s.Len() >= MaxItems:
