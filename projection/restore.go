@@ -302,8 +302,8 @@ func (t *Task) problem(entry uint64) string {
 		return "the further run of a run that is over"
 	case (t.LastNode == name.Name{}) != (t.Attempt == 0):
 		return "an attempt on no node, or a node without an attempt"
-	case running && (t.Attempt == 0 || t.Started == 0 || t.OnNode() != (t.Due == 0)):
-		return "RUNNING without an attempt or a time"
+	case running && (t.Attempt == 0 || t.Started == 0):
+		return "RUNNING without an attempt or a start"
 	case t.Status == Created && t.Due == 0:
 		return "CREATED without a time"
 	case (t.Result != nil || t.ResultElided) && t.Status != Success:

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/wire/wiretest"
 	"taskledger/projection"
+	"taskledger/projection/requests"
 )
 
 var update = flag.Bool("update", false, "write golden files that are missing; existing ones are never changed")
@@ -195,6 +197,18 @@ func resummed(b []byte) []byte {
 	return append(content, 0xce, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
 }
 
+// encoded is the part of values that another library writes, with the right sum.
+func encoded(t tb, top []any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	enc := msgpack.NewEncoder(&b)
+	enc.UseCompactInts(true)
+	if err := enc.Encode(top); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return resummed(b.Bytes())
+}
+
 // The places of values in a part, as Snapshot describes it.
 const inVersion, inShard, inEntry, inHash, inTime, inCounts, inPart, inSections = 0, 1, 2, 3, 4, 5, 6, 7
 
@@ -223,6 +237,15 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		t.Fatalf("no task %s", id)
 		return nil
 	}
+	run := func(top []any, id string) []any { return task(top, id)[13].([]any) }
+	wait := func(top []any, id string) []any { return task(top, id)[14].([]any) }
+	flag := func(top []any, id string, more uint64) { // with further flags
+		flags, err := strconv.ParseUint(fmt.Sprint(task(top, id)[3]), 10, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task(top, id)[3] = flags | more
+	}
 	rerow := func(top []any, id string, wait ...any) { // with another wait, or none
 		for i, row := range rows(top, "tasks") {
 			if row.([]any)[0] == id {
@@ -231,121 +254,171 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		}
 	}
 	count := func(top []any, of string, n uint64) { named(t, top, inCounts, of)[1] = n }
-	for name, change := range map[string]func(top []any){
-		"another version":              func(top []any) { top[inVersion] = projection.SnapshotVersion + 1 },
-		"a shard beyond 16 bits":       func(top []any) { top[inShard] = 1<<16 | shard },
-		"a part in the middle":         func(top []any) { top[inPart] = 1 },
-		"a short hash":                 func(top []any) { top[inHash] = []byte{1, 2} },
-		"a long hash":                  func(top []any) { top[inHash] = make([]byte, 33) },
-		"fewer tasks than counted":     func(top []any) { count(top, "tasks", 8) },
-		"more tasks than counted":      func(top []any) { count(top, "tasks", 6) },
-		"a count beyond all measure":   func(top []any) { count(top, "tasks", 1<<63) },
-		"fewer senders than counted":   func(top []any) { count(top, "senders", 3) },
-		"more senders than counted":    func(top []any) { count(top, "senders", 1) },
-		"tasks that are not counted":   func(top []any) { top[inCounts] = top[inCounts].([]any)[1:] },
-		"a count of nothing":           func(top []any) { top[inCounts] = append(top[inCounts].([]any), []any{"senders", 0}) },
-		"a count of kinds":             func(top []any) { named(t, top, inCounts, "tasks")[0] = "kinds" },
-		"a section twice":              func(top []any) { top[inSections] = append(top[inSections].([]any), top[inSections].([]any)[2]) },
-		"sections in another order":    func(top []any) { slices.Reverse(top[inSections].([]any)) },
-		"a section without rows":       func(top []any) { named(t, top, inSections, "senders")[1] = []any{} },
-		"a value more":                 func(top []any) { named(t, top, inSections, "senders")[0] = 7 },
-		"an entry before its tasks":    func(top []any) { top[inEntry] = 1 },
-		"a kind without a behavior":    func(top []any) { rows(top, "kinds")[0].([]any)[0] = "" },
-		"a kind with a strange policy": func(top []any) { rows(top, "kinds")[0].([]any)[1].([]any)[9] = 1_000_001 },
-		"a kind that no task has": func(top []any) {
+	for name, c := range map[string]struct {
+		want   string
+		change func(top []any)
+	}{
+		"another version":            {"snapshot version 4", func(top []any) { top[inVersion] = projection.SnapshotVersion + 1 }},
+		"a shard beyond 16 bits":     {"it is part 0 of shard 65539", func(top []any) { top[inShard] = 1<<16 | shard }},
+		"a part in the middle":       {"it is part 1 of shard 3", func(top []any) { top[inPart] = 1 }},
+		"a short hash":               {"hash of 31 bytes", func(top []any) { top[inHash] = make([]byte, 31) }},
+		"a long hash":                {"hash of 33 bytes", func(top []any) { top[inHash] = make([]byte, 33) }},
+		"a text for a number":        {"number expected, found 0xa4", func(top []any) { top[inTime] = "noon" }},
+		"fewer tasks than counted":   {`missing, after 7 rows of 8 in section "tasks"`, func(top []any) { count(top, "tasks", 8) }},
+		"more tasks than counted":    {`row 7 of 6 in section "tasks"`, func(top []any) { count(top, "tasks", 6) }},
+		"a count beyond all measure": {"missing, after 7 rows of 9223372036854775808", func(top []any) { count(top, "tasks", 1<<63) }},
+		"fewer senders than counted": {`missing, after 2 rows of 3 in section "senders"`, func(top []any) { count(top, "senders", 3) }},
+		"more senders than counted":  {`row 2 of 1 in section "senders"`, func(top []any) { count(top, "senders", 1) }},
+		"tasks that are not counted": {`row 7 of 0 in section "tasks"`, func(top []any) { top[inCounts] = top[inCounts].([]any)[1:] }},
+		"a count of nothing":         {`0 rows of section "senders" counted`, func(top []any) { count(top, "senders", 0) }},
+		"a count twice":              {`section "senders" in the wrong place`, func(top []any) { top[inCounts] = append(top[inCounts].([]any), []any{"senders", 2}) }},
+		"a count of kinds":           {`7 rows of section "kinds" counted`, func(top []any) { named(t, top, inCounts, "tasks")[0] = "kinds" }},
+		"a section twice":            {`section "tasks" in the wrong place`, func(top []any) { top[inSections] = append(top[inSections].([]any), top[inSections].([]any)[2]) }},
+		"sections in another order":  {`section "tasks" in the wrong place`, func(top []any) { slices.Reverse(top[inSections].([]any)) }},
+		"a section without rows":     {`section "senders" without a row`, func(top []any) { named(t, top, inSections, "senders")[1] = []any{} }},
+		"a section without a name":   {"string expected, found 0x07", func(top []any) { named(t, top, inSections, "senders")[0] = 7 }},
+		"a record of no events": {"settings of no events", func(top []any) {
+			top[inCounts] = append(top[inCounts].([]any), []any{"settings", 1})
+			top[inSections] = append(top[inSections].([]any), []any{"settings", []any{[]any{0, 0, []any{}}}})
+		}},
+		"a record twice": {"settings is there twice", func(top []any) {
+			paused := []any{1, 1 << 20, []any{[]any{"work", "", "", 1}}}
+			top[inCounts] = append(top[inCounts].([]any), []any{"settings", 2})
+			top[inSections] = append(top[inSections].([]any), []any{"settings", []any{paused, paused}})
+		}},
+		"a gap behind the last entry": {"a gap between entries behind the last one", func(top []any) {
+			top[inCounts] = slices.Insert(top[inCounts].([]any), 1, any([]any{"gaps", 1}))
+			top[inSections] = slices.Insert(top[inSections].([]any), 3, any([]any{"gaps", []any{[]any{int64(start) + 3_600_000, 1}}}))
+		}},
+		"an item of no group": {"item 1 of no group", func(top []any) {
+			top[inCounts] = append(top[inCounts].([]any), []any{"items", 1})
+			top[inSections] = append(top[inSections].([]any), []any{"items", []any{[]any{1, 1, 1, 1, 1, 0, 7, 0, []byte{2}}}})
+		}},
+		"a store of an entry to come": {"a store of event", func(top []any) {
+			top[inCounts] = append(top[inCounts].([]any), []any{"stores", 1})
+			top[inSections] = append(top[inSections].([]any), []any{"stores", []any{[]any{1 << 40, "crawl", 1, 0, 0}}})
+		}},
+		"an entry before its tasks":    {"begins or ends outside of the journal", func(top []any) { top[inEntry] = 1 }},
+		"a kind without a behavior":    {"0 bytes, want 1 to 48", func(top []any) { rows(top, "kinds")[0].([]any)[0] = "" }},
+		"a kind with a strange policy": {"retain count 1000001", func(top []any) { rows(top, "kinds")[0].([]any)[1].([]any)[9] = 1_000_001 }},
+		"a kind that no task has": {"nothing is of kind idle", func(top []any) {
 			kinds := named(t, top, inSections, "kinds")
 			kinds[1] = append(rows(top, "kinds"), []any{"idle", rows(top, "kinds")[0].([]any)[1]})
-		},
-		"a kind of a creator without a name": func(top []any) {
+		}},
+		"a kind of a creator without a name": {"kind of 3 values", func(top []any) {
 			kinds := rows(top, "kinds")
 			kinds[0] = append(kinds[0].([]any)[:2], "")
-		},
-		"a kind of two creators": func(top []any) {
+		}},
+		"a kind of two creators": {"array of 3 values expected, found 4", func(top []any) {
 			kinds := rows(top, "kinds")
 			kinds[0] = append(kinds[0].([]any)[:2], "ada", "grace")
-		},
-		"a node without a name":                        func(top []any) { rows(top, "nodes")[0] = "" },
-		"a run on an unknown node":                     func(top []any) { task(top, "runs")[13].([]any)[4] = 1 },
-		"a run on no node":                             func(top []any) { task(top, "runs")[13].([]any)[4] = nil },
-		"a wait of a task that runs":                   func(top []any) { rerow(top, "runs", []any{events.KindLost, start, 0, "", "", "", ""}) },
-		"a wait since another time":                    func(top []any) { task(top, "is/lost")[14].([]any)[1] = start - 1 },
-		"a wait since never":                           func(top []any) { task(top, "is/lost")[14].([]any)[1] = 0 },
-		"a wait without a cause":                       func(top []any) { task(top, "is/lost")[14].([]any)[0] = 0 },
-		"a wait because of a start":                    func(top []any) { task(top, "is/lost")[14].([]any)[0] = events.KindStarted },
-		"lost without a wait":                          func(top []any) { rerow(top, "is/lost") },
-		"a wait that tells nothing":                    func(top []any) { rerow(top, "failed", []any{0, 0, 0, "", "", "", ""}) },
-		"a suspension without a time":                  func(top []any) { rerow(top, "waits") },
-		"a suspension of a task that is not suspended": func(top []any) { task(top, "waits")[3] = 0 },
-		"a suspension by somebody of a task that is not suspended": func(top []any) {
-			task(top, "is/lost")[14].([]any)[5] = "ada"
-		},
-		"a suspension before the task": func(top []any) { task(top, "waits")[14].([]any)[2] = start - 1 },
-		"requests of which there are none": func(top []any) {
+		}},
+		"a node without a name":                        {"a node without a name", func(top []any) { rows(top, "nodes")[0] = "" }},
+		"a run on an unknown node":                     {"node 1 of 1", func(top []any) { run(top, "runs")[4] = 1 }},
+		"a run on no node":                             {"an attempt on no node", func(top []any) { run(top, "will/retry")[4] = nil }},
+		"a cause of a task that runs":                  {"waits without a cause, or has one and does not", func(top []any) { wait(top, "runs")[0] = int(events.KindLost) }},
+		"a wait of a task that runs":                   {"waits since another time", func(top []any) { wait(top, "runs")[1] = int64(start) }},
+		"a wait since another time":                    {"waits since another time", func(top []any) { wait(top, "is/lost")[1] = int64(start) - 1 }},
+		"a wait since never":                           {"waits since another time", func(top []any) { wait(top, "is/lost")[1] = 0 }},
+		"a wait without a cause":                       {"waits without a cause, or has one and does not", func(top []any) { wait(top, "is/lost")[0] = 0 }},
+		"a wait because of a start":                    {"waits because of Started", func(top []any) { wait(top, "is/lost")[0] = int(events.KindStarted) }},
+		"a cause beyond 8 bits":                        {"number 263 exceeds 255", func(top []any) { wait(top, "is/lost")[0] = 256 + int(events.KindLost) }},
+		"lost without a wait":                          {"waits without a cause, or has one and does not", func(top []any) { rerow(top, "is/lost") }},
+		"a wait that tells nothing":                    {"task of 15 values, the last ones are empty", func(top []any) { rerow(top, "failed", []any{0, 0, 0, "", "", "", ""}) }},
+		"a suspension without a time":                  {"suspended without a time", func(top []any) { wait(top, "waits")[2] = 0 }},
+		"a suspension of a task that is not suspended": {"suspended without a time", func(top []any) { task(top, "waits")[3] = 0 }},
+		"a suspension by somebody of a task that is not suspended": {"not suspended, and yet by somebody", func(top []any) {
+			wait(top, "is/lost")[5] = "ada"
+		}},
+		"a suspension for a reason of a task that is not suspended": {"not suspended, and yet by somebody", func(top []any) {
+			wait(top, "is/lost")[6] = "a migration"
+		}},
+		"a suspension before the task": {"suspended without a time, or before it was", func(top []any) { wait(top, "waits")[2] = int64(start) - 1 }},
+		"requests of which there are none": {"task of 13 values, the last ones are empty", func(top []any) {
 			for i, row := range rows(top, "tasks") {
 				if row.([]any)[0] == "later" {
 					rows(top, "tasks")[i] = append(row.([]any), []any{})
 				}
 			}
-		},
-		"a task of an unknown kind":      func(top []any) { task(top, "waits")[1] = 2 },
-		"a task without an id":           func(top []any) { task(top, "waits")[0] = "" },
-		"a task twice":                   func(top []any) { task(top, "waits")[0] = "runs" },
-		"a task of no status":            func(top []any) { task(top, "runs")[2] = 0 },
-		"a task of an unknown status":    func(top []any) { task(top, "runs")[2] = 5 },
-		"an unknown flag":                func(top []any) { task(top, "runs")[3] = 128 },
-		"a sequence of 0":                func(top []any) { task(top, "runs")[5] = 0 },
-		"no beginning":                   func(top []any) { task(top, "waits")[6] = 0 },
-		"parameters from the future":     func(top []any) { task(top, "waits")[11] = uint64(1 << 62) },
-		"too many requests":              func(top []any) { task(top, "waits")[12] = make([]any, 17) },
-		"CREATED with a run":             func(top []any) { task(top, "waits")[13] = task(top, "runs")[13] },
-		"CREATED without a time":         func(top []any) { task(top, "waits")[9] = 0 },
-		"CREATED and cancelled":          func(top []any) { task(top, "waits")[3] = 2 },
-		"RUNNING without a run":          func(top []any) { task(top, "runs")[13] = []any{} },
-		"RUNNING with a cut run":         func(top []any) { task(top, "runs")[13] = task(top, "runs")[13].([]any)[:13] },
-		"RUNNING without an attempt":     func(top []any) { task(top, "runs")[13].([]any)[0] = 0 },
-		"RUNNING on a node and due":      func(top []any) { task(top, "runs")[9] = 1 },
-		"RUNNING nowhere and never":      func(top []any) { task(top, "is/lost")[9] = 0 },
-		"RUNNING with a result":          func(top []any) { task(top, "runs")[13].([]any)[11] = []byte{1} },
-		"RUNNING with an error":          func(top []any) { task(top, "runs")[13].([]any)[12] = task(top, "failed")[13].([]any)[12] },
-		"a run promised and over":        func(top []any) { task(top, "runs")[3] = 4 | 8 },
-		"two errors":                     func(top []any) { task(top, "failed")[13].([]any)[12] = make([]any, 2) },
-		"FAILURE without an error":       func(top []any) { task(top, "failed")[13].([]any)[12] = []any{} },
-		"SUCCESS without an outcome":     func(top []any) { task(top, "succeeded")[13].([]any)[9] = 0 },
-		"SUCCESS on a node":              func(top []any) { task(top, "succeeded")[13].([]any)[4] = "n-1" },
-		"a finished task with a run":     func(top []any) { task(top, "failed")[3] = 16 },
-		"a finished task's parameters":   func(top []any) { task(top, "failed")[10] = []byte{1, '1'} },
-		"a finished task's large result": func(top []any) { task(top, "succeeded")[13].([]any)[11] = make([]byte, projection.MaxKeptResult+1) },
-		"half a progress":                func(top []any) { task(top, "runs")[13].([]any)[13] = []any{1} },
-		"a count beyond 32 bits":         func(top []any) { task(top, "runs")[13].([]any)[2] = uint64(1 << 32) },
-		"a sender twice":                 func(top []any) { copy(rows(top, "senders")[1].([]any), rows(top, "senders")[0].([]any)) },
-		"a lane beyond 8 bits":           func(top []any) { rows(top, "senders")[0].([]any)[1] = 256 },
-		"a text for a number":            func(top []any) { top[inTime] = "noon" },
+		}},
+		"a task of too few values": {"task of 11 values", func(top []any) {
+			for i, row := range rows(top, "tasks") {
+				if row.([]any)[0] == "later" {
+					rows(top, "tasks")[i] = row.([]any)[:11]
+				}
+			}
+		}},
+		"a task of an unknown kind":       {"kind 2 of 2", func(top []any) { task(top, "waits")[1] = 2 }},
+		"a task without an id":            {"task id: empty", func(top []any) { task(top, "waits")[0] = "" }},
+		"a task twice":                    {`task "runs" is there twice`, func(top []any) { task(top, "waits")[0] = "runs" }},
+		"two tasks of one event":          {"were created by one event", func(top []any) { task(top, "runs")[6] = task(top, "waits")[6] }},
+		"tasks of times in another order": {"in another order than their times", func(top []any) { task(top, "later")[7] = int64(start) - 1 }},
+		"a task of no status":             {"no status", func(top []any) { task(top, "runs")[2] = 0 }},
+		"a task of an unknown status":     {"number 5 exceeds 4", func(top []any) { task(top, "runs")[2] = 5 }},
+		"an unknown flag":                 {"number 128 exceeds 127", func(top []any) { task(top, "runs")[3] = 128 }},
+		"a sequence of 0":                 {"begins or ends outside of the journal", func(top []any) { task(top, "runs")[5] = 0 }},
+		"no beginning":                    {"begins or ends outside of the journal", func(top []any) { task(top, "waits")[6] = 0 }},
+		"an end before the beginning":     {"begins or ends outside of the journal", func(top []any) { task(top, "waits")[8] = 1 << 19 }},
+		"parameters from the future":      {"an event after its last", func(top []any) { task(top, "waits")[11] = uint64(1 << 62) }},
+		"parameters from before":          {"or before its first one", func(top []any) { task(top, "waits")[11] = 1 << 19 }},
+		"a start from the future":         {"an event after its last", func(top []any) { run(top, "runs")[7] = uint64(1 << 62) }},
+		"an outcome from the future":      {"an event after its last", func(top []any) { run(top, "failed")[9] = uint64(1 << 62) }},
+		"too many requests": {fmt.Sprint(requests.Max+1, " requests"), func(top []any) {
+			task(top, "waits")[12] = slices.Repeat(task(top, "waits")[12].([]any), requests.Max+1)
+		}},
+		"a request of a run beyond 32 bits": {"run 4294967296", func(top []any) { task(top, "waits")[12].([]any)[0].([]any)[1] = 1 << 32 }},
+		"CREATED with a run":                {"CREATED task with a run of 14 values", func(top []any) { task(top, "waits")[13] = task(top, "runs")[13] }},
+		"CREATED without a time":            {"CREATED without a time", func(top []any) { task(top, "waits")[9] = 0 }},
+		"CREATED and cancelled":             {"cancelled without being RUNNING", func(top []any) { flag(top, "waits", 2) }},
+		"RUNNING without a run":             {"RUNNING task with a run of 0 values", func(top []any) { task(top, "runs")[13] = []any{} }},
+		"RUNNING with a cut run":            {"RUNNING task with a run of 13 values", func(top []any) { task(top, "runs")[13] = run(top, "runs")[:13] }},
+		"RUNNING with a longer run":         {"array of 14 values expected, found 15", func(top []any) { task(top, "runs")[13] = append(run(top, "runs"), 1) }},
+		"RUNNING without an attempt":        {"a node without an attempt", func(top []any) { run(top, "runs")[0] = 0 }},
+		"RUNNING without an attempt or a node": {"RUNNING without an attempt or a start", func(top []any) {
+			run(top, "is/lost")[0], run(top, "is/lost")[4] = 0, nil
+		}},
+		"RUNNING without a start":        {"RUNNING without an attempt or a start", func(top []any) { run(top, "runs")[7] = 0 }},
+		"RUNNING on a node and due":      {"waits without a cause, or has one and does not", func(top []any) { task(top, "runs")[9] = 1 }},
+		"RUNNING nowhere and never":      {"waits without a cause, or has one and does not", func(top []any) { task(top, "is/lost")[9] = 0 }},
+		"RUNNING with a result":          {"a result without SUCCESS", func(top []any) { run(top, "runs")[11] = []byte{1} }},
+		"RUNNING with a result left out": {"a result without SUCCESS", func(top []any) { flag(top, "runs", 32) }},
+		"RUNNING with an error":          {"an error without FAILURE", func(top []any) { run(top, "runs")[12] = run(top, "failed")[12] }},
+		"RUNNING with an error left out": {"an error without FAILURE", func(top []any) { flag(top, "runs", 64) }},
+		"a run promised and over":        {"the further run of a run that is over", func(top []any) { flag(top, "runs", 4|8) }},
+		"two errors":                     {"2 errors", func(top []any) { run(top, "failed")[12] = make([]any, 2) }},
+		"FAILURE without an error":       {"an error without FAILURE, or none with it", func(top []any) { run(top, "failed")[12] = []any{} }},
+		"FAILURE without an outcome":     {"an end without an outcome", func(top []any) { run(top, "failed")[9] = 0 }},
+		"SUCCESS without an outcome":     {"an end without an outcome", func(top []any) { run(top, "succeeded")[9] = 0 }},
+		"a finished task with a run":     {"holds on to its run", func(top []any) { task(top, "failed")[3] = 16 }},
+		"a finished task's parameters":   {"holds on to its run", func(top []any) { task(top, "failed")[10] = []byte{1, '1'} }},
+		"a finished task's large result": {"holds on to its run", func(top []any) { run(top, "succeeded")[11] = make([]byte, projection.MaxKeptResult+1) }},
+		"a finished task's large error": {"holds on to its run", func(top []any) {
+			run(top, "failed")[12].([]any)[0].([]any)[1] = strings.Repeat("m", projection.MaxKeptError+1)
+		}},
+		"half a progress":        {"progress of 1 values", func(top []any) { run(top, "runs")[13] = []any{1} }},
+		"a count beyond 32 bits": {"number 4294967296 exceeds 4294967295", func(top []any) { run(top, "runs")[2] = uint64(1 << 32) }},
+		"a sender twice":         {`sender "c-9f8e", lane 2, is there twice`, func(top []any) { copy(rows(top, "senders")[1].([]any), rows(top, "senders")[0].([]any)[:2]) }},
+		"a lane beyond 8 bits":   {"number 256 exceeds 255", func(top []any) { rows(top, "senders")[0].([]any)[1] = 256 }},
 	} {
 		top := generic(t, part)
-		change(top)
-		var b bytes.Buffer
-		enc := msgpack.NewEncoder(&b)
-		enc.UseCompactInts(true)
-		if err := enc.Encode(top); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := restored([][]byte{resummed(b.Bytes())}); !errors.Is(err, projection.ErrSnapshot) {
-			t.Errorf("%s: %v, want ErrSnapshot", name, err)
+		c.change(top)
+		_, err := restored([][]byte{encoded(t, top)})
+		if !errors.Is(err, projection.ErrSnapshot) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want ErrSnapshot and %q", name, err, c.want)
 		}
 	}
-	same := generic(t, part)
-	var b bytes.Buffer
-	enc := msgpack.NewEncoder(&b)
-	enc.UseCompactInts(true)
-	if err := enc.Encode(same); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := restored([][]byte{resummed(b.Bytes())}); err != nil {
+	if _, err := restored([][]byte{encoded(t, generic(t, part))}); err != nil {
 		t.Errorf("unchanged: %v", err)
 	}
-	for _, b := range [][]byte{nil, {}, {0x90}, resummed(make([]byte, 5)), resummed(make([]byte, 2<<20))} {
-		if _, err := restored([][]byte{b}); !errors.Is(err, projection.ErrSnapshot) {
-			t.Errorf("%d bytes of nothing: %v, want ErrSnapshot", len(b), err)
+	for want, part := range map[string][]byte{
+		"the sum is not that of the content":     part[:len(part)-1],
+		"array of 8 values":                      encoded(t, slices.Delete(generic(t, part), inPart, inPart+1)),
+		"5 bytes after the value":                resummed(make([]byte, 6)),
+		"snapshot version":                       resummed([]byte{0x91, 0, 0, 0, 0, 0}),
+		"2097152 bytes exceed the limit of 1048": resummed(make([]byte, 2<<20)),
+	} {
+		if _, err := restored([][]byte{part}); !errors.Is(err, projection.ErrSnapshot) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d bytes: %v, want ErrSnapshot and %q", len(part), err, want)
 		}
 	}
 }
@@ -385,13 +458,7 @@ func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 		"array of 3 values expected, found 4":   func(top []any) []any { return longer(t, top, "kinds", 3) },
 		"array of 5 values expected, found 6":   func(top []any) []any { return longer(t, top, "senders", 5) },
 	} {
-		var b bytes.Buffer
-		enc := msgpack.NewEncoder(&b)
-		enc.UseCompactInts(true)
-		if err := enc.Encode(change(generic(t, part))); err != nil {
-			t.Fatal(err)
-		}
-		_, err := restored([][]byte{resummed(b.Bytes())})
+		_, err := restored([][]byte{encoded(t, change(generic(t, part)))})
 		if !errors.Is(err, projection.ErrSnapshot) || !errors.Is(err, events.ErrVersion) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -149,16 +149,27 @@ func TestDecode_RefusesWhatIsTheFoldOfNoEvents(t *testing.T) {
 	if _, err := decode(written(1, 1<<20, good)); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{
-		"losses without events": written(0, 0, good),
-		"events without losses": written(1, 1<<20),
-		"an entry to come":      written(1, 1<<20, journal.Loss{Kind: events.KindRecovered, Entry: 1}),
-		"no entry":              written(1, 1<<20, journal.Loss{Kind: events.KindAcceptedLoss}),
-		"another kind":          written(1, 1<<20, journal.Loss{Kind: events.KindPaused, Entry: 1}),
-		"kind 272":              bytesOf(1, 1<<20, func(w *wire.Writer) { lossOf(w, 256+uint64(events.KindAcceptedLoss), good) }),
+	long := strings.Repeat("x", events.MaxNameBytes+1)
+	for name, c := range map[string]struct {
+		want string
+		data []byte
+	}{
+		"losses without events":                {"1 losses after 0 events", written(0, 0, good)},
+		"events without losses":                {"0 losses after 1 events", written(1, 1<<20)},
+		"fewer losses than events":             {"1 losses after 2 events", written(2, 1<<20, good)},
+		"more losses than are kept":            {"65 losses after 65 events", written(65, 1<<20, slices.Repeat([]journal.Loss{good}, 65)...)},
+		"no last event":                        {"record of 1 events, the last one 0", written(1, 0, good)},
+		"an entry to come":                     {"entry 1 cannot be lost before entry 1", written(1, 1<<20, journal.Loss{Kind: events.KindRecovered, Entry: 1})},
+		"an entry given up before it is there": {"entry 2 cannot be lost before entry 1", written(1, 1<<20, journal.Loss{Kind: good.Kind, Entry: 2})},
+		"no entry":                             {"entry 0 cannot be lost before entry 1", written(1, 1<<20, journal.Loss{Kind: good.Kind})},
+		"a long reason":                        {"bytes exceed the limit", written(1, 1<<20, journal.Loss{Kind: good.Kind, Entry: 1, Reason: long})},
+		"another kind":                         {"loss of kind", written(1, 1<<20, journal.Loss{Kind: events.KindPaused, Entry: 1})},
+		"kind 256 and more":                    {"loss of kind", bytesOf(1, 1<<20, func(w *wire.Writer) { lossOf(w, 256+uint64(events.KindAcceptedLoss), good.Sound[:], good) })},
+		"a short hash":                         {"hash of 31 bytes", bytesOf(1, 1<<20, func(w *wire.Writer) { lossOf(w, uint64(good.Kind), good.Sound[1:], good) })},
+		"a long hash":                          {"hash of 33 bytes", bytesOf(1, 1<<20, func(w *wire.Writer) { lossOf(w, uint64(good.Kind), make([]byte, 33), good) })},
 	} {
-		if s, err := decode(data); err == nil {
-			t.Errorf("%s: %+v", name, s)
+		if s, err := decode(c.data); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q; %+v", name, err, c.want, s)
 		}
 	}
 	wiretest.Check(t, written(2, 1<<20, good, good), func(b []byte) error { _, err := decode(b); return err })
@@ -167,7 +178,7 @@ func TestDecode_RefusesWhatIsTheFoldOfNoEvents(t *testing.T) {
 func written(seq, last uint64, losses ...journal.Loss) []byte {
 	var rows []func(*wire.Writer)
 	for _, l := range losses {
-		rows = append(rows, func(w *wire.Writer) { lossOf(w, uint64(l.Kind), l) })
+		rows = append(rows, func(w *wire.Writer) { lossOf(w, uint64(l.Kind), l.Sound[:], l) })
 	}
 	return bytesOf(seq, last, rows...)
 }
@@ -184,11 +195,11 @@ func bytesOf(seq, last uint64, rows ...func(*wire.Writer)) []byte {
 	return w.B
 }
 
-func lossOf(w *wire.Writer, kind uint64, l journal.Loss) {
+func lossOf(w *wire.Writer, kind uint64, sound []byte, l journal.Loss) {
 	w.Array(6)
 	w.Uint(kind)
 	w.Uint(l.Entry)
-	w.Bytes(l.Sound[:])
+	w.Bytes(sound)
 	w.Text(l.Reason)
 	w.Text(l.By)
 	w.Int(int64(l.At))

@@ -3,6 +3,7 @@ package requests_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"taskledger/events"
@@ -48,9 +49,9 @@ func TestDecode_ReadsWhatWasWrittenAndBoundsIt(t *testing.T) {
 			t.Errorf("%+v is read as %+v, %v", l, got, r.Err())
 		}
 	}
-	for name, write := range map[string]func(w *wire.Writer){
-		"17 requests": func(w *wire.Writer) { make(requests.List, requests.Max+1).Encode(w) },
-		"a run above 32 bits": func(w *wire.Writer) {
+	for want, write := range map[string]func(w *wire.Writer){
+		fmt.Sprint(requests.Max+1, " requests"): func(w *wire.Writer) { make(requests.List, requests.Max+1).Encode(w) },
+		"run 4294967296": func(w *wire.Writer) {
 			w.Array(1)
 			w.Array(3)
 			w.Text("a")
@@ -61,8 +62,13 @@ func TestDecode_ReadsWhatWasWrittenAndBoundsIt(t *testing.T) {
 		var w wire.Writer
 		write(&w)
 		r := wire.NewReader(w.B)
-		if got := requests.Decode(r); r.Close() == nil {
-			t.Errorf("%s: read as %+v", name, got)
+		if got := requests.Decode(r); r.Close() == nil || !strings.HasSuffix(r.Err().Error(), ": "+want) {
+			t.Errorf("%v, want %q; read as %d requests", r.Err(), want, len(got))
 		}
+	}
+	var most wire.Writer
+	make(requests.List, requests.Max).Encode(&most)
+	if r := wire.NewReader(most.B); len(requests.Decode(r)) != requests.Max || r.Close() != nil {
+		t.Errorf("%d requests: %v", requests.Max, r.Err())
 	}
 }

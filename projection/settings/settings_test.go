@@ -185,7 +185,7 @@ func TestDecide_RefusesWithTheLimit(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %q", name, body, err, row.want)
 		}
 	}
-	if body, err := s.DecideUnpause("No Behavior"); body != nil || err == nil {
+	if body, err := s.DecideUnpause("No Behavior"); body != nil || err == nil || !strings.Contains(err.Error(), "want [a-z0-9-]") {
 		t.Errorf("unpause: %v, %v", body, err)
 	}
 }
@@ -226,18 +226,40 @@ func TestDecode_RefusesWhatIsTheFoldOfNoEvents(t *testing.T) {
 	if _, err := decode(encode(s)); err != nil {
 		t.Fatal(err)
 	}
-	for name, write := range map[string]func(w *wire.Writer){
-		"pauses without events": func(w *wire.Writer) { written(w, 0, 0, "a") },
-		"events without a last": func(w *wire.Writer) { written(w, 1, 0, "a") },
-		"a behavior twice":      func(w *wire.Writer) { written(w, 2, 1<<20, "a", "a") },
-		"another order":         func(w *wire.Writer) { written(w, 2, 1<<20, "b", "a") },
-		"no behavior":           func(w *wire.Writer) { written(w, 1, 1<<20, "") },
+	long := func(i int) string { return fmt.Sprintf("%048d", i) }
+	var many []string
+	for i := range settings.MaxBytes / (48 + 32) {
+		many = append(many, long(i))
+	}
+	for name, c := range map[string]struct {
+		want  string
+		write func(w *wire.Writer)
+	}{
+		"pauses without events": {"1 pauses after 0 events", func(w *wire.Writer) { written(w, 0, 0, "a") }},
+		"events without a last": {"record of 1 events, the last one 0", func(w *wire.Writer) { written(w, 1, 0, "a") }},
+		"a behavior twice":      {"pause of a after that of a", func(w *wire.Writer) { written(w, 2, 1<<20, "a", "a") }},
+		"another order":         {"pause of a after that of b", func(w *wire.Writer) { written(w, 2, 1<<20, "b", "a") }},
+		"no behavior":           {"0 bytes, want 1 to 48", func(w *wire.Writer) { written(w, 1, 1<<20, "") }},
+		"too many pauses":       {"1025 pauses", func(w *wire.Writer) { written(w, 2000, 1<<20, make([]string, settings.MaxBytes/32+1)...) }},
+		"too many bytes":        {"settings of", func(w *wire.Writer) { written(w, 2000, 1<<20, append(many, long(len(many)))...) }},
+		"a long reason": {"reason: 257 bytes exceed the limit of 256", func(w *wire.Writer) {
+			w.Array(3)
+			w.Uint(1)
+			w.Uint(1 << 20)
+			w.Array(1)
+			pause(w, "a", strings.Repeat("x", 257))
+		}},
 	} {
 		var w wire.Writer
-		write(&w)
-		if s, err := decode(w.B); err == nil {
-			t.Errorf("%s: %+v", name, s)
+		c.write(&w)
+		if s, err := decode(w.B); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q; %d pauses", name, err, c.want, len(s.Pauses()))
 		}
+	}
+	var most wire.Writer
+	written(&most, 2000, 1<<20, many...)
+	if _, err := decode(most.B); err != nil {
+		t.Errorf("%d pauses: %v", len(many), err)
 	}
 	var few wire.Writer
 	written(&few, 3, 1<<20, "a", "b", "c")
@@ -250,10 +272,14 @@ func written(w *wire.Writer, seq, last uint64, behaviors ...string) {
 	w.Uint(last)
 	w.Array(len(behaviors))
 	for _, b := range behaviors {
-		w.Array(4)
-		w.Text(b)
-		w.Text("")
-		w.Text("")
-		w.Int(1)
+		pause(w, b, "")
 	}
+}
+
+func pause(w *wire.Writer, behavior, reason string) {
+	w.Array(4)
+	w.Text(behavior)
+	w.Text(reason)
+	w.Text("")
+	w.Int(1)
 }

@@ -84,7 +84,7 @@ func (c *Clock) Read(r *wire.Reader) {
 	is := step{events.Millis(r.Int()), events.Millis(r.Int())}
 	switch n := len(c.steps); {
 	case r.Err() != nil:
-	case is.at <= 0 || is.cut <= 0 || is.cut >= is.at || n > 0 && is.at-is.cut < c.steps[n-1].at || n == maxSteps:
+	case is.cut <= 0 || is.cut >= is.at || n > 0 && is.at-is.cut < c.steps[n-1].at || n == maxSteps:
 		r.Fail("gap of %d and a minute before %d, behind %d others", is.cut, is.at, n)
 	default:
 		c.steps = append(c.steps, is)

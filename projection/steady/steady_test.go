@@ -97,13 +97,24 @@ func TestRead_RefusesWhatNoClockHas(t *testing.T) {
 		w.Int(int64(cut))
 		return wire.NewReader(w.B)
 	}
-	for name, r := range map[string]*wire.Reader{"no gap": row(start, 0), "a gap below 0": row(start, -1), "no time": row(0, 1),
-		"longer than all time": row(10, 11)} {
-		if c := new(steady.Clock); true {
-			if c.Read(r); r.Err() == nil {
-				t.Errorf("%s is read", name)
-			}
+	refused := func(c *steady.Clock, name string, r *wire.Reader) {
+		if c.Read(r); r.Err() == nil {
+			t.Errorf("%s is read", name)
 		}
+	}
+	refused(new(steady.Clock), "no gap", row(start, 0))
+	refused(new(steady.Clock), "a gap below 0", row(start, -1))
+	refused(new(steady.Clock), "a gap of no time", row(0, 1))
+	refused(new(steady.Clock), "a gap as long as all time", row(10, 10))
+	var first steady.Clock
+	if first.Read(row(start+2*hour, hour)); first.Restored(start+2*hour-1) || !first.Restored(start+2*hour) {
+		t.Error("a gap after the last entry is taken, or one before it is not")
+	}
+	refused(&first, "a gap before the one so far", row(start+hour, 1))
+	refused(&first, "a gap from within the one so far on", row(start+3*hour, hour+1))
+	r := row(start+3*hour, hour)
+	if first.Read(r); r.Err() != nil {
+		t.Errorf("the next gap: %v", r.Err())
 	}
 	var c steady.Clock
 	for i := range steady.Longest/steady.MaxGap + 2 {
@@ -111,12 +122,5 @@ func TestRead_RefusesWhatNoClockHas(t *testing.T) {
 		if c.Read(r); (r.Err() == nil) != (i < steady.Longest/steady.MaxGap+1) {
 			t.Fatalf("row %d: %v", i, r.Err())
 		}
-	}
-	if c.Restored(start) {
-		t.Error("gaps after the last entry are taken")
-	}
-	r := row(start, 1)
-	if c.Read(r); r.Err() == nil {
-		t.Error("gaps in the wrong order are taken")
 	}
 }
