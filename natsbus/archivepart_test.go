@@ -60,14 +60,19 @@ func (p *parted) remove(sequence uint64) {
 	}
 }
 
+// found returns the numbers of the entries in which a task is found.
+func (p *parted) found(task events.TaskID) (numbers []uint64, err error) {
+	found, err := archivetest.Collect(p.FindArchived(p.t.Context(), 0, task, math.MaxUint64))
+	for _, rec := range found {
+		numbers = append(numbers, rec.Number)
+	}
+	return numbers, err
+}
+
 // wantDamage checks which entries of a task are found before the damage is told.
 func (p *parted) wantDamage(task events.TaskID, want ...uint64) {
 	p.t.Helper()
-	found, err := archivetest.Collect(p.FindArchived(p.t.Context(), 0, task, math.MaxUint64))
-	var got []uint64
-	for _, rec := range found {
-		got = append(got, rec.Number)
-	}
+	got, err := p.found(task)
 	if !errors.Is(err, events.ErrDamaged) || !slices.Equal(got, want) {
 		p.t.Errorf("task %s is found in entries %v, %v; want %v, and the damage", task, got, err, want)
 	}
@@ -112,6 +117,22 @@ func TestArchive_GapIsNoAbsence(t *testing.T) {
 	p.wantDamage("task-3")
 	p.wantDamage("task-1", 2, 1)
 	p.wantDamage("task-8", 8, 7)
+}
+
+// What a part has behind the entries that count was given up when the archive began anew: a gap there hides nothing.
+func TestArchive_GapBehindWhatCountsIsNoDamage(t *testing.T) {
+	t.Parallel()
+	p := newParted(t)
+	p.anew(store.ArchiveHead{Entry: 3, Sequence: p.end.Sequence, Begins: p.end.Sequence}, 4, 5)
+	p.remove(3)
+	for task, want := range map[events.TaskID][]uint64{"task-3": {3}, "anew-task-5": {5, 4}, "never": nil} {
+		if got, err := p.found(task); err != nil || !slices.Equal(got, want) {
+			t.Errorf("task %s is found in entries %v, %v; want %v", task, got, err, want)
+		}
+	}
+	if read, err := archivetest.Collect(p.ReadArchive(t.Context(), 0, 1)); len(read) != 5 || err != nil {
+		t.Errorf("read from the first entry: %d entries, %v; want 5", len(read), err)
+	}
 }
 
 // A segment of the whole archive behind one that began it anew tells that its writer did not know of that. Which of the entries before it

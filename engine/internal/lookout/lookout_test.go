@@ -97,6 +97,33 @@ func TestLookout_LetsWhatItHeldLeaveForNoLookThatFails(t *testing.T) {
 	}
 }
 
+// How long those who wait have time says nothing of when a look that failed is to be made up for.
+func TestLookout_LooksAgainSoonAfterALookThatFailsHoweverLongThereIsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var looks []time.Duration // when they began
+		l := lookout.New()
+		l.Members = &sights{
+			left: []string{none, fails, none, node},
+			tell: func(string) { looks = append(looks, time.Since(began)) },
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- l.Run(ctx, func(time.Time) time.Duration { return time.Minute }, func() {}) }()
+		l.Doubtful()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(looks) != 4 || looks[1] != time.Minute || looks[2]-looks[1] > time.Second || looks[3]-looks[2] != time.Minute {
+			t.Errorf("looks at %v, want a minute between two, and one within a second of the one that failed", looks)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Who gives up meanwhile is told the cause that was seen, and nobody later.
 func TestLookout_TellsWhoGivesUpThatNoNodeIsAliveAlsoAfterALookThatFails(t *testing.T) {
 	t.Parallel()
