@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,10 +22,14 @@ import (
 type claimed struct {
 	*shelf
 	claims atomic.Int32
+	silent atomic.Bool // claims are not answered, and do not count
 }
 
 // Claim implements store.Claiming.
 func (a *claimed) Claim(context.Context) error {
+	if a.silent.Load() {
+		return errors.New("nobody answers claims")
+	}
 	a.claims.Add(1)
 	return nil
 }
@@ -123,10 +129,36 @@ func awaitServed(t *testing.T, n *engine.Node) {
 	})
 }
 
-func TestTrim_ClaimsTheArchiveInWhichItFindsItsEntries(t *testing.T) {
+// An owner compares its journal with the archive once, however often it trims.
+func TestTrim_ClaimsTheArchiveInWhichItFindsItsEntriesOnce(t *testing.T) {
 	t.Parallel()
 	p := newArchivedPast(t)
-	p.serve(t)
+	n := p.serve(t)
+	first, trims := p.first, 0
+	for round := 0; trims < 2; round++ {
+		if round == 20 {
+			t.Fatalf("trimmed %d times in %d rounds, want twice", trims, round)
+		}
+		fillShard(t, n.Client, p.worker, fmt.Sprint("more", round), 300)
+		now, err := p.store.First(within(t), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now > first {
+			first, trims = now, trims+1
+		}
+	}
+	if claims := p.archive.claims.Load(); claims != 1 {
+		t.Errorf("claimed %d times, want once", claims)
+	}
+}
+
+func TestTrim_ClaimsTheArchiveAgainWhereNobodyAnswered(t *testing.T) {
+	t.Parallel()
+	p := newArchivedPast(t)
+	p.archive.silent.Store(true)
+	awaitUntrimmed(t, p.serve(t), "nobody answers claims")
+	p.archive.silent.Store(false)
 	testcluster.Await(t, "a claim", func() bool { return p.archive.claims.Load() == 1 })
 }
 

@@ -212,7 +212,7 @@ func (t *trims) settle(ctx context.Context, archive store.Archive, until uint64)
 func (t *trims) fits(ctx context.Context, archive store.Archive, head *store.ArchiveHead) error {
 	same, err := t.meets(ctx, archive, head.Entry)
 	if same {
-		t.claim(ctx, archive)
+		return claim(ctx, archive)
 	}
 	if !errors.Is(err, store.ErrConflict) {
 		return err
@@ -270,14 +270,11 @@ func (t *trims) continues(ctx context.Context, end uint64) error {
 }
 
 // claim has the archive, in which the shard has found its entries, tell of which cluster it is, where it tells none.
-func (t *trims) claim(ctx context.Context, archive store.Archive) {
-	of, can := archive.(store.Claiming)
-	if !can {
-		return
+func claim(ctx context.Context, archive store.Archive) error {
+	if of, can := archive.(store.Claiming); can {
+		return of.Claim(ctx)
 	}
-	if err := of.Claim(ctx); err != nil && ctx.Err() == nil { // what belongs there is archived all the same
-		t.o.log.WarnContext(ctx, "the archive does not tell its cluster: another one of this name could write to it", "err", err)
-	}
+	return nil
 }
 
 // beginsLate notes what the archive begins with.

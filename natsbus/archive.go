@@ -52,7 +52,8 @@ type Archive struct {
 	subjects string // prefix of the shards' subjects
 	provided atomic.Bool
 	ours     atomic.Bool // the stream tells this cluster
-	latest   sync.Map    // shard -> *segment that was archived last, where it is confirmed at once
+	naming   naming
+	latest   sync.Map // shard -> *segment that was archived last, where it is confirmed at once
 }
 
 var (
@@ -183,6 +184,7 @@ func (a *Archive) send(ctx context.Context, shard int, after uint64, s *segment)
 	case errors.Is(err, jetstream.ErrNoStreamResponse): // it was removed, or its leader is away
 		a.provided.Store(false)
 		a.ours.Store(false)
+		a.naming.failed.Store(nil)
 	}
 	return sequence, err
 }

@@ -6,7 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/store"
@@ -56,9 +60,20 @@ func (a *Archive) info(ctx context.Context) (info *jetstream.StreamInfo, err err
 	return info, err
 }
 
-// belongs wraps store.ErrConflict if the stream is known to be another cluster's. It asks until the stream says that it is this one's.
+// naming is what is known of a stream that does not tell its cluster, although it was to.
+type naming struct {
+	busy   sync.Mutex                // somebody has it tell the cluster
+	failed atomic.Pointer[time.Time] // when it was last found not to; nil: nobody has tried, or it tells its cluster by now
+}
+
+// nameAgain is for how long a stream that could not be named is taken for what it was, without another look.
+const nameAgain = time.Minute
+
+// belongs wraps store.ErrConflict if the stream is known to be another cluster's. It asks until the stream says that it is this one's, of
+// one that could not be named once a minute.
 func (a *Archive) belongs(ctx context.Context) error {
-	if a.cfg.Cluster == "" || a.ours.Load() {
+	failed := a.naming.failed.Load()
+	if a.cfg.Cluster == "" || a.ours.Load() || failed != nil && time.Since(*failed) < nameAgain {
 		return nil
 	}
 	info, err := a.info(ctx)
@@ -71,29 +86,33 @@ func (a *Archive) belongs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", a.stream, err)
 	}
-	a.ours.Store(clusterOf(info.Config) == a.cfg.Cluster)
+	if clusterOf(info.Config) == a.cfg.Cluster {
+		a.ours.Store(true)
+		a.naming.failed.Store(nil)
+	} else if failed != nil {
+		a.naming.failed.CompareAndSwap(failed, new(time.Now()))
+	}
 	return nil
 }
 
-// Claim implements store.Claiming. It changes the metadata of a stream that tells no cluster, which somebody else has made.
+// Claim implements store.Claiming. It changes the metadata of a stream that tells no cluster, which somebody else has made. Where the
+// server does not let it, it says so in the log once, and Inspect tries again.
 func (a *Archive) Claim(ctx context.Context) error {
-	if a.cfg.Cluster == "" || a.ours.Load() {
+	if a.cfg.Cluster == "" || a.ours.Load() || a.naming.failed.Load() != nil || !a.naming.busy.TryLock() {
 		return nil
 	}
-	err := a.request(ctx, func(ctx context.Context) error {
-		s, err := a.js.Stream(ctx, a.stream)
-		if err != nil {
-			return err
-		}
-		return a.name(ctx, s.CachedInfo().Config)
-	})
+	defer a.naming.busy.Unlock()
+	info, err := a.info(ctx)
+	if err == nil {
+		err = a.name(ctx, info.Config)
+	}
 	if err != nil {
 		return fmt.Errorf("claim stream %s: %w", a.stream, err)
 	}
 	return a.belongs(ctx) // another cluster may have claimed it at the same time
 }
 
-// name has a stream tell this cluster, unless it tells one.
+// name has a stream tell this cluster, unless it tells one. One that cannot keeps everything all the same, which is no error.
 func (a *Archive) name(ctx context.Context, c jetstream.StreamConfig) error {
 	if err := a.ofAnother(c); err != nil {
 		return err
@@ -106,12 +125,21 @@ func (a *Archive) name(ctx context.Context, c jetstream.StreamConfig) error {
 		c.Metadata = map[string]string{}
 	}
 	c.Metadata[clusterMetadata] = a.cfg.Cluster
-	s, err := a.js.UpdateStream(ctx, c)
-	if err == nil && clusterOf(s.CachedInfo().Config) == "" {
-		err = errors.New("its servers keep no metadata: NATS does from 2.10 on")
-	}
-	if err != nil {
+	err := a.request(ctx, func(ctx context.Context) error {
+		s, err := a.js.UpdateStream(ctx, c)
+		if err == nil && clusterOf(s.CachedInfo().Config) == "" {
+			err = errors.New("its servers keep no metadata: NATS does from 2.10 on")
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		a.naming.failed.Store(nil)
+	case errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionClosed), ctx.Err() != nil: // it is tried again
 		return fmt.Errorf("write the cluster's id into its metadata: %w", err)
+	case a.naming.failed.Swap(new(time.Now())) == nil:
+		a.bus.log.WarnContext(ctx, "the archive does not tell its cluster: another one of this name could write to it",
+			"stream", a.stream, "err", err)
 	}
 	return nil
 }

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/internal/testcluster"
@@ -131,23 +133,146 @@ func TestArchive_IsNotWrittenOnceAnotherClusterHasClaimedIt(t *testing.T) {
 	}
 }
 
-// Where the server does not let its stream tell the cluster, a node archives all the same, and says what is missing.
-func TestArchive_StreamThatCannotBeNamedIsUsedAndTold(t *testing.T) {
+// A stream that was emptied tells nothing of whose it was. Of which cluster the next message is must be known at once.
+func TestArchive_StreamThatWasEmptiedIsOfWhoWritesNext(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
 	js := byHand(t, s.URL)
-	full := map[string]string{"owner": "ops", "": strings.Repeat("x", 127<<10)} // a server takes 128 KiB
-	makeStream(t, js, full)
+	makeStream(t, js, map[string]string{"owner": "ops"})
+	forge(t, js, nil, []byte("a try"))
+	stream, err := js.Stream(t.Context(), archiveStream)
+	if err == nil {
+		err = stream.Purge(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive(t, ofCluster(t, s, "one"), 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
+	wantCluster(t, js, "one")
+	wantAnothers(t, ofCluster(t, s, "two"))
+}
+
+// asked counts the requests for the stream's settings, and those to change them.
+type asked struct {
+	t            testing.TB
+	js           jetstream.JetStream
+	looks, names *nats.Subscription
+}
+
+// listenTo counts what is asked from now on.
+func listenTo(t testing.TB, js jetstream.JetStream) *asked {
+	t.Helper()
+	subscribe := func(what string) *nats.Subscription {
+		sub, err := js.Conn().SubscribeSync("$JS.API.STREAM." + what + "." + archiveStream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sub
+	}
+	a := &asked{t, js, subscribe("INFO"), subscribe("UPDATE")}
+	a.since()
+	return a
+}
+
+// since returns how much was asked since it was called last.
+func (a *asked) since() (looks, names int) {
+	a.t.Helper()
+	if err := a.js.Conn().Flush(); err != nil { // what the server has got before is here then
+		a.t.Fatal(err)
+	}
+	for sub, n := range map[*nats.Subscription]*int{a.looks: &looks, a.names: &names} {
+		var err error
+		*n, _, err = sub.Pending()
+		for i := 0; i < *n && err == nil; i++ {
+			_, err = sub.NextMsg(patience)
+		}
+		if err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	return looks, names
+}
+
+// Where the server does not let its stream tell the cluster, a node archives all the same, says once what is missing, and asks no more often
+// than once a minute, whatever the number of shards.
+func TestArchive_StreamThatCannotBeNamedIsUsedAndToldOnce(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartJetStream(t)
+	js := byHand(t, s.URL)
+	makeStream(t, js, map[string]string{"owner": "ops", "": strings.Repeat("x", 127<<10)}) // a server takes 128 KiB
+	requests := listenTo(t, js)
 	var log bytes.Buffer
 	warnings := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cfg := natsbus.Config{URLs: []string{s.URL}, Log: warnings}
-	a := archiveOf(t, cfg, natsbus.ArchiveConfig{Cluster: strings.Repeat("1", 2<<10)})
+	id := strings.Repeat("1", 2<<10)
+	a := archiveOf(t, cfg, natsbus.ArchiveConfig{Cluster: id})
 	archive(t, a, 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
-	if !strings.Contains(log.String(), "the archive does not tell its cluster") {
-		t.Errorf("log %q", log.String())
+	if looks, names := requests.since(); looks > 2 || names != 1 {
+		t.Errorf("%d looks, and %d tries to name the stream before its first segment, want 2 at most, and one", looks, names)
 	}
-	if err := a.Claim(t.Context()); err == nil {
-		t.Error("claimed")
+	for shard := range 8 {
+		if err := a.Claim(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Head(t.Context(), shard); err != nil {
+			t.Fatal(err)
+		}
+		archive(t, a, 8+shard, store.ArchiveHead{}, archivetest.Entries(t, 8+shard, 1, 1))
+	}
+	if looks, names := requests.since(); looks+names > 0 {
+		t.Errorf("%d looks, and %d tries to name the stream within a minute", looks, names)
+	}
+	a.Later()
+	for shard := range 8 {
+		if _, err := a.Head(t.Context(), shard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if looks, _ := requests.since(); looks != 1 {
+		t.Errorf("%d looks within the next minute, want one", looks)
+	}
+	inspected(t, a)
+	if _, names := requests.since(); names != 1 {
+		t.Errorf("%d tries to name the stream when it is inspected, want one", names)
+	}
+	if n := strings.Count(log.String(), "the archive does not tell its cluster"); n != 1 {
+		t.Errorf("told %d times, want once: %.2000s", n, log.String())
 	}
 	wantCluster(t, js, "")
+
+	stream, err := js.Stream(t.Context(), archiveStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := stream.CachedInfo().Config
+	c.Metadata = map[string]string{"owner": "ops"}
+	if _, err := js.UpdateStream(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	inspected(t, a)
+	wantCluster(t, js, id)
+}
+
+// Many shards that find their entries at a time name the stream once.
+func TestArchive_IsClaimedByOneShardAtATime(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartJetStream(t)
+	js := byHand(t, s.URL)
+	makeStream(t, js, map[string]string{"owner": "ops"})
+	archive(t, openArchive(t, s), 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1)) // so nobody names it
+	requests := listenTo(t, js)
+	one := ofCluster(t, s, "one")
+	var claims sync.WaitGroup
+	for range 32 {
+		claims.Go(func() {
+			if err := one.Claim(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	claims.Wait()
+	wantCluster(t, js, "one")
+	if _, names := requests.since(); names != 1 {
+		t.Errorf("the stream was named %d times, want once", names)
+	}
 }

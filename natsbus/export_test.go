@@ -49,6 +49,9 @@ func Pack(shard int, entries []store.Record) []byte { return pack(shard, entries
 // Meaning is what callers are told of a client's error.
 func Meaning(err error) error { return meaning(err) }
 
+// Later has the archive last have found a minute ago that its stream could not be named.
+func (a *Archive) Later() { a.naming.failed.Store(new(a.naming.failed.Load().Add(-nameAgain))) }
+
 // Request makes a request by hand.
 func (a *Archive) Request(ctx context.Context, do func(context.Context) error) error {
 	return a.request(ctx, do)

@@ -156,13 +156,17 @@ func (a *Archive) provide(ctx context.Context) error {
 	if a.provided.Load() {
 		return nil
 	}
+	var found *jetstream.StreamInfo // where somebody else made it
 	err := a.request(ctx, func(ctx context.Context) error {
 		_, err := a.js.CreateStream(ctx, a.streamConfig())
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return a.examine(ctx)
+			found, err = a.examine(ctx)
 		}
 		return err
 	})
+	if err == nil && found != nil && found.State.Msgs == 0 { // it is this cluster's from now on
+		err = a.name(ctx, found.Config)
+	}
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", a.stream, err)
 	}
@@ -170,24 +174,19 @@ func (a *Archive) provide(ctx context.Context) error {
 	return nil
 }
 
-// examine returns what makes the existing stream unfit. One that was never written to is this cluster's from now on.
-func (a *Archive) examine(ctx context.Context) error {
+// examine returns the existing stream, or what makes it unfit.
+func (a *Archive) examine(ctx context.Context) (*jetstream.StreamInfo, error) {
 	s, err := a.js.Stream(ctx, a.stream)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.ofAnother(s.CachedInfo().Config); err != nil {
-		return err
+		return nil, err
 	}
 	if unfit := forgets(s.CachedInfo().Config); unfit != "" {
-		return fmt.Errorf("exists and would not keep everything: %s", unfit)
+		return nil, fmt.Errorf("exists and would not keep everything: %s", unfit)
 	}
-	if s.CachedInfo().State.LastSeq == 0 {
-		if err := a.name(ctx, s.CachedInfo().Config); err != nil { // it keeps everything all the same
-			a.bus.log.WarnContext(ctx, "the archive does not tell its cluster: another one of this name could write to it", "stream", a.stream, "err", err)
-		}
-	}
-	return nil
+	return s.CachedInfo(), nil
 }
 
 // forgets names a setting by which a stream would lose what it has acknowledged; "" = none. A stream that refuses what
@@ -211,8 +210,10 @@ func forgets(c jetstream.StreamConfig) string {
 	return ""
 }
 
-// Inspect implements store.Inspecting. The settings of a stream may be changed by everybody who may use JetStream's API.
+// Inspect implements store.Inspecting. The settings of a stream may be changed by everybody who may use JetStream's API. One that could not
+// be named is named now, where that has become possible.
 func (a *Archive) Inspect(ctx context.Context) (is store.ArchiveCondition, err error) {
+	var unnamed *jetstream.StreamInfo
 	err = a.request(ctx, func(ctx context.Context) error {
 		s, err := a.js.Stream(ctx, a.stream)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -226,12 +227,18 @@ func (a *Archive) Inspect(ctx context.Context) (is store.ArchiveCondition, err e
 		if forgets(now.Config) != "" {
 			a.provided.Store(false) // it is refused for the next segment
 		}
+		if a.naming.failed.Load() != nil {
+			unnamed = now
+		}
 		is.Empty = now.State.Msgs == 0
 		if problem := strings.Join(loses(now), "; "); problem != "" {
 			is.Problem = fmt.Sprintf("stream %s: %s", a.stream, problem)
 		}
 		return nil
 	})
+	if err == nil && unnamed != nil {
+		err = a.name(ctx, unnamed.Config)
+	}
 	if err != nil {
 		return is, fmt.Errorf("look at the archive: %w", err)
 	}

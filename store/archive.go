@@ -94,6 +94,7 @@ type Inspecting interface {
 // Claiming is an Archive that can tell of which cluster it is, so that no other one writes to it or reads it.
 type Claiming interface {
 	// Claim has an archive that tells no cluster tell this one, of which the caller has found entries in it. It wraps ErrConflict for the
-	// archive of another one. To claim again is cheap.
+	// archive of another one. That an archive cannot tell its cluster is no error: the implementation says so in its log. To claim again
+	// is cheap.
 	Claim(ctx context.Context) error
 }

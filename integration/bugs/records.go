@@ -30,8 +30,14 @@ var records = []Bug{
 		{" || next.Prev != before.Hash {", " {"},
 	}, engine, "TestTrim_AddsNothingToAnArchiveThatTheJournalDoesNotFollow"},
 	{"stream that tells no cluster taken for one's own", "natsbus/archiveid.go", []Edit{
-		{"	a.ours.Store(clusterOf(info.Config) == a.cfg.Cluster)\n", "	a.ours.Store(true)\n"},
+		{"	if clusterOf(info.Config) == a.cfg.Cluster {\n", "	if a.cfg.Cluster != \"\" {\n"},
 	}, "./natsbus", "TestArchive_StreamThatWasMadeBeforehandIsOfWhoWritesFirst"},
+	{"stream that cannot be named looked at by every call", "natsbus/archiveid.go", []Edit{
+		{" || failed != nil && time.Since(*failed) < nameAgain {", " {"},
+	}, "./natsbus", "TestArchive_StreamThatCannotBeNamedIsUsedAndToldOnce"},
+	{"gap behind what counts taken for damage", "natsbus/archiveread.go", []Edit{
+		{" && due <= of.last {", " {"},
+	}, "./natsbus", "TestArchive_GapBehindWhatCountsIsNoDamage"},
 	{"damage between the parts of an archive that hides what is before it", "natsbus/archiveread.go", []Edit{
 		{"	return hidden\n}\n\n// partOf", "	return nil\n}\n\n// partOf"},
 	}, "./natsbus", "TestArchive_DamageBetweenItsPartsIsNoAbsence"},
