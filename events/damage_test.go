@@ -129,44 +129,55 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 	for i := range events.MaxProperties + 1 {
 		properties[fmt.Sprint(i)] = ""
 	}
-	for name, ev := range map[string]events.Event{
-		"empty task id":        {Body: &events.Deleted{}},
-		"task id out of rules": {Task: "a b", Body: &events.Deleted{}},
-		"payload too large":    {Task: "a", Body: &events.Merged{Params: make(events.Payload, events.MaxPayloadBytes+2)}},
-		"too many properties":  {Task: "a", Body: &events.Failed{Error: events.Error{Properties: properties}}},
-		"policy out of range":  {Task: "a", Body: &events.Created{Policy: events.Policy{Timeout: -1e6}}},
-		"schedule of ties":     {Task: "a", Body: &events.Created{Ties: events.Ties{Schedule: strings.Repeat("s", events.MaxNameBytes+1)}}},
-		"group of ties":        {Task: "a", Body: &events.Created{Ties: events.Ties{Group: strings.Repeat("g", events.MaxNameBytes+1)}}},
-		"parent of ties":       {Task: "a", Body: &events.Created{Ties: events.Ties{Parent: "a b"}}},
-		"given up entry":       {Body: &events.AcceptedLoss{Entry: 1 << 44}},
-		"last entry":           {Body: &events.Recovered{Entry: 1 << 44}},
-		"reason of a loss":     {Body: &events.AcceptedLoss{Reason: strings.Repeat("r", events.MaxNameBytes+1)}},
-		"text of a loss":       {Body: &events.Recovered{Reason: "\xff"}},
-		"reason of a pause":    {Body: &events.Paused{Reason: strings.Repeat("r", events.MaxNameBytes+1)}},
-		"text of a pause":      {Body: &events.Paused{Reason: "\xff"}},
-		"request of a record":  {RequestID: "r", Body: &events.Unpaused{}},
-		"task of a record":     {Task: "a", Body: &events.Unpaused{}},
-		"task of an item":      {Task: "a", Body: &events.ItemRemoved{ID: 1, Owner: 1}},
-		"item 0":               {Task: "store:a/0", Body: &events.ItemRemoved{ID: 1, Owner: 1}},
-		"item with a zero":     {Task: "store:a/01", Body: &events.ItemRemoved{ID: 1, Owner: 1}},
-		"store without a name": {Task: "store:/1", Body: &events.ItemRemoved{ID: 1, Owner: 1}},
-		"name of a store":      {Task: events.StoreItem(strings.Repeat("s", events.MaxStoreBytes+1), 1), Body: &events.ItemRemoved{ID: 1, Owner: 1}},
-		"id 0":                 {Task: "store:a/1", Body: &events.ItemRemoved{Owner: 1}},
-		"id too large":         {Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: events.MaxItemNumber + 1, Owner: 1}},
-		"owner 0":              {Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: 2}},
-		"item without a group": {Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Owner: 1, Data: events.Bytes(nil)}},
-		"group":                {Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: strings.Repeat("g", events.MaxGroupBytes+1), Owner: 1, Data: events.Bytes(nil)}},
-		"item without data":    {Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: "g", Owner: 1}},
-		"data in JSON":         {Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: "g", Owner: 1, Data: events.JSON([]byte("1"))}},
-		"time of an item":      {Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: 2, Owner: 1, At: events.MaxItemTime + 1}},
+	bad := events.Terms{Policy: events.Policy{MaxAttempts: -1}}
+	for name, c := range map[string]struct {
+		want string
+		ev   events.Event
+	}{
+		"empty task id":        {"task id: empty", events.Event{Body: &events.Deleted{}}},
+		"task id out of rules": {"byte 1 is ' '", events.Event{Task: "a b", Body: &events.Deleted{}}},
+		"payload too large":    {"payload of 262145 bytes", events.Event{Task: "a", Body: &events.Merged{Params: make(events.Payload, events.MaxPayloadBytes+2)}}},
+		"too many properties":  {"properties exceed the limit", events.Event{Task: "a", Body: &events.Failed{Error: events.Error{Properties: properties}}}},
+		"policy out of range":  {"policy: timeout", events.Event{Task: "a", Body: &events.Created{Policy: events.Policy{Timeout: -1e6}}}},
+		"schedule of ties":     {"schedule: 257 bytes", events.Event{Task: "a", Body: &events.Created{Ties: events.Ties{Schedule: strings.Repeat("s", events.MaxNameBytes+1)}}}},
+		"group of ties":        {"group: 257 bytes", events.Event{Task: "a", Body: &events.Created{Ties: events.Ties{Group: strings.Repeat("g", events.MaxNameBytes+1)}}}},
+		"parent of ties":       {"parent: task id", events.Event{Task: "a", Body: &events.Created{Ties: events.Ties{Parent: "a b"}}}},
+		"given up entry":       {"loss at entry 17592186044416, want", events.Event{Body: &events.AcceptedLoss{Entry: 1 << 44}}},
+		"last entry":           {"loss at entry 17592186044416, want", events.Event{Body: &events.Recovered{Entry: 1 << 44}}},
+		"reason of a loss":     {"reason: 257 bytes", events.Event{Body: &events.AcceptedLoss{Reason: strings.Repeat("r", events.MaxNameBytes+1)}}},
+		"text of a loss":       {"reason: want UTF-8", events.Event{Body: &events.Recovered{Reason: "\xff"}}},
+		"reason of a pause":    {"reason: 257 bytes", events.Event{Body: &events.Paused{Reason: strings.Repeat("r", events.MaxNameBytes+1)}}},
+		"text of a pause":      {"reason: want UTF-8", events.Event{Body: &events.Paused{Reason: "\xff"}}},
+		"request of a record":  {"request id \"r\" in an event of the settings", events.Event{RequestID: "r", Body: &events.Unpaused{}}},
+		"task of a record":     {"task \"a\"", events.Event{Task: "a", Body: &events.Unpaused{}}},
+		"task of an item":      {"no item of a store", events.Event{Task: "a", Body: &events.ItemRemoved{ID: 1, Owner: 1}}},
+		"item 0":               {"no item of a store", events.Event{Task: "store:a/0", Body: &events.ItemRemoved{ID: 1, Owner: 1}}},
+		"item with a zero":     {"no item of a store", events.Event{Task: "store:a/01", Body: &events.ItemRemoved{ID: 1, Owner: 1}}},
+		"store without a name": {"0 bytes, want 1 to 64", events.Event{Task: "store:/1", Body: &events.ItemRemoved{ID: 1, Owner: 1}}},
+		"name of a store":      {"65 bytes, want 1 to 64", events.Event{Task: events.StoreItem(strings.Repeat("s", events.MaxStoreBytes+1), 1), Body: &events.ItemRemoved{ID: 1, Owner: 1}}},
+		"id 0":                 {"number 0, want 1", events.Event{Task: "store:a/1", Body: &events.ItemRemoved{Owner: 1}}},
+		"id too large":         {"number 9007199254740993, want 1", events.Event{Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: events.MaxItemNumber + 1, Owner: 1}}},
+		"owner 0":              {"number 0, want 1", events.Event{Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: 2}}},
+		"item without a group": {"group of 0 bytes", events.Event{Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Owner: 1, Data: events.Bytes(nil)}}},
+		"group":                {"group of 257 bytes", events.Event{Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: strings.Repeat("g", events.MaxGroupBytes+1), Owner: 1, Data: events.Bytes(nil)}}},
+		"item without data":    {"data in codec 0", events.Event{Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: "g", Owner: 1}}},
+		"data in JSON":         {"data in codec 1", events.Event{Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: "g", Owner: 1, Data: events.JSON([]byte("1"))}}},
+		"group in no UTF-8":    {"group \"\\xff\": want UTF-8", events.Event{Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: "\xff", Owner: 1, Data: events.Bytes(nil)}}},
+		"time before 1970":     {"time -1, want 0", events.Event{Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: 2, Owner: 1, At: -1}}},
+		"forgotten store":      {"0 bytes, want 1 to 64", events.Event{Body: &events.StoreForgotten{Last: 1}}},
+		"last id of a store":   {"number 0, want 1", events.Event{Body: &events.StoreForgotten{Store: "a"}}},
+		"reason of a time":     {"reason: 257 bytes", events.Event{Task: "a", Body: &events.Rescheduled{Reason: strings.Repeat("r", events.MaxNameBytes+1)}}},
+		"terms of a time":      {"policy: max attempts -1", events.Event{Task: "a", Body: &events.Rescheduled{Terms: &bad}}},
+		"terms of a merge":     {"policy: max attempts -1", events.Event{Task: "a", Body: &events.Merged{Terms: &bad}}},
+		"terms of a join":      {"policy: max attempts -1", events.Event{Task: "a", Body: &events.Joined{Terms: &bad}}},
+		"time of an item":      {"time 253402300800000", events.Event{Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: 2, Owner: 1, At: events.MaxItemTime + 1}}},
 	} {
 		var b events.Builder
 		b.Reset(sampleHead())
 		b.Add(events.Event{Task: "a", Body: &events.Deleted{}})
-		b.Add(ev)
-		if data, err := b.Seal(); err == nil {
-			_, err := events.Decode(data)
-			t.Errorf("%s: sealed; Decode = %v", name, err)
+		b.Add(c.ev)
+		if _, err := b.Seal(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 }
@@ -174,15 +185,15 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 func TestSeal_RefusesNothingAndTooMuch(t *testing.T) {
 	var b events.Builder
 	b.Reset(sampleHead())
-	if _, err := b.Seal(); err == nil {
-		t.Error("an entry without events was sealed")
+	if _, err := b.Seal(); err == nil || !strings.Contains(err.Error(), "0 events, want 1048576 at most, or 0 origins") {
+		t.Errorf("an entry without events: %v", err)
 	}
 	largest := events.JSON(bytes.Repeat([]byte{' '}, events.MaxPayloadBytes))
 	for range 3 {
 		b.Add(events.Event{Task: "a", Body: &events.Merged{Params: largest}})
 	}
-	if _, err := b.Seal(); err == nil {
-		t.Error("an entry above MaxEntryBytes was sealed")
+	if _, err := b.Seal(); err == nil || !strings.Contains(err.Error(), fmt.Sprint("exceed the limit of ", events.MaxEntryBytes)) {
+		t.Errorf("an entry above MaxEntryBytes: %v", err)
 	}
 	b.Reset(sampleHead())
 	b.Add(events.Event{Task: "a", Body: &events.Created{Params: largest}})
@@ -196,58 +207,114 @@ func TestSeal_RefusesNothingAndTooMuch(t *testing.T) {
 	}
 }
 
+// refusedFor checks that an entry is refused for what the error says.
+func refusedFor(t *testing.T, data []byte, want string) {
+	t.Helper()
+	if e, err := events.Decode(data); !errors.Is(err, events.ErrDamaged) || e != nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, %v; want an error that wraps ErrDamaged with %q", e, err, want)
+	}
+}
+
 func TestDecode_RefusesNumbersOutOfRange(t *testing.T) {
-	for name, head := range map[string][]any{
-		"shard":  {uint64(1 << 16), uint64(1), uint64(0)},
-		"number": {uint64(0), uint64(1 << 44), uint64(0)},
-		"lane":   {uint64(0), uint64(1), uint64(256)},
-		"none":   {uint64(0), uint64(1), uint64(0)},
+	for _, c := range []struct {
+		shard, number, lane uint64
+		prev                int
+		rules               uint64
+		want                string
+	}{
+		{0, 1, 0, 32, events.FoldRules, ""},
+		{1<<16 - 1, 1<<44 - 1, 255, 32, events.FoldRules, ""},
+		{1 << 16, 1, 0, 32, events.FoldRules, "head: malformed msgpack: number 65536 exceeds 65535"},
+		{0, 1 << 44, 0, 32, events.FoldRules, "head: malformed msgpack: number 17592186044416 exceeds"},
+		{0, 1, 256, 32, events.FoldRules, "origin 0 of entry 1: malformed msgpack: number 256 exceeds 255"},
+		{0, 1, 0, 31, events.FoldRules, "hash of 31 bytes"},
+		{0, 1, 0, 33, events.FoldRules, "hash of 33 bytes"},
+		{0, 1, 0, 32, 0, "rules 0 of the fold"},
 	} {
 		var w wire.Writer
 		w.Array(8)
-		w.Uint(head[0].(uint64))
-		w.Uint(head[1].(uint64))
+		w.Uint(c.shard)
+		w.Uint(c.number)
 		w.Int(1)
 		w.Text("n")
 		w.Int(1)
-		w.Bytes(make([]byte, 32))
+		w.Bytes(make([]byte, c.prev))
 		w.Uint(1)
-		w.Uint(events.FoldRules)
-		forged := forge(w.B, origin(head[2].(uint64)), header(uint64(events.KindDeleted), 1, func(w *wire.Writer) { w.Array(0) }))
-		if _, err := events.Decode(forged); (err == nil) != (name == "none") || err != nil && !errors.Is(err, events.ErrDamaged) {
-			t.Errorf("%s out of range: %v", name, err)
+		w.Uint(c.rules)
+		forged := forge(w.B, origin(c.lane), header(uint64(events.KindDeleted), 1, func(w *wire.Writer) { w.Array(0) }))
+		if c.want != "" {
+			refusedFor(t, forged, c.want)
+		} else if _, err := events.Decode(forged); err != nil {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	_, data := seal(t, sampleHead(), sampleOrigins[:1], samples()[1])
 	genuine := parse(t, data)
-	forge := func(head, header []byte) []byte { return forge(head, genuine.origins[0], header) }
-	head := genuine.head
 	none := func(w *wire.Writer) { w.Array(0) }
-	if _, err := events.Decode(forge(head, header(uint64(events.KindDeleted), 1, none))); err != nil {
-		t.Fatalf("a forged entry within its ranges: %v", err)
-	}
-	damaged(t, forge(head, header(0, 1, none)), "kind 0")
-	damaged(t, forge(head, header(uint64(len(events.Kinds())+1), 1, none)), "kind of a later version")
-	damaged(t, forge(head, header(256+uint64(events.KindDeleted), 1, none)), "kind beyond a byte")
-	damaged(t, forge(head, header(uint64(events.KindDeleted), 3, none)), "origin unknown")
-	damaged(t, forge(head, header(uint64(events.KindDeleted), 1<<63, none)), "origin beyond an int")
-	damaged(t, forge(head, header(uint64(events.KindStarted), 1, func(w *wire.Writer) {
-		w.Array(4)
-		w.Text("n")
-		w.Uint(1 << 32)
-		w.Uint(0)
-		w.Int(0)
-	})), "attempt beyond 32 bits")
-	damaged(t, forge(head, header(uint64(events.KindCreated), 1, func(w *wire.Writer) {
-		w.Array(4)
-		w.Text("b")
-		w.Int(0)
-		w.Int(0)
-		w.Array(9)
-		for _, v := range []int64{0, 0, 0, 0, 0, 0, 256, 0, 0} {
-			w.Int(v)
+	started := func(attempt uint64) func(w *wire.Writer) {
+		return func(w *wire.Writer) {
+			w.Array(4)
+			w.Text("n")
+			w.Uint(attempt)
+			w.Uint(0)
+			w.Int(0)
 		}
-	})), "existing beyond a byte")
+	}
+	created := func(existing int64, ties ...string) func(w *wire.Writer) {
+		return func(w *wire.Writer) {
+			w.Array(4 + len(ties)/3)
+			w.Text("b")
+			w.Int(0)
+			w.Int(0)
+			w.Array(11)
+			for _, v := range []int64{0, 1, 1, 0, 0, 0, existing, 0, 0, 1, 0} {
+				w.Int(v)
+			}
+			for i, text := range ties {
+				if i == 0 {
+					w.Array(3)
+				}
+				w.Text(text)
+			}
+		}
+	}
+	rescheduled := func(reason string) func(w *wire.Writer) {
+		return func(w *wire.Writer) {
+			w.Array(3)
+			w.Int(1)
+			w.Array(0)
+			w.Text(reason)
+		}
+	}
+	for _, c := range []struct {
+		kind, origin uint64
+		body         func(w *wire.Writer)
+		want         string
+	}{
+		{uint64(events.KindDeleted), 1, none, ""},
+		{uint64(events.KindStarted), 0, started(1<<32 - 1), ""},
+		{uint64(events.KindCreated), 1, created(1), ""},
+		{uint64(events.KindCreated), 1, created(1, "", "s", ""), ""},
+		{uint64(events.KindRescheduled), 1, rescheduled("why"), ""},
+		{0, 1, none, "kind 0 of event"},
+		{uint64(len(events.Kinds()) + 1), 1, none, fmt.Sprint("kind ", len(events.Kinds())+1, " of event")},
+		{256 + uint64(events.KindDeleted), 1, none, fmt.Sprint("kind ", 256+uint64(events.KindDeleted), " of event")},
+		{uint64(events.KindDeleted), 2, none, "origin 2 of 1"},
+		{uint64(events.KindDeleted), 1 << 63, none, "number 9223372036854775808 exceeds 2147483647"},
+		{uint64(events.KindStarted), 1, started(1 << 32), "number 4294967296 exceeds 4294967295"},
+		{uint64(events.KindCreated), 1, created(2), "policy: existing 2"},
+		{uint64(events.KindCreated), 1, created(256), "policy: existing 255"},
+		{uint64(events.KindCreated), 1, created(1, "", "", ""), "ties to nothing"},
+		{uint64(events.KindRescheduled), 1, rescheduled(""), "a reason of nothing"},
+		{uint64(events.KindRescheduled), 1, rescheduled(strings.Repeat("r", events.MaxNameBytes+1)), "reason: 257 bytes exceed the limit of 256"},
+	} {
+		forged := forge(genuine.head, genuine.origins[0], header(c.kind, c.origin, c.body))
+		if c.want != "" {
+			refusedFor(t, forged, c.want)
+		} else if _, err := events.Decode(forged); err != nil {
+			t.Errorf("kind %d within its ranges: %v", c.kind, err)
+		}
+	}
 }
 
 // header encodes the header of an event without any check.

@@ -18,13 +18,15 @@ import (
 // for what has not the outer form of an entry.
 func repair(b []byte) []byte {
 	r := wire.NewReader(b)
-	r.ArrayOf(4)
+	r.ArrayOf(5)
 	r.Uint()
 	head := r.View()
 	var digests []byte
-	for range r.Array() / 2 {
-		d := digest(r.View(), r.View())
-		digests = append(digests, d[:]...)
+	for range 2 { // origins and their answers, then events and their payloads
+		for range r.Array() / 2 {
+			d := digest(r.View(), r.View())
+			digests = append(digests, d[:]...)
+		}
 	}
 	if hash := r.View(); r.Close() != nil || len(hash) != sha256.Size {
 		return nil
@@ -36,6 +38,11 @@ func repair(b []byte) []byte {
 // was read is written and read again as the same.
 func FuzzDecodeEntry(f *testing.F) {
 	_, data := seal(f, sampleHead(), sampleOrigins, samples()...)
+	another := bytes.Clone(data)
+	another[len(another)-1]++
+	if repaired := repair(another); !bytes.Equal(repaired, data) {
+		f.Fatalf("an entry with another hash is repaired as\n%x\nwant\n%x", repaired, data)
+	}
 	f.Add(data)
 	for _, ev := range samples() {
 		_, one := seal(f, sampleHead(), sampleOrigins, ev)
@@ -93,10 +100,11 @@ func rebuild(t *testing.T, e *events.Entry) *events.Entry {
 }
 
 // bombs are entries of about size bytes that declare as many events, or origins, as their size allows.
+// The keys are of the errors that they lead to.
 func bombs(size int) map[string][]byte {
 	head := func(origins int) []byte {
 		var w wire.Writer
-		w.Array(7)
+		w.Array(8)
 		w.Uint(0)
 		w.Uint(1)
 		w.Int(1)
@@ -104,14 +112,15 @@ func bombs(size int) map[string][]byte {
 		w.Int(0)
 		w.Bytes(make([]byte, sha256.Size))
 		w.Uint(uint64(origins))
+		w.Uint(events.FoldRules)
 		return w.B
 	}
-	entry := func(head []byte, origins, events int) []byte {
+	entry := func(head []byte, origins, count int) []byte {
 		var w wire.Writer
 		w.Array(5)
-		w.Uint(2)
+		w.Uint(events.EntryVersion)
 		w.Bytes(head)
-		for _, parts := range []int{2 * origins, 2 * events} {
+		for _, parts := range []int{2 * origins, 2 * count} {
 			w.Array(parts)
 			w.B = append(w.B, bytes.Repeat([]byte{0xc0}, parts)...)
 		}
@@ -120,14 +129,24 @@ func bombs(size int) map[string][]byte {
 	}
 	const rest = 128 // more than everything else takes
 	most := (size - rest) / 2
-	return map[string][]byte{"events": entry(head(0), 0, most), "origins": entry(head(most), most, 0),
-		"origins in the head alone": entry(head(math.MaxInt32), 0, most)}
+	return map[string][]byte{
+		"headers and payloads":                entry(head(0), 0, most),
+		fmt.Sprint("says ", most, " origins"): entry(head(most), most, 0),
+		"says 2147483647 origins":             entry(head(math.MaxInt32), 0, most),
+	}
 }
 
 func TestDecode_AllocatesASmallMultipleOfItsInput(t *testing.T) {
 	for _, size := range []int{4 << 10, events.MaxEntryBytes, 8 << 20} {
 		for name, b := range bombs(size) {
-			t.Run(fmt.Sprintf("%d bytes of %s", size, name), func(t *testing.T) { damaged(t, b, "bomb"); within(t, b) })
+			t.Run(fmt.Sprintf("%d bytes of %s", size, name), func(t *testing.T) {
+				want := name
+				if size > events.MaxEntryBytes {
+					want = fmt.Sprint("exceed the limit of ", events.MaxEntryBytes)
+				}
+				refusedFor(t, b, want)
+				within(t, b)
+			})
 		}
 	}
 	t.Run("largest valid entry of the smallest events", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"taskledger/events"
@@ -67,28 +68,32 @@ func TestBuilder_DropOriginTakesBackABatchWithItsCallers(t *testing.T) {
 // What names a batch that is none, brings answers of its own or is too long is refused by Seal and by Decode.
 func TestOrigin_CallersThatCannotBeAreRefused(t *testing.T) {
 	long := string(make([]byte, events.MaxNameBytes+1))
-	for name, origins := range map[string][]events.Origin{
-		"a batch that is not there": {sampleOrigins[0], {Batch: 2}},
-		"itself":                    {sampleOrigins[0], {Batch: 2}},
-		"a caller":                  {sampleOrigins[0], {Batch: 1}, {Batch: 2}},
-		"no batch at all":           {{Batch: 1}},
-		"a batch below none":        {sampleOrigins[0], {Batch: -1}},
-		"answers":                   {sampleOrigins[0], {Batch: 1, Answers: []byte{1}}},
-		"a long principal":          {sampleOrigins[0], {Batch: 1, Asker: events.Asker{Principal: long}}},
-		"a long request id":         {sampleOrigins[0], {Batch: 1, Asker: events.Asker{RequestID: long}}},
-		"a long traceparent":        {sampleOrigins[0], {Batch: 1, Asker: events.Asker{Traceparent: long}}},
-		"no UTF-8":                  {sampleOrigins[0], {Batch: 1, Asker: events.Asker{Principal: "\xff"}}},
+	none := "which is no batch before it"
+	for name, c := range map[string]struct {
+		want    string
+		origins []events.Origin
+	}{
+		"a batch that is not there": {none, []events.Origin{sampleOrigins[0], {Batch: 3}}},
+		"itself":                    {none, []events.Origin{sampleOrigins[0], {Batch: 2}}},
+		"a caller":                  {"origin 1, " + none, []events.Origin{sampleOrigins[0], {Batch: 1}, {Batch: 2}}},
+		"no batch at all":           {none, []events.Origin{{Batch: 1}}},
+		"a batch below none":        {none, []events.Origin{sampleOrigins[0], {Batch: -1}}},
+		"answers":                   {"caller with answers", []events.Origin{sampleOrigins[0], {Batch: 1, Answers: []byte{1}}}},
+		"a long principal":          {"principal of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Asker: events.Asker{Principal: long}}}},
+		"a long request id":         {"request id of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Asker: events.Asker{RequestID: long}}}},
+		"a long traceparent":        {"traceparent of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Asker: events.Asker{Traceparent: long}}}},
+		"no UTF-8":                  {"want UTF-8", []events.Origin{sampleOrigins[0], {Batch: 1, Asker: events.Asker{Principal: "\xff"}}}},
 	} {
 		var b events.Builder
 		b.Reset(sampleHead())
-		b.Entry.Origins = append(b.Entry.Origins, origins...)
-		if _, err := b.Seal(); err == nil {
-			t.Errorf("Seal takes a caller with %s", name)
+		b.Entry.Origins = append(b.Entry.Origins, c.origins...)
+		if _, err := b.Seal(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("a caller with %s: %v, want %q", name, err, c.want)
 		}
 	}
 	_, data := seal(t, sampleHead(), sampleCallers, samples()[0])
 	genuine := parse(t, data)
-	for name, of := range map[string]uint64{"itself": 2, "none": 0, "a later batch": 3, "one beyond": 4, "one far beyond": 1 << 40} {
+	for of, want := range map[uint64]string{1: "", 2: none, 0: "caller without a batch", 3: none, 4: none, 1 << 40: "number 1099511627776 exceeds"} {
 		forged := genuine
 		var w wire.Writer
 		w.Array(2)
@@ -104,7 +109,11 @@ func TestOrigin_CallersThatCannotBeAreRefused(t *testing.T) {
 		}
 		d := digest(forged.headers[0], forged.payloads[0])
 		forged.hash = chain(forged.head, append(digests, d[:]...))
-		damaged(t, forged.join(), "a caller of %s", name)
+		if want != "" {
+			refusedFor(t, forged.join(), want)
+		} else if _, err := events.Decode(forged.join()); err != nil {
+			t.Errorf("a caller of batch %d: %v", of, err)
+		}
 	}
 }
 

@@ -90,9 +90,14 @@ func TestTaskInRequest_IsOfTheRequestsShardAndWithinItsBounds(t *testing.T) {
 			t.Errorf("task %d is %q: %v, want an error that names the bounds", i, of, err)
 		}
 	}
-	for _, id := range []events.TaskID{"", "a/b", "a b", events.TaskID(strings.Repeat("x", events.MaxIDBytes))} {
-		if of, err := events.TaskInRequest(id, 1); err == nil {
-			t.Errorf("request %q has task %q", id, of)
+	for id, want := range map[events.TaskID]string{
+		"":    "nothing on one side",
+		"a/b": "has an affinity",
+		"a b": "byte 1 is ' '",
+		events.TaskID(strings.Repeat("x", events.MaxIDBytes)): "130 bytes exceed",
+	} {
+		if of, err := events.TaskInRequest(id, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("request %q has task %q: %v, want %q", id, of, err, want)
 		}
 	}
 }
