@@ -15,8 +15,10 @@ staticcheck: # pinned in tools/go.mod, which the project's own go.mod knows noth
 race: # the detector makes the longest package five times slower, which a busy machine may double: ten minutes are too few for it
 	go test -race -timeout 30m ./...
 
-race-short: # fewer repetitions, and only where something runs side by side; what a debugger wants takes the linker a third of its time
-	go test -race -short -p 3 -timeout 30m -vet=off -ldflags=-w $$(grep -rlE --include='*.go' '^\s*go |\.Go\(|sync\.|atomic\.' . | xargs -n 1 dirname | sort -u)
+# Archtest only reads code. What a debugger wants takes the linker a third of its time.
+race-short: # fewer repetitions, and only where something runs side by side
+	go test -race -short -p 3 -timeout 30m -vet=off -ldflags=-w $$(grep -rlE --include='*.go' \
+		'^\s*go |\.Go\(|sync\.|atomic\.' . | xargs -n 1 dirname | sort -u | grep -v '^./internal/archtest$$')
 
 test:
 	go test ./...
@@ -35,9 +37,8 @@ fuzz: # every target of every package for FUZZTIME, one for each processor at a 
 		-test.fuzzminimizetime 50x -test.parallel 1 -test.fuzzcachedir "$$0.cache" </dev/null 2>&1); \
 		failed=$$?; echo "$$2"; echo "$$out"; exit $$failed' <"$$dir/targets"
 
-TURN ?= all
-mutations: # breaks the code in every way of the table, or of a turn of it, and wants one test red each time
-	go run ./integration/mutations -turn $(TURN)
+mutations: # breaks the code in every way of the table, and wants one test red each time
+	go run ./integration/mutations
 
 # proof is what the gate has no time for, in parts that note what they came to: see integration/proof. Any of them alone is
 # proof-NAME, such as proof-faults.

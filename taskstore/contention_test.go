@@ -83,8 +83,10 @@ func TestWorker_OfAnEmptyGroupHoldsUpNoneOfAFullOne(t *testing.T) {
 				var n atomic.Int64
 				handle := func(context.Context, *item.Item) (item.Update, error) { n.Add(1); return item.Update{}, nil }
 				ctx, cancel := context.WithCancel(b.t.Context())
-				ended := make(chan error, 2)
-				go func() { ended <- work("empty", slots, handle).Run(ctx) }()
+				ended := make(chan error, slots+1)
+				for range slots { // one worker would leave one claim waiting, whatever its slots
+					go func() { ended <- work("empty", 1, handle).Run(ctx) }()
+				}
 				time.Sleep(time.Second)
 				b.add("g", make([]string, 200)...)
 				go func() { ended <- work("g", 1, handle).Run(ctx) }()
@@ -99,7 +101,7 @@ func TestWorker_OfAnEmptyGroupHoldsUpNoneOfAFullOne(t *testing.T) {
 					t.Errorf("%d of %d items of the group that was empty were handled in 2 s", n.Load()-200, slots)
 				}
 				cancel()
-				for range 2 {
+				for range slots + 1 {
 					if err := <-ended; err != nil {
 						t.Error(err)
 					}

@@ -420,7 +420,7 @@ var sessions = []Bug{
 	}, engine, "TestPause_HoldsInTheNextSessionOfWhoWasCutOff"},
 	{"slot for whoever comes first", "engine/internal/slots/queue.go", []Edit{
 		{"first == nil || !first.before(&heads[i])", "first == nil || first != nil"},
-	}, engine, "TestPriorityAndOrder_HoldAmongAllShardsOfANode"},
+	}, engine + "/internal/slots", "TestSlots_AFreeOneIsForTheFirstByPriorityThenReadyTimeThenCreation"},
 	{"a slot that is kept for another one is taken", "engine/internal/slots/slots.go", []Edit{
 		{"first != nil && first.before(&h)", "first == nil && h.Behavior == \"\""},
 	}, engine + "/internal/slots", "TestSlots_AFreeOneIsForTheFirstByPriorityThenReadyTimeThenCreation"},

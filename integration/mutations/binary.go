@@ -102,7 +102,7 @@ func (b *binary) test(ctx context.Context, names []string, mutation string) (str
 		slices.Sort(any)
 		patterns = append(patterns, "^("+strings.Join(slices.Compact(any), "|")+")$")
 	}
-	c := exec.CommandContext(ctx, b.path, "-test.v", "-test.timeout=120s", "-test.run="+strings.Join(patterns, "/"))
+	c := exec.CommandContext(ctx, b.path, "-test.v", "-test.timeout=60s", "-test.run="+strings.Join(patterns, "/"))
 	c.Dir, c.Env = b.pkg, append(os.Environ(), variable+"="+mutation)
 	out, err := c.CombinedOutput()
 	return string(out), err

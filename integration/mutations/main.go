@@ -5,16 +5,13 @@
 // package of tests (go help build, -overlay). A variable of the environment says which of them a run of the tests gets. Run
 // it from the root of the module:
 //
-//	go run ./integration/mutations                every mutation
-//	go run ./integration/mutations commit         those whose name contains the text
-//	go run ./integration/mutations -turn 2        the second of six parts of them
-//	go run ./integration/mutations -turn auto     a part, chosen by the commit: six commits in a row run all
+//	go run ./integration/mutations           every mutation
+//	go run ./integration/mutations commit    those whose name contains the text
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +25,7 @@ import (
 )
 
 // atOnce is how many tests run side by side: they wait more than they work.
-const atOnce = 4
+const atOnce = 12
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -46,39 +43,27 @@ type mutation struct {
 	number int
 }
 
-// choose returns the mutations that the command line asks for.
-func choose(ctx context.Context, args []string, out io.Writer) ([]mutation, error) {
-	flags := flag.NewFlagSet("mutations", flag.ContinueOnError)
-	flags.SetOutput(out)
-	name := flags.String("turn", "all", fmt.Sprintf("a part of the table: 1 to %d, or auto for that of the commit", turns))
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	turn, err := parseTurn(ctx, *name)
-	if err != nil {
-		return nil, err
-	}
-	filter := strings.Join(flags.Args(), " ")
-	var chosen []mutation
+// choose returns the mutations whose name contains a text.
+func choose(text string) (chosen []mutation, err error) {
 	for i, m := range bugs.Mutations {
-		if inTurn(i, turn) && strings.Contains(m.Name, filter) {
+		if strings.Contains(m.Name, text) {
 			chosen = append(chosen, mutation{m, i})
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no mutation is named like %q", filter)
+		return nil, fmt.Errorf("no mutation is named like %q", text)
 	}
-	fmt.Fprintf(out, "%d of %d mutations, turn %s\n", len(chosen), len(bugs.Mutations), *name)
 	return chosen, nil
 }
 
 // run checks that every test is green on the code as it is, and red on each mutation of it. While the tests of a package
 // run, those of the next are built.
 func run(ctx context.Context, args []string, out io.Writer) error {
-	chosen, err := choose(ctx, args, out)
+	chosen, err := choose(strings.Join(args, " "))
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(out, "%d of %d mutations\n", len(chosen), len(bugs.Mutations))
 	dir, err := os.MkdirTemp("", "mutations-")
 	if err != nil {
 		return err
