@@ -30,6 +30,7 @@ type cluster struct {
 	mu      sync.Mutex
 	name    string
 	head    uint64 // number of its last entry
+	more    int    // shards besides the one of all tasks
 	tasks   map[events.TaskID]*projection.Task
 	changes map[events.TaskID][]string
 	refuses map[events.TaskID]error
@@ -69,7 +70,7 @@ func (c *cluster) ListPage(_ context.Context, f listing.Filter, cursor string) (
 	if c.pages++; c.listed != nil {
 		defer c.listed(c.pages)
 	}
-	c.node, page.Nexts, page.Cluster = f.Node, []uint64{c.head + 1}, c.name
+	c.node, page.Nexts, page.Cluster = f.Node, append([]uint64{c.head + 1}, make([]uint64, c.more)...), c.name
 	ids := slices.Sorted(maps.Keys(c.tasks))
 	slices.Reverse(ids)
 	looked := 0
@@ -404,33 +405,38 @@ func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 		Other   string
 	}{9, "y"})
 	later = binary.BigEndian.AppendUint32(later, crc32.ChecksumIEEE(later))
-	for name, row := range map[string]struct {
+	larger := newCluster(10)
+	larger.more = 1
+	for want, row := range map[string]struct {
 		c      *cluster
 		f      listing.Filter
 		to     task.Operation
 		cursor string
 		dry    bool
 	}{
-		"garbage":   {newCluster(10), failed, task.Retry, "x", false},
-		"altered":   {newCluster(10), failed, task.Retry, "A" + told[1:], false},
-		"large":     {newCluster(10), failed, task.Retry, strings.Repeat("A", 40_000), false},
-		"operation": {newCluster(10), failed, task.Delete, told, false},
-		"dry run":   {newCluster(10), failed, task.Retry, told, true},
-		"filter":    {newCluster(10), listing.Filter{Status: projection.Success, Node: session}, task.Retry, told, false},
-		"node":      {newCluster(10), listing.Filter{Status: projection.Failure, Node: "other"}, task.Retry, told, false},
-		"cluster":   {elsewhere, failed, task.Retry, told, false},
-		"version":   {newCluster(10), failed, task.Retry, base64.RawURLEncoding.EncodeToString(later), false},
+		"it is none of a bulk operation":      {newCluster(10), failed, task.Retry, "x", false},
+		"operation, or was altered":           {newCluster(10), failed, task.Retry, "A" + told[1:], false},
+		"40000 bytes exceed the limit":        {newCluster(10), failed, task.Retry, strings.Repeat("A", 40_000), false},
+		"it is of another operation":          {newCluster(10), failed, task.Delete, told, false},
+		"it is of a dry run, or this is one":  {newCluster(10), failed, task.Retry, told, true},
+		"it is of another filter":             {newCluster(10), listing.Filter{Status: projection.Success, Node: session}, task.Retry, told, false},
+		"of another filter":                   {newCluster(10), listing.Filter{Status: projection.Failure, Node: "other"}, task.Retry, told, false},
+		"it is of another cluster":            {elsewhere, failed, task.Retry, told, false},
+		"of 1 shards, this one has 2":         {larger, failed, task.Retry, told, false},
+		"it is of version 9, this program re": {newCluster(10), failed, task.Retry, base64.RawURLEncoding.EncodeToString(later), false},
 	} {
+		refused := false
 		for _, err := range bulk.Each(t.Context(), row.c, row.f, row.to, bulk.Options{Cursor: row.cursor, DryRun: row.dry}) {
-			if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "cursor" {
-				t.Errorf("%s: %v, want the cursor refused", name, err)
-			}
-			if named := strings.Contains(err.Error(), "of version 9"); named != (name == "version") {
-				t.Errorf("%s: %v", name, err)
+			refused = true
+			if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "cursor" || !strings.Contains(invalid.Problem, want) {
+				t.Errorf("%v, want the cursor refused with %q", err, want)
 			}
 		}
+		if !refused {
+			t.Errorf("nothing is told, want %q", want)
+		}
 		if len(row.c.changes) > 0 {
-			t.Errorf("%s: something was changed", name)
+			t.Errorf("%s: something was changed", want)
 		}
 	}
 	for _, node := range []string{session, "worker"} {

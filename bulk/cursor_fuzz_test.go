@@ -54,3 +54,14 @@ func TestParse_BombsCostLittle(t *testing.T) {
 		return err
 	})
 }
+
+func TestParse_RefusesACursorOfMoreShardsThanThereAre(t *testing.T) {
+	most := sample()
+	if _, err := parse(most.text(), begin(sought, task.Retry, false)); err != nil {
+		t.Errorf("%d shards: %v", len(most.Began), err)
+	}
+	most.Began = append(most.Began, 1)
+	if _, err := parse(most.text(), begin(sought, task.Retry, false)); err == nil {
+		t.Errorf("%d shards are taken", len(most.Began))
+	}
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 
 	"taskledger/engine/internal/command"
@@ -128,23 +129,26 @@ func TestFigures_ThatNoOwnerTellsAreRefused(t *testing.T) {
 		r.Behaviors, r.Figures = meter.Pack([]meter.Figures{{Behavior: "work"}})
 		return r
 	}
-	for what, spoil := range map[string]func(*command.ShardReport){
-		"a behavior that is none":     func(r *command.ShardReport) { r.Behaviors[0] = "No Behavior" },
-		"a count below zero":          func(r *command.ShardReport) { r.Figures[0] = -1 },
-		"a count that overflows sums": func(r *command.ShardReport) { r.Figures[0] = 1 << 60 },
-		"numbers of no behavior":      func(r *command.ShardReport) { r.Behaviors = nil },
-		"a number too few":            func(r *command.ShardReport) { r.Figures = r.Figures[1:] },
-		"too many behaviors": func(r *command.ShardReport) {
+	for what, c := range map[string]struct {
+		want  string
+		spoil func(*command.ShardReport)
+	}{
+		"a behavior that is none":     {"byte 0 is 'N'", func(r *command.ShardReport) { r.Behaviors[0] = "No Behavior" }},
+		"a count below zero":          {"a figure is below 0 or too large", func(r *command.ShardReport) { r.Figures[0] = -1 }},
+		"a count that overflows sums": {"a figure is below 0 or too large", func(r *command.ShardReport) { r.Figures[0] = 1 << 60 }},
+		"numbers of no behavior":      {"numbers of 0 behaviors", func(r *command.ShardReport) { r.Behaviors = nil }},
+		"a number too few":            {"numbers of 1 behaviors", func(r *command.ShardReport) { r.Figures = r.Figures[1:] }},
+		"too many behaviors": {"of 102 behaviors, want 58 of each of 101 at most", func(r *command.ShardReport) {
 			r.Behaviors, r.Figures = meter.Pack(make([]meter.Figures, meter.MaxBehaviors+2))
 			for i := range r.Behaviors {
 				r.Behaviors[i] = "work"
 			}
-		},
+		}},
 	} {
 		r := sound()
-		spoil(&r)
-		if _, err := command.ReadTold[command.ShardReport](message.Encode(&r)); err == nil {
-			t.Errorf("%s is taken", what)
+		c.spoil(&r)
+		if _, err := command.ReadTold[command.ShardReport](message.Encode(&r)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
 	r := sound()

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/events"
+	"taskledger/internal/wire"
 	"taskledger/projection"
 	"taskledger/projection/listing"
 )
@@ -267,6 +268,54 @@ func TestCursor_OfAnotherVersionIsRefusedByName(t *testing.T) {
 	_, err = listing.ParseCursor(base64.RawURLEncoding.EncodeToString(data), f, 16, "")
 	if want := fmt.Sprintf("it is of version %d, this program reads %d", data[1], data[1]-1); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
+	}
+}
+
+// A sum that fits is no proof: everybody can make one.
+func TestCursor_ThatNoListHasLeftIsRefused(t *testing.T) {
+	f := listing.Filter{Behavior: "work"}
+	type key struct {
+		in     uint64
+		shards []uint64
+	}
+	forged := func(values int, keys ...key) string {
+		var w wire.Writer
+		w.Array(values)
+		w.Uint(1)
+		w.Text("c")
+		w.Uint(f.Digest())
+		w.Uint(2)
+		w.Array(len(keys))
+		for _, k := range keys {
+			w.Array(4)
+			w.Int(7)
+			w.Uint(k.in)
+			w.Uint(9)
+			w.Array(len(k.shards))
+			for _, shard := range k.shards {
+				w.Uint(shard)
+			}
+		}
+		if values > 6 {
+			w.Uint(0)
+		}
+		w.B = binary.BigEndian.AppendUint32(append(w.B, 0xce), crc32.ChecksumIEEE(w.B))
+		return base64.RawURLEncoding.EncodeToString(w.B)
+	}
+	both := key{1, []uint64{0, 1}}
+	if c, err := listing.ParseCursor(forged(6, both), f, 2, "c"); err != nil || c.From[0] != c.From[1] {
+		t.Errorf("what a list has left: %+v, %v", c, err)
+	}
+	for what, text := range map[string]string{
+		"a value more":                 forged(7, both),
+		"a key of a shard that is not": forged(6, key{2, both.shards}),
+		"a shard that is not":          forged(6, key{1, []uint64{0, 1, 2}}),
+		"a shard twice":                forged(6, both, key{0, []uint64{1}}),
+		"a shard without a key":        forged(6, key{1, []uint64{1}}),
+	} {
+		if c, err := listing.ParseCursor(text, f, 2, "c"); err == nil || !strings.Contains(err.Error(), "it is none, or was altered") {
+			t.Errorf("%s: %v; read as %+v", what, err, c)
+		}
 	}
 }
 

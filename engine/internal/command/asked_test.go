@@ -50,19 +50,22 @@ func TestBatch_CallersAreReadAsWritten(t *testing.T) {
 }
 
 func TestBatch_CallersThatCannotBeAreRefused(t *testing.T) {
-	for name, asked := range map[string][]command.Asked{
-		"beyond the commands": {{From: 2, Asker: *ada}},
-		"twice":               {{From: 1, Asker: *ada}, {From: 1, Asker: events.Asker{}}},
-		"out of order":        {{From: 1, Asker: *ada}, {From: 0, Asker: events.Asker{}}},
-		"too many":            {{From: 0, Asker: *ada}, {From: 1}, {From: 1, Asker: *ada}},
-		"none where none was": {{From: 0, Asker: events.Asker{}}},
-		"none before one":     {{From: 0, Asker: events.Asker{}}, {From: 1, Asker: *ada}},
-		"one like the last":   {{From: 0, Asker: *ada}, {From: 1, Asker: *ada}},
+	for _, c := range []struct {
+		name, want string
+		asked      []command.Asked
+	}{
+		{"beyond the commands", "caller of command 2 of 2", []command.Asked{{From: 2, Asker: *ada}}},
+		{"twice", "caller of command 1 of 2", []command.Asked{{From: 1, Asker: *ada}, {From: 1, Asker: events.Asker{}}}},
+		{"out of order", "caller of command 0 of 2", []command.Asked{{From: 1, Asker: *ada}, {From: 0, Asker: events.Asker{}}}},
+		{"too many", "3 callers of 2 commands", []command.Asked{{From: 0, Asker: *ada}, {From: 1}, {From: 1, Asker: *ada}}},
+		{"none where none was", "caller of command 0 is named again", []command.Asked{{From: 0, Asker: events.Asker{}}}},
+		{"none before one", "caller of command 0 is named again", []command.Asked{{From: 0, Asker: events.Asker{}}, {From: 1, Asker: *ada}}},
+		{"one like the last", "caller of command 1 is named again", []command.Asked{{From: 0, Asker: *ada}, {From: 1, Asker: *ada}}},
 	} {
 		b := batchOf(1, nil, nil)
-		b.Asked = asked
-		if _, err := command.DecodeBatch(b.Encode()); err == nil {
-			t.Errorf("%s: read", name)
+		b.Asked = c.asked
+		if _, err := command.DecodeBatch(b.Encode()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 }

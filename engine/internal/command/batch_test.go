@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -15,7 +16,11 @@ import (
 	"taskledger/engine/internal/command/commandtest"
 	"taskledger/engine/internal/itemcommand"
 	"taskledger/events"
+	"taskledger/internal/message"
+	"taskledger/internal/wire"
 	"taskledger/item"
+	"taskledger/projection"
+	"taskledger/store"
 )
 
 // A batch is decided as a whole, and on top of what is there. An entry that could not be stored would end the session
@@ -171,27 +176,110 @@ func TestBatch_EveryCommandIsReadAsWritten(t *testing.T) {
 }
 
 func TestBatch_RefusesWhatNoSenderMakes(t *testing.T) {
-	one := slicesOf(&command.Info{}, 1)
-	for name, b := range map[string]*command.Batch{
-		"no sender":    {Lane: command.LaneSubmit, Number: 1, Commands: one},
-		"number 0":     {Sender: "c-1", Commands: one},
-		"unknown lane": {Sender: "c-1", Lane: command.LaneCount, Number: 1, Commands: one},
-		"no command":   {Sender: "c-1", Number: 1},
-		"long sender":  {Sender: strings.Repeat("c", events.MaxNameBytes+1), Number: 1, Commands: one},
-		"too many":     {Sender: "c-1", Number: 1, Commands: slicesOf(&command.Info{}, command.MaxBatchCommands+1)},
+	sound := func() *command.Batch {
+		return &command.Batch{Sender: "c-1", Number: 1, Commands: slicesOf(&command.Info{}, 1)}
+	}
+	for want, spoil := range map[string]func(b *command.Batch){
+		`batch 1 of lane 0 from "" with 1 commands`:       func(b *command.Batch) { b.Sender = "" },
+		"batch 0 of lane 0":                               func(b *command.Batch) { b.Number = 0 },
+		fmt.Sprint("batch 1 of lane ", command.LaneCount): func(b *command.Batch) { b.Lane = command.LaneCount },
+		`from "c-1" with 0 commands`:                      func(b *command.Batch) { b.Commands = nil },
+		`c" with 1 commands`:                              func(b *command.Batch) { b.Sender = strings.Repeat("c", events.MaxNameBytes+1) },
+		fmt.Sprint("with ", command.MaxBatchCommands+1, " commands"): func(b *command.Batch) {
+			b.Commands = slicesOf(&command.Info{}, command.MaxBatchCommands+1)
+		},
+		"completion 4":   func(b *command.Batch) { b.Commands[0] = &command.Complete{How: command.Released + 1} },
+		"completion 1":   func(b *command.Batch) { b.Commands[0] = &command.Complete{How: command.Failed} },
+		"run 4294967296": func(b *command.Batch) { b.Commands[0] = &command.Await{Run: math.MaxUint32 + 1} },
 	} {
-		if got, err := command.DecodeBatch(b.Encode()); err == nil {
-			t.Errorf("%s: read as %+v", name, got)
+		b := sound()
+		spoil(b)
+		if got, err := command.DecodeBatch(b.Encode()); !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q; read as %+v", err, want, got)
 		}
 	}
-	for name, c := range map[string]command.Command{
-		"completion": &command.Complete{How: command.Released + 1},
-		"no error":   &command.Complete{How: command.Failed},
-		"run":        &command.Await{Run: math.MaxUint32 + 1},
+	if got, err := command.DecodeBatch(sound().Encode()); err != nil {
+		t.Errorf("what a sender makes is read as %+v, %v", got, err)
+	}
+	whole := sound().Encode()
+	for want, head := range map[string]byte{"batch of an earlier release": 0x95, "batch of 4 fields": 0x94} {
+		if got, err := command.DecodeBatch(append([]byte{head}, cutLast(t, whole, int(0x96-head))...)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q; read as %+v", err, want, got)
+		}
+	}
+}
+
+// cutLast is what follows the head of an array of few, without its last values.
+func cutLast(t *testing.T, whole []byte, n int) []byte {
+	t.Helper()
+	r := wire.NewReader(whole)
+	var kept []byte
+	for range r.Array() - n {
+		kept = append(kept, r.Raw()...)
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	return kept
+}
+
+// What comes from another process may be anything that can be written.
+func TestAnswers_ThatNobodyGivesAreRefused(t *testing.T) {
+	of := func(m any) []byte { return message.Encode(m) }
+	type row struct {
+		Behavior          string
+		Status, Substatus uint64
+		Tasks             int64
+	}
+	type counts struct {
+		Tasks int64
+		Rows  []row
+	}
+	type page struct {
+		Tasks   [][]byte
+		Seen    []int64
+		Before  uint64
+		Until   int64
+		Done    bool
+		Looked  int64
+		Cluster string
+		Head    uint64
+	}
+	readPage := func(b []byte) error { _, err := command.DecodePage(b); return err }
+	readTallies := func(b []byte) error { _, err := command.DecodeTallies(b); return err }
+	readAnswers := func(b []byte) error { _, err := command.DecodeAnswers(b); return err }
+	readMessage := func(b []byte) error { _, err := decodeMessage(b); return err }
+	lane := &command.Batch{Lane: command.LaneCount - 1, Number: 1}
+	for _, c := range []struct {
+		want string
+		read func([]byte) error
+		data []byte
+	}{
+		{"", readPage, of(page{Looked: 1 << 30})},
+		{"page of 0 tasks with 1 sightings", readPage, of(page{Seen: []int64{1}})},
+		{"page of 1001 tasks, at most 1000", readPage, of(page{Tasks: make([][]byte, 1001), Seen: make([]int64, 1001)})},
+		{"page that looked at -1 tasks", readPage, of(page{Looked: -1})},
+		{"page that looked at 1073741825 tasks", readPage, of(page{Looked: 1<<30 + 1})},
+		{"", readTallies, of(counts{3, []row{{"a", 4, uint64(projection.SubCancelled), 1}, {"b", 1, 1, 2}}})},
+		{"1 tasks of status 5", readTallies, of(counts{1, []row{{"a", 5, 1, 1}}})},
+		{"1 tasks of status 1 and substatus ", readTallies, of(counts{1, []row{{"a", 1, uint64(projection.SubCancelled) + 1, 1}}})},
+		{"-1 tasks of status 1", readTallies, of(counts{-1, []row{{"a", 1, 1, -1}}})},
+		{"4 tasks, of which 1 are in no row", readTallies, of(counts{4, []row{{"a", 1, 1, 3}}})},
+		{"9520 counts, at most 9519", readTallies, of(counts{0, make([]row, 9520)})},
+		{"", readAnswers, []byte{0x91, 0x93, 0, 0, 0}},
+		{"answer of 4 fields", readAnswers, []byte{0x91, 0x94, 0, 0, 0, 0}},
+		{"answer of 2 fields", readAnswers, []byte{0x91, 0x92, 0, 0}},
+		{"", readMessage, command.EncodeAnswerMessage(store.MaxShards-1, lane, nil, true)},
+		{fmt.Sprint("answer from shard ", store.MaxShards), readMessage, command.EncodeAnswerMessage(store.MaxShards, lane, nil, true)},
+		{fmt.Sprint("lane ", command.LaneCount), readMessage, command.EncodeAnswerMessage(0, &command.Batch{Lane: command.LaneCount, Number: 1}, nil, true)},
 	} {
-		b := &command.Batch{Sender: "c-1", Number: 1, Commands: []command.Command{c}}
-		if got, err := command.DecodeBatch(b.Encode()); err == nil {
-			t.Errorf("%s: read as %+v", name, got)
+		if err := c.read(c.data); (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	for _, c := range []*command.List{{Status: uint64(projection.Failure) + 1}, {Substatus: uint64(projection.SubCancelled) + 1}} {
+		if err := command.Check(c); err == nil || !strings.Contains(err.Error(), "there is no status") {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
