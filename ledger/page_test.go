@@ -526,7 +526,10 @@ func TestHistory_LatestOfALongLifeTakesFewReads(t *testing.T) {
 
 // Where events stand far apart, a page is found by a few reads, and takes one for each event, as long as they stand evenly or by chance.
 func TestHistory_PagesOfEventsFarApartTakeAboutAReadForEach(t *testing.T) {
-	const progress = 4000
+	progress, longest := 4000, ledger.MaxHistoryPage
+	if testing.Short() {
+		progress, longest = 1000, 250
+	}
 	for name, between := range map[string]func(i int) int{
 		"somewhat apart":    func(int) int { return 17 },
 		"apart":             func(int) int { return 60 },
@@ -543,7 +546,7 @@ func TestHistory_PagesOfEventsFarApartTakeAboutAReadForEach(t *testing.T) {
 			}
 			for who, o := range map[string]ledger.Owners{"its owner answers": p.owner(t), "nobody answers": nil} {
 				l := p.ledger(o)
-				for _, limit := range []int{10, 50, ledger.MaxHistoryPage} {
+				for _, limit := range []int{10, 50, longest} {
 					for _, newest := range []bool{true, false} {
 						o := ledger.HistoryOptions{Newest: newest, Limit: limit}
 						for at := range 3 {
@@ -625,7 +628,7 @@ func TestHistory_ThatIsNoLongerWantedEnds(t *testing.T) {
 
 func TestHistory_FirstPageOfALongLifeComesAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, life := range map[string]struct{ progress, between int }{"close together": {aDay(), 0}, "far apart": {1200, 70}} {
+	for name, life := range map[string]struct{ progress, between int }{"close together": {aDay(), 0}, "far apart": {aDay() / 72, 70}} {
 		t.Run(name, func(t *testing.T) {
 			p := newPaper(t)
 			p.begin("x")

@@ -78,7 +78,7 @@ func TestNewest_HoldsWhatManyThatCameAndWentHaveLeft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := newJournal(t)
 		var there []events.TaskID
-		for n := range rapid.IntRange(1, 12).Draw(t, "rounds") {
+		for n := range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			for i := range rapid.IntRange(0, 300).Draw(t, "created") {
 				id := events.TaskID(fmt.Sprintf("t-%d-%d", n, i))
 				j.add(id, &events.Created{Behavior: rapid.SampledFrom([]string{"work", "purge"}).Draw(t, "behavior"), Policy: policy(t, events.Policy{}), NotBefore: j.now})
