@@ -81,8 +81,11 @@ func (v *exportVerifier) header(lines *bufio.Scanner) error {
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &h) != nil || h.Format != exportform.Format {
 		return &store.InvalidError{Field: "file", Problem: "not an export of taskledger"}
 	}
-	if h.Version != exportform.Version || h.From == 0 {
+	if h.Version != exportform.Version {
 		return &store.InvalidError{Field: "file", Problem: fmt.Sprintf("export version %d, this program reads %d", h.Version, exportform.Version)}
+	}
+	if h.From == 0 {
+		return &store.InvalidError{Field: "file", Problem: "export from entry 0, want 1 or more"}
 	}
 	v.Cluster, v.Shard, v.Task, v.From, v.Hash, v.next = h.Cluster, h.Shard, h.Task, h.From, h.Prev, h.From
 	v.state, v.lost = projection.NewShard(h.Shard), journal.NewChecker(h.From, h.Prev)

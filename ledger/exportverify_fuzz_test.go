@@ -133,8 +133,25 @@ func FuzzVerifyExport(f *testing.F) {
 }
 
 func TestVerifyExport_BombsCostLittle(t *testing.T) {
-	header := `{"format":"taskledger export","version":1,"cluster":"c","from":1}` + "\n"
-	ofTask := strings.Replace(header, `"from"`, `"task":"a","from"`, 1)
+	headerOf := func(task events.TaskID) string {
+		text, err := json.Marshal(exportform.Header{
+			Format:  exportform.Format,
+			Version: exportform.Version,
+			Cluster: "c",
+			Task:    task,
+			From:    1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text) + "\n"
+	}
+	header, ofTask := headerOf(""), headerOf("a")
+	for _, alone := range []string{header, ofTask} { // else no bomb behind it is looked at
+		if v, err := VerifyExport(strings.NewReader(alone)); err != nil || v.Damage != DamageMissing {
+			t.Fatalf("a header alone: %+v, %v", v, err)
+		}
+	}
 	const size = 2 << 20
 	fill := func(before, element, after string) string {
 		return before + strings.Repeat(element+",", size/(len(element)+1)) + element + after
@@ -155,6 +172,9 @@ func TestVerifyExport_BombsCostLittle(t *testing.T) {
 	} {
 		err := wiretest.Bounded(t, wiretest.Bomb{Name: name, Data: []byte(file), Passes: 80}, func(b []byte) error {
 			v, err := VerifyExport(bytes.NewReader(b))
+			if behind := bytes.HasPrefix(b, []byte("{")); (err == nil) != behind {
+				t.Errorf("%s: %+v, %v; want damage behind a header that is taken, or an error without one", name, v, err)
+			}
 			if err == nil && v.Damage == "" {
 				return nil
 			}

@@ -14,6 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
+	"taskledger/ledger/exportform"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -275,10 +276,23 @@ func TestExport_ForgedHistoryDiffersFromAKeptCheckpoint(t *testing.T) {
 
 func TestExport_RefusesWhatItIsNot(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "\n", "{}", `{"format":"taskledger export","version":1,"from":1}`, `{"format":"taskledger export","version":2}`} {
+	header := func(version int, from int) string {
+		return fmt.Sprintf(`{"format":"taskledger export","version":%d,"cluster":"c","from":%d}`, version, from)
+	}
+	for text, want := range map[string]string{
+		"":                              "not an export of taskledger",
+		"\n":                            "not an export of taskledger",
+		"{}":                            "not an export of taskledger",
+		header(exportform.Version-1, 1): fmt.Sprintf("export version %d, this program reads %d", exportform.Version-1, exportform.Version),
+		header(exportform.Version+1, 1): fmt.Sprintf("export version %d, this program reads %d", exportform.Version+1, exportform.Version),
+		header(exportform.Version, 0):   "export from entry 0",
+	} {
 		var invalid *store.InvalidError
-		if _, err := ledger.VerifyExport(strings.NewReader(text)); !errors.As(err, &invalid) {
-			t.Errorf("%q: %v, want an *InvalidError", text, err)
+		if _, err := ledger.VerifyExport(strings.NewReader(text)); !errors.As(err, &invalid) || !strings.Contains(invalid.Problem, want) {
+			t.Errorf("%q: %v, want an *InvalidError with %q", text, err, want)
 		}
+	}
+	if v, err := ledger.VerifyExport(strings.NewReader(header(exportform.Version, 1))); err != nil || v.Damage == "" {
+		t.Errorf("an export without a line: %+v, %v", v, err)
 	}
 }
