@@ -187,14 +187,17 @@ func TestLoad_TellsTheLongestBacklogsWhenThereAreTooMany(t *testing.T) {
 
 func TestLoad_ThatNoNodeTellsIsRefused(t *testing.T) {
 	sound := backlogRow{3, "work", 7}
-	for what, rows := range map[string][]backlogRow{
-		"shard below zero": {{-1, "work", 1}}, "shard that no cluster has": {sound, {store.MaxShards, "work", 1}},
-		"tasks below zero": {{3, "work", -1}}, "more tasks than memory": {{3, "work", math.MaxInt32 + 1}},
-		"behavior longer than any": {{3, strings.Repeat("x", events.MaxBehaviorBytes+1), 1}},
-		"more rows than are told":  slices.Repeat([]backlogRow{sound}, maxBacklogRows+1),
+	for want, rows := range map[string][]backlogRow{
+		"load of shard -1: ": {sound, {-1, "work", 1}},
+		fmt.Sprintf("load of shard %d: ", store.MaxShards): {sound, {store.MaxShards, "work", 1}},
+		": -1 tasks ready":         {sound, {3, "work", -1}},
+		": 2147483648 tasks ready": {sound, {3, "work", math.MaxInt32 + 1}},
+		fmt.Sprintf("a behavior of %d bytes", events.MaxBehaviorBytes+1): {sound, {3, strings.Repeat("x", events.MaxBehaviorBytes+1), 1}},
+		fmt.Sprintf("load of %d rows", maxBacklogRows+1):                 slices.Repeat([]backlogRow{sound}, maxBacklogRows+1),
 	} {
-		if _, err := command.ReadTold[loadMessage](message.Encode(loadMessage{"n", 1, 1, 0, rows})); !errors.Is(err, wire.ErrMalformed) {
-			t.Errorf("%s: %v", what, err)
+		_, err := command.ReadTold[loadMessage](message.Encode(loadMessage{"n", 1, 1, 0, rows}))
+		if !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	most := loadMessage{"n", 1, 1, 0, slices.Repeat([]backlogRow{{store.MaxShards - 1, strings.Repeat("x", events.MaxBehaviorBytes), math.MaxInt32}}, maxBacklogRows)}

@@ -124,25 +124,68 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 
 func TestFormat_PointerThatMakesNoSenseIsRefused(t *testing.T) {
 	sound := store.SnapshotInfo{Entry: 9, Epoch: 7, Parts: 3, Bytes: 100}
-	for name, kept := range map[string][]store.SnapshotInfo{
-		"none":          {},
-		"three":         {{Entry: 11, Epoch: 7, Parts: 1}, {Entry: 10, Epoch: 7, Parts: 1}, sound},
-		"no entry":      {{Epoch: 7, Parts: 1}},
-		"no epoch":      {{Entry: 9, Parts: 1}},
-		"no parts":      {{Entry: 9, Epoch: 7}},
-		"parts":         {{Entry: 9, Epoch: 7, Parts: 1<<20 + 1}},
-		"bytes":         {{Entry: 9, Epoch: 7, Parts: 1, Bytes: -1}},
-		"twice":         {sound, sound},
-		"oldest first":  {{Entry: 8, Epoch: 7, Parts: 1}, sound},
-		"earlier epoch": {{Entry: 10, Epoch: 6, Parts: 1}, sound},
+	changed := func(change func(s *store.SnapshotInfo)) []store.SnapshotInfo {
+		s := sound
+		change(&s)
+		return []store.SnapshotInfo{s}
+	}
+	for _, c := range []struct {
+		want string // in the error; "" = none
+		kept []store.SnapshotInfo
+	}{
+		{"", []store.SnapshotInfo{sound}},
+		{"", []store.SnapshotInfo{{Entry: 10, Epoch: 7, Parts: 1}, sound}},
+		{"pointer to 0 snapshots", nil},
+		{"more than two snapshots", []store.SnapshotInfo{{Entry: 11, Epoch: 7, Parts: 1}, {Entry: 10, Epoch: 7, Parts: 1}, sound}},
+		{"snapshot of entry 0 in epoch 7", changed(func(s *store.SnapshotInfo) { s.Entry = 0 })},
+		{"entry 9 in epoch 0", changed(func(s *store.SnapshotInfo) { s.Epoch = 0 })},
+		{"entry 9 in epoch -1", changed(func(s *store.SnapshotInfo) { s.Epoch = -1 })},
+		{"epoch 7, 0 parts", changed(func(s *store.SnapshotInfo) { s.Parts = 0 })},
+		{"epoch 7, 1048577 parts", changed(func(s *store.SnapshotInfo) { s.Parts = 1<<20 + 1 })},
+		{"3 parts, -1 bytes", changed(func(s *store.SnapshotInfo) { s.Bytes = -1 })},
+		{"entry 9 in epoch 7 is not newer than 9 in 7", []store.SnapshotInfo{sound, sound}},
+		{"entry 8 in epoch 7 is not newer than 9 in 7", []store.SnapshotInfo{{Entry: 8, Epoch: 7, Parts: 1}, sound}},
+		{"entry 10 in epoch 6 is not newer than 9 in 7", []store.SnapshotInfo{{Entry: 10, Epoch: 6, Parts: 1}, sound}},
 	} {
-		if got, err := etcdstore.DecodePointer(etcdstore.EncodePointer(kept)); !errors.Is(err, wire.ErrMalformed) {
-			t.Errorf("%s: pointer names %+v, %v, want %v", name, got, err, wire.ErrMalformed)
+		got, err := etcdstore.DecodePointer(etcdstore.EncodePointer(c.kept))
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("pointer names %+v, %v, want %q", got, err, c.want)
+		}
+	}
+	whole := etcdstore.EncodePointer([]store.SnapshotInfo{sound})
+	head := len(whole) - len(sound.Hash) - 2 // of the hash, which is the last value
+	for n, want := range map[int]string{31: "hash of 31 bytes", 33: "hash of 33 bytes"} {
+		var w wire.Writer
+		w.Bytes(make([]byte, n))
+		if got, err := etcdstore.DecodePointer(append(whole[:head:head], w.B...)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("pointer names %+v, %v, want %q", got, err, want)
 		}
 	}
 	sameEntry := []store.SnapshotInfo{{Entry: 9, Epoch: 8, Parts: 1}, sound}
 	if _, err := etcdstore.DecodePointer(etcdstore.EncodePointer(sameEntry)); err != nil {
 		t.Errorf("one entry in two epochs: %v", err)
+	}
+}
+
+func TestFormat_LossThatMakesNoSenseIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		hash         int // bytes
+		reason, want string
+	}{
+		{32, strings.Repeat("r", events.MaxNameBytes), ""},
+		{31, "", "hash of 31 bytes"},
+		{33, "", "hash of 33 bytes"},
+		{32, strings.Repeat("r", events.MaxNameBytes+1), "reason of 257 bytes"},
+		{32, "\xff", "reason of 1 bytes"},
+	} {
+		whole := etcdstore.EncodeLoss(store.Loss{Entry: 9})
+		w := wire.Writer{B: whole[:len(whole)-35]} // without hash and reason
+		w.Bytes(make([]byte, c.hash))
+		w.Text(c.reason)
+		got, err := etcdstore.DecodeLoss(w.B)
+		if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v, %v; want %q", got, err, c.want)
+		}
 	}
 }
 

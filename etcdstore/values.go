@@ -243,9 +243,7 @@ func decodeLoss(b []byte) (l store.Loss, err error) {
 		return l, err
 	}
 	l.Entry = r.Uint()
-	if n := copy(l.Hash[:], r.View()); n != len(l.Hash) {
-		r.Fail("hash of %d bytes", n)
-	}
+	l.Hash = readHash(r)
 	l.Reason = r.Text()
 	if r.Err() == nil && events.CheckReason(l.Reason) != nil {
 		r.Fail("reason of %d bytes", len(l.Reason))
@@ -282,9 +280,7 @@ func decodePointer(b []byte) (kept []store.SnapshotInfo, err error) {
 		}
 		s.Entry, s.Epoch = r.Uint(), r.Int()
 		s.Parts, s.Bytes = int(r.Uint()), r.Int()
-		if n := copy(s.Hash[:], r.View()); n != len(s.Hash) {
-			r.Fail("hash of %d bytes", n)
-		}
+		s.Hash = readHash(r)
 		kept = append(kept, s)
 	}
 	if r.Err() != nil {
@@ -294,6 +290,15 @@ func decodePointer(b []byte) (kept []store.SnapshotInfo, err error) {
 		return nil, fmt.Errorf("%w: %w", wire.ErrMalformed, err)
 	}
 	return kept, nil
+}
+
+// readHash reads a chain hash.
+func readHash(r *wire.Reader) (h events.Hash) {
+	b := r.View()
+	if copy(h[:], b); len(b) != len(h) {
+		r.Fail("hash of %d bytes", len(b))
+	}
+	return h
 }
 
 // checkKept returns an error unless these can be the snapshots that a pointer names.

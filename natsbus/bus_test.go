@@ -305,16 +305,17 @@ func TestPublish_CompletedIsPlainForAnyClient(t *testing.T) {
 func TestPublish_RefusesWhatIsNoSubject(t *testing.T) {
 	bus := openUp(t, testcluster.StartNATS(t))
 	for _, bad := range []string{"", ".", "a.", ".a", "a..b", "a b", "a.*", "a.>", "ä", "a\r\nPUB x 0", "a/b"} {
-		if err := bus.Publish(bad, "", nil); err == nil {
-			t.Errorf("published on %q", bad)
+		named := fmt.Sprintf("subject %q: ", bad)
+		if err := bus.Publish(bad, "", nil); err == nil || !strings.Contains(err.Error(), named) {
+			t.Errorf("published on %q: %v", bad, err)
 		}
-		if err := bus.Publish("a", bad, nil); err == nil && bad != "" {
-			t.Errorf("published with reply %q", bad)
+		if err := bus.Publish("a", bad, nil); (err == nil) != (bad == "") || err != nil && !strings.Contains(err.Error(), "reply "+named) {
+			t.Errorf("published with reply %q: %v", bad, err)
 		}
 	}
 	for _, bad := range []string{"", "a.>.b", "a*", ">a", "a..*"} {
-		if err := bus.Subscribe(t.Context(), bad, "", func(store.Message) {}); err == nil {
-			t.Errorf("subscribed to %q", bad)
+		if err := bus.Subscribe(t.Context(), bad, "", func(store.Message) {}); err == nil || !strings.Contains(err.Error(), `subject "`) {
+			t.Errorf("subscribed to %q: %v", bad, err)
 		}
 	}
 }
