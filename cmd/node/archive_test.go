@@ -305,14 +305,18 @@ func TestArchive_WithoutJetStreamIsRefusedOrSaidOpenly(t *testing.T) {
 	dir := t.TempDir()
 	etcd, _ := testcluster.StartEtcd(t)
 	plain, able := testcluster.StartNATS(t), testcluster.StartJetStream(t)
-	for _, args := range [][]string{
-		{"--etcd", etcd, "--archive", "jetstream"},
-		{"--etcd", etcd, "--archive", "elsewhere"},
-		{"--archive", "elsewhere"},
-		{"--etcd", etcd, "--nats", able.URL, "--archive-replicas", "9"},
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"--archive jetstream: there is no NATS", []string{"--etcd", etcd, "--archive", "jetstream"}},
+		{"--archive elsewhere: want jetstream, keep or drop", []string{"--etcd", etcd, "--archive", "elsewhere"}},
+		{"--archive elsewhere: want jetstream, keep or drop", []string{"--archive", "elsewhere"}},
+		{"--archive-replicas: 9, want 1 to 5", []string{"--etcd", etcd, "--nats", able.URL, "--archive-replicas", "9"}},
 	} {
-		if r := run(t, dir, append([]string{"serve"}, args...)...); r.code != 2 || r.out != "" || strings.Count(r.err, "\n") != 1 {
-			t.Errorf("%q: %+v", args, r)
+		r := run(t, dir, append([]string{"serve"}, c.args...)...)
+		if r.code != 2 || r.out != "" || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, c.want) {
+			t.Errorf("%q: %+v, want %q", c.args, r, c.want)
 		}
 	}
 	for name, c := range map[string]struct {

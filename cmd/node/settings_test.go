@@ -70,18 +70,18 @@ func TestSettings_ListsAndMapsReachTheNode(t *testing.T) {
 
 func TestSettings_MistakesAreWrongUsage(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{
-		"an unknown name":        "slotz: 3\n",
-		"a value of wrong type":  "slots: many\n",
-		"a flag of another kind": "delay: 3s\n",
-		"no YAML":                "{",
-		"no directory":           "data: \"\"\n",
+	for name, c := range map[string]struct{ text, want string }{
+		"an unknown name":        {"slotz: 3\n", "no setting is named slotz"},
+		"a value of wrong type":  {"slots: many\n", "\"many\" for \"--slots\""},
+		"a flag of another kind": {"delay: 3s\n", "no setting is named delay"},
+		"no YAML":                {"{", "yaml: line 1"},
+		"no directory":           {"data: \"\"\n", "--data is empty"},
 	} {
-		if r := run(t, t.TempDir(), "serve", "--config", settingsFile(t, text)); r.code != 2 || r.out != "" {
+		if r := run(t, t.TempDir(), "serve", "--config", settingsFile(t, c.text)); r.code != 2 || r.out != "" || !strings.Contains(r.err, c.want) {
 			t.Errorf("%s: code %d, %q", name, r.code, r.err)
 		}
 	}
-	if r := run(t, t.TempDir(), "list", "--config", "no-such-file.yaml"); r.code != 2 {
+	if r := run(t, t.TempDir(), "list", "--config", "no-such-file.yaml"); r.code != 2 || !strings.Contains(r.err, "no-such-file.yaml") {
 		t.Errorf("a missing file: code %d, %q", r.code, r.err)
 	}
 }

@@ -91,10 +91,21 @@ func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 	if got := in("claim", "none", "--wait", "1ms"); got != "" {
 		t.Errorf("%q", got)
 	}
-	for _, c := range [][]string{{"get", "x"}, {"update"}, {"update", "{"}, {"update", "{}"}, {"update", `{"adds":[{"group":"g","colour":1}]}`}, {"claim", "g", "--duration", "0s"}, {"list", "g", "--limit", "-1"},
-		{"groups", "--store", "a/b"}} {
-		if r := run(t, dir, append([]string{"store"}, c...)...); r.code != 2 {
-			t.Errorf("%q: %+v", c, r)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{`id "x": want a number`, []string{"get", "x"}},
+		{"want REQUEST or --file", []string{"update"}},
+		{"request: body: ", []string{"update", "{"}},
+		{"update: empty: want depends", []string{"update", "{}"}},
+		{"colour", []string{"update", `{"adds":[{"group":"g","colour":1}]}`}},
+		{"duration", []string{"claim", "g", "--duration", "0s"}},
+		{"limit", []string{"list", "g", "--limit", "-1"}},
+		{"byte 1 is '/'", []string{"groups", "--store", "a/b"}},
+	} {
+		if r := run(t, dir, append([]string{"store"}, c.args...)...); r.code != 2 || !strings.Contains(r.err, c.want) {
+			t.Errorf("%q: %+v, want %q", c.args, r, c.want)
 		}
 	}
 }
