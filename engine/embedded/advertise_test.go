@@ -27,6 +27,7 @@ func (h onServed) Handle(_ context.Context, r slog.Record) error {
 
 // Who joined has to find the servers again while the node still reads its shards, which may take longer than a session lives.
 func TestStart_ServersAreFoundBeforeTheShardsAreServed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var served, found atomic.Int64
 	log := slog.New(onServed{func() {

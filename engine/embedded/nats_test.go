@@ -15,6 +15,7 @@ import (
 
 // Somebody may take the port of the last start between the look whether it is free and NATS.
 func TestServers_PortOfTheLastStartIsGivenUpWhereverItIsTaken(t *testing.T) {
+	t.Parallel()
 	for range 100 { // the thief may come too late
 		if takenAfterTheLook(t) {
 			return
@@ -67,6 +68,7 @@ func takenAfterTheLook(t *testing.T) bool {
 
 // Who connects to NATS without proving anything takes no more files than it may.
 func TestServers_NATSTakesAtMostSoManyConnections(t *testing.T) {
+	t.Parallel()
 	s, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: t.TempDir(), NATSConnections: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ import (
 	"taskledger/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/internal/repeat"
 )
 
 // startOnly names the directory on which this process, started again by a test, starts servers, and that is all.
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	repeat.AtOnce(4)
 	goleak.VerifyTestMain(m)
 }
 
@@ -87,6 +89,7 @@ func dial(t *testing.T, endpoint string) *clientv3.Client {
 }
 
 func TestServers_InProcessAndOutsideClientsShareOneEtcd(t *testing.T) {
+	t.Parallel()
 	s := start(t, embedded.ServersConfig{})
 	put(t, s.EtcdClient(), "k", "v")
 	if got := get(t, dial(t, s.EtcdEndpoint()), "k"); got != "v" {
@@ -180,6 +183,7 @@ func nkey(t *testing.T, s *embedded.Servers) nats.Option {
 }
 
 func TestServers_DirIsForOneAtATime(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, embedded.ServersConfig{Dir: dir})
 	if err := s.Advertise(cluster.API{}); err != nil {
@@ -196,6 +200,7 @@ func TestServers_DirIsForOneAtATime(t *testing.T) {
 }
 
 func TestServers_ListenWhereNoOtherMachineComes(t *testing.T) {
+	t.Parallel()
 	s := start(t, embedded.ServersConfig{})
 	if u, err := url.Parse(s.NATSURL()); err != nil || u.Hostname() != "127.0.0.1" || u.Port() == "0" || u.Port() == "" {
 		t.Errorf("NATS listens on %s, %v", s.NATSURL(), err)
@@ -227,6 +232,7 @@ func TestServers_NATSLetsInWhoHasTheKey(t *testing.T) {
 }
 
 func TestServers_AdvertisedUntilClosed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, embedded.ServersConfig{Dir: dir})
 	if _, err := cluster.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
@@ -252,6 +258,7 @@ func TestServers_AdvertisedUntilClosed(t *testing.T) {
 }
 
 func TestServers_StartVoidsWhatAKilledProcessAdvertised(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "cluster.json"), []byte(`{"etcd":["http://127.0.0.1:1"]}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -263,6 +270,7 @@ func TestServers_StartVoidsWhatAKilledProcessAdvertised(t *testing.T) {
 }
 
 func TestServers_TemporaryDirIsRemoved(t *testing.T) {
+	t.Parallel()
 	s := start(t, embedded.ServersConfig{})
 	if _, err := os.Stat(s.Dir()); err != nil {
 		t.Fatal(err)
@@ -278,6 +286,7 @@ func TestServers_TemporaryDirIsRemoved(t *testing.T) {
 }
 
 func TestServers_WithoutNATS(t *testing.T) {
+	t.Parallel()
 	s := start(t, embedded.ServersConfig{NoNATS: true})
 	if s.NATSURL() != "" || s.NATSInProcess() != nil {
 		t.Errorf("NATS at %q", s.NATSURL())
@@ -388,27 +397,32 @@ func damage(t *testing.T, pattern string, from int) {
 }
 
 func TestServers_DamagedDataEndsTheStartNamingTheDir(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		file string
 		from int
 	}{{"wal/*.wal", 0}, {"wal/*.wal", 40}, {"snap/db", 0}} {
-		dir := t.TempDir()
-		s := start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
-		put(t, s.EtcdClient(), "k", "v")
-		s.Close()
-		damage(t, filepath.Join(dir, "etcd", "member", c.file), c.from)
-		// In a process of its own: etcd may give up in a goroutine that nobody can recover.
-		again := exec.Command(os.Args[0])
-		again.Env = append(os.Environ(), startOnly+"="+dir)
-		out, err := again.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), dir) {
-			t.Errorf("start on damaged %s: %v\n%s", c.file, err, out)
-		}
+		t.Run(fmt.Sprint(c.file, " from ", c.from), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
+			put(t, s.EtcdClient(), "k", "v")
+			s.Close()
+			damage(t, filepath.Join(dir, "etcd", "member", c.file), c.from)
+			// In a process of its own: etcd may give up in a goroutine that nobody can recover.
+			again := exec.Command(os.Args[0])
+			again.Env = append(os.Environ(), startOnly+"="+dir)
+			out, err := again.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), dir) {
+				t.Errorf("start on damaged data: %v\n%s", err, out)
+			}
+		})
 	}
 }
 
 // A process that starts another one shares its locks with it for a moment. Such a lock may outlive the servers that held it.
 func TestServers_LockThatOutlivesThemIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	held, err := fileutil.LockFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

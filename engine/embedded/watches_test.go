@@ -14,6 +14,7 @@ import (
 
 // As many watches as a node of 256 shards has begin and end at once while keys change, and nobody waits for ever.
 func TestEtcdClient_HundredsOfWatchesBeginAndEndAtOnce(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	s, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: t.TempDir(), NoNATS: true})
