@@ -48,6 +48,7 @@ var (
 )
 
 func TestClient_SendsWhatTheDocumentSays(t *testing.T) {
+	t.Parallel()
 	var got []string
 	c := against(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -88,6 +89,7 @@ func TestClient_SendsWhatTheDocumentSays(t *testing.T) {
 }
 
 func TestClient_EveryNameOfAStoreIsASegmentOfItsOwn(t *testing.T) {
+	t.Parallel()
 	var path string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.EscapedPath()
@@ -103,6 +105,7 @@ func TestClient_EveryNameOfAStoreIsASegmentOfItsOwn(t *testing.T) {
 }
 
 func TestClient_TheRootOfAListenerIsOneStore(t *testing.T) {
+	t.Parallel()
 	var path string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
@@ -116,6 +119,7 @@ func TestClient_TheRootOfAListenerIsOneStore(t *testing.T) {
 }
 
 func TestClient_MakesOfEveryStatusTheErrorThatAnEngineReturns(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		status int
 		body   string
@@ -167,6 +171,7 @@ func overloaded(err error) bool {
 }
 
 func TestClient_ReadsAConflictAsItWasWritten(t *testing.T) {
+	t.Parallel()
 	want := &item.ConflictError{Store: "s", Problems: []item.Problem{
 		{Field: "depends", ID: 7, Kind: item.NotThere, Text: "it is not there"},
 		{Field: "updates", ID: 9, Kind: item.OtherGroup, Text: `it is of group "a: b", not "task 1: c"`},
@@ -187,6 +192,7 @@ func TestClient_ReadsAConflictAsItWasWritten(t *testing.T) {
 }
 
 func TestClient_ReadsNoMoreOfAnAnswerThanItMayHave(t *testing.T) {
+	t.Parallel()
 	endless := func(status int, begin, again string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
@@ -217,6 +223,7 @@ func TestClient_ReadsNoMoreOfAnAnswerThanItMayHave(t *testing.T) {
 }
 
 func TestClient_AListThatIsCutIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{``, `[`, `[{"id":1}`, `[{"id":1},`, `{}`} {
 		if page, _, err := against(t, fixed(200, body)).ItemGroup(t.Context(), "s", item.Page{Group: "g"}); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%q: got %v, %v", body, page, err)
@@ -225,6 +232,7 @@ func TestClient_AListThatIsCutIsNoAnswer(t *testing.T) {
 }
 
 func TestClient_WhatWasNotSentIsUnavailableAndWhatWasSentIsUnknown(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(nil)
 	c := open(t, client.Options{URL: s.URL})
 	s.Close()
@@ -256,6 +264,7 @@ func TestClient_WhatWasNotSentIsUnavailableAndWhatWasSentIsUnknown(t *testing.T)
 }
 
 func TestStore_RepeatsOverHTTPUnderOneKey(t *testing.T) {
+	t.Parallel()
 	var n atomic.Int32
 	keys := make(chan string, 10)
 	c := against(t, func(w http.ResponseWriter, r *http.Request) {
@@ -290,6 +299,7 @@ func TestStore_RepeatsOverHTTPUnderOneKey(t *testing.T) {
 }
 
 func TestNew_RefusesBadInputByField(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{"", "localhost:80", "ftp://x", "http://", "unix:", "http://x?y=1", "http://x#y", "http://[", "/path"} {
 		if _, err := client.New(client.Options{URL: url}); !badField(err, "url") {
 			t.Errorf("%q: %v", url, err)

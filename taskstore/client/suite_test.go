@@ -14,12 +14,16 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/stores"
 	"taskledger/api/token"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/taskstore/client"
 	"taskledger/taskstore/taskstoretest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	repeat.AtOnce(4)
+	goleak.VerifyTestMain(m)
+}
 
 // secrets are known tokens by their secrets.
 type secrets map[string]*token.Token
@@ -64,22 +68,25 @@ func open(t *testing.T, o client.Options) *client.Client {
 
 // The API of one node is asked, and the stores are owned by that or another one.
 func TestClient_KeepsThePromisesOverHTTPAndOverASocket(t *testing.T) {
+	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 4})
 	a := c.StartNode("a", nil)
 	c.StartNode("b", nil)
 	socket := filepath.Join(t.TempDir(), "s")
 	at, stop := serve(t, operations.Direct{Client: a.Client}, "127.0.0.1:0", socket)
 	t.Cleanup(func() { stop() })
-	t.Run("http", func(t *testing.T) {
-		restart := func(t *testing.T) { // of the API and the node that serves it
-			stop()
-			a.Stop()
-			a = c.StartNode("a", nil)
-			_, stop = serve(t, operations.Direct{Client: a.Client}, at, socket)
-		}
-		taskstoretest.Run(t, taskstoretest.Subject{Backend: open(t, client.Options{URL: "http://" + at, Token: "submitter"}), Restart: restart, Slack: 5 * time.Second})
-	})
-	t.Run("socket", func(t *testing.T) {
-		taskstoretest.Run(t, taskstoretest.Subject{Backend: open(t, client.Options{URL: "unix:" + socket, Token: "submitter"}), Slack: 5 * time.Second})
-	})
+	restart := func(*testing.T) { // of the API and the node that serves it
+		stop()
+		a.Stop()
+		a = c.StartNode("a", nil)
+		_, stop = serve(t, operations.Direct{Client: a.Client}, at, socket)
+	}
+	// What restarts nothing runs side by side when both have begun.
+	for _, s := range []taskstoretest.Subject{
+		{Name: "http", Backend: open(t, client.Options{URL: "http://" + at, Token: "submitter"}), Restart: restart},
+		{Name: "socket", Backend: open(t, client.Options{URL: "unix:" + socket, Token: "submitter"})},
+	} {
+		s.Slack = 5 * time.Second
+		taskstoretest.Run(t, s)
+	}
 }

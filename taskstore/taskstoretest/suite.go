@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,8 @@ import (
 
 // Subject is what is held to the promises.
 type Subject struct {
+	// Name begins the names of its tests; "" = nothing does.
+	Name    string
 	Backend taskstore.Backend
 	// Restart ends what serves the stores and starts it again, as far as it can be: the backend has to find what it had. Nil: it cannot.
 	Restart func(t *testing.T)
@@ -25,7 +28,7 @@ type Subject struct {
 }
 
 // Run runs the suite. Each test has a store of its own in the subject, so what it does disturbs no other, and those
-// that restart nothing run side by side at the end.
+// that restart nothing run side by side when the calling test ends.
 func Run(t *testing.T, s Subject) {
 	if s.Slack == 0 {
 		s.Slack = 4 * time.Second
@@ -41,7 +44,7 @@ func Run(t *testing.T, s Subject) {
 		maps.Copy(tests, alone)
 	}
 	for i, name := range slices.Sorted(maps.Keys(tests)) {
-		t.Run(name, func(t *testing.T) {
+		t.Run(path.Join(s.Name, name), func(t *testing.T) {
 			if alone[name] == nil {
 				t.Parallel()
 			}
