@@ -11,8 +11,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	repeat.AtOnce(4)
+	repeat.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }
 
-func TestModel(t *testing.T) { taskstoretest.Run(t, taskstoretest.Subject{Backend: model.New()}) }
+func TestModel(t *testing.T) {
+	t.Parallel()
+	taskstoretest.Run(t, taskstoretest.Subject{Backend: model.New()})
+}
