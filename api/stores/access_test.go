@@ -41,6 +41,7 @@ var matrix = map[string]struct {
 }
 
 func TestAuthorization_EveryRouteAllowsWhatItsRowSays(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	s.made(s.post("/store/a/update", `{"clientid":1,"adds":[{"group":"g"}]}`))
 	var known []string
@@ -92,6 +93,7 @@ func TestAuthorization_EveryRouteAllowsWhatItsRowSays(t *testing.T) {
 }
 
 func TestOpenAPI_HasTheRoutesAndTheirErrors(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -124,6 +126,7 @@ func TestOpenAPI_HasTheRoutesAndTheirErrors(t *testing.T) {
 
 // A claim that waits gets what comes.
 func TestClaim_ThatWaitsIsAnsweredWhenATaskComes(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	got := make(chan answer, 1)
 	go func() {
@@ -164,6 +167,7 @@ func (p *parking) ClaimItem(ctx context.Context, _ string, q *item.Claim) (*item
 
 // What was asked of the owner and not answered may have claimed a task: that is no empty answer.
 func TestDrain_AnswersParkedClaimsEmptyAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, unknown := range []bool{false, true} {
 		p := &parking{parked: make(chan struct{}), unknown: unknown}
 		s := serve(t, p)
@@ -211,6 +215,7 @@ func (f *failing) ItemGroup(_ context.Context, _ string, p item.Page) ([]item.It
 }
 
 func TestError_HasTheStatusOfItsKind(t *testing.T) {
+	t.Parallel()
 	f := &failing{}
 	s := serve(t, f)
 	for _, c := range []struct {

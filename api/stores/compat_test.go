@@ -67,6 +67,7 @@ func old(s *server, base string) *oldClient {
 }
 
 func TestCompat_ServesTheOriginalClient(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	for _, base := range []string{s.url + "/store/b/compat", s.root + "/compat"} {
 		o := old(s, base)
@@ -127,6 +128,7 @@ func TestCompat_ServesTheOriginalClient(t *testing.T) {
 
 // Its ids begin with 0, and those of others need not fit what it reads.
 func TestCompat_ClientsOf0And53BitsCanBeTold(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	o := old(s, s.url+"/store/a/compat")
 	mine := o.change("/update", `{"clientid":0,"adds":[{"id":0,"group":"g","data":"x","duration":-60000000000,"ownerid":0}],"updates":null,"deletes":null,"depends":null}`)
@@ -148,6 +150,7 @@ func TestCompat_ClientsOf0And53BitsCanBeTold(t *testing.T) {
 
 // Its ids are of 32 bits, half of which are below 0.
 func TestCompat_ClientsBelow0OwnWhatTheyClaim(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	o := old(s, s.url+"/store/a/compat")
 	o.change("/update", `{"clientid":7,"adds":[{"id":0,"group":"g","data":"x","duration":0,"ownerid":0}],"updates":null,"deletes":null,"depends":null}`)
@@ -171,6 +174,7 @@ func TestCompat_ClientsBelow0OwnWhatTheyClaim(t *testing.T) {
 }
 
 func TestCompat_HonoursTheKeyOfARequest(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	add := `{"clientid":7,"adds":[{"id":0,"group":"g","data":"x","duration":0,"ownerid":0}]}`
 	first := s.want(s.post("/store/a/compat/update", add, "Idempotency-Key", "k"), 200, `"id":1`)
@@ -181,6 +185,7 @@ func TestCompat_HonoursTheKeyOfARequest(t *testing.T) {
 }
 
 func TestCompat_TellsOfATimeInNanoseconds(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	for _, d := range []string{"86400000000001", "9223372036854775807"} {
 		s.refused(s.post("/store/a/compat/claim", `{"clientid":7,"group":"g","duration":`+d+`}`), 400, "duration: "+d+": want 86400000000000 at most, in nanoseconds")

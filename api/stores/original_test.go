@@ -16,6 +16,7 @@ import (
 
 // One test for each defect that the service of the original, or of its successor, was seen to have: what it did is the comment.
 func TestOriginal_DefectsOfItsServiceAreNotThere(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	stores := 0
 	for name, test := range map[string]func(t *testing.T, s *server, base string){
@@ -130,6 +131,7 @@ func TestOriginal_DefectsOfItsServiceAreNotThere(t *testing.T) {
 
 // A store that was closed ended the connection of who asked the original.
 func TestOriginal_WhatIsClosedOrAwayIsToldWith503(t *testing.T) {
+	t.Parallel()
 	f := &failing{}
 	s := serve(t, f)
 	for _, err := range []error{task.ErrClosed, store.ErrUnavailable} {
@@ -143,6 +145,7 @@ func TestOriginal_WhatIsClosedOrAwayIsToldWith503(t *testing.T) {
 
 // A GET is answered by the owner, whatever node was asked: it tells of one's own updates without linear.
 func TestRead_TellsOfOnesOwnUpdatesOverAnyNode(t *testing.T) {
+	t.Parallel()
 	a, b := serveTwo(t)
 	for i := range 20 {
 		here, there := a, b
@@ -161,6 +164,7 @@ func TestRead_TellsOfOnesOwnUpdatesOverAnyNode(t *testing.T) {
 
 // What is asked beyond what one may have under way is told in the form of a store.
 func TestLimit_TooManyRequestsOfOneAre429WithRetryAfter(t *testing.T) {
+	t.Parallel()
 	p := &parking{parked: make(chan struct{})}
 	c := testcluster.New(t, testcluster.Options{NoNATS: true})
 	s := serveWith(t, api.Limits{InFlight: 2}, operations.Direct{Client: c.StartNode("a", nil).Client}, p)

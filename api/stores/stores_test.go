@@ -13,6 +13,7 @@ import (
 
 // The URLs of the document hold below /store/NAME, and at the root of a listener.
 func TestStore_SpeaksAsTheDocumentSays(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	for _, base := range []string{"/store/b", s.root} {
 		s.want(s.get(base+"/groups"), 200, `[]`)
@@ -69,6 +70,7 @@ func TestStore_SpeaksAsTheDocumentSays(t *testing.T) {
 
 // What is kept is not repeated, and can be sent back as it was answered.
 func TestUpdate_TakesTasksAsTheyWereServed(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	s.made(s.post("/store/a/update", `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`))
 	renewed := s.post("/store/a/update", `{"clientid":1,"updates":[{"id":1,"keep":true,"timespec":-60000}]}`)
@@ -93,6 +95,7 @@ func TestUpdate_TakesTasksAsTheyWereServed(t *testing.T) {
 }
 
 func TestData_OfAnyBytesComeBackAsTheyWere(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	for i, data := range []string{"", "x", "é\u2028<&>", "\x00\x1f", "\xff\xfe", "a\xc3", "\xed\xa0\x80", strings.Repeat("\x00", 200<<10), strings.Repeat("\xff", 200<<10)} {
 		body := fmt.Sprintf(`{"clientid":1,"adds":[{"group":"g","data64":%q}]}`, base64.StdEncoding.EncodeToString([]byte(data)))
@@ -110,6 +113,7 @@ func TestData_OfAnyBytesComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestGroup_OfAnyNameIsListed(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	for _, name := range []string{"a/b", "/", "//", "a//b", "../..", "é", "a b", "%", "a?b", "a+b", "#", "\x00", `"`, "..."} {
 		body, _ := json.Marshal(map[string]any{"clientid": 1, "adds": []any{map[string]string{"group": name}}})
@@ -133,6 +137,7 @@ func TestGroup_OfAnyNameIsListed(t *testing.T) {
 
 // An answer of one page is no stream: a caller may have two streams at once.
 func TestTasks_OfAPageAreNoStream(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	s.made(s.post("/store/a/update", `{"clientid":1,"adds":[`+strings.Repeat(`{"group":"g"},`, 999)+`{"group":"g"}]}`))
 	large := `{"group":"h","data":"` + strings.Repeat("x", 240<<10) + `"}`
@@ -153,6 +158,7 @@ func TestTasks_OfAPageAreNoStream(t *testing.T) {
 
 // A group of more than a page comes whole, and in the order of ids.
 func TestGroup_OfManyPagesIsOneArray(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	const parts, each = 3, 900
 	for range parts {
@@ -191,6 +197,7 @@ func TestGroup_OfManyPagesIsOneArray(t *testing.T) {
 }
 
 func TestKey_ARepeatedRequestIsAnsweredAsTheFirst(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	first := s.post("/store/a/update", `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`, "Idempotency-Key", "k")
 	s.want(s.post("/store/a/update", `{"clientid":1,"adds":[{"group":"g","data":"x","ownerid":5}]}`, "Idempotency-Key", "k"), 200, strings.TrimSpace(first.text))
@@ -203,6 +210,7 @@ func TestKey_ARepeatedRequestIsAnsweredAsTheFirst(t *testing.T) {
 }
 
 func TestKey_ARepetitionOfWhatMayBeForgottenIs410AndNotDone(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	const add = `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`
 	s.refused(s.post("/store/a/update", add, "Idempotency-Key", "k", "Idempotency-Age", "3600000"), 410, "forgotten")
@@ -218,6 +226,7 @@ func TestKey_ARepetitionOfWhatMayBeForgottenIs410AndNotDone(t *testing.T) {
 }
 
 func TestRequest_BadInputNamesTheField(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	s.made(s.post("/store/a/update", `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`))
 	for _, c := range []struct {
@@ -304,6 +313,7 @@ func TestRequest_BadInputNamesTheField(t *testing.T) {
 
 // A claim that does not say for how long is for as long as one in Go.
 func TestClaim_HasADurationByDefault(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	s.made(s.post("/store/a/update", `{"clientid":1,"adds":[{"group":"g"}]}`))
 	begun := time.Now().UnixMilli()
@@ -314,6 +324,7 @@ func TestClaim_HasADurationByDefault(t *testing.T) {
 }
 
 func TestBody_ThatIsEncodedOrMarkedIsRefused(t *testing.T) {
+	t.Parallel()
 	s := serve(t, nil)
 	s.refused(s.post("/store/a/update", `{"clientid":1}`, "Content-Encoding", "gzip"), 415, "Content-Encoding")
 	s.refused(s.post("/store/a/update", "\ufeff"+`{"clientid":1}`), 400, "byte order mark")
