@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +18,7 @@ import (
 // A campaign is green only when what it was to show has happened.
 func TestCampaign_ProvesSomething(t *testing.T) {
 	whole := func() *campaign {
-		c := &campaign{made: large, snapshots: 1, trimmed: 1, faults: map[string]int{},
+		c := &campaign{options: options{histories: large}, made: large, snapshots: 1, trimmed: 1, faults: map[string]int{},
 			seen: check.Seen{Repeated: 1, Lost: 1, Forgotten: 1, Reborn: 1, GivenUp: 1}}
 		for _, kind := range world.Kinds() {
 			c.faults[kind] = 1
@@ -29,8 +32,9 @@ func TestCampaign_ProvesSomething(t *testing.T) {
 		spoil func(*campaign)
 		want  string
 	}{
-		"no history":              {func(c *campaign) { c.made = 0 }, "0 of 0 histories"},
-		"histories that prove no": {func(c *campaign) { c.rejected = large/100 + 1 }, "histories prove something"},
+		"no history":              {func(c *campaign) { c.made = 0 }, "0 of 500 histories"},
+		"one that proves nothing": {func(c *campaign) { c.rejected = 1 }, "499 of 500 histories prove something"},
+		"many drawn again":        {func(c *campaign) { c.made, c.rejected = c.made+30, 30 }, "30 of 530 histories prove nothing"},
 		"a fault that never bit":  {func(c *campaign) { c.faults["freeze"] = 0 }, `fault "freeze" never bit`},
 		"no snapshots":            {func(c *campaign) { c.snapshots = 0 }, "0 snapshots"},
 		"no store came again":     {func(c *campaign) { c.seen.Reborn = 0 }, "too little was seen"},
@@ -57,6 +61,46 @@ func TestCampaign_LeavesOutRejectedHistories(t *testing.T) {
 	c.count(h, seen)
 	if c.made != 2 || c.rejected != 1 || c.operations != 7 || c.seen != seen {
 		t.Errorf("%d made, %d rejected, %d operations, seen %+v; want 2, 1, 7, %+v", c.made, c.rejected, c.operations, c.seen, seen)
+	}
+}
+
+// A seed whose history proves nothing is no failure: another one takes its place, and always the same.
+func TestCampaign_DrawsAgainWhatProvesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		empty  []uint64 // seeds whose histories prove nothing
+		replay bool
+		made   int
+		green  bool
+	}{
+		"one seed":              {[]uint64{7}, false, 21, true},
+		"one seed twice":        {[]uint64{7, drawn(7, 1)}, false, 22, false}, // which is more than a few of 22
+		"a seed that never can": {[]uint64{7, drawn(7, 1), drawn(7, 2)}, false, 22, false},
+		"a seed to be replayed": {[]uint64{1}, true, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			c := &campaign{options: options{histories: 20, seed: 1, parallel: 3}, out: &out, replay: test.replay}
+			if test.replay {
+				c.histories = 1
+			}
+			c.history = func(_ context.Context, _ string, seed uint64) (*history.Run, error) {
+				h := &history.Run{Members: []history.Journals{{Entries: make([][]history.Record, 1)}}}
+				h.Info.Kind, h.Info.Seed, h.Info.Shards, h.Remains.Checked = "simulated", seed, 1, true
+				if slices.Contains(test.empty, seed) {
+					h.Info.Problems = []string{"too little happened"}
+				}
+				return h, nil
+			}
+			err := c.run(t.Context())
+			if (err == nil) != test.green || err != nil && !errors.Is(err, errRed) || c.made != test.made || c.rejected != len(test.empty) {
+				t.Errorf("%v, %d made, %d rejected; want %d, %d, green: %t\n%s", err, c.made, c.rejected, test.made, len(test.empty), test.green, &out)
+			}
+			for _, seed := range test.empty {
+				if told := fmt.Sprintf("seed %d proves nothing: too little happened\n", seed); !strings.Contains(out.String(), told) {
+					t.Errorf("nobody told of seed %d", seed)
+				}
+			}
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"taskledger/integration/simulation/build"
+	"taskledger/integration/simulation/machine"
 )
 
 func main() {
@@ -93,6 +94,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "built in %s\n", time.Since(began).Round(time.Second))
-	c := &campaign{options: o, program: program, out: out, replay: args[0] == "replay"}
+	c := &campaign{
+		options: o,
+		program: program,
+		history: machine.History,
+		out:     out,
+		replay:  args[0] == "replay",
+	}
 	return c.run(ctx)
 }
