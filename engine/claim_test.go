@@ -18,6 +18,9 @@ import (
 	"taskledger/store/memarchive"
 )
 
+// beginsAnew is what a node logs of an archive that begins anew.
+const beginsAnew = "the archive holds what the journal has lost: it begins anew"
+
 // claimed is an archive that counts how often somebody says whose it is.
 type claimed struct {
 	*shelf
@@ -112,10 +115,16 @@ func (p *archivedPast) giveUp(t *testing.T) {
 	}
 }
 
-// awaitUntrimmed waits until shard 0 says why it is not trimmed.
-func awaitUntrimmed(t *testing.T, n *engine.Node, why string) {
+// serveUntrimmed runs a node until shard 0, to whose archive nothing may be added, says why it is not trimmed.
+func (p *archivedPast) serveUntrimmed(t *testing.T, why string) {
 	t.Helper()
+	before := len(p.archive.held.Records(0))
+	n := p.serve(t)
 	testcluster.Await(t, "a shard that says why it is not trimmed", func() bool {
+		now, claims, anew := len(p.archive.held.Records(0)), p.archive.claims.Load(), p.book.said(t, beginsAnew)
+		if now != before || claims != 0 || len(anew) != 0 {
+			t.Fatalf("%d entries are archived, after %d claims and %q; want %d and none", now, claims, anew, before)
+		}
 		all, err := n.Shards(within(t))
 		return err == nil && strings.Contains(all[0].Degraded, "not trimmed") && strings.Contains(all[0].Degraded, why)
 	})
@@ -134,12 +143,10 @@ func TestTrim_ClaimsTheArchiveInWhichItFindsItsEntriesOnce(t *testing.T) {
 	t.Parallel()
 	p := newArchivedPast(t)
 	n := p.serve(t)
-	first, trims := p.first, 0
-	for round := 0; trims < 2; round++ {
-		if round == 20 {
-			t.Fatalf("trimmed %d times in %d rounds, want twice", trims, round)
-		}
+	first, trims, round := p.first, 0, 0
+	testcluster.Await(t, "a journal that was trimmed twice", func() bool {
 		fillShard(t, n.Client, p.worker, fmt.Sprint("more", round), 300)
+		round++
 		now, err := p.store.First(within(t), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -147,7 +154,8 @@ func TestTrim_ClaimsTheArchiveInWhichItFindsItsEntriesOnce(t *testing.T) {
 		if now > first {
 			first, trims = now, trims+1
 		}
-	}
+		return trims >= 2
+	})
 	if claims := p.archive.claims.Load(); claims != 1 {
 		t.Errorf("claimed %d times, want once", claims)
 	}
@@ -157,7 +165,7 @@ func TestTrim_ClaimsTheArchiveAgainWhereNobodyAnswered(t *testing.T) {
 	t.Parallel()
 	p := newArchivedPast(t)
 	p.archive.silent.Store(true)
-	awaitUntrimmed(t, p.serve(t), "nobody answers claims")
+	p.serveUntrimmed(t, "nobody answers claims")
 	p.archive.silent.Store(false)
 	testcluster.Await(t, "a claim", func() bool { return p.archive.claims.Load() == 1 })
 }
@@ -174,7 +182,7 @@ func TestTrim_AddsNothingToAnArchiveThatTheJournalDoesNotFollow(t *testing.T) {
 			p := newArchivedPast(t)
 			end := last(p)
 			p.otherwise(t, 1, end)
-			awaitUntrimmed(t, p.serve(t), "archive continues otherwise")
+			p.serveUntrimmed(t, "archive continues otherwise")
 			if held := p.archive.held.Records(0); uint64(len(held)) != end || p.archive.claims.Load() != 0 {
 				t.Errorf("%d entries are archived, after %d claims; want %d and none", len(held), p.archive.claims.Load(), end)
 			}
@@ -200,7 +208,7 @@ func TestTrim_LossThatWasGivenUpLateLetsAnArchiveOfItsOwnBeginAnew(t *testing.T)
 			p.archive.away.Store(false)
 			awaitServed(t, p.serve(t))
 			testcluster.Await(t, "an archive that begins anew", func() bool {
-				return len(p.book.said(t, "the archive holds what the journal has lost: it begins anew")) == 1
+				return len(p.book.said(t, beginsAnew)) == 1
 			})
 		})
 	}
@@ -213,7 +221,7 @@ func TestTrim_NoLossLetsTheArchiveOfAnotherHistoryBeginAnew(t *testing.T) {
 	end := uint64(len(p.whole)) - 1
 	p.otherwise(t, 1, end)
 	p.giveUp(t)
-	awaitUntrimmed(t, p.serve(t), "archive continues otherwise")
+	p.serveUntrimmed(t, "archive continues otherwise")
 	if held := p.archive.held.Records(0); uint64(len(held)) != end || p.archive.claims.Load() != 0 {
 		t.Errorf("%d entries are archived, after %d claims; want %d and none", len(held), p.archive.claims.Load(), end)
 	}

@@ -106,17 +106,16 @@ func (g *ground) load(t *testing.T) store.SnapshotPointer {
 	t.Helper()
 	t.Run("load", func(t *testing.T) {
 		n := g.node(t)
-		for round := 0; round < 10; round++ {
+		round := 0
+		testcluster.Await(t, "two snapshots, and a journal that is trimmed", func() bool {
 			fillShard(t, n.Client, g.worker, fmt.Sprint("load", round), 300)
+			round++
 			first, err := g.store.First(within(t), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(g.pointer(t).Kept) == 2 && (first > 1 || !g.drop && g.archive == nil) {
-				return
-			}
-		}
-		t.Fatal("no two snapshots, or the journal is not trimmed")
+			return len(g.pointer(t).Kept) == 2 && (first > 1 || !g.drop && g.archive == nil)
+		})
 	})
 	return g.pointer(t)
 }
