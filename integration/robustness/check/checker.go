@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"taskledger/events"
@@ -23,6 +24,7 @@ type checker struct {
 	latest   events.Millis // the latest time that any entry has
 	found    []Violation
 	unjudged []string        // tasks for which the search took too long
+	excused  bool            // nothing that came too late is judged, which unjudged tells
 	accused  map[string]bool // tasks with violations
 }
 
@@ -72,4 +74,45 @@ func (c *checker) report(invariant string, shard int, entry uint64, format strin
 func (c *checker) accuse(invariant string, t *task, entry uint64, format string, args ...any) {
 	c.accused[t.id] = true
 	c.found = append(c.found, Violation{invariant, t.id, t.shard.shard, entry, fmt.Sprintf(format, args...)})
+}
+
+// accuseLate is accuse of what came too late. Where the machine starved nodes that tells nothing of the engine: it is a reason to reject the
+// run, which is then made again.
+func (c *checker) accuseLate(invariant string, t *task, entry uint64, format string, args ...any) {
+	starved := c.starved()
+	if len(starved) == 0 {
+		c.accuse(invariant, t, entry, format, args...)
+		return
+	}
+	if !c.excused {
+		c.excused = true
+		c.unjudged = append(c.unjudged, fmt.Sprintf("the machine gave nodes too little of its processors: no fault explains why sessions ended: %s; "+
+			"so nothing that came too late is judged, the first of which is task %s: %s", strings.Join(starved, ", "), t.id, fmt.Sprintf(format, args...)))
+	}
+}
+
+// starved returns the sessions of real processes that ended although their nodes were neither leaving nor killed, and no fault was near that
+// may end the sessions of others than the node that it kills.
+func (c *checker) starved() (sessions []string) {
+	if c.run.Info.Kind != "real" {
+		return nil
+	}
+	leaving := map[string]bool{}
+	for i := range c.run.Faults {
+		if f := &c.run.Faults[i]; f.Kind == history.KillKind {
+			_, session, _ := strings.Cut(f.Target, " ")
+			leaving[session] = true
+		}
+	}
+	disturbed := c.disturbedBy(func(f *history.Fault) bool { return f.Kind != history.KillKind })
+	for i := range c.run.Keys {
+		switch k := &c.run.Keys[i]; {
+		case k.Node == "" || k.At == 0:
+		case !k.Deleted:
+			leaving[k.Node] = leaving[k.Node] || k.Draining
+		case !leaving[k.Node] && len(span{k.At, k.At + 1}.without(disturbed)) > 0:
+			sessions = append(sessions, k.Node)
+		}
+	}
+	return sessions
 }

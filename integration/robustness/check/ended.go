@@ -60,7 +60,7 @@ func (c *checker) checkBound(t *task) {
 		bound *= 2
 	}
 	if took > bound {
-		c.accuse(ended, t, s.ending.Entry(), "it ended %d ms after the last fault and command, within %d was promised", took, bound)
+		c.accuseLate(ended, t, s.ending.Entry(), "it ended %d ms after the last fault and command, within %d was promised", took, bound)
 	}
 }
 

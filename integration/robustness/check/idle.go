@@ -100,7 +100,7 @@ func (c *checker) checkIdle() {
 		for _, w := range c.waits(t) {
 			for _, s := range w.without(slices.Concat(disturbed, paused[w.behavior])) {
 				if room := roomFor(rooms, w.behavior, s, limit); s.lasts() > limit && room != "" {
-					c.accuse(idle, t, w.entry, "it was ready for %s, from %s on, while %s had a free slot", s.lasts(), time.Duration(s.from), room)
+					c.accuseLate(idle, t, w.entry, "it was ready for %s, from %s on, while %s had a free slot", s.lasts(), time.Duration(s.from), room)
 				}
 			}
 		}
@@ -120,9 +120,17 @@ func roomFor(rooms []*roomOf, behavior string, s span, limit time.Duration) stri
 }
 
 // disturbed is when faults were in force, or could still be felt.
-func (c *checker) disturbed() (all []span) {
+func (c *checker) disturbed() []span {
+	return c.disturbedBy(func(*history.Fault) bool { return true })
+}
+
+// disturbedBy is disturbed for some of the faults.
+func (c *checker) disturbedBy(these func(*history.Fault) bool) (all []span) {
 	for i := range c.run.Faults {
 		f := &c.run.Faults[i]
+		if !these(f) {
+			continue
+		}
 		edges := []span{{f.From, f.Until}}
 		switch {
 		case history.UsedTo(f.Kind): // everything works without it, once nobody waits for its answers any more

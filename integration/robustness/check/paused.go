@@ -28,7 +28,7 @@ func (c *checker) checkPaused() {
 			at := c.moment(t, i)
 			for _, p := range all[t.steps[i].state.behavior] {
 				if at > p.from && at < p.until {
-					c.accuse(paused, t, t.steps[i].entry, "attempt %d started %s before the end of a pause of %s that every node had heard of %s before",
+					c.accuseLate(paused, t, t.steps[i].entry, "attempt %d started %s before the end of a pause of %s that every node had heard of %s before",
 						t.steps[i].state.attempt, time.Duration(p.until-at), t.steps[i].state.behavior, time.Duration(at-p.from))
 				}
 			}

@@ -35,7 +35,7 @@ func (c *checker) checkReruns() {
 			case again.Next == 0:
 				c.accuse(ended, t, 0, "it ran on %s, which was killed, and never ran again", kill.Target)
 			case took > limit:
-				c.accuse(ended, t, 0, "it ran on %s, which was killed, and ran again after %s, later than %s", kill.Target, took, limit)
+				c.accuseLate(ended, t, 0, "it ran on %s, which was killed, and ran again after %s, later than %s", kill.Target, took, limit)
 			}
 		}
 	}

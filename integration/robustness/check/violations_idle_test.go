@@ -1,6 +1,8 @@
 package check_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -226,6 +228,59 @@ func TestAll_AllowsATaskToWait(t *testing.T) {
 			wallEnds(r)
 			for _, v := range check.All(r) {
 				t.Errorf("found %s", v)
+			}
+		})
+	}
+}
+
+// Sessions that end although their nodes live tell that the machine gave them too little: then what is late proves nothing.
+func TestJudge_RejectsWhatIsLateWhereTheMachineStarvedNodes(t *testing.T) {
+	gone := func(b *builder) { b.key(history.KeyChange{Node: "n-2", At: b.tick(), Deleted: true}) }
+	killed := func(b *builder, session string) {
+		b.run.Faults = append(b.run.Faults, history.Fault{
+			Kind:   history.KillKind,
+			Target: "node " + session,
+			From:   b.tick(),
+			Until:  b.tick(),
+			Proof:  "it has ended",
+		})
+	}
+	for name, test := range map[string]struct {
+		plant   func(b *builder)
+		kind    string
+		rejects bool
+	}{
+		"no fault was near":        {gone, "real", true},
+		"another node was killed":  {func(b *builder) { killed(b, "n-3"); gone(b) }, "real", true},
+		"its node was killed":      {func(b *builder) { killed(b, "n-2"); gone(b) }, "real", false},
+		"it is there":              {func(*builder) {}, "real", false},
+		"its session is simulated": {gone, "simulated", false},
+		"its node was leaving": {func(b *builder) {
+			b.key(history.KeyChange{Node: "n-2", At: b.tick(), Slots: 1, Behaviors: "work", Draining: true})
+			gone(b)
+		}, "real", false},
+		"another fault was near": {func(b *builder) {
+			b.run.Faults = append(b.run.Faults, history.Fault{Kind: "etcd-full", From: b.tick(), Until: b.tick(), Proof: "full"})
+			gone(b)
+		}, "real", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBuilder(t)
+			b.run.Info.Kind = test.kind
+			b.settled(1)
+			test.plant(b)
+			b.pass(20 * time.Second)
+			b.waiting("a", 6*time.Second)
+			r := b.finish()
+			wallEnds(r)
+			j := check.Judge(r)
+			told := slices.ContainsFunc(j.Problems, func(p string) bool { return strings.Contains(p, "sessions ended: n-2; ") })
+			late := slices.ContainsFunc(j.Violations, func(v check.Violation) bool { return v.Invariant == "14 idle" })
+			if told != test.rejects || late == test.rejects {
+				t.Errorf("violations %v, problems %q; want the run rejected: %t", j.Violations, j.Problems, test.rejects)
+			}
+			if want := map[bool]string{true: check.Rejected, false: check.Violated}[test.rejects]; j.Verdict() != want {
+				t.Errorf("verdict %s, want %s", j.Verdict(), want)
 			}
 		})
 	}
