@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,14 +74,21 @@ func TestRead_WhatEtcdDoesNotAnswerIsUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	s := openStore(t, etcdstore.Config{Client: client, RequestTimeout: 100 * time.Millisecond})
+	s := openStore(t, etcdstore.Config{Client: client, RequestTimeout: 3 * time.Second}) // which is enough to open it
 	client.KV = silent{client.KV}
-	_, entry := s.Entry(t.Context(), 0, 1)
-	for what, err := range map[string]error{"Read": errorOf(s.Read(t.Context(), 0, 1)), "Backward": errorOf(s.Backward(t.Context(), 0, 1)), "Entry": entry} {
-		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v, want ErrUnavailable and what was waited for", what, err)
-		}
+	var reading sync.WaitGroup
+	for what, read := range map[string]func() error{
+		"Read":     func() error { return errorOf(s.Read(t.Context(), 0, 1)) },
+		"Backward": func() error { return errorOf(s.Backward(t.Context(), 0, 1)) },
+		"Entry":    func() error { _, err := s.Entry(t.Context(), 0, 1); return err },
+	} {
+		reading.Go(func() {
+			if err := read(); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v, want ErrUnavailable and what was waited for", what, err)
+			}
+		})
 	}
+	reading.Wait()
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := errorOf(s.Read(ended, 0, 1)); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {

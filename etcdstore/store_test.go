@@ -31,13 +31,23 @@ func TestStore_KeepsTheContractOverTheNetwork(t *testing.T) {
 }
 
 func conform(t *testing.T, raw *clientv3.Client, cfg etcdstore.Config) {
+	storetest.Run(t, fresh(raw, cfg))
+}
+
+// conformToSome is conform in a proof, else with every nth rule.
+func conformToSome(t *testing.T, nth int, raw *clientv3.Client, cfg etcdstore.Config) {
+	storetest.RunSome(t, nth, fresh(raw, cfg))
+}
+
+// fresh returns what opens a new cluster, twice, each time that it is called.
+func fresh(raw *clientv3.Client, cfg etcdstore.Config) func(t *testing.T) storetest.Fixture {
 	var clusters atomic.Int32
-	storetest.Run(t, func(t *testing.T) storetest.Fixture {
+	return func(t *testing.T) storetest.Fixture {
 		cfg := cfg
 		cfg.Cluster = fmt.Sprint("c", clusters.Add(1))
 		return storetest.Fixture{A: openStore(t, cfg), B: openStore(t, cfg),
 			Strays: testcluster.Strays{T: t, Etcd: raw, Cluster: cfg.Cluster}}
-	})
+	}
 }
 
 func TestOpen_CreatesTheClusterOnce(t *testing.T) {

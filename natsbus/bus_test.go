@@ -14,12 +14,16 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
 	"taskledger/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	repeat.AtOnce(4)
+	goleak.VerifyTestMain(m)
+}
 
 // patience bounds every wait of a test, on a slow and busy machine; it is used up only by a failure.
 const patience = 2 * time.Minute

@@ -15,6 +15,7 @@ import (
 )
 
 func TestNotify_RestartedServerIsLostAndFoundWithItsSubscriptions(t *testing.T) {
+	t.Parallel()
 	s := testcluster.StartNATS(t)
 	bus := openUp(t, s)
 	came := subscribe(t, bus, "load", "")
@@ -51,6 +52,7 @@ func TestNotify_ServerThatComesLateIsFound(t *testing.T) {
 }
 
 func TestNotify_SlowHandlerIsToldAtTheLossAndWhenItHasCaughtUp(t *testing.T) {
+	t.Parallel()
 	s := testcluster.StartNATS(t)
 	slow, fast := openUp(t, s), openUp(t, s)
 	held, handled := make(chan bool), make(chan int, 1)
@@ -175,6 +177,7 @@ func TestOpen_GivenConnectionKeepsItsHandlersAndOutlivesTheBus(t *testing.T) {
 }
 
 func TestOpen_ServerThatRefusesIsTriedForEver(t *testing.T) {
+	t.Parallel()
 	s := testcluster.StartNATS(t)
 	s.Token = "secret"
 	s.Stop()

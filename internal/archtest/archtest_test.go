@@ -68,8 +68,8 @@ engine/internal/taskids | events                                       | random 
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
 engine               | item engine/internal/ahead engine/internal/archivewatch engine/internal/asker engine/internal/awaited engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/housekeeping engine/internal/itemclient engine/internal/itemcommand engine/internal/itemwait engine/internal/lookout engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids engine/internal/yielder task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
-store/storetest      | store events                                      | holds any store to the ports, so it knows none
-store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
+store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
+store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
 behaviors            | engine task events golang.org/x/sys                    | shared by callers and workers: light
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
