@@ -17,13 +17,22 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// runMain has this process, started again by a test, be the program, by its arguments.
+const runMain = "RUN_MAPREDUCE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runMain) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // scene is a cluster of processes whose front serves the store and owns nothing, so that its owner can be killed alone.
 type scene struct {
 	t                *testing.T
 	ctx              context.Context
-	node, mapreduce  string // programs
+	node             string // its program
 	dir, data, texts string
 	secret           string
 	store            *store
@@ -38,20 +47,21 @@ type process struct {
 	ended     chan struct{} // closed when all of its output was read and it was waited for
 }
 
-func (s *scene) build(pkg string) string {
+// build builds the node, without what a debugger wants.
+func (s *scene) build() {
 	s.t.Helper()
-	program := filepath.Join(s.dir, filepath.Base(pkg))
-	if out, err := exec.CommandContext(s.ctx, "go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
+	s.node = filepath.Join(s.dir, "node")
+	build := exec.CommandContext(s.ctx, "go", "build", "-ldflags=-s -w", "-o", s.node, "taskledger/cmd/node")
+	if out, err := build.CombinedOutput(); err != nil {
 		s.t.Fatalf("build: %v\n%s", err, out)
 	}
-	return program
 }
 
 // start starts a program and returns when it has printed a line that begins with until, if that is given.
 func (s *scene) start(until, program string, args ...string) *process {
 	s.t.Helper()
 	p := &process{cmd: exec.CommandContext(s.ctx, program, args...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), "MAPREDUCE_TOKEN="+s.secret)
+	p.cmd.Env = append(os.Environ(), "MAPREDUCE_TOKEN="+s.secret, runMain+"=1")
 	p.cmd.Stderr = &p.errs
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -124,7 +134,7 @@ func newScene(t *testing.T, texts string) *scene {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
 	s := &scene{t: t, ctx: ctx, dir: dir, data: filepath.Join(dir, "data"), texts: texts, nodes: map[string]*process{}}
-	s.node, s.mapreduce = s.build("taskledger/cmd/node"), s.build("taskledger/examples/mapreduce")
+	s.build()
 	if err := os.Mkdir(s.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +203,7 @@ func (s *scene) await(not int64) claimed {
 
 func (s *scene) worker() *process {
 	s.t.Helper()
-	return s.start("", s.mapreduce, "-work", "-url", s.store.url, s.texts)
+	return s.start("", os.Args[0], "-work", "-url", s.store.url, s.texts)
 }
 
 // killHolder kills workers until one was killed that held a piece, which it holds on.
@@ -257,7 +267,7 @@ func TestMapReduce_CountsEachWordOnceThoughAWorkerAndTheOwnerAreKilled(t *testin
 		t.Fatal(err)
 	}
 	s := newScene(t, texts)
-	leader := s.start("", s.mapreduce, "-url", s.store.url, "-workers", "0", "-top", "0", texts)
+	leader := s.start("", os.Args[0], "-url", s.store.url, "-workers", "0", "-top", "0", texts)
 	held := s.killHolder()
 	before := s.owner()
 	s.worker()
