@@ -63,6 +63,7 @@ func clientOf(t *testing.T) (*cluster.Cluster, *cluster.Client) {
 }
 
 func TestFault_ClientKillProvesWhatWasUnderWay(t *testing.T) {
+	t.Parallel()
 	r, c := clientOf(t)
 	begun := false
 	killed := c.Process
@@ -86,6 +87,7 @@ func TestFault_ClientKillProvesWhatWasUnderWay(t *testing.T) {
 }
 
 func TestFault_ClientPauseProvesThatItStoodStill(t *testing.T) {
+	t.Parallel()
 	r, c := clientOf(t)
 	_, proof, err := pauseClient(t.Context(), r, disturbance{client: c, duration: 200 * time.Millisecond})
 	if err != nil || !strings.Contains(proof, "stood still") {

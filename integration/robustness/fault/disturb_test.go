@@ -123,6 +123,7 @@ func TestClaim_KillsANodeWithWork(t *testing.T) {
 
 // Every round of a plan is made, also when the time is over before.
 func TestDisturb_MakesEveryRound(t *testing.T) {
+	t.Parallel()
 	r := busy()
 	r.Random, r.Settings.Duration = rand.New(rand.NewPCG(1, 0)), time.Nanosecond
 	ctx, cancel := context.WithCancel(t.Context())
