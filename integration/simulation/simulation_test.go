@@ -35,7 +35,8 @@ func program(t *testing.T) string {
 }
 
 func TestSimulation_SameSeedSameHistory(t *testing.T) {
-	seeds := uint64(repeat.Times(6, 30))
+	t.Parallel()
+	seeds := uint64(repeat.Times(4, 30))
 	p := program(t)
 	elsewhere := filepath.Join(t.TempDir(), strings.Repeat("far", 40))
 	if err := os.Link(p, elsewhere); err != nil {
@@ -61,6 +62,7 @@ func TestSimulation_SameSeedSameHistory(t *testing.T) {
 }
 
 func TestSimulation_HistoriesKeepTheInvariants(t *testing.T) {
+	t.Parallel()
 	const leastKinds = 10
 	histories := repeat.Times(20, 40)
 	p := program(t)
