@@ -23,9 +23,9 @@ var (
 	lowest    = regexp.MustCompile(`(var lowest = Reads\{Kind: events\.)(Kind\w+)`)
 )
 
-// release builds the node of a release that lacks a kind of event and those behind it; "" = it has all. That every release reads
-// most kinds is edited away. The working directory is the root of the module.
-func release(t *testing.T, name, without string) (path string) {
+// release returns where the node of a release that lacks a kind of event and those behind it will be, and what builds it;
+// "" = it has all. That every release reads most kinds is edited away. The working directory is the root of the module.
+func release(t *testing.T, name, without string) (path string, build func() error) {
 	t.Helper()
 	texts := map[string]string{whatIsRead: edit(t, whatIsRead, lowest, "${1}KindCreated")}
 	if without != "" {
@@ -36,10 +36,7 @@ func release(t *testing.T, name, without string) (path string) {
 		t.Fatal(err)
 	}
 	path = filepath.Join(t.TempDir(), name)
-	if err := bugs.Build(t.Context(), overlay, "build", "-o", path, "./integration/upgrade"); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return path, func() error { return bugs.Build(t.Context(), overlay, "build", "-o", path, "./integration/upgrade") }
 }
 
 // withoutKinds is the list of kinds as it was before one of them, and those behind it, were added. Their names are left, since the

@@ -200,7 +200,19 @@ func (l *load) goesOn(what string) {
 // not start any more.
 func TestUpgrade_RefusesOnlyTheKindThatOldNodesCannotRead(t *testing.T) {
 	t.Chdir("../..")
-	before, after := release(t, "before", "KindDeleted"), release(t, "after", "")
+	before, buildBefore := release(t, "before", "KindDeleted")
+	after, buildAfter := release(t, "after", "")
+	var building sync.WaitGroup // most of a build is a link, which keeps one processor busy
+	for _, build := range []func() error{buildBefore, buildAfter} {
+		building.Go(func() {
+			if err := build(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if building.Wait(); t.Failed() {
+		return
+	}
 	c := testcluster.New(t, testcluster.Options{})
 	client := c.StartClient("caller", nil)
 	names := []string{"a", "b", "c"}
