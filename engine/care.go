@@ -86,7 +86,7 @@ func (m *member) weigh(u store.Usage) {
 	case u.Full:
 		cause, why = brakeFull, fmt.Sprintf("%s (%d of %d bytes)", command.StoreFull, u.Size, u.Quota)
 	case u.InUse >= u.Quota/5*4:
-		cause, why = brakeInUse, fmt.Sprintf("the store holds %d of %d bytes: archive, compact etcd where nodes may not (etcdctl compact REVISION), or raise the quota", u.InUse, u.Quota)
+		cause, why = brakeInUse, fmt.Sprintf("the store holds %d of %d bytes: %s", u.InUse, u.Quota, m.room(u))
 	}
 	m.brake.Store(&why)
 	if m.braked == cause {
@@ -99,6 +99,20 @@ func (m *member) weigh(u store.Usage) {
 	} else {
 		m.log.Error("new tasks are refused", "cause", why)
 	}
+}
+
+// room says how to make some in a store that is almost full. What the shards here keep stands for all shards.
+func (m *member) room(u store.Usage) string {
+	trimmed, served, live := m.cfg.archives() || m.cfg.Trimming == TrimAll, 0, int64(0)
+	for _, o := range m.place.served() {
+		served++
+		live += o.stats.liveBytes.Load()
+		trimmed = trimmed && o.trims.problem.Load() == nil
+	}
+	if trimmed && served > 0 && live/int64(served)*int64(m.shards) < u.InUse/(2*liveShare) {
+		return fmt.Sprintf("tasks and items are few of these, so compact etcd (etcdctl compact %d)", u.Revision)
+	}
+	return "archive, or raise the quota"
 }
 
 // brakeCause is why the brake is closed.

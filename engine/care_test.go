@@ -620,3 +620,23 @@ func TestCare_WarnsOnceOfAQuotaThatIsTooSmallForTheShards(t *testing.T) {
 		})
 	}
 }
+
+// Where the bytes of a store that is almost full are no tasks, the past takes them, and the command that removes it is told.
+func TestBrake_TellsTheCommandThatCompactsWhereLiveDataIsSmall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		trimming engine.Trimming
+		advice   string
+	}{
+		"of little":      {engine.TrimAll, "tasks and items are few of these, so compact etcd (etcdctl compact 1)"},
+		"of the journal": {engine.TrimNothing, "archive, or raise the quota"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := &gauge{}
+			g.show(85)
+			n := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1}).StartNode("a", with(g.under, func(cfg *cfg) { cfg.Trimming = c.trimming }))
+			awaitDegraded(t, n.Client, c.advice)
+		})
+	}
+}

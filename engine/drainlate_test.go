@@ -1,10 +1,12 @@
 package engine_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
 )
@@ -91,5 +93,40 @@ func TestAttempt_WhoseFunctionDoesNotReturnIsNamed(t *testing.T) {
 		if got := a.Vitals(); got.SlotsStuck != 0 {
 			t.Errorf("%d slots stuck after it has returned", got.SlotsStuck)
 		}
+	})
+}
+
+// A failure about which the behavior has not decided when its node stops is no loss: nothing has been reported.
+func TestDrain_AFailureThatIsNotDecidedInTimeIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, started := newModelled(t, true), make(chan struct{})
+		b := behaviors.Define("b", &behaviors.Rules[int, string]{
+			AfterFailure: func(int, behaviors.Failure, time.Time) time.Time {
+				time.Sleep(8 * time.Second)
+				return time.Time{}
+			},
+		})
+		panics := b.Bind(func(ctx context.Context, _ int) (string, error) {
+			close(started)
+			<-ctx.Done()
+			time.Sleep(5 * time.Second)
+			panic("boom")
+		})
+		a := c.start("a", 0, func(c *cfg) { c.Grace = time.Second }, panics)
+		a.ready(t)
+		other := c.start("b", 0, func(c *cfg) { c.Slots = -1 })
+		other.ready(t)
+		f, err := b.Submit(within(t), a, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := f.ID()
+		f.Close()
+		<-started
+		a.stop()
+		a.end()
+		c.nodes = c.nodes[1:]
+		wantHistory(t, other.Client, id, "Created Started Released")
+		time.Sleep(10 * time.Second) // what goes on behind the node's back ends by itself
 	})
 }

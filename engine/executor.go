@@ -272,13 +272,13 @@ func (x *executor) stuckNow() (n int) {
 	return n
 }
 
-// releaseAll records the attempts of a session as Released that have not returned in the time that they had: a
+// releaseAll records the attempts of a session as Released that have no outcome after the time that they had: a
 // drain's last act, so that nobody takes them for lost. Their functions may still be running beside the next attempt.
 func (x *executor) releaseAll(m *member) {
 	x.Lock()
 	var all []*attempt
 	for _, a := range x.attempts {
-		if a.m == m && !a.done.Load() {
+		if a.m == m && !a.reported.Load() {
 			all = append(all, a)
 		}
 	}

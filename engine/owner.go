@@ -79,7 +79,7 @@ type owner struct {
 type ownerStats struct {
 	entries, events, bytes, refused, bugs atomic.Int64
 	head                                  atomic.Uint64
-	live, tasks                           atomic.Int64
+	live, tasks, liveBytes                atomic.Int64
 	available, waiting, claimed           atomic.Int64 // items of task stores
 }
 
@@ -465,6 +465,7 @@ func (o *owner) publishView() {
 	o.stats.head.Store(o.head.Number)
 	o.stats.live.Store(int64(o.state.Live()))
 	o.stats.tasks.Store(int64(o.state.Len()))
+	o.stats.liveBytes.Store(o.state.LiveBytes())
 	items := o.state.Stores().Counts()
 	o.stats.available.Store(int64(items.Available))
 	o.stats.waiting.Store(int64(items.Waiting))
