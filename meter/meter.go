@@ -115,7 +115,7 @@ var (
 		AttemptsStarted:   {"attempts_started_total", "Attempts started.", true, nil},
 		AttemptsSucceeded: {"attempts_succeeded_total", "Attempts that succeeded.", true, nil},
 		Failures:          {"failures_total", "Attempts that failed, and tasks that failed while they waited.", true, nil},
-		FinalFailures:     {"failures_final_total", "Failures after which the task is not tried again, those of cancelled tasks among them.", true, nil},
+		FinalFailures:     {"failures_final_total", "Failures after which the task is not tried again and does not repeat, those of cancelled tasks among them.", true, nil},
 		AttemptsLost:      {"attempts_lost_total", "Attempts lost because the session of their node ended.", true, nil},
 		AttemptsSnoozed:   {"attempts_snoozed_total", "Attempts that asked for a later one.", true, nil},
 		AttemptsReleased:  {"attempts_released_total", "Attempts given back by their node.", true, nil},

@@ -53,7 +53,7 @@ func (t *Tally) Note(task *projection.Task, ev *events.Event) {
 		t.count(task, meter.AttemptsSucceeded).time(meter.Duration, ev.At-task.StartedAt)
 	case *events.Failed:
 		r := t.count(task, meter.Failures)
-		if b.Run != 0 {
+		if b.Run != 0 && b.Next == 0 { // a repetition follows otherwise
 			r.counts[meter.FinalFailures]++
 		}
 		if b.Error.Code != events.CodeCancelled && b.Error.Code != events.CodeLost { // else no attempt need have ended by it

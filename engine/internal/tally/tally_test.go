@@ -103,3 +103,17 @@ func TestTally_AllocatesNothingForEvents(t *testing.T) {
 		t.Errorf("%v allocations for an entry", n)
 	}
 }
+
+// The alert on final failures is for what needs somebody: a run of a periodic task is followed by the next one.
+func TestTally_AFailureThatARepetitionFollowsIsNotFinal(t *testing.T) {
+	one := tally.New(nil)
+	for _, next := range []events.Millis{0, 100} {
+		failed := &events.Failed{Error: &events.Error{Code: "x"}, Run: 1, Next: next}
+		one.Note(&projection.Task{Kind: &projection.Kind{Behavior: "b"}}, &events.Event{Body: failed})
+	}
+	one.Count(0, 0)
+	all, err := meter.Unpack(one.Figures())
+	if err != nil || len(all) != 1 || all[0].Counts[meter.Failures] != 2 || all[0].Counts[meter.FinalFailures] != 1 {
+		t.Errorf("%+v, %v; want 2 failures, one of them final", all, err)
+	}
+}

@@ -67,7 +67,7 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 was of another one before; archiving begins when that stream is removed`)
 	f.BoolVar(&o.owner, "owner", true, "own shards; false only runs attempts")
 	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
-	f.DurationVar(&o.grace, "grace", 15*time.Second, "time that running attempts get when the node stops; it has ended 13s later at most")
+	f.DurationVar(&o.grace, "grace", 15*time.Second, "time that running attempts get when the node stops; it has ended 13s later, or after 22s where requests hang")
 	f.IntVar(&o.shards, "shards", 0, "shards of a cluster that is created, a power of two to 256, fixed for ever (default 16)")
 	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, keep
 keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it, until then keep)`)
