@@ -68,7 +68,7 @@ func (s *sums) of(ev ledger.Event) {
 		time(meter.Duration)
 	case *events.Failed:
 		count(meter.Failures)
-		if b.Run != 0 {
+		if b.Run != 0 && b.Next == 0 {
 			count(meter.FinalFailures)
 		}
 		if b.Error.Code != events.CodeCancelled {

@@ -108,7 +108,7 @@ func TestTally_AllocatesNothingForEvents(t *testing.T) {
 func TestTally_AFailureThatARepetitionFollowsIsNotFinal(t *testing.T) {
 	one := tally.New(nil)
 	for _, next := range []events.Millis{0, 100} {
-		failed := &events.Failed{Error: &events.Error{Code: "x"}, Run: 1, Next: next}
+		failed := &events.Failed{Error: events.Error{Code: "x"}, Run: 1, Next: next}
 		one.Note(&projection.Task{Kind: &projection.Kind{Behavior: "b"}}, &events.Event{Body: failed})
 	}
 	one.Count(0, 0)
