@@ -1,8 +1,9 @@
 // Package doors bounds the connections of several listeners together. When a budget is full, a new connection
 // displaces one that no handler serves: of those whose latest request has shown no token the one that has been
 // unserved for longest, whether it has sent nothing, half a header or half a handshake, or is idle; and only where
-// there is none of these, one of a token. Each has a moment for its request first. So nobody who merely connects
-// keeps others out, however fast.
+// there is none of these, one of a token. Each has a moment for its request first, from when the server begins to read it. The moment is shorter
+// in a small budget, so that those who wait for room get it soon. So nobody who merely connects keeps others out,
+// however fast.
 package doors
 
 import (
@@ -15,12 +16,19 @@ import (
 	"time"
 )
 
-// moment protects a connection that has just come, or was just answered, from displacement.
-const moment = 100 * time.Millisecond
+const (
+	// longest protects a connection that has just come, or was just answered, from displacement: a handshake from far
+	// away is done by then.
+	longest = 100 * time.Millisecond
+	// turn is how often a full budget takes a new connection at least, while handlers serve none of the old ones: so
+	// each of few connections has less than longest.
+	turn = 400 * time.Microsecond
+)
 
 // Budget bounds the connections of all listeners that share it.
 type Budget struct {
-	most int
+	most   int
+	moment time.Duration // protects a connection from displacement
 
 	mu        sync.Mutex
 	open      int
@@ -31,7 +39,10 @@ type Budget struct {
 }
 
 // New returns a budget of at least one connection.
-func New(most int) *Budget { return &Budget{most: max(most, 1)} }
+func New(most int) *Budget {
+	most = max(most, 1)
+	return &Budget{most: most, moment: min(longest, time.Duration(most)*turn)}
+}
 
 // State counts connections: the open ones, the most that may be open, and those displaced so far.
 type State struct {
@@ -85,6 +96,7 @@ func (b *Budget) admit(c *Conn, closed <-chan struct{}) bool {
 		if b.open < b.most {
 			b.open++
 			c.waitsLocked()
+			c.since = time.Time{}
 			b.mu.Unlock()
 			return true
 		}
@@ -93,17 +105,17 @@ func (b *Budget) admit(c *Conn, closed <-chan struct{}) bool {
 			first = b.known.Front()
 		}
 		var young <-chan time.Time
-		if first != nil {
+		if first != nil && !first.Value.(*Conn).since.IsZero() {
 			other := first.Value.(*Conn)
 			age := time.Since(other.since)
-			if age >= moment {
+			if age >= b.moment {
 				other.leaveLocked()
 				b.displaced++
 				b.mu.Unlock()
 				_ = other.Close() // its end makes room, whatever its peer learns of it
 				continue
 			}
-			young = time.After(moment - age)
+			young = time.After(b.moment - age)
 		}
 		if b.changed == nil {
 			b.changed = make(chan struct{})
@@ -131,9 +143,10 @@ func (b *Budget) changeLocked() {
 type Conn struct {
 	net.Conn
 	budget *Budget
+	read   sync.Once // begins the moment of a new connection
 
 	// Of the budget's lock.
-	since time.Time     // no handler has served the connection
+	since time.Time     // no handler has served the connection; zero = the server has not begun to read it
 	in    *list.List    // holds the connection; nil = a handler serves it, or it has ended
 	at    *list.Element // in it
 	token bool          // the latest request has shown one
@@ -158,6 +171,19 @@ func (c *Conn) leaveLocked() {
 		c.in.Remove(c.at)
 		c.in, c.at = nil, nil
 	}
+}
+
+// Read implements net.Conn. A busy server may begin to read a connection long after it has accepted it.
+func (c *Conn) Read(p []byte) (int, error) {
+	c.read.Do(func() {
+		c.budget.mu.Lock()
+		defer c.budget.mu.Unlock()
+		if c.since.IsZero() {
+			c.since = time.Now()
+			c.budget.changeLocked()
+		}
+	})
+	return c.Conn.Read(p)
 }
 
 // Close ends the connection, and gives its place back.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -205,6 +206,102 @@ func TestBudget_WhoIsServedIsNotDisplacedAndANewOneWaits(t *testing.T) {
 	}
 	close(s.release)
 	s.must(waits)
+}
+
+// pipes is a listener of connections within the process, which a bubble of synctest can wait for.
+type pipes struct {
+	server chan net.Conn
+	closed chan struct{}
+}
+
+func newPipes() *pipes { return &pipes{make(chan net.Conn, 2_000), make(chan struct{})} }
+
+func (p *pipes) dial() net.Conn {
+	near, far := net.Pipe()
+	p.server <- far
+	return near
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.server:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func TestBudget_BehindManyOfItsOwnListenerARequestIsAnsweredWithinASecond(t *testing.T) {
+	for _, most := range []int{1, 16, 32, 50, 250, 1_000} {
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newPipes()
+				s := &http.Server{ConnContext: doors.Context, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					defer doors.Of(r).Serving()()
+					_, _ = io.WriteString(w, "ok")
+				})}
+				ended := make(chan error, 1)
+				go func() { ended <- s.Serve(doors.New(most).Listen(l)) }()
+				for i := range 1_200 {
+					c := l.dial()
+					defer c.Close()
+					if i%2 == 0 {
+						go func() { _, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: ") }()
+					}
+				}
+				began, c := time.Now(), l.dial()
+				defer c.Close()
+				p := &peer{c, bufio.NewReader(c)}
+				p.send(get("/"))
+				if err := p.answered(long); err != nil || time.Since(began) > time.Second {
+					t.Errorf("answered after %s: %v", time.Since(began), err)
+				}
+				_ = s.Close() // it may say that it had closed the listener before
+				<-ended
+			})
+		})
+	}
+}
+
+func TestBudget_TheMomentBeginsWhenTheServerReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := newPipes()
+		l := doors.New(1).Listen(inner)
+		defer l.Close()
+		defer inner.dial().Close()
+		defer inner.dial().Close()
+		first, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := make(chan net.Conn, 1)
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				t.Error(err)
+			}
+			second <- c
+		}()
+		time.Sleep(time.Hour)
+		select {
+		case <-second:
+			t.Fatal("the first one is displaced before the server, which is busy, has begun to read it")
+		default:
+		}
+		if _, err := first.Read(make([]byte, 1)); err == nil {
+			t.Error("the first one is still open")
+		}
+		if err := (<-second).Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestListener_EndsWhileAConnectionWaitsForRoom(t *testing.T) {

@@ -11,7 +11,7 @@ const (
 	reserve = 192
 	// Socket and Metrics are the connections of the Unix socket and of the listener of metrics.
 	Socket  = 32
-	Metrics = 16
+	Metrics = 32
 	// unlimited is more than anybody needs.
 	unlimited = 1 << 20
 	// most is the most connections of the API.

@@ -21,7 +21,7 @@ func TestShare_EverythingFitsTheLimitAndNobodyIsLeftOut(t *testing.T) {
 		if sum := p.Connections + p.NATS + openfiles.Socket + openfiles.Metrics + 8*p.Exec + others + 192; sum > limit {
 			t.Errorf("%d of %d: %+v of %+v", sum, limit, p, w)
 		}
-		if p.Connections < 50 || p.Connections > 12_000 || (p.NATS > 0) != w.Inside {
+		if p.Connections < 48 || p.Connections > 12_000 || (p.NATS > 0) != w.Inside {
 			t.Errorf("%+v of %+v", p, w)
 		}
 		if p.Exec > w.Exec || p.Others > w.Slots || (w.Slots > 0 && (p.Others == 0 || w.Exec > 0 && p.Exec == 0)) {
