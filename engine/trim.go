@@ -207,12 +207,24 @@ func (t *trims) settle(ctx context.Context, archive store.Archive, until uint64)
 	return err
 }
 
-// fits wraps store.ErrConflict if the archive does not end with what the journal has. Where a loss is why, the head is that of an archive
-// which begins anew with what the journal has.
+// errShort reports an archive that ends before the journal begins: what was trimmed between is in neither.
+var errShort = errors.New("the archive has lost its end")
+
+// fits wraps store.ErrConflict if the archive does not end with what the journal has, and errShort if it ends before that. Where a loss
+// is why, or was given up since, the head is that of an archive which begins anew with what the journal has.
 func (t *trims) fits(ctx context.Context, archive store.Archive, head *store.ArchiveHead) error {
 	same, err := t.meets(ctx, archive, head.Entry)
 	if same {
 		return claim(ctx, archive)
+	}
+	if errors.Is(err, errShort) {
+		// While the archive is short nothing is trimmed, so what is given up then ends behind the journal's first entry.
+		if !slices.ContainsFunc(t.lost, func(end uint64) bool { return end >= t.first.Load() }) {
+			return fmt.Errorf("%w; remedy: restore a later backup of the archive, or, with all nodes stopped, give up what is in neither: "+
+				"taskledger repair --restored", err)
+		}
+		t.beginAnew(head)
+		return nil
 	}
 	if !errors.Is(err, store.ErrConflict) {
 		return err
@@ -228,21 +240,30 @@ func (t *trims) fits(ctx context.Context, archive store.Archive, head *store.Arc
 	if !explained {
 		return fmt.Errorf("%w; remedy: restore the archive of the same backup, or, with all nodes stopped, give up what came after it: taskledger repair --restored", err)
 	}
-	*head = store.ArchiveHead{Entry: max(t.first.Load(), 1) - 1, Sequence: head.Sequence, Begins: head.Sequence}
-	t.o.log.Warn("the archive holds what the journal has lost: it begins anew", "entry", head.Entry+1)
+	t.beginAnew(head)
 	return nil
 }
 
+// beginAnew makes the head that of an archive which begins anew with the journal's first entry.
+func (t *trims) beginAnew(head *store.ArchiveHead) {
+	ended := head.Entry
+	*head = store.ArchiveHead{Entry: max(t.first.Load(), 1) - 1, Sequence: head.Sequence, Begins: head.Sequence}
+	t.o.log.Warn("the archive does not end with what the journal has, which was given up: it begins anew", "ended", ended, "entry", head.Entry+1)
+}
+
 // meets compares the last entry of the archive with the journal, or with what follows it there where it was trimmed. It wraps
-// store.ErrConflict if they are of two histories; same says that they are of one, which is not known where nothing can be compared.
+// store.ErrConflict if they are of two histories, and errShort if they do not meet; same says that they are of one, which is not known
+// where nothing can be compared.
 func (t *trims) meets(ctx context.Context, archive store.Archive, end uint64) (same bool, err error) {
 	first, last := t.first.Load(), t.o.stats.head.Load()
 	switch {
 	case end > last:
 		return false, fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
 			store.ErrConflict, end, last)
-	case end == 0 || end+1 < first:
+	case end == 0:
 		return false, nil
+	case end+1 < first:
+		return false, fmt.Errorf("%w: it ends with entry %d, and the journal begins with entry %d", errShort, end, first)
 	case end >= first:
 		err = t.compare(ctx, archive, end, end)
 	case end < last:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/ledger/repair"
 	"taskledger/store"
 	"taskledger/store/memarchive"
@@ -460,4 +462,74 @@ func TestTrim_BeginsAnArchiveAnewThatTheJournalOvertookBeforeItsLossWasGivenUp(t
 		return err == nil && first > 1
 	})
 	wantWhole(t, kept, archive, 0)
+}
+
+// An archive that has lost its end, since a stream was restored from an old backup, say, does not reach what the journal begins with: what
+// was trimmed between is in neither. That is told with the remedy. Once an operator has given it up the journal is trimmed again, what
+// the archive had can be read, and every check names what is missing.
+func TestTrim_GoesOnWhereAnArchiveThatLostItsEndIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const end = 5 // of what is left of the archive
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	archive := newShelf()
+	w := &worker{attempts: map[events.TaskID]int{}}
+	var kept store.Store
+	under := func(c *cfg) { kept, c.Store, c.Archive = c.Store, small{c.Store}, archive }
+	n := c.StartNode("a", under, w)
+	first := func() uint64 {
+		first, err := kept.First(within(t), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return first
+	}
+	fill(t, n.Client, w, "x", 2000)
+	testcluster.Await(t, "a trimmed journal", func() bool { return first() > end+2 })
+	n.Stop()
+	var whole []memarchive.Segment
+	archive.held.Alter(0, func(all []memarchive.Segment) []memarchive.Segment {
+		whole = all
+		left := slices.Clone(all[:1])
+		left[0].Entries = left[0].Entries[:min(end, len(left[0].Entries))]
+		left[0].Head.Entry = left[0].Entries[len(left[0].Entries)-1].Number
+		return left
+	})
+	if head, err := archive.held.Head(within(t), 0); err != nil || head.Entry != end {
+		t.Fatalf("the archive ends with %+v, %v", head, err)
+	}
+	was := first()
+	n = c.StartNode("b", under, w)
+	testcluster.Await(t, "an archive that is seen to have lost its end", func() bool {
+		all, err := n.Shards(within(t))
+		return err == nil && strings.Contains(all[0].Degraded, fmt.Sprintf("it ends with entry %d, and the journal begins with entry %d", end, was)) &&
+			strings.Contains(all[0].Degraded, "repair --restored")
+	})
+	operator := c.StartClient("operator", func(c *engine.ClientConfig) { c.Archive = archive })
+	giveUp := func() repair.Stray {
+		found, err := operator.Repair(within(t), repair.Options{Restored: true})
+		if err != nil || len(found) != 1 || !strings.Contains(found[0].Problem, fmt.Sprintf("the archive ends with entry %d", end)) {
+			t.Fatalf("found %+v, %v", found, err)
+		}
+		return found[0]
+	}
+	if s := giveUp(); s.GivenUp || !strings.Contains(s.Keep, "stop the nodes") {
+		t.Errorf("while a node goes on: %+v", s)
+	}
+	n.Stop()
+	if s := giveUp(); !s.GivenUp {
+		t.Errorf("while no node goes on: %+v", s)
+	}
+	n = c.StartNode("c", under, w)
+	fill(t, n.Client, w, "y", 2000)
+	testcluster.Await(t, "a journal that is trimmed again", func() bool { return first() > was })
+	for _, r := range archive.held.Records(0) {
+		if r.Number > end && r.Number < was {
+			t.Errorf("entry %d is archived", r.Number)
+		}
+	}
+	found, err := n.Ledger().Verify(within(t), ledger.VerifyOptions{})
+	if err != nil || found[0].Damage == "" || found[0].At != end+1 {
+		t.Errorf("verified %+v, %v; entry %d is missing", found, err, end+1)
+	}
+	archive.held.Alter(0, func(all []memarchive.Segment) []memarchive.Segment { return append(whole, all[1:]...) }) // for the check at the end
 }

@@ -129,6 +129,49 @@ func TestVerify_ACheckpointMissesWhatTheArchiveHasLost(t *testing.T) {
 	}
 }
 
+// Where no owner answers, nobody tells whether a cluster drops entries: what is neither in the journal nor in the archive is then not
+// known to be damage, and not proved either. What the archive has is compared with the journal.
+func TestVerify_ASilentOwnerProvesNothingOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(8)
+	whole := p.Records(1)
+	kept := &snapshotted{trimmed{p.Store}, nil, map[uint64][][]byte{}}
+	kept.take(t, whole[:3])
+	p.node.Kill()
+	p.Replace(1, whole[3:])
+	last := head(t, whole, true)
+	o := ledger.VerifyOptions{Against: []ledger.Checkpoint{
+		{Cluster: p.Store.Cluster().ID, Heads: []ledger.CheckpointHead{last}},
+	}}
+	with := p.run(engine.ClientConfig{Store: kept, Archive: p.archive})
+	without := p.run(engine.ClientConfig{Store: kept}) // as of a cluster that drops
+	wantUnknown := func(what string, c *engine.Client) {
+		t.Helper()
+		v := verified(t, c, o)[1]
+		if v.Damage != "" || !v.Unknown || v.From == 1 || !strings.Contains(v.Unproved, "whether these were dropped by rule, or removed") {
+			t.Errorf("%s: %+v", what, v)
+		}
+	}
+	wantUnknown("an archive without entries", with)
+	setArchive(p.archive, 1, whole[1:3])
+	wantUnknown("an archive without the first entry", with)
+	wantUnknown("no archive", without)
+	setArchive(p.archive, 1, whole[:3])
+	if v := verified(t, with, o)[1]; v.Damage != "" || v.Unknown || v.From != 1 || v.ProvedTo != last.Entry || v.Unproved != "" {
+		t.Errorf("with the whole archive: %+v", v)
+	}
+	changed := slices.Clone(whole)
+	fourth := testcluster.Decoded(t, whole[3].Data)
+	fourth.Owner = "other"
+	changed[3].Data = testcluster.Sealed(t, fourth)
+	setArchive(p.archive, 1, changed[:4])
+	wantDamage(t, verified(t, with, o)[1], ledger.DamageArchive, 4)
+	setArchive(p.archive, 1, nil)
+	o.Archive = true
+	wantDamage(t, verified(t, with, o)[1], ledger.DamageMissing, 1)
+}
+
 // The export of a task goes on, by digests, to the entry that a kept checkpoint names, and is held against it.
 func TestExportTask_IsHeldAgainstAKeptCheckpoint(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,7 @@ type Verification struct {
 	ProvedTo  uint64         `json:"proved_to"`           // the last entry that a head was compared with; 0 = the checkpoints prove nothing
 	Dropped   int            `json:"dropped,omitempty"`   // number of heads whose entries were dropped by rule, so that nothing is left to compare
 	Unproved  string         `json:"unproved,omitempty"`  // what the checkpoints do not prove, in words; "" = no checkpoint was given, or all is proved
+	Unknown   bool           `json:"unknown,omitempty"`   // whether what was before From was dropped by rule, or removed: no owner tells
 	Archived  uint64         `json:"archived,omitempty"`  // number of archived entries that were compared with the journal
 	Losses    []journal.Loss `json:"losses,omitempty"`    // entries that were given up or lost, as the journal records it: no damage
 	Damage    Damage         `json:"damage,omitempty"`    // the first damage; "" = none
@@ -66,7 +67,8 @@ func (v *Verification) damaged(kind Damage, entry uint64, format string, args ..
 // VerifyOptions say what else to check; the zero value is nothing else.
 type VerifyOptions struct {
 	// Archive says that every entry must be in the archive or the journal, and alike in both; the Ledger must have
-	// one. Against implies it for the shards whose owners do not drop entries, where the Ledger has an archive.
+	// one. Against implies it for the shards whose owners do not drop entries, where the Ledger has an archive. Where no owner
+	// answers, Against compares with the archive, too, and entries that are in neither make the Verification Unknown.
 	Archive  bool
 	Against  []Checkpoint                  // the entries that they name must have the hashes that they name, and have led to the states
 	Progress func(shard int, entry uint64) // called for every entry that was applied; nil = none
@@ -129,11 +131,13 @@ func (l *Ledger) served(ctx context.Context) ([]Head, error) {
 
 // verifyShard begins again, with a later snapshot, whenever the entries that it was to read next have been dropped since.
 func verifyShard(ctx context.Context, r *Reader, served *Head, heads headsByEntry, o *VerifyOptions) (*verifier, error) {
-	archive := o.Archive || len(heads) > 0 && r.archive != nil && served.Problem == "" && !served.Drops
+	silent := served.Problem != ""
+	archive := o.Archive || len(heads) > 0 && r.archive != nil && (silent || !served.Drops)
 	for {
 		v := &verifier{Verification: Verification{Shard: served.Shard}, served: served, heads: maps.Clone(heads), progress: o.Progress}
 		if err := v.run(ctx, r, archive); err != nil || v.Damage != DamageMissing {
-			if archive && v.From > 1 {
+			v.Unknown = silent && !o.Archive && len(heads) > 0 && v.From > 1 && v.Damage == ""
+			if archive && v.From > 1 && !v.Unknown {
 				v.damaged(DamageMissing, 1, "neither journal nor archive has what was before entry %d: it was dropped, or removed", v.From)
 			}
 			return v, err
@@ -308,6 +312,9 @@ func (v *verifier) tellUnproved(o *VerifyOptions) {
 	}
 	if v.From > 1 {
 		all = append(all, fmt.Sprintf("the entries before %d are not there", v.From))
+	}
+	if v.Unknown {
+		all = append(all, "whether these were dropped by rule, or removed, is not known: no owner of the shard answers")
 	}
 	switch {
 	case v.folds == 1 || v.proved != 0:

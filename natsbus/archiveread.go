@@ -320,8 +320,8 @@ func partOf(parts []part, sequence uint64) (of part, is bool) {
 	return part{}, false
 }
 
-// candidates returns the sequences of the messages that may hold the task in entries that count, in order. A gap between the segments of
-// a part, in which the task may have been, is damage.
+// candidates returns the sequences of the messages that may hold the task in entries that count, in order. A gap between segments, in
+// which the task may have been, is damage.
 func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID, parts []part) (sequences []uint64, gap, err error) {
 	var headers jetstream.Consumer
 	err = a.request(ctx, func(ctx context.Context) (err error) {
@@ -352,7 +352,8 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID,
 				stray = of.holds(shard, here)
 			}
 			if at, err := readSpan(here.header); err == nil {
-				if sequence != of.low.sequence && at.first != due && due <= of.last {
+				begins := sequence == of.low.sequence // and then behind what the part before has, or with some of that
+				if at.first != due && (!begins || due != 0 && at.first > due) && due <= of.last {
 					err := fmt.Errorf("entry %d where %d is due", at.first, due)
 					if at.first > due {
 						err = fmt.Errorf("%w: %w", err, store.ErrTrimmed)

@@ -16,7 +16,8 @@ type ArchiveHead struct {
 	Sequence uint64 // where the archive keeps the segment that ends with it
 	// Begins is the Sequence of the segment after which the archive began anew; 0 = it never did. What begins anew is archived
 	// after a head whose Begins is its Sequence, that of the end of the archive, and whose Entry is the last one before:
-	// from there on the entries that were archived before count no more.
+	// from there on the entries that were archived before count no more. Where the archive ended before that entry, those
+	// between are missing.
 	Begins uint64
 }
 
@@ -65,9 +66,11 @@ var ErrNoArchive = errors.New("there is no archive")
 // error of their context after its end, though perhaps not before the entries of a segment that has been read.
 type ArchiveReader interface {
 	// ReadArchive yields the archived entries from number from up to the last one at the time of the call, in order, with
-	// the revisions they had in the journal. An entry before the first one archived yields ErrTrimmed.
+	// the revisions they had in the journal. An entry before the first one archived yields ErrTrimmed, one that is missing among
+	// them events.ErrDamaged.
 	ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
-	// FindArchived yields, newest first, the archived entries with numbers up to last that may hold events of the task.
+	// FindArchived yields, newest first, the archived entries with numbers up to last that may hold events of the task. It ends with
+	// events.ErrDamaged where others are missing among them.
 	FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[Record, error]
 }
 

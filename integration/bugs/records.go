@@ -38,6 +38,12 @@ var records = []Bug{
 	{"gap behind what counts taken for damage", "natsbus/archiveread.go", []Edit{
 		{" && due <= of.last {", " {"},
 	}, "./natsbus", "TestArchive_GapBehindWhatCountsIsNoDamage"},
+	{"gap before a new beginning of an archive that hides a task", "natsbus/archiveread.go", []Edit{
+		{"(!begins || due != 0 && at.first > due)", "!begins"},
+	}, "./natsbus", "TestArchive_KeepsItsContract"},
+	{"archive that is not compared while no owner answers", "ledger/verify.go", []Edit{
+		{"(silent || !served.Drops)", "!silent && !served.Drops"},
+	}, "./ledger", "TestVerify_ASilentOwnerProvesNothingOfWhatIsNotThere"},
 	{"damage between the parts of an archive that hides what is before it", "natsbus/archiveread.go", []Edit{
 		{"	return hidden\n}\n\n// partOf", "	return nil\n}\n\n// partOf"},
 	}, "./natsbus", "TestArchive_DamageBetweenItsPartsIsNoAbsence"},

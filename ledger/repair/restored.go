@@ -83,10 +83,14 @@ type restored struct {
 	shard    int
 	served   bool // by a node that lives
 	covered  uint64
+	first    uint64 // entry that the journal begins with
 	archived store.ArchiveHead
 	away     error // why the end of the archive is not known
 	sound
 }
+
+// short reports whether the archive has lost its end, so that its entries and those of the journal do not meet.
+func (j *restored) short() bool { return j.archived.Entry != 0 && j.archived.Entry+1 < j.first }
 
 // restored gives up what followed the end of a journal, unless it may still be there. It returns nil where a shard is served of which
 // nothing tells that anything is missing: its owner goes on from there.
@@ -99,11 +103,15 @@ func (r Journals) restored(ctx context.Context, j *restored) (*Stray, error) {
 		if j.sound, err = r.sound(ctx, j.shard); err != nil {
 			return nil, err
 		}
-		if first, err := r.Journal.First(ctx, j.shard); err != nil {
+		if j.first, err = r.Journal.First(ctx, j.shard); err != nil {
 			return nil, err
-		} else if first <= j.last+1 {
+		}
+		if j.first <= j.last+1 {
 			break
 		} // else it was trimmed meanwhile
+	}
+	if j.short() { // or more was archived and trimmed since
+		j.archived, j.away = r.Archive.Head(ctx, j.shard)
 	}
 	s := &Stray{Shard: j.shard, Entry: j.last, sound: j.sound}
 	for k, err := range r.Repairer.Behind(ctx, j.shard, j.last) {
@@ -120,6 +128,11 @@ func (r Journals) restored(ctx context.Context, j *restored) (*Stray, error) {
 		s.Problem = fmt.Sprintf("the journal ends with entry %d, and has a snapshot of entry %d", j.last, j.covered)
 	case j.archived.Entry > j.last:
 		s.Problem = fmt.Sprintf("the journal ends with entry %d, and its archive with entry %d", j.last, j.archived.Entry)
+	case j.short():
+		s.Problem = fmt.Sprintf("the archive ends with entry %d, and the journal begins with entry %d: those between are in neither", j.archived.Entry, j.first)
+		if j.served {
+			s.Keep = "unless the cluster drops entries: stop the nodes, and repair again"
+		}
 	case j.served && j.away == nil:
 		return nil, nil
 	case j.served:

@@ -110,6 +110,36 @@ var reads = map[string]func(*world){
 			w.Error("a task of the last part is not found")
 		}
 	},
+	"Read/TellsOfAGapBeforeWhatBeganAnew": func(w *world) {
+		old, end := w.fill(0, 1, 2, 3)
+		anew := store.ArchiveHead{Entry: 7, Sequence: end.Sequence, Begins: end.Sequence}
+		late := []store.Record{w.entry(0, 8, 7, "anew-8"), w.entry(0, 9, 7, "anew-9")}
+		w.wantHead(0, w.archive(0, anew, late))
+		for from := uint64(1); from <= 7; from++ {
+			var got []store.Record
+			var failed error
+			for rec, err := range w.ReadArchive(w.ctx, 0, from) {
+				if failed = err; err == nil {
+					got = append(got, rec)
+				}
+			}
+			if !errors.Is(failed, events.ErrDamaged) {
+				w.Errorf("from entry %d the reading ends with %v", from, failed)
+			}
+			Compare(w, got, old[min(int(from)-1, len(old)):])
+		}
+		w.wantArchived(0, 8, late)
+		w.wantArchived(0, 9, late[1:])
+		for last, told := range map[uint64]bool{5: false, 6: true, 9: true, math.MaxUint64: true} {
+			var failed error
+			for _, err := range w.FindArchived(w.ctx, 0, "nobody", last) {
+				failed = err
+			}
+			if errors.Is(failed, events.ErrDamaged) != told {
+				w.Errorf("a task up to entry %d is looked for with %v", last, failed)
+			}
+		}
+	},
 	"Append/WhatBeganAnewHasOneWriter": func(w *world) {
 		_, end := w.fill(0, 1, 10, 10)
 		anew := store.ArchiveHead{Entry: 1, Sequence: end.Sequence, Begins: end.Sequence}

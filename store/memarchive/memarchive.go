@@ -181,8 +181,8 @@ func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.
 		}
 		for i, r := range all {
 			err := ctx.Err()
-			if err == nil && i > 0 && r.Number != all[i-1].Number+1 {
-				err = fmt.Errorf("%w: the archive of shard %d has entry %d after entry %d", events.ErrDamaged, shard, r.Number, all[i-1].Number)
+			if err == nil && i > 0 && r.Number > from {
+				err = follows(shard, all[i-1], r)
 			}
 			if err != nil {
 				yield(store.Record{}, err)
@@ -195,7 +195,15 @@ func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.
 	}
 }
 
-// FindArchived implements store.ArchiveReader.
+// follows wraps events.ErrDamaged where an entry is not the next one.
+func follows(shard int, before, r store.Record) error {
+	if r.Number == before.Number+1 {
+		return nil
+	}
+	return fmt.Errorf("%w: the archive of shard %d has entry %d after entry %d", events.ErrDamaged, shard, r.Number, before.Number)
+}
+
+// FindArchived implements store.ArchiveReader. It ends with events.ErrDamaged where an entry is missing.
 func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
 	all := a.counting(shard)
 	return func(yield func(store.Record, error) bool) {
@@ -214,6 +222,13 @@ func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskI
 				if !yield(r, nil) {
 					return
 				}
+			}
+		}
+		records := a.Records(shard)
+		for i := 1; i < len(records) && records[i-1].Number < last; i++ {
+			if err := follows(shard, records[i-1], records[i]); err != nil {
+				yield(store.Record{}, err)
+				return
 			}
 		}
 	}

@@ -43,7 +43,8 @@ finds is named: the shard, the entry and the kind of damage. Exit code 1 means t
 
 A chain that was recomputed from a forged entry on is whole in itself. Only who kept a checkpoint can tell: --checkpoint. It compares the
 archive, too, as --archive does, unless the cluster drops entries. PROVED TO is the last entry of a shard up to which it proves that
-nothing was changed; what it cannot prove is said on standard error.
+nothing was changed; what it cannot prove is said on standard error. Where no owner answers and the first entries are in neither journal
+nor archive, nobody tells whether they were dropped or removed: exit code 1.
 
 With a FILE that export wrote it checks that file, and needs no cluster. With --show it prints the events of the file up to
 the first damage, in the form of replay, and what it found on standard error.`,
@@ -109,10 +110,13 @@ func (a *app) verify(ctx context.Context, client operations.Client, f verifyFlag
 		columns = slices.Insert(columns, 3, "PROVED TO")
 	}
 	p := a.print(columns...)
-	damaged, vain := 0, 0
+	damaged, vain, unknown := 0, 0, 0
 	for _, v := range found {
 		if v.Problem != "" {
 			damaged++
+		}
+		if v.Unknown {
+			unknown++
 		}
 		a.tellLosses(&v)
 		cells := []any{v.Shard, v.From, v.Entries, v.Events, v.Tasks, v.Compared, v.Hash.String()[:16], v.Problem}
@@ -134,6 +138,10 @@ func (a *app) verify(ctx context.Context, client operations.Client, f verifyFlag
 	}
 	if vain > 0 {
 		err = errors.Join(err, fmt.Errorf("of %d shards every entry that a checkpoint names was dropped: nothing is proved of them", vain))
+	}
+	if unknown > 0 {
+		err = errors.Join(err, fmt.Errorf("of %d shards no owner answers, and whether their first entries were dropped or removed is not known: "+
+			"verify again while nodes serve them, or with --archive if the cluster never drops entries", unknown))
 	}
 	return errors.Join(err, p.Flush())
 }
