@@ -219,8 +219,8 @@ func (c *Call) replay() error {
 			continue
 		}
 		var err error
-		if *into, err = time.Parse(time.RFC3339, text); err != nil {
-			return &store.InvalidError{Field: name, Problem: fmt.Sprintf("%.40q: want a time such as 2026-11-21T12:00:00Z", text)}
+		if *into, err = timeOf(name, text); err != nil {
+			return err
 		}
 	}
 	if !o.From.IsZero() && !o.To.IsZero() && o.To.Before(o.From) {

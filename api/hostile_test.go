@@ -40,6 +40,7 @@ func TestRequest_BadInputNamesWhatIsWrong(t *testing.T) {
 		{"operator", "POST", "/v1/tasks:change-matching", `{"operation":"retry","filter":{"status":"FAILURE","status":"SUCCESS"}}`, 400, `"field":"filter.status"`},
 		{"operator", "POST", "/v1/behaviors/noop/pause", `{"Reason":"typed"}`, 400, `"field":"Reason"`},
 		{"submitter", "POST", "/v1/tasks", `{"behavior":"noop","id":"a b"}`, 400, "task id"},
+		{"submitter", "POST", "/v1/tasks", `{"behavior":"noop","id":""}`, 400, `"field":"id"`},
 		{"submitter", "POST", "/v1/tasks", `{"behavior":"noop","id":"cluster/settings"}`, 400, `"field":"id"`},
 		{"submitter", "POST", "/v1/tasks", `{"behavior":"noop","priority":-1}`, 400, `"field":"priority"`},
 		{"submitter", "POST", "/v1/tasks", `{"behavior":"noop","delay_ms":-1}`, 400, `"field":"delay_ms"`},
@@ -81,6 +82,11 @@ func TestRequest_BadInputNamesWhatIsWrong(t *testing.T) {
 		{"viewer", "GET", "/v1/tasks/none?seq=0", nil, 400, `"field":"seq"`},
 		{"viewer", "GET", "/v1/tasks/none?seq=1&at=2026-01-01T00:00:00Z", nil, 400, `"field":"seq"`},
 		{"viewer", "GET", "/v1/replay?from=noon", nil, 400, `"field":"from"`},
+		{"viewer", "GET", "/v1/replay?from=1970-01-01T00:00:00Z", nil, 400, `"field":"from"`},
+		{"viewer", "GET", "/v1/replay?to=1970-01-01T00:00:00Z", nil, 400, `"field":"to"`},
+		{"viewer", "GET", "/v1/replay?to=0001-01-01T00:00:00Z", nil, 400, "want a time after 1970-01-01T00:00:00Z"},
+		{"viewer", "GET", "/v1/tasks/none?at=1970-01-01T00:00:00Z", nil, 400, `"field":"at"`},
+		{"viewer", "GET", "/v1/tasks/none?at=0001-01-01T00:00:00Z", nil, 400, "want a time after 1970-01-01T00:00:00Z"},
 		{"viewer", "GET", "/nothing", nil, 404, "not-found"},
 		{"viewer", "PATCH", "/v1/tasks", nil, 405, "method"},
 		{"viewer", "BREW", "/v1/tasks/none", nil, 405, "method"},
@@ -114,6 +120,7 @@ func TestRequest_BadInputNamesWhatIsWrong(t *testing.T) {
 	}
 	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop"}`, "Content-Type", "text/plain"), 415, "media-type")
 	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop"}`, "Idempotency-Key", ""), 400, "it is empty")
+	s.want(s.send("submitter", "POST", "/v1/tasks:batch", `{"tasks":[{"behavior":"noop","id":""}]}`), 200, `"field":"id"`)
 	s.want(s.send("submitter", "POST", "/v1/tasks:batch", `{"tasks":[{"behavior":"noop"}]}`, "Idempotency-Key", ""), 400, "it is empty")
 	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop"}`, "Idempotency-Key", "a", "Idempotency-Key", "b"), 400, "more than once")
 	s.want(s.send("operator", "POST", "/v1/tasks/none/retry", nil, "If-Match", `W/"1"`), 400, "not supported")

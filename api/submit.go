@@ -30,7 +30,7 @@ const maxRequests = 1000
 type Submit struct {
 	Behavior  string          `json:"behavior"`
 	Params    json.RawMessage `json:"params,omitempty"`     // any JSON value
-	ID        events.TaskID   `json:"id,omitempty"`         // default: the behavior's rule, or drawn
+	ID        *events.TaskID  `json:"id,omitempty"`         // default: the behavior's rule, or drawn
 	NotBefore *time.Time      `json:"not_before,omitempty"` // RFC 3339
 	DelayMs   int64           `json:"delay_ms,omitempty"`   // instead of not_before
 	Priority  int64           `json:"priority,omitempty"`
@@ -181,6 +181,9 @@ func (c *Call) options(s *Submit) (o engine.SubmitOptions, err error) {
 	if !c.by.MaySubmit(s.Behavior) {
 		return o, problem.New(problem.Forbidden, "the behavior %s runs programs: it needs role operator, or a token that names it (token new --behavior %[1]s)", s.Behavior)
 	}
+	if s.ID != nil && *s.ID == "" {
+		return o, &store.InvalidError{Field: "id", Problem: "it is empty: leave it out for the default"}
+	}
 	if s.DelayMs < 0 || s.DelayMs > int64(maxDelay/time.Millisecond) {
 		return o, &store.InvalidError{Field: "delay_ms", Problem: fmt.Sprintf("%d: want 0 to %d", s.DelayMs, int64(maxDelay/time.Millisecond))}
 	}
@@ -193,7 +196,10 @@ func (c *Call) options(s *Submit) (o engine.SubmitOptions, err error) {
 	if string(s.Params) == "null" {
 		s.Params = nil
 	}
-	o = engine.SubmitOptions{ID: s.ID, Priority: s.Priority, Delay: time.Duration(s.DelayMs) * time.Millisecond}
+	o = engine.SubmitOptions{Priority: s.Priority, Delay: time.Duration(s.DelayMs) * time.Millisecond}
+	if s.ID != nil {
+		o.ID = *s.ID
+	}
 	if s.NotBefore != nil {
 		o.NotBefore = *s.NotBefore
 	}
@@ -272,7 +278,7 @@ func (c *Call) submitMany() error {
 	}
 	if key != "" && c.by.Prefix != "" {
 		for i := range b.Tasks {
-			if b.Tasks[i].ID == "" {
+			if b.Tasks[i].ID == nil {
 				return &store.InvalidError{Field: keyHeader, Problem: fmt.Sprintf("the token has a prefix: task %d needs an id", i)}
 			}
 		}

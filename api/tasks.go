@@ -130,6 +130,18 @@ func isAmong(values []string, tag string) bool {
 	return false
 }
 
+// timeOf reads a time. Stored, the beginning of 1970 is none, so that a time has to be after it.
+func timeOf(name, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	switch {
+	case err != nil:
+		return at, &store.InvalidError{Field: name, Problem: fmt.Sprintf("%.40q: want a time such as 2026-11-21T12:00:00Z", text)}
+	case events.MillisOf(at) <= 0:
+		return at, &store.InvalidError{Field: name, Problem: fmt.Sprintf("%.40q: want a time after 1970-01-01T00:00:00Z", text)}
+	}
+	return at, nil
+}
+
 // state shows a task as it was.
 func (c *Call) state(at, seq string) error {
 	var then time.Time
@@ -139,8 +151,8 @@ func (c *Call) state(at, seq string) error {
 	case at != "" && seq != "":
 		return &store.InvalidError{Field: "seq", Problem: "want it or at"}
 	case at != "":
-		if then, err = time.Parse(time.RFC3339, at); err != nil {
-			return &store.InvalidError{Field: "at", Problem: fmt.Sprintf("%.40q: want a time such as 2026-11-21T12:00:00Z", at)}
+		if then, err = timeOf("at", at); err != nil {
+			return err
 		}
 	default:
 		if n, err = strconv.ParseUint(seq, 10, 64); err != nil || n == 0 {
