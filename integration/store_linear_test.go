@@ -72,31 +72,31 @@ func (h *itemHistory) note(client int, began time.Time, c itemCall) {
 }
 
 // some returns an id that somebody was told of, lately in most cases.
-func (h *itemHistory) some() int64 {
+func (h *itemHistory) some(random *rand.Rand) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.known) == 0 {
 		return 1
 	}
-	return h.known[len(h.known)-1-rand.IntN(min(len(h.known), 8))]
+	return h.known[len(h.known)-1-random.IntN(min(len(h.known), 8))]
 }
 
 // call does one thing by a client, and in one of three cases sends it again under its key.
-func (h *itemHistory) call(at *engine.Client, client, n int) {
+func (h *itemHistory) call(at *engine.Client, random *rand.Rand, client, n int) {
 	ctx, began := within(h.t, soon), time.Now()
-	key, by, id := fmt.Sprint(n), int64(client+1), h.some()
+	key, by, id := fmt.Sprint(n), int64(client+1), h.some(random)
 	ask := func(u *item.Update) (got []item.Item, err error) {
 		u.Client, u.Key = by, key
 		do := func(ctx context.Context) (err error) { got, err = at.UpdateItems(ctx, "linear", u); return err }
 		err = untilAnswered(ctx, do)
-		if first := slices.Clone(got); err == nil && rand.IntN(3) == 0 {
+		if first := slices.Clone(got); err == nil && random.IntN(3) == 0 {
 			if err := untilAnswered(ctx, do); err != nil || !slices.EqualFunc(first, got, func(a, b item.Item) bool { return a.ID == b.ID && a.At == b.At }) {
 				h.t.Errorf("repeated, an update is answered with %+v, %v; first %+v", got, err, first)
 			}
 		}
 		return got, err
 	}
-	switch what := rand.IntN(10); {
+	switch what := random.IntN(10); {
 	case what == 0:
 		if got, err := ask(&item.Update{Adds: []item.Add{{Group: "g", Data: []byte(key)}}}); h.done(err, itemCall{}, client, began) {
 			h.note(client, began, itemCall{what: "add", made: got[0].ID, done: true})
@@ -115,7 +115,7 @@ func (h *itemHistory) call(at *engine.Client, client, n int) {
 		}
 	case what < 7:
 		c := itemCall{what: "change", id: id, done: true}
-		if got, err := ask(&item.Update{Changes: []item.Change{{ID: id, Keep: true, At: item.When(-rand.Int64N(30))}}}); h.done(err, c, client, began) {
+		if got, err := ask(&item.Update{Changes: []item.Change{{ID: id, Keep: true, At: item.When(-random.Int64N(30))}}}); h.done(err, c, client, began) {
 			c.made = got[0].ID
 			h.note(client, began, c)
 		}
@@ -213,18 +213,19 @@ func TestStore_IsLinearizableItemByItemWhileOwnersDie(t *testing.T) {
 			nodes[name] = c.StartNode(name, nil)
 		}
 		clients := []*testcluster.Client{c.StartClient("one", nil), c.StartClient("two", nil), c.StartClient("three", nil)}
-		h := &itemHistory{t: t, began: time.Now()}
+		h, seeds := &itemHistory{t: t, began: time.Now()}, repeat.Rand(t)
 		stop := make(chan struct{})
 		var all sync.WaitGroup
 		for i := range 6 {
+			random := rand.New(rand.NewPCG(seeds.Uint64(), 0)) // of the one client: it draws beside the others
 			all.Go(func() {
 				for n := 0; ; n++ {
 					select {
 					case <-stop:
 						return
 					default:
-						h.call(clients[i%len(clients)].Client, i, n)
-						time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+						h.call(clients[i%len(clients)].Client, random, i, n)
+						time.Sleep(time.Duration(random.IntN(5)) * time.Millisecond)
 					}
 				}
 			})

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/internal/repeat"
 	"taskledger/item"
 	"taskledger/store"
 	"taskledger/task"
@@ -422,9 +423,11 @@ func TestStore_OnceAsksOnceWithoutAKey(t *testing.T) {
 func TestOpen_RefusesBadInputByFieldAndAsksNothing(t *testing.T) {
 	for want, open := range map[string]func() (*taskstore.Store, error){
 		"backend": func() (*taskstore.Store, error) { return taskstore.Open(nil, "s", taskstore.Options{}) },
-		"store":   func() (*taskstore.Store, error) { return taskstore.Open(model.New(), "a/b", taskstore.Options{}) },
+		"store": func() (*taskstore.Store, error) {
+			return taskstore.Open(model.New(repeat.Rand(t)), "a/b", taskstore.Options{})
+		},
 		"client": func() (*taskstore.Store, error) {
-			return taskstore.Open(model.New(), "s", taskstore.Options{Client: item.MaxNumber + 1})
+			return taskstore.Open(model.New(repeat.Rand(t)), "s", taskstore.Options{Client: item.MaxNumber + 1})
 		},
 	} {
 		_, err := open()

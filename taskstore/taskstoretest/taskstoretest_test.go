@@ -17,5 +17,5 @@ func TestMain(m *testing.M) {
 
 func TestModel(t *testing.T) {
 	t.Parallel()
-	taskstoretest.Run(t, taskstoretest.Subject{Backend: model.New()})
+	taskstoretest.Run(t, taskstoretest.Subject{Backend: model.New(repeat.Rand(t))})
 }

@@ -2,17 +2,17 @@ package command_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/internal/repeat"
 )
 
 // Of more behaviors than are told apart the same ones are at every question.
 func TestTally_TellsTheFirstBehaviorsByNameApart(t *testing.T) {
 	l := newJournalDriver(t)
-	for _, i := range rand.Perm(600) {
+	for _, i := range repeat.Rand(t).Perm(600) {
 		submit := l.ask(events.Policy{})
 		submit.Task, submit.Behavior = events.TaskID(fmt.Sprint("t", i)), fmt.Sprintf("b-%03d", i)
 		l.decide(submit)

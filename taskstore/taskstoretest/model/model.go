@@ -20,13 +20,16 @@ import (
 // Cluster holds stores. It implements taskstore.Backend.
 type Cluster struct {
 	mu     sync.Mutex
+	random *rand.Rand // chooses what a claim takes
 	stores map[string]*kept
 	// changed is closed, and made anew, by every change: who waits looks again.
 	changed chan struct{}
 }
 
-// New returns a cluster without stores.
-func New() *Cluster { return &Cluster{stores: map[string]*kept{}, changed: make(chan struct{})} }
+// New returns a cluster without stores, which alone draws from random.
+func New(random *rand.Rand) *Cluster {
+	return &Cluster{random: random, stores: map[string]*kept{}, changed: make(chan struct{})}
+}
 
 const (
 	keysPerClient = 64
@@ -258,7 +261,7 @@ func (m *Cluster) claim(name string, c *item.Claim) (it *item.Item, due time.Dur
 		}
 		return int(a.ID - b.ID)
 	})
-	is := free[rand.N(min(head, len(free)))]
+	is := free[m.random.IntN(min(head, len(free)))]
 	delete(s.items, is.ID)
 	is.At, is.Owner, is.Claims = at.Add(c.Duration), c.Client, is.Claims+1
 	is = s.put(is)
