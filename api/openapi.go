@@ -151,6 +151,11 @@ func parameters(r *Route) (all []*huma.Param) {
 		all = append(all, &huma.Param{Name: ageHeader, In: "header", Schema: text,
 			Description: "of a repetition: how many milliseconds ago the request was sent first; one that may be forgotten by then is refused with 410"})
 	}
+	if r.Counted {
+		all = append(all, &huma.Param{Name: withinHeader, In: "header", Schema: text,
+			Description: "of a repetition with an age: how many requests of the client, this one and those under way with it, were done since then at most; " +
+				"one within the last 64 is not refused because there are so many others"})
+	}
 	return all
 }
 

@@ -35,6 +35,8 @@ type Route struct {
 	Keyed bool
 	// Aged says that it takes the header Idempotency-Age, too.
 	Aged bool
+	// Counted says that it takes the header Idempotency-Within beside that.
+	Counted bool
 	// In and Out are values of the types of the body and of what it answers; nil = none, or no JSON.
 	In, Out any
 	// Status are those of its answers, the usual one first. Default 200.

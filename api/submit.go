@@ -118,7 +118,10 @@ func (c *Call) Key() (string, error) {
 	}
 }
 
-const ageHeader = "Idempotency-Age"
+const (
+	ageHeader    = "Idempotency-Age"
+	withinHeader = "Idempotency-Within"
+)
 
 // Age is how long ago the request was sent first, 0 for one that is no repetition.
 func (c *Call) Age() (time.Duration, error) {
@@ -132,6 +135,19 @@ func (c *Call) Age() (time.Duration, error) {
 		return 0, &store.InvalidError{Field: ageHeader, Problem: fmt.Sprintf("%.64q: want one number of 0 to %d, in milliseconds", all, most)}
 	}
 	return time.Duration(n) * time.Millisecond, nil
+}
+
+// Within is how many requests of its client, at most, were done since a repetition was sent first, 0 where nobody has counted.
+func (c *Call) Within() (int, error) {
+	all := c.r.Header.Values(withinHeader)
+	if len(all) == 0 {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(all[0], 10, 32)
+	if len(all) > 1 || err != nil || n < 0 {
+		return 0, &store.InvalidError{Field: withinHeader, Problem: fmt.Sprintf("%.64q: want one number of 0 to %d", all, math.MaxInt32)}
+	}
+	return int(n), nil
 }
 
 func (c *Call) submit() error {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,37 @@ func TestItems_CommandSentAgainIsDecidedOnceAlsoByTheNextOwner(t *testing.T) {
 	}
 	if n := len(e.Origins[0].Answers); n > 60 {
 		t.Errorf("the entry has %d bytes of answers: it holds the data already", n)
+	}
+}
+
+func TestItems_ARepetitionAgesWhileItsBatchIsUnderWay(t *testing.T) {
+	for way, want := range map[time.Duration]command.AnswerCode{0: command.AnswerOK, 20 * time.Minute: command.AnswerForgotten} {
+		b := newBench(t, -1)
+		u := &item.Update{Key: "k", Age: 50 * time.Minute, Adds: []item.Add{{Group: "g"}}}
+		l := b.next("c-1", command.LaneSubmit, itemsOf(u))
+		l.batch.Made = b.time.Add(-way)
+		b.deliver(l)
+		b.turn()
+		if a := l.got[0][0]; a.Code != want {
+			t.Errorf("%s under way: answer %+v, want code %d", way, a, want)
+		}
+	}
+}
+
+func TestItems_ARepetitionAgesWhileItWaitsForItsBatch(t *testing.T) {
+	r := newRouter("sender", "ada", 1, nil, nil, slog.New(slog.DiscardHandler))
+	for age, want := range map[time.Duration]bool{0: false, time.Second: true} {
+		c := itemsOf(&item.Update{Key: "k", Age: age, Adds: []item.Add{{Group: "g"}}})
+		if err := r.queue(0, command.LaneSubmit, call{command: c}); err != nil {
+			t.Fatal(err)
+		}
+		l := &r.lanes[0][command.LaneSubmit]
+		l.waiting[0].since -= time.Hour
+		r.nextFlight(l, 0, command.LaneSubmit, time.Now())
+		if got := time.Duration(c.(*itemcommand.Update).Age); got > time.Hour != want {
+			t.Errorf("an age of %s is %s after an hour", age, got)
+		}
+		l.flight = nil
 	}
 }
 

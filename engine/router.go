@@ -168,6 +168,9 @@ func (r *router) nextFlight(l *lane, shard int, laneID uint8, made time.Time) *f
 	l.left++
 	f := newFlight(shard, r.batch(laneID, l.number, made, make([]command.Command, 0, n)), l.waiting[:n:n])
 	for i := range f.calls {
+		if c, ages := f.calls[i].command.(command.Aging); ages {
+			c.Waited(time.Since(clockBase) - f.calls[i].since)
+		}
 		f.batch.Add(f.calls[i].command, f.calls[i].asker)
 	}
 	l.waiting = l.waiting[n:]

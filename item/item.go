@@ -40,10 +40,13 @@ type Change struct {
 
 // Update asks for changes of many items of a store: all of them, or none. With Depends alone it is a check.
 type Update struct {
-	Client  int64         // who asks, 1 to 2^53
-	Key     string        // a repeated update with this key is answered as the first was; "" = none
-	Age     time.Duration // of a repetition: how long ago the update was first asked; 0 = this is the first time, or nobody knows
-	Depends []int64       // must be there
+	Client int64         // who asks, 1 to 2^53
+	Key    string        // a repeated update with this key is answered as the first was; "" = none
+	Age    time.Duration // of a repetition: how long ago the update was first asked; 0 = this is the first time, or nobody knows
+	// Within bounds how many requests of the client, a repetition itself with them, can have been carried out between
+	// the first time that it was asked and its answer; 0 = nobody has counted them. A store remembers the last 64.
+	Within  int
+	Depends []int64 // must be there
 	Deletes []int64
 	Changes []Change
 	Adds    []Add

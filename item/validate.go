@@ -125,6 +125,12 @@ func (u *Update) Validate() error {
 	if err := checkKey(u.Key, u.Age); err != nil {
 		return err
 	}
+	switch {
+	case u.Within < 0:
+		return refuse("within", "%d, want 0 or more", u.Within)
+	case u.Within > 0 && u.Age == 0:
+		return refuse("within", "%d without an age: it counts since a request was first asked", u.Within)
+	}
 	if err := checkNumbers("depends", u.Depends); err != nil {
 		return err
 	}

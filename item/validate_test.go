@@ -51,6 +51,8 @@ func TestUpdate_WhatBreaksARuleIsRefusedWithItsFieldAndTheLimit(t *testing.T) {
 		"a key of two lines":          {&item.Update{Client: 1, Key: "a\nb", Deletes: ids(1)}, "key", "printable ASCII"},
 		"an age without a key":        {&item.Update{Client: 1, Age: 1, Deletes: ids(1)}, "age", "without a key"},
 		"an age below 0":              {&item.Update{Client: 1, Key: "k", Age: -1, Deletes: ids(1)}, "age", "want 0 to"},
+		"within less than nothing":    {&item.Update{Client: 1, Key: "k", Age: 1, Within: -1, Deletes: ids(1)}, "within", "want 0"},
+		"within others of no age":     {&item.Update{Client: 1, Key: "k", Within: 1, Deletes: ids(1)}, "within", "without an age"},
 		"depends on 0":                {&item.Update{Client: 1, Depends: []int64{1, 0}}, "depends[1]", "1 to 9007199254740992"},
 		"deletes an id past 2^53":     {&item.Update{Client: 1, Deletes: []int64{1<<53 + 1}}, "deletes[0]", "1 to 9007199254740992"},
 		"updates an id below 0":       {change(item.Change{ID: -1}), "updates[0].id", "1 to 9007199254740992"},

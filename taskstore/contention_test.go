@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -212,6 +213,48 @@ func TestStore_AnUpdateOfUnknownOutcomeIsNotRepeatedOnceItsKeyMayBeForgotten(t *
 		_, err := b.s.Update(ctx, item.Update{Adds: []item.Add{{Group: "g"}}})
 		if took := time.Since(began); !errors.Is(err, task.ErrUnknown) || took < 49*time.Minute || took > 51*time.Minute {
 			t.Errorf("%v after %s, want an unknown outcome after 50m", err, took)
+		}
+	})
+}
+
+// A store that has forgotten keys of the client cannot know by itself that this one is not among them.
+func TestStore_ARepeatedUpdateTellsThatItIsWithinThe64ThatTheStoreRemembers(t *testing.T) {
+	bubble(t, func(b *bench) {
+		var mu sync.Mutex
+		tries := map[string]int{}
+		b.update = func(_ context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error) {
+			mu.Lock()
+			n := tries[u.Key]
+			tries[u.Key]++
+			mu.Unlock()
+			if again := n > 0; again != (u.Age > 0) || again != (u.Within == 64) {
+				t.Errorf("try %d has age %s and is within %d", n, u.Age, u.Within)
+			}
+			if n < 2 {
+				time.Sleep(10 * time.Millisecond)
+				return nil, errLost
+			}
+			return ask()
+		}
+		var all sync.WaitGroup
+		for range 64 {
+			all.Go(func() {
+				for range 4 {
+					if _, err := b.s.Update(b.t.Context(), item.Update{Adds: []item.Add{{Group: "g"}}}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		b.update = func(_ context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error) {
+			if u.Within != 0 || u.Age < time.Minute {
+				t.Errorf("asked before this window was there: age %s, within %d", u.Age, u.Within)
+			}
+			return ask()
+		}
+		if _, err := b.s.Update(b.t.Context(), item.Update{Key: "k", Age: time.Minute, Adds: []item.Add{{Group: "g"}}}); err != nil {
+			t.Error(err)
 		}
 	})
 }

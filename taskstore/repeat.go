@@ -34,9 +34,11 @@ func (s *Store) repeat(ctx context.Context, ask func() error) error {
 	}
 }
 
-// keyed is repeat for what changes items, under a key, which tells the store how long ago it was asked first. lost
-// says that the answer to an earlier try was.
-func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, claim bool, ask func() error) (lost bool, err error) {
+// keyed is repeat for what changes items, under a key, which tells the store how long ago it was asked first, and of an
+// update within how many others: claims, which have nil there, may be overtaken by more. lost says that the answer to an
+// earlier try was.
+func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, within *int, ask func() error) (lost bool, err error) {
+	claim, called := within == nil, time.Now()
 	if s.once {
 		return false, ask()
 	}
@@ -55,9 +57,15 @@ func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, clai
 		*key = rand.Text()
 	}
 	began, given, pause, unknown := time.Now(), *age, firstPause, false
+	if given > 0 {
+		given += began.Sub(called)
+	}
 	for {
 		if *age = given; unknown {
 			*age += time.Since(began)
+		}
+		if !claim && unknown && given == 0 { // it is the window that has counted
+			*within = atOnce
 		}
 		err := ask()
 		forgotten := errors.Is(err, item.ErrForgotten)

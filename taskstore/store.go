@@ -199,7 +199,7 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 	if err := u.Validate(); err != nil {
 		return nil, s.wrap("update", err)
 	}
-	_, err = s.keyed(ctx, &u.Key, &u.Age, false, func() (err error) {
+	_, err = s.keyed(ctx, &u.Key, &u.Age, &u.Within, func() (err error) {
 		made, err = s.backend.UpdateItems(ctx, s.name, &u)
 		return err
 	})
@@ -250,7 +250,9 @@ func (s *Store) claim(ctx context.Context, c *item.Claim) (it *item.Item, lost b
 				return nil, false, s.wrap("claim", err)
 			}
 		}
-		left = max(time.Until(until), 0)
+		if left = max(time.Until(until), 0); c.Age > 0 {
+			c.Age += time.Since(began)
+		}
 		c.Key, c.Wait, last = given, min(left, item.MaxWait), left <= item.MaxWait
 	}
 }
@@ -260,7 +262,7 @@ func (s *Store) ask(ctx context.Context, c item.Claim, waits bool, key *string) 
 	if !waits {
 		c.Wait = 0
 	}
-	lost, err = s.keyed(ctx, &c.Key, &c.Age, true, func() (err error) {
+	lost, err = s.keyed(ctx, &c.Key, &c.Age, nil, func() (err error) {
 		*key = c.Key
 		it, err = s.backend.ClaimItem(ctx, s.name, &c)
 		return err

@@ -20,7 +20,7 @@ func (f *front) update(c *api.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	if u.Key, u.Age, err = repetition(c); err != nil {
+	if err := repeated(c, u); err != nil {
 		return err
 	}
 	made, err := f.stores.UpdateItems(c.Context(), name, u)
@@ -59,6 +59,14 @@ func (f *front) claim(c *api.Call, name string) error {
 		all.Tasks = append(all.Tasks, form.TaskOf(it))
 	}
 	return c.JSON(http.StatusOK, all)
+}
+
+// repeated fills in what the headers of an update tell.
+func repeated(c *api.Call, u *item.Update) (err error) {
+	if u.Key, u.Age, err = repetition(c); err == nil {
+		u.Within, err = c.Within()
+	}
+	return err
 }
 
 // repetition is the key of a request, and how long ago it was sent first.

@@ -88,13 +88,15 @@ func (f *front) compat() []api.Route {
 		return c.JSON(http.StatusOK, oldTaskOf(it))
 	})
 	task.Large = false
+	update := post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, oldUpdate{}, f.oldUpdate)
+	update.Counted = true
 	return []api.Route{
 		task,
 		get("/group", "List the groups that have tasks", []string{}, api.Short, f.groups),
 		get("/groups", "List the groups that have tasks", []string{}, api.Short, f.groups),
 		get("/tasks/{tasks}", "Show up to 1,000 tasks", []*oldTask{}, api.Pages, func(c *api.Call, name string) error { return f.many(c, name, old) }),
 		get("/group/{group...}", "List the tasks of a group by id", []oldTask{}, api.Pages, f.oldGroup, limit, owned),
-		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, oldUpdate{}, f.oldUpdate),
+		update,
 		post("/claim", "Claim a task of a group for a time", maxClaim, oldClaim{}, f.oldClaim),
 	}
 }
@@ -167,7 +169,7 @@ func (f *front) oldUpdate(c *api.Call, name string) error {
 		return err
 	}
 	u := &item.Update{Client: client, Depends: body.Depends, Deletes: body.Deletes}
-	if u.Key, u.Age, err = repetition(c); err != nil {
+	if err := repeated(c, u); err != nil {
 		return err
 	}
 	for _, a := range body.Adds {

@@ -44,6 +44,10 @@ func Routes(s operations.Stores) []api.Route {
 		r.Large = false
 		return r
 	}
+	counted := func(r api.Route) api.Route {
+		r.Counted = true
+		return r
+	}
 	paged := func(r api.Route) api.Route {
 		r.Class = api.Pages
 		return r
@@ -65,7 +69,7 @@ func Routes(s operations.Stores) []api.Route {
 		paged(get("/group/{group}", "List the tasks of a group by id", []form.Task{}, f.group, limit, after, owned, linear)),
 		paged(get("/group/{$}", "List the tasks of the group /", []form.Task{}, f.group, limit, after, owned, linear)),
 		paged(get("/group", "List the tasks of a group, whatever its name", []form.Task{}, f.groupNamed, group, limit, after, owned, linear)),
-		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, form.Update{}, form.Tasks{}, f.update),
+		counted(post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, form.Update{}, form.Tasks{}, f.update)),
 		waiting(post("/claim", "Claim a task of a group for a time", maxClaim, form.Claim{}, form.Tasks{}, f.claim)),
 	}
 	return append(all, f.compat()...)

@@ -1,9 +1,11 @@
 package stores_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -223,6 +225,52 @@ func TestKey_ARepetitionOfWhatMayBeForgottenIs410AndNotDone(t *testing.T) {
 		s.refused(s.post("/store/a/update", add, "Idempotency-Key", "k", "Idempotency-Age", age), 400, "Idempotency-Age")
 	}
 	s.refused(s.post("/store/a/update", add, "Idempotency-Age", "1"), 400, "age")
+}
+
+// A body that is held makes a repetition arrive later than its age says.
+func TestKey_ARepetitionWhoseBodyComesLateIs410BehindOthersOfItsClient(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	const add = `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`
+	began := time.Now()
+	for i := range 65 {
+		s.made(s.post("/store/a/update", add, "Idempotency-Key", fmt.Sprint("k", i)))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	body, in := io.Pipe()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/store/a/update", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer submitter")
+	r.Header.Set("Idempotency-Key", "k0")
+	r.Header.Set("Idempotency-Age", fmt.Sprint(max(time.Since(began).Milliseconds(), 1)))
+	go func() {
+		time.Sleep(2 * time.Since(began)) // longer than all that lies between the first key and the next
+		_, err := io.WriteString(in, add)
+		_ = in.CloseWithError(err)
+	}()
+	resp, err := s.http.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusGone {
+		t.Errorf("status %d, want 410", resp.StatusCode)
+	}
+	if got := s.listOf(s.get("/store/a/group/g")); len(got) != 65 {
+		t.Errorf("%d tasks, want 65", len(got))
+	}
+	again := func(within string) answer {
+		return s.post("/store/a/update", add, "Idempotency-Key", "new", "Idempotency-Age", "1", "Idempotency-Within", within)
+	}
+	s.refused(again("65"), 410, "forgotten")
+	for _, within := range []string{"", "-1", "many", "4294967296"} {
+		s.refused(again(within), 400, "Idempotency-Within")
+	}
+	s.made(again("64"))
+	s.refused(s.post("/store/a/update", add, "Idempotency-Key", "k", "Idempotency-Within", "1"), 400, "within")
 }
 
 func TestRequest_BadInputNamesTheField(t *testing.T) {

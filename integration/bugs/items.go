@@ -50,8 +50,14 @@ var items = []Bug{
 		{"	return max(now-c.time-MaxGap, 0)\n", "	return 0\n"},
 	}, itemsPkg, "TestKeys_AreKeptWhenTheClockJumps"},
 	{"repetition of what may be forgotten that is done", "projection/items/decide.go", []Edit{
-		{"	case k == nil && s.mayHaveForgotten(in, request, asked, now):\n", "	case false:\n"},
+		{"	case k == nil && s.mayHaveForgotten(in, request, first, now):\n", "	case false:\n"},
 	}, itemsPkg, "TestKeys_WhoRepeatsWhatMayBeForgottenIsTold"},
+	{"repetition that was under way for longer than the time until the next key", "projection/items/keys.go", []Edit{
+		{"s.age(of[0], now) <= ago {", "s.age(of[0], now) < events.Millis(first.asked.Milliseconds()) {"},
+	}, itemsPkg, "TestKeys_ARepetitionIsOlderThanItsAgeByTheTimeUnderWay"},
+	{"busy client whose count of its requests is not believed", "projection/items/keys.go", []Edit{
+		{"if !counted && len(of)", "if len(of)"},
+	}, itemsPkg, "TestKeys_ARepetitionWithinTheLast64OfItsClientIsDoneHoweverBusyThatIs"},
 	{"keys of a store that those of another drive out", "projection/items/keys.go", []Edit{
 		{"	for _, in := range []*Store{most, k.store} {\n", "	for _, in := range []*Store{k.store, most} {\n"},
 		{"s.age(oldest, k.at) > KeysSafe {", "true {"},

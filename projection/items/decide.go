@@ -3,7 +3,6 @@ package items
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	"taskledger/events"
 	"taskledger/item"
@@ -58,7 +57,7 @@ func (r *Refusal) Error() string {
 // DecideUpdate decides an update, which item.Update.Validate has passed. request is the id of the request, "" without a key. An error is
 // a *Refusal.
 func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now events.Millis) (Decision, error) {
-	if d, done, err := s.answered(store, request, u.Age, now); done || err != nil {
+	if d, done, err := s.answered(store, request, since{u.Age, u.Within}, now); done || err != nil {
 		return d, err
 	}
 	d := Decision{Now: now}
@@ -108,7 +107,7 @@ func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now 
 // DecideClaim decides a claim, which item.Claim.Validate has passed, after Ripen of the same time. random chooses among the items that are
 // oldest. An error is a *Refusal.
 func (s *Stores) DecideClaim(store string, c *item.Claim, request string, random uint64, now events.Millis) (Decision, error) {
-	if d, done, err := s.answered(store, request, c.Age, now); done || err != nil {
+	if d, done, err := s.answered(store, request, since{asked: c.Age}, now); done || err != nil {
 		return d, err
 	}
 	p := problems{s: s, store: store, client: uint64(c.Client), now: now}
@@ -129,14 +128,14 @@ func (s *Stores) DecideClaim(store string, c *item.Claim, request string, random
 }
 
 // answered returns the decision of a request that was carried out before.
-func (s *Stores) answered(store, request string, asked time.Duration, now events.Millis) (d Decision, done bool, err error) {
+func (s *Stores) answered(store, request string, first since, now events.Millis) (d Decision, done bool, err error) {
 	if request == "" {
 		return Decision{}, false, nil
 	}
 	in := s.byName[store]
 	k := s.find(in, request, now)
 	switch {
-	case k == nil && s.mayHaveForgotten(in, request, asked, now):
+	case k == nil && s.mayHaveForgotten(in, request, first, now):
 		return Decision{}, false, &Refusal{Forgotten: true}
 	case k == nil:
 		return Decision{}, false, nil

@@ -25,7 +25,8 @@ const (
 	MaxKeys = 50_000
 	// mostKeys is how many there are at most, when many stores with less than their share come.
 	mostKeys = 2 * MaxKeys
-	// ageMargin is for how long a repetition may have been under way since it told its age.
+	// ageMargin is for how long a repetition may have been under way since it told its age, beyond what its way to the
+	// owner has added to that; and by how much the clocks may differ that have added it.
 	ageMargin = 5 * time.Minute
 	// dropsAtOnce bounds the keys that one more has forgotten.
 	dropsAtOnce = 1_000
@@ -194,20 +195,27 @@ func (s *Stores) find(in *Store, request string, now events.Millis) *key {
 	return k
 }
 
-// mayHaveForgotten reports whether a request that is not known may have been carried out, which was first asked so
-// long ago; 0 = never before. in is nil for a store that is not there.
-func (s *Stores) mayHaveForgotten(in *Store, request string, asked time.Duration, now events.Millis) bool {
-	if asked <= 0 {
+// since is what a repetition tells of the time since it was first asked.
+type since struct {
+	asked  time.Duration // 0 = never before
+	within int           // so many requests of the client, at most, were carried out since then; 0 = nobody has counted
+}
+
+// mayHaveForgotten reports whether a request that is not known may have been carried out. in is nil for a store that is
+// not there.
+func (s *Stores) mayHaveForgotten(in *Store, request string, first since, now events.Millis) bool {
+	if first.asked <= 0 {
 		return false
 	}
-	since, gaveUp := events.Millis((asked + ageMargin).Milliseconds()), s.lostAt
+	ago, gaveUp := events.Millis((first.asked + ageMargin).Milliseconds()), s.lostAt
 	if in != nil {
 		gaveUp = max(gaveUp, in.gaveUp)
-		// Of a client that has used all of its keys those before the oldest are forgotten.
-		of := s.keys.clients[keyName{in, clientIn(request)}]
-		if len(of) == KeysPerClient && s.age(of[0], now) < events.Millis(asked.Milliseconds()) {
+		// Of a client that has used all of its keys those before the oldest are forgotten, unless it has counted that
+		// no other can have driven this one out.
+		of, counted := s.keys.clients[keyName{in, clientIn(request)}], first.within > 0 && first.within <= KeysPerClient
+		if !counted && len(of) == KeysPerClient && s.age(of[0], now) <= ago {
 			return true
 		}
 	}
-	return since > KeysLast || gaveUp != 0 && s.clock.Since(gaveUp, now) <= since
+	return ago > KeysLast || gaveUp != 0 && s.clock.Since(gaveUp, now) <= ago
 }

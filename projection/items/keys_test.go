@@ -208,6 +208,7 @@ func TestKeys_WhoRepeatsWhatMayBeForgottenIsTold(t *testing.T) {
 	if refusal, is := errors.AsType[*items.Refusal](err); !is || !refusal.Forgotten {
 		t.Errorf("behind 64 others of the client: %v", err)
 	}
+	s.later(10 * time.Minute)
 	u = keyed(1, "new", "a")
 	u.Age = time.Minute
 	if _, err = s.state.DecideUpdate("s", u, u.RequestID(), s.now); err != nil {
@@ -235,6 +236,50 @@ func TestKeys_WhoRepeatsWhatMayBeForgottenIsTold(t *testing.T) {
 	_, err = lost.state.DecideUpdate("s", u, u.RequestID(), lost.now)
 	if refusal, is := errors.AsType[*items.Refusal](err); !is || !refusal.Forgotten {
 		t.Errorf("after a loss of the journal: %v", err)
+	}
+}
+
+// isForgotten reports whether a repetition is refused because the store may have forgotten its key.
+func (s *shard) isForgotten(u *item.Update) bool {
+	_, err := s.state.DecideUpdate("s", u, u.RequestID(), s.now)
+	refusal, is := errors.AsType[*items.Refusal](err)
+	return is && refusal.Forgotten
+}
+
+func TestKeys_ARepetitionIsOlderThanItsAgeByTheTimeUnderWay(t *testing.T) {
+	for _, apart := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, time.Second} {
+		for _, way := range []time.Duration{0, 50 * time.Millisecond, 10 * time.Second, 2 * time.Minute} {
+			s := newShard()
+			first := s.now
+			for i := range items.KeysPerClient + 1 {
+				s.updated(t, "s", keyed(1, fmt.Sprint("k", i), "a"))
+				s.later(apart)
+			}
+			u := keyed(1, "k0", "a")
+			u.Age = max(time.Duration(s.now-first)*time.Millisecond, time.Millisecond)
+			s.later(way)
+			if !s.isForgotten(u) {
+				t.Errorf("%s apart and %s under way: done again", apart, way)
+			}
+		}
+	}
+}
+
+func TestKeys_ARepetitionWithinTheLast64OfItsClientIsDoneHoweverBusyThatIs(t *testing.T) {
+	s := newShard()
+	for i := range 3 * items.KeysPerClient {
+		s.updated(t, "s", keyed(1, fmt.Sprint("k", i), "a"))
+		s.later(time.Millisecond)
+	}
+	u := keyed(1, "new", "a")
+	u.Age = 30 * time.Second
+	for within, want := range map[int]bool{0: true, 1: false, items.KeysPerClient: false, items.KeysPerClient + 1: true} {
+		if u.Within = within; s.isForgotten(u) != want {
+			t.Errorf("within %d: refused %t, want %t", within, !want, want)
+		}
+	}
+	if u.Within, u.Age = 1, hour; !s.isForgotten(u) {
+		t.Error("an hour ago: done")
 	}
 }
 

@@ -28,6 +28,7 @@ type request struct {
 	query      url.Values
 	key        string
 	age        time.Duration // since it was sent first
+	counted    int           // Within of an update
 	body       any           // nil: a read
 	most       int64         // bytes of the answer
 	within     time.Duration // for how long the answer is waited for
@@ -122,6 +123,9 @@ func (c *Client) request(ctx context.Context, q *request) (*http.Request, error)
 			r.Header.Set("Idempotency-Key", q.key)
 			if q.age > 0 { // rounded up: an age of 0 is none
 				r.Header.Set("Idempotency-Age", strconv.FormatInt(int64((q.age+time.Millisecond-1)/time.Millisecond), 10))
+			}
+			if q.counted > 0 {
+				r.Header.Set("Idempotency-Within", strconv.Itoa(q.counted))
 			}
 		}
 	}

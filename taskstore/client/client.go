@@ -113,7 +113,8 @@ func (c *Client) UpdateItems(ctx context.Context, name string, u *item.Update) (
 		return nil, err
 	}
 	var made form.Tasks
-	q := request{name: name, path: "/update", key: u.Key, age: u.Age, body: updateOf(u), most: changeBytes, within: answerWithin}
+	q := request{name: name, path: "/update", key: u.Key, age: u.Age, counted: u.Within, body: updateOf(u), most: changeBytes,
+		within: answerWithin}
 	if err := c.change(ctx, &q, &made); err != nil {
 		return nil, err
 	}

@@ -120,6 +120,7 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 	answers := make([]Answer, len(b.Commands))
 	batch := d.Entry.AddOrigin(b.Origin())
 	d.Sender, d.Origin = b.Sender, batch
+	d.UnderWay = time.Duration(max(d.Wall-b.Made, 0)) * time.Millisecond
 	asked := b.Asked
 	refused, decided, last := d.Misfits.of(b), 0, 0
 	for i, c := range b.Commands {

@@ -95,6 +95,9 @@ func (b *Batch) size() int {
 	return n
 }
 
+// Aging is a command that tells how long ago it was first asked, and is told for how long it has waited until its batch is made.
+type Aging interface{ Waited(d time.Duration) }
+
 // Untimely refuses a batch that is too old, or comes from too far ahead, by the owner's clock. Batches of the other lanes change
 // nothing twice, whatever is known of their numbers: work names its attempt, a Reconcile its owner, and an offer is closed by its
 // node. A barrier only records a number.

@@ -31,6 +31,9 @@ func (c *Claim) Asked() *item.Claim {
 	return &item.Claim{Client: c.Client, Key: c.Key, Group: c.Group, Age: time.Duration(c.Age), Duration: time.Duration(c.Duration), Depends: c.Depends}
 }
 
+// Waited implements command.Aging.
+func (c *Claim) Waited(d time.Duration) { c.Age = older(c.Age, d) }
+
 // Op implements command.Command.
 func (*Claim) Op() uint64 { return command.OpClaimItem }
 

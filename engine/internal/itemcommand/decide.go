@@ -2,6 +2,7 @@ package itemcommand
 
 import (
 	"errors"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/item"
@@ -12,6 +13,7 @@ import (
 // Decide applies the update, or says why its items do not allow it. At the brake one that adds more than it removes is refused.
 func (c *Update) Decide(d *command.Decider) command.Answer {
 	asked, all := c.Asked(), d.State.Stores()
+	asked.Age = time.Duration(older(c.Age, d.UnderWay))
 	request := asked.RequestID()
 	made, err := all.DecideUpdate(c.Store, asked, request, d.Now)
 	if refusal, refused := refused(d, made.Problems, err); refused {
@@ -69,6 +71,7 @@ func dataLen(i *items.Item) int { return max(len(i.Data)-1, 0) } // without the 
 // Decide gives the caller an item, if one is available.
 func (c *Claim) Decide(d *command.Decider) command.Answer {
 	asked := c.Asked()
+	asked.Age = time.Duration(older(c.Age, d.UnderWay))
 	request := asked.RequestID()
 	made, err := d.State.Stores().DecideClaim(c.Store, asked, request, c.Random, d.Now)
 	if refusal, refused := refused(d, made.Problems, err); refused {

@@ -17,6 +17,7 @@ type Update struct {
 	Changes []Change
 	Adds    []Add
 	Age     int64 // ns
+	Within  int64
 }
 
 // Change is an item.Change that travels.
@@ -39,7 +40,8 @@ var _ = command.Register(command.OpUpdateItems, func() command.Command { return 
 
 // UpdateOf makes the command of a request.
 func UpdateOf(store string, u *item.Update) *Update {
-	c := &Update{Store: store, Client: u.Client, Key: u.Key, Age: int64(u.Age), Depends: u.Depends, Deletes: u.Deletes}
+	c := &Update{Store: store, Client: u.Client, Key: u.Key, Age: int64(u.Age), Within: int64(u.Within),
+		Depends: u.Depends, Deletes: u.Deletes}
 	for i := range u.Changes {
 		from := &u.Changes[i]
 		c.Changes = append(c.Changes, Change{from.ID, from.Group, int64(from.At), from.Keep, from.Data})
@@ -52,7 +54,8 @@ func UpdateOf(store string, u *item.Update) *Update {
 
 // Asked is the request of the command.
 func (c *Update) Asked() *item.Update {
-	u := &item.Update{Client: c.Client, Key: c.Key, Age: time.Duration(c.Age), Depends: c.Depends, Deletes: c.Deletes}
+	u := &item.Update{Client: c.Client, Key: c.Key, Age: time.Duration(c.Age), Within: int(c.Within),
+		Depends: c.Depends, Deletes: c.Deletes}
 	for i := range c.Changes {
 		from := &c.Changes[i]
 		u.Changes = append(u.Changes, item.Change{ID: from.ID, Group: from.Group, At: item.When(from.At), Data: from.Data, Keep: from.Keep})
@@ -61,6 +64,17 @@ func (c *Update) Asked() *item.Update {
 		u.Adds = append(u.Adds, item.Add{Group: c.Adds[i].Group, At: item.When(c.Adds[i].At), Data: c.Adds[i].Data})
 	}
 	return u
+}
+
+// Waited implements command.Aging.
+func (c *Update) Waited(d time.Duration) { c.Age = older(c.Age, d) }
+
+// older adds to the age of a repetition; 0 stays that of a request which is none.
+func older(age int64, d time.Duration) int64 {
+	if age <= 0 {
+		return age
+	}
+	return min(age+int64(max(d, 0)), int64(item.MaxAge))
 }
 
 // Op implements command.Command.
