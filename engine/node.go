@@ -110,28 +110,22 @@ type Node struct {
 	archived atomic.Int64 // when a shard of the process was archived last, in milliseconds; 0 = never
 }
 
+// Validate returns why NewNode would refuse the configuration, but for the Store, which may be missing yet. It asks nothing outside of the
+// process, so that a process can call it before it opens or creates a cluster.
+func (c *NodeConfig) Validate() error {
+	whole := *c
+	_, err := whole.complete()
+	return err
+}
+
 // NewNode returns a node, or an error if the configuration or one of the behaviors is wrong. It starts nothing: call Run.
 func NewNode(cfg NodeConfig) (*Node, error) {
-	if err := cfg.complete(); err != nil {
+	if cfg.Store == nil {
+		return nil, &InvalidError{Field: "store", Problem: "missing"}
+	}
+	behaviors, err := cfg.complete()
+	if err != nil {
 		return nil, err
-	}
-	if n := len(cfg.Behaviors); n > command.MaxOffered {
-		return nil, &LimitError{Field: "behaviors", Limit: command.MaxOffered, Got: int64(n)}
-	}
-	behaviors := map[string]Behavior{}
-	for _, b := range cfg.Behaviors {
-		if err := checkBehavior(b); err != nil {
-			return nil, err
-		}
-		if behaviors[b.ID()] != nil {
-			return nil, &InvalidError{Field: "behaviors", Problem: fmt.Sprintf("%s is given twice", b.ID())}
-		}
-		behaviors[b.ID()] = b
-	}
-	for id, n := range cfg.Limits {
-		if behaviors[id] == nil || n < 0 {
-			return nil, &InvalidError{Field: "limits", Problem: fmt.Sprintf("%s: %d; want a behavior of the node and 0 or more", id, n)}
-		}
 	}
 	client, err := NewClient(ClientConfig{Bus: cfg.Bus, Store: cfg.Store, Archive: cfg.reader(), Name: cfg.Name, Log: cfg.Log, Now: cfg.Now})
 	if err != nil {
@@ -180,30 +174,52 @@ func (c *NodeConfig) reader() store.ArchiveReader {
 	return c.Archive
 }
 
-func (c *NodeConfig) complete() error {
-	if c.Store == nil {
-		return &InvalidError{Field: "store", Problem: "missing"}
+// byID are the behaviors of the node by their ids.
+func (c *NodeConfig) byID() (map[string]Behavior, error) {
+	if n := len(c.Behaviors); n > command.MaxOffered {
+		return nil, &LimitError{Field: "behaviors", Limit: command.MaxOffered, Got: int64(n)}
 	}
+	behaviors := map[string]Behavior{}
+	for _, b := range c.Behaviors {
+		if err := checkBehavior(b); err != nil {
+			return nil, err
+		}
+		if behaviors[b.ID()] != nil {
+			return nil, &InvalidError{Field: "behaviors", Problem: fmt.Sprintf("%s is given twice", b.ID())}
+		}
+		behaviors[b.ID()] = b
+	}
+	for _, id := range sortedKeys(c.Limits) {
+		if n := c.Limits[id]; behaviors[id] == nil || n < 0 {
+			return nil, &InvalidError{Field: "limits", Problem: fmt.Sprintf("%s=%d, want 0 or more for a behavior of the node: %s",
+				id, n, strings.Join(sortedKeys(behaviors), ", "))}
+		}
+	}
+	return behaviors, nil
+}
+
+// complete sets the defaults, and returns the behaviors by their ids.
+func (c *NodeConfig) complete() (map[string]Behavior, error) {
 	if c.Trimming > TrimAll {
-		return &InvalidError{Field: "trimming", Problem: fmt.Sprintf("%d, want 0 to %d", c.Trimming, TrimAll)}
+		return nil, &InvalidError{Field: "trimming", Problem: fmt.Sprintf("%d, want 0 to %d", c.Trimming, TrimAll)}
 	}
 	if c.Archive != nil && c.Trimming == TrimAll {
-		return &InvalidError{Field: "trimming", Problem: "all although there is an archive"}
+		return nil, &InvalidError{Field: "trimming", Problem: "all although there is an archive"}
 	}
 	if c.Name == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return fmt.Errorf("name of the node: %w", err)
+			return nil, fmt.Errorf("name of the node: %w", err)
 		}
 		c.Name = host
 	}
 	if c.Slots < -1 || c.Slots > maxSlots {
-		return &InvalidError{Field: "slots", Problem: fmt.Sprintf("%d, want -1 to %d", c.Slots, maxSlots)}
+		return nil, &InvalidError{Field: "slots", Problem: fmt.Sprintf("%d, want -1 to %d", c.Slots, maxSlots)}
 	}
 	c.Slots = cmp.Or(c.Slots, defaultSlots)
 	c.TTL = cmp.Or(c.TTL, defaultTTL)
 	if c.TTL < minTTL || c.TTL > maxTTL {
-		return &InvalidError{Field: "ttl", Problem: fmt.Sprintf("%s, want %s to %s", c.TTL, minTTL, maxTTL)}
+		return nil, &InvalidError{Field: "ttl", Problem: fmt.Sprintf("%s, want %s to %s", c.TTL, minTTL, maxTTL)}
 	}
 	c.Grace = cmp.Or(c.Grace, defaultGrace)
 	if c.Owner == nil {
@@ -217,7 +233,7 @@ func (c *NodeConfig) complete() error {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return nil
+	return c.byID()
 }
 
 // Run joins the cluster and serves until ctx ends. Then it drains: no attempt starts any more, running ones get

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -22,12 +23,17 @@ func (brokenBus) Subscribe(context.Context, string, string, func(store.Message))
 
 func TestNewNode_SaysOnceWhatIsWrong(t *testing.T) {
 	for want, cfg := range map[string]engine.NodeConfig{
-		"slots: -2, want -1 to 65536":                {Slots: -2},
-		"slots: 65537, want -1 to 65536":             {Slots: 65_537},
-		"behavior fetch: no function is bound to it": {Behaviors: []engine.Behavior{behaviors.Define[int, int]("fetch", nil).Bind(nil)}},
+		"slots: -2, want -1 to 65536":                              {Slots: -2},
+		"slots: 65537, want -1 to 65536":                           {Slots: 65_537},
+		"ttl: 1m1s, want 3s to 1m0s":                               {TTL: 61 * time.Second},
+		"limits: a=1, want 0 or more for a behavior of the node: ": {Limits: map[string]int{"a": 1}},
+		"behavior fetch: no function is bound to it":               {Behaviors: []engine.Behavior{behaviors.Define[int, int]("fetch", nil).Bind(nil)}},
 	} {
-		cfg.Store = struct{ store.Store }{} // nobody asks it
 		var invalid *engine.InvalidError
+		if err := cfg.Validate(); !errors.As(err, &invalid) || err.Error() != want { // a store may come later
+			t.Errorf("validated: %v, want %s", err, want)
+		}
+		cfg.Store = struct{ store.Store }{} // nobody asks it
 		if _, err := engine.NewNode(cfg); !errors.As(err, &invalid) || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}

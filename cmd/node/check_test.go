@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,6 +81,17 @@ func TestCheck_NamesAnotherClusterThanExpected(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(0, "cluster "+id, "--expect-cluster", id)
+	check(0, "cluster "+id, "--shards", "1")
+	check(1, "2 shards asked for, but the cluster was created with 1", "--shards", "2")
+	check(2, "--ttl: 1s", "--ttl", "1s")
+	check(2, "--limit: foo=3", "--limit", "foo=3")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	check(1, "does not work: metrics", "--metrics", taken.Addr().String())
+	check(0, "may listen at", "--metrics", "127.0.0.1:0")
 	check(1, "its id is "+id+", that of cluster other was expected", "--expect-cluster", "other")
 	if err := os.WriteFile(filepath.Join(data, "cluster-taskledger.id"), []byte("other\n"), 0o600); err != nil {
 		t.Fatal(err)

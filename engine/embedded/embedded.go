@@ -50,6 +50,9 @@ func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Node.Log == nil {
 		cfg.Node.Log = cfg.Log
 	}
+	if err := cfg.Node.Validate(); err != nil { // before the cluster is created
+		return nil, fmt.Errorf("start node: %w", err)
+	}
 	servers, err := StartServers(ctx, ServersConfig{Dir: cfg.Dir, NoNATS: cfg.NoNATS, Log: cfg.Log})
 	if err != nil {
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +20,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Connect to everything that a configuration names, and say what it may do there",
 		Long: `Check takes the flags, variables and file of settings of serve, and starts nothing. It reads the files of certificates and tokens,
-and asks each member of etcd and each server of NATS, as a node would, for what a node needs there; nothing is changed. A line
-tells of each what works, or what does not. Exit code 1 means that something does not.`,
+listens for a moment where the node is to, and asks each member of etcd and each server of NATS, as a node would, for what a node
+needs there; nothing is changed. A line tells of each what works, or what does not. Exit code 1 means that something does not.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"before a node is started", []string{"check", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},
@@ -35,7 +37,7 @@ func (a *app) check(ctx context.Context) error {
 	if err := a.serve.check(&a.access); err != nil {
 		return err
 	}
-	all := a.checkFiles()
+	all := append(a.checkFiles(), a.checkListening()...)
 	if len(a.access.addresses.Etcd) > 0 {
 		a.access.addresses.New = a.serve.newCluster
 		if a.remembers() {
@@ -48,6 +50,7 @@ func (a *app) check(ctx context.Context) error {
 			return err
 		}
 		at.Log = slog.New(slog.DiscardHandler) // what goes wrong is in the lines
+		at.Shards = a.serve.shards
 		at.Private = len(a.serve.execAllow) > 0
 		all = append(all, cluster.Check(ctx, at, a.serve.needsJetStream())...)
 	}
@@ -81,7 +84,7 @@ func (o *serveOptions) needsJetStream() cluster.Need {
 	return cluster.Unneeded
 }
 
-// checkFiles looks at the files that the flags name, and at where the API is to listen.
+// checkFiles looks at the files that the flags name.
 func (a *app) checkFiles() (all []cluster.Finding) {
 	for _, f := range a.certificates() {
 		if f.Path == "" {
@@ -101,11 +104,36 @@ func (a *app) checkFiles() (all []cluster.Finding) {
 		n, err := httpd.CheckTokens(o.Tokens)
 		all = append(all, cluster.Found("api-tokens", fmt.Sprintf("%d tokens", n), err))
 	}
-	if o.Address != "" {
-		all = append(all, cluster.Found("api", "to listen at "+o.Address, nil))
+	return all
+}
+
+// checkListening listens for a moment wherever the node is to listen, and shares out the files that the process may open.
+func (a *app) checkListening() (all []cluster.Finding) {
+	inside := len(a.access.addresses.Etcd) == 0 && a.serve.join == ""
+	if err := a.serve.shareFiles(inside, slog.New(slog.DiscardHandler)); err != nil {
+		all = append(all, cluster.Found("open files", "", err))
 	}
-	if a.serve.metrics != "" {
-		all = append(all, cluster.Found("metrics", "to listen at "+a.serve.metrics, nil))
+	loopback := func(port int) string {
+		if port == 0 {
+			return ""
+		}
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}
+	for _, at := range []struct{ what, address string }{
+		{"api", a.serve.api.Address},
+		{"store-listen", a.serve.api.Store.Address},
+		{"metrics", a.serve.metrics},
+		{"etcd-port", loopback(a.serve.etcdPort)},
+		{"nats-port", loopback(a.serve.natsPort)},
+	} {
+		if at.address == "" || at.what == "api" && !a.serve.api.Has(inside) {
+			continue
+		}
+		l, err := net.Listen("tcp", at.address)
+		if err == nil {
+			defer func() { _ = l.Close() }() // not before the others: two flags may name one port
+		}
+		all = append(all, cluster.Found(at.what, "may listen at "+at.address, err))
 	}
 	return all
 }

@@ -103,8 +103,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 		defer programs.Close()
 		a.serve.hold = programs.Hold
 	}
-	cfg, err := a.serve.node(link, a.secrets(), log)
+	cfg, err := a.serve.node(a.secrets(), log)
 	if err == nil {
+		cfg.Store, cfg.Bus = link.Store, link.Bus
 		err = a.chooseArchive(ctx, link, &cfg)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,7 +17,6 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/archiving"
-	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/httpd"
@@ -136,8 +136,8 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 	return nil
 }
 
-// node makes the configuration of the node from the flags.
-func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
+// node makes the configuration of the node from the flags; Store and Bus are to be set.
+func (o *serveOptions) node(secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
 	root := o.checksumRoot
 	if root != "" {
 		var err error
@@ -150,8 +150,16 @@ func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logg
 		HTTP:     behaviors.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
 		Checksum: behaviors.ChecksumOptions{Root: root, Exclude: secrets},
 	})
-	cfg := engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: builtin, Name: o.name, Slots: o.slots,
-		Limits: o.limits, Owner: &o.owner, TTL: o.ttl, Grace: o.grace, Log: log}
+	cfg := engine.NodeConfig{
+		Behaviors: builtin,
+		Name:      o.name,
+		Slots:     o.slots,
+		Limits:    o.limits,
+		Owner:     &o.owner,
+		TTL:       o.ttl,
+		Grace:     o.grace,
+		Log:       log,
+	}
 	if o.slots == 0 {
 		cfg.Slots = -1 // in the engine 0 is the default
 	}
@@ -225,7 +233,29 @@ func (o *serveOptions) check(c *access) error {
 	case len(o.api.Hosts) > 0 && !o.api.Has(inside):
 		return wrong("--api-host is of the API and of --metrics, of which this node has neither")
 	}
-	return o.checkBehaviors()
+	if err := o.checkBehaviors(); err != nil {
+		return err
+	}
+	return o.checkNode()
+}
+
+// checkNode refuses what the engine would refuse once the cluster is open, which may have been created by then.
+func (o *serveOptions) checkNode() error {
+	cfg, err := o.node(nil, slog.New(slog.DiscardHandler))
+	if err == nil && o.ttl == 0 {
+		cfg.TTL = -1 // in the engine 0 is the default
+	}
+	if err == nil {
+		err = cfg.Validate()
+	}
+	if invalid, is := errors.AsType[*engine.InvalidError](err); is {
+		flag := invalid.Field
+		if flag == "limits" {
+			flag = "limit"
+		}
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--%s: %s", flag, invalid.Problem)}
+	}
+	return err
 }
 
 // checkBehaviors refuses what tasks cannot be allowed to run and to read.

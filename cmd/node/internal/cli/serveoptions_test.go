@@ -84,3 +84,22 @@ func TestServe_RefusesWhatItWouldLeaveOut(t *testing.T) {
 	wantUsage(t, checked(t, "--join", "d", "--data", "x"), "--data", "--join")
 	wantUsage(t, checked(t, append(etcd, "--join", "d")...), "--etcd", "--join")
 }
+
+// What a flag alone can tell is refused before a cluster is opened, which that may create.
+func TestServe_RefusesWhatTheEngineWouldBeforeItOpensACluster(t *testing.T) {
+	t.Parallel()
+	for _, where := range [][]string{nil, {"--etcd", "127.0.0.1:1"}, {"--join", "d"}} {
+		for _, ttl := range []string{"0s", "-1s", "2999ms", "61s"} {
+			wantUsage(t, checked(t, append(where, "--ttl", ttl)...), "--ttl: ", "want 3s to 1m0s")
+		}
+		wantUsage(t, checked(t, append(where, "--slots", "65537")...), "--slots: 65537")
+		wantUsage(t, checked(t, append(where, "--limit", "nop=3")...), "--limit: nop=3", "http, noop, sleep")
+		wantUsage(t, checked(t, append(where, "--limit", "noop=-1")...), "--limit: noop=-1", "want 0 or more")
+		wantUsage(t, checked(t, append(where, "--limit", "exec=1")...), "--limit: exec=1")
+		for _, good := range [][]string{{"--ttl", "3s"}, {"--ttl", "1m"}, {"--limit", "noop=0"}, {"--limit", "exec=1", "--exec-allow", "date"}} {
+			if err := checked(t, append(where, good...)...); err != nil {
+				t.Errorf("%q: %v", good, err)
+			}
+		}
+	}
+}

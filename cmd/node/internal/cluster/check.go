@@ -57,6 +57,7 @@ func Check(ctx context.Context, a Addresses, archive Need) (all []Finding) {
 		says, err := checkEtcd(ctx, etcdstore.Config{
 			Cluster:     a.Cluster,
 			ID:          a.ID,
+			Shards:      a.Shards,
 			Existing:    true,
 			Endpoints:   []string{endpoint},
 			TLS:         etcdTLS,
@@ -115,7 +116,7 @@ func bareEtcd(endpoint string) string {
 func checkPrivate(ctx context.Context, a Addresses) error {
 	ctx, stop := context.WithTimeout(ctx, checkWithin)
 	defer stop()
-	a.NATS, a.ID, a.Existing = nil, "", true
+	a.NATS, a.ID, a.Shards, a.Existing = nil, "", 0, true
 	link, err := At(ctx, a)
 	switch {
 	case err == nil:
