@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/events"
 )
 
 // NotEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done by
@@ -116,7 +117,7 @@ func Arguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s: want %s, got %d arguments", cmd.Name(), strings.Join(words, " "), len(args))
 }
 
-// Time reads a time, the zero one from nothing.
+// Time reads a time, the zero one from nothing. Stored, the beginning of 1970 is none, so that a time has to be after it.
 func Time(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -124,6 +125,9 @@ func Time(name, text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return at, &exitcode.UsageError{Problem: fmt.Sprintf("--%s %s: want a time such as %s", name, text, time.Now().UTC().Format(time.RFC3339))}
+	}
+	if events.MillisOf(at) <= 0 {
+		return time.Time{}, &exitcode.UsageError{Problem: fmt.Sprintf("--%s %s: want a time after 1970-01-01T00:00:00Z", name, text)}
 	}
 	return at, nil
 }
