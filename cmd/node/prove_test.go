@@ -24,6 +24,7 @@ func TestProve(t *testing.T) {
 		"History_SurvivesDelete":                 historySurvivesDelete,
 		"Replay_PrintsSelectedEventsInOrder":     replaySelects,
 		"Export_IsVerifiedOfflineAndDamageFound": exportIsVerified,
+		"Export_IsTrustedByTheKeptCheckpoint":    exportIsTrustedByCheckpoint,
 		"Checkpoint_IsSignedAndVerified":         checkpointIsVerified,
 		"ExitCodes":                              proveExitCodes,
 	} {
@@ -43,6 +44,11 @@ func stateOfThePast(t *testing.T, dir string) {
 	}
 	if r := run(t, dir, "state", "told/1", "--at", "2020-01-01T00:00:00Z"); r.code != 3 {
 		t.Errorf("before its creation: %+v", r)
+	}
+	for _, ask := range [][]string{{"state", "told/1", "--at"}, {"replay", "--to"}} { // that time means that there is none
+		if r := run(t, dir, append(ask, "1970-01-01T00:00:00Z")...); r.code != 2 || r.out != "" || !strings.Contains(r.err, "want a time after") {
+			t.Errorf("%v 1970: %+v", ask, r)
+		}
 	}
 }
 
@@ -124,6 +130,41 @@ func exportIsVerified(t *testing.T, dir string) {
 	}
 	if r := run(t, elsewhere, "verify", whole, "--trust", must(t, elsewhere, "checkpoint", "new-key", filepath.Join(elsewhere, "key-of-another"))); r.code == 0 || !strings.Contains(r.err, "not signed") {
 		t.Errorf("an unsigned export where a signature is asked for: %+v", r)
+	}
+}
+
+// An export that has no signature of its own is trusted as far as a signed checkpoint covers it.
+func exportIsTrustedByCheckpoint(t *testing.T, dir string) {
+	own := t.TempDir()
+	in := func(name string) string { return filepath.Join(own, name) }
+	public, stranger := must(t, dir, "checkpoint", "new-key", in("key")), must(t, dir, "checkpoint", "new-key", in("other"))
+	must(t, dir, "submit", "noop", "--id", "covered/1", "--wait")
+	if err := os.WriteFile(in("kept"), []byte(must(t, dir, "checkpoint", "--key", in("key"))+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "export", "--task", "covered/1", "--checkpoint", in("kept"), "--out", in("plain"))
+	must(t, dir, "export", "--task", "covered/1", "--checkpoint", in("kept"), "--key", in("other"), "--out", in("signed"))
+	must(t, dir, "delete", "covered/1")
+	must(t, dir, "export", "--task", "covered/1", "--checkpoint", in("kept"), "--out", in("longer"))
+	for _, c := range []struct {
+		file, trust string
+		code        int
+		says        string
+	}{
+		{"plain", public, 0, "not signed itself; the checkpoint covers it"},
+		{"plain", stranger, 1, "checkpoint"},
+		{"signed", public, 1, "checkpoint of the export"},
+		{"longer", public, 1, "came after the checkpoint"},
+	} {
+		if r := run(t, own, "verify", in(c.file), "--checkpoint", in("kept"), "--trust", c.trust); r.code != c.code || !strings.Contains(r.err, c.says) {
+			t.Errorf("%s, trusting %s: %+v, want code %d and %q", c.file, c.trust, r, c.code, c.says)
+		}
+	}
+	if r := run(t, own, "verify", in("plain"), "--trust", public); r.code != 1 || !strings.Contains(r.err, "not signed") {
+		t.Errorf("without the checkpoint: %+v", r)
+	}
+	if r := run(t, dir, "nodes", "--expect-cluster", "other"); r.code != 5 {
+		t.Errorf("of another cluster: %+v", r)
 	}
 }
 

@@ -131,7 +131,7 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 		Repeated bool          `json:"repeated"`
 	}{handle.ID(), handle.Joined(), handle.Repeated()}
 	if err := errors.Join(p.Row(view, handle.ID()), p.Flush()); err != nil {
-		return err
+		return exitcode.Unprinted("accepted: "+string(handle.ID()), err)
 	}
 	switch {
 	case p.IsJSON():

@@ -39,7 +39,8 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 	p := a.print("LINE", "TASK", "PROBLEM")
 	none := noneSubmitted(lines, results)
 	var wrong []error
-	joined := 0
+	var unprinted error
+	accepted, joined := "", 0
 	for i, r := range results {
 		view := struct {
 			Line     int           `json:"line"`
@@ -61,12 +62,15 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 		if view.Joined {
 			joined++
 		}
-		if err := p.Row(view, view.Line, cmp.Or(view.ID, "-"), view.Error); err != nil {
-			return err
+		if r.Err == nil {
+			accepted += " " + string(view.ID)
+		}
+		if unprinted == nil {
+			unprinted = p.Row(view, view.Line, cmp.Or(view.ID, "-"), view.Error)
 		}
 	}
-	if err := p.Flush(); err != nil {
-		return err
+	if err := errors.Join(unprinted, p.Flush()); err != nil {
+		return exitcode.Unprinted("accepted:"+cmp.Or(accepted, " none"), err)
 	}
 	if joined > 0 {
 		fmt.Fprintf(a.Err, "%s: %d of %d tasks were there already\n", a.Name, joined, len(results))

@@ -3,13 +3,16 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/requests"
 	"taskledger/engine"
 	"taskledger/events"
@@ -140,6 +143,31 @@ func TestSubmit_OfABatchTakesAsLongAsTheTimeout(t *testing.T) {
 		}
 		if got := p.deadline.Sub(began); got < want || got > want+time.Minute {
 			t.Errorf("with --timeout %s it may take %s", timeout, got)
+		}
+	}
+}
+
+// full is an output to which nothing can be written.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func (p *picky) SubmitRaw(context.Context, string, []byte, task.SubmitOptions) (operations.Handle, error) {
+	return submitted{id: "full/1"}, nil
+}
+
+// What was accepted stays accepted: who cannot be told on standard output is told on standard error.
+func TestSubmit_TellsWhatWasAcceptedWhereItCannotBePrinted(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"table", "json"} {
+		a := &app{Program: Program{Out: full{}}, output: format}
+		one := a.submit(t.Context(), &picky{}, submitOptions{}, "noop", nil)
+		refuses := map[events.TaskID]error{"b": engine.ErrUnknownBehavior}
+		many := a.submitBatch(t.Context(), &picky{refuses: refuses}, submitOptions{skipBad: true}, lines())
+		for want, err := range map[string]error{"accepted: full/1, but": one, "accepted: a c, but": many} {
+			if exitcode.Of(err) != exitcode.Unavailable || !strings.Contains(err.Error(), want) || !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%s: %v, want code %d and %q", format, err, exitcode.Unavailable, want)
+			}
 		}
 	}
 }

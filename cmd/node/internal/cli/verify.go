@@ -56,7 +56,7 @@ the first damage, in the form of replay, and what it found on standard error.`,
 	c.Flags().BoolVar(&f.archive, "archive", false, "every entry must be in the journal or the archive, and alike where both hold it")
 	c.Flags().BoolVar(&f.show, "show", false, "print the events of the file, one JSON object a line")
 	flags.ListVar(c.Flags(), &f.checkpoints, "checkpoint", "`files` of checkpoints that were kept")
-	flags.ListVar(c.Flags(), &f.trust, "trust", "public `keys`, one of which must have signed each checkpoint")
+	flags.ListVar(c.Flags(), &f.trust, "trust", "public `keys`, one of which must have signed each checkpoint, and a file that no checkpoint covers")
 	a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) error { return a.verify(ctx, client, f) })
 	cluster := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -200,7 +200,14 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 		err = errors.Join(err, fmt.Errorf("the export %s is damaged", name))
 	}
 	if len(f.trust) > 0 && v.Checkpoint == "" {
-		err = errors.Join(err, fmt.Errorf("the export %s is not signed", name))
+		switch { // --trust has checked the kept checkpoints already
+		case v.Heads == 0:
+			err = errors.Join(err, fmt.Errorf("the export %s is not signed", name))
+		case v.ProvedTo < v.Entries:
+			err = errors.Join(err, fmt.Errorf("the export %s is not signed, and its entries after %d came after the checkpoint", name, v.ProvedTo))
+		default:
+			fmt.Fprintf(a.Err, "the export is not signed itself; the checkpoint covers it\n")
+		}
 	}
 	if v.Task == "" && v.From > 1 {
 		fmt.Fprintf(a.Err, "the entries before %d are not in the file: nothing of it shows what state they led to\n", v.From)

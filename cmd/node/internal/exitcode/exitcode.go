@@ -4,6 +4,7 @@ package exitcode
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"taskledger/engine"
 	"taskledger/engine/embedded"
@@ -40,10 +41,11 @@ func Of(err error) int {
 		return NotFound
 	case is[*engine.StateError](err) || is[*engine.OverloadError](err) || is[*item.ConflictError](err) ||
 		errors.Is(err, task.ErrOtherRequest) || errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
-		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, store.ErrOutdated):
+		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated):
 		return Refused
 	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||
-		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome):
+		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome) ||
+		errors.Is(err, ErrNotPrinted):
 		return Unavailable
 	}
 	return Failed
@@ -74,3 +76,14 @@ var ErrTimeout = errors.New("no answer within --timeout")
 
 // ErrNoOutcome is the same where an outcome is waited for, which may simply take longer.
 var ErrNoOutcome = errors.New("no outcome within --timeout")
+
+// ErrNotPrinted reports that something was done whose output could not be written.
+var ErrNotPrinted = errors.New("it could not be printed")
+
+// Unprinted says what was done although its output could not be written; nil where that was written.
+func Unprinted(done string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s, but %w: %w", done, ErrNotPrinted, err)
+}

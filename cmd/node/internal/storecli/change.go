@@ -3,7 +3,10 @@ package storecli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,14 +63,16 @@ adds, updates, deletes and depends, as in {"adds":[{"group":"map","data":"x"}],"
 			return err
 		}
 		p := t.tasks()
+		ids := make([]string, len(made))
 		for i := range made {
+			ids[i] = strconv.FormatInt(made[i].ID, 10)
 			is := form.TaskOf(&made[i])
 			if at := i - len(u.Adds); at >= 0 && u.Changes[at].Keep {
 				is = form.Kept(&made[i])
 			}
 			err = errors.Join(err, row(p, is))
 		}
-		return errors.Join(err, p.Flush())
+		return exitcode.Unprinted("updated: "+strings.Join(ids, " "), errors.Join(err, p.Flush()))
 	})
 }
 
@@ -118,7 +123,7 @@ where none is there.`,
 			return err
 		}
 		p := t.tasks()
-		return errors.Join(row(p, form.TaskOf(it)), p.Flush())
+		return exitcode.Unprinted(fmt.Sprintf("claimed: %d", it.ID), errors.Join(row(p, form.TaskOf(it)), p.Flush()))
 	})
 }
 

@@ -100,13 +100,14 @@ submits, operator changes tasks and pauses behaviors, admin may do all.`,
 				return err
 			}
 			if t.JSON() {
-				return output.New(t.Out, true).Row(struct {
+				err = output.New(t.Out, true).Row(struct {
 					ID    string `json:"id"`
 					Token string `json:"token"`
 				}{made.ID, secret})
+			} else {
+				_, err = fmt.Fprintln(t.Out, secret)
 			}
-			_, err = fmt.Fprintln(t.Out, secret)
-			return err
+			return exitcode.Unprinted("made: token "+made.ID+", which nobody has seen and token revoke takes away", err)
 		},
 	}
 	c.Flags().StringVar(&role, "role", "", "viewer, submitter, operator or admin")

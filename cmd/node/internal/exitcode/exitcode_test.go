@@ -1,0 +1,30 @@
+package exitcode_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/etcdstore"
+)
+
+func TestOf_AnotherClusterIsRefusedAsAnotherNumberOfShardsIs(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{etcdstore.ErrShards, etcdstore.ErrOtherCluster} {
+		if got := exitcode.Of(fmt.Errorf("open: %w", err)); got != exitcode.Refused {
+			t.Errorf("%v: %d, want %d", err, got, exitcode.Refused)
+		}
+	}
+}
+
+func TestUnprinted_SaysWhatWasDone(t *testing.T) {
+	t.Parallel()
+	err := exitcode.Unprinted("accepted: a", errors.New("no space left"))
+	if want := "accepted: a, but it could not be printed: no space left"; err.Error() != want || exitcode.Of(err) != exitcode.Unavailable {
+		t.Errorf("%v of code %d, want %q of %d", err, exitcode.Of(err), want, exitcode.Unavailable)
+	}
+	if err := exitcode.Unprinted("accepted: a", nil); err != nil {
+		t.Error(err)
+	}
+}
