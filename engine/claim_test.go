@@ -19,7 +19,7 @@ import (
 )
 
 // beginsAnew is what a node logs of an archive that begins anew.
-const beginsAnew = "the archive holds what the journal has lost: it begins anew"
+const beginsAnew = "the archive does not end with what the journal has, which was given up: it begins anew"
 
 // claimed is an archive that counts how often somebody says whose it is.
 type claimed struct {
