@@ -56,7 +56,7 @@ var items = []Bug{
 		{"s.age(of[0], now) <= ago {", "s.age(of[0], now) < events.Millis(first.asked.Milliseconds()) {"},
 	}, itemsPkg, "TestKeys_ARepetitionIsOlderThanItsAgeByTheTimeUnderWay"},
 	{"busy client whose count of its requests is not believed", "projection/items/keys.go", []Edit{
-		{"if !counted && len(of)", "if len(of)"},
+		{"first.within > 0 && first.within <= KeysPerClient", "first.within < 0"},
 	}, itemsPkg, "TestKeys_ARepetitionWithinTheLast64OfItsClientIsDoneHoweverBusyThatIs"},
 	{"keys of a store that those of another drive out", "projection/items/keys.go", []Edit{
 		{"	for _, in := range []*Store{most, k.store} {\n", "	for _, in := range []*Store{k.store, most} {\n"},
