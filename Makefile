@@ -18,7 +18,7 @@ race: # the detector makes the longest package five times slower, which a busy m
 # Tests that only run programs are left out: the detector would watch what starts them. What a debugger wants takes the linker a third
 # of its time.
 race-short: # fewer repetitions, and only where something runs side by side
-	go test -race -short -p 3 -timeout 30m -vet=off -ldflags=-w $$(grep -rlE --include='*.go' '^\s*go |\.Go\(|sync\.|atomic\.' . | \
+	go test -race -short -p 2 -timeout 30m -vet=off -ldflags=-w $$(grep -rlE --include='*.go' '^\s*go |\.Go\(|sync\.|atomic\.' . | \
 		xargs -n 1 dirname | sort -u | grep -vE '^\./(cmd/node|examples/.*|integration/(mutations|upgrade)|internal/archtest)$$')
 
 test:

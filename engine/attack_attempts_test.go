@@ -213,10 +213,11 @@ func (b *bench) touch(id events.TaskID, later time.Duration) {
 func TestTime_NeverRunsBackWithinAShard(t *testing.T) {
 	b := newBench(t, -1)
 	b.touch("a", time.Hour)
+	before := b.own.state.Time
 	b.takeOver()
 	b.touch("b", -2*time.Hour)
-	if got, want := b.own.state.Time, benchStart.Add(time.Hour); got != want {
-		t.Errorf("entry is of %s, want %s: that of the entry before", got.Time(), want.Time())
+	if got := b.own.state.Time; got < before || got > before.Add(time.Minute) {
+		t.Errorf("entry is of %s, want about %s: that of the entry before", got.Time(), before.Time())
 	}
 }
 

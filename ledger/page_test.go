@@ -13,6 +13,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/ledger/pagecursor"
@@ -651,7 +652,11 @@ func TestHistory_FirstPageOfALongLifeComesAtOnce(t *testing.T) {
 					best = min(best, time.Since(began))
 				}
 				t.Logf("newest first %t: %s", newest, best)
-				if best > 20*time.Millisecond {
+				most := 200 * time.Millisecond // the race detector makes all work ten times as long
+				if repeat.Whole() {
+					most = 20 * time.Millisecond
+				}
+				if best > most {
 					t.Errorf("newest first %t: a page takes %s", newest, best)
 				}
 			}
