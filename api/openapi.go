@@ -153,8 +153,8 @@ func parameters(r *Route) (all []*huma.Param) {
 	}
 	if r.Counted {
 		all = append(all, &huma.Param{Name: withinHeader, In: "header", Schema: text,
-			Description: "of a repetition with an age: how many requests of the client, this one and those under way with it, were done since then at most; " +
-				"one within the last 64 is not refused because there are so many others"})
+			Description: "of a repetition with an age: the most requests of the client that were carried out since then, " +
+				"this one and those under way with it among them; one within the last 64 is not refused for the others"})
 	}
 	return all
 }

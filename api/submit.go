@@ -137,7 +137,8 @@ func (c *Call) Age() (time.Duration, error) {
 	return time.Duration(n) * time.Millisecond, nil
 }
 
-// Within is how many requests of its client, at most, were done since a repetition was sent first, 0 where nobody has counted.
+// Within returns the count of the header Idempotency-Within: at most so many requests of the client were carried out
+// since the repeated one was first sent. It returns 0 where nobody has counted.
 func (c *Call) Within() (int, error) {
 	all := c.r.Header.Values(withinHeader)
 	if len(all) == 0 {

@@ -18,7 +18,7 @@ import (
 	"taskledger/store/memarchive"
 )
 
-// beginsAnew is what a node logs of an archive that begins anew.
+// beginsAnew is the line that a node logs when an archive begins anew.
 const beginsAnew = "the archive does not end with what the journal has, which was given up: it begins anew"
 
 // claimed is an archive that counts how often somebody says whose it is.

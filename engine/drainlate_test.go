@@ -127,6 +127,6 @@ func TestDrain_AFailureThatIsNotDecidedInTimeIsReleased(t *testing.T) {
 		a.end()
 		c.nodes = c.nodes[1:]
 		wantHistory(t, other.Client, id, "Created Started Released")
-		time.Sleep(10 * time.Second) // what goes on behind the node's back ends by itself
+		time.Sleep(10 * time.Second) // the rule returns after the node has stopped
 	})
 }

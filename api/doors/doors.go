@@ -1,9 +1,9 @@
 // Package doors bounds the connections of several listeners together. When a budget is full, a new connection
 // displaces one that no handler serves: of those whose latest request has shown no token the one that has been
 // unserved for longest, whether it has sent nothing, half a header or half a handshake, or is idle; and only where
-// there is none of these, one of a token. Each has a moment for its request first, from when the server begins to read it. The moment is shorter
-// in a small budget, so that those who wait for room get it soon. So nobody who merely connects keeps others out,
-// however fast.
+// there is none of these, one of a token. Each connection first has a moment for its request, which begins when the
+// server begins to read it. A smaller budget gives a shorter moment, so that a new connection gets room soon. A peer
+// that merely connects keeps nobody out, however fast it is.
 package doors
 
 import (
@@ -20,8 +20,8 @@ const (
 	// longest protects a connection that has just come, or was just answered, from displacement: a handshake from far
 	// away is done by then.
 	longest = 100 * time.Millisecond
-	// turn is how often a full budget takes a new connection at least, while handlers serve none of the old ones: so
-	// each of few connections has less than longest.
+	// turn bounds the time between two connections that a full budget admits while handlers serve none of its own. A
+	// connection of a small budget therefore has less than longest.
 	turn = 400 * time.Microsecond
 )
 

@@ -20,7 +20,7 @@ type Decider struct {
 	Wall      events.Millis // of the owner's clock; entry time may be ahead of it
 	Origin    int           // of the batch or the caller whose command is being decided; 0 = the owner itself
 	Sender    string        // of the batch being decided
-	UnderWay  time.Duration // of the batch being decided: since it was made, by the clocks of its sender and of the owner; 0 = no time
+	UnderWay  time.Duration // since the batch being decided was made, by the clocks of its sender and of the owner; never negative
 	Refusal   string        // why no submit adds anything; "" = submits do
 	StoreFull bool          // the store is known to be full: nothing can be recorded
 	// ParamsMayGo says that what the journal alone holds may be removed any time: a final task has lost its parameters.

@@ -104,7 +104,7 @@ func TestTally_AllocatesNothingForEvents(t *testing.T) {
 	}
 }
 
-// The alert on final failures is for what needs somebody: a run of a periodic task is followed by the next one.
+// The alert on final failures calls an operator, who need not come while the next run of a periodic task follows.
 func TestTally_AFailureThatARepetitionFollowsIsNotFinal(t *testing.T) {
 	one := tally.New(nil)
 	for _, next := range []events.Millis{0, 100} {
