@@ -71,8 +71,8 @@ type (
 	Shown   []events.Shown
 )
 
-// maxShownCommas is how many commas the origins or events of the largest entry take: three each, of 8 bytes there at least.
-const maxShownCommas = 3 * events.MaxEntryBytes / 8
+// maxShown is how many origins or events the largest entry holds, of 8 bytes there at least.
+const maxShown = events.MaxEntryBytes / 8
 
 // UnmarshalJSON reads no more than an entry holds.
 func (all *Origins) UnmarshalJSON(text []byte) error {
@@ -85,7 +85,7 @@ func (all *Shown) UnmarshalJSON(text []byte) error {
 }
 
 func unmarshalShown(text []byte, all any) error {
-	if bytes.Count(text, []byte{','}) > maxShownCommas {
+	if n := bytes.Count(text, []byte{'{'}); n > maxShown || bytes.Count(text, []byte{','}) >= 3*max(n, 1) { // each has three fields
 		return errors.New("more than an entry holds")
 	}
 	return json.Unmarshal(text, all)
