@@ -31,17 +31,17 @@ func TestStart_ServersAreFoundBeforeTheShardsAreServed(t *testing.T) {
 	dir := t.TempDir()
 	var served, found atomic.Int64
 	log := slog.New(onServed{func() {
-		served.Add(1)
 		if _, err := cluster.ReadAdvertised(dir); err == nil {
 			found.Add(1)
 		}
+		served.Add(1) // last: a shard may be served beside the comparison
 	}})
 	n, err := embedded.StartWith(t.Context(), embedded.Config{Dir: dir, Node: engine.NodeConfig{Log: log}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	if served.Load() == 0 || found.Load() != served.Load() {
-		t.Errorf("the servers were found at %d of %d shards that began to be served", found.Load(), served.Load())
+	if all := served.Load(); all == 0 || found.Load() < all {
+		t.Errorf("the servers were found at %d of %d shards that began to be served", found.Load(), all)
 	}
 }
