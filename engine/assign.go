@@ -31,7 +31,7 @@ func (o *owner) assign(d *command.Decider) {
 		}
 	}
 	if d.EntryFull() {
-		o.inbox.wake.notify() // what did not fit starts with the next entry
+		o.inbox.wake.Notify() // what did not fit starts with the next entry
 	}
 	o.answerGiven(d)
 	switch {

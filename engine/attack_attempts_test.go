@@ -147,7 +147,7 @@ func TestCancel_NothingStartsAfterIt(t *testing.T) {
 			b.deliver(b.offer())
 			end(b)
 			b.time = b.time.Add(2 * time.Hour)
-			b.own.inbox.wake.notify()
+			b.own.inbox.wake.Notify()
 			b.turn()
 			if got := b.task(); got.Status != projection.Failure || got.Error.Code != events.CodeCancelled || !got.Final() {
 				t.Errorf("task is %s, %+v, due %d; want the final failure %q", got.Phase(), got.Error, got.Due, events.CodeCancelled)

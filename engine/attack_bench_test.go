@@ -131,8 +131,8 @@ func (b *bench) takeOver() {
 	}
 	b.own = newOwner(b.m, store.Ownership{Shard: 0, Revision: int64(100 + len(b.store.entries)), Session: b.m.session}, &loaded{state: state, head: head}, func() {})
 	b.store.members.Owners[0] = store.Owner{Node: selfID, Revision: b.own.ownership.Revision}
-	b.m.futures.serveHere(0, head)
-	b.m.router.serveHere(0, b.own.inbox)
+	b.m.futures.ServeHere(0, head)
+	b.m.sender.ServeHere(0, b.own.inbox)
 	b.m.place.owners[0] = b.own
 }
 

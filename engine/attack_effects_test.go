@@ -39,7 +39,7 @@ func TestEffects_OutcomeIsToldOnlyWhenItIsCommitted(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	b.assign()
-	f := &Future{futures: b.m.futures, id: "x", life: b.task().Created, run: 1}
+	f := b.waiting(b.task().Created, 1)
 	done := f.Done()
 	b.store.commit = func() {
 		select {

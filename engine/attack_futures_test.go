@@ -5,80 +5,28 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/futures"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
-	"taskledger/projection"
 )
 
 // waiting registers a future that waits for a run of a life.
-func (b *bench) waiting(life events.Ref, run uint32) *Future {
-	f := &Future{futures: b.m.futures, id: "x", life: life, run: run}
+func (b *bench) waiting(life events.Ref, run uint32) *futures.Future {
+	f := new(futures.Future)
+	f.Begin(b.m.futures, futures.Run{Task: "x", Life: life, Number: run})
 	f.Done()
 	return f
 }
 
-// failure is the error that the future has come to.
-func (f *Future) failure() error {
-	_, err := f.value.Get()
-	return err
-}
-
-func (f *Future) isResolved() bool {
+// ended returns the error of a future, and whether it has ended.
+func ended(t *testing.T, f *futures.Future) (bool, error) {
+	t.Helper()
 	select {
 	case <-f.Done():
-		return true
+		_, err := f.Wait(t.Context(), nil)
+		return true, err
 	default:
-		return false
-	}
-}
-
-func ending(life events.Ref, run uint32, result string) outcome.Outcome {
-	return outcome.Outcome{Task: "x", Life: life, Run: run, Ref: events.RefOf(100, int(run)), Status: projection.Success,
-		Behavior: benchBehavior, Result: events.JSON([]byte(result))}
-}
-
-// A submit joined run 2 while the news of run 1 were still on their way.
-func TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt(t *testing.T) {
-	b := newBench(t, -1)
-	life := events.RefOf(1, 0)
-	f := b.waiting(life, 2)
-	b.m.futures.tell(0, []outcome.Outcome{ending(life, 1, "1")})
-	if f.isResolved() {
-		result, _ := f.value.Get()
-		t.Fatalf("resolved with %s, which is of run 1", result)
-	}
-	b.m.futures.tell(0, []outcome.Outcome{ending(life, 2, "2")})
-	if result, err := f.value.Get(); !f.isResolved() || string(result) != "2" || err != nil {
-		t.Errorf("result is %s, %v; want that of run 2", result, err)
-	}
-}
-
-// The task was deleted and submitted anew, and news of its first life come late.
-func TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt(t *testing.T) {
-	b := newBench(t, -1)
-	first, second := events.RefOf(1, 0), events.RefOf(5, 0)
-	f := b.waiting(second, 1)
-	deleted := ending(first, 2, "")
-	deleted.Status, deleted.Result, deleted.Rest = 0, nil, true
-	b.m.futures.tell(0, []outcome.Outcome{ending(first, 1, "1"), deleted})
-	if f.isResolved() {
-		result, err := f.value.Get()
-		t.Fatalf("resolved with %s, %v by the life before", result, err)
-	}
-	b.m.futures.tell(0, []outcome.Outcome{ending(second, 1, "2")})
-	if result, err := f.value.Get(); !f.isResolved() || string(result) != "2" {
-		t.Errorf("result is %s, %v; want that of the second life", result, err)
-	}
-}
-
-func TestFuture_EndOfItsLifeResolvesIt(t *testing.T) {
-	b := newBench(t, -1)
-	life := events.RefOf(1, 0)
-	f := b.waiting(life, 3)
-	deleted := outcome.Outcome{Task: "x", Life: life, Run: 2, Rest: true, Ref: events.RefOf(9, 0)}
-	b.m.futures.tell(0, []outcome.Outcome{deleted})
-	if !f.isResolved() || !errors.Is(f.failure(), ErrNotFound) {
-		t.Errorf("error is %v, want %v", f.failure(), ErrNotFound)
+		return false, nil
 	}
 }
 
@@ -89,15 +37,15 @@ func TestFuture_RetriedFailureDoesNotResolveIt(t *testing.T) {
 	b.assign()
 	f := b.waiting(b.task().Created, 1)
 	b.accept(command.LaneWork, byPolicyFailure(b.task()))
-	if f.isResolved() {
-		t.Fatalf("resolved with %v by a failure that is retried", f.failure())
+	if ended, err := ended(t, f); ended {
+		t.Fatalf("resolved with %v by a failure that is retried", err)
 	}
 	b.time = b.time.Add(1 << 40)
 	b.assign()
 	b.accept(command.LaneWork, byPolicyFailure(b.task()))
 	var failure *TaskError
-	if !f.isResolved() || !errors.As(f.failure(), &failure) || failure.Attempt != 2 {
-		t.Errorf("error is %v, want the failure of attempt 2", f.failure())
+	if ended, err := ended(t, f); !ended || !errors.As(err, &failure) || failure.Attempt != 2 {
+		t.Errorf("error is %v, want the failure of attempt 2", err)
 	}
 }
 

@@ -321,7 +321,7 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 				t.Errorf("offer %d is called answered, and %d of its %d attempts are known", number, known, slots)
 			}
 		})
-		of.answered(0, number, []command.Answer{{Data: w.B}})
+		of.Answered(0, number, []command.Answer{{Data: w.B}})
 		calls.Wait()
 		x.cancelAll(b.m, errFenced)
 		for range slots {
@@ -339,7 +339,7 @@ func TestOffer_GivenUpIsFollowedByARollCall(t *testing.T) {
 	of.send(b.m, 0, 0, nil)
 	of.send(b.m, 0, 0, nil)
 	of.unlock()
-	of.answered(0, 2, nil)
+	of.Answered(0, 2, nil)
 	nobody := func(int) bool { return false }
 	if due := of.rollCallsDue(nobody); len(due) != 0 {
 		t.Fatalf("roll calls are due before the offer is given up: %v", due)
@@ -392,7 +392,7 @@ func TestOffer_AnsweredAfterItsSessionStartsNothing(t *testing.T) {
 	w.Array(1)
 	a := command.Assignment{AttemptName: command.AttemptName{Task: "x", Started: events.RefOf(1, 0)}, Behavior: benchBehavior, Number: 1}
 	a.Encode(&w)
-	of.answered(0, number, []command.Answer{{Data: w.B}})
+	of.Answered(0, number, []command.Answer{{Data: w.B}})
 	if known := x.names(b.m, 0); len(known) != 0 {
 		t.Errorf("attempts of the session that is over: %v", known)
 	}

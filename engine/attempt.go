@@ -260,15 +260,15 @@ func (a *attempt) report(out Outcome, ended bool) {
 	default:
 		reportSuccess(c, out)
 	}
-	a.m.router.later(a.shard, c, a)
+	a.m.sender.Later(a.shard, c, a)
 	if !a.m.exec.hold(a.shard) {
-		a.m.router.flush(a.shard, command.LaneWork)
+		a.m.sender.Flush(a.shard, command.LaneWork)
 	}
 }
 
-// answered learns what became of the outcome. One that can never be recorded is replaced by a failure that says so: the attempt would
+// Answered implements sender.Caller: it learns what became of the outcome. One that can never be recorded is replaced by a failure that says so: the attempt would
 // only be made again, and come to the same.
-func (a *attempt) answered(ans command.Answer, err error) {
+func (a *attempt) Answered(ans command.Answer, err error) {
 	if err == nil {
 		err = ans.Err(a.Task)
 	}
@@ -283,8 +283,8 @@ func (a *attempt) answered(ans command.Answer, err error) {
 		a.m.log.Error("outcome refused: the attempt fails", "task", a.Task, "attempt", a.Started, "err", err)
 		a.rejected = true
 		failed := events.Error{Code: events.CodeRejected, Message: err.Error()}.Fit()
-		a.m.router.later(a.shard, &command.Complete{Task: a.Task, Started: a.Started, Node: a.m.session.ID, How: command.Failed, Error: &failed}, a)
-		a.m.router.flush(a.shard, command.LaneWork)
+		a.m.sender.Later(a.shard, &command.Complete{Task: a.Task, Started: a.Started, Node: a.m.session.ID, How: command.Failed, Error: &failed}, a)
+		a.m.sender.Flush(a.shard, command.LaneWork)
 		return
 	case ans.Code != command.AnswerOK:
 		a.m.log.Error("outcome refused", "task", a.Task, "attempt", a.Started, "err", err)

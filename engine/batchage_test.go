@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
@@ -78,7 +79,7 @@ func TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain(t *testing.T) 
 // A caller whose clock is wrong learns it, definitely and with both clocks; a resend of an honest one is in time.
 func TestBatch_FromAWrongClockIsRefusedNamingBoth(t *testing.T) {
 	for ahead, refused := range map[time.Duration]bool{
-		-giveUp: false, -command.MaxBatchAge: false, -command.MaxBatchAge - time.Second: true, -24 * time.Hour: true,
+		-sender.GiveUp: false, -command.MaxBatchAge: false, -command.MaxBatchAge - time.Second: true, -24 * time.Hour: true,
 		command.MaxBatchAhead: false, command.MaxBatchAhead + time.Second: true, 24 * time.Hour: true, 1 << 62: true, -1 << 62: true,
 	} {
 		b := newBench(t, -1)

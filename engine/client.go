@@ -16,8 +16,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/futures"
 	"taskledger/engine/internal/itemclient"
 	"taskledger/engine/internal/mailleft"
+	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/taskids"
 	"taskledger/events"
 	"taskledger/projection"
@@ -46,8 +48,8 @@ const maxForgotten = 4
 // about to join. Futures go on waiting. Nodes, Repair and much of Ledger read the store, and do not wait.
 type Client struct {
 	cfg     ClientConfig
-	router  *router
-	futures *futures
+	sender  *sender.Sender
+	futures *futures.Registry
 	ids     *taskids.Source
 	running chan struct{}
 	ran     atomic.Bool
@@ -86,14 +88,30 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		cfg.Now = time.Now
 	}
 	c := &Client{cfg: cfg, ids: taskids.New(cfg.Shards), running: make(chan struct{}), forgotten: make(chan struct{}, maxForgotten), killed: context.Background()}
-	c.router = newRouter(randomID(), cfg.Name, cfg.Shards, cfg.Bus, cfg.Store, cfg.Log)
-	c.router.now = cfg.Now
-	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
-	c.items = itemclient.New(itemclient.Config{Ask: c.askShard, Read: c.read, Shards: cfg.Shards, Sender: c.router.sender, Random: rand.Uint64, Log: cfg.Log})
-	if cfg.Store != nil {
-		c.futures.get = c.GetForgotten
-		c.router.lookout.Members = cfg.Store
+	sending := sender.Config{
+		ID:        randomID(),
+		Principal: cfg.Name,
+		Shards:    cfg.Shards,
+		Bus:       cfg.Bus,
+		Now:       cfg.Now,
+		Log:       cfg.Log,
 	}
+	waiting := futures.Config{Shards: cfg.Shards, Bus: cfg.Bus, Log: cfg.Log}
+	if cfg.Store != nil {
+		sending.Mailbox, sending.Members = cfg.Store, cfg.Store
+		waiting.Journal, waiting.Recall = cfg.Store, c.GetForgotten
+	}
+	c.sender = sender.New(sending)
+	waiting.Sender = c.sender
+	c.futures = futures.New(waiting)
+	c.items = itemclient.New(itemclient.Config{
+		Ask:    c.askShard,
+		Read:   c.read,
+		Shards: cfg.Shards,
+		Sender: c.sender.ID(),
+		Random: rand.Uint64,
+		Log:    cfg.Log,
+	})
 	return c, nil
 }
 
@@ -118,42 +136,35 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	g, serve := errgroup.WithContext(serve)
 	if c.cfg.Bus != nil {
 		if err := c.joinBus(serve); err != nil {
-			c.router.failAll()
-			c.futures.close()
+			c.sender.Close()
+			c.futures.Close()
 			c.items.Close()
 			return err
 		}
 	}
-	g.Go(func() error { return c.router.run(serve) })
-	g.Go(func() error { return c.futures.sweep(serve) })
+	g.Go(func() error { return c.sender.Run(serve) })
+	g.Go(func() error { return c.futures.Run(serve) })
 	g.Go(func() error { return c.items.Sweep(serve) })
-	if c.cfg.Store != nil {
-		for postman := range postmen {
-			g.Go(func() error { return c.router.postLetters(serve, postman) })
-		}
-		g.Go(func() error { return c.router.readAnswers(serve) })
-		g.Go(func() error { return c.router.lookout.Run(serve, c.router.missed, c.router.release) })
-	}
 	close(c.running)
 	err := main(ctx)
 	stop()
 	err = errors.Join(err, g.Wait())
-	c.futures.close()
+	c.futures.Close()
 	c.items.Close()
 	c.removeMail(ctx)
 	return err
 }
 
 func (c *Client) joinBus(ctx context.Context) error {
-	if err := c.cfg.Bus.Subscribe(ctx, "node."+c.router.sender+".*.*.*", "", c.router.onMessage); err != nil {
+	if err := c.cfg.Bus.Subscribe(ctx, c.sender.AnswerSubjects(), "", c.sender.OnMessage); err != nil {
 		return fmt.Errorf("subscribe to answers: %w", err)
 	}
-	if err := c.cfg.Bus.Subscribe(ctx, itemSubject(c.router.sender), "", c.onItems); err != nil {
+	if err := c.cfg.Bus.Subscribe(ctx, itemSubject(c.sender.ID()), "", c.onItems); err != nil {
 		return fmt.Errorf("subscribe to hints: %w", err)
 	}
 	return c.cfg.Bus.Notify(ctx, func(connected bool) {
-		c.router.busChanged(connected)
-		c.futures.missed()
+		c.sender.BusChanged(connected)
+		c.futures.Missed()
 		c.items.Again()
 		if c.local != nil && connected {
 			if m := c.local.Load(); m != nil {
@@ -185,7 +196,7 @@ func (c *Client) ask(ctx context.Context, id events.TaskID, lane uint8, cmd comm
 	if err := c.awaitRun(ctx); err != nil {
 		return command.Answer{}, err
 	}
-	a, err := c.router.askTask(ctx, id, lane, cmd)
+	a, err := c.sender.Ask(ctx, id.Shard(c.cfg.Shards), lane, cmd)
 	if err != nil {
 		return command.Answer{}, fmt.Errorf("task %s: %w", id, err)
 	}
@@ -197,7 +208,7 @@ func (c *Client) askShard(ctx context.Context, shard int, cmd command.Command) (
 	if err := c.awaitRun(ctx); err != nil {
 		return command.Answer{}, err
 	}
-	return c.router.ask(ctx, shard, command.LaneSubmit, cmd)
+	return c.sender.Ask(ctx, shard, command.LaneSubmit, cmd)
 }
 
 // read is ask for what changes nothing: an unanswered question is no unknown outcome.
@@ -205,11 +216,11 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 	if err := c.awaitRun(ctx); err != nil {
 		return command.Answer{}, err
 	}
-	a, err := c.router.ask(ctx, shard, command.LaneQuery, cmd)
+	a, err := c.sender.Ask(ctx, shard, command.LaneQuery, cmd)
 	switch {
 	case !errors.Is(err, ErrUnknown):
 	case errors.Is(err, task.ErrNoNode):
-		err = errNoNode
+		err = sender.ErrNoNode
 	default:
 		err = fmt.Errorf("shard %d does not answer: %w: %w", shard, ErrUnavailable, context.Cause(ctx))
 	}
@@ -391,7 +402,7 @@ func (c *Client) pause(ctx context.Context, change *command.Pause) error {
 	if err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
-	c.router.hint(settingsSubject, "", nil)
+	c.sender.Hint(settingsSubject, "", nil)
 	return nil
 }
 

@@ -135,7 +135,7 @@ func (p *placement) giveAll(ctx context.Context) {
 		}
 		g := given{shard, make(chan error, 1)}
 		if o.asked.CompareAndSwap(nil, &handOverRequest{order[shard][0], func(err error) { g.done <- err }}) {
-			o.inbox.wake.notify()
+			o.inbox.wake.Notify()
 			all = append(all, g)
 		}
 	}

@@ -56,7 +56,7 @@ func newPost(t testing.TB, slots int, limits map[string]int, behaviors ...Behavi
 	p.end, p.session = cancel, store.Session{ID: "n-1"}
 	p.enterWith(ctx)
 	p.renewed.Store(int64(time.Since(clockBase) + 24*time.Hour)) // young, whatever the time
-	p.router.serveHere(0, p.inbox)
+	p.sender.ServeHere(0, p.inbox)
 	t.Cleanup(func() {
 		cancel(nil)
 		n.stopWorkers()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
@@ -38,7 +39,7 @@ func (o *owner) tryAppend(ctx context.Context, data []byte, highest events.Kind,
 	tried := make(chan struct{})
 	var answering sync.WaitGroup
 	answering.Add(1)
-	late := time.AfterFunc(busPatience/4, func() { // of the owner's state nothing changes while it waits here
+	late := time.AfterFunc(sender.BusTimeout/4, func() { // of the owner's state nothing changes while it waits here
 		defer answering.Done()
 		o.refuseUntil(tried, refused)
 	})
@@ -61,7 +62,7 @@ func (o *owner) giveAway(ctx context.Context, target string) error {
 	defer looking.Wait()
 	defer cancel()
 	looking.Go(func() {
-		ticker := time.NewTicker(busPatience / 4)
+		ticker := time.NewTicker(sender.BusTimeout / 4)
 		defer ticker.Stop()
 		for !o.m.usage.Load().Full {
 			select {
@@ -78,7 +79,7 @@ func (o *owner) giveAway(ctx context.Context, target string) error {
 // refuseUntil answers new submits and questions while the store is full, until done is closed, before their senders try other ways:
 // of a batch that was sent twice a refusal counts only when it can be recorded.
 func (o *owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderLane]uint64) {
-	ticker := time.NewTicker(busPatience / 4)
+	ticker := time.NewTicker(sender.BusTimeout / 4)
 	defer ticker.Stop()
 	for {
 		if o.full || o.m.usage.Load().Full {
@@ -151,9 +152,4 @@ func (o *owner) tellWaiting(asked []delivery) (letters []delivery) {
 		}), false)
 	}
 	return letters
-}
-
-// holdsUp reports whether answers only say that the batch of submits waits for room in the store.
-func holdsUp(answers []command.Answer) bool {
-	return len(answers) == 1 && answers[0].Code == command.AnswerStoreFull
 }

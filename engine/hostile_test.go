@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"reflect"
 	"slices"
@@ -236,19 +235,6 @@ func roundTrip[T any](t *testing.T, b []byte, decode func([]byte) (T, error), en
 	if again, err := decode(encode(v)); err != nil || !reflect.DeepEqual(again, v) {
 		t.Fatalf("written and read again:\n%+v, %v; want\n%+v", again, err, v)
 	}
-}
-
-// FuzzNoResponders tells a router that nobody listens on any subject.
-func FuzzNoResponders(f *testing.F) {
-	f.Add("node.c-1.3.0.1")
-	f.Add("node.c-1.3.3.1")
-	f.Add("node.c-1.-1.9.1")
-	f.Add("node.c-1.99999999999999999999.0.1")
-	f.Fuzz(func(t *testing.T, subject string) {
-		r := newRouter("c-1", "", 4, nil, nil, slog.New(slog.DiscardHandler))
-		r.onMessage(store.Message{Subject: subject, NoResponders: true})
-		r.onMessage(store.Message{Subject: subject, Data: []byte(subject)})
-	})
 }
 
 // lookAt returns the encoded answer to a question about items that is bounded by nothing but its size.

@@ -7,34 +7,47 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/yielder"
+	"taskledger/engine/internal/sender"
+	"taskledger/engine/internal/signal"
 	"taskledger/store"
 )
 
-// delivery is a batch that has reached the owner, with the way back to its sender. reply may be called more than once and never blocks.
+// delivery is a batch that has reached the owner, with the way back to its sender.
 type delivery struct {
 	*command.Batch
-	reply  func(b *command.Batch, answers []command.Answer, recorded bool) // recorded: the answers are in the journal
-	letter bool                                                            // it came through the store
-	posted int64                                                           // revision of the letter
-	held   bool                                                            // its sender was told that the store has no room
+	reply  sender.ReplyFunc
+	letter bool  // it came through the store
+	posted int64 // revision of the letter
+	held   bool  // its sender was told that the store has no room
 }
 
 // inbox gathers what an owner has to decide while an entry is under way. Its methods may be called concurrently.
 type inbox struct {
 	mu    sync.Mutex
-	wake  signal     // makes the owner take a turn
-	here  *lanesHere // of the router in this process; nil before it knows the owner
+	wake  signal.Signal // makes the owner take a turn
+	here  *sender.Here  // the lanes of this process; nil before its sender knows the owner
 	lanes [command.LaneCount][]delivery
 	lost  []string // nodes seen to be gone
 
 	fence atomic.Pointer[store.Ownership] // that letters are answered under; nil = under none
 }
 
-func newInbox() *inbox { return &inbox{wake: newSignal()} }
+func newInbox() *inbox { return &inbox{wake: signal.New()} }
 
-// Wake implements slots.Waiter.
-func (i *inbox) Wake() { i.wake.notify() }
+// Wake implements slots.Waiter and sender.Inbox.
+func (i *inbox) Wake() { i.wake.Notify() }
+
+// From implements sender.Inbox.
+func (i *inbox) From(here *sender.Here) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.here = here
+}
+
+// Put implements sender.Inbox.
+func (i *inbox) Put(b *command.Batch, reply sender.ReplyFunc) {
+	i.put(delivery{Batch: b, reply: reply})
+}
 
 // mail is what an owner takes out of its inbox at once.
 type mail struct {
@@ -52,7 +65,7 @@ func (i *inbox) put(d delivery) {
 		i.lanes[d.Lane] = append(i.lanes[d.Lane], d)
 	}
 	i.mu.Unlock()
-	i.wake.notify()
+	i.wake.Notify()
 }
 
 func (d delivery) repeats(other delivery) bool {
@@ -66,32 +79,16 @@ func (i *inbox) lose(node string) {
 		i.lost = append(i.lost, node)
 	}
 	i.mu.Unlock()
-	i.wake.notify()
+	i.wake.Notify()
 }
 
-// from makes the owner take what waits in lanes of this process as well.
-func (i *inbox) from(here *lanesHere) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.here = here
-}
-
-// gather lets whoever is ready to run add to the next entry, as long as somebody does and for yielder.Most: events per entry
-// decide what a task costs.
+// gather lets whoever is ready to run add to the next entry.
 func (i *inbox) gather() {
 	i.mu.Lock()
 	here := i.here
 	i.mu.Unlock()
-	if here == nil {
-		return
-	}
-	began := time.Now()
-	for had := -1; here.r.Yield(); {
-		has := i.size()
-		if has == had || time.Since(began) > yielder.Most {
-			return
-		}
-		had = has
+	if here != nil {
+		here.Gather(i.size)
 	}
 }
 
@@ -103,7 +100,7 @@ func (i *inbox) size() (n int) {
 		n += len(i.lanes[lane])
 	}
 	if i.here != nil {
-		n += i.here.waiting()
+		n += i.here.Waiting()
 	}
 	return n
 }
@@ -115,12 +112,16 @@ func (i *inbox) take(reuse *mail) mail {
 	i.mu.Unlock()
 	var made time.Time
 	if here != nil {
-		made = here.r.now()
+		made = here.Now()
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if here != nil {
-		i.lanes = here.depart(i, i.lanes, made)
+		for _, lane := range sender.LanesHere {
+			if b, reply := here.Depart(i, lane, made); b != nil {
+				i.lanes[lane] = append(i.lanes[lane], delivery{Batch: b, reply: reply})
+			}
+		}
 	}
 	m := mail{i.lanes, i.lost}
 	for lane := range i.lanes {
@@ -139,39 +140,5 @@ func (i *inbox) putBack(lane uint8, rest []delivery) {
 	i.mu.Lock()
 	i.lanes[lane] = append(append([]delivery(nil), rest...), i.lanes[lane]...)
 	i.mu.Unlock()
-	i.wake.notify()
-}
-
-// lanesHere are the lanes of a shard whose owner is in this process. It takes what waits in them when its turn begins, so
-// that everything that has come until then shares an entry.
-type lanesHere struct {
-	r     *router
-	shard int
-}
-
-func (h *lanesHere) waiting() (n int) {
-	for _, laneID := range []uint8{command.LaneSubmit, command.LaneWork} {
-		l := &h.r.lanes[h.shard][laneID]
-		l.mu.Lock()
-		n += len(l.waiting)
-		l.mu.Unlock()
-	}
-	return n
-}
-
-// depart appends the next batches, which go into the inbox.
-func (h *lanesHere) depart(in *inbox, lanes [command.LaneCount][]delivery, made time.Time) [command.LaneCount][]delivery {
-	for _, laneID := range []uint8{command.LaneSubmit, command.LaneWork} {
-		l := &h.r.lanes[h.shard][laneID]
-		l.mu.Lock()
-		f := h.r.nextFlight(l, h.shard, laneID, made)
-		if f != nil {
-			f.in, f.copies = in, 1
-		}
-		l.mu.Unlock()
-		if f != nil {
-			lanes[laneID] = append(lanes[laneID], delivery{Batch: f.batch, reply: h.r.replyHere(h.shard)})
-		}
-	}
-	return lanes
+	i.wake.Notify()
 }

@@ -68,11 +68,11 @@ func (o *owner) wakeItems() {
 	for g := range o.gotItems {
 		o.waiters.Wake(time.Since(clockBase), g, o.state.Stores().Free(g.Store, g.Name), func(sender string) {
 			hint := itemcommand.Hint{Store: g.Store, Group: g.Name, Count: 1}
-			if sender == o.m.router.sender {
+			if sender == o.m.sender.ID() {
 				o.m.node.items.Hinted(hint)
 				return
 			}
-			o.m.router.hint(itemSubject(sender), "", itemcommand.EncodeHint(hint))
+			o.m.sender.Hint(itemSubject(sender), "", itemcommand.EncodeHint(hint))
 		})
 	}
 	clear(o.gotItems)

@@ -1,14 +1,15 @@
 package engine
 
 import (
-	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/store"
@@ -139,25 +140,23 @@ func TestItems_ARepetitionAgesWhileItsBatchIsUnderWay(t *testing.T) {
 	}
 }
 
-func TestItems_ARepetitionAgesWhileItWaitsForItsBatch(t *testing.T) {
-	r := newRouter("sender", "ada", 1, nil, nil, slog.New(slog.DiscardHandler))
-	for age, want := range map[time.Duration]bool{0: false, time.Second: true} {
-		c := itemsOf(&item.Update{Key: "k", Age: age, Adds: []item.Add{{Group: "g"}}})
-		if err := r.queue(0, command.LaneSubmit, call{command: c}); err != nil {
-			t.Fatal(err)
-		}
-		l := &r.lanes[0][command.LaneSubmit]
-		l.waiting[0].since -= time.Hour
-		r.nextFlight(l, 0, command.LaneSubmit, time.Now())
-		if got := time.Duration(c.(*itemcommand.Update).Age); got > time.Hour != want {
-			t.Errorf("an age of %s is %s after an hour", age, got)
-		}
-		l.flight = nil
-	}
+// noting is a bus that notes what is published.
+type noting struct {
+	store.Bus
+	mu   sync.Mutex
+	sent []store.Message
+}
+
+// Publish implements store.Bus.
+func (b *noting) Publish(subject, _ string, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = append(b.sent, store.Message{Subject: subject, Data: data})
+	return nil
 }
 
 // hints returns who was told that there are items since the last call.
-func (b *bench) hints(bus *wayBus) (all []string) {
+func (b *bench) hints(bus *noting) (all []string) {
 	bus.mu.Lock()
 	defer bus.mu.Unlock()
 	for _, m := range bus.sent {
@@ -195,9 +194,9 @@ func TestItems_AreCountedForGauges(t *testing.T) {
 // What waits elsewhere is told when an item is added, released or falls due, once for each, and not before its entry is committed.
 func TestItems_OwnerTellsWhoWaitsOfWhatComes(t *testing.T) {
 	b := newBench(t, -1)
-	bus := &wayBus{}
-	b.m.router.bus = bus
-	b.m.router.connected.Store(true)
+	bus := &noting{}
+	b.m.sender = sender.New(sender.Config{ID: "c-0", Shards: 1, Bus: bus})
+	b.m.sender.BusChanged(true)
 	register := func(sender string, n int64) itemcommand.Awaited {
 		a, err := itemcommand.DecodeAwaited(b.ask(command.LaneQuery, &itemcommand.Await{Store: "s", Group: "g", Sender: sender, Count: n}).Data)
 		if err != nil {

@@ -1,6 +1,8 @@
 package engine
 
-import "context"
+import (
+	"context"
+)
 
 // lendKey finds the attempt that a context belongs to.
 type lendKey struct{}
@@ -45,7 +47,7 @@ func (x *executor) endLoanLocked(a *attempt) {
 	if a.lent {
 		a.lent = false
 		if x.TakeBackLocked() {
-			a.m.offers.wake.notify()
+			a.m.offers.wake.Notify()
 		}
 	}
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -35,29 +34,6 @@ func oversized(yield func(field string, c command.Command) bool) {
 			if !yield(field, c) {
 				return
 			}
-		}
-	}
-}
-
-func TestRouter_RefusesWhatIsTooLargeBeforeItIsQueued(t *testing.T) {
-	r := newRouter("c-1", "ada", 1, nil, nil, slog.New(slog.DiscardHandler))
-	for field, c := range oversized {
-		if err := r.send(0, laneOf(c), c, nil); err == nil {
-			t.Errorf("%s is sent", field)
-		}
-		told := 0
-		r.later(0, c, callback(func(_ command.Answer, err error) {
-			if told++; err == nil {
-				t.Errorf("%s is sent later", field)
-			}
-		}))
-		if told != 1 {
-			t.Errorf("%s: told %d times", field, told)
-		}
-	}
-	for lane := range r.lanes[0] {
-		if n := len(r.lanes[0][lane].waiting); n > 0 {
-			t.Errorf("%d commands wait in lane %d", n, lane)
 		}
 	}
 }

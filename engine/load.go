@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/signal"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/store"
@@ -52,7 +53,7 @@ type load struct {
 type way struct {
 	// tell sends a message, unless nobody needs it, and returns how long to keep silent. Without a change a few seconds have passed.
 	tell         func(ctx context.Context, changed bool) (pause time.Duration)
-	wake, greets signal
+	wake, greets signal.Signal
 }
 
 // peer is another session, as far as known.
@@ -68,21 +69,21 @@ type peer struct {
 
 func newLoad(m *member) *load {
 	l := &load{m: m, peers: map[string]*peer{}}
-	l.overBus = &way{l.tellOverBus, newSignal(), newSignal()}
-	l.byKey = &way{l.tellByKey, newSignal(), newSignal()}
+	l.overBus = &way{l.tellOverBus, signal.New(), signal.New()}
+	l.byKey = &way{l.tellByKey, signal.New(), signal.New()}
 	return l
 }
 
 // changed lets a change be told.
 func (l *load) changed() {
-	l.overBus.wake.notify()
-	l.byKey.wake.notify()
+	l.overBus.wake.Notify()
+	l.byKey.wake.Notify()
 }
 
 // greet lets the load be told at once, whether it has changed or not: somebody is there who has not heard it.
 func (l *load) greet() {
-	l.overBus.greets.notify()
-	l.byKey.greets.notify()
+	l.overBus.greets.Notify()
+	l.byKey.greets.Notify()
 }
 
 // busConnected greets who has not heard this node, for want of a bus.
@@ -157,15 +158,15 @@ func (w *way) rest(ctx context.Context, pause time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(pause - least):
 	case <-w.greets:
-		w.greets.notify()
+		w.greets.Notify()
 	}
 }
 
 func (l *load) tellOverBus(context.Context, bool) (pause time.Duration) {
-	if l.m.bus == nil || !l.m.router.connected.Load() {
+	if l.m.bus == nil || !l.m.sender.Connected() {
 		return 0
 	}
-	l.m.router.hint(loadSubject, "", l.message())
+	l.m.sender.Hint(loadSubject, "", l.message())
 	return loadEvery
 }
 
@@ -186,7 +187,7 @@ func (l *load) tellByKey(ctx context.Context, changed bool) (pause time.Duration
 // busReachesAll reports whether messages on the bus are heard by everybody, as far as is known here: who is not heard there does
 // not hear them either.
 func (l *load) busReachesAll() bool {
-	if l.m.bus == nil || !l.m.router.connected.Load() {
+	if l.m.bus == nil || !l.m.sender.Connected() {
 		return false
 	}
 	l.mu.Lock()
@@ -329,9 +330,9 @@ func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 	}
 	l.mu.Unlock()
 	if first {
-		l.m.place.wake.notify() // which may have waited for it
+		l.m.place.wake.Notify() // which may have waited for it
 	}
-	l.m.offers.wake.notify()
+	l.m.offers.wake.Notify()
 	return first
 }
 

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/outcome"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -53,54 +52,6 @@ func wantReturn(t *testing.T, what string, f func()) {
 	}
 }
 
-// A bus that takes nothing more for a while holds up who asks over it. What resolves a future comes from handlers that must not wait.
-func TestFuture_IsResolvedWhileABusHoldsUpItsQuestion(t *testing.T) {
-	for name, begin := range map[string]func(*Future){
-		"done": func(f *Future) { f.Done() },
-		"wait": func(f *Future) { _, _ = f.Wait(context.Background()) },
-		"then": func(f *Future) { f.Then(func([]byte, error) {}) },
-	} {
-		for call, subscribed := range map[string]bool{"subscribe": false, "publish": true} {
-			t.Run(name+" in "+call, func(t *testing.T) {
-				bus := &slowBus{}
-				log := slog.New(slog.DiscardHandler)
-				w := &waiters{T: t, futures: newFutures(newRouter("c-1", "ada", 1, bus, nil, log), bus, nil, log)}
-				w.router.connected.Store(true)
-				w.shards[0].subscribed = subscribed
-				f := w.future(lifeOne, 1)
-				bus.meanwhile = func() {
-					wantReturn(t, "an outcome", func() { w.tell(0, []outcome.Outcome{ended(lifeOne, 1)}) })
-					wantReturn(t, "another look", func() { w.wantResolved(f, "1", nil) })
-				}
-				begin(f)
-				w.wantResolved(f, "1", nil)
-				w.close()
-			})
-		}
-	}
-}
-
-func TestFuture_ClosedWhileItIsAddedIsNotRegistered(t *testing.T) {
-	w := newWaiters(t)
-	f := w.future(lifeOne, 1)
-	s := &w.shards[0]
-	s.mu.Lock() // it cannot be added yet
-	added := make(chan struct{})
-	go func() {
-		f.Done()
-		close(added)
-	}()
-	for !f.watched.Load() {
-		runtime.Gosched()
-	}
-	f.resolve(nil, ErrClosed) // Close, which finds nothing to remove
-	s.mu.Unlock()
-	<-added
-	if len(s.waiting) != 0 {
-		t.Error("a closed future is registered")
-	}
-}
-
 // The report of an attempt that the bus holds up holds up neither the end of the attempt nor who brings the answer.
 func TestProgress_HeldUpByTheBusHoldsUpNobodyElse(t *testing.T) {
 	entered, ended := make(chan struct{}), make(chan struct{}, 1)
@@ -113,18 +64,24 @@ func TestProgress_HeldUpByTheBusHoldsUpNobodyElse(t *testing.T) {
 	bus := &slowBus{meanwhile: func() {
 		close(entered)
 		wantReturn(t, "the end of the attempt", func() { <-ended })
-		wantReturn(t, "the answer", func() { p.router.answered(0, command.LaneWork, 1, []command.Answer{{}}, true) })
+		wantReturn(t, "the answer", func() { answer(p.sender, command.LaneWork, 1) })
 		close(left)
 	}}
 	p.exec.Freed = func() { ended <- struct{}{} }
-	p.router.bus = bus
-	p.router.connected.Store(true)
-	p.router.serveHere(0, nil)
+	p.sender = sender.New(sender.Config{ID: "c-1", Shards: 1, Bus: bus, Now: time.Now, Log: p.log})
+	p.node.sender = p.sender
+	p.sender.BusChanged(true)
 	p.launch("b", Policy{})
 	<-left
 	if got := bus.calls.Load(); got != 2 {
 		t.Errorf("%d batches were sent, want that of the report and that of the outcome", got)
 	}
+}
+
+// answer brings the answer to a batch of one command.
+func answer(s *sender.Sender, lane uint8, number uint64) {
+	b := &command.Batch{Lane: lane, Number: number}
+	s.OnMessage(store.Message{Data: command.EncodeAnswerMessage(0, b, []command.Answer{{}}, true)})
 }
 
 // calling is a log that is busy with what it was told.
@@ -158,7 +115,7 @@ func TestLog_IsNotWrittenUnderALock(t *testing.T) {
 	for what, c := range map[string]struct{ write, meanwhile func() }{
 		"load":      {func() { p.load.message() }, func() { p.load.compare() }},
 		"snapshots": {func() { own.snapshots.giveUp(1, errors.New("cut")) }, func() { own.snapshots.trouble() }},
-		"offers": {func() { p.offers.answered(1, 1, []command.Answer{{Data: events.JSON([]byte("x"))}}) },
+		"offers": {func() { p.offers.Answered(1, 1, []command.Answer{{Data: events.JSON([]byte("x"))}}) },
 			func() { p.offers.unanswered() }},
 	} {
 		log := &calling{told: make(chan string, 9), do: c.meanwhile}
@@ -190,37 +147,17 @@ func TestNow_IsCalledWithoutALock(t *testing.T) {
 	calls := 0
 	look := func() time.Time {
 		calls++
-		for shard := range p.router.lanes {
-			for laneID := range p.router.lanes[shard] {
-				p.router.flightOf(shard, uint8(laneID), 0)
-			}
-		}
 		p.inbox.size()
 		p.place.served()
 		p.offers.unanswered()
 		p.load.readyAt(0, "", time.Time{})
 		return time.Now()
 	}
-	p.node.cfg.Now, p.router.now = look, look
-	get := func(shard int, laneID uint8) { _ = p.router.send(shard, laneID, &command.Get{Task: "a"}, nil) }
-	answer := func(answers ...command.Answer) {
-		p.router.answered(2, command.LaneSubmit, p.router.lanes[2][command.LaneSubmit].number, answers, false)
-	}
+	p.node.cfg.Now = look
 	for _, c := range []struct {
 		what string
 		do   func()
 	}{
-		{"a question", func() { get(1, command.LaneQuery) }},
-		{"a submit", func() { get(2, command.LaneSubmit) }},
-		{"the next one", func() { get(2, command.LaneSubmit); answer(command.Answer{}) }},
-		{"an answer that is to be settled", func() {
-			p.router.leaves(p.router.lanes[2][command.LaneSubmit].flight, nil, letterReaders)
-			answer(command.Answer{})
-			answer(command.Answer{})
-		}},
-		{"the turn of an owner", func() { get(0, command.LaneSubmit); p.inbox.take(&mail{}) }},
-		{"the end of an owner", func() { get(1, command.LaneSubmit); p.router.serveHere(1, nil) }},
-		{"one that is given up", func() { get(1, command.LaneQuery); p.router.resend(time.Now().Add(2 * giveUp)) }},
 		{"the offers of a new owner", func() { p.offers.ownerChanged(2) }},
 		{"offers", func() { p.offers.adjust(p.member, time.Now()) }},
 		{"the end of offers", func() { p.offers.withdraw(p.member) }},

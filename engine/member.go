@@ -13,8 +13,10 @@ import (
 
 	"taskledger/engine/internal/cloudevent"
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/futures"
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/outcome"
+	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/sessionfile"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -35,8 +37,8 @@ type member struct {
 	cfg      *NodeConfig
 	exec     *executor
 	offers   *offers
-	router   *router
-	futures  *futures
+	sender   *sender.Sender
+	futures  *futures.Registry
 	settings *nodeSettings
 	killed   context.Context // ends when the node is to end as a crash would
 
@@ -85,7 +87,7 @@ type member struct {
 }
 
 func newMember(n *Node) *member {
-	m := &member{node: n, cfg: &n.cfg, exec: n.exec, offers: n.offers, router: n.router, futures: n.futures, settings: &n.settings, killed: n.killed,
+	m := &member{node: n, cfg: &n.cfg, exec: n.exec, offers: n.offers, sender: n.sender, futures: n.futures, settings: &n.settings, killed: n.killed,
 		log: n.cfg.Log, ttl: n.cfg.TTL, shards: n.cfg.Store.Cluster().Shards, bus: n.cfg.Bus}
 	s := n.cfg.Store
 	m.sessions, m.members, m.owners, m.journal, m.mailbox = s, s, s, s, s
@@ -295,9 +297,9 @@ func (m *member) giveUpAttempts() {
 
 // watchMembers keeps the view of who is there.
 func (m *member) watchMembers(ctx context.Context) error {
-	var failing complaint
+	var failing notice.Onset
 	for members, err := range m.members.WatchMembers(ctx) {
-		if failing.begins(err) {
+		if failing.Begins(err) {
 			m.log.WarnContext(ctx, "the watch of nodes and owners in etcd failed, trying again", "err", err)
 		}
 		if err != nil {
@@ -329,8 +331,8 @@ func (m *member) see(v *store.Membership) error {
 	for shard, owner := range v.Owners {
 		if old.Owners[shard] != owner {
 			moved = true
-			m.router.resendShard(shard)
-			m.futures.askAll(shard)
+			m.sender.OwnerChanged(shard)
+			m.futures.AskAll(shard)
 			m.offers.ownerChanged(shard)
 		}
 	}
@@ -338,8 +340,8 @@ func (m *member) see(v *store.Membership) error {
 		m.node.items.Again()
 	}
 	m.load.see()
-	m.place.wake.notify()
-	m.offers.wake.notify()
+	m.place.wake.Notify()
+	m.offers.wake.Notify()
 	for id := range v.Nodes {
 		if _, known := old.Nodes[id]; !known {
 			m.place.ringOwners() // its offers may have come before it was seen
@@ -407,17 +409,17 @@ func (m *member) cancelAttempt(shard int, c nodeAttempt) {
 		m.exec.cancelAttempt(shard, c.Started, cancelledBy(c.by, c.reason))
 		return
 	}
-	m.router.hint("node."+c.node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started, c.by, c.reason}))
+	m.sender.Hint("node."+c.node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started, c.by, c.reason}))
 }
 
 // announce tells everybody who may wait of the outcomes of a committed entry.
 func (m *member) announce(shard int, outcomes []outcome.Outcome) {
-	m.futures.tellHere(shard, outcomes)
-	if m.bus == nil || !m.router.connected.Load() {
+	m.futures.Report(shard, outcomes)
+	if m.bus == nil || !m.sender.Connected() {
 		return
 	}
 	for _, data := range outcome.Encode(outcomes) {
-		m.router.hint(doneSubject(shard), "", data)
+		m.sender.Hint(futures.Subject(shard), "", data)
 	}
 	public := cloudevent.Writer{Source: m.source(), Shard: shard}
 	var text []byte
@@ -432,7 +434,7 @@ func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 			subject, last = "completed."+o.Behavior+"."+o.Status.String(), o
 		}
 		text = public.Append(text[:0], o)
-		m.router.hint(subject, "", text)
+		m.sender.Hint(subject, "", text)
 	}
 }
 

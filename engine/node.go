@@ -138,10 +138,9 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
 	n.offers = newOffers(n)
 	n.exec.Freed = n.offers.slotFreed
-	n.exec.flush = func(shard int) { n.router.flush(shard, command.LaneWork) }
-	client.router.offers = n.offers
+	n.exec.flush = func(shard int) { n.sender.Flush(shard, command.LaneWork) }
 	client.local = &n.member
-	client.router.lookout.Members = nil // a node is there, or about to join
+	client.sender.Attach(n.offers)
 	return n, nil
 }
 
@@ -305,7 +304,7 @@ func (n *Node) SetLimit(behavior string, limit int) error {
 	}
 	n.exec.SetLimit(behavior, limit)
 	n.relimited.Store(true)
-	n.offers.wake.notify()
+	n.offers.wake.Notify()
 	if m := n.member.Load(); m != nil {
 		m.place.ringOwners() // at 0 none waits for a slot
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
+	"taskledger/engine/internal/signal"
 	"taskledger/events"
 )
 
@@ -32,8 +34,8 @@ const (
 // An offer may be given up at any time: what it brought after all is missing from the next roll call, and released.
 type offers struct {
 	n     *Node
-	wake  signal
-	calls signal // wakes who calls the roll
+	wake  signal.Signal
+	calls signal.Signal // wakes who calls the roll
 
 	mu     sync.Mutex // unlocked by unlock where something may have been sent
 	shards []shardOffers
@@ -50,13 +52,13 @@ type offers struct {
 
 // departure is an offer that is to be sent, through the store or the best way there is.
 type departure struct {
-	*flight
+	*sender.Flight
 	viaStore bool
 }
 
 // lock begins a change that may make offers: their time is read before, by a function of the caller's.
 func (of *offers) lock() {
-	made := of.n.router.now()
+	made := of.n.cfg.Now()
 	of.mu.Lock()
 	of.made = made
 }
@@ -68,9 +70,9 @@ func (of *offers) unlock() {
 	of.mu.Unlock()
 	for _, d := range leaving {
 		if d.viaStore {
-			of.n.router.detour(d.flight)
+			of.n.sender.Detour(d.Flight)
 		} else {
-			of.n.router.dispatch(d.flight)
+			of.n.sender.Dispatch(d.Flight)
 		}
 	}
 }
@@ -86,7 +88,7 @@ type shardOffers struct {
 
 // openOffer is an offer whose answer has not come.
 type openOffer struct {
-	*flight
+	*sender.Flight
 	slots  int
 	detail []command.OfferedBehavior
 	stands time.Time     // since when its owner can have it; zero: neither was it acknowledged nor its letter written, or could not be
@@ -98,7 +100,7 @@ type openOffer struct {
 // the bus, and the letter wait for others.
 func (o *openOffer) stood(now time.Time) time.Duration {
 	if o.stands.IsZero() {
-		return max(0, now.Sub(o.began)-3*usualMost)
+		return max(0, now.Sub(o.Began)-3*usualMost)
 	}
 	return now.Sub(o.stands)
 }
@@ -110,31 +112,31 @@ func (of *offers) enough(o *openOffer, least time.Duration) time.Duration {
 }
 
 func newOffers(n *Node) *offers {
-	return &offers{n: n, wake: newSignal(), calls: newSignal(), shards: make([]shardOffers, n.Client.cfg.Shards), mute: map[string]time.Time{}}
+	return &offers{n: n, wake: signal.New(), calls: signal.New(), shards: make([]shardOffers, n.Client.cfg.Shards), mute: map[string]time.Time{}}
 }
 
-// hasten sends what stands again at once, through the store: the bus has been lost, and answers with it.
-func (of *offers) hasten() {
+// Hasten implements sender.Offers: what stands is sent again at once, through the store, since answers may have been lost with the bus.
+func (of *offers) Hasten() {
 	of.mu.Lock()
 	for i := range of.shards {
 		if last := of.shards[i].last(); last != nil {
-			last.sent, last.patient = time.Time{}, false
+			last.Sent, last.Acknowledged = time.Time{}, false
 		}
 	}
 	of.mu.Unlock()
-	of.wake.notify()
+	of.wake.Notify()
 }
 
 // slotFreed lets a freed slot be offered, if it is wanted.
 func (of *offers) slotFreed() {
 	if of.short.Load() {
-		of.wake.notify()
+		of.wake.Notify()
 	}
 }
 
 // last is the offer that stands; nil without one.
 func (s *shardOffers) last() *openOffer {
-	if n := len(s.open); n > 0 && s.open[n-1].batch.Number == s.number {
+	if n := len(s.open); n > 0 && s.open[n-1].Batch.Number == s.number {
 		return &s.open[n-1]
 	}
 	return nil
@@ -152,7 +154,7 @@ func (s *shardOffers) close(n int) {
 // answeredUpTo is the number up to which every offer is answered.
 func (s *shardOffers) answeredUpTo() uint64 {
 	if len(s.open) > 0 {
-		return s.open[0].batch.Number - 1
+		return s.open[0].Batch.Number - 1
 	}
 	return s.number
 }
@@ -160,50 +162,50 @@ func (s *shardOffers) answeredUpTo() uint64 {
 // ownerChanged makes the offer to a shard known to its new owner. One in this process takes slots without an offer: there
 // it is closed, once what an earlier owner answered has been answered again.
 func (of *offers) ownerChanged(shard int) {
-	_, here := of.n.router.owners.Load(shard)
+	here := of.n.sender.ServesHere(shard)
 	m := of.n.member.Load()
 	of.lock()
 	s := &of.shards[shard]
 	s.rollCall = true
 	if last := s.last(); last != nil {
-		of.outbox = append(of.outbox, departure{flight: last.flight})
+		of.outbox = append(of.outbox, departure{Flight: last.Flight})
 		if here && m != nil {
 			of.send(m, shard, 0, nil)
 		}
 	}
 	of.unlock()
-	of.wake.notify()
+	of.wake.Notify()
 }
 
-// flightOf returns the offer of that number while it stands.
-func (of *offers) flightOf(shard int, number uint64) *flight {
+// FlightOf returns the offer of that number while it stands.
+func (of *offers) FlightOf(shard int, number uint64) *sender.Flight {
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	if last := of.shards[shard].last(); last != nil && last.batch.Number == number {
-		return last.flight
+	if last := of.shards[shard].last(); last != nil && last.Batch.Number == number {
+		return last.Flight
 	}
 	return nil
 }
 
-// answered takes the answer to an offer: assignments, or nothing; nil acknowledges that it is parked.
-func (of *offers) answered(shard int, number uint64, answers []command.Answer) {
+// Answered takes the answer to an offer: assignments, or nothing; nil acknowledges that it is parked.
+func (of *offers) Answered(shard int, number uint64, answers []command.Answer) {
 	given := of.accept(shard, answers)
 	of.mu.Lock()
 	s := &of.shards[shard]
-	at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.batch.Number == number })
+	at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.Batch.Number == number })
 	if at < 0 {
 		of.mu.Unlock()
 		return
 	}
 	offer := s.open[at]
-	of.heardLocked(&s.open[at], offer.began, time.Since(offer.began))
+	of.heardLocked(&s.open[at], offer.Began, time.Since(offer.Began))
 	if answers == nil { // and the earlier ones are closed, if their answers have got lost
 		s.waits(at)
 		of.mu.Unlock()
 		return
 	}
 	m := of.n.member.Load()
-	if m == nil || m.session.ID != offer.batch.Commands[0].(*command.Offer).Node {
+	if m == nil || m.session.ID != offer.Batch.Commands[0].(*command.Offer).Node {
 		given = nil // attempts of a session that is over: their owner finds them lost
 	}
 	x := of.n.exec
@@ -219,17 +221,17 @@ func (of *offers) answered(shard int, number uint64, answers []command.Answer) {
 	}
 	of.tellNone()
 	of.mu.Unlock()
-	of.wake.notify()
+	of.wake.Notify()
 }
 
-// posted lets an offer wait whose letter was written, or could not be. A written letter is no answer of the owner.
-func (of *offers) posted(f *flight) {
+// Posted lets an offer wait whose letter was written, or could not be. A written letter is no answer of the owner.
+func (of *offers) Posted(f *sender.Flight) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	s := &of.shards[f.shard]
-	if at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.flight == f }); at >= 0 {
+	s := &of.shards[f.Shard]
+	if at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.Flight == f }); at >= 0 {
 		o := &s.open[at]
-		o.letter = min(time.Since(f.handed), usualMost)
+		o.letter = min(time.Since(f.Queued), usualMost)
 		of.heardLocked(o, time.Now(), o.letter)
 		s.waits(at)
 	}
@@ -237,7 +239,7 @@ func (of *offers) posted(f *flight) {
 
 // waits lets an open offer stand, and closes those before it.
 func (s *shardOffers) waits(at int) {
-	s.open[at].patient, s.open[at].sent = true, time.Now()
+	s.open[at].Acknowledged, s.open[at].Sent = true, time.Now()
 	s.close(at)
 }
 
@@ -269,7 +271,7 @@ func (of *offers) accept(shard int, answers []command.Answer) []command.Assignme
 
 // offersLoop keeps the offers of a session as they should be, until ctx ends.
 func (m *member) offersLoop(ctx context.Context) error {
-	timer := time.NewTimer(busPatience)
+	timer := time.NewTimer(sender.BusTimeout)
 	defer timer.Stop()
 	defer m.offers.reset()
 	for {
@@ -366,30 +368,30 @@ func (of *offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int)
 		slots += o.slots
 		of.n.exec.Unreserve(o.slots, o.detail, nil)
 		s.rollCall = true
-		of.calls.notify()
+		of.calls.Notify()
 		return true
 	})
 	return slots
 }
 
-// patience is how long an offer may stand before it is sent again. Without a bus its letter lies with the owner, and
+// timeout returns how long an offer may stand before it is sent again. Without a bus its letter lies with the owner, and
 // what answers it cannot get lost.
-func (of *offers) patience(o *openOffer) time.Duration {
-	if o.patient && !of.n.router.connected.Load() {
+func (of *offers) timeout(o *openOffer) time.Duration {
+	if o.Acknowledged && !of.n.sender.Connected() {
 		return repostEvery
 	}
-	return o.flight.patience()
+	return o.Flight.Timeout()
 }
 
 // repeatLate sends the offer that stands, nil for none, again when it is unanswered for long: by turns over the bus and
 // through the store. It reports whether it did.
 func (of *offers) repeatLate(last *openOffer, now time.Time) bool {
-	if last == nil || now.Sub(last.sent) <= of.patience(last) {
+	if last == nil || now.Sub(last.Sent) <= of.timeout(last) {
 		return false
 	}
-	viaStore := !last.patient
-	last.sent, last.patient = now, viaStore
-	of.outbox = append(of.outbox, departure{last.flight, viaStore})
+	viaStore := !last.Acknowledged
+	last.Sent, last.Acknowledged = now, viaStore
+	of.outbox = append(of.outbox, departure{last.Flight, viaStore})
 	return true
 }
 
@@ -398,7 +400,7 @@ func (of *offers) send(m *member, shard, slots int, detail []command.OfferedBeha
 	s := &of.shards[shard]
 	s.number++
 	c := &command.Offer{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
-	f := newFlight(shard, of.n.router.batch(command.LaneOffer, s.number, of.made, []command.Command{c}), nil)
-	s.open = append(s.open, openOffer{flight: f, slots: slots, detail: detail})
-	of.outbox = append(of.outbox, departure{flight: f})
+	f := of.n.sender.NewOffer(shard, s.number, of.made, c)
+	s.open = append(s.open, openOffer{Flight: f, slots: slots, detail: detail})
+	of.outbox = append(of.outbox, departure{Flight: f})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/slots"
 )
 
@@ -23,7 +24,7 @@ const (
 // adjust makes, repeats and closes offers, and returns after what time it has to look again.
 func (of *offers) adjust(m *member, now time.Time) time.Duration {
 	if !m.mayStart() {
-		return busPatience
+		return sender.BusTimeout
 	}
 	room := m.exec.Room()
 	v, here := m.view.Load(), m.load.readyHere()
@@ -39,7 +40,7 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 	}
 	of.tellNone()
 	if of.closed {
-		return busPatience
+		return sender.BusTimeout
 	}
 	hungry := slices.DeleteFunc(slices.Clone(foreign), func(f foreignShard) bool { return !of.shards[f.shard].takesMore(&f, now) })
 	own := room.Of(here)
@@ -61,7 +62,7 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 	case needed == 0:
 		of.park(m, foreign, fair, now)
 	}
-	return busPatience
+	return sender.BusTimeout
 }
 
 // serve offers slots to foreign shards with ready work, those first that have waited longest. What is ready in the shards
@@ -127,7 +128,7 @@ func (o *openOffer) old(now time.Time) bool { return o.stood(now) > reofferEvery
 // offers use up. Where no owner lives that could answer, the offer is given up. It returns when the next offer has stood for long enough.
 func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now time.Time) (again time.Duration) {
 	v := m.view.Load()
-	again = busPatience
+	again = sender.BusTimeout
 	for shard := range of.shards {
 		if s := &of.shards[shard]; s.last() != nil && s.last().slots == 0 {
 			missing -= s.slots() // being closed

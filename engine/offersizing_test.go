@@ -17,12 +17,12 @@ func sizing(t *testing.T) (b *bench, adjust func() time.Duration) {
 	view.Owners[0] = store.Owner{Node: farID, Revision: 1}
 	b.m.view.Store(&view)
 	b.sees(&view)
-	b.m.router.owners.Delete(0)
+	b.m.sender.ServeHere(0, nil)
 	return b, func() time.Duration { return b.m.offers.adjust(b.m, time.Now()) }
 }
 
 // posted lets the letter of the offer that stands be written.
-func (b *bench) posted() { b.m.offers.posted(b.m.offers.shards[0].last().flight) }
+func (b *bench) posted() { b.m.offers.Posted(b.m.offers.shards[0].last().Flight) }
 
 // needsSlots lets a shard that the node serves have ready tasks.
 func (b *bench) needsSlots(n int) {

@@ -151,7 +151,7 @@ func (o *owner) run(ctx context.Context) error {
 			return err
 		}
 		if o.takeSnapshot() {
-			o.inbox.wake.notify()
+			o.inbox.wake.Notify()
 		}
 		if wait, ok := o.untilDue(); ok {
 			timer.Reset(wait)
@@ -474,6 +474,6 @@ func (o *owner) publishView() {
 		o.m.backlogChanged()
 	}
 	if o.blocked {
-		o.m.offers.wake.notify()
+		o.m.offers.wake.Notify()
 	}
 }

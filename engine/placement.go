@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/signal"
 	"taskledger/internal/ring"
 	"taskledger/ledger"
 	"taskledger/store"
@@ -26,7 +27,7 @@ const (
 // that are its own, and serves whatever the owner keys say is its.
 type placement struct {
 	m       *member
-	wake    signal
+	wake    signal.Signal
 	serving sync.WaitGroup
 
 	mu       sync.Mutex
@@ -47,7 +48,7 @@ type placement struct {
 }
 
 func newPlacement(m *member) *placement {
-	return &placement{m: m, wake: newSignal(), misfits: make([]command.Misfits, m.shards), owners: map[int]*owner{}, busy: map[int]bool{},
+	return &placement{m: m, wake: signal.New(), misfits: make([]command.Misfits, m.shards), owners: map[int]*owner{}, busy: map[int]bool{},
 		unserved: map[int]time.Time{}, broken: map[int]*quarantine{}, healed: map[int]healing{}, spared: map[int]sparing{}, over: map[int]int64{}}
 }
 
@@ -217,7 +218,7 @@ func (p *placement) begin(ctx context.Context, shard int, f func(context.Context
 		if err != nil && ctx.Err() == nil && !errors.Is(err, errHandedOver) {
 			p.fail(ctx, shard, err)
 		}
-		p.wake.notify()
+		p.wake.Notify()
 	})
 }
 
@@ -316,16 +317,16 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 		delete(p.owners, shard)
 		p.over[shard] = ownership.Revision
 		p.mu.Unlock()
-		p.m.futures.serveAway(shard)
+		p.m.futures.ServeAway(shard)
 		p.preferOwn()
 		if left == nil {
-			p.m.router.serveHere(shard, nil)
-			p.m.router.resendShard(shard)
+			p.m.sender.ServeHere(shard, nil)
+			p.m.sender.OwnerChanged(shard)
 		}
 	}()
 	p.preferOwn()
-	p.m.futures.serveHere(shard, have.head)
-	p.m.router.serveHere(shard, own.inbox)
+	p.m.futures.ServeHere(shard, have.head)
+	p.m.sender.ServeHere(shard, own.inbox)
 	p.m.node.items.Again()
 	p.m.offers.ownerChanged(shard)
 	p.m.serveShard(serving, shard, own.inbox)
@@ -393,7 +394,7 @@ func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 		return fmt.Errorf("%w: %w", errStays, err)
 	}
 	wait, cancel := context.WithTimeout(wait, p.m.ttl)
-	a, err := p.m.router.ask(wait, shard, command.LaneQuery, &command.HandOver{Node: p.m.session.ID})
+	a, err := p.m.sender.Ask(wait, shard, command.LaneQuery, &command.HandOver{Node: p.m.session.ID})
 	cancel()
 	if err == nil {
 		err = a.Err("")
@@ -519,7 +520,7 @@ func (p *placement) served() []*owner {
 // ringOwners makes every owner in this process take a turn.
 func (p *placement) ringOwners() {
 	for _, o := range p.served() {
-		o.inbox.wake.notify()
+		o.inbox.wake.Notify()
 	}
 }
 

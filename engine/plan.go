@@ -8,6 +8,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/lookout"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -148,7 +149,7 @@ func (c *Client) askPlanner(ctx context.Context, cmd *command.Plan) (planned, er
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, planWithin, errNotPlanned)
 	defer cancel()
-	if c.cfg.Bus != nil && c.router.connected.Load() {
+	if c.cfg.Bus != nil && c.sender.Connected() {
 		a, err := c.requestPlan(ctx, cmd)
 		for c.cfg.Store == nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // another one may get it
 			a, err = c.requestPlan(ctx, cmd)
@@ -165,7 +166,7 @@ func (c *Client) askPlanner(ctx context.Context, cmd *command.Plan) (planned, er
 	case err != nil:
 		return planned{}, fmt.Errorf("plan %s: %w: %w", cmd.Behavior, ErrUnavailable, err)
 	case len(members.Nodes) == 0:
-		return planned{}, fmt.Errorf("plan %s: %w", cmd.Behavior, errNoNode)
+		return planned{}, fmt.Errorf("plan %s: %w", cmd.Behavior, sender.ErrNoNode)
 	}
 	planners := plannersOf(&members, cmd.Behavior)
 	if len(planners) == 0 {
@@ -191,9 +192,9 @@ func planSubject(behavior string) string { return "plan." + behavior }
 
 // requestPlan asks over the bus; one of the nodes that run the behavior answers.
 func (c *Client) requestPlan(ctx context.Context, cmd *command.Plan) (command.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, planLimit+busPatience)
+	ctx, cancel := context.WithTimeout(ctx, planLimit+sender.BusTimeout)
 	defer cancel()
-	inbox := "node." + c.router.sender + ".plan." + randomID()
+	inbox := "node." + c.sender.ID() + ".plan." + randomID()
 	got := make(chan store.Message, 1)
 	err := c.cfg.Bus.Subscribe(ctx, inbox, "", func(m store.Message) {
 		select {
@@ -228,13 +229,13 @@ func (m *member) servePlans(ctx context.Context) error {
 		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg store.Message) {
 			c, err := command.ReadMessage[command.Plan](msg.Data)
 			if errors.Is(err, wire.ErrTail) && msg.Reply != "" {
-				m.router.hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{command.Misplaced(command.LaterPlan, m.session.ID)}))
+				m.sender.Hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{command.Misplaced(command.LaterPlan, m.session.ID)}))
 			}
 			if err != nil || msg.Reply == "" {
 				return
 			}
 			m.spawn(func(ctx context.Context) {
-				m.router.hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{m.planHere(ctx, &c)}))
+				m.sender.Hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{m.planHere(ctx, &c)}))
 			})
 		})
 		if err != nil {

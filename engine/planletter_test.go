@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/store"
 )
 
@@ -58,7 +59,7 @@ func TestPlan_LeavesNoMailBehind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &planMail{left: c.letters, answered: make(chan struct{}), full: c.full}
-				client := &Client{cfg: ClientConfig{Store: s, Log: slog.New(slog.DiscardHandler)}, router: &router{sender: "client"}, killed: t.Context()}
+				client := &Client{cfg: ClientConfig{Store: s, Log: slog.New(slog.DiscardHandler)}, sender: sender.New(sender.Config{ID: "client"}), killed: t.Context()}
 				a, err := client.postPlan(t.Context(), &command.Plan{Behavior: "work"}, []string{"a", "b"})
 				if err != nil || a.Text != "planned" {
 					t.Errorf("answer %+v, %v", a, err)

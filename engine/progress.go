@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 )
 
@@ -43,7 +44,7 @@ func (a *attempt) changeProgress(p *progressReporter, change func()) {
 	leaves := a.queueLocked(p)
 	p.mu.Unlock()
 	if leaves {
-		a.m.router.flush(a.shard, command.LaneWork)
+		a.m.sender.Flush(a.shard, command.LaneWork)
 	}
 }
 
@@ -58,7 +59,7 @@ func (a *attempt) queueLocked(p *progressReporter) bool {
 	}
 	c := &command.Progress{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Progress: *p.pending}
 	p.pending, p.last, p.asking = nil, time.Now(), true
-	a.m.router.later(a.shard, c, callback(func(command.Answer, error) { // what became of it concerns nobody
+	a.m.sender.Later(a.shard, c, sender.CallerFunc(func(command.Answer, error) { // what became of it concerns nobody
 		a.changeProgress(p, func() { p.asking = false })
 	}))
 	return true

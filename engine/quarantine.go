@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
@@ -94,13 +95,13 @@ func (p *placement) quarantine(ctx context.Context, o store.Ownership, why error
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	p.m.serveShard(ctx, o.Shard, q.inbox)
-	p.m.router.serveHere(o.Shard, q.inbox)
+	p.m.sender.ServeHere(o.Shard, q.inbox)
 	defer func() {
 		p.mu.Lock()
 		delete(p.broken, o.Shard)
 		p.mu.Unlock()
-		p.m.router.serveHere(o.Shard, nil)
-		p.m.router.resendShard(o.Shard)
+		p.m.sender.ServeHere(o.Shard, nil)
+		p.m.sender.OwnerChanged(o.Shard)
 	}()
 	return q.run(ctx, o, first)
 }
@@ -162,7 +163,7 @@ func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Durat
 	defer timer.Stop()
 	timer.Stop()
 	var submits []delivery // before it had begun
-	full := time.NewTicker(busPatience)
+	full := time.NewTicker(sender.BusTimeout)
 	defer full.Stop()
 	for {
 		select {

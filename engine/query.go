@@ -369,7 +369,7 @@ func (o *owner) giveTo(ctx context.Context, target string) command.Answer {
 	if !o.asked.CompareAndSwap(nil, request) {
 		return tryLater(ctx)
 	}
-	o.inbox.wake.notify()
+	o.inbox.wake.Notify()
 	select {
 	case err := <-result:
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 )
 
 // rollCallEvery is how often a node tells the owners what it runs.
@@ -58,7 +59,7 @@ func (of *offers) rollCalled(shard int, stale bool) {
 	defer of.mu.Unlock()
 	s := &of.shards[shard]
 	if s.calling--; s.calling == 0 && s.rollCall {
-		of.calls.notify()
+		of.calls.Notify()
 	}
 	s.rollCall = s.rollCall || stale
 }
@@ -94,7 +95,7 @@ func (m *member) callRoll(shard int, answered uint64, finish func()) {
 	var left atomic.Int64
 	left.Store(int64(len(parts)))
 	for _, c := range parts {
-		m.router.send(shard, command.LaneWork, c, callback(func(a command.Answer, err error) {
+		answered := sender.CallerFunc(func(a command.Answer, err error) {
 			if err == nil && a.Code == command.AnswerOK {
 				m.cancelOver(shard, a)
 			} else {
@@ -104,7 +105,10 @@ func (m *member) callRoll(shard int, answered uint64, finish func()) {
 				m.offers.rollCalled(shard, stale.Load())
 				finish()
 			}
-		}))
+		})
+		if err := m.sender.Send(shard, command.LaneWork, sender.Call{Command: c, Caller: answered}); err != nil {
+			answered(command.Answer{}, err)
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/store"
 )
 
@@ -63,13 +65,15 @@ func TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered(t *testing.T) {
 }
 
 func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
-	w := newWaiters(t)
-	m := &member{router: w.router, offers: &offers{shards: make([]shardOffers, 1)}, exec: newExecutor(nil, 1, nil, time.Now, nil)}
+	in := newInbox()
+	s := sender.New(sender.Config{ID: "c-1", Shards: 1, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	s.ServeHere(0, in)
+	m := &member{sender: s, offers: &offers{shards: make([]shardOffers, 1)}, exec: newExecutor(nil, 1, nil, time.Now, nil)}
 	m.view.Store(&store.Membership{Owners: map[int]store.Owner{0: {Revision: 1}}})
 	rolls := func() int {
 		m.offers.shards[0].calling = 1
 		m.callRoll(0, 7, func() {})
-		mail := w.inbox.take(&mail{})
+		mail := in.take(&mail{})
 		return len(mail.lanes[command.LaneWork])
 	}
 	m.over.Store(true)

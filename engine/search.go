@@ -8,6 +8,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/outcome"
+	"taskledger/engine/internal/signal"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -33,7 +34,7 @@ type searches struct {
 
 type search struct {
 	found  chan struct{} // closed when there is an answer
-	told   signal        // signalled when nobody is left who was told to ask again
+	told   signal.Signal // signalled when nobody is left who was told to ask again
 	ended  bool
 	answer command.Answer
 	owed   int       // were told to ask again, and have not yet
@@ -133,7 +134,7 @@ func (all *searches) end(s *search, a command.Answer) {
 
 func (s *search) tellLocked() {
 	if s.ended && s.owed == 0 {
-		s.told.notify()
+		s.told.Notify()
 	}
 }
 
@@ -146,7 +147,7 @@ func (o *owner) begin(key any, look func(context.Context) command.Answer) *searc
 		<-all.slots
 		return s
 	}
-	s := &search{found: make(chan struct{}), told: newSignal(), here: 1}
+	s := &search{found: make(chan struct{}), told: signal.New(), here: 1}
 	var displaced context.Context
 	displaced, s.cancel = context.WithCancel(o.m.ctx)
 	all.under[key] = s

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/futures"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/ledger"
@@ -174,8 +175,10 @@ func TestSearch_TellsOfADeletedLifeWhatMemoryDid(t *testing.T) {
 			if got := says(t, b.told(question)); got != want {
 				t.Errorf("told %q, before %q", got, want)
 			}
-			if f.isResolved() && errors.Is(f.failure(), ErrNotFound) || earlier.isResolved() && errors.Is(earlier.failure(), ErrNotFound) {
-				t.Errorf("futures of runs that had ended resolve with %v and %v", f.failure(), earlier.failure())
+			for _, f := range []*futures.Future{f, earlier} {
+				if ended, err := ended(t, f); ended && errors.Is(err, ErrNotFound) {
+					t.Errorf("the future of a run that had ended resolves with %v", err)
+				}
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/signal"
 	"taskledger/events"
 	"taskledger/projection/settings"
 	"taskledger/store"
@@ -90,9 +91,9 @@ func (o *owner) settings(c *command.Settings) (command.Answer, func(context.Cont
 
 // followSettings keeps the settings of this process current: at once when somebody hints at a change, else every second.
 func (m *member) followSettings(ctx context.Context) error {
-	changed := newSignal()
+	changed := signal.New()
 	if m.bus != nil {
-		err := m.bus.Subscribe(ctx, settingsSubject, "", func(store.Message) { changed.notify() })
+		err := m.bus.Subscribe(ctx, settingsSubject, "", func(store.Message) { changed.Notify() })
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("subscribe to settings: %w", err)
 		}
@@ -121,7 +122,7 @@ func (m *member) askSettings(ctx context.Context) {
 	}
 	one, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	a, err := m.router.ask(one, m.settingsShard(), command.LaneQuery, &command.Settings{Linear: first})
+	a, err := m.sender.Ask(one, m.settingsShard(), command.LaneQuery, &command.Settings{Linear: first})
 	switch {
 	case err != nil: // it is asked again in a second
 	case a.Code == command.AnswerUnserved && first:

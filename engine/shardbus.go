@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -16,14 +18,14 @@ func (m *member) serveShard(ctx context.Context, shard int, in *inbox) {
 	if m.bus == nil {
 		return
 	}
-	err := m.bus.Subscribe(ctx, shardSubject(shard), "", func(msg store.Message) {
+	err := m.bus.Subscribe(ctx, sender.Subject(shard), "", func(msg store.Message) {
 		b, err := command.DecodeBatch(msg.Data)
 		if err != nil {
 			m.log.WarnContext(ctx, "batch cannot be read", "shard", shard, "err", err)
 			return
 		}
 		in.put(delivery{Batch: b, reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
-			m.router.hint(msg.Reply, "", command.EncodeAnswerMessage(shard, b, answers, recorded))
+			m.sender.Hint(msg.Reply, "", command.EncodeAnswerMessage(shard, b, answers, recorded))
 		}})
 	})
 	if err != nil && ctx.Err() == nil {
@@ -39,9 +41,9 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 			m.end(fmt.Errorf("letters of shard %d %w", shard, errEndedEarly))
 		}
 	}()
-	var failing complaint
+	var failing notice.Onset
 	for l, err := range m.mailbox.Batches(ctx, shard) {
-		if failing.begins(err) {
+		if failing.Begins(err) {
 			m.log.WarnContext(ctx, "letters are delayed", "shard", shard, "err", err)
 		}
 		if err != nil {

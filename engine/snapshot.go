@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/engine/internal/signal"
 	"taskledger/store"
 )
 
@@ -32,7 +33,7 @@ const (
 // hands parts over and never waits for it.
 type snapshots struct {
 	o    *owner
-	wake signal
+	wake signal.Signal
 
 	doubt bool // of run alone: whether the last one was published is not known
 
@@ -49,7 +50,7 @@ type snapshots struct {
 }
 
 func newSnapshots(o *owner, have *loaded) *snapshots {
-	return &snapshots{o: o, pointer: have.pointer, damaged: have.damaged, wake: newSignal()}
+	return &snapshots{o: o, pointer: have.pointer, damaged: have.damaged, wake: signal.New()}
 }
 
 // leaveOut lets a damaged snapshot count no more: the next one that is published takes its place.
@@ -118,7 +119,7 @@ func (s *snapshots) add(parts [][]byte, whole bool) {
 	s.mu.Lock()
 	s.waiting, s.whole = append(s.waiting, parts...), whole
 	s.mu.Unlock()
-	s.wake.notify()
+	s.wake.Notify()
 }
 
 // next takes out the parts that wait.
@@ -148,7 +149,7 @@ func (s *snapshots) run(ctx context.Context) {
 			}
 			continue
 		case <-retry:
-			s.o.inbox.wake.notify()
+			s.o.inbox.wake.Notify()
 			continue
 		case <-s.wake:
 		}
@@ -172,9 +173,9 @@ func (s *snapshots) run(ctx context.Context) {
 			s.giveUp(entry, err)
 			retry = time.After(s.pause)
 		} else if whole {
-			s.o.trims.wake.notify()
+			s.o.trims.wake.Notify()
 		}
-		s.o.inbox.wake.notify() // there is room for more, or nothing more to do
+		s.o.inbox.wake.Notify() // there is room for more, or nothing more to do
 	}
 }
 
@@ -229,7 +230,7 @@ func (s *snapshots) look(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubt, s.pointer = false, pointer.Without(s.damaged)
-	s.o.trims.wake.notify()
+	s.o.trims.wake.Notify()
 	return nil
 }
 

@@ -9,8 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"taskledger/engine/internal/asker"
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/futures"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -63,7 +64,7 @@ func (c *Client) submit(ctx context.Context, q *task.Request) (*Future, error) {
 		return failedFuture(s.cmd.Task, err), err
 	}
 	c.ids.Submitting.Add(1)
-	a, err := c.router.askTask(ctx, s.cmd.Task, command.LaneSubmit, s.cmd)
+	a, err := c.askSubmit(ctx, s.cmd.Task, s.cmd)
 	c.ids.Submitting.Add(-1)
 	return c.conclude(ctx, s, a, err)
 }
@@ -147,7 +148,20 @@ func (c *Client) conclude(ctx context.Context, s submission, a command.Answer, e
 	if err != nil {
 		return failedFuture(id, err), err
 	}
-	return &Future{futures: c.futures, shard: id.Shard(c.cfg.Shards), id: id, joined: a.Joined, repeated: a.Repeated, life: a.Life, run: a.Run, since: events.Ref(a.Number) + 1}, nil
+	f := &Future{id: id, joined: a.Joined, repeated: a.Repeated}
+	f.run.Begin(c.futures, futures.Run{
+		Shard:  id.Shard(c.cfg.Shards),
+		Task:   id,
+		Life:   a.Life,
+		Number: a.Run,
+		Since:  events.Ref(a.Number) + 1,
+	})
+	return f, nil
+}
+
+// askSubmit sends a submit, or its second step, to the owner of the task.
+func (c *Client) askSubmit(ctx context.Context, id events.TaskID, cmd command.Command) (command.Answer, error) {
+	return c.sender.Ask(ctx, id.Shard(c.cfg.Shards), command.LaneSubmit, cmd)
 }
 
 // combineUntilIn is combine, again when the task changes meanwhile.
@@ -167,7 +181,7 @@ func combines(a command.Answer) bool {
 
 // principal is who asks for what a call under ctx sends.
 func (c *Client) principal(ctx context.Context) string {
-	if a, err := asker.Of(ctx); err == nil && a != nil {
+	if a, err := sender.AskerOf(ctx); err == nil && a != nil {
 		return cmp.Or(a.Principal, c.cfg.Name)
 	}
 	return c.cfg.Name
@@ -181,7 +195,7 @@ func (c *Client) combine(ctx context.Context, s submission) (command.Answer, err
 		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment
 	}
 	if recorded := err == nil && stored.Final() && cmd.Policy.Existing == events.ReturnRecorded; recorded || errors.Is(err, ErrNotFound) {
-		return c.router.askTask(ctx, cmd.Task, command.LaneSubmit, cmd)
+		return c.askSubmit(ctx, cmd.Task, cmd)
 	}
 	if err != nil {
 		return command.Answer{}, err
@@ -202,7 +216,7 @@ func (c *Client) combine(ctx context.Context, s submission) (command.Answer, err
 	}
 	second := &command.Merge{Submit: *cmd, Life: stored.Created, Seq: stored.Seq}
 	second.Submit.Params = events.JSON(merged)
-	return c.router.askTask(ctx, cmd.Task, command.LaneSubmit, second)
+	return c.askSubmit(ctx, cmd.Task, second)
 }
 
 // Attach returns the future of a task that any process has submitted, at any time: the outcome of its present run, or of its last
@@ -212,5 +226,7 @@ func (c *Client) Attach(id events.TaskID) *Future {
 	if err := id.Validate(); err != nil {
 		return failedFuture(id, &InvalidError{Field: "id", Problem: err.Error()})
 	}
-	return &Future{futures: c.futures, shard: id.Shard(c.cfg.Shards), id: id, joined: true}
+	f := &Future{id: id, joined: true}
+	f.run.Begin(c.futures, futures.Run{Shard: id.Shard(c.cfg.Shards), Task: id})
+	return f
 }

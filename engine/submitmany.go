@@ -1,15 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
-	"taskledger/engine/internal/asker"
-	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -27,31 +26,20 @@ type Result struct {
 // none is submitted: each has a *LimitError. The requests to one shard travel and are decided in their order, up to
 // 192 KiB of them in one batch and one entry, and tasks of one affinity are in one shard. What is wrong with one request concerns no other, unless o says so.
 func (c *Client) SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Result {
-	m := &many{Client: c, ctx: ctx, all: make([]one, len(requests)), done: make(chan struct{})}
+	m := &many{Client: c, ctx: ctx, all: make([]one, len(requests))}
 	for i := range m.all {
 		m.all[i].many, m.all[i].Request = m, &requests[i]
 	}
 	c.ids.Submitting.Add(int64(len(requests)))
 	defer c.ids.Submitting.Add(-int64(len(requests)))
-	by, err := asker.Of(ctx)
-	if err == nil {
-		err = m.prepare(o)
-	}
+	err := m.prepare(o)
 	if err == nil {
 		err = c.awaitRun(ctx)
 	}
 	for i := range m.all {
-		switch s := &m.all[i]; {
-		case s.err != nil:
-		case err != nil:
-			s.err = err
-		default:
-			m.left++
-		}
+		m.all[i].err = cmp.Or(m.all[i].err, err)
 	}
-	if m.left > 0 {
-		m.send(by)
-	}
+	m.send()
 	return m.results()
 }
 
@@ -60,20 +48,15 @@ type many struct {
 	*Client
 	ctx context.Context
 	all []one
-
-	mu   sync.Mutex
-	left int           // that are not answered
-	done chan struct{} // closed when none is left
 }
 
-// one is a request of many, and the caller of its command.
+// one is a request of many, and what came of it.
 type one struct {
 	*task.Request
 	submission
 	many  *many
 	err   error // nothing is sent
-	reply reply
-	told  bool
+	reply sender.Reply
 }
 
 // prepare plans, names and checks the requests. It returns an error if none may be sent.
@@ -156,94 +139,28 @@ func (m *many) share(key string) error {
 }
 
 // send sends what is left, and returns when all of it is answered or given up.
-func (m *many) send(by *events.Asker) {
-	shards := make([][]*one, m.cfg.Shards)
+func (m *many) send() {
+	var sent []*one
+	var commands []sender.Submission
 	for i := range m.all {
 		if s := &m.all[i]; s.err == nil {
-			shards[s.shard()] = append(shards[s.shard()], s)
+			sent = append(sent, s)
+			commands = append(commands, sender.Submission{Shard: s.shard(), Command: s.cmd})
 		}
 	}
-	for shard, of := range shards {
-		m.queue(shard, of, by)
-	}
-	for shard, of := range shards {
-		if len(of) > 0 {
-			m.router.flush(shard, command.LaneSubmit)
-		}
-	}
-	if m.router.closed.Load() { // as in ask
-		m.giveUp(func(s *one, sent bool) {
-			if !sent {
-				s.answered(command.Answer{}, ErrClosed)
-			}
-		})
-	}
-	select {
-	case <-m.done:
-	case <-m.ctx.Done():
-		m.giveUp(func(s *one, sent bool) {
-			why := ErrUnavailable
-			if sent {
-				why = ErrUnknown
-			}
-			s.answered(command.Answer{}, fmt.Errorf("%w: %w", why, m.router.lookout.Why(m.ctx)))
-		})
-	}
-}
-
-// queue lets requests to one shard wait for the next batch: all at once, so that no batch leaves between them.
-func (m *many) queue(shard int, of []*one, by *events.Asker) {
-	l, awaits := &m.router.lanes[shard][command.LaneSubmit], task.AwaitsNodes(m.ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range of {
-		err := command.Check(s.cmd)
-		if err == nil {
-			err = l.queueLocked(shard, command.LaneSubmit, call{command: s.cmd, caller: s, asker: by, awaits: awaits})
-		}
-		if err != nil {
-			s.answered(command.Answer{}, err)
-		}
-	}
-}
-
-// giveUp takes back what has not left, and tells of each that is not answered whether it has.
-func (m *many) giveUp(tell func(s *one, sent bool)) {
-	for i := range m.all {
-		if s := &m.all[i]; s.err == nil && !s.isTold() {
-			tell(s, !m.router.withdraw(s.shard(), command.LaneSubmit, s.cmd))
-		}
+	for i, reply := range m.sender.AskMany(m.ctx, commands) {
+		sent[i].reply = reply
 	}
 }
 
 func (s *one) shard() int { return s.cmd.Task.Shard(s.many.cfg.Shards) }
-
-// answered implements caller. Only the first answer counts.
-func (s *one) answered(a command.Answer, err error) {
-	m := s.many
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s.told {
-		return
-	}
-	s.told, s.reply = true, reply{a, err}
-	if m.left--; m.left == 0 {
-		close(m.done)
-	}
-}
-
-func (s *one) isTold() bool {
-	s.many.mu.Lock()
-	defer s.many.mu.Unlock()
-	return s.told
-}
 
 // results tells what became of each. Parameters of one shard are combined in turn: they may be about one task.
 func (m *many) results() []Result {
 	all := make([]Result, len(m.all))
 	merging := map[int][]int{}
 	for i := range m.all {
-		if s := &m.all[i]; s.err == nil && s.reply.err == nil && combines(s.reply.a) {
+		if s := &m.all[i]; s.err == nil && s.reply.Err == nil && combines(s.reply.Answer) {
 			merging[s.shard()] = append(merging[s.shard()], i)
 		} else {
 			all[i] = s.result()
@@ -266,7 +183,7 @@ func (m *many) results() []Result {
 func (s *one) result() Result {
 	switch {
 	case s.err == nil:
-		f, err := s.many.conclude(s.many.ctx, s.submission, s.reply.a, s.reply.err)
+		f, err := s.many.conclude(s.many.ctx, s.submission, s.reply.Answer, s.reply.Err)
 		return Result{f, err}
 	case s.cmd == nil:
 		return Result{failedFuture(s.ID, s.err), s.err}

@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"time"
+
+	"taskledger/engine/internal/sender"
 )
 
 const (
 	// sweepMailEvery is the time between two sweeps of mail that others have left behind. Senders give up after as long: what
 	// they still want answered they have posted again since, or will.
-	sweepMailEvery = giveUp
+	sweepMailEvery = sender.GiveUp
 	// removeMailWithin bounds how long a client that leaves removes its mail. What it cannot remove is swept.
 	removeMailWithin = time.Second
 )
@@ -55,7 +57,7 @@ func (c *Client) removeMail(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
 	defer cancel()
-	for _, sender := range append([]string{c.router.sender}, c.mailLeft.Take()...) {
+	for _, sender := range append([]string{c.sender.ID()}, c.mailLeft.Take()...) {
 		if err := c.cfg.Store.RemoveMailboxes(ctx, sender); err != nil {
 			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "sender", sender, "err", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/signal"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -27,7 +28,7 @@ const (
 // back, and then removed. When it cannot, the journal grows and the problem is shown.
 type trims struct {
 	o        *owner
-	wake     signal
+	wake     signal.Signal
 	problem  atomic.Pointer[string] // nil: none
 	first    atomic.Uint64          // entry that the journal begins with; 0 = not known yet
 	archived atomic.Uint64          // last entry that was read back from the archive, as far as known
@@ -49,7 +50,7 @@ type settling struct {
 	at      time.Time
 }
 
-func newTrims(o *owner) *trims { return &trims{o: o, wake: newSignal()} }
+func newTrims(o *owner) *trims { return &trims{o: o, wake: signal.New()} }
 
 // unarchived is how many entries were not read back from the archive, as far as that is known; 0 where nothing is archived.
 func (t *trims) unarchived() uint64 {
@@ -76,7 +77,7 @@ func (t *trims) run(ctx context.Context) {
 	if !cfg.archives() && cfg.Trimming != TrimAll {
 		return
 	}
-	t.wake.notify()
+	t.wake.Notify()
 	for {
 		pause := trimEvery
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
@@ -136,7 +137,7 @@ func (t *trims) step(ctx context.Context) error {
 		t.first.Store(0) // some of it may have been trimmed
 	}
 	if errors.Is(err, store.ErrFenced) && t.o.snapshots.kept().Revision != pointer.Revision {
-		t.wake.notify() // a newer snapshot came between
+		t.wake.Notify() // a newer snapshot came between
 		return nil
 	}
 	if err != nil {
@@ -162,7 +163,7 @@ func (t *trims) relyOn(ctx context.Context, pointer store.SnapshotPointer) error
 		case err == nil:
 			continue
 		case t.o.snapshots.kept().Revision != pointer.Revision:
-			t.wake.notify() // a newer snapshot came between
+			t.wake.Notify() // a newer snapshot came between
 			return errReplaced
 		case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):
 			t.o.snapshots.leaveOut(s)
@@ -363,7 +364,7 @@ func (t *trims) archive(ctx context.Context, archive store.Archive, until uint64
 				return err
 			}
 			if segments++; segments == segmentsAtOnce {
-				t.wake.notify()
+				t.wake.Notify()
 				return nil
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // Vitals returns how the node is at the moment, for who asks whether it is ready and for gauges: what a Meter is not told.
 func (n *Node) Vitals() meter.Vitals {
-	v := meter.Vitals{HasBus: n.cfg.Bus != nil, BusConnected: n.router.connected.Load(), Slots: max(n.cfg.Slots, 0)}
+	v := meter.Vitals{HasBus: n.cfg.Bus != nil, BusConnected: n.sender.Connected(), Slots: max(n.cfg.Slots, 0)}
 	if bus, knows := n.cfg.Bus.(store.Refusing); knows {
 		v.BusRefused = bus.Refused()
 	}
@@ -21,12 +21,7 @@ func (n *Node) Vitals() meter.Vitals {
 	v.SlotsUsed = n.exec.Used
 	n.exec.Unlock()
 	v.SlotsStuck = n.exec.stuckNow()
-	for i := range n.futures.shards {
-		s := &n.futures.shards[i]
-		s.mu.Lock()
-		v.FuturesOpen += s.open
-		s.mu.Unlock()
-	}
+	v.FuturesOpen = n.futures.Open()
 	m := n.member.Load()
 	if m == nil {
 		return v

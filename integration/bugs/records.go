@@ -53,8 +53,8 @@ var records = []Bug{
 	{"loss recorded whatever has become of it", "etcdstore/losses.go", []Edit{
 		{"	rev, err := s.append(ctx, o, after, entry, given, also)\n", "	rev, err := s.append(ctx, o, after, entry, nil, also)\n"},
 	}, store, "TestStore_KeepsTheContractInProcess/Recover/OfAnotherLossIsRefused"},
-	{"command that leaves for a mailbox which nobody reads", "engine/router.go", []Edit{
-		{"r.now(), asks && r.lookout.Doubtful()", "r.now(), asks && r == nil"},
+	{"command that leaves for a mailbox which nobody reads", "engine/internal/sender/lane.go", []Edit{
+		{"s.cfg.Now(), needsNode && s.lookout.Doubtful()", "s.cfg.Now(), needsNode && s == nil"},
 	}, engine, "TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted"},
 	{"removed archive taken for one that has not begun", "engine/internal/archivewatch/archivewatch.go", []Edit{
 		{" && is.Empty && some {", " && is.Empty && !some {"},

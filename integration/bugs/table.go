@@ -5,6 +5,7 @@ const (
 	store      = "./etcdstore"
 	engine     = "./engine"
 	commandPkg = "./engine/internal/command"
+	futuresPkg = "./engine/internal/futures"
 	readSide   = "./ledger"
 	whole      = "./integration"
 )
@@ -345,25 +346,25 @@ var losses = []Bug{
 }
 
 var futures = []Bug{
-	{"future resolved by an earlier run", "engine/futures.go", []Edit{
-		{" || o.Life == f.life && (o.Ref < f.since || o.Run < f.run && !o.Rest)):", "):"},
-		{"!o.Elided && o.Ends(f.run):", "!o.Elided && o.Run <= f.run:"},
-	}, engine, "TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt"},
-	{"future resolved by the cancelled repetition that had its number", "engine/futures.go", []Edit{
-		{"(o.Ref < f.since || o.Run < f.run && !o.Rest)", "o.Run < f.run && !o.Rest"},
-	}, engine, "TestFutures_CancelledRepetitionIsNotTheRunThatFollows"},
-	{"future resolved by an earlier life", "engine/futures.go", []Edit{
-		{"(o.Life < f.life || o.Life == f.life && ", "(o.Life == f.life && "},
-		{"case f.run != 0 && o.Life == f.life && !o.Elided && o.Ends(f.run)", "case f.run != 0 && !o.Elided && o.Ends(f.run)"},
-	}, engine, "TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt"},
-	{"future of an earlier run resolved by the end of the life", "engine/futures.go", []Edit{
-		{"!o.Elided && o.Ends(f.run):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
-	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
+	{"future resolved by an earlier run", "engine/internal/futures/registry.go", []Edit{
+		{" || o.Life == f.run.Life && (o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)):", "):"},
+		{"!o.Elided && o.Ends(f.run.Number):", "!o.Elided && o.Run <= f.run.Number:"},
+	}, futuresPkg, "TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs"},
+	{"future resolved by the cancelled repetition that had its number", "engine/internal/futures/registry.go", []Edit{
+		{"(o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)", "o.Run < f.run.Number && !o.Rest"},
+	}, futuresPkg, "TestFutures_CancelledRepetitionIsNotTheRunThatFollows"},
+	{"future resolved by an earlier life", "engine/internal/futures/registry.go", []Edit{
+		{"(o.Life < f.run.Life || o.Life == f.run.Life && ", "(o.Life == f.run.Life && "},
+		{"case f.run.Number != 0 && o.Life == f.run.Life && !o.Elided && o.Ends(f.run.Number)", "case f.run.Number != 0 && !o.Elided && o.Ends(f.run.Number)"},
+	}, futuresPkg, "TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs"},
+	{"future of an earlier run resolved by the end of the life", "engine/internal/futures/registry.go", []Edit{
+		{"!o.Elided && o.Ends(f.run.Number):", "(o.Run == f.run.Number && !o.Elided || o.Status == 0):"},
+	}, futuresPkg, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
 	{"future of a run that was promised and taken away waits", "engine/internal/outcome/outcome.go", []Edit{
 		{"o.Err, o.Rest, o.Elided = t.Error, true, t.ErrorElided", "o.Err = t.Error"},
 	}, commandPkg, "TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{
-		{"		c.futures.get = c.GetForgotten\n", "		_ = c.GetForgotten\n"},
+		{"		waiting.Journal, waiting.Recall = cfg.Store, c.GetForgotten\n", "		waiting.Journal = cfg.Store\n"},
 	}, engine, "TestAttach_FindsHowAForgottenTaskHasEnded"},
 }
 

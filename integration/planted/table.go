@@ -93,7 +93,7 @@ var planOfOneOwner = []bugs.Bug{
 }
 
 // firstCaller takes all commands of a batch for those of who asked for the first one.
-var firstCaller = edit("engine/router.go", "f.batch.Add(f.calls[i].command, f.calls[i].asker)", "f.batch.Add(f.calls[i].command, f.calls[0].asker)")
+var firstCaller = edit("engine/internal/sender/lane.go", "f.Batch.Add(c.Command, c.Asker)", "f.Batch.Add(c.Command, f.calls[0].Asker)")
 
 // alienIsFenced takes whatever is stored where the next entry belongs for another owner's.
 var alienIsFenced = edit("etcdstore/append.go", "by somebody who does not own the shard\", store.ErrAlien, ", "by somebody who does not own the shard\", store.ErrFenced, ")
@@ -162,8 +162,8 @@ var list = []planted{
 	like("entry time that runs back", "1"),
 	own("no space is taken for a definite no", "7, 11", definiteFull...),
 	own("futures hear nothing and never ask again", "9",
-		edit("engine/futures.go", "		fs.tell(shard, outcomes)\n", "		_ = outcomes\n"),
-		edit("engine/futures.go", "				for _, f := range fs.due(shard, sweep) {\n					fs.ask(f)\n				}\n", "				_ = sweep\n")),
+		edit("engine/internal/futures/registry.go", "		r.deliver(shard, outcomes)\n", "		_ = outcomes\n"),
+		edit("engine/internal/futures/registry.go", "				for _, f := range r.due(shard, sweep) {\n					r.ask(f)\n				}\n", "				_ = sweep\n")),
 	like("commit without the predecessor", "1, 3, 6"),
 	like("what is paused starts in a process that does not know it", "15"),
 	like("time of a shard that stands still after a jump", "8, no end"),

@@ -51,12 +51,12 @@ engine/internal/paging | engine/internal/command projection projection/listing s
 engine/internal/mailleft |                                             | a leaf: names that are remembered
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
 engine/internal/explanation | engine/internal/command events internal/message projection store | why a task does not run: pure
-engine/internal/awaited |                                          | a leaf: a value, and who waits for it
-engine/internal/yielder |                                          | a leaf: it lets others run
+engine/internal/futures | engine/internal/command engine/internal/notice engine/internal/outcome engine/internal/signal events projection store task | outcomes: it asks by a port of its own
+engine/internal/sender | engine/internal/command engine/internal/lookout engine/internal/notice events internal/message store task golang.org/x/sync | commands to owners, and their answers: it knows no owner
 engine/internal/lookout | store task                               | looks at the membership alone
 engine/internal/cloudevent | engine/internal/outcome events         | a form: it sends nothing
 engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
-engine/internal/asker | store events                             | who asks, in a context: it sends nothing
+engine/internal/signal |                                             | a leaf: it wakes a goroutine
 engine/internal/command/commandtest | engine/internal/command engine/internal/itemcommand item events projection | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
@@ -66,7 +66,7 @@ engine/internal/archivewatch | store                                   | looks b
 engine/internal/housekeeping | store                                   | looks and compacts by the port it is given
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | item engine/internal/ahead engine/internal/archivewatch engine/internal/asker engine/internal/awaited engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/housekeeping engine/internal/itemclient engine/internal/itemcommand engine/internal/itemwait engine/internal/lookout engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids engine/internal/yielder task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | item engine/internal/ahead engine/internal/archivewatch engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/housekeeping engine/internal/itemclient engine/internal/itemcommand engine/internal/itemwait engine/internal/lookout engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sender engine/internal/sessionfile engine/internal/shardclock engine/internal/signal engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none

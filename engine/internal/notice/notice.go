@@ -100,3 +100,13 @@ func (l *Log) kind(level slog.Level, message string) *kind {
 	}
 	return k
 }
+
+// Onset lets a trouble that goes on be logged when it begins.
+type Onset struct{ began bool }
+
+// Begins takes the outcome of one more try, and reports whether it is the first of those in a row that failed.
+func (o *Onset) Begins(err error) bool {
+	before := o.began
+	o.began = err != nil
+	return o.began && !before
+}

@@ -1,4 +1,4 @@
-package yielder
+package sender
 
 import (
 	"runtime"
@@ -22,7 +22,7 @@ func TestYielder_DoesNotWaitForBusyGoroutinesTwiceInARow(t *testing.T) {
 			}
 		})
 	}
-	var y Yielder
+	var y yielder
 	for began := time.Now(); y.not.Load() == 0; {
 		if !y.Yield() {
 			t.Fatal("does not yield although no yield has taken long")

@@ -1,10 +1,11 @@
-package engine
+package sender_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"testing"
@@ -12,8 +13,10 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // wayBus records what is published; nobody answers but the test.
@@ -36,11 +39,12 @@ func (b *wayBus) Publish(subject, reply string, data []byte) error {
 
 // wayStore records what is posted.
 type wayStore struct {
-	store.Store
-	takes  time.Duration
-	err    error
-	mu     sync.Mutex
-	posted []store.MailboxBatch
+	store.Mailbox
+	takes   time.Duration
+	err     error
+	answers chan []byte
+	mu      sync.Mutex
+	posted  []store.MailboxBatch
 }
 
 func (s *wayStore) Post(_ context.Context, shard int, sender string, lane uint8, batch []byte) error {
@@ -54,12 +58,69 @@ func (s *wayStore) Post(_ context.Context, shard int, sender string, lane uint8,
 	return nil
 }
 
-// ways is a router in a bubble of time, between a bus and a store that only record.
+// Answers implements store.Mailbox.
+func (s *wayStore) Answers(ctx context.Context, _ string) iter.Seq2[store.MailboxAnswer, error] {
+	return func(yield func(store.MailboxAnswer, error) bool) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case answer := <-s.answers:
+				if !yield(store.MailboxAnswer{Answer: answer}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// delivered is a batch that was put into an inbox.
+type delivered struct {
+	*command.Batch
+	reply sender.ReplyFunc
+}
+
+// inbox records what reaches the owner of a shard in this process.
+type inbox struct {
+	lanes   *sender.Here
+	mu      sync.Mutex
+	batches []delivered
+}
+
+// first returns the first batch that has come.
+func (i *inbox) first() delivered {
+	synctest.Wait()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.batches[0]
+}
+
+// Put implements sender.Inbox.
+func (i *inbox) Put(b *command.Batch, reply sender.ReplyFunc) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.batches = append(i.batches, delivered{b, reply})
+}
+
+// From implements sender.Inbox.
+func (i *inbox) From(lanes *sender.Here) { i.lanes = lanes }
+
+// Wake implements sender.Inbox: the owner takes what waits by itself.
+func (i *inbox) Wake() {
+	for _, lane := range sender.LanesHere {
+		if b, reply := i.lanes.Depart(i, lane, i.lanes.Now()); b != nil {
+			i.Put(b, reply)
+		}
+	}
+}
+
+// ways is a sender in a bubble of time, between a bus and a store that only record.
 type ways struct {
 	*testing.T
-	*router
+	*sender.Sender
 	bus    *wayBus
 	store  *wayStore
+	clock  time.Duration // ahead of the time
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
@@ -67,17 +128,24 @@ type ways struct {
 const wayShard = 2
 
 func newWays(t *testing.T, connected bool) *ways {
-	w := &ways{T: t, bus: &wayBus{}, store: &wayStore{}, ended: make(chan struct{})}
-	w.router = newRouter("c-1", "ada", 4, w.bus, w.store, slog.New(slog.DiscardHandler))
-	w.connected.Store(connected)
+	w := &ways{T: t, bus: &wayBus{}, store: &wayStore{answers: make(chan []byte)}, ended: make(chan struct{})}
+	w.Sender = sender.New(sender.Config{
+		ID:        "c-1",
+		Principal: "ada",
+		Shards:    4,
+		Bus:       w.bus,
+		Mailbox:   w.store,
+		Now:       func() time.Time { return time.Now().Add(w.clock) },
+		Log:       slog.New(slog.DiscardHandler),
+	})
+	if connected {
+		w.BusChanged(true)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w.cancel = cancel
-	var loops sync.WaitGroup
-	loops.Go(func() { _ = w.run(ctx) })
-	loops.Go(func() { _ = w.postLetters(ctx, wayShard%postmen) })
 	go func() {
-		loops.Wait()
-		close(w.ended)
+		defer close(w.ended)
+		_ = w.Sender.Run(ctx)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -92,12 +160,26 @@ type result struct {
 	err error
 }
 
+// submit is a submit with n bytes of parameters.
+func submit(n int) *command.Submit {
+	policy, err := events.Policy{}.Complete()
+	if err != nil {
+		panic(err)
+	}
+	return &command.Submit{Task: "x", Behavior: "b", Policy: policy, Params: events.JSON(bytes.Repeat([]byte("1"), n-1))}
+}
+
+// into is a call of a command whose result arrives on a channel.
+func into(got chan result, c command.Command) sender.Call {
+	return sender.Call{Command: c, Caller: sender.CallerFunc(func(a command.Answer, err error) { got <- result{a, err} })}
+}
+
 // ask sends a command; what comes of it arrives on the channel.
 func (w *ways) ask(name string) chan result {
 	w.Helper()
 	got := make(chan result, 2)
-	if w.send(wayShard, command.LaneSubmit, &command.Get{Task: events.TaskID(name)}, callback(func(a command.Answer, err error) { got <- result{a, err} })) != nil {
-		w.Fatalf("%s was refused", name)
+	if err := w.Send(wayShard, command.LaneSubmit, into(got, &command.Get{Task: events.TaskID(name)})); err != nil {
+		w.Fatalf("%s was refused: %v", name, err)
 	}
 	return got
 }
@@ -112,7 +194,7 @@ func (w *ways) taken() (bus, store []*command.Batch) {
 	defer w.store.mu.Unlock()
 	for _, m := range w.bus.sent {
 		bus = append(bus, w.read(m.Data))
-		if want := fmt.Sprintf("node.c-1.%d.%d.%d", wayShard, command.LaneSubmit, bus[len(bus)-1].Number); m.Subject != shardSubject(wayShard) || m.Reply != want {
+		if want := fmt.Sprintf("node.c-1.%d.%d.%d", wayShard, command.LaneSubmit, bus[len(bus)-1].Number); m.Subject != sender.Subject(wayShard) || m.Reply != want {
 			w.Errorf("sent on %s with reply %s, want %s", m.Subject, m.Reply, want)
 		}
 	}
@@ -150,7 +232,7 @@ func (w *ways) want(when string, bus, store int) *command.Batch {
 
 // reply answers a batch over the bus; nil acknowledges it.
 func (w *ways) reply(b *command.Batch, answers []command.Answer) {
-	w.onMessage(store.Message{Data: command.EncodeAnswerMessage(wayShard, b, answers, true)})
+	w.OnMessage(store.Message{Data: command.EncodeAnswerMessage(wayShard, b, answers, true)})
 	synctest.Wait()
 }
 
@@ -185,7 +267,7 @@ func (w *ways) same(a, b *command.Batch) {
 	}
 }
 
-func TestRouter_OneBatchIsUnderWayInALaneAndTheRestFollowTogether(t *testing.T) {
+func TestSender_OneBatchIsUnderWayInALaneAndTheRestFollowTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		one, two, three := w.ask("one"), w.ask("two"), w.ask("three")
@@ -208,18 +290,18 @@ func TestRouter_OneBatchIsUnderWayInALaneAndTheRestFollowTogether(t *testing.T) 
 	})
 }
 
-func TestRouter_WithoutAnswerTheSameBatchTakesTheOtherWay(t *testing.T) {
+func TestSender_WithoutAnswerTheSameBatchTakesTheOtherWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got := w.ask("one")
 		first := w.want("at once", 1, 0)
-		time.Sleep(busPatience - time.Millisecond)
+		time.Sleep(sender.BusTimeout - time.Millisecond)
 		w.want("before patience is over", 0, 0)
-		time.Sleep(busPatience / 4)
+		time.Sleep(sender.BusTimeout / 4)
 		w.same(first, w.want("after 250 ms", 0, 1))
-		time.Sleep(resendEvery - busPatience)
+		time.Sleep(sender.ResendEvery - sender.BusTimeout)
 		w.want("while the letter lies there", 0, 0)
-		time.Sleep(busPatience + busPatience/4)
+		time.Sleep(sender.BusTimeout + sender.BusTimeout/4)
 		w.same(first, w.want("two seconds later", 1, 0))
 		w.reply(first, []command.Answer{{Run: 7}})
 		w.wantResult(got, 7, nil)
@@ -228,20 +310,20 @@ func TestRouter_WithoutAnswerTheSameBatchTakesTheOtherWay(t *testing.T) {
 	})
 }
 
-func TestRouter_AcknowledgedBatchIsLeftAlone(t *testing.T) {
+func TestSender_AcknowledgedBatchIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		w.ask("one")
 		first := w.want("at once", 1, 0)
 		w.reply(first, nil)
-		time.Sleep(resendEvery - busPatience)
+		time.Sleep(sender.ResendEvery - sender.BusTimeout)
 		w.want("within two seconds", 0, 0)
-		time.Sleep(busPatience + busPatience/4)
+		time.Sleep(sender.BusTimeout + sender.BusTimeout/4)
 		w.same(first, w.want("after two seconds", 1, 0))
 	})
 }
 
-func TestRouter_WhenNobodyListensTheStoreIsNextAtOnce(t *testing.T) {
+func TestSender_WhenNobodyListensTheStoreIsNextAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		w.ask("one")
@@ -249,20 +331,20 @@ func TestRouter_WhenNobodyListensTheStoreIsNextAtOnce(t *testing.T) {
 		reply := w.bus.sent[0].Reply
 		w.bus.mu.Unlock()
 		first := w.want("at once", 1, 0)
-		w.onMessage(store.Message{Subject: reply, NoResponders: true})
+		w.OnMessage(store.Message{Subject: reply, NoResponders: true})
 		w.same(first, w.want("nobody listens", 0, 1))
 		for _, other := range []string{"node.c-1.2.0.9", "node.c-1.2.0", "node.c-1.9.0.1", "node.c-1.-1.0.1", "node.c-1.2.9.1", "node.c-1.x.0.1", ""} {
-			w.onMessage(store.Message{Subject: other, NoResponders: true})
+			w.OnMessage(store.Message{Subject: other, NoResponders: true})
 		}
 		w.want("news of other batches", 0, 0)
-		time.Sleep(resendEvery - busPatience)
+		time.Sleep(sender.ResendEvery - sender.BusTimeout)
 		w.want("while the letter lies there", 0, 0)
 	})
 }
 
-func TestRouter_WithoutBusEverythingGoesThroughTheStore(t *testing.T) {
+func TestSender_WithoutBusEverythingGoesThroughTheStore(t *testing.T) {
 	for name, spoil := range map[string]func(w *ways){
-		"away":  func(w *ways) { w.connected.Store(false) },
+		"away":  func(w *ways) { w.BusChanged(false) },
 		"fails": func(w *ways) { w.bus.err = errors.New("no connection") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +353,7 @@ func TestRouter_WithoutBusEverythingGoesThroughTheStore(t *testing.T) {
 				spoil(w)
 				got := w.ask("one")
 				first := w.want("at once", 0, 1)
-				w.receive(command.EncodeAnswerMessage(wayShard, first, []command.Answer{{Run: 1}}, true))
+				w.store.answers <- command.EncodeAnswerMessage(wayShard, first, []command.Answer{{Run: 1}}, true)
 				w.wantResult(got, 1, nil)
 			})
 		})
@@ -279,42 +361,38 @@ func TestRouter_WithoutBusEverythingGoesThroughTheStore(t *testing.T) {
 }
 
 // Every letter replaces the one before, and the answer to that is void: none is written while another is on its way.
-func TestRouter_BatchThatIsBeingPostedIsNotPostedAgain(t *testing.T) {
+func TestSender_BatchThatIsBeingPostedIsNotPostedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, false)
-		w.store.takes = 3 * busPatience
+		w.store.takes = 3 * sender.BusTimeout
 		w.ask("x")
-		time.Sleep(w.store.takes + resendEvery - 2*busPatience)
+		time.Sleep(w.store.takes + sender.ResendEvery - 2*sender.BusTimeout)
 		w.want("after one letter", 0, 1)
-		time.Sleep(w.store.takes + 3*busPatience)
+		time.Sleep(w.store.takes + 3*sender.BusTimeout)
 		w.want("after another, whose answer does not come either", 0, 1)
 	})
 }
 
-func TestRouter_OwnerInThisProcessIsReachedByACall(t *testing.T) {
+func TestSender_OwnerInThisProcessIsReachedByACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got := w.ask("one")
 		first := w.want("at once", 1, 0)
-		in := newInbox()
-		w.serveHere(wayShard, in)
-		m := in.take(&mail{})
-		if len(m.lanes[command.LaneSubmit]) != 1 {
-			t.Fatal("what is under way was not sent to the new owner")
-		}
-		d := m.lanes[command.LaneSubmit][0]
+		in := &inbox{}
+		w.ServeHere(wayShard, in)
+		d := in.first()
 		w.same(first, d.Batch)
 		time.Sleep(time.Minute)
 		w.want("while the owner is here", 0, 0)
 		d.reply(d.Batch, []command.Answer{{Run: 4}}, true)
 		w.wantResult(got, 4, nil)
-		w.serveHere(wayShard, nil)
+		w.ServeHere(wayShard, nil)
 		w.ask("two")
 		w.want("after the owner has left", 1, 0)
 	})
 }
 
-func TestRouter_AnswersThatFitNoBatchAreDropped(t *testing.T) {
+func TestSender_AnswersThatFitNoBatchAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got := w.ask("one")
@@ -324,15 +402,15 @@ func TestRouter_AnswersThatFitNoBatchAreDropped(t *testing.T) {
 		}
 		w.reply(first, []command.Answer{})
 		w.reply(first, []command.Answer{{}, {}})
-		w.onMessage(store.Message{Data: []byte("garbled")})
-		w.onMessage(store.Message{Data: command.EncodeAnswerMessage(200, first, []command.Answer{{}}, true)})
+		w.OnMessage(store.Message{Data: []byte("garbled")})
+		w.OnMessage(store.Message{Data: command.EncodeAnswerMessage(200, first, []command.Answer{{}}, true)})
 		w.wantSilence(got)
 		w.reply(first, []command.Answer{{Run: 1}})
 		w.wantResult(got, 1, nil)
 	})
 }
 
-func TestRouter_AnswerThatDidNotFitIsAskedForAgain(t *testing.T) {
+func TestSender_AnswerThatDidNotFitIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got := w.ask("one")
@@ -347,11 +425,11 @@ func TestRouter_AnswerThatDidNotFitIsAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestRouter_GivesUpAfterHalfAnHourWithOutcomeUnknown(t *testing.T) {
+func TestSender_GivesUpAfterHalfAnHourWithOutcomeUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		one, two := w.ask("one"), w.ask("two")
-		time.Sleep(giveUp - time.Second)
+		time.Sleep(sender.GiveUp - time.Second)
 		w.wantSilence(one)
 		b, s := w.taken()
 		for _, again := range append(b, s...) {
@@ -361,7 +439,7 @@ func TestRouter_GivesUpAfterHalfAnHourWithOutcomeUnknown(t *testing.T) {
 			t.Errorf("%d times over the bus and %d through the store in half an hour", len(b), len(s))
 		}
 		time.Sleep(5 * time.Second)
-		w.wantResult(one, 0, ErrUnknown)
+		w.wantResult(one, 0, task.ErrUnknown)
 		b, s = w.taken()
 		if all := append(b, s...); len(all) == 0 || all[len(all)-1].Number != 2 {
 			t.Error("the next batch was not sent")
@@ -370,15 +448,15 @@ func TestRouter_GivesUpAfterHalfAnHourWithOutcomeUnknown(t *testing.T) {
 	})
 }
 
-func TestRouter_EndFailsWhoeverWaits(t *testing.T) {
+func TestSender_EndFailsWhoeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		sent, waiting := w.ask("sent"), w.ask("waiting")
 		w.cancel()
 		<-w.ended
-		w.wantResult(sent, 0, ErrUnknown)
-		w.wantResult(waiting, 0, ErrClosed)
-		if _, err := w.router.ask(t.Context(), wayShard, command.LaneSubmit, &command.Info{}); !errors.Is(err, ErrClosed) {
+		w.wantResult(sent, 0, task.ErrUnknown)
+		w.wantResult(waiting, 0, task.ErrClosed)
+		if _, err := w.Ask(t.Context(), wayShard, command.LaneSubmit, &command.Info{}); !errors.Is(err, task.ErrClosed) {
 			t.Errorf("asked after the end: %v", err)
 		}
 	})
@@ -387,9 +465,9 @@ func TestRouter_EndFailsWhoeverWaits(t *testing.T) {
 func TestAsk_ContextThatEndsTellsWhetherAnythingWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		for _, want := range []error{ErrUnknown, ErrUnavailable} { // the first is sent, the second waits behind it
+		for _, want := range []error{task.ErrUnknown, store.ErrUnavailable} { // the first is sent, the second waits behind it
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, err := w.router.ask(ctx, wayShard, command.LaneSubmit, &command.Get{Task: "a"})
+			_, err := w.Ask(ctx, wayShard, command.LaneSubmit, &command.Get{Task: "a"})
 			if !errors.Is(err, want) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%v, want %v", err, want)
 			}
@@ -401,20 +479,20 @@ func TestAsk_ContextThatEndsTellsWhetherAnythingWasSent(t *testing.T) {
 	})
 }
 
-func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
+func TestSender_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		for range maxWaiting + 1 { // one is under way
-			if w.send(wayShard, command.LaneSubmit, &command.Info{}, nil) != nil {
+		for range sender.MaxQueued + 1 { // one is under way
+			if w.Send(wayShard, command.LaneSubmit, sender.Call{Command: &command.Info{}}) != nil {
 				t.Fatal("refused below the limit")
 			}
 		}
-		var overload *OverloadError
-		if _, err := w.router.ask(t.Context(), wayShard, command.LaneSubmit, &command.Info{}); !errors.As(err, &overload) || overload.RetryAfter <= 0 {
+		var overload *task.OverloadError
+		if _, err := w.Ask(t.Context(), wayShard, command.LaneSubmit, &command.Info{}); !errors.As(err, &overload) || overload.RetryAfter <= 0 {
 			t.Errorf("%v, want an OverloadError", err)
 		}
-		for range maxWaiting + 2 {
-			if w.send(wayShard, command.LaneWork, &command.Info{}, nil) != nil {
+		for range sender.MaxQueued + 2 {
+			if w.Send(wayShard, command.LaneWork, sender.Call{Command: &command.Info{}}) != nil {
 				t.Fatal("an outcome was refused")
 			}
 		}
@@ -422,23 +500,23 @@ func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
 }
 
 // What would wait longer than its caller does is refused when it comes, not given up when it is late.
-func TestRouter_SubmitsBehindALongWaitAreRefused(t *testing.T) {
+func TestSender_SubmitsBehindALongWaitAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		submit := func() bool { return w.send(wayShard, command.LaneSubmit, &command.Info{}, nil) == nil }
+		submit := func() bool { return w.Send(wayShard, command.LaneSubmit, sender.Call{Command: &command.Info{}}) == nil }
 		w.ask("first")
 		first := w.want("first", 1, 0)
-		for range command.MaxBatchCommands + fewWaiting + 1 {
+		for range command.MaxBatchCommands + sender.FewQueued + 1 {
 			submit()
 		}
-		time.Sleep(2 * maxWait)
+		time.Sleep(2 * sender.MaxQueueTime)
 		w.taken()
 		w.reply(first, []command.Answer{{}})
 		second := w.want("second", 1, 0)
 		if submit() {
 			t.Error("taken behind a long wait")
 		}
-		if w.send(wayShard, command.LaneWork, &command.Info{}, nil) != nil {
+		if w.Send(wayShard, command.LaneWork, sender.Call{Command: &command.Info{}}) != nil {
 			t.Error("an outcome was refused")
 		}
 		w.reply(second, make([]command.Answer, len(second.Commands)))
@@ -449,11 +527,11 @@ func TestRouter_SubmitsBehindALongWaitAreRefused(t *testing.T) {
 }
 
 // Nobody answers for ten seconds: the owner is replaced.
-func TestRouter_SubmitsWaitForTheNextOwner(t *testing.T) {
+func TestSender_SubmitsWaitForTheNextOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		for i := range 10_000 {
-			if err := w.send(wayShard, command.LaneSubmit, &command.Info{}, nil); err != nil {
+			if err := w.Send(wayShard, command.LaneSubmit, sender.Call{Command: &command.Info{}}); err != nil {
 				t.Fatalf("submit %d: %v", i, err)
 			}
 			time.Sleep(time.Millisecond)
@@ -462,28 +540,28 @@ func TestRouter_SubmitsWaitForTheNextOwner(t *testing.T) {
 }
 
 // A command that must be sent again finds its place taken when others have waited for long.
-func TestRouter_CommandToTryAgainBehindALongWaitIsRefused(t *testing.T) {
+func TestSender_CommandToTryAgainBehindALongWaitIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		tried := w.ask("first")
 		first := w.want("first", 1, 0)
-		for range command.MaxBatchCommands + fewWaiting + 1 {
-			w.send(wayShard, command.LaneSubmit, &command.Info{}, nil)
+		for range command.MaxBatchCommands + sender.FewQueued + 1 {
+			w.Send(wayShard, command.LaneSubmit, sender.Call{Command: &command.Info{}})
 		}
-		time.Sleep(2 * maxWait)
+		time.Sleep(2 * sender.MaxQueueTime)
 		w.reply(first, []command.Answer{{Code: command.AnswerTryAgain}})
-		var overload *OverloadError
+		var overload *task.OverloadError
 		if got := <-tried; !errors.As(got.err, &overload) {
 			t.Errorf("%v, want an OverloadError", got.err)
 		}
 	})
 }
 
-func TestRouter_BatchesAreBoundedInNumberAndSize(t *testing.T) {
+func TestSender_BatchesAreBoundedInNumberAndSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		for range command.MaxBatchCommands + 2 {
-			w.send(wayShard, command.LaneSubmit, &command.Info{}, nil)
+			w.Send(wayShard, command.LaneSubmit, sender.Call{Command: &command.Info{}})
 		}
 		w.reply(w.want("first", 1, 0), make([]command.Answer, 1))
 		second := w.want("second", 1, 0)
@@ -493,7 +571,7 @@ func TestRouter_BatchesAreBoundedInNumberAndSize(t *testing.T) {
 		w.reply(second, make([]command.Answer, len(second.Commands)))
 		third := w.want("third", 1, 0)
 		for range 4 {
-			w.send(wayShard, command.LaneSubmit, &command.Submit{Task: "a", Behavior: "b", Policy: policyOf(Policy{}), Params: payloadOf(command.MaxBatchBytes / 2)}, nil)
+			w.Send(wayShard, command.LaneSubmit, sender.Call{Command: submit(command.MaxBatchBytes / 2)})
 		}
 		w.reply(third, make([]command.Answer, len(third.Commands)))
 		if fourth := w.want("large commands", 1, 0); len(fourth.Commands) != 2 {
@@ -502,17 +580,18 @@ func TestRouter_BatchesAreBoundedInNumberAndSize(t *testing.T) {
 	})
 }
 
-func TestRouter_CommandToTryAgainWhileTheClientStopsEndsClosed(t *testing.T) {
+func TestSender_CommandToTryAgainWhileTheClientStopsEndsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		w.ask("a")
 		first := w.want("at once", 1, 0)
-		if err := w.send(wayShard, command.LaneSubmit, &command.Get{Task: "b"}, callback(func(command.Answer, error) { w.failAll() })); err != nil {
+		closing := sender.CallerFunc(func(command.Answer, error) { w.Close() })
+		if err := w.Send(wayShard, command.LaneSubmit, sender.Call{Command: &command.Get{Task: "b"}, Caller: closing}); err != nil {
 			t.Fatal(err)
 		}
 		again := w.ask("c")
 		w.reply(first, []command.Answer{{Run: 1}})
 		w.reply(w.want("after the answer", 1, 0), []command.Answer{{Run: 1}, {Code: command.AnswerTryAgain}})
-		w.wantResult(again, 0, ErrClosed)
+		w.wantResult(again, 0, task.ErrClosed)
 	})
 }

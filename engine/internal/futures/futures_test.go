@@ -1,4 +1,4 @@
-package engine
+package futures_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/futures"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
@@ -18,42 +19,75 @@ import (
 	"taskledger/task"
 )
 
-// waiters are the futures of a client in a bubble of time; the test is the owner of their shard.
+// waiters are the futures of a process in a bubble of time; the test is the owner of their shard.
 type waiters struct {
 	*testing.T
-	*futures
-	inbox *inbox
+	*futures.Registry
+	mu    sync.Mutex
+	asked []question
 }
 
-func newWaiters(t *testing.T) *waiters {
-	r := newRouter("c-1", "ada", 1, nil, nil, slog.New(slog.DiscardHandler))
-	w := &waiters{T: t, futures: newFutures(r, nil, nil, slog.New(slog.DiscardHandler)), inbox: newInbox()}
-	r.serveHere(0, w.inbox)
+// question is one that is not answered.
+type question struct {
+	*command.Await
+	answered func(command.Answer, error)
+}
+
+// Inquire implements futures.Sender.
+func (w *waiters) Inquire(_ int, q command.Command, answered func(command.Answer, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, question{q.(*command.Await), answered})
+}
+
+// BusAway implements futures.Sender.
+func (w *waiters) BusAway(int) bool { return true }
+
+// Closed implements futures.Sender.
+func (w *waiters) Closed() bool { return false }
+
+func newWaiters(t *testing.T) *waiters { return newRecalling(t, nil) }
+
+// newRecalling is newWaiters of a process that finds forgotten tasks.
+func newRecalling(t *testing.T, recall func(context.Context, events.TaskID) (projection.Task, error)) *waiters {
+	w := &waiters{T: t}
+	w.Registry = futures.New(futures.Config{Sender: w, Shards: 1, Log: slog.New(slog.DiscardHandler), Recall: recall})
 	return w
 }
 
 // future is the handle that a submit returned; run 0 is that of Attach.
-func (w *waiters) future(life events.Ref, run uint32) *Future {
-	return &Future{futures: w.futures, id: "a", life: life, run: run}
+func (w *waiters) future(life events.Ref, run uint32) *futures.Future {
+	return w.futureSince(life, run, 0)
+}
+
+// futureSince is future of a run that no earlier event ends.
+func (w *waiters) futureSince(life events.Ref, run uint32, since events.Ref) *futures.Future {
+	f := new(futures.Future)
+	f.Begin(w.Registry, futures.Run{Task: "a", Life: life, Number: run, Since: since})
+	return f
+}
+
+// wait waits for the outcome of a future that lends nothing.
+func wait(ctx context.Context, f *futures.Future) ([]byte, error) {
+	return f.Wait(ctx, func(context.Context) func() { return func() {} })
 }
 
 // questions takes what was asked and answers it.
 func (w *waiters) questions(a command.Answer) (all []*command.Await) {
 	w.Helper()
-	for again := true; again; {
-		again = false
-		m := w.inbox.take(&mail{})
-		for _, d := range m.lanes[command.LaneQuery] {
-			answers := make([]command.Answer, len(d.Commands))
-			for i, c := range d.Commands {
-				all = append(all, c.(*command.Await))
-				answers[i] = a
-			}
-			d.reply(d.Batch, answers, true)
-			again = true
+	for {
+		w.mu.Lock()
+		asked := w.asked
+		w.asked = nil
+		w.mu.Unlock()
+		if len(asked) == 0 {
+			return all
+		}
+		for _, q := range asked {
+			all = append(all, q.Await)
+			q.answered(a, nil)
 		}
 	}
-	return all
 }
 
 func (w *waiters) wantAsked(when string, n int, a command.Answer) {
@@ -64,26 +98,31 @@ func (w *waiters) wantAsked(when string, n int, a command.Answer) {
 }
 
 // wantOpen and wantResolved check whether a future is resolved, and with what.
-func (w *waiters) wantOpen(when string, f *Future) {
+func (w *waiters) wantOpen(when string, f *futures.Future) {
 	w.Helper()
 	select {
 	case <-f.Done():
-		result, err := f.value.Get()
+		result, err := wait(w.Context(), f)
 		w.Errorf("%s: resolved with %s, %v", when, result, err)
 	default:
 	}
 }
 
-func (w *waiters) wantResolved(f *Future, text string, target error) {
+func (w *waiters) wantResolved(f *futures.Future, text string, target error) {
 	w.Helper()
 	select {
 	case <-f.Done():
-		if got, err := f.Wait(w.Context()); string(got) != text || !errors.Is(err, target) {
+		if got, err := wait(w.Context(), f); string(got) != text || !errors.Is(err, target) {
 			w.Errorf("resolved with %q, %v; want %q, %v", got, err, text, target)
 		}
 	default:
 		w.Error("not resolved")
 	}
+}
+
+// answerOf is the answer to a question that has an outcome.
+func answerOf(o outcome.Outcome) command.Answer {
+	return command.Answer{Data: outcome.Encode([]outcome.Outcome{o})[0]}
 }
 
 // ended is the SUCCESS of a run.
@@ -96,9 +135,9 @@ const lifeOne = events.Ref(1 << 20)
 
 func TestFutures_CostNothingUntilSomebodyWaits(t *testing.T) {
 	w := newWaiters(t)
-	f := w.future(lifeOne, 1)
+	w.future(lifeOne, 1)
 	w.wantAsked("nobody waits", 0, command.Answer{})
-	if len(w.shards[0].waiting) != 0 || f.watched.Load() {
+	if w.Open() != 0 {
 		t.Error("a future that nobody waits for is registered")
 	}
 }
@@ -107,9 +146,9 @@ func TestFutures_RegisteredBeforeAskedSoThatNoOutcomeIsMissed(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
 	f.Done()
-	w.tell(0, []outcome.Outcome{ended(lifeOne, 1)}) // between registration and the answer to the question
+	w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)}) // between registration and the answer to the question
 	w.wantResolved(f, "1", nil)
-	w.wantAsked("the question that was under way", 1, outcomeAnswer(ended(lifeOne, 1)))
+	w.wantAsked("the question that was under way", 1, answerOf(ended(lifeOne, 1)))
 	w.wantResolved(f, "1", nil)
 }
 
@@ -117,12 +156,12 @@ func TestFutures_AnswerResolvesOrNamesTheRunToWaitFor(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(0, 0) // attached: which run, only the owner knows
 	w.wantOpen("at first", f)
-	w.tell(0, []outcome.Outcome{ended(lifeOne, 1)})
+	w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)})
 	w.wantOpen("by an outcome of who knows which run", f)
 	w.wantAsked("both questions", 2, command.Answer{Life: lifeOne, Run: 2})
-	w.tell(0, []outcome.Outcome{ended(lifeOne, 1)})
+	w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)})
 	w.wantOpen("by the run before", f)
-	w.tell(0, []outcome.Outcome{ended(lifeOne, 2)})
+	w.Deliver(0, []outcome.Outcome{ended(lifeOne, 2)})
 	w.wantResolved(f, "2", nil)
 }
 
@@ -133,9 +172,9 @@ func TestFutures_LaterRunOrLifeMakesThemAsk(t *testing.T) {
 		f := w.future(lifeOne, 1)
 		f.Done()
 		w.wantAsked(name+": at first", 1, command.Answer{Life: lifeOne, Run: 1})
-		w.tell(0, []outcome.Outcome{later})
+		w.Deliver(0, []outcome.Outcome{later})
 		w.wantOpen(name+": by the outcome of another", f)
-		w.wantAsked(name+": after it", 1, outcomeAnswer(ended(lifeOne, 1)))
+		w.wantAsked(name+": after it", 1, answerOf(ended(lifeOne, 1)))
 		w.wantResolved(f, "1", nil)
 	}
 }
@@ -146,7 +185,7 @@ func TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs(t *testing.T) {
 	f.Done()
 	w.questions(command.Answer{Life: 2 * lifeOne, Run: 3})
 	gone := outcome.Outcome{Task: "a", Life: lifeOne, Run: 2}
-	w.tell(0, []outcome.Outcome{ended(lifeOne, 9), ended(2*lifeOne, 2), gone})
+	w.Deliver(0, []outcome.Outcome{ended(lifeOne, 9), ended(2*lifeOne, 2), gone})
 	w.wantOpen("by what came before", f)
 	w.wantAsked("what came before", 0, command.Answer{})
 }
@@ -160,15 +199,14 @@ func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWaiters(t)
 			if here {
-				w.serveHere(0, store.Head{})
-				w.tellHere(0, []outcome.Outcome{cancelled})
+				w.ServeHere(0, store.Head{})
+				w.Report(0, []outcome.Outcome{cancelled})
 			}
-			f := w.future(lifeOne, 2)
-			f.since = lifeOne + 11
+			f := w.futureSince(lifeOne, 2, lifeOne+11)
 			f.Done()
-			w.tell(0, []outcome.Outcome{cancelled})
+			w.Deliver(0, []outcome.Outcome{cancelled})
 			w.wantOpen("by the end of a run before its own", f)
-			w.tell(0, []outcome.Outcome{succeeded})
+			w.Deliver(0, []outcome.Outcome{succeeded})
 			w.wantResolved(f, "2", nil)
 		})
 	}
@@ -188,15 +226,14 @@ func TestFutures_RunsThatWerePromisedAndTakenAwayEndAtOnce(t *testing.T) {
 	} {
 		for _, here := range []bool{false, true} {
 			w := newWaiters(t)
-			f := w.future(lifeOne, c.run)
-			f.since = c.since
+			f := w.futureSince(lifeOne, c.run, c.since)
 			if here {
-				w.serveHere(0, store.Head{})
-				w.tellHere(0, []outcome.Outcome{failed})
+				w.ServeHere(0, store.Head{})
+				w.Report(0, []outcome.Outcome{failed})
 			}
 			f.Done()
 			if !here {
-				w.tell(0, []outcome.Outcome{failed})
+				w.Deliver(0, []outcome.Outcome{failed})
 			}
 			if !c.ends {
 				w.wantOpen(name, f)
@@ -211,12 +248,12 @@ func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
 	f.Done()
-	w.tell(0, []outcome.Outcome{{Task: "a", Life: lifeOne, Run: 1}}) // Deleted
-	w.wantResolved(f, "", ErrNotFound)
+	w.Deliver(0, []outcome.Outcome{{Task: "a", Life: lifeOne, Run: 1}}) // Deleted
+	w.wantResolved(f, "", task.ErrNotFound)
 	g := w.future(0, 0)
 	g.Done()
 	w.questions(command.Answer{Code: command.AnswerNotFound})
-	w.wantResolved(g, "", ErrNotFound)
+	w.wantResolved(g, "", task.ErrNotFound)
 }
 
 // Whoever got the result first may have deleted the task; the others still get the outcome of their run.
@@ -238,14 +275,14 @@ func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
 		f := w.future(lifeOne, c.run)
 		f.Done()
 		w.wantAsked(name+": at first", 1, command.Answer{Life: lifeOne, Run: c.run})
-		w.tell(0, []outcome.Outcome{c.deleted})
+		w.Deliver(0, []outcome.Outcome{c.deleted})
 		if c.ends {
 			w.wantAsked(name, 0, command.Answer{})
-			w.wantResolved(f, "", ErrNotFound)
+			w.wantResolved(f, "", task.ErrNotFound)
 			continue
 		}
 		w.wantOpen(name, f)
-		w.wantAsked(name, 1, outcomeAnswer(ended(lifeOne, c.run)))
+		w.wantAsked(name, 1, answerOf(ended(lifeOne, c.run)))
 		w.wantResolved(f, strconv.Itoa(int(c.run)), nil)
 	}
 }
@@ -253,79 +290,78 @@ func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
 // A task that nobody has in memory is looked for once at a time, and again as long as it cannot be read.
 func TestFutures_OfAForgottenTaskWaitForWhoKeepsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWaiters(t)
 		var looks []chan error
-		w.get = func(context.Context, events.TaskID) (projection.Task, error) {
+		w := newRecalling(t, func(context.Context, events.TaskID) (projection.Task, error) {
 			look := make(chan error)
 			looks = append(looks, look)
 			return projection.Task{ID: "a", Status: projection.Success, Forgotten: true, Result: events.JSON([]byte("9"))}, <-look
-		}
+		})
 		f := w.future(0, 0)
 		f.Done()
 		for range 2 {
 			w.wantAsked("who attached", 1, command.Answer{Code: command.AnswerNotFound})
 			synctest.Wait()
-			w.ask(f)
+			w.Ask(f)
 			w.wantAsked("while it is looked for", 1, command.Answer{Code: command.AnswerNotFound})
 			synctest.Wait()
 			if len(looks) != 1 {
 				t.Fatalf("%d looks side by side", len(looks))
 			}
-			looks[0] <- ErrUnavailable
+			looks[0] <- store.ErrUnavailable
 			synctest.Wait()
 			w.wantOpen("by an archive that is away", f)
 			looks = nil
-			w.ask(f)
+			w.Ask(f)
 		}
 		w.wantAsked("the last time", 1, command.Answer{Code: command.AnswerNotFound})
 		synctest.Wait()
 		looks[0] <- nil
 		synctest.Wait()
 		w.wantResolved(f, "9", nil)
-		w.close()
+		w.Close()
 	})
 }
 
 func TestFutures_RecentOutcomesResolveThoseThatComeAMomentLate(t *testing.T) {
 	w := newWaiters(t)
-	w.serveHere(0, store.Head{})
-	w.tellHere(0, []outcome.Outcome{ended(lifeOne, 1)})
+	w.ServeHere(0, store.Head{})
+	w.Report(0, []outcome.Outcome{ended(lifeOne, 1)})
 	f := w.future(lifeOne, 1)
 	w.wantResolved(f, "1", nil)
 	w.wantAsked("what is known here", 0, command.Answer{})
 	g := w.future(lifeOne, 2)
 	w.wantOpen("by the run before", g)
 	w.wantAsked("about a run that the owner here will tell of", 0, command.Answer{})
-	w.tellHere(0, []outcome.Outcome{ended(lifeOne, 2)})
+	w.Report(0, []outcome.Outcome{ended(lifeOne, 2)})
 	w.wantResolved(g, "2", nil)
 }
 
 func TestFutures_WhatWasForgottenIsAskedFor(t *testing.T) {
 	w := newWaiters(t)
-	w.serveHere(0, store.Head{})
-	w.tellHere(0, []outcome.Outcome{ended(lifeOne, 1)})
-	for i := range maxRecent {
+	w.ServeHere(0, store.Head{})
+	w.Report(0, []outcome.Outcome{ended(lifeOne, 1)})
+	for i := range futures.MaxRecent {
 		o := ended(lifeOne+events.Ref(i), 1)
 		o.Task = events.TaskID("t" + strconv.Itoa(i))
-		w.tellHere(0, []outcome.Outcome{o})
+		w.Report(0, []outcome.Outcome{o})
 	}
-	if got := len(w.shards[0].recent); got != maxRecent {
-		t.Errorf("%d outcomes are remembered, want %d", got, maxRecent)
+	if got := w.Remembered(0); got != futures.MaxRecent {
+		t.Errorf("%d outcomes are remembered, want %d", got, futures.MaxRecent)
 	}
 	f := w.future(lifeOne, 1)
 	w.wantOpen("at first", f)
-	w.wantAsked("about a forgotten outcome", 1, outcomeAnswer(ended(lifeOne, 1)))
+	w.wantAsked("about a forgotten outcome", 1, answerOf(ended(lifeOne, 1)))
 	w.wantResolved(f, "1", nil)
 }
 
 func TestFutures_OwnerThatLeftIsNotRelied(t *testing.T) {
 	w := newWaiters(t)
-	w.serveHere(0, store.Head{})
-	w.tellHere(0, []outcome.Outcome{ended(lifeOne, 1)})
-	w.serveAway(0)
+	w.ServeHere(0, store.Head{})
+	w.Report(0, []outcome.Outcome{ended(lifeOne, 1)})
+	w.ServeAway(0)
 	f := w.future(lifeOne, 1)
 	w.wantOpen("by the memory of an owner that has left", f)
-	w.wantAsked("the new owner", 1, outcomeAnswer(ended(lifeOne, 1)))
+	w.wantAsked("the new owner", 1, answerOf(ended(lifeOne, 1)))
 	w.wantResolved(f, "1", nil)
 }
 
@@ -335,8 +371,8 @@ func TestFutures_ResolveOnceAndEveryCallbackIsCalledOnce(t *testing.T) {
 		f := w.future(lifeOne, 1)
 		calls := make(chan string, 10)
 		f.Then(func(result []byte, err error) { calls <- string(result) })
-		w.tell(0, []outcome.Outcome{ended(lifeOne, 1)})
-		w.tell(0, []outcome.Outcome{{Task: "a", Life: lifeOne, Run: 1, Status: projection.Failure, Err: &events.Error{Code: "x"}}})
+		w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)})
+		w.Deliver(0, []outcome.Outcome{{Task: "a", Life: lifeOne, Run: 1, Status: projection.Failure, Err: &events.Error{Code: "x"}}})
 		f.Close()
 		f.Then(func(result []byte, err error) { calls <- string(result) })
 		synctest.Wait()
@@ -358,13 +394,13 @@ func TestFuture_EveryWaiterIsWokenOnceOrLeaves(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			all.Go(func() {
-				got, err := f.Wait(ctx)
+				got, err := wait(ctx, f)
 				if gaveUp := i%2 == 0 && errors.Is(err, context.Canceled); !gaveUp && (err != nil || string(got) != "1") {
 					t.Errorf("round %d, waiter %d: %q, %v", round, i, got, err)
 				}
 			})
 			all.Go(func() {
-				if _, err := never.Wait(ctx); !errors.Is(err, context.Canceled) {
+				if _, err := wait(ctx, never); !errors.Is(err, context.Canceled) {
 					t.Errorf("round %d: a future that is not resolved ends with %v", round, err)
 				}
 			})
@@ -377,10 +413,10 @@ func TestFuture_EveryWaiterIsWokenOnceOrLeaves(t *testing.T) {
 				})
 			}
 		}
-		all.Go(func() { w.tell(0, []outcome.Outcome{ended(lifeOne, 1)}) })
+		all.Go(func() { w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)}) })
 		all.Wait()
 		never.Close()
-		if f.value.Waits() || never.value.Waits() {
+		if f.HasWaiters() || never.HasWaiters() {
 			t.Errorf("round %d: waiters stay", round)
 		}
 	}
@@ -392,11 +428,11 @@ func TestFutures_CloseStopsWatching(t *testing.T) {
 	f.Done()
 	other.Done()
 	f.Close()
-	w.wantResolved(f, "", ErrClosed)
-	w.tell(0, []outcome.Outcome{ended(lifeOne, 1)})
-	w.wantResolved(f, "", ErrClosed)
+	w.wantResolved(f, "", task.ErrClosed)
+	w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)})
+	w.wantResolved(f, "", task.ErrClosed)
 	w.wantResolved(other, "1", nil)
-	if len(w.shards[0].waiting) != 0 {
+	if w.Open() != 0 {
 		t.Error("futures stay registered")
 	}
 }
@@ -410,11 +446,11 @@ func TestFutures_EndOfTheClientResolvesThemAndWaitsForCallbacks(t *testing.T) {
 			time.Sleep(time.Minute)
 			called = true
 		})
-		w.close()
+		w.Close()
 		if !called {
 			t.Error("the callback is still running")
 		}
-		w.wantResolved(f, "", ErrClosed)
+		w.wantResolved(f, "", task.ErrClosed)
 	})
 }
 
@@ -422,7 +458,7 @@ func TestFutures_SweepAsksAgainAtGrowingIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWaiters(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _ = w.sweep(ctx) }()
+		go func() { _ = w.Registry.Run(ctx) }()
 		f := w.future(lifeOne, 1)
 		f.Done()
 		var at []int
@@ -443,36 +479,26 @@ func TestFutures_SweepAsksAgainAtGrowingIntervals(t *testing.T) {
 				t.Errorf("asked after %v seconds: gap %d is %d, want about %d", at, i, gap, least)
 			}
 		}
-		w.missed()
+		w.Missed()
 		synctest.Wait()
-		w.wantAsked("when news may have been missed", 1, outcomeAnswer(ended(lifeOne, 1)))
+		w.wantAsked("when news may have been missed", 1, answerOf(ended(lifeOne, 1)))
 		w.wantResolved(f, "1", nil)
 		cancel()
 	})
 }
 
 func TestFuture_OfARefusedSubmitHasItsError(t *testing.T) {
-	f := failedFuture("a", ErrUnavailable)
-	if _, err := f.Wait(t.Context()); !errors.Is(err, ErrUnavailable) || f.ID() != "a" {
-		t.Errorf("%v, id %q", err, f.ID())
+	f := new(futures.Future)
+	f.Fail(store.ErrUnavailable)
+	if _, err := wait(t.Context(), f); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("waited: %v", err)
 	}
 	got := make(chan error, 1)
 	f.Then(func(_ []byte, err error) { got <- err })
-	if err := <-got; !errors.Is(err, ErrUnavailable) {
+	if err := <-got; !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("callback with %v", err)
 	}
 	f.Close()
-}
-
-func TestOutcome_FailureBecomesATaskError(t *testing.T) {
-	o := outcome.Outcome{Task: "a", Attempt: 3, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled, Message: "m", Retryable: true,
-		Properties: map[string]string{"k": "v"}}}
-	_, err := o.Value()
-	var failure *TaskError
-	if !errors.As(err, &failure) || !errors.Is(err, ErrCancelled) || failure.Task != "a" || failure.Attempt != 3 || failure.Message != "m" ||
-		!failure.Retryable || failure.Properties["k"] != "v" {
-		t.Errorf("%+v", err)
-	}
 }
 
 func TestFutures_ClosedBesideAFirstLookLeavesNothingRegistered(t *testing.T) {
@@ -483,9 +509,45 @@ func TestFutures_ClosedBesideAFirstLookLeavesNothingRegistered(t *testing.T) {
 		both.Go(f.Close)
 		both.Go(func() { f.Done() })
 		both.Wait()
-		w.wantResolved(f, "", ErrClosed)
+		w.wantResolved(f, "", task.ErrClosed)
 	}
-	if n := len(w.shards[0].waiting); n != 0 {
+	if n := w.Open(); n != 0 {
 		t.Errorf("%d closed futures are registered", n)
+	}
+}
+
+// A full store heals, so an outcome is waited for: it is asked for once a second.
+func TestFutures_WaitGoesOnWhileTheStoreIsFull(t *testing.T) {
+	for _, run := range []uint32{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWaiters(t)
+			f := w.future(lifeOne*events.Ref(run), run)
+			got := make(chan error, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			swept := make(chan error, 1)
+			go func() { swept <- w.Registry.Run(ctx) }()
+			go func() {
+				_, err := wait(t.Context(), f)
+				got <- err
+			}()
+			synctest.Wait()
+			w.wantAsked("at first", 1, command.Answer{Code: command.AnswerStoreFull})
+			for range 70 {
+				time.Sleep(2 * futures.SweepEvery)
+				synctest.Wait() // the sweep of this moment
+				if len(w.questions(command.Answer{Code: command.AnswerStoreFull})) == 0 {
+					t.Fatal("nobody asks again")
+				}
+			}
+			time.Sleep(2 * futures.SweepEvery)
+			synctest.Wait()
+			w.wantAsked("when there is room", 1, answerOf(outcome.Outcome{Task: "a", Life: lifeOne, Run: 1, Status: projection.Success}))
+			if err := <-got; err != nil {
+				t.Errorf("run %d: %v", run, err)
+			}
+			cancel()
+			<-swept
+		})
 	}
 }

@@ -1,0 +1,6 @@
+package engine
+
+import "time"
+
+// clockBase anchors the monotonic clock of fences.
+var clockBase = time.Now()

@@ -1,0 +1,74 @@
+package sender
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/lookout"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+var (
+	errUnknown = task.ErrUnknown
+	errClosed  = task.ErrClosed
+	// ErrNoNode says why nothing was accepted, or answered.
+	ErrNoNode = fmt.Errorf("%w: %w", store.ErrUnavailable, task.ErrNoNode)
+)
+
+// nodesMissed fails callers that have waited for long that no node has been alive for as long, and returns when to look again, for the
+// sake of others. What has left goes on, for whatever node comes.
+func (s *Sender) nodesMissed(since time.Time) (again time.Duration) {
+	long, now := time.Since(since), time.Since(base)
+	for shard := range s.lanes {
+		for _, laneID := range []uint8{command.LaneSubmit, command.LaneQuery} {
+			var unsent, sent Flight
+			l := &s.lanes[shard][laneID]
+			overdue := func(c *Call) bool {
+				is := c.Caller != nil && !c.Awaits && min(long, now-c.since) >= lookout.Patience
+				switch {
+				case is || c.Caller == nil:
+				case !c.Awaits:
+					again = lookout.Again
+				case again == 0:
+					again = lookout.Later
+				}
+				return is
+			}
+			l.mu.Lock()
+			l.waiting = slices.DeleteFunc(l.waiting, func(c Call) bool {
+				is := overdue(&c)
+				if is {
+					unsent.calls = append(unsent.calls, c)
+				}
+				return is
+			})
+			if l.flight != nil {
+				for i := range l.flight.calls {
+					if c := &l.flight.calls[i]; overdue(c) {
+						sent.calls = append(sent.calls, *c)
+						c.Caller = nil
+					}
+				}
+			}
+			l.mu.Unlock()
+			unsent.fail(ErrNoNode)
+			if laneID == command.LaneQuery { // it changes nothing
+				sent.fail(ErrNoNode)
+			} else {
+				sent.fail(fmt.Errorf("%w: %w", errUnknown, task.ErrNoNode))
+			}
+		}
+	}
+	return again
+}
+
+// release lets what waited for a node leave.
+func (s *Sender) release() {
+	for shard := range s.lanes {
+		s.leave(shard, command.LaneSubmit)
+		s.leave(shard, command.LaneQuery)
+	}
+}

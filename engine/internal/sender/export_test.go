@@ -1,0 +1,8 @@
+package sender
+
+const (
+	ResendEvery  = resendEvery
+	MaxQueued    = maxQueued
+	FewQueued    = fewQueued
+	MaxQueueTime = maxQueueTime
+)

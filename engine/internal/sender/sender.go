@@ -1,0 +1,136 @@
+// Package sender takes commands to the owners of their shards, and brings the answers back: to an owner in this process by a call, else
+// over the bus, else through the mailboxes of the store.
+//
+// Commands of one shard wait in lanes. Those that gather in a lane while a batch is under way become its next batch. A batch is sent
+// again, the same bytes under the same number, until it is answered, so an owner decides it once, and every caller has one answer.
+package sender
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/lookout"
+	"taskledger/store"
+)
+
+const (
+	// BusTimeout is how long a batch may go without an answer or an acknowledgement before it is sent through the store.
+	BusTimeout = 250 * time.Millisecond
+	// resendEvery is how long an acknowledged or posted batch may go unanswered before it is sent again.
+	resendEvery = 2 * time.Second
+	// GiveUp is how long a batch is sent again. Owners remember numbers longer, so that a number is never decided twice. Reports of
+	// attempts are never given up: each names its attempt, and one that is given up means another run.
+	GiveUp = 30 * time.Minute
+)
+
+// Config configures a sender.
+type Config struct {
+	ID        string // random, and the same for the life of the node or client
+	Principal string // of commands that are sent on nobody's behalf
+	Shards    int
+	Bus       store.Bus        // nil: everything goes through the mailboxes
+	Mailbox   store.Mailbox    // nil: nothing leaves while the bus is away
+	Members   store.Members    // tells whether any node is alive; nil: commands wait for one for as long as their contexts last
+	Now       func() time.Time // wall clock; it is called without a lock
+	Log       *slog.Logger
+}
+
+// Sender sends the commands of one process. Its methods may be called concurrently.
+type Sender struct {
+	cfg       Config
+	yield     yielder
+	lanes     [][command.LaneCount]lane // by shard
+	owners    sync.Map                  // shard -> the Inbox of its owner, where that is in this process
+	connected atomic.Bool               // to the bus
+	outbox    [writers]chan *Flight     // to be posted, those of one shard to one writer, in order
+	detoured  []atomic.Bool             // by shard: its last batch was posted
+	offers    Offers                    // nil in a client
+	closed    atomic.Bool
+	lookout   *lookout.Lookout
+	waiters   sync.Pool // idle, not of the process: a bubble of time must not share them
+}
+
+// New returns a sender. It sends at once; what goes unanswered is sent again by Run alone.
+func New(cfg Config) *Sender {
+	s := &Sender{
+		cfg:      cfg,
+		lanes:    make([][command.LaneCount]lane, cfg.Shards),
+		detoured: make([]atomic.Bool, cfg.Shards),
+		lookout:  lookout.New(),
+		waiters:  sync.Pool{New: newWaiter},
+	}
+	s.lookout.Members = cfg.Members
+	for i := range s.outbox {
+		s.outbox[i] = make(chan *Flight, cfg.Shards*int(command.LaneCount))
+	}
+	return s
+}
+
+// ID returns the id that batches carry and answers are addressed to.
+func (s *Sender) ID() string { return s.cfg.ID }
+
+// Connected reports whether the bus is there.
+func (s *Sender) Connected() bool { return s.connected.Load() }
+
+// Closed reports whether the sender has ended: what is sent from then on is answered by nobody.
+func (s *Sender) Closed() bool { return s.closed.Load() }
+
+// BusAway reports whether news of a shard cannot be expected over the bus.
+func (s *Sender) BusAway(shard int) bool {
+	return s.cfg.Bus == nil || !s.connected.Load() || s.detoured[shard].Load()
+}
+
+// Attach makes the sender that of a node, whose offers it takes to owners. A node that is there, or about to join, needs no other one
+// to be alive. It is called before Run.
+func (s *Sender) Attach(offers Offers) {
+	s.offers = offers
+	s.lookout.Members = nil
+}
+
+// Run sends again what goes unanswered, until ctx ends; then it fails every caller that waits.
+func (s *Sender) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.resendLoop(ctx) })
+	if s.cfg.Mailbox != nil {
+		for _, batches := range s.outbox {
+			g.Go(func() error { return s.postLoop(ctx, batches) })
+		}
+		g.Go(func() error { return s.readAnswers(ctx) })
+		g.Go(func() error { return s.lookout.Run(ctx, s.nodesMissed, s.release) })
+	}
+	return g.Wait()
+}
+
+// Close fails every caller that waits. Run does so at its end; who does not call Run calls Close.
+func (s *Sender) Close() {
+	s.closed.Store(true)
+	for shard := range s.lanes {
+		for id := range s.lanes[shard] {
+			l := &s.lanes[shard][id]
+			l.mu.Lock()
+			f, waiting := l.flight, l.waiting
+			l.flight, l.waiting = nil, nil
+			l.mu.Unlock()
+			if f != nil {
+				f.fail(errUnknown)
+			}
+			(&Flight{calls: waiting}).fail(errClosed)
+		}
+	}
+}
+
+// Hint publishes what nobody depends on: whoever misses it finds out by other means.
+func (s *Sender) Hint(subject, reply string, data []byte) {
+	if s.cfg.Bus == nil || !s.connected.Load() {
+		return
+	}
+	if err := s.cfg.Bus.Publish(subject, reply, data); err != nil {
+		s.cfg.Log.Debug("hint not sent", "subject", subject, "err", err)
+	}
+}
