@@ -187,7 +187,7 @@ var errUnread = errors.New("parameters cannot be read at the moment")
 // parameters returns the JSON text, from the journal when the owner does not hold it.
 func (a *attempt) parameters() ([]byte, error) {
 	if a.ParamsAt != 0 {
-		p, err := a.m.payloadAt(&a.ctx, a.shard, a.ParamsAt)
+		p, err := a.m.loader.PayloadAt(&a.ctx, a.shard, a.ParamsAt)
 		switch {
 		case errors.Is(err, store.ErrTrimmed):
 			return nil, fmt.Errorf("parameters are no longer kept: %w", err)

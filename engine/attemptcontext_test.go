@@ -330,7 +330,7 @@ func TestExecutor_KeepsNothingOfAnAttemptUntilItsTimeOut(t *testing.T) {
 	params := weak.Make(&text[0])
 	p.exec.launch(p.member, 0, command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "b", Params: text, Policy: Policy{Timeout: time.Hour}})
 	for got := 0; got == 0; got = len(p.reported()) {
-		<-p.inbox.wake
+		<-p.inbox.Woken()
 	}
 	p.launch("b", Policy{}) // slices of the router still hold the last one
 	for deadline := time.Now().Add(20 * time.Second); params.Value() != nil; runtime.GC() {

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/housekeeping"
+	"taskledger/engine/internal/shard"
 	"taskledger/store"
 )
 
@@ -50,7 +51,7 @@ func (m *member) care(ctx context.Context) error {
 
 // leastQuota is how many bytes a store needs whatever is trimmed: of each shard two snapshots and a tail of their size are kept,
 // below the brake.
-func leastQuota(shards int) int64 { return int64(shards) * 3 * minTail / 4 * 5 }
+func leastQuota(shards int) int64 { return int64(shards) * 3 * shard.MinTail / 4 * 5 }
 
 // makeRoom cares for a store that is too full for a session to begin, until it is not.
 func (m *member) makeRoom(ctx context.Context, k *housekeeping.Keeper) {
@@ -106,8 +107,8 @@ func (m *member) room(u store.Usage) string {
 	trimmed, served, live := m.cfg.archives() || m.cfg.Trimming == TrimAll, 0, int64(0)
 	for _, o := range m.place.served() {
 		served++
-		live += o.stats.liveBytes.Load()
-		trimmed = trimmed && o.trims.problem.Load() == nil
+		live += o.Vitals().LiveBytes
+		trimmed = trimmed && o.Vitals().TrimProblem == ""
 	}
 	if trimmed && served > 0 && live/int64(served)*int64(m.shards) < u.InUse/(2*liveShare) {
 		return fmt.Sprintf("tasks and items are few of these, so compact etcd (etcdctl compact %d)", u.Revision)

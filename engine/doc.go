@@ -89,3 +89,4 @@
 //
 // All exported methods may be called concurrently unless they say otherwise.
 package engine
+

@@ -129,13 +129,12 @@ func (p *placement) giveAll(ctx context.Context) {
 	}
 	var all []given
 	for _, o := range p.served() {
-		shard := o.ownership.Shard
+		shard := o.Ownership().Shard
 		if len(order[shard]) == 0 || order[shard][0] == p.m.session.ID || v.Outdated(v.Nodes[order[shard][0]].Reads.UpTo(0)) != "" {
 			continue // nobody is there for it, or it writes what a node that is still present cannot read
 		}
 		g := given{shard, make(chan error, 1)}
-		if o.asked.CompareAndSwap(nil, &handOverRequest{order[shard][0], func(err error) { g.done <- err }}) {
-			o.inbox.wake.Notify()
+		if o.HandOver(order[shard][0], func(err error) { g.done <- err }) {
 			all = append(all, g)
 		}
 	}

@@ -32,7 +32,7 @@ func BenchmarkAttempt(b *testing.B) {
 					p.exec.launch(p.member, 0, as)
 				}
 				for n > 0 {
-					<-p.inbox.wake
+					<-p.inbox.Woken()
 					n -= len(p.reported())
 				}
 			}

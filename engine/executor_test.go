@@ -13,8 +13,12 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/slots"
 	"taskledger/events"
+	"taskledger/ledger"
+	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -37,11 +41,36 @@ type noStore struct{ store.Store }
 
 func (noStore) Cluster() store.Cluster { return store.Cluster{Shards: 4, Key: make([]byte, 32)} }
 
-// post is a node in a session whose shard 0 is owned by the test: what its attempts report lies in the inbox.
+const (
+	selfID       = "n-1" // session of a post
+	farID        = "far" // session of another node
+	workBehavior = "work"
+)
+
+// present is a membership of the given sessions, in which the post owns shard 0.
+func present(revision int64, sessions ...string) store.Membership {
+	m := store.Membership{
+		Revision: revision,
+		Nodes:    map[string]store.NodeInfo{},
+		Owners:   map[int]store.Owner{0: {Node: selfID, Revision: 1}},
+	}
+	for _, id := range sessions {
+		m.Nodes[id] = store.NodeInfo{
+			ID:    id,
+			Name:  id,
+			Owner: id == selfID,
+			Reads: ledger.Reads(),
+		}
+	}
+	return m
+}
+
+// post is a node in a session whose shard 0 is owned by the test: what its attempts report lies in the inbox. It has heard that
+// nothing is paused.
 type post struct {
 	testing.TB
 	*member
-	inbox   *inbox
+	inbox   *shard.Inbox
 	started events.Ref
 }
 
@@ -51,12 +80,15 @@ func newPost(t testing.TB, slots int, limits map[string]int, behaviors ...Behavi
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &post{TB: t, member: newMember(n), inbox: newInbox()}
+	p := &post{TB: t, member: newMember(n), inbox: shard.NewInbox()}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	p.end, p.session = cancel, store.Session{ID: "n-1"}
+	p.end, p.session = cancel, store.Session{ID: selfID, Revision: 1}
 	p.enterWith(ctx)
 	p.renewed.Store(int64(time.Since(clockBase) + 24*time.Hour)) // young, whatever the time
 	p.sender.ServeHere(0, p.inbox)
+	p.settings.known.Store(new(settings.State))
+	p.heard.Store(true)
+	n.member.Store(p.member)
 	t.Cleanup(func() {
 		cancel(nil)
 		n.stopWorkers()
@@ -90,10 +122,10 @@ func (p *post) launch(behavior string, policy Policy) events.Ref {
 func (p *post) reported() (all []command.Command) {
 	for again := true; again; {
 		again = false
-		m := p.inbox.take(&mail{})
-		for _, d := range m.lanes[command.LaneWork] {
+		m := p.inbox.Take(&shard.Mail{})
+		for _, d := range m.Lanes[command.LaneWork] {
 			all = append(all, d.Commands...)
-			d.reply(d.Batch, make([]command.Answer, len(d.Commands)), true)
+			d.Reply(d.Batch, make([]command.Answer, len(d.Commands)), true)
 			again = true
 		}
 	}
@@ -117,6 +149,80 @@ func (p *post) wantNothing(when string) {
 	}
 }
 
+// await waits for a signal, and ends the test when it does not come.
+func await(t testing.TB, c <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%s: not within 30s", what)
+	}
+}
+
+// owned is a task of a shard.
+type owned struct {
+	behavior string
+	node     string // that has an attempt of it; "": it waits for a slot
+}
+
+// owning makes an owner of some tasks, which serves the shard here but takes no turns.
+func (p *post) owning(at int, tasks ...owned) *shard.Owner {
+	p.Helper()
+	policy, err := Policy{}.Complete()
+	if err != nil {
+		p.Fatal(err)
+	}
+	state := projection.NewShard(at)
+	var entry events.Builder
+	for some := range slices.Chunk(tasks, 1000) {
+		now := p.now()
+		entry.Reset(events.Entry{
+			Shard:  uint16(at),
+			Number: state.Number + 1,
+			Epoch:  1,
+			Owner:  selfID,
+			Time:   now,
+			Prev:   state.Hash,
+		})
+		for i, t := range some {
+			id := events.TaskID(fmt.Sprint("t-", state.Number, "-", i))
+			created := entry.Add(events.Event{
+				Task: id,
+				Seq:  1,
+				Body: &events.Created{Behavior: t.behavior, Policy: policy, NotBefore: now},
+			}).Position.Ref
+			if t.node != "" {
+				entry.Add(events.Event{
+					Task: id,
+					Seq:  2,
+					Prev: created,
+					Body: &events.Started{Node: t.node, Attempt: 1, Lease: 9000},
+				})
+			}
+		}
+		data, err := entry.Seal()
+		if err != nil {
+			p.Fatal(err)
+		}
+		stored, err := events.Decode(data)
+		if err == nil {
+			err = state.Replay(stored)
+		}
+		if err != nil {
+			p.Fatal(err)
+		}
+	}
+	own := shard.New(
+		p.ownerConfig(),
+		store.Ownership{Shard: at, Revision: 1, Session: p.session},
+		&shard.Loaded{State: state, Head: store.Head{Number: state.Number, Revision: int64(state.Number)}},
+		new(command.Misfits),
+		func() {},
+	)
+	p.place.owners[at] = own
+	return own
+}
+
 // An outcome is held while a worker is on its way to the next attempt. If that one takes long, nobody may wait for it.
 func TestExecutor_NoOutcomeWaitsForALongAttempt(t *testing.T) {
 	release := make(chan struct{})
@@ -134,7 +240,7 @@ func TestExecutor_NoOutcomeWaitsForALongAttempt(t *testing.T) {
 		late := time.After(30 * time.Second)
 		for got := 0; got < 3; got += len(p.reported()) {
 			select {
-			case <-p.inbox.wake:
+			case <-p.inbox.Woken():
 			case <-late:
 				t.Fatalf("round %d: %d outcomes, want 3", round, got)
 			}
@@ -210,13 +316,13 @@ func TestExecutor_FreedSlotWakesTheFirstShardThatWaits(t *testing.T) {
 		p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome { <-release; return Outcome{} }})
 		p.launch("b", Policy{})
 		heads := []slots.Head{{Behavior: "b"}}
-		waiting := []*inbox{newInbox(), newInbox(), newInbox()}
+		waiting := []*shard.Inbox{shard.NewInbox(), shard.NewInbox(), shard.NewInbox()}
 		for _, i := range waiting {
 			p.exec.Await(i, heads)
 		}
-		rung := func(i *inbox) bool {
+		rung := func(i *shard.Inbox) bool {
 			select {
-			case <-i.wake:
+			case <-i.Woken():
 				return true
 			default:
 				return false
@@ -234,7 +340,7 @@ func TestExecutor_FreedSlotWakesTheFirstShardThatWaits(t *testing.T) {
 			}
 			p.exec.Leave(i)
 		}
-		late := newInbox()
+		late := shard.NewInbox()
 		p.exec.Await(late, heads)
 		if !rung(late) {
 			t.Error("an owner that looked before the slot was freed and waits after it was not woken")
@@ -251,14 +357,32 @@ func TestExecutor_EndOfAnOfferWakesThoseWhoWaitForItsSlots(t *testing.T) {
 	if again, _ := p.exec.Reserve(1, nil); again != 0 {
 		t.Errorf("%d slots were reserved twice", again)
 	}
-	i := newInbox()
+	i := shard.NewInbox()
 	p.exec.Await(i, []slots.Head{{Behavior: "b"}})
 	p.exec.Unreserve(reserved, detail, []command.Assignment{{Behavior: "limited"}})
-	if len(i.wake) == 0 {
+	if len(i.Woken()) == 0 {
 		t.Error("the owner that waits was not woken")
 	}
 	if !p.exec.Free("b") || p.exec.Free("limited") || p.exec.Unused() != 2 {
 		t.Error("the assigned slot is not the one that is taken")
+	}
+}
+
+// Attempts that have lent their slots count among those of their behavior, also where its limit is the number of slots.
+func TestReserve_CountsWhatStandsOfferedOfEveryBehavior(t *testing.T) {
+	p := newPost(t, 4, nil, &script{id: "work"})
+	x := p.exec
+	x.Limits["work"].Used, x.Lent = 3, 3
+	n, detail := x.Reserve(1, nil)
+	if n != 1 {
+		t.Fatalf("%d slots are set aside, want one", n)
+	}
+	if more, _ := x.Reserve(1, nil); more != 0 {
+		t.Errorf("with three attempts that wait and one that is offered another one is offered, of four")
+	}
+	x.Unreserve(n, detail, nil)
+	if again, _ := x.Reserve(1, nil); again != 1 {
+		t.Errorf("%d slots are set aside after the offer was answered, want one", again)
 	}
 }
 
@@ -542,6 +666,56 @@ func TestExecutor_FencedAttemptsReportNothing(t *testing.T) {
 			t.Error("a fenced attempt is remembered or keeps its slot")
 		}
 	})
+}
+
+// The commit took so long that the session is old when the assignment reaches the executor. If it is renewed after all,
+// the task must run: nobody else will ever find out that it does not.
+func TestExecutor_CallsNoFunctionWhileTheSessionIsOld(t *testing.T) {
+	called := make(chan struct{}, 1)
+	p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome {
+		called <- struct{}{}
+		return Outcome{}
+	}})
+	freed := make(chan struct{}, 2)
+	p.exec.Freed = func() { freed <- struct{}{} }
+	p.renewed.Store(int64(time.Since(clockBase) - p.ttl*3/4))
+	p.launch("b", Policy{})
+	await(t, freed, "the slot")
+	select {
+	case <-called:
+		t.Fatal("the function was called")
+	default:
+	}
+	p.renewed.Store(int64(time.Since(clockBase)))
+	await(t, p.inbox.Woken(), "word that the attempt is given back")
+	if c := p.outcome(); c.How != command.Released {
+		t.Errorf("an attempt that was not made ended as %+v", c)
+	}
+	p.launch("b", Policy{})
+	await(t, called, "the attempt after it")
+}
+
+// The session ends while the function runs, which then returns an error, or a result: neither counts.
+func TestExecutor_ReportsNothingOfAnEndedSession(t *testing.T) {
+	for name, out := range map[string]Outcome{"Success": {}, "Failure": {Err: &events.Error{Code: events.CodeFailed}}} {
+		t.Run(name, func(t *testing.T) {
+			running := make(chan struct{})
+			p := newPost(t, 1, nil, &script{"b", func(ctx context.Context, _ Attempt) Outcome {
+				close(running)
+				<-ctx.Done()
+				return out
+			}})
+			freed := make(chan struct{}, 1)
+			p.exec.Freed = func() { freed <- struct{}{} }
+			session, end := context.WithCancel(t.Context())
+			p.enterWith(session)
+			p.launch("b", Policy{})
+			await(t, running, "the attempt")
+			end()
+			await(t, freed, "the slot")
+			p.wantNothing("of an ended session")
+		})
+	}
 }
 
 func TestExecutor_WorkersAreReusedAndEndWhenIdle(t *testing.T) {

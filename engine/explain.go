@@ -9,24 +9,23 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
 
 // The values of Explanation.Why.
 const (
-	WhyScheduled   = "scheduled"         // its time has not come
-	WhyWaiting     = explanation.Waiting // ready, and waits for a slot
-	WhyNoNode      = explanation.NoNode  // no live node may run its behavior
-	WhyNoOwner     = "no-owner"          // no node serves its shard at the moment
-	WhySuspended   = "suspended"         // an operator suspended it
-	WhyPaused      = "paused"            // an operator paused its behavior
-	WhySettings    = "settings"          // the owner does not know yet what operators paused, and starts nothing before it does
-	WhyQuarantined = "quarantined"       // its shard cannot be read
-	WhyStoreFull   = "store-full"        // it is repeated, and repetitions wait while the store is almost full
-	WhyRunning     = "running"           // it runs
-	WhyFinished    = "finished"          // it has ended
+	WhyScheduled   = explanation.Scheduled   // its time has not come
+	WhyWaiting     = explanation.Waiting     // ready, and waits for a slot
+	WhyNoNode      = explanation.NoNode      // no live node may run its behavior
+	WhyNoOwner     = explanation.NoOwner     // no node serves its shard at the moment
+	WhySuspended   = explanation.Suspended   // an operator suspended it
+	WhyPaused      = explanation.Paused      // an operator paused its behavior
+	WhySettings    = explanation.Settings    // the owner does not know yet what operators paused, and starts nothing before it does
+	WhyQuarantined = explanation.Quarantined // its shard cannot be read
+	WhyStoreFull   = explanation.StoreFull   // it is repeated, and repetitions wait while the store is almost full
+	WhyRunning     = explanation.Running     // it runs
+	WhyFinished    = explanation.Finished    // it has ended
 )
 
 // Explanation says why a task is not running.
@@ -82,54 +81,6 @@ func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int
 		e.Text += fmt.Sprintf(": the session of its owner, node %s (%s), has ended", store.NodeName(owner), owner)
 	default:
 		e.Text += fmt.Sprintf(": its owner, node %s (%s), is there and does not answer", n.Name, owner)
-	}
-	return e
-}
-
-// explain says why a task does not run.
-func (o *owner) explain(c *command.Explain) command.Answer {
-	t := o.state.Task(c.Task)
-	if t == nil {
-		return command.Answer{Code: command.AnswerNotFound}
-	}
-	return o.why(t).Answer()
-}
-
-// why explains.
-func (o *owner) why(t *projection.Task) (e Explanation) {
-	behavior := t.Kind.Behavior
-	substatus, since := t.Substatus(o.now())
-	defer func() { e.Substatus = substatus }()
-	known := o.m.settings.known.Load()
-	switch {
-	case t.OnNode():
-		return Explanation{Why: WhyRunning, Since: since, Text: explanation.OfRunning(t)}
-	case t.Final():
-		return Explanation{Why: WhyFinished, Since: since, Text: explanation.OfEnd(t)}
-	case t.Suspended:
-		return Explanation{Why: WhySuspended, Since: since, Text: explanation.OfSuspended(t)}
-	case known != nil && known.Paused(behavior):
-		p, _ := known.Pause(behavior)
-		return Explanation{Why: WhyPaused, Since: max(p.Since, since), Text: p.String()}
-	case substatus != projection.SubReady:
-		return Explanation{Why: WhyScheduled, Since: since, Text: explanation.OfWait(t)}
-	case !o.m.heard.Load():
-		return o.m.whySettings()
-	}
-	if why := *o.m.brake.Load(); why != "" && t.Repeats() {
-		return Explanation{Why: WhyStoreFull, Since: since, Text: "it is repeated, and repetitions wait: " + why}
-	}
-	e = o.whyReady(t)
-	e.Since = since
-	return e
-}
-
-// whyReady explains why a task that could run does not.
-func (o *owner) whyReady(t *projection.Task) Explanation {
-	behavior := t.Kind.Behavior
-	e := explanation.OfReady(o.m.view.Load().Nodes, behavior, func() bool { return o.m.exec.Free(behavior) || o.offerFor(behavior) != nil })
-	if stuck := o.m.exec.stuckNow(); stuck > 0 && e.Why == WhyWaiting {
-		e.Text += fmt.Sprintf("; %d slots of node %s are held by functions that did not return after their context had ended", stuck, o.m.cfg.Name)
 	}
 	return e
 }

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 
+	"taskledger/engine/internal/itemcommand"
 	"taskledger/item"
+	"taskledger/store"
 )
 
 // The items of a task store are asked for by the name of the store, 1 to 64 bytes of [A-Za-z0-9._:-], which is made by its first use and lives
@@ -49,4 +51,16 @@ func (c *Client) ItemGroup(ctx context.Context, store string, p item.Page) (item
 // that was never used. More groups than one answer holds are of several answers, each of its own time.
 func (c *Client) ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error) {
 	return c.items.Groups(ctx, store, linear)
+}
+
+func itemSubject(sender string) string { return "node." + sender + ".items" }
+
+// onItems takes the news that items are there.
+func (c *Client) onItems(m store.Message) {
+	h, err := itemcommand.DecodeHint(m.Data)
+	if err != nil {
+		c.cfg.Log.Warn("hint cannot be read", "err", err)
+		return
+	}
+	c.items.Hinted(h)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/signal"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -234,15 +235,15 @@ const (
 
 // backlogged reports that something waits in the shards served here.
 func (p *placement) backlogged() bool {
-	return slices.ContainsFunc(p.served(), func(o *owner) bool { return len(*o.backlog.Load()) > 0 })
+	return slices.ContainsFunc(p.served(), func(o *shard.Owner) bool { return len(o.Backlog()) > 0 })
 }
 
 // message makes a message of what is the case now. Each has a greater number than those before it.
 func (l *load) message() []byte {
 	var rows []backlogRow
 	for _, o := range l.m.place.served() {
-		for behavior, ready := range *o.backlog.Load() {
-			rows = append(rows, backlogRow{int64(o.ownership.Shard), behavior, int64(ready)})
+		for behavior, ready := range o.Backlog() {
+			rows = append(rows, backlogRow{int64(o.Ownership().Shard), behavior, int64(ready)})
 		}
 	}
 	slices.SortFunc(rows, func(a, b backlogRow) int {
@@ -387,7 +388,7 @@ func (l *load) readyAt(shard int, owner string, after time.Time) map[string]int 
 func (l *load) readyHere() map[string]int {
 	ready := map[string]int{}
 	for _, o := range l.m.place.served() {
-		for behavior, n := range *o.backlog.Load() {
+		for behavior, n := range o.Backlog() {
 			ready[behavior] += n
 		}
 	}

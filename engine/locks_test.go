@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/sender"
+	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -103,24 +103,20 @@ func (h *calling) Enabled(context.Context, slog.Level) bool { return true }
 
 func TestLog_IsNotWrittenUnderALock(t *testing.T) {
 	p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome { return Outcome{} }})
-	own := &owner{m: p.member}
-	own.snapshots = newSnapshots(own, &loaded{})
-	backlog := map[string]int{}
-	for i := range maxLoadBytes / backlogRowBytes {
-		backlog[fmt.Sprintf("behavior-%d", i)] = 1
+	var tasks []owned
+	for i := range maxLoadBytes/(backlogRowBytes+events.MaxBehaviorBytes) + 1 {
+		tasks = append(tasks, owned{behavior: fmt.Sprintf("%0*d", events.MaxBehaviorBytes, i)})
 	}
-	own.backlog.Store(&backlog)
-	p.place.owners[0] = own
+	p.owning(0, tasks...)
 	p.offers.send(p.member, 1, 0, nil)
 	for what, c := range map[string]struct{ write, meanwhile func() }{
-		"load":      {func() { p.load.message() }, func() { p.load.compare() }},
-		"snapshots": {func() { own.snapshots.giveUp(1, errors.New("cut")) }, func() { own.snapshots.trouble() }},
+		"load": {func() { p.load.message() }, func() { p.load.compare() }},
 		"offers": {func() { p.offers.Answered(1, 1, []command.Answer{{Data: events.JSON([]byte("x"))}}) },
 			func() { p.offers.unanswered() }},
 	} {
 		log := &calling{told: make(chan string, 9), do: c.meanwhile}
-		own.log = slog.New(log)
-		p.member.log, p.node.cfg.Log = own.log, own.log
+		p.member.log = slog.New(log)
+		p.node.cfg.Log = p.member.log
 		wantReturn(t, "the log of "+what, c.write)
 		if len(log.told) != 1 {
 			t.Errorf("%s: %d records, want 1", what, len(log.told))
@@ -143,11 +139,10 @@ func TestNow_IsCalledWithoutALock(t *testing.T) {
 	p := newPost(t, 1, nil)
 	p.view.Store(&store.Membership{Revision: 1, Nodes: map[string]store.NodeInfo{"n-1": {Name: "post", Owner: true}, "n-2": {Name: "unheard"}}})
 	p.node.joined = time.Now()
-	p.node.member.Store(p.member)
 	calls := 0
 	look := func() time.Time {
 		calls++
-		p.inbox.size()
+		p.inbox.Take(&shard.Mail{})
 		p.place.served()
 		p.offers.unanswered()
 		p.load.readyAt(0, "", time.Time{})

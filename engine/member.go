@@ -18,6 +18,7 @@ import (
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/sessionfile"
+	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/ledger"
@@ -30,6 +31,9 @@ const (
 	// would contend for its lock.
 	attemptParents = 64
 )
+
+// clockBase anchors the monotonic clock of fences.
+var clockBase = time.Now()
 
 // member is a node during one session. When the session ends everything in it ends, and the node begins another.
 type member struct {
@@ -61,6 +65,7 @@ type member struct {
 	losses       store.Losses
 	housekeeping store.Housekeeping
 	reader       *ledger.Reader
+	loader       *shard.Loader
 
 	renewed  atomic.Int64           // when the last successful renewal was sent, on the monotonic clock
 	silence  atomic.Pointer[string] // why the last attempt to renew failed; nil = it did not
@@ -93,6 +98,16 @@ func newMember(n *Node) *member {
 	m.sessions, m.members, m.owners, m.journal, m.mailbox = s, s, s, s, s
 	m.sweeper, m.snapshots, m.trimmer, m.losses, m.housekeeping = s, s, s, s, s
 	m.reader = ledger.NewReader(s, s, n.cfg.reader(), n.cfg.archives())
+	m.loader = &shard.Loader{
+		Journal:   s,
+		Snapshots: s,
+		Trimmer:   s,
+		Losses:    s,
+		Archive:   n.cfg.Archive,
+		Archives:  n.cfg.archives(),
+		Reader:    m.reader,
+		Log:       n.cfg.Log,
+	}
 	m.view.Store(&store.Membership{})
 	m.sighted.Store(&command.Sightings{})
 	m.usage.Store(&store.Usage{Quota: presumedQuota})
@@ -200,7 +215,7 @@ func (m *member) join(ctx context.Context) error {
 	}
 	m.renewed.Store(int64(sent.Sub(clockBase)))
 	m.log = m.log.With("session", s.ID)
-	m.notices = notice.New(m.log)
+	m.loader.Log, m.notices = m.log, notice.New(m.log)
 	if m.cfg.SessionFile == "" {
 		return nil
 	}
@@ -229,11 +244,8 @@ func (m *member) age() time.Duration {
 	return time.Since(clockBase) - time.Duration(m.renewed.Load())
 }
 
-// mayStart reports whether the session is young enough to take on work.
+// mayStart reports whether the session is young enough to take on work, and to answer from memory.
 func (m *member) mayStart() bool { return m.age() < m.ttl*2/3 && m.ctx.Err() == nil }
-
-// mayRead reports whether memory may be shown: it is at most as old as a session can be.
-func (m *member) mayRead() bool { return m.mayStart() }
 
 // expiry is the age at which the session must be taken for over, a little before its lease is.
 func (m *member) expiry() time.Duration { return m.ttl - min(time.Second, m.ttl/5) }
@@ -404,12 +416,12 @@ func (m *member) attemptParent() context.Context {
 }
 
 // cancelAttempt hints to the node of an attempt that it is cancelled; the roll call repeats it.
-func (m *member) cancelAttempt(shard int, c nodeAttempt) {
-	if c.node == m.session.ID {
-		m.exec.cancelAttempt(shard, c.Started, cancelledBy(c.by, c.reason))
+func (m *member) cancelAttempt(shard int, c shard.Cancel) {
+	if c.Node == m.session.ID {
+		m.exec.cancelAttempt(shard, c.Started, cancelledBy(c.By, c.Reason))
 		return
 	}
-	m.sender.Hint("node."+c.node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started, c.by, c.reason}))
+	m.sender.Hint("node."+c.Node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started, c.By, c.Reason}))
 }
 
 // announce tells everybody who may wait of the outcomes of a committed entry.
@@ -439,8 +451,6 @@ func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 }
 
 func (m *member) source() string { return "taskledger/" + m.cfg.Store.Cluster().ID }
-
-func (m *member) backlogChanged() { m.load.changed() }
 
 // typesDiffer reports whether another node runs a behavior with other types of parameters or results.
 func (m *member) typesDiffer(behavior string) bool {

@@ -10,60 +10,56 @@ import (
 	"taskledger/store"
 )
 
-// sizing is a node of two slots, one shard of its own with a ready task, and one that another node serves.
-func sizing(t *testing.T) (b *bench, adjust func() time.Duration) {
-	b = newBench(t, 2, &script{id: benchBehavior})
+// sizing is a node of two slots that knows of two shards: one that another node serves, and one of its own.
+func sizing(t *testing.T) (p *post, adjust func() time.Duration) {
+	p = newPost(t, 2, nil, &script{id: workBehavior})
 	view := present(2, selfID, farID)
-	view.Owners[0] = store.Owner{Node: farID, Revision: 1}
-	b.m.view.Store(&view)
-	b.sees(&view)
-	b.m.sender.ServeHere(0, nil)
-	return b, func() time.Duration { return b.m.offers.adjust(b.m, time.Now()) }
+	view.Owners[0], view.Owners[1] = store.Owner{Node: farID, Revision: 1}, store.Owner{Node: selfID, Revision: 1}
+	p.sees(&view)
+	p.sender.ServeHere(0, nil)
+	return p, func() time.Duration { return p.offers.adjust(p.member, time.Now()) }
 }
 
 // posted lets the letter of the offer that stands be written.
-func (b *bench) posted() { b.m.offers.Posted(b.m.offers.shards[0].last().Flight) }
+func (p *post) posted() { p.offers.Posted(p.offers.shards[0].last().Flight) }
 
-// needsSlots lets a shard that the node serves have ready tasks.
-func (b *bench) needsSlots(n int) {
-	b.own.backlog.Store(&map[string]int{benchBehavior: n})
-	b.m.place.owners[0] = b.own
-}
+// needsSlot lets the shard of the node's own have a ready task.
+func (p *post) needsSlot() { p.owning(1, owned{behavior: workBehavior}) }
 
 func TestOffers_AnOwnerThatDoesNotAnswerIsOfferedNothingUntilItSpeaksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, adjust := sizing(t)
+		p, adjust := sizing(t)
 		wantFree := func(when string, n int) {
 			t.Helper()
 			adjust()
-			if free := b.m.exec.Unreserved(); free != n {
+			if free := p.exec.Unreserved(); free != n {
 				t.Errorf("%s: %d slots are free, want %d", when, free, n)
 			}
 		}
-		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		p.load.hear(saying(farID, 1, p.now(), 0, 5))
 		wantFree("with work there", 0)
-		b.needsSlots(1)
-		b.posted()
+		p.needsSlot()
+		p.posted()
 		wantFree("the offer has just been made", 0)
 		time.Sleep(idleAfter + time.Millisecond)
 		wantFree("the offer is being closed", 0)
-		b.posted()
+		p.posted()
 		time.Sleep(abandonAfter + time.Millisecond)
 		wantFree("nobody has answered", 2)
 		wantFree("what was told before counts no more", 2)
 		time.Sleep(time.Millisecond)
-		b.m.load.hear(saying(farID, 2, benchStart, 0, 5))
+		p.load.hear(saying(farID, 2, p.now(), 0, 5))
 		wantFree("it has spoken", 1)
 	})
 }
 
 func TestOffers_AreLookedAtAgainWhenTheyAreOldEnoughToBeClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, adjust := sizing(t)
-		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		p, adjust := sizing(t)
+		p.load.hear(saying(farID, 1, p.now(), 0, 5))
 		adjust()
-		b.posted()
-		b.needsSlots(1)
+		p.posted()
+		p.needsSlot()
 		if again := adjust(); again != idleAfter {
 			t.Errorf("looked at again after %s, want %s", again, idleAfter)
 		}
@@ -73,8 +69,8 @@ func TestOffers_AreLookedAtAgainWhenTheyAreOldEnoughToBeClosed(t *testing.T) {
 // Through the store an offer is on its way for as long as its letter takes to be written. Until then its owner cannot answer it.
 func TestOffers_CountFromWhenTheirLetterIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, adjust := sizing(t)
-		of := b.m.offers
+		p, adjust := sizing(t)
+		of := p.offers
 		const took = 300 * time.Millisecond
 		wantLast := func(when string, number uint64, free int) {
 			t.Helper()
@@ -82,16 +78,16 @@ func TestOffers_CountFromWhenTheirLetterIsWritten(t *testing.T) {
 			if got := of.shards[0].number; got != number {
 				t.Errorf("%s: the last offer is the %dth, want %d", when, got, number)
 			}
-			if got := b.m.exec.Unreserved(); got != free {
+			if got := p.exec.Unreserved(); got != free {
 				t.Errorf("%s: %d slots are free, want %d", when, got, free)
 			}
 		}
-		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		p.load.hear(saying(farID, 1, p.now(), 0, 5))
 		adjust()
-		b.needsSlots(1)
+		p.needsSlot()
 		time.Sleep(took)
 		wantLast("its letter is being written", 1, 0)
-		b.posted()
+		p.posted()
 		if of.usual == 0 {
 			t.Error("the time that a letter takes is not counted as a usual answer time")
 		}
@@ -102,7 +98,7 @@ func TestOffers_CountFromWhenTheirLetterIsWritten(t *testing.T) {
 		wantLast("it stands for long", 2, 0)
 		time.Sleep(took)
 		wantLast("the letter that closes it is being written", 2, 0)
-		b.posted()
+		p.posted()
 		time.Sleep(closedOffer + time.Millisecond)
 		wantLast("that has replaced it, and what it held is offered again but for what is missing here", 3, 1)
 	})
@@ -111,18 +107,18 @@ func TestOffers_CountFromWhenTheirLetterIsWritten(t *testing.T) {
 // A letter may wait behind others that a hanging etcd does not take.
 func TestOffers_HoldTheirSlotsForABoundedTimeWhileTheirLetterIsNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, adjust := sizing(t)
-		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		p, adjust := sizing(t)
+		p.load.hear(saying(farID, 1, p.now(), 0, 5))
 		adjust()
-		b.needsSlots(1)
+		p.needsSlot()
 		for _, wait := range []time.Duration{3*usualMost + idleAfter, 3*usualMost + abandonAfter + time.Millisecond} {
-			if adjust(); b.m.exec.Unreserved() != 0 {
-				t.Fatalf("%d slots are free", b.m.exec.Unreserved())
+			if adjust(); p.exec.Unreserved() != 0 {
+				t.Fatalf("%d slots are free", p.exec.Unreserved())
 			}
 			time.Sleep(wait)
 			adjust()
 		}
-		if free := b.m.exec.Unreserved(); free != 2 {
+		if free := p.exec.Unreserved(); free != 2 {
 			t.Errorf("%d slots are free, want 2", free)
 		}
 	})
@@ -130,8 +126,8 @@ func TestOffers_HoldTheirSlotsForABoundedTimeWhileTheirLetterIsNotWritten(t *tes
 
 // What must not start needs no slot: free ones would be offered for it again and again.
 func TestBacklog_LeavesOutWhatIsPaused(t *testing.T) {
-	b := newBench(t, -1, &script{id: benchBehavior})
-	for paused, ready := range map[string]int{"": 1, benchBehavior: 0, "another": 1} {
+	p := newPost(t, -1, nil, &script{id: workBehavior})
+	for paused, ready := range map[string]int{"": 1, workBehavior: 0, "another": 1} {
 		var known settings.State
 		if paused != "" {
 			pause := &events.Event{Seq: 1, Body: &events.Paused{Behavior: paused}, Position: events.Position{Ref: 1}}
@@ -139,12 +135,9 @@ func TestBacklog_LeavesOutWhatIsPaused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b.m.settings.known.Store(&known)
-		if b.own.state.Task("x") == nil {
-			b.submit(Policy{})
-		}
-		b.own.publishView()
-		if told := (*b.own.backlog.Load())[benchBehavior]; told != ready {
+		p.settings.known.Store(&known)
+		own := p.owning(0, owned{behavior: workBehavior})
+		if told := own.Backlog()[workBehavior]; told != ready {
 			t.Errorf("while %q is paused %d tasks are told of, want %d", paused, told, ready)
 		}
 	}
@@ -153,10 +146,10 @@ func TestBacklog_LeavesOutWhatIsPaused(t *testing.T) {
 // An attempt that lends its slot keeps its place: an offer could bring nothing.
 func TestOffers_NoneIsMadeForABehaviorWhosePlacesAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, adjust := sizing(t)
-		x := b.m.exec
+		p, adjust := sizing(t)
+		x := p.exec
 		for range 2 {
-			if !x.take(benchBehavior) {
+			if !x.take(workBehavior) {
 				t.Fatal("no slot is free")
 			}
 		}
@@ -164,9 +157,9 @@ func TestOffers_NoneIsMadeForABehaviorWhosePlacesAreTaken(t *testing.T) {
 		x.Used--
 		x.Lent++
 		x.Unlock()
-		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		p.load.hear(saying(farID, 1, p.now(), 0, 5))
 		adjust()
-		if n := b.m.offers.shards[0].number; n != 0 {
+		if n := p.offers.shards[0].number; n != 0 {
 			t.Errorf("%d offers were made", n)
 		}
 	})

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/signal"
 	"taskledger/internal/ring"
 	"taskledger/ledger"
@@ -31,7 +33,7 @@ type placement struct {
 	serving sync.WaitGroup
 
 	mu       sync.Mutex
-	owners   map[int]*owner
+	owners   map[int]*shard.Owner
 	busy     map[int]bool      // being taken or asked for
 	unserved map[int]time.Time // since when
 	broken   map[int]*quarantine
@@ -48,7 +50,7 @@ type placement struct {
 }
 
 func newPlacement(m *member) *placement {
-	return &placement{m: m, wake: signal.New(), misfits: make([]command.Misfits, m.shards), owners: map[int]*owner{}, busy: map[int]bool{},
+	return &placement{m: m, wake: signal.New(), misfits: make([]command.Misfits, m.shards), owners: map[int]*shard.Owner{}, busy: map[int]bool{},
 		unserved: map[int]time.Time{}, broken: map[int]*quarantine{}, healed: map[int]healing{}, spared: map[int]sparing{}, over: map[int]int64{}}
 }
 
@@ -150,8 +152,8 @@ func sameName(v *store.Membership, n store.NodeInfo) bool {
 // consider decides what to do about one shard now.
 func (p *placement) consider(ctx context.Context, shard int, v *store.Membership, now time.Time, mayTake bool) {
 	key := v.Owners[shard]
-	if own := p.owners[shard]; own != nil && key.Revision > own.ownership.Revision {
-		own.stop() // somebody else has it, and this node did not notice for want of work
+	if own := p.owners[shard]; own != nil && key.Revision > own.Ownership().Revision {
+		own.Stop() // somebody else has it, and this node did not notice for want of work
 	}
 	_, alive := v.Nodes[key.Node]
 	if p.given != nil && p.asked == shard && (key.Node == p.m.session.ID || !alive) {
@@ -206,17 +208,17 @@ func (p *placement) turnToTake(shard int, now time.Time) bool {
 	return false
 }
 
-// begin runs f, which may take long, while the shard is marked busy.
-func (p *placement) begin(ctx context.Context, shard int, f func(context.Context) error) {
-	p.busy[shard] = true
+// begin runs f, which may take long, while its shard is marked busy.
+func (p *placement) begin(ctx context.Context, number int, f func(context.Context) error) {
+	p.busy[number] = true
 	p.serving.Go(func() {
 		err := f(ctx)
 		p.mu.Lock()
-		delete(p.busy, shard)
-		delete(p.unserved, shard)
+		delete(p.busy, number)
+		delete(p.unserved, number)
 		p.mu.Unlock()
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errHandedOver) {
-			p.fail(ctx, shard, err)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, shard.ErrHandedOver) {
+			p.fail(ctx, number, err)
 		}
 		p.wake.Notify()
 	})
@@ -235,7 +237,7 @@ func (p *placement) fail(ctx context.Context, shard int, err error) {
 }
 
 // serve serves the shard until the session ends or the shard is lost. While it cannot be read that is told.
-func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *loaded) error {
+func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *shard.Loaded) error {
 	for {
 		left, err := p.serveSound(ctx, ownership, have)
 		switch {
@@ -243,9 +245,9 @@ func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *
 			p.m.log.ErrorContext(ctx, "an entry cannot be stored: what it decided is decided anew", "shard", ownership.Shard, "err", err)
 			have = nil
 			ownership, err = p.anew(ctx, ownership)
-		case left == nil && ctx.Err() == nil && errors.Is(err, errAnew):
+		case left == nil && ctx.Err() == nil && errors.Is(err, shard.ErrAnew):
 			have, err = nil, nil
-		case left == nil && (ctx.Err() != nil || !isDamage(err) && !errors.Is(err, errOnlyArchive)):
+		case left == nil && (ctx.Err() != nil || !shard.IsDamage(err) && !errors.Is(err, shard.ErrOnlyArchive)):
 			return err
 		default:
 			ownership, have, err = p.quarantine(ctx, ownership, err, left)
@@ -284,57 +286,56 @@ func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownershi
 
 // serveSound reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
 // the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not decided in its inbox.
-func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, have *loaded) (left *owner, err error) {
-	shard, began := ownership.Shard, time.Now()
-	have, err = p.catchUp(ctx, shard, have)
+func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, have *shard.Loaded) (left *shard.Owner, err error) {
+	at, began := ownership.Shard, time.Now()
+	have, err = p.catchUp(ctx, at, have)
 	if err != nil {
 		return nil, err
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	own := newOwner(p.m, ownership, have, stop)
-	if err := own.acceptLoss(ctx, have); err != nil {
+	own := shard.New(p.m.ownerConfig(), ownership, have, &p.misfits[at], stop)
+	if err := own.AcceptLoss(ctx, have); err != nil {
 		return nil, err
 	}
-	own.trims.lost = lostAfter(have.state)
-	if shard == p.m.settingsShard() {
-		p.m.learnSettings(*have.state.Settings())
+	if at == p.m.settingsShard() {
+		p.m.learnSettings(*have.State.Settings())
 	}
-	for _, node := range have.state.RunningNodes() {
+	for _, node := range have.State.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {
 			return nil, err
 		} else if gone {
-			own.inbox.lose(node)
+			own.Inbox().Lose(node)
 		}
 	}
-	own.tally.Served(time.Since(began))
+	own.Served(time.Since(began))
 	p.mu.Lock()
-	p.owners[shard] = own
+	p.owners[at] = own
 	p.mu.Unlock()
-	p.m.log.InfoContext(ctx, "shard is served", "shard", shard, "entries", have.head.Number, "tasks", have.state.Len(), "live", have.state.Live())
+	p.m.log.InfoContext(ctx, "shard is served", "shard", at, "entries", have.Head.Number, "tasks", have.State.Len(), "live", have.State.Live())
 	defer func() {
 		p.mu.Lock()
-		delete(p.owners, shard)
-		p.over[shard] = ownership.Revision
+		delete(p.owners, at)
+		p.over[at] = ownership.Revision
 		p.mu.Unlock()
-		p.m.futures.ServeAway(shard)
+		p.m.futures.ServeAway(at)
 		p.preferOwn()
 		if left == nil {
-			p.m.sender.ServeHere(shard, nil)
-			p.m.sender.OwnerChanged(shard)
+			p.m.sender.ServeHere(at, nil)
+			p.m.sender.OwnerChanged(at)
 		}
 	}()
 	p.preferOwn()
-	p.m.futures.ServeHere(shard, have.head)
-	p.m.sender.ServeHere(shard, own.inbox)
+	p.m.futures.ServeHere(at, have.Head)
+	p.m.sender.ServeHere(at, own.Inbox())
 	p.m.node.items.Again()
-	p.m.offers.ownerChanged(shard)
-	p.m.serveShard(serving, shard, own.inbox)
-	p.m.spawn(func(context.Context) { own.snapshots.run(serving) })
-	p.m.spawn(func(context.Context) { own.trims.run(serving) })
-	err = own.run(serving)
+	p.m.offers.ownerChanged(at)
+	p.m.serveShard(serving, at, own.Inbox())
+	p.m.spawn(func(context.Context) { own.StoreSnapshots(serving) })
+	p.m.spawn(func(context.Context) { own.Trim(serving) })
+	err = own.Run(serving)
 	switch {
-	case serving.Err() == nil && isDamage(err):
+	case serving.Err() == nil && shard.IsDamage(err):
 		return own, err
 	case serving.Err() == nil:
 		return nil, err
@@ -343,19 +344,19 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 }
 
 // catchUp reads what is still unread of a shard that is this node's now: all, or what came after an earlier load.
-func (p *placement) catchUp(ctx context.Context, shard int, have *loaded) (*loaded, error) {
+func (p *placement) catchUp(ctx context.Context, shard int, have *shard.Loaded) (*shard.Loaded, error) {
 	if have == nil {
-		return p.m.loadStored(ctx, shard)
+		return p.m.loader.LoadStored(ctx, shard)
 	}
-	err := p.m.replay(ctx, shard, have)
+	err := p.m.loader.Replay(ctx, shard, have)
 	if errors.Is(err, store.ErrTrimmed) { // snapshots went past it
-		return p.m.loadStored(ctx, shard)
+		return p.m.loader.LoadStored(ctx, shard)
 	}
 	if err != nil {
 		return nil, err
 	}
-	pointer, err := p.m.readPointer(ctx, shard)
-	have.pointTo(pointer)
+	pointer, err := p.m.loader.Pointer(ctx, shard)
+	have.PointTo(pointer)
 	return have, err
 }
 
@@ -388,7 +389,7 @@ var errStays = errors.New("the owner keeps the shard")
 // owner key alone tells whether it did; it waits for the answer until wait ends.
 func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	defer p.askNoMore(shard)
-	have, err := p.m.loadShard(ctx, shard)
+	have, err := p.m.loader.Load(ctx, shard)
 	if err != nil {
 		p.spare(shard, reloadEvery, reloadEvery) // what is stored of it is damaged
 		return fmt.Errorf("%w: %w", errStays, err)
@@ -474,18 +475,18 @@ func (p *placement) findLost(ctx context.Context) {
 			continue
 		}
 		for _, o := range owners {
-			o.inbox.lose(node)
+			o.Inbox().Lose(node)
 		}
 	}
 }
 
 // missing returns the nodes with attempts that the view does not show, and the owners concerned.
-func (p *placement) missing(v *store.Membership) map[string][]*owner {
+func (p *placement) missing(v *store.Membership) map[string][]*shard.Owner {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	missing := map[string][]*owner{}
+	missing := map[string][]*shard.Owner{}
 	for _, o := range p.owners {
-		for _, node := range *o.running.Load() {
+		for _, node := range o.RunningNodes() {
 			if _, present := v.Nodes[node]; !present {
 				missing[node] = append(missing[node], o)
 			}
@@ -499,7 +500,7 @@ func (p *placement) stuck(limit time.Duration) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for shard, o := range p.owners {
-		if since := o.deciding.Load(); since != 0 && time.Since(clockBase)-time.Duration(since) > limit {
+		if o.DecidesFor() > limit {
 			return shard
 		}
 	}
@@ -507,10 +508,10 @@ func (p *placement) stuck(limit time.Duration) int {
 }
 
 // served returns the owners in this process.
-func (p *placement) served() []*owner {
+func (p *placement) served() []*shard.Owner {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]*owner, 0, len(p.owners))
+	all := make([]*shard.Owner, 0, len(p.owners))
 	for _, o := range p.owners {
 		all = append(all, o)
 	}
@@ -520,8 +521,13 @@ func (p *placement) served() []*owner {
 // ringOwners makes every owner in this process take a turn.
 func (p *placement) ringOwners() {
 	for _, o := range p.served() {
-		o.inbox.wake.Notify()
+		o.Inbox().Wake()
 	}
 }
 
 func (p *placement) wait() { p.serving.Wait() }
+
+// haveArchived reports whether a shard that is served here knows of entries in the archive.
+func (p *placement) haveArchived() bool {
+	return slices.ContainsFunc(p.served(), func(o *shard.Owner) bool { return o.Vitals().Archived > 0 })
+}

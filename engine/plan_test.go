@@ -13,7 +13,7 @@ import (
 
 // planner is a behavior whose plan is a function.
 type planner struct {
-	plain
+	script
 	plan func() (Plan, error)
 }
 
@@ -31,9 +31,9 @@ func TestPlan_AnswersWhateverTheRuleDoes(t *testing.T) {
 		"exits":   {func() (Plan, error) { runtime.Goexit(); return Plan{}, nil }, command.AnswerInvalid, "work"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, -1, &planner{plain{id: "work"}, c.plan})
+			p := newPost(t, -1, nil, &planner{script{id: "work"}, c.plan})
 			for range maxPlans + 1 { // each gives its place back
-				if a := b.m.planHere(t.Context(), &command.Plan{Behavior: "work"}); a.Code != c.code || !strings.Contains(a.Text, c.text) {
+				if a := p.planHere(t.Context(), &command.Plan{Behavior: "work"}); a.Code != c.code || !strings.Contains(a.Text, c.text) {
 					t.Fatalf("answer %d %q", a.Code, a.Text)
 				}
 			}
@@ -45,15 +45,15 @@ func TestPlan_AnswersWhateverTheRuleDoes(t *testing.T) {
 func TestPlan_ThoseThatHangAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let, begun := make(chan struct{}), make(chan struct{}, maxPlans+1)
-		b := newBench(t, -1, &planner{plain{id: "stuck"}, func() (Plan, error) {
+		p := newPost(t, -1, nil, &planner{script{id: "stuck"}, func() (Plan, error) {
 			begun <- struct{}{}
 			<-let
 			return Plan{}, nil
-		}}, &planner{plain{id: "well"}, func() (Plan, error) { return Plan{}, nil }})
+		}}, &planner{script{id: "well"}, func() (Plan, error) { return Plan{}, nil }})
 		plan := func(behavior string) command.Answer {
-			b.Helper()
+			t.Helper()
 			began := time.Now()
-			a := b.m.planHere(t.Context(), &command.Plan{Behavior: behavior})
+			a := p.planHere(t.Context(), &command.Plan{Behavior: behavior})
 			if took := time.Since(began); took > planLimit {
 				t.Errorf("answered after %s", took)
 			}
@@ -67,7 +67,7 @@ func TestPlan_ThoseThatHangAreBounded(t *testing.T) {
 		if a := plan("stuck"); a.Code != command.AnswerOverload || !strings.Contains(a.Text, "behavior stuck: 16 plans") {
 			t.Errorf("answer %d %q", a.Code, a.Text)
 		}
-		if _, left := b.m.exec.left(); left != maxPlans || len(begun) != maxPlans {
+		if _, left := p.exec.left(); left != maxPlans || len(begun) != maxPlans {
 			t.Errorf("%d plans have begun and %d are left, want %d", len(begun), left, maxPlans)
 		}
 		if a := plan("well"); a.Code != command.AnswerOK {

@@ -10,9 +10,9 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/sender"
+	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/internal/message"
-	"taskledger/projection"
 	"taskledger/store"
 )
 
@@ -27,30 +27,6 @@ const (
 	relapse = time.Minute
 )
 
-// damageError is damage of which the entry is known.
-type damageError struct {
-	entry uint64
-	err   error
-}
-
-func (e *damageError) Error() string { return e.err.Error() }
-func (e *damageError) Unwrap() error { return e.err }
-
-// damagedAt adds the entry to an error that means damage.
-func damagedAt(entry uint64, err error) error {
-	var known *damageError
-	if !isDamage(err) || errors.As(err, &known) {
-		return err
-	}
-	return &damageError{entry, err}
-}
-
-// isDamage reports that what is stored makes no sense.
-func isDamage(err error) bool {
-	var t *projection.TransitionError
-	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.Is(err, store.ErrAlien) || errors.As(err, &t)
-}
-
 // quarantine stands for a shard that is this node's and cannot be read: its journal makes no sense, or what the archive alone
 // holds is not read yet. It says so to everybody who asks or wants
 // something of the shard, until that has changed. It decides nothing: what was decided before is not known.
@@ -58,7 +34,7 @@ type quarantine struct {
 	p     *placement
 	shard int
 	since events.Millis
-	inbox *inbox
+	inbox *shard.Inbox
 	taken store.Ownership           // that the damage was met under
 	knows func(*command.Batch) bool // that the journal holds a batch, as far as it goes; nil = it cannot be known
 	tried func(*command.Batch) bool // that a write under way when the damage was met may hold a batch; nil = there is none
@@ -76,11 +52,11 @@ type quarantine struct {
 
 // quarantine tells why the shard cannot be served until it is sound, and returns its state and an ownership to serve it under; or
 // until it is lost, or the session over. left is the owner that has met the damage, nil when none began to serve.
-func (p *placement) quarantine(ctx context.Context, o store.Ownership, why error, left *owner) (store.Ownership, *loaded, error) {
+func (p *placement) quarantine(ctx context.Context, o store.Ownership, why error, left *shard.Owner) (store.Ownership, *shard.Loaded, error) {
 	q := newQuarantine(p, o, left)
-	var at *damageError
+	var at *shard.DamageError
 	if errors.As(why, &at) {
-		q.entry = at.entry
+		q.entry = at.Entry
 	}
 	short, cancel := context.WithTimeout(ctx, remedyPatience)
 	q.tell(short, why)
@@ -106,18 +82,11 @@ func (p *placement) quarantine(ctx context.Context, o store.Ownership, why error
 	return q.run(ctx, o, first)
 }
 
-func newQuarantine(p *placement, o store.Ownership, left *owner) *quarantine {
-	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox(), taken: o}
+func newQuarantine(p *placement, o store.Ownership, left *shard.Owner) *quarantine {
+	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: shard.NewInbox(), taken: o}
 	if left != nil { // its senders have sent no other copy
-		q.inbox = left.inbox
-		q.knows = func(b *command.Batch) bool {
-			row := left.state.Decided(projection.SenderLane{Sender: b.Sender, Lane: b.Lane})
-			return row != nil && b.Number <= row.Number
-		}
-		q.tried = func(b *command.Batch) bool {
-			_, done := left.decided(b)
-			return done
-		}
+		q.inbox = left.Inbox()
+		q.knows, q.tried = left.Recorded, left.Decided
 	}
 	return q
 }
@@ -152,17 +121,17 @@ func (q *quarantine) tell(ctx context.Context, why error) {
 }
 
 type look struct {
-	have *loaded // the shard is sound; nil = it is not
-	err  error   // it is not this node's any more
+	have *shard.Loaded // the shard is sound; nil = it is not
+	err  error         // it is not this node's any more
 }
 
-func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Duration) (store.Ownership, *loaded, error) {
+func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Duration) (store.Ownership, *shard.Loaded, error) {
 	begun, looked := make(chan error, 1), make(chan look, 1)
 	q.p.m.spawn(func(context.Context) { begun <- q.begin(ctx, o) })
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	timer.Stop()
-	var submits []delivery // before it had begun
+	var submits []shard.Delivery // before it had begun
 	full := time.NewTicker(sender.BusTimeout)
 	defer full.Stop()
 	for {
@@ -175,20 +144,20 @@ func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Durat
 			}
 			submits = q.refuse(ctx, submits)
 			timer.Reset(wait)
-		case <-q.inbox.wake:
-			in := q.inbox.take(&mail{})
-			for _, d := range in.lanes[command.LaneQuery] {
-				d.reply(d.Batch, q.answers(d.Batch), false)
+		case <-q.inbox.Woken():
+			in := q.inbox.Take(&shard.Mail{})
+			for _, d := range in.Lanes[command.LaneQuery] {
+				d.Reply(d.Batch, q.answers(d.Batch), false)
 			}
-			for _, d := range in.lanes[command.LaneSubmit] {
-				d.reply(d.Batch, nil, false) // lest another copy is sent, which would leave its sender in doubt
+			for _, d := range in.Lanes[command.LaneSubmit] {
+				d.Reply(d.Batch, nil, false) // lest another copy is sent, which would leave its sender in doubt
 				submits = latest(submits, d)
 			}
 			submits = q.refuse(ctx, submits)
-			for _, d := range in.lanes[command.LaneWork] { // it waits for an owner, with its sender
-				d.reply(d.Batch, nil, false)
+			for _, d := range in.Lanes[command.LaneWork] { // it waits for an owner, with its sender
+				d.Reply(d.Batch, nil, false)
 			}
-			for _, d := range in.lanes[command.LaneOffer] {
+			for _, d := range in.Lanes[command.LaneOffer] {
 				q.takeOffer(d)
 			}
 		case <-full.C:
@@ -214,7 +183,7 @@ func (q *quarantine) begin(ctx context.Context, o store.Ownership) error {
 		return fmt.Errorf("quarantine: %w", err)
 	}
 	q.owned.Store(&o)
-	q.inbox.fence.Store(&o)
+	q.inbox.FenceOff(o)
 	return nil
 }
 
@@ -231,25 +200,25 @@ func (q *quarantine) look(ctx context.Context) look {
 	if changed, given := q.changed(ctx), q.givenUp(ctx); !changed && !given && now.Before(q.reload) {
 		return look{}
 	}
-	have, err := q.p.m.loadShard(ctx, q.shard)
+	have, err := q.p.m.loader.Load(ctx, q.shard)
 	if err == nil {
-		q.p.m.log.WarnContext(ctx, "shard is sound again", "shard", q.shard, "entries", have.head.Number)
+		q.p.m.log.WarnContext(ctx, "shard is sound again", "shard", q.shard, "entries", have.Head.Number)
 		return look{have: have}
 	}
 	pause := reloadShare * time.Since(now)
 	if q.revision != 0 { // look sees when the entry changes; of a missing one the cause lies behind it, where look sees nothing
 		pause = max(pause, reloadEvery)
 	}
-	if errors.Is(err, errArchiveAway) {
+	if errors.Is(err, shard.ErrArchiveAway) {
 		q.tell(ctx, err)
 		pause = 0
 	}
 	q.reload = time.Now().Add(pause)
-	var at *damageError
-	if isDamage(err) && (!errors.As(err, &at) || at.entry != q.entry) { // else it is known, and perhaps better
+	var at *shard.DamageError
+	if shard.IsDamage(err) && (!errors.As(err, &at) || at.Entry != q.entry) { // else it is known, and perhaps better
 		q.entry = 0
 		if at != nil {
-			q.entry = at.entry
+			q.entry = at.Entry
 		}
 		q.tell(ctx, err)
 	} else if !q.advised {
@@ -284,8 +253,8 @@ func (q *quarantine) givenUp(ctx context.Context) bool {
 }
 
 // latest adds a delivery in the place of an earlier one of its sender that came the same way: of a lane one batch is under way.
-func latest(all []delivery, d delivery) []delivery {
-	at := slices.IndexFunc(all, func(other delivery) bool { return other.Sender == d.Sender && other.letter == d.letter })
+func latest(all []shard.Delivery, d shard.Delivery) []shard.Delivery {
+	at := slices.IndexFunc(all, func(other shard.Delivery) bool { return other.Sender == d.Sender && other.Letter == d.Letter })
 	switch {
 	case at < 0:
 		return append(all, d)
@@ -297,17 +266,17 @@ func latest(all []delivery, d delivery) []delivery {
 
 // takeOffer acknowledges an offer, or answers the one that closes another: nothing is given here. What an earlier owner gave is
 // found by the roll call.
-func (q *quarantine) takeOffer(d delivery) {
+func (q *quarantine) takeOffer(d shard.Delivery) {
 	if c, ok := d.Commands[0].(*command.Offer); ok && c.Slots == 0 {
-		d.reply(d.Batch, []command.Answer{{}}, false)
+		d.Reply(d.Batch, []command.Answer{{}}, false)
 		return
 	}
-	d.reply(d.Batch, nil, false)
+	d.Reply(d.Batch, nil, false)
 }
 
 // refuse turns submits down, and returns those that have to wait until the quarantine has begun. While the store is full it cannot
 // begin. Then what no write can hold is turned down, but for letters, whose answers need room.
-func (q *quarantine) refuse(ctx context.Context, submits []delivery) (rest []delivery) {
+func (q *quarantine) refuse(ctx context.Context, submits []shard.Delivery) (rest []shard.Delivery) {
 	if o := q.owned.Load(); o != nil {
 		q.turnDown(ctx, *o, submits)
 		return nil
@@ -315,9 +284,9 @@ func (q *quarantine) refuse(ctx context.Context, submits []delivery) (rest []del
 	if !q.p.m.usage.Load().Full {
 		return submits
 	}
-	var certain []delivery
+	var certain []shard.Delivery
 	for _, d := range submits {
-		if d.letter || q.tried != nil && q.tried(d.Batch) {
+		if d.Letter || q.tried != nil && q.tried(d.Batch) {
 			rest = append(rest, d)
 		} else {
 			certain = append(certain, d)
@@ -329,7 +298,7 @@ func (q *quarantine) refuse(ctx context.Context, submits []delivery) (rest []del
 
 // turnDown refuses what was to be decided, once a read has shown that nobody else may decide it. What is reported of attempts
 // waits for an owner.
-func (q *quarantine) turnDown(ctx context.Context, o store.Ownership, submits []delivery) {
+func (q *quarantine) turnDown(ctx context.Context, o store.Ownership, submits []shard.Delivery) {
 	if len(submits) == 0 {
 		return
 	}
@@ -339,8 +308,8 @@ func (q *quarantine) turnDown(ctx context.Context, o store.Ownership, submits []
 			return // they are sent again, and another owner may decide them
 		}
 		for _, d := range submits {
-			never := d.posted > o.Revision || q.knows != nil && !q.knows(d.Batch) // was this copy decided by an owner before
-			d.reply(d.Batch, q.answers(d.Batch), never)
+			never := d.Posted > o.Revision || q.knows != nil && !q.knows(d.Batch) // was this copy decided by an owner before
+			d.Reply(d.Batch, q.answers(d.Batch), never)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/ledger/repair"
 )
@@ -28,26 +29,26 @@ func (m *member) remedy(ctx context.Context, shard int, entry uint64, why error)
 	return text, err == nil
 }
 
-func (m *member) remedyOf(ctx context.Context, shard int, entry uint64, why error) (string, error) {
+func (m *member) remedyOf(ctx context.Context, of int, entry uint64, why error) (string, error) {
 	switch {
 	case errors.Is(why, events.ErrVersion):
 		return "let nodes of the version of taskledger that wrote it serve the shard", nil
-	case errors.Is(why, errOnlyArchive):
+	case errors.Is(why, shard.ErrOnlyArchive):
 		return "wait until all entries are read, from the archive on", nil
-	case errors.Is(why, errArchiveAway):
+	case errors.Is(why, shard.ErrArchiveAway):
 		return "bring the archive, NATS with JetStream, back", nil
-	case errors.Is(why, errContradicts):
+	case errors.Is(why, shard.ErrContradicts):
 		return "restore etcd from a backup, in which journal and snapshots are of one time", nil
-	case errors.Is(why, errCutOff):
+	case errors.Is(why, shard.ErrCutOff):
 		return "restore the missing entries from a backup of etcd, or, where etcd was restored to an earlier time on purpose, give up what " +
 			"came after it: taskledger repair --restored", nil
 	case entry == 0:
 		return "taskledger verify names what is damaged: restore that from a backup of etcd", nil
 	}
-	if _, err := m.snapshots.Pointer(ctx, shard); errors.Is(err, events.ErrDamaged) {
+	if _, err := m.snapshots.Pointer(ctx, of); errors.Is(err, events.ErrDamaged) {
 		return "restore the snapshot pointer of the shard from a backup of etcd", nil
 	}
-	switch first, err := m.reader.First(ctx, shard); {
+	switch first, err := m.reader.First(ctx, of); {
 	case err != nil:
 		return "", err
 	case entry < first && m.cfg.reader() != nil:
@@ -55,7 +56,7 @@ func (m *member) remedyOf(ctx context.Context, shard int, entry uint64, why erro
 	case entry < first:
 		return "restore the snapshots of the shard, which alone stand for the entries before, from a backup of etcd", nil
 	}
-	strays, err := m.node.journals().Strays(ctx, shard)
+	strays, err := m.node.journals().Strays(ctx, of)
 	for _, s := range strays {
 		switch {
 		case s.Entry != entry:

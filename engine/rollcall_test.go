@@ -7,14 +7,15 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/sender"
+	"taskledger/engine/internal/shard"
 	"taskledger/store"
 )
 
 // An owner that is away for long must not find a heap of roll calls.
 func TestRollCall_WaitsForTheAnswerToTheLastOne(t *testing.T) {
-	b := newBench(t, 8)
-	of := b.m.offers
-	busy := func(int) bool { return true }
+	p := newPost(t, 8, nil)
+	of := p.offers
+	busy := func(shard int) bool { return shard == 0 }
 	if due := of.rollCallsDue(busy); len(due) != 1 {
 		t.Fatalf("roll calls due are %v, want one", due)
 	}
@@ -29,43 +30,8 @@ func TestRollCall_WaitsForTheAnswerToTheLastOne(t *testing.T) {
 	}
 }
 
-// The node has given an offer up whose copy, or whose parking, is still with the owner. Filled, it would bring an attempt
-// that the node drops and nobody asks for.
-func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
-	b := newBench(t, -1)
-	parked, late := b.offer(), b.offer()
-	b.deliver(parked)
-	b.turn()
-	b.deliver(b.next(parked.batch.Sender, command.LaneWork,
-		&command.Reconcile{Node: farID, Epoch: b.own.ownership.Revision, Answered: late.batch.Number}))
-	b.turn()
-	b.deliver(late)
-	b.turn()
-	b.submit(Policy{})
-	if got := b.task(); got.OnNode() {
-		t.Errorf("task answers offer %d, which its node has given up", got.Offer)
-	}
-	b.assign()
-}
-
-// An offer of the very number that a roll call counts as answered is closed, too.
-func TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered(t *testing.T) {
-	b := newBench(t, -1)
-	parked := b.offer()
-	b.deliver(parked)
-	b.turn()
-	b.deliver(b.next(parked.batch.Sender, command.LaneWork,
-		&command.Reconcile{Node: farID, Epoch: b.own.ownership.Revision, Answered: parked.batch.Number}))
-	b.turn()
-	b.submit(Policy{})
-	if got := b.task(); got.OnNode() {
-		t.Errorf("task answers offer %d, which its node has given up", got.Offer)
-	}
-	b.assign()
-}
-
 func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
-	in := newInbox()
+	in := shard.NewInbox()
 	s := sender.New(sender.Config{ID: "c-1", Shards: 1, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	s.ServeHere(0, in)
 	m := &member{sender: s, offers: &offers{shards: make([]shardOffers, 1)}, exec: newExecutor(nil, 1, nil, time.Now, nil)}
@@ -73,8 +39,7 @@ func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
 	rolls := func() int {
 		m.offers.shards[0].calling = 1
 		m.callRoll(0, 7, func() {})
-		mail := in.take(&mail{})
-		return len(mail.lanes[command.LaneWork])
+		return len(in.Take(&shard.Mail{}).Lanes[command.LaneWork])
 	}
 	m.over.Store(true)
 	if n := rolls(); n != 0 || !m.offers.shards[0].rollCall {
@@ -83,5 +48,23 @@ func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
 	m.over.Store(false)
 	if n := rolls(); n != 1 {
 		t.Errorf("%d roll calls of a living session, want 1", n)
+	}
+}
+
+// A node whose roll call was not answered calls again.
+func TestRollCall_ThatIsRefusedCountsAsStale(t *testing.T) {
+	p := newPost(t, -1, nil)
+	p.view.Store(new(present(1, selfID, farID)))
+	for _, code := range []command.AnswerCode{command.AnswerOverload, command.AnswerInvalid, command.AnswerStale} {
+		s := &p.offers.shards[0]
+		s.rollCall, s.calling = false, 1
+		p.callRoll(0, 0, func() {})
+		calls := p.inbox.Take(&shard.Mail{}).Lanes[command.LaneWork]
+		for _, d := range calls {
+			d.Reply(d.Batch, []command.Answer{{Code: code}}, true)
+		}
+		if !s.rollCall || len(calls) != 1 {
+			t.Errorf("answer %d to %d roll calls: the roll call counts as made", code, len(calls))
+		}
 	}
 }

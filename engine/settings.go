@@ -18,8 +18,9 @@ const (
 	followSettingsEvery = time.Second
 	// settingsPatience is how long owners that have heard no settings wait for the owner of these before they read them from the store.
 	settingsPatience = 2 * time.Second
-	// settingsRetry is the pause after a read that failed; doubled with each that follows, up to slowRetry.
-	settingsRetry = 5 * time.Second
+	// settingsRetry is the pause after a read that failed; doubled with each that follows, up to settingsRetryMost.
+	settingsRetry     = 5 * time.Second
+	settingsRetryMost = 5 * time.Minute
 )
 
 // nodeSettings is what a process knows of the settings of the cluster. It outlives sessions: what was learned once holds until
@@ -78,15 +79,6 @@ func (m *member) whySettings() Explanation {
 	}
 	return Explanation{Why: WhySettings, Text: fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds the settings",
 		m.settingsShard())}
-}
-
-// settings answers with the settings.
-func (o *owner) settings(c *command.Settings) (command.Answer, func(context.Context) command.Answer) {
-	a := command.Answer{Data: command.EncodeSettings(o.state.Settings())}
-	if !c.Linear {
-		return a, nil
-	}
-	return command.Answer{}, o.proven(func(context.Context) command.Answer { return a })
 }
 
 // followSettings keeps the settings of this process current: at once when somebody hints at a change, else every second.
@@ -188,16 +180,16 @@ func (r *settingsReader) step(ctx context.Context, now time.Time) {
 		return
 	}
 	r.m.settingsUnread(ctx, err.Error())
-	r.pause = min(max(2*r.pause, settingsRetry), slowRetry)
+	r.pause = min(max(2*r.pause, settingsRetry), settingsRetryMost)
 	r.retry = now.Add(r.pause)
 }
 
 // read folds the journal of the settings' shard, as its next owner would.
 func (r *settingsReader) read(ctx context.Context) error {
-	have, err := r.m.loadShard(ctx, r.m.settingsShard())
+	have, err := r.m.loader.Load(ctx, r.m.settingsShard())
 	if err != nil {
 		return err
 	}
-	r.m.learnSettings(*have.state.Settings())
+	r.m.learnSettings(*have.State.Settings())
 	return nil
 }

@@ -8,43 +8,44 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/sender"
+	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/store"
 )
 
 // serveShard lets batches reach an owner over the bus and through the store while ctx lasts.
-func (m *member) serveShard(ctx context.Context, shard int, in *inbox) {
-	m.spawn(func(context.Context) { m.readLetters(ctx, shard, in) })
+func (m *member) serveShard(ctx context.Context, of int, in *shard.Inbox) {
+	m.spawn(func(context.Context) { m.readLetters(ctx, of, in) })
 	if m.bus == nil {
 		return
 	}
-	err := m.bus.Subscribe(ctx, sender.Subject(shard), "", func(msg store.Message) {
+	err := m.bus.Subscribe(ctx, sender.Subject(of), "", func(msg store.Message) {
 		b, err := command.DecodeBatch(msg.Data)
 		if err != nil {
-			m.log.WarnContext(ctx, "batch cannot be read", "shard", shard, "err", err)
+			m.log.WarnContext(ctx, "batch cannot be read", "shard", of, "err", err)
 			return
 		}
-		in.put(delivery{Batch: b, reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
-			m.sender.Hint(msg.Reply, "", command.EncodeAnswerMessage(shard, b, answers, recorded))
-		}})
+		in.Put(b, func(b *command.Batch, answers []command.Answer, recorded bool) {
+			m.sender.Hint(msg.Reply, "", command.EncodeAnswerMessage(of, b, answers, recorded))
+		})
 	})
 	if err != nil && ctx.Err() == nil {
-		m.log.WarnContext(ctx, "shard is reached through the store only", "shard", shard, "err", err)
+		m.log.WarnContext(ctx, "shard is reached through the store only", "shard", of, "err", err)
 	}
 }
 
 // readLetters takes the batches that come through the store until ctx ends. Should they end before, the session does: this
 // process cannot serve the shard.
-func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
+func (m *member) readLetters(ctx context.Context, of int, in *shard.Inbox) {
 	defer func() {
 		if ctx.Err() == nil {
-			m.end(fmt.Errorf("letters of shard %d %w", shard, errEndedEarly))
+			m.end(fmt.Errorf("letters of shard %d %w", of, errEndedEarly))
 		}
 	}()
 	var failing notice.Onset
-	for l, err := range m.mailbox.Batches(ctx, shard) {
+	for l, err := range m.mailbox.Batches(ctx, of) {
 		if failing.Begins(err) {
-			m.log.WarnContext(ctx, "letters are delayed", "shard", shard, "err", err)
+			m.log.WarnContext(ctx, "letters are delayed", "shard", of, "err", err)
 		}
 		if err != nil {
 			continue
@@ -54,7 +55,7 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue
 		}
-		in.put(delivery{Batch: b, letter: true, posted: l.Revision, reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
+		in.Deliver(shard.Delivery{Batch: b, Letter: true, Posted: l.Revision, Reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
 			if answers == nil {
 				return // that the letter lies there is acknowledgement enough
 			}
@@ -67,8 +68,8 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 	}
 }
 
-func (m *member) answerLetter(ctx context.Context, in *inbox, l store.MailboxBatch, answer []byte) error {
-	if o := in.fence.Load(); o != nil {
+func (m *member) answerLetter(ctx context.Context, in *shard.Inbox, l store.MailboxBatch, answer []byte) error {
+	if o := in.Fence(); o != nil {
 		return m.mailbox.AnswerAs(ctx, *o, l, answer)
 	}
 	return m.mailbox.Answer(ctx, l, answer)

@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"fmt"
-
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/internal/message"
 	"taskledger/meter"
 )
 
@@ -45,48 +42,4 @@ func infoOf(shard int, s *command.ShardReport) ShardInfo {
 	copy(info.Hash[:], s.Hash)
 	copy(info.Digest[:], s.Digest)
 	return info
-}
-
-// info tells of the committed state, also while an entry is under way.
-func (o *owner) info(c *command.Info) command.Answer {
-	s := command.ShardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash[:],
-		Time: int64(o.state.Time), Tasks: o.stats.tasks.Load(), Live: o.stats.live.Load(), Refused: o.stats.refused.Load(), Bugs: o.stats.bugs.Load(),
-		First: o.trims.first.Load(), Archived: o.trims.archived.Load(), Degraded: o.degraded()}
-	s.Began, s.Drops = o.began, o.m.cfg.Trimming == TrimAll
-	s.Behaviors, s.Figures = o.tally.Figures()
-	for _, n := range *o.backlog.Load() {
-		s.Ready += int64(n)
-	}
-	if c.Digest {
-		digest := o.state.Digest(o.turns)
-		s.Digest = digest[:]
-	}
-	if kept := o.snapshots.kept().Kept; len(kept) > 0 {
-		s.Snapshot = kept[0].Entry
-	}
-	return command.Answer{Data: message.Encode(&s)}
-}
-
-// degraded says what works no more; "" = everything does.
-func (o *owner) degraded() string {
-	why := *o.m.brake.Load()
-	if why == "" && o.full {
-		why = command.StoreFull
-	}
-	if live, limit := o.state.LiveBytes(), o.m.liveLimit(); why == "" && limit > 0 && live >= limit-limit/8 {
-		why = fmt.Sprintf("tasks of the shard take %d bytes, the store has room for %d: what would take more is refused", live, limit)
-	}
-	if problem := o.trims.problem.Load(); why == "" && problem != nil {
-		why = "not trimmed: " + *problem
-	}
-	if problem := o.m.node.archive.Problem(); why == "" && problem != "" {
-		why = "the archive does not keep everything: " + problem
-	}
-	if problem := o.snapshots.trouble(); why == "" && problem != "" {
-		why = "no snapshot: " + problem
-	}
-	if late := o.trims.late.Load(); why == "" && late > 0 {
-		why = fmt.Sprintf("the archive begins late, with entry %d: what was before has no history until the archive is restored from a backup; taskledger verify checks what there is", late)
-	}
-	return why
 }

@@ -47,10 +47,11 @@ func (s *sweptStore) swept() []int64 {
 
 func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, -1)
+		p := newPost(t, -1, nil)
+		p.view.Store(new(present(1, selfID)))
 		s := &sweptStore{now: 100}
-		b.m.sweeper = s
-		go b.m.sweepMail(b.m.ctx)
+		p.sweeper = s
+		go p.sweepMail(p.ctx)
 		want := func(what string, before ...int64) {
 			t.Helper()
 			synctest.Wait()
@@ -75,18 +76,20 @@ func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 }
 
 func TestSweep_IsMadeByTheOwnerOfShardZeroAlone(t *testing.T) {
-	b := newBench(t, -1)
+	p := newPost(t, -1, nil)
+	own := present(1, selfID)
+	p.view.Store(&own)
 	s := &sweptStore{now: 100}
-	b.m.sweeper = s
-	noted := b.m.sweepOnce(b.Context(), 0)
+	p.sweeper = s
+	noted := p.sweepOnce(t.Context(), 0)
 	other := present(2, selfID, farID)
 	other.Owners[0] = store.Owner{Node: farID, Revision: 2}
-	b.m.view.Store(&other)
-	if noted = b.m.sweepOnce(b.Context(), noted); len(s.before) != 1 {
+	p.view.Store(&other)
+	if noted = p.sweepOnce(t.Context(), noted); len(s.before) != 1 {
 		t.Errorf("swept up to %v although another node owns shard 0", s.before)
 	}
-	b.m.view.Store(&b.store.members)
-	if b.m.sweepOnce(b.Context(), noted); !slices.Equal(s.before, []int64{0, 0}) {
+	p.view.Store(&own)
+	if p.sweepOnce(t.Context(), noted); !slices.Equal(s.before, []int64{0, 0}) {
 		t.Errorf("swept up to %v, want a period that only notes after each take", s.before)
 	}
 }

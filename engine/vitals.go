@@ -36,13 +36,14 @@ func (n *Node) Vitals() meter.Vitals {
 	v.TasksReady = m.load.readyHere()
 	for _, o := range m.place.served() {
 		v.ShardsServed++
-		v.TasksHeld += o.stats.tasks.Load()
-		v.TasksLive += o.stats.live.Load()
-		v.ItemsAvailable += o.stats.available.Load()
-		v.ItemsWaiting += o.stats.waiting.Load()
-		v.ItemsClaimed += o.stats.claimed.Load()
-		v.EntriesUnarchived += int64(o.trims.unarchived())
-		if o.trims.problem.Load() != nil {
+		of := o.Vitals()
+		v.TasksHeld += of.Tasks
+		v.TasksLive += of.Live
+		v.ItemsAvailable += of.ItemsAvailable
+		v.ItemsWaiting += of.ItemsWaiting
+		v.ItemsClaimed += of.ItemsClaimed
+		v.EntriesUnarchived += int64(of.Unarchived)
+		if of.TrimProblem != "" {
 			v.ShardsNotTrimmed++
 		}
 	}

@@ -35,7 +35,7 @@ var libraries = []Bug{
 	{"worker that asks once", "taskstore/worker.go", []Edit{
 		{"	repeats.once = false\n", ""},
 	}, "./taskstore", "TestWorker_RepeatsAlsoWhereItsStoreAsksOnce"},
-	{"hint that nobody takes", "engine/itemowner.go", []Edit{
+	{"hint that nobody takes", "engine/items.go", []Edit{
 		{"	c.items.Hinted(h)\n", "	_ = h\n"},
 	}, "./integration", "TestClaim_ThatWaitsElsewhereIsWokenByTheHintAndNotByTheNextRegistration"},
 	{"store without room told as one that may have answered", "api/stores/stores.go", []Edit{

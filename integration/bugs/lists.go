@@ -2,12 +2,12 @@ package bugs
 
 // What a list tells, and how long an owner works for it.
 var lists = []Bug{
-	{"lists that look at all tasks in one turn", "engine/query.go", []Edit{
+	{"lists that look at all tasks in one turn", "engine/internal/shard/query.go", []Edit{
 		{"	l.tasks -= tasks\n", ""},
-	}, engine, "TestList_LooksAtABoundedNumberOfTasksInATurn"},
+	}, shardPkg, "TestList_LooksAtABoundedNumberOfTasksInATurn"},
 	{"list that leaves out what an answer had no room for", "engine/internal/command/list.go", []Edit{
 		{"			told.Before, told.Until, told.Done = uint64(last.Created), int64(last.CreatedAt), false\n", "			_ = last\n"},
-	}, engine, "TestList_GoesOnWhereAnAnswerHadNoRoom"},
+	}, shardPkg, "TestList_GoesOnWhereAnAnswerHadNoRoom"},
 	{"cursor of another filter", "projection/listing/cursor.go", []Edit{
 		{"	case digest != f.Digest():\n", "	case digest == 0:\n"},
 	}, "./projection/listing", "TestCursor_OfAnotherListIsRefused"},

@@ -17,16 +17,16 @@ var records = []Bug{
 	{"settings without a limit", "projection/settings/settings.go", []Edit{
 		{"	if n := s.bytes() + p.bytes() + events.MaxNameBytes; n > MaxBytes {", "	if n := 0; n > MaxBytes {"},
 	}, settingsPkg, "TestState_StaysSmall"},
-	{"end of a journal given up for another one", "engine/recover.go", []Edit{
-		{" && given.Hash == l.state.Hash, err", ", err"},
+	{"end of a journal given up for another one", "engine/internal/shard/loader.go", []Edit{
+		{" && given.Hash == l.State.Hash, err", ", err"},
 	}, "./integration", "TestOwner_GivesUpNothingButTheEndThatIsNamed"},
-	{"archive beyond the journal that is not seen", "engine/recover.go", []Edit{
-		{"	if !snapshot && archived <= l.head.Number {\n", "	if !snapshot {\n"},
+	{"archive beyond the journal that is not seen", "engine/internal/shard/loader.go", []Edit{
+		{"	if !snapshot && archived <= l.Head.Number {\n", "	if !snapshot {\n"},
 	}, engine, "TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator"},
-	{"archive of another history that begins anew", "engine/recover.go", []Edit{
+	{"archive of another history that begins anew", "engine/internal/shard/loader.go", []Edit{
 		{"	return own.Hash == archived.Hash || first > 1 && own.Prev == archived.Prev, nil\n", "	return true, nil\n"},
 	}, engine, "TestTrim_NoLossLetsTheArchiveOfAnotherHistoryBeginAnew"},
-	{"archive that the journal does not follow goes on", "engine/trim.go", []Edit{
+	{"archive that the journal does not follow goes on", "engine/internal/shard/trim.go", []Edit{
 		{" || next.Prev != before.Hash {", " {"},
 	}, engine, "TestTrim_AddsNothingToAnArchiveThatTheJournalDoesNotFollow"},
 	{"stream that tells no cluster taken for one's own", "natsbus/archiveid.go", []Edit{

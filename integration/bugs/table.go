@@ -6,6 +6,7 @@ const (
 	engine     = "./engine"
 	commandPkg = "./engine/internal/command"
 	futuresPkg = "./engine/internal/futures"
+	shardPkg   = "./engine/internal/shard"
 	readSide   = "./ledger"
 	whole      = "./integration"
 )
@@ -60,35 +61,34 @@ var snapshots = []Bug{
 	{"repair that removes what was written since", "etcdstore/repair.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(k.Key), "=", k.Revision),` + "\n", ""},
 	}, store, contract + "Remove/NothingThatWasWrittenSince"},
-	{"snapshot of a state that is not committed", "engine/owner.go", []Edit{
-		{"		if err := o.commit(ctx, d.Highest); err != nil {\n", "		o.takeSnapshot()\n		if err := o.commit(ctx, d.Highest); err != nil {\n"},
-		{"		if o.takeSnapshot() {\n", "		if o.snapshot != nil && o.takeSnapshot() {\n"},
+	{"snapshot of a state that is not committed", "engine/internal/shard/turn.go", []Edit{
+		{"		if err := o.commit(ctx, d.Highest); err != nil {\n", "		o.taking.covered, o.taking.tail = 0, maxTail\n		o.takeSnapshot()\n		if err := o.commit(ctx, d.Highest); err != nil {\n"},
 	}, engine, "TestSnapshot_IsOfACommittedState"},
-	{"fall-back disabled", "engine/recover.go", []Edit{
-		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):\n			m.log", "case errors.Is(err, store.ErrTrimmed):\n			m.log"},
+	{"fall-back disabled", "engine/internal/shard/loader.go", []Edit{
+		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):\n			r.Log", "case errors.Is(err, store.ErrTrimmed):\n			r.Log"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/drop"},
-	{"damaged snapshot kept as the older one", "engine/recover.go", []Edit{
+	{"damaged snapshot kept as the older one", "engine/internal/shard/loader.go", []Edit{
 		{"{ l.pointer = p.Without(l.damaged) }", "{ l.pointer = p }"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/keep"},
 	{"snapshot of another entry", "ledger/restore.go", []Edit{
 		{" || state.Number != s.Entry) {", ") {"},
 	}, engine, "TestSnapshot_OfAnotherStateIsPassedOver/of_a_later_entry/keep"},
-	{"snapshot of another history", "engine/recover.go", []Edit{
+	{"snapshot of another history", "engine/internal/shard/loader.go", []Edit{
 		{"	if state.Hash != e.Hash {\n", "	if false {\n"},
 	}, engine, "TestSnapshot_OfAnotherStateIsPassedOver/of_another_history/keep"},
-	{"trim that relies on snapshots unread", "engine/trim.go", []Edit{
+	{"trim that relies on snapshots unread", "engine/internal/shard/trim.go", []Edit{
 		{"	if t.intact == pointer.Revision {\n", "	if true {\n"},
 	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
-	{"trim to the newer snapshot by its owner", "engine/trim.go", []Edit{
+	{"trim to the newer snapshot by its owner", "engine/internal/shard/trim.go", []Edit{
 		{"	until := pointer.Kept[1].Entry\n", "	until := pointer.Kept[0].Entry\n"},
 	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
-	{"trim before the archive has settled", "engine/trim.go", []Edit{
+	{"trim before the archive has settled", "engine/internal/shard/trim.go", []Edit{
 		{" && time.Since(t.settling[0].at) >= archive.DurableAfter() {", " {"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
-	{"trim of what was not read back", "engine/trim.go", []Edit{
+	{"trim of what was not read back", "engine/internal/shard/trim.go", []Edit{
 		{"		until = min(until, t.settled+1)\n", "		until = min(until, t.head.Entry+1)\n"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
-	{"archive that begins anew only while its loss can be seen in it", "engine/trim.go", []Edit{
+	{"archive that begins anew only while its loss can be seen in it", "engine/internal/shard/trim.go", []Edit{
 		{"return end >= head.Entry })", "return end >= head.Entry && false })"},
 	}, engine, "TestTrim_BeginsAnArchiveAnewThatTheJournalOvertookBeforeItsLossWasGivenUp"},
 	{"loss that is left to the next owner while one goes on", "ledger/repair/restored.go", []Edit{
@@ -150,24 +150,24 @@ var snapshots = []Bug{
 const comparesPointer = `			clientv3.Compare(clientv3.ModRevision(pointer), "=", seen),` + "\n"
 
 var decisions = []Bug{
-	{"number decided twice by one owner", "engine/owner.go", []Edit{
+	{"number decided twice by one owner", "engine/internal/shard/decide.go", []Edit{
 		{"		if answers, done := o.decided(b.Batch); done {\n", "		if answers, done := o.decided(b.Batch); done && answers == nil {\n"},
-	}, engine, "TestNumbers_SameBatchByTwoWaysIsDecidedOnce"},
-	{"number forgotten with its owner", "engine/owner.go", []Edit{
+	}, shardPkg, "TestNumbers_SameBatchByTwoWaysIsDecidedOnce"},
+	{"number forgotten with its owner", "engine/internal/shard/decide.go", []Edit{
 		{"	row := o.state.Decided(lane)\n", "	row := (*projection.Decided)(nil)\n"},
-	}, engine, "TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner"},
-	{"overtaken number decided late", "engine/owner.go", []Edit{
+	}, shardPkg, "TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner"},
+	{"overtaken number decided late", "engine/internal/shard/decide.go", []Edit{
 		{"	if b.Number < row.Number {\n		return nil, true\n", "	if b.Number < row.Number {\n		return nil, false\n"},
-	}, engine, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
+	}, shardPkg, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
 	{"event of a kind that a present node cannot read", "engine/internal/command/unread.go", []Edit{
 		{"	if kind <= d.Highest || d.Members == nil {\n", "	if kind >= d.Highest || d.Members == nil {\n"},
 	}, commandPkg, "TestDecide_RefusesWhatANodeCannotReadByItsName"},
 	{"join refused because a node cannot read its record", "engine/internal/command/submit.go", []Edit{
 		{` && d.forbids(events.KindJoined) == ""`, ""},
 	}, commandPkg, "TestSubmit_ThatJoinsWorksWhileANodeCannotReadJoined"},
-	{"shard given up because there is no room to say what joins must read", "engine/full.go", []Edit{
+	{"shard given up because there is no room to say what joins must read", "engine/internal/shard/storefull.go", []Edit{
 		{"for errors.Is(err, store.ErrFull) && ctx.Err() == nil {", "for errors.Is(err, store.ErrFull) && false {"},
-	}, engine, "TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead"},
+	}, shardPkg, "TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead"},
 	{"outcome that cannot be recorded is forgotten", "engine/attempt.go", []Edit{
 		{"	case never && !a.rejected:", "	case never && false:"},
 	}, engine, "TestAttempt_WhoseResultCannotBeStoredFails"},
@@ -177,15 +177,15 @@ var decisions = []Bug{
 	{"reason of a cancelled run that is not recorded", "engine/internal/command/operate.go", []Edit{
 		{"&events.Rescheduled{Reason: c.Reason}", "&events.Rescheduled{}"},
 	}, commandPkg, "TestOperate_ReasonOfACancelIsRecordedInEveryState"},
-	{"sleep that overflows", "engine/internal/shardclock/shardclock.go", []Edit{
+	{"sleep that overflows", "engine/internal/shard/clock.go", []Edit{
 		{"2*min(due-c.held, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
-	}, "./engine/internal/shardclock", "TestShardClock_SleepsUntilWhateverIsDue"},
+	}, shardPkg, "TestShardClock_SleepsUntilWhateverIsDue"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
 		{"func (c *Unknown) Decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) Decide(d *Decider) Answer { return Answer{} }"},
 	}, commandPkg, "TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner"},
 	{"batch decided although it is too old to be known", "engine/internal/command/batch.go", []Edit{
 		{"	if b.Lane != LaneSubmit || age", "	if b.Lane != LaneSubmit || true || age"},
-	}, engine, "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain"},
+	}, shardPkg, "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain"},
 	{"key that joins another request", "engine/internal/command/submit.go", []Edit{
 		{"	case t.Requests.Another(c.RequestID):\n", "	case false:\n"},
 	}, commandPkg, "TestSubmit_TellsARepeatedRequestFromAnotherOfItsKey"},
@@ -221,7 +221,7 @@ var decisions = []Bug{
 	}, commandPkg, "TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart"},
 	{"answers larger than a message", "engine/internal/command/answer.go", []Edit{
 		{"	if size > 0 && size+n > MaxReadBytes {", "	if size > MaxReadBytes {"},
-	}, engine, "TestQuery_AnswersFitIntoAMessage"},
+	}, shardPkg, "TestQuery_AnswersFitIntoAMessage"},
 	{"ties that nobody checks", "events/entry.go", []Edit{
 		{"		return b.Ties.check()\n", "		return nil\n"},
 	}, "./events", "TestSeal_RefusesWhatDecodeWouldRefuse"},
@@ -230,31 +230,31 @@ var decisions = []Bug{
 	}, commandPkg, "TestAnswers_WithACodeOfALaterReleaseAreReadAsRefusals"},
 	{"outcome with too many properties that is never answered", "engine/internal/command/complete.go", []Edit{
 		{"c.Error.DecodeUpTo(r, maxSentProperties)", "c.Error.DecodeUpTo(r, maxSentProperties/64)"},
-	}, engine, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
+	}, shardPkg, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
 	{"completion without the attempt", "engine/internal/command/complete.go", []Edit{
 		{staleCompletion, "	t := d.State.Task(c.Task)\n	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
-	}, engine, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},
+	}, shardPkg, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},
 	{"completion by attempt number and node", "engine/internal/command/complete.go", []Edit{ // attempt 1 of one life is not attempt 1 of another
 		{staleCompletion, "	t := d.State.Task(c.Task)\n	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {" + answersStale},
-	}, engine, "TestComplete_OutcomeOfAnEarlierLifeIsRefused"},
+	}, shardPkg, "TestComplete_OutcomeOfAnEarlierLifeIsRefused"},
 	{"owner that believes that its senders check", "engine/internal/command/decider.go", []Edit{
 		{"	if refusal, refused := Misfit(c); refused {\n", "	if refusal, refused := Misfit(c); refused && false {\n"},
-	}, engine, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
+	}, shardPkg, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
 	{"batch that is decided whatever room the entry has", "engine/internal/command/room.go", []Edit{
 		{"	return d.EntryFull() || ", "	return d.EntryFull() || false && "},
-	}, engine, "TestOwner_DecidesBatchesApartThatDoNotFitTogether"},
+	}, shardPkg, "TestOwner_DecidesBatchesApartThatDoNotFitTogether"},
 	{"command that cannot be stored and is tried for ever", "engine/internal/command/asked.go", []Edit{
 		{"		case n > 0:\n", "		case n > 0 && false:\n"},
-	}, engine, "TestOwner_RefusesABatchThatCannotBeStoredAndServesOn"},
+	}, shardPkg, "TestOwner_RefusesABatchThatCannotBeStoredAndServesOn"},
 	{"bug in a decision that ends more than its command", "engine/internal/command/decider.go", []Edit{
 		{"	d.Err = nil\n	return a\n", "	return a\n"},
-	}, engine, "TestOwner_RefusesTheCommandOfABugAndServesOn"},
+	}, shardPkg, "TestOwner_RefusesTheCommandOfABugAndServesOn"},
 	{"event that is refused and stays in the entry", "engine/internal/command/decider.go", []Edit{
 		{"		d.Entry.DropAfter(mark)\n", "		_ = mark\n"},
 	}, commandPkg, "TestDecide_BugBeforeTheFirstEventRefusesItsCommandOnly"},
 	{"completion without the node", "engine/internal/command/complete.go", []Edit{
 		{staleCompletion, "	t := d.State.Attempt(c.Started)\n	if t == nil || t.ID != c.Task {" + answersStale},
-	}, engine, "TestComplete_OutcomeFromAnotherNodeIsRefused"},
+	}, shardPkg, "TestComplete_OutcomeFromAnotherNodeIsRefused"},
 }
 
 const (
@@ -263,47 +263,47 @@ const (
 )
 
 var effects = []Bug{
-	{"effects before the commit", "engine/owner.go", []Edit{
+	{"effects before the commit", "engine/internal/shard/turn.go", []Edit{
 		{"	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx, d.Highest)", "	o.perform()\n	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx, d.Highest)"},
 		{"	o.perform()\n	o.spare = in\n", "	o.spare = in\n"},
-	}, engine, "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted"},
-	{"answer without events before the entry in the making", "engine/owner.go", []Edit{
+	}, shardPkg, "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted"},
+	{"answer without events before the entry in the making", "engine/internal/shard/decide.go", []Edit{
 		{"		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.Batch)})\n", `		before := len(o.entry.Entry.Events)
 		answers := o.decideBatch(d, b.Batch)
 		if len(o.entry.Entry.Events) == before {
-			b.reply(b.Batch, answers, true)
+			b.Reply(b.Batch, answers, true)
 			continue
 		}
 		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
 `},
-	}, engine, "TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn"},
-	{"slots kept by an entry that was refused", "engine/owner.go", []Edit{
-		{"		o.m.exec.untake(o.turnOf.starts[i].Behavior)\n", "		_ = i\n"},
-	}, engine, "TestEffects_RefusedEntryGivesItsSlotsBack"},
+	}, shardPkg, "TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn"},
+	{"slots kept by an entry that was refused", "engine/internal/shard/turn.go", []Edit{
+		{"		o.cfg.Slots.Untake(o.turnOf.starts[i].Behavior)\n", "		_ = i\n"},
+	}, shardPkg, "TestEffects_RefusedEntryGivesItsSlotsBack"},
 	{"function called without a look at the session", "engine/attempt.go", []Edit{
 		{"	if !a.m.mayStart() { //", "	if false { //"},
 	}, engine, "TestExecutor_CallsNoFunctionWhileTheSessionIsOld"},
 	{"outcome reported after the session", "engine/attempt.go", []Edit{
 		{" || a.m.ctx.Err() != nil { //", " { //"},
 	}, engine, "TestExecutor_ReportsNothingOfAnEndedSession"},
-	{"reads answered by an old session", "engine/member.go", []Edit{
-		{"func (m *member) mayRead() bool { return m.mayStart() }", "func (m *member) mayRead() bool { return true }"},
-	}, engine, "TestOwner_WithAnOldSessionStartsAndShowsNothing"},
+	{"reads answered by an old session", "engine/internal/shard/query.go", []Edit{
+		{"	if !o.cfg.Host.MayStart() {\n		return // the session", "	if false {\n		return // the session"},
+	}, shardPkg, "TestOwner_WithAnOldSessionStartsAndShowsNothing"},
 }
 
 var assignments = []Bug{
-	{"offer answered from memory alone", "engine/assign.go", []Edit{
+	{"offer answered from memory alone", "engine/internal/shard/assign.go", []Edit{
 		{"		o.entry.AddOrigin(p.Origin())\n		o.entry.SetAnswers(command.EncodeAnswers(answers))\n", ""},
-	}, engine, "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt"},
-	{"offer answered again with what was merged since", "engine/assign.go", []Edit{
+	}, shardPkg, "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt"},
+	{"offer answered again with what was merged since", "engine/internal/shard/assign.go", []Edit{
 		{" && t.ParamsAt < t.Started {", " {"},
-	}, engine, "TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince"},
+	}, shardPkg, "TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince"},
 	{"no roll call", "engine/internal/command/reconcile.go", []Edit{
 		{"	if c.Epoch != d.Epoch {\n", "	if true {\n"},
-	}, engine, "TestRollCall_ReleasesAnAssignmentThatNeverArrived"},
+	}, shardPkg, "TestRollCall_ReleasesAnAssignmentThatNeverArrived"},
 	{"roll call that releases assignments under way", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Offer > 0 && t.Offer <= c.Answered", "t.Offer > 0"},
-	}, engine, "TestRollCall_LeavesAnAssignmentUnderWay"},
+	}, shardPkg, "TestRollCall_LeavesAnAssignmentUnderWay"},
 	{"roll call that releases what another part lists", "engine/internal/command/reconcile.go", []Edit{
 		{" && c.covers(t.Started) && ", " && "},
 	}, commandPkg, "TestReconcile_OfManyAttemptsReleasesExactlyTheMissingOne"},
@@ -312,10 +312,10 @@ var assignments = []Bug{
 	}, engine, "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost"},
 	{"roll call that doubts the owner's own starts", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
-	}, engine, "TestRollCall_ReleasesALocalStartOfAnEarlierOwner"},
+	}, shardPkg, "TestRollCall_ReleasesALocalStartOfAnEarlierOwner"},
 	{"cancel that is only a hint", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Node != c.Node || t.Cancelled {\n			ended", "t.Node != c.Node {\n			ended"},
-	}, engine, "TestRollCall_RepeatsACancelThatCameTooEarly"},
+	}, shardPkg, "TestRollCall_RepeatsACancelThatCameTooEarly"},
 	{"offer answered before its attempts are known", "engine/offers.go", []Edit{
 		{"		x.launch(m, shard, given[i])\n	}\n", "		of.mu.Unlock()\n		x.launch(m, shard, given[i])\n		of.mu.Lock()\n	}\n"},
 	}, engine, "TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer"},
@@ -328,9 +328,9 @@ var losses = []Bug{
 	{"loss declared from a view by a new owner", "engine/placement.go", []Edit{
 		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		return false, err", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		return false, err"},
 	}, engine, "TestLost_ANewOwnerAsksWhoIsThere"},
-	{"stamps served as the events have them", "engine/query.go", []Edit{
-		{"Number: int64(o.m.sighted.Load().Of(t)), ", ""},
-	}, engine, "TestStamps_MoveOnWithTheNodeAndStandStillWithoutIt"},
+	{"stamps served as the events have them", "engine/internal/shard/query.go", []Edit{
+		{"Number: int64(o.cfg.Host.Sighted().Of(t)), ", ""},
+	}, shardPkg, "TestStamps_MoveOnWithTheNodeAndStandStillWithoutIt"},
 	{"stamps that go back when the node has gone", "engine/internal/command/sightings.go", []Edit{
 		{"!is && served(node) {", "!is && served == nil {"},
 	}, commandPkg, "TestSightings_KeepTheLastOfEachNodeThatIsThereOrServed"},
@@ -339,10 +339,10 @@ var losses = []Bug{
 	}, commandPkg, "TestSightings_KeepTheLastOfEachNodeThatIsThereOrServed"},
 	{"losses not reset by a success", "projection/fold.go", []Edit{
 		{"t.Failures, t.Lost, t.RunEnded = 0, 0, false", "t.Failures, t.RunEnded = 0, false"},
-	}, engine, "TestLoss_SuccessGivesAFreshBudget"},
+	}, shardPkg, "TestLoss_SuccessGivesAFreshBudget"},
 	{"retry after a cancel", "engine/internal/command/decider.go", []Edit{
 		{"	if cancelled && d.Err == nil {\n", "	if cancelled && false {\n"},
-	}, engine, "TestCancel_NothingStartsAfterIt"},
+	}, shardPkg, "TestCancel_NothingStartsAfterIt"},
 }
 
 var futures = []Bug{
@@ -372,19 +372,19 @@ var times = []Bug{
 	{"forgetting by the local clock", "projection/retention.go", []Edit{
 		{"	\"container/heap\"\n", "	\"container/heap\"\n	\"time\"\n"},
 		{"t.keepUntil() < now || r.count", "t.keepUntil() < events.MillisOf(time.Now()) || r.count"},
-	}, engine, "TestForgetting_FollowsEntryTimeNotTheClock"},
-	{"entry time that runs back", "engine/owner.go", []Edit{
-		{"	now := o.clock.Now(o.m.now(), began)", "	now := o.m.now()"},
-	}, engine, "TestTime_NeverRunsBackWithinAShard"},
-	{"ready by a clock that was set back", "engine/owner.go", []Edit{
+	}, shardPkg, "TestForgetting_FollowsEntryTimeNotTheClock"},
+	{"entry time that runs back", "engine/internal/shard/turn.go", []Edit{
+		{"	now := o.clock.Now(o.wall(), began)", "	now := o.wall()"},
+	}, shardPkg, "TestTime_NeverRunsBackWithinAShard"},
+	{"ready by a clock that was set back", "engine/internal/shard/turn.go", []Edit{
 		{"			o.clock.Hold(now, began) // what was", "			// what was"},
-	}, engine, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
-	{"time of a shard that stands still after a jump", "engine/internal/shardclock/shardclock.go", []Edit{
+	}, shardPkg, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
+	{"time of a shard that stands still after a jump", "engine/internal/shard/clock.go", []Edit{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},
-	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
+	}, shardPkg, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 	{"wait that is a time of the worker's clock", "engine/attempt.go", []Edit{
 		{"	case wait > 0:\n		c.Next = command.AnyTime\n", "	case wait > 0:\n		c.Next, wait = events.MillisOf(time.Now().Add(wait)), 0\n"},
-	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
+	}, engine, "TestOutcome_TellsTheOwnerOfTheNextRun"},
 	{"load heard anew whenever its node key is read", "engine/load.go", []Edit{
 		{"	if m.Count <= p.count {\n", "	if m.Count < p.count {\n"},
 	}, engine, "TestLoad_KeyThatIsReadAgainIsNotHeardAgain"},
@@ -432,7 +432,7 @@ var sessions = []Bug{
 		{"		delete(x.queue.waiting, w)\n		x.wakeLocked()\n", "		delete(x.queue.waiting, w)\n"},
 	}, engine + "/internal/slots", "TestSlots_EveryFreeOneIsTaken"},
 	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
-		{"		return of.reclaim(m, missing, scarce, now)\n", "		return busPatience\n"},
+		{"		return of.reclaim(m, missing, scarce, now)\n", "		return sender.BusTimeout\n"},
 		{"int { return max(fair/4, min(s.want, fair)) }", "int { return max(1, fair/4, min(s.want, fair)) }"},
 	}, whole, "TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves"},
 	{"plan asked of owners alone", "engine/plan.go", []Edit{
@@ -476,18 +476,18 @@ var sessions = []Bug{
 
 // Tests that seemed to look at these looked past them, for a while.
 var subtle = []Bug{
-	{"what is archived and not yet trimmed counts as not archived", "engine/trim.go", []Edit{
+	{"what is archived and not yet trimmed counts as not archived", "engine/internal/shard/trim.go", []Edit{
 		{"max(t.archived.Load(), first-1)", "first-1"},
-	}, engine, "TestTrim_CountsAsUnarchivedWhatIsNeitherArchivedNorTrimmed"},
-	{"offer that stands though its node has given it up", "engine/assign.go", []Edit{
+	}, shardPkg, "TestTrim_CountsAsUnarchivedWhatIsNeitherArchivedNorTrimmed"},
+	{"offer that stands though its node has given it up", "engine/internal/shard/assign.go", []Edit{
 		{"p.Sender == sender && p.Number <= number })", "p.Sender == sender && p.Number < number })"},
-	}, engine, "TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered"},
+	}, shardPkg, "TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered"},
 	{"attempts that start for a session that is over", "engine/offers.go", []Edit{
 		{"		given = nil // attempts", "		// attempts"},
 	}, engine, "TestOffer_AnsweredAfterItsSessionStartsNothing"},
-	{"items that are no longer available when the clock is set back", "engine/itemowner.go", []Edit{
+	{"items that are no longer available when the clock is set back", "engine/internal/shard/items.go", []Edit{
 		{"		o.clock.Hold(now, at)\n", ""},
-	}, engine, "TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack"},
+	}, shardPkg, "TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack"},
 	{"repair that removes what was written over", "ledger/repair/repair.go", []Edit{
 		{"		s.Keep = KeepReplaced\n", ""},
 	}, "./ledger/repair", "TestRepair_KeepsWhatMayHaveTakenThePlaceOfAnEntry"},

@@ -71,14 +71,13 @@ var lossOfTheLiving = []bugs.Bug{
 // definiteFull takes an etcd that has no space at its word, which it breaks when the request is the one that filled it.
 var definiteFull = []bugs.Bug{
 	edit("etcdstore/transact.go", "errors.Is(err, rpctypes.ErrPermissionDenied) || tooLarge(err)", "errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrNoSpace) || tooLarge(err)"),
-	edit("engine/owner.go", "		if err := o.commit(ctx, d.Highest); err != nil {\n",
-		`		if err := o.commit(ctx, d.Highest); err != nil {
+	edit("engine/internal/shard/turn.go", "		if err := o.commit(ctx, d.Highest); err != nil {\n", `		if err := o.commit(ctx, d.Highest); err != nil {
 			for _, r := range o.turnOf.replies {
 				for i := range r.answers {
 					r.answers[i] = command.Overload("%s", "the store is full")
 				}
 				if errors.Is(err, store.ErrRefused) {
-					r.reply(r.Batch, r.answers, true)
+					r.Reply(r.Batch, r.answers, true)
 				}
 			}
 `),
@@ -115,16 +114,15 @@ var lateDelete = []bugs.Bug{
 var list = []planted{
 	own("commit without the owner fence, by an owner that handed over", "no end, 1, 6, 8",
 		known("commit without the owner fence"),
-		edit("engine/owner.go", "			if err == nil {\n				return errHandedOver\n			}\n", "			if err == nil {\n				continue\n			}\n")),
+		edit("engine/internal/shard/owner.go", "			if err == nil {\n				return ErrHandedOver\n			}\n", "			if err == nil {\n				continue\n			}\n")),
 	like("commit without the session fence", "6"),
 	like("commit without the compare of the next entry", "1"),
 	like("commit decided by a plain read after a lost answer", "no end, 1, 7, 8"),
 	own("take-over that trusts what it read before the hand-over", "no end, 1, 3, 8",
-		edit("engine/placement.go", "	err := p.m.replay(ctx, shard, have)\n", "	var err error\n")),
+		edit("engine/placement.go", "	err := p.m.loader.Replay(ctx, shard, have)\n", "	var err error\n")),
 	own("take-over that leaves the last entry out", "no end, 1, 3, 8",
-		edit("engine/recover.go", "		if err := l.state.Replay(e.Entry); err != nil {\n",
-			"		if last != nil {\n			err = l.state.Replay(last)\n		}\n		last = e.Entry\n		if err != nil {\n"),
-		edit("engine/recover.go", "	for e, err := range ahead.Of(ledger.Decoded(", "	var last *events.Entry\n	for e, err := range ahead.Of(ledger.Decoded(")),
+		edit("engine/internal/shard/loader.go", "		if err := l.State.Replay(e.Entry); err != nil {\n", "		if last != nil {\n			err = l.State.Replay(last)\n		}\n		last = e.Entry\n		if err != nil {\n"),
+		edit("engine/internal/shard/loader.go", "	for e, err := range prefetch(ledger.Decoded(", "	var last *events.Entry\n	for e, err := range prefetch(ledger.Decoded(")),
 	own("completion without attempt and node", "4, 5, 10", anyCompletion),
 	own("late outcome of an ended session is reported and accepted", "4, 5, 10",
 		known("outcome reported after the session"), anyCompletion),
@@ -154,9 +152,9 @@ var list = []planted{
 	like("no roll call", "8, no end"),
 	like("offer answered from memory alone", "8, no end"),
 	own("slots given to an offer that is closed", "11",
-		edit("engine/assign.go", "		o.offers = slices.Delete(o.offers, at, at+1)\n", "		_ = at\n")),
+		edit("engine/internal/shard/assign.go", "		o.starts.offers = slices.Delete(o.starts.offers, at, at+1)\n", "		_ = at\n")),
 	own("trim of what nobody archived", "1, 12",
-		edit("engine/trim.go", "	if archive := t.o.m.cfg.Archive; archive != nil {\n", "	if archive := t.o.m.cfg.Archive; archive != nil && archive.DurableAfter() > 0 {\n")),
+		edit("engine/internal/shard/trim.go", "	if archive := t.cfg.Loader.Archive; archive != nil {\n", "	if archive := t.cfg.Loader.Archive; archive != nil && archive.DurableAfter() > 0 {\n")),
 	own("snapshot without the runs that have ended", "no end, 3, 8, 9, 11",
 		edit("projection/restore.go", "		s.weigh(t, 1)\n", "		t.Runs = 0\n		s.weigh(t, 1)\n")),
 	like("entry time that runs back", "1"),

@@ -55,18 +55,17 @@ engine/internal/futures | engine/internal/command engine/internal/notice engine/
 engine/internal/sender | engine/internal/command engine/internal/lookout engine/internal/notice events internal/message store task golang.org/x/sync | commands to owners, and their answers: it knows no owner
 engine/internal/lookout | store task                               | looks at the membership alone
 engine/internal/cloudevent | engine/internal/outcome events         | a form: it sends nothing
-engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
+engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/itemcommand engine/internal/itemwait engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/listing projection/settings store | the owner of a shard: it knows its node by interfaces of its own
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
 engine/internal/command/commandtest | engine/internal/command engine/internal/itemcommand item events projection | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
-engine/internal/shardclock | events                                    | time as an argument: pure
 engine/internal/archivewatch | store                                   | looks by the port it is given
 engine/internal/housekeeping | store                                   | looks and compacts by the port it is given
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | item engine/internal/ahead engine/internal/archivewatch engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/housekeeping engine/internal/itemclient engine/internal/itemcommand engine/internal/itemwait engine/internal/lookout engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sender engine/internal/sessionfile engine/internal/shardclock engine/internal/signal engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | item engine/internal/archivewatch engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/housekeeping engine/internal/itemclient engine/internal/itemcommand engine/internal/lookout engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sender engine/internal/sessionfile engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
@@ -181,7 +180,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/itemcommand/*.go", "engine/internal/shardclock/*.go"))
+	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/itemcommand/*.go", "engine/internal/shard/clock.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

@@ -13,10 +13,19 @@ import (
 	"taskledger/store"
 )
 
-// Values of Why for a task that is ready.
+// The values of Why.
 const (
-	Waiting = "waiting" // it waits for a slot
-	NoNode  = "no-node" // no live node may run its behavior
+	Scheduled   = "scheduled"   // its time has not come
+	Waiting     = "waiting"     // ready, and waits for a slot
+	NoNode      = "no-node"     // no live node may run its behavior
+	NoOwner     = "no-owner"    // no node serves its shard at the moment
+	Suspended   = "suspended"   // an operator suspended it
+	Paused      = "paused"      // an operator paused its behavior
+	Settings    = "settings"    // the owner does not know yet what operators paused, and starts nothing before it does
+	Quarantined = "quarantined" // its shard cannot be read
+	StoreFull   = "store-full"  // it is repeated, and repetitions wait while the store is almost full
+	Running     = "running"     // it runs
+	Finished    = "finished"    // it has ended
 )
 
 // Explanation says why a task is not running.

@@ -26,8 +26,9 @@ func (r *Registry) followJournal(shard int, from uint64) {
 	r.followers.Go(func() { r.follow(ctx, shard, from) })
 }
 
-// follow reads a journal from an entry on until ctx ends. Where it is refused it goes on later: who waits asks less and less
-// often. Of what was trimmed before it was read only the owner can tell, so then all ask, and an answer begins anew.
+// follow reads a journal from an entry on until ctx ends. Where it is refused it goes on later: who waits asks less
+// and less often. Of what was trimmed before it was read only the owner can tell, so then all ask, and an answer
+// begins anew.
 func (r *Registry) follow(ctx context.Context, shard int, next uint64) {
 	var failing notice.Onset
 	for ctx.Err() == nil {
@@ -58,7 +59,8 @@ func (r *Registry) follow(ctx context.Context, shard int, next uint64) {
 	}
 }
 
-// forgetFollow lets a journal be followed anew. It reports false when the follower whose context is ctx was ended meanwhile.
+// forgetFollow lets a journal be followed anew. It reports false when the follower whose context is ctx was ended
+// meanwhile.
 func (r *Registry) forgetFollow(ctx context.Context, shard int) bool {
 	s := &r.shards[shard]
 	s.mu.Lock()

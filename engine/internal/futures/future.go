@@ -17,8 +17,8 @@ type Run struct {
 	Since  events.Ref // no earlier event ends the run: a repetition that was cancelled had the same number
 }
 
-// Future is the outcome of one run, as NewFuture or Failed make it. It costs nothing until somebody waits. Methods may be called
-// concurrently. It must not be copied.
+// Future is the outcome of one run, as NewFuture or Failed make it. It costs nothing until somebody waits. Methods
+// may be called concurrently. It must not be copied.
 type Future struct {
 	registry *Registry // nil: it had its outcome from the beginning
 	run      Run       // the registry guards it once the future is watched
@@ -45,8 +45,8 @@ func (f *Future) Done() <-chan struct{} {
 	return f.value.done()
 }
 
-// Wait returns the outcome, task.ErrClosed after Close, or the cause of ctx if that ends first. Where it has to block it calls block
-// before, and what that returns after.
+// Wait returns the outcome, task.ErrClosed after Close, or the cause of ctx if that ends first. Where it has to
+// block it calls block before, and what that returns after.
 func (f *Future) Wait(ctx context.Context, block func(context.Context) (unblock func())) ([]byte, error) {
 	f.watch()
 	if f.value.resolved() {
@@ -84,8 +84,8 @@ func (f *Future) Close() {
 	}
 }
 
-// watch begins to watch, once. The future is not locked while it is added: that asks, which may wait for the bus, and what
-// resolves it meanwhile must not.
+// watch begins to watch, once. The future is not locked while it is added: that asks, which may wait for the bus,
+// and what resolves it meanwhile must not.
 func (f *Future) watch() {
 	if f.registry == nil || f.value.resolved() || f.watched.Swap(true) {
 		return

@@ -212,7 +212,8 @@ func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
 	}
 }
 
-// A task that had failed for good was to run again, and that was cancelled: the failure stays, and ends the run that was promised after it.
+// A task that had failed for good was to run again, and that was cancelled: the failure stays, and ends the run
+// that was promised after it.
 func TestFutures_RunsThatWerePromisedAndTakenAwayEndAtOnce(t *testing.T) {
 	failed := outcome.Outcome{Task: "a", Life: lifeOne, Run: 1, Rest: true, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
 	for name, c := range map[string]struct {
@@ -383,7 +384,8 @@ func TestFutures_ResolveOnceAndEveryCallbackIsCalledOnce(t *testing.T) {
 	})
 }
 
-// Some give up meanwhile, and what they waited with is used again: it must neither be missing a value nor have one too many.
+// Some give up meanwhile, and what they waited with is used again: it must neither be missing a value nor have one
+// too many.
 func TestFuture_EveryWaiterIsWokenOnceOrLeaves(t *testing.T) {
 	w := newWaiters(t)
 	for round := range 50 {

@@ -56,7 +56,8 @@ func wantReturn(t *testing.T, what string, f func()) {
 	}
 }
 
-// A bus that takes nothing more for a while holds up who asks over it. What resolves a future comes from handlers that must not wait.
+// A bus that takes nothing more for a while holds up who asks over it. What resolves a future comes from handlers
+// that must not wait.
 func TestFuture_IsResolvedWhileABusHoldsUpItsQuestion(t *testing.T) {
 	for name, begin := range map[string]func(*futures.Future){
 		"done": func(f *futures.Future) { f.Done() },

@@ -1,6 +1,6 @@
-// Package futures resolves the futures of a process by whatever reports first: the owner in this process, a done message over the bus,
-// the journal itself while there is no bus, or an answer to a question. All but the answer are notifications of when to resolve; the
-// outcome is always that of a committed entry.
+// Package futures resolves the futures of a process by whatever reports first: the owner in this process, a done
+// message over the bus, the journal itself while there is no bus, or an answer to a question. All but the answer
+// are notifications of when to resolve; the outcome is always that of a committed entry.
 package futures
 
 import (
@@ -206,7 +206,8 @@ func (r *Registry) deliver(shard int, outcomes []outcome.Outcome) {
 	r.settle(all)
 }
 
-// Report is deliver by the owner in this process. The outcomes are also remembered for futures that come a moment later.
+// Report is deliver by the owner in this process. The outcomes are also remembered for futures that come a moment
+// later.
 func (r *Registry) Report(shard int, outcomes []outcome.Outcome) {
 	s := &r.shards[shard]
 	s.mu.Lock()
@@ -220,8 +221,9 @@ func (r *Registry) Report(shard int, outcomes []outcome.Outcome) {
 	r.settle(all)
 }
 
-// concernedLocked takes out the futures that the outcomes resolve, and finds those that have to ask: after an outcome of a later run
-// or life a future has missed its own. So it has after the end of a life, unless that has ended its run.
+// concernedLocked takes out the futures that the outcomes resolve, and finds those that have to ask: after an
+// outcome of a later run or life a future has missed its own. So it has after the end of a life, unless that has
+// ended its run.
 func (s *shardState) concernedLocked(outcomes []outcome.Outcome) (all []concern) {
 	if len(s.waiting) == 0 {
 		return nil
@@ -231,7 +233,8 @@ func (s *shardState) concernedLocked(outcomes []outcome.Outcome) (all []concern)
 		for f := s.waiting[o.Task]; f != nil; {
 			next := f.next
 			switch {
-			case f.run.Number != 0 && (o.Life < f.run.Life || o.Life == f.run.Life && (o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)):
+			case f.run.Number != 0 &&
+				(o.Life < f.run.Life || o.Life == f.run.Life && (o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)):
 			case f.run.Number != 0 && o.Life == f.run.Life && !o.Elided && o.Ends(f.run.Number):
 				s.dropLocked(f)
 				all = append(all, concern{f, o})
@@ -279,7 +282,8 @@ func (s *shardState) recentLocked(life events.Ref) *outcome.Outcome {
 	return nil
 }
 
-// ServeHere notes that from now on the owner in this process reports every outcome of the shard; ServeAway that it has stopped.
+// ServeHere notes that from now on the owner in this process reports every outcome of the shard; ServeAway that it
+// has stopped.
 func (r *Registry) ServeHere(shard int, after store.Head) {
 	s := &r.shards[shard]
 	s.mu.Lock()

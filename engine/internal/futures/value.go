@@ -22,7 +22,8 @@ type waiter struct {
 // newWaiter makes waiters for a pool.
 func newWaiter() any { return &waiter{woken: make(chan struct{}, 1)} }
 
-// resolve makes the value come, unless it has. Functions that wait for it are given to start, which must not wait for them.
+// resolve makes the value come, unless it has. Functions that wait for it are given to start, which must not wait
+// for them.
 func (v *value) resolve(result []byte, err error, start func(fn func())) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

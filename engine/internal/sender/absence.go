@@ -18,8 +18,8 @@ var (
 	ErrNoNode = fmt.Errorf("%w: %w", store.ErrUnavailable, task.ErrNoNode)
 )
 
-// nodesMissed fails callers that have waited for long that no node has been alive for as long, and returns when to look again, for the
-// sake of others. What has left goes on, for whatever node comes.
+// nodesMissed fails callers that have waited for long that no node has been alive for as long, and returns when to
+// look again, for the sake of others. What has left goes on, for whatever node comes.
 func (s *Sender) nodesMissed(since time.Time) (again time.Duration) {
 	long, now := time.Since(since), time.Since(base)
 	for shard := range s.lanes {

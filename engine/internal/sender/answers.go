@@ -55,8 +55,8 @@ func (s *Sender) receive(data []byte) (shard int, ok bool) {
 	return shard, true
 }
 
-// answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers to earlier
-// batches come too late and are dropped.
+// answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers
+// to earlier batches come too late and are dropped.
 func (s *Sender) answered(shard int, laneID uint8, number uint64, answers []command.Answer, recorded bool) {
 	if laneID == command.LaneOffer {
 		if s.offers != nil {
@@ -84,7 +84,8 @@ func (s *Sender) answered(shard int, laneID uint8, number uint64, answers []comm
 	}
 }
 
-// takeLocked takes the answers to the flight of a lane, at a time if that is a barrier. It returns what is left to do without the lock.
+// takeLocked takes the answers to the flight of a lane, at a time if that is a barrier. It returns what is left to
+// do without the lock.
 func (s *Sender) takeLocked(l *lane, f *Flight, answers []command.Answer, recorded bool, now time.Time) (rest func()) {
 	corrupt := func() {
 		s.cfg.Log.Error("answer does not fit its batch", "shard", f.Shard, "lane", f.Batch.Lane, "number", f.Batch.Number,
@@ -139,8 +140,8 @@ func (s *Sender) deliver(f *Flight, answers []command.Answer) {
 	}
 }
 
-// endLocked ends the flight of a lane. Without the lock its caller calls next, which sends what waits, or lets an owner in this
-// process take it.
+// endLocked ends the flight of a lane. Without the lock its caller calls next, which sends what waits, or lets an
+// owner in this process take it.
 func (s *Sender) endLocked(l *lane, ended *Flight) (next func()) {
 	l.flight = nil
 	in := s.inboxHere(ended.Shard, ended.Batch.Lane)

@@ -63,8 +63,8 @@ type Submission struct {
 	Command command.Command
 }
 
-// AskMany is Ask for many commands of the submit lane at once. Commands for one shard wait together, in their order: no batch leaves
-// between them. It returns a reply for each when the last of them is known.
+// AskMany is Ask for many commands of the submit lane at once. Commands for one shard wait together, in their
+// order: no batch leaves between them. It returns a reply for each when the last of them is known.
 func (s *Sender) AskMany(ctx context.Context, of []Submission) []Reply {
 	m := &many{replies: make([]Reply, len(of)), left: len(of), done: make(chan struct{})}
 	by, err := AskerOf(ctx)

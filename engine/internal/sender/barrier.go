@@ -8,14 +8,15 @@ import (
 	"taskledger/events"
 )
 
-// A batch that caused no event leaves no trace: a copy of it that reaches a later owner is decided afresh. So a sender does not
-// believe such an answer to a batch of which more than one copy may be decided. It sends a barrier first: the next number of the lane
-// is recorded in the journal, after which no copy of the batch counts any more.
+// A batch that caused no event leaves no trace: a copy of it that reaches a later owner is decided afresh. So a
+// sender does not believe such an answer to a batch of which more than one copy may be decided. It sends a barrier
+// first: the next number of the lane is recorded in the journal, after which no copy of the batch counts any more.
 
 // letterReaders is how many owners may decide one letter: one that is about to answer it, and the next one.
 const letterReaders = 2
 
-// barrierLocked returns the barrier that takes f's place when its answers are not to be believed yet; nil when they are.
+// barrierLocked returns the barrier that takes f's place when its answers are not to be believed yet; nil when they
+// are.
 func (l *lane) barrierLocked(f *Flight, answers []command.Answer, recorded bool) *Flight {
 	if recorded || f.Batch.Lane != command.LaneSubmit || f.unconfirmed != nil || f.copies < 2 {
 		return nil
@@ -29,8 +30,8 @@ func (l *lane) barrierLocked(f *Flight, answers []command.Answer, recorded bool)
 	return next
 }
 
-// confirmed returns the answers to the batch that counts: where f is a barrier, those that it confirms or that the journal has. ok is
-// false when they are corrupt.
+// confirmed returns the answers to the batch that counts: where f is a barrier, those that it confirms or that the
+// journal has. ok is false when they are corrupt.
 func (f *Flight) confirmed(answers []command.Answer) (of []command.Answer, ok bool) {
 	if f.unconfirmed == nil {
 		return answers, true
@@ -50,15 +51,15 @@ func (f *Flight) neverDecided(answers []command.Answer) bool {
 	return f.unconfirmed != nil && len(answers) == 1 && answers[0].Code == command.AnswerOK && answers[0].Data == nil
 }
 
-// forgotten reports whether the owner may know nothing any more of a batch that it has decided: it is so old, by either clock, that
-// its process was asleep.
+// forgotten reports whether the owner may know nothing any more of a batch that it has decided: it is so old, by
+// either clock, that its process was asleep.
 func (f *Flight) forgotten(wall time.Time) bool {
 	return time.Since(f.Began) > GiveUp || wall.Sub(f.Batch.Made.Time()) > GiveUp
 }
 
-// unserved ends a flight whose shard is quarantined, where nothing can be recorded and so nothing confirmed. It is certain that nothing
-// was accepted when no other copy of it ever was on its way, or only letters were, of which one, the first, was read by nobody before
-// and is removed with the answer: unread says so.
+// unserved ends a flight whose shard is quarantined, where nothing can be recorded and so nothing confirmed. It is
+// certain that nothing was accepted when no other copy of it ever was on its way, or only letters were, of which
+// one, the first, was read by nobody before and is removed with the answer: unread says so.
 func (f *Flight) unserved(a command.Answer, unread bool) {
 	certain := f.unconfirmed == nil && (f.copies < 2 || unread && !f.direct && f.copies == letterReaders)
 	if !certain {

@@ -54,8 +54,8 @@ func TestSender_RefusalOfABatchSentTwiceIsSettledFirst(t *testing.T) {
 	}
 }
 
-// A process sleeps for hours while its batch is decided, and the owner has forgotten the number when it wakes: it refuses the batch as
-// too old, and knows of none. That is no failure.
+// A process sleeps for hours while its batch is decided, and the owner has forgotten the number when it wakes: it
+// refuses the batch as too old, and knows of none. That is no failure.
 func TestSender_RefusalOfABatchThatMayBeForgottenIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)

@@ -11,7 +11,8 @@ import (
 	"taskledger/events"
 )
 
-// Flight is a batch under way. Its exported fields are guarded by its lane, or by the offers where it is one of theirs.
+// Flight is a batch under way. Its exported fields are guarded by its lane, or by the offers where it is one of
+// theirs.
 type Flight struct {
 	Shard        int
 	Batch        *command.Batch

@@ -6,7 +6,8 @@ import (
 	"taskledger/engine/internal/command"
 )
 
-// Inbox takes the batches of a shard whose owner is in this process. Its dynamic type is comparable, and its methods never block.
+// Inbox takes the batches of a shard whose owner is in this process. Its dynamic type is comparable, and its
+// methods never block.
 type Inbox interface {
 	// Put adds a batch. reply may be called more than once.
 	Put(b *command.Batch, reply ReplyFunc)
@@ -16,11 +17,12 @@ type Inbox interface {
 	Wake()
 }
 
-// ReplyFunc brings the answers to a batch back to its sender; nil acknowledges it. recorded tells that they are in the journal. It never
-// blocks.
+// ReplyFunc brings the answers to a batch back to its sender; nil acknowledges it. recorded tells that they are in
+// the journal. It never blocks.
 type ReplyFunc func(b *command.Batch, answers []command.Answer, recorded bool)
 
-// Offers are what a node offers to owners: free slots. They keep the flights of command.LaneOffer, of which a shard may have several.
+// Offers are what a node offers to owners: free slots. They keep the flights of command.LaneOffer, of which a shard
+// may have several.
 type Offers interface {
 	// Answered takes the answers to an offer; nil acknowledges it.
 	Answered(shard int, number uint64, answers []command.Answer)
@@ -32,7 +34,8 @@ type Offers interface {
 	Hasten()
 }
 
-// ServeHere makes an owner in this process the destination of its shard, and sends it what is under way; nil ends that.
+// ServeHere makes an owner in this process the destination of its shard, and sends it what is under way; nil ends
+// that.
 func (s *Sender) ServeHere(shard int, in Inbox) {
 	if in == nil {
 		s.owners.Delete(shard)
@@ -69,8 +72,8 @@ func (s *Sender) replyHere(shard int) ReplyFunc {
 	}
 }
 
-// Here gives an owner in this process the lanes of its shard. It takes what waits in them when its turn begins, so that everything
-// that has come until then shares an entry.
+// Here gives an owner in this process the lanes of its shard. It takes what waits in them when its turn begins, so
+// that everything that has come until then shares an entry.
 type Here struct {
 	s     *Sender
 	shard int
@@ -108,8 +111,8 @@ func (h *Here) Depart(in Inbox, laneID uint8, made time.Time) (b *command.Batch,
 	return f.Batch, h.s.replyHere(h.shard)
 }
 
-// Gather lets whoever is ready to run add to what waits, as long as somebody does and for yieldMost: events per entry decide what a
-// task costs. size tells how much waits.
+// Gather lets whoever is ready to run add to what waits, as long as somebody does and for yieldMost: events per
+// entry decide what a task costs. size tells how much waits.
 func (h *Here) Gather(size func() int) {
 	began := time.Now()
 	for had := -1; h.s.yield.Yield(); {

@@ -14,9 +14,10 @@ import (
 const (
 	// maxQueued bounds the commands that wait in a lane; submits beyond it are refused.
 	maxQueued = 50_000
-	// maxQueueTime bounds how long the first of more than fewQueued may have waited when a batch has left without it: the owner is
-	// there and does not keep up, a submit behind them would take longer, and a refusal now is better than an answer after its
-	// caller has given up. While no batch leaves, because the owner is replaced, say, all wait.
+	// maxQueueTime bounds how long the first of more than fewQueued may have waited when a batch has left without
+	// it: the owner is there and does not keep up, a submit behind them would take longer, and a refusal now is
+	// better than an answer after its caller has given up. While no batch leaves, because the owner is replaced,
+	// say, all wait.
 	maxQueueTime = time.Second
 	fewQueued    = 256
 )
@@ -30,7 +31,8 @@ type lane struct {
 	flight   *Flight
 	yielding bool // a sender is about to make a batch of what waits
 
-	// A refusal that needed a barrier took writes, of a store that may have no room: until then new tasks are refused here.
+	// A refusal that needed a barrier took writes, of a store that may have no room: until then new tasks are
+	// refused here.
 	refusal  command.Answer
 	refusing time.Duration // on the monotonic clock
 }
@@ -66,8 +68,8 @@ type CallerFunc func(command.Answer, error)
 // Answered implements Caller.
 func (f CallerFunc) Answered(a command.Answer, err error) { f(a, err) }
 
-// Send queues a command, and lets it leave. After an error nothing is sent, and its caller has no answer: the command is larger than
-// any may be, or the submit lane takes no more.
+// Send queues a command, and lets it leave. After an error nothing is sent, and its caller has no answer: the
+// command is larger than any may be, or the submit lane takes no more.
 func (s *Sender) Send(shard int, laneID uint8, c Call) error {
 	if err := command.Check(c.Command); err != nil {
 		return err

@@ -35,8 +35,8 @@ func (s *Sender) post(f *Flight) {
 	}
 }
 
-// postLoop posts the flights of one writer's shards until ctx ends. One that was answered meanwhile is left out: it would replace the
-// letter of a later one.
+// postLoop posts the flights of one writer's shards until ctx ends. One that was answered meanwhile is left out: it
+// would replace the letter of a later one.
 func (s *Sender) postLoop(ctx context.Context, flights <-chan *Flight) error {
 	var full notice.Onset
 	for {
@@ -72,7 +72,8 @@ func (s *Sender) postLoop(ctx context.Context, flights <-chan *Flight) error {
 	}
 }
 
-// posted lets a flight wait for the answer to its letter; one that could not be written is as likely to be, or to fail again.
+// posted lets a flight wait for the answer to its letter; one that could not be written is as likely to be, or to
+// fail again.
 func (s *Sender) posted(f *Flight) {
 	if f.Batch.Lane == command.LaneOffer {
 		s.offers.Posted(f)
@@ -85,8 +86,8 @@ func (s *Sender) posted(f *Flight) {
 	l.mu.Unlock()
 }
 
-// noRoom ends a flight for whose letter the store has no room. Reports of attempts wait. unsent tells that nothing of this copy was
-// sent.
+// noRoom ends a flight for whose letter the store has no room. Reports of attempts wait. unsent tells that nothing
+// of this copy was sent.
 func (s *Sender) noRoom(f *Flight, why string, unsent bool) {
 	switch f.Batch.Lane {
 	case command.LaneQuery:
@@ -104,7 +105,8 @@ func (s *Sender) noRoom(f *Flight, why string, unsent bool) {
 	}
 }
 
-// refuse ends a flight of which no copy but one letter, that was never written, was on its way; false when there was another.
+// refuse ends a flight of which no copy but one letter, that was never written, was on its way; false when there
+// was another.
 func (s *Sender) refuse(f *Flight, why command.Answer) bool {
 	l := &s.lanes[f.Shard][f.Batch.Lane]
 	l.mu.Lock()
@@ -119,8 +121,8 @@ func (s *Sender) refuse(f *Flight, why command.Answer) bool {
 	return true
 }
 
-// readAnswers takes answers that come through the store until ctx ends. Without them a process gets none while the bus is away, so
-// it begins again, after a pause, should they end before.
+// readAnswers takes answers that come through the store until ctx ends. Without them a process gets none while the
+// bus is away, so it begins again, after a pause, should they end before.
 func (s *Sender) readAnswers(ctx context.Context) error {
 	var failing notice.Onset
 	for {

@@ -40,9 +40,9 @@ func (s *Sender) Detour(f *Flight) {
 	s.post(f)
 }
 
-// leaves counts the copies of a flight that go on their way: into the inbox of an owner here, or over a way at whose end
-// owners may read them that do not know of each other. It reports false when the flight was answered meanwhile: nothing may
-// follow an answer that was passed on.
+// leaves counts the copies of a flight that go on their way: into the inbox of an owner here, or over a way at
+// whose end owners may read them that do not know of each other. It reports false when the flight was answered
+// meanwhile: nothing may follow an answer that was passed on.
 func (s *Sender) leaves(f *Flight, in Inbox, copies int) bool {
 	if f.Batch.Lane == command.LaneOffer {
 		return true
@@ -76,8 +76,8 @@ func (s *Sender) OwnerChanged(shard int) {
 	}
 }
 
-// BusChanged learns whether the bus is there. When it is not, answers may have been lost with it: what is under way is sent again
-// through the store, without waiting for its time.
+// BusChanged learns whether the bus is there. When it is not, answers may have been lost with it: what is under way
+// is sent again through the store, without waiting for its time.
 func (s *Sender) BusChanged(connected bool) {
 	s.connected.Store(connected)
 	if connected {

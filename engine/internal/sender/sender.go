@@ -1,8 +1,9 @@
-// Package sender takes commands to the owners of their shards, and brings the answers back: to an owner in this process by a call, else
-// over the bus, else through the mailboxes of the store.
+// Package sender takes commands to the owners of their shards, and brings the answers back: to an owner in this
+// process by a call, else over the bus, else through the mailboxes of the store.
 //
-// Commands of one shard wait in lanes. Those that gather in a lane while a batch is under way become its next batch. A batch is sent
-// again, the same bytes under the same number, until it is answered, so an owner decides it once, and every caller has one answer.
+// Commands of one shard wait in lanes. Those that gather in a lane while a batch is under way become its next
+// batch. A batch is sent again, the same bytes under the same number, until it is answered, so an owner decides it
+// once, and every caller has one answer.
 package sender
 
 import (
@@ -20,12 +21,14 @@ import (
 )
 
 const (
-	// BusTimeout is how long a batch may go without an answer or an acknowledgement before it is sent through the store.
+	// BusTimeout is how long a batch may go without an answer or an acknowledgement before it is sent through the
+	// store.
 	BusTimeout = 250 * time.Millisecond
 	// resendEvery is how long an acknowledged or posted batch may go unanswered before it is sent again.
 	resendEvery = 2 * time.Second
-	// GiveUp is how long a batch is sent again. Owners remember numbers longer, so that a number is never decided twice. Reports of
-	// attempts are never given up: each names its attempt, and one that is given up means another run.
+	// GiveUp is how long a batch is sent again. Owners remember numbers longer, so that a number is never decided
+	// twice. Reports of attempts are never given up: each names its attempt, and one that is given up means another
+	// run.
 	GiveUp = 30 * time.Minute
 )
 
@@ -86,8 +89,8 @@ func (s *Sender) BusAway(shard int) bool {
 	return s.cfg.Bus == nil || !s.connected.Load() || s.detoured[shard].Load()
 }
 
-// Attach makes the sender that of a node, whose offers it takes to owners. A node that is there, or about to join, needs no other one
-// to be alive. It is called before Run.
+// Attach makes the sender that of a node, whose offers it takes to owners. A node that is there, or about to join,
+// needs no other one to be alive. It is called before Run.
 func (s *Sender) Attach(offers Offers) {
 	s.offers = offers
 	s.lookout.Members = nil

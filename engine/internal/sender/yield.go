@@ -16,8 +16,8 @@ const (
 // base anchors the monotonic clock.
 var base = time.Now()
 
-// yielder lets goroutines that are ready run first. Where many goroutines compute, that waits for a time slice of each of
-// them: then it does not, for a while. The zero value is ready.
+// yielder lets goroutines that are ready run first. Where many goroutines compute, that waits for a time slice of
+// each of them: then it does not, for a while. The zero value is ready.
 type yielder struct{ not atomic.Int64 } // before that time, on the monotonic clock
 
 // Yield reports whether it let others run.

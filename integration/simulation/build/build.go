@@ -53,8 +53,8 @@ var library = []change{
 // upkeep is what differs in this module: journals as short as those of simulated histories get snapshots, and are trimmed,
 // where the store is small.
 var upkeep = []change{
-	{"engine/snapshot.go", `minTail = 1 << 20`, `minTail = 4 << 10`},
-	{"engine/snapshot.go", `tailShare = 16`, `tailShare = 2048`},
+	{"engine/internal/shard/snapshotstore.go", `MinTail = 1 << 20`, `MinTail = 4 << 10`},
+	{"engine/internal/shard/snapshotstore.go", `tailShare = 16`, `tailShare = 2048`},
 }
 
 // Build compiles the world of the module that the working directory is in and returns the path of the program, which is

@@ -1,0 +1,264 @@
+package shard
+
+import (
+	"slices"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/slots"
+	"taskledger/projection"
+)
+
+// starts finds slots for ready tasks: of this node, and those that other nodes have offered.
+type starts struct {
+	offers  []*parkedOffer
+	blocked bool               // a ready task waits for a slot of this node
+	firsts  []*projection.Task // of each behavior with a ready task, while one is picked
+	heads   []slots.Head       // of the behaviors with a task that waits for a slot
+	free    []bool             // of heads, while a task is picked: there is a slot
+	waits   bool               // among the owners that wait for a slot
+}
+
+// parkedOffer is a standing offer that has not been answered.
+type parkedOffer struct {
+	Delivery
+	*command.Offer
+	given   []*projection.Task // by the entry in the making
+	bytes   int
+	present bool // the node was seen when the latest other offer came
+}
+
+// assign gives ready tasks to slots, best first: to this node's own, else to those that other nodes have offered. What
+// is given becomes a Started in the entry in the making.
+func (o *Owner) assign(d *command.Decider) {
+	o.starts.blocked = false
+	for d.Err == nil && !d.EntryFull() {
+		t, local, offer := o.nextStart()
+		if t == nil {
+			break
+		}
+		o.tally.Starts(t)
+		if local {
+			t = d.Start(t, o.ownership.Session.ID, 0, o.cfg.TTL)
+			o.turnOf.starts = append(o.turnOf.starts, command.AssignmentOf(t))
+			continue
+		}
+		t = d.Start(t, offer.Node, offer.Number, offer.lease())
+		offer.give(t)
+		if len(offer.given) == 1 {
+			o.turnOf.given = append(o.turnOf.given, offer)
+		}
+	}
+	if d.EntryFull() {
+		o.inbox.wake.Notify() // what did not fit starts with the next entry
+	}
+	o.answerGiven(d)
+	switch {
+	case o.starts.blocked:
+		o.cfg.Slots.Await(o.inbox, o.starts.heads)
+	case o.starts.waits:
+		o.cfg.Slots.Await(o.inbox, nil)
+	}
+	o.starts.waits = o.starts.blocked
+}
+
+// rankOf is by what a ready task is compared with those of other shards of this node.
+func rankOf(t *projection.Task) slots.Head {
+	return slots.Head{
+		Behavior: t.Kind.Behavior,
+		Priority: t.Priority,
+		Due:      t.Due,
+		Created:  t.CreatedAt,
+	}
+}
+
+// nextStart picks the first ready task, over all behaviors, for which there is a slot, and takes the slot. A slot
+// of this node goes to the task that comes first in all the shards that the node owns.
+func (o *Owner) nextStart() (best *projection.Task, local bool, offer *parkedOffer) {
+	o.starts.firsts, o.starts.heads = o.starts.firsts[:0], o.starts.heads[:0]
+	for behavior := range o.state.Backlog() {
+		if t := o.firstReady(behavior); t != nil && !o.cfg.Admission.Paused(behavior) {
+			o.starts.firsts, o.starts.heads = append(o.starts.firsts, t), append(o.starts.heads, rankOf(t))
+		}
+	}
+	o.starts.free = o.cfg.Slots.FreeFor(o.inbox, o.starts.heads, o.starts.free[:0])
+	waiting := o.starts.heads[:0] // the heads without a slot, in their own place
+	for i, t := range o.starts.firsts {
+		behavior, isLocal := t.Kind.Behavior, o.starts.free[i]
+		if !isLocal && o.cfg.Slots.Runs(behavior) {
+			o.starts.blocked, waiting = true, append(waiting, o.starts.heads[i])
+		}
+		if best != nil && !projection.Before(t, best) {
+			continue
+		}
+		var from *parkedOffer
+		if !isLocal {
+			if from = o.offerFor(behavior); from == nil {
+				continue
+			}
+		}
+		best, local, offer = t, isLocal, from
+	}
+	clear(o.starts.firsts)
+	o.starts.heads = waiting
+	if best != nil && local && !o.cfg.Slots.Take(o.inbox, rankOf(best)) { // another shard was faster
+		o.starts.blocked = true
+		local, offer = false, o.offerFor(best.Kind.Behavior)
+		if offer == nil {
+			return o.nextStart() // another behavior may have a slot
+		}
+	}
+	return best, local, offer
+}
+
+// firstReady returns the first ready task of a behavior that may start. While the store is almost full repetitions
+// wait.
+func (o *Owner) firstReady(behavior string) *projection.Task {
+	if o.cfg.Admission.Refusal() != "" {
+		return o.state.ReadyBeside(behavior)
+	}
+	return o.state.Ready(behavior)
+}
+
+// offerFor returns a parked offer with a slot for the behavior. What a node offered that is gone or drains is not
+// used: the task would only be lost or released again. A node that the view does not show yet is used when it does.
+func (o *Owner) offerFor(behavior string) *parkedOffer {
+	nodes := o.cfg.Host.View().Nodes
+	for _, p := range o.starts.offers {
+		n, present := nodes[p.Node]
+		if !present || n.Draining || p.Slots <= 0 || p.bytes > command.MaxAnswerBytes/2 {
+			continue
+		}
+		for i := range p.Behaviors {
+			if p.Behaviors[i].Behavior == behavior && p.Behaviors[i].Slots > 0 {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// give counts a task against the offer.
+func (p *parkedOffer) give(t *projection.Task) {
+	p.given = append(p.given, t)
+	p.bytes += 256 + len(t.Params)
+	p.Slots--
+	for i := range p.Behaviors {
+		if p.Behaviors[i].Behavior == t.Kind.Behavior {
+			p.Behaviors[i].Slots--
+		}
+	}
+}
+
+// answerGiven records that the offers which got tasks are answered, and takes them off the parking place. With
+// what, the Started events say.
+func (o *Owner) answerGiven(d *command.Decider) {
+	if len(o.turnOf.given) == 0 {
+		return
+	}
+	for _, p := range o.turnOf.given {
+		answers := []command.Answer{{}}
+		o.entry.AddOrigin(p.Origin())
+		o.entry.SetAnswers(command.EncodeAnswers(answers))
+		o.remember(projection.SenderLane{Sender: p.Sender, Lane: p.Lane}, p.Number, answers)
+	}
+	kept := o.starts.offers[:0]
+	for _, p := range o.starts.offers {
+		if len(p.given) == 0 {
+			kept = append(kept, p)
+		}
+	}
+	clear(o.starts.offers[len(kept):])
+	o.starts.offers = kept
+}
+
+// park keeps an offer until there is work for it. A later offer of the same sender closes it, and one without slots
+// does nothing else; one that was answered already is answered again.
+func (o *Owner) park(b Delivery) {
+	c, ok := b.Commands[0].(*command.Offer)
+	refusal, refused := command.Misfit(b.Commands[0])
+	if !ok || len(b.Commands) != 1 {
+		refusal, refused = command.Refused(command.AnswerInvalid, "an offer travels alone"), true
+	}
+	if refused {
+		b.Reply(b.Batch, []command.Answer{refusal}, false)
+		return
+	}
+	if answers, done := o.decided(b.Batch); done {
+		if answers != nil {
+			o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.givenBefore(c, b.Number)})
+		} else {
+			o.removeLetter(b)
+		}
+		return
+	}
+	at := slices.IndexFunc(o.starts.offers, func(p *parkedOffer) bool { return p.Sender == b.Sender })
+	if at >= 0 {
+		switch p := o.starts.offers[at]; {
+		case p.Number > b.Number:
+			o.removeLetter(b)
+			return
+		case p.Number < b.Number:
+			o.turnOf.replies = append(o.turnOf.replies, pendingReply{p.Delivery, []command.Answer{{}}})
+		}
+		o.starts.offers = slices.Delete(o.starts.offers, at, at+1)
+	}
+	if c.Slots == 0 { // it only closes the one before, whose own answer may have no way back: its letter is replaced
+		answers := []command.Answer{{}}
+		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
+		o.remember(projection.SenderLane{Sender: b.Sender, Lane: b.Lane}, b.Number, answers)
+		return
+	}
+	o.dropGone()
+	offer := *c
+	offer.Behaviors = append([]command.OfferedBehavior(nil), c.Behaviors...)
+	o.starts.offers = append(o.starts.offers, &parkedOffer{Delivery: b, Offer: &offer})
+	b.Reply(b.Batch, nil, false)
+}
+
+// removeLetter answers an offer that a later one has closed. Nobody waits for that, but a letter is removed with
+// its answer.
+func (o *Owner) removeLetter(b Delivery) {
+	if b.Letter {
+		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, []command.Answer{}})
+	}
+}
+
+// dropGone drops the offers of nodes that have gone since they were seen.
+func (o *Owner) dropGone() {
+	nodes := o.cfg.Host.View().Nodes
+	o.starts.offers = slices.DeleteFunc(o.starts.offers, func(p *parkedOffer) bool {
+		_, present := nodes[p.Node]
+		gone := p.present && !present
+		p.present = present
+		return gone
+	})
+}
+
+// closeOffers drops the offers of a sender up to a number: it counts them as answered, and would drop what they are
+// given. Late copies are known by the number.
+func (o *Owner) closeOffers(sender string, number uint64) {
+	o.starts.offers = slices.DeleteFunc(o.starts.offers, func(p *parkedOffer) bool { return p.Sender == sender && p.Number <= number })
+	lane := projection.SenderLane{Sender: sender, Lane: command.LaneOffer}
+	if last, ok := o.lastSeen(lane); ok && last.number >= number {
+		return
+	}
+	if row := o.state.Decided(lane); row == nil || row.Number < number {
+		o.remember(lane, number, nil)
+	}
+}
+
+// givenBefore is what an offer was answered with, as far as the attempts are still current. Those are left out
+// whose parameters were replaced since: they started with others. If the first answer was lost the next roll call
+// releases them.
+func (o *Owner) givenBefore(c *command.Offer, number uint64) []command.Answer {
+	var current []*projection.Task
+	for t := range o.state.Running(c.Node) {
+		if t.Offer == number && t.ParamsAt < t.Started {
+			current = append(current, t)
+		}
+	}
+	return command.EncodeAssignments(current)
+}
+
+func (p *parkedOffer) lease() time.Duration { return time.Duration(p.Lease) * time.Millisecond }

@@ -1,0 +1,33 @@
+package shard
+
+import (
+	"errors"
+
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/store"
+)
+
+// DamageError is damage of which the entry is known.
+type DamageError struct {
+	Entry uint64
+	err   error
+}
+
+func (e *DamageError) Error() string { return e.err.Error() }
+func (e *DamageError) Unwrap() error { return e.err }
+
+// damagedAt adds the entry to an error that means damage.
+func damagedAt(entry uint64, err error) error {
+	var known *DamageError
+	if !IsDamage(err) || errors.As(err, &known) {
+		return err
+	}
+	return &DamageError{entry, err}
+}
+
+// IsDamage reports that what is stored is corrupt.
+func IsDamage(err error) bool {
+	var t *projection.TransitionError
+	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.Is(err, store.ErrAlien) || errors.As(err, &t)
+}

@@ -1,0 +1,46 @@
+package shard
+
+import (
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
+	"taskledger/projection"
+)
+
+// explain says why a task does not run.
+func (o *Owner) explain(c *command.Explain) command.Answer {
+	t := o.state.Task(c.Task)
+	if t == nil {
+		return command.Answer{Code: command.AnswerNotFound}
+	}
+	return o.why(t).Answer()
+}
+
+// why explains.
+func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
+	behavior := t.Kind.Behavior
+	substatus, since := t.Substatus(o.now())
+	defer func() { e.Substatus = substatus }()
+	switch {
+	case t.OnNode():
+		return explanation.Explanation{Why: explanation.Running, Since: since, Text: explanation.OfRunning(t)}
+	case t.Final():
+		return explanation.Explanation{Why: explanation.Finished, Since: since, Text: explanation.OfEnd(t)}
+	case t.Suspended:
+		return explanation.Explanation{Why: explanation.Suspended, Since: since, Text: explanation.OfSuspended(t)}
+	}
+	if p, paused := o.cfg.Explainer.PauseOf(behavior); paused {
+		return explanation.Explanation{Why: explanation.Paused, Since: max(p.Since, since), Text: p.String()}
+	}
+	if substatus != projection.SubReady {
+		return explanation.Explanation{Why: explanation.Scheduled, Since: since, Text: explanation.OfWait(t)}
+	}
+	if e, unknown := o.cfg.Explainer.SettingsUnknown(); unknown {
+		return e
+	}
+	if why := o.cfg.Admission.Refusal(); why != "" && t.Repeats() {
+		return explanation.Explanation{Why: explanation.StoreFull, Since: since, Text: "it is repeated, and repetitions wait: " + why}
+	}
+	e = o.cfg.Explainer.Ready(behavior, func() bool { return o.offerFor(behavior) != nil })
+	e.Since = since
+	return e
+}
