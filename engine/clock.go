@@ -26,10 +26,10 @@ type compared struct {
 	all   bool          // every node that is present was heard
 }
 
-// compare compares the clocks. What a node told of its clock has gone on since it was heard.
 // maxDrift is the difference of two clocks, in milliseconds, beyond which they are equally wrong: a hundred years.
 const maxDrift = 100 * 366 * 24 * 3600 * 1000
 
+// compare compares the clocks. The clock of a node has gone on since the node was heard.
 func (l *load) compare() (c compared) {
 	here := l.m.now()
 	l.mu.Lock()

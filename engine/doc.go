@@ -89,4 +89,3 @@
 //
 // All exported methods may be called concurrently unless they say otherwise.
 package engine
-

@@ -111,3 +111,9 @@ func (o *Owner) SetTrims(first, archived, head uint64) {
 	o.trims.archived.Store(archived)
 	o.published.head.Store(head)
 }
+
+// GiveUpSnapshot ends the snapshot of an entry.
+func (o *Owner) GiveUpSnapshot(entry uint64, err error) { o.snapshots.giveUp(entry, err) }
+
+// SnapshotProblem returns why the last snapshot was given up.
+func (o *Owner) SnapshotProblem() string { return o.snapshots.trouble() }
