@@ -53,8 +53,8 @@ type Client struct {
 	ids     *taskids.Source
 	running chan struct{}
 	ran     atomic.Bool
-	local   *atomic.Pointer[member] // of the node in this process; nil in a plain client
-	killed  context.Context         // ends when a node is to end as a crash would; never in a plain client
+	local   func() localNode // the node in this process, nil between its sessions; nil in a plain client
+	killed  context.Context  // ends when a node is to end as a crash would; never in a plain client
 
 	forgotten chan struct{} // taken by each GetForgotten that looks for what is no longer in memory
 	mailLeft  mailleft.Senders
@@ -115,6 +115,24 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	return c, nil
 }
 
+// localNode is the node in this process, during one session.
+type localNode interface {
+	// busConnected learns that the bus is there.
+	busConnected()
+	// plan plans a raw submit with this node's code; false when it does not run the behavior.
+	plan(ctx context.Context, c *command.Plan) (a command.Answer, runs bool)
+	// unservedSince returns since when a shard is known to have no owner that lives; the zero time: it has one.
+	unservedSince(shard int) time.Time
+}
+
+// nodeHere returns the node in this process; nil when there is none.
+func (c *Client) nodeHere() localNode {
+	if c.local == nil {
+		return nil
+	}
+	return c.local()
+}
+
 func (c *Client) now() time.Time { return c.cfg.Now() }
 
 // Run serves the client until ctx ends and leaves nothing behind. It may be called once. Calls that are waiting when it ends
@@ -166,10 +184,8 @@ func (c *Client) joinBus(ctx context.Context) error {
 		c.sender.BusChanged(connected)
 		c.futures.Missed()
 		c.items.Again()
-		if c.local != nil && connected {
-			if m := c.local.Load(); m != nil {
-				m.load.busConnected()
-			}
+		if n := c.nodeHere(); n != nil && connected {
+			n.busConnected()
 		}
 	})
 }
@@ -469,4 +485,21 @@ func (c *Client) shard(ctx context.Context, shard int, ask *command.Info) (s Sha
 		s.Problem = err.Error()
 	}
 	return s
+}
+
+// removeMailWithin bounds how long a client that leaves removes its mail. What it cannot remove is swept.
+const removeMailWithin = time.Second
+
+// removeMail removes what the client has left in the store, as it ends for good.
+func (c *Client) removeMail(ctx context.Context) {
+	if c.cfg.Store == nil || c.killed.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
+	defer cancel()
+	for _, sender := range append([]string{c.sender.ID()}, c.mailLeft.Take()...) {
+		if err := c.cfg.Store.RemoveMailboxes(ctx, sender); err != nil {
+			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "sender", sender, "err", err)
+		}
+	}
 }

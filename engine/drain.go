@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"taskledger/engine/internal/worker"
 	"taskledger/store"
 )
 
@@ -24,25 +25,25 @@ const (
 // how long that takes. ctx is the session's; its end cuts everything short.
 func (m *member) drain(ctx context.Context) {
 	cut := time.Now().Add(max(m.cfg.Grace, 0))
-	last := cut.Add(overdue)
+	last := cut.Add(worker.Overdue)
 	m.stopBy = last.Add(handOverWithin)
 	ctx, cancel := context.WithDeadline(ctx, m.stopBy)
 	defer cancel()
 	m.draining.Store(true)
 	m.node.items.Drain()
-	m.exec.drain() // before what returns is released, and could begin here again
-	cutting := time.AfterFunc(time.Until(cut), func() { m.exec.cancelAll(m, errDraining) })
+	m.exec.Drain() // before what returns is released, and could begin here again
+	cutting := time.AfterFunc(time.Until(cut), func() { m.exec.CancelAll(m.worker, worker.ErrDraining) })
 	defer cutting.Stop()
 	if err := m.tellDraining(ctx); err != nil {
 		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
 	}
-	m.waitForOwners(ctx, last, m.offers.withdraw(m))
-	told := m.callRolls(m.offers.lastRollCalls())
-	idle := m.exec.drain()
+	m.waitForOwners(ctx, last, m.offers.Withdraw(m.worker))
+	told := m.offers.LastReconcile(m.worker)
+	idle := m.exec.Drain()
 	if !waitFor(ctx, idle, time.Until(cut)) {
-		m.exec.cancelAll(m, errDraining) // also what came late
+		m.exec.CancelAll(m.worker, worker.ErrDraining) // also what came late
 		if !waitFor(ctx, idle, time.Until(last)) {
-			m.exec.releaseAll(m)
+			m.exec.ReleaseAll(m.worker)
 			waitFor(ctx, idle, releaseWithin)
 		}
 	}
@@ -74,7 +75,7 @@ func (m *member) waitForOwners(ctx context.Context, until time.Time, answered <-
 		case <-ticker.C:
 		}
 		v := m.view.Load()
-		if !slices.ContainsFunc(m.offers.unanswered(), func(shard int) bool { return willServe(v, shard) }) {
+		if !slices.ContainsFunc(m.offers.Unanswered(), func(shard int) bool { return willServe(v, shard) }) {
 			return
 		}
 	}

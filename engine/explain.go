@@ -59,10 +59,8 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 // explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process can tell.
 func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int) Explanation {
 	e := Explanation{Task: id, Why: WhyNoOwner, Text: fmt.Sprintf("nobody answers for shard %d", shard)}
-	if c.local != nil {
-		if m := c.local.Load(); m != nil {
-			e.Since = events.MillisOf(m.place.unservedSince(shard))
-		}
+	if n := c.nodeHere(); n != nil {
+		e.Since = events.MillisOf(n.unservedSince(shard))
 	}
 	if c.cfg.Store == nil {
 		return e

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"taskledger/engine/internal/futures"
+	"taskledger/engine/internal/worker"
 	"taskledger/events"
 )
 
@@ -49,7 +50,7 @@ func (f *Future) Done() <-chan struct{} { return f.run.Done() }
 // closes it.
 //
 // Under the context of an attempt it lends the attempt's slot meanwhile: see task.Attempt.Lend.
-func (f *Future) Wait(ctx context.Context) ([]byte, error) { return f.run.Wait(ctx, lendSlot) }
+func (f *Future) Wait(ctx context.Context) ([]byte, error) { return f.run.Wait(ctx, worker.Lend) }
 
 // Then calls fn once, in a goroutine of its own, with what Wait would return.
 func (f *Future) Then(fn func(result []byte, err error)) { f.run.Then(fn) }

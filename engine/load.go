@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,9 +29,6 @@ const (
 	// loadAge is how long the backlog of a load message is believed, and how long who is present may be silent on the bus until
 	// it counts as cut off from it.
 	loadAge = 10 * time.Second
-	// maxLoadBytes bounds the backlog in a load message, of which the longest are told: a node key is read by all at every
-	// change of any, and neither NATS nor etcd takes much more than 1 MiB.
-	maxLoadBytes = 128 << 10
 )
 
 // load tells the other nodes which ready tasks wait in the shards served here, and what the clock here says, and keeps what
@@ -219,20 +215,6 @@ func (l *load) forKey() []byte {
 	return data
 }
 
-// backlogRow says how many tasks of a behavior are ready in a shard.
-type backlogRow struct {
-	Shard    int64
-	Behavior string
-	Ready    int64
-}
-
-const (
-	// backlogRowBytes is at least what a row takes encoded besides the text of its behavior.
-	backlogRowBytes = 16
-	// maxBacklogRows is how many rows a message has at most, those of no text, within maxLoadBytes.
-	maxBacklogRows = maxLoadBytes / backlogRowBytes
-)
-
 // backlogged reports that something waits in the shards served here.
 func (p *placement) backlogged() bool {
 	return slices.ContainsFunc(p.served(), func(o *shard.Owner) bool { return len(o.Backlog()) > 0 })
@@ -263,41 +245,6 @@ func (l *load) message() []byte {
 	defer l.mu.Unlock()
 	l.count++
 	return message.Encode(loadMessage{l.m.session.ID, l.count, now, l.ahead.Milliseconds(), rows[:n]})
-}
-
-// loadMessage is what a node tells.
-type loadMessage struct {
-	Node    string
-	Count   uint64 // grows with every message of a session
-	Clock   int64  // in ms
-	Ahead   int64  // of the other nodes', as its node sees it, in ms; 0 = a second at most, or not known
-	Backlog []backlogRow
-}
-
-// Check refuses more rows than a node tells, and rows that there cannot be. Sums of what it lets pass do not overflow.
-func (m *loadMessage) Check() error {
-	if len(m.Backlog) > maxBacklogRows {
-		return fmt.Errorf("load of %d rows", len(m.Backlog))
-	}
-	for _, row := range m.Backlog {
-		if row.Shard < 0 || row.Shard >= store.MaxShards || len(row.Behavior) > events.MaxBehaviorBytes || row.Ready < 0 || row.Ready > math.MaxInt32 {
-			return fmt.Errorf("load of shard %d: %d tasks ready of a behavior of %d bytes", row.Shard, row.Ready, len(row.Behavior))
-		}
-	}
-	return nil
-}
-
-// ready returns the backlog by shard and behavior.
-func (m *loadMessage) ready() map[int]map[string]int {
-	all := map[int]map[string]int{}
-	for _, row := range m.Backlog {
-		shard := int(row.Shard)
-		if all[shard] == nil {
-			all[shard] = map[string]int{}
-		}
-		all[shard][row.Behavior] = int(row.Ready)
-	}
-	return all
 }
 
 // hear takes a load message from the bus. Whoever is heard for the first time may not have heard this node: it was not yet
@@ -333,7 +280,7 @@ func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 	if first {
 		l.m.place.wake.Notify() // which may have waited for it
 	}
-	l.m.offers.wake.Notify()
+	l.m.offers.Wake()
 	return first
 }
 

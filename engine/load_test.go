@@ -16,6 +16,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -72,7 +73,7 @@ func TestClock_IsOffWhenMostOthersAreFarFromIt(t *testing.T) {
 		{[]time.Duration{0, 0, far, far}, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPost(t, -1, nil)
+			p := newPost(t)
 			p.sees(new(present(1, selfID)))
 			for i, drift := range c.drifts {
 				p.load.peers[fmt.Sprint(i)] = &peer{present: true, at: time.Now(), clock: p.now().Add(drift)}
@@ -87,7 +88,7 @@ func TestClock_IsOffWhenMostOthersAreFarFromIt(t *testing.T) {
 // What was told of a clock goes on with time, and counts for a minute; a clock that jumps here is seen in what was heard before.
 func TestClock_OfOthersGoesOnSinceItWasHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPost(t, -1, nil)
+		p := newPost(t)
 		p.sees(keyed(nil, 1))
 		p.load.hear(saying(farID, 1, p.now(), 1, 1))
 		time.Sleep(50 * time.Second)
@@ -108,7 +109,7 @@ func TestClock_OfOthersGoesOnSinceItWasHeard(t *testing.T) {
 // The bytes of a node key that are read again are no news: neither the backlog nor the clock in them is.
 func TestLoad_KeyThatIsReadAgainIsNotHeardAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPost(t, -1, nil)
+		p := newPost(t)
 		begin := p.now()
 		wantBacklog := func(when string, n int) {
 			t.Helper()
@@ -139,7 +140,7 @@ func TestLoad_KeyThatIsReadAgainIsNotHeardAgain(t *testing.T) {
 // Messages of sessions that have ended, or that nobody has seen, count for nothing and are forgotten.
 func TestLoad_OfSessionsThatAreNotPresentCountsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPost(t, -1, nil)
+		p := newPost(t)
 		view := keyed(nil, 1)
 		for range 100 {
 			recorded := fmt.Sprint("recorded", rand.Uint64())
@@ -158,7 +159,7 @@ func TestLoad_OfSessionsThatAreNotPresentCountsForNothing(t *testing.T) {
 
 // A message stays far below what NATS and etcd take, whatever waits; it tells of what waits most.
 func TestLoad_TellsTheLongestBacklogsWhenThereAreTooMany(t *testing.T) {
-	p := newPost(t, -1, nil)
+	p := newPost(t)
 	const behaviors, most = 2200, 4 // tasks of one
 	all := map[string]int{}
 	var tasks []owned
@@ -208,5 +209,59 @@ func TestLoad_ThatNoNodeTellsIsRefused(t *testing.T) {
 	most := loadMessage{"n", 1, 1, 0, slices.Repeat([]backlogRow{{store.MaxShards - 1, strings.Repeat("x", events.MaxBehaviorBytes), math.MaxInt32}}, maxBacklogRows)}
 	if _, err := command.ReadTold[loadMessage](message.Encode(most)); err != nil {
 		t.Errorf("the most there is: %v", err)
+	}
+}
+
+// What must not start needs no slot: free ones would be offered for it again and again.
+func TestBacklog_LeavesOutWhatIsPaused(t *testing.T) {
+	p := newPost(t, &stub{workBehavior})
+	for paused, ready := range map[string]int{"": 1, workBehavior: 0, "another": 1} {
+		var known settings.State
+		if paused != "" {
+			pause := &events.Event{Seq: 1, Body: &events.Paused{Behavior: paused}, Position: events.Position{Ref: 1}}
+			if err := known.Fold(pause); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.settings.known.Store(&known)
+		own := p.owning(0, owned{behavior: workBehavior})
+		if told := own.Backlog()[workBehavior]; told != ready {
+			t.Errorf("while %q is paused %d tasks are told of, want %d", paused, told, ready)
+		}
+	}
+}
+
+// What an owner told before it was found not to answer says nothing of it since.
+func TestLoad_ToldBeforeATimeCountsNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t)
+		p.sees(keyed(nil, 1))
+		wantBacklog := func(when string, after time.Time, n int) {
+			t.Helper()
+			if got := (workerHost{p.member}).ReadyAt(3, farID, after)[workBehavior]; got != n {
+				t.Errorf("%s: backlog %d, want %d", when, got, n)
+			}
+		}
+		p.load.hear(saying(farID, 1, p.now(), 3, 7))
+		wantBacklog("told since", time.Now().Add(-1), 7)
+		silent := time.Now()
+		wantBacklog("told before", silent, 0)
+		time.Sleep(time.Millisecond)
+		p.load.hear(saying(farID, 2, p.now(), 3, 7))
+		wantBacklog("told again", silent, 7)
+	})
+}
+
+func TestLoad_AddsUpWhatIsReadyInTheShardsServedHere(t *testing.T) {
+	p := newPost(t)
+	p.owning(0, owned{behavior: workBehavior}, owned{behavior: "another"}, owned{behavior: workBehavior, node: selfID})
+	p.owning(1, owned{behavior: workBehavior})
+	want := map[string]int{workBehavior: 2, "another": 1}
+	for range 2 {
+		got := workerHost{p.member}.ReadyHere()
+		if !maps.Equal(got, want) {
+			t.Errorf("ready here: %v, want %v", got, want)
+		}
+		got[workBehavior] = 9 // the caller's own
 	}
 }

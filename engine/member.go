@@ -19,6 +19,7 @@ import (
 	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/sessionfile"
 	"taskledger/engine/internal/shard"
+	"taskledger/engine/internal/worker"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/ledger"
@@ -27,9 +28,6 @@ import (
 
 const (
 	renewEvery = time.Second
-	// attemptParents is how many contexts share the attempts of a session: with one, starting and ending attempts
-	// would contend for its lock.
-	attemptParents = 64
 )
 
 // clockBase anchors the monotonic clock of fences.
@@ -39,8 +37,9 @@ var clockBase = time.Now()
 type member struct {
 	node     *Node // that outlives the session, as do these of its:
 	cfg      *NodeConfig
-	exec     *executor
-	offers   *offers
+	exec     *worker.Executor
+	offers   *worker.Offers
+	worker   *worker.Session // what attempts and offers know of the session
 	sender   *sender.Sender
 	futures  *futures.Registry
 	settings *nodeSettings
@@ -81,14 +80,11 @@ type member struct {
 	draining atomic.Bool
 	settled  atomic.Bool // all shards that fall to it were served once
 	heard    atomic.Bool // the settings, during this session
-	over     atomic.Bool // its attempts are given up
 	stopBy   time.Time   // when a drain is over; zero: none has begun
 
-	ctx     context.Context // of the session
-	end     context.CancelCauseFunc
-	tasks   sync.WaitGroup // spawned
-	parents [attemptParents]context.Context
-	parent  atomic.Uint32
+	ctx   context.Context // of the session
+	end   context.CancelCauseFunc
+	tasks sync.WaitGroup // spawned
 }
 
 func newMember(n *Node) *member {
@@ -139,14 +135,12 @@ func (m *member) run(ctx context.Context) error {
 	defer context.AfterFunc(m.killed, func() { end(errKilled) })()
 	g, session := errgroup.WithContext(base)
 	m.ctx = session
-	for i := range m.parents {
-		parent, stop := context.WithCancel(session)
-		defer stop()
-		m.parents[i] = parent
-	}
+	m.worker = worker.NewSession(session, m.session.ID, m.ttl, workerHost{m}, workerHost{m}, m.log)
+	defer m.worker.End()
+	m.offers.Serve(m.worker)
 	m.node.member.Store(m)
 	for _, loop := range []func(context.Context) error{m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run,
-		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.care, m.serveBus, m.answerPlans, m.watchArchive} {
+		m.followSettings, m.offerSlots, m.reconcile, m.sweepMail, m.care, m.serveBus, m.answerPlans, m.watchArchive} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}
 	select {
@@ -155,7 +149,7 @@ func (m *member) run(ctx context.Context) error {
 		m.drain(session)
 	}
 	cause := context.Cause(base)
-	m.giveUpAttempts()
+	m.exec.GiveUp(m.worker)
 	end(errStopped)
 	if err := g.Wait(); err != nil && cause == nil {
 		cause = err
@@ -294,17 +288,11 @@ func (m *member) watchFence(ctx context.Context) error {
 		}
 		left := m.expiry() - m.age()
 		if left <= 0 {
-			m.giveUpAttempts()
+			m.exec.GiveUp(m.worker)
 			return errExpired
 		}
 		timer.Reset(left)
 	}
-}
-
-// giveUpAttempts cancels and forgets the attempts of the session. Nobody may take them for missing: functions may go on.
-func (m *member) giveUpAttempts() {
-	m.over.Store(true)
-	m.exec.cancelAll(m, errFenced)
 }
 
 // watchMembers keeps the view of who is there.
@@ -345,7 +333,7 @@ func (m *member) see(v *store.Membership) error {
 			moved = true
 			m.sender.OwnerChanged(shard)
 			m.futures.AskAll(shard)
-			m.offers.ownerChanged(shard)
+			m.offers.OwnerChanged(shard)
 		}
 	}
 	if moved {
@@ -353,7 +341,7 @@ func (m *member) see(v *store.Membership) error {
 	}
 	m.load.see()
 	m.place.wake.Notify()
-	m.offers.wake.Notify()
+	m.offers.Wake()
 	for id := range v.Nodes {
 		if _, known := old.Nodes[id]; !known {
 			m.place.ringOwners() // its offers may have come before it was seen
@@ -411,14 +399,10 @@ func (m *member) spawn(f func(ctx context.Context)) {
 	m.tasks.Go(func() { f(m.ctx) })
 }
 
-func (m *member) attemptParent() context.Context {
-	return m.parents[m.parent.Add(1)%attemptParents]
-}
-
 // cancelAttempt hints to the node of an attempt that it is cancelled; the roll call repeats it.
 func (m *member) cancelAttempt(shard int, c shard.Cancel) {
 	if c.Node == m.session.ID {
-		m.exec.cancelAttempt(shard, c.Started, cancelledBy(c.By, c.Reason))
+		m.exec.Cancel(shard, c.Started, worker.CancelledBy(c.By, c.Reason))
 		return
 	}
 	m.sender.Hint("node."+c.Node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started, c.By, c.Reason}))
@@ -452,13 +436,8 @@ func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 
 func (m *member) source() string { return "taskledger/" + m.cfg.Store.Cluster().ID }
 
-// typesDiffer reports whether another node runs a behavior with other types of parameters or results.
-func (m *member) typesDiffer(behavior string) bool {
-	here := typesOn(&store.NodeInfo{Behaviors: sortedKeys(m.exec.behaviors), Types: m.node.types}, behavior)
-	for id, n := range m.view.Load().Nodes {
-		if there := typesOn(&n, behavior); id != m.session.ID && there != "" && there != here {
-			return true
-		}
-	}
-	return false
-}
+// busConnected implements localNode.
+func (m *member) busConnected() { m.load.busConnected() }
+
+// unservedSince implements localNode.
+func (m *member) unservedSince(shard int) time.Time { return m.place.unservedSince(shard) }

@@ -17,6 +17,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/housekeeping"
 	"taskledger/engine/internal/sessionfile"
+	"taskledger/engine/internal/worker"
 	"taskledger/events"
 	"taskledger/internal/version"
 	"taskledger/ledger"
@@ -91,14 +92,15 @@ const (
 // commands reach its own shards by a call.
 type Node struct {
 	*Client
-	cfg    NodeConfig
-	types  string // of the behaviors: see typeDigests
-	exec   *executor
-	offers *offers
-	member atomic.Pointer[member]
-	ready  chan struct{}
-	once   sync.Once
-	kill   context.CancelCauseFunc
+	cfg       NodeConfig
+	types     string // of the behaviors: see typeDigests
+	behaviors map[string]Behavior
+	exec      *worker.Executor
+	offers    *worker.Offers
+	member    atomic.Pointer[member]
+	ready     chan struct{}
+	once      sync.Once
+	kill      context.CancelCauseFunc
 
 	settings nodeSettings
 
@@ -135,11 +137,19 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	types := typeDigests(sortedKeys(behaviors), func(id string) string { return behaviors[id].Types() })
 	n := &Node{Client: client, cfg: cfg, types: types, ready: make(chan struct{})}
 	n.killed, n.kill = context.WithCancelCause(context.Background())
-	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
-	n.offers = newOffers(n)
-	n.exec.Freed = n.offers.slotFreed
-	n.exec.flush = func(shard int) { n.sender.Flush(shard, command.LaneWork) }
-	client.local = &n.member
+	n.behaviors = behaviors
+	n.exec = worker.NewExecutor(worker.Config{
+		Behaviors: behaviors,
+		Slots:     cfg.Slots,
+		Limits:    cfg.Limits,
+		Shards:    client.cfg.Shards,
+		Sender:    client.sender,
+		Now:       cfg.Now,
+		Log:       cfg.Log,
+		Value:     n.attemptValue,
+	})
+	n.offers = worker.NewOffers(n.exec)
+	client.local = n.here
 	client.sender.Attach(n.offers)
 	return n, nil
 }
@@ -256,6 +266,7 @@ func (n *Node) Run(ctx context.Context) error {
 			began := time.Now()
 			err := m.run(ctx)
 			n.member.Store(nil)
+			n.offers.Serve(nil)
 			if ctx.Err() != nil || n.killed.Err() != nil || errors.Is(err, store.ErrOutdated) {
 				return err
 			}
@@ -279,32 +290,36 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 func (n *Node) stopWorkers() {
-	n.exec.Close()
-	n.exec.Lock()
-	close(n.exec.quit)
-	n.exec.Unlock()
-	idle := make(chan struct{})
-	go func() {
-		n.exec.workers.Wait()
-		close(idle)
-	}()
-	select {
-	case <-idle:
-	case <-time.After(leftBehind):
-		attempts, plans := n.exec.left()
+	if attempts, plans := n.exec.Stop(leftBehind); attempts+plans > 0 {
 		n.cfg.Log.Warn("functions that do not return are left behind", "attempts", attempts, "plans", plans)
 	}
+}
+
+// here returns the present session as what the client knows of its node; nil between sessions.
+func (n *Node) here() localNode {
+	if m := n.member.Load(); m != nil {
+		return m
+	}
+	return nil
+}
+
+// attemptValue is what the contexts of attempts hold for the engine.
+func (n *Node) attemptValue(key any) any {
+	if key == (clientKey{}) {
+		return n.Client
+	}
+	return nil
 }
 
 // SetLimit changes how many attempts of a behavior of the node are made at once, from now on: NodeConfig.Limits, while the node runs. Below 0
 // their number is bounded by the slots alone. What runs above a lower limit goes on, and at 0 none starts. The other nodes hear of it within seconds.
 func (n *Node) SetLimit(behavior string, limit int) error {
-	if n.exec.behaviors[behavior] == nil {
+	if n.behaviors[behavior] == nil {
 		return &InvalidError{Field: "limit", Problem: fmt.Sprintf("the node does not run %.48q", behavior)}
 	}
 	n.exec.SetLimit(behavior, limit)
 	n.relimited.Store(true)
-	n.offers.wake.Notify()
+	n.offers.Wake()
 	if m := n.member.Load(); m != nil {
 		m.place.ringOwners() // at 0 none waits for a slot
 	}
@@ -329,7 +344,7 @@ func (n *Node) SessionID() string {
 }
 
 func (n *Node) info() store.NodeInfo {
-	return store.NodeInfo{Name: n.cfg.Name, Version: version.Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
+	return store.NodeInfo{Name: n.cfg.Name, Version: version.Version, Behaviors: sortedKeys(n.behaviors), Types: n.types,
 		Slots: max(n.cfg.Slots, 0), Limits: n.exec.OwnLimits(), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Reads: ledger.Reads(), Joined: n.cfg.Now().UnixMilli()}
 }
 

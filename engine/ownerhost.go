@@ -72,7 +72,7 @@ func (h ownerHost) FreeFor(w slots.Waiter, heads []slots.Head, free []bool) []bo
 func (h ownerHost) Take(w slots.Waiter, head slots.Head) bool { return h.m.exec.Take(w, head) }
 
 // Untake implements shard.Slots.
-func (h ownerHost) Untake(behavior string) { h.m.exec.untake(behavior) }
+func (h ownerHost) Untake(behavior string) { h.m.exec.Untake(behavior) }
 
 // Await implements shard.Slots.
 func (h ownerHost) Await(w slots.Waiter, heads []slots.Head) {
@@ -84,7 +84,7 @@ func (h ownerHost) Await(w slots.Waiter, heads []slots.Head) {
 }
 
 // Launch implements shard.Effects.
-func (h ownerHost) Launch(shard int, a command.Assignment) { h.m.exec.launch(h.m, shard, a) }
+func (h ownerHost) Launch(shard int, a command.Assignment) { h.m.exec.Launch(h.m.worker, shard, a) }
 
 // Cancel implements shard.Effects.
 func (h ownerHost) Cancel(shard int, c shard.Cancel) { h.m.cancelAttempt(shard, c) }
@@ -137,7 +137,7 @@ func (h ownerHost) SettingsUnknown() (Explanation, bool) {
 func (h ownerHost) Ready(behavior string, offered func() bool) Explanation {
 	free := func() bool { return h.m.exec.Free(behavior) || offered() }
 	e := explanation.OfReady(h.m.view.Load().Nodes, behavior, free)
-	if stuck := h.m.exec.stuckNow(); stuck > 0 && e.Why == WhyWaiting {
+	if stuck := h.m.exec.Stuck(); stuck > 0 && e.Why == WhyWaiting {
 		e.Text += fmt.Sprintf("; %d slots of node %s are held by functions that did not return after their context had ended", stuck, h.m.cfg.Name)
 	}
 	return e
@@ -150,7 +150,7 @@ func (h ownerHost) Wants(shard int, target string) bool { return h.m.wantsToGive
 func (h ownerHost) BacklogChanged(blocked bool) {
 	h.m.load.changed()
 	if blocked {
-		h.m.offers.wake.Notify()
+		h.m.offers.Wake()
 	}
 }
 

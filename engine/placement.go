@@ -329,7 +329,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	p.m.futures.ServeHere(at, have.Head)
 	p.m.sender.ServeHere(at, own.Inbox())
 	p.m.node.items.Again()
-	p.m.offers.ownerChanged(at)
+	p.m.offers.OwnerChanged(at)
 	p.m.serveShard(serving, at, own.Inbox())
 	p.m.spawn(func(context.Context) { own.StoreSnapshots(serving) })
 	p.m.spawn(func(context.Context) { own.Trim(serving) })

@@ -30,7 +30,7 @@ func TestPlacement_StopsAskingAnOwnerThatIsGone(t *testing.T) {
 		"handed over": {selfID, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPost(t, -1, nil).place
+			p := newPost(t).place
 			wait, given := context.WithCancel(t.Context())
 			p.asked, p.given, p.busy[0] = 0, given, true
 			members := present(1, selfID, farID)
@@ -45,7 +45,7 @@ func TestPlacement_StopsAskingAnOwnerThatIsGone(t *testing.T) {
 
 // The view is older than the node that has been given work: absence from a view is a reason to look, and no evidence.
 func TestLost_AbsenceFromAViewIsNoEvidence(t *testing.T) {
-	p := newPost(t, -1, nil)
+	p := newPost(t)
 	members := &roster{now: present(1, selfID, farID)}
 	p.members = members
 	own := p.owning(0, owned{behavior: workBehavior, node: farID})
@@ -65,7 +65,7 @@ func TestLost_AbsenceFromAViewIsNoEvidence(t *testing.T) {
 
 // A new owner asks etcd, not its view, which of the nodes that the journal names are there.
 func TestLost_ANewOwnerAsksWhoIsThere(t *testing.T) {
-	p := newPost(t, -1, nil)
+	p := newPost(t)
 	members := &roster{now: present(1, selfID, farID)}
 	p.members = members
 	p.view.Store(new(present(1, selfID)))

@@ -11,7 +11,6 @@ import (
 	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/internal/message"
-	"taskledger/internal/wire"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -19,77 +18,9 @@ import (
 const (
 	// planWithin bounds how long a raw submit waits for a node that has its behavior.
 	planWithin = 5 * time.Second
-	// maxPlans is how many raw submits of a behavior a node plans at once.
-	maxPlans = 16
 	// planLimit is how long a plan may take.
 	planLimit = time.Second
 )
-
-// planHere plans a raw submit with this node's code. A plan that has not returned within planLimit is abandoned, and still counts
-// towards maxPlans.
-func (m *member) planHere(ctx context.Context, c *command.Plan) command.Answer {
-	if refusal, refused := command.Misfit(c); refused {
-		return refusal
-	}
-	b := m.exec.behaviors[c.Behavior]
-	if b == nil {
-		return command.Answer{Code: command.AnswerNotFound}
-	}
-	ctx, cancel := context.WithTimeout(ctx, planLimit)
-	defer cancel()
-	places := m.exec.plans[c.Behavior]
-	select {
-	case places <- struct{}{}:
-	case <-ctx.Done():
-		return command.Overload("behavior %s: %d plans have not returned", c.Behavior, len(places))
-	}
-	planned := make(chan command.Answer, 1)
-	if !m.exec.detach(func() {
-		defer func() { <-places }()
-		callPlan(c, b, m.cfg.Now(), planned)
-	}) {
-		return command.Overload("the node is stopping")
-	}
-	select {
-	case a := <-planned:
-		return a
-	case <-ctx.Done():
-	}
-	m.log.WarnContext(ctx, "a plan does not return and is left behind", "behavior", c.Behavior, "under way", len(places))
-	return command.Overload("behavior %s: its plan does not return", c.Behavior)
-}
-
-// callPlan calls the behavior. What is deferred runs for a panic and for runtime.Goexit alike.
-func callPlan(c *command.Plan, b Behavior, now time.Time, planned chan<- command.Answer) {
-	a := command.Refused(command.AnswerInvalid, "behavior %s: plan ended its goroutine", c.Behavior)
-	defer func() {
-		if problem := recover(); problem != nil {
-			a = command.Refused(command.AnswerInvalid, "behavior %s: plan panicked: %v", c.Behavior, problem)
-		}
-		planned <- a
-	}()
-	a = planWith(c, b, now)
-}
-
-func planWith(c *command.Plan, b Behavior, now time.Time) command.Answer {
-	merge, merges := b.(task.Merger)
-	var plan Plan
-	var merged []byte
-	var err error
-	switch {
-	case c.Merge && merges:
-		merged, err = merge.Merge(c.Stored, c.Params)
-	case !c.Merge:
-		plan, err = b.Plan(c.Params, now)
-	}
-	if err != nil {
-		return command.Refused(command.AnswerInvalid, "%v", err)
-	}
-	var stored wire.Writer
-	policy := b.Policy()
-	policy.Encode(&stored)
-	return command.Answer{Data: message.Encode(planned{plan.ID, int64(events.MillisOf(plan.NotBefore)), int64(plan.Delay), plan.Priority, plan.RunNow, stored.B, merges, merged})}
-}
 
 // planned is what a node with the code says of a raw submit: where and when its task belongs, the policy in its stored form,
 // whether the behavior combines parameters, and what it has combined.
@@ -138,9 +69,8 @@ func (c *Client) askPlanner(ctx context.Context, cmd *command.Plan) (planned, er
 	if err := command.Check(cmd); err != nil {
 		return planned{}, err
 	}
-	if c.local != nil { // this process is a node
-		if m := c.local.Load(); m != nil && m.exec.behaviors[cmd.Behavior] != nil {
-			a := m.planHere(ctx, cmd)
+	if n := c.nodeHere(); n != nil {
+		if a, runs := n.plan(ctx, cmd); runs {
 			return readPlanned(a, context.Cause(ctx), cmd.Behavior)
 		}
 	}
@@ -221,26 +151,4 @@ func (c *Client) requestPlan(ctx context.Context, cmd *command.Plan) (command.An
 	case <-ctx.Done():
 		return command.Answer{}, context.Cause(ctx)
 	}
-}
-
-// servePlans answers plan requests that come over the bus.
-func (m *member) servePlans(ctx context.Context) error {
-	for behavior := range m.exec.behaviors {
-		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg store.Message) {
-			c, err := command.ReadMessage[command.Plan](msg.Data)
-			if errors.Is(err, wire.ErrTail) && msg.Reply != "" {
-				m.sender.Hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{command.Misplaced(command.LaterPlan, m.session.ID)}))
-			}
-			if err != nil || msg.Reply == "" {
-				return
-			}
-			m.spawn(func(ctx context.Context) {
-				m.sender.Hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{m.planHere(ctx, &c)}))
-			})
-		})
-		if err != nil {
-			return fmt.Errorf("subscribe to plans of %s: %w", behavior, err)
-		}
-	}
-	return nil
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/worker"
 )
 
 // planner is a behavior whose plan is a function.
 type planner struct {
-	script
+	stub
 	plan func() (Plan, error)
 }
 
@@ -31,8 +32,8 @@ func TestPlan_AnswersWhateverTheRuleDoes(t *testing.T) {
 		"exits":   {func() (Plan, error) { runtime.Goexit(); return Plan{}, nil }, command.AnswerInvalid, "work"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPost(t, -1, nil, &planner{script{id: "work"}, c.plan})
-			for range maxPlans + 1 { // each gives its place back
+			p := newPost(t, &planner{stub{"work"}, c.plan})
+			for range worker.MaxPlans + 1 { // each gives its place back
 				if a := p.planHere(t.Context(), &command.Plan{Behavior: "work"}); a.Code != c.code || !strings.Contains(a.Text, c.text) {
 					t.Fatalf("answer %d %q", a.Code, a.Text)
 				}
@@ -44,12 +45,12 @@ func TestPlan_AnswersWhateverTheRuleDoes(t *testing.T) {
 // The plans that hang are told apart from those that have no place, both by the behavior's name.
 func TestPlan_ThoseThatHangAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		let, begun := make(chan struct{}), make(chan struct{}, maxPlans+1)
-		p := newPost(t, -1, nil, &planner{script{id: "stuck"}, func() (Plan, error) {
+		let, begun := make(chan struct{}), make(chan struct{}, worker.MaxPlans+1)
+		p := newPost(t, &planner{stub{"stuck"}, func() (Plan, error) {
 			begun <- struct{}{}
 			<-let
 			return Plan{}, nil
-		}}, &planner{script{id: "well"}, func() (Plan, error) { return Plan{}, nil }})
+		}}, &planner{stub{"well"}, func() (Plan, error) { return Plan{}, nil }})
 		plan := func(behavior string) command.Answer {
 			t.Helper()
 			began := time.Now()
@@ -59,7 +60,7 @@ func TestPlan_ThoseThatHangAreBounded(t *testing.T) {
 			}
 			return a
 		}
-		for range maxPlans {
+		for range worker.MaxPlans {
 			if a := plan("stuck"); a.Code != command.AnswerOverload || !strings.Contains(a.Text, "behavior stuck") {
 				t.Fatalf("answer %d %q", a.Code, a.Text)
 			}
@@ -67,8 +68,8 @@ func TestPlan_ThoseThatHangAreBounded(t *testing.T) {
 		if a := plan("stuck"); a.Code != command.AnswerOverload || !strings.Contains(a.Text, "behavior stuck: 16 plans") {
 			t.Errorf("answer %d %q", a.Code, a.Text)
 		}
-		if _, left := p.exec.left(); left != maxPlans || len(begun) != maxPlans {
-			t.Errorf("%d plans have begun and %d are left, want %d", len(begun), left, maxPlans)
+		if left := len(p.exec.PlanPlaces("stuck")); left != worker.MaxPlans || len(begun) != worker.MaxPlans {
+			t.Errorf("%d plans have begun and %d are left, want %d", len(begun), left, worker.MaxPlans)
 		}
 		if a := plan("well"); a.Code != command.AnswerOK {
 			t.Errorf("another behavior: answer %d %q", a.Code, a.Text)

@@ -11,7 +11,6 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/internal/message"
-	"taskledger/internal/wire"
 	"taskledger/store"
 )
 
@@ -91,36 +90,4 @@ func (c *Client) awaitPlan(ctx context.Context, asker string, got chan<- command
 		got <- answers[0]
 		return
 	}
-}
-
-// answerPlans plans what clients ask this node for by way of the store.
-func (m *member) answerPlans(ctx context.Context) error {
-	for l, err := range m.mailbox.Batches(ctx, m.shards) {
-		if err != nil {
-			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
-			continue
-		}
-		letter, err := command.ReadMessage[command.PlanLetter](l.Batch)
-		later := errors.Is(err, wire.ErrTail)
-		if later {
-			letter, err = command.ReadTold[command.PlanLetter](l.Batch)
-		}
-		if err != nil {
-			m.log.WarnContext(ctx, "plan letter cannot be read", "sender", l.Sender, "err", err)
-			continue
-		}
-		if !slices.Contains(letter.Planners, m.session.ID) || m.exec.behaviors[letter.Plan.Behavior] == nil {
-			continue
-		}
-		m.spawn(func(ctx context.Context) {
-			a := command.Misplaced(command.LaterPlan, m.session.ID)
-			if !later {
-				a = m.planHere(ctx, &letter.Plan)
-			}
-			if err := m.mailbox.Answer(ctx, l, command.EncodeAnswers([]command.Answer{a})); err != nil && ctx.Err() == nil {
-				m.log.WarnContext(ctx, "the answer to a plan is lost until it is asked for again", "sender", l.Sender, "err", err)
-			}
-		})
-	}
-	return nil
 }

@@ -51,7 +51,7 @@ func TestSession_PausesGrowWhileNoneLasts(t *testing.T) {
 
 // Several goroutines read the membership, and take what they have read in any order.
 func TestMember_NeverSeesAnOlderMembershipAgain(t *testing.T) {
-	p := newPost(t, 1, nil)
+	p := newPost(t)
 	const readers = 4
 	rounds := repeat.Times(50_000, 300_000)
 	var latest atomic.Int64 // a revision that was taken
@@ -73,4 +73,21 @@ func TestMember_NeverSeesAnOlderMembershipAgain(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// What a session begins that was not renewed for long may be recorded when it is over.
+func TestMember_TakesOnWorkWhileItsSessionIsYoung(t *testing.T) {
+	p := newPost(t)
+	wantMay := func(when string, age time.Duration, may bool) {
+		t.Helper()
+		p.renewed.Store(int64(time.Since(clockBase) - age))
+		if got := (workerHost{p.member}).MayStart(); got != may {
+			t.Errorf("%s: it may start is %t, want %t", when, got, may)
+		}
+	}
+	wantMay("just renewed", 0, true)
+	wantMay("renewed half a TTL ago", p.ttl/2, true)
+	wantMay("renewed three quarters of a TTL ago", p.ttl*3/4, false)
+	p.end(nil)
+	wantMay("renewed, and over", 0, false)
 }

@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/shard"
+	"taskledger/engine/internal/worker"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -85,7 +86,7 @@ func (m *member) serveBus(ctx context.Context) error {
 		m.servePlans(ctx),
 		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg store.Message) {
 			if c, err := command.ReadMessage[cancelMessage](msg.Data); err == nil {
-				m.exec.cancelAttempt(int(c.Shard), c.Started, cancelledBy(c.By, c.Reason))
+				m.exec.Cancel(int(c.Shard), c.Started, worker.CancelledBy(c.By, c.Reason))
 			}
 		}))
 	if err != nil && ctx.Err() == nil {

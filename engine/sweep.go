@@ -11,8 +11,6 @@ const (
 	// sweepMailEvery is the time between two sweeps of mail that others have left behind. Senders give up after as long: what
 	// they still want answered they have posted again since, or will.
 	sweepMailEvery = sender.GiveUp
-	// removeMailWithin bounds how long a client that leaves removes its mail. What it cannot remove is swept.
-	removeMailWithin = time.Second
 )
 
 // sweepMail removes the mail of senders that are gone, as long as this node owns shard 0: letters and answers that were
@@ -48,18 +46,4 @@ func (m *member) sweepOnce(ctx context.Context, noted int64) int64 {
 		return noted
 	}
 	return revision
-}
-
-// removeMail removes what the client has left in the store, as it ends for good.
-func (c *Client) removeMail(ctx context.Context) {
-	if c.cfg.Store == nil || c.killed.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
-	defer cancel()
-	for _, sender := range append([]string{c.sender.ID()}, c.mailLeft.Take()...) {
-		if err := c.cfg.Store.RemoveMailboxes(ctx, sender); err != nil {
-			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "sender", sender, "err", err)
-		}
-	}
 }

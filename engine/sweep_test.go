@@ -47,7 +47,7 @@ func (s *sweptStore) swept() []int64 {
 
 func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPost(t, -1, nil)
+		p := newPost(t)
 		p.view.Store(new(present(1, selfID)))
 		s := &sweptStore{now: 100}
 		p.sweeper = s
@@ -76,7 +76,7 @@ func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 }
 
 func TestSweep_IsMadeByTheOwnerOfShardZeroAlone(t *testing.T) {
-	p := newPost(t, -1, nil)
+	p := newPost(t)
 	own := present(1, selfID)
 	p.view.Store(&own)
 	s := &sweptStore{now: 100}

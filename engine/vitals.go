@@ -17,10 +17,7 @@ func (n *Node) Vitals() meter.Vitals {
 	if at := n.archived.Load(); at > 0 {
 		v.Archived = time.UnixMilli(at)
 	}
-	n.exec.Lock()
-	v.SlotsUsed = n.exec.Used
-	n.exec.Unlock()
-	v.SlotsStuck = n.exec.stuckNow()
+	v.SlotsUsed, v.SlotsStuck = n.exec.Busy(), n.exec.Stuck()
 	v.FuturesOpen = n.futures.Open()
 	m := n.member.Load()
 	if m == nil {

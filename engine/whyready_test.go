@@ -7,7 +7,7 @@ import (
 
 // Between two attempts in a row a task is ready for a moment although slots are free: it is not said to lack one.
 func TestExplain_SaysThatASlotIsFreeWhileATaskIsPickedUp(t *testing.T) {
-	p := newPost(t, -1, nil)
+	p := newPost(t)
 	members := present(2, selfID, farID)
 	far := members.Nodes[farID]
 	far.Slots, far.Behaviors = 1, []string{workBehavior}

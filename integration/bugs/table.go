@@ -7,6 +7,7 @@ const (
 	commandPkg = "./engine/internal/command"
 	futuresPkg = "./engine/internal/futures"
 	shardPkg   = "./engine/internal/shard"
+	workerPkg  = "./engine/internal/worker"
 	readSide   = "./ledger"
 	whole      = "./integration"
 )
@@ -97,7 +98,7 @@ var snapshots = []Bug{
 	{"look that fails taken for one that sees a node", "engine/internal/lookout/lookout.go", []Edit{
 		{"err != nil && unknown == looksAgain:", "err != nil && unknown <= looksAgain:"},
 	}, "./engine/internal/lookout", "TestLookout_LetsWhatItHeldLeaveForNoLookThatFails/none_fails_node"},
-	{"questions what follows a failure without a bound", "engine/executor.go", []Edit{
+	{"questions what follows a failure without a bound", "engine/internal/worker/executor.go", []Edit{
 		{"make(chan struct{}, maxFailers)", "make(chan struct{}, 1<<16)"},
 	}, engine, "TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost"},
 	{"brake on the size of the file", "engine/care.go", []Edit{
@@ -106,7 +107,7 @@ var snapshots = []Bug{
 	{"retry without the parameters that may be dropped", "engine/internal/command/operate.go", []Edit{
 		{"	if c.Do == DoRetry && d.paramsGone(t) {\n", "	if false {\n"},
 	}, engine, "TestRetry_TakesTheParametersAlongWhereJournalsAreDropped"},
-	{"task blamed for an archive that is away", "engine/attempt.go", []Edit{
+	{"task blamed for an archive that is away", "engine/internal/worker/attempt.go", []Edit{
 		{`			return nil, fmt.Errorf("%w: %w", errUnread, err)`, `			return nil, err`},
 	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/no_answer"},
 	{"event told with the behavior of another life", "ledger/recall.go", []Edit{
@@ -159,7 +160,7 @@ var decisions = []Bug{
 	{"overtaken number decided late", "engine/internal/shard/decide.go", []Edit{
 		{"	if b.Number < row.Number {\n		return nil, true\n", "	if b.Number < row.Number {\n		return nil, false\n"},
 	}, shardPkg, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
-	{"event of a kind that a present node cannot read", "engine/internal/command/unread.go", []Edit{
+	{"event of a kind that a present node cannot read", "engine/internal/command/decider.go", []Edit{
 		{"	if kind <= d.Highest || d.Members == nil {\n", "	if kind >= d.Highest || d.Members == nil {\n"},
 	}, commandPkg, "TestDecide_RefusesWhatANodeCannotReadByItsName"},
 	{"join refused because a node cannot read its record", "engine/internal/command/submit.go", []Edit{
@@ -168,7 +169,7 @@ var decisions = []Bug{
 	{"shard given up because there is no room to say what joins must read", "engine/internal/shard/storefull.go", []Edit{
 		{"for errors.Is(err, store.ErrFull) && ctx.Err() == nil {", "for errors.Is(err, store.ErrFull) && false {"},
 	}, shardPkg, "TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead"},
-	{"outcome that cannot be recorded is forgotten", "engine/attempt.go", []Edit{
+	{"outcome that cannot be recorded is forgotten", "engine/internal/worker/report.go", []Edit{
 		{"	case never && !a.rejected:", "	case never && false:"},
 	}, engine, "TestAttempt_WhoseResultCannotBeStoredFails"},
 	{"hand-over to a node whose entries not all can read", "engine/drain.go", []Edit{
@@ -280,12 +281,12 @@ var effects = []Bug{
 	{"slots kept by an entry that was refused", "engine/internal/shard/turn.go", []Edit{
 		{"		o.cfg.Slots.Untake(o.turnOf.starts[i].Behavior)\n", "		_ = i\n"},
 	}, shardPkg, "TestEffects_RefusedEntryGivesItsSlotsBack"},
-	{"function called without a look at the session", "engine/attempt.go", []Edit{
-		{"	if !a.m.mayStart() { //", "	if false { //"},
-	}, engine, "TestExecutor_CallsNoFunctionWhileTheSessionIsOld"},
-	{"outcome reported after the session", "engine/attempt.go", []Edit{
-		{" || a.m.ctx.Err() != nil { //", " { //"},
-	}, engine, "TestExecutor_ReportsNothingOfAnEndedSession"},
+	{"function called without a look at the session", "engine/internal/worker/attempt.go", []Edit{
+		{"	if !a.session.host.MayStart() { //", "	if false { //"},
+	}, workerPkg, "TestExecutor_CallsNoFunctionWhileTheSessionIsOld"},
+	{"outcome reported after the session", "engine/internal/worker/report.go", []Edit{
+		{" || a.session.ctx.Err() != nil { //", " { //"},
+	}, workerPkg, "TestExecutor_ReportsNothingOfAnEndedSession"},
 	{"reads answered by an old session", "engine/internal/shard/query.go", []Edit{
 		{"	if !o.cfg.Host.MayStart() {\n		return // the session", "	if false {\n		return // the session"},
 	}, shardPkg, "TestOwner_WithAnOldSessionStartsAndShowsNothing"},
@@ -316,9 +317,9 @@ var assignments = []Bug{
 	{"cancel that is only a hint", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Node != c.Node || t.Cancelled {\n			ended", "t.Node != c.Node {\n			ended"},
 	}, shardPkg, "TestRollCall_RepeatsACancelThatCameTooEarly"},
-	{"offer answered before its attempts are known", "engine/offers.go", []Edit{
-		{"		x.launch(m, shard, given[i])\n	}\n", "		of.mu.Unlock()\n		x.launch(m, shard, given[i])\n		of.mu.Lock()\n	}\n"},
-	}, engine, "TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer"},
+	{"offer answered before its attempts are known", "engine/internal/worker/offers.go", []Edit{
+		{"		x.Launch(session, shard, given[i])\n	}\n", "		of.mu.Unlock()\n		x.Launch(session, shard, given[i])\n		of.mu.Lock()\n	}\n"},
+	}, workerPkg, "TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer"},
 }
 
 var losses = []Bug{
@@ -382,9 +383,9 @@ var times = []Bug{
 	{"time of a shard that stands still after a jump", "engine/internal/shard/clock.go", []Edit{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},
 	}, shardPkg, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
-	{"wait that is a time of the worker's clock", "engine/attempt.go", []Edit{
+	{"wait that is a time of the worker's clock", "engine/internal/worker/report.go", []Edit{
 		{"	case wait > 0:\n		c.Next = command.AnyTime\n", "	case wait > 0:\n		c.Next, wait = events.MillisOf(time.Now().Add(wait)), 0\n"},
-	}, engine, "TestOutcome_TellsTheOwnerOfTheNextRun"},
+	}, workerPkg, "TestOutcome_TellsTheOwnerOfTheNextRun"},
 	{"load heard anew whenever its node key is read", "engine/load.go", []Edit{
 		{"	if m.Count <= p.count {\n", "	if m.Count < p.count {\n"},
 	}, engine, "TestLoad_KeyThatIsReadAgainIsNotHeardAgain"},
@@ -431,8 +432,8 @@ var sessions = []Bug{
 	{"a slot that an owner leaves free stays free", "engine/internal/slots/queue.go", []Edit{
 		{"		delete(x.queue.waiting, w)\n		x.wakeLocked()\n", "		delete(x.queue.waiting, w)\n"},
 	}, engine + "/internal/slots", "TestSlots_EveryFreeOneIsTaken"},
-	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
-		{"		return of.reclaim(m, missing, scarce, now)\n", "		return sender.BusTimeout\n"},
+	{"slots of offers that are never given back", "engine/internal/worker/offersizing.go", []Edit{
+		{"		return of.reclaim(session, missing, scarce, now)\n", "		return sender.BusTimeout\n"},
 		{"int { return max(fair/4, min(s.want, fair)) }", "int { return max(1, fair/4, min(s.want, fair)) }"},
 	}, whole, "TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves"},
 	{"plan asked of owners alone", "engine/plan.go", []Edit{
@@ -482,9 +483,9 @@ var subtle = []Bug{
 	{"offer that stands though its node has given it up", "engine/internal/shard/assign.go", []Edit{
 		{"p.Sender == sender && p.Number <= number })", "p.Sender == sender && p.Number < number })"},
 	}, shardPkg, "TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered"},
-	{"attempts that start for a session that is over", "engine/offers.go", []Edit{
+	{"attempts that start for a session that is over", "engine/internal/worker/offers.go", []Edit{
 		{"		given = nil // attempts", "		// attempts"},
-	}, engine, "TestOffer_AnsweredAfterItsSessionStartsNothing"},
+	}, workerPkg, "TestOffer_AnsweredAfterItsSessionStartsNothing"},
 	{"items that are no longer available when the clock is set back", "engine/internal/shard/items.go", []Edit{
 		{"		o.clock.Hold(now, at)\n", ""},
 	}, shardPkg, "TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack"},

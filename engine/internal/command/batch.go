@@ -184,7 +184,7 @@ func decodeBatch(data []byte, later bool) (*Batch, error) {
 			continue
 		}
 		var c Command
-		if op == (*Complete).Op(nil) {
+		if op == opComplete {
 			if len(outcomes) == 0 {
 				outcomes = make([]Complete, left)
 			}

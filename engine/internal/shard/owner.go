@@ -95,7 +95,7 @@ func New(cfg *Config, o store.Ownership, have *Loaded, misfits *command.Misfits,
 		prover:    &prover{cfg: cfg, ownership: o},
 	}
 	own.searches = newSearches(cfg.Host, own.stopped)
-	own.snapshots = newSnapshots(own, have)
+	own.snapshots = newSnapshots(cfg, o, own.log, own.inbox.wake, have)
 	own.trims = newTrims(own.snapshots, &own.published.head)
 	own.trims.lost = lostAfter(have.State)
 	own.publishView()

@@ -51,12 +51,12 @@ type snapshots struct {
 	problem string                // of the last failure
 }
 
-func newSnapshots(o *Owner, have *Loaded) *snapshots {
+func newSnapshots(cfg *Config, o store.Ownership, log *slog.Logger, owner signal.Signal, have *Loaded) *snapshots {
 	return &snapshots{
-		cfg:       o.cfg,
-		ownership: o.ownership,
-		log:       o.log,
-		owner:     o.inbox.wake,
+		cfg:       cfg,
+		ownership: o,
+		log:       log,
+		owner:     owner,
 		trims:     signal.New(),
 		wake:      signal.New(),
 		pointer:   have.pointer,

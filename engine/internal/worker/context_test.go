@@ -1,10 +1,13 @@
-package engine
+package worker_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,36 +16,38 @@ import (
 	"weak"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/worker"
 	"taskledger/events"
+	"taskledger/task"
 )
 
-// held is a post with one attempt, of a time-out of a minute, whose function does not look at its context and returns
-// when it is told to.
+// held is a worker with one attempt, of a time-out of a minute, whose function does not look at its context and
+// returns when it is told to.
 type held struct {
-	*post
+	*fixture
 	ctx     context.Context // of the attempt
 	started events.Ref
-	out     chan Outcome
+	out     chan task.Outcome
 }
 
-func newHeld(t *testing.T, prepare ...func(p *post)) *held {
+func newHeld(t *testing.T, prepare ...func(w *fixture)) *held {
 	t.Helper()
-	contexts, out := make(chan context.Context), make(chan Outcome, 1)
-	h := &held{out: out, post: newPost(t, 1, nil, &script{"b", func(ctx context.Context, _ Attempt) Outcome {
+	contexts, out := make(chan context.Context), make(chan task.Outcome, 1)
+	h := &held{out: out, fixture: newFixture(t, 1, nil, &script{"b", func(ctx context.Context, _ task.Attempt) task.Outcome {
 		contexts <- ctx
 		return <-out
 	}})}
 	for _, f := range prepare {
-		f(h.post)
+		f(h.fixture)
 	}
-	h.started = h.launch("b", Policy{Timeout: time.Minute})
+	h.started = h.launch("b", task.Policy{Timeout: time.Minute})
 	h.ctx = <-contexts
-	t.Cleanup(func() { h.returns(Outcome{}) })
+	t.Cleanup(func() { h.returns(task.Outcome{}) })
 	return h
 }
 
 // returns lets the function return, if it has not.
-func (h *held) returns(out Outcome) {
+func (h *held) returns(out task.Outcome) {
 	select {
 	case h.out <- out:
 	default:
@@ -58,12 +63,12 @@ var ends = []struct {
 	end        func(h *held)
 	err, cause error
 }{
-	{"cancelled", func(h *held) { h.exec.cancelAttempt(0, h.started, ErrCancelled) }, context.Canceled, ErrCancelled},
-	{"drained", func(h *held) { h.exec.cancelAll(h.member, errDraining) }, context.Canceled, errDraining},
-	{"fenced", func(h *held) { h.exec.cancelAll(h.member, errFenced) }, context.Canceled, errFenced},
-	{"timed out", func(h *held) { time.Sleep(time.Minute) }, context.DeadlineExceeded, errTimeout},
+	{"cancelled", func(h *held) { h.exec.Cancel(0, h.started, task.ErrCancelled) }, context.Canceled, task.ErrCancelled},
+	{"drained", func(h *held) { h.exec.CancelAll(h.session, worker.ErrDraining) }, context.Canceled, worker.ErrDraining},
+	{"fenced", func(h *held) { h.exec.CancelAll(h.session, worker.ErrFenced) }, context.Canceled, worker.ErrFenced},
+	{"timed out", func(h *held) { time.Sleep(time.Minute) }, context.DeadlineExceeded, worker.ErrTimeout},
 	{"session over", func(h *held) { h.end(errSessionOver) }, context.Canceled, errSessionOver},
-	{"returned", func(h *held) { h.returns(Outcome{}) }, context.Canceled, context.Canceled},
+	{"returned", func(h *held) { h.returns(task.Outcome{}) }, context.Canceled, context.Canceled},
 }
 
 func wantEnded(t *testing.T, name string, ctx context.Context, err, cause error) {
@@ -180,7 +185,7 @@ func TestAttemptContext_TimeOutCountsFromTheLaunch(t *testing.T) {
 
 func TestAttemptContext_WithoutTimeOutHasNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPost(t, 1, nil, &script{"b", func(ctx context.Context, a Attempt) Outcome {
+		w := newFixture(t, 1, nil, &script{"b", func(ctx context.Context, a task.Attempt) task.Outcome {
 			if deadline, ok := ctx.Deadline(); ok || !a.Deadline.IsZero() {
 				t.Errorf("deadline %s", deadline)
 			}
@@ -188,37 +193,64 @@ func TestAttemptContext_WithoutTimeOutHasNoDeadline(t *testing.T) {
 			if err := ctx.Err(); err != nil {
 				t.Errorf("ended: %v", err)
 			}
-			return Outcome{}
+			return task.Outcome{}
 		}})
-		p.launch("b", Policy{})
+		w.launch("b", task.Policy{})
 		synctest.Wait()
 		time.Sleep(1000 * time.Hour)
 		synctest.Wait()
-		p.outcome()
+		w.outcome()
 	})
 }
 
 func TestAttemptContext_DerivedContextsNeedNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHeld(t)
-		running := StartedBy(t, func() {
+		end := make(chan struct{})
+		defer close(end)
+		running := startedBy(t, func() {
+			go func() { <-end }() // one that is counted
 			for range 100 {
 				derive(t, h.ctx)
 			}
 		})
 		synctest.Wait()
-		if got := running(); got > 0 {
+		if got := running() - 1; got != 0 {
 			t.Errorf("%d goroutines for 600 derived contexts", got)
 		}
 	})
 }
 
+// startedBy calls f, and returns what counts the goroutines that it has started and that have not ended.
+func startedBy(t *testing.T, f func()) (count func() int) {
+	const label = "started by"
+	pprof.Do(context.Background(), pprof.Labels(label, t.Name()), func(context.Context) { f() })
+	return func() (n int) {
+		var profile bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+			t.Fatal(err)
+		}
+		_, entries, _ := strings.Cut(profile.String(), "\n")
+		for entry := range strings.SplitSeq(entries, "\n\n") {
+			if !strings.Contains(entry, fmt.Sprintf("%q:%q", label, t.Name())) {
+				continue
+			}
+			var alike int
+			if _, err := fmt.Sscan(entry, &alike); err != nil {
+				t.Fatal(err)
+			}
+			n += alike
+		}
+		return n
+	}
+}
+
 func TestAttemptContext_ShowsTheValuesOfTheSession(t *testing.T) {
 	for _, when := range []string{"during the attempt", "after it"} {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHeld(t, func(p *post) { p.enterWith(context.WithValue(p.member.ctx, wrapper{}, "v")) })
+			h := newHeld(t, func(w *fixture) { w.begin(context.WithValue(w.base, wrapper{}, "v"), selfID) })
 			if when == "after it" {
-				h.returns(Outcome{})
+				h.returns(task.Outcome{})
 			}
 			if got := h.ctx.Value(wrapper{}); got != "v" {
 				t.Errorf("value %v %s", got, when)
@@ -242,13 +274,15 @@ func (c *countingContext) Done() <-chan struct{} {
 func TestAttemptContext_IsEnteredWithItsParentOnlyWhenSomebodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var parent *countingContext
-		h := newHeld(t, func(p *post) {
-			parent = &countingContext{Context: p.member.ctx}
-			p.enterWith(parent)
+		h := newHeld(t, func(w *fixture) {
+			parent = &countingContext{Context: w.base}
+			w.begin(parent, selfID)
+			w.session.SetParents(parent)
+			parent.asked.Store(0) // by the session
 		})
 		h.ctx.Deadline()
 		h.ctx.Err()
-		h.returns(Outcome{Err: &events.Error{Code: "x"}})
+		h.returns(task.Outcome{Err: &events.Error{Code: "x"}})
 		if parent.asked.Load() != 0 {
 			t.Error("entered although nobody looked")
 		}
@@ -303,18 +337,18 @@ func TestExecutor_OutcomeFollowsFromAnEndThatNobodyLookedAt(t *testing.T) {
 					e.end(h)
 				}
 				synctest.Wait()
-				h.returns(Outcome{Err: &events.Error{Code: "x"}})
-				if e.cause == errFenced || e.cause == errSessionOver {
+				h.returns(task.Outcome{Err: &events.Error{Code: "x"}})
+				if e.cause == worker.ErrFenced || e.cause == errSessionOver {
 					h.wantNothing("after the end of the session")
 					return
 				}
 				c := h.outcome()
 				switch {
-				case e.cause == errDraining:
+				case e.cause == worker.ErrDraining:
 					if c.How != command.Released {
 						t.Errorf("%+v, want released", c)
 					}
-				case c.How != command.Failed || (c.Error.Code == events.CodeTimeout) != (e.cause == errTimeout):
+				case c.How != command.Failed || (c.Error.Code == events.CodeTimeout) != (e.cause == worker.ErrTimeout):
 					t.Errorf("%+v, %+v", c, c.Error)
 				}
 			})
@@ -324,15 +358,14 @@ func TestExecutor_OutcomeFollowsFromAnEndThatNobodyLookedAt(t *testing.T) {
 
 // A time-out may be hours, and thousands of short attempts come in each second.
 func TestExecutor_KeepsNothingOfAnAttemptUntilItsTimeOut(t *testing.T) {
-	p := newPost(t, 2, nil, &script{"b", func(context.Context, Attempt) Outcome { return Outcome{} }})
-	p.exec.take("b")
+	w := newFixture(t, 2, nil, &script{"b", func(context.Context, task.Attempt) task.Outcome { return task.Outcome{} }})
 	text := []byte(fmt.Sprintf("\x01%01000d", 7))
 	params := weak.Make(&text[0])
-	p.exec.launch(p.member, 0, command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "b", Params: text, Policy: Policy{Timeout: time.Hour}})
-	for got := 0; got == 0; got = len(p.reported()) {
-		<-p.inbox.Woken()
+	w.assign(command.Assignment{Behavior: "b", Params: text, Policy: task.Policy{Timeout: time.Hour}})
+	for got := 0; got == 0; got = len(w.reported()) {
+		<-w.inbox.woken
 	}
-	p.launch("b", Policy{}) // slices of the router still hold the last one
+	w.launch("b", task.Policy{}) // slices of the sender still hold the last one
 	for deadline := time.Now().Add(20 * time.Second); params.Value() != nil; runtime.GC() {
 		if time.Now().After(deadline) {
 			t.Fatal("the parameters are still held")

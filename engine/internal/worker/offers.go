@@ -1,4 +1,4 @@
-package engine
+package worker
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// closedOffer is how long the answer to an offer may come after the answer to a later one. Through the store it never
-	// comes: the later letter has replaced the earlier.
+	// closedOffer is how long the answer to an offer may come after the answer to a later one. Through the store it
+	// never comes: the later letter has replaced the earlier.
 	closedOffer = 100 * time.Millisecond
 	// repostEvery is how often an offer is posted again while there is no bus.
 	repostEvery = 10 * time.Second
@@ -26,16 +26,19 @@ const (
 	usualMost = time.Second
 )
 
-// offers parks free slots of this node with the owners of the shards that others serve: a standing offer reserves its slots until it is
-// answered. How many a shard is offered follows from what it used of the last offer and from its backlog, as far as known. While a shard
-// anywhere has more ready work than there are free slots, offers that stand unanswered are closed, and slots are offered to shards with
-// ready work only. It lives as long as the node: offer numbers outlast sessions, and a later offer closes the earlier ones of its lane.
+// Offers parks free slots of this node with the owners of the shards that others serve: a standing offer reserves
+// its slots until it is answered. How many a shard is offered follows from what it used of the last offer and from
+// its backlog, as far as known. While a shard anywhere has more ready work than there are free slots, offers that
+// stand unanswered are closed, and slots are offered to shards with ready work only. It lives as long as the node:
+// offer numbers outlast sessions, and a later offer closes the earlier ones of its lane.
 //
 // An offer may be given up at any time: what it brought after all is missing from the next roll call, and released.
-type offers struct {
-	n     *Node
-	wake  signal.Signal
-	calls signal.Signal // wakes who calls the roll
+type Offers struct {
+	cfg     Config
+	x       *Executor
+	session atomic.Pointer[Session] // the present one; nil between sessions
+	wake    signal.Signal
+	calls   signal.Signal // wakes who calls the roll
 
 	mu     sync.Mutex // unlocked by unlock where something may have been sent
 	shards []shardOffers
@@ -57,22 +60,22 @@ type departure struct {
 }
 
 // lock begins a change that may make offers: their time is read before, by a function of the caller's.
-func (of *offers) lock() {
-	made := of.n.cfg.Now()
+func (of *Offers) lock() {
+	made := of.cfg.Now()
 	of.mu.Lock()
 	of.made = made
 }
 
 // unlock ends a change of the offers, and sends what it decided to send: sending may wait for the bus.
-func (of *offers) unlock() {
+func (of *Offers) unlock() {
 	leaving := of.outbox
 	of.outbox = nil
 	of.mu.Unlock()
 	for _, d := range leaving {
 		if d.viaStore {
-			of.n.sender.Detour(d.Flight)
+			of.cfg.Sender.Detour(d.Flight)
 		} else {
-			of.n.sender.Dispatch(d.Flight)
+			of.cfg.Sender.Dispatch(d.Flight)
 		}
 	}
 }
@@ -96,8 +99,8 @@ type openOffer struct {
 	closed time.Time     // when a later one was first answered or acknowledged; zero: not yet
 }
 
-// stood is how long its owner can have had the offer. Of one that nothing is heard of it cannot be told: the owner may be off
-// the bus, and the letter wait for others.
+// stood is how long its owner can have had the offer. Of one that nothing is heard of it cannot be told: the owner
+// may be off the bus, and the letter wait for others.
 func (o *openOffer) stood(now time.Time) time.Duration {
 	if o.stands.IsZero() {
 		return max(0, now.Sub(o.Began)-3*usualMost)
@@ -105,18 +108,35 @@ func (o *openOffer) stood(now time.Time) time.Duration {
 	return now.Sub(o.stands)
 }
 
-// enough is how long an offer has to stand unanswered, at least so long, until its owner is not waited for any more: three
-// usual answer times. An owner that only the store reaches is not judged by how fast others answer.
-func (of *offers) enough(o *openOffer, least time.Duration) time.Duration {
+// enough is how long an offer has to stand unanswered, at least so long, until its owner is not waited for any
+// more: three usual answer times. An owner that only the store reaches is not judged by how fast others answer.
+func (of *Offers) enough(o *openOffer, least time.Duration) time.Duration {
 	return max(least, 3*of.usual, 3*o.letter)
 }
 
-func newOffers(n *Node) *offers {
-	return &offers{n: n, wake: signal.New(), calls: signal.New(), shards: make([]shardOffers, n.Client.cfg.Shards), mute: map[string]time.Time{}}
+// NewOffers returns the offers of an executor: none.
+func NewOffers(x *Executor) *Offers {
+	of := &Offers{
+		cfg:    x.cfg,
+		x:      x,
+		wake:   signal.New(),
+		calls:  signal.New(),
+		shards: make([]shardOffers, x.cfg.Shards),
+		mute:   map[string]time.Time{},
+	}
+	x.Freed, x.overbooked = of.slotFreed, of.wake.Notify
+	return of
 }
 
-// Hasten implements sender.Offers: what stands is sent again at once, through the store, since answers may have been lost with the bus.
-func (of *offers) Hasten() {
+// Serve makes a session the one that offers are made for; nil ends that.
+func (of *Offers) Serve(session *Session) { of.session.Store(session) }
+
+// Wake makes the offers be looked at: what is wanted, or known of the cluster, has changed.
+func (of *Offers) Wake() { of.wake.Notify() }
+
+// Hasten implements sender.Offers: what stands is sent again at once, through the store, since answers may have
+// been lost with the bus.
+func (of *Offers) Hasten() {
 	of.mu.Lock()
 	for i := range of.shards {
 		if last := of.shards[i].last(); last != nil {
@@ -128,7 +148,7 @@ func (of *offers) Hasten() {
 }
 
 // slotFreed lets a freed slot be offered, if it is wanted.
-func (of *offers) slotFreed() {
+func (of *Offers) slotFreed() {
 	if of.short.Load() {
 		of.wake.Notify()
 	}
@@ -159,18 +179,18 @@ func (s *shardOffers) answeredUpTo() uint64 {
 	return s.number
 }
 
-// ownerChanged makes the offer to a shard known to its new owner. One in this process takes slots without an offer: there
-// it is closed, once what an earlier owner answered has been answered again.
-func (of *offers) ownerChanged(shard int) {
-	here := of.n.sender.ServesHere(shard)
-	m := of.n.member.Load()
+// OwnerChanged makes the offer to a shard known to its new owner. One in this process takes slots without an offer:
+// there it is closed, once what an earlier owner answered has been answered again.
+func (of *Offers) OwnerChanged(shard int) {
+	here := of.cfg.Sender.ServesHere(shard)
+	session := of.session.Load()
 	of.lock()
 	s := &of.shards[shard]
 	s.rollCall = true
 	if last := s.last(); last != nil {
 		of.outbox = append(of.outbox, departure{Flight: last.Flight})
-		if here && m != nil {
-			of.send(m, shard, 0, nil)
+		if here && session != nil {
+			of.send(session, shard, 0, nil)
 		}
 	}
 	of.unlock()
@@ -178,7 +198,7 @@ func (of *offers) ownerChanged(shard int) {
 }
 
 // FlightOf returns the offer of that number while it stands.
-func (of *offers) FlightOf(shard int, number uint64) *sender.Flight {
+func (of *Offers) FlightOf(shard int, number uint64) *sender.Flight {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if last := of.shards[shard].last(); last != nil && last.Batch.Number == number {
@@ -188,7 +208,7 @@ func (of *offers) FlightOf(shard int, number uint64) *sender.Flight {
 }
 
 // Answered takes the answer to an offer: assignments, or nothing; nil acknowledges that it is parked.
-func (of *offers) Answered(shard int, number uint64, answers []command.Answer) {
+func (of *Offers) Answered(shard int, number uint64, answers []command.Answer) {
 	given := of.accept(shard, answers)
 	of.mu.Lock()
 	s := &of.shards[shard]
@@ -204,11 +224,11 @@ func (of *offers) Answered(shard int, number uint64, answers []command.Answer) {
 		of.mu.Unlock()
 		return
 	}
-	m := of.n.member.Load()
-	if m == nil || m.session.ID != offer.Batch.Commands[0].(*command.Offer).Node {
+	session := of.session.Load()
+	if session == nil || session.ID != offer.Batch.Commands[0].(*command.Offer).Node {
 		given = nil // attempts of a session that is over: their owner finds them lost
 	}
-	x := of.n.exec
+	x := of.x
 	x.Unreserve(offer.slots, offer.detail, given)
 	s.open = slices.Delete(s.open, at, at+1)
 	s.close(at)
@@ -217,7 +237,7 @@ func (of *offers) Answered(shard int, number uint64, answers []command.Answer) {
 		s.want = min(2*len(given), max(x.Unused()/2, 1))
 	}
 	for i := range given { // before the lock is free: a roll call must not count the offer as answered and miss its attempts
-		x.launch(m, shard, given[i])
+		x.Launch(session, shard, given[i])
 	}
 	of.tellNone()
 	of.mu.Unlock()
@@ -225,7 +245,7 @@ func (of *offers) Answered(shard int, number uint64, answers []command.Answer) {
 }
 
 // Posted lets an offer wait whose letter was written, or could not be. A written letter is no answer of the owner.
-func (of *offers) Posted(f *sender.Flight) {
+func (of *Offers) Posted(f *sender.Flight) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	s := &of.shards[f.Shard]
@@ -243,51 +263,52 @@ func (s *shardOffers) waits(at int) {
 	s.close(at)
 }
 
-// heardLocked lets an offer of which something is heard for the first time stand since then, and counts how long that took.
-func (of *offers) heardLocked(o *openOffer, since time.Time, took time.Duration) {
+// heardLocked lets an offer of which something is heard for the first time stand since then, and counts how long
+// that took.
+func (of *Offers) heardLocked(o *openOffer, since time.Time, took time.Duration) {
 	if o.stands.IsZero() {
 		o.stands = since
 		of.usual += (min(took, usualMost) - of.usual) / 8
 	}
 }
 
-func (of *offers) accept(shard int, answers []command.Answer) []command.Assignment {
+func (of *Offers) accept(shard int, answers []command.Answer) []command.Assignment {
 	if len(answers) != 1 || answers[0].Code != command.AnswerOK {
 		return nil
 	}
 	given, err := command.DecodeAssignments(answers[0].Data)
 	if err != nil {
-		of.n.cfg.Log.Error("assignments cannot be read", "shard", shard, "err", err)
+		of.cfg.Log.Error("assignments cannot be read", "shard", shard, "err", err)
 		return nil
 	}
 	for i := range given {
-		if of.n.exec.behaviors[given[i].Behavior] == nil {
-			of.n.cfg.Log.Error("assignment of a behavior that was not offered", "shard", shard, "behavior", given[i].Behavior)
+		if of.x.cfg.Behaviors[given[i].Behavior] == nil {
+			of.cfg.Log.Error("assignment of a behavior that was not offered", "shard", shard, "behavior", given[i].Behavior)
 			return nil
 		}
 	}
 	return given
 }
 
-// offersLoop keeps the offers of a session as they should be, until ctx ends.
-func (m *member) offersLoop(ctx context.Context) error {
+// Run keeps the offers of a session as they should be, until ctx ends.
+func (of *Offers) Run(ctx context.Context, session *Session) error {
 	timer := time.NewTimer(sender.BusTimeout)
 	defer timer.Stop()
-	defer m.offers.reset()
+	defer of.reset()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-m.offers.wake:
+		case <-of.wake:
 		case <-timer.C:
 		}
-		timer.Reset(m.offers.adjust(m, time.Now()))
+		timer.Reset(of.adjust(session, time.Now()))
 	}
 }
 
-// withdraw stops making offers, as the node drains, and closes those that stand. The channel that it returns is closed
+// Withdraw stops making offers, as the node drains, and closes those that stand. The channel that it returns is closed
 // when all are answered: nothing more will be assigned.
-func (of *offers) withdraw(m *member) <-chan struct{} {
+func (of *Offers) Withdraw(session *Session) <-chan struct{} {
 	of.lock()
 	defer of.unlock()
 	of.closed = true
@@ -295,15 +316,15 @@ func (of *offers) withdraw(m *member) <-chan struct{} {
 	of.none = none
 	for shard := range of.shards {
 		if last := of.shards[shard].last(); last != nil && last.slots > 0 {
-			of.send(m, shard, 0, nil)
+			of.send(session, shard, 0, nil)
 		}
 	}
 	of.tellNone()
 	return none
 }
 
-// unanswered returns the shards whose owners have not answered an offer with slots, or a roll call.
-func (of *offers) unanswered() (shards []int) {
+// Unanswered returns the shards whose owners have not answered an offer with slots, or a roll call.
+func (of *Offers) Unanswered() (shards []int) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	for i := range of.shards {
@@ -322,7 +343,7 @@ func (s *shardOffers) slots() (n int) {
 	return n
 }
 
-func (of *offers) tellNone() {
+func (of *Offers) tellNone() {
 	for i := range of.shards {
 		if of.none == nil || of.shards[i].slots() > 0 {
 			return
@@ -333,22 +354,22 @@ func (of *offers) tellNone() {
 }
 
 // reset forgets the offers of a session that is over. Their numbers stay used.
-func (of *offers) reset() {
+func (of *Offers) reset() {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	for i := range of.shards {
 		s := &of.shards[i]
 		for _, o := range s.open {
-			of.n.exec.Unreserve(o.slots, o.detail, nil)
+			of.x.Unreserve(o.slots, o.detail, nil)
 		}
 		s.open, s.want = nil, 0
 	}
-	of.n.exec.Promise(0)
+	of.x.Promise(0)
 }
 
-// forget gives up offers that are closed and whose answer does not come, and all of a shard whose owner does not answer
-// the one that closes them.
-func (of *offers) forget(s *shardOffers, owner string, now time.Time) {
+// forget gives up offers that are closed and whose answer does not come, and all of a shard whose owner does not
+// answer the one that closes them.
+func (of *Offers) forget(s *shardOffers, owner string, now time.Time) {
 	last := s.last()
 	abandoned := last != nil && last.slots == 0 && last.stood(now) > of.enough(last, abandonAfter)
 	if abandoned {
@@ -359,14 +380,15 @@ func (of *offers) forget(s *shardOffers, owner string, now time.Time) {
 	})
 }
 
-// giveUp ends offers that are not answered. What they were given is missing from the roll call that follows, and released.
-func (of *offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int) {
+// giveUp ends offers that are not answered. What they were given is missing from the roll call that follows, and
+// released.
+func (of *Offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int) {
 	s.open = slices.DeleteFunc(s.open, func(o openOffer) bool {
 		if !over(&o) {
 			return false
 		}
 		slots += o.slots
-		of.n.exec.Unreserve(o.slots, o.detail, nil)
+		of.x.Unreserve(o.slots, o.detail, nil)
 		s.rollCall = true
 		of.calls.Notify()
 		return true
@@ -374,18 +396,18 @@ func (of *offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int)
 	return slots
 }
 
-// timeout returns how long an offer may stand before it is sent again. Without a bus its letter lies with the owner, and
-// what answers it cannot get lost.
-func (of *offers) timeout(o *openOffer) time.Duration {
-	if o.Acknowledged && !of.n.sender.Connected() {
+// timeout returns how long an offer may stand before it is sent again. Without a bus its letter lies with the
+// owner, and what answers it cannot get lost.
+func (of *Offers) timeout(o *openOffer) time.Duration {
+	if o.Acknowledged && !of.cfg.Sender.Connected() {
 		return repostEvery
 	}
 	return o.Flight.Timeout()
 }
 
-// repeatLate sends the offer that stands, nil for none, again when it is unanswered for long: by turns over the bus and
-// through the store. It reports whether it did.
-func (of *offers) repeatLate(last *openOffer, now time.Time) bool {
+// repeatLate sends the offer that stands, nil for none, again when it is unanswered for long: by turns over the bus
+// and through the store. It reports whether it did.
+func (of *Offers) repeatLate(last *openOffer, now time.Time) bool {
 	if last == nil || now.Sub(last.Sent) <= of.timeout(last) {
 		return false
 	}
@@ -396,11 +418,11 @@ func (of *offers) repeatLate(last *openOffer, now time.Time) bool {
 }
 
 // send makes an offer, which leaves when of is unlocked; it was locked by lock.
-func (of *offers) send(m *member, shard, slots int, detail []command.OfferedBehavior) {
+func (of *Offers) send(session *Session, shard, slots int, detail []command.OfferedBehavior) {
 	s := &of.shards[shard]
 	s.number++
-	c := &command.Offer{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
-	f := of.n.sender.NewOffer(shard, s.number, of.made, c)
+	c := &command.Offer{Node: session.ID, Lease: events.Millis(session.Lease.Milliseconds()), Slots: slots, Behaviors: detail}
+	f := of.cfg.Sender.NewOffer(shard, s.number, of.made, c)
 	s.open = append(s.open, openOffer{Flight: f, slots: slots, detail: detail})
 	of.outbox = append(of.outbox, departure{Flight: f})
 }

@@ -1,4 +1,4 @@
-package engine
+package worker
 
 import (
 	"maps"
@@ -13,28 +13,28 @@ import (
 const (
 	// reofferEvery is the shortest time that an offer stands before it is replaced by one of another size.
 	reofferEvery = 20 * time.Millisecond
-	// idleAfter is how long an offer stands unanswered, at least, before its slots are wanted for other shards: an owner with
-	// ready work would have answered by then.
+	// idleAfter is how long an offer stands unanswered, at least, before its slots are wanted for other shards: an
+	// owner with ready work would have answered by then.
 	idleAfter = 50 * time.Millisecond
-	// helpEvery is how often a shard with ready work that another node serves is offered slots although shards served here
-	// have work for all of them; more often one whose owner runs no such work itself.
+	// helpEvery is how often a shard with ready work that another node serves is offered slots although shards
+	// served here have work for all of them; more often one whose owner runs no such work itself.
 	helpEvery, helpOften = time.Second, 50 * time.Millisecond
 )
 
 // adjust makes, repeats and closes offers, and returns after what time it has to look again.
-func (of *offers) adjust(m *member, now time.Time) time.Duration {
-	if !m.mayStart() {
+func (of *Offers) adjust(session *Session, now time.Time) time.Duration {
+	if !session.host.MayStart() {
 		return sender.BusTimeout
 	}
-	room := m.exec.Room()
-	v, here := m.view.Load(), m.load.readyHere()
+	room := of.x.Room()
+	v, here := session.cluster.View(), session.cluster.ReadyHere()
 	of.lock()
 	defer of.unlock()
 	maps.DeleteFunc(of.mute, func(owner string, _ time.Time) bool { _, present := v.Nodes[owner]; return !present })
 	for shard := range of.shards {
 		of.forget(&of.shards[shard], v.Owners[shard].Node, now)
 	}
-	foreign := of.foreignShards(m, room, now)
+	foreign := of.foreignShards(session, room, now)
 	for i := range foreign {
 		of.repeatLate(of.shards[foreign[i].shard].last(), now)
 	}
@@ -51,38 +51,38 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 			here[behavior] += n
 		}
 	}
-	scarce := m.exec.UsedUpByOffers(here)
-	missing := needed - m.exec.Unreserved() // or offered, and taken since by attempts that had lent them
-	fair := m.exec.Unused() / max(1, len(foreign))
-	of.serve(m, hungry, own, fair, now)
+	scarce := of.x.UsedUpByOffers(here)
+	missing := needed - of.x.Unreserved() // or offered, and taken since by attempts that had lent them
+	fair := of.x.Unused() / max(1, len(foreign))
+	of.serve(session, hungry, own, fair, now)
 	of.short.Store(missing > 0 || len(scarce) > 0 || room.Limited)
 	switch {
 	case missing > 0 || len(scarce) > 0:
-		return of.reclaim(m, missing, scarce, now)
+		return of.reclaim(session, missing, scarce, now)
 	case needed == 0:
-		of.park(m, foreign, fair, now)
+		of.park(session, foreign, fair, now)
 	}
 	return sender.BusTimeout
 }
 
-// serve offers slots to foreign shards with ready work, those first that have waited longest. What is ready in the shards
-// served here comes before them, but not always: a slot is kept for a shard that was not offered one for a while; in sum no
-// more than tasks have started here.
-func (of *offers) serve(m *member, hungry []foreignShard, here, fair int, now time.Time) {
+// serve offers slots to foreign shards with ready work, those first that have waited longest. What is ready in the
+// shards served here comes before them, but not always: a slot is kept for a shard that was not offered one for a
+// while; in sum no more than tasks have started here.
+func (of *Offers) serve(session *Session, hungry []foreignShard, here, fair int, now time.Time) {
 	slices.SortStableFunc(hungry, func(a, b foreignShard) int { return of.shards[a.shard].helped.Compare(of.shards[b.shard].helped) })
-	started := m.exec.StartedHere()
-	of.abroad = max(of.abroad, started-min(started, uint64(m.cfg.Slots)))
+	started := of.x.StartedHere()
+	of.abroad = max(of.abroad, started-min(started, uint64(of.x.cfg.Slots)))
 	turns, promised := int(started-of.abroad), 0
 	for i := range hungry {
 		f := &hungry[i]
 		s := &of.shards[f.shard]
-		share := max(1, m.exec.Unused()/(len(hungry)-i+min(here, 1)))
-		free := m.exec.Unreserved() - here
+		share := max(1, of.x.Unused()/(len(hungry)-i+min(here, 1)))
+		free := of.x.Unreserved() - here
 		due := here > 0 && free <= 0 && now.Sub(s.helped) > f.helpEvery()
 		if due {
 			free = min(share, turns-promised)
 		}
-		switch offered := of.offer(m, f.shard, min(max(f.ready, s.expects(fair)), free, share), f.backlog); {
+		switch offered := of.offer(session, f.shard, min(max(f.ready, s.expects(fair)), free, share), f.backlog); {
 		case offered > 0:
 			s.helped = now
 			if due {
@@ -93,21 +93,21 @@ func (of *offers) serve(m *member, hungry []foreignShard, here, fair int, now ti
 			promised++
 		}
 	}
-	m.exec.Promise(promised)
+	of.x.Promise(promised)
 }
 
 // park offers free slots to the shards without ready work, for what may come: it then starts without another question.
-func (of *offers) park(m *member, foreign []foreignShard, fair int, now time.Time) {
+func (of *Offers) park(session *Session, foreign []foreignShard, fair int, now time.Time) {
 	for i := range foreign {
 		s := &of.shards[foreign[i].shard]
 		if last := s.last(); last == nil || last.slots == 0 && last.old(now) {
-			of.offer(m, foreign[i].shard, s.expects(fair), nil)
+			of.offer(session, foreign[i].shard, s.expects(fair), nil)
 		}
 	}
 }
 
-// expects is how many slots a shard may use before more can be offered: twice what it used of the last offer, a quarter of
-// an even share at least, that share at most. There is none where slots are fewer than shards.
+// expects is how many slots a shard may use before more can be offered: twice what it used of the last offer, a
+// quarter of an even share at least, that share at most. There is none where slots are fewer than shards.
 func (s *shardOffers) expects(fair int) int { return max(fair/4, min(s.want, fair)) }
 
 // takesMore reports whether a shard with ready work can do with another offer than the one that stands.
@@ -124,10 +124,11 @@ func (o *openOffer) serves(backlog map[string]int) bool {
 // old reports whether an offer has stood long enough to be replaced.
 func (o *openOffer) old(now time.Time) bool { return o.stood(now) > reofferEvery }
 
-// reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those of behaviors whose limit
-// offers use up. Where no owner lives that could answer, the offer is given up. It returns when the next offer has stood for long enough.
-func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now time.Time) (again time.Duration) {
-	v := m.view.Load()
+// reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those
+// of behaviors whose limit offers use up. Where no owner lives that could answer, the offer is given up. It returns
+// when the next offer has stood for long enough.
+func (of *Offers) reclaim(session *Session, missing int, scarce map[string]int, now time.Time) (again time.Duration) {
+	v := session.cluster.View()
 	again = sender.BusTimeout
 	for shard := range of.shards {
 		if s := &of.shards[shard]; s.last() != nil && s.last().slots == 0 {
@@ -153,16 +154,16 @@ func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now tim
 		}
 		s.want = 0
 		missing -= s.slots()
-		of.send(m, shard, 0, nil) // its slots are free when the owner has answered
+		of.send(session, shard, 0, nil) // its slots are free when the owner has answered
 	}
 	return again
 }
 
 // offer reserves slots, as many as wanted and free, offers them and returns how many.
-func (of *offers) offer(m *member, shard, want int, backlog map[string]int) int {
-	slots, detail := m.exec.Reserve(want, backlog)
+func (of *Offers) offer(session *Session, shard, want int, backlog map[string]int) int {
+	slots, detail := of.x.Reserve(want, backlog)
 	if slots > 0 {
-		of.send(m, shard, slots, detail)
+		of.send(session, shard, slots, detail)
 	}
 	return slots
 }
@@ -183,18 +184,18 @@ func (f *foreignShard) helpEvery() time.Duration {
 }
 
 // foreignShards returns the shards that other live nodes serve, beginning with a different one every second.
-func (of *offers) foreignShards(m *member, r slots.Room, now time.Time) []foreignShard {
-	v := m.view.Load()
-	shards := m.shards
+func (of *Offers) foreignShards(session *Session, r slots.Room, now time.Time) []foreignShard {
+	v := session.cluster.View()
+	shards := len(of.shards)
 	all := make([]foreignShard, 0, shards)
 	for i := range shards {
 		shard := (i + int(now.Unix())) % shards
 		owner := v.Owners[shard]
 		n, alive := v.Nodes[owner.Node]
-		if !alive || owner.Node == m.session.ID {
+		if !alive || owner.Node == session.ID {
 			continue
 		}
-		f := foreignShard{shard: shard, backlog: m.load.readyAt(shard, owner.Node, of.mute[owner.Node])}
+		f := foreignShard{shard: shard, backlog: session.cluster.ReadyAt(shard, owner.Node, of.mute[owner.Node])}
 		f.ready = r.Of(f.backlog)
 		f.self = n.Slots > 0 && slices.ContainsFunc(n.Behaviors, func(b string) bool { return f.backlog[b] > 0 })
 		all = append(all, f)

@@ -1,4 +1,4 @@
-package engine
+package worker
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 // lendKey finds the attempt that a context belongs to.
 type lendKey struct{}
 
-// lendSlot lends the slot of the attempt that ctx belongs to, if it does to one, until it is taken back.
-func lendSlot(ctx context.Context) (takeBack func()) {
+// Lend lends the slot of the attempt that ctx belongs to, if it does to one, until it is taken back.
+func Lend(ctx context.Context) (takeBack func()) {
 	if a, ok := ctx.Value(lendKey{}).(*attempt); ok {
 		return a.lend()
 	}
@@ -17,7 +17,7 @@ func lendSlot(ctx context.Context) (takeBack func()) {
 
 // lend lends the slot while a goroutine of the attempt waits.
 func (a *attempt) lend() (takeBack func()) {
-	x := a.m.exec
+	x := a.x
 	x.Lock()
 	a.waits++
 	freed := func() {}
@@ -37,17 +37,17 @@ func (a *attempt) lend() (takeBack func()) {
 }
 
 // endLoan takes the slot of an attempt back whose function has returned, whoever of its goroutines still waits.
-func (x *executor) endLoan(a *attempt) {
+func (x *Executor) endLoan(a *attempt) {
 	x.Lock()
 	defer x.Unlock()
 	x.endLoanLocked(a)
 }
 
-func (x *executor) endLoanLocked(a *attempt) {
+func (x *Executor) endLoanLocked(a *attempt) {
 	if a.lent {
 		a.lent = false
 		if x.TakeBackLocked() {
-			a.m.offers.wake.Notify()
+			x.overbooked()
 		}
 	}
 }

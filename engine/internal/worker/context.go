@@ -1,4 +1,4 @@
-package engine
+package worker
 
 import (
 	"context"
@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// attemptContext is the context of an attempt. A standard context is entered with its parent and taken out again, which
-// costs more than a short function: so it is made when somebody looks, or at an end that must be remembered, and from then
-// on is what this one shows. Contexts that are derived from this one find it by Value, and need no goroutine that waits.
+// attemptContext is the context of an attempt. A standard context is entered with its parent and taken out again,
+// which costs more than a short function: so it is made when somebody looks, or at an end that must be remembered,
+// and from then on is what this one shows. Contexts that are derived from this one find it by Value, and need no
+// goroutine that waits.
 type attemptContext struct {
-	m        *member
 	attempt  *attempt
 	deadline time.Time // zero = none; somebody must look at that time
 
@@ -28,11 +28,11 @@ func (c *attemptContext) Done() <-chan struct{} { return c.look().Done() }
 
 // Value implements context.Context. Any key may be the one by which package context finds what it can cancel.
 func (c *attemptContext) Value(key any) any {
-	switch key {
-	case lendKey{}:
+	if key == (lendKey{}) {
 		return c.attempt
-	case clientKey{}:
-		return c.m.node.Client
+	}
+	if v := c.attempt.x.cfg.Value(key); v != nil {
+		return v
 	}
 	return c.look().Value(key)
 }
@@ -42,7 +42,7 @@ func (c *attemptContext) Err() error {
 	c.mu.Lock()
 	unseen := c.standard == nil && !c.returned
 	c.mu.Unlock()
-	if unseen && c.m.ctx.Err() == nil {
+	if unseen && c.attempt.session.ctx.Err() == nil {
 		return nil
 	}
 	return c.look().Err()
@@ -75,12 +75,12 @@ func (c *attemptContext) lookLocked() context.Context {
 	switch {
 	case c.standard != nil:
 	case c.returned: // before whatever has ended its parent since
-		c.standard, c.cancel = context.WithCancelCause(context.WithoutCancel(c.m.ctx))
+		c.standard, c.cancel = context.WithCancelCause(context.WithoutCancel(c.attempt.session.ctx))
 		c.cancel(nil)
 	case c.deadline.IsZero():
-		c.standard, c.cancel = context.WithCancelCause(c.m.attemptParent())
+		c.standard, c.cancel = context.WithCancelCause(c.attempt.session.nextParent())
 	default:
-		parent, cancel := context.WithCancelCause(c.m.attemptParent())
+		parent, cancel := context.WithCancelCause(c.attempt.session.nextParent())
 		standard, stop := context.WithDeadlineCause(parent, c.deadline, errTimeout)
 		c.standard, c.cancel = standard, func(cause error) { cancel(cause); stop() }
 	}

@@ -1,4 +1,4 @@
-package engine
+package worker
 
 import (
 	"sync"
@@ -9,8 +9,8 @@ import (
 	"taskledger/events"
 )
 
-// progressReporter sends the first report of an attempt at once and then the latest one every progressEvery, once the one before is
-// answered: while nobody owns the shard they would pile up.
+// progressReporter sends the first report of an attempt at once and then the latest one every progressEvery, once
+// the one before is answered: while nobody owns the shard they would pile up.
 type progressReporter struct {
 	mu      sync.Mutex
 	last    time.Time
@@ -34,8 +34,8 @@ func (a *attempt) reportProgress(done, total int64, note string) {
 	})
 }
 
-// changeProgress changes the reporter, unless it has stopped, and sends the latest report as soon as it may leave. It is not
-// locked while it sends, which may wait for the bus.
+// changeProgress changes the reporter, unless it has stopped, and sends the latest report as soon as it may leave.
+// It is not locked while it sends, which may wait for the bus.
 func (a *attempt) changeProgress(p *progressReporter, change func()) {
 	p.mu.Lock()
 	if !p.stopped {
@@ -44,11 +44,12 @@ func (a *attempt) changeProgress(p *progressReporter, change func()) {
 	leaves := a.queueLocked(p)
 	p.mu.Unlock()
 	if leaves {
-		a.m.sender.Flush(a.shard, command.LaneWork)
+		a.x.cfg.Sender.Flush(a.shard, command.LaneWork)
 	}
 }
 
-// queueLocked puts the latest report into its lane, where no outcome gets ahead of it. It reports false while it may not leave.
+// queueLocked puts the latest report into its lane, where no outcome gets ahead of it. It reports false while it
+// may not leave.
 func (a *attempt) queueLocked(p *progressReporter) bool {
 	if p.stopped || p.pending == nil || p.asking || p.timer != nil {
 		return false
@@ -57,9 +58,9 @@ func (a *attempt) queueLocked(p *progressReporter) bool {
 		p.timer = time.AfterFunc(wait, func() { a.changeProgress(p, func() { p.timer = nil }) })
 		return false
 	}
-	c := &command.Progress{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Progress: *p.pending}
+	c := &command.Progress{Task: a.Task, Started: a.Started, Node: a.session.ID, Progress: *p.pending}
 	p.pending, p.last, p.asking = nil, time.Now(), true
-	a.m.sender.Later(a.shard, c, sender.CallerFunc(func(command.Answer, error) { // what became of it concerns nobody
+	a.x.cfg.Sender.Later(a.shard, c, sender.CallerFunc(func(command.Answer, error) { // what became of it concerns nobody
 		a.changeProgress(p, func() { p.asking = false })
 	}))
 	return true

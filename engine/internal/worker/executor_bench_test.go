@@ -1,0 +1,43 @@
+package worker_test
+
+import (
+	"context"
+	"testing"
+
+	"taskledger/engine/internal/command"
+	"taskledger/task"
+)
+
+// An attempt from its launch to the answer to its outcome, of a function that does nothing; many at once, as on a
+// busy node.
+func BenchmarkAttempt(b *testing.B) {
+	for name, run := range map[string]func(context.Context, task.Attempt) task.Outcome{
+		"nothing": func(context.Context, task.Attempt) task.Outcome { return task.Outcome{} },
+		"looks at its context": func(ctx context.Context, _ task.Attempt) task.Outcome {
+			ctx.Done()
+			return task.Outcome{}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			const wave = 64                                              // attempts at once
+			w := newFixture(b, 16*wave, nil, &script{id: "b", run: run}) // an outcome comes before its slot is free
+			as := command.Assignment{AttemptName: command.AttemptName{Task: "a"}, Behavior: "b", Number: 1}
+			b.ReportAllocs()
+			for left := b.N; left > 0; {
+				n := min(wave, left)
+				left -= n
+				for range n {
+					if !w.take("b") {
+						b.Fatal("no slot")
+					}
+					as.Started++
+					w.exec.Launch(w.session, 0, as)
+				}
+				for n > 0 {
+					<-w.inbox.woken
+					n -= len(w.reported())
+				}
+			}
+		})
+	}
+}
