@@ -1,3 +1,8 @@
+// Package shard owns a shard: its one writer decides what reaches it, in turn, against a state in memory, appends
+// what follows to the journal as one entry, and performs the effects once that is committed. It answers questions
+// from the same memory, takes snapshots, and archives and trims the journal.
+//
+// An owner knows the node that it lives in by the interfaces of this package alone.
 package shard
 
 import (
