@@ -21,7 +21,7 @@ const (
 	WhyNoOwner     = explanation.NoOwner     // no node serves its shard at the moment
 	WhySuspended   = explanation.Suspended   // an operator suspended it
 	WhyPaused      = explanation.Paused      // an operator paused its behavior
-	WhySettings    = explanation.Settings    // the owner does not know yet what operators paused, and starts nothing before it does
+	WhySettings    = explanation.Settings    // what operators paused is not known yet, so nothing starts
 	WhyQuarantined = explanation.Quarantined // its shard cannot be read
 	WhyStoreFull   = explanation.StoreFull   // it is repeated, and repetitions wait while the store is almost full
 	WhyRunning     = explanation.Running     // it runs

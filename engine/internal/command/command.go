@@ -7,9 +7,9 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Command is one request to a shard: a pointer to a type that is registered in table, here or, for those of items, by package
-// itemcommand. What running tasks cause all the time encodes itself: Submit, Merge, Complete, Progress, Offer and Reconcile.
-// The others, which people and readers ask, are messages, encoded by package message.
+// Command is one request to a shard: a pointer to a type that is registered in table, here or, for those of items,
+// by package itemcommand. What running tasks cause all the time encodes itself: Submit, Merge, Complete, Progress,
+// Offer and Reconcile. The others, which people and readers ask, are messages, encoded by package message.
 type Command interface {
 	Op() uint64
 	Size() int     // at least what it takes encoded, and what its events and its answer take in an entry
@@ -97,12 +97,12 @@ func New(op uint64) Command {
 // decided is a command of LaneSubmit or LaneWork: it is decided within an entry.
 type decided interface{ Decide(d *Decider) Answer }
 
-// maxCommandBytes bounds the Size of a command that is decided within an entry. The largest one lists MaxReconciled attempts, the
-// others carry one payload.
+// maxCommandBytes bounds the Size of a command that is decided within an entry. The largest one lists MaxReconciled
+// attempts, the others carry one payload.
 const maxCommandBytes = 296 << 10
 
-// Check returns a *task.LimitError or a *store.InvalidError for a command that is larger than a shard decides or answers. Senders ask
-// before they queue a command, owners before they decide or answer it.
+// Check returns a *task.LimitError or a *store.InvalidError for a command that is larger than a shard decides or
+// answers. Senders ask before they queue a command, owners before they decide or answer it.
 func Check(c Command) error {
 	if err := c.Limits(); err != nil {
 		return err

@@ -17,7 +17,7 @@ type Run struct {
 	Since  events.Ref // no earlier event ends the run: a repetition that was cancelled had the same number
 }
 
-// Future is the outcome of one run, as NewFuture or Failed make it. It costs nothing until somebody waits. Methods
+// Future is the outcome of one run. Begin or Fail makes it ready for use. It costs nothing until somebody waits. Methods
 // may be called concurrently. It must not be copied.
 type Future struct {
 	registry *Registry // nil: it had its outcome from the beginning
@@ -30,7 +30,7 @@ type Future struct {
 	askAgain  bool // news came meanwhile: its answer may be too old
 	recalling bool // its task is not in memory, and is searched for
 	asks      askState
-	next      *Future // that waits for the same task
+	next      *Future // another future of the same task; nil after the last one
 }
 
 // Begin makes f a future of a run. It is called once, before all others.
@@ -78,7 +78,7 @@ func (f *Future) Then(fn func(result []byte, err error)) {
 
 // Close ends the future with task.ErrClosed, unless it has its outcome.
 func (f *Future) Close() {
-	f.resolve(nil, task.ErrClosed) // first: from now on whoever adds it removes it
+	f.resolve(nil, task.ErrClosed) // this comes first: whoever adds the future from now on removes it
 	if f.registry != nil {
 		f.registry.remove(f)
 	}

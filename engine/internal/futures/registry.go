@@ -26,10 +26,10 @@ import (
 const (
 	// sweepEvery is the time between two sweeps of the futures, for those that should ask again.
 	sweepEvery = time.Second
-	// askAfter is how many sweeps a future waits for news before it asks again; doubled each time, up to askMost.
+	// askAfter counts the sweeps that a future waits for news before it asks again. They double each time, up to askMost.
 	askAfter = 5
 	askMost  = 60
-	// maxRecent is how many outcomes of a shard owned here are remembered for futures that come a moment too late.
+	// maxRecent bounds the outcomes of a shard owned here that are remembered for futures which come a moment too late.
 	maxRecent = 1024
 )
 
@@ -73,7 +73,7 @@ type shardState struct {
 	open       int                       // futures in these lists
 	subscribed bool
 	closed     bool
-	follow     context.CancelFunc // of the journal's follower; nil when none runs
+	follow     context.CancelFunc // ends the follower of the journal; nil when none runs
 
 	here   bool // the owner is in this process, and has reported everything after from
 	from   events.Ref
@@ -82,7 +82,7 @@ type shardState struct {
 	index  map[events.Ref]int // by life: place in recent of its latest
 }
 
-// askState is when a future asks next, in sweeps.
+// askState tells when a future asks next, in sweeps.
 type askState struct{ next, wait int64 }
 
 // New returns a registry without futures.

@@ -97,8 +97,8 @@ func (o *Owner) remember(lane projection.SenderLane, number uint64, answers []co
 	o.memory.seen[lane] = answered{number, answers}
 }
 
-// settle answers the one command of a batch that settles another: with what is recorded of that one, or by
-// recording this one's number, without any event.
+// settle answers a barrier: with what is recorded of the batch before it, or by recording the number of the barrier,
+// without any event.
 func (o *Owner) settle(b *command.Batch, c *command.Barrier) []command.Answer {
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	for _, decided := range o.entry.Entry.Origins { // in this entry

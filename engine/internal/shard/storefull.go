@@ -100,8 +100,7 @@ func (o *Owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderL
 
 // refuseGathered refuses, while the store is full and no turn ends, what users and operators have asked since it
 // began. What it refused before it refuses again: the sender has not heard it. A batch in the entry has to wait, as
-// has one that settles another: the sender is told, once a copy, so that it refuses itself what would wait behind
-// it.
+// has a barrier: the sender learns that, once a copy, so that it refuses itself what would wait behind it.
 func (o *Owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 	if !o.cfg.Host.MayStart() {
 		return // the session may be over: another owner may decide them
