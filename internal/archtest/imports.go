@@ -14,11 +14,11 @@ type row struct {
 	may      []string
 }
 
-// ParsePolicy reads a table of three columns separated by "|": a package's folder, what it may import, separated by spaces,
-// and why. A folder ending in "/..." stands for itself and those below it without a row of their own. What may be imported is a
-// folder of the module, with all below it when it ends in "/...", or a third-party path with all below it. The row "tests"
-// is what every test file may import as well, beside all packages of the module. Empty lines and lines that begin with
-// "#" are skipped.
+// ParsePolicy reads a table of three columns separated by "|": the folder of a package, its allowed imports separated
+// by spaces, and the reason. A folder ending in "/..." stands for itself and those below it without a row of their own.
+// An allowed import names a folder of the module, with all below it if it ends in "/...", or a third-party path with
+// all below it. The row "tests" lists what every test file may import besides, in addition to all packages of the
+// module. Empty lines and lines that begin with "#" are skipped.
 func ParsePolicy(table string) (*Policy, error) {
 	p := new(Policy)
 	for line := range strings.Lines(table) {

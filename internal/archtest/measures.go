@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Measures are what can be counted of a package.
+// Measures holds the counts of a package.
 type Measures struct {
 	Package    string
-	Files      int // here and below, of those that this system compiles, without tests
+	Files      int // of those that this system compiles, without tests; Circle counts the same files
 	Circle     int // files of the largest circle
 	Lines      int // without tests
 	TestLines  int
 	BlackBox   int // of TestLines, those in a package of their own
 	Exported   int // names
-	Widest     int // methods of the widest interface of the module that a field holds, but those of types named Config
+	Widest     int // methods of the widest interface of the module in a field; types named Config are left out
 	WidestName string
 }
 
@@ -51,4 +51,15 @@ func (s *Source) dirs() (dirs []string) {
 		}
 	}
 	return dirs
+}
+
+// lines counts the lines of the files of each package that count.
+func (s *Source) lines(count func(*file) bool) map[string]int {
+	lines := map[string]int{}
+	for i := range s.files {
+		if f := &s.files[i]; count(f) {
+			lines[f.dir] += f.lines
+		}
+	}
+	return lines
 }

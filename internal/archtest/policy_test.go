@@ -9,23 +9,24 @@ import (
 	"taskledger/internal/archtest"
 )
 
-// What follows is how large things may get. A number of its own is an exception: it may fall and never grow, and goes when its
-// package no longer needs it.
+// The numbers below bound how large things may get. A package's own number marks an exception: it may fall and never
+// grow, and goes when its package no longer needs it.
 
-// circles are the files of a package each of which uses, directly or through the others, what every other one declares.
+// circles bounds by package the files that form a circle: each uses, directly or through the others, what every other
+// one declares.
 var circles = archtest.Limits{
 	"...": 15,
 	"api": 16,
 }
 
-// exportedNames are those of a package that its users read first.
+// exportedNames bounds the exported names of the packages that users read first.
 var exportedNames = archtest.Limits{
 	"engine": 46,
 }
 
-// unions are the structs with a field that is all ports of a kind at once: configurations, which callers fill with the one thing
-// that they have, what hands such a thing out, and those that are one themselves and alter a little of it. Every other struct
-// names the ports that it needs.
+// unions lists the structs that may hold all ports of a kind in one field: configurations, which callers fill with the
+// one thing that they have; structs that hand such a thing out; and structs that implement it by altering a little of
+// another. Every other struct names the ports that it needs.
 var unions = []string{
 	"api.Config",
 	"cluster.Cluster",

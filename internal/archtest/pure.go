@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// pureLibrary is what of the standard library a pure file may import: nothing in it blocks, keeps time, draws random
-// numbers or reaches outside the process, but for the functions of impure.
+// pureLibrary lists the packages of the standard library that a pure file may import. Except for the functions of
+// impure, nothing in them blocks, keeps time, draws random numbers or reaches outside the process.
 var pureLibrary = []string{
 	"bytes", "cmp", "container/heap", "container/list", "crypto/sha256", "encoding", "encoding/base32", "encoding/base64", "encoding/binary",
 	"encoding/hex", "encoding/json", "errors", "fmt", "hash", "hash/crc32", "hash/fnv", "iter", "maps", "math",

@@ -34,7 +34,7 @@ func (s *Source) Types(foreign types.Importer) (*Types, error) {
 			files[f.dir] = append(files[f.dir], f.ast)
 		}
 	}
-	for _, f := range s.files { // in their order, which is that of the folders
+	for _, f := range s.files { // in the order of their folders
 		if _, err := t.check(f.dir, files, foreign); err != nil {
 			return nil, err
 		}

@@ -228,6 +228,23 @@ var _ interface { X(); Y(); Z() }`,
 	equal(t, s.Interfaces(2), "p/a.go:3: interface of 3 methods", "p/a.go:7: interface of 3 methods")
 }
 
+func TestExported_CountsNamesOfThePackage(t *testing.T) {
+	s := loadTree(t, map[string]string{
+		"p/a.go": `package p
+type A struct{ Field int }
+type b int
+func (A) Method() {}
+func C() {}
+const ( D, e = 1, 2 )
+var F, _ int`,
+		"p/other_windows.go": "package p\nfunc C() {}",
+		"p/a_test.go":        "package p\nfunc G() {}",
+		"q/a.go":             "package q\nvar A, B, C, D, E int",
+	})
+	equal(t, s.Exported(archtest.Limits{"p": 3}), "p: exports 4 names, at most 3: A C D F")
+	equal(t, s.Exported(archtest.Limits{"p": 4}))
+}
+
 func TestMachinePaths_CatchesThemInAnyText(t *testing.T) {
 	slash := "/"
 	got, err := archtest.MachinePaths(tree(map[string]string{
@@ -254,6 +271,27 @@ func TestMentions_CatchesWhatAPackageDoesNotExport(t *testing.T) {
 		"p/internal/r.go": "package r",
 	})
 	equal(t, s.Mentions(), "q/b.go:3: package p exports no F", "q/b_test.go:2: package p exports no H")
+}
+
+func TestComments_CountsThoseThatDescribeTheirSubjectByAClause(t *testing.T) {
+	files := map[string]string{
+		"p/a.go":      "package p\n// A is what\n// it is.\ntype A struct{ b int } // b is one. The one is how it goes.\n",
+		"p/a_test.go": "package p\n\n// The names of C are those of D. E is that.\nvar c int",
+		"p/b.go":      "package p\n/* F is of G. */\n",
+		"q/a.go":      "package q\n// A is whether.\n",
+		"q/fine.go": "package q\n// This one is a thing. It returns what is there, and how.\n// So many words are there before it is what." +
+			" A is however. B isn't what.\n",
+	}
+	equal(t, loadTree(t, files).Comments(5))
+	equal(t, loadTree(t, files).Comments(25))
+	equal(t, loadTree(t, files).Comments(26), `5 comments read "X is what ...": lower the limit from 26 to 5`)
+	equal(t, loadTree(t, files).Comments(4),
+		`5 comments read "X is what ...", at most 4`,
+		"p/a.go:2: A is what ...",
+		"p/a.go:4: The one is how ...",
+		"p/a_test.go:3: The names of C are those ...",
+		"p/b.go:2: F is of ...",
+	)
 }
 
 func TestDocuments_CatchesLinksAndFilesThatLeadNowhere(t *testing.T) {

@@ -8,48 +8,6 @@ import (
 	"strings"
 )
 
-// Limits are numbers by package. That of "..." is for all that have none of their own; without it, those have none.
-type Limits map[string]int
-
-// broken returns what tell says of each package that is above its limit, and every limit of its own that a package does not
-// need.
-func (l Limits) broken(sizes map[string]int, tell func(dir string, size, limit int) string) []string {
-	var found []string
-	general, all := l["..."]
-	for dir, size := range sizes {
-		limit, own := l[dir]
-		if !own {
-			limit = general
-		}
-		if (own || all) && size > limit {
-			found = append(found, tell(dir, size, limit))
-		}
-	}
-	for dir := range l {
-		size, known := sizes[dir]
-		switch {
-		case dir == "...":
-		case !known:
-			found = append(found, fmt.Sprintf("%s: has a limit and does not exist", dir))
-		case all && size <= general:
-			found = append(found, fmt.Sprintf("%s: needs no limit of its own: %d is within %d", dir, size, general))
-		}
-	}
-	slices.Sort(found)
-	return found
-}
-
-// lines counts the lines of the files of each package that count.
-func (s *Source) lines(count func(*file) bool) map[string]int {
-	lines := map[string]int{}
-	for i := range s.files {
-		if f := &s.files[i]; count(f) {
-			lines[f.dir] += f.lines
-		}
-	}
-	return lines
-}
-
 // Exported returns every package that exports more names than its limit. Methods and fields do not count.
 func (s *Source) Exported(most Limits) []string {
 	exported := s.exported()

@@ -17,23 +17,6 @@ func loadTypesOf(t *testing.T, files map[string]string) (*archtest.Source, *arch
 	return s, types
 }
 
-func TestExported_CountsNamesOfThePackage(t *testing.T) {
-	s := loadTree(t, map[string]string{
-		"p/a.go": `package p
-type A struct{ Field int }
-type b int
-func (A) Method() {}
-func C() {}
-const ( D, e = 1, 2 )
-var F, _ int`,
-		"p/other_windows.go": "package p\nfunc C() {}",
-		"p/a_test.go":        "package p\nfunc G() {}",
-		"q/a.go":             "package q\nvar A, B, C, D, E int",
-	})
-	equal(t, s.Exported(archtest.Limits{"p": 3}), "p: exports 4 names, at most 3: A C D F")
-	equal(t, s.Exported(archtest.Limits{"p": 4}))
-}
-
 func TestCircles_CatchesFilesThatUseEachOther(t *testing.T) {
 	_, types := loadTypesOf(t, map[string]string{
 		// a uses a method of c, c a field of b, b a function of a; d is used, and e uses.
