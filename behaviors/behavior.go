@@ -14,9 +14,9 @@ import (
 // None is the type of no parameters or no result.
 type None = struct{}
 
-// Rules are what a behavior may choose. The zero value of each field selects the documented default. TaskID, Delay, Priority and
-// Merge run in the process that submits, where a panic refuses the submit; AfterSuccess and AfterFailure run on the node that
-// made the attempt, where a panic fails it. Rules may be called concurrently.
+// Rules holds the choices that a behavior may make. The zero value of each field selects the documented default.
+// TaskID, Delay, Priority and Merge run in the process that submits, where a panic refuses the submit; AfterSuccess and
+// AfterFailure run on the node that made the attempt, where a panic fails it. Rules may be called concurrently.
 type Rules[P, R any] struct {
 	// Policy bounds attempts and says when failed ones are retried. It is recorded with every task. Its zero fields select its
 	// defaults.
@@ -117,7 +117,7 @@ func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error))
 	return bound
 }
 
-// Client is what behaviors need to submit and to wait. *engine.Node and *engine.Client implement it.
+// Client submits tasks and waits for their outcomes. *engine.Node and *engine.Client implement it.
 type Client interface {
 	// Submit returns once the request is durable. The future is never nil: after an error its Wait returns that error.
 	Submit(ctx context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions) (*engine.Future, error)

@@ -32,7 +32,7 @@ func checkSize(field string, raw []byte) error {
 	return nil
 }
 
-// validator is what the type of parameters may implement to have them checked before they are accepted.
+// validator checks parameters before they are accepted; their type may implement it.
 type validator interface{ Validate() error }
 
 // decodeParams returns *engine.InvalidError or *engine.LimitError when raw is no valid P.
@@ -89,10 +89,10 @@ func isNone[T any]() bool {
 	return none
 }
 
-// maxForm is how long the JSON text of a zero value may be to be shown.
+// maxForm bounds the bytes of the JSON text of a zero value that messages show.
 const maxForm = 100
 
-// word is what JSON calls the values of a type.
+// word returns the JSON name for values of a type.
 func word(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

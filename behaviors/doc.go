@@ -1,4 +1,4 @@
-// Package behaviors is how a program defines kinds of work, submits tasks and waits for their outcomes, with Go types.
+// Package behaviors lets a program define kinds of work, submit tasks and wait for their outcomes, with Go types.
 //
 // A behavior is a kind of work: an id, the type P of its parameters, the type R of its result, and rules. Define makes one.
 // Callers and implementers share that value, usually a package variable; only implementers bind a function to it:

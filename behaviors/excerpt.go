@@ -2,7 +2,7 @@ package behaviors
 
 import "unicode/utf8"
 
-// excerptBytes is how much of a program's output or of a response's body is kept, of each.
+// excerptBytes bounds the bytes that are kept of each output of a program, and of a response's body.
 const excerptBytes = 64 << 10
 
 // tail keeps the last excerptBytes of what is written to it.

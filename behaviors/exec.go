@@ -253,7 +253,7 @@ func startFailure(program string, err error) error {
 	return refuse(CodeInvalid, err)
 }
 
-// output is what a program wrote.
+// output keeps the end of each stream that a program writes.
 type output struct{ stdout, stderr tail }
 
 func (o *output) result() (r ExecResult) {

@@ -7,7 +7,7 @@ func (b *Behavior[P, R]) SetClock(now func() time.Time, random func() float64) {
 	b.now, b.random = now, random
 }
 
-// Task is what a Future needs of *engine.Future.
+// Task declares the methods of *engine.Future that a Future calls.
 type Task interface {
 	identity
 	source
@@ -25,5 +25,5 @@ var (
 	LastJSON         = lastJSON
 )
 
-// ExcerptBytes is how much of a text is kept.
+// ExcerptBytes bounds the bytes that are kept of a text.
 const ExcerptBytes = excerptBytes

@@ -16,14 +16,14 @@ const (
 	maxAffinityBytes = 64
 )
 
-// HashID makes the id of a task from what distinguishes it, for Rules.TaskID and engine.SubmitOptions. Equal affinities and parts
-// make equal ids, in every process and release, and so join in one task. The parts may be any texts, such as names of tables.
-// They are told apart from each other: ("a", "bc") and ("ab", "c") are two tasks. An id is of one behavior only, so let one part
-// name the behavior.
+// HashID makes the id of a task from what distinguishes it, for Rules.TaskID and engine.SubmitOptions. Equal affinities
+// and parts make equal ids, in every process and release, and so join in one task. The parts may be any texts, such as
+// names of tables. They are told apart from each other: ("a", "bc") and ("ab", "c") are two tasks. An id belongs to one
+// behavior only, so let one part name the behavior.
 //
-// The id is "affinity/hash", or "hash" for the affinity "", where hash is 26 characters of [a-z2-7]. All tasks of an affinity
-// are in one shard, so give one only to tasks that belong together, such as those of a tenant. An affinity that is longer than 64
-// bytes, or has other characters than [A-Za-z0-9._:-], is replaced by its hash.
+// The id is "affinity/hash", or "hash" for the affinity "", where hash has 26 characters of [a-z2-7]. All tasks of an
+// affinity are in one shard, so give one only to tasks that belong together, such as those of a tenant. An affinity
+// that is longer than 64 bytes, or has other characters than [A-Za-z0-9._:-], is replaced by its hash.
 func HashID(affinity string, parts ...string) events.TaskID {
 	id := events.TaskID(hashOf(parts))
 	switch {

@@ -8,7 +8,8 @@ import (
 	"taskledger/task"
 )
 
-// Result is what became of one submit of SubmitMany. Its Future is never nil: after an error its Wait returns that error.
+// Result holds the outcome of one submit of SubmitMany. Its Future is never nil: after an error its Wait returns that
+// error.
 type Result[R any] struct {
 	*Future[R]
 	Err error // what Submit would have returned

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// drainTime is how long output is read after the group has ended: only a process that left it can still hold a pipe.
+// drainTime bounds how long output is read after the group has ended: only a process that left it can still hold a
+// pipe.
 const drainTime = time.Second
 
 // runGroup runs cmd in a process group of its own, its outputs going to out, and returns when nothing of the group is

@@ -7,7 +7,7 @@ import (
 	"taskledger/events"
 )
 
-// panicValueBytes is how much of a panic's value stands before its stack.
+// panicValueBytes bounds the text of a panic's value that stands before its stack.
 const panicValueBytes = 16 << 10
 
 // safely calls fn, which is or contains user code, and makes an error of its panic.

@@ -82,7 +82,7 @@ func orUnnamed(err error) error {
 	return err
 }
 
-// verdict is what a handler's error, which may be wrapped and composed, says about the attempt and what comes next.
+// verdict holds what a handler's error, which may be wrapped and composed, says about the attempt and what comes next.
 type verdict struct {
 	err        error
 	final      bool

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// abreast is how many tasks are changed at once.
+	// abreast is the number of tasks changed at once.
 	abreast = 256
-	// pageTasks is how many tasks are listed at once, which is what is looked at again after an interruption.
+	// pageTasks is the number of tasks listed at once. After an interruption, those of one page are looked at again.
 	pageTasks = 1000
-	// maxProblems is how many tasks are named that could not be changed.
+	// maxProblems bounds the tasks that a report names because they could not be changed.
 	maxProblems = 10
-	// patience is how long the answer for a task is waited for.
+	// patience bounds the wait for the answer for a task.
 	patience = 30 * time.Second
-	// roomWithin is how long the tasks of a page are tried again that are refused for lack of room.
+	// roomWithin bounds how long tasks of a page that are refused for lack of room are tried again.
 	roomWithin = 10 * time.Second
-	// cancelTries is how often a task is cancelled as it was seen last, when it has another event each time.
+	// cancelTries bounds the attempts to cancel a task as it was seen last, when it has another event each time.
 	cancelTries = 10
 )
 
@@ -46,7 +46,7 @@ type Options struct {
 	Reason string // of task.Cancel
 }
 
-// Report is what became of the tasks so far.
+// Report counts the tasks so far by their result.
 type Report struct {
 	Matched int64 `json:"matched"` // tasks that the filter has selected: the sum of the others, but in a dry run
 	Changed int64 `json:"changed"`

@@ -23,8 +23,8 @@ import (
 // ErrNoNode reports that no node runs on a directory, or no longer.
 var ErrNoNode = fmt.Errorf("%w: no node runs", engine.ErrUnavailable)
 
-// Advertised is how other processes of a user reach the servers inside a running node. It lies in the data directory as
-// cluster.json, readable by that user alone.
+// Advertised tells other processes of a user how to reach the servers inside a running node. It lies in the data
+// directory as cluster.json, readable by that user alone.
 type Advertised struct {
 	Data string   `json:"data"`           // tells these data from others that may come into the same directory
 	Etcd []string `json:"etcd"`           // unix:PATH, and the URL of an open port if there is one
@@ -161,7 +161,8 @@ func (d directory) trusted(dir string) error {
 	return closedToOthers(dir, by, "the owner of "+advert)
 }
 
-// closedToOthers returns an error unless the user owns the directory and nobody else may enter it. whom is what the error calls that user.
+// closedToOthers returns an error unless the user owns the directory and nobody else may enter it. The error calls that
+// user whom.
 func closedToOthers(dir string, user int64, whom string) error {
 	around, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,7 @@ import (
 	"taskledger/store"
 )
 
-// patience is how long anything may take that is only slow.
+// patience bounds everything that is only slow.
 const patience = 2 * time.Minute
 
 // engineTTL is the shortest that nodes accept.
@@ -196,7 +196,7 @@ func TestOpen_OnADirectoryDialsNoPortOfANodeThatDied(t *testing.T) {
 	}
 }
 
-// logLines is what was logged.
+// logLines collects log output.
 type logLines struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -33,8 +33,8 @@ type ArchiveConfig struct {
 	// Replicas is on how many servers the stream is kept when it is made here, 1 to 5. Default 1. A stream that exists
 	// stays as it is.
 	Replicas int
-	// DurableAfter is how long after its acknowledgement a segment may count as durable: longer than the servers'
-	// sync_interval. Default 3 min; negative: at once, for servers that sync always.
+	// DurableAfter is the time from the acknowledgement of a segment until it may count as durable: longer than the
+	// servers' sync_interval. Default 3 min; negative: at once, for servers that sync always.
 	DurableAfter time.Duration
 }
 

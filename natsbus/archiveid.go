@@ -60,7 +60,7 @@ func (a *Archive) info(ctx context.Context) (info *jetstream.StreamInfo, err err
 	return info, err
 }
 
-// naming is what is known of a stream that does not tell its cluster, although it was to.
+// naming records a failed attempt to write the cluster's id into a stream that does not tell it.
 type naming struct {
 	busy   sync.Mutex                // somebody has it tell the cluster
 	failed atomic.Pointer[time.Time] // when it was last found not to; nil: nobody has tried, or it tells its cluster by now

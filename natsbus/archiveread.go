@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// headersAtOnce is how many headers are fetched with one request, each up to 8 KiB.
+	// headersAtOnce is the number of headers fetched with one request, each up to 8 KiB.
 	headersAtOnce = 256
 	// forgetConsumer is when the server removes the reader of headers of a process that died.
 	forgetConsumer = 30 * time.Second
@@ -161,7 +161,8 @@ func (p part) holds(shard int, m *stored) error {
 	return nil
 }
 
-// open returns the entries of m, which continue at due; 0 = anywhere. With an error they are those before the damage.
+// open returns the entries of m, which continue at due; 0 = anywhere. With an error it returns the entries before the
+// damage.
 func (r *reader) open(m *stored, due uint64) ([]store.Record, error) {
 	if err := r.holds(r.shard, m); err != nil {
 		return nil, err

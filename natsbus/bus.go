@@ -147,7 +147,8 @@ func (b *Bus) Refused() string {
 	return ""
 }
 
-// tellForgedEvery is how often the log is told of forged messages: whoever sends them could fill it.
+// tellForgedEvery is the least time between two log lines about forged messages, so that their sender cannot fill the
+// log.
 const tellForgedEvery = time.Minute
 
 // dropForged counts a message that is not from a member.

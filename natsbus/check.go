@@ -13,9 +13,9 @@ import (
 // checkWithin bounds each question of Check.
 const checkWithin = 5 * time.Second
 
-// Check connects to the servers of cfg.URLs as Open does, but once, and asks for what a node needs: to publish and to
-// subscribe on the subjects of the cluster, and answers. archive is how the archive may be used, apart from that: nil
-// also where it has not begun. Nothing is changed. cfg.Key does not count.
+// Check connects to the servers of cfg.URLs as Open does, but once, and asks for everything that a node needs: to
+// publish and to subscribe on the subjects of the cluster, and answers. archive says separately why the archive cannot
+// be used; it is nil if the archive can be used or does not exist yet. Nothing is changed. cfg.Key does not count.
 func Check(ctx context.Context, cfg Config) (archive, err error) {
 	cfg.Key = make([]byte, KeyBytes)
 	if cfg, err = cfg.complete(); err != nil {

@@ -46,7 +46,7 @@ func DecodeSegment(shard int, header nats.Header, data []byte) ([]store.Record, 
 // Pack is the body of a segment of the entries, whatever they are.
 func Pack(shard int, entries []store.Record) []byte { return pack(shard, entries) }
 
-// Meaning is what callers are told of a client's error.
+// Meaning translates a client's error into the one that callers get.
 func Meaning(err error) error { return meaning(err) }
 
 // Later has the archive last have found a minute ago that its stream could not be named.

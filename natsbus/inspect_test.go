@@ -13,7 +13,7 @@ import (
 	"taskledger/store/archivetest"
 )
 
-// inspected is what an archive tells of itself.
+// inspected returns an archive's report on itself.
 func inspected(t *testing.T, a *natsbus.Archive) store.ArchiveCondition {
 	t.Helper()
 	is, err := a.Inspect(t.Context())

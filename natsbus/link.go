@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// link is what the bus knows of its connection, and who wants to be told.
+// link holds the state of the bus's connection, and the listeners that follow it.
 //
 // It keeps a state of its own because the client's is behind a lock that the client holds while it dials: whoever asks
 // the client waits for the network.

@@ -114,7 +114,7 @@ func TestOpen_LogsWhatIsWrongWithPasswordAndCertificatesAndNoPassword(t *testing
 	}
 }
 
-// logText is what was logged.
+// logText collects log output.
 type logText struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -16,7 +16,7 @@ const (
 	// pendingMessages and pendingBytes bound what waits for a handler; beyond, messages are dropped and Notify tells.
 	pendingMessages = 64 << 10
 	pendingBytes    = 64 << 20
-	// subscribePatience is how long Subscribe waits for the client, which holds its lock while it connects.
+	// subscribePatience bounds how long Subscribe waits for the client, which holds its lock while it connects.
 	subscribePatience = 50 * time.Millisecond
 )
 

@@ -15,7 +15,7 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// door is what cluster.json tells of the API.
+// door holds the part of cluster.json about the API.
 type door struct {
 	API        []string
 	URL, Token string

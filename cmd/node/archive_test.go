@@ -116,7 +116,7 @@ func mustLoadAt(t *testing.T, etcd, nats string) {
 	}
 }
 
-// shard is what the command shards tells of shard 0.
+// shard holds the row of shard 0 in the output of the command shards.
 type shard struct {
 	Entries, First, Snapshot, Archived uint64
 	Degraded                           string

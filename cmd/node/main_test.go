@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 // patience bounds what must come true sooner or later, on a slow and busy machine. It is used up only by a failure.
 const patience = 2 * time.Minute
 
-// result is what a finished command left.
+// result holds the exit code and the output of a finished command.
 type result struct {
 	code     int
 	out, err string

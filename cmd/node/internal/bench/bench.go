@@ -32,7 +32,7 @@ type Config struct {
 	Servers  []string      // command line of the process that runs Serve, for etcd over gRPC; nil: etcd in this process
 }
 
-// Result is what was measured. Times are of engine windows unless they say baseline.
+// Result holds the measured values. Times belong to engine windows unless they say baseline.
 type Result struct {
 	TasksPerS           float64 `json:"tasks_per_s"`
 	BaselinePutsPerS    float64 `json:"baseline_puts_per_s"`

@@ -19,7 +19,7 @@ type FiguresConfig struct {
 	Duration time.Duration // all windows together take so long, and each at least 2 s
 }
 
-// FiguresResult is what was measured. What is called metered is of the nodes that have a meter.
+// FiguresResult holds the measured values. Those called metered belong to the nodes with a meter.
 type FiguresResult struct {
 	TasksPerS           float64 `json:"tasks_per_s"`
 	MeteredTasksPerS    float64 `json:"metered_tasks_per_s"`

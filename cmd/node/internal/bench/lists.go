@@ -34,7 +34,7 @@ type ListsConfig struct {
 	Duration time.Duration // of each timed part
 }
 
-// ListsResult is what pages of lists took, and what owners felt of them.
+// ListsResult holds the times of pages of lists, and their effect on owners.
 type ListsResult struct {
 	Finished    int           `json:"finished"`
 	Waiting     int           `json:"waiting"`
@@ -52,7 +52,7 @@ type ListsResult struct {
 	CountsP99Ms float64       `json:"counts_p99_ms"`
 }
 
-// FilterPages is what the pages of one filter took.
+// FilterPages holds the times of the pages of one filter.
 type FilterPages struct {
 	Filter string  `json:"filter"`
 	Pages  int     `json:"pages"`
@@ -267,7 +267,7 @@ func paced(working, ctx context.Context, workers int, perSecond float64, op func
 	return reached, err
 }
 
-// listing is what has been asked of one filter so far.
+// listing tracks the pages that have been asked of one filter so far.
 type listing struct {
 	name   string
 	filter engine.Filter

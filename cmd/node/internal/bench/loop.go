@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// window is what a number of workers did in a stretch of time.
+// window holds the operations that a number of workers did in a stretch of time.
 type window struct {
 	count int
 	took  time.Duration
@@ -18,7 +18,7 @@ type window struct {
 
 func (w window) perSecond() float64 { return float64(w.count) / w.took.Seconds() }
 
-// stuckAfter is how long what is under way at the end of a window may take.
+// stuckAfter bounds how long operations under way at the end of a window may take.
 const stuckAfter = 30 * time.Second
 
 var errStuck = fmt.Errorf("what was under way at the end of a window did not end within %s", stuckAfter)

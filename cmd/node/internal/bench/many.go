@@ -18,7 +18,7 @@ type ManyConfig struct {
 	Duration time.Duration // all windows together take so long, and each at least 2 s
 }
 
-// ManyResult is what was measured. What has no name of its own is of the loop of single submits.
+// ManyResult holds the measured values. Those without a prefix belong to the loop of single submits.
 type ManyResult struct {
 	TasksPerS        float64 `json:"tasks_per_s"`
 	ManyTasksPerS    float64 `json:"many_tasks_per_s"`

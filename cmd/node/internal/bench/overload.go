@@ -25,7 +25,7 @@ const (
 	// maxUnanswered bounds the submits that wait for their answer in the generator; what is due beyond it is not sent.
 	maxUnanswered = 1 << 17
 	pace          = time.Millisecond
-	// maxBehind is how much of the schedule is made up for at once when the generator gets the processor late.
+	// maxBehind bounds the part of the schedule that is made up for at once when the generator gets the processor late.
 	maxBehind = time.Second
 )
 
@@ -37,8 +37,8 @@ type OverloadConfig struct {
 	Generator []string      // command line of the process that runs Generate
 }
 
-// OverloadResult is what became of twice the load that a node can take. Rates are per second. The generator is a process of
-// its own, on the same machine, with half of the processors.
+// OverloadResult holds the results under twice the load that a node can take. Rates are per second. The generator runs
+// in a process of its own, on the same machine, with half of the processors.
 type OverloadResult struct {
 	PeakPerS      float64 `json:"peak_per_s"`
 	OfferedPerS   float64 `json:"offered_per_s"` // what the open loop should submit
@@ -153,7 +153,7 @@ func (o *overload) measure(cfg OverloadConfig) error {
 	return nil
 }
 
-// usage is what the node did in a stretch of time.
+// usage counts the work of the node in a stretch of time.
 type usage struct {
 	done int64
 	cpu  time.Duration
@@ -185,14 +185,14 @@ func (o *overload) run(l load) (w usage, made made, err error) {
 // generatorConfig says where a generator finds the cluster.
 type generatorConfig struct{ Etcd, NATS, NKey string }
 
-// load is what a generator is to make: a closed loop of so many tasks in flight, or an open one of so many a second.
+// load tells a generator what to make: a closed loop of so many tasks in flight, or an open one of so many a second.
 type load struct {
 	InFlight int
 	Rate     float64
 	For      time.Duration
 }
 
-// made is what a generator tells: when the load is over, and when everything is answered.
+// made is a report of a generator: one when the load is over, and one when everything is answered.
 type made struct {
 	counts
 	Took  time.Duration // until the load was over
@@ -200,7 +200,7 @@ type made struct {
 	Error string
 }
 
-// counts is what became of the submits of a load.
+// counts counts the submits of a load by their result.
 type counts struct {
 	Sent, Unsent, Accepted, Refused, TimedOut, Failed, Unresolved int
 

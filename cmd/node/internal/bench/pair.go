@@ -52,7 +52,7 @@ func Loop(ctx context.Context, workers int, d time.Duration, op func(ctx context
 // CPU is the processor time that this process has used.
 func CPU() (time.Duration, error) { return processCPU() }
 
-// Median is that of values.
+// Median returns the median of values.
 func Median(values []float64) float64 { return median(values) }
 
 // Child is a process of this program that ends with its standard input.

@@ -39,7 +39,7 @@ type ScaleConfig struct {
 	Servers  []string      // command line of the process that runs Serve
 }
 
-// dueTasks is how many tasks become due.
+// dueTasks returns the number of tasks that become due.
 func (c ScaleConfig) dueTasks() int { return int(c.Duration.Seconds() * float64(c.DuePerS)) }
 
 // lead is the time from the submit of those tasks until the first of them is due.
@@ -47,7 +47,7 @@ func (c ScaleConfig) lead() time.Duration {
 	return time.Second + time.Duration(c.dueTasks())*time.Second/submitRate
 }
 
-// ScaleResult is what the large cases came to.
+// ScaleResult holds the results of the large cases.
 type ScaleResult struct {
 	Waiting             int     `json:"waiting"`
 	DuePerS             int     `json:"due_per_s"`
@@ -232,7 +232,7 @@ func holdDelayed(ctx context.Context, cfg ScaleConfig, tasks, shards int) (heapP
 	return heapPerTask, seconds, err
 }
 
-// liveHeap is what is reachable, in bytes.
+// liveHeap returns the bytes of reachable memory.
 func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC() // the first one moves pools aside, the second one frees them

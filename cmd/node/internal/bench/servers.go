@@ -71,7 +71,7 @@ func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
 	return &cluster.Link{Cluster: open}, err
 }
 
-// applied is how many requests that write etcd has applied so far.
+// applied returns the number of requests that write which etcd has applied so far.
 func (s *servers) applied(ctx context.Context) (uint64, error) {
 	endpoint := "" // a client in the process has none
 	if s.child != nil {
@@ -109,7 +109,7 @@ func processCPU() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// greeting is what a child says first.
+// greeting is the first message of a child.
 type greeting struct{ Etcd string }
 
 // child is a process of this program: etcd, or the generator of a load. It ends when its standard input does, so it never outlives this process.

@@ -20,7 +20,7 @@ type ShardsConfig struct {
 	Duration  time.Duration
 }
 
-// ShardsResult is what was measured. What has no name of its own is of the cluster of few shards.
+// ShardsResult holds the measured values. Those without a prefix belong to the cluster of few shards.
 type ShardsResult struct {
 	TasksPerS        float64 `json:"tasks_per_s"`
 	ManyTasksPerS    float64 `json:"many_tasks_per_s"`

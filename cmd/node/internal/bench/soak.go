@@ -38,8 +38,8 @@ type SoakConfig struct {
 	Servers     []string // for that: the command line that calls Serve
 }
 
-// SoakResult is what one node under constant load came to. Means and slopes are over the samples after the first fifth; a slope
-// is by least squares, in percent of the mean for each million tasks.
+// SoakResult holds the results of one node under constant load. Means and slopes cover the samples after the first
+// fifth; a slope is by least squares, in percent of the mean for each million tasks.
 type SoakResult struct {
 	Tasks     int     `json:"tasks"`
 	DurationS float64 `json:"duration_s"`
@@ -92,7 +92,7 @@ func (r SoakResult) Within(b SoakBounds) error {
 	return nil
 }
 
-// SoakPoint is what grew, or did not, by the time that so many tasks were done.
+// SoakPoint samples everything that may grow, at the time that so many tasks were done.
 type SoakPoint struct {
 	Tasks int     `json:"tasks"`
 	Store float64 `json:"store_bytes"`
@@ -297,7 +297,7 @@ func residentBytes() (float64, error) {
 	return pages * float64(os.Getpagesize()), err
 }
 
-// keptShare is how many of all entries the journals still hold.
+// keptShare returns the share of all entries that the journals still hold.
 func keptShare(ctx context.Context, n *node) (float64, error) {
 	shards, err := n.Shards(ctx)
 	if err != nil {

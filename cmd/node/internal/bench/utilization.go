@@ -20,7 +20,7 @@ type UtilizationConfig struct {
 	Slots    int           // of each node
 	Task     time.Duration // how long a task runs
 	Waiting  int           // tasks that are submitted and have not ended, for each slot; more than 1
-	Affinity bool          // all tasks are of one affinity, and so of one shard; else each node submits random ids
+	Affinity bool          // all tasks share an affinity, and so a shard; else each node submits random ids
 	Duration time.Duration // of the window that is measured
 }
 

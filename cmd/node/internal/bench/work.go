@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// work is what a loop did in its windows, and the CPU time that the process and its servers took for it.
+// work counts the tasks of a loop's windows, their time, and the CPU time of the process and its servers.
 type work struct {
 	tasks     int
 	took, cpu time.Duration

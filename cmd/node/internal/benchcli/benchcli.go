@@ -25,7 +25,7 @@ const (
 	generatorCommand = "generator"
 )
 
-// maxInFlight is how many tasks a measurement may have under way.
+// maxInFlight bounds the tasks that a measurement may have under way.
 const maxInFlight = 16_384
 
 // Terminal is where the command reads and writes.

@@ -20,8 +20,8 @@ import (
 
 const (
 	defaultDir = "./taskledger-data"
-	// answerWithin is how long the cluster may take to answer when --timeout does not say: longer than it takes, with the
-	// usual --ttl, until another node serves the shards of one that has died.
+	// answerWithin bounds the wait for an answer of the cluster when --timeout does not say: longer than it takes, with
+	// the usual --ttl, until another node serves the shards of one that has died.
 	answerWithin = 30 * time.Second
 )
 
@@ -127,7 +127,7 @@ func secret(variable, file string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// clusterName is what etcdstore and natsbus take.
+// clusterName matches the names that etcdstore and natsbus accept.
 var clusterName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // check refuses what no cluster can be reached with, and what would be left out without a word.

@@ -10,10 +10,10 @@ import (
 	"taskledger/cmd/node/internal/output"
 )
 
-// lastWords is how long the end of a node waits for its last lines: they say why it ends.
+// lastWords bounds how long the end of a node waits until its last lines are written: they say why it ends.
 const lastWords = time.Second
 
-// app is what all commands share.
+// app holds the state that all commands share.
 type app struct {
 	Program
 	settings *settings

@@ -23,7 +23,7 @@ import (
 	"taskledger/store"
 )
 
-// pageTasks is how many tasks are asked for at once.
+// pageTasks is the number of tasks asked for at once.
 const pageTasks = 500
 
 func (a *app) listCommand() *cobra.Command {

@@ -158,7 +158,7 @@ func bugs(n int64) string {
 	return fmt.Sprintf("%d commands were refused because of a bug: the log of the owner's node tells which", n)
 }
 
-// silentAfter is how long the command shards waits for an answer: 3 s, or half of what --timeout leaves.
+// silentAfter returns how long the command shards waits for an answer: 3 s, or half of the time that --timeout leaves.
 func silentAfter(ctx context.Context, now time.Time) time.Duration {
 	const usual = 3 * time.Second
 	if end, limited := ctx.Deadline(); limited {

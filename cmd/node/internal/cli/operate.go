@@ -14,7 +14,7 @@ import (
 	"taskledger/events"
 )
 
-// verbHelp is how the help explains a verb.
+// verbHelp explains a verb in the help.
 type verbHelp struct {
 	verb        operations.Verb
 	short, long string

@@ -32,7 +32,7 @@ import (
 	"taskledger/meter"
 )
 
-// headStart is how long requests of the API have before the node begins to drain.
+// headStart is the time that requests of the API get before the node begins to drain.
 const headStart = 500 * time.Millisecond
 
 func (a *app) addServeFlags(c *cobra.Command) {

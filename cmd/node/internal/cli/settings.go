@@ -18,7 +18,7 @@ type settings struct {
 	viper *viper.Viper
 }
 
-// variables is what the names of all variables begin with.
+// All names of variables begin with variables.
 const variables = "TASKLEDGER"
 
 func newSettings() *settings {

@@ -153,7 +153,7 @@ func (a *app) tellLosses(v *ledger.Verification) {
 	}
 }
 
-// entries is how many entries the shards that answer soon tell of, for the progress bar.
+// entries returns the number of entries of the shards that answer soon, for the progress bar.
 func (a *app) entries(ctx context.Context, client operations.Observer) (total int64) {
 	soon, cancel := context.WithTimeout(ctx, totalWithin)
 	defer cancel()

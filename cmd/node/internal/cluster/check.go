@@ -17,7 +17,7 @@ import (
 // checkWithin bounds what a member of etcd is asked for.
 const checkWithin = 10 * time.Second
 
-// Finding is what came of a check of one thing.
+// Finding is the result of one check.
 type Finding struct {
 	What    string `json:"what"`
 	Says    string `json:"says,omitempty"`    // what there is, and what may be done there

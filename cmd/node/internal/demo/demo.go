@@ -57,7 +57,7 @@ type run struct {
 	revived time.Time // when the first lost attempt was run again
 }
 
-// outcome is what a future told of a file.
+// outcome holds the checksum or the error of a file, from its future.
 type outcome struct {
 	sum string
 	err error

@@ -63,7 +63,7 @@ func isData(dir string) bool {
 	return lock == nil && etcd == nil
 }
 
-// fate is what became of a file since it was collected.
+// fate says whether a file has changed or vanished since it was collected.
 type fate int
 
 const (

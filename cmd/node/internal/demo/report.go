@@ -11,7 +11,7 @@ import (
 	"taskledger/ledger"
 )
 
-// tally is what the journal says of the demo.
+// tally counts the events of the demo in the journal.
 type tally struct {
 	share map[string]int // successful attempts by name of the node
 	lost  int            // attempts
@@ -43,7 +43,7 @@ func (r *run) verify(ctx context.Context) ([]ledger.Verification, error) {
 	return r.team.members[0].Ledger().Verify(ctx, ledger.VerifyOptions{Archive: true})
 }
 
-// findings is what the comparison with direct checksums came to.
+// findings holds the result of the comparison with direct checksums.
 type findings struct {
 	right             int
 	wrong             []string // a checksum differs from the direct one

@@ -1,4 +1,4 @@
-// Package flags is what flags and arguments of the commands have in common: how they are read, and how they refuse what cannot be meant.
+// Package flags reads the flags and arguments that commands have in common, and refuses values that cannot be meant.
 package flags
 
 import (

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// takesLine is how long a process may take to make room for a line in its pipe, which holds thousands.
+	// takesLine bounds the time in which a process makes room for a line in its pipe, which holds thousands.
 	takesLine = time.Second
-	// takesEnd is how long a process may take to end once its pipe has.
+	// takesEnd bounds the time in which a process ends once its pipe has.
 	takesEnd = 5 * time.Second
 	// restart is the least time between the starts of two processes.
 	restart = time.Second

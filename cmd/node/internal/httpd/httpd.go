@@ -136,8 +136,9 @@ type Server struct {
 	log       *slog.Logger
 }
 
-// Open listens. Of a node with servers inside, dir is its data and socket a path beside that of etcd; both are "" otherwise. It returns nil
-// where the node has no API. connections is how many its listeners take at once, all that listen by TCP together.
+// Open listens. For a node with servers inside, dir is its data directory and socket a path beside that of etcd; both
+// are "" otherwise. Without an API it returns nil. connections bounds the connections that all listeners by TCP take
+// together at once.
 func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *Server, err error) {
 	if !o.Has(dir != "") {
 		return nil, nil
@@ -277,7 +278,7 @@ func (k secrets) Find(secret string) *token.Token {
 	return k.file.Find(secret)
 }
 
-// Advertised is what cluster.json tells of the API; nil tells nothing.
+// Advertised returns the part of cluster.json about the API; a nil Server returns nothing.
 func (s *Server) Advertised() (at cluster.API) {
 	if s == nil {
 		return at
@@ -323,10 +324,10 @@ func (s *Server) URL() string { return s.url }
 // StoreURL is where the task store is that has a listener of its own, "" for none.
 func (s *Server) StoreURL() string { return s.store }
 
-// lookAgain is how often it is looked whether the node is busy.
+// lookAgain is the time between two looks whether the node is busy.
 const lookAgain = 20 * time.Millisecond
 
-// lingers is how long the listeners go on after the end has begun, while attempts run.
+// lingers bounds how long the listeners go on after the end has begun, while attempts run.
 const lingers = 5 * time.Second
 
 // Serve answers requests until ctx ends, and then for as long as busy says so, up to lingers: whoever probes the node
@@ -359,7 +360,8 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 	}
 }
 
-// readyFor is how old what is told of readiness may be: whoever asks needs no token, and looks at nothing when he asks again.
+// readyFor bounds the age of an answer about readiness. Callers need no token, and asking again within it costs no new
+// look.
 const readyFor = 100 * time.Millisecond
 
 // lately returns what f said last, for readyFor.

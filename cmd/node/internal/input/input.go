@@ -11,8 +11,9 @@ import (
 	"taskledger/engine"
 )
 
-// Read reads a file, or stdin for -, of so many bytes at most. what is what errors call it. Nothing ends a read of a terminal or a pipe,
-// or the wait for somebody to write into one, so it is left behind when ctx ends: the program is about to end, too.
+// Read reads a file, or stdin for -, of at most so many bytes. Errors call the input what. Nothing can end a read of a
+// terminal or a pipe, or the wait for somebody to write into one, so such a read is left behind when ctx ends: the
+// program is about to end, too.
 func Read(ctx context.Context, what, file string, stdin io.Reader, most int64) ([]byte, error) {
 	type read struct {
 		text []byte

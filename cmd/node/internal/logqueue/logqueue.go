@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxLines is how many lines wait at most.
+	// maxLines bounds the number of waiting lines.
 	maxLines = 1024
-	// maxBytes is how long they are together at most; a longer one is dropped.
+	// maxBytes bounds the bytes of all waiting lines; a longer line is dropped.
 	maxBytes = 1 << 20
 )
 
@@ -54,7 +54,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Dropped is how many lines were dropped.
+// Dropped returns the number of dropped lines.
 func (w *Writer) Dropped() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

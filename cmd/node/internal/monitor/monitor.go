@@ -29,11 +29,11 @@ const (
 	writeTimeout   = 30 * time.Second
 	idleTimeout    = time.Minute
 	maxHeaderBytes = 8 << 10
-	// closeWithin is what requests under way get when the node ends.
+	// closeWithin is the time that requests under way get when the node ends.
 	closeWithin = time.Second
 )
 
-// Monitor is what a node measures, and a listener at which that, health and readiness are served.
+// Monitor collects the measurements of a node, and serves these, health and readiness at a listener.
 type Monitor struct {
 	listener net.Listener // nil = none
 	url      string
@@ -50,7 +50,7 @@ type Config struct {
 	Address string // port 0 is a free one; "" = nowhere
 	// Insecure lets it listen beyond loopback to everybody, unencrypted.
 	Insecure bool
-	// Names are those by which it may be asked, beside localhost and addresses.
+	// Names lists the host names that requests may use, beside localhost and addresses.
 	Names []string
 	// TLS and Trusted are for listening beyond loopback: the certificate, and who may read figures and reasons.
 	// Whether the node is ready is told to everybody. nil = there is no certificate.
@@ -115,7 +115,7 @@ func Open(cfg Config, log *slog.Logger) (m *Monitor, err error) {
 	return m, nil
 }
 
-// Meter is what the node is to tell what it measures.
+// Meter returns the meter that takes the measurements of the node.
 func (m *Monitor) Meter() meter.Meter { return m.meter }
 
 // Figures serves what the node measures, to whoever asks it.

@@ -2,5 +2,5 @@
 
 package openfiles
 
-// Limit is how many files the process may open: the system has no such limit.
+// Limit returns the number of files that the process may open: the system has no such limit.
 func Limit() (int, error) { return unlimited, nil }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Limit is how many files the process may open. Go has raised it to the hard limit; programs that the node starts
-// have the one of before.
+// Limit returns the number of files that the process may open. Go has raised it to the hard limit; programs that the
+// node starts have the one of before.
 func Limit() (int, error) {
 	var is syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &is); err != nil {

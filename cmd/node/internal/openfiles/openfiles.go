@@ -20,14 +20,14 @@ const (
 	ofExec, ofOther = 8, 2
 )
 
-// Wanted is what a node is configured to run.
+// Wanted holds the configured sizes of a node.
 type Wanted struct {
 	Inside bool // its servers
 	Slots  int  // 0: it runs nothing
 	Exec   int  // attempts of exec at once; 0: none are allowed
 }
 
-// Plan is who gets how many.
+// Plan divides the open files among their users.
 type Plan struct {
 	Connections int // of the API, on all listeners of TCP together
 	NATS        int // connections of the NATS inside; 0 = there is none

@@ -20,7 +20,7 @@ import (
 // MaxBytes bounds a file.
 const MaxBytes = 64 << 20
 
-// maxTold is how many wrong lines are named.
+// maxTold bounds the wrong lines that an error names.
 const maxTold = 10
 
 // Line is a request of a file.
@@ -166,7 +166,7 @@ func misread(err error) string {
 	return fmt.Sprintf("%s: is %s, want a text", mismatch.Field, mismatch.Value)
 }
 
-// Problems is what went wrong with lines. Its class is that of the errors.
+// Problems holds the errors of lines, and has their class.
 type Problems struct {
 	Text string
 	Errs []error

@@ -51,7 +51,7 @@ func Task(p *output.Printer, t projection.Task, version events.Position, now eve
 	return nil
 }
 
-// because is who has asked for something, and why, as far as it is known.
+// because returns the caller who has asked for something and the reason, as far as they are known.
 func because(who, why string) string {
 	return strings.TrimSuffix(cmp.Or(who, "-")+": "+why, ": ")
 }

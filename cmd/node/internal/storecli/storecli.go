@@ -23,7 +23,7 @@ import (
 	"taskledger/item"
 )
 
-// Terminal is what the commands need of the command line.
+// Terminal connects the commands to the command line.
 type Terminal struct {
 	In        io.Reader
 	Err       io.Writer
@@ -180,7 +180,7 @@ func (t *Terminal) tasks() *output.Printer {
 	return t.Print("ID", "GROUP", "AVAILABLE", "OWNER", "DATA")
 }
 
-// maxShown is how much of the data a table has.
+// maxShown bounds the bytes of data that a table shows.
 const maxShown = 60
 
 func row(p *output.Printer, is form.Task) error {

@@ -20,7 +20,7 @@ import (
 	"taskledger/cmd/node/internal/output"
 )
 
-// Terminal is what the command needs of the command line.
+// Terminal connects the command to the command line.
 type Terminal struct {
 	Out  io.Writer
 	JSON func() bool

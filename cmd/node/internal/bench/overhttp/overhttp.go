@@ -39,7 +39,7 @@ type Config struct {
 	Asker    []string      // command line of the process that runs Ask
 }
 
-// Result is what the HTTP API costs, by windows that alternate with windows of the same in this process.
+// Result holds the cost of the HTTP API, from windows that alternate with windows of the same load in this process.
 type Result struct {
 	TasksPerS      float64 `json:"tasks_per_s"` // submitted and waited for by 64 connections
 	InProcessPerS  float64 `json:"in_process_tasks_per_s"`
@@ -56,7 +56,7 @@ type Result struct {
 	Idle           int     `json:"idle_connections"` // meanwhile
 }
 
-// Bounds are what a result may be at worst; zero bounds nothing.
+// Bounds holds the worst values that a result may have; zero bounds nothing.
 type Bounds struct {
 	Ratio   float64 // least of Ratio and BatchRatio
 	ExtraUs float64
@@ -86,7 +86,7 @@ type asking struct {
 	Idle        int // instead: connections to open, and to keep until the next order
 }
 
-// asked is what came of it.
+// asked holds the result of a window of requests.
 type asked struct {
 	Count  int // tasks
 	Micros int64

@@ -31,7 +31,8 @@ const (
 	secret      = "of the benchmark"
 )
 
-// HTTPResult is what cycles over HTTP cost, by windows that alternate with windows of as many workers in the process.
+// HTTPResult holds the cost of cycles over HTTP, from windows that alternate with windows of as many workers in the
+// process.
 type HTTPResult struct {
 	CyclesPerS    float64 `json:"cycles_per_s"`
 	InProcessPerS float64 `json:"in_process_cycles_per_s"`

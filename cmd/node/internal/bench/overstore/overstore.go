@@ -38,7 +38,7 @@ type Config struct {
 	Unix     bool          // the HTTP client uses a Unix socket instead of TCP
 }
 
-// Result is what a cycle costs: a claim, and an update that removes the item and adds one.
+// Result holds the cost of cycles. A cycle is a claim, and an update that removes the item and adds one.
 type Result struct {
 	CyclesPerS  float64 `json:"cycles_per_s"`
 	TasksPerS   float64 `json:"tasks_per_s"` // of the same shard, as many callers
@@ -54,7 +54,7 @@ type Result struct {
 	Depth       int     `json:"depth"`
 }
 
-// Bounds are what a result may be at worst; zero bounds nothing.
+// Bounds holds the worst values that a result may have; zero bounds nothing.
 type Bounds struct {
 	Ratio      float64
 	DepthRatio float64
@@ -207,7 +207,7 @@ func (m *measurement) cycles(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// counted is what was done in some windows.
+// counted sums the operations of some windows.
 type counted struct {
 	n         int
 	took, cpu time.Duration
