@@ -6,7 +6,7 @@ type arena[T any] struct {
 	used   int // values, in the order of chunks
 }
 
-// arenaChunk is how many values are made at once.
+// arenaChunk is the number of values made at once.
 const arenaChunk = 128
 
 // keep returns a copy of v in the arena.

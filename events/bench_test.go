@@ -9,7 +9,8 @@ import (
 // perEntry is the number of events in the entries of the benchmarks: what some hundred submits in flight make.
 const perEntry = 300
 
-// lives is what an entry of a busy shard holds: tasks that are created and started at once, and others that succeed.
+// lives returns the events of an entry of a busy shard: tasks that are created and started at once, and others that
+// succeed.
 func lives() []events.Event {
 	all := make([]events.Event, 0, perEntry)
 	params, result := events.JSON([]byte(`{"table":"orders"}`)), events.JSON([]byte(`{"files":3}`))

@@ -231,7 +231,7 @@ func TestEntry_HashIsPinned(t *testing.T) {
 	}
 }
 
-// digest is that of an event or an origin, 32 zero bytes standing for the sum of no payload or answers.
+// digest returns the digest of an event or an origin; 32 zero bytes stand for the sum of no payload or answers.
 func digest(header, payload []byte) [32]byte {
 	sum := make([]byte, 32)
 	if payload != nil {

@@ -90,7 +90,7 @@ func (k Kind) String() string {
 // MarshalText is String.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Body is what a kind of event says. The set is closed: pointers to the types below.
+// Body holds the fields of one kind of event. The set is closed: pointers to the types below.
 type Body interface {
 	Kind() Kind
 	payload() Payload
@@ -116,7 +116,7 @@ type Started struct {
 	Lease   Millis // the TTL of the node's session, as a duration: the recheck stamp is At+Lease/3, the lost stamp At+Lease
 }
 
-// Progressed is what a running attempt last said of itself.
+// Progressed records the last report of a running attempt about itself.
 type Progressed struct {
 	Done, Total int64
 	Note        string

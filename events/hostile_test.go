@@ -99,8 +99,8 @@ func rebuild(t *testing.T, e *events.Entry) *events.Entry {
 	return again
 }
 
-// bombs are entries of about size bytes that declare as many events, or origins, as their size allows.
-// The keys are of the errors that they lead to.
+// bombs returns entries of about size bytes that declare as many events, or origins, as their size allows, keyed by the
+// errors that they lead to.
 func bombs(size int) map[string][]byte {
 	head := func(origins int) []byte {
 		var w wire.Writer

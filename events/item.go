@@ -40,7 +40,8 @@ func (p Payload) Bytes() ([]byte, error) {
 	return p[1:], nil
 }
 
-// StoreItem is what the events of an item are of: "store:NAME/LINEAGE" of the name of its store and the id that it was added with.
+// StoreItem returns the id that the events of an item carry as their task: "store:NAME/LINEAGE", of the name of its
+// store and the id that it was added with.
 func StoreItem(store string, lineage uint64) TaskID {
 	return TaskID(StorePrefix + store + "/" + strconv.FormatUint(lineage, 10))
 }
@@ -156,7 +157,7 @@ func (b *StoreForgotten) check() error {
 	return checkHeld(0, Payload{byte(CodecBytes)}, b.Last)
 }
 
-// checkItem is what both Seal and Decode demand of an event of an item.
+// checkItem returns an error for an event of an item that neither Seal nor Decode accepts.
 func checkItem(id TaskID, body Body) error {
 	if _, _, err := ItemOf(id); err != nil {
 		return err
@@ -196,8 +197,8 @@ func checkHeld(at Millis, data Payload, numbers ...uint64) error {
 	return nil
 }
 
-// ItemRequestID is what events and the fold remember of a keyed request: "CLIENT/KEY", a "#", and the first 10 bytes of a SHA-256 sum of all
-// else that was asked for. RequestKey returns the part before the "#".
+// ItemRequestID identifies a keyed request in events and the fold: "CLIENT/KEY", a "#", and the first 10 bytes of a
+// SHA-256 sum over the rest of the request. RequestKey returns the part before the "#".
 func ItemRequestID(client uint64, key string, asked []byte) string {
 	return idOf(strconv.FormatUint(client, 10)+"/"+key, &wire.Writer{B: asked})
 }

@@ -19,6 +19,6 @@ const (
 	SealEntryBytes = 256 << 10
 	// MaxEntryBytes bounds an entry: an etcd request holds 1.5 MiB and a NATS message 1 MiB, with headers.
 	MaxEntryBytes = 768 << 10
-	// MaxEntryEvents is what the index part of a Ref can count.
+	// MaxEntryEvents is the largest count that the index part of a Ref can hold.
 	MaxEntryEvents = 1 << indexBits
 )

@@ -9,15 +9,15 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Origin is who asked for events: a batch of commands that was decided in an entry, or one of the callers whose commands the batch
-// brought.
+// Origin names the source of events: a batch of commands that was decided in an entry, or one of the callers whose
+// commands the batch brought.
 type Origin struct {
 	Asker         // of a batch the principal of its sender alone
 	Batch  int    // of a caller: 1 + index of the batch in the entry; 0: this is a batch
 	Sender string // of a batch: a node or client object
 	Lane   uint8
 	Number uint64 // of the batch; grows within sender and lane
-	// Answers are what was answered to the batch, as the engine encodes them.
+	// Answers holds the answers to the batch, as the engine encodes them.
 	Answers []byte
 }
 
@@ -59,7 +59,8 @@ func decodeOrigin(o *Origin, header []byte) error {
 	return r.Close()
 }
 
-// check is what both Seal and Decode demand of an origin after those before it, of which none is a batch that is not shown.
+// check returns an error for an origin that neither Seal nor Decode accepts after those before it, none of which stands
+// for a batch that is not shown.
 func (o *Origin) check(before []Origin) error {
 	switch {
 	case o.Batch == 0:

@@ -12,10 +12,11 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Policy is what an owner must know of a behavior to decide without its code. It is recorded in Created. The zero value
-// of each field selects the default. Times count in whole milliseconds, rounded up.
+// Policy holds the facts about a behavior that an owner needs to decide without its code. It is recorded in Created.
+// The zero value of each field selects the default. Times count in whole milliseconds, rounded up.
 //
-// Times are 0 to 10 years (3,650 days), counts 0 to 1,000,000. Only Timeout can be without an end; no other value means "for ever".
+// Times are 0 to 10 years (3,650 days), counts 0 to 1,000,000. Only Timeout can be without an end; no other value means
+// "for ever".
 type Policy struct {
 	Timeout     time.Duration // of one attempt; 0 = none
 	MaxAttempts int           // failed attempts of one run before the failure is final; default 25

@@ -74,7 +74,8 @@ func TaskInRequest(id TaskID, index int) (TaskID, error) {
 	return of, of.Validate()
 }
 
-// Request is what a caller asks for under a key. Two requests of one key are the same if all of it is equal, the parameters byte by byte.
+// Request holds the request of a caller under a key. Two requests of one key are the same if all fields are equal, the
+// parameters byte by byte.
 type Request struct {
 	Behavior  string
 	Params    Payload
@@ -83,7 +84,7 @@ type Request struct {
 	Priority  int64         // 0 = not given
 }
 
-// ID is what events and tasks remember of the request: the key, a "#", and the first 10 bytes of a SHA-256 sum of the rest.
+// ID identifies the request in events and tasks: the key, a "#", and the first 10 bytes of a SHA-256 sum of the rest.
 func (q *Request) ID(key string) string {
 	var w wire.Writer
 	q.encode(&w)
@@ -104,7 +105,7 @@ func idOf(key string, asked *wire.Writer) string {
 	return key + digestMark + IDEncoding.EncodeToString(sum[:digestBytes])
 }
 
-// RequestsID is what the ID of a Request is, of requests that make their tasks together under one key.
+// RequestsID returns the ID, in the form of Request.ID, of requests that make their tasks together under one key.
 func RequestsID(key string, all []Request) string {
 	var w wire.Writer
 	w.Array(len(all))

@@ -12,7 +12,7 @@ type Terms struct {
 	Priority int64
 }
 
-// check is what both Seal and Decode demand.
+// check returns an error for terms that neither Seal nor Decode accepts.
 func (t *Terms) check() error {
 	if t == nil {
 		return nil
@@ -43,7 +43,7 @@ func (t *Ties) decode(r *wire.Reader) {
 	}
 }
 
-// check is what both Seal and Decode demand.
+// check returns an error for ties that neither Seal nor Decode accepts.
 func (t *Ties) check() error {
 	if t.Parent != "" {
 		if err := t.Parent.Validate(); err != nil {

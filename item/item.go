@@ -90,7 +90,7 @@ type Problem struct {
 	Text  string // what is wrong with it, for people
 }
 
-// Kind is what is wrong with an item, for programs. Those that do not know one take it for a refusal.
+// Kind classifies a problem with an item, for programs. A program that does not know a kind takes it for a refusal.
 type Kind string
 
 // The kinds of problems.

@@ -95,7 +95,7 @@ func checkKey(key string, age time.Duration) error {
 	return nil
 }
 
-// Size is what the limit of MaxBytes counts of the update.
+// Size returns the bytes of the update that count against the limit of MaxBytes.
 func (u *Update) Size() int {
 	n := ItemBytes * u.ids()
 	for i := range u.Changes {
@@ -231,8 +231,8 @@ func (p *Page) Validate() error {
 	return nil
 }
 
-// RequestID is what events and the fold remember of a keyed update: the client, its key, and a digest of all else that was asked for. It is
-// "" without a key.
+// RequestID identifies a keyed update in events and the fold: the client, its key, and a digest of the rest of the
+// update. It is "" without a key.
 func (u *Update) RequestID() string {
 	if u.Key == "" {
 		return ""
@@ -260,7 +260,7 @@ func (u *Update) RequestID() string {
 	return events.ItemRequestID(uint64(u.Client), u.Key, w.B)
 }
 
-// RequestID is that of an update; how long the claim waits is no part of it.
+// RequestID identifies the claim for deduplication. Wait is not part of it. It is "" without a key.
 func (c *Claim) RequestID() string {
 	if c.Key == "" {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Figures are what owners have committed of the tasks of one behavior since they took their shards over.
+// Figures counts the commits of owners about the tasks of one behavior since they took their shards over.
 type Figures struct {
 	Behavior string // or Other
 	Counts   [TaskCounters]int64
@@ -42,7 +42,7 @@ func (d *Distribution) Add(ms int64) {
 	d.SumMs += min(ms, maxNumber-d.SumMs)
 }
 
-// N is how many times were counted.
+// N returns the number of counted times.
 func (d *Distribution) N() (n int64) {
 	for _, in := range d.Buckets {
 		n += in
@@ -103,7 +103,7 @@ func Sum(shards ...[]Figures) []Figures {
 	return all
 }
 
-// width is how many numbers the Figures of a behavior are.
+// width is the number of values in the Figures of a behavior.
 const width = int(TaskCounters) + int(TaskHistograms)*(len(timeBounds)+2)
 
 // Pack writes figures as lists, for messages, whose elements are no lists.

@@ -17,8 +17,8 @@ type Meter interface {
 	Set(g Gauge, behavior string, value float64)
 }
 
-// MaxBehaviors is how many behaviors are told apart, those that came first; behaviors are named by users, and others share Other. An owner
-// and a Meter count them for themselves.
+// MaxBehaviors bounds the behaviors that are counted separately: the first ones to come. Further ones share Other, because
+// users name behaviors. An owner and a Meter each count for themselves.
 const MaxBehaviors = 100
 
 // Other stands for the behaviors that are not told apart. No behavior has this id.
@@ -100,7 +100,7 @@ const (
 	gauges
 )
 
-// Description is what a name stands for, in the words of Prometheus.
+// Description explains a name, in the words of Prometheus.
 type Description struct {
 	Name       string // without a prefix
 	Help       string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Vitals are how a node is at a moment.
+// Vitals describes the state of a node at a moment.
 type Vitals struct {
 	Session  string        // id; "" = none at the moment
 	Silent   time.Duration // since the store was last asked to renew the session, and did

@@ -92,8 +92,8 @@ type Attempt struct {
 	Lend func() (takeBack func())
 }
 
-// Outcome is what an attempt led to. The zero value is a success without a result. An outcome is final unless it has a Wait, a Next,
-// a Snooze or a Release.
+// Outcome says how an attempt ended. The zero value is a success without a result. An outcome is final unless it has a
+// Wait, a Next, a Snooze or a Release.
 type Outcome struct {
 	Result []byte        // of a success, JSON text; nil = none
 	Err    *events.Error // nil: success

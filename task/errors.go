@@ -29,7 +29,7 @@ var (
 	ErrOtherRequest = errors.New("the request key stands for another request")
 	// ErrNoneSubmitted reports that a request was not submitted because of another one of those that were to be submitted together.
 	ErrNoneSubmitted = errors.New("none is submitted")
-	// ErrCancelled is what the Error of a cancelled task matches, by errors.Is.
+	// ErrCancelled matches the Error of a cancelled task, by errors.Is.
 	ErrCancelled = errors.New("task cancelled")
 )
 

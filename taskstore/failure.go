@@ -9,7 +9,7 @@ import (
 	"taskledger/store"
 )
 
-// maxFailureError is how much of an error a failure tells.
+// maxFailureError bounds the bytes of an error that a failure keeps.
 const maxFailureError = 1 << 10
 
 // Failure is an item that a worker has given up. The data of its item are a line of JSON,

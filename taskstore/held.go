@@ -23,7 +23,7 @@ type held struct {
 	item    *item.Item
 }
 
-// result is what a handler has returned.
+// result holds the values that a handler has returned.
 type result struct {
 	update item.Update
 	err    error
@@ -49,7 +49,7 @@ func (h *held) work(ctx context.Context, log *slog.Logger) {
 		return
 	}
 	handed := *h.item
-	if h.w.o.MaxClaims > 0 { // what is given up is what was claimed, whatever the handler makes of it
+	if h.w.o.MaxClaims > 0 { // a failure keeps the data as claimed, whatever the handler makes of them
 		handed.Data = bytes.Clone(h.item.Data)
 	}
 	h.run(ctx, &handed, log)

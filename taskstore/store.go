@@ -15,7 +15,8 @@ import (
 	"taskledger/store"
 )
 
-// Backend is what a Store asks, about the store that it names. An engine's client is one, and so is that of package taskstore/client.
+// Backend reads and changes the store that each call names. An engine's client implements it, and so does that of
+// package taskstore/client.
 type Backend interface {
 	UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
 	ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error) // nil: there is none
@@ -34,8 +35,9 @@ const (
 
 // Options of Open.
 type Options struct {
-	// Client is who asks, 1 to 2^53: what it holds no other may change. Default: a random number that this process has drawn. No two processes
-	// may be one client at a time: neither knows how many keys the other uses.
+	// Client identifies the caller, 1 to 2^53: no other client may change the items that it holds. Default: a random
+	// number that this process has drawn. No two processes may be one client at a time: neither knows how many keys the
+	// other uses.
 	Client int64
 	// Once has every call asked once, without a key: an answer that was lost is ErrUnknown, and a cluster that cannot be asked or has no
 	// room is not asked again.
@@ -76,10 +78,10 @@ var ProcessClient = sync.OnceValue(func() int64 {
 	return int64(binary.NativeEndian.Uint64(b[:])>>11) + 1
 })
 
-// Name is that of the store.
+// Name returns the name of the store.
 func (s *Store) Name() string { return s.name }
 
-// Client is who asks.
+// Client returns the client that the store acts for.
 func (s *Store) Client() int64 { return s.client }
 
 // Linear returns the same store with reads that reflect everything that was committed before they were called, whoever owns the store by now.
@@ -222,7 +224,7 @@ func (s *Store) TryClaim(ctx context.Context, c item.Claim) (*item.Item, error) 
 	return it, err
 }
 
-// lookAgain is how often a claim looks for an item while too many others of its client wait for theirs.
+// lookAgain is the time between two looks of a claim for an item, while too many others of its client wait for theirs.
 const lookAgain = time.Second
 
 // claim fills in what c leaves out, and leaves in it the key under which it has asked last. lost says that the answer to an earlier try was: the item

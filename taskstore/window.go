@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// atOnce is how many calls of a client are under way, counted from the oldest update: as many as a store remembers the keys of.
+	// atOnce bounds the calls of a client that are under way, counted from the oldest update: a store remembers as many
+	// keys.
 	atOnce = 64
 	// claimsAtOnce of them may be claims, and waitsAtOnce of these may wait for items.
 	claimsAtOnce = 32
@@ -21,8 +22,8 @@ type clientOf struct {
 	client int64
 }
 
-// windows are those of the clients of this process, by clientOf: what is opened twice has one window, which goes with
-// the last of its stores.
+// windows maps each clientOf of this process to its window: a store that is opened twice has one window, which goes
+// with the last of its stores.
 var windows sync.Map // of weak.Pointer[window]
 
 func windowOf(c clientOf) *window {

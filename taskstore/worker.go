@@ -31,16 +31,16 @@ type Handler func(ctx context.Context, it *item.Item) (item.Update, error)
 
 // WorkerOptions of NewWorker.
 type WorkerOptions struct {
-	// Slots is how many items are handled at once, 1 to 1,000; default 1.
+	// Slots is the number of items handled at once, 1 to 1,000; default 1.
 	Slots int
 	// Duration is for how long an item is claimed: 100 ms to 24 h, default DefaultDuration. At half of it the claim is renewed, as long as the
 	// handler runs. When a worker dies its items are available again after this time.
 	Duration time.Duration
 	// RetryAfter is when an item whose handler has failed is available again: 1 ms to 24 h after that. Default: when its claim ends.
 	RetryAfter time.Duration
-	// MaxClaims is how often an item may be claimed: what fails with that claim, or was claimed more often since
-	// workers died or were late, is moved to the group Failures, with its error, as a Failure. Claims count anew from
-	// 0 when a change gives an item other data. Default: any number.
+	// MaxClaims bounds the claims of an item: if it fails with that claim, or was claimed more often since workers died
+	// or were late, it is moved to the group Failures, with its error, as a Failure. Claims count anew from 0 when a
+	// change gives an item other data. Default: any number.
 	MaxClaims int
 	// Failures is the group of what has failed too often. Default: that of the worker with "/err" behind it.
 	Failures string
@@ -54,7 +54,7 @@ const (
 	MinWorkerDuration = 100 * time.Millisecond
 )
 
-// unheardWithin is how long a worker that stops tries to release what it has claimed.
+// unheardWithin bounds how long a worker that stops tries to release the items that it has claimed.
 const unheardWithin = 2 * time.Second
 
 // Worker claims the items of a group and gives each to a handler. It never drops one: an item goes away when its

@@ -22,7 +22,7 @@ const (
 	namespace = "taskledger"
 	label     = "behavior"
 
-	// maxScrapes is how many may be made at once; one more is turned away.
+	// maxScrapes bounds the scrapes made at once; one more is turned away.
 	maxScrapes    = 4
 	scrapeTimeout = 10 * time.Second
 )
@@ -33,7 +33,7 @@ type Meter struct {
 	histograms [len(meter.Histograms)]*prometheus.HistogramVec
 	gauges     [len(meter.Gauges)]*prometheus.GaugeVec
 
-	rows atomic.Pointer[map[string]*row] // by behavior; "" is that of no behavior
+	rows atomic.Pointer[map[string]*row] // by behavior; "" stands for no behavior
 	mu   sync.Mutex                      // of who adds a row, or sets a gauge of meter.Other
 
 	others [len(meter.Gauges)]map[string]float64 // what meter.Other sums up; 0 is left out
@@ -41,7 +41,7 @@ type Meter struct {
 
 var _ meter.Meter = (*Meter)(nil)
 
-// row is what there is of a behavior.
+// row holds the series of a behavior.
 type row struct {
 	label      string // "" of no behavior
 	counters   [len(meter.Counters)]prometheus.Counter
@@ -107,7 +107,7 @@ func (m *Meter) newRow(behavior string) *row {
 	return r
 }
 
-// maxRows are those of behaviors, of no behavior, and of the others.
+// maxRows counts a row for each behavior, one for no behavior, and one for the others.
 const maxRows = meter.MaxBehaviors + 2
 
 // row returns that of a behavior, meter.Other when there are too many. It locks for a behavior that is new.

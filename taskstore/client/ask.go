@@ -175,7 +175,7 @@ func refused(name string, resp *http.Response, lost func(error) error) error {
 	return problem.New(is, "%s", text)
 }
 
-// errorsOf is what the answer says, nothing where it cannot be read.
+// errorsOf reads the errors from the answer; it returns none if they cannot be read.
 func errorsOf(resp *http.Response) *form.Errors {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, errorBytes))
 	var is form.Errors
@@ -185,7 +185,7 @@ func errorsOf(resp *http.Response) *form.Errors {
 	return &form.Errors{}
 }
 
-// retryAfter is what the answer says, a minute at most.
+// retryAfter returns the wait that the answer asks for, at most a minute.
 func retryAfter(resp *http.Response) time.Duration {
 	n, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 	if err != nil || n < 0 {

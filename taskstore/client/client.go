@@ -1,8 +1,8 @@
 // Package client asks the task stores of a cluster over its HTTP API.
 //
-// A [Client] is a taskstore.Backend: taskstore.Open makes a store of it, which repeats what was not answered, and has a client id and keys. It asks once
-// what it is asked. Its answers are what an engine's client in this process would say, except that a 503 of an update or a claim is
-// task.ErrUnknown, whatever its reason.
+// A [Client] implements taskstore.Backend: taskstore.Open makes a store from it, which repeats calls without an answer, and has a
+// client id and keys. A Client sends each call once. It answers as an engine's client in this process would, except that a 503
+// of an update or a claim becomes task.ErrUnknown, whatever its reason.
 package client
 
 import (
@@ -33,9 +33,10 @@ type Options struct {
 	// Root says that URL is the root of one store, as --store-listen has it. The name with which the store is opened is that in
 	// errors then; a process opens one root under one name, or its calls are counted as if they were those of two stores.
 	Root bool
-	// Token is what the API asks for; default: none is sent.
+	// Token authenticates requests to the API; default: none is sent.
 	Token string
-	// HTTP is what asks; default: one of its own, which keeps up to 64 connections. It is not used with a unix socket.
+	// HTTP sends the requests; default: a client of its own, which keeps up to 64 connections. It is not used with a
+	// unix socket.
 	HTTP *http.Client
 }
 
@@ -248,7 +249,7 @@ func (c *Client) ItemGroups(ctx context.Context, name string, linear bool) ([]it
 	return all, nil
 }
 
-// maxGroupsBytes are those of 100,000 groups, each byte of whose names is escaped.
+// maxGroupsBytes bounds an answer with 100,000 groups, each byte of whose names is escaped.
 const maxGroupsBytes = 100_000 * (6*256 + 256)
 
 func linearly(linear bool) url.Values {

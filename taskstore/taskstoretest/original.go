@@ -95,7 +95,7 @@ var originals = map[string]func(f *fixture){
 	},
 }
 
-// originalRestarts are those that take a restart.
+// originalRestarts holds the tests that take a restart.
 var originalRestarts = map[string]func(f *fixture){
 	"Original/RestartsInARowWithAnAddEachLoseNothingAndUseNoIdTwice": func(f *fixture) {
 		for n := range int64(4) {
@@ -141,7 +141,8 @@ func (f *fixture) refusedAsBad(field string, u item.Update) {
 	})
 }
 
-// renewals are what the contract of the successor says of claims, renewals and who waits, and tests of the original store.
+// renewals tests the contract of the successor about claims, renewals and waiting, and repeats tests of the original
+// store.
 var renewals = map[string]func(f *fixture){
 	"Sequence/WhatIsDueIsClaimedAtOnceAndWhatIsDueLaterByWhoWaits": func(f *fixture) {
 		if it := f.claim(f.s, "g", time.Hour); it != nil {

@@ -16,7 +16,7 @@ import (
 	"taskledger/taskstore"
 )
 
-// Subject is what is held to the promises.
+// Subject describes a task store that the suite tests.
 type Subject struct {
 	// Name begins the names of its tests; "" = nothing does.
 	Name    string

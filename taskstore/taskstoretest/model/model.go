@@ -39,7 +39,7 @@ const (
 	pageBytes     = 512 << 10
 )
 
-// kept is what is kept of a store.
+// kept holds the state of a store.
 type kept struct {
 	last  int64
 	items map[int64]item.Item
@@ -103,7 +103,7 @@ func check(ctx context.Context, name string, request interface{ Validate() error
 
 const notThere = "it is not there"
 
-// problems are those of an update, in the order in which they are told.
+// problems returns the problems of an update, in the order in which they are reported.
 func (s *kept) problems(u *item.Update, at events.Millis) (all []item.Problem) {
 	add := func(field string, id int64, kind item.Kind, text string) {
 		all = append(all, item.Problem{Field: field, ID: id, Kind: kind, Text: text})
@@ -174,7 +174,7 @@ func (s *kept) put(it item.Item) item.Item {
 	return it
 }
 
-// before is what a call under the key was answered, nil if there was none.
+// before returns the answer to an earlier call under the key, nil if there was none.
 func (s *kept) before(client int64, key, request string) ([]item.Item, error) {
 	for _, d := range s.done[client] {
 		if key == "" || d.key != key || time.Since(d.at) > keysLast {
@@ -289,7 +289,7 @@ func (m *Cluster) Items(ctx context.Context, name string, ids []int64, linear bo
 	return found, nil
 }
 
-// items are those of a store, which reading does not make.
+// items returns the items of a store. Reading a missing store does not create it.
 func (m *Cluster) items(name string) map[int64]item.Item {
 	if s := m.stores[name]; s != nil {
 		return s.items
