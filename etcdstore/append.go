@@ -58,8 +58,8 @@ func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head,
 	})
 }
 
-// predecessor is the key that must be unchanged for an entry to follow the given one: that entry, which is never trimmed
-// while it is the last; before the first entry the snapshot pointer, which is absent until the journal can be trimmed.
+// predecessor returns the key that must be unchanged for an entry to follow entry number: that entry, which is never
+// trimmed while it is the last; before the first entry the snapshot pointer, which is absent until the first trim.
 func (s *Store) predecessor(shard int, number uint64) string {
 	if number == 0 {
 		return s.keys.pointer(shard)
@@ -67,7 +67,7 @@ func (s *Store) predecessor(shard int, number uint64) string {
 	return s.keys.entry(shard, number)
 }
 
-// evidence is what a refused append found, all at one revision; nil means absent.
+// evidence holds the keys that a refused append read, all at one revision; nil means absent.
 type evidence struct{ owner, node, next, pointer *mvccpb.KeyValue }
 
 // verdict says what became of an append whose compares failed. They may have failed because an earlier copy of it was
@@ -95,12 +95,4 @@ func verdict(o store.Ownership, after store.Head, entry []byte, found evidence) 
 		return 0, err
 	}
 	return 0, fmt.Errorf("%w: entry %d is not the one of revision %d", store.ErrRefused, after.Number, after.Revision)
-}
-
-// found returns the key that the i-th operation read, or nil.
-func found(resp *clientv3.TxnResponse, i int) *mvccpb.KeyValue {
-	if kvs := resp.Responses[i].GetResponseRange().Kvs; len(kvs) > 0 {
-		return kvs[0]
-	}
-	return nil
 }

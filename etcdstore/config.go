@@ -21,6 +21,7 @@ const (
 	defaultShards  = 16
 	maxShards      = 256 // every shard costs every node a watch and an idle owner loop
 	maxNameBytes   = 64
+	defaultQuota   = 2 << 30 // as etcd's own
 )
 
 // ErrNoCluster reports that there is no cluster of the name in this etcd.
@@ -43,10 +44,10 @@ type Config struct {
 	// whatever the cluster has when it exists; any other value must be the cluster's, else Open wraps ErrShards.
 	Shards int
 	// Existing refuses to create the cluster: Open then wraps ErrNoCluster, or store.ErrUnavailable of one that has lost its meta
-	// key. For who only looks.
+	// key. A program that only reads sets it.
 	Existing bool
-	// ID is the cluster's, where that is known: Open then creates none, and wraps ErrOtherCluster if the cluster has another.
-	// Default: any.
+	// ID is the id that the cluster must have: with it Open creates no cluster, and wraps ErrOtherCluster if the cluster
+	// has another id. Default: any.
 	ID string
 	// MayCreate is asked before the cluster is created, which an error prevents. Default: it may.
 	MayCreate func(ctx context.Context) error
@@ -57,7 +58,7 @@ type Config struct {
 	// Dial makes every connection, instead of Endpoints: to a member on this machine that may come back elsewhere. An
 	// error is tried again.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// DialName is what errors call the server that Dial reaches. Default "the server of the dialer".
+	// DialName names the server that Dial reaches in errors. Default "the server of the dialer".
 	DialName string
 	// TLS secures the connections, and http:// is an error then, as is a socket or Dial. Default: as the endpoints say.
 	TLS *tls.Config
@@ -75,8 +76,8 @@ type Config struct {
 	Client *clientv3.Client
 	// RequestTimeout bounds one request, after which it is sent again, to the next member. Default 2s, at least 100ms.
 	RequestTimeout time.Duration
-	// Quota is that of etcd's file, in bytes, where the members do not tell theirs: those before 3.6, and those without
-	// any. Default 2 GiB, as etcd's own; a negative one is an error.
+	// Quota bounds the size of etcd's file, in bytes, where the members report no quota: those before 3.6, and those
+	// without one. Default 2 GiB, as etcd's own; a negative one is an error.
 	Quota int64
 	// Defragment defragments the one member of an etcd that runs in this process, and returns when it is done. It must
 	// go over a connection, which the client of such an etcd does not have. Default: Store.Defragment is refused.
@@ -153,7 +154,7 @@ func socketPath(endpoint string) (path string, socket bool) {
 	return strings.CutPrefix(endpoint, "unix:")
 }
 
-// count counts what is given.
+// count returns the number of arguments that are true.
 func count(given ...bool) (n int) {
 	for _, g := range given {
 		if g {

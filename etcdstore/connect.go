@@ -6,34 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
-	"sync/atomic"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/status"
-
-	"taskledger/store"
 )
 
-// tryPause is the time between two tries.
-const tryPause = 50 * time.Millisecond
-
-// ErrDenied reports that etcd does not know the user, or does not let it use the cluster's keys.
-var ErrDenied = errors.New("etcd denies access")
-
-// anyEndpoint is what a client that dials by itself takes its server for. Whatever a path holds, it never meets the parser
-// of the client's targets.
+// anyEndpoint stands for the server of a dialer in the client's configuration, so that the path of a socket never meets
+// the parser of the client's targets.
 const anyEndpoint = "http://localhost"
 
-// NewClient returns a client that reaches etcd as a Store of that configuration does, for who needs what a Store does not
-// do. The caller closes it. It does not wait for a connection unless it logs in.
+// NewClient returns a client that reaches etcd as a Store of that configuration does, for callers who need more of etcd
+// than a Store offers. The caller closes it. It does not wait for a connection unless it logs in.
 func NewClient(ctx context.Context, cfg Config) (*clientv3.Client, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -64,7 +51,7 @@ func dialer(cfg Config) (endpoints []string, dial func(context.Context, string) 
 	return cfg.Endpoints, nil
 }
 
-// dialName is what errors call the server that is dialled instead of by the client; "" where the client dials.
+// dialName returns the name in errors of the server that a dialer reaches; "" where the client dials.
 func dialName(cfg Config) string {
 	if cfg.Dial != nil {
 		return cmp.Or(cfg.DialName, "the server of the dialer")
@@ -122,7 +109,7 @@ func connect(ctx context.Context, cfg Config, tries *tries) (*clientv3.Client, e
 	return client, nil
 }
 
-// renewed is TLS whose authorities are those of the moment of each handshake.
+// renewed asks for the authorities of TLS anew at each handshake.
 type renewed struct {
 	credentials.TransportCredentials
 	cfg Config
@@ -142,98 +129,4 @@ func (r renewed) ClientHandshake(ctx context.Context, authority string, conn net
 // Clone implements credentials.TransportCredentials.
 func (r renewed) Clone() credentials.TransportCredentials {
 	return renewed{r.TransportCredentials.Clone(), r.cfg}
-}
-
-// tries makes the single tries of requests while a store is opened, and keeps why later ones met no server. The
-// client alone would wait for a connection until the request times out, and then tell nothing but that.
-type tries struct {
-	ended atomic.Bool
-	last  atomic.Pointer[error] // why the last one that met no server did not
-}
-
-// errTLS ends a request for good.
-type errTLS struct{ error }
-
-// intercept implements grpc.UnaryClientInterceptor. Nothing that Open sends does harm when it is sent again.
-func (t *tries) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if t.ended.Load() { // certificates may be mended while requests wait
-		err := invoke(ctx, method, req, reply, conn, opts...)
-		t.note(err)
-		return err
-	}
-	opts = append(opts, grpc.WaitForReady(false))
-	for {
-		err := invoke(ctx, method, req, reply, conn, opts...)
-		if status.Code(err) != codes.Unavailable {
-			return err
-		}
-		reason := errors.New(status.Convert(err).Message())
-		t.last.Store(&reason)
-		if strings.Contains(reason.Error(), "tls: ") {
-			return errTLS{reason}
-		}
-		select {
-		case <-ctx.Done():
-			return status.FromContextError(ctx.Err()).Err()
-		case <-time.After(tryPause):
-		}
-	}
-}
-
-// note keeps why a request met no server: the client tells its callers nothing but that the time was over.
-func (t *tries) note(err error) {
-	if err == nil {
-		if t.last.Load() != nil {
-			t.last.Store(nil)
-		}
-		return
-	}
-	if why := status.Convert(err).Message(); strings.Contains(why, "connection error") {
-		reason := errors.New(why)
-		t.last.Store(&reason)
-	}
-}
-
-// because adds to an error that tells nothing but that the time was over why no server was met.
-func (t *tries) because(err error) error {
-	if last := t.last.Load(); last != nil && errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %w", err, *last)
-	}
-	return err
-}
-
-// end lets the client do as it likes.
-func (t *tries) end() { t.ended.Store(true) }
-
-// explain adds to why a store could not be opened what the client does not tell.
-func (t *tries) explain(err error, cfg Config) error {
-	user := "a client without user"
-	switch {
-	case cfg.Username != "":
-		user = fmt.Sprintf("user %q", cfg.Username)
-	case cfg.TLS != nil && (len(cfg.TLS.Certificates) > 0 || cfg.TLS.GetClientCertificate != nil):
-		user = "the user whom the certificate's common name names"
-	}
-	for _, denied := range []error{rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty, rpctypes.ErrPermissionDenied} {
-		if errors.Is(err, denied) {
-			return fmt.Errorf("%w to %s: %w", ErrDenied, user, err)
-		}
-	}
-	if _, ok := errors.AsType[errTLS](err); ok {
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-	}
-	if !timedOut(err) {
-		return err
-	}
-	if last := t.last.Load(); last != nil {
-		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, err, *last)
-	}
-	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-}
-
-// timedOut knows the ways in which the client tells so.
-func timedOut(err error) bool {
-	code := status.Code(err)
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
-		code == codes.DeadlineExceeded || code == codes.Canceled
 }

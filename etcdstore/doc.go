@@ -39,8 +39,8 @@
 //   - mailbox/ and answer/ hold nothing that lasts. Answering a batch deletes it, reading an answer deletes that, a sender
 //     that ends deletes its batches and answers, and a sweep deletes what was not written for long. A sender whose batch was
 //     swept posts it again.
-//   - nodes is what a program must read to join; no number in it ever falls. It is replaced by compare. A node joins by a transaction that
-//     compares the revision of nodes with the one that it has read.
+//   - nodes holds the versions that a program must read to join; no number in it ever falls. It is replaced by compare. A
+//     node joins by a transaction that compares the revision of nodes with the one that it has read.
 //   - node/, nodes and owner/ are read and watched as one range: no other kind of key may sort between them.
 //
 // # Writes

@@ -16,7 +16,7 @@ func checkOwnership(o store.Ownership) error {
 	return nil
 }
 
-// fences are the compares that hold as long as the ownership does.
+// fences returns the compares that hold as long as the ownership does.
 func (s *Store) fences(o store.Ownership) []clientv3.Cmp {
 	return []clientv3.Cmp{
 		clientv3.Compare(clientv3.ModRevision(s.keys.owner(o.Shard)), "=", o.Revision),

@@ -12,7 +12,7 @@ import (
 	"taskledger/internal/wire/wiretest"
 )
 
-// meta is what DecodeMeta returns.
+// meta holds the results of DecodeMeta.
 type meta struct {
 	shards int
 	id     string

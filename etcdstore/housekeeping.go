@@ -13,9 +13,6 @@ import (
 	"taskledger/store"
 )
 
-// defaultQuota is etcd's own.
-const defaultQuota = 2 << 30
-
 // Usage is described in store.Housekeeping. It asks every member once and goes by those that answer in time. Where
 // their quotas differ it tells the smallest.
 func (s *Store) Usage(ctx context.Context) (store.Usage, error) {

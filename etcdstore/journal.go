@@ -117,7 +117,7 @@ func (s *Store) follow(ctx context.Context, shard int, next uint64, each func(st
 	return next, w.err
 }
 
-// watched is what a watch has brought and the consumer has not taken. The etcd client would keep any amount of it.
+// watched buffers the records between a watch and its consumer, and bounds them: the etcd client would keep any number.
 type watched struct {
 	records chan store.Record
 	bytes   atomic.Int64

@@ -16,12 +16,8 @@ import (
 	"taskledger/store"
 )
 
-const (
-	// pageParts is how many parts one reply holds: 1 MiB of the usual ones.
-	pageParts = 16
-	// maxParts is more than any etcd holds, and fits the digits of a key.
-	maxParts = 1 << 20
-)
+// pageParts bounds one reply to 1 MiB of the usual parts.
+const pageParts = 16
 
 // PutPart is described in store.Snapshots.
 func (s *Store) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
@@ -137,7 +133,7 @@ func (s *Store) Pointer(ctx context.Context, shard int) (store.SnapshotPointer, 
 	return store.SnapshotPointer{Revision: resp.Kvs[0].ModRevision, Kept: kept}, nil
 }
 
-// partPage is what one read of parts brought; an error follows the parts.
+// partPage holds the parts that one read returned, and the error that followed them.
 type partPage struct {
 	parts [][]byte
 	err   error

@@ -10,17 +10,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// memberStatus is what the member at an endpoint tells of itself.
+// memberStatus pairs an endpoint with the status that its member reported.
 type memberStatus struct {
 	endpoint string
 	status   *clientv3.StatusResponse
 }
 
-// errOutrun is why a member is not waited for any longer.
+// errOutrun ends the wait for a member that is slower than another one.
 var errOutrun = errors.New("it does not answer, and another member has")
 
-// askMembers asks all members at once for their status. It returns what those told that answered within the request
-// time-out, and within so long after the first one did, and an error for each that did not.
+// askMembers asks all members at once for their status. It returns the answers that came within the request time-out and
+// within after the first answer, and an error for each member that did not answer by then.
 func (s *Store) askMembers(ctx context.Context, after time.Duration) (answers []memberStatus, silent []error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -54,7 +54,7 @@ func (s *Store) askMembers(ctx context.Context, after time.Duration) (answers []
 	return answers, silent
 }
 
-// called is what errors call an endpoint.
+// called returns the name of an endpoint in errors.
 func (s *Store) called(endpoint string) string {
 	if endpoint == anyEndpoint && s.dialled != "" {
 		return s.dialled

@@ -10,7 +10,7 @@ import (
 	"taskledger/store"
 )
 
-// removeRanges is how many ranges one request deletes: etcd takes 128 operations by default.
+// removeRanges bounds the ranges that one request deletes: etcd takes 128 operations by default.
 const removeRanges = 100
 
 // SweepMailboxes is described in store.Sweeper. It counts what it knows to have removed itself.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
@@ -38,6 +39,14 @@ func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, othe
 		return nil, err
 	}
 	return resp.Txn(), nil
+}
+
+// found returns the key that the i-th operation read, or nil.
+func found(resp *clientv3.TxnResponse, i int) *mvccpb.KeyValue {
+	if kvs := resp.Responses[i].GetResponseRange().Kvs; len(kvs) > 0 {
+		return kvs[0]
+	}
+	return nil
 }
 
 // resend calls send, bounded by the request time-out, until the outcome of the write is known.

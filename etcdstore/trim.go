@@ -11,7 +11,7 @@ import (
 	"taskledger/store"
 )
 
-// trimEntries is how many entries one transaction deletes: other writes wait for it, for a few milliseconds.
+// trimEntries bounds the entries that one transaction deletes: other writes wait for it, for a few milliseconds.
 const trimEntries = 1000
 
 // First is described in store.Trimmer. It bisects, because etcd counts all keys of any range it is given.

@@ -15,6 +15,12 @@ import (
 // maxValueBytes bounds what is decoded: more is in no request.
 const maxValueBytes = 1536 << 10
 
+// keyBytes is the length of a cluster's key.
+const keyBytes = 32
+
+// maxParts exceeds the parts of any snapshot that an etcd can hold, and fits the digits of a key.
+const maxParts = 1 << 20
+
 // version is the first element of every value that this package encodes, but of the one that describes the cluster.
 const version = 1
 
@@ -22,7 +28,7 @@ const version = 1
 // cluster's name can no longer be read, so that a cluster of before is refused whole when a process connects.
 const metaVersion = 2
 
-// meta is what was fixed when the cluster was created.
+// meta holds the properties of a cluster that never change.
 type meta struct {
 	shards int
 	id     string

@@ -53,8 +53,8 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// stragglersWithin is how long after the first member the others may answer while a store is opened: one that hangs must not use up the
-// time of whoever opens it.
+// stragglersWithin bounds the wait for other members after the first one has answered: a member that hangs must not use
+// up the time of whoever opens the store.
 const stragglersWithin = 500 * time.Millisecond
 
 // checkServers refuses the cluster when any member that answers is too old, or none answers.

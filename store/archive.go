@@ -74,13 +74,13 @@ type ArchiveReader interface {
 	FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[Record, error]
 }
 
-// Archive is what a node that trims its journals needs; archivetest holds any implementation to it.
+// Archive joins the ports that a node needs to trim its journals; archivetest holds any implementation to it.
 type Archive interface {
 	Archiver
 	ArchiveReader
 }
 
-// ArchiveCondition is how an archive is set up, and what is left of it.
+// ArchiveCondition says how an archive is set up, and what is left of it.
 type ArchiveCondition struct {
 	// Problem says by which setting the archive may lose what it has acknowledged, or what it has lost; "" = nothing.
 	Problem string

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// Usage is how full the store is.
+// Usage says how full the store is.
 type Usage struct {
 	InUse    int64 `json:"in_use"` // bytes that hold something, as of the last writes; the largest of all members
 	Size     int64 `json:"size"`   // bytes of the file, which never shrinks by itself; the largest of all members

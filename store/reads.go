@@ -7,8 +7,8 @@ import (
 	"taskledger/events"
 )
 
-// Reads is what a program reads of what is stored, and what a program must read to know all that is: the highest number of each.
-// The zero value is what every program reads. A section of snapshots comes with the kinds of events that fill it.
+// Reads holds the highest number of each stored form that a program reads, or that a program must read to know all that
+// is stored. Every program reads the zero value. A section of snapshots comes with the kinds of events that fill it.
 type Reads struct {
 	Kind     events.Kind `json:"kind"`     // of events
 	Entry    uint64      `json:"entry"`    // version of entries
@@ -16,7 +16,7 @@ type Reads struct {
 	Rules    uint64      `json:"rules"`    // of the fold
 }
 
-// lowest is what every program reads.
+// lowest holds the numbers that every program reads.
 var lowest = Reads{Kind: events.KindDeleted, Entry: 4, Snapshot: 3, Rules: 1}
 
 // Lacks says what a program that reads r cannot read of what need tells of; "" = it can read everything.
@@ -40,13 +40,13 @@ func (r Reads) With(other Reads) Reads {
 		max(r.Snapshot, other.Snapshot, lowest.Snapshot), max(r.Rules, other.Rules, lowest.Rules)}
 }
 
-// UpTo is what of it is needed for events up to a kind.
+// UpTo returns the numbers that are needed for events up to a kind.
 func (r Reads) UpTo(kind events.Kind) Reads {
 	r.Kind = kind
 	return r
 }
 
-// maxShownName is how much of a node's name Outdated shows: the text is cut where it is recorded.
+// maxShownName bounds the part of a node's name that Outdated shows: the text is cut where it is recorded.
 const maxShownName = 32
 
 // Outdated names a node that is present and cannot read what need tells of, the first by its id; "" = there is none. Nothing that needs

@@ -20,7 +20,7 @@ type NodeInfo struct {
 	Behaviors []string `json:"behaviors"` // that it runs
 	Types     string   `json:"types"`     // a digest of the parameter and result types of each
 	Slots     int      `json:"slots"`
-	// Limits is how many attempts at once it makes of a behavior, for those that are not bounded by Slots alone; 0: none.
+	// Limits bounds by behavior the attempts that it makes at once, for behaviors that Slots alone does not bound; 0: none.
 	Limits   map[string]int `json:"limits,omitempty"`
 	Owner    bool           `json:"owner"` // takes shards
 	Draining bool           `json:"draining"`
@@ -29,8 +29,8 @@ type NodeInfo struct {
 	Load     []byte         `json:"-"`         // its last load message, kept here while it has no bus
 	Revision int64          `json:"-"`         // create revision of the node key
 	Modified int64          `json:"-"`         // mod revision of the node key
-	// ClockAhead is how far its wall clock is ahead of those of the other nodes, or, negative, behind, in milliseconds; 0 = by a
-	// second at most, or not known. It is not stored: engine.Client.Nodes computes it from Load.
+	// ClockAhead counts the milliseconds by which its wall clock is ahead of those of the other nodes, or, negative, behind;
+	// 0 = by a second at most, or not known. It is not stored: engine.Client.Nodes computes it from Load.
 	ClockAhead int64 `json:"clock_ahead_ms,omitempty"`
 }
 

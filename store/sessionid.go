@@ -3,11 +3,11 @@ package store
 import "strings"
 
 const (
-	// maxNameInID is how many characters of a node's name its session ids begin with.
+	// maxNameInID bounds the characters of a node's name with which its session ids begin.
 	maxNameInID = 16
-	// DrawnInID is how many random characters of [a-z2-7] a session id ends with: 50 bits. A new id must not be that of an earlier
-	// session of the same name that something still names: an owner key, or an attempt that has not been given up yet. There are few
-	// of those at a time, and each is met by chance once in 10^15 sessions.
+	// DrawnInID counts the random characters of [a-z2-7] with which a session id ends: 50 bits. A new id must differ from
+	// that of an earlier session of the same name that something still names: an owner key, or an attempt that has not been
+	// given up yet. There are few of those at a time, and each is met by chance once in 10^15 sessions.
 	DrawnInID = 10
 )
 

@@ -1,6 +1,7 @@
 package store
 
-// Store is what a node needs of etcd; etcdstore implements it, and store/storetest holds any implementation to it.
+// Store joins all ports that a node needs of etcd. etcdstore implements it, and store/storetest holds any implementation
+// to it.
 type Store interface {
 	Journal
 	Sessions
@@ -19,7 +20,7 @@ type Store interface {
 // MaxShards is the most shards of a cluster.
 const MaxShards = 256
 
-// Cluster is what was fixed when the cluster was created.
+// Cluster holds the properties of a cluster that never change after its creation.
 type Cluster struct {
 	ID     string // random
 	Shards int    // at most MaxShards

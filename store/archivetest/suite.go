@@ -32,7 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Archive) {
 	}
 }
 
-// world is what a test works with; its helpers end the test when the archive fails them.
+// world holds the archive of one test. Its helpers end the test when the archive fails them.
 type world struct {
 	*testing.T
 	store.Archive

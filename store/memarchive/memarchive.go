@@ -26,7 +26,7 @@ type Archive struct {
 
 var _ store.Archive = (*Archive)(nil)
 
-// Segment is what one call of Archive added.
+// Segment holds the entries that one call of Archive added.
 type Segment struct {
 	After, Head store.ArchiveHead // the ends of the archive before and after it
 	Entries     []store.Record

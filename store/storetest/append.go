@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"taskledger/store"
@@ -117,11 +116,4 @@ var appends = map[string]func(*world){
 		ended.ctx = ctx
 		ended.refuse(w.A, o, store.Head{}, "one", context.Canceled, "an unknown outcome is none of the definite errors")
 	},
-}
-
-func (w *world) wantJournal(from uint64, want ...string) {
-	w.Helper()
-	if got := w.journal(from); !slices.Equal(got, want) {
-		w.Errorf("journal from entry %d is %q, want %q", from, got, want)
-	}
 }

@@ -8,16 +8,6 @@ import (
 	"taskledger/store"
 )
 
-// fill appends entries 1 to n to shard 0: more than fit in one reply, when n is 100.
-func (w *world) fill(o store.Ownership, after store.Head, n int) (heads []store.Head) {
-	w.Helper()
-	for range n {
-		after = w.append(w.A, o, after, fmt.Sprint("entry ", after.Number+1))
-		heads = append(heads, after)
-	}
-	return heads
-}
-
 func (w *world) wantRecord(got store.Record, head store.Head) {
 	w.Helper()
 	if want := fmt.Sprint("entry ", head.Number); got.Head != head || string(got.Data) != want {

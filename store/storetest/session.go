@@ -189,7 +189,6 @@ var sessions = map[string]func(*world){
 	},
 }
 
-// wantEnded asserts that nothing can be done with the session.
 func (w *world) raise(s store.Store, need store.Reads) {
 	w.Helper()
 	if err := s.Raise(w.ctx, need); err != nil {
@@ -197,6 +196,7 @@ func (w *world) raise(s store.Store, need store.Reads) {
 	}
 }
 
+// wantEnded asserts that nothing can be done with the session.
 func (w *world) wantEnded(session store.Session) {
 	w.Helper()
 	if err := w.A.Renew(w.ctx, session); !errors.Is(err, store.ErrSessionEnded) {
