@@ -20,10 +20,12 @@
 //
 // Values other than entries are msgpack arrays that begin with their version. Within a version elements are only ever
 // appended, and readers ignore those they do not know; a change of meaning takes a new version. Strings are msgpack
-// strings; reads is [kind of event, version of entries, of snapshots, rules of the fold]; cluster key, load, batch, answer and hash are binary strings; joined counts milliseconds since 1970 UTC. reserved is a
-// string that is written empty and ignored.
+// strings; reads is [kind of event, version of entries, of snapshots, rules of the fold]; cluster key, load, batch, answer
+// and hash are binary strings; joined counts milliseconds since 1970 UTC. reserved is a string that is written empty and
+// ignored.
 //
-//   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key, 32 bytes, are random.
+//   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key,
+//     32 bytes, are random.
 //   - node/<id> is the only key bound to a lease, the session's. Ids are made by store.SessionID, of the node's name and
 //     random characters drawn anew for every session, and never used again, so an absent node is absent for ever. One
 //     without a lease is no session's, and counts as absent: etcd would never remove it.
@@ -31,7 +33,7 @@
 //     read is replaced like that of an owner that is gone: who wrote it has fenced whoever it named before.
 //   - The entries of a shard are numbered 1, 2, 3 ... without gaps; each is written once. A trim deletes from the front and
 //     never deletes the last one, nor any from the older snapshot's on.
-//   - A snapshot is of the state after its entry; the epoch is that of the owner that took it. Each of its parts is written
+//   - A snapshot holds the state after its entry, under the epoch of the owner that took it. Each of its parts is written
 //     once; bytes is their length together, hash the SHA-256 of their SHA-256 sums in order. The pointer names one or two
 //     snapshots, each by exactly these five elements, and is never deleted. Replacing it deletes all parts that do not
 //     belong to those it names.

@@ -28,7 +28,7 @@ func hanging(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
-// The request time-out is what a member that hangs would cost.
+// A member that hangs would cost a request time-out.
 func TestOpen_DoesNotWaitForAMemberThatHangs(t *testing.T) {
 	t.Parallel()
 	endpoint, _ := testcluster.StartEtcd(t)

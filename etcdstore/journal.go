@@ -201,7 +201,8 @@ func (s *Store) page(ctx context.Context, shard int, from uint64) ([]store.Recor
 	return page, rev, nil
 }
 
-// pageBefore reads the entries from from down, newest first and at most pageEntries of them. With an error they are those before it.
+// pageBefore reads the entries from from down, newest first and at most pageEntries of them. With an error it returns
+// the entries that it could read before.
 func (s *Store) pageBefore(ctx context.Context, shard int, from uint64) ([]store.Record, error) {
 	first := from - min(from, pageEntries) + 1
 	resp, err := s.get(ctx, s.keys.entry(shard, first), clientv3.WithRange(s.keys.entry(shard, from+1)))

@@ -36,7 +36,7 @@ func (s *Store) take(ctx context.Context, session store.Session, shard int, seen
 	}
 	if seen.Node != "" { // a key that names nobody has fenced whoever it named before
 		compare = append(compare,
-			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // so is that of an absent key
+			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // an absent key has lease 0, too
 		)
 	}
 	resp, err := s.transact(ctx, compare,

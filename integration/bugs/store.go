@@ -27,7 +27,7 @@ var commits = []Bug{
 		return seen.Kvs[0].ModRevision, nil
 	}
 	if resp.Succeeded {`},
-		{"// predecessor is the key", `func (s *Store) once(ctx context.Context, compare []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+		{"// predecessor returns the key", `func (s *Store) once(ctx context.Context, compare []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	resp, err := s.client.Do(ctx, clientv3.OpTxn(compare, then, otherwise))
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ var commits = []Bug{
 	return resp.Txn(), nil
 }
 
-// predecessor is the key`},
+// predecessor returns the key`},
 	}, store, "TestAppend_IsCommittedOnceWhateverIsLost"},
 }
 
@@ -58,7 +58,7 @@ var otherWrites = []Bug{
 		{"encodeWritten(written.With(need))", "encodeWritten(need)"},
 	}, store, contract + "Raise/NoNumberEverFalls"},
 	{"take from a living owner", "etcdstore/owners.go", []Edit{
-		{`			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // so is that of an absent key` + "\n", ""},
+		{`			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // an absent key has lease 0, too` + "\n", ""},
 	}, store, contract + "Take/OfALivingOwnerIsFenced"},
 	{"mailbox answer without the revision of its batch", "etcdstore/mailbox.go", []Edit{
 		{`append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", b.Revision)),`, `fences,`},
