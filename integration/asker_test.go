@@ -14,7 +14,7 @@ import (
 	"taskledger/ledger"
 )
 
-// asked is what an operator asked for.
+// asked holds the kind of an operator's request, and its caller.
 type asked struct {
 	kind  events.Kind
 	asker events.Asker

@@ -17,7 +17,7 @@ import (
 	"taskledger/task"
 )
 
-// bulkTasks is how many tasks are retried; 50,000 take minutes.
+// bulkTasks returns the number of tasks to retry; 50,000 take minutes.
 func bulkTasks() int64 {
 	if repeat.Whole() {
 		return 50_000

@@ -15,7 +15,7 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// crowd is how many submits of how many ids the crowd tests make.
+// crowd returns the number of submits that the crowd tests make, and of their ids.
 func crowd() (submits, ids int) { return repeat.Times(10_000, 100_000), repeat.Times(100, 1_000) }
 
 func TestSubmit_CrowdOnFewIDsFromNodesAndClientsRunsEachOnce(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"taskledger/projection"
 )
 
-// figure is what is counted of a behavior.
+// figure names a counter of a behavior.
 type figure struct{ behavior, name string }
 
 // sums implements meter.Meter for several nodes.

@@ -65,7 +65,7 @@ func startFlow(t *testing.T, l *tally, members ...behaviors.Client) *flow {
 	return startFlowOf(t, l, load{8, 0, func(name string) string { return name }}, members...)
 }
 
-// load is what a flow consists of.
+// load describes a flow.
 type load struct {
 	atOnce int                      // goroutines
 	pause  time.Duration            // of each, between two tasks

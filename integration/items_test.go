@@ -21,7 +21,7 @@ const (
 	bob = 2
 )
 
-// asker is what a node and a client have in common.
+// asker declares the calls of task stores that a node and a client have in common.
 type asker interface {
 	UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
 	ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error)

@@ -130,7 +130,7 @@ func TestCancel_RecurringTaskLosesItsNextRun(t *testing.T) {
 	})
 }
 
-// The failure stays, and is what the run that was promised after it ends with.
+// The failure stays. The run that was promised after it ends with it.
 func TestCancel_FailedTaskLosesTheRunThatWasPromised(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain, MaxAttempts: 1}})

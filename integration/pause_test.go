@@ -12,7 +12,7 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// upheaval is what happens to a cluster of the nodes a, b and c. It returns a node that is there afterwards.
+// upheaval disturbs a cluster of the nodes a, b and c. It returns a node that is there afterwards.
 type upheaval func(t *testing.T, c *testcluster.Cluster, nodes []*testcluster.Node, start func(names ...string) []*testcluster.Node) *testcluster.Node
 
 // Whoever serves a shard anew knows what is paused before it starts anything.
@@ -88,7 +88,7 @@ func restartAll(_ *testing.T, _ *testcluster.Cluster, nodes []*testcluster.Node,
 	return start("a", "b", "c")[0]
 }
 
-// revokeAll is what etcd does when its leader wakes after the TTL.
+// revokeAll revokes all leases, as etcd does when its leader wakes after the TTL.
 func revokeAll(t *testing.T, c *testcluster.Cluster, nodes []*testcluster.Node, _ func(...string) []*testcluster.Node) *testcluster.Node {
 	old := map[string]bool{}
 	for _, n := range nodes {

@@ -21,7 +21,7 @@ import (
 // roleVariable makes this test binary a process of a cluster instead: it holds a role as JSON.
 const roleVariable = "TASKLEDGER_TEST_ROLE"
 
-// role is what a process of a cluster is.
+// role configures a process of a cluster.
 type role struct {
 	Servers bool // etcd, and NATS if wanted; else a node
 	Dir     string

@@ -21,7 +21,7 @@ import (
 	"taskledger/store"
 )
 
-// itemCall is what was asked of an item of a store, and what was told.
+// itemCall records a request about an item of a store, and its answer.
 type itemCall struct {
 	what string // "add", "claim", "change", "delete" or "get"
 	id   int64  // that was asked for; of a claim it is found in the journal

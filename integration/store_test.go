@@ -24,13 +24,13 @@ const (
 	storeGroup   = "pages"
 	storeWorkers = 32
 	storeBegins  = 64 // items
-	// betweenKills is how many cycles the workers make between two kills, and betweenKillsLeast how long they have
-	// for them at least, so that the owner that was started last has joined.
+	// betweenKills is the number of cycles that the workers make between two kills. They have at least
+	// betweenKillsLeast for them, so that the owner that was started last has joined.
 	betweenKills      = 100
 	betweenKillsLeast = 2 * time.Second
 )
 
-// storeWork is what workers of a store did and were told.
+// storeWork records the work of the workers of a store, and the answers that they got.
 type storeWork struct {
 	t       *testing.T
 	mu      sync.Mutex

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Figures counts the commits of owners about the tasks of one behavior since they took their shards over.
+// Figures holds counts and times of the tasks of one behavior, from the commits of owners since they took their shards
+// over.
 type Figures struct {
 	Behavior string // or Other
 	Counts   [TaskCounters]int64

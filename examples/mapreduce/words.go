@@ -18,7 +18,7 @@ const (
 	// partitions are the groups over which words are spread. What a piece has of each is one task, and an update takes 1,000 of them. The sums of a
 	// partition are one task in the end, of 256 KiB at most: a directory with more different words needs more partitions.
 	partitions = 128
-	// longest is how many characters of a word count.
+	// longest bounds the characters of a word that count.
 	longest = 64
 )
 

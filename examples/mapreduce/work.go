@@ -19,7 +19,7 @@ const (
 
 func wordGroup(partition int) string { return wordGroups + strconv.Itoa(partition) }
 
-// partsAtOnce is how many counts are summed up by one update.
+// partsAtOnce is the number of counts that one update sums up.
 const partsAtOnce = 200
 
 // work maps and reduces until ctx ends. It waits for what comes next only if there is neither.

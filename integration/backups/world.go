@@ -19,7 +19,7 @@ const (
 	// bulky tasks of 60 KiB fill the journals of two shards so far that they are archived and trimmed.
 	bulky  = 700
 	shards = "2"
-	// patience is how long anything may take that takes seconds on a quiet machine.
+	// patience bounds everything that takes seconds on a quiet machine.
 	patience = 5 * time.Minute
 )
 
@@ -229,7 +229,7 @@ func (w *world) stop(all ...*server) error {
 		if s.process == nil {
 			continue
 		}
-		kill := time.AfterFunc(patience, func() { s.process.Process.Kill() }) // its error is that of Wait
+		kill := time.AfterFunc(patience, func() { s.process.Process.Kill() }) // Wait returns its error
 		err := s.process.Wait()
 		kill.Stop()
 		s.process = nil
@@ -329,7 +329,7 @@ func (w *world) load(prefix string) error {
 	})
 }
 
-// journal is what the command shards tells of one.
+// journal holds one row in the output of the command shards.
 type journal struct {
 	First, Archived uint64
 	Degraded        string

@@ -24,7 +24,7 @@ import (
 	"taskledger/integration/bugs"
 )
 
-// atOnce is how many tests run side by side: they wait more than they work.
+// atOnce is the number of tests that run side by side: they wait more than they work.
 const atOnce = 12
 
 func main() {

@@ -130,7 +130,7 @@ func (m *merged) alter(number int, key string, original *ast.FuncDecl, s *source
 	return nil
 }
 
-// callOf is what a function does to pass its call on to another one of the same signature.
+// callOf returns the statements by which a function passes its call on to another one of the same signature.
 func callOf(f *ast.FuncDecl, to string) (string, error) {
 	var arguments []string
 	for _, p := range f.Type.Params.List {

@@ -157,7 +157,7 @@ func showPort(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "port"), port, 0o644)
 }
 
-// door is what cluster.json tells of the HTTP API.
+// door holds the part of cluster.json about the HTTP API.
 type door struct{ URL, Token string }
 
 func doorIn(path string) (d door, err error) {

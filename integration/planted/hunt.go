@@ -20,10 +20,10 @@ import (
 type harness interface {
 	// build builds the program with the sources of an overlay in it; "" = none. dir is empty, and the caller's own.
 	build(ctx context.Context, dir, overlay string) (program string, err error)
-	// judge makes the history of a seed, under the faults of the names where the harness lets them be chosen. The error is
-	// that of the harness: nothing can be said of the program.
+	// judge makes the history of a seed, under the faults of the names where the harness lets them be chosen. An error
+	// says that the harness failed: nothing can be said of the program.
 	judge(ctx context.Context, program, faults string, seed uint64) (verdict, error)
-	// most is how many histories a bug may take.
+	// most returns the number of histories that a bug may take.
 	most() int
 }
 
@@ -37,7 +37,7 @@ type hunt struct {
 	out io.Writer
 }
 
-// row is what the hunt for a bug came to.
+// row holds the result of the hunt for a bug.
 type row struct {
 	*planted
 	finding
@@ -45,7 +45,7 @@ type row struct {
 	err  error // why it was not found
 }
 
-// finding is how a bug shows.
+// finding says how a bug shows.
 type finding struct {
 	histories int      // that it took
 	noticed   []string // the invariants of the bug that are broken in the last one

@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// options are what the command line says.
+// options holds the flags of the command line.
 type options struct {
 	filter   string
 	kind     string // of harness; "" = both

@@ -27,7 +27,7 @@ func (realProcesses) build(ctx context.Context, dir, overlay string) (program st
 	return program, bugs.Build(ctx, overlay, "build", "-o", program, "./integration/robustness")
 }
 
-// typed is what the path of the command line ends with, beside that of the driver.
+// typed ends the path of the command line program, which lies beside that of the driver.
 const typed = ".typed"
 
 // judge runs one history. The driver says what it came to in a summary, and what was broken in what it prints.

@@ -36,7 +36,7 @@ func (simulation) judge(ctx context.Context, program, _ string, seed uint64) (v 
 	return v, nil
 }
 
-// unmade is how the program panics whose history is not made in time: what waits is in the dump.
+// unmade begins the panic of a program whose history is not made in time: the dump shows what waits.
 const unmade = "panic: the history is not made after"
 
 // How a Go program exits.
@@ -45,8 +45,8 @@ const (
 	exitPanic = 2
 )
 
-// ended is the verdict on a program that made no history, by the error of the machine: its first line says how the program
-// ended, and what the program wrote follows. The error is that the harness itself failed.
+// ended returns the verdict on a program that made no history, by the error of the machine: its first line says how the
+// program ended, and the output of the program follows. It returns an error if the harness itself failed.
 func ended(err error) (v verdict, _ error) {
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	_, wrote, _ := strings.Cut(err.Error(), "\n")

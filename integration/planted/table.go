@@ -37,7 +37,7 @@ func known(name string) bugs.Bug {
 	panic("no bug is named " + name)
 }
 
-// like plants what the tests know. by is what may notice it, separated by commas.
+// like plants a bug that the tests know. by lists the findings that may notice it, separated by commas.
 func like(name, by string) planted { return own(name, by, known(name)) }
 
 // edit is one edit of a file.

@@ -13,7 +13,7 @@ const (
 	panicked = "panic"  // of a process; the program with the bug does not do what the bug says
 )
 
-// verdict is what the history of a seed tells of a program.
+// verdict says what the history of a seed shows of a program.
 type verdict struct {
 	judged bool              // it was made, and enough happened to prove something
 	broken map[string]string // by invariant: how it shows

@@ -10,7 +10,7 @@ import (
 	"taskledger/integration/simulation/machine"
 )
 
-// machineError is what the machine says of a program that a shell command stands for, and that wrote so.
+// machineError returns the machine's error about a program that a shell command stands for, and that wrote so.
 func machineError(t *testing.T, command, wrote string) error {
 	t.Helper()
 	return fmt.Errorf("seed 7: %w\n%s", exec.CommandContext(t.Context(), "sh", "-c", command).Run(), wrote)

@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// partMost is how long a part may take: who has an hour can make one.
+// partMost bounds the time of a part: an hour is enough to make one.
 const partMost = 45 * time.Minute
 
 // part is a piece of the proof.

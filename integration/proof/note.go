@@ -24,7 +24,7 @@ const (
 	verdictRed   = "red"
 )
 
-// note is what a part came to.
+// note records the result of a part.
 type note struct {
 	Part       string    `json:"part"`
 	Tree       string    `json:"tree"`
@@ -50,7 +50,7 @@ func (n *note) String() string {
 	return text
 }
 
-// notes are those about a tree.
+// notes reads and writes the notes about a tree.
 type notes struct{ tree, dir string }
 
 func notesOf(tree string) notes { return notes{tree, filepath.Join(folder, tree)} }

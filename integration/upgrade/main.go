@@ -17,7 +17,7 @@ import (
 	"taskledger/natsbus"
 )
 
-// role is what the node is, as JSON in its only argument.
+// role configures the node, as JSON in its only argument.
 type role struct{ Name, Etcd, NATS, NKey string }
 
 // Limits of the node, which the test waits for.

@@ -104,7 +104,7 @@ func (n *node) stop() {
 	}
 }
 
-// load is what callers ask while nodes are replaced.
+// load holds the requests of callers while nodes are replaced.
 type load struct {
 	*testing.T
 	client  *testcluster.Client

@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ErrLost is what a sender sees of a lost request or reply: it says nothing about the outcome.
+// ErrLost reports a lost request or reply to its sender: it says nothing about the outcome.
 var ErrLost = status.Error(codes.Unavailable, "reply lost")
 
-// Fate is what becomes of one writing transaction. The zero value is the ordinary one: applied and answered.
+// Fate decides what happens to one writing transaction. The zero value is the ordinary one: applied and answered.
 type Fate struct {
 	Drop bool   // it is not applied now
 	Err  error  // the sender gets this instead of the answer; nil with Drop means ErrLost

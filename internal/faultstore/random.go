@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxLate is how much later than its request a copy may be applied: after much else.
+	// maxLate bounds the time from a request until its copy is applied: after much else.
 	maxLate = 3 * time.Second
 	// lateTimeout bounds the delivery of a copy.
 	lateTimeout = 30 * time.Second

@@ -11,7 +11,7 @@ import (
 	"taskledger/internal/wire"
 )
 
-// shape is what a type looks like encoded.
+// shape describes the encoded form of a type.
 type shape struct {
 	t     reflect.Type
 	parts []*shape // the fields of a struct, or the element of a slice; nil for all others, []byte among them

@@ -63,7 +63,7 @@ func (m *Model) Fill() {
 	m.filling = !m.full
 }
 
-// Change is what one revision made of one key.
+// Change records the effect of one revision on one key.
 type Change struct {
 	Key            string
 	Value          []byte // nil when deleted; must not be changed

@@ -82,7 +82,7 @@ func (s *side) must(_ any, err error) {
 
 func (s *side) setFull(ctx context.Context, full bool) { s.must(nil, s.alarm(ctx, full)) }
 
-// answer is what a side said to a request.
+// answer holds the answer of a side to a request.
 type answer struct {
 	text     string // comparable
 	revision int64  // 0 after an error
@@ -97,7 +97,7 @@ func (s *side) answer(err error, header *pb.ResponseHeader, format string, args 
 	return answer{text: text, revision: header.Revision}
 }
 
-// code is that of the status, also within the client's own errors.
+// code returns the code of the status, also within the client's own errors.
 func code(err error) codes.Code {
 	if coded, ok := err.(interface{ Code() codes.Code }); ok {
 		return coded.Code()

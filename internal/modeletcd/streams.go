@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// streamContext is what the streams of a client have in common.
+// streamContext implements the methods that the streams of a client have in common.
 type streamContext struct{ ctx context.Context }
 
 // Context implements grpc.ClientStream.

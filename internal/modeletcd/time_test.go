@@ -48,7 +48,7 @@ func TestModel_EndsLeasesAsEtcdDoes(t *testing.T) {
 	}
 }
 
-// Pages of one revision are what was there at that revision, whatever is written meanwhile.
+// Pages of one revision show the keys of that revision, whatever is written meanwhile.
 func TestModel_PagesAsEtcdDoes(t *testing.T) {
 	t.Parallel()
 	etcd, model := startEtcd(t), newModel()

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// batchRevisions is how many revisions one response tells at most of a watch that catches up.
+	// batchRevisions bounds the revisions in one response of a watch that catches up.
 	batchRevisions = 1000
 	emptyRange     = "mvcc: watcher range is empty"
 )

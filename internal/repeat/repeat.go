@@ -15,7 +15,7 @@ import (
 // machine with nothing else to do, where it may bound a time.
 func Whole() bool { return os.Getenv("PROOF") == "1" }
 
-// Times is how often a test does what it repeats: all in a proof, else few, and half of those with -short.
+// Times returns how often a test repeats something: all in a proof, else few, and half of those with -short.
 func Times(few, all int) int {
 	switch {
 	case Whole():
@@ -40,8 +40,8 @@ func Some[T any](cases []T, nth int) (some []T) {
 	return some
 }
 
-// Rand is what a test draws from: by RAPID_SEED in the environment, which package rapid reads too, else by a seed of
-// its own. The log of the test names the seed.
+// Rand returns a source of randomness for a test, seeded by RAPID_SEED in the environment, which package rapid reads
+// too, else by a seed of its own. The log of the test names the seed.
 func Rand(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 0, 64)

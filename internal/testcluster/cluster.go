@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// prefix is that of the keys of a cluster without a name of its own.
+	// prefix begins the keys of a cluster without a name of its own.
 	prefix = "taskledger/"
 	// patience bounds what must come true sooner or later, on a slow and busy machine.
 	patience = 2 * time.Minute
@@ -22,7 +22,7 @@ const (
 	defaultTTL = 60 * time.Second
 	// defaultShards is enough for several nodes to share, and few enough to verify quickly.
 	defaultShards = 8
-	// pipeShards is of how many shards a cluster may reach etcd without a connection. Such a client and its server
+	// pipeShards bounds the shards of a cluster that reaches etcd without a connection. Such a client and its server
 	// wait for each other for ever when many watches begin or end at once: both have something to send, and neither
 	// reads before the other does.
 	pipeShards = 32

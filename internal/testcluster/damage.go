@@ -18,7 +18,7 @@ type Damage struct {
 	At   uint64 // number of the entry
 }
 
-// Damages are of every kind that the entries of a journal can show by themselves.
+// Damages has one damage of every kind that the entries of a journal can show by themselves.
 var Damages = []Damage{
 	{"a flipped byte", func(_ testing.TB, all []store.Record) []store.Record {
 		all[2].Data = bytes.Clone(all[2].Data)

@@ -14,10 +14,10 @@ import (
 // maxRewritten is more entries than a test writes into a journal that it replaces.
 const maxRewritten = 100
 
-// filledAtOnce is how many entries are written with one request, of which etcd takes 128.
+// filledAtOnce is the number of entries written with one request. etcd takes at most 128.
 const filledAtOnce = 100
 
-// Journals are those of a cluster on an etcd of its own, for a test that changes what is stored.
+// Journals reads and changes the journals of a cluster on an etcd of its own, for a test that damages them.
 type Journals struct {
 	Store *etcdstore.Store // closed when the test ends
 

@@ -30,7 +30,7 @@ type Client struct {
 	process *process
 }
 
-// process is what a process would be: a Run and the connections it uses.
+// process stands for a process: a Run and the connections it uses.
 type process struct {
 	stop  context.CancelFunc
 	ended chan struct{}

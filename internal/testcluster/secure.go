@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// Security is what an etcd asks of its clients.
+// Security says how an etcd authenticates its clients.
 type Security struct {
 	Authority    *Authority // TLS, with a certificate of this authority; nil = no TLS
 	ClientCerts  bool       // and one from every client

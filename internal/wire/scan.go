@@ -10,7 +10,7 @@ import (
 	"fmt"
 )
 
-// MaxDepth is how deeply arrays and maps may nest: ours need 5, and recursive decoders die of deep ones.
+// MaxDepth bounds how deeply arrays and maps may nest: ours need 5, and recursive decoders die of deep ones.
 const MaxDepth = 32
 
 // ErrMalformed is wrapped by every error of this package: the bytes are not what they should be, and never will be.

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// maxTails is how many tails Told passes over: more than a message has whose parts have grown by some values each.
+// maxTails bounds the tails that Told passes over: a message whose parts have grown by some values each has fewer.
 const maxTails = 1 << 12
 
 // tailError is at an array of more values than its reader knows.

@@ -8,7 +8,7 @@ import (
 	"taskledger/internal/wire"
 )
 
-// told is what the reader below knows: [number, [text, [number ...]], [[number, text] ...]].
+// told holds the values that the reader below knows: [number, [text, [number ...]], [[number, text] ...]].
 type told struct {
 	n     uint64
 	text  string

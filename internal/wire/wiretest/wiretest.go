@@ -24,7 +24,8 @@ const (
 	passBytes = 10 << 20 // that a pass goes through
 	// graftBytes is the size of what takes the place of a value: large enough that slack does not hide what it costs.
 	graftBytes = 64 << 10
-	// tries is how often a cost is measured: others allocate and use the processor, too, and the least is the decoder's.
+	// tries is the number of times that a cost is measured: others allocate and use the processor, too, and the least
+	// is the decoder's.
 	tries = 4
 )
 
@@ -154,8 +155,8 @@ func pass() time.Duration {
 	})
 }
 
-// Bounded runs decode, holds what it costs to the bounds, and returns its error. Time is that of the goroutine's processor,
-// and measured against that of passes: neither a slow machine nor a busy one changes the verdict.
+// Bounded runs decode, holds its cost to the bounds, and returns its error. It counts the processor time of the
+// goroutine against that of passes, so neither a slow machine nor a busy one changes the verdict.
 func Bounded(t *testing.T, b Bomb, decode func([]byte) error) (err error) {
 	t.Helper()
 	most, passes := min(maxFactor*uint64(len(b.Data))+slack, maxBytes), cmp.Or(b.Passes, maxPasses)
