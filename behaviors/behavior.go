@@ -63,8 +63,8 @@ type Failure struct {
 	Err     *engine.TaskError
 	Attempt int // number of the attempt within the life of the task, 1 is the first
 	Lost    int // lost attempts of this run before this one
-	// Backoff is when Policy, or RetryAfter, would run the task again. It is zero when the attempts are used up, and when the
-	// attempt failed because its result cannot be recorded.
+	// Backoff is the time at which Policy, or RetryAfter, would run the task again. It is zero when the attempts are
+	// used up, and when the attempt failed because its result cannot be recorded.
 	Backoff time.Time
 }
 

@@ -21,7 +21,7 @@ const (
 	maxCursor = 32 << 10
 )
 
-// cursor is where a bulk operation goes on.
+// cursor marks the place at which a bulk operation goes on.
 type cursor struct {
 	Version uint64
 	Cluster string // its id; "" = nobody has told it yet

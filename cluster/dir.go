@@ -33,7 +33,7 @@ type Advertised struct {
 	API
 }
 
-// API is where the HTTP API of the node is. The zero value says that it has none.
+// API holds the addresses of a node's HTTP API. The zero value says that it has none.
 type API struct {
 	Addresses []string `json:"api,omitempty"`   // unix:PATH first
 	URL       string   `json:"url,omitempty"`   // the other one

@@ -136,7 +136,7 @@ type Failed struct {
 	Run   uint32 // which run of the life this ends; 0 when it will be retried
 }
 
-// Error is why a task failed, equal on every node.
+// Error says why a task failed, equal on every node.
 type Error struct {
 	Code       string            `json:"code"` // one of the Code constants or the behavior's own
 	Message    string            `json:"message,omitempty"`

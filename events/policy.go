@@ -135,8 +135,8 @@ func (b Backoff) Delay(failures int, random float64) time.Duration {
 }
 
 const (
-	// lostGrowth is by how much the step grows from one loss of a run to the next: after a few losses the tasks that
-	// shared a node when one of them killed it share it no longer.
+	// lostGrowth is the factor by which the step grows from one loss of a run to the next: after a few losses the tasks
+	// that shared a node when one of them killed it share it no longer.
 	lostGrowth = 4
 	// maxLostStep bounds the steps of a policy whose first one is not longer.
 	maxLostStep = time.Hour

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Ref is where an event stands within its shard's journal: entry*2^20 + index. Refs of a shard order its events; the Ref
-// of a Started is the fencing token of the attempt. 0 means none: entries count from 1.
+// Ref is the place of an event within its shard's journal: entry*2^20 + index. Refs of a shard order its events; the
+// Ref of a Started is the fencing token of the attempt. 0 means none: entries count from 1.
 type Ref uint64
 
 const (
@@ -26,7 +26,7 @@ func (r Ref) Entry() uint64 { return uint64(r) >> indexBits }
 // Index is the place of the event in its entry, counting from 0.
 func (r Ref) Index() int { return int(r & (MaxEntryEvents - 1)) }
 
-// Position is where an event stands in the cluster. Positions of different shards have no order.
+// Position is the place of an event in the cluster. Positions of different shards have no order.
 type Position struct {
 	Shard uint16
 	Ref   Ref

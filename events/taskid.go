@@ -68,8 +68,8 @@ func (id TaskID) Affinity() string {
 	return affinity
 }
 
-// Shard is where the task lives in a cluster of count shards: XXH64(affinity), with seed 0, modulo count. It is part of the
-// stored format.
+// Shard returns the shard in which the task lives in a cluster of count shards: XXH64(affinity), with seed 0, modulo
+// count. It is part of the stored format.
 func (id TaskID) Shard(count int) int {
 	return int(xxhash.Sum64String(id.Affinity()) % uint64(count))
 }

@@ -82,7 +82,7 @@ type Group struct {
 	Oldest    events.Millis // since when the oldest of those that are available is; 0 = none is
 }
 
-// Problem is why an update or a claim was refused.
+// Problem says why an update or a claim was refused.
 type Problem struct {
 	Field string // "depends", "deletes", "updates" or "adds"
 	ID    int64  // of the item; 0 for an item to be added

@@ -21,7 +21,7 @@ const (
 	ItemBytes   = 192
 	MaxDuration = 24 * time.Hour
 	MinDuration = time.Millisecond
-	// DefaultDuration is for how long a claim is the client's that does not say it.
+	// DefaultDuration is the time of a claim that does not say for how long an item is the client's.
 	DefaultDuration = 30 * time.Second
 	MaxWait         = time.Minute
 	MaxKeyBytes     = events.MaxItemKeyBytes

@@ -66,7 +66,8 @@ type naming struct {
 	failed atomic.Pointer[time.Time] // when it was last found not to; nil: nobody has tried, or it tells its cluster by now
 }
 
-// nameAgain is for how long a stream that could not be named is taken for what it was, without another look.
+// nameAgain is the time until a stream that could not be named is asked again. Until then it is taken for the stream
+// that it was.
 const nameAgain = time.Minute
 
 // belongs wraps store.ErrConflict if the stream is known to be another cluster's. It asks until the stream says that it is this one's, of

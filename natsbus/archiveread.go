@@ -20,7 +20,7 @@ import (
 const (
 	// headersAtOnce is the number of headers fetched with one request, each up to 8 KiB.
 	headersAtOnce = 256
-	// forgetConsumer is when the server removes the reader of headers of a process that died.
+	// forgetConsumer is the time after which the server removes the reader of headers of a process that died.
 	forgetConsumer = 30 * time.Second
 )
 

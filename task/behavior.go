@@ -54,7 +54,7 @@ const (
 	RunAgain       = events.RunAgain
 )
 
-// Plan is which task a submit is about, and when it may start.
+// Plan names the task of a submit, and says when it may start.
 type Plan struct {
 	ID        events.TaskID // "" = drawn at random
 	NotBefore time.Time     // zero = now

@@ -204,7 +204,8 @@ func (h *held) giveUp(ctx context.Context, why error, log *slog.Logger) bool {
 	return true
 }
 
-// tooLargeAgain is when an item is tried again that has failed too often and whose data leave no room for its failure.
+// tooLargeAgain is the time after which an item is tried again that has failed too often and whose data leave no room
+// for its failure.
 const tooLargeAgain = 24 * time.Hour
 
 func isTooLarge(err error) bool {

@@ -16,7 +16,7 @@ const (
 	// The pause before a call is repeated doubles from the first to the longest.
 	firstPause   = 10 * time.Millisecond
 	longestPause = time.Second
-	// keysFor is for how long an update is repeated: a store remembers its key for an hour.
+	// keysFor bounds the time in which an update is repeated: a store remembers its key for an hour.
 	keysFor = 50 * time.Minute
 )
 

@@ -27,9 +27,9 @@ type Backend interface {
 
 // Defaults of what is left out.
 const (
-	// DefaultWait is for how long a claim waits for an item.
+	// DefaultWait bounds how long a claim waits for an item.
 	DefaultWait = 30 * time.Second
-	// DefaultDuration is for how long a claim is the client's.
+	// DefaultDuration is the time for which a claimed item is the client's.
 	DefaultDuration = item.DefaultDuration
 )
 

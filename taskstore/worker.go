@@ -33,10 +33,11 @@ type Handler func(ctx context.Context, it *item.Item) (item.Update, error)
 type WorkerOptions struct {
 	// Slots is the number of items handled at once, 1 to 1,000; default 1.
 	Slots int
-	// Duration is for how long an item is claimed: 100 ms to 24 h, default DefaultDuration. At half of it the claim is renewed, as long as the
-	// handler runs. When a worker dies its items are available again after this time.
+	// Duration is the time for which an item is claimed: 100 ms to 24 h, default DefaultDuration. At half of it the
+	// claim is renewed, as long as the handler runs. When a worker dies its items are available again after this time.
 	Duration time.Duration
-	// RetryAfter is when an item whose handler has failed is available again: 1 ms to 24 h after that. Default: when its claim ends.
+	// RetryAfter is the time from the failure of a handler until its item is available again: 1 ms to 24 h. Default:
+	// until its claim ends.
 	RetryAfter time.Duration
 	// MaxClaims bounds the claims of an item: if it fails with that claim, or was claimed more often since workers died
 	// or were late, it is moved to the group Failures, with its error, as a Failure. Claims count anew from 0 when a

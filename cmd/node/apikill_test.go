@@ -19,7 +19,7 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// apiOf is where a node says that it serves the API.
+// apiOf returns the URL at which a node says that it serves the API.
 func apiOf(t *testing.T, n *node) string {
 	t.Helper()
 	for _, line := range n.printed {

@@ -38,7 +38,7 @@ func fetch(t *testing.T, url string) (status int, text string, err error) {
 	return answer.StatusCode, string(body), err
 }
 
-// metricsOf is where a node says that its metrics are.
+// metricsOf returns the URL at which a node says that its metrics are.
 func metricsOf(t *testing.T, n *node) string {
 	t.Helper()
 	for _, line := range n.printed {

@@ -38,7 +38,7 @@ func TestServe_WithoutACommandListensForThisUserAloneAndSaysWhere(t *testing.T) 
 	}
 }
 
-// addresses are where a node says that its servers listen.
+// addresses returns the addresses at which a node says that its servers listen.
 func addresses(n *node) map[string]string {
 	at := map[string]string{}
 	for _, line := range n.printed {

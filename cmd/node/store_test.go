@@ -11,7 +11,7 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// storeOf is where a node says that its task store is.
+// storeOf returns the URL at which a node says that its task store is.
 func storeOf(t *testing.T, n *node) string {
 	t.Helper()
 	for _, line := range n.printed {

@@ -46,7 +46,7 @@ type claim struct {
 	Wait     int64  `json:"wait"`
 }
 
-// errConflict is why an update was refused: a task that it names was taken by another, as its time was over.
+// errConflict refuses an update that names a task which another has taken, as its time was over.
 var errConflict = errors.New("the task is another's by now")
 
 const (

@@ -103,7 +103,7 @@ func (p piece) read(dir string) (string, error) {
 	return string(text), err
 }
 
-// partitionOf is where a word belongs.
+// partitionOf returns the partition of a word.
 func partitionOf(word string) int {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, word) // it never fails

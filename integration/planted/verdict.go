@@ -19,7 +19,7 @@ type verdict struct {
 	broken map[string]string // by invariant: how it shows
 }
 
-// note adds what is broken, once for each invariant. invariant is as package check has it: its number comes first.
+// note adds a broken invariant, each once. invariant has the form that package check gives it: its number comes first.
 func (v *verdict) note(invariant, how string) {
 	if number, _, named := strings.Cut(invariant, " "); named && invariant != noEnd {
 		invariant = number

@@ -44,7 +44,7 @@ type Options struct {
 type Cluster struct {
 	NATS *NATS            // nil without
 	Etcd *clientv3.Client // needs no connection unless Options name an etcd, or many shards
-	// Endpoint is where the etcd in this process can be reached over the network.
+	// Endpoint is the address of the etcd in this process for clients over the network.
 	Endpoint string
 
 	t       testing.TB

@@ -27,8 +27,8 @@ import (
 
 // Options of New.
 type Options struct {
-	// URL is where the HTTP API is: http://HOST:PORT, https://HOST:PORT, each with a path before that of the API if there is one, or
-	// unix:PATH, the socket of a node on this machine.
+	// URL is the address of the HTTP API: http://HOST:PORT, https://HOST:PORT, each with a path before that of the API
+	// if there is one, or unix:PATH, the socket of a node on this machine.
 	URL string
 	// Root says that URL is the root of one store, as --store-listen has it. The name with which the store is opened is that in
 	// errors then; a process opens one root under one name, or its calls are counted as if they were those of two stores.
@@ -50,7 +50,7 @@ type Client struct {
 }
 
 const (
-	// answerWithin is for how long one answer is waited for, beside the time that a claim waits. The API answers within 30 s.
+	// answerWithin bounds the wait for one answer, beside the time that a claim waits. The API answers within 30 s.
 	answerWithin = 35 * time.Second
 	connections  = 64
 

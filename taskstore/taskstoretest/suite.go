@@ -23,7 +23,7 @@ type Subject struct {
 	Backend taskstore.Backend
 	// Restart ends what serves the stores and starts it again, as far as it can be: the backend has to find what it had. Nil: it cannot.
 	Restart func(t *testing.T)
-	// Slack is for how much longer than a time that a test says something may take; default four seconds.
+	// Slack extends every time limit that a test states; default four seconds.
 	Slack time.Duration
 }
 

@@ -115,7 +115,7 @@ func CheckGrafts(t *testing.T, sample []byte, size int, decode func([]byte) erro
 	}
 }
 
-// span is where a value stands in a message.
+// span is the place of a value in a message.
 type span struct{ from, to int }
 
 // values returns where the values of a sound message stand, those within arrays too, and the end of the first.

@@ -28,7 +28,7 @@ const (
 // maxInFlight bounds the tasks that a measurement may have under way.
 const maxInFlight = 16_384
 
-// Terminal is where the command reads and writes.
+// Terminal holds the streams that the command reads and writes.
 type Terminal struct {
 	In       io.Reader
 	Out, Err io.Writer

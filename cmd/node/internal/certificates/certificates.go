@@ -17,7 +17,8 @@ type File struct {
 	Authorities bool   // it holds those that are believed, one of which suffices; else a certificate and its chain
 }
 
-// Until is when the file no longer serves: when the first certificate of a chain ends, or the last one of authorities.
+// Until returns the time at which the file no longer serves: the end of the first certificate of a chain, or of the
+// last one of authorities.
 func (f File) Until() (until time.Time, err error) {
 	text, err := os.ReadFile(f.Path)
 	if err != nil {

@@ -56,7 +56,7 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// ServeError is why a node could not start or go on; no task has failed.
+// ServeError reports that a node could not start or go on; no task has failed.
 type ServeError struct{ Err error }
 
 // Error implements error.

@@ -37,7 +37,7 @@ import (
 	"taskledger/item"
 )
 
-// defaultAddress is where the API of a node with servers inside listens, or at another free port.
+// defaultAddress is the address of the API of a node with servers inside; if it is taken, another free port is used.
 const defaultAddress = "127.0.0.1:7400"
 
 // defaultStore is the task store of --store-listen where --store-name names none.
@@ -318,10 +318,10 @@ func (s *Server) Measure(reg prometheus.Registerer) (err error) {
 	return err
 }
 
-// URL is where it listens.
+// URL returns the address of the API.
 func (s *Server) URL() string { return s.url }
 
-// StoreURL is where the task store is that has a listener of its own, "" for none.
+// StoreURL returns the address of the task store that has a listener of its own, "" for none.
 func (s *Server) StoreURL() string { return s.store }
 
 // lookAgain is the time between two looks whether the node is busy.

@@ -123,10 +123,10 @@ func (m *Monitor) Figures(vitals func() meter.Vitals) http.Handler {
 	return prommeter.Figures(m.registry, m.meter, vitals)
 }
 
-// Registry is where more that the node measures is to be registered.
+// Registry returns the registry for further measurements of the node.
 func (m *Monitor) Registry() *prometheus.Registry { return m.registry }
 
-// URL is where metrics are; "" = nowhere.
+// URL returns the address of the metrics; "" = nowhere.
 func (m *Monitor) URL() string {
 	if m == nil || m.listener == nil {
 		return ""
