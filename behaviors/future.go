@@ -66,7 +66,7 @@ func futureOf[R any](task identity, s source) *Future[R] {
 	return &Future[R]{task, decoded[R]{s, task}}
 }
 
-// decoded is a source whose results are decoded for each who asks.
+// decoded is a source that decodes the result for each caller.
 type decoded[R any] struct {
 	source
 	task identity

@@ -127,7 +127,8 @@ type run struct {
 	full error // why a task of the page was refused for lack of room
 }
 
-// hear takes in what a page tells of shards. A report tells the caller of those that are new, before anything in them is changed.
+// hear records the shards of a page. If some are heard for the first time, it yields a report before a task of them is
+// changed.
 func (r *run) hear(page listing.Page, yield func(Report, error) bool) error {
 	first, err := r.at.hear(page)
 	if err != nil {

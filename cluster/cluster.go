@@ -51,8 +51,8 @@ type Config struct {
 	// Etcd are endpoints as etcdstore.Config has them: host:port, URLs, or one unix:PATH.
 	Etcd    []string
 	EtcdTLS *tls.Config // default: as the endpoints say
-	// EtcdAuthorities and NATSAuthorities are asked before every handshake whom to believe. Default: whom EtcdTLS and
-	// NATSTLS do.
+	// EtcdAuthorities and NATSAuthorities return the certificate authorities to trust, and are called before every
+	// handshake. Default: those of EtcdTLS and NATSTLS.
 	EtcdAuthorities, NATSAuthorities func() (*x509.CertPool, error)
 	EtcdUser, EtcdPassword           string // default: none
 

@@ -121,10 +121,10 @@ func Pack(all []Figures) (behaviors []string, numbers []int64) {
 	return behaviors, numbers
 }
 
-// maxNumber keeps the sums of what all shards tell from overflowing.
+// maxNumber bounds a figure so that sums over all shards cannot overflow.
 const maxNumber = 1 << 53
 
-// Unpack reads what Pack writes, and refuses what no owner tells.
+// Unpack reads the form that Pack writes, and refuses figures that no owner can report.
 func Unpack(behaviors []string, numbers []int64) ([]Figures, error) {
 	if len(behaviors) > MaxBehaviors+1 || len(numbers) != len(behaviors)*width {
 		return nil, fmt.Errorf("%d numbers of %d behaviors, want %d of each of %d at most", len(numbers), len(behaviors), width, MaxBehaviors+1)

@@ -64,7 +64,7 @@ func Check(ctx context.Context, cfg Config) (archive, err error) {
 	}
 }
 
-// because prefers what the server has refused to what came of that.
+// because prefers an error that the server has reported to one that follows from it.
 func because(failures <-chan error, err error) error {
 	select {
 	case why := <-failures:

@@ -40,7 +40,8 @@ type Config struct {
 	Dial func(ctx context.Context) (net.Conn, error)
 
 	TLS *tls.Config // default: as the URLs and the servers say
-	// Authorities is asked before every handshake whom to believe. Default: whom TLS does.
+	// Authorities returns the certificate authorities to trust, and is called before every handshake. Default: those of
+	// TLS.
 	Authorities func() (*x509.CertPool, error)
 	Creds       string // path of a NATS credentials file; default: none
 	NKey        string // path of a file that holds the seed of an nkey: the server's challenge is signed with it; default: none

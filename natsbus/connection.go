@@ -105,7 +105,7 @@ func denied(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || strings.EqualFold(err.Error(), nats.ErrAuthorization.Error())
 }
 
-// failed takes what the client can tell nobody else: dropped messages, refused permissions, protocol errors.
+// failed logs errors that the client reports only here: dropped messages, refused permissions, protocol errors.
 func (b *Bus) failed(_ *nats.Conn, sub *nats.Subscription, err error) {
 	if errors.Is(err, nats.ErrSlowConsumer) {
 		b.overruns.Add(1)

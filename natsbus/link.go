@@ -102,7 +102,7 @@ func (w *listener) add(up bool) {
 	}
 }
 
-// unlock ends a change, and tells the listeners what is due.
+// unlock ends a change, and delivers due states to the listeners.
 func (l *link) unlock() {
 	for _, who := range slices.Collect(maps.Keys(l.listeners)) { // they change while one is called
 		l.tellLocked(who)

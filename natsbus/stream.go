@@ -245,7 +245,7 @@ func (a *Archive) Inspect(ctx context.Context) (is store.ArchiveCondition, err e
 	return is, nil
 }
 
-// loses says what a stream has lost, and by which settings it may lose what it holds.
+// loses lists the losses of a stream, and the settings by which it may lose messages.
 func loses(now *jetstream.StreamInfo) (all []string) {
 	if begins := max(now.Config.FirstSeq, 1); now.State.LastSeq > 0 && now.State.FirstSeq > begins {
 		all = append(all, fmt.Sprintf("its first %d messages are gone", now.State.FirstSeq-begins))

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// pendingMessages and pendingBytes bound what waits for a handler; beyond, messages are dropped and Notify tells.
+	// pendingMessages and pendingBytes bound the queue of a handler; further messages are dropped, and Notify reports
+	// it.
 	pendingMessages = 64 << 10
 	pendingBytes    = 64 << 20
 	// subscribePatience bounds how long Subscribe waits for the client, which holds its lock while it connects.

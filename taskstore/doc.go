@@ -1,11 +1,13 @@
-// Package taskstore changes the items of a task store: many at once or none, claims one, and loses it when it is late.
+// Package taskstore changes the items of a task store, many in one update or none, and claims items for a time.
 //
-// An item has an id, a group, data, a time from which it is available, and an owner. Whatever changes an item gives it a new id; the old one is
-// gone and never used again. So an id that is there means that nothing has happened to its item, and whoever comes late is told that it
-// is gone. Until an item is available it is its owner's, and nobody else may change or remove it; from then on anybody may.
+// An item has an id, a group, data, a time from which it is available, and an owner. Every change gives the item a new id;
+// the old id is gone and never used again. So if an id is there, nothing has happened to its item, and a change by an old id
+// is refused. Until an item is available it belongs to its owner, and no other client may change or remove it. From then on
+// any client may.
 //
-// A [Store] is one store of a cluster, asked through a [Backend]: an engine's client in this process, or package taskstore/client over HTTP.
-// It is made by its first use and lives in one shard. A [Worker] claims items of a group and gives each to a function.
+// A [Store] is one store of a cluster, reached through a [Backend]: an engine's client in this process, or package
+// taskstore/client over HTTP. Its first use creates it. It lives in one shard. A [Worker] claims items of a group and gives
+// each to a function.
 //
 //	s, err := taskstore.Open(client, "crawl", taskstore.Options{})
 //	_, err = s.Update(ctx, taskstore.Update{Adds: []taskstore.Add{{Group: "fetch", Data: []byte("https://example.com/")}}})
@@ -14,21 +16,22 @@
 //
 // # Errors
 //
-// *[ConflictError]: the items do not allow it, with every reason, each of a [ProblemKind]. Bad input is an
-// *[InvalidError] that names the field and its limit. In both cases, and after [ErrOtherRequest], nothing was changed.
-// What was repeated for so long that the store may have forgotten its key is [ErrUnknown] and [ErrForgotten], and not
-// done again.
+// A *[ConflictError] says that the items do not allow the call. It has every reason, each with a [ProblemKind]. An
+// *[InvalidError] names a field of the call that breaks a rule, and the limit. After both, and after [ErrOtherRequest],
+// nothing was changed.
 //
-// Lost connections, [ErrUnavailable], *[OverloadError] and [ErrUnknown] are no answer: the call is repeated until there is one or its
-// context ends. Each update and claim has a key of its own, so that what was repeated is done once. Whose context ended without an answer gets an
-// error that wraps [ErrUnknown] if it may have been done, or become done, and otherwise was not; both wrap the cause of the context.
+// Lost connections, [ErrUnavailable], *[OverloadError] and [ErrUnknown] are no answer: the call is repeated until there is
+// one or its context ends. Each update and claim has a key of its own, so a repeated call is done once. If the context ends
+// without an answer, the error wraps its cause. It also wraps [ErrUnknown] if the call may have been done, or may yet be;
+// otherwise nothing was done. A call that was repeated for so long that the store may have forgotten its key ends with
+// [ErrUnknown] and [ErrForgotten], and is not done again.
 //
 // # Limits
 //
-// One update takes 1,000 ids and adds together, and 256 KiB: data, groups of adds, and 192 B for each; more are refused. Ids are 1 to 2^53. A claim lasts 1 ms
-// to 24 h. A store remembers the last 64 keys of a client, for an hour: so a client has at most 64 updates and claims under way, of which at
-// most 32 are claims, and more of them wait for their turn. All stores of one name that a process opens without a client of
-// their own are the same client.
+// One update takes 1,000 ids and adds together, and 256 KiB: data, groups of adds, and 192 B for each id and add; larger
+// ones are refused. Ids are 1 to 2^53. A claim lasts 1 ms to 24 h. A store remembers the last 64 keys of a client, for an
+// hour. So a client has at most 64 updates and claims under way, of which at most 32 are claims; further calls wait for
+// their turn. All stores of one name that a process opens without a client of their own share one client.
 package taskstore
 
 import (

@@ -199,7 +199,7 @@ func unavailable(err error) error { return fmt.Errorf("%w: %w", store.ErrUnavail
 
 func millis(n int64) events.Millis { return events.Millis(n) }
 
-// dataOf is data as text, or in base64 where they are none.
+// dataOf returns data as text if it is valid UTF-8, else as bytes for base64; both nil for no data.
 func dataOf(data []byte) (*form.Text, *form.Bytes) {
 	switch {
 	case len(data) == 0:

@@ -415,7 +415,7 @@ func (s *submitter) count(err error, took time.Duration) bool {
 	return false
 }
 
-// settle waits for what is under way and returns what became of everything.
+// settle waits for the tasks under way and returns the counts of all results.
 func (s *submitter) settle() counts {
 	s.wait.Wait()
 	slices.Sort(s.submits)

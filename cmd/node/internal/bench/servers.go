@@ -138,7 +138,7 @@ func startChild(self []string) (*child, error) {
 // spawn starts a process that ends with its standard input.
 func spawn(self []string) (*child, error) {
 	c := &child{process: exec.Command(self[0], self[1:]...)}
-	// A signal to the terminal's process group must not end the servers under those who drain.
+	// A signal to the terminal's process group must not end the servers while nodes drain.
 	c.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error
 	if c.in, err = c.process.StdinPipe(); err != nil {

@@ -130,7 +130,7 @@ func secret(variable, file string) (string, error) {
 // clusterName matches the names that etcdstore and natsbus accept.
 var clusterName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// check refuses what no cluster can be reached with, and what would be left out without a word.
+// check refuses flags with which no cluster can be reached, and flags that would be ignored.
 func (c *access) check() error {
 	switch {
 	case c.timeout < 0 || c.timeout == 0 && c.flags().Changed("timeout"):

@@ -60,7 +60,7 @@ func (a *app) withRemedy(err error) error {
 		a.command(append([]string{"shards"}, given...)...), a.command(append([]string{"verify"}, given...)...))
 }
 
-// answering bounds what the cluster has to answer: by --timeout, or by what is usual.
+// answering bounds the wait for answers of the cluster: by --timeout, else by answerWithin.
 func (a *app) answering(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, cmp.Or(a.access.timeout, answerWithin), exitcode.ErrTimeout)
 }
@@ -116,7 +116,7 @@ func (a *app) link(ctx context.Context, open func(context.Context) (*cluster.Lin
 	})
 }
 
-// principal is whom the ledger names as the one who asked.
+// principal returns the name under which the ledger records the caller: USER@HOST.
 func principal() string {
 	name := "cli"
 	if u, err := user.Current(); err == nil {

@@ -101,7 +101,7 @@ func whyLeft(verb operations.Verb) string {
 	return "they have made an event since it began; begin anew for those that still match"
 }
 
-// printMany tells what is selected, or what became of it.
+// printMany prints the selected tasks, or with --yes the counts of the results.
 func (a *app) printMany(verb operations.Verb, o manyOptions, r bulk.Report) error {
 	if !o.yes {
 		p := a.print("BEHAVIOR", "STATUS", "SUBSTATUS", "TASKS")

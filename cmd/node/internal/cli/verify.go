@@ -20,7 +20,7 @@ import (
 	"taskledger/ledger"
 )
 
-// totalWithin bounds the wait for what only the progress bar shows: a damaged shard has nobody who answers.
+// totalWithin bounds the wait for totals that only the progress bar shows: a damaged shard has no owner to answer.
 const totalWithin = time.Second
 
 // verifyFlags say what else to check.

@@ -17,7 +17,8 @@ type tally struct {
 	lost  int            // attempts
 }
 
-// tally counts from the history, which knows who ran what: of large trees the journals have been trimmed.
+// tally counts from the history, which records the node of each attempt: for large trees the journals have been
+// trimmed.
 func (r *run) tally(ctx context.Context) (t tally, err error) {
 	names := map[string]string{} // by session
 	t.share = map[string]int{}

@@ -106,7 +106,7 @@ func (m *member) kill() {
 	m.ended <- nil
 }
 
-// watched is a behavior whose attempts a node tells of.
+// watched is a behavior that reports the start of each attempt.
 type watched struct {
 	engine.Behavior
 	started func(ctx context.Context, a engine.Attempt)

@@ -73,7 +73,7 @@ func (s saying) Set(text string) error {
 	return nil
 }
 
-// Say lets a flag refuse what it cannot read by saying what it wants.
+// Say has a flag say which values it wants when it refuses one.
 func Say(f *pflag.FlagSet, name, want string) {
 	flag := f.Lookup(name)
 	flag.Value = saying{flag.Value, want}

@@ -52,7 +52,7 @@ func Start(log *slog.Logger) (*Guard, error) {
 	return g, nil
 }
 
-// start starts a process and tells it of what is held.
+// start starts a process and sends it the groups that are held.
 func (g *Guard) start() error {
 	read, write, err := os.Pipe() // closed in every program that is started, but for the end that is given here
 	if err != nil {

@@ -56,7 +56,7 @@ type Config struct {
 	// Whether the node is ready is told to everybody. nil = there is no certificate.
 	TLS     *tls.Config
 	Trusted func(*http.Request) bool
-	// Cluster is the id of the cluster, and Certificates are those whose ends are told.
+	// Cluster is the id of the cluster. Certificates lists the files whose ends the metrics report.
 	Cluster      string
 	Certificates []certificates.File
 }

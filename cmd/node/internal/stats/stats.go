@@ -45,7 +45,7 @@ func rowOf(f *meter.Figures) Row {
 var Columns = []string{"BEHAVIOR", "CREATED", "STARTED", "SUCCEEDED", "FAILED", "FINAL", "LOST", "SNOOZED", "RELEASED", "DELETED", "REFUSED",
 	"LATE P50", "P99", "WAIT P50", "P99", "TOOK P50", "P99"}
 
-// Show prints the sum of what shards tell, and returns an error for each of those that it does without.
+// Show prints totals over the shards that answered, and returns one error per shard that did not.
 func Show(p *output.Printer, shards []engine.ShardInfo) error {
 	all := make([][]meter.Figures, 0, len(shards))
 	var missing []error
