@@ -8,8 +8,8 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Excerpt is an entry of which only some events are shown, and of its origins those of these events, without the answers.
-// The digests of the others take their place in its chain hash, and tell nothing of what they say but to who can guess all of it.
+// Excerpt is an entry that shows only some of its events, and the origins of these without their answers. Digests take
+// the place of the others in its chain hash, and reveal an event only to a reader who can guess all of it.
 type Excerpt struct {
 	Head    []byte // as Builder describes it
 	Digests []Hash // of all origins, then of all events

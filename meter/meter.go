@@ -6,8 +6,8 @@
 // case at a moment, the owners do not tell: Vitals are read when somebody looks.
 package meter
 
-// Meter takes what a node measures. Several goroutines call it, among them owners of shards for whom callers wait: it must return at
-// once. behavior is "" for what is of no behavior.
+// Meter takes the measurements of a node. Several goroutines call it, among them owners of shards for which callers
+// wait: it must return at once. behavior is "" for measurements of no behavior.
 type Meter interface {
 	// Count adds n, 0 or more, to a counter.
 	Count(c Counter, behavior string, n int64)

@@ -22,8 +22,8 @@ type link struct {
 	told      sync.Cond
 }
 
-// listener is told one state at a time, in order, by whoever comes first: that one tells also what others report meanwhile,
-// and nobody is locked out while the listener is at work.
+// listener receives one state at a time, in order. The first goroutine that reports a state delivers it, and also those
+// that others report meanwhile, so nobody waits while the listener is at work.
 type listener struct {
 	ctx     context.Context
 	call    func(connected bool)

@@ -11,8 +11,8 @@ import (
 	"taskledger/cmd/node/internal/cli"
 )
 
-// gcPercent lets the heap grow to three times what is live before it is collected: what is live is small and what a busy
-// node allocates is much. GOGC overrides it.
+// gcPercent lets the heap grow to three times its live part before a collection: a busy node has little live memory and
+// allocates much. GOGC overrides it.
 const gcPercent = 200
 
 func main() {

@@ -80,7 +80,7 @@ func (w *world) prepare() error {
 	return nil
 }
 
-// servers says how all servers are started, and what the scripts are told of them.
+// servers fills in how all servers are started, and the variables by which the scripts find them.
 func (w *world) servers(certs string, free []int) {
 	pem := func(name string) string { return filepath.Join(certs, name) }
 	url := func(scheme string, port int) string { return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port) }

@@ -192,7 +192,7 @@ func asOther(self, dir string) (done []string, err error) {
 	return done, nil
 }
 
-// attempts tries everything as the user who runs it and returns what succeeded.
+// attempts tries every access as the user who runs it and returns those that succeeded.
 func attempts(dir string) (done []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyIn)
 	defer cancel()

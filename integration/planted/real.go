@@ -30,7 +30,7 @@ func (realProcesses) build(ctx context.Context, dir, overlay string) (program st
 // typed ends the path of the command line program, which lies beside that of the driver.
 const typed = ".typed"
 
-// judge runs one history. The driver says what it came to in a summary, and what was broken in what it prints.
+// judge runs one history. The driver writes the result into a summary, and prints the broken invariants.
 func (realProcesses) judge(ctx context.Context, program, faults string, seed uint64) (v verdict, err error) {
 	summary, kept := program+".json", program+".kept"
 	defer os.RemoveAll(kept)

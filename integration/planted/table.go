@@ -91,7 +91,7 @@ var planOfOneOwner = []bugs.Bug{
 		"	a, err := c.postPlan(ctx, cmd, planners[:1])\n	if err != nil {\n		err = fmt.Errorf(\"%w: %w\", ErrUnknown, err)\n	}\n	return readPlanned(a, err, cmd.Behavior)\n"),
 }
 
-// firstCaller takes all commands of a batch for those of who asked for the first one.
+// firstCaller gives all commands of a batch the caller of the first one.
 var firstCaller = edit("engine/internal/sender/lane.go", "f.Batch.Add(c.Command, c.Asker)", "f.Batch.Add(c.Command, f.calls[0].Asker)")
 
 // alienIsFenced takes whatever is stored where the next entry belongs for another owner's.

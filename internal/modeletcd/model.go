@@ -112,7 +112,7 @@ func (m *Model) headerAt(rev int64) *pb.ResponseHeader {
 	return &pb.ResponseHeader{ClusterId: clusterID, MemberId: memberID, Revision: rev, RaftTerm: m.term}
 }
 
-// commit ends a write: what it changed becomes the next revision, and watches are told.
+// commit ends a write: its changes become the next revision, and watches get them.
 func (m *Model) commit(w *write) {
 	if len(w.events) == 0 {
 		return

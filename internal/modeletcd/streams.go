@@ -38,7 +38,7 @@ type watchStream struct {
 
 var _ grpc.BidiStreamingClient[pb.WatchRequest, pb.WatchResponse] = (*watchStream)(nil)
 
-// Send does what the client asks for; Recv tells what came of it.
+// Send carries out a request of the client; Recv returns the result.
 func (s *watchStream) Send(r *pb.WatchRequest) error {
 	s.model.request(s.stream, r)
 	return nil

@@ -111,7 +111,7 @@ func (m *Model) take(s *stream) (*pb.WatchResponse, error) {
 	return resp, nil
 }
 
-// request does what the client asks on its stream; what is not modelled ends it.
+// request carries out a request of the client on its stream; a request that is not modelled ends the stream.
 func (m *Model) request(s *stream, r *pb.WatchRequest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,7 +178,7 @@ func (m *Model) create(s *stream, r *pb.WatchCreateRequest) {
 	m.catchUp(s, w)
 }
 
-// catchUp tells a new watch what has changed since the revision it begins with.
+// catchUp sends a new watch the changes since the revision it begins with.
 func (m *Model) catchUp(s *stream, w *watch) {
 	var events []*mvccpb.Event
 	revisions := 0

@@ -1,4 +1,4 @@
-// Package repeat tells tests how often to do again what proves something by repetition, what to draw from, and how
+// Package repeat gives tests the number of their repetitions, the source of their random values, and a bound on how
 // many run at once.
 package repeat
 

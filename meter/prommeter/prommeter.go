@@ -177,8 +177,8 @@ func Handler(registered prometheus.Gatherer, m *Meter, vitals func() meter.Vital
 	return Pages(Figures(registered, m, vitals), vitals, nil)
 }
 
-// Pages is Handler with what serves /metrics. trusted says who reads at /readyz why the node is not ready, and what
-// is degraded; others read yes or no. nil trusts everybody.
+// Pages is Handler with a handler for /metrics. At /readyz, callers that trusted accepts read why the node is not
+// ready, and what is degraded; others read yes or no. nil trusts everybody.
 func Pages(figures http.Handler, vitals func() meter.Vitals, trusted func(*http.Request) bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", figures)

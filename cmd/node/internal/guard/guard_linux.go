@@ -134,8 +134,8 @@ func (g *Guard) Hold(group int) (release func()) {
 	}
 }
 
-// tell writes a line to the process. One that does not take it is killed, so that the next is told of all there is. It
-// is killed before its pipe is closed: else it would kill what it was told of.
+// tell writes a line to the process. If the process does not take it, it is killed, so that the next one is sent
+// everything. It is killed before its pipe is closed; otherwise it would kill the groups that it holds.
 func (g *Guard) tell(sign byte, group int) {
 	if g.pipe == nil {
 		return
