@@ -91,11 +91,11 @@ func (c *campaign) run(ctx context.Context) error {
 }
 
 const (
-	// draws is how often a history is made until it proves something.
+	// draws bounds the histories that are made of a seed until one proves something.
 	draws = 3
-	// rejectedMost is the share of all that were made, in percent, that may prove nothing; a single one always may.
+	// rejectedMost bounds the share of the histories, in percent, that may prove nothing; a single one always may.
 	rejectedMost = 5
-	// large is from how many histories on every kind of fault must have bitten, and snapshots and trims been made.
+	// large is the number of histories from which on every kind of fault must have bitten, and snapshots and trims been made.
 	large = 500
 )
 
@@ -135,11 +135,12 @@ func (c *campaign) proved() (err error) {
 	return err
 }
 
-// drawn is the seed of a draw of a history: the first one has its own, and the others have seeds far beyond those of a campaign.
+// drawn returns the seed of a draw of a history: seed itself for the first draw, and seeds far beyond those of a campaign
+// for the others.
 func drawn(seed uint64, draw int) uint64 { return seed + uint64(draw)<<40 }
 
-// one makes and judges the history of a seed, again under others until it proves something, and reports whether it is red. What is replayed
-// is what was asked for.
+// one makes and judges the history of a seed, again under other seeds until it proves something, and reports whether it is
+// red. A replay makes the history of the seed alone.
 func (c *campaign) one(ctx context.Context, seed uint64) (red bool) {
 	for draw := range draws {
 		red, proves := c.judge(ctx, drawn(seed, draw))
@@ -203,7 +204,7 @@ func (c *campaign) lost(seed uint64, told string) {
 	fmt.Fprintf(c.out, "  kept in %s\n", path)
 }
 
-// processorTime is what this process and those that it has waited for have used.
+// processorTime returns the time of processors that this process and its ended children have used.
 func processorTime() (used time.Duration) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var r syscall.Rusage

@@ -41,7 +41,7 @@ func main() {
 // errRed reports that an invariant is broken.
 var errRed = errors.New("there are violations")
 
-// options are what the command line says.
+// options holds the settings of the command line.
 type options struct {
 	histories int
 	seed      uint64

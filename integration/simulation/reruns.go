@@ -10,7 +10,7 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// reruns is how long tasks that ran on killed nodes took to run again.
+// reruns collects the times that tasks of killed nodes took to run again.
 type reruns struct {
 	alone []time.Duration // after kills with no other fault around, and slots free
 	other []time.Duration // after the others; what is later than promised counts as check.Slots.Waited says
@@ -21,7 +21,7 @@ type reruns struct {
 	among []string        // of the others: which took longer than 99 of 100 may
 }
 
-// leaseLate is how late etcd ends a lease: it looks twice a second.
+// leaseLate bounds the delay with which etcd ends a lease: it looks twice a second.
 const leaseLate = 500 * time.Millisecond
 
 // Among other faults, which may keep those who could run a task from it one after another, 99 of 100 run again within two TTLs, and all

@@ -16,11 +16,11 @@ import (
 // program is the package that is compiled.
 const program = "taskledger/integration/simulation/guest"
 
-// change is what differs in a file: a text that is there, and what takes its place.
+// change replaces a text of a file.
 type change struct{ file, old, new string }
 
-// library is what differs in Go's standard library: what would make two runs of a seed differ is taken out. The build tag faketime
-// has the runtime jump to the next moment when everything waits, and stand still otherwise.
+// library lists the changes to Go's standard library, which take out everything that would make two runs of a seed differ.
+// The build tag faketime has the runtime jump to the next moment when everything waits, and stand still otherwise.
 var library = []change{
 	// No thread that preempts goroutines after a time slice of real time.
 	{"runtime/proc.go", `const haveSysmon = GOARCH != "wasm"`, `const haveSysmon = false`},
@@ -50,8 +50,8 @@ var library = []change{
 	{"os/executable_procfs.go", `path, err := Readlink(procfn)`, `path, err := procfn, error(nil)`},
 }
 
-// upkeep is what differs in this module: journals as short as those of simulated histories get snapshots, and are trimmed,
-// where the store is small.
+// upkeep lists the changes to this module: journals as short as those of simulated histories get snapshots, and are
+// trimmed, where the store is small.
 var upkeep = []change{
 	{"engine/internal/shard/snapshotstore.go", `MinTail = 1 << 20`, `MinTail = 4 << 10`},
 	{"engine/internal/shard/snapshotstore.go", `tailShare = 16`, `tailShare = 2048`},

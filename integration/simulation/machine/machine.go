@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// patience bounds what a history takes of the real time, of which a busy machine makes any amount of its seconds of a processor.
+	// patience bounds the real time that a history takes: a busy machine stretches its seconds of a processor to any length.
 	patience = 10 * time.Minute
-	// lastWords is how long a program may take to tell what it was about.
+	// lastWords bounds the time in which a program that is ended may print its stacks.
 	lastWords = 5 * time.Second
 )
 
@@ -29,7 +29,7 @@ const (
 // a program is larger than any sound one.
 var environment = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=1GiB", "GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=all", "TZ=UTC"}
 
-// hangs is how a program ends that computes for ever: the package guest bounds its time of a processor.
+// hangs begins the last words of a program that computes for ever: the package guest bounds its time of a processor.
 const hangs = "SIGXCPU:"
 
 // ErrHangs reports that a program was not done when its time was over.

@@ -45,7 +45,7 @@ func (r *Record) Operate(op history.Operation) {
 	r.Run.Operations = append(r.Run.Operations, op)
 }
 
-// looksEvery is how often a process looks how full the store is, and a little more.
+// looksEvery is a little more than the time between two looks of a process at how full the store is.
 const looksEvery = 2 * time.Second
 
 // Filled notes that a process sees a store in which no new task is accepted, though no fault lets it look so.

@@ -1,4 +1,4 @@
-// Package work is what the tasks of a simulated history do, and the behaviors that they have.
+// Package work implements the behaviors of the tasks in a simulated history.
 package work
 
 import (
@@ -199,7 +199,7 @@ func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcom
 	return out, false
 }
 
-// end is how the attempt of a number ends; 0 = as the rest of the job says.
+// end returns the ending of the attempt of a number; 0 = the rest of the job decides.
 func (j *Job) end(attempt int) byte {
 	if j.Ends == "" {
 		return 0

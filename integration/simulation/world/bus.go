@@ -11,7 +11,7 @@ import (
 	"taskledger/store"
 )
 
-// errNoBus is what Publish returns without a connection.
+// errNoBus reports a Publish without a connection.
 var errNoBus = errors.New("bus is not connected")
 
 // bus carries messages among its ports: at most once unless it duplicates, in no order, without any promise.
@@ -24,7 +24,7 @@ type bus struct {
 	handlers      sync.WaitGroup
 }
 
-// unruly is how the bus treats messages for a while, in shares of 1.
+// unruly holds the shares, of 1, of the messages that the bus mistreats for a while.
 type unruly struct{ lose, double, late float64 }
 
 func newBus(d *dice) *bus { return &bus{dice: d, subscriptions: map[string][]*subscription{}} }

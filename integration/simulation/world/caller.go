@@ -16,6 +16,13 @@ import (
 	"taskledger/task"
 )
 
+const (
+	// waitMost bounds the wait for a future, if its world does not give it up earlier.
+	waitMost = 15 * time.Minute
+	// listMost bounds the time that a list may take.
+	listMost = 20 * time.Second
+)
+
 // caller makes one call at a time and records what it asked and was told.
 type caller struct {
 	world     *world
@@ -24,12 +31,12 @@ type caller struct {
 	traced    bool   // each call has a request id and a trace of its own
 }
 
-// caller is a new one, who asks for somebody now and then.
+// caller returns a new caller, which asks for somebody else now and then.
 func (w *world) caller() *caller {
 	return &caller{w, w.record.Caller(), pick(w.dice, "", "", "", "ada", "bob"), w.dice.chance(0.4)}
 }
 
-// asker is who asks by a call, as the process tells it and as events name it.
+// asker returns the asker of a call, as the process passes it on and as events name it.
 func (c *caller) asker(p *process) (told, named events.Asker) {
 	told.Principal = c.principal
 	if c.traced {
@@ -97,7 +104,7 @@ type order struct {
 
 // submit returns the future, of which the id is "" when nothing was accepted.
 func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation) {
-	b := behavior(p, o.behavior)
+	b := p.behavior(o.behavior)
 	if !o.raw {
 		b = work.Varied(b, o.losses)
 	}
@@ -141,7 +148,7 @@ func (c *caller) submitMany(p *process, orders []order, key, by string) {
 		if err != nil {
 			panic(err) // a struct of texts and numbers
 		}
-		b := behavior(p, o.behavior)
+		b := p.behavior(o.behavior)
 		all[i] = task.Request{Behavior: b, Params: params, SubmitOptions: engine.SubmitOptions{ID: o.id, Delay: o.delay}}
 		ops[i] = history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == events.RunAgain, Request: key,
 			Terms: traffic.Terms(b.Policy(), 0), Asker: named, Call: c.world.record.Now()}

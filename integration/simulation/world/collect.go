@@ -153,7 +153,7 @@ func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[st
 	return err
 }
 
-// path is the key of a change without the name of the cluster.
+// path returns the key of a change without the name of the cluster.
 func path(c *modeletcd.Change) string { return strings.TrimPrefix(c.Key, cluster+"/") }
 
 // stored returns what a reader finds of a shard: the archive, and then the journal.
@@ -173,7 +173,7 @@ func (w *world) stored(shard int, written *history.Journals, held map[string]his
 	return all
 }
 
-// remains records what is left when everybody has gone. quiet is what ran before anybody came.
+// remains records what is left when everybody has gone. quiet counts the goroutines that ran before anybody came.
 func (w *world) remains(quiet int) {
 	left := &w.record.Run.Remains
 	left.Checked = true

@@ -21,7 +21,7 @@ func slot() []byte {
 
 // Only what processes leave to a sweep, and what outlives them, may stay.
 func TestMayStay_KnowsWhoseMailItIs(t *testing.T) {
-	w := &world{shards: 4, swept: map[string]int64{"gone": 10}}
+	w := &world{setup: setup{shards: 4}, swept: map[string]int64{"gone": 10}}
 	for name, test := range map[string]struct {
 		key      string
 		value    []byte

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,18 +49,6 @@ var kinds = []fault{
 	{"clock step", someNode, (*world).stepClock},
 }
 
-// Kinds returns the names of all kinds of faults, sorted.
-func Kinds() (all []string) {
-	for _, f := range append(kinds, aloneKind) {
-		all = append(all, f.kind)
-	}
-	if quietShare > 0 {
-		all = append(all, quietKinds...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 func someNode(w *world) string { return fmt.Sprintf("node-%d", w.dice.n(nodes)) }
 
 func someone(w *world) string {
@@ -71,7 +58,7 @@ func someone(w *world) string {
 	return someNode(w)
 }
 
-func everyone(*world) string { return "all" }
+func everyone(*world) string { return wholeCluster }
 
 // faults injects faults at drawn times, often in pairs, and returns when all have ended.
 func (w *world) faults() {
@@ -126,6 +113,13 @@ func (w *world) suffer(f fault) {
 	w.record.Fault(history.Fault{Kind: f.kind, Target: suffers, From: from, Until: w.record.Now(), Proof: proof})
 }
 
+// happens records something that disturbs as a fault.
+func (w *world) happens(kind, target string, inject func() (proof string)) {
+	from := w.record.Now()
+	proof := inject()
+	w.record.Fault(history.Fault{Kind: kind, Target: target, From: from, Until: w.record.Now(), Proof: proof})
+}
+
 // reserve marks what a fault changes. A node that is down suffers nothing else.
 func (w *world) reserve(kind, target string) (release func(), ok bool) {
 	w.mu.Lock()
@@ -140,33 +134,6 @@ func (w *world) reserve(kind, target string) (release func(), ok bool) {
 		defer w.mu.Unlock()
 		delete(w.busy, key)
 	}, true
-}
-
-// node returns the node of the name, nil while it is down.
-func (w *world) node(name string) *process { return w.nodes[name[len(name)-1]-'0'] }
-
-// process returns the process of the name, nil while it is down, or when the name means everybody.
-func (w *world) process(name string) *process {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if name == "all" {
-		return nil
-	}
-	if strings.HasPrefix(name, "node-") {
-		return w.node(name)
-	}
-	return w.clients[name[len(name)-1]-'0']
-}
-
-// targets are the processes that a target means.
-func (w *world) targets(target string) []*process {
-	if target == "all" {
-		return w.everybody()
-	}
-	if p := w.process(target); p != nil {
-		return []*process{p}
-	}
-	return nil
 }
 
 // last lets a fault last.
@@ -198,6 +165,21 @@ func (w *world) abandon(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.swept[p.port.mail()] = 0
+}
+
+// awaitReady waits until a node that has begun serves.
+func (w *world) awaitReady(name string) (proof string) {
+	p := w.process(name)
+	if p == nil {
+		return ""
+	}
+	select {
+	case <-p.node.Ready():
+		return "it serves"
+	case <-time.After(beginWithin):
+		w.record.Damage(ended, "%s is not ready %s after it came", name, beginWithin)
+		return ""
+	}
 }
 
 func (w *world) killNode(target string) (proof string) {

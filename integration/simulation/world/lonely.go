@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// foundWithin is how long after its clock has gone an hour wrong a node may go without an alarm, and own shards.
+	// foundWithin bounds the time after its clock has gone an hour wrong in which a node may raise no alarm, and own shards.
 	foundWithin = 10 * time.Second
 	// lonelyTasks of lonelyWork milliseconds are more than few slots have done in a second.
 	lonelyTasks = 16
@@ -43,13 +43,6 @@ func (w *world) minutesAloneWithoutBus() {
 	w.beBusless("")
 	p.port.disconnect(false)
 	w.record.Fault(history.Fault{Kind: history.BusAwayFromOneKind, Target: name, From: from, Until: w.record.Now(), Proof: hits()})
-}
-
-// beBusless says who has no bus from now on, even if it begins only then.
-func (w *world) beBusless(who string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.busless = who
 }
 
 // beginsAnew stops a node in order and begins it again, and returns it when it serves; nil if it does not begin.

@@ -17,7 +17,7 @@ func TestOwner_SleepsWhileItsSessionMayBeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.node.Ready()
-	f, err := p.client.Submit(t.Context(), behavior(p, once), []byte("{}"), engine.SubmitOptions{NotBefore: p.now().Add(ttl * 7 / 10)})
+	f, err := p.client.Submit(t.Context(), p.behavior(once), []byte("{}"), engine.SubmitOptions{NotBefore: p.now().Add(ttl * 7 / 10)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,12 @@ const (
 	// cluster is the prefix of all keys.
 	cluster = "t"
 	ttl     = 3 * time.Second
+	// beginWithin bounds the time that a node takes to begin.
+	beginWithin = 30 * time.Second
 )
 
-// process is what would be a process of its own: a node or a client, its connections, its clock.
+// process holds a node or a client with its connections and its clock, which would be a process of its own outside of a
+// simulation.
 type process struct {
 	world     *world
 	name      string
@@ -47,7 +50,13 @@ type process struct {
 
 // begin starts a node or a client, which goes on until it is stopped or killed. It tries until it can.
 func (w *world) begin(name string, isNode bool) (*process, error) {
-	p := &process{world: w, name: name, principal: name, hits: newTally(), ended: make(chan struct{})}
+	p := &process{
+		world:     w,
+		name:      name,
+		principal: name,
+		hits:      newTally(),
+		ended:     make(chan struct{}),
+	}
 	if !isNode {
 		p.principal = "caller"
 	}
@@ -55,7 +64,7 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 	p.way = newWay(w.dice, &w.late, p.killed)
 	p.port = w.bus.port(p.killed)
 	w.mu.Lock()
-	if w.busless == everyone(w) || w.busless == name {
+	if w.busless == wholeCluster || w.busless == name {
 		p.port.disconnect(true)
 	}
 	w.mu.Unlock()
@@ -63,8 +72,12 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 	p.behaviors = work.Behaviors(p.killed, w.record)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Client: p.etcd, Cluster: cluster, Shards: w.shards,
-		RequestTimeout: w.dice.between(300*time.Millisecond, 2*time.Second)})
+	store, err := etcdstore.Open(ctx, etcdstore.Config{
+		Client:         p.etcd,
+		Cluster:        cluster,
+		Shards:         w.shards,
+		RequestTimeout: w.dice.between(300*time.Millisecond, 2*time.Second),
+	})
 	if err == nil {
 		err = p.run(store, isNode)
 	}
@@ -78,24 +91,38 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 	var run func(context.Context) error
 	log := slog.New(&traffic.Sessions{Handler: alarms{p}, Joined: func(string) {}})
 	if isNode {
-		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, TTL: ttl, Log: log,
-			Slots: p.world.slots(), Limits: p.world.record.Run.Info.Limits,
-			Grace: p.world.dice.between(50*time.Millisecond, time.Second), Now: p.now}
-		cfg.Store = sized{store, p.world}
+		cfg := engine.NodeConfig{
+			Store:     sized{store, p.world.small, &p.world.almost, p.world.record},
+			Bus:       p.port,
+			Behaviors: p.behaviors,
+			Name:      p.name,
+			TTL:       ttl,
+			Log:       log,
+			Slots:     p.world.slots(p.world.dice),
+			Limits:    p.world.record.Run.Info.Limits,
+			Grace:     p.world.dice.between(50*time.Millisecond, time.Second),
+			Now:       p.now,
+		}
 		if p.world.unwritable {
 			cfg.SessionFile = "\x00" // refused without a system call, in which another goroutine could run
 		}
 		if p.world.archive != nil {
-			cfg.Archive = p.reach()
+			cfg.Archive = newReach(p.world.archive, p.way, p.port)
 		}
 		if p.node, err = engine.NewNode(cfg); err != nil {
 			return err
 		}
 		p.client, run = p.node.Client, p.node.Run
 	} else {
-		cfg := engine.ClientConfig{Store: store, Bus: p.port, Name: p.principal, Now: p.now, Log: log}
+		cfg := engine.ClientConfig{
+			Store: store,
+			Bus:   p.port,
+			Name:  p.principal,
+			Now:   p.now,
+			Log:   log,
+		}
 		if p.world.archive != nil {
-			cfg.Archive = p.reach()
+			cfg.Archive = newReach(p.world.archive, p.way, p.port)
 		}
 		if p.client, err = engine.NewClient(cfg); err != nil {
 			return err
@@ -112,6 +139,13 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 	return nil
 }
 
+// beBusless says who has no bus from now on, even if it begins only then.
+func (w *world) beBusless(who string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busless = who
+}
+
 // supervise runs the process until ctx ends. That it ends earlier, without being killed, is damage.
 func (p *process) supervise(ctx context.Context, run func() error) {
 	p.err = run()
@@ -120,22 +154,10 @@ func (p *process) supervise(ctx context.Context, run func() error) {
 	}
 }
 
-// slots draws how many a node has: with few, tasks run on other nodes than their owner.
-func (w *world) slots() int {
-	switch {
-	case w.roomy:
-		return 64
-	case w.crowd:
-		return pick(w.dice, 1, 1, 2)
-	}
-	return pick(w.dice, 1, 2, 3, 24)
-}
-
-// alarms is a log handler that takes what a process calls an error, which somebody must act on, for damage. It implements
-// slog.Handler.
+// alarms is a log handler that records errors as damage, since somebody must act on each. It implements slog.Handler.
 type alarms struct{ process *process }
 
-// expected are the errors that faults bring about. So do snapshots that are gone when a slow node reads what it knew of them.
+// expected lists the errors that faults bring about. A slow node that reads a snapshot which is gone logs one, too.
 var expected = []string{
 	"the store is full: nothing can be recorded until space is made and the alarm disarmed",
 	"new tasks are refused",
@@ -213,6 +235,16 @@ func (p *process) now() time.Time {
 		p.hits.add(misread)
 	}
 	return time.Now().Add(time.Duration(ahead))
+}
+
+// behavior returns the behavior of the id.
+func (p *process) behavior(id string) engine.Behavior {
+	for _, b := range p.behaviors {
+		if b.ID() == id {
+			return b
+		}
+	}
+	panic("no behavior " + id)
 }
 
 // leave stops the process in order.

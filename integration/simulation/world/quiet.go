@@ -3,7 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,25 +14,10 @@ import (
 	"taskledger/internal/modeletcd"
 )
 
-const (
-	// quietShare is the share of histories that go on with scenes in which little happens, for minutes; crowdShare of those whose nodes
-	// have one slot or two, of those in which they are not roomy; limitedShare of those in which a behavior has a limit.
-	quietShare   = 0.4
-	crowdShare   = 0.3
-	limitedShare = 0.2
-	// unwritableShare is the share of histories in which no node can write its session file.
-	unwritableShare = 0.1
-	// calm is how long faults may be felt after their end, and more: what comes then meets nothing of them.
-	calm = 2*ttl + 6*time.Second
-	// trickleEvery is the mean time between two submits while it is quiet.
-	trickleEvery = 4 * time.Second
-	// visitShare is the share of these beside which a client of a task store does something.
-	visitShare = 0.4
-	// healWithin is how long after its repair a damaged shard may count as damaged.
-	healWithin = 6 * time.Second
-)
+// healWithin bounds the time after its repair for which a damaged shard may count as damaged.
+const healWithin = 6 * time.Second
 
-// scenes are what happens while it is quiet, each as often as it is likely.
+// scenes lists the scenes of a quiet time, each as often as it is likely.
 var scenes = []func(*world){
 	(*world).still, (*world).departure, (*world).departure, (*world).minutesWithoutBus, (*world).unseenStep, (*world).pauseAndRestart,
 	(*world).pauseAndRestart, (*world).tamper, (*world).alien, (*world).almostFull, (*world).minutesAloneWithoutBus, (*world).minutesAloneWithoutBus,
@@ -56,6 +41,18 @@ const (
 var quietKinds = []string{leaveKind, dieKind, vanishKind, comeKind, jumpKind, allKind, leasesKind, ownerKind, strayKind, alienKind,
 	history.AlmostFullKind, history.BusAwayKind, history.BusAwayFromOneKind}
 
+// Kinds returns the names of all kinds of faults, sorted.
+func Kinds() (all []string) {
+	for _, f := range append(kinds, aloneKind) {
+		all = append(all, f.kind)
+	}
+	if quietShare > 0 {
+		all = append(all, quietKinds...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // quiet goes through some scenes, one after another.
 func (w *world) quiet() {
 	w.trickle(calm)
@@ -63,38 +60,6 @@ func (w *world) quiet() {
 		pick(w.dice, scenes...)(w)
 		w.trickle(calm)
 	}
-}
-
-// trickle submits something small now and then, for a while.
-func (w *world) trickle(lasts time.Duration) {
-	for end := time.Now().Add(lasts); ; {
-		time.Sleep(min(w.dice.between(0, 2*trickleEvery), time.Until(end)))
-		if !time.Now().Before(end) {
-			return
-		}
-		w.oneMore()
-		if w.dice.chance(visitShare) {
-			w.keepers.Visit(w.dice.n(math.MaxInt))
-		}
-		w.keepers.Pass()
-	}
-}
-
-// oneMore submits a small task, which is tried again now and then.
-func (w *world) oneMore() {
-	o := order{behavior: once, job: job{Work: w.dice.n(50)}}
-	if w.dice.chance(0.3) {
-		o = order{behavior: again, job: job{Work: w.dice.n(50), Fails: 1}}
-	}
-	e := &errand{w: w}
-	e.submit(o)
-}
-
-// happens records something that disturbs as a fault.
-func (w *world) happens(kind, target string, inject func() (proof string)) {
-	from := w.record.Now()
-	proof := inject()
-	w.record.Fault(history.Fault{Kind: kind, Target: target, From: from, Until: w.record.Now(), Proof: proof})
 }
 
 // still is two minutes in which almost nothing happens.
@@ -149,21 +114,6 @@ func (w *world) departure() {
 	})
 }
 
-// awaitReady waits until a node that has begun serves.
-func (w *world) awaitReady(name string) (proof string) {
-	p := w.process(name)
-	if p == nil {
-		return ""
-	}
-	select {
-	case <-p.node.Ready():
-		return "it serves"
-	case <-time.After(beginWithin):
-		w.record.Damage(ended, "%s is not ready %s after it came", name, beginWithin)
-		return ""
-	}
-}
-
 // minutesWithoutBus has a backlog while there is no bus, then nothing for long, a kill, and later the bus again.
 func (w *world) minutesWithoutBus() {
 	all := w.everybody()
@@ -172,7 +122,7 @@ func (w *world) minutesWithoutBus() {
 		tallies = append(tallies, p.port.hits)
 		p.port.disconnect(true)
 	}
-	w.beBusless(everyone(w))
+	w.beBusless(wholeCluster)
 	hits := since(muffled, tallies...)
 	from := w.record.Now()
 	time.Sleep(calm)
@@ -188,19 +138,10 @@ func (w *world) minutesWithoutBus() {
 	for _, p := range w.everybody() {
 		p.port.disconnect(false)
 	}
-	w.record.Fault(history.Fault{Kind: history.BusAwayKind, Target: "all", From: from, Until: w.record.Now(), Proof: hits()})
+	w.record.Fault(history.Fault{Kind: history.BusAwayKind, Target: wholeCluster, From: from, Until: w.record.Now(), Proof: hits()})
 	if w.dice.chance(0.5) {
 		w.trickle(65 * time.Second)
 	}
-}
-
-// burst submits tasks that work so many milliseconds at once.
-func (w *world) burst(n, work int) {
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() { w.caller().submit(w.clients[0], order{behavior: once, job: job{Work: work}}) })
-	}
-	all.Wait()
 }
 
 // unseenStep lets the clock of a node jump while next to nothing happens, and back.
@@ -235,11 +176,11 @@ func (w *world) pauseAndRestart() {
 	w.trickle(calm)
 	switch w.dice.n(4) {
 	case 0:
-		w.happens(allKind, "all", func() string { return w.restartAll(func(p *process) { p.leave() }) })
+		w.happens(allKind, wholeCluster, func() string { return w.restartAll(func(p *process) { p.leave() }) })
 	case 1:
-		w.happens(allKind, "all", func() string { return w.restartAll((*process).die) })
+		w.happens(allKind, wholeCluster, func() string { return w.restartAll((*process).die) })
 	case 2:
-		w.happens(leasesKind, "all", w.expireAll)
+		w.happens(leasesKind, wholeCluster, w.expireAll)
 	default:
 		w.suffer(fault{"kill", someNode, (*world).killNode})
 	}
@@ -341,7 +282,7 @@ func (w *world) almostFull() {
 		w.caller().submit(w.clients[0], o)
 	}
 	w.trickle(calm)
-	w.happens(history.AlmostFullKind, "all", func() string {
+	w.happens(history.AlmostFullKind, wholeCluster, func() string {
 		w.almost.Store(true)
 		refused := 0
 		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {

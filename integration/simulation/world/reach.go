@@ -21,9 +21,11 @@ type reach struct {
 	port    *port
 }
 
-func (p *process) reach() store.Archive { return &reach{p.world.archive, p.way, p.port} }
+func newReach(archive *memarchive.Archive, y *way, p *port) store.Archive {
+	return &reach{archive, y, p}
+}
 
-// parcel is what the archive answers.
+// parcel carries an answer of the archive.
 type parcel[T any] struct {
 	proto.Message // none: it makes the parcel an answer that passes a way
 	content       T

@@ -2,26 +2,30 @@ package world
 
 import (
 	"context"
+	"sync/atomic"
 
+	"taskledger/integration/simulation/record"
 	"taskledger/store"
 )
 
-// sized is a store of the world's size.
+// sized is a store that reports the size of a history's setup.
 type sized struct {
 	store.Store
-	world *world
+	small  bool
+	almost *atomic.Bool // it looks almost full
+	record *record.Record
 }
 
 // Usage implements store.Housekeeping.
 func (s sized) Usage(ctx context.Context) (store.Usage, error) {
 	u, err := s.Store.Usage(ctx)
-	if s.world.small {
+	if s.small {
 		u.Quota = 32 << 20
 	}
 	if err == nil && u.InUse >= u.Quota/5*4 {
-		s.world.record.Filled()
+		s.record.Filled()
 	}
-	if s.world.almost.Load() {
+	if s.almost.Load() {
 		u.InUse = u.Quota
 	}
 	return u, err

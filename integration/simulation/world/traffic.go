@@ -14,25 +14,21 @@ import (
 )
 
 const (
-	// errands is how many stories of a task are told in a history: enough for 200 calls that change something.
+	// errands counts the errands of a history: enough for 200 calls that change something.
 	errands = 110
 	// trafficLasts is the time within which they begin.
 	trafficLasts = 11 * time.Second
 	// rawShare is the share of submits by name, which some node plans.
 	rawShare = 0.2
-	// waitMost is how long a future is waited for, if its world does not give it up earlier.
-	waitMost = 15 * time.Minute
-	// listMost is how long a list may take.
-	listMost = 20 * time.Second
 )
 
-// errand is what somebody wants of one task, or of two or three: a few commands with pauses.
+// errand sends a few commands about one task, or two or three, with pauses between them.
 type errand struct {
 	w  *world
 	id events.TaskID
 }
 
-// stories are the kinds of errands, each as often as it is likely.
+// stories lists the kinds of errands, each as often as it is likely.
 var stories = []func(*errand){
 	(*errand).simple, (*errand).simple, (*errand).twins, (*errand).twins, (*errand).delayed, (*errand).delayed, (*errand).unlucky,
 	(*errand).repeated, (*errand).long, (*errand).doomed, (*errand).suspended, (*errand).runAgain, (*errand).merged, (*errand).timed,
@@ -40,10 +36,10 @@ var stories = []func(*errand){
 	(*errand).regular,
 }
 
-// keepersLeast and keepersMost bound how many clients of task stores there are.
+// keepersLeast and keepersMost bound the number of clients of task stores.
 const keepersLeast, keepersMost = 3, 5
 
-// spares is how many behaviors without tasks there are, which can be paused and hold nothing up.
+// spares counts the behaviors without tasks, which can be paused and hold nothing up.
 const spares = 3
 
 // traffic runs the errands to their ends, waits left out, beside the clients of task stores.
@@ -123,7 +119,7 @@ func (e *errand) simple() {
 	e.get(task)
 }
 
-// twins are submits of one id at the same time.
+// twins submits one id several times at once.
 func (e *errand) twins() {
 	var both sync.WaitGroup
 	for range 2 + e.w.dice.n(2) {

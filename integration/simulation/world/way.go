@@ -32,7 +32,7 @@ type way struct {
 	changed chan struct{} // closed when is changes
 }
 
-// weather is what a way is like for a while. Shares are of 1. Of what more than one fault brings about, they are counted.
+// weather holds the faults of a way for a while. Shares are of 1. Faults that may overlap are counted.
 type weather struct {
 	held        int           // faults because of which nothing passes; what waits passes when they have ended
 	away        int           // faults because of which requests fail at once
@@ -152,7 +152,7 @@ func (y *way) pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// silence is how an unanswered request ends: with the caller's patience, or with the connection. A stream has no patience: it is
+// silence ends a request that is not answered, with its context or with the connection. A stream has no time-out: it is
 // open until its connection ends.
 func (y *way) silence(ctx context.Context, c modeletcd.Call) error {
 	if streamed(c) || y.dice.chance(0.5) {
@@ -166,7 +166,7 @@ func (y *way) silence(ctx context.Context, c modeletcd.Call) error {
 	}
 }
 
-// fail is how a request ends for want of a connection, with one of the errors: not at once, as clients try again at once.
+// fail ends a request that finds no connection, with one of the errors: not at once, as clients try again at once.
 func (y *way) fail(ctx context.Context, with []error) error {
 	if err := y.pass(ctx, y.dice.between(10*time.Millisecond, 100*time.Millisecond)); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (y *way) fail(ctx context.Context, with []error) error {
 // streamed reports whether a request travels in a stream, which breaks: what it carries is neither doubled nor outlives it.
 func streamed(c modeletcd.Call) bool { return c.Method == "Watch" || c.Method == "LeaseKeepAlive" }
 
-// unanswered are the errors that a client sees of a request that may have been applied: the connection's, or the server's
-// that has waited for a leader.
+// unanswered returns the errors that a client sees of a request that may have been applied: the connection's, or the
+// server's that has waited for a leader.
 func unanswered(c modeletcd.Call) []error {
 	if streamed(c) {
 		return []error{errAway}
@@ -186,7 +186,7 @@ func unanswered(c modeletcd.Call) []error {
 	return []error{errAway, rpctypes.ErrGRPCTimeout, rpctypes.ErrGRPCLeaderChanged, errServerLate}
 }
 
-// refusals are the errors of a request that the server did not take.
+// refusals returns the errors of a request that the server did not take.
 func refusals(c modeletcd.Call) []error {
 	if streamed(c) {
 		return nil

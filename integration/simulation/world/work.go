@@ -1,11 +1,10 @@
 package world
 
 import (
-	"taskledger/engine"
 	"taskledger/integration/simulation/work"
 )
 
-// job is what a task does.
+// job describes the work of a task.
 type job = work.Job
 
 // The behaviors.
@@ -16,12 +15,3 @@ const (
 	merge = work.Merge
 	every = work.Every
 )
-
-func behavior(p *process, id string) engine.Behavior {
-	for _, b := range p.behaviors {
-		if b.ID() == id {
-			return b
-		}
-	}
-	panic("no behavior " + id)
-}
