@@ -50,13 +50,12 @@ var mayHappen = map[events.Kind][]phase{
 	events.KindJoined:          {created, running, waiting, success, failure},
 }
 
-// state is what the events of a task come to.
+// state is the fold of a task's events.
 type state struct {
+	run
 	phase     phase
 	suspended bool
 	cancelled bool // and still on its node
-	rerun     bool // a further run is promised
-	runEnded  bool // failures and lost are of a run that is over
 
 	creator  string // principal
 	behavior string
@@ -69,10 +68,6 @@ type state struct {
 	node     string
 	lastNode string // that a Started named
 	attempt  uint32
-	failures uint32 // of the run
-	lost     uint32 // of the run
-	spent    bool   // the run was lost as often as it may be
-	runs     uint32 // that have ended
 
 	cause       string        // the kind that took it off its node, while it waits for another one
 	waits       events.Millis // since then, or since it was rescheduled, or resumed after its time
@@ -99,7 +94,8 @@ const maxRequests = 16
 // final reports that nothing will run again unless somebody asks.
 func (s *state) final() bool { return (s.phase == success || s.phase == failure) && s.due == 0 }
 
-// step is an event of a task and what it came to. A nil event stands for a finished task that was forgotten with an entry.
+// step pairs an event of a task with the state after it. A nil event stands for a finished task that was forgotten with an
+// entry.
 type step struct {
 	ev    *events.Event
 	entry uint64
@@ -145,7 +141,7 @@ func judge(s *state, ev *events.Event) *problem {
 			return &problem{legal, fmt.Sprintf("waits until %d, it is %d", b.Until, ev.At)}
 		}
 	case *events.Lost:
-		return judgeGivenUp(s, ev, b.Node, b.Until, s.lostWait())
+		return judgeGivenUp(s, ev, b.Node, b.Until, s.lostWait(s.policy))
 	case *events.Released:
 		return judgeGivenUp(s, ev, b.Node, b.Until, 0)
 	case *events.Rescheduled:
@@ -254,19 +250,6 @@ func (s *state) mayEndWaiting(code string) bool {
 	return code == events.CodeCancelled || code == events.CodeLost && s.spent
 }
 
-// lostWait is the longest wait after another loss of the run: nothing after the first one, then a step that is four
-// times as long after each further one, up to an hour or the first step. The least wait is half of it.
-func (s *state) lostWait() time.Duration {
-	if s.lost == 0 {
-		return 0
-	}
-	step, most := s.policy.LostDelay, max(s.policy.LostDelay, time.Hour)
-	for range min(s.lost-1, 32) {
-		step = min(4*step, most)
-	}
-	return step
-}
-
 // judgeGivenUp holds that the attempt was of the node, and that the next one waits for half of a time at least, and
 // all of it at most.
 func judgeGivenUp(s *state, ev *events.Event, node string, until events.Millis, longest time.Duration) *problem {
@@ -288,9 +271,7 @@ func (s *state) after(ev *events.Event) state {
 		n = state{phase: created, creator: ev.Asker.Principal, behavior: b.Behavior, policy: &b.Policy, priority: b.Priority, made: ev.At, due: b.NotBefore,
 			seq: ev.Seq, prev: ev.Position.Ref}
 	case *events.Started:
-		if n.runEnded {
-			n.failures, n.lost, n.runEnded, n.spent = 0, 0, false, false
-		}
+		n.begin()
 		n.phase, n.node, n.attempt, n.started, n.since = running, b.Node, b.Attempt, ev.Position.Ref, ev.At
 		n.due, n.outcome, n.lastNode = 0, "", b.Node
 		n.cause, n.waits = "", 0
@@ -307,8 +288,7 @@ func (s *state) after(ev *events.Event) state {
 		n.wait(ev, b.Until)
 	case *events.Lost:
 		n.wait(ev, b.Until)
-		n.lost++
-		n.spent = int(n.lost) >= n.policy.MaxLost
+		n.lose(n.policy)
 	case *events.Released:
 		n.wait(ev, b.Until)
 	case *events.Rescheduled:
@@ -361,11 +341,6 @@ func (s *state) end(ev *events.Event, p phase, next events.Millis, outcome strin
 	s.phase, s.node, s.due, s.cancelled = p, "", next, false
 	s.cause, s.waits = "", 0
 	s.ending, s.endedAt, s.outcome = ev.Position.Ref, ev.At, outcome
-}
-
-func (s *state) endRun() {
-	s.runs++
-	s.runEnded, s.rerun = true, false
 }
 
 func (s *state) wait(ev *events.Event, until events.Millis) {

@@ -103,24 +103,29 @@ type Operation struct {
 	RunsAgain bool   // of Submit: a task that has ended gets a further run
 	Delay     int64  // of Submit, nanoseconds
 	Request   string // of Submit: its request key; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
-	Status    string // of Get: as projection.Status prints it
-	Attempt   uint32 // of Get: attempts started in this life
-	// Outcome is what Wait and Get learned of a run that has ended: "=" and the result as JSON text, or "!" and the code
-	// of the error. "" when it has not ended.
+	Shown            // of Get
+	// Outcome holds the result of an ended run that Wait or Get returned: "=" and the result as JSON text, or "!" and the
+	// code of the error. "" when the run has not ended.
 	Outcome string
 	Error   string // for people
 
-	Asker        events.Asker  // who asked, as the events that follow from it name it; the zero value = not known
-	Forbidden    string        // the limit that it breaks, so that it must be refused; "" = none
-	OtherRequest bool          // of Submit: it was refused because its request key stands for another request
-	Terms        string        // of Submit: those that it brings, as TermsOf writes them; of Get: those of the task. "" = not known
-	Substatus    string        // of Get: at Looked; "" = not known
-	Since        events.Millis // of Get: of Substatus
-	Looked       events.Millis // of Get: when, by the clock of who asked
-	Behavior     string        // of Pause and Unpause; of List: of the tasks that it asks for, "" = of any
-	Reason       string        // of Pause
-	Paused       string        // of Settings: what is paused, as PausedText writes it
-	Listed       []Life        // of List: in its order
+	Asker        events.Asker // who asked, as the events that follow from it name it; the zero value = not known
+	Forbidden    string       // the limit that it breaks, so that it must be refused; "" = none
+	OtherRequest bool         // of Submit: it was refused because its request key stands for another request
+	Terms        string       // of Submit: those that it brings, as TermsOf writes them; of Get: those of the task. "" = not known
+	Behavior     string       // of Pause and Unpause; of List: of the tasks that it asks for, "" = of any
+	Reason       string       // of Pause
+	Paused       string       // of Settings: what is paused, as PausedText writes it
+	Listed       []Life       // of List: in its order
+}
+
+// Shown holds the state of a task that a Get returned.
+type Shown struct {
+	Status    string        // as projection.Status prints it
+	Attempt   uint32        // attempts started in this life
+	Substatus string        // at Looked; "" = not known
+	Since     events.Millis // of Substatus
+	Looked    events.Millis // when, by the clock of the caller
 }
 
 // Life is a task from its creation on.

@@ -35,7 +35,7 @@ func run(t *testing.T) *history.Run {
 			EndWall: 1_800_000_003_000},
 		Operations: []history.Operation{
 			{Client: 1, Verb: history.Submit, Task: "plain", Call: 1e9, Return: 2e9, Answer: history.OK},
-			{Client: 1, Verb: history.Get, Task: "plain", Call: 21e8, Return: 22e8, Answer: history.OK, Status: "RUNNING", Attempt: 1},
+			{Client: 1, Verb: history.Get, Task: "plain", Call: 21e8, Return: 22e8, Answer: history.OK, Shown: history.Shown{Status: "RUNNING", Attempt: 1}},
 			{Client: 2, Verb: history.Wait, Task: hostile, Call: 1e9, Answer: history.Unknown, Outcome: "=" + hostile, Error: hostile},
 		},
 		Executions: []history.Execution{{Task: "plain", Node: hostile, Token: events.Position{Ref: events.RefOf(1, 1)}, Attempt: 1, Begin: 12e8, Outcome: "!" + hostile}},

@@ -1,0 +1,49 @@
+package check
+
+import (
+	"time"
+
+	"taskledger/events"
+)
+
+// run counts the failures and losses of a task's present run, and the runs before it.
+type run struct {
+	rerun    bool // a further run is promised
+	runEnded bool // failures and lost are of a run that is over
+	failures uint32
+	lost     uint32
+	spent    bool   // the run was lost as often as it may be
+	runs     uint32 // that have ended
+}
+
+// begin counts anew when the run before has ended.
+func (r *run) begin() {
+	if r.runEnded {
+		r.failures, r.lost, r.runEnded, r.spent = 0, 0, false, false
+	}
+}
+
+// lose counts a loss of an attempt.
+func (r *run) lose(p *events.Policy) {
+	r.lost++
+	r.spent = int(r.lost) >= p.MaxLost
+}
+
+// lostWait returns the longest wait after another loss of the run: nothing after the first one, then a step that is four
+// times as long after each further one, up to an hour or the first step. The least wait is half of it.
+func (r *run) lostWait(p *events.Policy) time.Duration {
+	if r.lost == 0 {
+		return 0
+	}
+	step, most := p.LostDelay, max(p.LostDelay, time.Hour)
+	for range min(r.lost-1, 32) {
+		step = min(4*step, most)
+	}
+	return step
+}
+
+// endRun ends the run.
+func (r *run) endRun() {
+	r.runs++
+	r.runEnded, r.rerun = true, false
+}
