@@ -12,16 +12,12 @@ import (
 )
 
 const (
-	// largeAtOnce bounds the answers of Large routes that are made at the same time.
-	largeAtOnce = 8
 	// An answer larger than smallAnswer takes its bytes from a budget of maxAnswers while its reader reads.
 	smallAnswer = 64 << 10
-	maxAnswers  = 48 << 20
 	// littleLimit is the largest limit of a list whose answer is never large.
 	littleLimit = 4
-	// A reader must take each piece of a large answer within progressWithin.
-	pieceBytes     = 32 << 10
-	progressWithin = 5 * time.Second
+	// pieceBytes divides a large answer: its reader must take each piece within progressWithin.
+	pieceBytes = 32 << 10
 )
 
 // asksForLittle reports whether a request of a Large route asks for so few things that its answer is small.
@@ -34,7 +30,7 @@ func (c *Call) asksForLittle() bool {
 func (c *Call) enter() error {
 	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
 	defer cancel()
-	if take(ctx, 1, c.caller.large, c.api.large) != nil {
+	if take(ctx, 1, c.caller.budgets.large, c.shared.budgets.large) != nil {
 		return &task.OverloadError{Cause: "too many large answers at once", RetryAfter: time.Second}
 	}
 	c.placed = true
@@ -45,7 +41,7 @@ func (c *Call) enter() error {
 func (c *Call) leave() {
 	if c.placed {
 		c.placed = false
-		giveBack(1, c.caller.large, c.api.large)
+		giveBack(1, c.caller.budgets.large, c.shared.budgets.large)
 	}
 }
 
@@ -86,7 +82,7 @@ func (c *Call) made(size int) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
 	defer cancel()
 	n := min(int64(size), maxAnswers/parts)
-	if take(ctx, n, c.caller.answers, c.api.answers) != nil {
+	if take(ctx, n, c.caller.budgets.answers, c.shared.budgets.answers) != nil {
 		if c.r.Method != http.MethodGet { // it has changed something: to refuse it now would say that it has not
 			c.leave()
 			return func() {}, nil
@@ -94,7 +90,7 @@ func (c *Call) made(size int) (done func(), err error) {
 		return nil, &task.OverloadError{Cause: "too many large answers are not read yet", RetryAfter: time.Second}
 	}
 	c.leave()
-	return func() { giveBack(n, c.caller.answers, c.api.answers) }, nil
+	return func() { giveBack(n, c.caller.budgets.answers, c.shared.budgets.answers) }, nil
 }
 
 // send writes an answer. It cuts off a reader that takes nothing of a large one for progressWithin, or that has not

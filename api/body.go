@@ -21,7 +21,6 @@ const (
 	// A body larger than smallBody takes memory from a budget of maxBodies bytes; one caller may take a part of it.
 	// The request takes more as bytes arrive, and is refused if it has waited for roomWithin.
 	smallBody  = 64 << 10
-	maxBodies  = parts * maxBatch
 	roomWithin = 2 * time.Second
 	// mediaJSON is the media type of JSON.
 	mediaJSON = "application/json"
@@ -34,6 +33,14 @@ func (c *Call) Read(into any) error {
 		return err
 	}
 	return c.Decode(body, into)
+}
+
+// readOptional decodes a body that may be left out.
+func (c *Call) readOptional(into any) error {
+	if c.route.MaxBody == 0 || c.r.ContentLength == 0 {
+		return nil
+	}
+	return c.Read(into)
 }
 
 // Decode decodes what Body has read, as Read does.
@@ -99,7 +106,7 @@ func (c *Call) holdBody(size int64) error {
 	if more <= 0 {
 		return nil
 	}
-	if take(ctx, more, c.caller.bodies, c.api.bodies) != nil {
+	if take(ctx, more, c.caller.budgets.bodies, c.shared.budgets.bodies) != nil {
 		return &task.OverloadError{Cause: "too many large bodies at once", RetryAfter: time.Second}
 	}
 	c.held = size
@@ -109,7 +116,7 @@ func (c *Call) holdBody(size int64) error {
 // dropBody gives back what holdBody took, once nothing needs the body any more.
 func (c *Call) dropBody() {
 	if c.held > 0 {
-		giveBack(c.held, c.caller.bodies, c.api.bodies)
+		giveBack(c.held, c.caller.budgets.bodies, c.shared.budgets.bodies)
 		c.held = 0
 	}
 }

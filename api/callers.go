@@ -1,11 +1,9 @@
 package api
 
 import (
-	"context"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"taskledger/api/problem"
@@ -21,15 +19,13 @@ type callers struct {
 
 type caller struct {
 	limiter *rate.Limiter
-	bodies  *semaphore.Weighted // its part of the budget of that name, as those that follow
-	large   *semaphore.Weighted
-	answers *semaphore.Weighted
-	under   int // requests under way
-	streams int // those of them of class Stream
+	budgets budgets // its part of them
+	under   int     // requests under way
+	streams int     // those of them of class Stream
 	last    time.Time
 }
 
-// forgetAfter is how long a principal is remembered that asks for nothing: longer than it takes to have its whole burst again.
+// forgetAfter bounds how long an idle principal is remembered: longer than it takes to have its whole burst again.
 const forgetAfter = time.Minute
 
 func newCallers(l Limits) *callers {
@@ -41,29 +37,6 @@ const (
 	maxStreams    = 2
 	maxAllStreams = 8
 )
-
-// parts is into how many parts a budget is divided of which one principal may take one.
-const parts = 4
-
-// take takes so much of each budget, or nothing of any.
-func take(ctx context.Context, n int64, of ...*semaphore.Weighted) error {
-	for i, budget := range of {
-		if budget.TryAcquire(n) {
-			continue
-		}
-		if err := budget.Acquire(ctx, n); err != nil {
-			giveBack(n, of[:i]...)
-			return err
-		}
-	}
-	return nil
-}
-
-func giveBack(n int64, to ...*semaphore.Weighted) {
-	for _, budget := range to {
-		budget.Release(n)
-	}
-}
 
 // enter counts a request in, until done.
 func (c *callers) enter(principal string, class Class) (is *caller, done func(), refused *problem.Problem) {
@@ -79,9 +52,7 @@ func (c *callers) enter(principal string, class Class) (is *caller, done func(),
 		}
 		is = &caller{
 			limiter: rate.NewLimiter(rate.Limit(c.limits.PerSecond), c.limits.Burst),
-			bodies:  semaphore.NewWeighted(maxBodies / parts),
-			large:   semaphore.NewWeighted(largeAtOnce / parts),
-			answers: semaphore.NewWeighted(maxAnswers / parts),
+			budgets: newBudgets(parts),
 		}
 		c.of[principal] = is
 	}
@@ -117,9 +88,11 @@ func (c *callers) enter(principal string, class Class) (is *caller, done func(),
 func (c *callers) oneMoreLocked(principal string, is *caller) (refused *problem.Problem) {
 	switch {
 	case is.streams >= maxStreams:
-		refused = problem.New(problem.TooMany, "%d streams of %s are under way, which is the limit", is.streams, principal)
+		refused = problem.New(problem.TooMany,
+			"%d streams of %s are under way, which is the limit", is.streams, principal)
 	case c.stream >= maxAllStreams:
-		refused = problem.New(problem.Overloaded, "%d streams of all callers are under way, which is the limit", c.stream)
+		refused = problem.New(problem.Overloaded,
+			"%d streams of all callers are under way, which is the limit", c.stream)
 	default:
 		return nil
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"runtime/debug"
 
@@ -10,7 +9,6 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/problem"
 	"taskledger/events"
-	"taskledger/store"
 )
 
 const (
@@ -26,39 +24,46 @@ type Change struct {
 	Reason    string          `json:"reason,omitempty"` // for cancel and suspend only
 }
 
-// ChangeAnswer is what became of each, in order.
+// ChangeAnswer holds the result of each task, in order.
 type ChangeAnswer struct {
 	Tasks []ChangedTask `json:"tasks"`
 }
 
-// ChangedTask is what became of one task: nothing but its id where it was changed.
+// ChangedTask holds the result of one task: nothing but its id where it was changed.
 type ChangedTask struct {
-	ID      events.TaskID    `json:"id"`
-	NewLife bool             `json:"new_life,omitempty"` // a task to retry was forgotten: it has begun another life, as it was recorded
+	ID events.TaskID `json:"id"`
+	// NewLife says that a task to retry was forgotten: it has begun another life, as it was recorded.
+	NewLife bool             `json:"new_life,omitempty"`
 	Problem *problem.Problem `json:"problem,omitempty"`
 }
 
-func (c *Call) change() error {
+// changes serves the routes that change tasks.
+type changes struct {
+	operator operations.Operator
+	reader   operations.Reader
+}
+
+func (s changes) change(c *Call) error {
 	var ask Change
 	if err := c.Read(&ask); err != nil {
 		return err
 	}
 	if _, is := verbs[ask.Operation]; !is && ask.Operation != operations.Delete {
-		return &store.InvalidError{Field: "operation", Problem: fmt.Sprintf("%.32q: want %s", ask.Operation, verbsOfChanges)}
+		return invalid("operation", "%.32q: want %s", ask.Operation, verbsOfChanges)
 	}
 	if ask.Reason != "" && ask.Operation != operations.Cancel && ask.Operation != operations.Suspend {
-		return &store.InvalidError{Field: "reason", Problem: "it is of cancel and suspend alone"}
+		return invalid("reason", "it is of cancel and suspend alone")
 	}
 	if n := len(ask.IDs); n == 0 || n > maxChanged {
-		return &store.InvalidError{Field: "ids", Problem: fmt.Sprintf("%d ids: want 1 to %d", n, maxChanged)}
+		return invalid("ids", "%d ids: want 1 to %d", n, maxChanged)
 	}
 	seen := map[events.TaskID]bool{}
 	for i, id := range ask.IDs {
 		if err := id.Validate(); err != nil {
-			return &store.InvalidError{Field: "ids", Problem: fmt.Sprintf("id %d: %s", i, err)}
+			return invalid("ids", "id %d: %s", i, err)
 		}
 		if seen[id] {
-			return &store.InvalidError{Field: "ids", Problem: fmt.Sprintf("%s is there more than once", id)}
+			return invalid("ids", "%s is there more than once", id)
 		}
 		seen[id] = true
 	}
@@ -70,13 +75,14 @@ func (c *Call) change() error {
 			answer.Tasks[i].ID = id
 			defer func() {
 				if v := recover(); v != nil {
-					c.api.log.ErrorContext(c.ctx, "a change has panicked: a bug", "panic", v, "stack", string(debug.Stack()))
+					stack := string(debug.Stack())
+					c.shared.log.ErrorContext(c.ctx, "a change has panicked: a bug", "panic", v, "stack", stack)
 					answer.Tasks[i].Problem = problem.New(problem.Internal, "")
 				}
 			}()
-			anew, err := c.changeOne(id, ask)
+			anew, err := s.changeOne(c, id, ask)
 			if answer.Tasks[i].NewLife = anew; err != nil {
-				answer.Tasks[i] = ChangedTask{ID: id, Problem: c.told(err)}
+				answer.Tasks[i] = ChangedTask{ID: id, Problem: c.problemOf(err)}
 			}
 			return nil
 		})
@@ -85,12 +91,12 @@ func (c *Call) change() error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-func (c *Call) changeOne(id events.TaskID, ask Change) (anew bool, err error) {
+func (s changes) changeOne(c *Call, id events.TaskID, ask Change) (anew bool, err error) {
 	if !c.by.MayTask(id) {
 		return false, problem.New(problem.NotFound, "there is no task %s", id)
 	}
-	if err := c.known(id, ask.Operation); err != nil {
+	if err := known(c, s.reader, id, ask.Operation); err != nil {
 		return false, err
 	}
-	return c.api.operator.Operate(c.ctx, ask.Operation, string(id), ask.Reason)
+	return s.operator.Operate(c.ctx, ask.Operation, string(id), ask.Reason)
 }

@@ -10,6 +10,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/problem"
 	"taskledger/api/shape"
+	"taskledger/api/token"
 	"taskledger/bulk"
 	"taskledger/events"
 	"taskledger/projection/listing"
@@ -22,13 +23,15 @@ type ChangeMatching struct {
 	Operation operations.Verb   `json:"operation"`         // cancel, retry, run-now or delete
 	Filter    map[string]string `json:"filter"`            // by the fields of the list of tasks; one at least
 	DryRun    bool              `json:"dry_run,omitempty"` // only count them
-	Cursor    string            `json:"cursor,omitempty"`  // continues an interrupted request: the cursor of its last line. Operation, filter and dry_run must be the same
-	Reason    string            `json:"reason,omitempty"`  // for cancel only
-	// Expected is how many tasks a dry run has counted. When it is another number now, none is changed.
+	// Cursor continues an interrupted request: the cursor of its last line. Operation, filter and dry_run must be the
+	// same.
+	Cursor string `json:"cursor,omitempty"`
+	Reason string `json:"reason,omitempty"` // for cancel only
+	// Expected repeats the number of tasks that a dry run has counted. When it is another number now, none is changed.
 	Expected *int64 `json:"expected,omitempty"`
 }
 
-// ChangeReport is a line of the answer: what became of the tasks so far.
+// ChangeReport is a line of the answer: the result of the tasks so far.
 type ChangeReport struct {
 	bulk.Report
 	Counts   []listing.Count    `json:"counts,omitempty"`   // what a dry run has counted, in its last line
@@ -38,32 +41,32 @@ type ChangeReport struct {
 	Problem  *problem.Problem   `json:"problem,omitempty"`  // why this is the last line, although something is
 }
 
-func (c *Call) changeMatching() error {
+func (s changes) changeMatching(c *Call) error {
 	var ask ChangeMatching
 	if err := c.Read(&ask); err != nil {
 		return err
 	}
 	operation, is := operations.OfMany[ask.Operation]
 	if !is {
-		return &store.InvalidError{Field: "operation", Problem: fmt.Sprintf("%.32q: want cancel, retry, run-now or delete", ask.Operation)}
+		return invalid("operation", "%.32q: want cancel, retry, run-now or delete", ask.Operation)
 	}
 	if ask.Reason != "" && ask.Operation != operations.Cancel {
-		return &store.InvalidError{Field: "reason", Problem: "it is of cancel alone"}
+		return invalid("reason", "it is of cancel alone")
 	}
 	if err := events.CheckReason(ask.Reason); err != nil {
-		return &store.InvalidError{Field: "reason", Problem: err.Error()}
+		return invalid("reason", "%s", err)
 	}
 	if ask.Expected != nil && (*ask.Expected < 0 || ask.DryRun || ask.Cursor != "") {
-		return &store.InvalidError{Field: "expected", Problem: "want 0 or more, and neither dry_run nor cursor with it"}
+		return invalid("expected", "want 0 or more, and neither dry_run nor cursor with it")
 	}
-	f, left, err := c.matching(ask.Filter)
+	f, left, err := matching(c.by, ask.Filter)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := c.untilEnded()
 	defer cancel()
 	if ask.Expected != nil {
-		if err := c.expect(ctx, *ask.Expected, f, left, operation); err != nil {
+		if err := s.expect(ctx, c, *ask.Expected, f, left, operation); err != nil {
 			return err
 		}
 	}
@@ -72,7 +75,8 @@ func (c *Call) changeMatching() error {
 	if !left {
 		return json.NewEncoder(lines).Encode(ChangeReport{Done: true})
 	}
-	for r, failed := range c.api.operator.Each(ctx, f, operation, bulk.Options{Cursor: ask.Cursor, DryRun: ask.DryRun, Reason: ask.Reason}) {
+	o := bulk.Options{Cursor: ask.Cursor, DryRun: ask.DryRun, Reason: ask.Reason}
+	for r, failed := range s.operator.Each(ctx, f, operation, o) {
 		if failed != nil && !c.begun && r.Matched == 0 {
 			return failed
 		}
@@ -81,7 +85,7 @@ func (c *Call) changeMatching() error {
 			line.Problems = append(line.Problems, problem.Of(err))
 		}
 		if failed != nil {
-			line.Problem = c.told(failed)
+			line.Problem = c.problemOf(failed)
 		}
 		if ask.DryRun && line.Done {
 			line.Counts = r.Rows
@@ -93,13 +97,16 @@ func (c *Call) changeMatching() error {
 	return lines.end()
 }
 
-// expect refuses a change of another number of tasks than expected. Left says that the token may know of some.
-func (c *Call) expect(ctx context.Context, expected int64, f listing.Filter, left bool, operation task.Operation) error {
+// expect refuses a change of another number of tasks than expected. Left says that the token may see some.
+func (s changes) expect(
+	ctx context.Context, c *Call, expected int64, f listing.Filter, left bool, op task.Operation,
+) error {
 	var n int64
 	if left {
-		for r, err := range c.api.operator.Each(ctx, f, operation, bulk.Options{DryRun: true}) {
+		for r, err := range s.operator.Each(ctx, f, op, bulk.Options{DryRun: true}) {
 			if err == nil && len(r.Missing) > 0 {
-				err = fmt.Errorf("%w: the tasks of shard %d cannot be counted", store.ErrUnavailable, r.Missing[0].Shard)
+				shard := r.Missing[0].Shard
+				err = fmt.Errorf("%w: the tasks of shard %d cannot be counted", store.ErrUnavailable, shard)
 			}
 			if err != nil {
 				return err
@@ -107,7 +114,8 @@ func (c *Call) expect(ctx context.Context, expected int64, f listing.Filter, lef
 			n = r.Matched - r.Left
 		}
 	}
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(writeWithin)) // counting may have taken long
+	// Counting may have taken long.
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(writeWithin))
 	if n == expected {
 		return nil
 	}
@@ -116,10 +124,10 @@ func (c *Call) expect(ctx context.Context, expected int64, f listing.Filter, lef
 	return p
 }
 
-// matching makes a filter of the fields of a body. It reports false where the token knows of no task that matches.
-func (c *Call) matching(fields map[string]string) (f listing.Filter, left bool, err error) {
+// matching returns the filter of the fields of a body. It reports false where the token sees no task that matches.
+func matching(by *token.Token, fields map[string]string) (f listing.Filter, left bool, err error) {
 	if len(fields) == 0 {
-		return f, false, &store.InvalidError{Field: "filter", Problem: "it is empty: want at least one field, as all tasks would match"}
+		return f, false, invalid("filter", "it is empty: want at least one field, as all tasks would match")
 	}
 	names, _ := listing.Fields()
 	known := map[string]bool{}
@@ -129,14 +137,14 @@ func (c *Call) matching(fields map[string]string) (f listing.Filter, left bool, 
 	for name, text := range fields {
 		switch {
 		case !known[name]:
-			return f, false, &store.InvalidError{Field: shape.Clip(name), Problem: "a filter has no such field"}
+			return f, false, invalid(shape.Clip(name), "a filter has no such field")
 		case text == "":
-			return f, false, &store.InvalidError{Field: name, Problem: "it is empty"}
+			return f, false, invalid(name, "it is empty")
 		}
 	}
-	f, left, err = c.filter(func(field string) string { return fields[field] })
-	if err == nil && left && f.Behavior == "" && len(c.by.Behaviors) > 0 {
-		return f, false, &store.InvalidError{Field: "behavior", Problem: "the token is for some behaviors: want one of them in the filter"}
+	f, left, err = filterOf(by, func(field string) string { return fields[field] })
+	if err == nil && left && f.Behavior == "" && len(by.Behaviors) > 0 {
+		return f, false, invalid("behavior", "the token is for some behaviors: want one of them in the filter")
 	}
 	return f, left, err
 }

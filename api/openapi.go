@@ -21,67 +21,108 @@ import (
 	"taskledger/projection/name"
 )
 
-// document makes the OpenAPI document of the table.
-func (a *API) document() ([]byte, error) {
+// textTypes are JSON strings, whatever their Go types are.
+var textTypes = []any{
+	events.TaskID(""),
+	events.Position{},
+	events.Hash{},
+	events.Kind(0),
+	projection.Status(0),
+	projection.Substatus(0),
+	name.Name{},
+	problem.Type(""),
+}
+
+// document returns the OpenAPI document of a table.
+func document(table []*Route, version string, refusals *refusals) ([]byte, error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	for _, text := range []any{events.TaskID(""), events.Position{}, events.Hash{}, events.Kind(0), projection.Status(0), projection.Substatus(0), name.Name{}, problem.Type("")} {
+	for _, text := range textTypes {
 		schemas.RegisterTypeAlias(reflect.TypeOf(text), reflect.TypeFor[string]())
 	}
 	schemas.RegisterTypeAlias(reflect.TypeFor[events.Millis](), reflect.TypeFor[time.Time]())
-	doc := &huma.OpenAPI{OpenAPI: "3.1.0", Info: &huma.Info{Title: "taskledger", Version: a.version,
-		Description: "Submit tasks, wait for them, look at them and change them. Errors are problem details (RFC 9457) of these types: " + typesOfProblems() + "."},
-		Paths: map[string]*huma.PathItem{}, Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
-			"token": {Type: "http", Scheme: "bearer"}}}} // not that a token may be a password, too: generated clients would send both
-	failure := &huma.Response{Description: "What is wrong", Content: map[string]*huma.MediaType{
-		problem.ContentType: {Schema: schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")}}}
-	for _, r := range a.table {
-		if strings.HasSuffix(r.Pattern, "/{$}") { // what it answers is that of another one, or what is wrong
+	ofProblem := schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")
+	failure := response("What is wrong", problem.ContentType, ofProblem)
+	paths := map[string]*huma.PathItem{}
+	for _, r := range table {
+		if strings.HasSuffix(r.Pattern, "/{$}") { // it answers as another route does, or refuses
 			continue
 		}
 		failed := failure
-		if d := a.dialectOf(r.Pattern); d != nil {
-			failed = &huma.Response{Description: failure.Description, Content: map[string]*huma.MediaType{d.Type: {Schema: schemas.Schema(reflect.TypeOf(d.Out), true, "")}}}
-		}
-		op := &huma.Operation{OperationID: operationID(r), Summary: r.Summary, Responses: map[string]*huma.Response{"default": failed}}
-		if r.Role != token.Nobody {
-			op.Security = []map[string][]string{{"token": {}}}
-			op.Description = "Role: " + r.Role.String()
-		} else {
-			op.Security = []map[string][]string{}
-		}
-		op.Parameters = parameters(r)
-		if r.In != nil {
-			op.RequestBody = &huma.RequestBody{Required: r.In != Reason{}, Content: map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(reflect.TypeOf(r.In), true, "")}}}
-		}
-		for _, status := range r.Status {
-			answer := &huma.Response{Description: http.StatusText(status)}
-			if r.Out != nil && status != http.StatusNotModified && status != http.StatusNoContent {
-				answer.Content = map[string]*huma.MediaType{r.Type: {Schema: answered(schemas, r.Out)}}
-			}
-			op.Responses[strconv.Itoa(status)] = answer
+		if d := refusals.dialectOf(r.Pattern); d != nil {
+			failed = response(failure.Description, d.Type, schemas.Schema(reflect.TypeOf(d.Out), true, ""))
 		}
 		at := strings.ReplaceAll(r.Pattern, "...}", "}")
-		item := doc.Paths[at]
-		if item == nil {
-			item = &huma.PathItem{}
-			doc.Paths[at] = item
+		if paths[at] == nil {
+			paths[at] = &huma.PathItem{}
 		}
+		op := operation(r, schemas, failed)
 		switch r.Method {
 		case http.MethodGet:
-			item.Get = op
+			paths[at].Get = op
 		case http.MethodPost:
-			item.Post = op
+			paths[at].Post = op
 		case http.MethodDelete:
-			item.Delete = op
+			paths[at].Delete = op
 		}
 	}
 	for name, schema := range schemas.Map() {
 		nullFields(schema, schemas.TypeFromRef("#/components/schemas/"+name))
 	}
-	return json.Marshal(doc)
+	return json.Marshal(&huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title:   "taskledger",
+			Version: version,
+			Description: "Submit tasks, wait for them, look at them and change them. " +
+				"Errors are problem details (RFC 9457) of these types: " + typesOfProblems() + ".",
+		},
+		Paths: paths,
+		Components: &huma.Components{
+			Schemas: schemas,
+			// A token may be a password, too. The document does not say so: generated clients would send both.
+			SecuritySchemes: map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}},
+		},
+	})
 }
 
-// either is an answer, or a line of one, that is of any of some types.
+// operation documents a route, whose errors are those of failed.
+func operation(r *Route, schemas huma.Registry, failed *huma.Response) *huma.Operation {
+	op := &huma.Operation{
+		OperationID: operationID(r),
+		Summary:     r.Summary,
+		Parameters:  parameters(r),
+		Responses:   map[string]*huma.Response{"default": failed},
+		Security:    []map[string][]string{},
+	}
+	if r.Role != token.Nobody {
+		op.Security = append(op.Security, map[string][]string{"token": {}})
+		op.Description = "Role: " + r.Role.String()
+	}
+	if r.In != nil {
+		op.RequestBody = &huma.RequestBody{
+			Required: r.In != Reason{},
+			Content:  content(mediaJSON, schemas.Schema(reflect.TypeOf(r.In), true, "")),
+		}
+	}
+	for _, status := range r.Status {
+		answer := &huma.Response{Description: http.StatusText(status)}
+		if r.Out != nil && status != http.StatusNotModified && status != http.StatusNoContent {
+			answer.Content = content(r.Type, answered(schemas, r.Out))
+		}
+		op.Responses[strconv.Itoa(status)] = answer
+	}
+	return op
+}
+
+func response(description, media string, schema *huma.Schema) *huma.Response {
+	return &huma.Response{Description: description, Content: content(media, schema)}
+}
+
+func content(media string, schema *huma.Schema) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{media: {Schema: schema}}
+}
+
+// either is an answer, or a line of one, of any of some types.
 type either []any
 
 func answered(schemas huma.Registry, out any) *huma.Schema {
@@ -100,7 +141,7 @@ func answered(schemas huma.Registry, out any) *huma.Schema {
 	return schema
 }
 
-// nullFields says of the fields of a type that are null where there is nothing that they may be.
+// nullFields documents that the pointers among the fields of a type may be null.
 func nullFields(schema *huma.Schema, t reflect.Type) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return
@@ -118,7 +159,7 @@ func orNull(schema *huma.Schema) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{schema, {Type: "null"}}}
 }
 
-// typesOfProblems are all of them, in their order, each with its status.
+// typesOfProblems lists all types of problems, in their order, each with its status.
 func typesOfProblems() string {
 	all := problem.Types()
 	slices.Sort(all)
@@ -130,10 +171,14 @@ func typesOfProblems() string {
 }
 
 func parameters(r *Route) (all []*huma.Param) {
-	text := &huma.Schema{Type: huma.TypeString}
 	for part := range strings.SplitSeq(r.Pattern, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
-			p := &huma.Param{Name: strings.TrimRight(name, ".}"), In: "path", Required: true, Schema: text}
+			p := &huma.Param{
+				Name:     strings.TrimRight(name, ".}"),
+				In:       "path",
+				Required: true,
+				Schema:   &huma.Schema{Type: huma.TypeString},
+			}
 			if p.Name == "id" {
 				p.Description = "the id of the task, with ~ or %2F for its slash"
 			}
@@ -141,31 +186,41 @@ func parameters(r *Route) (all []*huma.Param) {
 		}
 	}
 	for _, q := range r.Query {
-		all = append(all, &huma.Param{Name: q.Name, In: "query", Description: q.Does, Schema: text})
+		all = append(all, parameter(q.Name, "query", q.Does))
 	}
 	if r.Keyed {
-		all = append(all, &huma.Param{Name: keyHeader, In: "header", Schema: text,
-			Description: "makes a repetition of the request the same request: up to 239 bytes, 221 for a task store, drawn by the caller"})
+		all = append(all, parameter(keyHeader, "header", "makes a repetition of the request the same request: "+
+			"up to 239 bytes, 221 for a task store, drawn by the caller"))
 	}
 	if r.Aged {
-		all = append(all, &huma.Param{Name: ageHeader, In: "header", Schema: text,
-			Description: "of a repetition: how many milliseconds ago the request was sent first; one that may be forgotten by then is refused with 410"})
+		all = append(all, parameter(ageHeader, "header", "of a repetition: how many milliseconds ago "+
+			"the request was sent first; one that may be forgotten by then is refused with 410"))
 	}
 	if r.Counted {
-		all = append(all, &huma.Param{Name: withinHeader, In: "header", Schema: text,
-			Description: "of a repetition with an age: the most requests of the client that were carried out since then, " +
-				"this one and those under way with it among them; one within the last 64 is not refused for the others"})
+		all = append(all, parameter(withinHeader, "header", "of a repetition with an age: "+
+			"the most requests of the client that were carried out since then, "+
+			"this one and those under way with it among them; one within the last 64 is not refused for the others"))
 	}
 	return all
 }
 
-// operationID is the method and the words of the pattern: generated clients name their functions by it.
+func parameter(name, in, description string) *huma.Param {
+	return &huma.Param{
+		Name:        name,
+		In:          in,
+		Description: description,
+		Schema:      &huma.Schema{Type: huma.TypeString},
+	}
+}
+
+// operationID joins the method and the words of the pattern: generated clients name their functions by it.
 func operationID(r *Route) string {
-	words := strings.FieldsFunc(strings.TrimPrefix(r.Pattern, "/v1/"), func(c rune) bool { return strings.ContainsRune("/{}:.", c) })
+	separates := func(c rune) bool { return strings.ContainsRune("/{}:.", c) }
+	words := strings.FieldsFunc(strings.TrimPrefix(r.Pattern, "/v1/"), separates)
 	return strings.ToLower(r.Method) + "-" + strings.Join(words, "-")
 }
 
-// schemaName is the name of a type with that of its package where two packages have one of that name.
+// schemaName returns the name of a type. It tells types of one name apart by their package.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {

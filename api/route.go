@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 
-	"taskledger/api/problem"
 	"taskledger/api/shape"
 	"taskledger/api/token"
 )
@@ -39,9 +37,9 @@ type Route struct {
 	Counted bool
 	// In and Out are values of the types of the body and of what it answers; nil = none, or no JSON.
 	In, Out any
-	// Status are those of its answers, the usual one first. Default 200.
+	// Status lists the status codes of its answers, the usual one first. Default 200.
 	Status []int
-	// Type is that of its answers. Default application/json.
+	// Type names the media type of its answers. Default application/json.
 	Type  string
 	Serve func(c *Call) error
 
@@ -54,56 +52,22 @@ type Param struct {
 	Name, Does string
 }
 
-// Scope is which tasks a route tells of, or changes.
+// Scope says which tasks a route shows, or changes.
 type Scope uint8
 
 // The scopes.
 const (
-	// None is of no task.
+	// None concerns no task.
 	None Scope = iota
-	// OneTask is of the task that {id} names: one that the token is not for is not found.
+	// OneTask concerns the task that {id} names: one that the token is not for is not found.
 	OneTask
-	// ItsTasks is of many: the handler leaves out those that the token is not for.
+	// ItsTasks concerns many tasks: the handler leaves out those that the token is not for.
 	ItsTasks
-	// Everything is of the cluster: a token that is for some tasks alone is refused.
+	// Everything concerns the cluster: a token that is for some tasks alone is refused.
 	Everything
-	// OneStore is of the task store that {name} names: a token that is not for it is refused.
+	// OneStore concerns the task store that {name} names: a token that is not for it is refused.
 	OneStore
 )
-
-// Dialect is how a front tells errors, whatever refuses a request below its path.
-type Dialect struct {
-	Path   string // begins the paths of the front, such as "/store/"
-	Refuse func(w http.ResponseWriter, p *problem.Problem)
-	Type   string // of what it answers
-	Out    any    // a value of its Go type
-}
-
-// register puts the routes into the table.
-func (a *API) register(routes []Route) error {
-	byPattern := map[string][]*Route{}
-	for i := range routes {
-		r := &routes[i]
-		if err := r.check(); err != nil {
-			return fmt.Errorf("route %s %s: %w", r.Method, r.Pattern, err)
-		}
-		byPattern[r.Pattern] = append(byPattern[r.Pattern], r)
-		a.table = append(a.table, r)
-	}
-	for pattern, of := range byPattern {
-		slices.SortFunc(of, func(x, y *Route) int { return cmp.Compare(x.Method, y.Method) })
-		for i := range of[1:] {
-			if of[i].Method == of[i+1].Method {
-				return fmt.Errorf("route %s %s is there twice", of[i].Method, pattern)
-			}
-		}
-		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { a.dispatch(w, r, of) })
-	}
-	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		a.refuse(w, r, problem.New(problem.NotFound, "there is no %.200q", strings.TrimPrefix(r.URL.Path, pathBelow(r))))
-	})
-	return nil
-}
 
 func (r *Route) check() error {
 	switch {
@@ -129,26 +93,4 @@ func (r *Route) check() error {
 	}
 	r.Type = cmp.Or(r.Type, "application/json")
 	return nil
-}
-
-// Routes are those of the table.
-func (a *API) Routes() []*Route { return a.table }
-
-// dispatch finds the route of a request among those of its pattern.
-func (a *API) dispatch(w http.ResponseWriter, r *http.Request, of []*Route) {
-	for _, route := range of {
-		if route.Method == r.Method || route.Method == http.MethodGet && r.Method == http.MethodHead {
-			a.serve(w, r, route)
-			return
-		}
-	}
-	allow := make([]string, len(of))
-	for i, route := range of {
-		allow[i] = route.Method
-	}
-	if slices.Contains(allow, http.MethodGet) {
-		allow = append(allow, http.MethodHead)
-	}
-	w.Header().Set("Allow", strings.Join(allow, ", "))
-	a.refuse(w, r, problem.New(problem.Method, "%.32q: want %s", r.Method, strings.Join(allow, ", ")))
 }

@@ -17,54 +17,40 @@ import (
 const (
 	headerWithin = 5 * time.Second
 	idleWithin   = 60 * time.Second
-	// maxHeader is of the first line and the headers together; net/http takes 4 KiB more than it is told.
+	// maxHeader bounds the first line and the headers together; net/http takes 4 KiB more than it is told.
 	maxHeader = 16<<10 - 4<<10
-	// closeWithin is what requests under way get: their bodies, their answers, and a second.
+	// closeWithin bounds requests under way: their bodies, their answers, and a second.
 	closeWithin = 2*answerWithin + time.Second
 )
 
-// belowKey is that of the path below which all that a listener is asked for lies.
-type belowKey struct{}
-
-type below struct {
-	net.Listener
-	path string
-}
-
-// Below is a listener that answers for what is below a path alone, which those who ask leave out.
-func Below(l net.Listener, path string) net.Listener { return below{l, path} }
-
-// pathBelow is the path below which all lies that the listener of a request is asked for; "" = its listener is asked for everything.
-func pathBelow(r *http.Request) string {
-	path, _ := r.Context().Value(belowKey{}).(string)
-	return path
-}
-
-// drainKey is that of the context which ends when requests that wait are to end.
-type drainKey struct{}
-
-// Drain ends requests that wait or stream, and such that come later, and lets no connection stay for another request.
-// What comes to the listeners is answered on, until the context of Serve ends.
+// Drain ends requests that wait or stream, and later ones, too, and lets no connection stay for another request. New
+// requests are answered on, until the context of Serve ends.
 func (a *API) Drain() { a.drain() }
 
-// Serve answers what comes to the listeners until ctx ends, and closes them. Requests that wait or stream end first, then the others, and
-// then connections. Whoever makes the listeners bounds their connections, by a doors.Budget below TLS.
+// Serve answers the requests of the listeners until ctx ends, and closes them. Requests that wait or stream end first,
+// then the others, and then connections. Whoever makes the listeners bounds their connections, by a doors.Budget below
+// TLS.
 func (a *API) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	waiting, drain := context.WithCancel(serving)
 	defer drain()
 	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, waiting)
-	s := &http.Server{Handler: a, ReadHeaderTimeout: headerWithin, IdleTimeout: idleWithin, MaxHeaderBytes: maxHeader,
+	s := &http.Server{
+		Handler:                      a,
+		ReadHeaderTimeout:            headerWithin,
+		IdleTimeout:                  idleWithin,
+		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is answered as all others are
-		ErrorLog:                     slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		ErrorLog:                     slog.NewLogLogger(a.shared.log.Handler(), slog.LevelDebug),
 		BaseContext: func(l net.Listener) context.Context {
 			if b, ok := l.(below); ok {
 				return context.WithValue(base, belowKey{}, b.path)
 			}
 			return base
 		},
-		ConnContext: doors.Context}
+		ConnContext: doors.Context,
+	}
 	unasked := unasked{conns: map[net.Conn]bool{}}
 	s.ConnState = unasked.note
 	defer context.AfterFunc(a.drains, func() {
@@ -91,7 +77,8 @@ func (a *API) Serve(ctx context.Context, listeners ...net.Listener) error {
 	return g.Wait()
 }
 
-// unasked are the connections on which no byte of a request has come yet. Shutdown of net/http would wait 5 s for them.
+// unasked holds the connections on which no byte of a request has come yet. Shutdown of net/http would wait 5 s for
+// them.
 type unasked struct {
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -111,7 +98,7 @@ func (u *unasked) note(c net.Conn, is http.ConnState) {
 	}
 }
 
-// close closes them, and those that are still to come.
+// close closes the connections, and later ones as they come.
 func (u *unasked) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

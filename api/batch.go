@@ -1,0 +1,138 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"taskledger/api/problem"
+	"taskledger/api/shape"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+// maxRequests bounds the tasks of a batch.
+const maxRequests = 1000
+
+// Batch asks for many tasks.
+type Batch struct {
+	Tasks []Submit `json:"tasks"` // 1 to 1,000
+}
+
+// UnmarshalJSON takes no more tasks than there may be: each takes many times the memory of its text.
+func (b *Batch) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return invalid("body", "want an object")
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if name != "tasks" || b.Tasks != nil {
+			return invalid(shape.Clip(fmt.Sprint(name)), "want the field tasks, once, and no other")
+		}
+		if err := b.readTasks(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) readTasks(d *json.Decoder) error {
+	if open, err := d.Token(); err != nil || open != json.Delim('[') {
+		return invalid("tasks", "want an array")
+	}
+	b.Tasks = []Submit{}
+	for d.More() {
+		if len(b.Tasks) == maxRequests {
+			return invalid("tasks", "more than %d tasks: want 1 to %d", maxRequests, maxRequests)
+		}
+		var one Submit
+		if err := d.Decode(&one); err != nil {
+			return invalid("tasks", "task %d: %s", len(b.Tasks), strings.TrimPrefix(err.Error(), "json: "))
+		}
+		b.Tasks = append(b.Tasks, one)
+	}
+	_, err := d.Token()
+	return err
+}
+
+// BatchAnswer holds the result of each task of a batch, in order.
+type BatchAnswer struct {
+	Tasks []BatchItem `json:"tasks"`
+}
+
+// BatchItem holds the result of one task: an id, or a problem, or both where the outcome is unknown.
+type BatchItem struct {
+	ID       events.TaskID    `json:"id,omitempty"`
+	Joined   bool             `json:"joined,omitempty"`
+	Repeated bool             `json:"repeated,omitempty"`
+	Problem  *problem.Problem `json:"problem,omitempty"`
+}
+
+func (s submissions) submitMany(c *Call) error {
+	var b Batch
+	if err := c.Read(&b); err != nil {
+		return err
+	}
+	if n := len(b.Tasks); n == 0 || n > maxRequests {
+		return invalid("tasks", "%d tasks: want 1 to %d", n, maxRequests)
+	}
+	key, err := c.Key()
+	if err != nil {
+		return err
+	}
+	if key != "" && c.by.Prefix != "" {
+		for i := range b.Tasks {
+			if b.Tasks[i].ID == nil {
+				return invalid(keyHeader, "the token has a prefix: task %d needs an id", i)
+			}
+		}
+	}
+	answer := BatchAnswer{make([]BatchItem, len(b.Tasks))}
+	var requests []task.Request
+	var at []int // of each, in the batch
+	for i := range b.Tasks {
+		o, err := b.Tasks[i].options(c.by)
+		if err == nil {
+			o.ID, err = idFor(c.by, o.ID, b.Tasks[i].Behavior, "")
+		}
+		if err != nil && key == "" {
+			answer.Tasks[i].Problem = problem.Of(err)
+			continue
+		}
+		if err != nil { // a key covers all of them
+			p := problem.Of(err)
+			p.Detail = fmt.Sprintf("task %d: %s", i, p.Detail)
+			return p
+		}
+		requests = append(requests, task.Request{
+			Name: b.Tasks[i].Behavior, Params: b.Tasks[i].Params, SubmitOptions: o,
+		})
+		at = append(at, i)
+	}
+	for i, r := range s.submitter.SubmitMany(c.ctx, requests, task.ManyOptions{RequestKey: key}) {
+		item := &answer.Tasks[at[i]]
+		if r.Handle != nil {
+			item.ID = r.ID()
+		}
+		if r.Err != nil {
+			item.Problem = problem.Of(hide(c.by, r.Err))
+			if !errors.Is(r.Err, task.ErrUnknown) {
+				item.ID = ""
+			}
+			continue
+		}
+		item.Joined, item.Repeated = r.Joined(), r.Repeated()
+	}
+	if p := answer.Tasks[0].Problem; key != "" && p != nil && p.Type == problem.KeyReused { // a key covers all of them
+		return p
+	}
+	return c.JSON(http.StatusOK, answer)
+}

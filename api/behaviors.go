@@ -1,0 +1,171 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"taskledger/api/operations"
+	"taskledger/api/problem"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection/listing"
+	"taskledger/projection/settings"
+)
+
+// Behaviors counts the tasks, and lists the behaviors that are paused.
+type Behaviors struct {
+	Counts  []listing.Count  `json:"counts"`
+	Paused  []settings.Pause `json:"paused"`
+	Missing []Missing        `json:"missing,omitempty"` // shards whose tasks are not counted
+	// Partial says that only the newest tasks are counted: all are too many for a token with a prefix.
+	Partial bool `json:"partial,omitempty"`
+}
+
+// behaviors serves the routes that count and pause behaviors.
+type behaviors struct {
+	reader   operations.Reader
+	observer operations.Observer
+	operator operations.Operator
+}
+
+func (s behaviors) list(c *Call) error {
+	var counts listing.Counts
+	var partial bool
+	var err error
+	if c.by.Prefix == "" {
+		counts, err = s.reader.Counts(c.ctx, "")
+	} else {
+		counts, partial, err = s.countListed(c)
+	}
+	if err != nil {
+		return err
+	}
+	paused, err := s.observer.Settings(c.ctx)
+	if err != nil {
+		return err
+	}
+	answer := Behaviors{
+		Counts:  []listing.Count{},
+		Paused:  []settings.Pause{},
+		Missing: missing(counts.Missing),
+		Partial: partial,
+	}
+	its := map[string]bool{}
+	for _, n := range counts.Rows {
+		if c.by.MayBehavior(n.Behavior) {
+			its[n.Behavior] = true
+			answer.Counts = append(answer.Counts, n)
+		}
+	}
+	for _, p := range paused.Pauses() {
+		if !c.by.MayBehavior(p.Behavior) || c.by.Prefix != "" && !its[p.Behavior] {
+			continue
+		}
+		if c.by.Limited() { // the operator and the reason concern the whole cluster
+			p.By, p.Reason = "", ""
+		}
+		answer.Paused = append(answer.Paused, p)
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+const (
+	// maxCounted bounds the pages that are listed to count tasks. No page is asked for after countWithin: an answer has
+	// time for one more that waits for a shard.
+	maxCounted  = 200
+	countWithin = 4 * time.Second
+)
+
+// countListed lists the tasks of the token's prefix to count them: owners keep no counts by prefix. It reports whether
+// it has left some out.
+func (s behaviors) countListed(c *Call) (counts listing.Counts, partial bool, err error) {
+	if err := c.enter(); err != nil { // a page is large, though the counts are not
+		return counts, false, err
+	}
+	defer c.leave()
+	f, _ := narrowed(engine.Filter{Limit: 1000}, c.by.Prefix, c.by.Behaviors)
+	at, begun := now(), time.Now()
+	cursor := ""
+	for range maxCounted {
+		page, err := s.reader.ListPage(c.ctx, f, cursor)
+		if err != nil {
+			return counts, false, err
+		}
+		for i := range page.Tasks {
+			t := &page.Tasks[i]
+			substatus, _ := t.Substatus(at)
+			counts.Rows = append(counts.Rows, listing.Count{
+				Behavior:  t.Kind.Behavior,
+				Status:    t.Status,
+				Substatus: substatus,
+				Tasks:     1,
+			})
+		}
+		counts.Rows = listing.Sum(counts.Rows)
+		for _, m := range page.Missing {
+			same := func(other listing.Missing) bool { return other.Shard == m.Shard }
+			if !slices.ContainsFunc(counts.Missing, same) {
+				counts.Missing = append(counts.Missing, m)
+			}
+		}
+		if cursor = page.Cursor; page.Through || cursor == "" {
+			return counts, false, nil
+		}
+		if time.Since(begun) > countWithin {
+			break
+		}
+	}
+	return counts, true, nil
+}
+
+// PauseRequest gives the reason to pause a behavior.
+type PauseRequest struct {
+	Reason
+	Force bool `json:"force,omitempty"` // also one that no node runs yet
+}
+
+// pause returns the handler that pauses a behavior, or lets it go on.
+func (s behaviors) pause(verb operations.Verb) func(*Call) error {
+	return func(c *Call) error {
+		var p PauseRequest
+		if err := c.readOptional(&p); err != nil {
+			return err
+		}
+		if err := p.check(); err != nil {
+			return err
+		}
+		behavior := c.r.PathValue("behavior")
+		if err := events.ValidateBehavior(behavior); err != nil {
+			return invalid("behavior", "%s", err)
+		}
+		if !p.Force { // a mistyped name must not be taken silently
+			if err := s.known(c, verb, behavior); err != nil {
+				return err
+			}
+		}
+		if _, err := s.operator.Operate(c.ctx, verb, behavior, p.Reason.Reason); err != nil {
+			return err
+		}
+		c.begin(http.StatusNoContent)
+		return nil
+	}
+}
+
+// known refuses a behavior that no node runs. One that is paused goes on nevertheless.
+func (s behaviors) known(c *Call, verb operations.Verb, behavior string) error {
+	nodes, err := s.observer.Nodes(c.ctx)
+	if err != nil || operations.Runs(nodes, behavior) {
+		return err
+	}
+	if verb == operations.Pause {
+		return problem.New(problem.UnknownBehavior,
+			"no node runs %s; with force it is paused before it is deployed", behavior)
+	}
+	now, err := s.observer.Settings(c.ctx)
+	is := func(p settings.Pause) bool { return p.Behavior == behavior }
+	if err != nil || slices.ContainsFunc(now.Pauses(), is) {
+		return err
+	}
+	return problem.New(problem.UnknownBehavior, "no node runs %s, and it is not paused", behavior)
+}

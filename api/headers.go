@@ -1,0 +1,56 @@
+package api
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+const (
+	keyHeader    = "Idempotency-Key"
+	ageHeader    = "Idempotency-Age"
+	withinHeader = "Idempotency-Within"
+)
+
+// Key returns the key of the request, "" for none. An empty key is an error: its sender would believe that
+// repetitions are recognized.
+func (c *Call) Key() (string, error) {
+	switch all := c.r.Header.Values(keyHeader); {
+	case len(all) == 0:
+		return "", nil
+	case len(all) > 1:
+		return "", invalid(keyHeader, "it is there more than once")
+	case all[0] == "":
+		return "", invalid(keyHeader, "it is empty: leave it out for a request without a key")
+	default:
+		return all[0], nil
+	}
+}
+
+// Age returns how long ago the request was sent first, 0 for one that is no repetition.
+func (c *Call) Age() (time.Duration, error) {
+	all := c.r.Header.Values(ageHeader)
+	if len(all) == 0 {
+		return 0, nil
+	}
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	n, err := strconv.ParseInt(all[0], 10, 64)
+	if len(all) > 1 || err != nil || n < 0 || n > most {
+		return 0, invalid(ageHeader, "%.64q: want one number of 0 to %d, in milliseconds", all, most)
+	}
+	return time.Duration(n) * time.Millisecond, nil
+}
+
+// Within returns the count of the header Idempotency-Within: at most so many requests of the client were carried out
+// since the repeated one was first sent. It returns 0 where nobody has counted.
+func (c *Call) Within() (int, error) {
+	all := c.r.Header.Values(withinHeader)
+	if len(all) == 0 {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(all[0], 10, 32)
+	if len(all) > 1 || err != nil || n < 0 {
+		return 0, invalid(withinHeader, "%.64q: want one number of 0 to %d", all, math.MaxInt32)
+	}
+	return int(n), nil
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"net/http"
+
+	"taskledger/api/problem"
+	"taskledger/api/view"
+	"taskledger/projection/listing"
+)
+
+// TaskPage is a page of a list.
+type TaskPage struct {
+	Tasks []view.Task `json:"tasks"`
+	// Cursor asks for the next page, which may be empty and have one; "" = there is none.
+	Cursor string `json:"cursor,omitempty"`
+	// Missing lists the shards that did not answer: their tasks are not in the page.
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// Missing names a shard that did not answer.
+type Missing struct {
+	Shard  int    `json:"shard"`
+	Detail string `json:"detail"`
+}
+
+// missing returns the shards that did not answer as the caller reads them.
+func missing(all []listing.Missing) (shown []Missing) {
+	for _, m := range all {
+		shown = append(shown, Missing{m.Shard, problem.Of(m.Err).Error()})
+	}
+	return shown
+}
+
+func (s tasks) list(c *Call) error {
+	limit, err := c.number("limit", 100, 1, 1000)
+	if err != nil {
+		return err
+	}
+	f, left, err := filterOf(c.by, c.Param)
+	if err != nil {
+		return err
+	}
+	answer := TaskPage{Tasks: []view.Task{}}
+	if !left {
+		return c.JSON(http.StatusOK, answer)
+	}
+	f.Limit = limit
+	page, err := s.reader.ListPage(c.ctx, f, c.Param("cursor"))
+	if err != nil {
+		return err
+	}
+	l := s.historian.Ledger()
+	for _, t := range page.Tasks {
+		if visible(c.by, &t) == nil {
+			answer.Tasks = append(answer.Tasks, view.OfTask(t, l.Version(&t), now()))
+		}
+	}
+	answer.Missing = missing(page.Missing)
+	if !page.Through || len(page.Missing) > 0 {
+		answer.Cursor = page.Cursor
+	}
+	return c.JSON(http.StatusOK, answer)
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"taskledger/events"
+)
+
+// Param returns a parameter of the query, "" for none.
+func (c *Call) Param(name string) string { return c.query.Get(name) }
+
+// flag reads a parameter that is true or false.
+func (c *Call) flag(name string) (bool, error) {
+	switch text := c.Param(name); text {
+	case "", "false", "0":
+		return false, nil
+	case "true", "1":
+		return true, nil
+	default:
+		return false, invalid(name, "%.32q: want true or false", text)
+	}
+}
+
+// number reads a parameter that is a whole number within bounds.
+func (c *Call) number(name string, otherwise, least, most int) (int, error) {
+	text := c.Param(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, invalid(name, "%.32q: want %d to %d", text, least, most)
+	}
+	return n, nil
+}
+
+// wait reads how long the request waits for an outcome, and whether it does.
+func (c *Call) wait() (d time.Duration, is bool, err error) {
+	text := c.Param("wait")
+	if text == "" {
+		return 0, false, nil
+	}
+	d, err = time.ParseDuration(text)
+	if err != nil || d < 0 || d > MaxWait {
+		return 0, false, invalid("wait", "%.32q: want a time such as 5s, %s at most", text, MaxWait)
+	}
+	return d, true, nil
+}
+
+// timeOf reads a time. The beginning of 1970 is stored as no time, so that a time has to be after it.
+func timeOf(name, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	switch {
+	case err != nil:
+		return at, invalid(name, "%.40q: want a time such as 2026-11-21T12:00:00Z", text)
+	case events.MillisOf(at) <= 0:
+		return at, invalid(name, "%.40q: want a time after 1970-01-01T00:00:00Z", text)
+	}
+	return at, nil
+}
+
+// pathOf returns an id as a segment of a path.
+func pathOf(id events.TaskID) string { return strings.Replace(string(id), "/", "~", 1) }
+
+// idOf returns the id that a text of a URL names.
+func idOf(text string) events.TaskID { return events.TaskID(strings.Replace(text, "~", "/", 1)) }

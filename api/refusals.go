@@ -1,0 +1,90 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"taskledger/api/doors"
+	"taskledger/api/measured"
+	"taskledger/api/problem"
+)
+
+// Dialect gives errors the form of a front, whatever refuses a request below its path.
+type Dialect struct {
+	Path   string // begins the paths of the front, such as "/store/"
+	Refuse func(w http.ResponseWriter, p *problem.Problem)
+	Type   string // of what it answers
+	Out    any    // a value of its Go type
+}
+
+// refusals answers requests with problems, each in the dialect of its path.
+type refusals struct {
+	dialects  []Dialect
+	lingering *semaphore.Weighted // requests that were refused, and still send
+}
+
+func newRefusals(dialects []Dialect) *refusals {
+	return &refusals{dialects: dialects, lingering: semaphore.NewWeighted(lingerAtOnce)}
+}
+
+// dialectOf returns the dialect of a path; nil = RFC 9457.
+func (f *refusals) dialectOf(path string) *Dialect {
+	for i := range f.dialects {
+		if strings.HasPrefix(path, f.dialects[i].Path) {
+			return &f.dialects[i]
+		}
+	}
+	return nil
+}
+
+// refuse answers with a problem. A body that nobody has read to its end is dropped as far as that takes little, and
+// the connection ends.
+func (f *refusals) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
+	if r.ContentLength == 0 {
+		f.write(w, r, p)
+		return
+	}
+	w.Header().Set("Connection", "close")
+	f.write(w, r, p)
+	f.linger(w, r)
+}
+
+// write writes a problem in the dialect of the path.
+func (f *refusals) write(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
+	measured.Of(w).Refused = p.Type
+	if p.Type == problem.Unauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
+	}
+	if d := f.dialectOf(r.URL.Path); d != nil {
+		d.Refuse(w, p)
+		return
+	}
+	p.Write(w) // net/http leaves the text out where HEAD asks
+}
+
+const (
+	// So much of a body is read and dropped after its request was refused, for so long, of so many requests at once.
+	lingerBytes  = 16 << 20
+	lingerWithin = 2 * time.Second
+	lingerAtOnce = 64
+)
+
+// linger reads what a client still sends after its request was refused: many read no answer before they have sent
+// all, and lose it when the connection is reset meanwhile.
+func (f *refusals) linger(w http.ResponseWriter, r *http.Request) {
+	// A client that expects an answer before it sends gets one.
+	if r.Header.Get("Expect") != "" || !f.lingering.TryAcquire(1) {
+		return
+	}
+	defer f.lingering.Release(1)
+	doors.Of(r).Answered()
+	control := http.NewResponseController(w)
+	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(lingerWithin)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, r.Body, lingerBytes) // it ends with the body, mostly
+}

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"taskledger/api/operations"
+	"taskledger/api/problem"
+	"taskledger/api/token"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// visible returns an error unless the token may see a task.
+func visible(by *token.Token, t *projection.Task) error {
+	if t.Kind != nil && !by.MayBehavior(t.Kind.Behavior) {
+		return problem.New(problem.NotFound, "there is no task %s", t.ID)
+	}
+	return nil
+}
+
+// known refuses a task of another behavior than those of the token.
+func known(c *Call, reader operations.Reader, id events.TaskID, verb operations.Verb) error {
+	if len(c.by.Behaviors) == 0 {
+		return nil
+	}
+	get := reader.Get
+	if verb == operations.Retry { // a forgotten task can be retried, too
+		get = reader.GetForgotten
+	}
+	t, err := get(c.ctx, id)
+	if err != nil {
+		return err
+	}
+	return visible(c.by, &t)
+}
