@@ -223,7 +223,7 @@ var decisions = []Bug{
 	{"answers larger than a message", "engine/internal/command/answer.go", []Edit{
 		{"	if size > 0 && size+n > MaxReadBytes {", "	if size > MaxReadBytes {"},
 	}, shardPkg, "TestQuery_AnswersFitIntoAMessage"},
-	{"ties that nobody checks", "events/entry.go", []Edit{
+	{"ties that nobody checks", "events/check.go", []Edit{
 		{"		return b.Ties.check()\n", "		return nil\n"},
 	}, "./events", "TestSeal_RefusesWhatDecodeWouldRefuse"},
 	{"answer of a later release that is asked for again and again", "engine/internal/command/answer.go", []Edit{

@@ -1,0 +1,60 @@
+package events
+
+import (
+	"fmt"
+)
+
+// check is what both Seal and Decode demand of an event in an entry with that many origins.
+func (e *Event) check(origins int) error {
+	if of := e.Kind().Record(); of == OfItem {
+		if err := checkItem(e.Task, e.Body); err != nil {
+			return err
+		}
+	} else if of != OfTask {
+		if e.Task != "" || e.RequestID != "" {
+			return fmt.Errorf("task %q and request id %q in an event of the %s", e.Task, e.RequestID, of)
+		}
+	} else if err := e.Task.Validate(); err != nil {
+		return err
+	}
+	if e.Origin < 0 || e.Origin > origins {
+		return fmt.Errorf("origin %d of %d", e.Origin, origins)
+	}
+	if n := len(e.Body.payload()); n > MaxPayloadBytes+1 {
+		return fmt.Errorf("payload of %d bytes exceeds the limit of %d", n-1, MaxPayloadBytes)
+	}
+	return checkBody(e.Body)
+}
+
+// checkBody is what both Seal and Decode demand of what an event says.
+func checkBody(body Body) error {
+	switch b := body.(type) {
+	case *Created:
+		if _, err := b.Policy.Complete(); err != nil {
+			return err
+		}
+		return b.Ties.check()
+	case *Rescheduled:
+		if err := CheckReason(b.Reason); err != nil {
+			return err
+		}
+		return b.Terms.check()
+	case *Merged:
+		return b.Terms.check()
+	case *Joined:
+		return b.Terms.check()
+	case *StoreForgotten:
+		return b.check()
+	case *Failed:
+		if n := len(b.Error.Properties); n > MaxProperties {
+			return fmt.Errorf("%d properties exceed the limit of %d", n, MaxProperties)
+		}
+	case *AcceptedLoss:
+		return checkLoss(b.Entry, b.Reason)
+	case *Recovered:
+		return checkLoss(b.Entry, b.Reason)
+	case *Paused:
+		return CheckReason(b.Reason)
+	}
+	return nil
+}

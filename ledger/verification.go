@@ -1,0 +1,56 @@
+package ledger
+
+import (
+	"fmt"
+
+	"taskledger/events"
+	"taskledger/projection/journal"
+)
+
+// Damage is a kind of damage that Verify and VerifyExport can find.
+type Damage string
+
+// The kinds of damage. Those that speak of an entry mean the one that Verification.At names.
+const (
+	DamageGarbled    Damage = "garbled"              // bytes were flipped: they contradict the entry's own hash, or make no sense
+	DamageVersion    Damage = "unknown version"      // no damage that is known: another version of the program wrote it, in a form that this one does not read
+	DamageMissing    Damage = "missing entry"        // it is neither in the journal nor in the archive, or not where it has to be
+	DamageOrder      Damage = "out of order"         // another entry is stored in its place
+	DamageChain      Damage = "broken chain"         // it does not continue the entry before
+	DamageTransition Damage = "illegal transition"   // it holds an event that the state of its task or record does not allow
+	DamageLoss       Damage = "false loss"           // it says of entries that they were lost, or which was the last before them, and others show that it is not so
+	DamageSnapshot   Damage = "snapshot differs"     // a snapshot cannot be read, or is not the fold of the entries up to it
+	DamageState      Damage = "state differs"        // what the owner serves is not the fold of the entries
+	DamageArchive    Damage = "archive differs"      // the archive continues otherwise than the journal, or holds other bytes
+	DamageCheckpoint Damage = "differs from history" // a kept checkpoint has another hash: this entry, or one before it, was replaced
+)
+
+// Verification is what Verify found out about a shard.
+type Verification struct {
+	Shard     int            `json:"shard"`
+	From      uint64         `json:"from"`    // the first entry checked: 1 unless the beginning was dropped and a snapshot stands for it
+	Entries   uint64         `json:"entries"` // number of the last one that was read and applied
+	Events    uint64         `json:"events"`
+	Tasks     int            `json:"tasks"`
+	Hash      events.Hash    `json:"hash"`                // of the last entry
+	Compared  bool           `json:"compared"`            // the owner answered, and its state was compared with the fold
+	Snapshots int            `json:"snapshots"`           // number of snapshots that were compared with the fold, or that it began with
+	Heads     int            `json:"heads"`               // number of heads of checkpoints that were compared
+	ProvedTo  uint64         `json:"proved_to"`           // the last entry that a head was compared with; 0 = the checkpoints prove nothing
+	Dropped   int            `json:"dropped,omitempty"`   // number of heads whose entries were dropped by rule, so that nothing is left to compare
+	Unproved  string         `json:"unproved,omitempty"`  // what the checkpoints do not prove, in words; "" = no checkpoint was given, or all is proved
+	Unknown   bool           `json:"unknown,omitempty"`   // whether what was before From was dropped by rule, or removed: no owner tells
+	Archived  uint64         `json:"archived,omitempty"`  // number of archived entries that were compared with the journal
+	Losses    []journal.Loss `json:"losses,omitempty"`    // entries that were given up or lost, as the journal records it: no damage
+	Damage    Damage         `json:"damage,omitempty"`    // the first damage; "" = none
+	At        uint64         `json:"damage_at,omitempty"` // number of its entry
+	Problem   string         `json:"problem,omitempty"`   // the damage in words; "" = none
+}
+
+// damaged notes the first damage.
+func (v *Verification) damaged(kind Damage, entry uint64, format string, args ...any) {
+	if v.Damage == "" {
+		v.Damage, v.At = kind, entry
+		v.Problem = fmt.Sprintf("entry %d: %s: %s", entry, kind, fmt.Sprintf(format, args...))
+	}
+}
