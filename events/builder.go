@@ -13,17 +13,19 @@ import (
 //
 //	[3, head, [origin, answers, origin, answers ...], [header, payload, header, payload ...], chain hash]
 //
-// where head, origin, header and chain hash are binary strings and answers and payload are one, or nil. They hold the arrays
+// where head, origin, header and chain hash are binary strings and answers and payload are one, or nil. They hold the
+// arrays
 //
 //	head    [shard, number, epoch, owner, time, prev, number of origins, number of the fold's rules]
 //	origin  [sender, lane, number, principal] for a batch
 //	        [batch, [principal, request id, traceparent]] for a caller whose command a batch brought
 //	header  [kind, task, seq, prev, origin, request id, body]
 //
-// with the body of each kind as its encode method writes it. The digest of an event is SHA-256(header, SHA-256(payload)),
-// that of an origin SHA-256(origin, SHA-256(answers)), 32 zero bytes standing for the sum of none; the chain hash is
-// SHA-256(prev, SHA-256(head), digests of origins ..., digests of events ...). So an event can be shown without the others
-// of its entry, who asked for it without what else was answered, and a payload erased without breaking the chain.
+// with the body of each kind as its encode method writes it. The digest of an event is SHA-256(header,
+// SHA-256(payload)), that of an origin SHA-256(origin, SHA-256(answers)), 32 zero bytes standing for the sum of none;
+// the chain hash is SHA-256(prev, SHA-256(head), digests of origins ..., digests of events ...). So an event can be
+// shown without the others of its entry, who asked for it without what else was answered, and a payload erased without
+// breaking the chain.
 type Builder struct {
 	Entry         Entry
 	body          wire.Writer // pairs of header and payload
@@ -37,8 +39,8 @@ type Builder struct {
 	succeeded arena[Succeeded]
 }
 
-// Reset prepares the builder for an entry; the head's Origins and Events are added by AddOrigin and Add. What the builder
-// returned of the entry before must no longer be used, but what Seal did.
+// Reset prepares the builder for an entry; the head's Origins and Events are added by AddOrigin and Add. What the
+// builder returned of the entry before must no longer be used, but what Seal did.
 func (b *Builder) Reset(head Entry) {
 	clear(b.Entry.Origins)
 	clear(b.Entry.Events)
@@ -58,8 +60,8 @@ func (b *Builder) Succeeded(body Succeeded) *Succeeded { return b.succeeded.keep
 // Size is an upper bound of the encoded size so far.
 func (b *Builder) Size() int { return len(b.body.B) + b.origins + 512 }
 
-// AddOrigin records a decided batch, or a caller behind the last one, and returns what events that it causes put into Origin. The
-// answers of a batch may be set later.
+// AddOrigin records a decided batch, or a caller behind the last one, and returns what events that it causes put into
+// Origin. The answers of a batch may be set later.
 func (b *Builder) AddOrigin(o Origin) int {
 	b.Entry.Origins = append(b.Entry.Origins, o)
 	b.origins += o.size()
@@ -115,8 +117,8 @@ func (b *Builder) Add(ev Event) *Event {
 	return e
 }
 
-// Seal returns the stored form, in memory of its own, and sets the entry's Hash. It refuses what Decode would refuse: such
-// an entry could be committed and never be read again.
+// Seal returns the stored form, in memory of its own, and sets the entry's Hash. It refuses what Decode would refuse:
+// such an entry could be committed and never be read again.
 func (b *Builder) Seal() ([]byte, error) {
 	e := &b.Entry
 	if e.Number > maxEntryNumber {

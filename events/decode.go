@@ -27,8 +27,8 @@ func Decode(data []byte) (*Entry, error) {
 	})
 }
 
-// DecodeEvent is Decode for one event of the entry, and costs little more than the hash does. It returns nil if the entry
-// has no such event.
+// DecodeEvent is Decode for one event of the entry, and costs little more than the hash does. It returns nil if the
+// entry has no such event.
 func DecodeEvent(data []byte, index int) (*Event, error) {
 	var ev *Event
 	_, err := decode(data, func(e *Entry, i, _ int, header, payload []byte) error {
@@ -78,8 +78,8 @@ func later(err error) error {
 	return err
 }
 
-// Survey checks a stored entry against its own hash and returns what Decode does, but for the events. see is given the task
-// of each, in bytes that are data's. Errors wrap ErrDamaged.
+// Survey checks a stored entry against its own hash and returns what Decode does, but for the events. see is given the
+// task of each, in bytes that are data's. Errors wrap ErrDamaged.
 func Survey(data []byte, see func(task []byte)) (*Entry, error) {
 	e, err := walk(data, func(_ *Entry, _, _ int, header, _ []byte) error {
 		r := wire.NewReader(header)

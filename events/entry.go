@@ -21,16 +21,17 @@ type Entry struct {
 // ErrDamaged is wrapped when an entry's bytes contradict its hash, or make no sense.
 var ErrDamaged = errors.New("damaged entry")
 
-// ErrVersion is wrapped beside ErrDamaged by an entry of a version that this program does not know, with an event of a kind that it
-// does not know, or written by rules of the fold that it does not have; and by one that is whole, with an event that says more than
-// this program knows.
+// ErrVersion is wrapped beside ErrDamaged by an entry of a version that this program does not know, with an event of a
+// kind that it does not know, or written by rules of the fold that it does not have; and by one that is whole, with an
+// event that says more than this program knows.
 var ErrVersion = errors.New("unknown version")
 
-// EntryVersion is the first value of a stored entry: the version that this program writes, and the only one that it reads.
+// EntryVersion is the first value of a stored entry: the version that this program writes, and the only one that it
+// reads.
 const EntryVersion = 4
 
-// FoldRules is the number of the rules by which this program folds events: it grows when the same events lead to another state. What
-// was written by later rules is refused, since a decision may rest on them.
+// FoldRules is the number of the rules by which this program folds events: it grows when the same events lead to
+// another state. What was written by later rules is refused, since a decision may rest on them.
 const FoldRules = 1
 
 // place fills in what an event knows from its entry.

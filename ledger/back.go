@@ -12,7 +12,7 @@ import (
 	"taskledger/store"
 )
 
-// closeEntries is how many entries an event may stand behind the one before it for the entries between to be read along with it.
+// closeEntries bounds the distance between an event and the one before it at which the entries between are read along.
 const closeEntries = 4
 
 var errStopped = errors.New("the consumer has stopped")

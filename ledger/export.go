@@ -38,13 +38,14 @@ func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 	})
 }
 
-// ExportTask writes the history of a task, as History yields it, with what an auditor needs to check that these events stand in the
-// shard's chain and that none between them was left out. Of other tasks the file holds digests only: of their events, and of the
-// answers to their submitters. sign, if not nil, signs a checkpoint of the last entry. The errors are those of History.
+// ExportTask writes the history of a task, as History yields it, with everything that an auditor needs to check that these
+// events stand in the shard's chain and that none between them was left out. Of other tasks the file holds digests only: of
+// their events, and of the answers to their submitters. sign, if not nil, signs a checkpoint of the last entry. It fails as
+// History does.
 //
 // The file ends with the last event of the task, or, where a kept checkpoint names a later entry, with the last of
-// those: VerifyExport can then compare the file with the checkpoint. An entry that a checkpoint names and that was
-// replaced is store.ErrConflict.
+// those: VerifyExport can then compare the file with the checkpoint. When an entry that a checkpoint names was replaced,
+// the error wraps store.ErrConflict.
 func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer, upTo ...Checkpoint) error {
 	all, err := headsOf(upTo, l.cfg.Cluster)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"taskledger/store"
 )
 
-// ExportVerification is what VerifyExport found out about a file.
+// ExportVerification holds the findings of VerifyExport about a file.
 type ExportVerification struct {
 	Verification
 	Cluster    string        `json:"cluster"`

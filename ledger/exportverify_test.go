@@ -112,7 +112,7 @@ func TestExport_OfWhatWasTrimmedIsTheSame(t *testing.T) {
 	}
 }
 
-// What an export shows is what the ledger tells, of a whole shard and of a task, and nothing after a damage.
+// An export of a shard or of a task shows what the ledger reports, and nothing after a damage.
 func TestReadExport_ShowsWhatReplayTells(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

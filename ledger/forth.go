@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// maxHeld is how many events of a life are held at most to be told oldest first.
+	// maxHeld bounds the events of a life that are held at a time to be yielded oldest first.
 	maxHeld = 256
-	// maxBetween is how many entries without an event of the task are read one after the other for the next event: about as many as the
-	// store is asked for at once.
+	// maxBetween bounds the entries without an event of the task that are read in sequence for the next event: about as many
+	// as one read of the store returns.
 	maxBetween = 16
 )
 
@@ -27,14 +27,14 @@ type after struct {
 	seq uint64
 }
 
-// forth yields the events of a life from the one after at on, up to the last of known, oldest first. known names some of the events, in
-// order; the last one is where it ends.
+// forth yields the events of a life from the one after at on, up to the last of known, oldest first. known names some of
+// the events, in order; it ends with the last one.
 //
-// An event names the one before it, and none names the next. So events that stand close together are read with the entries between
-// them. Where the next one is farther away, forth looks for an event about as far ahead as wanted ones reach, and walks back from there:
-// each event is then read once, and no more than maxHeld are held at a time. Where they stand so unevenly that none is found, it walks
-// back from the next event that is known, and notes every maxHeld-th on the way: each event is then read twice. wanted is how many
-// events are taken at most; 0 = all.
+// An event names the one before it, and none names the next. So events that stand close together are read with the entries
+// between them. Where the next one is farther away, forth looks for an event about as far ahead as wanted ones reach, and
+// walks back from there: each event is then read once, and no more than maxHeld are held at a time. Where they stand so
+// unevenly that none is found, it walks back from the next event that is known, and notes every maxHeld-th on the way: each
+// event is then read twice. wanted bounds the events that are taken; 0 = all.
 //
 // If the beginning cannot be read, forth yields the rest and then the error; if whole is set, the error alone.
 func (r *Reader) forth(ctx context.Context, shard int, id events.TaskID, at after, known []events.Ref, wanted uint64, whole bool) iter.Seq2[*events.Event, error] {

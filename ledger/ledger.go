@@ -11,8 +11,8 @@ import (
 	"taskledger/store"
 )
 
-// Journal is what a Ledger needs of the journals of the shards: the reading half of store.Journal, and where each begins. Its
-// methods are those of store.Journal and store.Trimmer.
+// Journal reads the journals of the shards, and finds where each begins. Its methods do what those of store.Journal and
+// store.Trimmer do.
 type Journal interface {
 	// First returns the number of the first entry that the journal holds; 0 = none.
 	First(ctx context.Context, shard int) (uint64, error)
@@ -22,7 +22,7 @@ type Journal interface {
 	Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error]
 }
 
-// Snapshots is what a Ledger needs of the snapshots of the shards: the reading half of store.Snapshots, with the same methods.
+// Snapshots reads the snapshots of the shards, as the methods of store.Snapshots do.
 type Snapshots interface {
 	Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error)
 	Parts(ctx context.Context, shard int, s store.SnapshotInfo) iter.Seq2[[]byte, error]
@@ -53,11 +53,11 @@ type Head struct {
 	Problem string      // why the shard is not served; "" = it is served, and the other fields count
 }
 
-// askOwnersFor is how long a question waits for an owner where it can be answered without one.
+// askOwnersFor bounds the wait for an owner with a question that can be answered without one.
 const askOwnersFor = 3 * time.Second
 
-// Config is what a Ledger reads from. Cluster and Journal are enough for histories, states, exports and Verify of what the journals
-// hold; a port that is nil is one that knows nothing.
+// Config names the ports from which a Ledger reads. Cluster and Journal are enough for histories, states, exports and
+// Verify of what the journals hold; a port that is nil knows nothing.
 type Config struct {
 	Cluster   store.Cluster
 	Journal   Journal             // nil: every call returns store.ErrUnavailable
@@ -92,7 +92,7 @@ func New(cfg Config) *Ledger {
 	return &Ledger{cfg}
 }
 
-// noSnapshots is what a ledger without Config.Snapshots reads.
+// noSnapshots stands for Config.Snapshots where that is nil.
 type noSnapshots struct{}
 
 func (noSnapshots) Pointer(context.Context, int) (p store.SnapshotPointer, err error) { return p, nil }

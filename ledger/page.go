@@ -20,9 +20,9 @@ import (
 const (
 	// MaxHistoryPage is the most events of a page.
 	MaxHistoryPage = 1000
-	// defaultHistoryPage is how many a page has if nobody says.
+	// defaultHistoryPage is the number of events of a page for which none is asked.
 	defaultHistoryPage = 100
-	// maxPageBytes is how many bytes of parameters and results end a page early.
+	// maxPageBytes bounds the parameters and results of a page, which ends early then.
 	maxPageBytes = 4 << 20
 )
 

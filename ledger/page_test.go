@@ -496,7 +496,7 @@ func TestHistory_RefusesPagesThatThereAreNot(t *testing.T) {
 	}
 }
 
-// aDay is what a task has told of after a day, if it tells something every second; with -short, after a fourth of one.
+// aDay counts the events of a task after a day in which it reports progress every second; with -short, after a fourth.
 func aDay() int {
 	if testing.Short() {
 		return 21_600

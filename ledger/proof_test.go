@@ -37,7 +37,7 @@ func (s *snapshotted) alter(t *testing.T, entry uint64, from, to string) {
 	s.kept[at].Hash = events.Hash(sums.Sum(nil))
 }
 
-// head is what a checkpoint says of the last of the records of shard 1.
+// head returns the head that a checkpoint holds of the last of the records of shard 1.
 func head(t *testing.T, all []store.Record, state bool) ledger.CheckpointHead {
 	t.Helper()
 	s := &snapshotted{parts: map[uint64][][]byte{}}

@@ -155,7 +155,7 @@ func (r *Reader) upToGap(ctx context.Context, shard int, from uint64) iter.Seq2[
 	}
 }
 
-// seam is where the journal takes over from the archive.
+// seam checks that the journal continues the archive where it takes over.
 type seam struct {
 	shard    int
 	archived store.Record // the last record that the archive may have given; its number is 0 = none

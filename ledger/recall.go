@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// nearEntries is how many entries are read for an event whose task is not remembered, before the owner is asked for the task.
+	// nearEntries bounds the entries that are read for an event whose task is not remembered, before the owner is asked.
 	nearEntries = 16
-	// farEntries is how many are read in all where the owner does not tell and events of many tasks are told. What begins farther back
-	// stays unknown.
+	// farEntries bounds the entries that are read in all where the owner does not answer and events of many tasks are
+	// yielded. The beginning of a task that lies farther back stays unknown.
 	farEntries = 1024
-	// askAgainAfter is how long no owner is asked after one did not answer.
+	// askAgainAfter is the time for which no owner is asked after one did not answer.
 	askAgainAfter = time.Minute
 )
 
@@ -27,7 +27,7 @@ const (
 type recall struct {
 	reader  *Reader
 	owners  Owners
-	one     bool // the events are of one task: all of a life may be read for what came before, and nothing is forgotten
+	one     bool // all events belong to one task: all of a life may be read for what came before, and nothing is forgotten
 	met     earlier.Memory
 	entry   *events.Entry // the last that was read
 	silence time.Time     // no owner is asked before

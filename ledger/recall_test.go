@@ -75,7 +75,7 @@ func (p *paper) Entry(_ context.Context, _ int, number uint64) (store.Record, er
 	return p.entries[number-1], nil
 }
 
-// inRequest is how many entries etcd is asked for at once.
+// inRequest counts the entries for which etcd is asked at once.
 const inRequest = 16
 
 func (p *paper) Read(_ context.Context, _ int, from uint64) iter.Seq2[store.Record, error] {

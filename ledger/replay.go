@@ -234,7 +234,7 @@ func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (was 
 	switch {
 	case o.Task != "" && ev.Task != o.Task, len(o.Records) > 0 && !slices.Contains(o.Records, ev.Kind().Record()):
 		return was, false, nil
-	case t == nil: // the event is of no task, or no state is needed
+	case t == nil: // the event has no task, or no state is needed
 		return was, !o.folds(), nil
 	}
 	return was, (o.Behavior == "" || t.Kind.Behavior == o.Behavior) && (o.Status == 0 || t.Status == o.Status), nil

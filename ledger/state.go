@@ -10,9 +10,9 @@ import (
 	"taskledger/task"
 )
 
-// StateAt returns a task as it was at a time, with its parameters and result: the fold of its events up to then. Times are those of
-// the owners' clocks; the zero time means now. A finished task that is no longer kept is as its last event left it. It
-// wraps task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the beginning of
+// StateAt returns a task as it was at a time of the owners' clocks, with its parameters and result: the fold of its events
+// up to then. The zero time means now. A finished task that is no longer kept is as its last event left it. It wraps
+// task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the beginning of
 // its life is no longer there.
 func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {
 	until := events.MillisOf(at)
@@ -85,7 +85,7 @@ func addTo(fold *projection.Life, ev *events.Event) error {
 	return damaged(fold.Add(ev))
 }
 
-// damaged is why an event that is stored cannot be folded.
+// damaged wraps ErrDamaged for a stored event that cannot be folded.
 func damaged(err error) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", events.ErrDamaged, err)

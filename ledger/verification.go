@@ -25,7 +25,7 @@ const (
 	DamageCheckpoint Damage = "differs from history" // a kept checkpoint has another hash: this entry, or one before it, was replaced
 )
 
-// Verification is what Verify found out about a shard.
+// Verification holds the findings of Verify about a shard.
 type Verification struct {
 	Shard     int            `json:"shard"`
 	From      uint64         `json:"from"`    // the first entry checked: 1 unless the beginning was dropped and a snapshot stands for it

@@ -15,22 +15,23 @@ import (
 
 // VerifyOptions say what else to check; the zero value is nothing else.
 type VerifyOptions struct {
-	// Archive says that every entry must be in the archive or the journal, and alike in both; the Ledger must have
-	// one. Against implies it for the shards whose owners do not drop entries, where the Ledger has an archive. Where no owner
-	// answers, Against compares with the archive, too, and entries that are in neither make the Verification Unknown.
+	// Archive says that every entry must be in the archive or the journal, and alike in both; the Ledger must have one.
+	// Against implies it for the shards whose owners do not drop entries, where the Ledger has an archive. Where no
+	// owner answers, Against compares with the archive, too, and entries that are in neither make the Verification
+	// Unknown.
 	Archive  bool
 	Against  []Checkpoint                  // the entries that they name must have the hashes that they name, and have led to the states
 	Progress func(shard int, entry uint64) // called for every entry that was applied; nil = none
 }
 
-// Verify reads all that is left of every shard, from the archive where the journal was trimmed, and checks that no entry
-// is missing, that each continues the hash chain, that every transition is legal, that no loss is recorded which the entries contradict,
-// and that the snapshots and the state of the owner equal the fold. It checks a shard up to the first damage. Damage is part of the result; an error means that the check could
-// not be made.
+// Verify reads all that is left of every shard, from the archive where the journal was trimmed, and checks that no
+// entry is missing, that each continues the hash chain, that every transition is legal, that no loss is recorded which
+// the entries contradict, and that the snapshots and the state of the owner equal the fold. It checks a shard up to the
+// first damage. Damage is part of the result; an error means that the check could not be made.
 //
-// If the first entries were dropped, checking begins at the older snapshot, and From says so; of entries before it that are still there
-// only the chain is checked. Each owner, one after the other, computes a digest of its state, and decides nothing meanwhile, for one
-// to three microseconds a task; its session goes on.
+// If the first entries were dropped, checking begins at the older snapshot, and From says so; of entries before it that
+// are still there only the chain is checked. Each owner, one after the other, computes a digest of its state, and
+// decides nothing meanwhile, for one to three microseconds a task; its session goes on.
 func (l *Ledger) Verify(ctx context.Context, o VerifyOptions) ([]Verification, error) {
 	r, err := l.reader()
 	if err != nil {
@@ -78,7 +79,8 @@ func (l *Ledger) served(ctx context.Context) ([]Head, error) {
 	return l.cfg.Owners.Heads(ask)
 }
 
-// verifyShard begins again, with a later snapshot, whenever the entries that it was to read next have been dropped since.
+// verifyShard begins again, with a later snapshot, whenever the entries that it was to read next have been dropped
+// since.
 func verifyShard(ctx context.Context, r *Reader, served *Head, heads headsByEntry, o *VerifyOptions) (*verifier, error) {
 	silent := served.Problem != ""
 	archive := o.Archive || len(heads) > 0 && r.archive != nil && (silent || !served.Drops)

@@ -65,13 +65,13 @@ func Parse(text []byte, line any) error {
 	return nil
 }
 
-// Origins and Shown are what an excerpt shows of an entry.
+// Origins and Shown hold the parts of an entry that an excerpt shows.
 type (
 	Origins []events.ShownOrigin
 	Shown   []events.Shown
 )
 
-// maxShown is how many origins or events the largest entry holds, of 8 bytes there at least.
+// maxShown bounds the origins or events of an entry: each takes 8 bytes there at least.
 const maxShown = events.MaxEntryBytes / 8
 
 // UnmarshalJSON reads no more than an entry holds.

@@ -17,7 +17,7 @@ const (
 	maxBytes = 1 << 10
 )
 
-// Cursor is where a page of a history ends, and of what it is one.
+// Cursor says where a page ends, and of which history it is a page.
 type Cursor struct {
 	Cluster string // its id
 	Task    events.TaskID
@@ -25,8 +25,8 @@ type Cursor struct {
 	Ref     events.Ref // newest first: the first event of the next page; oldest first: the last event of this one
 	Seq     uint64     // of that event
 	Last    events.Ref // the last event of its life, as far as that had come
-	// Behavior and Node are what is known after the event at Ref, so that the next page need not look for it. Whoever holds a cursor can
-	// make another one: they prove nothing. "" = it is not known, or no attempt runs.
+	// Behavior and Node hold what is known after the event at Ref, so that the next page need not look for it. Whoever holds
+	// a cursor can make another one: they prove nothing. "" = it is not known, or no attempt runs.
 	Behavior, Node string
 }
 

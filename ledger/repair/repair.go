@@ -20,7 +20,7 @@ import (
 // Stray is a key of the cluster that is not where it belongs.
 type Stray struct {
 	Key      string `json:"key"`
-	Shard    int    `json:"shard"` // -1: the key is of no shard of the cluster, and ignored
+	Shard    int    `json:"shard"` // -1: the key belongs to no shard of the cluster, and is ignored
 	Entry    uint64 `json:"entry,omitempty"`
 	Revision int64  `json:"revision"` // etcd revision of its last write
 	Bytes    int    `json:"bytes"`
@@ -33,19 +33,19 @@ type Stray struct {
 	served bool  // by a node that lives
 }
 
-// Options are what a repair does beside looking.
+// Options say what a repair does beside looking.
 type Options struct {
 	Remove   bool // remove what can be removed without loss
 	Restored bool // give up what is missing at the ends of the journals: see Journals.Repair
 }
 
-// mostStrays is how many keys of a shard are shown when none can be removed.
+// mostStrays bounds the keys of a shard that are shown when none can be removed.
 const mostStrays = 10
 
-// tries is how often the journal of a shard is read again because it was trimmed while it was read.
+// tries bounds the reads of a shard's journal that begin again because it was trimmed meanwhile.
 const tries = 5
 
-// Journals is what a repair reads, and what it removes from.
+// Journals reads the journals of the shards and removes stray keys from them.
 type Journals struct {
 	Shards    int // of the cluster
 	Journal   ledger.Journal

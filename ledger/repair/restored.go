@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// takenWithin is how long an owner may take to record what was given up: one whose shard is quarantined looks every
-	// 2 s, and reads its journal then.
+	// takenWithin bounds the time that an owner may take to record what was given up: one whose shard is quarantined looks
+	// every 2 s, and reads its journal then.
 	takenWithin = 20 * time.Second
 	takenAgain  = 200 * time.Millisecond
-	// silentArchives is of how many shards in a row the archive may not answer, some seconds each, before it is not asked of the others.
+	// silentArchives bounds the shards in a row for which the archive does not answer, some seconds each, before it is not
+	// asked about the others.
 	silentArchives = 3
 )
 

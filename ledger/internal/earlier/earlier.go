@@ -1,5 +1,5 @@
-// Package earlier is what earlier events of a task say that later ones leave out: its behavior, and the node of its attempt. It reads
-// nothing itself.
+// Package earlier remembers what later events of a task leave out and earlier ones say: its behavior, and the node of its
+// attempt. It reads nothing itself.
 package earlier
 
 import (
@@ -8,7 +8,7 @@ import (
 	"taskledger/events"
 )
 
-// Known is what the events of a task so far say.
+// Known holds what the events of a task so far say.
 type Known struct{ behavior, node unique.Handle[string] }
 
 // Make returns what is known by its texts; "" = it is not known, or no attempt runs.
@@ -43,7 +43,7 @@ func (k *Known) Tell(ev *events.Event) (behavior, node string) {
 	return k.behavior.Value(), node
 }
 
-// Memory is what is known of the tasks that were met last: maxRecalled at least, and twice as many at most. The zero value is empty.
+// Memory remembers the tasks that were met last: maxRecalled at least, and twice as many at most. The zero value is empty.
 type Memory struct {
 	late, early map[events.TaskID]Known // early was full before late was begun
 }
