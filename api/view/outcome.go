@@ -1,0 +1,38 @@
+package view
+
+import (
+	"encoding/json"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// Outcome is an outcome as JSON shows it.
+type Outcome struct {
+	ID     events.TaskID     `json:"id"`
+	Status projection.Status `json:"status,omitzero"`
+	Result json.RawMessage   `json:"result,omitempty"`
+	Error  *Error            `json:"error,omitempty"`
+}
+
+// Error tells why a task failed, and in which attempt.
+type Error struct {
+	Attempt int `json:"attempt"`
+	events.Error
+}
+
+// OfOutcome shows how a task ended: failed is nil after a success.
+func OfOutcome(id events.TaskID, result []byte, failed *engine.TaskError) Outcome {
+	v := Outcome{ID: id, Status: projection.Success, Result: raw(events.JSON(result))}
+	if failed != nil {
+		v.Status = projection.Failure
+		v.Error = &Error{failed.Attempt, events.Error{
+			Code:       failed.Code,
+			Message:    failed.Message,
+			Retryable:  failed.Retryable,
+			Properties: failed.Properties,
+		}}
+	}
+	return v
+}
