@@ -84,7 +84,7 @@ func (a *fakeArchive) ReadArchive(_ context.Context, shard int, _ uint64) iter.S
 // always fails as often as an archive is asked.
 func always(err error) []error { return slices.Repeat([]error{err}, 1000) }
 
-// Archive and journal together are what was written, every entry once; the checkers see whatever is not.
+// Archive and journal together hold every entry once; the checkers see whatever is missing or there twice.
 func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 	entries := chainOf(t, 5)
 	other := slices.Clone(entries)

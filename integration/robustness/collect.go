@@ -27,12 +27,12 @@ import (
 const (
 	// collectWithin bounds the reading of what a run has left behind.
 	collectWithin = 60 * time.Second
-	// pageEntries is how many entries one request reads.
+	// pageEntries bounds the entries that one request reads.
 	pageEntries = 500
 )
 
-// collect records what is in etcd and in the archive, and what the owners say of it, at one revision: it begins again until
-// nothing was written meanwhile.
+// collect records what is in etcd and in the archive, and what the owners say of it, at one revision: it begins again
+// until nothing was written meanwhile.
 func collect(ctx context.Context, r *cluster.Cluster, h *history.Run) error {
 	ctx, cancel := context.WithTimeout(ctx, collectWithin)
 	defer cancel()
@@ -62,8 +62,8 @@ func collect(ctx context.Context, r *cluster.Cluster, h *history.Run) error {
 	}
 }
 
-// unite records what was written up to a revision, and next to it what is stored of that: what each member holds, with what
-// the archive does; nil: there is none.
+// unite records what was written up to a revision, and next to it what is stored of that: what each member holds, with
+// what the archive does; nil: there is none.
 func unite(ctx context.Context, r *cluster.Cluster, archive store.ArchiveReader, h *history.Run, held []history.Journals, revision int64) error {
 	all, err := r.Keys.Until(ctx, revision)
 	if err != nil {
@@ -91,8 +91,8 @@ func writtenSince(j history.Journals, revision int64) bool {
 	})
 }
 
-// archiveWithin is how long after the faults parts of tasks may be out of reach that were trimmed: a node finds within 30 s
-// that its connection to NATS is half-open.
+// archiveWithin bounds the time after the faults in which trimmed parts of tasks may be out of reach: a node finds
+// within 30 s that its connection to NATS is half-open.
 const archiveWithin = 35 * time.Second
 
 // served asks the owners for every task. It asks again for those that may have to be read from the archive.
@@ -204,8 +204,8 @@ func lookForBugs(ctx context.Context, r *cluster.Cluster) {
 	}
 }
 
-// verify lets the engine judge snapshots, archive and states, which the checkers do not read, and returns how many snapshots
-// it judged.
+// verify lets the engine judge snapshots, archive and states, which the checkers do not read, and returns how many
+// snapshots it judged.
 func verify(ctx context.Context, r *cluster.Cluster) (snapshots int) {
 	for {
 		all, err := r.Observer.Ledger().Verify(ctx, ledger.VerifyOptions{Archive: r.Archives()})
@@ -270,7 +270,7 @@ func remains(r *cluster.Cluster, h *history.Run, leaked func() error, failed err
 	h.Faults, h.Damage, h.Info.Problems = r.Faults, r.Damage, r.Problems
 }
 
-// leakPatience is how long goroutines may take to end that end on their own time: those of connections.
+// leakPatience bounds the time that goroutines of connections may take to end.
 const leakPatience = 10 * time.Second
 
 // leakedSince looks for goroutines that were not there before.
@@ -282,8 +282,8 @@ func leakedSince(before goleak.Option) (err error) {
 	}
 }
 
-// alarms are the texts in the logs of nodes and clients that tell of a broken invariant which they survive, or that they did
-// not.
+// alarms are the texts in the logs of nodes and clients that tell of a broken invariant which they survive, or that
+// they did not.
 var alarms = []struct{ text, invariant string }{
 	{"panic:", check.Clean},
 	{"fatal error:", check.Clean},
@@ -296,7 +296,7 @@ var alarms = []struct{ text, invariant string }{
 	{"assignment of a behavior that was not offered", check.Served},
 }
 
-// quarantined is what a node logs of a shard that makes no sense.
+// quarantined is the message of a node about a corrupt shard.
 const quarantined = "shard is quarantined"
 
 // readLogs looks for alarms.
@@ -419,7 +419,8 @@ func (d *dead) remain(key history.Key, value []byte) bool {
 	return key.Outlives()
 }
 
-// nameTasks looks in all that was written, trimmed or not, for the ids of tasks whose clients did not live to tell them.
+// nameTasks looks in all that was written, trimmed or not, for the ids of tasks whose clients did not live to tell
+// them.
 func nameTasks(ctx context.Context, r *cluster.Cluster) error {
 	if !r.Operations.AnyUnnamed() {
 		return nil

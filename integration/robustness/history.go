@@ -21,8 +21,8 @@ import (
 	"taskledger/integration/robustness/traffic"
 )
 
-// makeHistory starts a cluster, disturbs it, heals it and collects what it leaves behind. What keeps it from that is among
-// the problems of the history; there is none, and an error, only when not even its directory can be made.
+// makeHistory starts a cluster, disturbs it, heals it and collects what it leaves behind. What keeps it from that is
+// among the problems of the history; there is none, and an error, only when not even its directory can be made.
 func makeHistory(ctx context.Context, s cluster.Settings) (h *history.Run, dir string, err error) {
 	leaked := func() error { return nil }
 	if !s.Beside {
@@ -68,8 +68,8 @@ func goThrough(ctx context.Context, r *cluster.Cluster, h *history.Run, p fault.
 	return errors.Join(err, collect(ctx, r, h))
 }
 
-// askAll submits a task of every shard when the faults have healed: each must be accepted within the bound, and end like any
-// other.
+// askAll submits a task of every shard when the faults have healed: each must be accepted within the bound, and end
+// like any other.
 func askAll(ctx context.Context, r *cluster.Cluster) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.EndWithin)
 	defer cancel()
@@ -97,8 +97,8 @@ func askAll(ctx context.Context, r *cluster.Cluster) {
 // taskOf returns a task of a shard, that nobody else submits.
 func taskOf(shard int) string { return cluster.IDIn("after", shard) }
 
-// awaitFutures waits until every future has been told, those aside whose tasks are scheduled for much later. Those that have
-// heard nothing by then are untold.
+// awaitFutures waits until every future has been told, those aside whose tasks are scheduled for much later. Those that
+// have heard nothing by then are untold.
 func awaitFutures(ctx context.Context, r *cluster.Cluster) {
 	ctx, cancel := context.WithTimeout(ctx, futuresWithin)
 	defer cancel()
@@ -111,6 +111,6 @@ func awaitFutures(ctx context.Context, r *cluster.Cluster) {
 	}
 }
 
-// futuresWithin is how long futures may take to hear of an outcome when every hint was lost: they ask after 5 s, then less
-// and less often, at least once a minute.
+// futuresWithin bounds the time that futures may take to hear of an outcome when every notification was lost: they ask
+// after 5 s, then less and less often, at least once a minute.
 const futuresWithin = 70 * time.Second

@@ -1,5 +1,5 @@
-// Command robustness runs a cluster of real processes under faults, records what clients are told, what functions do and
-// what etcd holds, and has the record checked. Run it from anywhere inside the module:
+// Command robustness runs a cluster of real processes under faults, records what clients are told, what functions do
+// and what etcd holds, and has the record checked. Run it from anywhere inside the module:
 //
 //	go run ./integration/robustness run                 one history, with faults drawn by a seed of the day
 //	go run ./integration/robustness run --seed 7        that one again: the same faults and requests, at other moments
@@ -84,7 +84,7 @@ func command(ctx context.Context, args []string, out, errs io.Writer) int {
 	return exitOK
 }
 
-// options are what the command run is told.
+// options holds the flags of the command run.
 type options struct {
 	cluster.Settings
 	histories int
@@ -215,7 +215,7 @@ type made struct {
 	err error
 }
 
-// historyWithin is how much longer than it is disturbed a history can take; then something hangs for ever.
+// historyWithin bounds the time that a history takes beyond its disturbances; then something hangs for ever.
 const historyWithin = fault.PlanWithin + 10*time.Minute
 
 func makeOne(ctx context.Context, s cluster.Settings) made {
@@ -281,7 +281,7 @@ func verdict(out io.Writer, h *history.Run, j *check.Judgement) {
 	}
 }
 
-// maxShown is how many violations of a history are printed; the report has all.
+// maxShown bounds the violations of a history that are printed; the report has all.
 const maxShown = 10
 
 // checkCommand checks a kept history again.

@@ -11,7 +11,8 @@ import (
 	"taskledger/integration/robustness/cluster"
 )
 
-// makeAll makes histories, some at a time, and tells of each in their order. An error of tell, or the end of ctx, ends it.
+// makeAll makes histories, some at a time, and tells of each in their order. An error of tell, or the end of ctx, ends
+// it.
 func makeAll(ctx context.Context, all []cluster.Settings, atATime int, one func(context.Context, cluster.Settings) made, tell func(made) error) (err error) {
 	making, stop := context.WithCancel(ctx)
 	queue, results := make(chan int, len(all)), make([]chan made, len(all))
@@ -43,7 +44,7 @@ func makeAll(ctx context.Context, all []cluster.Settings, atATime int, one func(
 	return err
 }
 
-// draws is how often a history is made until it proves something.
+// draws bounds the histories that are made of a seed until one proves something.
 const draws = 3
 
 // redrawing makes a history again that proves nothing, since a busy machine did too little in its time: that is no

@@ -14,7 +14,7 @@ import (
 	"taskledger/integration/robustness/role"
 )
 
-// journalOf is that of a task that a sender submitted.
+// journalOf returns the journal of a task that a sender submitted.
 func journalOf(t *testing.T, task, sender string) *history.Run {
 	t.Helper()
 	policy, err := events.Policy{}.Complete()

@@ -21,18 +21,19 @@ import (
 	"taskledger/integration/robustness/traffic"
 )
 
-// A round is two nodes, of which one leaves. Then a task of a shard drawn must run at once on the other, which has nothing else to do.
+// A round is two nodes, of which one leaves. Then a task of a shard drawn must run at once on the other, which has
+// nothing else to do.
 
 const (
-	// leaversSlots is how many slots each of the two nodes has, unless told otherwise: fewer than there are shards.
+	// leaversSlots is the default number of slots of each of the two nodes: fewer than there are shards.
 	leaversSlots = 2
 	// evenWithin bounds how long two nodes take to share the shards, and one to take over.
 	evenWithin = 45 * time.Second
-	// answerMost is how long an answer is waited for.
+	// answerMost bounds the wait for an answer.
 	answerMost = 15 * time.Second
 )
 
-// ways are how a node leaves, and comes back.
+// ways lists the ways in which a node leaves, and comes back.
 var ways = []struct {
 	name        string
 	leave, back func(ctx context.Context, r *cluster.Cluster, n *cluster.Node) error
@@ -54,7 +55,7 @@ func startAgain(_ context.Context, r *cluster.Cluster, n *cluster.Node) error {
 	return r.StartNode(n)
 }
 
-// roundsOptions are what the command rounds is told.
+// roundsOptions holds the flags of the command rounds.
 type roundsOptions struct {
 	rounds, parallel, slots int
 	within                  time.Duration
@@ -211,13 +212,14 @@ func awaitOwners(ctx context.Context, r *cluster.Cluster, so func([record.Shards
 	return nil
 }
 
-// answered is how long the last of some tasks took to be answered, and what became of it when.
+// answered holds the time that the last of some tasks took to be answered, and what became of it when.
 type answered struct {
 	took time.Duration
 	how  string
 }
 
-// askShards submits a task of each of the shards at once and returns how long it took until all were answered, at most answerMost.
+// askShards submits a task of each of the shards at once and returns how long it took until all were answered, at most
+// answerMost.
 func askShards(ctx context.Context, r *cluster.Cluster, prefix string, of ...int) (last answered, err error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, answerMost)

@@ -15,7 +15,7 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// summary is what several histories came to. It is written as JSON.
+// summary holds the sums of several histories. It is written as JSON.
 type summary struct {
 	Histories  int                    `json:"histories"`
 	Parallel   int                    `json:"parallel"` // at a time
@@ -40,7 +40,7 @@ type summary struct {
 	Seen       check.Seen             `json:"seen"`
 }
 
-// reruns is how long tasks of killed nodes took to run again.
+// reruns holds the times that tasks of killed nodes took to run again.
 type reruns struct {
 	Promise time.Duration   `json:"promise_ns"`
 	Times   []time.Duration `json:"times_ns"`

@@ -13,7 +13,8 @@ const (
 	begin  = events.Millis(1_800_000_000_000)
 )
 
-// builder makes a run in which every step is right, unless a test changes one. Each call takes a millisecond of every clock.
+// builder makes a run in which every step is right, unless a test changes one. Each call takes a millisecond of every
+// clock.
 type builder struct {
 	t      testing.TB
 	run    *history.Run
@@ -224,7 +225,7 @@ func (b *builder) op(o history.Operation, does func()) *history.Operation {
 	return &b.run.Operations[len(b.run.Operations)-1]
 }
 
-// created is of a policy with 3 attempts, 2 losses and a loss delay of 5 ms.
+// created has a policy with 3 attempts, 2 losses and a loss delay of 5 ms.
 func (b *builder) created() *events.Created {
 	p, err := events.Policy{MaxAttempts: 3, MaxLost: 2, LostDelay: 5 * time.Millisecond}.Complete()
 	if err != nil {
@@ -255,7 +256,7 @@ func (b *builder) command(verb history.Verb, id string, bodies ...events.Body) *
 	})
 }
 
-// every is how long after a run of it a task is run again that its policy repeats.
+// every is the time after a run of a task at which its policy repeats it.
 const every = 60 * time.Millisecond
 
 // repeated begins an attempt of a task that its policy repeats, and runs nothing again that was lost.

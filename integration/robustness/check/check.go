@@ -1,9 +1,9 @@
 // Package check judges a recorded run: whether what clients were told, what functions did and what etcd holds keep the
-// invariants of the design. It shares no code with what it judges but the stored form of entries: legal transitions and the
-// state that follows from them are written down here a second time.
+// invariants of the design. It shares no code with what it judges but the stored form of entries: legal transitions and
+// the state that follows from them are written down here a second time.
 //
-// Each checker is one file, and reports under the number of its invariant. A task or a shard whose journal makes no sense is
-// reported once and judged no further.
+// Each checker is one file, and reports under the number of its invariant. A task or a shard whose journal makes no
+// sense is reported once and judged no further.
 package check
 
 import (
@@ -15,7 +15,7 @@ import (
 	"taskledger/integration/robustness/worth"
 )
 
-// Judgement is what a run comes to.
+// Judgement holds the findings about a run.
 type Judgement struct {
 	Violations []Violation // in the order of the invariants; linearizability comes last
 	Problems   []string    // why the run proves nothing: those of its record, and tasks that could not be judged in time

@@ -8,7 +8,7 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// delaySlack is how far the moments of a client, a function and an owner that concern one wait may be apart.
+// delaySlack bounds the differences between the moments of a client, a function and an owner that concern one wait.
 const delaySlack = time.Second
 
 // stepped reports whether a wall clock was wrong: then times of several processes do not compare.
@@ -21,8 +21,8 @@ func (c *checker) stepped() bool {
 	return false
 }
 
-// checkWait holds that the next attempt or run waits for as long as the call asked, whose outcome the step records. Both times
-// are of one entry, and compare whatever the clocks show.
+// checkWait holds that the next attempt or run waits for as long as the call asked, whose outcome the step records.
+// Both times come from one entry, and compare whatever the clocks show.
 func (c *checker) checkWait(t *task, s *step, x *history.Execution) {
 	next := s.next()
 	if next == 0 {
@@ -55,8 +55,8 @@ func (s *step) next() events.Millis {
 	return 0
 }
 
-// checkDelays holds that a submitted task waits as long as its submit asked for, and a failed one at most as long as its
-// policy says.
+// checkDelays holds that a submitted task waits as long as its submit asked for, and a failed one at most as long as
+// its policy says.
 func (c *checker) checkDelays() {
 	if c.stepped() {
 		return

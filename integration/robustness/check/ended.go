@@ -8,11 +8,11 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// graceMs is how long, beside two TTLs, a task that is due may take to start.
+// graceMs bounds the time beyond two TTLs that a task that is due may take to start.
 const graceMs = 2000
 
-// checkEnded holds that no task that somebody was promised a run of waits or runs at the end, unless something keeps it from
-// running, and that those that have ended did so in time.
+// checkEnded holds that no task that somebody was promised a run of waits or runs at the end, unless something keeps it
+// from running, and that those that have ended did so in time.
 func (c *checker) checkEnded() {
 	paused := c.pausedAtTheEnd()
 	ends := events.Millis(c.run.Info.EndWall)
@@ -34,7 +34,8 @@ func (c *checker) checkEnded() {
 	}
 }
 
-// checkBound holds that a task ended within the bound of the run after all faults had healed, and nobody asked for more of it.
+// checkBound holds that a task ended within the bound of the run after all faults had healed, and nobody asked for more
+// of it.
 func (c *checker) checkBound(t *task) {
 	info, s := &c.run.Info, t.last()
 	if !t.known() || !t.promised() || !s.final() || info.BoundMs == 0 {

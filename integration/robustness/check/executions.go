@@ -9,8 +9,8 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// checkExecutions holds every call of a function against the Started that caused it, and every outcome of an attempt against
-// the call that reported it.
+// checkExecutions holds every call of a function against the Started that caused it, and every outcome of an attempt
+// against the call that reported it.
 func (c *checker) checkExecutions() {
 	for _, t := range c.sorted() {
 		if !t.known() {
@@ -76,7 +76,7 @@ func (c *checker) checkOverlaps(t *task, byToken map[events.Ref]*history.Executi
 	}
 }
 
-// outlives is how long a call has run at least that is released while it runs: a drain gives it so long after it has
+// outlives is the least time that a call has run which is released while it runs: a drain gives it so long after it has
 // ended its context.
 const outlives = 10 * time.Second
 
@@ -124,7 +124,8 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 	}
 }
 
-// givesUp reports whether a failure ends the run although its call asked for a further attempt, which the policy allows.
+// givesUp reports whether a failure ends the run although its call asked for a further attempt, which the policy
+// allows.
 func (s *state) givesUp(x *history.Execution, b *events.Failed) bool {
 	return !x.Final && b.Run != 0 && !s.cancelled && int(s.failures)+1 < s.policy.MaxAttempts
 }

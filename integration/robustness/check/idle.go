@@ -13,12 +13,12 @@ import (
 const (
 	// IdlePromise is within what a ready task starts where a node that may run it has a free slot.
 	IdlePromise = time.Second
-	// idleSlack is what processes that share two processors get on top of it.
+	// idleSlack is the time that processes which share two processors get on top of it.
 	idleSlack = 3 * time.Second
-	// afterFault is, beside two TTLs, for how long a fault may be felt after its end: sessions end, shards move, those who were cut
-	// off come back.
+	// afterFault is, beside two TTLs, for how long a fault may be felt after its end: sessions end, shards move, those
+	// who were cut off come back.
 	afterFault = 4 * time.Second
-	// toHear is how long it takes at most, without faults, until all nodes know of a node that has joined, or of a change of what is
+	// toHear bounds the time, without faults, until all nodes know of a node that has joined, or of a change of what is
 	// paused.
 	toHear = 5 * time.Second
 )
@@ -50,7 +50,7 @@ func (s span) without(others []span) (left []span) {
 	return left
 }
 
-// roomOf is what the record tells of a session: when it was there for all to see, and when slots of it were free.
+// roomOf returns what the record tells of a session: when it was there for all to see, and when slots of it were free.
 type roomOf struct {
 	node      string
 	slots     int
@@ -59,8 +59,8 @@ type roomOf struct {
 	free      map[string][]span // by behavior
 }
 
-// freeFor returns when there was a slot for a behavior; attempts held slots in the spans given, by behavior. Of those with a limit
-// so many may run at once.
+// freeFor returns when there was a slot for a behavior; attempts held slots in the spans given, by behavior. Of those
+// with a limit so many may run at once.
 func (r *roomOf) freeFor(behavior string, taken map[string][]span, limits map[string]int) []span {
 	var all []span
 	for _, t := range taken {
@@ -73,9 +73,9 @@ func (r *roomOf) freeFor(behavior string, taken map[string][]span, limits map[st
 	return r.there.without(busy)
 }
 
-// checkIdle holds that no ready task waits, outside of faults, while a node that may run it has a free slot: the same one for all
-// of that time. A slot counts as taken from the Started that takes it until its outcome is committed and its call has
-// returned, so what is free by the record was free.
+// checkIdle holds that no ready task waits, outside of faults, while a node that may run it has a free slot: the same
+// one for all of that time. A slot counts as taken from the Started that takes it until its outcome is committed and
+// its call has returned, so what is free by the record was free.
 func (c *checker) checkIdle() {
 	limit := IdlePromise
 	if c.run.Info.Kind == "real" {

@@ -14,17 +14,17 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// checkLinear looks, task by task, for an order of the operations that respects who returned before whom was called and that
-// the journal explains: each operation takes its place after some event of the task, in the order of the events, where its
-// answer is what a client had to be told. Commands that cause an event take the place of one, each its own.
+// checkLinear looks, task by task, for an order of the operations that respects who returned before whom was called and
+// that the journal explains: each operation takes its place after some event of the task, in the order of the events,
+// where its answer is what a client had to be told. Commands that cause an event take the place of one, each its own.
 //
-// That is stricter than being linearizable in some way. What may happen in between (losses, retries, repetitions) is known
-// from the journal, so the model is deterministic. Operations of unknown result and refused ones constrain nothing. The calls
-// of functions bound when an event can have been committed: a Started before its call began, an outcome after it returned.
-// Where the record tells when entries were committed, that does.
+// That is stricter than being linearizable in some way. What may happen in between (losses, retries, repetitions) is
+// known from the journal, so the model is deterministic. Operations of unknown result and refused ones constrain
+// nothing. The calls of functions bound when an event can have been committed: a Started before its call began, an
+// outcome after it returned. Where the record tells when entries were committed, that does.
 //
-// Tasks with other violations are left out. Those with few operations come first: one that takes too long leaves the others
-// judged.
+// Tasks with other violations are left out. Those with few operations come first: one that takes too long leaves the
+// others judged.
 func (c *checker) checkLinear() {
 	deadline := time.Now().Add(c.limit)
 	for _, t := range slices.SortedStableFunc(slices.Values(c.sorted()), func(a, b *task) int { return cmp.Compare(len(a.operations), len(b.operations)) }) {
@@ -63,16 +63,16 @@ var explained = porcupine.Model{
 	},
 }
 
-// candidate is an operation with the places that it can take among the events of its task. A place is a number of events
-// that have happened.
+// candidate is an operation with the places that it can take among the events of its task. A place is a number of
+// events that have happened.
 type candidate struct {
 	from, to int    // bounds by the clock
 	claims   []bool // by place: the event before it is the operation's own
 	fits     []bool // by place: the answer is right there without an event of its own
 }
 
-// place returns the first place of the operation when so many events have happened before it. Later places are never better:
-// whatever can follow one of them can follow the first.
+// place returns the first place of the operation when so many events have happened before it. Later places are never
+// better: whatever can follow one of them can follow the first.
 func (o *candidate) place(happened int) (int, bool) {
 	for at := max(happened, o.from); at <= o.to; at++ {
 		if o.fits[at] || o.claims[at] && at > happened && at > o.from {
@@ -103,8 +103,8 @@ func (c *checker) places(t *task) []porcupine.Operation {
 	return ops
 }
 
-// explains reports whether the event before a place may be an operation's own, and whether its answer is right there without
-// one.
+// explains reports whether the event before a place may be an operation's own, and whether its answer is right there
+// without one.
 func (c *checker) explains(t *task, o *history.Operation, at int) (claims, fits bool) {
 	s, by := new(state), byEngine
 	if at > 0 {
@@ -141,8 +141,8 @@ func (c *checker) explains(t *task, o *history.Operation, at int) (claims, fits 
 	return false, true
 }
 
-// leaves reports whether a submit that joined a task has left it with its request, and with its terms unless it meets what has ended and is
-// not to run again. One that repeats a request changes nothing; nor does one that finds no room.
+// leaves reports whether a submit that joined a task has left it with its request, and with its terms unless it meets
+// what has ended and is not to run again. One that repeats a request changes nothing; nor does one that finds no room.
 func (c *checker) leaves(o *history.Operation, s *state) bool {
 	if o.Repeated || c.fullDuring(o) {
 		return true
@@ -159,8 +159,8 @@ func (c *checker) fullDuring(o *history.Operation) bool {
 	})
 }
 
-// told reports whether a wait may have ended as it did when so many events had happened: it tells of the run that it is for,
-// which may have ended long ago.
+// told reports whether a wait may have ended as it did when so many events had happened: it tells of the run that it is
+// for, which may have ended long ago.
 func (t *task) told(o *history.Operation, happened int) bool {
 	asked := t.askedBy(o.Request)
 	if o.Answer == history.Absent {
@@ -174,8 +174,8 @@ func (t *task) told(o *history.Operation, happened int) bool {
 	return false
 }
 
-// toldAbsent reports whether a wait may have been told that there is no such task. Who waits for a run that has ended is told how,
-// whoever deletes the task after that; so is whoever attaches to a task that was only forgotten.
+// toldAbsent reports whether a wait may have been told that there is no such task. Who waits for a run that has ended
+// is told how, whoever deletes the task after that; so is whoever attaches to a task that was only forgotten.
 func (t *task) toldAbsent(asked, happened int) bool {
 	theRun := asked >= 0 && t.steps[asked].state.phase != running // else the run after the one under way may be meant
 	if !theRun && happened == 0 {
@@ -192,9 +192,9 @@ func (t *task) toldAbsent(asked, happened int) bool {
 	return false
 }
 
-// askedBy returns the step that a request caused: no run that had ended before is what it asked for. Of one that met what had ended it is
-// the end of the last run that there was: one that was taken away before it began is none. It returns -1 when it cannot be told: a request
-// that was made twice may have joined a run without an event.
+// askedBy returns the step that a request caused: no run that had ended before is what it asked for. Of one that met
+// what had ended it is the end of the last run that there was: one that was taken away before it began is none. It
+// returns -1 when it cannot be told: a request that was made twice may have joined a run without an event.
 func (t *task) askedBy(request string) (at int) {
 	made := 0
 	for _, o := range t.operations {
@@ -214,7 +214,7 @@ func (t *task) askedBy(request string) (at int) {
 	return at
 }
 
-// clock is what the record tells of when the events of a task were committed.
+// clock bounds the times at which the events of a task were committed, as the record tells them.
 type clock struct {
 	before []int64 // by event: it was committed at that time at the latest
 	after  []int64 // by event: and not before that time
@@ -248,7 +248,7 @@ func (t *task) clock() *clock {
 // committed is when a step was, by the clock of the run; 0 = not known.
 func (t *task) committed(step int) int64 { return t.shard.entries[t.steps[step].entry-1].at }
 
-// least is how many events had happened at a time, at least.
+// least returns a lower bound of the events that had happened at a time.
 func (k *clock) least(at int64) int {
 	for i := len(k.before) - 1; i >= 0; i-- {
 		if k.before[i] < at {
@@ -258,7 +258,7 @@ func (k *clock) least(at int64) int {
 	return 0
 }
 
-// most is how many events can have happened by a time.
+// most returns an upper bound of the events that had happened by a time.
 func (k *clock) most(by int64) int {
 	for i := range k.after {
 		if k.after[i] > by {

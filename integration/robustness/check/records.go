@@ -84,7 +84,7 @@ func (c *checker) changePause(p pausing) string {
 	return ""
 }
 
-// hash is that of an entry, none of what is no entry.
+// hash returns the hash of an entry, the zero value for bytes that are no entry.
 func (j *journal) hash(number uint64) (h events.Hash) {
 	if number > 0 && number <= uint64(len(j.entries)) {
 		h = j.entries[number-1].Hash

@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	// RerunPromise is within what, beside the time to live of its session, the tasks of a node that was killed run again.
+	// RerunPromise is within what, beside the time to live of its session, the tasks of a node that was killed run
+	// again.
 	RerunPromise = time.Second
-	// rerunSlack is what a busy machine gets on top of it: etcd looks for leases that have ended twice a second, and a dozen
-	// processes share two processors.
+	// rerunSlack is the time that a busy machine gets on top of it: etcd looks for leases that have ended twice a
+	// second, and a dozen processes share two processors.
 	rerunSlack = 3 * time.Second
 )
 
-// checkReruns holds that what ran on a node that was killed ran again in time, where no other fault was near: another one
-// may keep the cluster from noticing. Tasks that somebody wanted to stop are left out, and those of a behavior with a limit: others
-// may use it up.
+// checkReruns holds that what ran on a node that was killed ran again in time, where no other fault was near: another
+// one may keep the cluster from noticing. Tasks that somebody wanted to stop are left out, and those of a behavior with
+// a limit: others may use it up.
 func (c *checker) checkReruns() {
 	ttl := time.Duration(c.run.Info.TTLMs) * time.Millisecond
 	limit := ttl + RerunPromise + rerunSlack

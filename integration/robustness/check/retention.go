@@ -20,7 +20,7 @@ type finished struct {
 	clock   folds.Clock // of the shard
 }
 
-// heldFor is how long a task is held after it is over, or the latest request has joined it since.
+// heldFor is the time that a task is held after it is over, or after the latest request that has joined it since.
 const heldFor = events.Millis(10 * time.Minute / time.Millisecond)
 
 func (f *finished) holds(t *task) bool {
@@ -38,7 +38,7 @@ type shelf struct {
 	least   int           // of the counts that the policies of the tasks allow
 }
 
-// failuresFor is how long a task is kept that has failed.
+// failuresFor is the time that a failed task is kept.
 const failuresFor = 14 * 24 * time.Hour
 
 func keepUntil(t *task) events.Millis {

@@ -9,7 +9,7 @@ import (
 // run counts the failures and losses of a task's present run, and the runs before it.
 type run struct {
 	rerun    bool // a further run is promised
-	runEnded bool // failures and lost are of a run that is over
+	runEnded bool // failures and lost belong to a run that is over
 	failures uint32
 	lost     uint32
 	spent    bool   // the run was lost as often as it may be
@@ -29,8 +29,8 @@ func (r *run) lose(p *events.Policy) {
 	r.spent = int(r.lost) >= p.MaxLost
 }
 
-// lostWait returns the longest wait after another loss of the run: nothing after the first one, then a step that is four
-// times as long after each further one, up to an hour or the first step. The least wait is half of it.
+// lostWait returns the longest wait after another loss of the run: nothing after the first one, then a step that is
+// four times as long after each further one, up to an hour or the first step. The least wait is half of it.
 func (r *run) lostWait(p *events.Policy) time.Duration {
 	if r.lost == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"taskledger/integration/robustness/itemcheck"
 )
 
-// Seen is how much there was to judge of what histories have only now and then.
+// Seen counts the rare things that histories held to be judged.
 type Seen struct {
 	Repeated  int // ends of runs that were followed by another one, as the policy says
 	Lost      int // of these: since the attempt was lost too often

@@ -23,9 +23,10 @@ func SlotsOf(run *history.Run) *Slots {
 	return &Slots{c, c.rooms(0)}
 }
 
-// Waited is how long a task whose node was killed had to wait until it ran again, for which others were free: from the kill, or from
-// when the owner of its shard may have given its last sign of life, if its session ended later; without the time in which a fault
-// disturbed every node that was there, and that in which the task was ready and every slot of the others taken.
+// Waited returns the time that a task of a killed node waited to run again although other nodes were free: from the
+// kill, or from the last possible sign of life of the owner of its shard, if its session ended later; without the time
+// in which a fault disturbed every node that was there, and that in which the task was ready and every slot of the
+// others taken.
 func (s *Slots) Waited(task string, killed, next int64) time.Duration {
 	from, owner, run := killed, "", s.checker.run
 	shard := events.TaskID(task).Shard(len(s.checker.shards))
@@ -51,7 +52,8 @@ func (s *Slots) Waited(task string, killed, next int64) time.Duration {
 	return took
 }
 
-// Wanting is for how long, between two times of the run, a task was ready and no undisturbed node that may run it had a free slot.
+// Wanting is for how long, between two times of the run, a task was ready and no undisturbed node that may run it had a
+// free slot.
 func (s *Slots) Wanting(task string, from, until int64) (total time.Duration) {
 	for _, w := range s.wanting(task, from, until) {
 		total += w.lasts()

@@ -26,7 +26,7 @@ func (p phase) String() string {
 	return [...]string{"absent", "CREATED", "RUNNING", "RUNNING without a node", "SUCCESS", "FAILURE"}[p]
 }
 
-// status is what a client sees.
+// status returns the status that a client sees.
 func (p phase) status() string {
 	return [...]string{"", "CREATED", "RUNNING", "RUNNING", "SUCCESS", "FAILURE"}[p]
 }
@@ -88,14 +88,14 @@ type request struct {
 	at events.Millis
 }
 
-// maxRequests is how many requests a task remembers.
+// maxRequests bounds the requests that a task remembers.
 const maxRequests = 16
 
 // final reports that nothing will run again unless somebody asks.
 func (s *state) final() bool { return (s.phase == success || s.phase == failure) && s.due == 0 }
 
-// step pairs an event of a task with the state after it. A nil event stands for a finished task that was forgotten with an
-// entry.
+// step pairs an event of a task with the state after it. A nil event stands for a finished task that was forgotten with
+// an entry.
 type step struct {
 	ev    *events.Event
 	entry uint64
@@ -334,7 +334,7 @@ func (s *state) agree(t *events.Terms) {
 	}
 }
 
-// terms are those of the task, as history.Operation has them.
+// terms returns the terms of the task in the form of history.Operation.
 func (s *state) terms() string { return history.TermsOf(s.policy, s.priority) }
 
 func (s *state) end(ev *events.Event, p phase, next events.Millis, outcome string) {

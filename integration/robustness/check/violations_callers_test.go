@@ -14,7 +14,7 @@ var (
 	eve = events.Asker{Principal: "eve", RequestID: "r-1", Traceparent: "00-1"}
 )
 
-// terms are those of a submit of a priority.
+// terms returns the terms of a submit with a priority.
 func (b *builder) terms(priority int64) *events.Terms {
 	return &events.Terms{Policy: b.created().Policy, Priority: priority}
 }

@@ -17,7 +17,7 @@ func Now() int64 {
 	return t.Nano()
 }
 
-// Sleep is how a fault lasts; it ends early with ctx.
+// Sleep lets a fault last; it ends early with ctx.
 func Sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,6 +1,6 @@
 package cluster
 
-// Need is what must hold of a whole history for a fault to be possible.
+// Need names a condition that a whole history must meet for a fault to be possible.
 type Need int
 
 const (

@@ -37,7 +37,7 @@ func (n *Node) Running() *process.Process {
 	return n.process
 }
 
-// SessionID is that of the present session, or of the last one.
+// SessionID returns the id of the present session, or of the last one.
 func (n *Node) SessionID() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package cluster runs the processes of a history: servers, nodes, clients and who types commands, with the links between them and what
-// they tell of themselves. What disturbs them, and what becomes of their record, is left to others.
+// Package cluster runs the processes of a history: servers, nodes, clients and who types commands, with the links
+// between them and what they tell of themselves. What disturbs them, and what becomes of their record, is left to
+// others.
 package cluster
 
 import (
@@ -30,22 +31,23 @@ import (
 
 const (
 	slots = 64
-	// TTL is that of the sessions of nodes: the shortest that they accept.
+	// TTL is the time to live of the sessions of nodes: the shortest that they accept.
 	TTL = 3 * time.Second
-	// EndWithin is how long after the last fault every acknowledged task must have ended.
+	// EndWithin bounds the time after the last fault within which every acknowledged task must have ended.
 	EndWithin = 60 * time.Second
 	// warmWithin bounds how long traffic takes to flow.
 	warmWithin = 30 * time.Second
-	// addedFor is how long it may take before tasks are added to it, and half of their delay.
+	// addedFor bounds the wait for traffic before delayed tasks are added, and is half of their delay.
 	addedFor = 5 * time.Second
 	// enoughInFlight are waited for: until the second fault of a round begins, some of them end.
 	enoughInFlight = 25
-	// farAhead is how far ahead of the time of its shard a task is due that counts as scheduled for later, where a wrong clock may have done that.
+	// farAhead is the time by which a task must be due after the time of its shard to count as scheduled for later,
+	// where a wrong clock may have done that.
 	farAhead = 5 * time.Minute
-	// smallQuota, in bytes, is that of members which are to be filled.
+	// smallQuota is the quota, in bytes, of members that faults fill.
 	smallQuota = 24 << 20
-	// growingQuota, in bytes, is that of members whose shards are to grow until they take snapshots, and are trimmed: to about growingBytes in
-	// all, by submits that carry growingPad more at most.
+	// growingQuota is the quota, in bytes, of members whose shards grow until they take snapshots, and are trimmed: to
+	// about growingBytes in all, by submits that carry growingPad more at most.
 	growingQuota = 96 << 20
 	growingBytes = 24 << 20
 	growingPad   = 48 << 10
@@ -53,10 +55,10 @@ const (
 	submitsPerSecond = 40
 )
 
-// crowdedWithin is how long that may take where slots are few.
+// crowdedWithin bounds that time where slots are few.
 const crowdedWithin = 2 * time.Minute
 
-// Settings are those of one history.
+// Settings holds the settings of one history.
 type Settings struct {
 	Seed     uint64
 	Nodes    int
@@ -71,8 +73,8 @@ type Settings struct {
 	Beside   bool          // others are made at the same time: whose a goroutine is that remains, cannot be told
 }
 
-// Cluster is one history in the making: its processes, and what is recorded of them. What others note of it is under a lock while the run
-// lasts, and to be read when all has ended.
+// Cluster is one history in the making: its processes, and what is recorded of them. What others note of it is under a
+// lock while the run lasts, and to be read when all has ended.
 type Cluster struct {
 	*Servers
 	Settings   Settings
@@ -175,7 +177,7 @@ func (r *Cluster) StartServing(ctx, watch context.Context) error {
 // crowded reports whether every node has few slots: in every fourth history.
 func (r *Cluster) crowded() bool { return r.Settings.Seed%4 == 1 }
 
-// slotsOf is how many slots a node has: few each where it is crowded, elsewhere one has many.
+// slotsOf returns the number of slots of a node: few each where it is crowded, elsewhere one has many.
 func (r *Cluster) slotsOf(i int) int {
 	random := rand.New(rand.NewPCG(r.Settings.Seed, uint64(i)))
 	few := []int{1, 2, runtime.NumCPU()}
@@ -190,7 +192,7 @@ func (r *Cluster) slotsOf(i int) int {
 	return append(few, slots, slots)[random.IntN(len(few)+2)]
 }
 
-// Limits are how many attempts of a behavior a node makes at once, where a fault needs that.
+// Limits bounds by behavior the attempts that a node makes at once, where a fault needs that.
 func (r *Cluster) Limits() map[string]int {
 	if r.Needs.Has(NeedLimits) {
 		return map[string]int{"again": 2}
@@ -198,7 +200,7 @@ func (r *Cluster) Limits() map[string]int {
 	return nil
 }
 
-// Bound is how long after the last fault every acknowledged task must have ended.
+// Bound returns the time after the last fault within which every acknowledged task must have ended.
 func (r *Cluster) Bound() time.Duration {
 	if r.crowded() {
 		return crowdedWithin
@@ -206,8 +208,8 @@ func (r *Cluster) Bound() time.Duration {
 	return EndWithin
 }
 
-// pad is how many bytes submits carry in vain: in every other history so many that shards take snapshots, unless etcd is to
-// be filled otherwise, or would be, since nothing is archived for minutes.
+// pad returns the number of bytes that submits carry in vain: in every other history so many that shards take
+// snapshots, unless a fault fills etcd, or etcd would be full, since nothing is archived for minutes.
 func (r *Cluster) pad() int {
 	if r.Settings.Seed%2 == 1 || r.Needs.Has(NeedQuota|NeedSmall) {
 		return 0
@@ -232,8 +234,8 @@ func (r *Cluster) Broken(invariant, format string, args ...any) {
 	r.Damage = append(r.Damage, history.Finding{Invariant: invariant, Text: fmt.Sprintf(format, args...)})
 }
 
-// WarmUp waits until there is enough traffic for a fault to meet. A machine so slow that tasks end as fast as clients submit them gets
-// delayed ones beside.
+// WarmUp waits until there is enough traffic for a fault to meet. A machine so slow that tasks end as fast as clients
+// submit them gets delayed ones beside.
 func (r *Cluster) WarmUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, warmWithin)
 	defer cancel()
@@ -314,7 +316,7 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 	return nil
 }
 
-// wantsFor is what a task wants to come to an end; "" = nothing.
+// wantsFor says what a task lacks to come to an end; "" = nothing.
 func wantsFor(t *projection.Task) history.Verb {
 	switch {
 	case t == nil:
@@ -326,7 +328,7 @@ func wantsFor(t *projection.Task) history.Verb {
 	return ""
 }
 
-// looks is how many tasks are looked at at a time.
+// looks bounds the tasks that are read at a time.
 const looks = 8
 
 // Look reads tasks linearly and calls f for each, several at a time; t is nil when there is no such task.
@@ -363,7 +365,8 @@ func (r *Cluster) Mark(ctx context.Context) (int64, error) {
 	}
 }
 
-// CountInLogs counts how often a text is in the logs of a directory whose names match a pattern. The text is a regular expression.
+// CountInLogs counts how often a text is in the logs of a directory whose names match a pattern. The text is a regular
+// expression.
 func CountInLogs(dir, pattern, said string) (n int, err error) {
 	expr, err := regexp.Compile(said)
 	if err != nil {

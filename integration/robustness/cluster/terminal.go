@@ -27,11 +27,12 @@ import (
 )
 
 const (
-	// terminals is how many people type commands at a time; each thinks between two. Every command is a process: a modest share of
-	// the traffic.
+	// terminals counts the people who type commands at a time; each thinks between two. Every command is a process: a
+	// modest share of the traffic.
 	terminals     = 2
 	commandThinks = 400 * time.Millisecond
-	// CommandWithin is its --timeout: longer than most faults. endsWithin is how long a command that is interrupted may take to end.
+	// CommandWithin is its --timeout: longer than most faults. endsWithin bounds the time that an interrupted command
+	// may take to end.
 	CommandWithin = 20 * time.Second
 	endsWithin    = 15 * time.Second
 	// operateWithin is the --timeout of commands that are no part of the traffic.
@@ -100,8 +101,8 @@ func (r *Cluster) startTerminal() error {
 	return nil
 }
 
-// typable reports whether the program takes a request: where it draws an id, it might not live to print that, and what breaks a limit
-// ends it as a misuse.
+// typable reports whether the program takes a request: where it draws an id, it might not live to print that, and what
+// breaks a limit ends it as a misuse.
 func typable(q traffic.Request) bool {
 	return q.Forbidden == "" && q.Verb != history.Settings && (q.Verb != history.Submit || q.Task != "")
 }
@@ -127,7 +128,8 @@ type untimely struct {
 	said        string
 }
 
-// judgeUntimely holds that commands were refused for their caller's clock, which is right, only while that of a node was wrong.
+// judgeUntimely holds that commands were refused for their caller's clock, which is right, only while that of a node
+// was wrong.
 func (r *Cluster) judgeUntimely() {
 	for _, u := range r.Terminal.untimely {
 		if !slices.ContainsFunc(r.Faults, func(f history.Fault) bool { return stepsClock(f) && f.From < u.until && u.from < f.Until }) {
@@ -138,8 +140,8 @@ func (r *Cluster) judgeUntimely() {
 	r.Terminal.untimely = nil
 }
 
-// enter types one command and records it. It returns what the program did that it must not do: to crash, to end with a code that
-// does not go with what was asked, or not to print what it has done.
+// enter types one command and records it. It returns what the program did that it must not do: to crash, to end with a
+// code that does not go with what was asked, or not to print what it has done.
 func (t *Terminal) enter(ctx context.Context, who int, q traffic.Request) (broken string) {
 	c := &typed{Terminal: t, request: q}
 	c.begin(q.Operation(who, t.begun))
@@ -206,10 +208,10 @@ func (c *typed) end(answer history.Answer) {
 // waits reports whether a submit waits for the outcome.
 func (c *typed) waits() bool { return c.request.Delay == 0 && c.request.Params.Millis%3 == 0 }
 
-// args are those of the program.
+// args returns the arguments of the program.
 func (c *typed) args() []string { return c.with(CommandWithin, c.words()...) }
 
-// words are those of args that say what is asked.
+// words returns the arguments that say what is asked.
 func (c *typed) words() []string {
 	q := c.request
 	args := []string{string(q.Verb), q.Task}
@@ -282,7 +284,7 @@ func (t *Terminal) Output(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// mailStays is what a command logs that could not remove the mail of a sender.
+// mailStays is the message of a command that could not remove the mail of a sender.
 var mailStays = regexp.MustCompile(`"mail stays until it is swept" sender=(\S+)`)
 
 // noteLeft takes what a command has logged.
@@ -347,11 +349,11 @@ const (
 	codeInterrupted = 130
 )
 
-// answers are what exit codes tell. What became of a command that the cluster did not answer in time nobody knows.
+// answers maps exit codes to answers. The outcome of a command that the cluster did not answer in time is unknown.
 var answers = map[int]history.Answer{codeDone: history.OK, codeNotFound: history.Absent, codeUnavailable: history.Unknown, codeRefused: history.Refused,
 	codeNotKept: history.Absent, codeInterrupted: history.Unknown}
 
-// refusedByClock is what a command says that an owner refuses whose clock is far from the caller's.
+// refusedByClock is the error of a command that an owner refuses because its clock is far from the caller's.
 const refusedByClock = ": clock: asked at "
 
 // settle records what a command has told when it has ended.
@@ -401,8 +403,8 @@ func (c *typed) outcome(code int, answer history.Answer) (broken string) {
 	return broken
 }
 
-// read records an outcome that get has shown, as if it had been waited for: what get shows may be a moment behind, but an outcome
-// that a run had stays one.
+// read records an outcome that get has shown, as if it had been waited for: what get shows may be a moment behind, but
+// an outcome that a run had stays one.
 func (c *typed) read(code int, answer history.Answer) (broken string) {
 	op := c.open
 	op.Verb = history.Wait

@@ -70,7 +70,7 @@ func TestTerminal_RecordsWhatIsPaused(t *testing.T) {
 	}
 }
 
-// What is typed is what the program takes, and tells of.
+// A request is typed in the words of the program's command line, and only if that has such a command.
 func TestTerminal_TypesWhatTheProgramTakes(t *testing.T) {
 	for name, row := range map[string]struct {
 		q    traffic.Request
@@ -102,7 +102,8 @@ func TestTerminal_ACommandThatDoesNotBeginIsUnknown(t *testing.T) {
 	}
 }
 
-// What a command tells is recorded by its exit code and its output, and what does not go together is the program's fault.
+// What a command tells is recorded by its exit code and its output, and what does not go together is the program's
+// fault.
 func TestTerminal_RecordsWhatACommandTells(t *testing.T) {
 	const id, success, failure = `{"id":"a","joined":true}` + "\n", `{"id":"a","status":"SUCCESS","result":"x"}` + "\n", `{"id":"a","status":"FAILURE","error":{"code":"no"}}` + "\n"
 	submit := traffic.Request{Verb: history.Submit, Task: "a", Delay: 1}
@@ -157,8 +158,8 @@ func TestTerminal_RecordsWhatACommandTells(t *testing.T) {
 	}
 }
 
-// An owner whose clock is set wrong refuses what is asked by a right one. While no clock is wrong, that is the program's fault, as is
-// any other invalid request.
+// An owner whose clock is set wrong refuses what is asked by a right one. While no clock is wrong, that is the
+// program's fault, as is any other invalid request.
 func TestTerminal_ARefusalByTheClockIsOneOnlyWhileAClockIsWrong(t *testing.T) {
 	const refusal = "taskledger: clock: asked at 2026-11-22T20:06:07Z by the caller's clock, which is another"
 	for _, c := range []struct {

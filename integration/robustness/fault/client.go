@@ -9,7 +9,7 @@ import (
 	"taskledger/integration/robustness/cluster"
 )
 
-// callWait is how long a client that is to be killed may take to have a call under way.
+// callWait bounds the time until a client that will be killed has a call under way.
 const callWait = 4 * time.Second
 
 // killClient ends a client with calls under way as a crash does, and starts another one in its place after a while.
@@ -31,8 +31,8 @@ func killClient(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	return target, proof, r.StartClient(ctx, c)
 }
 
-// pauseClient lets a client stand still, until its calls are too late or for longer than a session lives, and go on as if
-// nothing had been.
+// pauseClient lets a client stand still, until its calls are too late or for longer than a session lives, and go on as
+// if nothing had been.
 func pauseClient(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	stood, err := d.client.Process.Pause(ctx, d.duration)
 	if err == nil && stood {

@@ -40,7 +40,7 @@ func killLeader(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	return m.Name, proof, err
 }
 
-// term is that of the present leader.
+// term returns the term of the present leader.
 func term(ctx context.Context, r *cluster.Cluster) (uint64, error) {
 	m, err := r.Leader(ctx)
 	if err != nil {

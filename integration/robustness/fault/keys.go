@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// saidWithin is within what a shard must say that it cannot be served: 1 s, and what processes get on top that share two processors.
+	// saidWithin is within what a shard must say that it cannot be served: 1 s, and what processes get on top that
+	// share two processors.
 	saidWithin = 4 * time.Second
 	// healedWithin is within what a shard is served again once the damage is gone: it looks every 2 s.
 	healedWithin = 10 * time.Second
@@ -40,7 +41,7 @@ func until(ctx context.Context, within time.Duration, so func(ctx context.Contex
 	return time.Since(began), true
 }
 
-// problemOf is what a shard says of itself when it is not served, "" when it is.
+// problemOf returns the problem of a shard that is not served, "" when it is.
 func problemOf(ctx context.Context, r *cluster.Cluster, shard int) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -82,8 +83,8 @@ func alienEntry(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	return besideAlien(ctx, r, d, func(int) error { return nil })
 }
 
-// besideAlien stores something where the next entry of a shard belongs, goes on with what happens meanwhile, and has a command remove
-// it. The shard must say what to do, and be served again then.
+// besideAlien stores something where the next entry of a shard belongs, goes on with what happens meanwhile, and has a
+// command remove it. The shard must say what to do, and be served again then.
 func besideAlien(ctx context.Context, r *cluster.Cluster, d disturbance, meanwhile func(shard int) error) (target, proof string, err error) {
 	shard := d.random.IntN(record.Shards)
 	target = fmt.Sprint("shard ", shard)
@@ -150,7 +151,8 @@ func damageOwner(ctx context.Context, r *cluster.Cluster, d disturbance) (target
 	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.Keys.OwnedSince(shard, put.Header.Revision), round(took)), nil
 }
 
-// damageNode puts the key of a session without a lease: the session is over, its node begins another, and a command removes the key.
+// damageNode puts the key of a session without a lease: the session is over, its node begins another, and a command
+// removes the key.
 func damageNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	n := r.Nodes[d.random.IntN(len(r.Nodes))]
 	session := n.SessionID()
@@ -198,7 +200,7 @@ func strayOwner(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	return target, "repair shows " + key, nil
 }
 
-// sessions are those of the nodes.
+// sessions returns the sessions of the nodes.
 func sessions(r *cluster.Cluster) (all []string) {
 	for _, n := range r.Nodes {
 		all = append(all, n.SessionID())
@@ -206,8 +208,8 @@ func sessions(r *cluster.Cluster) (all []string) {
 	return all
 }
 
-// removeMeta removes what the cluster was founded with, and restores it as an operator does: meanwhile its nodes go on, and no other
-// one founds another cluster.
+// removeMeta removes what the cluster was founded with, and restores it as an operator does: meanwhile its nodes go on,
+// and no other one founds another cluster.
 func removeMeta(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	const key = record.Prefix + "meta"
 	target = "meta"

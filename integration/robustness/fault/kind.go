@@ -1,4 +1,5 @@
-// Package fault is what can be done to a cluster while it works: every kind of disturbance with what shows that it bit, and plans of them.
+// Package fault disturbs a cluster while it works. It has every kind of disturbance, with the proof that it bit, and
+// plans of them.
 package fault
 
 import (
@@ -18,7 +19,7 @@ type Kind struct {
 	Name  string
 	scope scope
 	needs cluster.Need
-	// least and most are how long it is in force; what takes its own time ignores them.
+	// least and most bound the time that it is in force; a fault that takes its own time ignores them.
 	least, most time.Duration
 	// inflict disturbs, ends the disturbance, and returns what was disturbed and what shows that it was; no proof means
 	// that nothing does. An error means that the run is broken. It must heal when ctx ends, too.
@@ -36,8 +37,8 @@ type disturbance struct {
 	begins   func() // says that it begins only now: what came before was waiting
 }
 
-// scope is what a fault disturbs: two faults at a time never have the same, but for two nodes or two clients. What faults
-// change of nodes, clients and servers needs no lock beside that.
+// scope names the part of a cluster that a fault disturbs: two faults at a time never have the same, but for two nodes
+// or two clients. So the changes that faults make to nodes, clients and servers need no lock.
 type scope int
 
 const (

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// workWithin is how long a node that is to be killed may take to have work.
+	// workWithin bounds the time until a node that will be killed has work.
 	workWithin = 4 * time.Second
-	// workSince is how long that has gone on: it is not about to end.
+	// workSince is the least time that the work has gone on: it is not about to end.
 	workSince = 100 * time.Millisecond
 )
 
-// killNode ends a node that has work as a crash does, and starts it again after a while. Its target names the session that
-// ended.
+// killNode ends a node that has work as a crash does, and starts it again after a while. Its target names the session
+// that ended.
 func killNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	for until := time.Now().Add(workWithin); time.Now().Before(until) && ctx.Err() == nil; clock.Sleep(ctx, 5*time.Millisecond) {
 		if r.Executions.RunningOn(d.node.SessionID(), clock.Since(r.Begin)-int64(workSince)) > 0 {
@@ -134,7 +134,8 @@ func restartNodes(ctx context.Context, r *cluster.Cluster, d disturbance) (targe
 	return "all nodes", proof, nil
 }
 
-// hindered reports whether another fault may be why a node did not stop in order: it was too slow, or says itself what failed.
+// hindered reports whether another fault may be why a node did not stop in order: it was too slow, or says itself what
+// failed.
 func hindered(err error) bool {
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	return errors.Is(err, process.ErrTooSlow) || ended && exit.ExitCode() == role.ExitFailed
@@ -159,8 +160,8 @@ func stepClock(ctx context.Context, r *cluster.Cluster, d disturbance) (target, 
 	return target, proof, err
 }
 
-// jumpUnseen has everybody stop asking, sets the wall clock of a node an hour ahead or back once next to nothing goes on, and right again
-// before anybody asks.
+// jumpUnseen has everybody stop asking, sets the wall clock of a node an hour ahead or back once next to nothing goes
+// on, and right again before anybody asks.
 func jumpUnseen(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	d.node = r.Nodes[d.random.IntN(len(r.Nodes))]
 	if err := submitting(ctx, r, false); err != nil {
@@ -191,7 +192,8 @@ func submitting(ctx context.Context, r *cluster.Cluster, on bool) error {
 	}))
 }
 
-// loseWrites makes the writes of all nodes unreliable: requests lost, replies lost after the commit, copies applied late.
+// loseWrites makes the writes of all nodes unreliable: requests lost, replies lost after the commit, copies applied
+// late.
 func loseWrites(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	lost, err := orderNodes(ctx, r, d.duration, func(on bool) role.Order { return role.Order{Writes: &on} })
 	if lost > 0 {
@@ -209,8 +211,8 @@ func disturbBus(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	return "all nodes", proof, err
 }
 
-// orderNodes switches something on at every node, and off after a while, and returns the sum of the counts told then: of what
-// was felt since. A node may be replaced meanwhile, by another fault: its next process is given the order, too.
+// orderNodes switches something on at every node, and off after a while, and returns the sum of the counts told then:
+// of what was felt since. A node may be replaced meanwhile, by another fault: its next process is given the order, too.
 func orderNodes(ctx context.Context, r *cluster.Cluster, d time.Duration, order func(on bool) role.Order) (sum int64, err error) {
 	on := order(true)
 	err = cluster.EachOf(r.Nodes, func(n *cluster.Node) error { return n.Stand(ctx, &on) })

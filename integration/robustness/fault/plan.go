@@ -15,11 +15,11 @@ type Plan [][]*Kind
 const (
 	// roundTakes is about how long a round takes, with the time before the next one.
 	roundTakes = 6 * time.Second
-	// maxRounds is how many rounds a plan drawn by the seed has at most. With many more, every history would have all that
-	// some fault needs.
+	// maxRounds bounds the rounds of a plan that the seed draws. With many more, every history would have all that some
+	// fault needs.
 	maxRounds = 4
-	// PlanWithin is how much longer than it was asked to a history goes on until its plan is done: one fault that takes minutes is drawn
-	// at most.
+	// PlanWithin bounds the time that a history goes on beyond its asked length until its plan is done: at most one
+	// fault that takes minutes is drawn.
 	PlanWithin = 5 * time.Minute
 )
 
@@ -77,7 +77,7 @@ func (p Plan) Names() (all []string) {
 	return slices.Compact(all)
 }
 
-// Needs is what must hold of a history with the plan.
+// Needs returns the conditions that a history with the plan must meet.
 func (p Plan) Needs() (all cluster.Need) {
 	for _, round := range p {
 		for _, f := range round {

@@ -17,11 +17,11 @@ import (
 // endedWithin is within what a task of 1 ms has ended in a cluster that has nothing else to do: as saidWithin.
 const endedWithin = 4 * time.Second
 
-// clockAlarms are what a node logs that takes a clock for wrong.
+// clockAlarms lists the messages of a node that takes a clock for wrong.
 var clockAlarms = []string{"whether the clock is right has changed", "clock differs from the other nodes'"}
 
-// beQuiet has everybody stop asking, and lets minutes pass once all has ended. No shard may change hands meanwhile, and no clock may be taken
-// for wrong. Then a task of every shard must end at once.
+// beQuiet has everybody stop asking, and lets minutes pass once all has ended. No shard may change hands meanwhile, and
+// no clock may be taken for wrong. Then a task of every shard must end at once.
 func beQuiet(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	target = "everybody"
 	defer func() { err = errors.Join(err, submitting(context.WithoutCancel(ctx), r, true)) }()
@@ -83,7 +83,8 @@ func since(r *cluster.Cluster, from int64) (asked, ran int) {
 	return asked, ran
 }
 
-// endPromptly submits a task of every shard, one after the other, and returns how long one took at most: each must end within endedWithin.
+// endPromptly submits a task of every shard, one after the other, and returns how long one took at most: each must end
+// within endedWithin.
 func endPromptly(ctx context.Context, r *cluster.Cluster, prefix string) (most time.Duration, err error) {
 	for shard := range record.Shards {
 		id := cluster.IDIn(prefix, shard)

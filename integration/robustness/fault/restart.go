@@ -18,13 +18,15 @@ import (
 )
 
 const (
-	// heardWithin is how long a pause is let stand until all nodes have heard of it: as the checkers have it, and after the last fault.
+	// heardWithin is the time that a pause stands until all nodes have heard of it: as the checkers have it, and after
+	// the last fault.
 	heardWithin = 2*cluster.TTL + 11*time.Second
-	// pausedFor is how long it lasts after all nodes have begun anew.
+	// pausedFor is the time that it lasts after all nodes have begun anew.
 	pausedFor = 3 * time.Second
 )
 
-// joining has a node beyond those of the run, which does not run yet, for as long as meanwhile takes; then it leaves in order.
+// joining has a node beyond those of the run, which does not run yet, for as long as meanwhile takes; then it leaves in
+// order.
 func joining(ctx context.Context, r *cluster.Cluster, meanwhile func(joins *cluster.Node) error) error {
 	if err := r.NewNode(len(r.Nodes)); err != nil {
 		return err
@@ -63,8 +65,8 @@ func works(ctx context.Context, r *cluster.Cluster, n *cluster.Node) (worked boo
 	return worked, err
 }
 
-// pauseAndRestart pauses a behavior by a command, has a node join, ends every node at once as a crash does, starts them again, has the one
-// that joined leave, and unpauses.
+// pauseAndRestart pauses a behavior by a command, has a node join, ends every node at once as a crash does, starts them
+// again, has the one that joined leave, and unpauses.
 func pauseAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	const behavior = "once"
 	if err := r.Terminal.SetPaused(ctx, true, behavior, "the nodes begin anew"); err != nil {
@@ -105,8 +107,8 @@ func beginAnew(ctx context.Context, r *cluster.Cluster, nodes []*cluster.Node) e
 // limitedTasks are enough to meet the limit of every node.
 const limitedTasks = 24
 
-// limitsAndRestart ends every node at once while more is ready of a behavior than its limit lets them do, and starts them again while
-// another one joins: each must keep the limit, and use it.
+// limitsAndRestart ends every node at once while more is ready of a behavior than its limit lets them do, and starts
+// them again while another one joins: each must keep the limit, and use it.
 func limitsAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	target = "all nodes"
 	err = cluster.EachOf(make([]struct{}, limitedTasks), cluster.Sharing(limitedTasks, func(i int) error {
@@ -129,7 +131,8 @@ func limitsAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (t
 	return target, proof, err
 }
 
-// meetLimits holds that every node keeps its limits, and reports whether any has reached one, and whoever joins has made attempts of those.
+// meetLimits holds that every node keeps its limits, and reports whether any has reached one, and whoever joins has
+// made attempts of those.
 func meetLimits(r *cluster.Cluster, joins *cluster.Node) (met bool) {
 	helped := false
 	for behavior, limit := range r.Limits() {
@@ -144,8 +147,8 @@ func meetLimits(r *cluster.Cluster, joins *cluster.Node) (met bool) {
 	return met && helped
 }
 
-// quarantineAndRestart ends one node or all of them as a crash does while a shard is quarantined, and starts them again while another one
-// joins: they serve the other shards, and say of this one what to do.
+// quarantineAndRestart ends one node or all of them as a crash does while a shard is quarantined, and starts them again
+// while another one joins: they serve the other shards, and say of this one what to do.
 func quarantineAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	nodes := slices.Clone(r.Nodes)
 	if d.random.IntN(2) == 0 {

@@ -6,7 +6,7 @@ import (
 	"taskledger/events"
 )
 
-// Chain is how far the events of a record have come in a shard, of which a shard has one.
+// Chain holds the sequence number and the position of the last event of a record that a shard has once.
 type Chain struct {
 	Broken bool // the fold of the record stopped
 
@@ -27,8 +27,8 @@ func (c *Chain) Judge(ev *events.Event) string {
 	return ""
 }
 
-// Lost says what keeps the entries after the sound one, of a hash, from having been lost before another one, by the hash that a record of the
-// loss has of it; "" for nothing.
+// Lost says what keeps the entries after the sound one, of a hash, from having been lost before another one, by the
+// hash that a record of the loss has of it; "" for nothing.
 func Lost(sound, before uint64, has, of events.Hash) string {
 	switch {
 	case sound >= before:

@@ -6,10 +6,10 @@ import (
 	"taskledger/events"
 )
 
-// gap is how much of the time between two entries counts for what is remembered for a time.
+// gap bounds the time between two entries that counts for anything that is remembered for a time.
 const gap = 60_000
 
-// Clock is how much has been counted at each entry of a shard.
+// Clock holds the time that has been counted at each entry of a shard.
 type Clock struct{ times, counted []events.Millis }
 
 // Entry takes the next entry.
@@ -22,7 +22,7 @@ func (c *Clock) Entry(at events.Millis) {
 	c.times, c.counted = append(c.times, at), append(c.counted, counted)
 }
 
-// Since is how much counts of the time from an entry to the latest one.
+// Since returns the part of the time from an entry to the latest one that counts.
 func (c *Clock) Since(at events.Millis) events.Millis {
 	first := sort.Search(len(c.times), func(i int) bool { return c.times[i] > at }) - 1
 	return c.counted[len(c.counted)-1] - c.counted[max(first, 0)]

@@ -1,4 +1,5 @@
-// Package folds has the checkers' own folds of records that are no tasks. They share nothing with those of the product but the events.
+// Package folds has the checkers' own folds of records that are no tasks. They share nothing with those of the product
+// but the events.
 package folds
 
 import (
@@ -9,7 +10,7 @@ import (
 	"taskledger/events"
 )
 
-// Items is those of the stores of a shard. The zero value is that without events.
+// Items folds the items of a shard's stores. The zero value has folded no event.
 type Items struct {
 	stores map[string]*store
 	broken map[string]bool // stores that had an illegal event: what follows tells nothing
@@ -87,8 +88,8 @@ func (s *Items) Apply(ev *events.Event) string {
 	return problem
 }
 
-// Lost lets the ids of stores that come begin anywhere, and those of every other go on anywhere above those that were used: what was lost of the
-// journal may have used them.
+// Lost lets the ids of stores that come begin anywhere, and those of every other go on anywhere above those that were
+// used: what was lost of the journal may have used them.
 func (s *Items) Lost() {
 	s.lost = true
 	for name := range s.stores {
@@ -123,7 +124,8 @@ func (in *store) apply(ev *events.Event, lineage uint64) string {
 	return ""
 }
 
-// repeated says what is wrong with the request that an event begins: its key must not be one of the last 64 of its client within the hour.
+// repeated says what is wrong with the request that an event begins: its key must not be one of the last 64 of its
+// client within the hour.
 func (s *Items) repeated(in *store, ev *events.Event) string {
 	if ev.RequestID == "" {
 		return ""

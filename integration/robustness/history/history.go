@@ -1,4 +1,4 @@
-// Package history is what a run under faults leaves behind: what clients asked and were told, what functions did, which
+// Package history holds the record of a run under faults: what clients asked and were told, what functions did, which
 // faults were in force, and what etcd holds. The checkers read nothing else, so a kept run can be checked again.
 //
 // All times are nanoseconds of one clock that no fault touches, counted from the beginning of the run.
@@ -22,7 +22,7 @@ type Run struct {
 	Damage     []Finding
 }
 
-// Finding is what the harness itself saw the program fail at, and that no other part of the record shows.
+// Finding describes a failure of the program that the harness itself saw, and that no other part of the record shows.
 type Finding struct {
 	Invariant string // number and name, as package check has them
 	Text      string
@@ -54,11 +54,12 @@ type Info struct {
 // Span is a stretch of time.
 type Span struct{ From, Until int64 }
 
-// Verb is what a client asked for.
+// Verb names the kind of a client's call.
 type Verb string
 
-// The verbs. Wait is the wait for a future: the one that the submit returned, or one that was attached later. Pause, Unpause and Settings
-// are of the settings, and their Task is events.Settings. List concerns no single task, and its Task is "".
+// The verbs. Wait is the wait for a future: the one that the submit returned, or one that was attached later. Pause,
+// Unpause and Settings concern the settings, and their Task is events.Settings. List concerns no single task, and its
+// Task is "".
 const (
 	Submit   Verb = "submit"
 	Wait     Verb = "wait"
@@ -75,7 +76,7 @@ const (
 	List     Verb = "list"     // every page of it
 )
 
-// Answer is how an operation ended.
+// Answer names the way in which an operation ended.
 type Answer string
 
 // The answers.
@@ -104,8 +105,8 @@ type Operation struct {
 	Delay     int64  // of Submit, nanoseconds
 	Request   string // of Submit: its request key; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
 	Shown            // of Get
-	// Outcome holds the result of an ended run that Wait or Get returned: "=" and the result as JSON text, or "!" and the
-	// code of the error. "" when the run has not ended.
+	// Outcome holds the result of an ended run that Wait or Get returned: "=" and the result as JSON text, or "!" and
+	// the code of the error. "" when the run has not ended.
 	Outcome string
 	Error   string // for people
 
@@ -161,7 +162,7 @@ type Fault struct {
 	InFlight int // of a real run: acknowledged tasks that had not ended when it began
 }
 
-// Journals is what one etcd member tells, or, under another name, what a watch of them all has seen.
+// Journals holds the entries of one etcd member, or, under another name, those that a watch of all members has seen.
 type Journals struct {
 	Member  string
 	Entries [][]Record // by shard, in order, archived ones included
@@ -218,7 +219,7 @@ type Served struct {
 	Looked    events.Millis
 }
 
-// Remains is what was left after every node and client had stopped.
+// Remains lists what was left after every node and client had stopped.
 type Remains struct {
 	Checked bool
 	Leases  int

@@ -2,23 +2,24 @@ package history
 
 import "strings"
 
-// KillKind is the fault after which tasks are timed: its target is a name and the session id that ended, its From the moment.
+// KillKind is the fault after which tasks are timed: its target is a name and the session id that ended, its From the
+// moment.
 const KillKind = "node-kill"
 
-// BusAwayKind is that there is no bus for minutes, to which all get used: while it lasts the promises hold that do not speak of the
-// bus.
+// BusAwayKind takes the bus away for minutes, to which all get used: while it lasts, every promise holds that does not
+// depend on the bus.
 const BusAwayKind = "bus-away-for-minutes"
 
-// BusAwayFromOneKind is that one node alone has no bus for minutes, to which all get used just so.
+// BusAwayFromOneKind takes the bus away from one node alone for minutes, to which all get used just so.
 const BusAwayFromOneKind = "bus-away-from-one-for-minutes"
 
 // UsedTo reports whether all get used to a kind of fault: it disturbs only when it begins and when it ends.
 func UsedTo(kind string) bool { return kind == BusAwayKind || kind == BusAwayFromOneKind }
 
-// QuietKind is that nobody asks for anything for minutes. It disturbs nothing: every promise holds meanwhile.
+// QuietKind has nobody ask for anything for minutes. It disturbs nothing: every promise holds meanwhile.
 const QuietKind = "quiet-for-minutes"
 
-// AlmostFullKind is that the store looks almost full to everybody.
+// AlmostFullKind lets the store look almost full to everybody.
 const AlmostFullKind = "store almost full"
 
 // FullKinds are the faults that fill the store, or let it look almost full: joins then record nothing.

@@ -6,7 +6,7 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// Texts are compared: they are of what is paused alone, in whatever order it is told, and tell every field apart.
+// Texts are compared: they depend on what is paused alone, not on its order, and tell every field apart.
 func TestPausedText_IsThatOfWhatIsPaused(t *testing.T) {
 	a, b := history.PausedBehavior{Behavior: "a", Reason: "why", By: "ada", Since: 1}, history.PausedBehavior{Behavior: "b"}
 	if x, y := history.PausedText([]history.PausedBehavior{a, b}), history.PausedText([]history.PausedBehavior{b, a}); x != y {

@@ -53,7 +53,7 @@ func told(c *history.ItemCall) string {
 	return fmt.Sprintf("of %d items: %+v", len(c.Items), c.Items)
 }
 
-// least is how many changes had been made at a time, at least, and most how many at most.
+// least returns a lower bound of the changes that had been made at a time, and most an upper bound.
 func (j *judge) least(at int64) int {
 	for i := len(j.changes) - 1; i >= 0; i-- {
 		if c := &j.changes[i]; c.at != 0 && c.at < at {
@@ -100,8 +100,8 @@ func (j *judge) all(after int) (there []*version) {
 	return there
 }
 
-// passed is a time that the shard had reached when it decided after so many changes, and after a call: that of an entry before it. How far
-// the time had gone on since, nothing tells.
+// passed is a time that the shard had reached when it decided after so many changes, and after a call: that of an entry
+// before it. How far the time had gone on since, nothing tells.
 func (j *judge) passed(call int64, after int) (time events.Millis) {
 	if after > 0 {
 		time = j.changes[after-1].time

@@ -11,7 +11,8 @@ import (
 	"taskledger/item"
 )
 
-// entries are the events of each entry of a shard. Entry n is of time 1000n and is committed at 10n by the clock of the run.
+// entries lists the events of each entry of a shard. Entry n has time 1000n and is committed at 10n by the clock of the
+// run.
 func entries() [][]events.Event {
 	one, four := events.StoreItem("crawl", 1), events.StoreItem("crawl", 4)
 	all := [][]events.Event{

@@ -13,7 +13,7 @@ import (
 	"taskledger/item"
 )
 
-// Violation is what a call, or an event, contradicts.
+// Violation describes a contradiction between a call, or an event, and the rules.
 type Violation struct {
 	Shard int
 	Entry uint64 // 0 = of no single entry
@@ -236,7 +236,7 @@ func (j *judge) cause(first int, c *history.ItemCall) (made []*version) {
 	return made
 }
 
-// changesOf is how many events a call has that was carried out.
+// changesOf returns the number of events of a call that was carried out.
 func changesOf(c *history.ItemCall) int {
 	if c.Claim != nil {
 		return 1
@@ -244,8 +244,8 @@ func changesOf(c *history.ItemCall) int {
 	return len(c.Update.Deletes) + len(c.Update.Adds) + len(c.Update.Changes)
 }
 
-// differs says in what the changes from the first one on are not what a call asks for, "" for nothing. They are judged by the state that they
-// met and by the time of their entry.
+// differs says in what the changes from the first one on are not what a call asks for, "" for nothing. They are judged
+// by the state that they met and by the time of their entry.
 func (j *judge) differs(first int, c *history.ItemCall) string {
 	n := changesOf(c)
 	if first < 0 || first+n > len(j.changes) {
@@ -272,7 +272,7 @@ func (j *judge) differs(first int, c *history.ItemCall) string {
 	return givenUpWrongly(all, c)
 }
 
-// Failures is what the group of what a worker has given up has behind its name.
+// Failures is the suffix of the group of items that a worker has given up.
 const Failures = "/err"
 
 // givenUpWrongly says what is wrong with an item that a worker has given up, "" for nothing and where it has not.

@@ -1,9 +1,9 @@
-// Package itemcheck holds what clients of task stores were told against the journal. It shares nothing with what it judges but events and
-// the types of requests.
+// Package itemcheck holds what clients of task stores were told against the journal. It shares nothing with what it
+// judges but events and the types of requests.
 //
-// Every answer has its place in the journal. One that changed something has its events there, once, and they are what was asked for. One that
-// changed nothing, a refusal or what was read, was right at some moment between the call and the return. An event that no call may have caused
-// has come from nowhere.
+// Every answer has its place in the journal. One that changed something has its events there, once, and they are what
+// was asked for. One that changed nothing, a refusal or what was read, was right at some moment between the call and
+// the return. An event that no call may have caused has come from nowhere.
 package itemcheck
 
 import (
@@ -14,7 +14,7 @@ import (
 	"taskledger/item"
 )
 
-// Shard is the stores of a shard, as the journal tells them. The zero value is that without entries.
+// Shard holds the stores of a shard, as the journal tells them. The zero value has read no entry.
 type Shard struct {
 	Broken bool // the journal goes on, but makes no sense: nothing is held against anybody
 

@@ -17,10 +17,10 @@ import (
 	"taskledger/taskstore"
 )
 
-// failed is what the group of what was given up has behind its name.
+// failed is the suffix of the group of items that were given up.
 const failed = "/err"
 
-// employer is who has items handled by workers, one after another, that give up what they have claimed too often.
+// employer has items handled by workers, one after another, that give up items which they have claimed too often.
 type employer struct {
 	k    *keeper
 	seed uint64 // of what its workers draw

@@ -1,5 +1,5 @@
-// Package keepers is clients of task stores, in simulated histories and in runs of real processes: each makes one call after another, of which
-// some must be refused, and tells what it was told.
+// Package keepers is clients of task stores, in simulated histories and in runs of real processes: each makes one call
+// after another, of which some must be refused, and tells what it was told.
 package keepers
 
 import (
@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// restMost is how long one of them rests between two calls, at most.
+	// restMost bounds the rest of one of them between two calls.
 	restMost = 500 * time.Millisecond
-	// repeatsMost is how often a call with a key is repeated that nobody answered.
+	// repeatsMost bounds the repetitions of a call with a key that nobody answered.
 	repeatsMost = 3
-	// knownMost is how many ids are remembered of a store, the last ones.
+	// knownMost bounds the ids that are remembered of a store, the last ones.
 	knownMost = 12
 )
 
@@ -67,7 +67,8 @@ type keeper struct {
 	plain  bool  // it gives no keys
 }
 
-// Keep has so many clients, whom the seed draws, make calls until it is over, beside a worker and a store that comes and goes.
+// Keep has so many clients, whom the seed draws, make calls until it is over, beside a worker and a store that comes
+// and goes.
 func (s *Keepers) Keep(count int, seed uint64) {
 	s.ids = map[string][]int64{}
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -128,7 +129,7 @@ func (k *keeper) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(k.random.Int64N(int64(most-least)+1))
 }
 
-// doings are what a keeper does, each as often as it is likely.
+// doings lists what a keeper does, each as often as it is likely.
 var doings = []func(*keeper){
 	(*keeper).add, (*keeper).add, (*keeper).add, (*keeper).claim, (*keeper).claim, (*keeper).claim, (*keeper).claim,
 	(*keeper).finish, (*keeper).finish, (*keeper).renew, (*keeper).meddle, (*keeper).meddle, (*keeper).look, (*keeper).look, (*keeper).check,
@@ -268,7 +269,8 @@ func (k *keeper) update(u *item.Update) history.ItemCall {
 	return k.ask(history.ItemCall{Update: u})
 }
 
-// ask makes a call, which is repeated with its key until somebody answers, and now and then once more, or as another one under the key.
+// ask makes a call, which is repeated with its key until somebody answers, and now and then once more, or as another
+// one under the key.
 func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
 	c.Store = k.store
 	told = k.call(c)

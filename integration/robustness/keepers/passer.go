@@ -8,7 +8,7 @@ import (
 	"taskledger/item"
 )
 
-// staysAway is how long a store without items and keys is left alone: longer than it takes until it is forgotten.
+// staysAway is the time that a store without items and keys is left alone: longer than it takes until it is forgotten.
 const staysAway = 65 * time.Second
 
 // passing is the store of the clients from a number on that comes and goes.

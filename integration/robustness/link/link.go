@@ -21,7 +21,7 @@ const (
 	Back
 )
 
-// Condition is what becomes of the bytes that go one way. The zero value lets them pass.
+// Condition says what becomes of the bytes that go one way. The zero value lets them pass.
 type Condition struct {
 	Hold    bool          // nothing passes; it does once the condition has ended, as TCP sends again
 	Latency time.Duration // of every read of up to 32 KiB; bytes stay in order
@@ -29,7 +29,7 @@ type Condition struct {
 	Rate    int           // bytes a second; 0 = as many as there are
 }
 
-// chunk is how many bytes a link carries at once.
+// chunk bounds the bytes that a link carries at once.
 const chunk = 32 << 10
 
 // Link leads from an address that stays the same to one that may change. It leads nowhere at first: connections are

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// Namespace is of Linux alone.
+// Namespace exists on Linux alone.
 type Namespace struct{}
 
 // New fails.

@@ -14,7 +14,7 @@ import (
 const (
 	// moment is long enough for what may arrive, and short enough to wait for what may not.
 	moment = 200 * time.Millisecond
-	// again is how long TCP takes at most to send again what was lost for a few moments.
+	// again bounds the time that TCP takes to send again what was lost for a few moments.
 	again = 30 * time.Second
 )
 

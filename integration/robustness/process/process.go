@@ -49,8 +49,8 @@ type Process struct {
 	answers map[int]chan role.Word
 }
 
-// Start runs a process in a role and a namespace. Its standard error goes to <name>.log in dir, after what an earlier one
-// left there.
+// Start runs a process in a role and a namespace. Its standard error goes to <name>.log in dir, after what an earlier
+// one left there.
 func Start(r role.Role, in *namespace.Namespace, dir string, hears func(role.Word)) (*Process, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -165,7 +165,7 @@ func (p *Process) send(o *role.Order) (answer chan role.Word, err error) {
 	return answer, json.NewEncoder(p.in).Encode(o)
 }
 
-// Err is what the process ended with, once it has.
+// Err returns the error with which the process ended, once it has.
 func (p *Process) Err() error { return p.err }
 
 // PID is the id of the process.

@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// Shards is how many the cluster of every run has.
+	// Shards is the number of shards in the cluster of every run.
 	Shards = 8
-	// Prefix is that of the keys of a cluster without a name of its own.
+	// Prefix begins the keys of a cluster without a name of its own.
 	Prefix = "taskledger/"
 	// Mark is a key of the driver's, whose revision ends a run; it is watched with the cluster's keys.
 	Mark = "taskledger-mark"
-	// Watched is what all keys begin with that are followed.
+	// Watched begins all keys that are followed.
 	Watched = "taskledger"
-	// Strange is what somebody writes into keys of the cluster who is none of it.
+	// Strange is the value that a stranger writes into keys of the cluster.
 	Strange = "written by nobody of the cluster"
 )
 
-// Keys is the record of the keys of nodes, owners and entries. It follows them from the first revision on, at every member: while one is
-// down, another tells. Its methods may be called concurrently.
+// Keys is the record of the keys of nodes, owners and entries. It follows them from the first revision on, at every
+// member: while one is down, another tells. Its methods may be called concurrently.
 type Keys struct {
 	watching sync.WaitGroup
 	begin    int64 // of the run
@@ -43,7 +43,8 @@ type Keys struct {
 	problem error
 }
 
-// Start begins to follow a run that has begun then, at every member; nothing may have been written yet. It ends with ctx.
+// Start begins to follow a run that has begun then, at every member; nothing may have been written yet. It ends with
+// ctx.
 func (r *Keys) Start(ctx context.Context, begin int64, members []*clientv3.Client) {
 	r.begin = begin
 	for _, m := range members {
@@ -170,7 +171,7 @@ func (r *Keys) OwnedSince(shard int, revision int64) (owner string) {
 	return owner
 }
 
-// Writes is what the keys were written with.
+// Writes holds what was written to the keys up to a revision.
 type Writes struct {
 	Keys    []history.KeyChange
 	Written history.Journals // every entry, trimmed ones included, as often as it was written

@@ -1,5 +1,5 @@
-// Package record takes down what a run tells while it lasts: what clients asked and were told, what functions did, and what was
-// written to keys.
+// Package record takes down what a run tells while it lasts: what clients asked and were told, what functions did, and
+// what was written to keys.
 package record
 
 import (
@@ -27,7 +27,7 @@ func NewOperations() *Operations {
 	return &Operations{acked: map[string]bool{}, waits: map[string]int{}}
 }
 
-// number is that of one more client: of who makes one call at a time, and of who got no answer to the last one.
+// number returns the number of one more client: of a new one, or of one that got no answer to its last call.
 func (o *Operations) number() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -113,7 +113,7 @@ func (o *Operations) Acknowledged(task string) bool {
 	return o.acked[task]
 }
 
-// Answered is how many operations were told OK so far.
+// Answered returns the number of operations that were answered OK so far.
 func (o *Operations) Answered() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -210,7 +210,8 @@ func (c *Calls) UnderWay() (n int) {
 	return n
 }
 
-// End settles what the process can no longer tell, because it was killed, and returns how many calls and waits those were.
+// End settles what the process can no longer tell, because it was killed, and returns how many calls and waits those
+// were.
 func (c *Calls) End() (asked, waits int) {
 	asked = c.UnderWay()
 	c.mu.Lock()

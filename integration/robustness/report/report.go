@@ -21,7 +21,7 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// pageData is what the page shows.
+// pageData holds what the page shows.
 type pageData struct {
 	Info       *history.Info
 	Verdict    string

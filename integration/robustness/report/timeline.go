@@ -75,7 +75,7 @@ func (s scale) x(at int64) int {
 	return int(float64(min(max(at, 0), s.end)) / float64(s.end) * float64(s.width))
 }
 
-// story is what there is to show of one task.
+// story holds what the page shows of one task.
 type story struct {
 	task       string
 	bad        bool
@@ -123,7 +123,7 @@ func nameOf(ev *events.Event) string {
 	return string(ev.Task)
 }
 
-// tell gathers what there is of each task: those first in which something was found, then those with most operations.
+// tell gathers the story of each task: tasks with findings first, then those with most operations.
 func tell(run *history.Run, violations []check.Violation) []*story {
 	all := map[string]*story{}
 	of := func(task string) *story {
@@ -189,8 +189,8 @@ func committed(run *history.Run) (all []*events.Event) {
 	return all
 }
 
-// wallOffset is the time of the wall clock when the run began, in milliseconds: as recorded, else as if the last event had
-// come with the end.
+// wallOffset is the time of the wall clock when the run began, in milliseconds: as recorded, else as if the last event
+// had come with the end.
 func wallOffset(run *history.Run, stories []*story) int64 {
 	last := run.Info.EndWall
 	if last == 0 {
@@ -227,7 +227,8 @@ func (st *story) lane(s scale, wall int64) lane {
 	return l
 }
 
-// when is where an event stands: by its owner's clock, corrected by the call of a function that it led to or that led to it.
+// when is where an event stands: by its owner's clock, corrected by the call of a function that it led to or that led
+// to it.
 func (st *story) when(ev *events.Event, wall int64) int64 {
 	at := (int64(ev.At) - wall) * 1e6
 	for _, x := range st.executions {

@@ -11,7 +11,7 @@ import (
 	"taskledger/store"
 )
 
-// maxDelay is how late a message is delivered at most: after the sender has long sent it again.
+// maxDelay bounds the delay of a message: its sender has long sent it again by then.
 const maxDelay = 2 * time.Second
 
 // restlessBus is a bus that, while it is on, sends one message in five twice, one in five late and one in ten both now

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// callers is how many calls a client makes at a time; each thinks between two.
+	// callers bounds the calls that a client makes at a time; each caller thinks between two.
 	callers     = 6
 	fewCallers  = 3 // where slots are few
 	callsThinks = 80 * time.Millisecond
-	// watchedFutures is how many submits of a hundred keep their future.
+	// watchedFutures is the share of submits, in percent, that keep their future.
 	watchedFutures = 25
 	// askAgain is the time until one is asked for again whose shard was damaged.
 	askAgain = 300 * time.Millisecond
@@ -198,8 +198,8 @@ func damaged(err error) bool {
 	return errors.Is(err, engine.ErrUnavailable) && strings.Contains(err.Error(), "quarantined")
 }
 
-// watch waits for the outcome of a future until ctx ends: who has heard nothing by then is untold. It has told of the wait
-// when it returns.
+// watch waits for the outcome of a future until ctx ends: who has heard nothing by then is untold. It has told of the
+// wait when it returns.
 func (c *client) watch(ctx context.Context, task, request string, f *engine.Future) {
 	number := int(c.made.Add(1))
 	call := &Call{number, traffic.Request{Verb: history.Wait, Task: task}.Operation(callers+number, c.Begin)}

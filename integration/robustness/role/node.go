@@ -79,7 +79,7 @@ func (p *process) node() (err error) {
 	return errors.Join(err, <-ended)
 }
 
-// leakPatience is how long goroutines may take to end that end on their own time: those of connections.
+// leakPatience bounds the time that goroutines of connections may take to end.
 const leakPatience = 5 * time.Second
 
 // leaked looks for goroutines that were not there before.
@@ -144,9 +144,9 @@ func (n *node) now() time.Time {
 	return time.Now().Add(offset)
 }
 
-// carryOut returns, as Count, what was felt since the fault was switched on: how often the wrong clock was read, how many
-// answers of etcd were lost, how many messages were doubled or delayed. For Order.Count it is how many forged messages were
-// dropped in all.
+// carryOut returns, as Count, what was felt since the fault was switched on: how often the wrong clock was read, how
+// many answers of etcd were lost, how many messages were doubled or delayed. For Order.Count it returns the number of
+// forged messages that were dropped in all.
 func (n *node) carryOut(o Order) (int64, error) {
 	switch {
 	case o.Clock != nil:

@@ -1,6 +1,6 @@
-// Package role is what a process of a run under faults is: a member of etcd, NATS, a node or a client. The driver gives this
-// same binary a role, gives it orders on its standard input and hears its words on its standard output, both as lines of JSON.
-// A process ends in order when its input does.
+// Package role runs a process of a run under faults: a member of etcd, NATS, a node or a client. The driver gives this
+// same binary a role, gives it orders on its standard input and hears its words on its standard output, both as lines
+// of JSON. A process ends in order when its input does.
 package role
 
 import (
@@ -19,7 +19,7 @@ import (
 // Variable names the environment variable that holds a Role as JSON.
 const Variable = "TASKLEDGER_ROBUSTNESS_ROLE"
 
-// Kind is what a process is.
+// Kind names the role of a process.
 type Kind string
 
 // The kinds.
@@ -94,8 +94,8 @@ type Word struct {
 	Err     string `json:",omitempty"`
 }
 
-// Call is an operation of a node or a client, told when it begins, with Return 0 and no Answer, and again when it has ended.
-// Its Client is one of those in the process that make one call at a time.
+// Call is an operation of a node or a client, told when it begins, with Return 0 and no Answer, and again when it has
+// ended. Its Client is one of those in the process that make one call at a time.
 type Call struct {
 	Number int // of the process's calls
 	history.Operation
@@ -108,7 +108,7 @@ type process struct {
 	out *json.Encoder
 }
 
-// ExitFailed is what a process ends with that says, in its log, what failed: unlike one that crashed.
+// ExitFailed is the exit code of a process whose log says what failed, unlike that of one that crashed.
 const ExitFailed = 1
 
 // Run takes on the role that this process was given; false when it has none.

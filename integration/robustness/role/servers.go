@@ -77,7 +77,8 @@ func (p *process) zap() *zap.Logger {
 	return log
 }
 
-// Archive returns the archive that NATS in its role keeps, over the connection of a bus. What it acknowledges is durable.
+// Archive returns the archive that NATS in its role keeps, over the connection of a bus. What it acknowledges is
+// durable.
 func Archive(bus *natsbus.Bus) (*natsbus.Archive, error) {
 	return bus.Archive(natsbus.ArchiveConfig{DurableAfter: -1})
 }
@@ -96,6 +97,6 @@ func (p *process) nats() error {
 		return errors.New("NATS is not ready in time")
 	}
 	p.say(Word{Ready: true, Clients: s.Addr().(*net.TCPAddr).String()})
-	// Count is that of the clients that were dropped because they were too slow.
+	// Count counts the clients that were dropped because they were too slow.
 	return p.obey(func(Order) (int64, error) { return s.NumSlowConsumers(), nil })
 }

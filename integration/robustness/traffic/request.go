@@ -48,7 +48,7 @@ func (r Request) ofSettings() bool {
 	return r.Verb == history.Pause || r.Verb == history.Unpause || r.Verb == history.Settings
 }
 
-// Do makes the request, for who asks by its record, and records what came of it. The future is that of a Submit.
+// Do makes the request for the caller of its record, and records what came of it. A Submit returns its future.
 func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation, begin int64) (f *engine.Future) {
 	ctx = engine.WithAsker(ctx, events.Asker{Principal: r.By, RequestID: op.Asker.RequestID, Traceparent: op.Asker.Traceparent})
 	id := events.TaskID(r.Task)
@@ -86,8 +86,8 @@ func (r Request) behavior() string {
 	return once
 }
 
-// Ask records who asks, with a client of the principal, and under which request key; key is one that no other operation has. It is that
-// of the trace, too.
+// Ask records who asks, with a client of the principal, and under which request key; no other operation has the key.
+// The trace has it, too.
 func (r Request) Ask(op *history.Operation, principal, key string) {
 	op.Asker.Principal = cmp.Or(r.By, principal)
 	if r.Traced {
@@ -115,7 +115,7 @@ func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Opera
 	return f, err
 }
 
-// Terms are those that a submit brings with a policy, and a priority that it gives itself; 0 = none.
+// Terms returns the terms that a submit brings with a policy, and a priority that it gives itself; 0 = none.
 func Terms(p engine.Policy, priority int64) string {
 	full, err := p.Complete()
 	if err != nil {

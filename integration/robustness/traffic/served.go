@@ -10,7 +10,7 @@ import (
 	"taskledger/projection"
 )
 
-// Served is what an owner shows of a task, by the clock of who looks.
+// Served returns the state in which an owner shows a task, by the clock of the reader.
 func Served(t *projection.Task, now time.Time) (history.Served, error) {
 	s := history.Served{Task: string(t.ID), Status: t.Status.String(), Seq: t.Seq, Attempt: t.Attempt, Runs: t.Runs,
 		Whole: true, Suspended: t.Suspended, Due: t.Due, Failures: t.Failures, Lost: t.Lost,

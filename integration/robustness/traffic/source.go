@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// remembered is how many of its latest tasks a source goes on asking about.
+	// remembered bounds the latest tasks about which a source goes on asking.
 	remembered = 24
-	// rememberedKeys is how many of its latest requests with a key a source repeats.
+	// rememberedKeys bounds the latest requests with a key that a source repeats.
 	rememberedKeys = 4
-	// sharedTasks is how many deterministic ids are in use at a time, sharedFor how many of a source's requests long.
+	// sharedTasks counts the deterministic ids in use at a time, sharedFor the requests of a source for which they are.
 	sharedTasks = 6
 	sharedFor   = 40
-	// sharedKeys is how many request keys that all sources know are in use at a time.
+	// sharedKeys counts the request keys in use at a time that all sources know.
 	sharedKeys = 2
-	// spares is how many behaviors without tasks there are, which can be paused and hold nothing up.
+	// spares counts the behaviors without tasks, which can be paused and hold nothing up.
 	spares = 3
 )
 
@@ -88,7 +88,8 @@ func (s *Source) Think(mean time.Duration) time.Duration {
 	return min(time.Duration(s.random.ExpFloat64()*float64(mean)), 4*mean)
 }
 
-// unique leaves the id to the engine now and then, under a key that may have been used before: for the same request, mostly.
+// unique leaves the id to the engine now and then, under a key that may have been used before: for the same request,
+// mostly.
 func (s *Source) unique() Request {
 	r := s.Submit()
 	if s.random.IntN(3) != 0 {
@@ -128,8 +129,8 @@ func (s *Source) asks(r Request) Request {
 	return r
 }
 
-// together makes a request that other sources make, too, in other processes and after restarts: under one key, for one of two callers,
-// whose tasks differ. Now and then it is another request of that key.
+// together makes a request that other sources make, too, in other processes and after restarts: under one key, for one
+// of two callers, whose tasks differ. Now and then it is another request of that key.
 func (s *Source) together() Request {
 	k := s.made/sharedFor*sharedKeys + s.random.IntN(sharedKeys)
 	r := Request{Verb: history.Submit, Key: fmt.Sprint("together-", k), By: callers[s.random.IntN(2)], Again: k%2 == 0, Params: Params{Millis: 1 + k%60}, Priority: int64(k % 3)}
@@ -187,7 +188,7 @@ func (s *Source) remember(id string) {
 	}
 }
 
-// long is how many of a hundred tasks take longer than a session lives, fewLong how many where slots are few.
+// long is the share of tasks, in percent, that take longer than a session lives, fewLong the share where slots are few.
 const (
 	long    = 14
 	fewLong = 2

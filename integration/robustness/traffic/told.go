@@ -11,7 +11,8 @@ import (
 	"taskledger/task"
 )
 
-// Answer is what a call that ended with err was told. Whoever did not live to hear it knows nothing: history.Unknown.
+// Answer returns the answer of a call that ended with err. A caller that did not live to hear it knows nothing:
+// history.Unknown.
 func Answer(err error) history.Answer {
 	var state *engine.StateError
 	var invalid *engine.InvalidError

@@ -1,4 +1,4 @@
-// Package traffic is what a run under faults asks of the engine: the work that tasks do, and a seeded mix of commands.
+// Package traffic makes the load of a run under faults: the work that tasks do, and a seeded mix of commands.
 package traffic
 
 import (
@@ -22,8 +22,8 @@ type Params struct {
 	Pad string `json:",omitempty"` // means nothing: it makes journals grow
 }
 
-// The behaviors. The first two differ in what a submit does that meets a final record; regular is repeated by its policy
-// until somebody cancels or deletes the task.
+// The behaviors. The first two differ in what a submit does that meets a final record; regular is repeated by its
+// policy until somebody cancels or deletes the task.
 const (
 	once    = "once"
 	again   = "again"
@@ -34,13 +34,13 @@ const (
 	// maxAttempts is less than Params ask for now and then: some tasks fail for good.
 	maxAttempts = 4
 	repeatEvery = 300 * time.Millisecond
-	// regularly is how long after a run of it a regular task is run again.
+	// regularly is the time after a run of a regular task at which it is run again.
 	regularly = 2 * time.Second
 )
 
 var backoff = engine.Backoff{Base: 50 * time.Millisecond, Max: 400 * time.Millisecond}
 
-// Report is what a function tells of itself on a way that faults do not touch.
+// Report carries what a function tells of itself on a way that faults do not touch.
 type Report struct {
 	history.Execution
 	Behavior string

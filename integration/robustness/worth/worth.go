@@ -10,14 +10,14 @@ import (
 
 // What a run of real processes must have for its faults to meet anything.
 const (
-	// LeastAnswered is how many operations are acknowledged between two rounds of faults, and before the first.
+	// LeastAnswered is the least number of operations acknowledged between two rounds of faults, and before the first.
 	LeastAnswered = 50
-	// LeastInFlight is how many acknowledged tasks have not ended when a fault begins.
+	// LeastInFlight is the least number of acknowledged tasks that have not ended when a fault begins.
 	LeastInFlight = 10
 )
 
-// Worthless says why a run of real processes proves nothing: a fault that did not bite or met too little traffic, one that
-// was planned and never came, or none at all. It goes by the record alone.
+// Worthless says why a run of real processes proves nothing: a fault that did not bite or met too little traffic, one
+// that was planned and never came, or none at all. It goes by the record alone.
 func Worthless(run *history.Run) (why []string) {
 	if run.Info.Kind != "real" {
 		return nil
