@@ -101,7 +101,7 @@ func serve(t *testing.T, configure func(*api.Config)) (s *server, open func()) {
 	return s, open
 }
 
-// answer is what came back.
+// answer holds an answer of the server.
 type answer struct {
 	status int
 	header http.Header

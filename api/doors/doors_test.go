@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// long is what an answer may take on a machine that does much else.
+// long bounds an answer on a machine that does much else.
 const long = 30 * time.Second
 
 // served is a server of a budget whose requests show a token by their path /token, and wait for release by /slow.
@@ -186,7 +186,7 @@ func TestBudget_ThoseWithATokenAreDisplacedLast(t *testing.T) {
 	}
 	known.send(get("/token"))
 	s.must(known)
-	for range 3 { // now all are of tokens
+	for range 3 { // now all have shown tokens
 		s.must(s.dial(get("/token")))
 	}
 	if !known.ended() {

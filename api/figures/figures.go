@@ -33,7 +33,7 @@ type Figures struct {
 	state             atomic.Pointer[func() measured.State]
 }
 
-// New returns figures that are registered. The budgets of connections are those of the listeners, by a name for each.
+// New returns figures that are registered. It takes the budget of each listener by the listener's name.
 func New(reg prometheus.Registerer, budgets map[string]*doors.Budget) (*Figures, error) {
 	f := &Figures{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts(named("requests_total",
@@ -48,10 +48,16 @@ func New(reg prometheus.Registerer, budgets map[string]*doors.Budget) (*Figures,
 			Buckets:   took,
 		}, []string{"route"}),
 	}
-	all := []prometheus.Collector{f.requests, f.refused, f.seconds,
-		f.gauge("requests_open", "Requests under way.", func(s measured.State) int { return s.Requests }),
-		f.gauge("streams_open", "Requests that stream.", func(s measured.State) int { return s.Streams }),
-		f.gauge("waits_open", "Requests that wait for something to happen.", func(s measured.State) int { return s.Waits }),
+	requests := func(s measured.State) int { return s.Requests }
+	streams := func(s measured.State) int { return s.Streams }
+	waits := func(s measured.State) int { return s.Waits }
+	all := []prometheus.Collector{
+		f.requests,
+		f.refused,
+		f.seconds,
+		f.gauge("requests_open", "Requests under way.", requests),
+		f.gauge("streams_open", "Requests that stream.", streams),
+		f.gauge("waits_open", "Requests that wait for something to happen.", waits),
 	}
 	for listener, budget := range budgets {
 		all = append(all, ofBudget(listener, budget)...)
@@ -65,7 +71,12 @@ func New(reg prometheus.Registerer, budgets map[string]*doors.Budget) (*Figures,
 }
 
 func named(name, help string) prometheus.Opts {
-	return prometheus.Opts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}
+	return prometheus.Opts{
+		Namespace: namespace,
+		Subsystem: subsystem,
+		Name:      name,
+		Help:      help,
+	}
 }
 
 // gauge reports one field of the API's state, and 0 until there is an API.

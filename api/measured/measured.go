@@ -1,4 +1,4 @@
-// Package measured is what an API tells of the requests that it answers, and the port through which it does.
+// Package measured describes the requests that an API answers, and has the port through which the API reports them.
 package measured
 
 import (
@@ -8,7 +8,7 @@ import (
 	"taskledger/api/problem"
 )
 
-// Watcher is told of each request once it is answered, by the goroutine that has answered it: it must return at once.
+// Watcher receives each request once it is answered, from the goroutine that has answered it: it must return at once.
 type Watcher interface {
 	Answered(Request)
 }

@@ -1,4 +1,5 @@
-// Package operations is what can be asked of a cluster, in parts for whoever asks, and the client that asks its etcd and NATS.
+// Package operations has the operations of a cluster as interfaces, in parts for their callers, and the client that
+// asks its etcd and NATS.
 package operations
 
 import (
@@ -20,7 +21,7 @@ import (
 	"taskledger/task"
 )
 
-// Client is what the commands need of a cluster, in six parts; each command takes the part that it uses.
+// Client has all operations of a cluster, in six parts; each command takes the part that it uses.
 type Client interface {
 	Submitter
 	Operator
@@ -34,12 +35,12 @@ type Client interface {
 type Submitter interface {
 	// SubmitRaw returns once the request is durable.
 	SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error)
-	// SubmitMany submits requests together, and tells what became of each.
+	// SubmitMany submits requests together, and returns the result of each.
 	SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Submitted
 	Attach(id events.TaskID) Handle
 }
 
-// Submitted is what became of one request of many.
+// Submitted holds the result of one request of many.
 type Submitted struct {
 	Handle
 	Err error
@@ -58,13 +59,13 @@ type Handle interface {
 
 // Operator changes tasks and behaviors.
 type Operator interface {
-	// Operate does what an operator asks for. anew tells that a retried task was forgotten, and has begun a new life.
+	// Operate does what an operator asks for. anew says that a retried task was forgotten, and has begun a new life.
 	Operate(ctx context.Context, verb Verb, on, reason string) (anew bool, err error)
 	// Each is bulk.Each.
 	Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
 }
 
-// Verb is what an operator asks for.
+// Verb names a change that an operator asks for.
 type Verb string
 
 // The verbs, as the command line spells them. Pause and Unpause are about a behavior, the others about a task.
@@ -79,8 +80,13 @@ const (
 	Unpause Verb = "unpause"
 )
 
-// OfMany are the verbs that can be asked of all tasks which a filter selects.
-var OfMany = map[Verb]task.Operation{Cancel: task.Cancel, Retry: task.Retry, RunNow: task.RunNow, Delete: task.Delete}
+// OfMany lists the verbs for all tasks that a filter selects.
+var OfMany = map[Verb]task.Operation{
+	Cancel: task.Cancel,
+	Retry:  task.Retry,
+	RunNow: task.RunNow,
+	Delete: task.Delete,
+}
 
 // Reader reads tasks.
 type Reader interface {
@@ -135,7 +141,9 @@ func (d Direct) SubmitMany(ctx context.Context, requests []task.Request, o task.
 func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
 
 // Each implements Operator.
-func (d Direct) Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error] {
+func (d Direct) Each(
+	ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options,
+) iter.Seq2[bulk.Report, error] {
 	return bulk.Each(ctx, d.Client, f, op, o)
 }
 

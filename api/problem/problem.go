@@ -1,5 +1,5 @@
-// Package problem is the errors of the HTTP API, as RFC 9457 has them: problem details of a known type, made of the engine's errors, and
-// made into them again by a client in Go.
+// Package problem converts the errors of the engine to problem details of a known type (RFC 9457), as the HTTP API
+// answers with them, and back again for a client in Go.
 package problem
 
 import (
@@ -17,7 +17,7 @@ import (
 	"taskledger/task"
 )
 
-// ContentType is that of problem details.
+// ContentType names the media type of problem details.
 const ContentType = "application/problem+json"
 
 // Type names a kind of problem. In a document it stands behind Prefix.
@@ -52,7 +52,7 @@ const (
 	Internal        Type = "internal"
 )
 
-// Problem is an error as a response tells it.
+// Problem is an error in the form of a response.
 type Problem struct {
 	Type   Type   `json:"type"`
 	Title  string `json:"title"`
@@ -64,7 +64,7 @@ type Problem struct {
 	Got    *int64 `json:"got,omitempty"`
 	// RetryAfter is the header of that name, in whole seconds; 0 = none.
 	RetryAfter int64 `json:"retry_after,omitempty"`
-	// Changed says of State that the task is no longer as whoever asked has seen it.
+	// Changed says of State that the task is no longer as the caller has seen it.
 	Changed bool `json:"changed,omitempty"`
 }
 
@@ -91,10 +91,13 @@ var kinds = map[Type]struct {
 	TooMany:         {http.StatusTooManyRequests, "Too many requests"},
 	Overloaded:      {http.StatusServiceUnavailable, "The cluster is overloaded"},
 	Unavailable:     {http.StatusServiceUnavailable, "The cluster is not available"},
-	OutcomeUnknown:  {http.StatusServiceUnavailable, "The outcome is unknown: repeat the request with the same id or key"},
-	NoneSubmitted:   {http.StatusConflict, "None is submitted"},
-	Timeout:         {http.StatusGatewayTimeout, "There was no answer in time"},
-	Internal:        {http.StatusInternalServerError, "Something is wrong on the server"},
+	OutcomeUnknown: {
+		http.StatusServiceUnavailable,
+		"The outcome is unknown: repeat the request with the same id or key",
+	},
+	NoneSubmitted: {http.StatusConflict, "None is submitted"},
+	Timeout:       {http.StatusGatewayTimeout, "There was no answer in time"},
+	Internal:      {http.StatusInternalServerError, "Something is wrong on the server"},
 }
 
 // Types returns all types.
@@ -120,7 +123,12 @@ func (t *Type) UnmarshalText(text []byte) error {
 
 // New returns a problem of a type, with a detail as Sprintf makes it.
 func New(t Type, format string, args ...any) *Problem {
-	return &Problem{Type: t, Title: kinds[t].title, Status: kinds[t].status, Detail: fmt.Sprintf(format, args...)}
+	return &Problem{
+		Type:   t,
+		Title:  kinds[t].title,
+		Status: kinds[t].status,
+		Detail: fmt.Sprintf(format, args...),
+	}
 }
 
 // Error returns the detail, or the title.
@@ -131,11 +139,11 @@ func (p *Problem) Error() string {
 	return p.Title
 }
 
-// retryUnavailable is when to ask again where the error does not say it.
+// retryUnavailable is the delay before a repetition where the error does not state one.
 const retryUnavailable = time.Second
 
-// row is an error of the engine and its problem, both ways: of is nil where the error is not its own, back is nil where Err returns the
-// problem itself.
+// row converts an error of the engine to its problem and back: of returns nil for other errors, and back is nil where
+// Err returns the problem itself.
 type row struct {
 	is   Type
 	of   func(err error) *Problem
@@ -144,13 +152,10 @@ type row struct {
 
 // table holds the errors of the engine, those that wrap others first.
 var table = []row{
-	{Unavailable, func(err error) *Problem { return sentinel(err, task.ErrClosed) }, nil},
-	{OutcomeUnknown, func(err error) *Problem { return sentinel(err, task.ErrUnknown) },
-		func(p *Problem) error { return told{p, task.ErrUnknown} }},
-	{NoneSubmitted, func(err error) *Problem { return sentinel(err, task.ErrNoneSubmitted) },
-		func(p *Problem) error { return told{p, task.ErrNoneSubmitted} }},
-	{KeyReused, func(err error) *Problem { return sentinel(err, task.ErrOtherRequest) },
-		func(p *Problem) error { return told{p, task.ErrOtherRequest} }},
+	{Unavailable, func(err error) *Problem { return detailOf(err, task.ErrClosed) }, nil},
+	sentinel(OutcomeUnknown, task.ErrUnknown),
+	sentinel(NoneSubmitted, task.ErrNoneSubmitted),
+	sentinel(KeyReused, task.ErrOtherRequest),
 	{State, func(err error) *Problem {
 		e, ok := errors.AsType[*task.StateError](err)
 		if !ok {
@@ -192,25 +197,21 @@ var table = []row{
 	}, func(p *Problem) error {
 		return &task.OverloadError{Cause: p.Detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
 	}},
-	{UnknownBehavior, func(err error) *Problem { return sentinel(err, task.ErrUnknownBehavior) },
-		func(p *Problem) error { return told{p, task.ErrUnknownBehavior} }},
-	{NotFound, func(err error) *Problem { return sentinel(err, task.ErrNotFound) },
-		func(p *Problem) error { return told{p, task.ErrNotFound} }},
-	{NotKept, func(err error) *Problem { return sentinel(err, task.ErrNotKept, store.ErrTrimmed) },
-		func(p *Problem) error { return told{p, task.ErrNotKept} }},
-	{Unavailable, func(err error) *Problem { return sentinel(err, store.ErrUnavailable) },
-		func(p *Problem) error { return told{p, store.ErrUnavailable} }},
+	sentinel(UnknownBehavior, task.ErrUnknownBehavior),
+	sentinel(NotFound, task.ErrNotFound),
+	sentinel(NotKept, task.ErrNotKept, store.ErrTrimmed),
+	sentinel(Unavailable, store.ErrUnavailable),
 	{Unavailable, func(err error) *Problem { // a caller that has gone, or a server that ends
 		if !errors.Is(err, context.Canceled) {
 			return nil
 		}
 		return &Problem{Detail: "the request has ended"}
 	}, nil},
-	{Timeout, func(err error) *Problem { return sentinel(err, context.DeadlineExceeded) },
-		func(p *Problem) error { return told{p, context.DeadlineExceeded} }},
+	sentinel(Timeout, context.DeadlineExceeded),
 }
 
-// Of returns the problem that an error is. One that is none of the engine's is Internal, without its text: a caller need not know it.
+// Of returns the problem of an error. An error that is none of the engine's is Internal, without its text: a caller
+// need not know it.
 func Of(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
@@ -227,7 +228,8 @@ func Of(err error) *Problem {
 	return New(Internal, "")
 }
 
-// Err returns the error that the problem was made of, as far as the problem tells it; p itself where the engine has no such error.
+// Err returns the error that the problem was made of, as far as the problem shows it; p itself where the engine has no
+// such error.
 func (p *Problem) Err() error {
 	for _, r := range table {
 		if r.is == p.Type && r.back != nil {
@@ -248,16 +250,26 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(p) // it fails when the client has gone
 }
 
-// told is an error of the engine with the words of a server.
-type told struct {
+// reported is an error of the engine with the text of a server.
+type reported struct {
 	*Problem
 	is error
 }
 
 // Unwrap returns the error of the engine.
-func (t told) Unwrap() []error { return []error{t.Problem, t.is} }
+func (r reported) Unwrap() []error { return []error{r.Problem, r.is} }
 
-func sentinel(err error, oneOf ...error) *Problem {
+// sentinel returns the row of errors that have no content but their text. Err returns the first of them.
+func sentinel(is Type, oneOf ...error) row {
+	return row{
+		is:   is,
+		of:   func(err error) *Problem { return detailOf(err, oneOf...) },
+		back: func(p *Problem) error { return reported{p, oneOf[0]} },
+	}
+}
+
+// detailOf returns a problem with the text of an error that is one of some; nil for another error.
+func detailOf(err error, oneOf ...error) *Problem {
 	for _, is := range oneOf {
 		if errors.Is(err, is) {
 			return &Problem{Detail: err.Error()}
@@ -267,7 +279,12 @@ func sentinel(err error, oneOf ...error) *Problem {
 }
 
 func limit(e *task.LimitError) *Problem {
-	return &Problem{Field: e.Field, Limit: &e.Limit, Got: &e.Got, Detail: e.Error()}
+	return &Problem{
+		Field:  e.Field,
+		Limit:  &e.Limit,
+		Got:    &e.Got,
+		Detail: e.Error(),
+	}
 }
 
 func limitError(p *Problem) error {
@@ -277,5 +294,5 @@ func limitError(p *Problem) error {
 	return &task.LimitError{Field: p.Field, Limit: *p.Limit, Got: *p.Got}
 }
 
-// seconds are whole ones, 1 at least for more than none: the header takes no parts of one.
+// seconds rounds a duration up to whole seconds: the header takes no parts of one.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

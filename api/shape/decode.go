@@ -14,8 +14,8 @@ import (
 	"taskledger/store"
 )
 
-// Decode decodes one JSON value of the type that the shape is of. Its errors are a *problem.Problem or a *store.InvalidError. Memory for what is
-// wrong with a body is bounded; that for the value is its type's affair.
+// Decode decodes one JSON value of the type of the shape. It returns a *problem.Problem or a *store.InvalidError.
+// Memory for errors is bounded; the type bounds the memory of the value.
 func (s *Shape) Decode(data []byte, into any) error {
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
 		return problem.New(problem.Malformed, "body: it begins with a byte order mark: leave it out")
@@ -32,7 +32,7 @@ func (s *Shape) Decode(data []byte, into any) error {
 	return nil
 }
 
-// undecoded is what is wrong with a body that encoding/json refuses, and where.
+// undecoded returns the error of a body that encoding/json refuses, with its place.
 func undecoded(data []byte, into any, err error) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return problem.New(problem.Malformed, "body: it is empty")
@@ -55,7 +55,7 @@ func undecoded(data []byte, into any, err error) error {
 	return p
 }
 
-// jsonOf names what a Go type is in JSON.
+// jsonOf names the JSON type of a Go type.
 func jsonOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:

@@ -11,10 +11,10 @@ import (
 	"taskledger/api/problem"
 )
 
-// maxDepth is how deep a body may be nested.
+// maxDepth bounds how deep a body may be nested.
 const maxDepth = 64
 
-// maxBits is how many fields of an object have a bit.
+// maxBits bounds the fields of an object that have a bit.
 const maxBits = 64
 
 // level is an object or array of a shape that is open.
@@ -29,9 +29,9 @@ type level struct {
 	n     int             // elements and fields before this one
 }
 
-// check refuses a body that is nested deeper than maxDepth, before any decoder recurses into it. It also refuses null in
-// place of a value that must be there, and a name that the type lacks or that stands twice: encoding/json takes a name in
-// any case, and the last of two. It leaves malformed JSON to the decoder.
+// check refuses a body that is nested deeper than maxDepth, before any decoder recurses into it. It also refuses null
+// in place of a value that must be there, and a name that the type lacks or that stands twice: encoding/json takes a
+// name in any case, and the last of two. It leaves malformed JSON to the decoder.
 func check(data []byte, is *Shape) error {
 	depth := 0
 	var room [4]level

@@ -10,8 +10,8 @@ import (
 // maxPlaced is the size of the largest body in which misplaced looks: it takes several times the memory of the body.
 const maxPlaced = 1 << 20
 
-// misplaced returns the first value in a JSON value that its type does not take: where it is, such as adds[3].timespec, and why. It returns
-// nil if it finds none.
+// misplaced returns the first value in a JSON value that its type does not take: where it is, such as adds[3].timespec,
+// and why. It returns nil if it finds none.
 func misplaced(data []byte, t reflect.Type) (at string, why error) {
 	if why = json.Unmarshal(data, reflect.New(t).Interface()); why == nil {
 		return "", nil

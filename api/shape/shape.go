@@ -1,8 +1,8 @@
-// Package shape decodes JSON bodies of requests strictly: names are those of the fields of the Go type, each is there once, and an error names
-// the place of the wrong value.
+// Package shape decodes JSON bodies of requests strictly: names are those of the fields of the Go type, each is there
+// once, and an error names the place of the wrong value.
 //
-// encoding/json takes a name in any case, and the last of two, and names no place in an array. This package looks at a body first, and again once
-// it was refused.
+// encoding/json takes a name in any case, and the last of two, and names no place in an array. This package looks at a
+// body first, and again once it was refused.
 package shape
 
 import (
@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Shape is what a type says of the names in a JSON value; nil is any value, whose names are its own affair.
+// Shape holds the names that a type allows in a JSON value; nil allows any.
 type Shape struct {
 	kind   reflect.Kind // Struct: an object of fields. Map: an object of any names. Slice: an array
 	fields []field
@@ -33,8 +33,8 @@ var (
 	decodesText = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// Of returns the shape of a type, as encoding/json has it. A body that decodes itself has the names of its fields; a value in it that
-// does has any.
+// Of returns the shape of a type, as encoding/json has it. A body that decodes itself has the names of its fields; a
+// value in it that does has any.
 func Of(t reflect.Type) *Shape {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -62,8 +62,8 @@ func shapeWithin(t reflect.Type) *Shape {
 	return Of(t)
 }
 
-// notNull names the kind that a value of the type must have; "" = it may be null. encoding/json takes null for every type,
-// and leaves the value as it is.
+// notNull names the kind that a value of the type must have; "" = it may be null. encoding/json takes null for every
+// type, and leaves the value as it is.
 func notNull(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
@@ -76,8 +76,8 @@ func notNull(t reflect.Type) string {
 }
 
 func decodesItself(t reflect.Type) bool {
-	p := reflect.PointerTo(t)
-	return t.Kind() != reflect.Pointer && (p.Implements(decodesJSON) || p.Implements(decodesText)) || t.Implements(decodesJSON) || t.Implements(decodesText)
+	decodes := func(t reflect.Type) bool { return t.Implements(decodesJSON) || t.Implements(decodesText) }
+	return decodes(t) || t.Kind() != reflect.Pointer && decodes(reflect.PointerTo(t))
 }
 
 func fieldsOf(t reflect.Type) (all []field) {

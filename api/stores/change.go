@@ -61,7 +61,7 @@ func (f *front) claim(c *api.Call, name string) error {
 	return c.JSON(http.StatusOK, all)
 }
 
-// repeated fills in what the headers of an update tell.
+// repeated reads the headers of an update that may be a repetition.
 func repeated(c *api.Call, u *item.Update) (err error) {
 	if u.Key, u.Age, err = repetition(c); err == nil {
 		u.Within, err = c.Within()
@@ -69,7 +69,7 @@ func repeated(c *api.Call, u *item.Update) (err error) {
 	return err
 }
 
-// repetition is the key of a request, and how long ago it was sent first.
+// repetition returns the key of a request, and how long ago it was sent first.
 func repetition(c *api.Call) (key string, age time.Duration, err error) {
 	if key, err = c.Key(); err == nil {
 		age, err = c.Age()
@@ -77,7 +77,7 @@ func repetition(c *api.Call) (key string, age time.Duration, err error) {
 	return key, age, err
 }
 
-// claimed claims an item; a server that drains answers who waits as if nothing came.
+// claimed claims an item. A server that drains answers waiting callers as if no item came.
 func (f *front) claimed(c *api.Call, name string, q *item.Claim) (*item.Item, error) {
 	if q.Wait == 0 {
 		return f.stores.ClaimItem(c.Context(), name, q)
@@ -103,8 +103,8 @@ func read(c *api.Call, into any) error {
 	return c.Decode(body, into)
 }
 
-// conflict answers with why the items of a store do not allow what was asked, one text for each problem, or with that
-// nobody knows any more whether it was done.
+// conflict answers with the problems of a request that the items of a store do not allow, one text for each. A request
+// that is no longer remembered is answered with 410.
 func conflict(c *api.Call, err error) error {
 	if errors.Is(err, item.ErrForgotten) {
 		return c.JSON(http.StatusGone, form.Errors{Errors: []string{err.Error()}})

@@ -15,9 +15,9 @@ import (
 	"taskledger/store"
 )
 
-// The original client has times in nanoseconds, in the field duration; it asks for /group where it wants the names of groups, and never
-// escapes them; it sends no Content-Type; it reads why an update or a claim has failed from the object error of an answer of status 200;
-// its ids are of 32 bits, and may be 0.
+// The original client has times in nanoseconds, in the field duration; it asks for /group where it wants the names of
+// groups, and never escapes them; it sends no Content-Type; it reads why an update or a claim has failed from the
+// object error of an answer of status 200; its ids are of 32 bits, and may be 0.
 
 // oldTask is a task as the original client has it.
 type oldTask struct {
@@ -28,7 +28,7 @@ type oldTask struct {
 	OwnerID  int64     `json:"ownerid"`
 }
 
-// oldUpdate is an update as it sends one: of a task all fields are there.
+// oldUpdate is an update of the original client: all fields of a task are there.
 type oldUpdate struct {
 	ClientID int64     `json:"clientid"`
 	Adds     []oldTask `json:"adds"`
@@ -37,7 +37,7 @@ type oldUpdate struct {
 	Depends  []int64   `json:"depends"`
 }
 
-// oldClaim is a claim as it sends one.
+// oldClaim is a claim of the original client.
 type oldClaim struct {
 	ClientID int64     `json:"clientid"`
 	Group    form.Text `json:"group"`
@@ -45,14 +45,14 @@ type oldClaim struct {
 	Depends  []int64   `json:"depends"`
 }
 
-// oldAnswer is what it reads of both.
+// oldAnswer is the answer to both, as far as the client reads it.
 type oldAnswer struct {
 	Tasks []oldTask `json:"tasks,omitzero"`
 	Error *oldError `json:"error"`            // null = it was done
-	Texts []string  `json:"errors,omitempty"` // for who looks at the answer: the client passes over them
+	Texts []string  `json:"errors,omitempty"` // for people: the client passes over them
 }
 
-// oldError has the ids of what was in the way. The client cannot read bugs.
+// oldError has the ids of the tasks that were in the way. The client cannot read bugs.
 type oldError struct {
 	Changes []int64 `json:"changes"`
 	Deletes []int64 `json:"deletes"`
@@ -67,17 +67,42 @@ const (
 	foreign = -1
 )
 
-// compat are the routes of the original client.
+// compat returns the routes of the original client.
 func (f *front) compat() []api.Route {
-	get := func(path, summary string, out any, class api.Class, serve func(*api.Call, string) error, query ...api.Param) api.Route {
-		return api.Route{Method: http.MethodGet, Pattern: Root + "{name}/compat" + path, Role: token.Viewer, Scope: api.OneStore, Class: class, Large: true, Out: out,
-			Summary: summary + ", for the original client", Serve: named(serve), Query: query}
+	type handler = func(*api.Call, string) error
+	get := func(path, summary string, out any, class api.Class, serve handler, query ...api.Param) api.Route {
+		return api.Route{
+			Method:  http.MethodGet,
+			Pattern: Root + "{name}/compat" + path,
+			Summary: summary + ", for the original client",
+			Role:    token.Viewer,
+			Scope:   api.OneStore,
+			Class:   class,
+			Large:   true,
+			Query:   query,
+			Out:     out,
+			Serve:   named(serve),
+		}
 	}
-	post := func(path, summary string, most int64, in any, serve func(*api.Call, string) error) api.Route {
-		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}/compat" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, Aged: true, In: in, Out: oldAnswer{},
-			Summary: summary + ", for the original client", Serve: named(serve)}
+	post := func(path, summary string, most int64, in any, serve handler) api.Route {
+		return api.Route{
+			Method:  http.MethodPost,
+			Pattern: Root + "{name}/compat" + path,
+			Summary: summary + ", for the original client",
+			Role:    token.Submitter,
+			Scope:   api.OneStore,
+			MaxBody: most,
+			Untyped: true,
+			Keyed:   true,
+			Aged:    true,
+			In:      in,
+			Out:     oldAnswer{},
+			Serve:   named(serve),
+		}
 	}
-	old := func(it *item.Item) any { return oldTaskOf(it) }
+	many := func(c *api.Call, name string) error {
+		return f.many(c, name, func(it *item.Item) any { return oldTaskOf(it) })
+	}
 	limit := api.Param{Name: "limit", Does: "most tasks; 0 or less = all"}
 	owned := api.Param{Name: "owned", Does: "1: also tasks that are not available"}
 	task := get("/task/{task}", "Show a task", oldTask{}, api.Short, func(c *api.Call, name string) error {
@@ -88,13 +113,14 @@ func (f *front) compat() []api.Route {
 		return c.JSON(http.StatusOK, oldTaskOf(it))
 	})
 	task.Large = false
-	update := post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, oldUpdate{}, f.oldUpdate)
+	update := post("/update", "Add, change and delete tasks: all of it, or nothing",
+		maxUpdate, oldUpdate{}, f.oldUpdate)
 	update.Counted = true
 	return []api.Route{
 		task,
 		get("/group", "List the groups that have tasks", []string{}, api.Short, f.groups),
 		get("/groups", "List the groups that have tasks", []string{}, api.Short, f.groups),
-		get("/tasks/{tasks}", "Show up to 1,000 tasks", []*oldTask{}, api.Pages, func(c *api.Call, name string) error { return f.many(c, name, old) }),
+		get("/tasks/{tasks}", "Show up to 1,000 tasks", []*oldTask{}, api.Pages, many),
 		get("/group/{group...}", "List the tasks of a group by id", []oldTask{}, api.Pages, f.oldGroup, limit, owned),
 		update,
 		post("/claim", "Claim a task of a group for a time", maxClaim, oldClaim{}, f.oldClaim),
@@ -102,7 +128,13 @@ func (f *front) compat() []api.Route {
 }
 
 func oldTaskOf(it *item.Item) oldTask {
-	t := oldTask{ID: it.ID, Group: form.Text(it.Group), Data: form.Text(it.Data), Duration: math.MaxInt64, OwnerID: it.Owner}
+	t := oldTask{
+		ID:       it.ID,
+		Group:    form.Text(it.Group),
+		Data:     form.Text(it.Data),
+		Duration: math.MaxInt64,
+		OwnerID:  it.Owner,
+	}
 	if int64(it.At) <= math.MaxInt64/int64(time.Millisecond) {
 		t.Duration = int64(it.At) * int64(time.Millisecond)
 	}
@@ -117,7 +149,7 @@ func oldTaskOf(it *item.Item) oldTask {
 	return t
 }
 
-// oldClientOf is a client id of 32 bits, half of which are below 0.
+// oldClientOf returns the client of an id of 32 bits, of which half are below 0.
 func oldClientOf(id int64) (int64, error) {
 	switch {
 	case id == 0:
@@ -125,14 +157,15 @@ func oldClientOf(id int64) (int64, error) {
 	case id < math.MinInt32 || id > math.MaxInt32:
 		return 0, &store.InvalidError{Field: "clientid", Problem: "want -2147483648 to 2147483647"}
 	case id == foreign:
-		return 0, &store.InvalidError{Field: "clientid", Problem: "-1 stands for whoever has an id of more than 32 bits: want another"}
+		says := "-1 stands for whoever has an id of more than 32 bits: want another"
+		return 0, &store.InvalidError{Field: "clientid", Problem: says}
 	case id < 0:
 		return id + nobody, nil
 	}
 	return id, nil
 }
 
-// oldWhen is a time of nanoseconds: what is no whole millisecond is rounded up.
+// oldWhen rounds a time in nanoseconds to whole milliseconds, away from 0.
 func oldWhen(nanos int64) item.When {
 	ms := nanos / int64(time.Millisecond)
 	switch rest := nanos % int64(time.Millisecond); {
@@ -199,7 +232,9 @@ func (f *front) oldClaim(c *api.Call, name string) error {
 		return err
 	}
 	if body.Duration > item.MaxDuration.Nanoseconds() {
-		return &store.InvalidError{Field: "duration", Problem: fmt.Sprintf("%d: want %d at most, in nanoseconds", body.Duration, item.MaxDuration.Nanoseconds())}
+		most := item.MaxDuration.Nanoseconds()
+		says := fmt.Sprintf("%d: want %d at most, in nanoseconds", body.Duration, most)
+		return &store.InvalidError{Field: "duration", Problem: says}
 	}
 	duration := max(item.MinDuration, time.Duration(oldWhen(body.Duration))*time.Millisecond)
 	key, age, err := repetition(c)
@@ -224,13 +259,19 @@ func (f *front) oldClaim(c *api.Call, name string) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-// oldConflict answers with the ids of what was in the way. The client takes an error without any for success, so it never sends one.
+// oldConflict answers with the ids of the tasks that were in the way. The client takes an error without any for
+// success, so it never sends one.
 func oldConflict(c *api.Call, err error) error {
 	refused, is := errors.AsType[*item.ConflictError](err)
 	if !is {
 		return conflict(c, err)
 	}
-	why := oldError{Changes: []int64{}, Deletes: []int64{}, Depends: []int64{}, Owned: []int64{}}
+	why := oldError{
+		Changes: []int64{},
+		Deletes: []int64{},
+		Depends: []int64{},
+		Owned:   []int64{},
+	}
 	answer := oldAnswer{Error: &why}
 	for _, p := range refused.Problems {
 		answer.Texts = append(answer.Texts, p.String())

@@ -148,7 +148,7 @@ func TestCompat_ClientsOf0And53BitsCanBeTold(t *testing.T) {
 	}
 }
 
-// Its ids are of 32 bits, half of which are below 0.
+// Its ids have 32 bits, and half of them are below 0.
 func TestCompat_ClientsBelow0OwnWhatTheyClaim(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)

@@ -94,7 +94,7 @@ func serveWith(t *testing.T, limits api.Limits, client operations.Client, of ope
 	return s
 }
 
-// answer is what came back.
+// answer holds an answer of the server.
 type answer struct {
 	status int
 	header http.Header

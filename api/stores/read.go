@@ -48,7 +48,7 @@ func (f *front) task(c *api.Call, name string) error {
 	return c.JSON(http.StatusOK, form.TaskOf(it))
 }
 
-// one is the item that a path names.
+// one returns the item that a path names.
 func (f *front) one(c *api.Call, name string) (*item.Item, error) {
 	linear, err := flag(c, "linear")
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *front) one(c *api.Call, name string) (*item.Item, error) {
 }
 
 const (
-	// idsAtOnce is how many items are asked for at once: each may have 256 KiB.
+	// idsAtOnce bounds the items of one question: each may have 256 KiB.
 	idsAtOnce = 50
 	// pageBytes ends a page of items that are asked for by id: an answer that has more is a stream.
 	pageBytes = 512 << 10
@@ -118,7 +118,8 @@ func idsOf(field, texts string, most int) (ids []int64, err error) {
 	for text := range strings.SplitSeq(texts, ",") {
 		id, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || id < 1 || id > item.MaxNumber {
-			return nil, &store.InvalidError{Field: field, Problem: fmt.Sprintf("%.32q: want a number of 1 to %d", text, int64(item.MaxNumber))}
+			says := fmt.Sprintf("%.32q: want a number of 1 to %d", text, int64(item.MaxNumber))
+			return nil, &store.InvalidError{Field: field, Problem: says}
 		}
 		ids = append(ids, int64(id))
 	}
@@ -127,7 +128,8 @@ func idsOf(field, texts string, most int) (ids []int64, err error) {
 
 func (f *front) group(c *api.Call, name string) error {
 	group := c.Path("group")
-	if group == "" && strings.HasSuffix(strings.ToLower(c.EscapedPath()), "%2f") { // net/http takes this segment for the end of the path
+	// net/http takes an encoded slash for the end of the path.
+	if group == "" && strings.HasSuffix(strings.ToLower(c.EscapedPath()), "%2f") {
 		group = "/"
 	}
 	return f.groupOf(c, name, group)
@@ -180,7 +182,7 @@ func (f *front) listed(c *api.Call, name string, p item.Page, limit int, as func
 	return list(c, func() (page []any, more bool, err error) {
 		ctx, cancel := c.Ask()
 		defer cancel()
-		p.Limit = min(left, item.MaxIDs) // the rest is of the pages that follow
+		p.Limit = min(left, item.MaxIDs) // later pages have the rest
 		items, more, err := f.stores.ItemGroup(ctx, name, p)
 		if limit > 0 {
 			items = items[:min(len(items), left)]
@@ -195,7 +197,8 @@ func (f *front) listed(c *api.Call, name string, p item.Page, limit int, as func
 	})
 }
 
-// list answers with an array, as long as there are more pages. One page is an answer like others; more of them are a stream.
+// list answers with an array, as long as there are more pages. One page is an answer like others; more of them are a
+// stream.
 func list(c *api.Call, next func() (page []any, more bool, err error)) error {
 	page, more, err := next()
 	switch {
@@ -253,6 +256,7 @@ func flag(c *api.Call, name string) (bool, error) {
 	case "yes", "true", "1":
 		return true, nil
 	default:
-		return false, &store.InvalidError{Field: name, Problem: fmt.Sprintf("%.32q: want yes, true, 1, no, false or 0", text)}
+		says := fmt.Sprintf("%.32q: want yes, true, 1, no, false or 0", text)
+		return false, &store.InvalidError{Field: name, Problem: says}
 	}
 }

@@ -1,5 +1,5 @@
-// Package stores is the HTTP API of task stores, below /store/{name}: the routes of the Task Store document, and the dialect of its original
-// client below /store/{name}/compat.
+// Package stores is the HTTP API of task stores, below /store/{name}: the routes of the Task Store document, and the
+// dialect of its original client below /store/{name}/compat.
 //
 // It keeps no state: it makes requests of package item out of what is asked, and answers with what the engine says.
 package stores
@@ -30,15 +30,37 @@ const (
 // front answers requests.
 type front struct{ stores operations.Stores }
 
-// Routes are those of the stores that the client reaches.
+// Routes returns the routes of the stores that the client reaches.
 func Routes(s operations.Stores) []api.Route {
 	f := &front{s}
 	get := func(path, summary string, out any, serve func(*api.Call, string) error, query ...api.Param) api.Route {
-		return api.Route{Method: http.MethodGet, Pattern: Root + "{name}" + path, Role: token.Viewer, Scope: api.OneStore, Large: true, Out: out, Summary: summary, Serve: named(serve), Query: query}
+		return api.Route{
+			Method:  http.MethodGet,
+			Pattern: Root + "{name}" + path,
+			Summary: summary,
+			Role:    token.Viewer,
+			Scope:   api.OneStore,
+			Large:   true,
+			Query:   query,
+			Out:     out,
+			Serve:   named(serve),
+		}
 	}
 	post := func(path, summary string, most int64, in, out any, serve func(*api.Call, string) error) api.Route {
-		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, Aged: true, In: in, Out: out,
-			Summary: summary, Serve: named(serve)}
+		return api.Route{
+			Method:  http.MethodPost,
+			Pattern: Root + "{name}" + path,
+			Summary: summary,
+			Role:    token.Submitter,
+			Scope:   api.OneStore,
+			MaxBody: most,
+			Untyped: true,
+			Keyed:   true,
+			Aged:    true,
+			In:      in,
+			Out:     out,
+			Serve:   named(serve),
+		}
 	}
 	one := func(r api.Route) api.Route {
 		r.Large = false
@@ -65,12 +87,18 @@ func Routes(s operations.Stores) []api.Route {
 		get("/groups", "List the groups that have tasks", []string{}, f.groups, linear),
 		get("/stats", "Count the tasks of every group", []form.Group{}, f.stats, linear),
 		one(get("/task/{task}", "Show a task", form.Task{}, f.task, linear)),
-		paged(get("/tasks/{tasks}", "Show up to 1,000 tasks, null for each that is not there", []*form.Task{}, f.tasks, linear)),
-		paged(get("/group/{group}", "List the tasks of a group by id", []form.Task{}, f.group, limit, after, owned, linear)),
-		paged(get("/group/{$}", "List the tasks of the group /", []form.Task{}, f.group, limit, after, owned, linear)),
-		paged(get("/group", "List the tasks of a group, whatever its name", []form.Task{}, f.groupNamed, group, limit, after, owned, linear)),
-		counted(post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, form.Update{}, form.Tasks{}, f.update)),
-		waiting(post("/claim", "Claim a task of a group for a time", maxClaim, form.Claim{}, form.Tasks{}, f.claim)),
+		paged(get("/tasks/{tasks}", "Show up to 1,000 tasks, null for each that is not there",
+			[]*form.Task{}, f.tasks, linear)),
+		paged(get("/group/{group}", "List the tasks of a group by id",
+			[]form.Task{}, f.group, limit, after, owned, linear)),
+		paged(get("/group/{$}", "List the tasks of the group /",
+			[]form.Task{}, f.group, limit, after, owned, linear)),
+		paged(get("/group", "List the tasks of a group, whatever its name",
+			[]form.Task{}, f.groupNamed, group, limit, after, owned, linear)),
+		counted(post("/update", "Add, change and delete tasks: all of it, or nothing",
+			maxUpdate, form.Update{}, form.Tasks{}, f.update)),
+		waiting(post("/claim", "Claim a task of a group for a time",
+			maxClaim, form.Claim{}, form.Tasks{}, f.claim)),
 	}
 	return append(all, f.compat()...)
 }
@@ -86,15 +114,20 @@ func named(serve func(*api.Call, string) error) func(*api.Call) error {
 	}
 }
 
-// Dialect is how errors are told, whatever refuses a request.
+// Dialect returns the form of errors below Root, whatever refuses a request.
 func Dialect() api.Dialect {
-	return api.Dialect{Path: Root, Type: "application/json", Out: form.Errors{}, Refuse: refuse}
+	return api.Dialect{
+		Path:   Root,
+		Type:   "application/json",
+		Out:    form.Errors{},
+		Refuse: refuse,
+	}
 }
 
 func refuse(w http.ResponseWriter, p *problem.Problem) {
 	status, after := p.Status, p.RetryAfter
 	switch {
-	case p.Type == problem.Overloaded: // nothing was done, and that has to be told apart from 503, after which it may have been
+	case p.Type == problem.Overloaded: // nothing was done, unlike after 503
 		status = http.StatusTooManyRequests
 	case status == http.StatusGatewayTimeout: // as with 503, the owner of the store has not answered
 		status, after = http.StatusServiceUnavailable, 1

@@ -21,8 +21,8 @@ const (
 	maxTokens    = 10_000
 )
 
-// lookAgain is how old what is known of the file may be.
-const lookAgain = time.Second
+// refreshAfter bounds the age of the tokens in memory.
+const refreshAfter = time.Second
 
 // list is the form of the file.
 type list struct {
@@ -116,7 +116,8 @@ func parse(data []byte) ([]Token, error) {
 	return l.Tokens, nil
 }
 
-// Write replaces the file as a whole, for its owner alone. Without Lock, two writers at a time lose what one of them wrote.
+// Write replaces the file as a whole, for its owner alone. Without Lock, two writers at a time lose what one of them
+// wrote.
 func Write(path string, tokens []Token) (err error) {
 	data, err := json.MarshalIndent(list{tokens}, "", "  ")
 	if err != nil {
@@ -144,26 +145,26 @@ func Write(path string, tokens []Token) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// A look at the file takes no longer than lookWithin of the one who asks, and is told when it lasts for hangs.
+// A caller waits for the file no longer than refreshWithin. A refresh that lasts for hangs is reported.
 const (
-	lookWithin = time.Second
-	hangs      = 10 * time.Second
+	refreshWithin = time.Second
+	hangs         = 10 * time.Second
 )
 
 // File knows the tokens of a file, and sees its changes within a second. Its methods may be called concurrently.
 type File struct {
-	path string
-	told func(error) // what is wrong with the file, when that changes
-	open func(path string, before stamp) (*table, error)
+	path   string
+	report func(error) // of a file that cannot be read, when the error changes
+	open   func(path string, before stamp) (*table, error)
 
-	mu      sync.Mutex
-	looked  time.Time // when the last look began
-	looking bool      // it has not ended
-	wrong   string    // what was told last, while that lasts
-	known   *table
+	mu         sync.Mutex
+	refreshed  time.Time // when the last refresh began
+	refreshing bool      // it has not ended
+	reported   string    // the last error, while it lasts
+	known      *table
 }
 
-// table is what a file held.
+// table holds the tokens of a file.
 type table struct {
 	is     stamp
 	tokens map[[sha256.Size]byte]*Token
@@ -180,14 +181,20 @@ func stampOf(info fs.FileInfo) stamp { return stamp{info, changed(info)} }
 // same reports whether nothing of the file was changed: a file that is put in its place has another inode, and a change
 // in place another time of change, whatever time it shows as that of its content.
 func (s stamp) same(other stamp) bool {
-	return s.info != nil && other.info != nil && os.SameFile(s.info, other.info) && s.changed == other.changed &&
-		s.info.Size() == other.info.Size() && s.info.ModTime().Equal(other.info.ModTime()) && s.info.Mode() == other.info.Mode()
+	return s.info != nil && other.info != nil && os.SameFile(s.info, other.info) &&
+		s.changed == other.changed && s.info.Size() == other.info.Size() &&
+		s.info.ModTime().Equal(other.info.ModTime()) && s.info.Mode() == other.info.Mode()
 }
 
-// Open reads a file of tokens. A change that cannot be read is told, and the tokens before it hold on: whoever revokes one and damages the
-// file has not revoked it.
-func Open(path string, told func(error)) (*File, error) {
-	f := &File{path: path, told: told, open: openTable, looked: time.Now()}
+// Open reads a file of tokens. A change that cannot be read is reported, and the tokens before it hold on: whoever
+// revokes one and damages the file has not revoked it.
+func Open(path string, report func(error)) (*File, error) {
+	f := &File{
+		path:      path,
+		report:    report,
+		open:      openTable,
+		refreshed: time.Now(),
+	}
 	var err error
 	if f.known, err = f.open(path, stamp{}); err != nil {
 		return nil, err
@@ -215,7 +222,7 @@ func openTable(path string, before stamp) (*table, error) {
 func (f *File) Find(secret string) *Token {
 	sum := sha256.Sum256([]byte(secret))
 	if ended := f.begin(); ended != nil {
-		timer := time.NewTimer(lookWithin)
+		timer := time.NewTimer(refreshWithin)
 		select {
 		case <-ended:
 		case <-timer.C:
@@ -227,44 +234,44 @@ func (f *File) Find(secret string) *Token {
 	return f.known.tokens[sum]
 }
 
-// begin looks at the file once what is known of it is lookAgain old, and returns what tells the end; nil = nothing is
-// to be waited for.
+// begin refreshes the tokens in memory once they are refreshAfter old, and returns a channel that is closed at the end;
+// nil = there is nothing to wait for.
 func (f *File) begin() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	since := time.Since(f.looked)
-	if f.looking {
+	since := time.Since(f.refreshed)
+	if f.refreshing {
 		if since >= hangs {
-			f.tellLocked(fmt.Errorf("tokens: %s has not been read for %s: its file system hangs", f.path, hangs))
+			f.reportLocked(fmt.Errorf("tokens: %s has not been read for %s: its file system hangs", f.path, hangs))
 		}
 		return nil
 	}
-	if since < lookAgain {
+	if since < refreshAfter {
 		return nil
 	}
-	f.looked, f.looking = time.Now(), true
+	f.refreshed, f.refreshing = time.Now(), true
 	before, ended := f.known.is, make(chan struct{})
 	go func() {
 		defer close(ended)
 		t, err := f.open(f.path, before)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.looking = false
+		f.refreshing = false
 		if t != nil {
 			f.known = t
 		}
-		f.tellLocked(err)
+		f.reportLocked(err)
 	}()
 	return ended
 }
 
-// tellLocked tells what is wrong, once while it lasts.
-func (f *File) tellLocked(err error) {
+// reportLocked reports an error, once while it lasts.
+func (f *File) reportLocked(err error) {
 	switch {
 	case err == nil:
-		f.wrong = ""
-	case err.Error() != f.wrong:
-		f.wrong = err.Error()
-		f.told(err)
+		f.reported = ""
+	case err.Error() != f.reported:
+		f.reported = err.Error()
+		f.report(err)
 	}
 }

@@ -1,4 +1,5 @@
-// Package token keeps who may ask the HTTP API, and for what: a file of tokens, each known by its digest alone.
+// Package token says which callers may ask the HTTP API, and for what: a file of tokens, each known by its digest
+// alone.
 package token
 
 import (
@@ -14,7 +15,7 @@ import (
 	"taskledger/events"
 )
 
-// Role is what a token may do. Each may do what the ones before it may.
+// Role bounds the actions of a token. Each role allows what the ones before it allow.
 type Role uint8
 
 // The roles. Worker is reserved, and may do nothing yet.
@@ -29,7 +30,7 @@ const (
 
 var roles = []string{"nobody", "viewer", "submitter", "operator", "admin", "worker"}
 
-// grantable are those that a token may have.
+// grantable lists the roles that a token may have.
 var grantable = []Role{Viewer, Submitter, Operator, Admin}
 
 // String returns the name of the role.
@@ -72,14 +73,14 @@ const (
 	maxBehaviors = 100 // most behaviors that a token may name
 )
 
-// Token is what is known of a token. Several may have one name: an old one and the one that takes its place.
+// Token describes a token without its secret. Several may have one name: an old one and the one that takes its place.
 type Token struct {
 	ID     string `json:"id"`   // by which it is revoked: the first characters of its digest
-	Name   string `json:"name"` // of who uses it: the principal in events. 1 to 64 of A-Z a-z 0-9 . _ @ -
+	Name   string `json:"name"` // of its user: the principal in events. 1 to 64 of A-Z a-z 0-9 . _ @ -
 	Role   Role   `json:"role"`
 	SHA256 string `json:"sha256"` // of the secret, in hexadecimal digits
-	// Prefix limits it to tasks whose affinity begins so; "" = no limit. One of "a" includes the affinity "ab": end it with a character that
-	// parts names, as in "a:".
+	// Prefix limits it to tasks whose affinity begins so; "" = no limit. One of "a" includes the affinity "ab": end it
+	// with a character that parts names, as in "a:".
 	Prefix string `json:"prefix,omitempty"`
 	// Behaviors limit it to their tasks; none = all.
 	Behaviors []string  `json:"behaviors,omitempty"`
@@ -99,14 +100,23 @@ var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPaddin
 // New draws the secret of a token. Nothing else knows it.
 func New(name string, role Role, prefix string, behaviors []string, now time.Time) (secret string, t Token, err error) {
 	if strings.Contains(name, "@") {
-		return "", t, fmt.Errorf("name %.80q: user@host is the principal of the command line, want a name without @", name)
+		const says = "user@host is the principal of the command line, want a name without @"
+		return "", t, fmt.Errorf("name %.80q: %s", name, says)
 	}
 	drawn := make([]byte, secretBytes)
 	_, _ = rand.Read(drawn) // it never fails
 	secret = secretPrefix + encoding.EncodeToString(drawn)
 	sum := sha256.Sum256([]byte(secret))
 	digest := hex.EncodeToString(sum[:])
-	t = Token{ID: digest[:idDigits], Name: name, Role: role, SHA256: digest, Prefix: prefix, Behaviors: behaviors, Created: now.UTC().Truncate(time.Second)}
+	t = Token{
+		ID:        digest[:idDigits],
+		Name:      name,
+		Role:      role,
+		SHA256:    digest,
+		Prefix:    prefix,
+		Behaviors: behaviors,
+		Created:   now.UTC().Truncate(time.Second),
+	}
 	return secret, t, t.check()
 }
 
@@ -118,14 +128,16 @@ func (t *Token) check() error {
 	if !slices.Contains(grantable, t.Role) {
 		return fmt.Errorf("role: want viewer, submitter, operator or admin")
 	}
-	if sum, err := hex.DecodeString(t.SHA256); err != nil || len(sum) != sha256.Size || t.SHA256 != strings.ToLower(t.SHA256) {
+	sum, err := hex.DecodeString(t.SHA256)
+	if err != nil || len(sum) != sha256.Size || t.SHA256 != strings.ToLower(t.SHA256) {
 		return fmt.Errorf("sha256: want 64 hexadecimal digits in lower case")
 	}
 	if t.ID != t.SHA256[:idDigits] {
 		return fmt.Errorf("id %.20q: want the first %d digits of sha256", t.ID, idDigits)
 	}
 	if t.Prefix != "" {
-		if err := events.TaskID(t.Prefix).Validate(); err != nil || len(t.Prefix) > maxPrefix || strings.Contains(t.Prefix, "/") {
+		err := events.TaskID(t.Prefix).Validate()
+		if err != nil || len(t.Prefix) > maxPrefix || strings.Contains(t.Prefix, "/") {
 			return fmt.Errorf("prefix %.80q: want 1 to %d characters of A-Z a-z 0-9 . _ : -", t.Prefix, maxPrefix)
 		}
 	}
@@ -148,15 +160,17 @@ func nameProblem(name string) string {
 		return fmt.Sprintf("want 1 to %d characters", maxName)
 	}
 	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._@-", rune(c)) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("._@-", rune(c)) {
 			return "want letters, digits and . _ @ - alone"
 		}
 	}
 	return ""
 }
 
-// MayTask reports whether the prefix of the token allows a task. A prefix that is the affinity of a task store, as in "store:a", is for that
-// store alone; one that ends with a character that parts names, as in "store:team.", is for all of that beginning.
+// MayTask reports whether the prefix of the token allows a task. A prefix that is the affinity of a task store, as in
+// "store:a", is for that store alone; one that ends with a character that parts names, as in "store:team.", is for all
+// of that beginning.
 func (t *Token) MayTask(id events.TaskID) bool {
 	rest, begins := strings.CutPrefix(string(id), t.Prefix)
 	if !begins || !strings.HasPrefix(t.Prefix, storePrefix) {
@@ -168,7 +182,7 @@ func (t *Token) MayTask(id events.TaskID) bool {
 // storePrefix begins the affinities of task stores.
 const storePrefix = "store:"
 
-// MayStore reports whether the token allows a task store. Its items are of no behavior.
+// MayStore reports whether the token allows a task store. Items have no behavior.
 func (t *Token) MayStore(name string) bool {
 	return len(t.Behaviors) == 0 && t.MayTask(events.TaskID(storePrefix+name+"/1"))
 }
@@ -192,5 +206,9 @@ func (t *Token) Limited() bool { return t.Prefix != "" || len(t.Behaviors) > 0 }
 
 // Same reports whether another token allows the same to the same; nil allows nothing.
 func (t *Token) Same(other *Token) bool {
-	return t == other || t != nil && other != nil && t.Name == other.Name && t.Role == other.Role && t.Prefix == other.Prefix && slices.Equal(t.Behaviors, other.Behaviors)
+	if t == nil || other == nil {
+		return t == other
+	}
+	return t.Name == other.Name && t.Role == other.Role && t.Prefix == other.Prefix &&
+		slices.Equal(t.Behaviors, other.Behaviors)
 }

@@ -9,7 +9,8 @@ import (
 	"taskledger/events"
 )
 
-// raw returns a payload as JSON, nil for none. One that is no JSON text, or no UTF-8, is shown as its codec and its bytes.
+// raw returns a payload as JSON, nil for none. One that is no JSON text, or no UTF-8, is shown as its codec and its
+// bytes.
 func raw(p events.Payload) json.RawMessage {
 	text, err := p.JSON()
 	if err == nil && (text == nil || json.Valid(text) && utf8.Valid(text)) {

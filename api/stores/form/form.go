@@ -1,4 +1,5 @@
-// Package form has the JSON forms of tasks in a task store, and of what changes them: between a server and whoever asks it.
+// Package form has the JSON forms of tasks in a task store, and of what changes them: between a server and whoever asks
+// it.
 package form
 
 import (
@@ -21,25 +22,37 @@ type Task struct {
 	Group    string  `json:"group"`
 	Data     *string `json:"data,omitempty"`
 	Data64   []byte  `json:"data64,omitempty"` // data that are no UTF-8
-	Keep     bool    `json:"keep,omitempty"`   // the data are those of before, which this answer does not repeat
+	Keep     bool    `json:"keep,omitempty"`   // the data did not change, and this answer does not repeat them
 	Timespec int64   `json:"timespec"`
 	OwnerID  int64   `json:"ownerid"`
 	Claims   int64   `json:"claims,omitempty"` // how often it was claimed since it was added, or got other data
 }
 
-// Kept is the form of an item whose data an update has kept.
+// Kept returns the form of an item whose data an update has kept.
 func Kept(it *item.Item) Task {
-	return Task{ID: it.ID, Group: it.Group, Keep: true, Timespec: int64(it.At), OwnerID: it.Owner}
+	return Task{
+		ID:       it.ID,
+		Group:    it.Group,
+		Keep:     true,
+		Timespec: int64(it.At),
+		OwnerID:  it.Owner,
+	}
 }
 
-// Tasks is what an update and a claim answer.
+// Tasks is the answer to an update and to a claim.
 type Tasks struct {
 	Tasks []Task `json:"tasks"`
 }
 
-// TaskOf is the form of an item.
+// TaskOf returns the form of an item.
 func TaskOf(it *item.Item) Task {
-	t := Task{ID: it.ID, Group: it.Group, Timespec: int64(it.At), OwnerID: it.Owner, Claims: it.Claims}
+	t := Task{
+		ID:       it.ID,
+		Group:    it.Group,
+		Timespec: int64(it.At),
+		OwnerID:  it.Owner,
+		Claims:   it.Claims,
+	}
 	if utf8.Valid(it.Data) {
 		data := string(it.Data)
 		t.Data = &data
@@ -57,10 +70,10 @@ type Group struct {
 	Waiting   int64  `json:"waiting"`          // for their timespec, and not claimed
 	Claimed   int64  `json:"claimed"`          // or put off since they were
 	Bytes     int64  `json:"bytes"`            // of data
-	Oldest    int64  `json:"oldest,omitempty"` // since when the oldest of those that are available is, in milliseconds since 1970
+	Oldest    int64  `json:"oldest,omitempty"` // when the first of those available became so, in milliseconds since 1970
 }
 
-// GroupOf is the form of the counts of a group.
+// GroupOf returns the form of the counts of a group.
 func GroupOf(g *item.Group) Group {
 	return Group{
 		Group:     g.Name,
@@ -116,7 +129,13 @@ type Claim struct {
 
 // Request makes an update of it, which package item has to validate.
 func (u *Update) Request() (*item.Update, error) {
-	is := &item.Update{Client: u.ClientID, Depends: u.Depends, Deletes: u.Deletes, Changes: make([]item.Change, len(u.Updates)), Adds: make([]item.Add, len(u.Adds))}
+	is := &item.Update{
+		Client:  u.ClientID,
+		Depends: u.Depends,
+		Deletes: u.Deletes,
+		Changes: make([]item.Change, len(u.Updates)),
+		Adds:    make([]item.Add, len(u.Adds)),
+	}
 	for i := range u.Adds {
 		a := &u.Adds[i]
 		data, err := oneOf("adds", i, a.Data, a.Data64)
@@ -132,9 +151,15 @@ func (u *Update) Request() (*item.Update, error) {
 			return nil, err
 		}
 		if c.Keep && (c.Data != nil || c.Data64 != nil) {
-			return nil, &store.InvalidError{Field: "updates[" + strconv.Itoa(i) + "].keep", Problem: "with data: want one of them"}
+			return nil, invalid(fmt.Sprintf("updates[%d].keep", i), "with data: want one of them")
 		}
-		is.Changes[i] = item.Change{ID: c.ID, Group: string(c.Group), At: item.When(c.Timespec), Data: data, Keep: c.Keep}
+		is.Changes[i] = item.Change{
+			ID:    c.ID,
+			Group: string(c.Group),
+			At:    item.When(c.Timespec),
+			Data:  data,
+			Keep:  c.Keep,
+		}
 	}
 	return is, nil
 }
@@ -142,22 +167,23 @@ func (u *Update) Request() (*item.Update, error) {
 // Request makes a claim of it, which package item has to validate.
 func (c *Claim) Request() (*item.Claim, error) {
 	is := &item.Claim{Client: c.ClientID, Group: string(c.Group), Depends: c.Depends}
+	duration := cmp.Or(c.Duration, item.DefaultDuration.Milliseconds())
 	var err error
-	if is.Duration, err = Millis("duration", cmp.Or(c.Duration, item.DefaultDuration.Milliseconds()), item.MinDuration, item.MaxDuration); err == nil {
+	if is.Duration, err = Millis("duration", duration, item.MinDuration, item.MaxDuration); err == nil {
 		is.Wait, err = Millis("wait", c.Wait, 0, item.MaxWait)
 	}
 	return is, err
 }
 
-// Millis is a time in milliseconds within bounds.
+// Millis converts milliseconds to a duration, and refuses those beyond the bounds.
 func Millis(field string, n int64, least, most time.Duration) (time.Duration, error) {
 	if n < least.Milliseconds() || n > most.Milliseconds() {
-		return 0, &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d: want %d to %d, in milliseconds", n, least.Milliseconds(), most.Milliseconds())}
+		return 0, invalid(field, "%d: want %d to %d, in milliseconds", n, least.Milliseconds(), most.Milliseconds())
 	}
 	return time.Duration(n) * time.Millisecond, nil
 }
 
-// Errors is how errors are told.
+// Errors is the answer to a request that was refused.
 type Errors struct {
 	Errors   []string  `json:"errors"`
 	Problems []Problem `json:"problems,omitempty"` // the same for programs, of a conflict
@@ -171,21 +197,31 @@ type Problem struct {
 	Text  string `json:"text"`
 }
 
-// ErrorsOf is the form of a conflict.
+// ErrorsOf returns the form of a conflict.
 func ErrorsOf(e *item.ConflictError) Errors {
 	var all Errors
 	for _, p := range e.Problems {
 		all.Errors = append(all.Errors, p.String())
-		all.Problems = append(all.Problems, Problem{Field: p.Field, ID: p.ID, Kind: string(p.Kind), Text: p.Text})
+		all.Problems = append(all.Problems, Problem{
+			Field: p.Field,
+			ID:    p.ID,
+			Kind:  string(p.Kind),
+			Text:  p.Text,
+		})
 	}
 	return all
 }
 
-// Conflict is what the form says of a store.
+// Conflict returns the error of a store that has the form e.
 func (e *Errors) Conflict(store string) *item.ConflictError {
 	c := &item.ConflictError{Store: store}
 	for _, p := range e.Problems {
-		c.Problems = append(c.Problems, item.Problem{Field: p.Field, ID: p.ID, Kind: item.Kind(p.Kind), Text: p.Text})
+		c.Problems = append(c.Problems, item.Problem{
+			Field: p.Field,
+			ID:    p.ID,
+			Kind:  item.Kind(p.Kind),
+			Text:  p.Text,
+		})
 	}
 	for _, text := range e.Errors[min(len(e.Problems), len(e.Errors)):] {
 		c.Problems = append(c.Problems, item.Problem{Text: text})
@@ -196,7 +232,7 @@ func (e *Errors) Conflict(store string) *item.ConflictError {
 func oneOf(field string, i int, data *Text, other *Bytes) ([]byte, error) {
 	switch {
 	case data != nil && other != nil:
-		return nil, &store.InvalidError{Field: field + "[" + strconv.Itoa(i) + "].data64", Problem: "with data: want one of them"}
+		return nil, invalid(fmt.Sprintf("%s[%d].data64", field, i), "with data: want one of them")
 	case data != nil:
 		return []byte(*data), nil
 	case other != nil:
@@ -214,19 +250,19 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 		if string(data) == "null" {
 			return nil
 		}
-		return &store.InvalidError{Field: "text", Problem: fmt.Sprintf("%.32s: want a text", data)}
+		return invalid("text", "%.32s: want a text", data)
 	}
 	if bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) { // most are as they are written
 		*t = Text(data[1 : len(data)-1])
 		return nil
 	}
 	if at := loneSurrogate(data); at >= 0 {
-		return &store.InvalidError{Field: "text", Problem: fmt.Sprintf("%s is half of a pair: want UTF-8, or data64", data[at:at+6])}
+		return invalid("text", "%s is half of a pair: want UTF-8, or data64", data[at:at+6])
 	}
 	return json.Unmarshal(data, (*string)(t))
 }
 
-// loneSurrogate is where a JSON text has half of a surrogate pair, -1 for nowhere.
+// loneSurrogate returns the place of half of a surrogate pair in a JSON text, -1 for none.
 func loneSurrogate(data []byte) int {
 	for i := 0; i < len(data); i++ {
 		if data[i] != '\\' {
@@ -249,7 +285,7 @@ func loneSurrogate(data []byte) int {
 	return -1
 }
 
-// unitAt is the number of a \u escape, -1 where there is none.
+// unitAt returns the number of a \u escape, -1 where there is none.
 func unitAt(data []byte, i int) int64 {
 	if i+6 > len(data) || data[i] != '\\' || data[i+1] != 'u' {
 		return -1
@@ -268,22 +304,28 @@ type Bytes []byte
 func (b *Bytes) UnmarshalJSON(data []byte) error {
 	var is string
 	if err := json.Unmarshal(data, &is); err != nil {
-		return &store.InvalidError{Field: "data64", Problem: "want a text in base64"}
+		return invalid("data64", "want a text in base64")
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(is)
 	if err != nil {
-		return &store.InvalidError{Field: "data64", Problem: err.Error()}
+		return invalid("data64", "%s", err)
 	}
 	*b = raw
 	return nil
 }
 
 const (
-	// scanned is the size above which the elements of a body are counted before each takes many times the memory of its text.
+	// scanned is the size above which the elements of a body are counted before each takes many times the memory of its
+	// text.
 	scanned = 64 << 10
 	// maxMarks are the commas of 1,000 elements with 7 fields each, and more.
 	maxMarks = 10 * item.MaxIDs
 )
+
+// invalid returns the error of a request with a wrong field.
+func invalid(field, format string, args ...any) error {
+	return &store.InvalidError{Field: field, Problem: fmt.Sprintf(format, args...)}
+}
 
 // Few refuses a body with more elements than any request may have.
 func Few(body []byte) error {
@@ -302,7 +344,7 @@ func Few(body []byte) error {
 		}
 	}
 	if marks > maxMarks {
-		return &store.InvalidError{Field: "body", Problem: fmt.Sprintf("want at most %d ids and adds together", item.MaxIDs)}
+		return invalid("body", "want at most %d ids and adds together", item.MaxIDs)
 	}
 	return nil
 }
