@@ -17,7 +17,7 @@ func machineError(t *testing.T, command, wrote string) error {
 }
 
 func TestEnded_TellsNoEndFromACrash(t *testing.T) {
-	const dump = "\n\ngoroutine 1 [running]:\nmain.main()\n\tguest/main.go:25\n"
+	const dump = "\n\ngoroutine 1 [running]:\nmain.main()\n\tprogram/main.go:25\n"
 	for name, c := range map[string]struct {
 		err            error
 		broken, reason string // "" = an error of the harness
@@ -42,12 +42,12 @@ func TestEnded_TellsNoEndFromACrash(t *testing.T) {
 }
 
 func TestUnmade_IsWhatTheProgramSays(t *testing.T) {
-	text, err := os.ReadFile("../simulation/guest/main.go")
+	text, err := os.ReadFile("../simulation/program/main.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if said := `panic("` + strings.TrimPrefix(unmade, "panic: "); !strings.Contains(string(text), said) {
-		t.Errorf("the guest does not say %s", said)
+		t.Errorf("the program does not say %s", said)
 	}
 }
 

@@ -132,7 +132,7 @@ integration/robustness/report  | events integration/robustness/history integrati
 integration/simulation   | integration/simulation/build integration/simulation/machine integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
-integration/simulation/guest   | integration/simulation/world         | the program that makes a history
+integration/simulation/program | integration/simulation/world         | the program that makes a history
 integration/simulation/record  | engine integration/robustness/history integration/robustness/keepers | a history in the making
 integration/robustness/keepers | engine item task taskstore integration/robustness/history integration/robustness/traffic | clients of task stores
 integration/simulation/work    | engine events projection integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do

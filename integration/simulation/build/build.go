@@ -14,13 +14,14 @@ import (
 )
 
 // program is the package that is compiled.
-const program = "taskledger/integration/simulation/guest"
+const program = "taskledger/integration/simulation/program"
 
 // change replaces a text of a file.
 type change struct{ file, old, new string }
 
-// library lists the changes to Go's standard library, which take out everything that would make two runs of a seed differ.
-// The build tag faketime has the runtime jump to the next moment when everything waits, and stand still otherwise.
+// library lists the changes to Go's standard library, which take out everything that would make two runs of a seed
+// differ. The build tag faketime has the runtime jump to the next moment when everything waits, and stand still
+// otherwise.
 var library = []change{
 	// No thread that preempts goroutines after a time slice of real time.
 	{"runtime/proc.go", `const haveSysmon = GOARCH != "wasm"`, `const haveSysmon = false`},
@@ -45,8 +46,8 @@ var library = []change{
 		if true {`},
 	// Stacks need not grow as often.
 	{"runtime/stack.go", `stackMin = 2048`, `stackMin = 8192`},
-	// A program that asks for its path takes as much memory as that is long: all that is made later lies elsewhere then, which the order of
-	// what is kept by its address depends on.
+	// A program that asks for its path takes as much memory as that is long: all that is made later lies elsewhere
+	// then, which the order of what is kept by its address depends on.
 	{"os/executable_procfs.go", `path, err := Readlink(procfn)`, `path, err := procfn, error(nil)`},
 }
 

@@ -1,6 +1,6 @@
-// Package machine runs simulated histories: each in a process of its own, whose clock and randomness come from a seed. The
-// process runs one goroutine at a time and never preempts it, so a seed determines everything: the order of goroutines, of
-// map keys and of select, every drawn id and every moment.
+// Package machine runs simulated histories: each in a process of its own, whose clock and randomness come from a seed.
+// The process runs one goroutine at a time and never preempts it, so a seed determines everything: the order of
+// goroutines, of map keys and of select, every drawn id and every moment.
 package machine
 
 import (
@@ -19,17 +19,18 @@ import (
 )
 
 const (
-	// patience bounds the real time that a history takes: a busy machine stretches its seconds of a processor to any length.
+	// patience bounds the real time that a history takes: a busy machine stretches its seconds of a processor to any
+	// length.
 	patience = 10 * time.Minute
 	// lastWords bounds the time in which a program that is ended may print its stacks.
 	lastWords = 5 * time.Second
 )
 
-// environment of the program: one thread, UTC, and no garbage collection, which would depend on more than the seed, before
-// a program is larger than any sound one.
+// environment of the program: one thread, UTC, and no garbage collection, which would depend on more than the seed,
+// before a program is larger than any sound one.
 var environment = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=1GiB", "GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=all", "TZ=UTC"}
 
-// hangs begins the last words of a program that computes for ever: the package guest bounds its time of a processor.
+// hangs begins the last words of a program that computes for ever: it bounds its time of a processor itself.
 const hangs = "SIGXCPU:"
 
 // ErrHangs reports that a program was not done when its time was over.
@@ -60,8 +61,8 @@ func Run(ctx context.Context, program string, seed uint64) ([]byte, error) {
 	return unframe(out.Bytes()), nil
 }
 
-// unframe joins what was written. Under a virtual clock each write is framed: a mark of 4 bytes, the time in 8, the length
-// in 4, and the bytes written.
+// unframe joins what was written. Under a virtual clock each write is framed: a mark of 4 bytes, the time in 8, the
+// length in 4, and the bytes written.
 func unframe(framed []byte) (written []byte) {
 	const header = 16
 	for len(framed) >= header {
@@ -86,8 +87,8 @@ func History(ctx context.Context, program string, seed uint64) (*history.Run, er
 	return h, nil
 }
 
-// A history proves something from so many commands on, so many that were acknowledged, so many acknowledged changes of task stores, and so
-// many faults that bit.
+// A history proves something from so many commands on, so many that were acknowledged, so many acknowledged changes of
+// task stores, and so many faults that bit.
 const (
 	minCommands = 200
 	minDone     = 50
@@ -115,7 +116,8 @@ func judge(h *history.Run) {
 	want("faults that bit", bit, bitLeast)
 }
 
-// Commands counts what clients asked for to be changed, and what of that was acknowledged. Waits and reads change nothing.
+// Commands counts what clients asked for to be changed, and what of that was acknowledged. Waits and reads change
+// nothing.
 func Commands(h *history.Run) (asked, done int) {
 	for i := range h.Operations {
 		op := &h.Operations[i]

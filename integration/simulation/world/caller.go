@@ -136,7 +136,8 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 	return future, op
 }
 
-// submitMany submits orders together, under a key of all or none, for somebody. Each is recorded as a call of a caller of its own.
+// submitMany submits orders together, under a key of all or none, for somebody. Each is recorded as a call of a caller
+// of its own.
 func (c *caller) submitMany(p *process, orders []order, key, by string) {
 	ctx, cancel := context.WithTimeout(c.world.patient, c.patience())
 	defer cancel()
@@ -177,7 +178,8 @@ func (c *caller) wait(p *process, f *engine.Future, request string) history.Oper
 	})
 }
 
-// waitAttached waits for a task that somebody else has submitted. While its shard is not served such a wait is told so, and asks again.
+// waitAttached waits for a task that somebody else has submitted. While its shard is not served such a wait is told so,
+// and asks again.
 func (c *caller) waitAttached(p *process, task events.TaskID) history.Operation {
 	return c.do(p, history.Operation{Verb: history.Wait, Task: string(task)}, waitMost, func(ctx context.Context, op *history.Operation) error {
 		for {

@@ -36,8 +36,7 @@ func (w *world) oneMore() {
 	if w.dice.chance(0.3) {
 		o = order{behavior: again, job: job{Work: w.dice.n(50), Fails: 1}}
 	}
-	e := &errand{w: w}
-	e.submit(o)
+	(&scenario{w: w}).submit(o)
 }
 
 // burst submits tasks that work so many milliseconds at once.

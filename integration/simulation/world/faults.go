@@ -81,8 +81,8 @@ func (w *world) faults() {
 	}
 }
 
-// aloneKind is the kill of a node that has work, while everything else is well and slots are free: that its work is done
-// again in time is promised.
+// aloneKind is the kill of a node that has work, while everything else is well and slots are free: that its work is
+// done again in time is promised.
 var aloneKind = fault{history.KillKind, someNode, (*world).killNode}
 
 // killAlone makes sure that a node has work, and kills it.
@@ -160,7 +160,8 @@ func (w *world) bringUp(name string) {
 	w.nodes[name[len(name)-1]-'0'] = p
 }
 
-// abandon allows that mail of a process stays: it could not remove it, or not for the faults. A sweep does, an hour later.
+// abandon allows that mail of a process stays: it could not remove it, or not for the faults. A sweep does, an hour
+// later.
 func (w *world) abandon(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -232,8 +233,10 @@ func (w *world) restartNode(target string) (proof string) {
 	return had
 }
 
-// weather changes the ways of the targets for a while.
-func (w *world) weather(target string, h hit, least, most time.Duration, begin, end func(*weather)) (proof string) {
+// disturb changes the connections of the targets to etcd for a while.
+func (w *world) disturb(
+	target string, h hit, least, most time.Duration, begin, end func(*faultSettings),
+) (proof string) {
 	all := w.targets(target)
 	hits := since(h, tallies(all)...)
 	change(all, begin)
@@ -242,15 +245,15 @@ func (w *world) weather(target string, h hit, least, most time.Duration, begin, 
 	return hits()
 }
 
-func change(all []*process, how func(*weather)) {
+func change(all []*process, how func(*faultSettings)) {
 	for _, p := range all {
-		p.way.change(how)
+		p.conn.change(how)
 	}
 }
 
 func tallies(all []*process) (those []*tally) {
 	for _, p := range all {
-		those = append(those, p.way.hits)
+		those = append(those, p.conn.hits)
 	}
 	return those
 }
@@ -263,43 +266,44 @@ func (w *world) freeze(target string) (proof string) {
 	}
 	p.port.hush(true)
 	defer p.port.hush(false)
-	return w.weather(target, held, ttl, ttl+2*time.Second, func(is *weather) { is.held++ }, func(is *weather) { is.held-- })
+	return w.disturb(target, held, ttl, ttl+2*time.Second,
+		func(f *faultSettings) { f.held++ }, func(f *faultSettings) { f.held-- })
 }
 
 func (w *world) cutFromEtcd(target string) (proof string) {
-	return w.weather(target, refused, 100*time.Millisecond, 4*time.Second,
-		func(is *weather) { is.away++ }, func(is *weather) { is.away-- })
+	return w.disturb(target, refused, 100*time.Millisecond, 4*time.Second,
+		func(f *faultSettings) { f.away++ }, func(f *faultSettings) { f.away-- })
 }
 
 func (w *world) oneWay(target string) (proof string) {
-	return w.weather(target, replyLost, 100*time.Millisecond, 4*time.Second,
-		func(is *weather) { is.oneWay++ }, func(is *weather) { is.oneWay-- })
+	return w.disturb(target, replyLost, 100*time.Millisecond, 4*time.Second,
+		func(f *faultSettings) { f.oneWay++ }, func(f *faultSettings) { f.oneWay-- })
 }
 
 func (w *world) holdWatch(target string) (proof string) {
-	return w.weather(target, watchHeld, 500*time.Millisecond, 5*time.Second,
-		func(is *weather) { is.watchHeld++ }, func(is *weather) { is.watchHeld-- })
+	return w.disturb(target, watchHeld, 500*time.Millisecond, 5*time.Second,
+		func(f *faultSettings) { f.watchHeld++ }, func(f *faultSettings) { f.watchHeld-- })
 }
 
 func (w *world) loseReplies(target string) (proof string) {
-	return w.weather(target, replyLost, 500*time.Millisecond, 4*time.Second,
-		func(is *weather) { is.loseReply = 0.3 }, func(is *weather) { is.loseReply = 0 })
+	return w.disturb(target, replyLost, 500*time.Millisecond, 4*time.Second,
+		func(f *faultSettings) { f.loseReply = 0.3 }, func(f *faultSettings) { f.loseReply = 0 })
 }
 
 func (w *world) loseRequests(target string) (proof string) {
-	return w.weather(target, requestLost, 500*time.Millisecond, 4*time.Second,
-		func(is *weather) { is.loseRequest = 0.3 }, func(is *weather) { is.loseRequest = 0 })
+	return w.disturb(target, requestLost, 500*time.Millisecond, 4*time.Second,
+		func(f *faultSettings) { f.loseRequest = 0.3 }, func(f *faultSettings) { f.loseRequest = 0 })
 }
 
 func (w *world) copyLate(target string) (proof string) {
-	return w.weather(target, copied, time.Second, 4*time.Second,
-		func(is *weather) { is.copies = 0.4 }, func(is *weather) { is.copies = 0 })
+	return w.disturb(target, copied, time.Second, 4*time.Second,
+		func(f *faultSettings) { f.copies = 0.4 }, func(f *faultSettings) { f.copies = 0 })
 }
 
 func (w *world) slowEtcd(target string) (proof string) {
 	slow := w.dice.between(20*time.Millisecond, 700*time.Millisecond)
-	return w.weather(target, slowed, 500*time.Millisecond, 4*time.Second,
-		func(is *weather) { is.slow = slow }, func(is *weather) { is.slow = 0 })
+	return w.disturb(target, slowed, 500*time.Millisecond, 4*time.Second,
+		func(f *faultSettings) { f.slow = slow }, func(f *faultSettings) { f.slow = 0 })
 }
 
 // expire ends the lease of a node that goes on for a while.
@@ -311,10 +315,10 @@ func (w *world) expire(target string) (proof string) {
 	session := p.node.SessionID()
 	for _, c := range w.etcd.History(1) {
 		if session != "" && c.Key == cluster+"/node/"+session && !c.Deleted {
-			p.way.change(func(is *weather) { is.watchHeld++ })
+			p.conn.change(func(f *faultSettings) { f.watchHeld++ })
 			lost := w.etcd.Expire(c.Lease)
 			w.last(10*time.Millisecond, time.Second)
-			p.way.change(func(is *weather) { is.watchHeld-- })
+			p.conn.change(func(f *faultSettings) { f.watchHeld-- })
 			if lost {
 				return "session " + session + " lost its lease"
 			}
@@ -327,8 +331,8 @@ func (w *world) expire(target string) (proof string) {
 // changeLeader leaves the cluster without a leader for a moment.
 func (w *world) changeLeader(target string) (proof string) {
 	w.etcd.BreakWatches(nil)
-	proof = w.weather(target, refused, 50*time.Millisecond, 1500*time.Millisecond,
-		func(is *weather) { is.away++ }, func(is *weather) { is.away-- })
+	proof = w.disturb(target, refused, 50*time.Millisecond, 1500*time.Millisecond,
+		func(f *faultSettings) { f.away++ }, func(f *faultSettings) { f.away-- })
 	leases := len(w.etcd.Leases())
 	w.etcd.ElectLeader()
 	if proof == "" || leases == 0 {
@@ -341,8 +345,8 @@ func (w *world) changeLeader(target string) (proof string) {
 func (w *world) compact(target string) (proof string) {
 	before, all := w.etcd.Revision(), w.targets(target)
 	hits := since(watchHeld, tallies(all)...)
-	change(all, func(is *weather) { is.watchHeld++ })
-	defer change(all, func(is *weather) { is.watchHeld-- })
+	change(all, func(f *faultSettings) { f.watchHeld++ })
+	defer change(all, func(f *faultSettings) { f.watchHeld-- })
 	w.last(300*time.Millisecond, time.Second)
 	w.etcd.BreakWatches(errAway)
 	revision := w.etcd.Revision()

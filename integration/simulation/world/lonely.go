@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// foundWithin bounds the time after its clock has gone an hour wrong in which a node may raise no alarm, and own shards.
+	// foundWithin bounds the time after its clock has gone an hour wrong in which a node may raise no alarm, and own
+	// shards.
 	foundWithin = 10 * time.Second
 	// lonelyTasks of lonelyWork milliseconds are more than few slots have done in a second.
 	lonelyTasks = 16
 	lonelyWork  = 2000
 )
 
-// minutesAloneWithoutBus has one node that has no bus while the others have it, with more to do now and then than the others have slots
-// for, if those are few. It loses the bus, or begins without it. Sometimes its clock goes wrong then.
+// minutesAloneWithoutBus has one node that has no bus while the others have it, with more to do now and then than the
+// others have slots for, if those are few. It loses the bus, or begins without it. Sometimes its clock goes wrong then.
 func (w *world) minutesAloneWithoutBus() {
 	name := someNode(w)
 	p := w.process(name)
@@ -57,7 +58,8 @@ func (w *world) beginsAnew(name string) *process {
 	return w.process(name)
 }
 
-// anHourOff lets the clock of a node be an hour off while next to nothing happens. The node must find out, and own no shards then.
+// anHourOff lets the clock of a node be an hour off while next to nothing happens. The node must find out, and own no
+// shards then.
 func (w *world) anHourOff(p *process) {
 	step := pick(w.dice, -time.Hour, time.Hour)
 	looks, alarms := since(misread, p.hits), since(alarmed, p.hits)

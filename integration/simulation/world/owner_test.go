@@ -21,11 +21,11 @@ func TestOwner_SleepsWhileItsSessionMayBeOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.way.change(func(is *weather) { is.held++ })
+	p.conn.change(func(f *faultSettings) { f.held++ })
 	p.ahead.Store(1) // its looks at the clock are counted
 	time.Sleep(ttl)
 	p.ahead.Store(0)
-	p.way.change(func(is *weather) { is.held-- })
+	p.conn.change(func(f *faultSettings) { f.held-- })
 	if looks := p.hits.count(misread); looks > 1000 {
 		t.Errorf("it looked at the clock %d times while there was nothing to do", looks)
 	}

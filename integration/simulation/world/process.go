@@ -32,7 +32,7 @@ type process struct {
 	world     *world
 	name      string
 	principal string // of what it asks for: clients share one
-	way       *way
+	conn      *connection
 	port      *port
 	ahead     atomic.Int64 // of its wall clock, nanoseconds
 	hits      *tally       // of its clock
@@ -61,14 +61,14 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 		p.principal = "caller"
 	}
 	p.killed, p.kill = context.WithCancel(context.Background())
-	p.way = newWay(w.dice, &w.late, p.killed)
+	p.conn = newConnection(w.dice, &w.late, p.killed)
 	p.port = w.bus.port(p.killed)
 	w.mu.Lock()
 	if w.busless == wholeCluster || w.busless == name {
 		p.port.disconnect(true)
 	}
 	w.mu.Unlock()
-	p.etcd = w.etcd.Connect(p.way)
+	p.etcd = w.etcd.Connect(p.conn)
 	p.behaviors = work.Behaviors(p.killed, w.record)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -107,7 +107,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 			cfg.SessionFile = "\x00" // refused without a system call, in which another goroutine could run
 		}
 		if p.world.archive != nil {
-			cfg.Archive = newReach(p.world.archive, p.way, p.port)
+			cfg.Archive = newArchiveConnection(p.world.archive, p.conn, p.port)
 		}
 		if p.node, err = engine.NewNode(cfg); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 			Log:   log,
 		}
 		if p.world.archive != nil {
-			cfg.Archive = newReach(p.world.archive, p.way, p.port)
+			cfg.Archive = newArchiveConnection(p.world.archive, p.conn, p.port)
 		}
 		if p.client, err = engine.NewClient(cfg); err != nil {
 			return err

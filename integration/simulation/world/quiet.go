@@ -92,16 +92,16 @@ func (w *world) departure() {
 			return proof
 		})
 	default:
-		hits := since(held, p.way.hits)
+		hits := since(held, p.conn.hits)
 		w.happens(vanishKind, target, func() string {
 			p.port.hush(true)
-			p.way.change(func(is *weather) { is.held++ })
+			p.conn.change(func(f *faultSettings) { f.held++ })
 			time.Sleep(ttl)
 			return hits()
 		})
 		w.trickle(away)
 		w.happens(comeKind, target, func() string {
-			p.way.change(func(is *weather) { is.held-- })
+			p.conn.change(func(f *faultSettings) { f.held-- })
 			p.port.hush(false)
 			return hits()
 		})
@@ -223,8 +223,8 @@ func (w *world) restartAll(end func(*process)) (proof string) {
 	return proof
 }
 
-// tamper writes what no node has written where owners are named: a shard is taken from whoever had it, or there is none of that
-// number.
+// tamper writes what no node has written where owners are named: a shard is taken from whoever had it, or there is none
+// of that number.
 func (w *world) tamper() {
 	if shard := w.dice.n(w.shards); w.dice.chance(0.7) {
 		w.happens(ownerKind, fmt.Sprintf("shard %d", shard), func() string { return w.write(fmt.Sprintf("owner/%d", shard), "junk") })

@@ -74,8 +74,8 @@ func (w *world) populate() error {
 	return nil
 }
 
-// settle waits until every late request has arrived, every node is ready, every task that can has ended, and nothing has
-// changed for a while. It records damage when that does not come.
+// settle waits until every late request has arrived, every node is ready, every task that can has ended, and nothing
+// has changed for a while. It records damage when that does not come.
 func (w *world) settle() error {
 	w.late.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), w.settleWithin())

@@ -1,5 +1,5 @@
-// Command guest makes the history of the seed that is its argument and writes it to standard output, in gob. The machine
-// runs it.
+// Command program makes the history of the seed that is its argument and writes it to standard output, in gob. The
+// machine runs it.
 package main
 
 import (
@@ -27,8 +27,8 @@ func main() {
 // lifetime bounds what the clock shows. A history that is still not made hangs.
 const lifetime = 20 * time.Minute
 
-// computes bounds, in seconds, what a history takes of a processor: how long that lasts is the machine's affair. A program
-// that computes for ever is told so by a signal, prints its goroutines, and ends.
+// computes bounds, in seconds, what a history takes of a processor: how long that lasts is the machine's affair. A
+// program that computes for ever is told so by a signal, prints its goroutines, and ends.
 const computes = 60
 
 func run(args []string) error {
