@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// check is what both Seal and Decode demand of an event in an entry with that many origins.
+// check returns an error for an event that neither Seal nor Decode accepts in an entry with that many origins.
 func (e *Event) check(origins int) error {
 	if of := e.Kind().Record(); of == OfItem {
 		if err := checkItem(e.Task, e.Body); err != nil {
@@ -26,7 +26,7 @@ func (e *Event) check(origins int) error {
 	return checkBody(e.Body)
 }
 
-// checkBody is what both Seal and Decode demand of what an event says.
+// checkBody returns an error for a body that neither Seal nor Decode accepts.
 func checkBody(body Body) error {
 	switch b := body.(type) {
 	case *Created:

@@ -206,6 +206,10 @@ func TestProject_CommentsNameWhatPackagesExport(t *testing.T) {
 	report(t, load(t).Mentions())
 }
 
+func TestProject_CommentsSayWhatThingsDo(t *testing.T) {
+	report(t, load(t).Comments(clauseComments))
+}
+
 func TestProject_DocumentsNameWhatThereIs(t *testing.T) {
 	violations, err := archtest.Documents(os.DirFS(root))
 	if err != nil {
