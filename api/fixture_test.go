@@ -50,7 +50,9 @@ type server struct {
 var gate = behaviors.Define[string, string]("gate", nil)
 
 // hourly waits as gate does, and runs again an hour after each success.
-var hourly = behaviors.Define("hourly", &behaviors.Rules[string, string]{AfterSuccess: func(_, _ string, now time.Time) time.Time { return now.Add(time.Hour) }})
+var hourly = behaviors.Define("hourly", &behaviors.Rules[string, string]{
+	AfterSuccess: func(_, _ string, now time.Time) time.Time { return now.Add(time.Hour) },
+})
 
 // serve starts a node and its API. What the behaviors gate and hourly wait for ends with the test, or by open.
 func serve(t *testing.T, configure func(*api.Config)) (s *server, open func()) {
@@ -86,7 +88,14 @@ func serve(t *testing.T, configure func(*api.Config)) (s *server, open func()) {
 	ended := make(chan error, 1)
 	go func() { ended <- a.Serve(ctx, l) }()
 	transport := &http.Transport{}
-	s = &server{t: t, node: member.Node, api: a, url: "http://" + l.Addr().String(), http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s = &server{
+		t:    t,
+		node: member.Node,
+		api:  a,
+		url:  "http://" + l.Addr().String(),
+		http: &http.Client{Transport: transport, CheckRedirect: noRedirect},
+	}
 	s.stop = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -187,6 +196,17 @@ func (s *server) send(secret, method, path string, body any, header ...string) a
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }
 
+// dial opens a connection to the server, which ends with the test.
+func (s *server) dial(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 func (s *server) want(a answer, status int, part string) answer {
 	s.t.Helper()
 	if a.status != status || !strings.Contains(a.text, part) {
@@ -197,7 +217,8 @@ func (s *server) want(a answer, status int, part string) answer {
 
 func (s *server) submit(secret, id, behavior string) {
 	s.t.Helper()
-	s.want(s.send(secret, "POST", "/v1/tasks", map[string]any{"behavior": behavior, "id": id, "params": paramsOf(behavior)}), http.StatusAccepted, fmt.Sprintf("%q", id))
+	body := map[string]any{"behavior": behavior, "id": id, "params": paramsOf(behavior)}
+	s.want(s.send(secret, "POST", "/v1/tasks", body), http.StatusAccepted, fmt.Sprintf("%q", id))
 }
 
 func paramsOf(behavior string) any {

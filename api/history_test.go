@@ -120,8 +120,8 @@ func TestGet_StatesAreFoldedAFewAtOnce(t *testing.T) {
 	}
 }
 
-// A token of some behaviors is shown the history of its tasks, and no other, when no owner knows the task any more: by what the journal says,
-// not by what a cursor does.
+// A token of some behaviors is shown the history of its tasks, and no other, when no owner knows the task any more: by
+// what the journal says, not by what a cursor does.
 func TestHistory_OfAForgottenTaskIsShownByItsBehavior(t *testing.T) {
 	t.Parallel()
 	const count = 2200

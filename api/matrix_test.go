@@ -10,8 +10,8 @@ import (
 	"taskledger/api/token"
 )
 
-// matrix says of every route who may use it, and what of it tokens that are for some tasks alone: "one" task, which others have to be not
-// found, "own" ones of many, "none", "all" of the cluster, which such a token may not see.
+// matrix says of every route who may use it, and what of it tokens that are for some tasks alone: "one" task, which
+// others have to be not found, "own" ones of many, "none", "all" of the cluster, which such a token may not see.
 var matrix = map[string]struct {
 	role  token.Role
 	scope string

@@ -48,8 +48,8 @@ func (c *changing) change(secret string, to *token.Token) {
 	c.changed[secret] = to
 }
 
-// begin asks, once the principal has no other request under way, and returns when it is under way where it may have one.
-// A request that has waited for as long as it may is asked again.
+// begin asks, once the principal has no other request under way, and returns when it is under way where it may have
+// one. A request that has waited for as long as it may is asked again.
 func (s *server) begin(secret, method, path string, body any) <-chan answer {
 	s.t.Helper()
 	answers := make(chan answer, 1)
@@ -66,8 +66,8 @@ func (s *server) begin(secret, method, path string, body any) <-chan answer {
 	return answers
 }
 
-// soon is much longer than it takes to see a change of the tokens, also on a busy machine, and shorter than the requests
-// wait.
+// soon is much longer than it takes to see a change of the tokens, also on a busy machine, and shorter than the
+// requests wait.
 const soon = api.MaxWait / 2
 
 func TestWait_EndsWhenTheTokenIsRevokedOrChanged(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// oldClient asks as the original client does: it knows a base URL alone, sets no header, and reads into types of its own.
+// oldClient asks as the original client does: it knows a base URL alone, sets no header, and reads into types of its
+// own.
 type oldClient struct {
 	t    *testing.T
 	base string

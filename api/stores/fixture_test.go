@@ -149,7 +149,8 @@ func (s *server) post(path, body string, header ...string) answer {
 	return s.send("submitter", "POST", path, body, header...)
 }
 
-// want fails unless an answer has a status, and says exactly so. What is no array and no object stands for a part of it.
+// want fails unless an answer has a status, and says exactly so. What is no array and no object stands for a part of
+// it.
 func (s *server) want(a answer, status int, text string) answer {
 	s.t.Helper()
 	is := strings.TrimSuffix(a.text, "\n")

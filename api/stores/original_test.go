@@ -14,7 +14,8 @@ import (
 	"taskledger/task"
 )
 
-// One test for each defect that the service of the original, or of its successor, was seen to have: what it did is the comment.
+// One test for each defect that the service of the original, or of its successor, was seen to have: what it did is the
+// comment.
 func TestOriginal_DefectsOfItsServiceAreNotThere(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
