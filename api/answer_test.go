@@ -67,7 +67,8 @@ func frontOf(t *testing.T, routes ...api.Route) (dial func() net.Conn) {
 
 func ask(t *testing.T, c net.Conn, secret, path string) {
 	t.Helper()
-	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, secret); err != nil {
+	const get = "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
+	if _, err := fmt.Fprintf(c, get, path, secret); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -85,18 +86,33 @@ func status(t *testing.T, c net.Conn) (int, error) {
 }
 
 var (
-	big = api.Route{Method: "GET", Pattern: "/big", Role: token.Viewer, Large: true, Query: []api.Param{{Name: "limit"}}, Summary: "Answer with 4 MB",
+	big = api.Route{
+		Method:  "GET",
+		Pattern: "/big",
+		Summary: "Answer with 4 MB",
+		Role:    token.Viewer,
+		Large:   true,
+		Query:   []api.Param{{Name: "limit"}},
 		Serve: func(c *api.Call) error {
 			return c.JSON(http.StatusOK, json.RawMessage(`"`+strings.Repeat("x", 4<<20)+`"`))
-		}}
+		},
+	}
 	held = func(until <-chan struct{}) api.Route {
-		return api.Route{Method: "GET", Pattern: "/held", Role: token.Viewer, Large: true, Query: []api.Param{{Name: "limit"}}, Summary: "Answer late", Serve: func(c *api.Call) error {
-			select {
-			case <-until:
-			case <-c.Context().Done():
-			}
-			return c.JSON(http.StatusOK, "done")
-		}}
+		return api.Route{
+			Method:  "GET",
+			Pattern: "/held",
+			Summary: "Answer late",
+			Role:    token.Viewer,
+			Large:   true,
+			Query:   []api.Param{{Name: "limit"}},
+			Serve: func(c *api.Call) error {
+				select {
+				case <-until:
+				case <-c.Context().Done():
+				}
+				return c.JSON(http.StatusOK, "done")
+			},
+		}
 	}
 )
 
@@ -173,15 +189,25 @@ func TestRequest_OneCallerTakesAPartOfThePlacesForLargeAnswers(t *testing.T) {
 // Two callers whose large bodies do not come to an end leave room for a third.
 func TestBody_TwoCallersDoNotTakeTheRoomOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dial := frontOf(t, api.Route{Method: "POST", Pattern: "/take", Role: token.Viewer, MaxBody: 4 << 20, In: "", Out: "", Summary: "Take a text", Serve: func(c *api.Call) error {
-			if _, err := c.Body(); err != nil {
-				return err
-			}
-			return c.JSON(http.StatusOK, "done")
-		}})
+		dial := frontOf(t, api.Route{
+			Method:  "POST",
+			Pattern: "/take",
+			Summary: "Take a text",
+			Role:    token.Viewer,
+			MaxBody: 4 << 20,
+			In:      "",
+			Out:     "",
+			Serve: func(c *api.Call) error {
+				if _, err := c.Body(); err != nil {
+					return err
+				}
+				return c.JSON(http.StatusOK, "done")
+			},
+		})
 		send := func(secret string, says, sends int) net.Conn {
 			c := dial()
-			_, _ = fmt.Fprintf(c, "POST /take HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			_, _ = fmt.Fprintf(c, "POST /take HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
+				"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 				secret, says, strings.Repeat("x", sends))
 			return c
 		}

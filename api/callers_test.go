@@ -18,7 +18,8 @@ func TestRequest_OneCallerCannotTakeTheServerFromTheOthers(t *testing.T) {
 	statuses := map[int]int{}
 	for _, a := range answers {
 		got := <-a
-		if statuses[got.status]++; got.status == 429 && (got.header.Get("Retry-After") != "1" || got.problem() != "too-many") {
+		if statuses[got.status]++; got.status == 429 &&
+			(got.header.Get("Retry-After") != "1" || got.problem() != "too-many") {
 			t.Errorf("%v %s", got.header, got.text)
 		}
 	}

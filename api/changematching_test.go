@@ -29,8 +29,10 @@ func (a answer) last(t *testing.T) (line map[string]any) {
 func TestChangeMatching_ChangesWhatTheFilterSelectsAndTheTokenMayChange(t *testing.T) {
 	s, open := serve(t, nil)
 	for i := range 3 {
-		s.want(s.send("submitter", "POST", "/v1/tasks", fmt.Sprintf(`{"behavior":"gate","params":"fail","id":"t1.%d"}`, i)), 202, "id")
-		s.want(s.send("submitter", "POST", "/v1/tasks", fmt.Sprintf(`{"behavior":"gate","params":"fail","id":"t2.%d"}`, i)), 202, "id")
+		s.want(s.send("submitter", "POST", "/v1/tasks",
+			fmt.Sprintf(`{"behavior":"gate","params":"fail","id":"t1.%d"}`, i)), 202, "id")
+		s.want(s.send("submitter", "POST", "/v1/tasks",
+			fmt.Sprintf(`{"behavior":"gate","params":"fail","id":"t2.%d"}`, i)), 202, "id")
 	}
 	open()
 	for i := range 3 {
@@ -88,8 +90,10 @@ func TestChangeMatching_RefusesWhatWouldSelectAllOrNothing(t *testing.T) {
 func TestChangeMatching_OfAnotherNumberThanExpectedChangesNothing(t *testing.T) {
 	s, _ := serve(t, nil)
 	for i := range 3 {
-		s.want(s.send("submitter", "POST", "/v1/tasks", fmt.Sprintf(`{"behavior":"gate","params":"x","delay_ms":3600000,"id":"t1.%d"}`, i)), 202, "id")
-		s.want(s.send("submitter", "POST", "/v1/tasks", fmt.Sprintf(`{"behavior":"gate","params":"x","delay_ms":3600000,"id":"t2.%d"}`, i)), 202, "id")
+		s.want(s.send("submitter", "POST", "/v1/tasks",
+			fmt.Sprintf(`{"behavior":"gate","params":"x","delay_ms":3600000,"id":"t1.%d"}`, i)), 202, "id")
+		s.want(s.send("submitter", "POST", "/v1/tasks",
+			fmt.Sprintf(`{"behavior":"gate","params":"x","delay_ms":3600000,"id":"t2.%d"}`, i)), 202, "id")
 	}
 	ask := func(expected int) string {
 		return fmt.Sprintf(`{"operation":"cancel","filter":{"substatus":"scheduled"},"expected":%d}`, expected)
@@ -98,18 +102,21 @@ func TestChangeMatching_OfAnotherNumberThanExpectedChangesNothing(t *testing.T) 
 		secret        string
 		expected, are int
 	}{{"operator", 5, 6}, {"operator", 7, 6}, {"operator", 0, 6}, {"tenant", 6, 3}, {"tenant", 0, 3}} {
-		a := s.want(s.send(c.secret, "POST", "/v1/tasks:change-matching", ask(c.expected)), 409, fmt.Sprintf("%d tasks match", c.are))
+		a := s.want(s.send(c.secret, "POST", "/v1/tasks:change-matching", ask(c.expected)), 409,
+			fmt.Sprintf("%d tasks match", c.are))
 		if a.problem() != "other-count" || a.get(t, "got") != float64(c.are) || a.get(t, "field") != "expected" {
 			t.Errorf("%s", a.text)
 		}
 	}
-	s.want(s.send("tenant", "POST", "/v1/tasks:change-matching", `{"operation":"cancel","filter":{"affinity-prefix":"t2."},"expected":3}`), 409, "0 tasks match")
+	s.want(s.send("tenant", "POST", "/v1/tasks:change-matching",
+		`{"operation":"cancel","filter":{"affinity-prefix":"t2."},"expected":3}`), 409, "0 tasks match")
 	s.want(s.send("viewer", "GET", "/v1/tasks?substatus=scheduled", nil), 200, `"t2.0"`)
 	for _, c := range []struct {
 		secret  string
 		matched int
 	}{{"tenant", 3}, {"operator", 3}, {"operator", 0}} {
-		line := s.want(s.send(c.secret, "POST", "/v1/tasks:change-matching", ask(c.matched)), 200, `"done":true`).last(t)
+		line := s.want(s.send(c.secret, "POST", "/v1/tasks:change-matching", ask(c.matched)), 200,
+			`"done":true`).last(t)
 		if line["matched"] != float64(c.matched) || line["changed"] != float64(c.matched) {
 			t.Errorf("%v, want %d", line, c.matched)
 		}
@@ -121,12 +128,14 @@ type half struct{ operations.Direct }
 
 func (half) Each(context.Context, engine.Filter, task.Operation, bulk.Options) iter.Seq2[bulk.Report, error] {
 	return func(yield func(bulk.Report, error) bool) {
-		for yield(bulk.Report{Matched: 3, Missing: []listing.Missing{{Shard: 2, Silent: true}}, Cursor: "c"}, nil) { // it waits
+		waits := bulk.Report{Matched: 3, Missing: []listing.Missing{{Shard: 2, Silent: true}}, Cursor: "c"}
+		for yield(waits, nil) {
 		}
 	}
 }
 
 func TestChangeMatching_WhoseTasksCannotBeCountedIsRefused(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) { c.Client = half{c.Client.(operations.Direct)} })
-	s.want(s.send("operator", "POST", "/v1/tasks:change-matching", `{"operation":"cancel","filter":{"status":"CREATED"},"expected":3}`), 503, "shard 2 cannot be counted")
+	s.want(s.send("operator", "POST", "/v1/tasks:change-matching",
+		`{"operation":"cancel","filter":{"status":"CREATED"},"expected":3}`), 503, "shard 2 cannot be counted")
 }

@@ -99,7 +99,8 @@ func TestRequest_BadInputNamesWhatIsWrong(t *testing.T) {
 		{"operator", "POST", "/v1/tasks:change", `{"operation":"explode","ids":["a"]}`, 400, `"field":"operation"`},
 		{"operator", "POST", "/v1/tasks:change", `{"operation":"retry","ids":[]}`, 400, `"field":"ids"`},
 		{"operator", "POST", "/v1/tasks:change", `{"operation":"retry","ids":["a","a"]}`, 400, "more than once"},
-		{"operator", "POST", "/v1/tasks:change", `{"operation":"retry","ids":["a"],"reason":"x"}`, 400, `"field":"reason"`},
+		{"operator", "POST", "/v1/tasks:change", `{"operation":"retry","ids":["a"],"reason":"x"}`, 400,
+			`"field":"reason"`},
 	} {
 		begun := time.Now()
 		got := s.send(c.secret, c.method, c.path, c.body)

@@ -22,7 +22,11 @@ type crowded struct {
 
 func (c crowded) ListPage(_ context.Context, _ engine.Filter, cursor string) (page listing.Page, err error) {
 	*c.asked++
-	page.Tasks = []projection.Task{{ID: events.TaskID("t1." + cursor), Kind: &projection.Kind{Behavior: "noop"}, Status: projection.Created}}
+	page.Tasks = []projection.Task{{
+		ID:     events.TaskID("t1." + cursor),
+		Kind:   &projection.Kind{Behavior: "noop"},
+		Status: projection.Created,
+	}}
 	if page.Through = *c.asked == c.pages; !page.Through {
 		page.Cursor = fmt.Sprint(*c.asked)
 	}

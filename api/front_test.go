@@ -22,8 +22,15 @@ type echo struct {
 // Fronts of other packages have their routes in the same table, so that roles, limits and documentation hold for them.
 func TestRoutes_OfAFrontAreServedAndGuardedAsOurs(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) {
-		c.Routes = []api.Route{{Method: "POST", Pattern: "/store/{name}/echo", Role: token.Submitter, MaxBody: 64, In: echo{}, Out: echo{}, Summary: "Echo",
-			Query: []api.Param{{Name: "twice", Does: "true: twice"}},
+		c.Routes = []api.Route{{
+			Method:  "POST",
+			Pattern: "/store/{name}/echo",
+			Summary: "Echo",
+			Role:    token.Submitter,
+			MaxBody: 64,
+			Query:   []api.Param{{Name: "twice", Does: "true: twice"}},
+			In:      echo{},
+			Out:     echo{},
 			Serve: func(c *api.Call) error {
 				var e echo
 				if err := c.Read(&e); err != nil {
@@ -36,14 +43,16 @@ func TestRoutes_OfAFrontAreServedAndGuardedAsOurs(t *testing.T) {
 					return c.Context().Err()
 				}
 				return c.JSON(http.StatusOK, echo{c.Token().Name + ": " + e.Text})
-			}}}
+			},
+		}}
 	})
 	s.want(s.send("submitter", "POST", "/store/a/echo?twice=true", `{"text":"x"}`), 200, `{"text":"sam: xx"}`)
 	s.want(s.send("submitter", "POST", "/store/a/echo?thrice=true", `{"text":"x"}`), 400, "thrice")
 	s.want(s.send("submitter", "POST", "/store/a/echo", `{"text":"`+strings.Repeat("x", 99)+`"}`), 413, "too-large")
 	s.want(s.send("viewer", "POST", "/store/a/echo", `{"text":"x"}`), 403, "forbidden")
 	s.want(s.send("", "POST", "/store/a/echo", `{"text":"x"}`), 401, "unauthorized")
-	if got := s.want(s.send("submitter", "GET", "/store/a/echo", nil), 405, "method"); got.header.Get("Allow") != "POST" {
+	got := s.want(s.send("submitter", "GET", "/store/a/echo", nil), 405, "method")
+	if got.header.Get("Allow") != "POST" {
 		t.Errorf("%v", got.header)
 	}
 	s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, `"/store/{name}/echo"`)
@@ -52,20 +61,45 @@ func TestRoutes_OfAFrontAreServedAndGuardedAsOurs(t *testing.T) {
 // Below a path of its own a front tells whatever is refused in its own way.
 func TestRoutes_OfAFrontWithADialectRefuseInIt(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) {
-		c.Dialects = []api.Dialect{{Path: "/store/", Type: "text/plain", Out: "", Refuse: func(w http.ResponseWriter, p *problem.Problem) {
-			w.WriteHeader(p.Status)
-			_, _ = io.WriteString(w, "in words: "+string(p.Type))
-		}}}
+		c.Dialects = []api.Dialect{{
+			Path: "/store/",
+			Type: "text/plain",
+			Out:  "",
+			Refuse: func(w http.ResponseWriter, p *problem.Problem) {
+				w.WriteHeader(p.Status)
+				_, _ = io.WriteString(w, "in words: "+string(p.Type))
+			},
+		}}
+		say := func(word, summary string, said func(*api.Call) string) api.Route {
+			return api.Route{
+				Method:  "GET",
+				Pattern: "/store/{name}/say/" + word,
+				Summary: summary,
+				Role:    token.Viewer,
+				Scope:   api.OneStore,
+				Serve:   func(c *api.Call) error { return c.JSON(http.StatusOK, said(c)) },
+			}
+		}
 		c.Routes = []api.Route{
-			{Method: "POST", Pattern: "/store/{name}/echo", Role: token.Submitter, Scope: api.OneStore, MaxBody: 64, Untyped: true, In: echo{}, Summary: "Echo", Serve: func(c *api.Call) error {
-				text, err := c.Body()
-				if err != nil {
-					return err
-				}
-				return c.JSON(http.StatusOK, c.Path("name")+string(text))
-			}},
-			{Method: "GET", Pattern: "/store/{name}/say/{word}", Role: token.Viewer, Scope: api.OneStore, Summary: "Say", Serve: func(c *api.Call) error { return c.JSON(http.StatusOK, c.Path("word")) }},
-			{Method: "GET", Pattern: "/store/{name}/say/{$}", Role: token.Viewer, Scope: api.OneStore, Summary: "Say what net/http takes for the end of a path", Serve: func(c *api.Call) error { return c.JSON(http.StatusOK, c.EscapedPath()) }},
+			{
+				Method:  "POST",
+				Pattern: "/store/{name}/echo",
+				Summary: "Echo",
+				Role:    token.Submitter,
+				Scope:   api.OneStore,
+				MaxBody: 64,
+				Untyped: true,
+				In:      echo{},
+				Serve: func(c *api.Call) error {
+					text, err := c.Body()
+					if err != nil {
+						return err
+					}
+					return c.JSON(http.StatusOK, c.Path("name")+string(text))
+				},
+			},
+			say("{word}", "Say", func(c *api.Call) string { return c.Path("word") }),
+			say("{$}", "Say what net/http takes for the end of a path", (*api.Call).EscapedPath),
 		}
 	})
 	s.want(s.send("submitter", "POST", "/store/a/echo", `x`), 200, `"ax"`)
@@ -83,13 +117,22 @@ func TestRoutes_OfAFrontWithADialectRefuseInIt(t *testing.T) {
 		}
 	}
 	s.want(s.send("tenant", "POST", "/store/a/echo", `x`), 403, "in words: forbidden")
-	for path, want := range map[string]string{"a%2Fb": `"a/b"`, "a%2F%2Fb": `"a//b"`, "..%2F..": `"../.."`, "%00": `"\u0000"`, "%C3%A9": `"é"`, "%25": `"%"`, "+": `"+"`} {
+	for path, want := range map[string]string{
+		"a%2Fb":    `"a/b"`,
+		"a%2F%2Fb": `"a//b"`,
+		"..%2F..":  `"../.."`,
+		"%00":      `"\u0000"`,
+		"%C3%A9":   `"é"`,
+		"%25":      `"%"`,
+		"+":        `"+"`,
+	} {
 		s.want(s.send("viewer", "GET", "/store/a/say/"+path, nil), 200, want)
 	}
 	s.want(s.send("viewer", "GET", "/store/a/say/%2F", nil), 200, `"/store/a/say/%2F"`)
 	s.want(s.send("viewer", "GET", "/store/a/../b/say/x", nil), 404, "in words: not-found")
 	s.want(s.send("viewer", "GET", "/v1/nothing", nil), 404, `"type":"urn`)
-	if got := s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, `"text/plain":`); strings.Contains(got.text, "$}") {
+	document := s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, `"text/plain":`)
+	if strings.Contains(document.text, "$}") {
 		t.Error("the document has a path that OpenAPI knows nothing of")
 	}
 }
@@ -97,11 +140,18 @@ func TestRoutes_OfAFrontWithADialectRefuseInIt(t *testing.T) {
 func TestNew_RefusesRoutesThatLackSomething(t *testing.T) {
 	serveIt := func(*api.Call) error { return nil }
 	for want, r := range map[string]api.Route{
-		"handler":   {Method: "GET", Pattern: "/a", Summary: "A"},
-		"summary":   {Method: "GET", Pattern: "/a", Serve: serveIt},
-		"slash":     {Method: "GET", Pattern: "a", Summary: "A", Serve: serveIt},
-		"{id}":      {Method: "GET", Pattern: "/a/{id}", Summary: "A", Serve: serveIt},
-		"{name}":    {Method: "GET", Pattern: "/a", Summary: "A", Role: token.Viewer, Scope: api.OneStore, Serve: serveIt},
+		"handler": {Method: "GET", Pattern: "/a", Summary: "A"},
+		"summary": {Method: "GET", Pattern: "/a", Serve: serveIt},
+		"slash":   {Method: "GET", Pattern: "a", Summary: "A", Serve: serveIt},
+		"{id}":    {Method: "GET", Pattern: "/a/{id}", Summary: "A", Serve: serveIt},
+		"{name}": {
+			Method:  "GET",
+			Pattern: "/a",
+			Summary: "A",
+			Role:    token.Viewer,
+			Scope:   api.OneStore,
+			Serve:   serveIt,
+		},
 		"everybody": {Method: "GET", Pattern: "/a", Summary: "A", Scope: api.ItsTasks, Serve: serveIt},
 		"body":      {Method: "POST", Pattern: "/a", Summary: "A", In: echo{}, Serve: serveIt},
 		"twice":     {Method: "GET", Pattern: "/v1/health", Summary: "A", Serve: serveIt},
@@ -147,7 +197,9 @@ func TestOpenAPI_NamesEveryOperationOnceAndRefersToWhatIsThere(t *testing.T) {
 
 // A client that is generated from the document reads every answer, and knows every type of problem.
 func TestOpenAPI_SaysWhatAnswersAre(t *testing.T) {
-	s, _ := serve(t, func(c *api.Config) { c.Routes, c.Dialects = stores.Routes(c.Client), []api.Dialect{stores.Dialect()} })
+	s, _ := serve(t, func(c *api.Config) {
+		c.Routes, c.Dialects = stores.Routes(c.Client), []api.Dialect{stores.Dialect()}
+	})
 	text := s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, "").text
 	for _, want := range []string{
 		`"items":{"oneOf":[{"$ref":"#/components/schemas/StoreTask"},{"type":"null"}]}`,
@@ -171,7 +223,8 @@ func TestOpenAPI_SaysWhatAnswersAre(t *testing.T) {
 			t.Errorf("the document does not name %s", is)
 		}
 	}
-	if got := s.want(s.send("viewer", "GET", "/v1/shards", nil), 200, `"shard":`); strings.Contains(got.text, `"time":""`) {
+	got := s.want(s.send("viewer", "GET", "/v1/shards", nil), 200, `"shard":`)
+	if strings.Contains(got.text, `"time":""`) {
 		t.Errorf("a time that is none: %s", got.text)
 	}
 }

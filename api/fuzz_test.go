@@ -71,7 +71,8 @@ func FuzzRequest_OfEveryRoute(f *testing.F) {
 	}
 	routes := a.Routes()
 	for i := range routes {
-		f.Add(i, "t1.a", "wait=1ms&limit=1", []byte(`{"behavior":"noop","params":{},"tasks":[{"behavior":"noop"}],"operation":"retry","ids":["a"]}`), "k")
+		all := `{"behavior":"noop","params":{},"tasks":[{"behavior":"noop"}],"operation":"retry","ids":["a"]}`
+		f.Add(i, "t1.a", "wait=1ms&limit=1", []byte(all), "k")
 		f.Add(i, "a%2Fb", "cursor=x&at=2026-01-01T00:00:00Z", []byte(`[[[[`), "\x00")
 		f.Add(i, "%0d%0a", "&&=&%zz", []byte{}, strings.Repeat("k", 300))
 	}
@@ -85,8 +86,18 @@ func FuzzRequest_OfEveryRoute(f *testing.F) {
 		}
 		u.RawQuery = query
 		for _, secret := range secrets {
-			r := (&http.Request{Method: route.Method, URL: u, Host: "localhost", Header: http.Header{"Authorization": {"Bearer " + secret},
-				"Content-Type": {"application/json"}, "Idempotency-Key": {key}}, ContentLength: int64(len(body)), Body: http.NoBody}).WithContext(t.Context())
+			r := (&http.Request{
+				Method: route.Method,
+				URL:    u,
+				Host:   "localhost",
+				Header: http.Header{
+					"Authorization":   {"Bearer " + secret},
+					"Content-Type":    {"application/json"},
+					"Idempotency-Key": {key},
+				},
+				ContentLength: int64(len(body)),
+				Body:          http.NoBody,
+			}).WithContext(t.Context())
 			if len(body) > 0 {
 				r.Body = readCloser{bytes.NewReader(body)}
 			}

@@ -35,18 +35,24 @@ func TestRequest_RefusesHeadersThatWouldDoNothing(t *testing.T) {
 		s.want(s.send("operator", c.method, c.path, body, "If-None-Match", "*"), 400, "If-None-Match")
 	}
 	s.want(s.send("viewer", "GET", "/v1/tasks/x", nil, "Idempotency-Key", "k"), 200, "RUNNING")
-	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","params":{}}`, "If-None-Match", "*"), 400, "If-None-Match")
+	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","params":{}}`, "If-None-Match", "*"), 400,
+		"If-None-Match")
 }
 
 func TestBody_IsJSONInUTF8AndNotEncoded(t *testing.T) {
 	s, _ := serve(t, nil)
 	body := `{"behavior":"noop","params":{}}`
-	for _, typed := range []string{"application/json; charset=utf-16", "application/json; charset=latin1", "text/plain"} {
+	for _, typed := range []string{
+		"application/json; charset=utf-16",
+		"application/json; charset=latin1",
+		"text/plain",
+	} {
 		s.want(s.send("submitter", "POST", "/v1/tasks", body, "Content-Type", typed), 415, "media-type")
 	}
 	s.want(s.send("submitter", "POST", "/v1/tasks", body, "Content-Encoding", "gzip"), 415, "not encoded")
 	s.want(s.send("submitter", "POST", "/v1/tasks", "\ufeff"+body), 400, "byte order mark")
-	s.want(s.send("submitter", "POST", "/v1/tasks", body, "Content-Type", "application/json; charset=UTF-8", "Content-Encoding", "identity"), 202, "id")
+	s.want(s.send("submitter", "POST", "/v1/tasks", body, "Content-Type", "application/json; charset=UTF-8",
+		"Content-Encoding", "identity"), 202, "id")
 }
 
 func TestBody_AnEmptyObjectIsNone(t *testing.T) {
@@ -68,8 +74,10 @@ func TestSuspend_TellsItsReason(t *testing.T) {
 	s.want(s.send("viewer", "GET", "/v1/tasks/x/explain", nil), 200, `olga suspended the task: the disk is full`)
 	long := strings.Repeat("x", 257)
 	s.want(s.send("operator", "POST", "/v1/tasks/x/suspend", `{"reason":"`+long+`"}`), 400, "limit of 256")
-	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"suspend","ids":["x"],"reason":"again"}`), 200, `"id":"x"`)
-	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"resume","ids":["x"],"reason":"why"}`), 400, "alone")
+	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"suspend","ids":["x"],"reason":"again"}`), 200,
+		`"id":"x"`)
+	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"resume","ids":["x"],"reason":"why"}`), 400,
+		"alone")
 }
 
 func TestGet_IsNotModifiedByItsWholeTagAlone(t *testing.T) {
@@ -105,7 +113,8 @@ func TestSubmit_TellsTheLimitOfADelay(t *testing.T) {
 			t.Errorf("%s: %q, want %q", body, detail, want)
 		}
 	}
-	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","params":{},"delay_ms":315360000000}`), 202, "id")
+	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","params":{},"delay_ms":315360000000}`), 202,
+		"id")
 }
 
 // A name that is mistyped is refused by either.
@@ -151,5 +160,6 @@ func TestReplay_GoesOnAfterPositions(t *testing.T) {
 
 func TestReplay_RefusesATimeThatEndsBeforeItBegins(t *testing.T) {
 	s, _ := serve(t, nil)
-	s.want(s.send("viewer", "GET", "/v1/replay?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", nil), 400, "to: 2026-01-01T00:00:00Z is before from")
+	s.want(s.send("viewer", "GET", "/v1/replay?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", nil), 400,
+		"to: 2026-01-01T00:00:00Z is before from")
 }

@@ -32,7 +32,8 @@ func serveLife(t *testing.T, behavior string, progress int) *server {
 	j := testcluster.StartJournals(t, 1)
 	j.Fill(0, testcluster.Life(t, "x", behavior, "a-aaaaaaaaaa", progress))
 	s, _ := serve(t, func(c *api.Config) {
-		c.Client = remembered{c.Client.(operations.Direct), ledger.New(ledger.Config{Cluster: store.Cluster{ID: "c", Shards: 1}, Journal: j.Store})}
+		c.Client = remembered{c.Client.(operations.Direct),
+			ledger.New(ledger.Config{Cluster: store.Cluster{ID: "c", Shards: 1}, Journal: j.Store})}
 	})
 	return s
 }
@@ -45,8 +46,10 @@ func TestHistory_StatesAreFoldedFromSoManyEventsAtMost(t *testing.T) {
 		return "/v1/tasks/x/history?limit=2&cursor=" + c.String()
 	}
 	s.want(s.send("viewer", "GET", after(5)+"&states=true", nil), 200, `"states":[`)
-	s.want(s.send("viewer", "GET", after(100_001)+"&states=true", nil), http.StatusBadRequest, "100001 events before the page are to be folded, the limit is 100000")
-	for _, path := range []string{after(100_000) + "&states=true", after(100_001)} { // no such event, which is read first
+	s.want(s.send("viewer", "GET", after(100_001)+"&states=true", nil), http.StatusBadRequest,
+		"100001 events before the page are to be folded, the limit is 100000")
+	// There is no such event, and it is read first.
+	for _, path := range []string{after(100_000) + "&states=true", after(100_001)} {
 		if a := s.send("viewer", "GET", path, nil); a.status == 200 || a.get(t, "field") == "states" {
 			t.Errorf("%s: %s", path, a.text)
 		}
@@ -58,7 +61,8 @@ func TestGet_AStateIsFoldedFromSoManyEventsAtMost(t *testing.T) {
 	s := serveLife(t, "sleep", 10)
 	s.want(s.send("viewer", "GET", "/v1/tasks/x?seq=12", nil), 200, `"done":12`)
 	s.want(s.send("viewer", "GET", "/v1/tasks/x?seq=100000", nil), 404, "no event 100000")
-	a := s.want(s.send("viewer", "GET", "/v1/tasks/x?seq=100001", nil), 400, "100001 events are to be folded, the limit is 100000")
+	a := s.want(s.send("viewer", "GET", "/v1/tasks/x?seq=100001", nil), 400,
+		"100001 events are to be folded, the limit is 100000")
 	if a.get(t, "field") != "seq" {
 		t.Errorf("%s", a.text)
 	}
@@ -92,7 +96,8 @@ func TestGet_StatesAreFoldedAFewAtOnce(t *testing.T) {
 	o := &silent{released: make(chan struct{})}
 	s, _ := serve(t, func(c *api.Config) {
 		c.Limits.InFlight = ofEach
-		c.Client = remembered{c.Client.(operations.Direct), ledger.New(ledger.Config{Cluster: store.Cluster{ID: "c", Shards: 1}, Journal: j.Store, Owners: o})}
+		c.Client = remembered{c.Client.(operations.Direct),
+			ledger.New(ledger.Config{Cluster: store.Cluster{ID: "c", Shards: 1}, Journal: j.Store, Owners: o})}
 	})
 	var all sync.WaitGroup
 	for i := range ofEach * len(callers) {
@@ -110,7 +115,8 @@ func TestGet_StatesAreFoldedAFewAtOnce(t *testing.T) {
 	}
 	for _, caller := range callers {
 		testcluster.Await(t, "as many as may be are made, and the others wait", func() bool {
-			return o.under.Load() >= most && s.send(caller, "GET", "/openapi.json", nil).status == http.StatusTooManyRequests
+			return o.under.Load() >= most &&
+				s.send(caller, "GET", "/openapi.json", nil).status == http.StatusTooManyRequests
 		})
 	}
 	close(o.released)
@@ -141,7 +147,15 @@ func TestHistory_OfAForgottenTaskIsShownByItsBehavior(t *testing.T) {
 			if want := map[int]int{http.StatusOK: count}[status]; shown != want {
 				t.Errorf("%s, %s first: %d events are shown, want %d", behavior, order, shown, want)
 			}
-			forged := pagecursor.Cursor{Cluster: "c", Task: "x", Newest: order == "newest", Ref: at(1500), Seq: 1500, Last: at(count), Behavior: "sleep"}
+			forged := pagecursor.Cursor{
+				Cluster:  "c",
+				Task:     "x",
+				Newest:   order == "newest",
+				Ref:      at(1500),
+				Seq:      1500,
+				Last:     at(count),
+				Behavior: "sleep",
+			}
 			s.want(s.send("sleeper", "GET", first+"&cursor="+forged.String(), nil), status, "")
 		}
 	}

@@ -17,10 +17,11 @@ var matrix = map[string]struct {
 	scope string
 	body  string
 }{
-	"POST /v1/tasks":                        {token.Submitter, "own", `{"behavior":"noop"}`},
-	"POST /v1/tasks:batch":                  {token.Submitter, "own", `{"tasks":[{"behavior":"noop"}]}`},
-	"POST /v1/tasks:change":                 {token.Operator, "own", `{"operation":"retry","ids":["t1.a"]}`},
-	"POST /v1/tasks:change-matching":        {token.Operator, "own", `{"operation":"retry","filter":{"status":"FAILURE","behavior":"sleep"}}`},
+	"POST /v1/tasks":        {token.Submitter, "own", `{"behavior":"noop"}`},
+	"POST /v1/tasks:batch":  {token.Submitter, "own", `{"tasks":[{"behavior":"noop"}]}`},
+	"POST /v1/tasks:change": {token.Operator, "own", `{"operation":"retry","ids":["t1.a"]}`},
+	"POST /v1/tasks:change-matching": {token.Operator, "own",
+		`{"operation":"retry","filter":{"status":"FAILURE","behavior":"sleep"}}`},
 	"GET /v1/tasks":                         {token.Viewer, "own", ""},
 	"GET /v1/tasks/{id}":                    {token.Viewer, "one", ""},
 	"DELETE /v1/tasks/{id}":                 {token.Operator, "one", ""},
@@ -82,7 +83,8 @@ func TestAuthorization_EveryRouteAllowsWhatItsRowSays(t *testing.T) {
 			case who.Role == token.Worker || who.Role < row.role:
 				want = http.StatusForbidden
 			}
-			if got != want && (want != 0 || got == http.StatusUnauthorized || got == http.StatusForbidden) || got >= 500 {
+			if got != want && (want != 0 || got == http.StatusUnauthorized || got == http.StatusForbidden) ||
+				got >= 500 {
 				t.Errorf("%s by %q: %d, want %d", name, secret, got, want)
 			}
 		}
@@ -98,7 +100,8 @@ func TestAuthorization_EveryRouteAllowsWhatItsRowSays(t *testing.T) {
 					t.Errorf("%s by %s: %d", name, limited, got)
 				}
 			case "own", "none":
-				if got == http.StatusUnauthorized || got >= 500 || got == http.StatusForbidden && (limited == "tenant" || row.body == "") {
+				if got == http.StatusUnauthorized || got >= 500 ||
+					got == http.StatusForbidden && (limited == "tenant" || row.body == "") {
 					t.Errorf("%s by %s: %d", name, limited, got)
 				}
 			}
@@ -134,12 +137,24 @@ func TestAuthorization_ALimitedTokenKnowsOfItsTasksAlone(t *testing.T) {
 			t.Errorf("counts by %s: %s", secret, counts.text)
 		}
 	}
-	for _, path := range []string{"/v1/tasks?affinity=t2.a", "/v1/tasks?affinity-prefix=t2", "/v1/tasks?affinity=t2.a&affinity-prefix=t2.", "/v1/tasks?affinity-prefix=u"} {
+	for _, path := range []string{
+		"/v1/tasks?affinity=t2.a",
+		"/v1/tasks?affinity-prefix=t2",
+		"/v1/tasks?affinity=t2.a&affinity-prefix=t2.",
+		"/v1/tasks?affinity-prefix=u",
+	} {
 		if got := s.want(s.send("tenant", "GET", path, nil), 200, "tasks"); strings.Contains(got.text, "t2.") {
 			t.Errorf("%s: %s", path, got.text)
 		}
 	}
-	for _, path := range []string{"/v1/tasks/t2.a", "/v1/tasks/t2.a/history", "/v1/tasks/t2.a/explain", "/v1/tasks/t2.a?forgotten=true", "/v1/tasks/t2.a?seq=1", "/v1/export?task=t2.a"} {
+	for _, path := range []string{
+		"/v1/tasks/t2.a",
+		"/v1/tasks/t2.a/history",
+		"/v1/tasks/t2.a/explain",
+		"/v1/tasks/t2.a?forgotten=true",
+		"/v1/tasks/t2.a?seq=1",
+		"/v1/export?task=t2.a",
+	} {
 		for _, secret := range []string{"tenant", "sleeper"} {
 			is := s.want(s.send(secret, "GET", path, nil), 404, "not-found")
 			none := s.want(s.send(secret, "GET", strings.Replace(path, "t2.a", "t2.none", 1), nil), 404, "not-found")
@@ -153,7 +168,8 @@ func TestAuthorization_ALimitedTokenKnowsOfItsTasksAlone(t *testing.T) {
 	}
 	s.want(s.send("tenant", "GET", "/v1/export?task=t1.a", nil), 200, "t1.a")
 	for _, secret := range []string{"tenant", "sleeper"} {
-		got := s.want(s.send(secret, "POST", "/v1/tasks:change", map[string]any{"operation": "delete", "ids": []string{"t2.a"}}), 200, "not-found")
+		got := s.want(s.send(secret, "POST", "/v1/tasks:change",
+			map[string]any{"operation": "delete", "ids": []string{"t2.a"}}), 200, "not-found")
 		if strings.Contains(got.text, "SUCCESS") {
 			t.Error(got.text)
 		}
@@ -163,24 +179,31 @@ func TestAuthorization_ALimitedTokenKnowsOfItsTasksAlone(t *testing.T) {
 
 	s.want(s.send("tenant", "POST", "/v1/tasks", `{"behavior":"noop","id":"t2.b"}`), 403, "forbidden")
 	s.want(s.send("sleeper", "POST", "/v1/tasks", `{"behavior":"noop"}`), 403, "forbidden")
-	for _, got := range []answer{s.send("sleeper", "POST", "/v1/tasks", `{"behavior":"sleep","id":"t1.a","params":{"duration":"0s"}}`),
-		s.send("sleeper", "POST", "/v1/tasks:batch", `{"tasks":[{"behavior":"sleep","id":"t1.a","params":{"duration":"0s"}}]}`)} {
+	sleep := `{"behavior":"sleep","id":"t1.a","params":{"duration":"0s"}}`
+	for _, got := range []answer{
+		s.send("sleeper", "POST", "/v1/tasks", sleep),
+		s.send("sleeper", "POST", "/v1/tasks:batch", `{"tasks":[`+sleep+`]}`),
+	} {
 		if !strings.Contains(got.text, "the id is taken") || strings.Contains(got.text, "gate") {
 			t.Errorf("of another's id: %s", got.text)
 		}
 	}
 	s.want(s.send("operator", "POST", "/v1/behaviors/noop/pause", `{"reason":"secret"}`), 204, "")
-	if got := s.want(s.send("tenant", "GET", "/v1/behaviors", nil), 200, "paused"); strings.Contains(got.text, "secret") {
+	got := s.want(s.send("tenant", "GET", "/v1/behaviors", nil), 200, "paused")
+	if strings.Contains(got.text, "secret") {
 		t.Errorf("pauses of others: %s", got.text)
 	}
 	s.want(s.send("operator", "POST", "/v1/tasks", `{"behavior":"noop","id":"t1.paused"}`), 202, "t1.paused")
-	if got := s.want(s.send("tenant", "GET", "/v1/tasks/t1.paused/explain", nil), 200, "paused"); strings.Contains(got.text, "secret") {
+	got = s.want(s.send("tenant", "GET", "/v1/tasks/t1.paused/explain", nil), 200, "paused")
+	if strings.Contains(got.text, "secret") {
 		t.Errorf("a pause of others: %s", got.text)
 	}
 	s.want(s.send("operator", "POST", "/v1/behaviors/noop/unpause", nil), 204, "")
 	s.want(s.send("tenant", "POST", "/v1/tasks", `{"behavior":"noop"}`), 202, `"id":"t1.`)
-	keyed := s.want(s.send("tenant", "POST", "/v1/tasks", `{"behavior":"noop"}`, "Idempotency-Key", "k"), 202, `"id":"t1.`)
-	again := s.want(s.send("tenant", "POST", "/v1/tasks", `{"behavior":"noop"}`, "Idempotency-Key", "k"), 202, `"repeated":true`)
+	keyed := s.want(s.send("tenant", "POST", "/v1/tasks", `{"behavior":"noop"}`, "Idempotency-Key", "k"), 202,
+		`"id":"t1.`)
+	again := s.want(s.send("tenant", "POST", "/v1/tasks", `{"behavior":"noop"}`, "Idempotency-Key", "k"), 202,
+		`"repeated":true`)
 	if keyed.get(t, "id") != again.get(t, "id") {
 		t.Errorf("%s, %s", keyed.text, again.text)
 	}

@@ -118,7 +118,8 @@ func TestMetrics_AreAnsweredAsTheirHandlerAnswers(t *testing.T) {
 	s.want(s.send("viewer", "GET", "/v1/metrics", nil), 503, "")
 	text = whole
 	got := s.send("viewer", "GET", "/v1/metrics", nil)
-	if got.status != 200 || got.text != whole || !slices.Equal(got.header["Content-Type"], []string{"text/plain; version=0.0.4"}) {
+	if got.status != 200 || got.text != whole ||
+		!slices.Equal(got.header["Content-Type"], []string{"text/plain; version=0.0.4"}) {
 		t.Errorf("status %d, %v, %d bytes", got.status, got.header, len(got.text))
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package api_test
 
 import (
 	"bytes"
@@ -10,53 +10,57 @@ import (
 	"strings"
 	"testing"
 
+	"taskledger/api"
 	"taskledger/api/problem"
 	"taskledger/api/shape"
 )
 
 // bodies are the types of requests.
-var bodies = []any{&Submit{}, &Batch{}, &Change{}, &ChangeMatching{}, &PauseRequest{}, &Reason{}}
+var bodies = []any{&api.Submit{}, &api.Batch{}, &api.Change{}, &api.ChangeMatching{}, &api.PauseRequest{}, &api.Reason{}}
 
 func TestDecode_RefusesNamesInAnotherCaseAndThoseThatComeTwice(t *testing.T) {
 	for _, c := range []struct {
 		into       any
 		body, want string // the field that is named; "" = nothing is wrong
 	}{
-		{&Submit{}, `{"behavior":"noop","params":{"a":1,"A":2},"id":"a"}`, ""},
-		{&Submit{}, `{"params":{"a":1,"a":2},"behavior":"\"behavior\":\\"}`, ""}, // names in parameters are data
-		{&Submit{}, `{"params":[{"behavior":1},{"behavior":"behavior"}],"behavior":"noop"}`, ""},
-		{&Submit{}, "{ \"behavior\" : \"noop\" ,\n\t\"id\" : \"behavior\" }", ""},
-		{&Submit{}, `{"beh\u0061vior":"noop"}`, ""},
-		{&Submit{}, `{"Behavior":"noop"}`, "Behavior"},
-		{&Submit{}, `{"behavior":"noop","BEHAVIOR":"sleep"}`, "BEHAVIOR"},
-		{&Submit{}, `{"behavior":"noop","\u0042ehavior":"sleep"}`, "Behavior"},
-		{&Submit{}, `{"behavior":"noop","id":"a","behavior":"noop"}`, "behavior"},
-		{&Submit{}, `{"behavior":"noop","beh\u0061vior":"noop"}`, "behavior"},
-		{&Submit{}, `{"behavior":"noop","params":{"x":[{}]},"params":1}`, "params"},
-		{&Submit{}, `{"behavior":"noop","delay_m\u017f":1}`, "delay_m\u017f"}, // a long s, whose capital letter is S
-		{&Submit{}, `{"behavior":"noop","colour":1}`, "colour"},
-		{&Batch{}, `{"tasks":[{"behavior":"noop"},{"behavior":"noop","params":[[{}]]}]}`, ""},
-		{&Batch{}, `{"Tasks":[]}`, "Tasks"},
-		{&Batch{}, `{"tasks":[],"tasks":[]}`, "tasks"},
-		{&Batch{}, `{"tasks":[{"behavior":"noop","params":[1,{"a":[2,3]}]},{"behavior":"noop","Params":{}}]}`, "tasks[1].Params"},
-		{&Batch{}, `{"tasks":[{"behavior":"noop"},{"behavior":"noop","id":"a","id":"b"}]}`, "tasks[1].id"},
-		{&Batch{}, `{"tasks":[{"behavior":"noop","colour":1}]}`, "tasks[0].colour"},
-		{&Change{}, `{"operation":"retry","ids":["a","b"]}`, ""},
-		{&Change{}, `{"operation":"retry","ids":["a"],"Ids":["b"]}`, "Ids"},
-		{&Change{}, `{"operation":"retry","ids":["a"],"operation":"delete"}`, "operation"},
-		{&ChangeMatching{}, `{"operation":"retry","filter":{"status":"FAILURE","behavior":"noop"}}`, ""},
-		{&ChangeMatching{}, `{"operation":"retry","filter":{"status":"FAILURE","status":"SUCCESS"}}`, "filter.status"},
-		{&ChangeMatching{}, `{"operation":"retry","filter":{"status":"FAILURE","st\u0061tus":"SUCCESS"}}`, "filter.status"},
-		{&ChangeMatching{}, `{"operation":"retry","filter":{"status":"FAILURE"},"filter":{}}`, "filter"},
-		{&ChangeMatching{}, `{"operation":"retry","filter":{},"Dry_Run":true}`, "Dry_Run"},
-		{&PauseRequest{}, `{"reason":"x","force":true}`, ""},
-		{&PauseRequest{}, `{"reason":"x","Force":true}`, "Force"},
-		{&PauseRequest{}, `{"reason":"x","reason":"y"}`, "reason"},
-		{&Reason{}, `{"REASON":"x"}`, "REASON"},
+		{&api.Submit{}, `{"behavior":"noop","params":{"a":1,"A":2},"id":"a"}`, ""},
+		{&api.Submit{}, `{"params":{"a":1,"a":2},"behavior":"\"behavior\":\\"}`, ""}, // names in parameters are data
+		{&api.Submit{}, `{"params":[{"behavior":1},{"behavior":"behavior"}],"behavior":"noop"}`, ""},
+		{&api.Submit{}, "{ \"behavior\" : \"noop\" ,\n\t\"id\" : \"behavior\" }", ""},
+		{&api.Submit{}, `{"beh\u0061vior":"noop"}`, ""},
+		{&api.Submit{}, `{"Behavior":"noop"}`, "Behavior"},
+		{&api.Submit{}, `{"behavior":"noop","BEHAVIOR":"sleep"}`, "BEHAVIOR"},
+		{&api.Submit{}, `{"behavior":"noop","\u0042ehavior":"sleep"}`, "Behavior"},
+		{&api.Submit{}, `{"behavior":"noop","id":"a","behavior":"noop"}`, "behavior"},
+		{&api.Submit{}, `{"behavior":"noop","beh\u0061vior":"noop"}`, "behavior"},
+		{&api.Submit{}, `{"behavior":"noop","params":{"x":[{}]},"params":1}`, "params"},
+		{&api.Submit{}, `{"behavior":"noop","delay_m\u017f":1}`, "delay_m\u017f"}, // a long s, whose capital letter is S
+		{&api.Submit{}, `{"behavior":"noop","colour":1}`, "colour"},
+		{&api.Batch{}, `{"tasks":[{"behavior":"noop"},{"behavior":"noop","params":[[{}]]}]}`, ""},
+		{&api.Batch{}, `{"Tasks":[]}`, "Tasks"},
+		{&api.Batch{}, `{"tasks":[],"tasks":[]}`, "tasks"},
+		{&api.Batch{}, `{"tasks":[{"behavior":"noop","params":[1,{"a":[2,3]}]},{"behavior":"noop","Params":{}}]}`,
+			"tasks[1].Params"},
+		{&api.Batch{}, `{"tasks":[{"behavior":"noop"},{"behavior":"noop","id":"a","id":"b"}]}`, "tasks[1].id"},
+		{&api.Batch{}, `{"tasks":[{"behavior":"noop","colour":1}]}`, "tasks[0].colour"},
+		{&api.Change{}, `{"operation":"retry","ids":["a","b"]}`, ""},
+		{&api.Change{}, `{"operation":"retry","ids":["a"],"Ids":["b"]}`, "Ids"},
+		{&api.Change{}, `{"operation":"retry","ids":["a"],"operation":"delete"}`, "operation"},
+		{&api.ChangeMatching{}, `{"operation":"retry","filter":{"status":"FAILURE","behavior":"noop"}}`, ""},
+		{&api.ChangeMatching{}, `{"operation":"retry","filter":{"status":"FAILURE","status":"SUCCESS"}}`, "filter.status"},
+		{&api.ChangeMatching{}, `{"operation":"retry","filter":{"status":"FAILURE","st\u0061tus":"SUCCESS"}}`,
+			"filter.status"},
+		{&api.ChangeMatching{}, `{"operation":"retry","filter":{"status":"FAILURE"},"filter":{}}`, "filter"},
+		{&api.ChangeMatching{}, `{"operation":"retry","filter":{},"Dry_Run":true}`, "Dry_Run"},
+		{&api.PauseRequest{}, `{"reason":"x","force":true}`, ""},
+		{&api.PauseRequest{}, `{"reason":"x","Force":true}`, "Force"},
+		{&api.PauseRequest{}, `{"reason":"x","reason":"y"}`, "reason"},
+		{&api.Reason{}, `{"REASON":"x"}`, "REASON"},
 	} {
 		err := shape.Of(reflect.TypeOf(c.into)).Decode([]byte(c.body), c.into)
 		p, is := errors.AsType[*problem.Problem](err)
-		if c.want == "" && err != nil || c.want != "" && (!is || p.Type != problem.Malformed || p.Field != c.want || !strings.HasPrefix(p.Detail, c.want+": ")) {
+		named := is && p.Type == problem.Malformed && p.Field == c.want && strings.HasPrefix(p.Detail, c.want+": ")
+		if c.want == "" && err != nil || c.want != "" && !named {
 			t.Errorf("%s: %#v, want the field %q", c.body, err, c.want)
 		}
 	}
@@ -65,7 +69,8 @@ func TestDecode_RefusesNamesInAnotherCaseAndThoseThatComeTwice(t *testing.T) {
 // FuzzDecode holds what is taken to a slow look at every name.
 func FuzzDecode(f *testing.F) {
 	for i := range bodies {
-		f.Add(i, []byte(`{"behavior":"noop","params":{"a":1,"a":"\\\""},"tasks":[{"behavior":"noop","id":"a"}],"operation":"retry","filter":{"a":"b"},"ids":["a"],"reason":""}`))
+		f.Add(i, []byte(`{"behavior":"noop","params":{"a":1,"a":"\\\""},"tasks":[{"behavior":"noop","id":"a"}],`+
+			`"operation":"retry","filter":{"a":"b"},"ids":["a"],"reason":""}`))
 		f.Add(i, []byte(`{"tasks":[{"behavior":"noop","params":[[{"tasks":1}]]},{"id":"a","id":"b"}]}`))
 		f.Add(i, []byte(`{"operation":"retry","filter":{"a":"b","\u0061":"c"},"reason":"","force":true}`))
 		f.Add(i, []byte(`]{"behavior":[}`))
@@ -138,15 +143,16 @@ func look(d *json.Decoder, t reflect.Type) error {
 
 // What a submit costs to be read, and a batch.
 func BenchmarkDecode(b *testing.B) {
-	one := `{"behavior":"http","params":{"url":"https://example.com/hook","method":"POST","headers":{"Content-Type":"text/plain"},"body":"hello"},"id":"orders/4711","priority":7}`
+	one := `{"behavior":"http","params":{"url":"https://example.com/hook","method":"POST",` +
+		`"headers":{"Content-Type":"text/plain"},"body":"hello"},"id":"orders/4711","priority":7}`
 	for name, c := range map[string]struct {
 		into any
 		body string
 	}{
-		"small": {Submit{}, `{"behavior":"noop","params":{}}`},
-		"usual": {Submit{}, one},
-		"large": {Submit{}, `{"behavior":"noop","params":{"text":"` + strings.Repeat("x", 200<<10) + `"}}`},
-		"batch": {Batch{}, `{"tasks":[` + strings.Repeat(one+",", 999) + one + `]}`},
+		"small": {api.Submit{}, `{"behavior":"noop","params":{}}`},
+		"usual": {api.Submit{}, one},
+		"large": {api.Submit{}, `{"behavior":"noop","params":{"text":"` + strings.Repeat("x", 200<<10) + `"}}`},
+		"batch": {api.Batch{}, `{"tasks":[` + strings.Repeat(one+",", 999) + one + `]}`},
 	} {
 		b.Run(name, func(b *testing.B) {
 			is, data := shape.Of(reflect.TypeOf(c.into)), []byte(c.body)

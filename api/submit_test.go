@@ -6,18 +6,21 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"taskledger/api"
 	"testing"
 	"time"
+
+	"taskledger/api"
 )
 
 func TestSubmit_AnswersTheOutcomeOrThatThereIsNoneYet(t *testing.T) {
 	s, open := serve(t, nil)
-	first := s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"gate","params":"x","id":"a/1"}`), 202, `"id":"a/1"`)
+	first := s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"gate","params":"x","id":"a/1"}`), 202,
+		`"id":"a/1"`)
 	if first.header.Get("Location") != "/v1/tasks/a~1" || first.header.Get("Retry-After") != "1" {
 		t.Errorf("%v", first.header)
 	}
-	joined := s.want(s.send("submitter", "POST", "/v1/tasks?wait=10ms", `{"behavior":"gate","params":"x","id":"a/1"}`), 202, `"joined":true`)
+	joined := s.want(s.send("submitter", "POST", "/v1/tasks?wait=10ms", `{"behavior":"gate","params":"x","id":"a/1"}`),
+		202, `"joined":true`)
 	if strings.Contains(joined.text, "status") && joined.get(t, "status") != nil && joined.get(t, "status") != "" {
 		t.Errorf("a task without outcome: %s", joined.text)
 	}
@@ -27,7 +30,8 @@ func TestSubmit_AnswersTheOutcomeOrThatThereIsNoneYet(t *testing.T) {
 	}()
 	open()
 	s.want(<-waiting, 200, `"status":"FAILURE"`)
-	s.want(s.send("submitter", "POST", "/v1/tasks?wait=30s", `{"behavior":"gate","params":"x","id":"a/1"}`), 200, `"result":"x"`)
+	s.want(s.send("submitter", "POST", "/v1/tasks?wait=30s", `{"behavior":"gate","params":"x","id":"a/1"}`), 200,
+		`"result":"x"`)
 	for _, path := range []string{"/v1/tasks/a~1", "/v1/tasks/a%2F1", "/v1/tasks/a~1?wait=5s"} {
 		s.want(s.send("viewer", "GET", path, nil), 200, `"status":"SUCCESS"`)
 	}
@@ -37,7 +41,8 @@ func TestSubmit_AnswersTheOutcomeOrThatThereIsNoneYet(t *testing.T) {
 func TestSubmit_WhoAskedStandsInTheEvents(t *testing.T) {
 	s, _ := serve(t, nil)
 	parent := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	got := s.want(s.send("submitter", "POST", "/v1/tasks?wait=5s", `{"behavior":"noop","id":"w"}`, "X-Request-Id", "r-1", "traceparent", parent), 200, "SUCCESS")
+	got := s.want(s.send("submitter", "POST", "/v1/tasks?wait=5s", `{"behavior":"noop","id":"w"}`,
+		"X-Request-Id", "r-1", "traceparent", parent), 200, "SUCCESS")
 	if got.header.Get("X-Request-Id") != "r-1" {
 		t.Errorf("%v", got.header)
 	}
@@ -54,7 +59,8 @@ func TestSubmit_AKeyMakesARepetitionTheSameRequest(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range ids {
 		all.Go(func() {
-			got := s.send("submitter", "POST", "/v1/tasks?wait=10s", `{"behavior":"noop","params":{}}`, "Idempotency-Key", "k")
+			got := s.send("submitter", "POST", "/v1/tasks?wait=10s", `{"behavior":"noop","params":{}}`,
+				"Idempotency-Key", "k")
 			if got.status != 200 {
 				t.Errorf("%d: %s", got.status, got.text)
 			}
@@ -68,18 +74,22 @@ func TestSubmit_AKeyMakesARepetitionTheSameRequest(t *testing.T) {
 			break
 		}
 	}
-	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","params":{},"priority":1}`, "Idempotency-Key", "k"), 422, "key-reused")
-	other := s.want(s.send("operator", "POST", "/v1/tasks", `{"behavior":"noop","params":{}}`, "Idempotency-Key", "k"), 202, "id")
+	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","params":{},"priority":1}`,
+		"Idempotency-Key", "k"), 422, "key-reused")
+	other := s.want(s.send("operator", "POST", "/v1/tasks", `{"behavior":"noop","params":{}}`, "Idempotency-Key", "k"),
+		202, "id")
 	if other.get(t, "id") == ids[0] {
 		t.Error("two principals share a key")
 	}
 	batch := `{"tasks":[{"behavior":"noop"},{"behavior":"noop"}]}`
 	one := s.want(s.send("submitter", "POST", "/v1/tasks:batch", batch, "Idempotency-Key", "many"), 200, "id")
-	two := s.want(s.send("submitter", "POST", "/v1/tasks:batch", batch, "Idempotency-Key", "many"), 200, `"repeated":true`)
+	two := s.want(s.send("submitter", "POST", "/v1/tasks:batch", batch, "Idempotency-Key", "many"), 200,
+		`"repeated":true`)
 	if strings.ReplaceAll(two.text, `,"joined":true,"repeated":true`, "") != one.text {
 		t.Errorf("%s, then %s", one.text, two.text)
 	}
-	s.want(s.send("submitter", "POST", "/v1/tasks:batch", `{"tasks":[{"behavior":"noop"}]}`, "Idempotency-Key", "many"), 422, "key-reused")
+	s.want(s.send("submitter", "POST", "/v1/tasks:batch", `{"tasks":[{"behavior":"noop"}]}`, "Idempotency-Key", "many"),
+		422, "key-reused")
 }
 
 func TestSubmit_OfManyEachHasItsOwnOutcome(t *testing.T) {
@@ -92,18 +102,21 @@ func TestSubmit_OfManyEachHasItsOwnOutcome(t *testing.T) {
 		parts = append(parts, fmt.Sprint(p["type"]))
 	}
 	prefix := "urn:taskledger:problem:"
-	if want := []string{"<nil>", prefix + "unknown-behavior", prefix + "invalid", prefix + "invalid", "<nil>"}; fmt.Sprint(parts) != fmt.Sprint(want) {
+	want := []string{"<nil>", prefix + "unknown-behavior", prefix + "invalid", prefix + "invalid", "<nil>"}
+	if fmt.Sprint(parts) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", parts, want)
 	}
 	var many []string
 	for range 1000 {
 		many = append(many, `{"behavior":"noop"}`)
 	}
-	thousand := s.want(s.send("submitter", "POST", "/v1/tasks:batch", `{"tasks":[`+strings.Join(many, ",")+`]}`), 200, "id")
+	thousand := s.want(s.send("submitter", "POST", "/v1/tasks:batch", `{"tasks":[`+strings.Join(many, ",")+`]}`), 200,
+		"id")
 	if strings.Contains(thousand.text, "problem") || strings.Count(thousand.text, `"id"`) != 1000 {
 		t.Errorf("%.300s", thousand.text)
 	}
-	s.want(s.send("submitter", "POST", "/v1/tasks:batch", `{"tasks":[`+strings.Join(many, ",")+`,{"behavior":"noop"}]}`), 400, "want 1 to 1000")
+	s.want(s.send("submitter", "POST", "/v1/tasks:batch",
+		`{"tasks":[`+strings.Join(many, ",")+`,{"behavior":"noop"}]}`), 400, "want 1 to 1000")
 	s.want(s.send("submitter", "POST", "/v1/tasks:batch", `{"tasks":[]}`), 400, "want 1 to 1000")
 }
 
@@ -135,7 +148,8 @@ func TestOperations_ChangeATask(t *testing.T) {
 	s.want(s.send("operator", "POST", "/v1/tasks/o/retry", nil), 409, "state")
 	s.want(s.send("operator", "POST", "/v1/tasks/o/cancel", `{"reason":"no longer wanted"}`), 204, "")
 	s.want(s.send("viewer", "GET", "/v1/tasks/o/history?order=newest&limit=1", nil), 200, "no longer wanted")
-	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"delete","ids":["o","none"]}`), 200, `[{"id":"o"},{"id":"none","problem"`)
+	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"delete","ids":["o","none"]}`), 200,
+		`[{"id":"o"},{"id":"none","problem"`)
 	s.want(s.send("operator", "POST", "/v1/behaviors/gate/pause", `{"reason":"repairs"}`), 204, "")
 	s.want(s.send("viewer", "GET", "/v1/behaviors", nil), 200, "repairs")
 	s.submit("submitter", "p", "gate")
@@ -168,7 +182,7 @@ func TestGet_OfARepeatedTaskWaitsForTheOutcomeOfItsRun(t *testing.T) {
 		case a := <-waiting:
 			s.want(a, 200, `"status":"SUCCESS","substatus":"scheduled"`)
 			return
-		case <-time.After(5 * time.Second): // its question came after the first run had ended, so it waits for the second
+		case <-time.After(5 * time.Second): // it has asked after the first run, so it waits for the second
 			if err := s.node.RunNow(t.Context(), "h"); err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -62,7 +61,8 @@ func (s *server) begin(secret, method, path string, body any) <-chan answer {
 			}
 		}
 	}()
-	testcluster.Await(s.t, "the request is under way", func() bool { return s.send(secret, "GET", "/openapi.json", nil).status == http.StatusTooManyRequests })
+	testcluster.Await(s.t, "the request is under way",
+		func() bool { return s.send(secret, "GET", "/openapi.json", nil).status == http.StatusTooManyRequests })
 	return answers
 }
 
@@ -85,7 +85,8 @@ func TestWait_EndsWhenTheTokenIsRevokedOrChanged(t *testing.T) {
 	tokens.change("admin", &token.Token{Name: "ada", Role: token.Admin, Prefix: "t1."})
 	tokens.change("operator", &token.Token{Name: "olga", Role: token.Operator}) // read again, and the same
 	for _, a := range []answer{<-revoked, <-narrowed} {
-		if s.want(a, 401, "revoked or changed"); a.problem() != "unauthorized" || a.header.Get("WWW-Authenticate") == "" || strings.Contains(a.text, "RUNNING") {
+		if s.want(a, 401, "revoked or changed"); a.problem() != "unauthorized" ||
+			a.header.Get("WWW-Authenticate") == "" || strings.Contains(a.text, "RUNNING") {
 			t.Errorf("%v %s", a.header, a.text)
 		}
 	}
@@ -105,14 +106,12 @@ func TestStream_EndsWhenTheTokenIsRevoked(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) { c.Tokens, c.Limits.InFlight = tokens, 1 })
 	params := strings.Repeat("x", 200<<10)
 	for i := range 60 {
-		s.want(s.insist("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("one/%d", i), "params": params}), http.StatusAccepted, "one/")
+		body := map[string]any{"behavior": "gate", "id": fmt.Sprintf("one/%d", i), "params": params}
+		s.want(s.insist("submitter", "POST", "/v1/tasks", body), http.StatusAccepted, "one/")
 	}
-	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := fmt.Fprintf(c, "GET /v1/export?shard=%d HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\n\r\n", events.TaskID("one/0").Shard(4)); err != nil {
+	c := s.dial(t)
+	const get = "GET /v1/export?shard=%d HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\n\r\n"
+	if _, err := fmt.Fprintf(c, get, events.TaskID("one/0").Shard(4)); err != nil {
 		t.Fatal(err)
 	}
 	begins := bufio.NewReaderSize(c, 16)
@@ -121,11 +120,13 @@ func TestStream_EndsWhenTheTokenIsRevoked(t *testing.T) {
 	}
 	begun := time.Now()
 	tokens.change("admin", nil)
-	testcluster.Await(t, "the stream has ended", func() bool { return s.send("other", "GET", "/openapi.json", nil).status == 200 })
+	testcluster.Await(t, "the stream has ended",
+		func() bool { return s.send("other", "GET", "/openapi.json", nil).status == 200 })
 	if took := time.Since(begun); took > soon {
 		t.Errorf("ended after %s", took)
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(io.MultiReader(strings.NewReader("HTTP/1.1 200 OK\r\n"), begins)), nil)
+	whole := io.MultiReader(strings.NewReader("HTTP/1.1 200 OK\r\n"), begins)
+	resp, err := http.ReadResponse(bufio.NewReader(whole), nil)
 	if err != nil {
 		return
 	}
@@ -141,7 +142,9 @@ type endless struct {
 	begun chan struct{}
 }
 
-func (e endless) Each(ctx context.Context, _ engine.Filter, _ task.Operation, _ bulk.Options) iter.Seq2[bulk.Report, error] {
+func (e endless) Each(
+	ctx context.Context, _ engine.Filter, _ task.Operation, _ bulk.Options,
+) iter.Seq2[bulk.Report, error] {
 	return func(yield func(bulk.Report, error) bool) {
 		if !yield(bulk.Report{Matched: 1, Changed: 1, Cursor: "c"}, nil) {
 			return
@@ -163,9 +166,11 @@ func TestChangeMatching_SaysThatTheTokenWasRevoked(t *testing.T) {
 		<-begun
 		tokens.change("operator", nil)
 	}()
-	a := s.want(s.send("operator", "POST", "/v1/tasks:change-matching", `{"operation":"retry","filter":{"status":"FAILURE"}}`), 200, "")
+	a := s.want(s.send("operator", "POST", "/v1/tasks:change-matching",
+		`{"operation":"retry","filter":{"status":"FAILURE"}}`), 200, "")
 	line := a.last(t)
-	if p, _ := line["problem"].(map[string]any); line["cursor"] != "c" || line["done"] != false || p["status"] != float64(401) {
+	if p, _ := line["problem"].(map[string]any); line["cursor"] != "c" || line["done"] != false ||
+		p["status"] != float64(401) {
 		t.Errorf("%s", a.text)
 	}
 }

@@ -65,7 +65,14 @@ func serveOf(t *testing.T, client operations.Client, of operations.Stores) *serv
 // serveWith is serveOf with limits for each of those who ask.
 func serveWith(t *testing.T, limits api.Limits, client operations.Client, of operations.Stores) *server {
 	t.Helper()
-	a, err := api.New(api.Config{Client: client, Tokens: everybody, Limits: limits, Version: "test", Routes: stores.Routes(of), Dialects: []api.Dialect{stores.Dialect()}})
+	a, err := api.New(api.Config{
+		Client:   client,
+		Tokens:   everybody,
+		Limits:   limits,
+		Version:  "test",
+		Routes:   stores.Routes(of),
+		Dialects: []api.Dialect{stores.Dialect()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +86,14 @@ func serveWith(t *testing.T, limits api.Limits, client operations.Client, of ope
 	ended := make(chan error, 1)
 	go func() { ended <- a.Serve(ctx, l[0], api.Below(l[1], "/store/a")) }()
 	transport := &http.Transport{}
-	s := &server{t: t, api: a, url: "http://" + l[0].Addr().String(), root: "http://" + l[1].Addr().String(),
-		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s := &server{
+		t:    t,
+		api:  a,
+		url:  "http://" + l[0].Addr().String(),
+		root: "http://" + l[1].Addr().String(),
+		http: &http.Client{Transport: transport, CheckRedirect: noRedirect},
+	}
 	s.stop = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -176,7 +189,8 @@ func (s *server) refused(a answer, status int, part string) {
 	}
 	if a.status != status || err != nil || len(is.Errors) == 0 ||
 		!strings.Contains(strings.Join(is.Errors, "\n"), part) || a.header.Get("Content-Type") != "application/json" {
-		s.t.Errorf("status %d, %s, want %d and errors with %q: %.500s", a.status, a.header.Get("Content-Type"), status, part, a.text)
+		s.t.Errorf("status %d, %s, want %d and errors with %q: %.500s", a.status, a.header.Get("Content-Type"), status,
+			part, a.text)
 	}
 }
 
@@ -228,6 +242,7 @@ func ids(all []*one) string {
 func serveTwo(t *testing.T) (a, b *server) {
 	t.Helper()
 	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 4})
-	one, other := operations.Direct{Client: c.StartNode("a", nil).Client}, operations.Direct{Client: c.StartNode("b", nil).Client}
+	one, other := operations.Direct{Client: c.StartNode("a", nil).Client}, operations.Direct{Client: c.StartNode("b",
+		nil).Client}
 	return serveOf(t, one, one), serveOf(t, other, other)
 }

@@ -70,7 +70,7 @@ type Group struct {
 	Waiting   int64  `json:"waiting"`          // for their timespec, and not claimed
 	Claimed   int64  `json:"claimed"`          // or put off since they were
 	Bytes     int64  `json:"bytes"`            // of data
-	Oldest    int64  `json:"oldest,omitempty"` // when the first of those available became so, in milliseconds since 1970
+	Oldest    int64  `json:"oldest,omitempty"` // since when the first available one is, in milliseconds
 }
 
 // GroupOf returns the form of the counts of a group.
