@@ -35,11 +35,12 @@ type Config struct {
 	// Watch receives a report of every request; nil receives none.
 	Watch   measured.Watcher
 	Version string
-	// Routes lists the routes of other fronts, and Dialects the forms of their errors where these are not of RFC 9457.
-	Routes   []Route
-	Dialects []Dialect
-	Limits   Limits
-	Log      *slog.Logger // default: slog.Default()
+	// Routes lists the routes of other fronts, and ErrorFormats the forms of their errors where these are not of RFC
+	// 9457.
+	Routes       []Route
+	ErrorFormats []ErrorFormat
+	Limits       Limits
+	Log          *slog.Logger // default: slog.Default()
 }
 
 // API answers requests. It is an http.Handler.
@@ -72,7 +73,7 @@ func New(cfg Config) (*API, error) {
 	common := &shared{
 		budgets:  newBudgets(1),
 		callers:  newCallers(limits),
-		refusals: newRefusals(cfg.Dialects),
+		refusals: newRefusals(cfg.ErrorFormats),
 		tokens:   cfg.Tokens,
 		watcher:  newTokenWatcher(cfg.Tokens),
 		log:      cfg.Log,

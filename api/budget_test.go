@@ -17,7 +17,7 @@ import (
 func TestServe_ReadersThatReadNothingTakeNoListFromOthers(t *testing.T) {
 	t.Parallel()
 	s, _ := serve(t, func(c *api.Config) {
-		c.Routes, c.Dialects = stores.Routes(c.Client), []api.Dialect{stores.Dialect()}
+		c.Routes, c.ErrorFormats = stores.Routes(c.Client), []api.ErrorFormat{stores.ErrorFormat()}
 	})
 	params := strings.Repeat("x", 200<<10)
 	for i := range 20 {

@@ -61,7 +61,7 @@ func TestRoutes_OfAFrontAreServedAndGuardedAsOurs(t *testing.T) {
 // Below a path of its own a front tells whatever is refused in its own way.
 func TestRoutes_OfAFrontWithADialectRefuseInIt(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) {
-		c.Dialects = []api.Dialect{{
+		c.ErrorFormats = []api.ErrorFormat{{
 			Path: "/store/",
 			Type: "text/plain",
 			Out:  "",
@@ -198,7 +198,7 @@ func TestOpenAPI_NamesEveryOperationOnceAndRefersToWhatIsThere(t *testing.T) {
 // A client that is generated from the document reads every answer, and knows every type of problem.
 func TestOpenAPI_SaysWhatAnswersAre(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) {
-		c.Routes, c.Dialects = stores.Routes(c.Client), []api.Dialect{stores.Dialect()}
+		c.Routes, c.ErrorFormats = stores.Routes(c.Client), []api.ErrorFormat{stores.ErrorFormat()}
 	})
 	text := s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, "").text
 	for _, want := range []string{

@@ -86,10 +86,10 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// inShape returns the part of a URL that has to be in its shortest form. A front with a dialect has names in which any
-// character may be, if it is encoded.
+// inShape returns the part of a URL that has to be in its shortest form. A front with an error format of its own has
+// names in which any character may be, if it is encoded.
 func (a *API) inShape(u *url.URL) string {
-	if a.shared.refusals.dialectOf(u.Path) != nil {
+	if a.shared.refusals.formatOf(u.Path) != nil {
 		return u.EscapedPath()
 	}
 	return u.Path

@@ -48,7 +48,7 @@ func document(table []*Route, version string, refusals *refusals) ([]byte, error
 			continue
 		}
 		failed := failure
-		if d := refusals.dialectOf(r.Pattern); d != nil {
+		if d := refusals.formatOf(r.Pattern); d != nil {
 			failed = response(failure.Description, d.Type, schemas.Schema(reflect.TypeOf(d.Out), true, ""))
 		}
 		at := strings.ReplaceAll(r.Pattern, "...}", "}")

@@ -13,29 +13,29 @@ import (
 	"taskledger/api/problem"
 )
 
-// Dialect gives errors the form of a front, whatever refuses a request below its path.
-type Dialect struct {
+// ErrorFormat gives errors the form of a front, whatever refuses a request below its path.
+type ErrorFormat struct {
 	Path   string // begins the paths of the front, such as "/store/"
 	Refuse func(w http.ResponseWriter, p *problem.Problem)
 	Type   string // of what it answers
 	Out    any    // a value of its Go type
 }
 
-// refusals answers requests with problems, each in the dialect of its path.
+// refusals answers requests with problems, each in the error format of its path.
 type refusals struct {
-	dialects  []Dialect
+	formats   []ErrorFormat
 	lingering *semaphore.Weighted // requests that were refused, and still send
 }
 
-func newRefusals(dialects []Dialect) *refusals {
-	return &refusals{dialects: dialects, lingering: semaphore.NewWeighted(lingerAtOnce)}
+func newRefusals(formats []ErrorFormat) *refusals {
+	return &refusals{formats: formats, lingering: semaphore.NewWeighted(lingerAtOnce)}
 }
 
-// dialectOf returns the dialect of a path; nil = RFC 9457.
-func (f *refusals) dialectOf(path string) *Dialect {
-	for i := range f.dialects {
-		if strings.HasPrefix(path, f.dialects[i].Path) {
-			return &f.dialects[i]
+// formatOf returns the error format of a path; nil = RFC 9457.
+func (f *refusals) formatOf(path string) *ErrorFormat {
+	for i := range f.formats {
+		if strings.HasPrefix(path, f.formats[i].Path) {
+			return &f.formats[i]
 		}
 	}
 	return nil
@@ -53,13 +53,13 @@ func (f *refusals) refuse(w http.ResponseWriter, r *http.Request, p *problem.Pro
 	f.linger(w, r)
 }
 
-// write writes a problem in the dialect of the path.
+// write writes a problem in the error format of the path.
 func (f *refusals) write(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	measured.Of(w).Refused = p.Type
 	if p.Type == problem.Unauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
 	}
-	if d := f.dialectOf(r.URL.Path); d != nil {
+	if d := f.formatOf(r.URL.Path); d != nil {
 		d.Refuse(w, p)
 		return
 	}

@@ -66,12 +66,12 @@ func serveOf(t *testing.T, client operations.Client, of operations.Stores) *serv
 func serveWith(t *testing.T, limits api.Limits, client operations.Client, of operations.Stores) *server {
 	t.Helper()
 	a, err := api.New(api.Config{
-		Client:   client,
-		Tokens:   everybody,
-		Limits:   limits,
-		Version:  "test",
-		Routes:   stores.Routes(of),
-		Dialects: []api.Dialect{stores.Dialect()},
+		Client:       client,
+		Tokens:       everybody,
+		Limits:       limits,
+		Version:      "test",
+		Routes:       stores.Routes(of),
+		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -114,9 +114,9 @@ func named(serve func(*api.Call, string) error) func(*api.Call) error {
 	}
 }
 
-// Dialect returns the form of errors below Root, whatever refuses a request.
-func Dialect() api.Dialect {
-	return api.Dialect{
+// ErrorFormat returns the form of errors below Root, whatever refuses a request.
+func ErrorFormat() api.ErrorFormat {
+	return api.ErrorFormat{
 		Path:   Root,
 		Type:   "application/json",
 		Out:    form.Errors{},

@@ -33,7 +33,16 @@ func (s secrets) Find(secret string) *token.Token { return s[secret] }
 // serve serves the stores until the returned function is called, at a TCP address and a socket.
 func serve(t *testing.T, of operations.Direct, address, socket string) (at string, stop func()) {
 	t.Helper()
-	a, err := api.New(api.Config{Client: of, Tokens: secrets{"submitter": {Name: "sam", Role: token.Submitter}, "viewer": {Name: "vera", Role: token.Viewer}}, Version: "test", Routes: stores.Routes(of), Dialects: []api.Dialect{stores.Dialect()}})
+	a, err := api.New(api.Config{
+		Client: of,
+		Tokens: secrets{
+			"submitter": {Name: "sam", Role: token.Submitter},
+			"viewer":    {Name: "vera", Role: token.Viewer},
+		},
+		Version:      "test",
+		Routes:       stores.Routes(of),
+		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -335,8 +335,17 @@ const lingers = 5 * time.Second
 // ready, "" if it is. An error is logged, and the node goes on without the API.
 func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, busy func() bool, page http.Handler) {
 	all := operations.Direct{Client: client}
-	cfg := api.Config{Client: all, Tokens: s.tokens, Hosts: s.options.Hosts, Version: version.Version, Log: s.log, Metrics: page,
-		Ready: lately(notReady), Routes: stores.Routes(all), Dialects: []api.Dialect{stores.Dialect()}}
+	cfg := api.Config{
+		Client:       all,
+		Tokens:       s.tokens,
+		Hosts:        s.options.Hosts,
+		Ready:        lately(notReady),
+		Metrics:      page,
+		Version:      version.Version,
+		Routes:       stores.Routes(all),
+		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
+		Log:          s.log,
+	}
 	if s.figures != nil {
 		cfg.Watch = s.figures
 	}

@@ -55,8 +55,13 @@ func RunHTTP(ctx context.Context, cfg Config, asker []string) (r HTTPResult, err
 		return r, err
 	}
 	of := operations.Direct{Client: pair.Client}
-	served, err := api.New(api.Config{Client: of, Tokens: onlyToken{}, Routes: stores.Routes(of), Dialects: []api.Dialect{stores.Dialect()},
-		Limits: api.Limits{PerSecond: 1e6, Burst: 1e6, InFlight: 1e6}})
+	served, err := api.New(api.Config{
+		Client:       of,
+		Tokens:       onlyToken{},
+		Routes:       stores.Routes(of),
+		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
+		Limits:       api.Limits{PerSecond: 1e6, Burst: 1e6, InFlight: 1e6},
+	})
 	if err != nil {
 		return r, err
 	}
