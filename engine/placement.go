@@ -13,6 +13,7 @@ import (
 	"taskledger/engine/internal/signal"
 	"taskledger/internal/ring"
 	"taskledger/ledger"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -299,7 +300,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 		return nil, err
 	}
 	if at == p.m.settingsShard() {
-		p.m.learnSettings(*have.State.Settings())
+		p.m.learnSettings(*settings.Of(have.State))
 	}
 	for _, node := range have.State.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {

@@ -190,6 +190,6 @@ func (r *settingsReader) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.m.learnSettings(*have.State.Settings())
+	r.m.learnSettings(*settings.Of(have.State))
 	return nil
 }

@@ -6,12 +6,13 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/journal"
 )
 
 // compare compares the fold as it is now with the checkpoint, the snapshot and the owner's state of the same entry.
 func (v *verifier) compare() {
 	number := v.state.Number
-	v.Entries, v.Hash, v.Tasks, v.Losses = number, v.state.Hash, v.state.Len(), v.state.Journal().Losses()
+	v.Entries, v.Hash, v.Tasks, v.Losses = number, v.state.Hash, v.state.Len(), journal.Of(v.state).Losses()
 	head, named := v.compareHead(number, v.state.Hash)
 	named = named && head.State != (events.Hash{}) && v.Damage == ""
 	if named && head.Form != projection.DigestForm() {

@@ -90,7 +90,7 @@ func (v *exportVerifier) header(lines *bufio.Scanner) error {
 	v.Cluster, v.Shard, v.Task, v.From, v.Hash, v.next = h.Cluster, h.Shard, h.Task, h.From, h.Prev, h.From
 	v.state, v.lost = projection.NewShard(h.Shard), journal.NewChecker(h.From, h.Prev)
 	if h.Task != "" {
-		v.state.Stores().OnlySome()
+		v.state.OnlySome()
 	}
 	heads, err := headsOf(v.against, store.Cluster{ID: h.Cluster, Shards: store.MaxShards})
 	v.heads = heads[h.Shard]

@@ -36,11 +36,11 @@ func (s *Shard) Digest(step func()) (sum events.Hash) {
 		t.Encode(&w)
 		add()
 	}
-	for _, of := range sections {
-		l := of.list(s)
-		for i := range l.rows {
-			w.Text(of.name)
-			l.write(i, &w)
+	for _, of := range s.sections() {
+		rows, write := of.List()
+		for i := range rows {
+			w.Text(of.Name)
+			write(i, &w)
 			add()
 		}
 	}

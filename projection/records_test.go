@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/items"
 )
 
 // recordBodies has a body of every kind that is of no task, in an order in which they are legal.
@@ -41,7 +42,7 @@ func (j *journal) follows(body events.Body) (of events.TaskID, seq uint64, prev 
 	}
 	of = events.StoreItem("crawl", 1)
 	for id := range uint64(2) {
-		if was := j.state.Stores().Item("crawl", id+1); was != nil {
+		if was := items.Of(j.state).Item("crawl", id+1); was != nil {
 			return of, uint64(was.Seq) + 1, was.Last
 		}
 	}

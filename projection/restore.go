@@ -8,6 +8,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/extension"
 	"taskledger/projection/name"
 )
 
@@ -26,13 +27,19 @@ type Restorer struct {
 	kinds []*Kind
 	nodes []name.Name
 	tasks []*Task
-	read  []uint64 // rows so far, by section
+	read  []uint64            // rows so far, by section
+	rest  []extension.Section // those of the shard beside its tasks
 	err   error
 }
 
 // NewRestorer returns a restorer of a snapshot of the shard.
 func NewRestorer(shard int) *Restorer {
-	return &Restorer{shard: NewShard(shard), read: make([]uint64, sectionCount)}
+	s := NewShard(shard)
+	return &Restorer{
+		shard: s,
+		read:  make([]uint64, sectionCount),
+		rest:  s.sections(),
+	}
 }
 
 // Add takes the next part, of which it keeps nothing. Its first error, which wraps ErrSnapshot, is that of all later calls.
@@ -156,7 +163,7 @@ func (r *Restorer) addRows(in *wire.Reader, section int) {
 		case ofTasks:
 			r.addTask(in)
 		default:
-			sections[section-firstListed].read(r.shard, in)
+			r.rest[section-firstListed].Read(in)
 		}
 	}
 }
@@ -227,11 +234,7 @@ func (r *Restorer) complete() error {
 			return fmt.Errorf("nothing is of kind %s", k.Behavior)
 		}
 	}
-	if of := s.recordAfter(r.head.entry); of != events.OfTask {
-		return fmt.Errorf("%s has an event after entry %d", of, r.head.entry)
-	}
-	s.stores.Lost(s.losses())
-	if err := s.stores.Restored(r.head.entry, r.head.time); err != nil {
+	if err := s.restoreExtensions(r.head.entry, r.head.time); err != nil {
 		return err
 	}
 	s.Number, s.Hash, s.Time = r.head.entry, r.head.hash, r.head.time

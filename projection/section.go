@@ -4,20 +4,25 @@ import (
 	"slices"
 
 	"taskledger/internal/wire"
+	"taskledger/projection/extension"
 )
 
-// section is a kind of records of a shard that are no tasks, as snapshots and digests have them. Each is described in a
-// file of its own, and its name is never used again for anything else.
-type section struct {
-	name string
-	// list returns what is to be written of the state as it is.
-	list func(s *Shard) listed
-	// read reads a row into the state.
-	read func(s *Shard, in *wire.Reader)
+// sections returns the rows of the shard beside those of its tasks, in the order in which they are stored.
+func (s *Shard) sections() []extension.Section {
+	all := []extension.Section{s.clockSection(), s.senderSection()}
+	for i := range s.extensions.all {
+		all = append(all, s.extensions.all[i].Sections...)
+	}
+	return all
 }
 
-// sections are in the order in which they are stored, behind those of the tasks.
-var sections = slices.Concat([]section{clockSection, senderSection}, recordSections(), itemSections())
+// listedNames names the sections of every shard.
+var listedNames = func() (names []string) {
+	for _, of := range NewShard(0).sections() {
+		names = append(names, of.Name)
+	}
+	return names
+}()
 
 // listed is the rows of a section that are to be written.
 type listed struct {
@@ -27,7 +32,7 @@ type listed struct {
 	section, next int
 }
 
-// The sections of which each has its own way. Those of sections follow from firstListed on.
+// The sections of tasks, which are written in a way of their own. Those of Shard.sections follow from firstListed on.
 const (
 	ofNodes = iota // a table: the tasks refer to its rows
 	ofKinds        // and so is this
@@ -37,13 +42,13 @@ const (
 
 var taskSections = [firstListed]string{"nodes", "kinds", "tasks"}
 
-var sectionCount = firstListed + len(sections)
+var sectionCount = firstListed + len(listedNames)
 
 func sectionName(i int) string {
 	if i < firstListed {
 		return taskSections[i]
 	}
-	return sections[i-firstListed].name
+	return listedNames[i-firstListed]
 }
 
 // sectionOf returns the number of the section with a name, -1 for none.
@@ -51,7 +56,7 @@ func sectionOf(name string) int {
 	if i := slices.Index(taskSections[:], name); i >= 0 {
 		return i
 	}
-	if i := slices.IndexFunc(sections, func(of section) bool { return of.name == name }); i >= 0 {
+	if i := slices.Index(listedNames, name); i >= 0 {
 		return firstListed + i
 	}
 	return -1

@@ -6,6 +6,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/extension"
 	"taskledger/projection/steady"
 )
 
@@ -90,14 +91,16 @@ func (s *senders) expire(now events.Millis, c *steady.Clock) {
 	}
 }
 
-// senderSection is the lanes that are remembered, the least recently used first. A row is the array
+// senderSection has the lanes that are remembered, the least recently used first. A row is the array
 //
 //	[sender, lane, number, answers, time of the entry of its last use]
-var senderSection = section{"senders", listSenders, readSender}
+func (s *Shard) senderSection() extension.Section {
+	return extension.Section{Name: "senders", List: s.listSenders, Read: s.readSender}
+}
 
-func listSenders(s *Shard) listed {
+func (s *Shard) listSenders() (int, func(int, *wire.Writer)) {
 	all := s.senders.all()
-	return listed{rows: len(all), write: func(i int, w *wire.Writer) {
+	return len(all), func(i int, w *wire.Writer) {
 		d := all[i]
 		w.Array(5)
 		w.Text(d.Sender)
@@ -105,10 +108,10 @@ func listSenders(s *Shard) listed {
 		w.Uint(d.Number)
 		w.Bytes(d.Answers)
 		w.Int(int64(d.lastUse))
-	}}
+	}
 }
 
-func readSender(s *Shard, in *wire.Reader) {
+func (s *Shard) readSender(in *wire.Reader) {
 	in.ArrayOf(5)
 	d := &Decided{SenderLane{in.Text(), uint8(upTo(in, math.MaxUint8))}, in.Uint(), in.Bytes(), events.Millis(in.Int())}
 	if s.senders.get(d.SenderLane) != nil {
@@ -119,8 +122,7 @@ func readSender(s *Shard, in *wire.Reader) {
 	}
 }
 
-// clockSection is the gaps between entries of which not all the time counts, as package steady describes them.
-var clockSection = section{"gaps", func(s *Shard) listed {
-	rows, write := s.steady.List()
-	return listed{rows: rows, write: write}
-}, func(s *Shard, in *wire.Reader) { s.steady.Read(in) }}
+// clockSection has the gaps between entries of which not all the time counts, as package steady describes them.
+func (s *Shard) clockSection() extension.Section {
+	return extension.Section{Name: "gaps", List: s.steady.List, Read: s.steady.Read}
+}

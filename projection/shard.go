@@ -8,18 +8,16 @@ import (
 	"slices"
 
 	"taskledger/events"
-	"taskledger/projection/items"
-	"taskledger/projection/journal"
 	"taskledger/projection/name"
 	"taskledger/projection/requests"
-	"taskledger/projection/settings"
 	"taskledger/projection/steady"
 )
 
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
 //
 // Every task is in exactly one of these places: waiting for its time (due), waiting for a slot (ready, by behavior),
-// running (by node), held for its requests after its end, failed for good, finished, or, when suspended, none.
+// running (by node), held after its end for its requests or pinned by an extension, failed for good, finished, or, when
+// suspended, none.
 type Shard struct {
 	Number uint64        // of the last entry applied
 	Hash   events.Hash   // of that entry
@@ -32,6 +30,7 @@ type Shard struct {
 	bytes     int64 // of the tasks that retention may not forget
 	due       queue
 	held      queue // finished tasks that are kept for their requests
+	pinned    queue // finished tasks that an extension holds
 	running   map[string]*queue
 	attempts  map[events.Ref]*Task // running, by Started: few, so that they are found without a search among all
 	kinds     map[kindKey]*Kind
@@ -43,10 +42,9 @@ type Shard struct {
 	retention retention
 	steady    steady.Clock
 	senders   senders
-	journal   journal.State
-	settings  settings.State
-	stores    items.Stores
 	snapshot  *Snapshot // under way; nil = none
+
+	extensions extensions
 }
 
 // NewShard returns the state before the first entry.
@@ -64,7 +62,7 @@ func NewShard(id int) *Shard {
 		groups:   map[string]*group{},
 		senders:  newSenders(),
 	}
-	s.stores.CountBy(&s.steady)
+	s.extend()
 	return s
 }
 
@@ -119,6 +117,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	}
 	if ev.Kind() == events.KindDeleted {
 		s.delist(t)
+		s.saw(t, ev)
 		return nil, nil
 	}
 	if t.Final() {
@@ -126,6 +125,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	}
 	s.place(t, ev.At)
 	s.weigh(t, 1)
+	s.saw(t, ev)
 	return t, nil
 }
 
@@ -172,6 +172,8 @@ func (s *Shard) place(t *Task, now events.Millis) {
 	case t.OnNode():
 		s.runningOn(t.Node).add(t)
 		s.attempts[t.Started] = t
+	case t.Final() && s.heldBack(t):
+		s.pinned.add(t)
 	case t.Final() && s.holds(t):
 		s.held.add(t)
 	case t.Final() && t.Status == Failure:
@@ -218,14 +220,16 @@ func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
 
 // Len is the number of tasks, Finished of those that are final, Held of those of them that are kept for their requests, Live of
 // the others.
-func (s *Shard) Len() int      { return len(s.tasks) }
-func (s *Shard) Finished() int { return s.retention.count + s.failed.len() + s.held.len() }
-func (s *Shard) Held() int     { return s.held.len() }
-func (s *Shard) Live() int     { return len(s.tasks) - s.Finished() }
+func (s *Shard) Len() int { return len(s.tasks) }
+func (s *Shard) Finished() int {
+	return s.retention.count + s.failed.len() + s.held.len() + s.pinned.len()
+}
+func (s *Shard) Held() int { return s.held.len() }
+func (s *Shard) Live() int { return len(s.tasks) - s.Finished() }
 
 // LiveBytes is about how much the tasks that are not finished, or are held, take in a snapshot: their parameters, results, ids
 // and texts, and a fixed amount each.
-func (s *Shard) LiveBytes() int64 { return s.bytes + s.stores.Bytes() }
+func (s *Shard) LiveBytes() int64 { return s.bytes + s.extensionBytes() }
 
 // Tasks yields every task, in no order.
 func (s *Shard) Tasks() iter.Seq[*Task] { return maps.Values(s.tasks) }

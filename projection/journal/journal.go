@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/extension"
 	"taskledger/projection/record"
 )
 
@@ -67,6 +68,26 @@ func (l *Loss) check(in uint64) error {
 type State struct {
 	record.Chain
 	losses []Loss // oldest first; copies share it, so it is never changed
+}
+
+// Extend returns what a journal has lost before its first event.
+func Extend(extension.Shard) extension.Extension {
+	s := new(State)
+	x := extension.OfSingle(events.OfJournal, s)
+	x.Losses = s.times
+	return x
+}
+
+// Of returns what the journal of a shard has lost. It is the shard's own: read only, until its next event; a copy keeps
+// its value.
+func Of(in extension.Holder) *State { return in.State(events.OfJournal).(*State) }
+
+// times returns how often the journal has lost something, and when last.
+func (s *State) times() (n uint64, last events.Millis) {
+	if len(s.losses) > 0 {
+		last = s.losses[len(s.losses)-1].At
+	}
+	return s.Seq, last
 }
 
 // Losses returns the latest losses, the oldest of them first. The slice must not be changed.

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/extension"
 	"taskledger/projection/record"
 )
 
@@ -53,6 +54,14 @@ type State struct {
 	record.Chain
 	pauses []Pause // by behavior; copies share it, so it is never changed
 }
+
+// Extend returns the settings of a shard before their first event.
+func Extend(extension.Shard) extension.Extension {
+	return extension.OfSingle(events.OfSettings, new(State))
+}
+
+// Of returns the settings of a shard. They are the shard's own: read only, until its next event; a copy keeps its value.
+func Of(in extension.Holder) *State { return in.State(events.OfSettings).(*State) }
 
 // Pauses returns every pause by behavior. The slice must not be changed.
 func (s *State) Pauses() []Pause { return s.pauses }

@@ -12,6 +12,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/task"
 )
 
@@ -56,7 +57,7 @@ func (m *matrixMachine) compare(state *projection.Shard) {
 		m.t.Fatalf("%d tasks, want %d: %v", state.Len(), len(m.matrix.tasks), slices.Sorted(maps.Keys(m.matrix.tasks)))
 	}
 	var paused []string
-	for _, p := range state.Settings().Pauses() {
+	for _, p := range settings.Of(state).Pauses() {
 		paused = append(paused, p.Behavior)
 	}
 	if want := slices.Sorted(maps.Keys(m.matrix.paused)); !slices.Equal(paused, want) {

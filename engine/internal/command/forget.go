@@ -1,6 +1,9 @@
 package command
 
-import "taskledger/events"
+import (
+	"taskledger/events"
+	"taskledger/projection/items"
+)
 
 // forgetsAtOnce bounds the stores that an entry forgets.
 const forgetsAtOnce = 64
@@ -13,7 +16,7 @@ func (d *Decider) ForgetStores() {
 	if d.StoreFull || d.forbids(events.KindStoreForgotten) != "" { // nobody asks for it: it can wait until all nodes read it
 		return
 	}
-	for _, b := range d.State.Stores().Forgettable(d.Now, forgetsAtOnce) {
+	for _, b := range items.Of(d.State).Forgettable(d.Now, forgetsAtOnce) {
 		if d.EntryFull() || d.Err != nil {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"taskledger/engine/internal/itemcommand"
 	"taskledger/events"
 	"taskledger/item"
+	"taskledger/projection/items"
 )
 
 // The largest texts and numbers of items.
@@ -35,7 +36,7 @@ func (l *journalDriver) stored(n int, at int64) (last int64) {
 	first.Key = "first"
 	l.decide(first)
 	for range 1 << 20 {
-		l.state.Stores().Recovered()
+		items.Of(l.state).Recovered()
 	}
 	c := adds(n, 1)
 	c.Key, c.Adds[0].Data = "stored", nil
@@ -43,7 +44,7 @@ func (l *journalDriver) stored(n int, at int64) (last int64) {
 		c.Adds[i].At = at
 	}
 	l.decide(c)
-	return int64(l.state.Stores().Store(largeStore).Last)
+	return int64(items.Of(l.state).Store(largeStore).Last)
 }
 
 // ids are those of so many of the latest items.

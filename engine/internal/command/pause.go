@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"taskledger/events"
+	"taskledger/projection/settings"
 )
 
 // Pause keeps tasks of a behavior from starting, or lets them start again.
@@ -40,7 +41,7 @@ func (c *Pause) Decide(d *Decider) Answer {
 // event returns what changes, nil for nothing.
 func (c *Pause) event(d *Decider) (events.Body, error) {
 	if c.Paused {
-		return d.State.Settings().DecidePause(c.Behavior, c.Reason)
+		return settings.Of(d.State).DecidePause(c.Behavior, c.Reason)
 	}
-	return d.State.Settings().DecideUnpause(c.Behavior)
+	return settings.Of(d.State).DecideUnpause(c.Behavior)
 }

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/projection/settings"
 )
 
 func TestPause_RecordsEachChangeOnce(t *testing.T) {
@@ -34,7 +35,7 @@ func TestPause_RecordsEachChangeOnce(t *testing.T) {
 		if got := strings.Join(kinds, " "); a.Code != command.AnswerOK || got != row.events {
 			t.Errorf("pause %s %t: answer %+v with events %q, want %q", row.behavior, row.paused, a, got, row.events)
 		}
-		if got := fmt.Sprint(l.state.Settings().Pauses()); got != row.want {
+		if got := fmt.Sprint(settings.Of(l.state).Pauses()); got != row.want {
 			t.Errorf("pause %s %t: %s, want %s", row.behavior, row.paused, got, row.want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/projection"
 	"taskledger/projection/requests"
+	"taskledger/projection/settings"
 )
 
 // raw is a command as its bytes, which follow the number.
@@ -252,7 +253,7 @@ func TestTold_TailsOfPartsArePassedOver(t *testing.T) {
 	}
 
 	l.decide(&command.Pause{Behavior: "work", Paused: true, Reason: "why"})
-	settings := command.EncodeSettings(l.state.Settings())
+	settings := command.EncodeSettings(settings.Of(l.state))
 	known, err := command.DecodeSettings(settings)
 	if err != nil || len(known.Pauses()) != 1 {
 		t.Fatal(known, err)

@@ -18,6 +18,7 @@ import (
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/projection"
+	"taskledger/projection/items"
 	"taskledger/task"
 )
 
@@ -44,7 +45,7 @@ func (o *owner) ask(_ context.Context, _ int, c command.Command) (command.Answer
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = append(o.asked, c)
-	o.state.Stores().Ripen(o.now(), nil)
+	items.Of(o.state).Ripen(o.now(), nil)
 	o.builder.Reset(events.Entry{Number: o.state.Number + 1, Epoch: 1, Owner: "owner", Time: o.now(), Prev: o.state.Hash})
 	d := &command.Decider{State: o.state, Entry: &o.builder, Now: o.now(), Note: func(*projection.Task, *events.Event) {}}
 	a := d.Decide(c)
@@ -61,7 +62,7 @@ func (o *owner) ask(_ context.Context, _ int, c command.Command) (command.Answer
 		o.lost--
 		return command.Answer{}, task.ErrUnknown
 	}
-	return itemcommand.WithData(o.state.Stores(), []command.Command{c}, []command.Answer{a}, func(*itemcommand.Claim) {})[0], nil
+	return itemcommand.WithData(items.Of(o.state), []command.Command{c}, []command.Answer{a}, func(*itemcommand.Claim) {})[0], nil
 }
 
 func (o *owner) read(_ context.Context, _ int, c command.Command) (command.Answer, error) {
@@ -73,9 +74,9 @@ func (o *owner) read(_ context.Context, _ int, c command.Command) (command.Answe
 		}
 		o.awaiting = q.Count
 	}
-	o.state.Stores().Ripen(o.now(), nil)
+	items.Of(o.state).Ripen(o.now(), nil)
 	all := itemcommand.Budget{Items: math.MaxInt, Over: func() bool { return false }}
-	return itemcommand.Look(o.state.Stores(), c, o.now(), all).Answer(), nil
+	return itemcommand.Look(items.Of(o.state), c, o.now(), all).Answer(), nil
 }
 
 // claims is how many claims were asked.

@@ -12,7 +12,7 @@ import (
 
 // Decide applies the update, or says why its items do not allow it. At the brake one that adds more than it removes is refused.
 func (c *Update) Decide(d *command.Decider) command.Answer {
-	asked, all := c.Asked(), d.State.Stores()
+	asked, all := c.Asked(), items.Of(d.State)
 	asked.Age = time.Duration(older(c.Age, d.UnderWay))
 	request := asked.RequestID()
 	made, err := all.DecideUpdate(c.Store, asked, request, d.Now)
@@ -73,7 +73,7 @@ func (c *Claim) Decide(d *command.Decider) command.Answer {
 	asked := c.Asked()
 	asked.Age = time.Duration(older(c.Age, d.UnderWay))
 	request := asked.RequestID()
-	made, err := d.State.Stores().DecideClaim(c.Store, asked, request, c.Random, d.Now)
+	made, err := items.Of(d.State).DecideClaim(c.Store, asked, request, c.Random, d.Now)
 	if refusal, refused := refused(d, made.Problems, err); refused {
 		return refusal
 	}

@@ -14,6 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/projection"
+	"taskledger/projection/items"
 )
 
 const start events.Millis = 1_800_000_000_000
@@ -21,7 +22,7 @@ const start events.Millis = 1_800_000_000_000
 // decide decides commands in one entry and folds it.
 func decide(t *testing.T, s *projection.Shard, now events.Millis, commands ...command.Command) (answers []command.Answer) {
 	t.Helper()
-	s.Stores().Ripen(now, nil)
+	items.Of(s).Ripen(now, nil)
 	var b events.Builder
 	b.Reset(events.Entry{Number: s.Number + 1, Epoch: 1, Owner: "owner", Time: now, Prev: s.Hash})
 	d := &command.Decider{State: s, Entry: &b, Now: now, Note: func(*projection.Task, *events.Event) {}}
@@ -58,7 +59,7 @@ func TestClaim_TakesOneOfTheOldestByItsNumber(t *testing.T) {
 		s := projection.NewShard(0)
 		decide(t, s, start, adds(100, "g", 1, 0))
 		a := decide(t, s, start, claim(random))[0]
-		if a.Code != command.AnswerOK || s.Stores().Item("s", want) != nil || s.Stores().Item("s", 101) == nil {
+		if a.Code != command.AnswerOK || items.Of(s).Item("s", want) != nil || items.Of(s).Item("s", 101) == nil {
 			t.Errorf("number %d: answer %+v, want item %d taken", random, a, want)
 		}
 	}
@@ -83,7 +84,7 @@ func TestWithData_StaysWithinAMessageAndLeavesWhatWasRecordedAsItIs(t *testing.T
 	answers := decide(t, s, start, commands...)
 	recorded := slices.Clone(answers)
 	got := 0
-	told := itemcommand.WithData(s.Stores(), commands, answers, func(*itemcommand.Claim) { got++ })
+	told := itemcommand.WithData(items.Of(s), commands, answers, func(*itemcommand.Claim) { got++ })
 	if n := len(command.EncodeAnswers(told)); n > command.MaxAnswerBytes || n < command.MaxAnswerBytes/3 {
 		t.Errorf("answers of %d bytes", n)
 	}
@@ -171,7 +172,7 @@ func TestGroups_OfManyComeInSeveralAnswers(t *testing.T) {
 // look answers a question within a budget that bounds the items of a page to 20,000.
 func look(s *projection.Shard, c command.Command) command.Answer {
 	b := itemcommand.Budget{Items: 20_000, Over: func() bool { return false }}
-	return itemcommand.Look(s.Stores(), c, start, b).Answer()
+	return itemcommand.Look(items.Of(s), c, start, b).Answer()
 }
 
 // A question that has used up its budget is answered with what it has found, and goes on from there; each gets on by
@@ -192,12 +193,12 @@ func TestLook_StopsWhereItsBudgetEnds(t *testing.T) {
 			&itemcommand.Groups{Store: "s"},
 			itemcommand.PageOf("s", item.Page{Group: "007"}),
 		} {
-			found := itemcommand.Look(s.Stores(), c, start, b)
+			found := itemcommand.Look(items.Of(s), c, start, b)
 			if found.Items < 1 || found.Items > 64 {
 				t.Errorf("%T looked at %d items within a budget %s", c, found.Items, name)
 			}
 		}
-		groups, more, err := itemcommand.DecodeGroups(itemcommand.Look(s.Stores(), &itemcommand.Groups{Store: "s"}, start, b).Answer().Data)
+		groups, more, err := itemcommand.DecodeGroups(itemcommand.Look(items.Of(s), &itemcommand.Groups{Store: "s"}, start, b).Answer().Data)
 		if err != nil || !more || len(groups) == 0 || len(groups) == 150 {
 			t.Errorf("%d groups, more %t, %v within a budget %s", len(groups), more, err, name)
 		}

@@ -8,6 +8,7 @@ import (
 	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/itemwait"
 	"taskledger/events"
+	"taskledger/projection/items"
 )
 
 // itemNews is who waits for items, and which groups may have some for them.
@@ -19,7 +20,7 @@ type itemNews struct {
 // ripenItems makes the items available whose time has come. What was available stays so when the wall clock is set
 // back.
 func (o *Owner) ripenItems(now events.Millis, at time.Duration) {
-	if itemcommand.Ripen(o.state.Stores(), now, o.gotItem) {
+	if itemcommand.Ripen(items.Of(o.state), now, o.gotItem) {
 		o.clock.Hold(now, at)
 	}
 }
@@ -41,7 +42,7 @@ func (o *Owner) itemChanged(ev *events.Event, id uint64) {
 		return
 	}
 	if store, _, err := events.ItemOf(ev.Task); err == nil {
-		if i := o.state.Stores().Item(store, id); i != nil {
+		if i := items.Of(o.state).Item(store, id); i != nil {
 			o.gotItem(store, i.Group.Name)
 		}
 	}
@@ -56,7 +57,7 @@ func (o *Owner) answerItems(c command.Command, linear bool) (command.Answer, fun
 	} else if o.looking.over() {
 		return command.Answer{Code: command.AnswerTryAgain}, nil
 	}
-	found := itemcommand.Look(o.state.Stores(), c, o.now(), itemcommand.Budget{Items: o.looking.tasks, Over: o.looking.late})
+	found := itemcommand.Look(items.Of(o.state), c, o.now(), itemcommand.Budget{Items: o.looking.tasks, Over: o.looking.late})
 	o.looking.took(found.Items, found.Bytes)
 	if !linear {
 		return found.Answer(), nil
@@ -72,7 +73,7 @@ func (o *Owner) claimed(c *itemcommand.Claim) {
 // wakeItems tells who waits for items that are there, by the committed state.
 func (o *Owner) wakeItems() {
 	for g := range o.items.got {
-		o.items.waiters.Wake(time.Since(base), g, o.state.Stores().Free(g.Store, g.Name), func(sender string) {
+		o.items.waiters.Wake(time.Since(base), g, items.Of(o.state).Free(g.Store, g.Name), func(sender string) {
 			o.cfg.Effects.ItemsAvailable(sender, itemcommand.Hint{Store: g.Store, Group: g.Name, Count: 1})
 		})
 	}

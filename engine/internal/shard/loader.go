@@ -11,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/journal"
 	"taskledger/store"
 )
 
@@ -299,7 +300,7 @@ func (r *Loader) givenUp(ctx context.Context, shard int, l *Loaded) (given store
 
 // lostAfter returns the entries after which the store lost the rest of the journal, as that records it.
 func lostAfter(s *projection.Shard) (ends []uint64) {
-	for _, l := range s.Journal().Losses() {
+	for _, l := range journal.Of(s).Losses() {
 		if l.Kind == events.KindRecovered {
 			ends = append(ends, l.Entry)
 		}

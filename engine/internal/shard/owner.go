@@ -17,6 +17,7 @@ import (
 	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/items"
 	"taskledger/store"
 )
 
@@ -245,7 +246,7 @@ func (o *Owner) untilDue() (time.Duration, bool) {
 	if o.held && len(*o.published.backlog.Load()) > 0 { // what is ready was passed over
 		return mayStartAgain, true
 	}
-	due, items := o.state.NextDue(), o.state.Stores().NextDue()
+	due, items := o.state.NextDue(), items.Of(o.state).NextDue()
 	if due == 0 && items == 0 {
 		return 0, false
 	}
@@ -278,7 +279,7 @@ func (o *Owner) publishView() {
 	o.published.live.Store(int64(o.state.Live()))
 	o.published.tasks.Store(int64(o.state.Len()))
 	o.published.liveBytes.Store(o.state.LiveBytes())
-	items := o.state.Stores().Counts()
+	items := items.Of(o.state).Counts()
 	o.published.available.Store(int64(items.Available))
 	o.published.waits.Store(int64(items.Waiting))
 	o.published.claimed.Store(int64(items.Claimed))

@@ -11,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/projection/settings"
 )
 
 // answer answers batches of reads. What is due by now is ready in all of them.
@@ -291,7 +292,7 @@ func (o *Owner) giveTo(ctx context.Context, target string) command.Answer {
 
 // settings answers with the settings.
 func (o *Owner) settings(c *command.Settings) (command.Answer, func(context.Context) command.Answer) {
-	a := command.Answer{Data: command.EncodeSettings(o.state.Settings())}
+	a := command.Answer{Data: command.EncodeSettings(settings.Of(o.state))}
 	if !c.Linear {
 		return a, nil
 	}

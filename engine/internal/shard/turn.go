@@ -11,6 +11,8 @@ import (
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/items"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -157,12 +159,12 @@ func (o *Owner) abandon(why error) error {
 func (o *Owner) perform() {
 	t := &o.turnOf
 	if t.settings {
-		o.cfg.Effects.SettingsChanged(*o.state.Settings())
+		o.cfg.Effects.SettingsChanged(*settings.Of(o.state))
 	}
 	var unproven []pendingReply
 	for i := range t.replies {
 		r := &t.replies[i]
-		r.answers = itemcommand.WithData(o.state.Stores(), r.Commands, r.answers, o.claimed)
+		r.answers = itemcommand.WithData(items.Of(o.state), r.Commands, r.answers, o.claimed)
 		switch {
 		case o.recorded(r.Batch):
 			r.Reply(r.Batch, r.answers, true)

@@ -1,0 +1,82 @@
+// Package extension describes what a front keeps in the state of a shard beside the tasks: its records, their sections
+// of a snapshot, and the part it takes in what happens to tasks. The package is pure.
+package extension
+
+import (
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection/steady"
+)
+
+// Extension is the state of a front in one shard. Its functions follow from events alone: they know no clock, start
+// nothing, and are called by whoever has the shard, one at a time. A function that is nil stands for a part that the
+// front does not have.
+type Extension struct {
+	// Records lists the records whose events Fold takes. No other extension takes them.
+	Records []events.Record
+	// State is the state itself. The package of the front returns it by the type that it has, as settings.Of does.
+	State any
+	// Fold applies the next event of one of the records. An error says why the state does not allow it, and leaves
+	// the state as it was.
+	Fold func(ev *events.Event) error
+	// Next returns the sequence and the predecessor of the next event of a record of which a shard has one.
+	// Whoever emits an event of another record names both.
+	Next func(of events.Record) (seq uint64, prev events.Ref)
+	// Sections are the rows of the state in a snapshot, in the order in which they are stored.
+	Sections []Section
+	// Restored completes the state once every row was read. entry and now are those that the snapshot was taken at.
+	Restored func(entry uint64, now events.Millis) error
+	// Bytes returns about how much room the state takes in a snapshot. Retention cannot make it smaller.
+	Bytes func() int64
+
+	// Losses returns how often the journal has lost events, and when last. The front that records losses has it.
+	Losses func() (times uint64, at events.Millis)
+	// Lost learns of the losses so far. recorded tells that the latest was recorded just now, and not read from a
+	// snapshot.
+	Lost func(times uint64, at events.Millis, recorded bool)
+	// Partial announces that events of some records alone will be folded, as an export of one of them holds.
+	Partial func()
+
+	// Saw learns of each event of a task, once the task is as the event left it.
+	Saw func(t Task, ev *events.Event)
+	// Holds reports whether a finished task must not be forgotten. It is asked whenever the task changes, and after
+	// Shard.Release of the task.
+	Holds func(t Task) bool
+	// Ended returns the events that follow when an attempt of a task ends, by its own report or not. They stand in
+	// the entry of its end, and take EndBytes at most.
+	Ended func(t Task, ev *events.Event) []events.Event
+	// EndBytes bounds what Ended adds to an entry for one attempt, as events.Builder counts.
+	EndBytes int
+}
+
+// Shard is what an extension may use of the shard that it belongs to.
+type Shard struct {
+	// Clock counts the time between entries.
+	Clock *steady.Clock
+	// Release has Holds asked again for a task.
+	Release func(id events.TaskID)
+}
+
+// Holder holds the states of extensions, as a shard does.
+type Holder interface {
+	// State returns the state of the extension that has a record.
+	State(of events.Record) any
+}
+
+// Task is a task as extensions see it.
+type Task struct {
+	ID       events.TaskID
+	Life     events.Ref // the event that created it
+	Behavior string
+	Running  bool
+	Final    bool
+}
+
+// Section is a kind of rows of a state, as snapshots and digests have them. Its name is never used again for another.
+type Section struct {
+	Name string
+	// List returns how many rows the state has, and what writes the i-th of them as it is now, whatever changes later.
+	List func() (rows int, write func(i int, w *wire.Writer))
+	// Read reads one row into the state.
+	Read func(r *wire.Reader)
+}

@@ -1,0 +1,173 @@
+package projection
+
+import (
+	"taskledger/events"
+	"taskledger/projection/extension"
+	"taskledger/projection/items"
+	"taskledger/projection/journal"
+	"taskledger/projection/settings"
+)
+
+// fronts make the extensions of a shard, in the order in which their sections are stored.
+var fronts = []func(extension.Shard) extension.Extension{
+	journal.Extend,
+	settings.Extend,
+	items.Extend,
+}
+
+// extensions are those of one shard.
+type extensions struct {
+	all      []extension.Extension
+	byRecord []*extension.Extension // nil for OfTask
+
+	// The extensions that take part in what happens to tasks.
+	saw, holds, ended []*extension.Extension
+}
+
+// extend makes the extensions of the shard.
+func (s *Shard) extend() {
+	x := &s.extensions
+	x.all = make([]extension.Extension, len(fronts))
+	x.byRecord = make([]*extension.Extension, len(events.Records()))
+	for i, front := range fronts {
+		x.all[i] = front(extension.Shard{Clock: &s.steady, Release: s.released})
+		of := &x.all[i]
+		for _, record := range of.Records {
+			x.byRecord[record] = of
+		}
+		if of.Saw != nil {
+			x.saw = append(x.saw, of)
+		}
+		if of.Holds != nil {
+			x.holds = append(x.holds, of)
+		}
+		if of.Ended != nil {
+			x.ended = append(x.ended, of)
+		}
+	}
+}
+
+// State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of and
+// items.Of return it by its type. It is the shard's own: read only, until the next Apply.
+func (s *Shard) State(of events.Record) any { return s.extensions.byRecord[of].State }
+
+// Next returns the sequence and the predecessor of the next event of a record of which the shard has one.
+func (s *Shard) Next(of events.Record) (seq uint64, prev events.Ref) {
+	return s.extensions.byRecord[of].Next(of)
+}
+
+// applyRecord folds an event that is of no task.
+func (s *Shard) applyRecord(ev *events.Event) error {
+	of := s.extensions.byRecord[ev.Kind().Record()]
+	if err := of.Fold(ev); err != nil {
+		return &TransitionError{Record: ev.Kind().Record(), Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
+	}
+	if of.Losses != nil {
+		s.tellLosses(true)
+	}
+	return nil
+}
+
+// tellLosses lets every extension know what the journal has lost.
+func (s *Shard) tellLosses(recorded bool) {
+	for i := range s.extensions.all {
+		from := &s.extensions.all[i]
+		if from.Losses == nil {
+			continue
+		}
+		times, at := from.Losses()
+		for j := range s.extensions.all {
+			if to := &s.extensions.all[j]; to.Lost != nil {
+				to.Lost(times, at, recorded)
+			}
+		}
+	}
+}
+
+// OnlySome announces that the events of some records alone will be folded.
+func (s *Shard) OnlySome() {
+	for i := range s.extensions.all {
+		if x := &s.extensions.all[i]; x.Partial != nil {
+			x.Partial()
+		}
+	}
+}
+
+// restoreExtensions completes the extensions after every row was read.
+func (s *Shard) restoreExtensions(entry uint64, now events.Millis) error {
+	s.tellLosses(false)
+	for i := range s.extensions.all {
+		if err := s.extensions.all[i].Restored(entry, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extensionBytes is about how much room the extensions take in a snapshot.
+func (s *Shard) extensionBytes() (sum int64) {
+	for i := range s.extensions.all {
+		if x := &s.extensions.all[i]; x.Bytes != nil {
+			sum += x.Bytes()
+		}
+	}
+	return sum
+}
+
+// saw shows an event of a task to the extensions that look at them.
+func (s *Shard) saw(t *Task, ev *events.Event) {
+	for _, x := range s.extensions.saw {
+		x.Saw(t.seen(), ev)
+	}
+	if len(s.extensions.holds) > 0 {
+		s.released(t.ID)
+	}
+}
+
+// heldBack reports whether an extension holds a finished task.
+func (s *Shard) heldBack(t *Task) bool {
+	for _, x := range s.extensions.holds {
+		if x.Holds(t.seen()) {
+			return true
+		}
+	}
+	return false
+}
+
+// released gives a task its place anew, after an extension has changed what it holds.
+func (s *Shard) released(id events.TaskID) {
+	if t := s.tasks[id]; t != nil && t.Final() {
+		s.weigh(t, -1)
+		s.lift(t)
+		s.place(t, s.Time)
+		s.weigh(t, 1)
+	}
+}
+
+// Ended returns the events that follow in the entry of the event which has ended an attempt of the task; the task is as
+// that event left it.
+func (s *Shard) Ended(t *Task, ev *events.Event) (follow []events.Event) {
+	for _, x := range s.extensions.ended {
+		follow = append(follow, x.Ended(t.seen(), ev)...)
+	}
+	return follow
+}
+
+// EndBytes bounds what Ended adds to an entry for one attempt.
+var EndBytes = func() (sum int) {
+	for _, x := range NewShard(0).extensions.all {
+		sum += x.EndBytes
+	}
+	return sum
+}()
+
+// seen returns the task as extensions see it.
+func (t *Task) seen() extension.Task {
+	return extension.Task{
+		ID:       t.ID,
+		Life:     t.Created,
+		Behavior: t.Kind.Behavior,
+		Running:  t.OnNode(),
+		Final:    t.Final(),
+	}
+}
