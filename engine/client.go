@@ -17,9 +17,9 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/futures"
-	"taskledger/engine/internal/itemclient"
 	"taskledger/engine/internal/mailleft"
 	"taskledger/engine/internal/sender"
+	"taskledger/engine/internal/stores"
 	"taskledger/engine/internal/taskids"
 	"taskledger/events"
 	"taskledger/projection"
@@ -58,7 +58,7 @@ type Client struct {
 
 	forgotten chan struct{} // taken by each GetForgotten that looks for what is no longer in memory
 	mailLeft  mailleft.Senders
-	items     *itemclient.Client
+	items     *stores.Client
 
 	archives bool // the node archives what it trims; a plain client does not know
 }
@@ -104,7 +104,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	c.sender = sender.New(sending)
 	waiting.Sender = c.sender
 	c.futures = futures.New(waiting)
-	c.items = itemclient.New(itemclient.Config{
+	c.items = stores.New(stores.Config{
 		Ask:    c.askShard,
 		Read:   c.read,
 		Shards: cfg.Shards,

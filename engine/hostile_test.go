@@ -11,8 +11,8 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/outcome"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -92,7 +92,7 @@ func someItems() *items.Stores {
 
 // decodeGroups leaves out whether there are more.
 func decodeGroups(data []byte) ([]item.Group, error) {
-	groups, _, err := itemcommand.DecodeGroups(data)
+	groups, _, err := stores.DecodeGroups(data)
 	return groups, err
 }
 
@@ -142,10 +142,10 @@ func entryPoints() []entryPoint {
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
 		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{task}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
 		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
-		pointAt("items", lookAt(someItems(), &itemcommand.Page{Store: "s", Group: "g", Owned: true}), itemcommand.DecodeFound),
-		pointAt("groups of items", lookAt(someItems(), &itemcommand.Groups{Store: "s"}), decodeGroups),
-		pointAt("registration", itemcommand.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), itemcommand.DecodeAwaited),
-		pointAt("hint", itemcommand.EncodeHint(itemcommand.Hint{Store: "s", Group: "g", Count: 1}), itemcommand.DecodeHint),
+		pointAt("items", lookAt(someItems(), &stores.Page{Store: "s", Group: "g", Owned: true}), stores.DecodeFound),
+		pointAt("groups of items", lookAt(someItems(), &stores.Groups{Store: "s"}), decodeGroups),
+		pointAt("registration", stores.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), stores.DecodeAwaited),
+		pointAt("hint", stores.EncodeHint(stores.Hint{Store: "s", Group: "g", Count: 1}), stores.DecodeHint),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
 		pointAt("info", encoded(report), command.ReadTold[command.ShardReport]),
 		pointAt("explanation", encoded(explanation.Told{Why: "w", Since: 1, Text: "t", Substatus: 3}), command.ReadTold[explanation.Told]),
@@ -160,10 +160,10 @@ func entryPoints() []entryPoint {
 			c.Behaviors = []command.OfferedBehavior{{Behavior: "work", Slots: 3}, {Behavior: "x", Slots: 1}}
 		case *command.Reconcile:
 			c.Attempts = []command.AttemptName{{Task: "a", Started: 1}, {Task: "b", Started: 2}}
-		case *itemcommand.Update:
+		case *stores.Update:
 			c.Depends, c.Deletes = []int64{1, 2}, []int64{3}
-			c.Changes, c.Adds = []itemcommand.Change{{ID: 1, Group: "g", Data: []byte("x")}}, []itemcommand.Add{{Group: "g"}, {Group: "h", Data: []byte("y")}}
-		case *itemcommand.Read:
+			c.Changes, c.Adds = []stores.Change{{ID: 1, Group: "g", Data: []byte("x")}}, []stores.Add{{Group: "g"}, {Group: "h", Data: []byte("y")}}
+		case *stores.Read:
 			c.IDs = []int64{1, 2}
 		}
 		b := &command.Batch{Sender: "c-1", Number: 7, Principal: "ada", Commands: []command.Command{c}}
@@ -239,5 +239,5 @@ func roundTrip[T any](t *testing.T, b []byte, decode func([]byte) (T, error), en
 
 // lookAt returns the encoded answer to a question about items that is bounded by nothing but its size.
 func lookAt(all *items.Stores, c command.Command) []byte {
-	return itemcommand.Look(all, c, 0, itemcommand.Budget{Items: math.MaxInt, Over: func() bool { return false }}).Answer().Data
+	return stores.Look(all, c, 0, command.Budget{Items: math.MaxInt, Over: func() bool { return false }}).Answer().Data
 }

@@ -6,7 +6,6 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/slots"
@@ -29,17 +28,20 @@ func (m *member) ownerConfig() *shard.Config {
 		Explainer: h,
 		Placement: h,
 		Archiver:  h,
-		Loader:    m.loader,
-		Owners:    m.owners,
-		Members:   m.members,
-		Shards:    m.shards,
-		Cluster:   m.cfg.Store.Cluster().ID,
-		TTL:       m.ttl,
-		Drops:     m.cfg.Trimming == TrimAll,
-		Now:       m.cfg.Now,
-		Log:       m.log,
-		Notices:   m.notices,
-		Meter:     m.cfg.Meter,
+
+		Extensions: m.extensions(),
+
+		Loader:  m.loader,
+		Owners:  m.owners,
+		Members: m.members,
+		Shards:  m.shards,
+		Cluster: m.cfg.Store.Cluster().ID,
+		TTL:     m.ttl,
+		Drops:   m.cfg.Trimming == TrimAll,
+		Now:     m.cfg.Now,
+		Log:     m.log,
+		Notices: m.notices,
+		Meter:   m.cfg.Meter,
 	}
 }
 
@@ -91,18 +93,6 @@ func (h ownerHost) Cancel(shard int, c shard.Cancel) { h.m.cancelAttempt(shard, 
 
 // Announce implements shard.Effects.
 func (h ownerHost) Announce(shard int, outcomes []outcome.Outcome) { h.m.announce(shard, outcomes) }
-
-// SettingsChanged implements shard.Effects.
-func (h ownerHost) SettingsChanged(s settings.State) { h.m.learnSettings(s) }
-
-// ItemsAvailable implements shard.Effects.
-func (h ownerHost) ItemsAvailable(sender string, hint itemcommand.Hint) {
-	if sender == h.m.sender.ID() {
-		h.m.node.items.Hinted(hint)
-		return
-	}
-	h.m.sender.Hint(itemSubject(sender), "", itemcommand.EncodeHint(hint))
-}
 
 // Refusal implements shard.Admission.
 func (h ownerHost) Refusal() string { return *h.m.brake.Load() }

@@ -29,6 +29,7 @@ func (n *Node) Vitals() meter.Vitals {
 		v.Silence = *why
 	}
 	v.Refusing, v.StoreBytes, v.StoreQuota, v.Nodes = *m.brake.Load(), usage.InUse, usage.Quota, len(m.view.Load().Nodes)
+	v.Fronts = map[meter.Gauge]int64{}
 	v.ShardsUnowned = unowned(m.view.Load(), m.shards)
 	v.TasksReady = m.load.readyHere()
 	for _, o := range m.place.served() {
@@ -36,9 +37,11 @@ func (n *Node) Vitals() meter.Vitals {
 		of := o.Vitals()
 		v.TasksHeld += of.Tasks
 		v.TasksLive += of.Live
-		v.ItemsAvailable += of.ItemsAvailable
-		v.ItemsWaiting += of.ItemsWaiting
-		v.ItemsClaimed += of.ItemsClaimed
+		for g, value := range of.Gauges {
+			if value != 0 {
+				v.Fronts[meter.Gauge(g)] += value
+			}
+		}
 		v.EntriesUnarchived += int64(of.Unarchived)
 		if of.TrimProblem != "" {
 			v.ShardsNotTrimmed++

@@ -30,10 +30,8 @@ type Vitals struct {
 	EntriesUnarchived int64     // not read back from the archive, as far as that is known; 0 where nothing is archived
 	TasksHeld         int64
 	TasksLive         int64
-	TasksReady        map[string]int // by behavior
-	ItemsAvailable    int64          // of all task stores of the shards
-	ItemsWaiting      int64          // for their time, and not claimed
-	ItemsClaimed      int64
+	TasksReady        map[string]int  // by behavior
+	Fronts            map[Gauge]int64 // the gauges that fronts set, summed over the shards served here
 	Slots, SlotsUsed  int
 	SlotsStuck        int // held by functions that were given up and have not returned
 	FuturesOpen       int
@@ -87,9 +85,8 @@ func (v *Vitals) Degraded() (all []string) {
 // Tell sets the gauges of a Meter. before are the Vitals that were told last: behaviors of theirs that have no ready task any more are set
 // to 0.
 func (v *Vitals) Tell(to Meter, before *Vitals) {
-	for g, value := range [gauges]float64{
+	all := [gauges]float64{
 		TasksHeld: float64(v.TasksHeld), TasksLive: float64(v.TasksLive),
-		ItemsAvailable: float64(v.ItemsAvailable), ItemsWaiting: float64(v.ItemsWaiting), ItemsClaimed: float64(v.ItemsClaimed),
 		ShardsServed: float64(v.ShardsServed), ShardsQuarantined: float64(v.ShardsQuarantined), ShardsNotTrimmed: float64(v.ShardsNotTrimmed),
 		EntriesUnarchived: float64(v.EntriesUnarchived),
 		Slots:             float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), SlotsStuck: float64(v.SlotsStuck), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
@@ -97,7 +94,11 @@ func (v *Vitals) Tell(to Meter, before *Vitals) {
 		ShardsUnowned: float64(v.ShardsUnowned), Archived: stamp(v.Archived), Refusing: is(v.Refusing != ""), SessionAge: v.Silent.Seconds(),
 		Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
 		StoreBytes: float64(v.StoreBytes), StoreQuota: float64(v.StoreQuota),
-	} {
+	}
+	for g, value := range v.Fronts {
+		all[g] = float64(value)
+	}
+	for g, value := range all {
 		if Gauge(g) != TasksReady {
 			to.Set(Gauge(g), "", value)
 		}

@@ -54,11 +54,13 @@ func TestMeter_ShowsWhatItIsTold(t *testing.T) {
 	m.Observe(meter.Lateness, "work", []float64{0.002, 0.5})
 	m.Observe(meter.CommitLatency, "", []float64{0.004})
 	got := scraped(t, reg, m, meter.Vitals{
-		Slots:          5,
-		TasksReady:     map[string]int{"work": 9},
-		ItemsAvailable: 6,
-		ItemsWaiting:   7,
-		ItemsClaimed:   8,
+		Slots:      5,
+		TasksReady: map[string]int{"work": 9},
+		Fronts: map[meter.Gauge]int64{
+			meter.ItemsAvailable: 6,
+			meter.ItemsWaiting:   7,
+			meter.ItemsClaimed:   8,
+		},
 	})
 	for name, want := range map[string]string{
 		`taskledger_attempts_started_total{behavior="work"}`:            "7",

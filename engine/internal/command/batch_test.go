@@ -14,7 +14,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
-	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -91,10 +91,10 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 					l.decide(c)
 				}
 			}
-			return &itemcommand.Claim{Store: largeStore, Client: largeClient, Key: fmt.Sprint(i, largeKey)[:item.MaxKeyBytes], Group: "g", Duration: int64(item.MaxDuration)}
+			return &stores.Claim{Store: largeStore, Client: largeClient, Key: fmt.Sprint(i, largeKey)[:item.MaxKeyBytes], Group: "g", Duration: int64(item.MaxDuration)}
 		},
 		"conflicts of items": func(_ *journalDriver, i int) command.Command {
-			return &itemcommand.Update{Store: largeStore, Client: largeClient, Deletes: ids(item.MaxNumber, 1+i)}
+			return &stores.Update{Store: largeStore, Client: largeClient, Deletes: ids(item.MaxNumber, 1+i)}
 		},
 		"roll calls": func(_ *journalDriver, i int) command.Command {
 			c := &command.Reconcile{Node: "n-1"}

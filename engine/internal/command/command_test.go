@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection/requests"
@@ -124,25 +124,25 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 		return &command.Settings{rapid.Bool().Draw(t, "linear")}
 	case *command.Barrier:
 		return &command.Barrier{rapid.Uint64().Draw(t, "number")}
-	case *itemcommand.Update:
-		*c = itemcommand.Update{Store: genText.Draw(t, "store"), Client: rapid.Int64().Draw(t, "client"), Key: genText.Draw(t, "key"), Depends: genIDs.Draw(t, "depends"), Deletes: genIDs.Draw(t, "deletes")}
+	case *stores.Update:
+		*c = stores.Update{Store: genText.Draw(t, "store"), Client: rapid.Int64().Draw(t, "client"), Key: genText.Draw(t, "key"), Depends: genIDs.Draw(t, "depends"), Deletes: genIDs.Draw(t, "deletes")}
 		for range rapid.IntRange(0, 2).Draw(t, "changes") {
-			c.Changes = append(c.Changes, itemcommand.Change{ID: rapid.Int64().Draw(t, "id"), Group: genText.Draw(t, "group"), At: rapid.Int64().Draw(t, "at"), Keep: rapid.Bool().Draw(t, "keep"), Data: genPayload.Draw(t, "data")})
+			c.Changes = append(c.Changes, stores.Change{ID: rapid.Int64().Draw(t, "id"), Group: genText.Draw(t, "group"), At: rapid.Int64().Draw(t, "at"), Keep: rapid.Bool().Draw(t, "keep"), Data: genPayload.Draw(t, "data")})
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "adds") {
-			c.Adds = append(c.Adds, itemcommand.Add{Group: genText.Draw(t, "group"), At: rapid.Int64().Draw(t, "at"), Data: genPayload.Draw(t, "data")})
+			c.Adds = append(c.Adds, stores.Add{Group: genText.Draw(t, "group"), At: rapid.Int64().Draw(t, "at"), Data: genPayload.Draw(t, "data")})
 		}
 		return c
-	case *itemcommand.Claim:
-		return &itemcommand.Claim{Store: genText.Draw(t, "store"), Client: rapid.Int64().Draw(t, "client"), Key: genText.Draw(t, "key"), Group: genText.Draw(t, "group"), Duration: rapid.Int64().Draw(t, "duration"), Random: rapid.Uint64().Draw(t, "random"), Depends: genIDs.Draw(t, "depends")}
-	case *itemcommand.Read:
-		return &itemcommand.Read{Store: genText.Draw(t, "store"), IDs: genIDs.Draw(t, "ids"), Linear: rapid.Bool().Draw(t, "linear")}
-	case *itemcommand.Page:
-		return &itemcommand.Page{Store: genText.Draw(t, "store"), Group: genText.Draw(t, "group"), After: rapid.Int64().Draw(t, "after"), Limit: rapid.Int64().Draw(t, "limit"), Owned: rapid.Bool().Draw(t, "owned"), Linear: rapid.Bool().Draw(t, "linear")}
-	case *itemcommand.Groups:
-		return &itemcommand.Groups{Store: genText.Draw(t, "store"), After: genText.Draw(t, "after"), Linear: rapid.Bool().Draw(t, "linear")}
-	case *itemcommand.Await:
-		return &itemcommand.Await{Store: genText.Draw(t, "store"), Group: genText.Draw(t, "group"), Sender: genText.Draw(t, "sender"), Count: rapid.Int64().Draw(t, "count")}
+	case *stores.Claim:
+		return &stores.Claim{Store: genText.Draw(t, "store"), Client: rapid.Int64().Draw(t, "client"), Key: genText.Draw(t, "key"), Group: genText.Draw(t, "group"), Duration: rapid.Int64().Draw(t, "duration"), Random: rapid.Uint64().Draw(t, "random"), Depends: genIDs.Draw(t, "depends")}
+	case *stores.Read:
+		return &stores.Read{Store: genText.Draw(t, "store"), IDs: genIDs.Draw(t, "ids"), Linear: rapid.Bool().Draw(t, "linear")}
+	case *stores.Page:
+		return &stores.Page{Store: genText.Draw(t, "store"), Group: genText.Draw(t, "group"), After: rapid.Int64().Draw(t, "after"), Limit: rapid.Int64().Draw(t, "limit"), Owned: rapid.Bool().Draw(t, "owned"), Linear: rapid.Bool().Draw(t, "linear")}
+	case *stores.Groups:
+		return &stores.Groups{Store: genText.Draw(t, "store"), After: genText.Draw(t, "after"), Linear: rapid.Bool().Draw(t, "linear")}
+	case *stores.Await:
+		return &stores.Await{Store: genText.Draw(t, "store"), Group: genText.Draw(t, "group"), Sender: genText.Draw(t, "sender"), Count: rapid.Int64().Draw(t, "count")}
 	}
 	t.Fatalf("command %d has no generator", op)
 	return nil
@@ -173,7 +173,7 @@ func TestCommand_SizeCoversItsBytes(t *testing.T) {
 func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 	want := []string{1: "Submit", "Merge", "Complete", "Progress", "Operate", "Pause", "Offer", "Reconcile", "HandOver", "Get", "Await", "List",
 		"Info", "Explain", "Plan", "Barrier", "Settings", "Tally",
-		"itemcommand.Update", "itemcommand.Claim", "itemcommand.Read", "itemcommand.Page", "itemcommand.Groups", "itemcommand.Await"}
+		"stores.Update", "stores.Claim", "stores.Read", "stores.Page", "stores.Groups", "stores.Await"}
 	for op := range uint64(len(want)) {
 		c := command.New(op)
 		if op == 0 {

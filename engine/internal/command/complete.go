@@ -52,7 +52,8 @@ var _ = register(opComplete, func() Command { return new(Complete) })
 func (*Complete) Op() uint64 { return opComplete }
 
 func (c *Complete) Size() int {
-	n := 2*commandBytes + 2*len(c.Task) + len(c.Node) + len(c.Result) // the task may be run again at once: two events
+	// The task may be run again at once: two events, and what fronts let follow the first.
+	n := 2*commandBytes + 2*len(c.Task) + len(c.Node) + len(c.Result) + projection.EndBytes
 	if c.Error != nil {
 		n += len(c.Error.Code) + len(c.Error.Message)
 		for name, value := range c.Error.Properties {

@@ -63,8 +63,8 @@ func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 	return d.record(t, ev)
 }
 
-// emitRecord is emit for a record that is no task.
-func (d *Decider) emitRecord(body events.Body) {
+// EmitRecord records an event of a record of which a shard has one.
+func (d *Decider) EmitRecord(body events.Body) {
 	ev := events.Event{Body: body}
 	ev.Seq, ev.Prev = d.State.Next(body.Kind().Record())
 	d.record(nil, ev)
@@ -81,6 +81,7 @@ func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 		return t
 	}
 	ev.Origin = d.origin()
+	ran := t != nil && t.OnNode()
 	mark := d.Entry.Mark()
 	added := d.Entry.Add(ev)
 	after, err := t, d.Entry.Holds()
@@ -99,7 +100,17 @@ func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 		return nil
 	}
 	d.Note(after, added)
+	if ran && !after.OnNode() {
+		d.follow(after, added)
+	}
 	return after
+}
+
+// follow records what fronts let follow the end of an attempt, in its entry.
+func (d *Decider) follow(t *projection.Task, ended *events.Event) {
+	for _, ev := range d.State.Ended(t, ended) {
+		d.record(nil, ev)
+	}
 }
 
 // Decide answers one command of LaneSubmit or LaneWork.

@@ -1,6 +1,8 @@
 package command
 
-import "taskledger/events"
+import (
+	"taskledger/events"
+)
 
 // Emit is a command that submits a task, or finds it, and records events of it.
 type Emit struct {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/projection/items"
@@ -21,10 +21,10 @@ var (
 const largeClient = int64(item.MaxNumber)
 
 // adds asks for so many items, with groups of so many bytes, in as much of the limit as they leave.
-func adds(n, group int) *itemcommand.Update {
-	c := &itemcommand.Update{Store: largeStore, Client: largeClient, Key: largeKey}
+func adds(n, group int) *stores.Update {
+	c := &stores.Update{Store: largeStore, Client: largeClient, Key: largeKey}
 	for range n {
-		c.Adds = append(c.Adds, itemcommand.Add{Group: largeGroup[:group], At: int64(item.MaxTime)})
+		c.Adds = append(c.Adds, stores.Add{Group: largeGroup[:group], At: int64(item.MaxTime)})
 	}
 	c.Adds[0].Data = bytes.Repeat([]byte{1}, item.MaxBytes-n*(item.ItemBytes+group))
 	return c
@@ -61,33 +61,33 @@ var itemCases = map[string]func(l *journalDriver) command.Command{
 	"many items":           func(l *journalDriver) command.Command { l.stored(1, 1); return adds(item.MaxIDs, 1) },
 	"many items of groups": func(l *journalDriver) command.Command { l.stored(1, 1); return adds(585, events.MaxGroupBytes) },
 	"removal of many items": func(l *journalDriver) command.Command {
-		return &itemcommand.Update{Store: largeStore, Client: largeClient, Key: largeKey, Deletes: ids(l.stored(item.MaxIDs, int64(item.MaxTime)), item.MaxIDs)}
+		return &stores.Update{Store: largeStore, Client: largeClient, Key: largeKey, Deletes: ids(l.stored(item.MaxIDs, int64(item.MaxTime)), item.MaxIDs)}
 	},
 	"change of many items without their groups": func(l *journalDriver) command.Command {
-		c := &itemcommand.Update{Store: largeStore, Client: largeClient, Key: largeKey}
+		c := &stores.Update{Store: largeStore, Client: largeClient, Key: largeKey}
 		for _, id := range ids(l.stored(item.MaxIDs, int64(item.MaxTime)), item.MaxIDs) {
-			c.Changes = append(c.Changes, itemcommand.Change{ID: id, At: int64(item.MaxTime), Data: []byte{2}})
+			c.Changes = append(c.Changes, stores.Change{ID: id, At: int64(item.MaxTime), Data: []byte{2}})
 		}
 		return c
 	},
 	"claim": func(l *journalDriver) command.Command {
 		l.stored(1, 1)
-		return &itemcommand.Claim{Store: largeStore, Client: largeClient, Key: largeKey, Group: "g", Duration: int64(item.MaxDuration)}
+		return &stores.Claim{Store: largeStore, Client: largeClient, Key: largeKey, Group: "g", Duration: int64(item.MaxDuration)}
 	},
 }
 
 // itemConflicts are the updates and claims whose refusal says the most.
 var itemConflicts = map[string]func(l *journalDriver) command.Command{
 	"update of items that are not there": func(*journalDriver) command.Command {
-		return &itemcommand.Update{Store: largeStore, Client: largeClient, Depends: ids(item.MaxNumber, item.MaxIDs)}
+		return &stores.Update{Store: largeStore, Client: largeClient, Depends: ids(item.MaxNumber, item.MaxIDs)}
 	},
 	"claim that depends on what is not there": func(*journalDriver) command.Command {
-		return &itemcommand.Claim{Store: largeStore, Client: largeClient, Group: "g", Duration: int64(item.MaxDuration), Depends: ids(item.MaxNumber, item.MaxIDs)}
+		return &stores.Claim{Store: largeStore, Client: largeClient, Group: "g", Duration: int64(item.MaxDuration), Depends: ids(item.MaxNumber, item.MaxIDs)}
 	},
 	"update of items that are held, and of other groups": func(l *journalDriver) command.Command {
-		c := &itemcommand.Update{Store: largeStore, Client: largeClient - 1}
+		c := &stores.Update{Store: largeStore, Client: largeClient - 1}
 		for _, id := range ids(l.stored(500, int64(item.MaxTime)), 500) {
-			c.Changes = append(c.Changes, itemcommand.Change{ID: id, Group: largeGroup, At: int64(item.MaxTime)})
+			c.Changes = append(c.Changes, stores.Change{ID: id, Group: largeGroup, At: int64(item.MaxTime)})
 		}
 		return c
 	},

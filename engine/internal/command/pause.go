@@ -33,7 +33,7 @@ func (c *Pause) Decide(d *Decider) Answer {
 		return Refused(AnswerInvalid, "%v", err)
 	}
 	if body != nil {
-		d.emitRecord(body)
+		d.EmitRecord(body)
 	}
 	return Answer{}
 }

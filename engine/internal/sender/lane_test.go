@@ -10,8 +10,8 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/sender"
+	"taskledger/engine/internal/stores"
 	"taskledger/item"
 	"taskledger/store"
 	"taskledger/task"
@@ -47,7 +47,7 @@ func TestSender_ARepetitionAgesWhileItWaitsForItsBatch(t *testing.T) {
 		w.ask("a")
 		first := w.want("at once", 1, 0)
 		for _, age := range []time.Duration{0, time.Second} {
-			u := itemcommand.UpdateOf("s", &item.Update{Client: 1, Key: "k", Age: age, Adds: []item.Add{{Group: "g"}}})
+			u := stores.UpdateOf("s", &item.Update{Client: 1, Key: "k", Age: age, Adds: []item.Add{{Group: "g"}}})
 			if err := w.Send(wayShard, command.LaneSubmit, sender.Call{Command: u}); err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestSender_ARepetitionAgesWhileItWaitsForItsBatch(t *testing.T) {
 			t.Fatalf("%d commands", len(second.Commands))
 		}
 		for i, want := range []time.Duration{0, 10*time.Minute + time.Second} {
-			if got := time.Duration(second.Commands[i].(*itemcommand.Update).Age); got != want {
+			if got := time.Duration(second.Commands[i].(*stores.Update).Age); got != want {
 				t.Errorf("command %d is %s old, want %s", i, got, want)
 			}
 		}

@@ -75,9 +75,10 @@ func (o *Owner) Await(c *command.Await) (command.Answer, func(context.Context) c
 	return o.await(c)
 }
 
-// AnswerItems answers a question about items.
-func (o *Owner) AnswerItems(c command.Command, linear bool) (command.Answer, func(context.Context) command.Answer) {
-	return o.answerItems(c, linear)
+// Answer answers a question of a front.
+func (o *Owner) Answer(c command.Command) (command.Answer, func(context.Context) command.Answer) {
+	a, later, _ := o.answerExtension(c)
+	return a, later
 }
 
 // LookAnew gives lists and questions about items their whole budget.

@@ -13,10 +13,11 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/outcome"
+	"taskledger/engine/internal/pauses"
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/slots"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
@@ -122,11 +123,13 @@ func (n *node) Cancel(_ int, c shard.Cancel) { n.cancels = append(n.cancels, c) 
 // Announce implements shard.Effects.
 func (n *node) Announce(_ int, all []outcome.Outcome) { n.announced = append(n.announced, all...) }
 
-// SettingsChanged implements shard.Effects.
-func (n *node) SettingsChanged(s settings.State) { n.settings = append(n.settings, s) }
-
-// ItemsAvailable implements shard.Effects.
-func (n *node) ItemsAvailable(sender string, _ itemcommand.Hint) { n.hints = append(n.hints, sender) }
+// extensions are the fronts of a cluster, which leave with the node what they are to do there.
+func (n *node) extensions() []shard.NewExtension {
+	return []shard.NewExtension{
+		pauses.AtOwner(func(s settings.State) { n.settings = append(n.settings, s) }),
+		stores.AtOwner(func(sender string, _ stores.Hint) { n.hints = append(n.hints, sender) }),
+	}
+}
 
 // Refusal implements shard.Admission.
 func (n *node) Refusal() string { return n.refusal }
@@ -243,7 +246,9 @@ func newWorker(t *testing.T, most int, behaviors ...string) *fixture {
 		Admission: b.node,
 		Explainer: b.node,
 		Placement: b.node,
-		Archiver:  b.node,
+
+		Extensions: b.node.extensions(),
+		Archiver:   b.node,
 		Loader: &shard.Loader{
 			Journal:   b.store,
 			Snapshots: b.store,

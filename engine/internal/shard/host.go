@@ -7,7 +7,6 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/slots"
@@ -55,10 +54,6 @@ type Effects interface {
 	Cancel(shard int, c Cancel)
 	// Announce reports outcomes to those who wait for them.
 	Announce(shard int, outcomes []outcome.Outcome)
-	// SettingsChanged brings the settings of the cluster, by their owner.
-	SettingsChanged(s settings.State)
-	// ItemsAvailable lets a sender know that there are items for which it waits.
-	ItemsAvailable(sender string, hint itemcommand.Hint)
 }
 
 // Cancel names an attempt, and tells who has cancelled its task, and why.
@@ -117,6 +112,8 @@ type Config struct {
 	Explainer Explainer
 	Placement Placement
 	Archiver  Archiver
+
+	Extensions []NewExtension // in the order in which they decide
 
 	Loader  *Loader
 	Owners  store.Owners

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/shard"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/item"
+	"taskledger/meter"
 	"taskledger/store"
 )
 
@@ -20,12 +21,12 @@ func itemsOf(u *item.Update) command.Command {
 	if u.Client == 0 {
 		u.Client = 1
 	}
-	return itemcommand.UpdateOf("s", u)
+	return stores.UpdateOf("s", u)
 }
 
 // claimOf is a claim of an hour by client 2.
 func claimOf(group string) command.Command {
-	return itemcommand.ClaimOf("s", &item.Claim{Client: 2, Group: group, Duration: time.Hour}, 7)
+	return stores.ClaimOf("s", &item.Claim{Client: 2, Group: group, Duration: time.Hour}, 7)
 }
 
 func (b *fixture) addItem(group string, at item.When) int64 {
@@ -36,7 +37,7 @@ func (b *fixture) addItem(group string, at item.When) int64 {
 		b.Fatalf("answer %+v", a)
 	}
 	u.Client = 1
-	made, err := itemcommand.DecodeUpdated(u, a.Data)
+	made, err := stores.DecodeUpdated(u, a.Data)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestItems_CommandSentAgainIsDecidedOnceAlsoByTheNextOwner(t *testing.T) {
 		t.Fatalf("%d answers, %d claims", len(l.got), b.count(events.KindItemReplaced))
 	}
 	for _, answers := range l.got {
-		it, whole, err := itemcommand.DecodeClaimed(&item.Claim{Group: "g", Client: 2, Duration: time.Hour}, answers[0].Data)
+		it, whole, err := stores.DecodeClaimed(&item.Claim{Group: "g", Client: 2, Duration: time.Hour}, answers[0].Data)
 		if err != nil || it.ID != 3 || !whole || string(it.Data) != "data" {
 			t.Errorf("claimed %+v, whole %t, %v", it, whole, err)
 		}
@@ -146,7 +147,7 @@ func TestItems_AreCountedForGauges(t *testing.T) {
 	want := func(when string, available, waiting, claimed int64) {
 		t.Helper()
 		v := b.own.Vitals()
-		if a, w, c := v.ItemsAvailable, v.ItemsWaiting, v.ItemsClaimed; a != available || w != waiting || c != claimed {
+		if a, w, c := v.Gauges[meter.ItemsAvailable], v.Gauges[meter.ItemsWaiting], v.Gauges[meter.ItemsClaimed]; a != available || w != waiting || c != claimed {
 			t.Errorf("%s: %d available, %d waiting, %d claimed; want %d, %d, %d", when, a, w, c, available, waiting, claimed)
 		}
 	}
@@ -167,8 +168,8 @@ func TestItems_AreCountedForGauges(t *testing.T) {
 // entry is committed.
 func TestItems_OwnerTellsWhoWaitsOfWhatComes(t *testing.T) {
 	b := newFixture(t)
-	register := func(sender string, n int64) itemcommand.Awaited {
-		a, err := itemcommand.DecodeAwaited(b.ask(command.LaneQuery, &itemcommand.Await{Store: "s", Group: "g", Sender: sender, Count: n}).Data)
+	register := func(sender string, n int64) stores.Awaited {
+		a, err := stores.DecodeAwaited(b.ask(command.LaneQuery, &stores.Await{Store: "s", Group: "g", Sender: sender, Count: n}).Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,18 +218,18 @@ func TestItems_LinearAnswersOfAnOwnerThatWasReplacedAreNotTold(t *testing.T) {
 	id := b.addItem("g", 1)
 	for _, linear := range []bool{false, true} {
 		for name, c := range map[string]command.Command{
-			"items":  &itemcommand.Read{Store: "s", IDs: []int64{id}, Linear: linear},
-			"page":   &itemcommand.Page{Store: "s", Group: "g", Linear: linear},
-			"groups": &itemcommand.Groups{Store: "s", Linear: linear},
+			"items":  &stores.Read{Store: "s", IDs: []int64{id}, Linear: linear},
+			"page":   &stores.Page{Store: "s", Group: "g", Linear: linear},
+			"groups": &stores.Groups{Store: "s", Linear: linear},
 		} {
-			asked, is := itemcommand.IsQuestion(c)
+			asked, is := stores.IsQuestion(c)
 			if !is || asked != linear {
 				t.Fatalf("%s: linear %t, a question %t", name, asked, is)
 			}
 			b.own.LookAnew()
 			mine := b.store.members.Owners[0]
 			b.store.members.Owners[0] = store.Owner{Node: farID, Revision: b.own.Ownership().Revision + 1}
-			a, later := b.own.AnswerItems(c, linear)
+			a, later := b.own.Answer(c)
 			if later != nil {
 				a = later(t.Context())
 			}
@@ -236,7 +237,7 @@ func TestItems_LinearAnswersOfAnOwnerThatWasReplacedAreNotTold(t *testing.T) {
 				t.Errorf("%s, linear %t: answer %+v", name, linear, a)
 			}
 			b.store.members.Owners[0] = mine
-			if _, later = b.own.AnswerItems(c, linear); later != nil && later(t.Context()).Code != command.AnswerOK {
+			if _, later = b.own.Answer(c); later != nil && later(t.Context()).Code != command.AnswerOK {
 				t.Errorf("%s: not told by the owner itself", name)
 			}
 		}
@@ -285,7 +286,7 @@ func testItems_QuestionsOfOneTurnShareItsBudget(t *testing.T) {
 	}
 	pages := func(group string, linear bool, n int) (all []command.Command) {
 		for range n {
-			all = append(all, itemcommand.PageOf("s", item.Page{Group: group, Linear: linear}))
+			all = append(all, stores.PageOf("s", item.Page{Group: group, Linear: linear}))
 		}
 		return all
 	}
@@ -297,7 +298,7 @@ func testItems_QuestionsOfOneTurnShareItsBudget(t *testing.T) {
 		"held and linear":     {pages("held", true, 50), 0},
 		"of much data":        {pages("large", false, 50), 2},
 		"of much linear data": {pages("large", true, 50), 0},
-		"of groups":           {slices.Repeat([]command.Command{&itemcommand.Groups{Store: "s"}}, 2048), 2048},
+		"of groups":           {slices.Repeat([]command.Command{&stores.Groups{Store: "s"}}, 2048), 2048},
 	} {
 		l := b.next("reader", command.LaneQuery, row.asked...)
 		b.deliver(l)

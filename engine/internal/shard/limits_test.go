@@ -7,14 +7,14 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
-	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 )
 
 // laneOf is where a command travels.
 func laneOf(c command.Command) uint8 {
 	switch c.(type) {
-	case *command.Submit, *command.Merge, *command.Operate, *command.Pause, *itemcommand.Update, *itemcommand.Claim:
+	case *command.Submit, *command.Merge, *command.Operate, *command.Pause, *stores.Update, *stores.Claim:
 		return command.LaneSubmit
 	case *command.Complete, *command.Progress, *command.Reconcile:
 		return command.LaneWork

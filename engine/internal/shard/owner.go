@@ -16,8 +16,8 @@ import (
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/tally"
 	"taskledger/events"
+	"taskledger/meter"
 	"taskledger/projection"
-	"taskledger/projection/items"
 	"taskledger/store"
 )
 
@@ -34,21 +34,21 @@ type Owner struct {
 	stop      func()        // ends Run
 	stopped   chan struct{} // closed when the goroutine is gone
 
-	state   *projection.Shard
-	clock   clock
-	head    store.Head
-	entry   events.Builder
-	spare   Mail
-	memory  memory
-	turnOf  turn
-	starts  starts
-	looking looking
-	misfits *command.Misfits // commands that owners of the shard on this node could not store
-	held    bool             // nothing could start in the last turn: the session may be over
-	full    bool             // the store was, when the entry under way was last sent
-	mishaps *notice.Mishaps  // of the entry under way
-	tally   *tally.Tally
-	items   itemNews
+	state      *projection.Shard
+	clock      clock
+	head       store.Head
+	entry      events.Builder
+	spare      Mail
+	memory     memory
+	turnOf     turn
+	starts     starts
+	looking    looking
+	misfits    *command.Misfits // commands that owners of the shard on this node could not store
+	held       bool             // nothing could start in the last turn: the session may be over
+	full       bool             // the store was, when the entry under way was last sent
+	mishaps    *notice.Mishaps  // of the entry under way
+	tally      *tally.Tally
+	extensions extensions
 
 	taking    taking
 	snapshots *snapshots
@@ -70,10 +70,10 @@ type published struct {
 	running  atomic.Pointer[[]string]       // nodes with attempts
 	backlog  atomic.Pointer[map[string]int] // ready tasks by behavior
 
-	refused, bugs             atomic.Int64
-	head                      atomic.Uint64
-	live, tasks, liveBytes    atomic.Int64
-	available, waits, claimed atomic.Int64 // items of task stores
+	refused, bugs          atomic.Int64
+	head                   atomic.Uint64
+	live, tasks, liveBytes atomic.Int64
+	gauges                 [len(meter.Gauges)]atomic.Int64 // of extensions
 }
 
 // base anchors the monotonic clock.
@@ -104,6 +104,7 @@ func New(cfg *Config, o store.Ownership, have *Loaded, misfits *command.Misfits,
 	own.snapshots = newSnapshots(cfg, o, own.log, own.inbox.wake, have)
 	own.trims = newTrims(own.snapshots, &own.published.head)
 	own.trims.lost = lostAfter(have.State)
+	own.extend(cfg.Extensions)
 	own.publishView()
 	return own
 }
@@ -153,26 +154,26 @@ func (o *Owner) DecidesFor() time.Duration {
 
 // Vitals is how an owner is.
 type Vitals struct {
-	Tasks, Live                                int64 // in memory, and of these not finished
-	LiveBytes                                  int64
-	ItemsAvailable, ItemsWaiting, ItemsClaimed int64
-	Unarchived                                 uint64 // entries that were not read back from the archive, as far as known
-	Archived                                   uint64 // last entry that was; 0 = none, as far as known
-	TrimProblem                                string // why the journal is not trimmed; "" = it is
+	Tasks, Live int64 // in memory, and of these not finished
+	LiveBytes   int64
+	Gauges      [len(meter.Gauges)]int64 // those that extensions set
+	Unarchived  uint64                   // entries that were not read back from the archive, as far as known
+	Archived    uint64                   // last entry that was; 0 = none, as far as known
+	TrimProblem string                   // why the journal is not trimmed; "" = it is
 }
 
 // Vitals returns how the owner is.
 func (o *Owner) Vitals() Vitals {
 	p := &o.published
 	v := Vitals{
-		Tasks:          p.tasks.Load(),
-		Live:           p.live.Load(),
-		LiveBytes:      p.liveBytes.Load(),
-		ItemsAvailable: p.available.Load(),
-		ItemsWaiting:   p.waits.Load(),
-		ItemsClaimed:   p.claimed.Load(),
-		Unarchived:     o.trims.unarchived(),
-		Archived:       o.trims.archived.Load(),
+		Tasks:      p.tasks.Load(),
+		Live:       p.live.Load(),
+		LiveBytes:  p.liveBytes.Load(),
+		Unarchived: o.trims.unarchived(),
+		Archived:   o.trims.archived.Load(),
+	}
+	for g := range v.Gauges {
+		v.Gauges[g] = p.gauges[g].Load()
 	}
 	if problem := o.trims.problem.Load(); problem != nil {
 		v.TrimProblem = *problem
@@ -246,17 +247,13 @@ func (o *Owner) untilDue() (time.Duration, bool) {
 	if o.held && len(*o.published.backlog.Load()) > 0 { // what is ready was passed over
 		return mayStartAgain, true
 	}
-	due, items := o.state.NextDue(), items.Of(o.state).NextDue()
-	if due == 0 && items == 0 {
+	due, tasks := o.nextAlarm()
+	if due == 0 {
 		return 0, false
 	}
 	var least time.Duration
-	if items == 0 || due != 0 && due <= items {
-		if !o.cfg.Host.MayStart() { // what is due stays due
-			least = mayStartAgain
-		}
-	} else {
-		due = items
+	if tasks && !o.cfg.Host.MayStart() { // what is due stays due
+		least = mayStartAgain
 	}
 	return max(o.clock.Until(due, o.wall(), time.Since(base)), least), true
 }
@@ -279,10 +276,7 @@ func (o *Owner) publishView() {
 	o.published.live.Store(int64(o.state.Live()))
 	o.published.tasks.Store(int64(o.state.Len()))
 	o.published.liveBytes.Store(o.state.LiveBytes())
-	items := items.Of(o.state).Counts()
-	o.published.available.Store(int64(items.Available))
-	o.published.waits.Store(int64(items.Waiting))
-	o.published.claimed.Store(int64(items.Claimed))
+	o.publishGauges()
 	if old == nil || len(*old) > 0 || len(backlog) > 0 {
 		o.cfg.Placement.BacklogChanged(o.starts.blocked)
 	}

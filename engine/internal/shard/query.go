@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/listing"
-	"taskledger/projection/settings"
 )
 
 // answer answers batches of reads. What is due by now is ready in all of them.
@@ -21,10 +19,10 @@ func (o *Owner) answer(asked []Delivery) {
 	}
 	began := time.Since(base)
 	now := o.clock.Now(o.wall(), began)
-	if o.cfg.Host.MayStart() && o.state.Ripen(now) {
-		o.clock.Hold(now, began)
+	if o.cfg.Host.MayStart() {
+		o.ring(o.tasks(), now, began)
 	}
-	o.ripenItems(now, began)
+	o.ringExtensions(now, began)
 	o.looking = looking{tasks: lookTasks}
 	for _, q := range asked {
 		o.query(q)
@@ -70,8 +68,8 @@ func (o *Owner) read(c command.Command) (command.Answer, func(context.Context) c
 	if refusal, refused := command.Misfit(c); refused {
 		return refusal, nil
 	}
-	if linear, is := itemcommand.IsQuestion(c); is {
-		return o.answerItems(c, linear)
+	if a, later, is := o.answerExtension(c); is {
+		return a, later
 	}
 	switch c := c.(type) {
 	case *command.Get:
@@ -84,8 +82,6 @@ func (o *Owner) read(c command.Command) (command.Answer, func(context.Context) c
 		return command.Answer{Data: command.EncodeTallies(o.state, c)}, nil
 	case *command.Info:
 		return o.info(c), nil
-	case *command.Settings:
-		return o.settings(c)
 	case *command.Explain:
 		return o.explain(c), nil
 	case *command.HandOver:
@@ -288,13 +284,4 @@ func (o *Owner) giveTo(ctx context.Context, target string) command.Answer {
 		}
 		return command.Answer{Code: command.AnswerTryAgain} // it is being handed over
 	}
-}
-
-// settings answers with the settings.
-func (o *Owner) settings(c *command.Settings) (command.Answer, func(context.Context) command.Answer) {
-	a := command.Answer{Data: command.EncodeSettings(settings.Of(o.state))}
-	if !c.Linear {
-		return a, nil
-	}
-	return command.Answer{}, o.proven(func(context.Context) command.Answer { return a })
 }

@@ -7,12 +7,9 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
-	"taskledger/projection/items"
-	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -23,7 +20,6 @@ type turn struct {
 	given    []*parkedOffer
 	outcomes []outcome.Outcome
 	cancels  []Cancel
-	settings bool // they have changed
 }
 
 // pendingReply is a batch and its answers, which wait for the entry.
@@ -42,7 +38,8 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	now := o.clock.Now(o.wall(), began)
 	o.beginEntry(now)
 	o.turnOf.reset()
-	o.ripenItems(now, began)
+	o.ringExtensions(now, began)
+	o.prepare(now)
 	// The memory does not begin anew in mid-turn: until a turn is committed the journal does not know what was decided.
 	if len(o.memory.seen) >= projection.MaxSenders {
 		o.memory.before, o.memory.seen = o.memory.seen, map[projection.SenderLane]answered{}
@@ -76,14 +73,12 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	for _, bug := range d.Bugs {
 		o.log.ErrorContext(ctx, "a command was refused because of a bug: it was decided as its task's state does not allow", "err", bug)
 	}
-	d.ForgetStores()
+	o.decideUnasked(d)
 	for _, offer := range in.Lanes[command.LaneOffer] {
 		o.park(offer)
 	}
 	if o.held = !o.cfg.Host.MayStart(); !o.held {
-		if o.state.Ripen(now) {
-			o.clock.Hold(now, began) // what was ready stays ready when the wall clock is set back
-		}
+		o.ring(o.tasks(), now, began)
 		o.assign(d)
 	}
 	if d.Err != nil {
@@ -158,13 +153,10 @@ func (o *Owner) abandon(why error) error {
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
 func (o *Owner) perform() {
 	t := &o.turnOf
-	if t.settings {
-		o.cfg.Effects.SettingsChanged(*settings.Of(o.state))
-	}
 	var unproven []pendingReply
 	for i := range t.replies {
 		r := &t.replies[i]
-		r.answers = itemcommand.WithData(items.Of(o.state), r.Commands, r.answers, o.claimed)
+		o.complete(r)
 		switch {
 		case o.recorded(r.Batch):
 			r.Reply(r.Batch, r.answers, true)
@@ -188,7 +180,7 @@ func (o *Owner) perform() {
 	if len(t.outcomes) > 0 {
 		o.cfg.Effects.Announce(o.ownership.Shard, t.outcomes)
 	}
-	o.wakeItems()
+	o.performExtensions()
 }
 
 // note collects the effects of an event while it is being decided.
@@ -207,12 +199,11 @@ func (o *Owner) note(t *projection.Task, ev *events.Event) {
 			By:          ev.Asker.Principal,
 			Reason:      b.Reason,
 		})
-	case *events.Paused, *events.Unpaused:
-		o.turnOf.settings = true
-	case *events.ItemAdded:
-		o.itemChanged(ev, b.ID)
-	case *events.ItemReplaced:
-		o.itemChanged(ev, b.To)
+	}
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Note != nil {
+			x.Note(ev)
+		}
 	}
 }
 
@@ -222,7 +213,6 @@ func (t *turn) reset() {
 	clear(t.given)
 	clear(t.outcomes)
 	t.replies, t.starts, t.given, t.outcomes, t.cancels = t.replies[:0], t.starts[:0], t.given[:0], t.outcomes[:0], t.cancels[:0]
-	t.settings = false
 }
 
 // recorded reports whether the journal holds that a batch was decided, and how.

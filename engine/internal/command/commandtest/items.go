@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/item"
 )
@@ -24,23 +24,23 @@ const number = int64(item.MaxNumber)
 func itemForms(op uint64) []command.Command {
 	switch op {
 	case command.OpUpdateItems:
-		many := itemcommand.Update{Store: storeName, Client: number, Key: itemKey, Depends: slices.Repeat([]int64{number}, item.MaxIDs-3),
-			Deletes: []int64{number}, Changes: []itemcommand.Change{{ID: number - 1, Group: group, At: int64(item.MaxTime), Data: []byte{1}}}}
-		many.Adds = []itemcommand.Add{{Group: group, At: int64(item.MaxTime), Data: data(item.MaxBytes - item.MaxIDs*item.ItemBytes - len(group) - 1)}}
-		adds := itemcommand.Update{Store: storeName, Client: number, Key: itemKey, Adds: []itemcommand.Add{{Group: group, At: int64(item.MaxTime),
+		many := stores.Update{Store: storeName, Client: number, Key: itemKey, Depends: slices.Repeat([]int64{number}, item.MaxIDs-3),
+			Deletes: []int64{number}, Changes: []stores.Change{{ID: number - 1, Group: group, At: int64(item.MaxTime), Data: []byte{1}}}}
+		many.Adds = []stores.Add{{Group: group, At: int64(item.MaxTime), Data: data(item.MaxBytes - item.MaxIDs*item.ItemBytes - len(group) - 1)}}
+		adds := stores.Update{Store: storeName, Client: number, Key: itemKey, Adds: []stores.Add{{Group: group, At: int64(item.MaxTime),
 			Data: data(item.MaxBytes - item.ItemBytes - len(group))}}}
 		return []command.Command{&many, &adds}
 	case command.OpClaimItem:
-		return []command.Command{&itemcommand.Claim{Store: storeName, Client: number, Key: itemKey, Group: group, Duration: int64(item.MaxDuration),
+		return []command.Command{&stores.Claim{Store: storeName, Client: number, Key: itemKey, Group: group, Duration: int64(item.MaxDuration),
 			Random: 1<<64 - 1, Depends: slices.Repeat([]int64{number}, item.MaxIDs)}}
 	case command.OpReadItems:
-		return []command.Command{&itemcommand.Read{Store: storeName, IDs: slices.Repeat([]int64{number}, itemcommand.MaxItems), Linear: true}}
+		return []command.Command{&stores.Read{Store: storeName, IDs: slices.Repeat([]int64{number}, stores.MaxItems), Linear: true}}
 	case command.OpItemPage:
-		return []command.Command{&itemcommand.Page{Store: storeName, Group: group, After: number, Limit: 1<<63 - 1, Owned: true, Linear: true}}
+		return []command.Command{&stores.Page{Store: storeName, Group: group, After: number, Limit: 1<<63 - 1, Owned: true, Linear: true}}
 	case command.OpItemGroups:
-		return []command.Command{&itemcommand.Groups{Store: storeName, After: group, Linear: true}}
+		return []command.Command{&stores.Groups{Store: storeName, After: group, Linear: true}}
 	case command.OpAwaitItems:
-		return []command.Command{&itemcommand.Await{Store: storeName, Group: group, Sender: name, Count: 1<<63 - 1}}
+		return []command.Command{&stores.Await{Store: storeName, Group: group, Sender: name, Count: 1<<63 - 1}}
 	}
 	return nil
 }

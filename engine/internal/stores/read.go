@@ -1,4 +1,4 @@
-package itemcommand
+package stores
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package itemwait_test
+package stores_test
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine/internal/itemwait"
+	"taskledger/engine/internal/stores"
 )
 
-var group = itemwait.Group{Store: "s", Name: "g"}
+var group = stores.Group{Store: "s", Name: "g"}
 
 // woken returns who is told when so many items are there.
-func woken(w *itemwait.Waiters, now time.Duration, items int) (told []string) {
+func woken(w *stores.Waiters, now time.Duration, items int) (told []string) {
 	w.Wake(now, group, items, func(sender string) { told = append(told, sender) })
 	return told
 }
@@ -25,7 +25,7 @@ func want(t *testing.T, when string, got []string, want ...string) {
 }
 
 func TestWaiters_AreToldInTurnOneForEachItem(t *testing.T) {
-	var w itemwait.Waiters
+	var w stores.Waiters
 	w.Set(group, "a", 3, 0)
 	w.Set(group, "b", 1, 0)
 	want(t, "nothing is there", woken(&w, 0, 0))
@@ -38,7 +38,7 @@ func TestWaiters_AreToldInTurnOneForEachItem(t *testing.T) {
 }
 
 func TestWaiters_ItemsThatNobodyHasClaimedAreToldAgain(t *testing.T) {
-	var w itemwait.Waiters
+	var w stores.Waiters
 	w.Set(group, "a", 2, 0)
 	want(t, "one item", woken(&w, 0, 1), "a")
 	want(t, "soon after", woken(&w, 100*time.Millisecond, 1))
@@ -46,18 +46,18 @@ func TestWaiters_ItemsThatNobodyHasClaimedAreToldAgain(t *testing.T) {
 }
 
 func TestWaiters_NextItemIsToldOfOnceTheOneBeforeIsClaimed(t *testing.T) {
-	var w itemwait.Waiters
+	var w stores.Waiters
 	w.Set(group, "a", 2, 0)
 	want(t, "one item", woken(&w, 0, 1), "a")
 	w.Claimed(group)
-	w.Claimed(itemwait.Group{Store: "s", Name: "other"})
+	w.Claimed(stores.Group{Store: "s", Name: "other"})
 	want(t, "another", woken(&w, 0, 1), "a")
 	w.Claimed(group)
 	want(t, "when all were told", woken(&w, 0, 1))
 }
 
 func TestWaiters_ThatDoNotRegisterAgainAreForgotten(t *testing.T) {
-	var w itemwait.Waiters
+	var w stores.Waiters
 	w.Set(group, "gone", 1, 0)
 	w.Set(group, "here", 1, 0)
 	w.Set(group, "here", 1, 4*time.Second)
@@ -71,8 +71,8 @@ func TestWaiters_ThatDoNotRegisterAgainAreForgotten(t *testing.T) {
 }
 
 func TestWaiters_AreBounded(t *testing.T) {
-	var w itemwait.Waiters
-	of := func(i int) itemwait.Group { return itemwait.Group{Store: "s", Name: fmt.Sprint(i)} }
+	var w stores.Waiters
+	of := func(i int) stores.Group { return stores.Group{Store: "s", Name: fmt.Sprint(i)} }
 	for i := range 10_001 {
 		w.Set(of(i), "a", 1, 0)
 	}
@@ -88,9 +88,9 @@ func TestWaiters_AreBounded(t *testing.T) {
 // Nothing comes for any of the groups: who has waited in vain leaves nothing behind, and who has gone without a word
 // makes room.
 func TestWaiters_LeaveNothingBehindWhereNothingComes(t *testing.T) {
-	var w itemwait.Waiters
+	var w stores.Waiters
 	for i := range 20_000 {
-		g := itemwait.Group{Store: "s", Name: fmt.Sprint(i)}
+		g := stores.Group{Store: "s", Name: fmt.Sprint(i)}
 		w.Set(g, "a", 1, 0)
 		w.Set(g, "a", 0, 0)
 	}
@@ -98,7 +98,7 @@ func TestWaiters_LeaveNothingBehindWhereNothingComes(t *testing.T) {
 		t.Errorf("%d lines are kept", n)
 	}
 	for i := range 10_000 {
-		w.Set(itemwait.Group{Store: "s", Name: fmt.Sprint(i)}, "gone", 1, 0)
+		w.Set(stores.Group{Store: "s", Name: fmt.Sprint(i)}, "gone", 1, 0)
 	}
 	w.Set(group, "a", 1, 6*time.Second)
 	if n := w.Lines(); n != 1 {

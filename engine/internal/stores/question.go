@@ -1,4 +1,4 @@
-package itemcommand
+package stores
 
 import (
 	"taskledger/engine/internal/command"
@@ -7,13 +7,6 @@ import (
 	"taskledger/item"
 	"taskledger/projection/items"
 )
-
-// Answers of an owner to questions, from its state. Ripen has been called with now.
-
-// Ripen makes the items available whose time has come, and calls each with the store and the group of every one.
-func Ripen(all *items.Stores, now events.Millis, each func(store, group string)) (moved bool) {
-	return all.Ripen(now, func(i *items.Item) { each(i.Group.Store.Name, i.Group.Name) })
-}
 
 // IsQuestion reports whether the command is a question about items, and whether the answer has to wait for a proof of ownership.
 func IsQuestion(c command.Command) (linear, is bool) {
@@ -30,25 +23,8 @@ func IsQuestion(c command.Command) (linear, is bool) {
 	return false, false
 }
 
-// Budget is what the questions that an owner answers in one turn may still look at. Whoever asks for more is answered
-// with what was found so far, or asks again.
-type Budget struct {
-	Items int         // how many items, ids and names of groups
-	Over  func() bool // reports that the time is over
-}
-
-// spent reports whether a question that has looked at so much has to stop. The clock is read now and then.
-func (b *Budget) spent(looked int) bool { return looked >= b.Items || looked%64 == 63 && b.Over() }
-
-// Looked is what a question has found.
-type Looked struct {
-	Items  int                   // how many it has looked at
-	Bytes  int                   // of what it has found
-	Answer func() command.Answer // encodes what was found; it may be called by another goroutine, later
-}
-
 // Look looks for the answer to a question within a budget that is not used up.
-func Look(all *items.Stores, c command.Command, now events.Millis, b Budget) Looked {
+func Look(all *items.Stores, c command.Command, now events.Millis, b command.Budget) command.Found {
 	switch c := c.(type) {
 	case *Read:
 		return c.look(all, &b)
@@ -61,17 +37,17 @@ func Look(all *items.Stores, c command.Command, now events.Millis, b Budget) Loo
 		if next := all.NextOf(c.Store, c.Group); next != 0 {
 			told.DueIn = int64(max(next-now, 0))
 		}
-		return Looked{Answer: func() command.Answer { return command.Answer{Data: told.Encode()} }}
+		return command.Found{Answer: func() command.Answer { return command.Answer{Data: told.Encode()} }}
 	}
-	return Looked{Answer: func() command.Answer {
+	return command.Found{Answer: func() command.Answer {
 		return command.Refused(command.AnswerBug, "command %d is no question about items", c.Op())
 	}}
 }
 
-func (c *Read) look(all *items.Stores, b *Budget) Looked {
+func (c *Read) look(all *items.Stores, b *command.Budget) command.Found {
 	var out rows
 	for _, id := range c.IDs {
-		if out.Looked > 0 && b.spent(int(out.Looked)) {
+		if out.Looked > 0 && b.SpentAt(int(out.Looked)) {
 			break
 		}
 		if id > 0 {
@@ -84,14 +60,14 @@ func (c *Read) look(all *items.Stores, b *Budget) Looked {
 	return out.looked(int(out.Looked))
 }
 
-func (c *Page) look(all *items.Stores, now events.Millis, b *Budget) Looked {
+func (c *Page) look(all *items.Stores, now events.Millis, b *command.Budget) command.Found {
 	var out rows
 	limit, looked := MaxItems, 0
 	if c.Limit > 0 {
 		limit = int(min(c.Limit, MaxItems))
 	}
 	all.Group(c.Store, c.Group, uint64(c.After), func(it *items.Item) bool {
-		if looked > 0 && b.spent(looked) {
+		if looked > 0 && b.SpentAt(looked) {
 			out.More = true
 			return false
 		}
@@ -111,22 +87,22 @@ func (c *Page) look(all *items.Stores, now events.Millis, b *Budget) Looked {
 }
 
 // looked is the answer of rows that took so many looks.
-func (r *rows) looked(n int) Looked {
+func (r *rows) looked(n int) command.Found {
 	answer := func() command.Answer { return command.Answer{Data: message.Encode(r.found)} }
-	return Looked{Items: n, Bytes: r.bytes, Answer: answer}
+	return command.Found{Items: n, Bytes: r.bytes, Answer: answer}
 }
 
-func (c *Groups) look(all *items.Stores, b *Budget) Looked {
+func (c *Groups) look(all *items.Stores, b *command.Budget) command.Found {
 	var out foundGroups
 	all.Groups(c.Store, c.After, func(g *items.Group) bool {
-		if len(out.Rows) > 0 && b.spent(len(out.Rows)) {
+		if len(out.Rows) > 0 && b.SpentAt(len(out.Rows)) {
 			out.More = true
 			return false
 		}
 		return out.add(g)
 	})
 	answer := func() command.Answer { return command.Answer{Data: message.Encode(out.groups)} }
-	return Looked{Items: len(out.Rows), Bytes: out.bytes, Answer: answer}
+	return command.Found{Items: len(out.Rows), Bytes: out.bytes, Answer: answer}
 }
 
 func itemOf(i *items.Item) item.Item {

@@ -1,4 +1,4 @@
-package itemclient_test
+package stores_test
 
 import (
 	"testing"

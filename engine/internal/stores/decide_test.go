@@ -1,4 +1,4 @@
-package itemcommand_test
+package stores_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/projection"
@@ -42,23 +42,23 @@ func decide(t *testing.T, s *projection.Shard, now events.Millis, commands ...co
 }
 
 // adds is an update that adds so many items of so much data to a group.
-func adds(n int, group string, at item.When, data int) *itemcommand.Update {
+func adds(n int, group string, at item.When, data int) *stores.Update {
 	u := &item.Update{Client: 1}
 	for range n {
 		u.Adds = append(u.Adds, item.Add{Group: group, At: at, Data: bytes.Repeat([]byte("x"), data)})
 	}
-	return itemcommand.UpdateOf("s", u)
+	return stores.UpdateOf("s", u)
 }
 
-func claim(random uint64) *itemcommand.Claim {
-	return itemcommand.ClaimOf("s", &item.Claim{Client: 2, Group: "g", Duration: time.Hour}, random)
+func claimItem(random uint64) *stores.Claim {
+	return stores.ClaimOf("s", &item.Claim{Client: 2, Group: "g", Duration: time.Hour}, random)
 }
 
 func TestClaim_TakesOneOfTheOldestByItsNumber(t *testing.T) {
 	for random, want := range map[uint64]uint64{0: 1, 63: 64, 64: 1, 1<<64 - 1: 64} {
 		s := projection.NewShard(0)
 		decide(t, s, start, adds(100, "g", 1, 0))
-		a := decide(t, s, start, claim(random))[0]
+		a := decide(t, s, start, claimItem(random))[0]
 		if a.Code != command.AnswerOK || items.Of(s).Item("s", want) != nil || items.Of(s).Item("s", 101) == nil {
 			t.Errorf("number %d: answer %+v, want item %d taken", random, a, want)
 		}
@@ -68,7 +68,7 @@ func TestClaim_TakesOneOfTheOldestByItsNumber(t *testing.T) {
 // Commands of an entry see what the ones before them did.
 func TestClaim_OfOneEntryTakeItemAfterItem(t *testing.T) {
 	s := projection.NewShard(0)
-	answers := decide(t, s, start, claim(0), adds(1, "g", 0, 3), claim(0), claim(0))
+	answers := decide(t, s, start, claimItem(0), adds(1, "g", 0, 3), claimItem(0), claimItem(0))
 	if answers[0].Data != nil || answers[2].Data == nil || answers[3].Data != nil {
 		t.Errorf("answers %+v, want the second claim alone to get the item", answers)
 	}
@@ -80,17 +80,17 @@ func TestWithData_StaysWithinAMessageAndLeavesWhatWasRecordedAsItIs(t *testing.T
 	for range 5 {
 		decide(t, s, start, adds(1, "g", 1, 100_000))
 	}
-	commands := slices.Repeat([]command.Command{claim(0)}, 6)
+	commands := slices.Repeat([]command.Command{claimItem(0)}, 6)
 	answers := decide(t, s, start, commands...)
 	recorded := slices.Clone(answers)
 	got := 0
-	told := itemcommand.WithData(items.Of(s), commands, answers, func(*itemcommand.Claim) { got++ })
+	told := stores.WithData(items.Of(s), commands, answers, func(*stores.Claim) { got++ })
 	if n := len(command.EncodeAnswers(told)); n > command.MaxAnswerBytes || n < command.MaxAnswerBytes/3 {
 		t.Errorf("answers of %d bytes", n)
 	}
 	whole := 0
 	for i, a := range told[:5] {
-		it, all, err := itemcommand.DecodeClaimed(&item.Claim{Group: "g"}, a.Data)
+		it, all, err := stores.DecodeClaimed(&item.Claim{Group: "g"}, a.Data)
 		if err != nil || it.ID != int64(6+i) || all != (len(it.Data) == 100_000) {
 			t.Errorf("claimed %d with %d bytes, whole %t, %v", it.ID, len(it.Data), all, err)
 		}
@@ -111,11 +111,11 @@ func TestUpdate_OfTooManyGroupsThatItDoesNotNameIsRefusedByName(t *testing.T) {
 		u.Changes = append(u.Changes, item.Change{ID: int64(i + 1)})
 	}
 	before := s.Number
-	if a := decide(t, s, start, itemcommand.UpdateOf("s", u))[0]; a.Code != command.AnswerInvalid || !strings.HasPrefix(a.Text, "updates: ") || s.Number != before {
+	if a := decide(t, s, start, stores.UpdateOf("s", u))[0]; a.Code != command.AnswerInvalid || !strings.HasPrefix(a.Text, "updates: ") || s.Number != before {
 		t.Errorf("answer %+v", a)
 	}
 	u.Changes = u.Changes[:60]
-	if a := decide(t, s, start, itemcommand.UpdateOf("s", u))[0]; a.Code != command.AnswerOK || s.Number == before {
+	if a := decide(t, s, start, stores.UpdateOf("s", u))[0]; a.Code != command.AnswerOK || s.Number == before {
 		t.Errorf("of fewer: answer %+v", a)
 	}
 }
@@ -126,8 +126,8 @@ func TestPage_GoesOnBehindWhatIsNotAvailable(t *testing.T) {
 		decide(t, s, start, adds(1000, "g", item.When(start+1), 0))
 	}
 	decide(t, s, start, adds(2, "g", 1, 0))
-	page := func(after int64) itemcommand.Found {
-		f, err := itemcommand.DecodeFound(look(s, itemcommand.PageOf("s", item.Page{Group: "g", After: after})).Data)
+	page := func(after int64) stores.Found {
+		f, err := stores.DecodeFound(look(s, stores.PageOf("s", item.Page{Group: "g", After: after})).Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,11 +149,11 @@ func TestGroups_OfManyComeInSeveralAnswers(t *testing.T) {
 	}
 	var all []string
 	for more, after := true, ""; more; after = all[len(all)-1] {
-		a := look(s, &itemcommand.Groups{Store: "s", After: after})
+		a := look(s, &stores.Groups{Store: "s", After: after})
 		if len(a.Data) > command.MaxAnswerBytes+16 {
 			t.Errorf("answer of %d bytes", len(a.Data))
 		}
-		groups, another, err := itemcommand.DecodeGroups(a.Data)
+		groups, another, err := stores.DecodeGroups(a.Data)
 		if more = another; err != nil || len(groups) == 0 {
 			t.Fatal(groups, err)
 		}
@@ -171,8 +171,8 @@ func TestGroups_OfManyComeInSeveralAnswers(t *testing.T) {
 
 // look answers a question within a budget that bounds the items of a page to 20,000.
 func look(s *projection.Shard, c command.Command) command.Answer {
-	b := itemcommand.Budget{Items: 20_000, Over: func() bool { return false }}
-	return itemcommand.Look(items.Of(s), c, start, b).Answer()
+	b := command.Budget{Items: 20_000, Over: func() bool { return false }}
+	return stores.Look(items.Of(s), c, start, b).Answer()
 }
 
 // A question that has used up its budget is answered with what it has found, and goes on from there; each gets on by
@@ -184,21 +184,21 @@ func TestLook_StopsWhereItsBudgetEnds(t *testing.T) {
 		decide(t, s, start, adds(1, fmt.Sprintf("%03d", i/2), 1, 0))
 		ids = append(ids, int64(i+1))
 	}
-	for name, b := range map[string]itemcommand.Budget{
+	for name, b := range map[string]command.Budget{
 		"of items": {Items: 1, Over: func() bool { return false }},
 		"of time":  {Items: math.MaxInt, Over: func() bool { return true }},
 	} {
 		for _, c := range []command.Command{
-			&itemcommand.Read{Store: "s", IDs: ids},
-			&itemcommand.Groups{Store: "s"},
-			itemcommand.PageOf("s", item.Page{Group: "007"}),
+			&stores.Read{Store: "s", IDs: ids},
+			&stores.Groups{Store: "s"},
+			stores.PageOf("s", item.Page{Group: "007"}),
 		} {
-			found := itemcommand.Look(items.Of(s), c, start, b)
+			found := stores.Look(items.Of(s), c, start, b)
 			if found.Items < 1 || found.Items > 64 {
 				t.Errorf("%T looked at %d items within a budget %s", c, found.Items, name)
 			}
 		}
-		groups, more, err := itemcommand.DecodeGroups(itemcommand.Look(items.Of(s), &itemcommand.Groups{Store: "s"}, start, b).Answer().Data)
+		groups, more, err := stores.DecodeGroups(stores.Look(items.Of(s), &stores.Groups{Store: "s"}, start, b).Answer().Data)
 		if err != nil || !more || len(groups) == 0 || len(groups) == 150 {
 			t.Errorf("%d groups, more %t, %v within a budget %s", len(groups), more, err, name)
 		}

@@ -1,4 +1,4 @@
-package itemclient_test
+package stores_test
 
 import (
 	"context"
@@ -13,8 +13,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemclient"
-	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/projection"
@@ -35,8 +34,8 @@ type owner struct {
 
 func newOwner() *owner { return &owner{state: projection.NewShard(0)} }
 
-func (o *owner) client() *itemclient.Client {
-	return itemclient.New(itemclient.Config{Ask: o.ask, Read: o.read, Shards: 1, Sender: "c-1", Random: rand.Uint64, Log: slog.New(slog.DiscardHandler)})
+func (o *owner) client() *stores.Client {
+	return stores.New(stores.Config{Ask: o.ask, Read: o.read, Shards: 1, Sender: "c-1", Random: rand.Uint64, Log: slog.New(slog.DiscardHandler)})
 }
 
 func (o *owner) now() events.Millis { return max(events.MillisOf(time.Now()), o.state.Time) }
@@ -62,21 +61,21 @@ func (o *owner) ask(_ context.Context, _ int, c command.Command) (command.Answer
 		o.lost--
 		return command.Answer{}, task.ErrUnknown
 	}
-	return itemcommand.WithData(items.Of(o.state), []command.Command{c}, []command.Answer{a}, func(*itemcommand.Claim) {})[0], nil
+	return stores.WithData(items.Of(o.state), []command.Command{c}, []command.Answer{a}, func(*stores.Claim) {})[0], nil
 }
 
 func (o *owner) read(_ context.Context, _ int, c command.Command) (command.Answer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if q, is := c.(*itemcommand.Await); is {
+	if q, is := c.(*stores.Await); is {
 		if o.fails != nil {
 			return command.Answer{}, o.fails
 		}
 		o.awaiting = q.Count
 	}
 	items.Of(o.state).Ripen(o.now(), nil)
-	all := itemcommand.Budget{Items: math.MaxInt, Over: func() bool { return false }}
-	return itemcommand.Look(items.Of(o.state), c, o.now(), all).Answer(), nil
+	all := command.Budget{Items: math.MaxInt, Over: func() bool { return false }}
+	return stores.Look(items.Of(o.state), c, o.now(), all).Answer(), nil
 }
 
 // claims is how many claims were asked.
@@ -84,7 +83,7 @@ func (o *owner) claims() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.asked {
-		if _, is := c.(*itemcommand.Claim); is {
+		if _, is := c.(*stores.Claim); is {
 			n++
 		}
 	}
@@ -98,7 +97,7 @@ func (o *owner) waiting() int64 {
 	return o.awaiting
 }
 
-func add(t *testing.T, c *itemclient.Client, at item.When) item.Item {
+func add(t *testing.T, c *stores.Client, at item.When) item.Item {
 	t.Helper()
 	made, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "g", At: at, Data: []byte("x")}}})
 	if err != nil {
@@ -113,7 +112,7 @@ type end struct {
 	err error
 }
 
-func claim(c *itemclient.Client, q item.Claim) chan end {
+func claim(c *stores.Client, q item.Claim) chan end {
 	done := make(chan end, 1)
 	go func() {
 		it, err := c.Claim(context.Background(), "s", &q)
@@ -169,7 +168,7 @@ func TestClaim_ThatWaitsAsksOnceForAHintAndOnceAtItsEnd(t *testing.T) {
 		if ended(done) || o.claims() != 1 || o.waiting() != 1 {
 			t.Errorf("%d claims, %d registered", o.claims(), o.waiting())
 		}
-		c.Hinted(itemcommand.Hint{Store: "s", Group: "g", Count: 1}) // in vain
+		c.Hinted(stores.Hint{Store: "s", Group: "g", Count: 1}) // in vain
 		synctest.Wait()
 		if ended(done) || o.claims() != 2 {
 			t.Errorf("%d claims after a hint", o.claims())
@@ -253,12 +252,12 @@ func TestClaim_ThatGivesUpPassesAHintOn(t *testing.T) {
 			synctest.Wait()
 			add(t, c, 0)
 			cancel()
-			c.Hinted(itemcommand.Hint{Store: "s", Group: "g", Count: 1})
+			c.Hinted(stores.Hint{Store: "s", Group: "g", Count: 1})
 			began := time.Now()
 			one := <-first
 			if one.it != nil { // it was served before it gave up
 				add(t, c, 0)
-				c.Hinted(itemcommand.Hint{Store: "s", Group: "g", Count: 1})
+				c.Hinted(stores.Hint{Store: "s", Group: "g", Count: 1})
 			}
 			if e := <-second; e.it == nil || e.err != nil || time.Since(began) != 0 {
 				t.Fatalf("the first ends with %+v, the second with %+v after %s", one, e, time.Since(began))
@@ -269,7 +268,7 @@ func TestClaim_ThatGivesUpPassesAHintOn(t *testing.T) {
 }
 
 // claimThatDepends has a claim wait that depends on an item of another group, and returns the id of that.
-func claimThatDepends(t *testing.T, c *itemclient.Client) (ends <-chan end, on []int64) {
+func claimThatDepends(t *testing.T, c *stores.Client) (ends <-chan end, on []int64) {
 	t.Helper()
 	made, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "other"}}})
 	if err != nil {
@@ -294,7 +293,7 @@ func TestClaim_ThatIsRefusedWhenItIsWokenPassesAHintOn(t *testing.T) {
 		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Deletes: on, Adds: []item.Add{{Group: "g"}}}); err != nil {
 			t.Fatal(err)
 		}
-		c.Hinted(itemcommand.Hint{Store: "s", Group: "g", Count: 1})
+		c.Hinted(stores.Hint{Store: "s", Group: "g", Count: 1})
 		began := time.Now()
 		if e := <-first; e.it != nil || e.err == nil {
 			t.Errorf("the first ends with %+v", e)

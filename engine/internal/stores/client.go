@@ -1,6 +1,4 @@
-// Package itemclient takes updates and claims of items, and questions about them, to the owners of their stores, and makes the answers
-// out of what was asked. A claim that waits is parked here: see parked.go.
-package itemclient
+package stores
 
 import (
 	"context"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/task"
@@ -29,12 +26,13 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Client asks for items. Its methods may be called concurrently.
+// Client takes updates and claims of items, and questions about them, to the owners of their stores. Its methods may be
+// called concurrently.
 type Client struct {
 	cfg Config
 
 	mu       sync.Mutex
-	lines    map[group]*line
+	lines    map[Group]*line
 	draining chan struct{}
 	closed   chan struct{}
 	ctx      context.Context // ends with Close
@@ -44,16 +42,16 @@ type Client struct {
 
 // New returns a client. It starts nothing.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, lines: map[group]*line{}, draining: make(chan struct{}), closed: make(chan struct{})}
+	c := &Client{cfg: cfg, lines: map[Group]*line{}, draining: make(chan struct{}), closed: make(chan struct{})}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }
 
-func (c *Client) shard(store string) int { return itemcommand.Shard(store, c.cfg.Shards) }
+func (c *Client) shard(store string) int { return Shard(store, c.cfg.Shards) }
 
 // Update applies an update, and returns what it made: what was added, then what was changed.
 func (c *Client) Update(ctx context.Context, store string, u *item.Update) ([]item.Item, error) {
-	cmd := itemcommand.UpdateOf(store, u)
+	cmd := UpdateOf(store, u)
 	if err := command.Check(cmd); err != nil {
 		return nil, err
 	}
@@ -64,19 +62,19 @@ func (c *Client) Update(ctx context.Context, store string, u *item.Update) ([]it
 	if err != nil {
 		return nil, of(store, err)
 	}
-	return itemcommand.DecodeUpdated(u, a.Data)
+	return DecodeUpdated(u, a.Data)
 }
 
 // Items returns items by their ids, nil for those that are not there.
 func (c *Client) Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error) {
 	all := make([]*item.Item, len(ids))
 	for at := 0; at < len(ids); {
-		part := ids[at:min(len(ids), at+itemcommand.MaxItems)]
-		a, err := c.read(ctx, store, &itemcommand.Read{Store: store, IDs: part, Linear: linear})
+		part := ids[at:min(len(ids), at+MaxItems)]
+		a, err := c.read(ctx, store, &Read{Store: store, IDs: part, Linear: linear})
 		if err != nil {
 			return nil, err
 		}
-		f, err := itemcommand.DecodeFound(a.Data)
+		f, err := DecodeFound(a.Data)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", store, err)
 		}
@@ -98,11 +96,11 @@ func (c *Client) Items(ctx context.Context, store string, ids []int64, linear bo
 // Page returns items of a group by id, as many as one answer holds; more tells that there are others after the last one.
 func (c *Client) Page(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error) {
 	for more = true; more && len(items) == 0; { // an owner passes over a bounded number of those that are not available
-		a, err := c.read(ctx, store, itemcommand.PageOf(store, p))
+		a, err := c.read(ctx, store, PageOf(store, p))
 		if err != nil {
 			return nil, false, err
 		}
-		f, err := itemcommand.DecodeFound(a.Data)
+		f, err := DecodeFound(a.Data)
 		if err == nil && f.More && f.Last <= p.After {
 			err = errors.New("answer that does not go on")
 		}
@@ -118,12 +116,12 @@ func (c *Client) Page(ctx context.Context, store string, p item.Page) (items []i
 func (c *Client) Groups(ctx context.Context, store string, linear bool) ([]item.Group, error) {
 	all := []item.Group{}
 	for more, after := true, ""; more; after = all[len(all)-1].Name {
-		a, err := c.read(ctx, store, &itemcommand.Groups{Store: store, After: after, Linear: linear})
+		a, err := c.read(ctx, store, &Groups{Store: store, After: after, Linear: linear})
 		if err != nil {
 			return nil, err
 		}
 		var part []item.Group
-		part, more, err = itemcommand.DecodeGroups(a.Data)
+		part, more, err = DecodeGroups(a.Data)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", store, err)
 		}
@@ -151,7 +149,7 @@ func (c *Client) read(ctx context.Context, store string, q command.Command) (com
 
 // claim sends a claim once. It returns nil when nothing is there.
 func (c *Client) claim(ctx context.Context, store string, q *item.Claim) (*item.Item, error) {
-	a, err := c.cfg.Ask(ctx, c.shard(store), itemcommand.ClaimOf(store, q, c.cfg.Random()))
+	a, err := c.cfg.Ask(ctx, c.shard(store), ClaimOf(store, q, c.cfg.Random()))
 	if err == nil {
 		err = failure(store, q.Key, &a)
 	}
@@ -161,7 +159,7 @@ func (c *Client) claim(ctx context.Context, store string, q *item.Claim) (*item.
 	if a.Data == nil {
 		return nil, nil
 	}
-	it, whole, err := itemcommand.DecodeClaimed(q, a.Data)
+	it, whole, err := DecodeClaimed(q, a.Data)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", store, err)
 	}
@@ -196,7 +194,7 @@ func of(store string, err error) error {
 func failure(store, key string, a *command.Answer) error {
 	switch a.Code {
 	case command.AnswerConflict:
-		problems, err := itemcommand.DecodeProblems(a.Data)
+		problems, err := DecodeProblems(a.Data)
 		if err != nil {
 			return err
 		}

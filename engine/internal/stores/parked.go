@@ -1,4 +1,4 @@
-package itemclient
+package stores
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/itemcommand"
 	"taskledger/item"
 	"taskledger/task"
 )
@@ -21,10 +20,7 @@ import (
 // sweepEvery is the time between two registrations.
 const sweepEvery = time.Second
 
-// group is that of a store.
-type group struct{ store, name string }
-
-// line is the claims that are parked for a group, the oldest first.
+// line is the claims that are parked for a Group, the oldest first.
 type line struct {
 	parked      []*parked
 	known       int64 // of them, as the owner has it
@@ -42,14 +38,14 @@ const dependsEvery = 5 * time.Second
 // Claim returns an item that is the caller's for a time, nil if there is none, or none came while it waited. It looks for what it depends on
 // when it begins, whenever it was woken, every few seconds, and once more at its end.
 func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.Item, error) {
-	if err := cmp.Or(q.Validate(), command.Check(itemcommand.ClaimOf(store, q, 0))); err != nil {
+	if err := cmp.Or(q.Validate(), command.Check(ClaimOf(store, q, 0))); err != nil {
 		return nil, err
 	}
 	it, err := c.claim(ctx, store, q)
 	if it != nil || err != nil || q.Wait <= 0 {
 		return it, err
 	}
-	g := group{store, q.Group}
+	g := Group{store, q.Group}
 	p := c.park(g)
 	defer func() { c.leave(g, p) }()
 	end := time.NewTimer(q.Wait)
@@ -90,7 +86,7 @@ func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.
 }
 
 // park puts a claim at the end of its line, and tells the owner.
-func (c *Client) park(g group) *parked {
+func (c *Client) park(g Group) *parked {
 	p := &parked{make(chan struct{}, 1)}
 	c.mu.Lock()
 	l := c.lines[g]
@@ -105,7 +101,7 @@ func (c *Client) park(g group) *parked {
 }
 
 // leave takes a claim out of its line. One that was woken meanwhile leaves the item to the next.
-func (c *Client) leave(g group, p *parked) {
+func (c *Client) leave(g Group, p *parked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.lines[g]
@@ -148,10 +144,10 @@ func (l *line) wakeLocked(n int64) {
 }
 
 // Hinted takes the news that items are there.
-func (c *Client) Hinted(h itemcommand.Hint) {
+func (c *Client) Hinted(h Hint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.lines[group{h.Store, h.Group}]; l != nil {
+	if l := c.lines[Group{h.Store, h.Group}]; l != nil {
 		l.known -= h.Count
 		l.wakeLocked(h.Count)
 	}
@@ -167,7 +163,7 @@ func (c *Client) fallsDue(l *line) {
 // Again registers all that wait: their owner may have changed, or hints have been lost. It never blocks.
 func (c *Client) Again() {
 	c.mu.Lock()
-	all := make([]group, 0, len(c.lines))
+	all := make([]Group, 0, len(c.lines))
 	for g := range c.lines {
 		all = append(all, g)
 	}
@@ -178,7 +174,7 @@ func (c *Client) Again() {
 }
 
 // register tells the owner how many wait, one question of a group at a time.
-func (c *Client) register(g group) {
+func (c *Client) register(g Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.lines[g]; l != nil && len(l.parked) > 0 {
@@ -186,7 +182,7 @@ func (c *Client) register(g group) {
 	}
 }
 
-func (c *Client) registerLocked(g group, l *line) {
+func (c *Client) registerLocked(g Group, l *line) {
 	switch {
 	case c.ctx.Err() != nil:
 	case l.registering:
@@ -198,18 +194,18 @@ func (c *Client) registerLocked(g group, l *line) {
 }
 
 // tell registers until nothing has changed meanwhile.
-func (c *Client) tell(g group, l *line) {
+func (c *Client) tell(g Group, l *line) {
 	for {
 		c.mu.Lock()
 		waiting := int64(len(l.parked))
 		l.again, l.known = false, waiting
 		c.mu.Unlock()
 		ctx, cancel := context.WithTimeout(c.ctx, registerFor)
-		a, err := c.read(ctx, g.store, &itemcommand.Await{Store: g.store, Group: g.name, Sender: c.cfg.Sender, Count: waiting})
+		a, err := c.read(ctx, g.Store, &Await{Store: g.Store, Group: g.Name, Sender: c.cfg.Sender, Count: waiting})
 		cancel()
-		var told itemcommand.Awaited
+		var told Awaited
 		if err == nil {
-			told, err = itemcommand.DecodeAwaited(a.Data)
+			told, err = DecodeAwaited(a.Data)
 		}
 		if c.told(g, l, told, err) {
 			return
@@ -224,11 +220,11 @@ const lookFor = time.Hour
 const registerFor = 10 * time.Second
 
 // told takes the answer to a registration, and reports that there is nothing more to tell.
-func (c *Client) told(g group, l *line, a itemcommand.Awaited, err error) (done bool) {
+func (c *Client) told(g Group, l *line, a Awaited, err error) (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		c.cfg.Log.Debug("claims that wait are registered again in a second", "store", g.store, "group", g.name, "err", err)
+		c.cfg.Log.Debug("claims that wait are registered again in a second", "store", g.Store, "group", g.Name, "err", err)
 	} else {
 		l.wakeLocked(a.Available)
 		l.stopLocked()

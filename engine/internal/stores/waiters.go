@@ -1,6 +1,4 @@
-// Package itemwait keeps, at the owner of a shard, who waits for items of which group, and says whom to tell that there are some. What it
-// knows is soft: senders register again every second, and what it forgets costs them that much.
-package itemwait
+package stores
 
 import (
 	"slices"
@@ -21,13 +19,13 @@ type Group struct{ Store, Name string }
 
 // Waiters is who waits. The zero value is that nobody does. One goroutine at a time may use it. Times are of a monotonic clock.
 type Waiters struct {
-	lines map[Group]*line
+	lines map[Group]*crowd
 	count int           // of senders in lines
 	swept time.Duration // when those were left out last who do not register again
 }
 
-// line is who waits for a group, in turn.
-type line struct {
+// crowd is who waits for a group, in turn.
+type crowd struct {
 	senders []waiter
 	told    []time.Duration // when callers were told that may not have claimed yet, in order
 }
@@ -57,9 +55,9 @@ func (w *Waiters) Set(g Group, sender string, count int64, now time.Duration) {
 	case count > 0 && w.count < maxWaiters:
 		if l == nil {
 			if w.lines == nil {
-				w.lines = map[Group]*line{}
+				w.lines = map[Group]*crowd{}
 			}
-			l = &line{}
+			l = &crowd{}
 			w.lines[g] = l
 		}
 		l.senders = append(l.senders, waiter{sender, count, now})
@@ -68,13 +66,13 @@ func (w *Waiters) Set(g Group, sender string, count int64, now time.Duration) {
 }
 
 // remove takes a sender out of a line.
-func (w *Waiters) remove(l *line, at int) {
+func (w *Waiters) remove(l *crowd, at int) {
 	l.senders = slices.Delete(l.senders, at, at+1)
 	w.count--
 }
 
-// drop forgets a line in which nobody waits. Who was told and claims later finds another one.
-func (w *Waiters) drop(g Group, l *line) {
+// drop forgets a crowd in which nobody waits. Who was told and claims later finds another one.
+func (w *Waiters) drop(g Group, l *crowd) {
 	if len(l.senders) == 0 {
 		delete(w.lines, g)
 	}
@@ -121,7 +119,7 @@ func (w *Waiters) Claimed(g Group) {
 }
 
 // forget leaves out who has not registered for long, and who has had time to claim.
-func (w *Waiters) forget(l *line, now time.Duration) {
+func (w *Waiters) forget(l *crowd, now time.Duration) {
 	for at := len(l.senders) - 1; at >= 0; at-- {
 		if now-l.senders[at].since > forgetAfter {
 			w.remove(l, at)
