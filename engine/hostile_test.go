@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/explanation"
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/stores"
@@ -151,8 +152,8 @@ func entryPoints() []entryPoint {
 		pointAt("explanation", encoded(explanation.Told{Why: "w", Since: 1, Text: "t", Substatus: 3}), command.ReadTold[explanation.Told]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
-	for op := uint64(1); command.New(op) != nil; op++ {
-		c := command.New(op)
+	for op := uint64(1); commands.Table.New(op) != nil; op++ {
+		c := commands.Table.New(op)
 		switch c := c.(type) {
 		case *command.Complete:
 			c.How, c.Error = command.Failed, failure
@@ -167,7 +168,7 @@ func entryPoints() []entryPoint {
 			c.IDs = []int64{1, 2}
 		}
 		b := &command.Batch{Sender: "c-1", Number: 7, Principal: "ada", Commands: []command.Command{c}}
-		all = append(all, pointAt(fmt.Sprintf("batch of %T", c), b.Encode(), command.DecodeBatch))
+		all = append(all, pointAt(fmt.Sprintf("batch of %T", c), b.Encode(), commands.Table.DecodeBatch))
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/shard"
@@ -21,7 +22,7 @@ func (m *member) serveShard(ctx context.Context, of int, in *shard.Inbox) {
 		return
 	}
 	err := m.bus.Subscribe(ctx, sender.Subject(of), "", func(msg store.Message) {
-		b, err := command.DecodeBatch(msg.Data)
+		b, err := commands.Table.DecodeBatch(msg.Data)
 		if err != nil {
 			m.log.WarnContext(ctx, "batch cannot be read", "shard", of, "err", err)
 			return
@@ -51,7 +52,7 @@ func (m *member) readLetters(ctx context.Context, of int, in *shard.Inbox) {
 		if err != nil {
 			continue
 		}
-		b, err := command.DecodeBatch(l.Batch)
+		b, err := commands.Table.DecodeBatch(l.Batch)
 		if err != nil || b.Sender != l.Sender || b.Lane != l.Lane {
 			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue

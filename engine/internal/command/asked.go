@@ -84,7 +84,8 @@ func (b *Batch) decodeTail(r *wire.Reader, fields int) {
 		return
 	}
 	for i, c := range b.Commands {
-		b.Commands[i] = &Unknown{Number: c.Op()}
+		unknown, later := c.(*Unknown)
+		b.Commands[i] = &Unknown{Number: c.Op(), Known: !later || unknown.Known}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/events"
 )
 
@@ -35,7 +36,7 @@ func TestBatch_CallersAreReadAsWritten(t *testing.T) {
 	grace := &events.Asker{Principal: "grace", Traceparent: "00-1-2-01"}
 	for _, askers := range [][]*events.Asker{{nil}, {ada}, {ada, ada}, {nil, ada, ada, nil, grace}, {ada, grace, ada}} {
 		b := batchOf(1, askers...)
-		got, err := command.DecodeBatch(b.Encode())
+		got, err := commands.Table.DecodeBatch(b.Encode())
 		if err != nil || !reflect.DeepEqual(got, b) {
 			t.Errorf("%d callers: %+v, %v, want %+v", len(askers), got, err, b)
 		}
@@ -64,7 +65,7 @@ func TestBatch_CallersThatCannotBeAreRefused(t *testing.T) {
 	} {
 		b := batchOf(1, nil, nil)
 		b.Asked = c.asked
-		if _, err := command.DecodeBatch(b.Encode()); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := commands.Table.DecodeBatch(b.Encode()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -83,7 +84,7 @@ func TestDecideBatch_RefusesWhoNoEventCanNameByFieldAndLimit(t *testing.T) {
 	} {
 		spoilt := batchOf(1, nil, ada)
 		spoil(spoilt)
-		b, err := command.DecodeBatch(spoilt.Encode())
+		b, err := commands.Table.DecodeBatch(spoilt.Encode())
 		if err != nil {
 			t.Errorf("%s: it does not reach the owner: %v", field, err)
 			continue

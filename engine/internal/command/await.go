@@ -14,8 +14,6 @@ type Await struct {
 	Run  uint64     // at most math.MaxUint32; 0 = the present run, or the last one when none is due
 }
 
-var _ = register(opAwait, func() Command { return new(Await) })
-
 func (*Await) Op() uint64 { return opAwait }
 
 func (c *Await) Size() int { return 64 + len(c.Task) }

@@ -4,8 +4,6 @@ package command
 // is the answers of that batch if they are recorded; nil = it never was, and never will be.
 type Barrier struct{ Number uint64 }
 
-var _ = register(opBarrier, func() Command { return new(Barrier) })
-
 func (*Barrier) Op() uint64 { return opBarrier }
 
 func (*Barrier) Size() int { return 16 }

@@ -146,17 +146,17 @@ func ReadTold[T any](data []byte) (v T, err error) {
 }
 
 // DecodeBatch reads what Batch.Encode writes. What a later release asks is read as Unknown.
-func DecodeBatch(data []byte) (*Batch, error) {
-	b, err := decodeBatch(data, false)
+func (t Table) DecodeBatch(data []byte) (*Batch, error) {
+	b, err := t.decodeBatch(data, false)
 	if err != nil && b != nil && readsLater(b.Lane) {
-		if later, failed := decodeBatch(data, true); failed == nil {
+		if later, failed := t.decodeBatch(data, true); failed == nil {
 			return later, nil
 		}
 	}
 	return b, err
 }
 
-func decodeBatch(data []byte, later bool) (*Batch, error) {
+func (t Table) decodeBatch(data []byte, later bool) (*Batch, error) {
 	r, err := Scanned(data)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func decodeBatch(data []byte, later bool) (*Batch, error) {
 	for left := n / 2; left > 0; left-- {
 		op := r.Uint()
 		if later {
-			b.Commands = append(b.Commands, decodeLater(r, op))
+			b.Commands = append(b.Commands, t.decodeLater(r, op))
 			continue
 		}
 		var c Command
@@ -189,7 +189,7 @@ func decodeBatch(data []byte, later bool) (*Batch, error) {
 				outcomes = make([]Complete, left)
 			}
 			c, outcomes = &outcomes[0], outcomes[1:]
-		} else if c = New(op); c == nil {
+		} else if c = t.New(op); c == nil {
 			return b, fmt.Errorf("%w: command %d is unknown", wire.ErrMalformed, op)
 		}
 		Decode(r, c)

@@ -14,6 +14,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -140,7 +141,7 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 		}
 	}
 	for op := uint64(1); op < commandtest.Count(); op++ {
-		if c := command.New(op); command.IsDecided(c) && !covered[op] {
+		if c := commands.Table.New(op); command.IsDecided(c) && !covered[op] {
 			t.Errorf("%T is decided and no batch has it", c)
 		}
 	}
@@ -168,7 +169,7 @@ func TestBatch_EveryCommandIsReadAsWritten(t *testing.T) {
 			}
 			b.Commands = append(b.Commands, c)
 		}
-		got, err := command.DecodeBatch(b.Encode())
+		got, err := commands.Table.DecodeBatch(b.Encode())
 		if err != nil || !reflect.DeepEqual(got, b) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, b)
 		}
@@ -194,16 +195,16 @@ func TestBatch_RefusesWhatNoSenderMakes(t *testing.T) {
 	} {
 		b := sound()
 		spoil(b)
-		if got, err := command.DecodeBatch(b.Encode()); !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), want) {
+		if got, err := commands.Table.DecodeBatch(b.Encode()); !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q; read as %+v", err, want, got)
 		}
 	}
-	if got, err := command.DecodeBatch(sound().Encode()); err != nil {
+	if got, err := commands.Table.DecodeBatch(sound().Encode()); err != nil {
 		t.Errorf("what a sender makes is read as %+v, %v", got, err)
 	}
 	whole := sound().Encode()
 	for want, head := range map[string]byte{"batch of an earlier release": 0x95, "batch of 4 fields": 0x94} {
-		if got, err := command.DecodeBatch(append([]byte{head}, cutLast(t, whole, int(0x96-head))...)); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := commands.Table.DecodeBatch(append([]byte{head}, cutLast(t, whole, int(0x96-head))...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q; read as %+v", err, want, got)
 		}
 	}
@@ -294,12 +295,12 @@ func slicesOf(c command.Command, n int) []command.Command {
 
 func FuzzDecodeBatch(f *testing.F) {
 	all := &command.Batch{Sender: "c-1", Lane: command.LaneWork, Number: 7, Principal: "ada"}
-	for op := uint64(1); command.New(op) != nil; op++ {
-		c := command.New(op)
+	for op := uint64(1); commands.Table.New(op) != nil; op++ {
+		c := commands.Table.New(op)
 		if done, ok := c.(*command.Complete); ok {
 			done.How, done.Error = command.Failed, &events.Error{Code: "x", Properties: map[string]string{"a": "b"}}
 		}
 		all.Commands = append(all.Commands, c)
 	}
-	fuzzed(f, command.DecodeBatch, (*command.Batch).Encode, all.Encode())
+	fuzzed(f, commands.Table.DecodeBatch, (*command.Batch).Encode, all.Encode())
 }

@@ -7,8 +7,7 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Command is one request to a shard: a pointer to a type that is registered in table, here or, for those of items,
-// by package itemcommand. What running tasks cause all the time encodes itself: Submit, Merge, Complete, Progress,
+// Command is one request to a shard: a pointer to a type of a Table. What running tasks cause all the time encodes itself: Submit, Merge, Complete, Progress,
 // Offer and Reconcile. The others, which people and readers ask, are messages, encoded by package message.
 type Command interface {
 	Op() uint64
@@ -43,7 +42,7 @@ func Decode(r *wire.Reader, c Command) {
 	}
 }
 
-// The numbers of the commands. They are never used again for another.
+// The numbers of the commands of this package. None is ever used again for another: package commands has all.
 const (
 	opSubmit uint64 = iota + 1
 	opMerge
@@ -63,36 +62,7 @@ const (
 	opBarrier
 	opSettings
 	opTally
-	OpUpdateItems // from here on those of package itemcommand
-	OpClaimItem
-	OpReadItems
-	OpItemPage
-	OpItemGroups
-	OpAwaitItems
-	opCount
 )
-
-// table makes an empty command of each number. Each command's file registers it.
-var table [opCount]func() Command
-
-// Register adds a command of another package, when that is initialized.
-func Register(op uint64, empty func() Command) bool { return register(op, empty) }
-
-func register(op uint64, empty func() Command) bool {
-	if table[op] != nil {
-		panic(fmt.Sprintf("command %d is registered twice", op))
-	}
-	table[op] = empty
-	return true
-}
-
-// New returns an empty command of that number; nil when there is none.
-func New(op uint64) Command {
-	if op == 0 || op >= opCount || table[op] == nil {
-		return nil
-	}
-	return table[op]()
-}
 
 // decided is a command of LaneSubmit or LaneWork: it is decided within an entry.
 type decided interface{ Decide(d *Decider) Answer }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -72,7 +73,7 @@ var (
 
 // genCommand makes a command of a number that New knows.
 func genCommand(t *rapid.T, op uint64) command.Command {
-	switch c := command.New(op).(type) {
+	switch c := commands.Table.New(op).(type) {
 	case *command.Submit:
 		*c = genSubmit.Draw(t, "submit")
 		return c
@@ -150,7 +151,7 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 
 // commandCount is one more than the highest number of a command.
 func commandCount() (n uint64) {
-	for n = 1; command.New(n) != nil; n++ {
+	for n = 1; commands.Table.New(n) != nil; n++ {
 	}
 	return n
 }
@@ -175,7 +176,7 @@ func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 		"Info", "Explain", "Plan", "Barrier", "Settings", "Tally",
 		"stores.Update", "stores.Claim", "stores.Read", "stores.Page", "stores.Groups", "stores.Await"}
 	for op := range uint64(len(want)) {
-		c := command.New(op)
+		c := commands.Table.New(op)
 		if op == 0 {
 			if c != nil {
 				t.Errorf("number 0 is %T", c)
@@ -190,7 +191,7 @@ func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 			t.Errorf("number %d is %s, want %s", op, got, name)
 		}
 	}
-	if c := command.New(uint64(len(want))); c != nil {
+	if c := commands.Table.New(uint64(len(want))); c != nil {
 		t.Errorf("number %d is %T, want none", len(want), c)
 	}
 }

@@ -47,8 +47,6 @@ const (
 	Released
 )
 
-var _ = register(opComplete, func() Command { return new(Complete) })
-
 func (*Complete) Op() uint64 { return opComplete }
 
 func (c *Complete) Size() int {

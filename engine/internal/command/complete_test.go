@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/task"
@@ -20,7 +21,7 @@ func TestComplete_WithManyPropertiesIsReadAndRefused(t *testing.T) {
 		for i := range n {
 			c.Error.Properties[fmt.Sprint(i)] = ""
 		}
-		b, err := command.DecodeBatch(batchIn(command.LaneWork, c).Encode())
+		b, err := commands.Table.DecodeBatch(batchIn(command.LaneWork, c).Encode())
 		if err != nil {
 			t.Errorf("%d properties: %v", n, err)
 			continue

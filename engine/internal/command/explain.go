@@ -7,8 +7,6 @@ import (
 // Explain asks why a task does not run.
 type Explain struct{ Task events.TaskID }
 
-var _ = register(opExplain, func() Command { return new(Explain) })
-
 func (*Explain) Op() uint64 { return opExplain }
 
 func (c *Explain) Size() int { return 64 + len(c.Task) }

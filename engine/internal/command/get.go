@@ -12,8 +12,6 @@ type Get struct {
 	Linear bool // the answer waits for a proof of ownership
 }
 
-var _ = register(opGet, func() Command { return new(Get) })
-
 func (*Get) Op() uint64 { return opGet }
 
 func (c *Get) Size() int { return 64 + len(c.Task) }

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
+	"taskledger/engine/internal/commands"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/store"
@@ -252,7 +253,7 @@ func TestCommand_AddsNoMoreToAnEntryThanItsSize(t *testing.T) {
 		}
 	}
 	for op := uint64(1); op < commandtest.Count(); op++ {
-		if c := command.New(op); command.IsDecided(c) && !covered[op] {
+		if c := commands.Table.New(op); command.IsDecided(c) && !covered[op] {
 			t.Errorf("%T is decided and has no largest case", c)
 		}
 	}

@@ -26,8 +26,6 @@ type List struct {
 	Cluster                    string // whose cursor names the place; "" = no cursor does
 }
 
-var _ = register(opList, func() Command { return new(List) })
-
 // ListOf asks for the tasks of a filter from a place on.
 func ListOf(f listing.Filter, from listing.Place, limit, look int, cluster string) *List {
 	return &List{Status: uint64(f.Status), Substatus: uint64(f.Substatus), Behavior: f.Behavior, Affinity: f.Affinity, Prefix: f.AffinityPrefix, Node: f.Node, Creator: f.Creator,

@@ -16,8 +16,6 @@ type Merge struct {
 	Operator bool // it is no submit but the retry of a task that has ended, with its own parameters
 }
 
-var _ = register(opMerge, func() Command { return new(Merge) })
-
 func (*Merge) Op() uint64 { return opMerge }
 
 func (c *Merge) Size() int { return commandBytes + len(c.Submit.Task) + c.Submit.Size() }

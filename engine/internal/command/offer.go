@@ -1,9 +1,8 @@
 package command
 
 import (
-	"cmp"
-
 	"bytes"
+	"cmp"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -27,8 +26,6 @@ type OfferedBehavior struct {
 	Behavior string
 	Slots    int
 }
-
-var _ = register(opOffer, func() Command { return new(Offer) })
 
 func (*Offer) Op() uint64 { return opOffer }
 

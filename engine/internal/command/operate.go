@@ -28,8 +28,6 @@ const (
 	DoDelete  = task.Delete
 )
 
-var _ = register(opOperate, func() Command { return new(Operate) })
-
 func (*Operate) Op() uint64 { return opOperate }
 
 func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }

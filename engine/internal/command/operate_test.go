@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -77,7 +78,7 @@ func TestOperate_ThatThereIsNotIsRefusedByFieldAndChangesNothing(t *testing.T) {
 			t.Errorf("%s: %v", do, command.Check(c))
 		}
 		sent := &command.Batch{Sender: "c-1", Number: 1, Commands: []command.Command{c}}
-		if got, err := command.DecodeBatch(sent.Encode()); err != nil || !reflect.DeepEqual(got, sent) {
+		if got, err := commands.Table.DecodeBatch(sent.Encode()); err != nil || !reflect.DeepEqual(got, sent) {
 			t.Errorf("%s of a sender that does not check is read as %+v, %v: it has to be answered", do, got, err)
 		}
 		for _, at := range situations[1:] {

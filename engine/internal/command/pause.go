@@ -14,8 +14,6 @@ type Pause struct {
 	Reason   string // of a pause
 }
 
-var _ = register(opPause, func() Command { return new(Pause) })
-
 func (*Pause) Op() uint64 { return opPause }
 
 func (c *Pause) Size() int { return commandBytes + len(c.Behavior) + len(c.Reason) }

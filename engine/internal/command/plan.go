@@ -16,8 +16,6 @@ type Plan struct {
 	Stored   []byte
 }
 
-var _ = register(opPlan, func() Command { return new(Plan) })
-
 func (*Plan) Op() uint64 { return opPlan }
 
 func (c *Plan) Size() int { return 96 + len(c.Params) + len(c.Stored) }

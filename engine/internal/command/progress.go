@@ -15,8 +15,6 @@ type Progress struct {
 	Progress events.Progressed
 }
 
-var _ = register(opProgress, func() Command { return new(Progress) })
-
 func (*Progress) Op() uint64 { return opProgress }
 
 func (c *Progress) Size() int {

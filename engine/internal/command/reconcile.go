@@ -34,8 +34,6 @@ type AttemptName struct {
 	Started events.Ref
 }
 
-var _ = register(opReconcile, func() Command { return new(Reconcile) })
-
 func (*Reconcile) Op() uint64 { return opReconcile }
 
 func (c *Reconcile) Size() int {

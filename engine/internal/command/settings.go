@@ -10,8 +10,6 @@ type Settings struct {
 	Linear bool // the answer waits for a proof of ownership
 }
 
-var _ = register(opSettings, func() Command { return new(Settings) })
-
 func (*Settings) Op() uint64 { return opSettings }
 
 func (*Settings) Size() int { return 64 }

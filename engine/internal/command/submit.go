@@ -31,8 +31,6 @@ type Submit struct {
 	Checked bool // in this process, which is as good as by the owner; never sent
 }
 
-var _ = register(opSubmit, func() Command { return new(Submit) })
-
 func (*Submit) Op() uint64 { return opSubmit }
 
 func (c *Submit) Size() int {

@@ -15,8 +15,6 @@ type Tally struct {
 	Behavior string // "" = all
 }
 
-var _ = register(opTally, func() Command { return new(Tally) })
-
 func (*Tally) Op() uint64 { return opTally }
 
 func (c *Tally) Size() int { return 16 + len(c.Behavior) }

@@ -11,11 +11,12 @@ import (
 // of it, or in its batch. It is refused by the name of who cannot read it, since what is half understood must not be decided.
 type Unknown struct {
 	Number uint64
+	Known  bool   // the number is known, and not all that the command holds
 	Raw    []byte // the bytes of the command after its number; nil when its batch is not known
 }
 
 // LaterPlan stands for a request of a plan that has fields which this release does not know.
-var LaterPlan = &Unknown{Number: opPlan}
+var LaterPlan = &Unknown{Number: opPlan, Known: true}
 
 // Op is the number that was sent.
 func (c *Unknown) Op() uint64 { return c.Number }
@@ -42,7 +43,7 @@ func (c *Unknown) Decide(d *Decider) Answer { return c.refused(d.Self) }
 
 func (c *Unknown) refused(session string) Answer {
 	what := "does not know"
-	if New(c.Number) != nil {
+	if c.Known {
 		what = "does not know all fields of"
 	}
 	return Refused(AnswerState, "node %s %s command %d: upgrade it first", session[:min(len(session), maxShownNode)], what, c.Number)
@@ -56,17 +57,18 @@ const maxShownNode = 32
 func readsLater(lane uint8) bool { return lane == LaneSubmit || lane == LaneQuery }
 
 // decodeLater reads the command that follows its number, as an Unknown where only a later release knows it, or all of its values.
-func decodeLater(r *wire.Reader, op uint64) Command {
+func (t Table) decodeLater(r *wire.Reader, op uint64) Command {
 	raw := r.Raw()
-	c := New(op)
+	c := t.New(op)
+	later := &Unknown{Number: op, Known: c != nil, Raw: bytes.Clone(raw)}
 	if r.Err() != nil || c == nil {
-		return &Unknown{Number: op, Raw: bytes.Clone(raw)}
+		return later
 	}
 	one := wire.NewReader(raw)
 	Decode(one, c)
 	switch err := one.Close(); {
 	case errors.Is(err, wire.ErrTail):
-		return &Unknown{Number: op, Raw: bytes.Clone(raw)}
+		return later
 	case err != nil:
 		r.FailBy(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -18,7 +19,9 @@ import (
 )
 
 // raw is a command as its bytes, which follow the number.
-func raw(op uint64, value []byte) *command.Unknown { return &command.Unknown{Number: op, Raw: value} }
+func raw(op uint64, value []byte) *command.Unknown {
+	return &command.Unknown{Number: op, Known: commands.Table.New(op) != nil, Raw: value}
+}
 
 // withTail is a command as a later release would send it: with a field more.
 func withTail(t *testing.T, c command.Command) *command.Unknown {
@@ -61,12 +64,12 @@ func TestBatch_ReadsCommandsOfALaterReleaseAsUnknown(t *testing.T) {
 	for name, c := range later {
 		for _, lane := range []uint8{command.LaneSubmit, command.LaneQuery} {
 			want := batchIn(lane, &command.Info{}, c, &command.Operate{Task: "a/b"})
-			if got, err := command.DecodeBatch(want.Encode()); err != nil || !reflect.DeepEqual(got, want) {
+			if got, err := commands.Table.DecodeBatch(want.Encode()); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: read as %+v, %v; want %+v", name, got, err, want)
 			}
 		}
 		for _, lane := range []uint8{command.LaneWork, command.LaneOffer} { // they wait for an owner that knows them
-			if got, err := command.DecodeBatch(batchIn(lane, c).Encode()); err == nil {
+			if got, err := commands.Table.DecodeBatch(batchIn(lane, c).Encode()); err == nil {
 				t.Errorf("%s: read in lane %d as %+v", name, lane, got)
 			}
 		}
@@ -121,7 +124,7 @@ func TestBatch_ThatHasATailIsOfCommandsThatNobodyKnows(t *testing.T) {
 		withCaller := named.Encode()
 		for name, data := range map[string][]byte{"a batch of nine": grow(withCaller), "a caller of five": grownIn(t, withCaller, asked.B),
 			"a batch of ten with a caller of five": grow(grownIn(t, withCaller, asked.B))} {
-			b, err := command.DecodeBatch(data)
+			b, err := commands.Table.DecodeBatch(data)
 			if lane == command.LaneWork || lane == command.LaneOffer {
 				if err == nil {
 					t.Errorf("lane %d: %s is read as %+v", lane, name, b)
@@ -160,7 +163,7 @@ func TestBatch_RefusesMalformedCommandsBesideUnknownOnes(t *testing.T) {
 		"another type":    raw(new(command.Submit).Op(), []byte{0xa1, 'x'}),
 		"bytes after one": raw(new(command.Barrier).Op(), []byte{0xc4, 0x03, 0x91, 0x01, 0x01}),
 	} {
-		if got, err := command.DecodeBatch(batchIn(command.LaneSubmit, unknown, c).Encode()); err == nil {
+		if got, err := commands.Table.DecodeBatch(batchIn(command.LaneSubmit, unknown, c).Encode()); err == nil {
 			t.Errorf("%s: read as %+v", name, got)
 		}
 	}

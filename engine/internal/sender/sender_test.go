@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/store"
@@ -210,7 +211,7 @@ func (w *ways) taken() (bus, store []*command.Batch) {
 
 func (w *ways) read(data []byte) *command.Batch {
 	w.Helper()
-	b, err := command.DecodeBatch(data)
+	b, err := commands.Table.DecodeBatch(data)
 	if err != nil {
 		w.Fatal(err)
 	}

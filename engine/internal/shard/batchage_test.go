@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -137,7 +138,7 @@ func TestBatch_FormIsPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command.DecodeBatch(data); !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), "earlier release") {
+	if _, err := commands.Table.DecodeBatch(data); !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), "earlier release") {
 		t.Errorf("of an earlier release: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/store"
@@ -104,7 +105,7 @@ func TestAnswer_ToAQuestionTakesNoTimeFromTheShard(t *testing.T) {
 	b := newFixture(t)
 	const takes = 300 * time.Millisecond
 	read := b.next("reader", command.LaneQuery, &command.Get{Task: "x"})
-	copied, err := command.DecodeBatch(read.batch.Encode())
+	copied, err := commands.Table.DecodeBatch(read.batch.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}

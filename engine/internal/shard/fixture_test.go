@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/explanation"
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/pauses"
@@ -316,7 +317,7 @@ func (b *fixture) deliver(l *letter) { b.put(l, false) }
 func (b *fixture) post(l *letter) { b.put(l, true) }
 
 func (b *fixture) put(l *letter, mailed bool) {
-	copied, err := command.DecodeBatch(l.batch.Encode())
+	copied, err := commands.Table.DecodeBatch(l.batch.Encode())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
+	"taskledger/engine/internal/commands"
 	"taskledger/engine/internal/stores"
 	"taskledger/events"
 )
@@ -44,7 +45,7 @@ func TestOwner_RefusesWhatIsTooLargeAndServesOn(t *testing.T) {
 	b.submit(events.Policy{})
 	n := 0
 	for field, c := range oversized {
-		if _, err := command.DecodeBatch(b.next("nobody", laneOf(c), c).batch.Encode()); err != nil {
+		if _, err := commands.Table.DecodeBatch(b.next("nobody", laneOf(c), c).batch.Encode()); err != nil {
 			t.Errorf("%s: it does not reach the owner: %v", field, err)
 			continue
 		}

@@ -3,7 +3,6 @@ package stores
 import (
 	"time"
 
-	"taskledger/engine/internal/command"
 	"taskledger/item"
 )
 
@@ -19,8 +18,6 @@ type Claim struct {
 	Age      int64 // ns
 }
 
-var _ = command.Register(command.OpClaimItem, func() command.Command { return new(Claim) })
-
 // ClaimOf makes the command of a request, which takes the item that a random number selects.
 func ClaimOf(store string, q *item.Claim, random uint64) *Claim {
 	return &Claim{Store: store, Client: q.Client, Key: q.Key, Group: q.Group, Duration: int64(q.Duration), Random: random, Depends: q.Depends, Age: int64(q.Age)}
@@ -35,7 +32,7 @@ func (c *Claim) Asked() *item.Claim {
 func (c *Claim) Waited(d time.Duration) { c.Age = older(c.Age, d) }
 
 // Op implements command.Command.
-func (*Claim) Op() uint64 { return command.OpClaimItem }
+func (*Claim) Op() uint64 { return opClaim }
 
 // Size implements command.Command.
 func (c *Claim) Size() int {

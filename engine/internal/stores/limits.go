@@ -10,6 +10,16 @@ import (
 	"taskledger/task"
 )
 
+// The numbers of the commands and questions of task stores.
+const (
+	opUpdate uint64 = iota + 19
+	opClaim
+	opRead
+	opPage
+	opGroups
+	opAwait
+)
+
 const (
 	// commandBytes is what a command takes besides its texts and items.
 	commandBytes = 512

@@ -42,18 +42,11 @@ type Await struct {
 	Count  int64  // of callers; 0 = none waits any more
 }
 
-var (
-	_ = command.Register(command.OpReadItems, func() command.Command { return new(Read) })
-	_ = command.Register(command.OpItemPage, func() command.Command { return new(Page) })
-	_ = command.Register(command.OpItemGroups, func() command.Command { return new(Groups) })
-	_ = command.Register(command.OpAwaitItems, func() command.Command { return new(Await) })
-)
-
 // Op implements command.Command.
-func (*Read) Op() uint64   { return command.OpReadItems }
-func (*Page) Op() uint64   { return command.OpItemPage }
-func (*Groups) Op() uint64 { return command.OpItemGroups }
-func (*Await) Op() uint64  { return command.OpAwaitItems }
+func (*Read) Op() uint64   { return opRead }
+func (*Page) Op() uint64   { return opPage }
+func (*Groups) Op() uint64 { return opGroups }
+func (*Await) Op() uint64  { return opAwait }
 
 // Size implements command.Command.
 func (c *Read) Size() int   { return 64 + len(c.Store) + 9*len(c.IDs) }

@@ -3,7 +3,6 @@ package stores
 import (
 	"time"
 
-	"taskledger/engine/internal/command"
 	"taskledger/item"
 )
 
@@ -35,8 +34,6 @@ type Add struct {
 	At    int64
 	Data  []byte
 }
-
-var _ = command.Register(command.OpUpdateItems, func() command.Command { return new(Update) })
 
 // UpdateOf makes the command of a request.
 func UpdateOf(store string, u *item.Update) *Update {
@@ -78,7 +75,7 @@ func older(age int64, d time.Duration) int64 {
 }
 
 // Op implements command.Command.
-func (*Update) Op() uint64 { return command.OpUpdateItems }
+func (*Update) Op() uint64 { return opUpdate }
 
 // Size implements command.Command.
 func (c *Update) Size() int {

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/commands"
 	"taskledger/events"
 	"taskledger/projection"
 )
 
 // Count is one more than the highest number of a command.
 func Count() (n uint64) {
-	for n = 1; command.New(n) != nil; n++ {
+	for n = 1; commands.Table.New(n) != nil; n++ {
 	}
 	return n
 }
@@ -72,7 +73,7 @@ func Largest(op uint64) []command.Command {
 func largest(op uint64) command.Command {
 	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: command.MaxTime, Delay: long, Params: payload,
 		RequestID: name, Merges: true, RunNow: true}
-	switch c := command.New(op).(type) {
+	switch c := commands.Table.New(op).(type) {
 	case *command.Submit:
 		*c = submit
 		return c

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
+	"taskledger/engine/internal/commands"
 	"taskledger/events"
 )
 
@@ -37,7 +37,7 @@ func texts(t reflect.Type, name string) (names []string) {
 
 func TestOversized_GrowsEveryFieldWithALimit(t *testing.T) {
 	for op := uint64(1); op < commandtest.Count(); op++ {
-		command := reflect.TypeOf(command.New(op)).Elem()
+		command := reflect.TypeOf(commands.Table.New(op)).Elem()
 		want := texts(command, command.Name())
 		slices.Sort(want)
 		if got := slices.Sorted(maps.Keys(commandtest.Oversized(op))); !slices.Equal(got, want) {
