@@ -20,7 +20,7 @@ type journals struct {
 }
 
 func (s journals) replay(c *Call) error {
-	behavior := c.Param("behavior") // events tell theirs: ledger.ReplayOptions would hold all tasks in memory
+	behavior := c.Param("behavior") // of each event: ledger.ReplayOptions would hold all tasks in memory
 	var o ledger.ReplayOptions
 	for name, into := range map[string]*time.Time{"from": &o.From, "to": &o.To} {
 		text := c.Param(name)

@@ -50,7 +50,7 @@ type State struct {
 	Displaced  int64
 }
 
-// State tells how the budget is at the moment.
+// State counts the connections of the budget at one moment.
 func (b *Budget) State() State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +131,7 @@ func (b *Budget) admit(c *Conn, closed <-chan struct{}) bool {
 	}
 }
 
-// changeLocked lets those look again who wait for room.
+// changeLocked wakes connections that wait for room.
 func (b *Budget) changeLocked() {
 	if b.changed != nil {
 		close(b.changed)

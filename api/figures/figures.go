@@ -1,4 +1,4 @@
-// Package figures tells Prometheus what an API answers, and what is under way. All its names begin with
+// Package figures reports to Prometheus the answers of an API, and its open requests. All its names begin with
 // taskledger_api_.
 package figures
 
@@ -89,7 +89,7 @@ func (f *Figures) gauge(name, help string, part func(measured.State) int) promet
 	})
 }
 
-// ofBudget tells of the connections that share a budget.
+// ofBudget reports the connections that share a budget.
 func ofBudget(listener string, b *doors.Budget) []prometheus.Collector {
 	opts := func(name, help string) prometheus.Opts {
 		o := named(name, help)

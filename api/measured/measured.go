@@ -61,7 +61,7 @@ func Of(w http.ResponseWriter) *Request {
 	return new(Request)
 }
 
-// Plain is the writer of net/http, which some of its functions have to be given.
+// Plain returns the writer of net/http, which some of its functions require.
 func Plain(w http.ResponseWriter) http.ResponseWriter {
 	if watched, is := w.(*Writer); is {
 		return watched.ResponseWriter
