@@ -16,7 +16,7 @@ import (
 
 const (
 	// soon bounds what should come at once, on a slow and busy machine.
-	soon = 2 * time.Minute
+	soon = 5 * time.Minute
 	// quiet is the time for which a test watches that something does not happen. It can only miss a fault, never invent
 	// one.
 	quiet = 300 * time.Millisecond

@@ -244,6 +244,10 @@ func park(t *testing.T, a asker, n int, q item.Claim) <-chan error {
 		t.Fatalf("a claim that should wait has ended: %v", err)
 	case <-time.After(quiet):
 	}
+	// The claims of one process reach the owner in turn: all were answered, and wait, once one that does not is.
+	if it, err := a.ClaimItem(ctx, "s", &item.Claim{Client: q.Client, Group: "none", Duration: q.Duration}); it != nil || err != nil {
+		t.Fatalf("a claim of nothing got %+v, %v", it, err)
+	}
 	return done
 }
 

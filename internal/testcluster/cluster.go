@@ -17,7 +17,7 @@ const (
 	// prefix begins the keys of a cluster without a name of its own.
 	prefix = "taskledger/"
 	// patience bounds what must come true sooner or later, on a slow and busy machine.
-	patience = 2 * time.Minute
+	patience = 5 * time.Minute
 	// defaultTTL lasts: no machine is so busy that a node cannot renew its session in it.
 	defaultTTL = 60 * time.Second
 	// defaultShards is enough for several nodes to share, and few enough to verify quickly.
@@ -50,6 +50,7 @@ type Cluster struct {
 	t       testing.TB
 	options Options
 	log     *slog.Logger
+	swept   swept
 
 	mu      sync.Mutex
 	nodes   []*Node
@@ -66,7 +67,8 @@ func New(t testing.TB, o Options) *Cluster {
 	if o.TTL == 0 {
 		o.TTL = defaultTTL
 	}
-	c := &Cluster{t: t, options: o, log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	c := &Cluster{t: t, options: o}
+	c.log = slog.New(handler{slog.NewTextHandler(t.Output(), nil), &c.swept})
 	if o.Etcd != nil {
 		c.Etcd = o.Etcd.client()
 	} else {
