@@ -55,15 +55,6 @@ func (c *Client) ItemGroups(ctx context.Context, store string, linear bool) ([]i
 
 func itemSubject(sender string) string { return "node." + sender + ".items" }
 
-// hintItems lets a sender know that there are items for which it waits.
-func (m *member) hintItems(sender string, h stores.Hint) {
-	if sender == m.sender.ID() {
-		m.node.items.Hinted(h)
-		return
-	}
-	m.sender.Hint(itemSubject(sender), "", stores.EncodeHint(h))
-}
-
 // onItems takes the news that items are there.
 func (c *Client) onItems(m store.Message) {
 	h, err := stores.DecodeHint(m.Data)

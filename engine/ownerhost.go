@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/slots"
+	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/projection/settings"
 	"taskledger/store"
@@ -29,7 +30,7 @@ func (m *member) ownerConfig() *shard.Config {
 		Placement: h,
 		Archiver:  h,
 
-		Extensions: m.extensions(),
+		Extensions: extensions(m.learnSettings, h.hintItems),
 
 		Loader:  m.loader,
 		Owners:  m.owners,
@@ -93,6 +94,15 @@ func (h ownerHost) Cancel(shard int, c shard.Cancel) { h.m.cancelAttempt(shard, 
 
 // Announce implements shard.Effects.
 func (h ownerHost) Announce(shard int, outcomes []outcome.Outcome) { h.m.announce(shard, outcomes) }
+
+// hintItems lets a sender know that there are items for which it waits.
+func (h ownerHost) hintItems(sender string, hint stores.Hint) {
+	if sender == h.m.sender.ID() {
+		h.m.node.items.Hinted(hint)
+		return
+	}
+	h.m.sender.Hint(itemSubject(sender), "", stores.EncodeHint(hint))
+}
 
 // Refusal implements shard.Admission.
 func (h ownerHost) Refusal() string { return *h.m.brake.Load() }

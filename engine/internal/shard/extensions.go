@@ -1,0 +1,171 @@
+package shard
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/meter"
+)
+
+// maxUnasked bounds the events that an extension records in one entry without being asked.
+const maxUnasked = 64
+
+// extensions are those of an owner, with what it rings them by.
+type extensions struct {
+	all      []Extension
+	alarms   []alarm
+	prepared []atomic.Pointer[preparation]
+}
+
+// alarm makes things due as time goes by.
+type alarm struct {
+	next func() events.Millis
+	ring func(now events.Millis) (moved bool)
+}
+
+// preparation is work that an extension has left to a goroutine.
+type preparation struct {
+	ready    bool
+	prepared func()
+}
+
+// extend makes the extensions of an owner.
+func (o *Owner) extend(all []NewExtension) {
+	x := &o.extensions
+	x.prepared = make([]atomic.Pointer[preparation], len(all))
+	for _, make := range all {
+		of := make(o.state)
+		x.all = append(x.all, of)
+		if of.NextDue != nil {
+			x.alarms = append(x.alarms, alarm{of.NextDue, of.Ripen})
+		}
+	}
+}
+
+// ring makes due what is due by now. What was due stays so when the wall clock is set back.
+func (o *Owner) ring(a alarm, now events.Millis, at time.Duration) {
+	if a.ring(now) {
+		o.clock.Hold(now, at)
+	}
+}
+
+// ringExtensions makes due what extensions have. Tasks have an alarm of their own: they become ready once the commands
+// of a turn are decided, and only while the session may start them.
+func (o *Owner) ringExtensions(now events.Millis, at time.Duration) {
+	for _, a := range o.extensions.alarms {
+		o.ring(a, now, at)
+	}
+}
+
+// tasks is the alarm of tasks.
+func (o *Owner) tasks() alarm { return alarm{o.state.NextDue, o.state.Ripen} }
+
+// nextAlarm returns when something is due next, 0 = never, and whether tasks are what it is.
+func (o *Owner) nextAlarm() (due events.Millis, tasks bool) {
+	due = o.state.NextDue()
+	tasks = due != 0
+	for _, a := range o.extensions.alarms {
+		if next := a.next(); next != 0 && (due == 0 || next < due) {
+			due, tasks = next, false
+		}
+	}
+	return due, tasks
+}
+
+// prepare lets extensions take what was prepared for them, and prepare what they need next.
+func (o *Owner) prepare(now events.Millis) {
+	for i := range o.extensions.all {
+		x, slot := &o.extensions.all[i], &o.extensions.prepared[i]
+		if x.Prepare == nil {
+			continue
+		}
+		if under := slot.Load(); under != nil {
+			if !under.ready {
+				continue
+			}
+			under.prepared()
+			slot.Store(nil)
+		}
+		work := x.Prepare(now)
+		if work == nil {
+			continue
+		}
+		slot.Store(&preparation{})
+		o.cfg.Host.Spawn(func(ctx context.Context) {
+			slot.Store(&preparation{ready: true, prepared: work(ctx)})
+			o.inbox.Wake()
+		})
+	}
+}
+
+// decideUnasked lets extensions record what nobody asked for.
+func (o *Owner) decideUnasked(d *command.Decider) {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Decide != nil && d.Err == nil {
+			x.Decide(d, command.Budget{Items: maxUnasked, Over: budgetOf(lookFor)})
+		}
+	}
+}
+
+// budgetOf returns what reports that so much time has gone by since it was first asked.
+func budgetOf(d time.Duration) func() bool {
+	var until time.Duration
+	return func() bool {
+		now := time.Since(base)
+		if until == 0 {
+			until = now + d
+		}
+		return now > until
+	}
+}
+
+// complete lets extensions complete the answers to a batch.
+func (o *Owner) complete(r *pendingReply) {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Complete != nil {
+			r.answers = x.Complete(r.Commands, r.answers)
+		}
+	}
+}
+
+// performExtensions performs the effects of extensions.
+func (o *Owner) performExtensions() {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Committed != nil {
+			x.Committed()
+		}
+	}
+}
+
+// answerExtension answers a question of a front. All lists and questions of a turn share one budget: one that finds it
+// used up is asked again, behind those that wait. What has to be proven is encoded after the proof.
+func (o *Owner) answerExtension(c command.Command) (a command.Answer, read func(context.Context) command.Answer, is bool) {
+	for i := range o.extensions.all {
+		x := &o.extensions.all[i]
+		if x.Answer == nil {
+			continue
+		}
+		found, is := x.Answer(c, o.now(), command.Budget{Items: o.looking.tasks, Over: o.looking.late})
+		if !is {
+			continue
+		}
+		o.looking.took(found.Items, found.Bytes)
+		if found.Linear {
+			return command.Answer{}, o.proven(func(context.Context) command.Answer { return found.Answer() }), true
+		}
+		return found.Answer(), nil, true
+	}
+	return command.Answer{}, nil, false
+}
+
+// publishGauges shows the gauges of extensions.
+func (o *Owner) publishGauges() {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Gauges != nil {
+			x.Gauges(func(g meter.Gauge, value int64) { o.published.gauges[g].Store(value) })
+		}
+	}
+}
