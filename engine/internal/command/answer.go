@@ -187,3 +187,10 @@ func (a *Answer) Fit(size int) int {
 
 // StoreFull says why nothing can be recorded, and the remedy.
 const StoreFull = "the store is full: compact, defragment and disarm the alarm"
+
+// Overload refuses a submit for now.
+func Overload(format string, args ...any) Answer {
+	a := Refused(AnswerOverload, format, args...)
+	a.Number = 1000
+	return a
+}

@@ -2,11 +2,9 @@ package command
 
 import (
 	"bytes"
-	"fmt"
 	"time"
 
 	"taskledger/events"
-	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/store"
 )
@@ -31,14 +29,10 @@ const (
 	MaxReadBytes = 896 << 10
 	// answerBytes is at least what an answer takes besides its text and its data.
 	answerBytes = 48
-	// maxMessageBytes bounds what is decoded: an etcd request holds 1.5 MiB, a NATS message 1 MiB.
-	maxMessageBytes = 1536 << 10
 	// originBytes is at least what a batch takes in an entry besides its names and its commands.
 	originBytes = 64
 	// maxBatchSize bounds the size of a batch: it fits into an entry of its own. One that a sender makes is much smaller.
 	maxBatchSize = events.MaxEntryBytes - 1024
-	// commandBytes is what a command takes besides its texts and payloads: encoded, or as an event and its answer.
-	commandBytes = 192
 )
 
 // Batch is what travels to an owner: commands that are decided in one entry, in order.
@@ -108,102 +102,6 @@ func (b *Batch) Untimely(now events.Millis) (why Answer, refuse bool) {
 	}
 	return Refused(AnswerClock, "asked at %s by the caller's clock, which is %s by that of the shard's owner",
 		b.Made.Time().UTC().Format(time.RFC3339), now.Time().UTC().Format(time.RFC3339)), true
-}
-
-// Scanned returns a reader of what came from outside, once decoding it is known to cost no more than a small multiple of it.
-func Scanned(data []byte) (*wire.Reader, error) {
-	if len(data) > maxMessageBytes {
-		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", wire.ErrMalformed, len(data), maxMessageBytes)
-	}
-	if err := wire.Scan(data); err != nil {
-		return nil, err
-	}
-	return wire.NewReader(data), nil
-}
-
-// Told reads what tells something, from outside, and passes over the tails that it does not know.
-func Told(data []byte, decode func(r *wire.Reader)) error {
-	return wire.Told(data, func(data []byte) error {
-		r, err := Scanned(data)
-		if err != nil {
-			return err
-		}
-		decode(r)
-		return r.Close()
-	})
-}
-
-// ReadMessage reads what message.Encode made, if it comes from outside and asks for something: a tail that is not known is refused.
-func ReadMessage[T any](data []byte) (v T, err error) {
-	err = message.Decode(data, maxMessageBytes, &v)
-	return v, err
-}
-
-// ReadTold is ReadMessage for gossip and answers: it passes over a tail that it does not know.
-func ReadTold[T any](data []byte) (v T, err error) {
-	err = message.Read(data, maxMessageBytes, &v)
-	return v, err
-}
-
-// DecodeBatch reads what Batch.Encode writes. What a later release asks is read as Unknown.
-func (t Table) DecodeBatch(data []byte) (*Batch, error) {
-	b, err := t.decodeBatch(data, false)
-	if err != nil && b != nil && readsLater(b.Lane) {
-		if later, failed := t.decodeBatch(data, true); failed == nil {
-			return later, nil
-		}
-	}
-	return b, err
-}
-
-func (t Table) decodeBatch(data []byte, later bool) (*Batch, error) {
-	r, err := Scanned(data)
-	if err != nil {
-		return nil, err
-	}
-	fields := r.Array()
-	if fields == 5 {
-		r.Fail("batch of an earlier release, which does not say when it was made")
-	} else if fields < 6 {
-		r.Fail("batch of %d fields", fields)
-	}
-	b := &Batch{Sender: r.Text()}
-	lane := r.Uint()
-	b.Lane, b.Number, b.Made, b.Principal = uint8(lane), r.Uint(), events.Millis(r.Int()), r.Text()
-	n := r.Array()
-	if lane >= uint64(LaneCount) || len(b.Sender) > events.MaxNameBytes || b.Number == 0 || b.Sender == "" || n == 0 || n%2 != 0 || n > 2*MaxBatchCommands {
-		r.Fail("batch %d of lane %d from %q with %d commands", b.Number, lane, b.Sender, n/2)
-		return nil, r.Err()
-	}
-	b.Commands = make([]Command, 0, n/2)
-	var outcomes []Complete // they come in hundreds: one piece of memory for all
-	for left := n / 2; left > 0; left-- {
-		op := r.Uint()
-		if later {
-			b.Commands = append(b.Commands, t.decodeLater(r, op))
-			continue
-		}
-		var c Command
-		if op == opComplete {
-			if len(outcomes) == 0 {
-				outcomes = make([]Complete, left)
-			}
-			c, outcomes = &outcomes[0], outcomes[1:]
-		} else if c = t.New(op); c == nil {
-			return b, fmt.Errorf("%w: command %d is unknown", wire.ErrMalformed, op)
-		}
-		Decode(r, c)
-		b.Commands = append(b.Commands, c)
-	}
-	switch {
-	case later:
-		b.decodeTail(r, fields)
-	case fields > 7:
-		r.Tail(fields, 7)
-	case fields == 7:
-		b.decodeAsked(r)
-	}
-	return b, r.Close()
 }
 
 // EncodeAnswerMessage writes what goes back to the sender of a batch; nil answers acknowledge that it has come. recorded

@@ -63,3 +63,6 @@ const (
 	opSettings
 	opTally
 )
+
+// commandBytes is what a command takes besides its texts and payloads: encoded, or as an event and its answer.
+const commandBytes = 192

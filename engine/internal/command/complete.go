@@ -28,12 +28,6 @@ type Complete struct {
 // maxSentProperties bounds the properties of an error that are read; limits refuses what exceeds events.MaxProperties.
 const maxSentProperties = 64 * events.MaxProperties
 
-// AnyTime is a Next in the past, MaxTime the latest one: the last millisecond of the year 9999.
-const (
-	AnyTime events.Millis = 1
-	MaxTime events.Millis = 253_402_300_799_999
-)
-
 // ofContext is the text of context.Canceled, which a pure package does not import.
 const ofContext = "context canceled"
 

@@ -60,3 +60,9 @@ func limitPayload(field string, p events.Payload) error {
 	}
 	return nil
 }
+
+// AnyTime is a Next in the past, MaxTime the latest one: the last millisecond of the year 9999.
+const (
+	AnyTime events.Millis = 1
+	MaxTime events.Millis = 253_402_300_799_999
+)

@@ -1,5 +1,9 @@
 package command
 
+import (
+	"cmp"
+)
+
 // Full reports that a batch has to wait for the next entry: this one takes no more, or what it holds leaves no room for the batch.
 func (d *Decider) Full(b *Batch) bool {
 	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size() > d.Misfits.limit()
@@ -27,3 +31,25 @@ func (d *Decider) Grows(bytes int) (refusal Answer, refused bool) {
 	}
 	return d.noRoom(false, bytes)
 }
+
+// noRoom refuses a submit that asks for a live task more, or adds bytes of parameters to one, where there is no room for them.
+// Operators' commands pass: they have to work in a shard that is full.
+func (d *Decider) noRoom(task bool, adds int) (refusal Answer, refused bool) {
+	with := d.State.LiveBytes() + int64(adds)
+	defer func() { d.Counts = d.Counts || refused && d.Refusal == "" && d.State.Held() > 0 }() // those that are held make room in time
+	switch {
+	case d.Refusal != "":
+		return Overload("%s", d.Refusal), true
+	case task && d.State.Live()+d.State.Held() >= maxLiveTasks:
+		return Overload("shard holds %d tasks that are not finished or whose requests may be repeated", maxLiveTasks), true
+	case d.LiveLimit > 0 && with >= d.LiveLimit:
+		return Overload("tasks of the shard would take %d bytes, the store has room for %d", with, d.LiveLimit), true
+	}
+	return Answer{}, false
+}
+
+// noSpace refuses what cannot be recorded.
+func (d *Decider) noSpace() Answer { return Overload("%s", cmp.Or(d.Refusal, StoreFull)) }
+
+// maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
+const maxLiveTasks = 1_000_000

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -75,9 +74,6 @@ func (c *Submit) decode(r *wire.Reader) {
 // may be wrong.
 func (c *Submit) due(now events.Millis) events.Millis { return max(c.NotBefore, now.Add(c.Delay)) }
 
-// maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
-const maxLiveTasks = 1_000_000
-
 func (c *Submit) Decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	switch {
@@ -138,22 +134,6 @@ func (d *Decider) usedByAnother(c *Submit) bool {
 	return false
 }
 
-// noRoom refuses a submit that asks for a live task more, or adds bytes of parameters to one, where there is no room for them.
-// Operators' commands pass: they have to work in a shard that is full.
-func (d *Decider) noRoom(task bool, adds int) (refusal Answer, refused bool) {
-	with := d.State.LiveBytes() + int64(adds)
-	defer func() { d.Counts = d.Counts || refused && d.Refusal == "" && d.State.Held() > 0 }() // those that are held make room in time
-	switch {
-	case d.Refusal != "":
-		return Overload("%s", d.Refusal), true
-	case task && d.State.Live()+d.State.Held() >= maxLiveTasks:
-		return Overload("shard holds %d tasks that are not finished or whose requests may be repeated", maxLiveTasks), true
-	case d.LiveLimit > 0 && with >= d.LiveLimit:
-		return Overload("tasks of the shard would take %d bytes, the store has room for %d", with, d.LiveLimit), true
-	}
-	return Answer{}, false
-}
-
 // paramsGone reports that a task has ended and nothing keeps its parameters for a further run.
 func (d *Decider) paramsGone(t *projection.Task) bool {
 	return d.ParamsMayGo && t.Final() && t.ParamsElided
@@ -182,16 +162,6 @@ func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: c.due(d.Now), Terms: c.terms(t)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
 	return joined(t)
-}
-
-// noSpace refuses what cannot be recorded.
-func (d *Decider) noSpace() Answer { return Overload("%s", cmp.Or(d.Refusal, StoreFull)) }
-
-// Overload refuses a submit for now.
-func Overload(format string, args ...any) Answer {
-	a := Refused(AnswerOverload, format, args...)
-	a.Number = 1000
-	return a
 }
 
 // terms returns what the submit changes of the policy and the priority of a task that exists, nil for nothing: those of the last

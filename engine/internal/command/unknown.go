@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"errors"
 
 	"taskledger/internal/wire"
 )
@@ -51,26 +50,3 @@ func (c *Unknown) refused(session string) Answer {
 
 // maxShownNode is how much of a session id a refusal shows: it begins with the name of the node.
 const maxShownNode = 32
-
-// readsLater reports whether a batch of a lane is read in spite of commands of a later release. Others wait for an owner that knows
-// them: a report of an attempt must not be lost, and an offer is answered with assignments or not at all.
-func readsLater(lane uint8) bool { return lane == LaneSubmit || lane == LaneQuery }
-
-// decodeLater reads the command that follows its number, as an Unknown where only a later release knows it, or all of its values.
-func (t Table) decodeLater(r *wire.Reader, op uint64) Command {
-	raw := r.Raw()
-	c := t.New(op)
-	later := &Unknown{Number: op, Known: c != nil, Raw: bytes.Clone(raw)}
-	if r.Err() != nil || c == nil {
-		return later
-	}
-	one := wire.NewReader(raw)
-	Decode(one, c)
-	switch err := one.Close(); {
-	case errors.Is(err, wire.ErrTail):
-		return later
-	case err != nil:
-		r.FailBy(err)
-	}
-	return c
-}
