@@ -26,35 +26,42 @@ func (e *Event) check(origins int) error {
 	return checkBody(e.Body)
 }
 
-// checkBody returns an error for a body that neither Seal nor Decode accepts.
+// checked is a body with rules of its own.
+type checked interface {
+	// check returns an error for a body that neither Seal nor Decode accepts.
+	check() error
+}
+
 func checkBody(body Body) error {
-	switch b := body.(type) {
-	case *Created:
-		if _, err := b.Policy.Complete(); err != nil {
-			return err
-		}
-		return b.Ties.check()
-	case *Rescheduled:
-		if err := CheckReason(b.Reason); err != nil {
-			return err
-		}
-		return b.Terms.check()
-	case *Merged:
-		return b.Terms.check()
-	case *Joined:
-		return b.Terms.check()
-	case *StoreForgotten:
+	if b, has := body.(checked); has {
 		return b.check()
-	case *Failed:
-		if n := len(b.Error.Properties); n > MaxProperties {
-			return fmt.Errorf("%d properties exceed the limit of %d", n, MaxProperties)
-		}
-	case *AcceptedLoss:
-		return checkLoss(b.Entry, b.Reason)
-	case *Recovered:
-		return checkLoss(b.Entry, b.Reason)
-	case *Paused:
-		return CheckReason(b.Reason)
 	}
 	return nil
 }
+
+func (b *Created) check() error {
+	if _, err := b.Policy.Complete(); err != nil {
+		return err
+	}
+	return b.Ties.check()
+}
+
+func (b *Rescheduled) check() error {
+	if err := CheckReason(b.Reason); err != nil {
+		return err
+	}
+	return b.Terms.check()
+}
+
+func (b *Failed) check() error {
+	if n := len(b.Error.Properties); n > MaxProperties {
+		return fmt.Errorf("%d properties exceed the limit of %d", n, MaxProperties)
+	}
+	return nil
+}
+
+func (b *Merged) check() error       { return b.Terms.check() }
+func (b *Joined) check() error       { return b.Terms.check() }
+func (b *AcceptedLoss) check() error { return checkLoss(b.Entry, b.Reason) }
+func (b *Recovered) check() error    { return checkLoss(b.Entry, b.Reason) }
+func (b *Paused) check() error       { return CheckReason(b.Reason) }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"taskledger/internal/wire"
@@ -33,62 +32,6 @@ type Event struct {
 
 // Kind returns the kind of the body.
 func (e *Event) Kind() Kind { return e.Body.Kind() }
-
-// Kind is the stored number of an event kind: never reused, never reordered.
-type Kind uint8
-
-// The kinds, in the order of a task's life; after KindDeleted in the order in which they came.
-const (
-	KindCreated Kind = 1 + iota
-	KindStarted
-	KindProgressed
-	KindSucceeded
-	KindFailed
-	KindSnoozed
-	KindLost
-	KindReleased
-	KindRescheduled
-	KindMerged
-	KindSuspended
-	KindResumed
-	KindCancelRequested
-	KindDeleted
-	KindJoined
-	KindAcceptedLoss
-	KindRecovered
-	KindPaused
-	KindUnpaused
-	KindItemAdded
-	KindItemReplaced
-	KindItemRemoved
-	KindStoreForgotten
-	kindEnd
-)
-
-var kindNames = [kindEnd]string{"", "Created", "Started", "Progressed", "Succeeded", "Failed", "Snoozed", "Lost", "Released",
-	"Rescheduled", "Merged", "Suspended", "Resumed", "CancelRequested", "Deleted",
-	"Joined", "AcceptedLoss", "Recovered", "Paused", "Unpaused", "ItemAdded", "ItemReplaced", "ItemRemoved",
-	"StoreForgotten"}
-
-// Kinds returns every kind in stored order.
-func Kinds() []Kind {
-	all := make([]Kind, 0, kindEnd-1)
-	for k := KindCreated; k < kindEnd; k++ {
-		all = append(all, k)
-	}
-	return all
-}
-
-// String returns the name of the body's type.
-func (k Kind) String() string {
-	if k == 0 || k >= kindEnd {
-		return "Kind(" + strconv.Itoa(int(k)) + ")"
-	}
-	return kindNames[k]
-}
-
-// MarshalText is String.
-func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // Body holds the fields of one kind of event. The set is closed: pointers to the types below.
 type Body interface {
@@ -212,59 +155,6 @@ func (*Resumed) Kind() Kind         { return KindResumed }
 func (*CancelRequested) Kind() Kind { return KindCancelRequested }
 func (*Deleted) Kind() Kind         { return KindDeleted }
 func (*Joined) Kind() Kind          { return KindJoined }
-
-// newBody returns an empty body of the kind, nil for an unknown one.
-func newBody(k Kind) Body {
-	switch k {
-	case KindCreated:
-		return new(Created)
-	case KindStarted:
-		return new(Started)
-	case KindProgressed:
-		return new(Progressed)
-	case KindSucceeded:
-		return new(Succeeded)
-	case KindFailed:
-		return new(Failed)
-	case KindSnoozed:
-		return new(Snoozed)
-	case KindLost:
-		return new(Lost)
-	case KindReleased:
-		return new(Released)
-	case KindRescheduled:
-		return new(Rescheduled)
-	case KindMerged:
-		return new(Merged)
-	case KindSuspended:
-		return new(Suspended)
-	case KindResumed:
-		return new(Resumed)
-	case KindCancelRequested:
-		return new(CancelRequested)
-	case KindDeleted:
-		return new(Deleted)
-	case KindJoined:
-		return new(Joined)
-	case KindAcceptedLoss:
-		return new(AcceptedLoss)
-	case KindRecovered:
-		return new(Recovered)
-	case KindPaused:
-		return new(Paused)
-	case KindUnpaused:
-		return new(Unpaused)
-	case KindItemAdded:
-		return new(ItemAdded)
-	case KindItemReplaced:
-		return new(ItemReplaced)
-	case KindItemRemoved:
-		return new(ItemRemoved)
-	case KindStoreForgotten:
-		return new(StoreForgotten)
-	}
-	return nil
-}
 
 func (b *Created) payload() Payload        { return b.Params }
 func (*Started) payload() Payload          { return nil }

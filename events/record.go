@@ -22,10 +22,22 @@ const (
 	recordEnd
 )
 
-var recordNames = [recordEnd]string{"task", "journal", "settings", "item", "forgotten"}
+var recordNames = [recordEnd]string{
+	OfTask:      "task",
+	OfJournal:   "journal",
+	OfSettings:  "settings",
+	OfItem:      "item",
+	OfForgotten: "forgotten",
+}
 
 // Records returns every record.
-func Records() []Record { return []Record{OfTask, OfJournal, OfSettings, OfItem, OfForgotten} }
+func Records() []Record {
+	all := make([]Record, recordEnd)
+	for i := range all {
+		all[i] = Record(i)
+	}
+	return all
+}
 
 // String returns the record's name in lower case.
 func (r Record) String() string {
@@ -33,21 +45,6 @@ func (r Record) String() string {
 		return "Record(" + strconv.Itoa(int(r)) + ")"
 	}
 	return recordNames[r]
-}
-
-// Record returns what events of the kind are of.
-func (k Kind) Record() Record {
-	switch k {
-	case KindAcceptedLoss, KindRecovered:
-		return OfJournal
-	case KindPaused, KindUnpaused:
-		return OfSettings
-	case KindItemAdded, KindItemReplaced, KindItemRemoved:
-		return OfItem
-	case KindStoreForgotten:
-		return OfForgotten
-	}
-	return OfTask
 }
 
 // AcceptedLoss says that an operator gave up an entry of the journal that cannot be read. It stands in the place of that entry, or after

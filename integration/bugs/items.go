@@ -83,8 +83,8 @@ var items = []Bug{
 	{"ids of a store that a lost end of the journal had made", "projection/items/fold.go", []Edit{
 		{"	return min(s.base+s.gone, events.MaxItemNumber) + 1\n", "	return s.gone + 1\n"},
 	}, itemsPkg, "TestFold_AfterTheEndOfAJournalWasLostUsesNoIdTwiceInAnyStore"},
-	{"losses that a snapshot forgets", "projection/restore.go", []Edit{
-		{"	s.stores.Lost(s.losses())\n", ""},
+	{"losses that a snapshot forgets", "projection/extensions.go", []Edit{
+		{"	s.tellLosses(false)\n", ""},
 	}, "./projection", "TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal"},
 	{"fold that takes a request twice", "projection/items/fold.go", []Edit{
 		{"!s.some && s.find(", "false && s.find("},

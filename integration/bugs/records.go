@@ -92,14 +92,14 @@ var records = []Bug{
 	{"loss read back as one of the store", "projection/journal/journal.go", []Edit{
 		{"l := Loss{Kind: events.Kind(kind), Entry", "l := Loss{Kind: events.KindRecovered, Entry"},
 	}, journalPkg, "TestState_IsTheModelWhateverIsRecorded"},
-	{"snapshot and digest without the settings", "projection/records.go", []Edit{
-		{"seq == 1 {\n				return listed{}", "seq == 1 || of == events.OfSettings {\n				return listed{}"},
+	{"snapshot and digest without the settings", "projection/extension/single.go", []Edit{
+		{"seq == 1 {\n				return 0", "seq == 1 || of == events.OfSettings {\n				return 0"},
 	}, projectionPkg, "TestRecords_HaveEveryKindOfEventFolded"},
-	{"snapshot of a record as it is later", "projection/records.go", []Edit{
-		{"			var row wire.Writer\n			r.Encode(&row)\n", ""},
-		{"w.B = append(w.B, row.B...)", "r.Encode(w)"},
+	{"snapshot of a record as it is later", "projection/extension/single.go", []Edit{
+		{"			var row wire.Writer\n			s.Encode(&row)\n", ""},
+		{"w.B = append(w.B, row.B...)", "s.Encode(w)"},
 	}, projectionPkg, "TestRecords_AreInASnapshotAsTheyWereWhenItBegan"},
-	{"snapshot with a record of an entry to come", "projection/records.go", []Edit{
+	{"snapshot with a record of an entry to come", "projection/extension/single.go", []Edit{
 		{"last.Entry() > entry {", "last.Entry() > entry+1 {"},
 	}, projectionPkg, "TestRestore_RefusesARecordOfAnEntryToCome"},
 	{"event of a record that is not folded", "projection/shard.go", []Edit{
@@ -164,7 +164,7 @@ var callers = []Bug{
 	{"sender taken for the caller before it", "engine/internal/command/asked.go", []Edit{
 		{"	if is != last {\n", "	if is != last && asker != nil {\n"},
 	}, commandPkg, "TestDecideBatch_EventsTellWhoAsked"},
-	{"caller of all that follows in its batch", "engine/internal/command/asked.go", []Edit{
+	{"caller of all that follows in its batch", "engine/internal/command/decidebatch.go", []Edit{
 		{"			d.Origin, d.caller = batch, nil\n			if asked[0]", "			if asked[0]"},
 	}, commandPkg, "TestDecideBatch_EventsTellWhoAsked"},
 	{"caller told without the principal of its sender", "events/origin.go", []Edit{

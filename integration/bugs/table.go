@@ -244,7 +244,7 @@ var decisions = []Bug{
 	{"batch that is decided whatever room the entry has", "engine/internal/command/room.go", []Edit{
 		{"	return d.EntryFull() || ", "	return d.EntryFull() || false && "},
 	}, shardPkg, "TestOwner_DecidesBatchesApartThatDoNotFitTogether"},
-	{"command that cannot be stored and is tried for ever", "engine/internal/command/asked.go", []Edit{
+	{"command that cannot be stored and is tried for ever", "engine/internal/command/decidebatch.go", []Edit{
 		{"		case n > 0:\n", "		case n > 0 && false:\n"},
 	}, shardPkg, "TestOwner_RefusesABatchThatCannotBeStoredAndServesOn"},
 	{"bug in a decision that ends more than its command", "engine/internal/command/decider.go", []Edit{
@@ -378,7 +378,7 @@ var times = []Bug{
 		{"	now := o.clock.Now(o.wall(), began)", "	now := o.wall()"},
 	}, shardPkg, "TestTime_NeverRunsBackWithinAShard"},
 	{"ready by a clock that was set back", "engine/internal/shard/turn.go", []Edit{
-		{"			o.clock.Hold(now, began) // what was", "			// what was"},
+		{"		o.ring(o.tasks(), now, began)\n", "		o.state.Ripen(now)\n"},
 	}, shardPkg, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
 	{"time of a shard that stands still after a jump", "engine/internal/shard/clock.go", []Edit{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},
@@ -486,8 +486,8 @@ var subtle = []Bug{
 	{"attempts that start for a session that is over", "engine/internal/worker/offers.go", []Edit{
 		{"		given = nil // attempts", "		// attempts"},
 	}, workerPkg, "TestOffer_AnsweredAfterItsSessionStartsNothing"},
-	{"items that are no longer available when the clock is set back", "engine/internal/shard/items.go", []Edit{
-		{"		o.clock.Hold(now, at)\n", ""},
+	{"items that are no longer available when the clock is set back", "engine/internal/shard/extensions.go", []Edit{
+		{"		o.ring(a, now, at)\n", "		a.ring(now)\n"},
 	}, shardPkg, "TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack"},
 	{"repair that removes what was written over", "ledger/repair/repair.go", []Edit{
 		{"		s.Keep = KeepReplaced\n", ""},

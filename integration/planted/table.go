@@ -106,7 +106,7 @@ var lateDelete = []bugs.Bug{
 	edit("projection/items/decide.go", "	for _, id := range u.Deletes {\n		p.changeable(\"deletes\", id)\n",
 		"	for _, id := range u.Deletes {\n		if s.Item(store, uint64(id)) == nil {\n			continue\n		}\n		p.changeable(\"deletes\", id)\n"),
 	edit("projection/items/decide.go", "		was := s.Item(store, uint64(id))\n		d.Events", "		was := s.Item(store, uint64(id))\n		if was == nil {\n			continue\n		}\n		d.Events"),
-	edit("engine/internal/itemcommand/decide.go", "		was := all.Item(store, uint64(id))\n		n -=", "		was := all.Item(store, uint64(id))\n		if was == nil {\n			continue\n		}\n		n -="),
+	edit("engine/internal/stores/decide.go", "		was := all.Item(store, uint64(id))\n		n -=", "		was := all.Item(store, uint64(id))\n		if was == nil {\n			continue\n		}\n		n -="),
 }
 
 // list is every bug that is to be found. Each breaks a promise: what only hides behind another compare, or costs time, is

@@ -26,11 +26,12 @@ events               | internal/wire github.com/cespare/xxhash           | vocab
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 projection/name      |                                                 | a leaf: texts that many tasks share
 projection/steady    | events internal/wire                              | time by the entries of a journal: pure
-projection/items     | projection/record projection/steady internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
+projection/extension | projection/steady events internal/wire          | what a front keeps in a shard, as the fold knows it, pure
+projection/items     | projection/extension projection/record projection/steady internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
-projection/settings  | projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
-projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/name projection/steady projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection/settings  | projection/extension projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
+projection/journal   | projection/extension projection/record events internal/wire            | a record: its fold and its stored form, pure
+projection           | projection/extension projection/name projection/steady projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
 projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
@@ -44,9 +45,9 @@ meter                |                                                   | a lea
 meter/prommeter      | meter github.com/prometheus/client_golang         | what a node measures, for Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
-engine/internal/itemcommand | engine/internal/command item task store events projection/items projection/steady internal/message internal/wire | what is asked of the items of a shard, and what it decides: pure
-engine/internal/itemclient | engine/internal/command engine/internal/itemcommand item task events | asks by functions that it is given: it knows nothing of the engine
-engine/internal/itemwait |                                         | a leaf: who waits
+engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
+engine/internal/pauses | engine/internal/command engine/internal/shard events projection projection/settings | what the owner of the settings does for them
+engine/internal/commands | engine/internal/command engine/internal/stores | the table of all commands
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
 engine/internal/mailleft |                                             | a leaf: names that are remembered
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
@@ -55,10 +56,10 @@ engine/internal/futures | engine/internal/command engine/internal/notice engine/
 engine/internal/sender | engine/internal/command engine/internal/lookout engine/internal/notice events internal/message store task golang.org/x/sync | commands to owners, and their answers: it knows no owner
 engine/internal/lookout | store task                               | looks at the membership alone
 engine/internal/cloudevent | engine/internal/outcome events         | a form: it sends nothing
-engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/itemcommand engine/internal/itemwait engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/listing projection/settings store | the owner of a shard: it knows its node by interfaces of its own
+engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/journal projection/listing projection/settings store | the owner of a shard: it knows its node by interfaces of its own
 engine/internal/worker | engine/internal/command engine/internal/sender engine/internal/signal engine/internal/slots events store task | attempts and offers: it knows its node by interfaces of its own
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
-engine/internal/command/commandtest | engine/internal/command engine/internal/itemcommand item events projection | every command in its largest form, for tests
+engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/stores item events projection | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
@@ -66,7 +67,7 @@ engine/internal/archivewatch | store                                   | looks b
 engine/internal/housekeeping | store                                   | looks and compacts by the port it is given
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | item engine/internal/archivewatch engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/housekeeping engine/internal/itemclient engine/internal/itemcommand engine/internal/lookout engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sender engine/internal/sessionfile engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/taskids engine/internal/worker task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | item engine/internal/archivewatch engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/housekeeping engine/internal/commands engine/internal/lookout engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/sessionfile engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
@@ -181,7 +182,8 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/itemcommand/*.go", "engine/internal/shard/clock.go"))
+	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
+		"engine/internal/shard/clock.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a
