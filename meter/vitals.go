@@ -7,12 +7,7 @@ import (
 
 // Vitals describes the state of a node at a moment.
 type Vitals struct {
-	Session  string        // id; "" = none at the moment
-	Silent   time.Duration // since the store was last asked to renew the session, and did
-	Silence  string        // why it did not, as the last attempt tells; "" = it did
-	Renewed  bool          // lately enough that the node takes on work
-	Settled  bool          // since the session began the node has once served all shards that fell to it
-	Draining bool
+	Readiness
 
 	HasBus, BusConnected bool
 	BusRefused           string // what NATS does not permit this node; "" = nothing is known
@@ -35,25 +30,6 @@ type Vitals struct {
 	Slots, SlotsUsed  int
 	SlotsStuck        int // held by functions that were given up and have not returned
 	FuturesOpen       int
-}
-
-// NotReady says why the node should not be counted on now; "" = it is ready.
-func (v *Vitals) NotReady() string {
-	switch {
-	case v.Session == "":
-		return "the node has no session: it has not joined yet, or cannot reach the store"
-	case v.Draining: // its session may be over by now
-		return "the node drains"
-	case !v.Renewed:
-		why := fmt.Sprintf("the store has not renewed the session for %s", v.Silent.Round(100*time.Millisecond))
-		if v.Silence != "" {
-			why += ": " + v.Silence
-		}
-		return why
-	case !v.Settled:
-		return "the node does not serve its shards yet"
-	}
-	return ""
 }
 
 // Degraded says what does not work in a node that may be ready.

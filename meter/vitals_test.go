@@ -8,7 +8,11 @@ import (
 )
 
 func TestVitals_SayWhatKeepsANodeFromBeingReady(t *testing.T) {
-	sound := meter.Vitals{Session: "a-abcdefghij", Renewed: true, Settled: true, HasBus: true, BusConnected: true}
+	sound := meter.Vitals{
+		Readiness:    meter.Readiness{Session: "a-abcdefghij", Renewed: true, Settled: true},
+		HasBus:       true,
+		BusConnected: true,
+	}
 	if why := sound.NotReady(); why != "" || len(sound.Degraded()) > 0 {
 		t.Errorf("%s, %v", why, sound.Degraded())
 	}

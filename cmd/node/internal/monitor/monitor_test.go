@@ -56,7 +56,11 @@ func ask(t *testing.T, method, url, host string) (status int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-var sound = meter.Vitals{Session: "a-abcdefghij", Renewed: true, Settled: true, HasBus: true, BusConnected: true}
+var sound = meter.Vitals{
+	Readiness:    meter.Readiness{Session: "a-abcdefghij", Renewed: true, Settled: true},
+	HasBus:       true,
+	BusConnected: true,
+}
 
 func TestCheck_AllowsLoopbackAddressesAndOthersWithACertificateOrOnPurpose(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:9464", "127.0.0.2:0", "[::1]:9464", "localhost:9464"} {
