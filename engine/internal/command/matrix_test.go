@@ -23,17 +23,25 @@ type taskModel struct {
 	status                            projection.Status
 	suspended, cancelled, further     bool
 	over                              bool // the budget belongs to a run that has ended
-	attempt, failures, losses, runs   uint32
 	node                              string
 	offer                             uint64
-	life, last, started, ended        events.Ref
-	startedAt, endedAt, due           events.Millis
-	finalSince                        events.Millis
+	due, finalSince                   events.Millis
 	seq                               uint64
 	params, result, failure, progress string
 	kept                              bool // params are in memory
 	requests                          requests.List
 	asking                            string // the request of the event that is being added
+	modelCounts
+	modelEvents
+}
+
+// modelCounts counts the attempts of a run, and the runs of a life.
+type modelCounts struct{ attempt, failures, losses, runs uint32 }
+
+// modelEvents names the events that a task points to, and the times of two of them.
+type modelEvents struct {
+	life, last, started, ended events.Ref
+	startedAt, endedAt         events.Millis
 }
 
 func (p *taskModel) final() bool {
@@ -63,7 +71,7 @@ func (m *matrix) add(id events.TaskID, kind events.Kind, change func(p *taskMode
 	ref := events.RefOf(m.entry, len(m.want))
 	m.want = append(m.want, fmt.Sprint(id, " ", kind))
 	if p == nil {
-		p = &taskModel{life: ref}
+		p = &taskModel{modelEvents: modelEvents{life: ref}}
 		m.tasks[id] = p
 	}
 	p.seq, p.last = p.seq+1, ref
@@ -538,10 +546,26 @@ func (p *taskModel) keptUntil() events.Millis {
 
 // seen is what the fold says of a task, in the words of the matrix.
 func seen(t *projection.Task) taskModel {
-	p := taskModel{behavior: t.Kind.Behavior, policy: t.Kind.Policy, priority: t.Priority, status: t.Status, suspended: t.Suspended,
-		cancelled: t.Cancelled, further: t.Rerun, over: t.RunEnded, attempt: t.Attempt, failures: t.Failures, losses: t.Lost, runs: t.Runs,
-		node: t.Node, offer: t.Offer, life: t.Created, last: t.Last, started: t.Started, ended: t.Outcome, startedAt: t.StartedAt,
-		endedAt: t.EndedAt, due: t.Due, seq: t.Seq, params: string(t.Params), result: string(t.Result), kept: !t.ParamsElided, requests: t.Requests}
+	p := taskModel{
+		behavior:    t.Kind.Behavior,
+		policy:      t.Kind.Policy,
+		priority:    t.Priority,
+		status:      t.Status,
+		suspended:   t.Suspended,
+		cancelled:   t.Cancelled,
+		further:     t.Rerun,
+		over:        t.RunEnded,
+		node:        t.Node,
+		offer:       t.Offer,
+		due:         t.Due,
+		seq:         t.Seq,
+		params:      string(t.Params),
+		result:      string(t.Result),
+		kept:        !t.ParamsElided,
+		requests:    t.Requests,
+		modelCounts: modelCounts{t.Attempt, t.Failures, t.Lost, t.Runs},
+		modelEvents: modelEvents{t.Created, t.Last, t.Started, t.Outcome, t.StartedAt, t.EndedAt},
+	}
 	if t.Final() {
 		_, p.finalSince = t.Substatus(0)
 	}
