@@ -15,28 +15,22 @@ import (
 // Decider decides the commands of one entry, each against the state as the events before it in the entry left it. It is
 // pure: the same state, commands and time lead to the same events. It runs no user code.
 type Decider struct {
-	State     *projection.Shard
-	Entry     *events.Builder
-	Now       events.Millis
-	Wall      events.Millis // of the owner's clock; entry time may be ahead of it
-	Origin    int           // of the batch or the caller whose command is being decided; 0 = the owner itself
-	Sender    string        // of the batch being decided
-	UnderWay  time.Duration // since the batch being decided was made, by the clocks of its sender and of the owner; never negative
-	Refusal   string        // why no submit adds anything; "" = submits do
-	StoreFull bool          // the store is known to be full: nothing can be recorded
+	State    *projection.Shard
+	Entry    *events.Builder
+	Now      events.Millis
+	Wall     events.Millis // of the owner's clock; entry time may be ahead of it
+	Origin   int           // of the batch or the caller whose command is being decided; 0 = the owner itself
+	Sender   string        // of the batch being decided
+	UnderWay time.Duration // since the batch being decided was made, by the clocks of its sender and of the owner; never negative
 	// ParamsMayGo says that what the journal alone holds may be removed any time: a final task has lost its parameters.
 	ParamsMayGo bool
 
-	Members   *store.Membership                          // who is there, of the owner's latest view; nil = everybody reads everything
-	Misfits   *Misfits                                   // nil = none
-	LiveLimit int64                                      // bytes of live tasks; 0 = any
-	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it; nil for an event of no task
+	Members *store.Membership                          // who is there, of the owner's latest view; nil = everybody reads everything
+	Misfits *Misfits                                   // nil = none
+	Note    func(t *projection.Task, ev *events.Event) // called with every event and the task after it; nil for an event of no task
 
-	// Of the ownership, for the attempts that a node reports.
-	Self           string                              // session of the owner
-	Epoch          int64                               // of its ownership
-	Began          uint64                              // the first entry of that
-	OffersAnswered func(sender string, through uint64) // called when a node has the answers to its offers up to a number
+	Room
+	Ownership
 
 	Highest events.Kind // of the events so far
 

@@ -1,8 +1,13 @@
 package command
 
-import (
-	"cmp"
-)
+import "cmp"
+
+// Room limits what the commands of one entry may add.
+type Room struct {
+	Refusal   string // why no submit adds anything; "" = submits do
+	StoreFull bool   // the store is known to be full: nothing can be recorded
+	LiveLimit int64  // bytes of live tasks; 0 = any
+}
 
 // Full reports that a batch has to wait for the next entry: this one takes no more, or what it holds leaves no room for the batch.
 func (d *Decider) Full(b *Batch) bool {

@@ -45,21 +45,25 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 		o.memory.before, o.memory.seen = o.memory.seen, map[projection.SenderLane]answered{}
 	}
 	d := &command.Decider{
-		State:          o.state,
-		Entry:          &o.entry,
-		Now:            now,
-		Wall:           o.wall(),
-		Note:           o.note,
-		Misfits:        o.misfits,
-		Refusal:        o.cfg.Admission.Refusal(),
-		StoreFull:      o.cfg.Admission.Usage().Full,
-		LiveLimit:      o.cfg.Admission.LiveLimit(),
-		ParamsMayGo:    o.cfg.Drops,
-		Members:        o.cfg.Host.View(),
-		Self:           o.ownership.Session.ID,
-		Epoch:          o.ownership.Revision,
-		Began:          o.began,
-		OffersAnswered: o.closeOffers,
+		State:       o.state,
+		Entry:       &o.entry,
+		Now:         now,
+		Wall:        o.wall(),
+		Note:        o.note,
+		Misfits:     o.misfits,
+		ParamsMayGo: o.cfg.Drops,
+		Members:     o.cfg.Host.View(),
+		Room: command.Room{
+			Refusal:   o.cfg.Admission.Refusal(),
+			StoreFull: o.cfg.Admission.Usage().Full,
+			LiveLimit: o.cfg.Admission.LiveLimit(),
+		},
+		Ownership: command.Ownership{
+			Self:           o.ownership.Session.ID,
+			Epoch:          o.ownership.Revision,
+			Began:          o.began,
+			OffersAnswered: o.closeOffers,
+		},
 	}
 	for _, node := range in.Lost {
 		if !d.Lose(node) {
