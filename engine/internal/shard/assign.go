@@ -17,6 +17,7 @@ type starts struct {
 	heads   []slots.Head       // of the behaviors with a task that waits for a slot
 	free    []bool             // of heads, while a task is picked: there is a slot
 	waits   bool               // among the owners that wait for a slot
+	held    bool               // nothing could start in the last turn: the session may be over
 }
 
 // parkedOffer is a standing offer that has not been answered.

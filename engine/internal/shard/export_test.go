@@ -101,10 +101,10 @@ func (o *Owner) Searching() int {
 }
 
 // Ended lets the owner be one whose Run has returned.
-func (o *Owner) Ended() { close(o.stopped) }
+func (o *Owner) Ended() { close(o.ending.done) }
 
 // IsAsked reports whether the owner is asked to hand the shard over.
-func (o *Owner) IsAsked() bool { return o.asked.Load() != nil }
+func (o *Owner) IsAsked() bool { return o.ending.asked.Load() != nil }
 
 // SetTrims sets what the owner knows of its journal and archive.
 func (o *Owner) SetTrims(first, archived, head uint64) {

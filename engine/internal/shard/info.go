@@ -42,7 +42,7 @@ func (o *Owner) info(c *command.Info) command.Answer {
 // degraded says what works no more; "" = everything does.
 func (o *Owner) degraded() string {
 	why := o.cfg.Admission.Refusal()
-	if why == "" && o.full {
+	if why == "" && o.turnOf.full {
 		why = command.StoreFull
 	}
 	if live, limit := o.state.LiveBytes(), o.cfg.Admission.LiveLimit(); why == "" && limit > 0 && live >= limit-limit/8 {

@@ -65,12 +65,12 @@ func (m *shardMachine) takeOver() {
 	}
 	m.state = state
 	m.own = &Owner{
-		state:   state,
-		inbox:   NewInbox(),
-		memory:  memory{seen: map[projection.SenderLane]answered{}},
-		log:     slog.New(slog.DiscardHandler),
-		mishaps: notice.NewMishaps(nil, 0),
-		tally:   tally.New(nil),
+		state:  state,
+		inbox:  NewInbox(),
+		memory: memory{seen: map[projection.SenderLane]answered{}},
+		log:    slog.New(slog.DiscardHandler),
+		turnOf: turn{mishaps: notice.NewMishaps(nil, 0)},
+		tally:  tally.New(nil),
 	}
 	m.pending = [command.LaneCount][]Delivery{}
 }

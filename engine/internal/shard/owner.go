@@ -30,9 +30,7 @@ type Owner struct {
 	began     uint64 // number of the first entry that this ownership may write
 	log       *slog.Logger
 	inbox     *Inbox
-	asked     atomic.Pointer[handOverRequest]
-	stop      func()        // ends Run
-	stopped   chan struct{} // closed when the goroutine is gone
+	ending    ending
 
 	state      *projection.Shard
 	clock      clock
@@ -44,9 +42,6 @@ type Owner struct {
 	starts     starts
 	looking    looking
 	misfits    *command.Misfits // commands that owners of the shard on this node could not store
-	held       bool             // nothing could start in the last turn: the session may be over
-	full       bool             // the store was, when the entry under way was last sent
-	mishaps    *notice.Mishaps  // of the entry under way
 	tally      *tally.Tally
 	extensions extensions
 
@@ -56,6 +51,13 @@ type Owner struct {
 	searches  *searches
 	prover    *prover
 	published published
+}
+
+// ending leads to the end of an owner's Run.
+type ending struct {
+	asked atomic.Pointer[handOverRequest]
+	stop  func()
+	done  chan struct{} // closed when Run has returned
 }
 
 // handOverRequest asks the owner to hand the shard over, and to tell whether it did.
@@ -88,19 +90,18 @@ func New(cfg *Config, o store.Ownership, have *Loaded, misfits *command.Misfits,
 		began:     have.Head.Number + 1,
 		log:       cfg.Log.With("shard", o.Shard),
 		inbox:     NewInbox(),
-		stop:      stop,
-		stopped:   make(chan struct{}),
+		ending:    ending{stop: stop, done: make(chan struct{})},
 		state:     have.State,
 		clock:     newClock(have.State.Time, time.Since(base)),
 		head:      have.Head,
 		memory:    memory{seen: map[projection.SenderLane]answered{}},
 		misfits:   misfits,
-		mishaps:   notice.NewMishaps(cfg.Notices, o.Shard),
+		turnOf:    turn{mishaps: notice.NewMishaps(cfg.Notices, o.Shard)},
 		tally:     tally.New(cfg.Meter),
 		taking:    taking{tail: have.tail},
 		prover:    &prover{cfg: cfg, ownership: o},
 	}
-	own.searches = newSearches(cfg.Host, own.stopped)
+	own.searches = newSearches(cfg.Host, own.ending.done)
 	own.snapshots = newSnapshots(cfg, o, own.log, own.inbox.wake, have)
 	own.trims = newTrims(own.snapshots, &own.published.head)
 	own.trims.lost = lostAfter(have.State)
@@ -116,7 +117,7 @@ func (o *Owner) Inbox() *Inbox { return o.inbox }
 func (o *Owner) Ownership() store.Ownership { return o.ownership }
 
 // Stop ends Run.
-func (o *Owner) Stop() { o.stop() }
+func (o *Owner) Stop() { o.ending.stop() }
 
 // StoreSnapshots stores the snapshots that the owner takes, until ctx ends.
 func (o *Owner) StoreSnapshots(ctx context.Context) { o.snapshots.run(ctx) }
@@ -130,7 +131,7 @@ func (o *Owner) Served(after time.Duration) { o.tally.Served(after) }
 // HandOver asks the owner to hand the shard over, and reports whether it will: done is then called once. It will
 // not while it is asked to by another.
 func (o *Owner) HandOver(target string, done func(error)) bool {
-	if !o.asked.CompareAndSwap(nil, &handOverRequest{target, done}) {
+	if !o.ending.asked.CompareAndSwap(nil, &handOverRequest{target, done}) {
 		return false
 	}
 	o.inbox.Wake()
@@ -199,7 +200,7 @@ func (o *Owner) wall() events.Millis { return events.MillisOf(o.cfg.Now()) }
 // Run serves the shard until ctx ends, the shard is handed over, or it is lost; the last two by the error that is
 // returned.
 func (o *Owner) Run(ctx context.Context) error {
-	defer close(o.stopped)
+	defer close(o.ending.done)
 	defer o.cfg.Slots.Await(o.inbox, nil)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -222,7 +223,7 @@ func (o *Owner) Run(ctx context.Context) error {
 		} else {
 			timer.Stop()
 		}
-		if req := o.asked.Swap(nil); req != nil {
+		if req := o.ending.asked.Swap(nil); req != nil {
 			err := o.giveAway(ctx, req.target)
 			req.done(err)
 			if err == nil {
@@ -244,7 +245,7 @@ const mayStartAgain = 50 * time.Millisecond
 
 // untilDue is how long the owner may sleep.
 func (o *Owner) untilDue() (time.Duration, bool) {
-	if o.held && len(*o.published.backlog.Load()) > 0 { // what is ready was passed over
+	if o.starts.held && len(*o.published.backlog.Load()) > 0 { // what is ready was passed over
 		return mayStartAgain, true
 	}
 	due, tasks := o.nextAlarm()

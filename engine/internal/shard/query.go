@@ -266,7 +266,7 @@ func (o *Owner) giveTo(ctx context.Context, target string) command.Answer {
 	}
 	result := make(chan error, 1)
 	request := &handOverRequest{target, func(err error) { result <- err }}
-	if !o.asked.CompareAndSwap(nil, request) {
+	if !o.ending.asked.CompareAndSwap(nil, request) {
 		return tryLater(ctx)
 	}
 	o.inbox.wake.Notify()
@@ -276,10 +276,10 @@ func (o *Owner) giveTo(ctx context.Context, target string) command.Answer {
 			return command.Refused(command.AnswerState, "%v", err)
 		}
 		return command.Answer{}
-	case <-o.stopped:
+	case <-o.ending.done:
 		return command.Refused(command.AnswerState, "the shard has moved")
 	case <-ctx.Done():
-		if o.asked.CompareAndSwap(request, nil) {
+		if o.ending.asked.CompareAndSwap(request, nil) {
 			return command.Refused(command.AnswerState, "the owner is held up")
 		}
 		return command.Answer{Code: command.AnswerTryAgain} // it is being handed over

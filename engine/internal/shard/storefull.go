@@ -23,11 +23,11 @@ func (o *Owner) append(ctx context.Context, data []byte, highest events.Kind) (i
 	refused := map[projection.SenderLane]uint64{}
 	revision, err := o.tryAppend(ctx, data, highest, refused)
 	for errors.Is(err, store.ErrFull) && ctx.Err() == nil {
-		o.full = true
+		o.turnOf.full = true
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
 		revision, err = o.tryAppend(ctx, data, highest, refused)
 	}
-	o.full = false
+	o.turnOf.full = false
 	return revision, err
 }
 
@@ -87,7 +87,7 @@ func (o *Owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderL
 	ticker := time.NewTicker(sender.BusTimeout / 4)
 	defer ticker.Stop()
 	for {
-		if o.full || o.cfg.Admission.Usage().Full {
+		if o.turnOf.full || o.cfg.Admission.Usage().Full {
 			o.refuseGathered(refused)
 		}
 		select {

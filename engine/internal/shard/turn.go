@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
@@ -20,6 +21,8 @@ type turn struct {
 	given    []*parkedOffer
 	outcomes []outcome.Outcome
 	cancels  []Cancel
+	mishaps  *notice.Mishaps
+	full     bool // the store was, when the entry was last sent
 }
 
 // pendingReply is a batch and its answers, which wait for the entry.
@@ -81,7 +84,7 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	for _, offer := range in.Lanes[command.LaneOffer] {
 		o.park(offer)
 	}
-	if o.held = !o.cfg.Host.MayStart(); !o.held {
+	if o.starts.held = !o.cfg.Host.MayStart(); !o.starts.held {
 		o.ring(o.tasks(), now, began)
 		o.assign(d)
 	}
@@ -93,7 +96,7 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 			return o.abandon(err)
 		}
 		o.clock.Hold(now, began)
-		o.mishaps.Tell()
+		o.turnOf.mishaps.Tell()
 	}
 	o.tally.Count(d.Stale, len(d.Bugs))
 	o.perform()
@@ -189,7 +192,7 @@ func (o *Owner) perform() {
 
 // note collects the effects of an event while it is being decided.
 func (o *Owner) note(t *projection.Task, ev *events.Event) {
-	o.mishaps.Note(t, ev)
+	o.turnOf.mishaps.Note(t, ev)
 	o.tally.Note(t, ev)
 	switch b := ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
