@@ -224,7 +224,7 @@ var decisions = []Bug{
 		{"	if size > 0 && size+n > MaxReadBytes {", "	if size > MaxReadBytes {"},
 	}, shardPkg, "TestQuery_AnswersFitIntoAMessage"},
 	{"ties that nobody checks", "events/check.go", []Edit{
-		{"		return b.Ties.check()\n", "		return nil\n"},
+		{"	return b.Ties.check()\n", "		return nil\n"},
 	}, "./events", "TestSeal_RefusesWhatDecodeWouldRefuse"},
 	{"answer of a later release that is asked for again and again", "engine/internal/command/answer.go", []Edit{
 		{"		a.setCode(code)\n", "		if a.setCode(code); code >= uint64(answerCodeCount) {\n			r.Fail(\"answer code %d\", code)\n		}\n"},
