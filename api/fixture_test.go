@@ -18,6 +18,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/token"
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
 )
@@ -71,7 +72,7 @@ func serve(t *testing.T, configure func(*api.Config)) (s *server, open func()) {
 			return "", ctx.Err()
 		}
 	}
-	member := c.StartNode("a", nil, behaviors.Noop(), behaviors.Sleep(), gate.Bind(pass), hourly.Bind(pass))
+	member := c.StartNode("a", nil, builtin.Noop(), builtin.Sleep(), gate.Bind(pass), hourly.Bind(pass))
 	cfg := api.Config{Client: operations.Direct{Client: member.Client}, Tokens: everybody, Version: "test"}
 	if configure != nil {
 		configure(&cfg)

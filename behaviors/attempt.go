@@ -23,9 +23,9 @@ func (c *attemptContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Attempt returns the attempt that ctx belongs to: the task's id, its number, deadline and fencing token, its logger and its
-// progress reporter. If ctx belongs to none, as in a test that calls a handler by itself, it returns false and an attempt whose
-// logger and progress reporter do nothing.
+// Attempt returns the attempt that ctx belongs to: the task's id, its number, deadline and fencing token, its logger
+// and its progress reporter. If ctx belongs to none, as in a test that calls a handler by itself, it returns false
+// and an attempt whose logger and progress reporter do nothing.
 func Attempt(ctx context.Context) (engine.Attempt, bool) {
 	var a engine.Attempt
 	found, ok := ctx.Value(attemptKey{}).(*engine.Attempt)
@@ -41,8 +41,8 @@ func Attempt(ctx context.Context) (engine.Attempt, bool) {
 	return a, ok
 }
 
-// Submitter returns the client of the node that makes the attempt, for a handler that submits further tasks; false if ctx belongs
-// to no attempt. While the handler waits for a future under ctx it lends its slot: see [Future.Wait].
+// Submitter returns the client of the node that makes the attempt, for a handler that submits further tasks; false if
+// ctx belongs to no attempt. While the handler waits for a future under ctx it lends its slot: see [Future.Wait].
 func Submitter(ctx context.Context) (Client, bool) {
 	c, ok := engine.ClientFromContext(ctx)
 	if !ok {

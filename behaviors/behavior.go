@@ -18,36 +18,40 @@ type None = struct{}
 // TaskID, Delay, Priority and Merge run in the process that submits, where a panic refuses the submit; AfterSuccess and
 // AfterFailure run on the node that made the attempt, where a panic fails it. Rules may be called concurrently.
 type Rules[P, R any] struct {
-	// Policy bounds attempts and says when failed ones are retried. It is recorded with every task. Its zero fields select its
-	// defaults.
+	// Policy bounds attempts and says when failed ones are retried. It is recorded with every task. Its zero fields
+	// select its defaults.
 	Policy engine.Policy
 
-	// TaskID returns the id of the task. Submits with equal ids join in one task. nil: a random id, so that every submit makes a
-	// task of its own. An invalid id refuses the submit; HashID makes a valid one of any texts.
+	// DisallowUnknownFields refuses a submit with a field that P does not have. Attempts ignore such a field, so what
+	// was accepted once is run.
+	DisallowUnknownFields bool
+	// TaskID returns the id of the task. Submits with equal ids join in one task. nil: a random id, so that every
+	// submit makes a task of its own. An invalid id refuses the submit; HashID makes a valid one of any texts.
 	TaskID func(p P) events.TaskID
 	// Delay is the time from the submit to the first attempt, 0 to ten years, whatever the clock of the submitter
 	// shows. nil: none.
 	Delay func(p P) time.Duration
-	// Priority returns the priority of the task, 0 to 9,223,371; among the ready tasks of the shards of a node the highest starts first. 0, or a
-	// nil rule: the policy's. Any other value refuses the submit.
+	// Priority returns the priority of the task, 0 to 9,223,371; among the ready tasks of the shards of a node the
+	// highest starts first. 0, or a nil rule: the policy's. Any other value refuses the submit.
 	Priority func(p P) int64
-	// RunNow is for submits that join a task which has ended and will run again later, by a repetition or a retry. true: its next
-	// run is due when a new task would be. false: the submit waits for the next run as it is scheduled. It has no
-	// effect on a task that is RUNNING (a task that waits after a snooze or a loss is RUNNING, too) and on one that has ended for good.
+	// RunNow is for submits that join a task which has ended and will run again later, by a repetition or a retry.
+	// true: its next run is due when a new task would be. false: the submit waits for the next run as it is
+	// scheduled. It has no effect on a task that is RUNNING (a task that waits after a snooze or a loss is RUNNING,
+	// too) and on one that has ended for good.
 	RunNow bool
-	// Merge combines the parameters of a task with those of a further submit that joins it, for the next attempt. If it changes them
-	// while an attempt runs, a further run with them follows that attempt's run, and the submit waits for this further run. It is not
-	// called for a task that has ended for good, unless Policy.Existing is RunAgain: then it makes the parameters of the new run. nil:
-	// the stored ones stay.
+	// Merge combines the parameters of a task with those of a further submit that joins it, for the next attempt. If
+	// it changes them while an attempt runs, a further run with them follows that attempt's run, and the submit waits
+	// for this further run. It is not called for a task that has ended for good, unless Policy.Existing is RunAgain:
+	// then it makes the parameters of the new run. nil: the stored ones stay.
 	Merge func(stored, requested P) P
 	// AfterSuccess returns when the task runs again after a success. nil, or the zero time: never, unless
 	// Policy.Every says when. A time in the past means at once, which is at the earliest 50 ms after the start of the
 	// attempt.
 	//
-	// now.Add(d) is a wait of d, whatever the clock of this node shows: see task.Outcome.Wait. A time without a monotonic clock
-	// reading is a time of day: see task.Outcome.Next. time.Date, AddDate, Truncate, Round, In and UTC return such times. If the
-	// clock of this node or of the shard's owner is wrong when the attempt ends, the task is late and never early. If only later
-	// the owner's clock is ahead, the task is early.
+	// now.Add(d) is a wait of d, whatever the clock of this node shows: see task.Outcome.Wait. A time without a
+	// monotonic clock reading is a time of day: see task.Outcome.Next. time.Date, AddDate, Truncate, Round, In and
+	// UTC return such times. If the clock of this node or of the shard's owner is wrong when the attempt ends, the
+	// task is late and never early. If only later the owner's clock is ahead, the task is early.
 	AfterSuccess func(p P, r R, now time.Time) time.Time
 	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is
 	// final. A nil rule returns f.Backoff. Waits, times of day and past times are as for AfterSuccess; f.Backoff is a
@@ -76,15 +80,14 @@ type Behavior[P, R any] struct {
 	id      string
 	rules   Rules[P, R]
 	invalid error // what is wrong with the definition
-	strict  bool  // a submit must not have parameters that P lacks
 
 	now    func() time.Time
 	random func() float64 // in [0, 1)
 }
 
-// Define declares a kind of work. id is 1 to 48 bytes of [a-z0-9-]; rules may be nil and are copied. Define never fails: NewNode
-// and Submit report a wrong definition as *engine.InvalidError. If P or *P has a method Validate() error, parameters that it
-// rejects are refused at submit, and an attempt with them fails with the code "rejected".
+// Define declares a kind of work. id is 1 to 48 bytes of [a-z0-9-]; rules may be nil and are copied. Define never
+// fails: NewNode and Submit report a wrong definition as *engine.InvalidError. If P or *P has a method Validate()
+// error, parameters that it rejects are refused at submit, and an attempt with them fails with the code "rejected".
 func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 	b := &Behavior[P, R]{id: id, now: time.Now, random: rand.Float64}
 	if rules != nil {
@@ -105,10 +108,10 @@ func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 // ID returns the behavior's id.
 func (b *Behavior[P, R]) ID() string { return b.id }
 
-// Bind returns the behavior together with the function that does the work, for engine.NodeConfig.Behaviors. fn may be called
-// concurrently. Its ctx ends when the attempt must stop, and Attempt returns the attempt that it belongs to. The error of fn
-// decides what comes next: see Cancel, Snooze, RetryAfter and Code. With a nil fn the returned behavior can be submitted, but
-// NewNode refuses it.
+// Bind returns the behavior together with the function that does the work, for engine.NodeConfig.Behaviors. fn may be
+// called concurrently. Its ctx ends when the attempt must stop, and Attempt returns the attempt that it belongs to.
+// The error of fn decides what comes next: see Cancel, Snooze, RetryAfter and Code. With a nil fn the returned
+// behavior can be submitted, but NewNode refuses it. Without the rule Merge it is a *Bound[P, R].
 func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error)) engine.Behavior {
 	bound := &Bound[P, R]{Behavior: b, fn: fn}
 	if b.rules.Merge != nil {
@@ -127,16 +130,18 @@ type Client interface {
 	Attach(id events.TaskID) *engine.Future
 }
 
-// Submit asks for the work and returns when the request is durable. ctx bounds the call, never the task. The future is never
-// nil: after an error its Wait returns that error. Submit returns the errors of engine.Client.Submit; among them are
-// *engine.InvalidError if the definition, the parameters or what a rule returned are invalid, and *engine.LimitError if the
-// parameters exceed events.MaxPayloadBytes of JSON text.
+// Submit asks for the work and returns when the request is durable. ctx bounds the call, never the task. The future
+// is never nil: after an error its Wait returns that error. Submit returns the errors of engine.Client.Submit; among
+// them are *engine.InvalidError if the definition, the parameters or what a rule returned are invalid, and
+// *engine.LimitError if the parameters exceed events.MaxPayloadBytes of JSON text.
 func (b *Behavior[P, R]) Submit(ctx context.Context, to Client, params P) (*Future[R], error) {
 	return b.SubmitWith(ctx, to, params, engine.SubmitOptions{})
 }
 
 // SubmitWith is Submit with an id, a time, a priority or a request key that replaces the one by the rules.
-func (b *Behavior[P, R]) SubmitWith(ctx context.Context, to Client, params P, o engine.SubmitOptions) (*Future[R], error) {
+func (b *Behavior[P, R]) SubmitWith(
+	ctx context.Context, to Client, params P, o engine.SubmitOptions,
+) (*Future[R], error) {
 	raw, err := encode("parameters", params)
 	if err != nil {
 		return failed[R](o.ID, err), err
@@ -145,7 +150,8 @@ func (b *Behavior[P, R]) SubmitWith(ctx context.Context, to Client, params P, o 
 	return futureOf[R](f, f), err
 }
 
-// Attach returns the future of a task that any process submitted. If the result cannot be decoded as an R, Wait returns an error.
+// Attach returns the future of a task that any process submitted. If the result cannot be decoded as an R, Wait
+// returns an error.
 func (b *Behavior[P, R]) Attach(to Client, id events.TaskID) *Future[R] {
 	f := to.Attach(id)
 	return futureOf[R](f, f)

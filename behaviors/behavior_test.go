@@ -2,7 +2,6 @@ package behaviors_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -186,6 +185,21 @@ func TestPlan_DefaultsAreARandomIDAndNoDelay(t *testing.T) {
 	}
 }
 
+func TestPlan_RefusesUnknownFieldsWhereTheRulesSaySo(t *testing.T) {
+	b := behaviors.Define("x", &behaviors.Rules[table, int]{DisallowUnknownFields: true}).Bind(
+		func(context.Context, table) (int, error) { return 1, nil })
+	_, err := b.Plan([]byte(`{"Name":"a","Agee":3}`), epoch)
+	if invalid, ok := errors.AsType[*engine.InvalidError](err); !ok || invalid.Field != "parameters" {
+		t.Errorf("error %v, want one of the parameters", err)
+	}
+	if _, err := b.Plan([]byte(`{"Name":"a","Age":3}`), epoch); err != nil {
+		t.Error(err)
+	}
+	if o := b.Run(t.Context(), attempt(t, map[string]any{"Name": "a", "Agee": 3})); o.Err != nil {
+		t.Errorf("an attempt of a task that exists: %+v", o.Err)
+	}
+}
+
 func TestValidate_ReportsABadDefinitionAndAMissingFunction(t *testing.T) {
 	work := func(context.Context, int) (int, error) { return 0, nil }
 	for _, c := range []struct {
@@ -242,22 +256,6 @@ func TestMerge_OnlyWithARuleAndOnlyOfWhatDecodes(t *testing.T) {
 	for _, pair := range [][2]string{{"x", "1"}, {"1", "x"}, {"", "1"}, {"1", "-1"}} {
 		if merged, err := merger.Merge([]byte(pair[0]), []byte(pair[1])); err == nil {
 			t.Errorf("merge of %q made %s", pair, merged)
-		}
-	}
-}
-
-func TestDuration_TravelsAsText(t *testing.T) {
-	raw, err := json.Marshal(behaviors.SleepParams{Duration: behaviors.Duration(90 * time.Second)})
-	if err != nil || string(raw) != `{"duration":"1m30s"}` {
-		t.Errorf("%s, %v", raw, err)
-	}
-	var p behaviors.SleepParams
-	if err := json.Unmarshal(raw, &p); err != nil || time.Duration(p.Duration) != 90*time.Second {
-		t.Errorf("%v, %v", p, err)
-	}
-	for _, bad := range []string{`{"duration":5}`, `{"duration":"5"}`, `{"duration":"-1s"}`} {
-		if _, err := behaviors.Sleep().Plan([]byte(bad), epoch); err == nil {
-			t.Errorf("%s was accepted", bad)
 		}
 	}
 }

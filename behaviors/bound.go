@@ -78,7 +78,7 @@ func (b *Bound[P, R]) Plan(params []byte, _ time.Time) (engine.Plan, error) {
 	}
 	return safely("planning behavior ", b.id, func() (engine.Plan, error) {
 		p, err := decodeParams[P](params)
-		if err == nil && b.strict {
+		if err == nil && b.rules.DisallowUnknownFields {
 			err = onlyKnown[P](params)
 		}
 		if err != nil {
@@ -184,7 +184,8 @@ func (b *Bound[P, R]) failed(ctx context.Context, p P, a engine.Attempt, err err
 	return b.afterFailure(p, a, v.failure(), b.backoff(a, v), b.now())
 }
 
-// backoff returns after which wait the policy, or the verdict in its place, runs the task again; 0 when the attempts are used up.
+// backoff returns after which wait the policy, or the verdict in its place, runs the task again; 0 when the attempts
+// are used up.
 func (b *Bound[P, R]) backoff(a engine.Attempt, v verdict) time.Duration {
 	failures := a.Failures + 1
 	switch {
@@ -196,7 +197,9 @@ func (b *Bound[P, R]) backoff(a engine.Attempt, v verdict) time.Duration {
 	return max(a.Policy.Backoff.Delay(failures, b.random()), leastWait)
 }
 
-func (b *Bound[P, R]) afterFailure(p P, a engine.Attempt, e *events.Error, backoff time.Duration, now time.Time) engine.Outcome {
+func (b *Bound[P, R]) afterFailure(
+	p P, a engine.Attempt, e *events.Error, backoff time.Duration, now time.Time,
+) engine.Outcome {
 	rule := b.rules.AfterFailure
 	if rule == nil {
 		return engine.Outcome{Err: e, Wait: backoff}
@@ -206,8 +209,14 @@ func (b *Bound[P, R]) afterFailure(p P, a engine.Attempt, e *events.Error, backo
 		next = now.Add(backoff)
 	}
 	out, err := followed(engine.Outcome{Err: e}, "after failure", rule(p, Failure{
-		Err: &engine.TaskError{Task: a.Task, Attempt: a.Number, Code: e.Code, Message: e.Message,
-			Retryable: e.Retryable, Properties: e.Properties},
+		Err: &engine.TaskError{
+			Task:       a.Task,
+			Attempt:    a.Number,
+			Code:       e.Code,
+			Message:    e.Message,
+			Retryable:  e.Retryable,
+			Properties: e.Properties,
+		},
 		Attempt: a.Number,
 		Lost:    a.Lost,
 		Backoff: next,
@@ -221,8 +230,8 @@ func (b *Bound[P, R]) afterFailure(p P, a engine.Attempt, e *events.Error, backo
 // leastWait is the unit of stored times; a wait of 0 would be none.
 const leastWait = time.Millisecond
 
-// followed adds to an outcome the run that a rule answered with. A time with a monotonic reading was made of now, and is the
-// wait between the two: a wrong wall clock here must not change it. Any other is a time of day.
+// followed adds to an outcome the run that a rule answered with. A time with a monotonic reading was made of now, and
+// is the wait between the two: a wrong wall clock here must not change it. Any other is a time of day.
 func followed(out engine.Outcome, rule string, next, now time.Time) (engine.Outcome, error) {
 	switch wait := next.Sub(now); {
 	case next.IsZero():

@@ -53,7 +53,8 @@ func decodeParams[P any](raw []byte) (P, error) {
 	return p, nil
 }
 
-// decode reads JSON text into a T. Only None can be made of no text: anything else would pass off a missing value as zero.
+// decode reads JSON text into a T. Only None can be made of no text: anything else would pass off a missing value as
+// zero.
 func decode[T any](field string, raw []byte) (v T, err error) {
 	if err := checkSize(field, raw); err != nil {
 		return v, err

@@ -6,9 +6,10 @@ import (
 	"taskledger/engine"
 )
 
-// Then returns a future that resolves with what fn makes of the result of f; a failure of f passes through without a call of fn.
-// fn runs once, also if nobody waits for the returned future, in the goroutine that first learns of the outcome: one of the
-// client's, or the caller's if f is a composed future that has resolved. A panic of fn becomes the error of the returned future.
+// Then returns a future that resolves with what fn makes of the result of f; a failure of f passes through without a
+// call of fn. fn runs once, also if nobody waits for the returned future, in the goroutine that first learns of the
+// outcome: one of the client's, or the caller's if f is a composed future that has resolved. A panic of fn becomes
+// the error of the returned future.
 func Then[A, B any](f *Future[A], fn func(A) (B, error)) *Future[B] {
 	return Handle(f, func(a A, err error) (B, error) {
 		if err != nil {
@@ -28,8 +29,8 @@ func Handle[A, B any](f *Future[A], fn func(A, error) (B, error)) *Future[B] {
 	return p.future()
 }
 
-// All returns a future that resolves with all results in the order of fs, or with the first failure. Without futures it resolves
-// with an empty list.
+// All returns a future that resolves with all results in the order of fs, or with the first failure. Without futures
+// it resolves with an empty list.
 func All[R any](fs ...*Future[R]) *Future[[]R] {
 	p := newPromise[[]R](closers(fs)...)
 	results := make([]R, len(fs))
@@ -52,8 +53,8 @@ func All[R any](fs ...*Future[R]) *Future[[]R] {
 	return p.future()
 }
 
-// Any returns a future that resolves with the first success, or with the last failure if there is no success. Without futures it
-// fails with an *engine.InvalidError.
+// Any returns a future that resolves with the first success, or with the last failure if there is no success. Without
+// futures it fails with an *engine.InvalidError.
 func Any[R any](fs ...*Future[R]) *Future[R] {
 	p := newPromise[R](closers(fs)...)
 	if len(fs) == 0 {

@@ -15,15 +15,3 @@ type Task interface {
 
 // NewFuture returns the future of a task that is not an engine's.
 func NewFuture[R any](t Task) *Future[R] { return futureOf[R](t, t) }
-
-// Internals under test by themselves.
-var (
-	Public           = public
-	RetryAfterHeader = retryAfter
-	FirstJSON        = firstJSON
-	OpenFailure      = openFailure
-	LastJSON         = lastJSON
-)
-
-// ExcerptBytes bounds the bytes that are kept of a text.
-const ExcerptBytes = excerptBytes

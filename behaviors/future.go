@@ -7,9 +7,9 @@ import (
 	"taskledger/events"
 )
 
-// Future is the outcome of a task, or one that Then, Handle, All or Any compose of others. It resolves once. The future of a task
-// costs nothing until Done, Wait or a composition asks for the outcome. Methods may be called concurrently. The zero value is
-// not usable.
+// Future is the outcome of a task, or one that Then, Handle, All or Any compose of others. It resolves once. The
+// future of a task costs nothing until Done, Wait or a composition asks for the outcome. Methods may be called
+// concurrently. The zero value is not usable.
 type Future[R any] struct {
 	task    identity
 	outcome outcome[R]
@@ -44,22 +44,25 @@ func (f *Future[R]) ID() events.TaskID { return f.task.ID() }
 // Joined reports whether the task existed before this submit; false for a composed future.
 func (f *Future[R]) Joined() bool { return f.task.Joined() }
 
-// Repeated reports whether the same request, by its key, had made or changed the task before this submit; false for a composed future.
+// Repeated reports whether the same request, by its key, had made or changed the task before this submit; false for a
+// composed future.
 func (f *Future[R]) Repeated() bool { return f.task.Repeated() }
 
 // Done is closed when the outcome is known or the future is closed.
 func (f *Future[R]) Done() <-chan struct{} { return f.outcome.Done() }
 
-// Wait waits for the outcome and returns the result. The error is an *engine.TaskError if the task failed, engine.ErrClosed after
-// Close, and the cause of ctx if ctx ends first; any other error says why the outcome cannot be known, or that the result cannot be
-// decoded as an R. Every caller of Wait of a composed future gets the same value.
+// Wait waits for the outcome and returns the result. The error is an *engine.TaskError if the task failed,
+// engine.ErrClosed after Close, and the cause of ctx if ctx ends first; any other error says why the outcome cannot
+// be known, or that the result cannot be decoded as an R. Every caller of Wait of a composed future gets the same
+// value.
 //
-// Under the context of an attempt, or one derived from it, Wait lends the attempt's slot meanwhile, as task.Attempt.Lend does:
-// so the task that a handler waits for can run in the handler's slot, if it is of another behavior.
+// Under the context of an attempt, or one derived from it, Wait lends the attempt's slot meanwhile, as
+// task.Attempt.Lend does: so the task that a handler waits for can run in the handler's slot, if it is of another
+// behavior.
 func (f *Future[R]) Wait(ctx context.Context) (R, error) { return f.outcome.Wait(ctx) }
 
-// Close stops waiting for the outcome; the task goes on. Closing a composed future also closes the futures that it is made of,
-// and a function of Then or Handle that has not started does not run. Close may be called more than once.
+// Close stops waiting for the outcome; the task goes on. Closing a composed future also closes the futures that it is
+// made of, and a function of Then or Handle that has not started does not run. Close may be called more than once.
 func (f *Future[R]) Close() { f.outcome.Close() }
 
 func futureOf[R any](task identity, s source) *Future[R] {

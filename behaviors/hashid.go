@@ -29,7 +29,7 @@ func HashID(affinity string, parts ...string) events.TaskID {
 	switch {
 	case affinity == "":
 		return id
-	case len(affinity) > maxAffinityBytes || strings.Contains(affinity, "/") || events.TaskID(affinity).Validate() != nil:
+	case len(affinity) > maxAffinityBytes, strings.Contains(affinity, "/"), events.TaskID(affinity).Validate() != nil:
 		affinity = hashOf([]string{affinity})
 	}
 	return events.TaskID(affinity) + "/" + id

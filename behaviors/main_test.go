@@ -1,9 +1,7 @@
 package behaviors_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"testing"
 	"time"
 
@@ -31,26 +29,6 @@ func attempt(t *testing.T, params any) engine.Attempt {
 		}
 	}
 	return a
-}
-
-// run makes an attempt and decodes its result.
-func run[R any](ctx context.Context, t *testing.T, b engine.Behavior, params any) (R, engine.Outcome) {
-	t.Helper()
-	o := b.Run(ctx, attempt(t, params))
-	var r R
-	if o.Result != nil {
-		if err := json.Unmarshal(o.Result, &r); err != nil {
-			t.Fatalf("result %s: %v", o.Result, err)
-		}
-	}
-	return r, o
-}
-
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // wantFailure checks code and finality of an outcome.

@@ -15,13 +15,16 @@ type Result[R any] struct {
 	Err error // what Submit would have returned
 }
 
-// SubmitMany is SubmitWith for up to 1,000 parameters at once, which costs less than one by one: see engine.Client.SubmitMany. It returns a
-// result for each, in their order. o holds for every one of them, but its request key is that of all together, as ManyOptions.RequestKey of package task. An id in o is
-// refused: all of them would have it.
+// SubmitMany is SubmitWith for up to 1,000 parameters at once, which costs less than one by one: see
+// engine.Client.SubmitMany. It returns a result for each, in their order. o holds for every one of them, but its
+// request key is that of all together, as ManyOptions.RequestKey of package task. An id in o is refused: all of them
+// would have it.
 func (b *Behavior[P, R]) SubmitMany(ctx context.Context, to Client, params []P, o engine.SubmitOptions) []Result[R] {
 	many := task.ManyOptions{RequestKey: o.RequestKey}
 	o.RequestKey = ""
-	all, requests, of := make([]Result[R], len(params)), make([]task.Request, 0, len(params)), make([]int, 0, len(params))
+	all := make([]Result[R], len(params))
+	requests := make([]task.Request, 0, len(params))
+	of := make([]int, 0, len(params)) // the index in params of each request
 	bound := b.Bind(nil)
 	var wrong error // why none is submitted
 	if o.ID != "" {
@@ -30,7 +33,8 @@ func (b *Behavior[P, R]) SubmitMany(ctx context.Context, to Client, params []P, 
 	for i, p := range params {
 		raw, err := encode("parameters", p)
 		if err == nil {
-			requests, of = append(requests, task.Request{Behavior: bound, Params: raw, SubmitOptions: o}), append(of, i)
+			requests = append(requests, task.Request{Behavior: bound, Params: raw, SubmitOptions: o})
+			of = append(of, i)
 			continue
 		}
 		all[i] = Result[R]{failed[R]("", err), err}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/etcdstore"
@@ -45,7 +45,7 @@ func running(t *testing.T, run func(context.Context) error) {
 // submit runs a task to its end.
 func submit(t *testing.T, c *engine.Client) {
 	t.Helper()
-	f, err := c.Submit(t.Context(), behaviors.Noop(), nil, engine.SubmitOptions{})
+	f, err := c.Submit(t.Context(), builtin.Noop(), nil, engine.SubmitOptions{})
 	if err == nil {
 		_, err = f.Wait(t.Context())
 	}
@@ -56,7 +56,7 @@ func submit(t *testing.T, c *engine.Client) {
 
 func startNode(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	node, err := c.NewNode(engine.NodeConfig{Behaviors: []engine.Behavior{behaviors.Noop()}, TTL: engineTTL})
+	node, err := c.NewNode(engine.NodeConfig{Behaviors: []engine.Behavior{builtin.Noop()}, TTL: engineTTL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestOpen_AClientWithoutEtcdSubmitsByTheKeyAlone(t *testing.T) {
 	}
 	client := startClient(t, away)
 	testcluster.Await(t, "a submit over NATS alone", func() bool {
-		f, err := client.Submit(t.Context(), behaviors.Noop(), nil, engine.SubmitOptions{ID: "x"})
+		f, err := client.Submit(t.Context(), builtin.Noop(), nil, engine.SubmitOptions{ID: "x"})
 		if err == nil {
 			_, err = f.Wait(t.Context())
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 )
@@ -156,7 +157,7 @@ func TestRollingRelease_ParametersOfTheOtherReleaseAreTriedAgain(t *testing.T) {
 		}{
 			"another release":                          {[]engine.Behavior{newer}, 3},
 			"the same release":                         {[]engine.Behavior{old}, 1},
-			"the same release, which runs more beside": {[]engine.Behavior{old, behaviors.Noop()}, 1},
+			"the same release, which runs more beside": {[]engine.Behavior{old, builtin.Noop()}, 1},
 		} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
@@ -18,7 +19,7 @@ import (
 // probe asserts that others go on as ever.
 func probe(t *testing.T, to behaviors.Client) {
 	t.Helper()
-	f, err := behaviors.Noop().Submit(within(t, soon), to, behaviors.None{})
+	f, err := builtin.Noop().Submit(within(t, soon), to, behaviors.None{})
 	if err != nil {
 		t.Fatalf("a harmless submit: %v", err)
 	}
@@ -30,7 +31,7 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 		byID := behaviors.Define("by-id", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		late := behaviors.Define("late", &behaviors.Rules[time.Duration, string]{Delay: func(d time.Duration) time.Duration { return d }})
 		echo := func(_ context.Context, p string) (string, error) { return p, nil }
-		n := c.StartNode("a", nil, byID.Bind(echo), behaviors.Noop(), behaviors.Sleep(),
+		n := c.StartNode("a", nil, byID.Bind(echo), builtin.Noop(), builtin.Sleep(),
 			late.Bind(func(context.Context, time.Duration) (string, error) { return "", nil }))
 		client := c.StartClient("caller", nil)
 		ctx := within(t, 3*soon)
@@ -70,7 +71,7 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 			"raw behavior that is no id":  {raw("No Behavior", "1"), "behavior", 0},
 			"raw parameters of the wrong": {raw("by-id", "7"), "parameters", 0},
 			"raw text that is no JSON":    {raw("by-id", "{"), "parameters", 0},
-			"parameters that Validate":    {second(behaviors.Sleep().Submit(ctx, client, behaviors.SleepParams{Duration: -1})), "parameters", 0},
+			"parameters that Validate":    {second(builtin.Sleep().Submit(ctx, client, builtin.SleepParams{Duration: -1})), "parameters", 0},
 			"attach to no id":             {second(byID.Attach(client, "a b").Wait(ctx)), "id", 0},
 			"get of no id":                {second(client.Get(ctx, "a b")), "id", 0},
 			"pause of no behavior":        {client.Pause(ctx, "No Behavior", ""), `behavior id "No Behavior"`, 0},
@@ -112,7 +113,7 @@ func TestBadInput_IDOfAnotherBehaviorIsRefused(t *testing.T) {
 func TestUnknownBehavior_TypedSubmitWaitsForANodeThatHasIt(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
-		n := c.StartNode("a", nil, behaviors.Noop())
+		n := c.StartNode("a", nil, builtin.Noop())
 		f := w.submit(t, n, "x")
 		awaitExplained(t, n.Client, "x", engine.WhyNoNode)
 		probe(t, n)
@@ -141,7 +142,7 @@ func TestRawSubmit_IsPlannedByANodeThatHasTheBehavior(t *testing.T) {
 func TestHandler_ThatMisbehavesFailsItsAttemptAndHarmsNobody(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		bad := behaviors.Define("bad", &behaviors.Rules[string, string]{Policy: engine.Policy{MaxAttempts: 1}})
-		n := c.StartNode("a", nil, behaviors.Noop(), bad.Bind(func(_ context.Context, how string) (string, error) {
+		n := c.StartNode("a", nil, builtin.Noop(), bad.Bind(func(_ context.Context, how string) (string, error) {
 			switch how {
 			case "panic":
 				panic("out of order")
@@ -186,7 +187,7 @@ func TestHandler_ThatIgnoresItsContextKeepsItsSlotButNotItsTask(t *testing.T) {
 	deaf := behaviors.Define("deaf", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1, Timeout: 50 * time.Millisecond}})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	end := make(chan struct{})
-	n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 2 }, behaviors.Noop(), w.on("a"), deaf.Bind(func(context.Context, string) (string, error) {
+	n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 2 }, builtin.Noop(), w.on("a"), deaf.Bind(func(context.Context, string) (string, error) {
 		<-end
 		return "too late", nil
 	}))
@@ -196,7 +197,7 @@ func TestHandler_ThatIgnoresItsContextKeepsItsSlotButNotItsTask(t *testing.T) {
 	probe(t, n)
 	other := w.submit(t, n, "y") // takes the other slot
 	busy := w.next(t)
-	waits, err := behaviors.Noop().SubmitWith(within(t, soon), n, behaviors.None{}, engine.SubmitOptions{ID: "z"})
+	waits, err := builtin.Noop().SubmitWith(within(t, soon), n, behaviors.None{}, engine.SubmitOptions{ID: "z"})
 	ok(t, err)
 	awaitExplained(t, n.Client, "z", engine.WhyWaiting)
 	pending(t, waits)
@@ -211,7 +212,7 @@ func TestBadInput_StoredParametersThatDoNotFitFailAsRejected(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		newer := behaviors.Define[int, string]("work", nil)
 		older := behaviors.Define[string, string]("work", nil)
-		n := c.StartNode("a", nil, behaviors.Noop(), newer.Bind(func(context.Context, int) (string, error) { return "", nil }))
+		n := c.StartNode("a", nil, builtin.Noop(), newer.Bind(func(context.Context, int) (string, error) { return "", nil }))
 		f, err := older.Submit(within(t, soon), n, "not a number")
 		ok(t, err)
 		if e := wantFailure(t, f, events.CodeRejected); e.Attempt != 1 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
@@ -77,8 +78,8 @@ func TestSubmit_LaterOneGetsTheRecordedFailure(t *testing.T) {
 
 func TestSubmit_ResultlessSuccessIsASuccess(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		n := c.StartNode("a", nil, behaviors.Noop())
-		f, err := behaviors.Noop().Submit(within(t, soon), n, behaviors.None{})
+		n := c.StartNode("a", nil, builtin.Noop())
+		f, err := builtin.Noop().Submit(within(t, soon), n, behaviors.None{})
 		if err != nil {
 			t.Fatal(err)
 		}

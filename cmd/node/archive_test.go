@@ -17,7 +17,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/events"
@@ -69,7 +69,7 @@ func load(ctx context.Context, c *engine.Client, prefix string, n int) (acknowle
 	for range 16 {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(n) && ctx.Err() == nil; i = next.Add(1) {
-				f, err := c.Submit(ctx, behaviors.Noop(), bulk, engine.SubmitOptions{ID: events.TaskID(prefix + strconv.FormatInt(i, 10))})
+				f, err := c.Submit(ctx, builtin.Noop(), bulk, engine.SubmitOptions{ID: events.TaskID(prefix + strconv.FormatInt(i, 10))})
 				if err == nil {
 					mu.Lock()
 					acknowledged = append(acknowledged, f.ID())

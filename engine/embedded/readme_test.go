@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine/embedded"
 )
 
@@ -26,7 +27,7 @@ func TestReadme_NATSCommandSubscribesToCompletions(t *testing.T) {
 		t.Fatal("no such command in it")
 	}
 	dir := t.TempDir()
-	noop := behaviors.Noop()
+	noop := builtin.Noop()
 	node, err := embedded.Start(t.Context(), filepath.Join(dir, "taskledger-data"), noop)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 )
@@ -35,7 +35,7 @@ func TestCompleted_WithoutArgumentsSaysHowItIsUsed(t *testing.T) {
 
 func TestCompleted_PrintsOutcomesOfOtherProcesses(t *testing.T) {
 	program := build(t)
-	node, err := embedded.Start(t.Context(), "", behaviors.Noop())
+	node, err := embedded.Start(t.Context(), "", builtin.Noop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func firstLine(t *testing.T, node *embedded.Node, lines <-chan string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
-		f, err := node.Submit(ctx, behaviors.Noop(), nil, engine.SubmitOptions{ID: "greeting"})
+		f, err := node.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{ID: "greeting"})
 		if err == nil {
 			_, err = f.Wait(ctx)
 		}

@@ -5,9 +5,9 @@ var libraries = []Bug{
 	{"etcd that is not ready, closed before it is stopped", "engine/embedded/etcd.go", []Edit{
 		{"	e.Server.HardStop() // Close waits for ever for a server that does not become ready\n", ""},
 	}, "./engine/embedded", "TestStartServers_EndsWithItsContextWhileEtcdIsNotReady"},
-	{"group of a program released when its number may be another's", "behaviors/processgroup.go", []Edit{
+	{"group of a program released when its number may be another's", "behaviors/builtin/processgroup.go", []Edit{
 		{"	release()\n", "	defer release()\n"},
-	}, "./behaviors", "TestExec_AGroupIsReleasedWhenNothingOfItRunsAndBeforeItsNumberIsFree"},
+	}, "./behaviors/builtin", "TestExec_AGroupIsReleasedWhenNothingOfItRunsAndBeforeItsNumberIsFree"},
 	{"new guard that is not told of old groups", "cmd/node/internal/guard/guard_linux.go", []Edit{
 		{"	for group := range g.groups {\n", "	for group := range map[int]struct{}{} {\n"},
 	}, "./cmd/node/internal/guard", "TestGuard_AProcessThatFailsIsFollowedByOneThatKnowsAll"},

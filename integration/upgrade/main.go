@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
@@ -53,7 +53,7 @@ func run(ctx context.Context, text string, in io.Reader, out io.Writer) error {
 	}
 	defer bus.Close()
 	n, err := engine.NewNode(engine.NodeConfig{Store: store, Bus: bus, Name: r.Name, TTL: ttl, Grace: grace, Trimming: engine.TrimNothing, Log: log,
-		Behaviors: []engine.Behavior{behaviors.Noop()}})
+		Behaviors: []engine.Behavior{builtin.Noop()}})
 	if err != nil {
 		return err
 	}

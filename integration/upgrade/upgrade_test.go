@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
@@ -152,7 +152,7 @@ func rest(ctx context.Context) {
 func (l *load) one(id events.TaskID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), soon)
 	defer cancel()
-	f, err := l.client.Submit(ctx, behaviors.Noop(), nil, engine.SubmitOptions{ID: id})
+	f, err := l.client.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{ID: id})
 	if err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}

@@ -3,6 +3,7 @@ package archtest_test
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +73,8 @@ bulk                 | events projection projection/listing store task internal/
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
-behaviors            | engine task events golang.org/x/sys                    | shared by callers and workers: light
+behaviors            | engine task events                                    | shared by callers and workers: light
+behaviors/builtin    | behaviors engine events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
@@ -90,7 +92,7 @@ taskstore            | item store task golang.org/x/sync                  | asks
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
 api/view             | projection/name engine events ledger projection store             | what is shown as JSON, wherever it is shown
-cmd/node/...         | api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/cluster | cluster engine engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
@@ -99,9 +101,9 @@ cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/inter
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/certificates |                                      | how long certificates hold
 cmd/node/internal/monitor | api/doors cmd/node/internal/certificates cmd/node/internal/openfiles meter meter/prommeter github.com/prometheus/client_golang | serves what a node measures; alone listens for metrics
-cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
-cmd/node/internal/bench/overhttp | api api/operations api/token behaviors cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
-cmd/node/internal/bench | cmd/node/... behaviors cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
+cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors/builtin cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
+cmd/node/internal/bench/overhttp | api api/operations api/token behaviors/builtin cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
+cmd/node/internal/bench | cmd/node/... behaviors behaviors/builtin cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
@@ -141,7 +143,7 @@ integration/simulation/world   | ledger internal/version store store/memarchive 
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/backups   |                                               | runs what a document says: knows nothing of what is inside
-integration/upgrade  | behaviors engine etcdstore natsbus             | a node, built from sources of different releases
+integration/upgrade  | behaviors/builtin engine etcdstore natsbus     | a node, built from sources of different releases
 integration/fronts   | integration/bugs events                            | says where the parts of a front stand, and lays a toy over the tree
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests
@@ -225,17 +227,7 @@ func TestProject_DocumentsNameWhatThereIs(t *testing.T) {
 func TestProject_CallersLinkNoServer(t *testing.T) {
 	servers := []string{"go.etcd.io/etcd/server/", "go.etcd.io/raft/", "go.etcd.io/bbolt", "github.com/nats-io/nats-server/"}
 	for _, pkg := range []string{"./engine", "./behaviors", "./etcdstore", "./natsbus", "./cluster"} {
-		list := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", pkg)
-		list.Dir = root
-		out, err := list.Output()
-		if err != nil {
-			t.Fatalf("%s: %v", list, err)
-		}
-		deps := string(out)
-		if !strings.Contains(deps, "taskledger/store\n") {
-			t.Errorf("%s does not lead to the ports: the list is of something else", pkg)
-		}
-		for dep := range strings.Lines(deps) {
+		for _, dep := range linked(t, pkg) {
 			for _, server := range servers {
 				if strings.HasPrefix(dep, server) {
 					t.Errorf("%s links %s", pkg, dep)
@@ -243,4 +235,29 @@ func TestProject_CallersLinkNoServer(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A program that defines a behavior runs no other program and speaks no HTTP, unless it does so itself.
+func TestProject_BehaviorsLinkNeitherProgramsNorHTTP(t *testing.T) {
+	for _, dep := range linked(t, "./behaviors") {
+		if dep == "os/exec" || dep == "net/http" {
+			t.Errorf("behaviors links %s", dep)
+		}
+	}
+}
+
+// linked returns the packages that a program links which imports pkg. Each pkg leads to the ports of the engine.
+func linked(t *testing.T, pkg string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", pkg)
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", list, err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, "taskledger/store") {
+		t.Fatalf("%s does not lead to the ports: the list is of something else", pkg)
+	}
+	return deps
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/meter"
 )
@@ -97,7 +97,7 @@ func startNodes(ctx context.Context, s *servers, inFlight int, ofA engine.NodeCo
 		return nil, nil, errors.Join(err, a.close())
 	}
 	slots := max(512, perTaskSlots*inFlight)
-	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Meter: ofB, Behaviors: []engine.Behavior{behaviors.Noop()}})
+	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Meter: ofB, Behaviors: []engine.Behavior{builtin.Noop()}})
 	if err != nil {
 		return nil, nil, errors.Join(err, a.close())
 	}
@@ -109,7 +109,7 @@ func startNodes(ctx context.Context, s *servers, inFlight int, ofA engine.NodeCo
 
 // submitAndWait is one turn of the engine's loop.
 func submitAndWait(n *node) func(context.Context, int) error {
-	noop := behaviors.Noop()
+	noop := builtin.Noop()
 	return func(ctx context.Context, _ int) error {
 		f, err := n.Submit(ctx, noop, nil, engine.SubmitOptions{})
 		if err != nil {

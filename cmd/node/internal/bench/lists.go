@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
@@ -116,7 +117,7 @@ func startSorted(ctx context.Context, s *servers, inFlight int) (*sorted, error)
 		return nil, err
 	}
 	all.node, err = startNode(ctx, link, engine.NodeConfig{Name: "a", Archive: link.Archive, Slots: perTaskSlots * max(inFlight, fillInFlight/2),
-		Behaviors: []engine.Behavior{all.usual.Bind(end), all.rare.Bind(end), behaviors.Noop()}})
+		Behaviors: []engine.Behavior{all.usual.Bind(end), all.rare.Bind(end), builtin.Noop()}})
 	return all, err
 }
 
@@ -335,14 +336,14 @@ func turnsBesideLists(ctx context.Context, cfg ListsConfig, r *ListsResult) (err
 		return err
 	}
 	t := &turns{Store: link.Store}
-	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.Archive, Behaviors: []engine.Behavior{behaviors.Noop()}})
+	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.Archive, Behaviors: []engine.Behavior{builtin.Noop()}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
 	far := time.Now().Add(farAhead)
 	if err := inParallel(ctx, heldTasks, func(ctx context.Context, _ int) error {
-		_, err := n.Submit(ctx, behaviors.Noop(), nil, engine.SubmitOptions{NotBefore: far})
+		_, err := n.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{NotBefore: far})
 		return err
 	}); err != nil {
 		return err

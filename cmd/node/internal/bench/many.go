@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/meter"
 	"taskledger/task"
 )
@@ -73,7 +73,7 @@ func Many(ctx context.Context, cfg ManyConfig) (r ManyResult, err error) {
 func submitManyAndWait(n *node, size int) func(context.Context, int) error {
 	requests := make([]task.Request, size)
 	for i := range requests {
-		requests[i].Behavior = behaviors.Noop()
+		requests[i].Behavior = builtin.Noop()
 	}
 	return func(ctx context.Context, _ int) error {
 		results := n.SubmitMany(ctx, requests, task.ManyOptions{})

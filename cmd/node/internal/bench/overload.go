@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 )
@@ -75,7 +76,7 @@ func Overload(ctx context.Context, cfg OverloadConfig) (r OverloadResult, err er
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	var done atomic.Int64
-	counted := behaviors.Define[behaviors.None, behaviors.None](behaviors.Noop().ID(), nil).Bind(
+	counted := behaviors.Define[behaviors.None, behaviors.None](builtin.Noop().ID(), nil).Bind(
 		func(context.Context, behaviors.None) (behaviors.None, error) {
 			done.Add(1)
 			return behaviors.None{}, nil
@@ -291,7 +292,7 @@ func makeLoad(ctx context.Context, client *engine.Client, l load, to *json.Encod
 	if err != nil {
 		return err
 	}
-	s := &submitter{client: client, noop: behaviors.Noop()}
+	s := &submitter{client: client, noop: builtin.Noop()}
 	begun := time.Now()
 	if l.InFlight > 0 {
 		err = s.closed(ctx, l)

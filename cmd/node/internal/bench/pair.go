@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 )
 
@@ -24,7 +24,7 @@ func StartPair(ctx context.Context, callers int) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, b, err := startNodes(ctx, s, callers, engine.NodeConfig{Behaviors: []engine.Behavior{behaviors.Noop()}}, nil)
+	a, b, err := startNodes(ctx, s, callers, engine.NodeConfig{Behaviors: []engine.Behavior{builtin.Noop()}}, nil)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}

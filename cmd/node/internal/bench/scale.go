@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
@@ -138,7 +139,7 @@ func pickUp(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (err error) {
 		late.add(time.Since(time.UnixMilli(at)))
 		return behaviors.None{}, nil
 	})
-	n, err := oneNode(ctx, s, engine.NodeConfig{Name: "a", Behaviors: []engine.Behavior{bound, behaviors.Noop()}})
+	n, err := oneNode(ctx, s, engine.NodeConfig{Name: "a", Behaviors: []engine.Behavior{bound, builtin.Noop()}})
 	if err != nil {
 		return err
 	}
@@ -316,7 +317,7 @@ func acceptedEverywhere(ctx context.Context, link *cluster.Link) (time.Time, err
 // accept asks until the shard of the task accepts.
 func accept(ctx context.Context, client *engine.Client, id events.TaskID) error {
 	for {
-		_, err := client.Submit(ctx, behaviors.Noop(), nil, engine.SubmitOptions{ID: id, NotBefore: time.Now().Add(farAhead)})
+		_, err := client.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{ID: id, NotBefore: time.Now().Add(farAhead)})
 		if err == nil || ctx.Err() != nil || !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown) {
 			return err
 		}

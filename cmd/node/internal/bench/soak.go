@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/store"
@@ -123,7 +123,7 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 		archive = awayArchive{}
 	}
 	n, err := startNode(ctx, link, engine.NodeConfig{Name: "a", Archive: archive, Slots: perTaskSlots * cfg.InFlight,
-		Behaviors: []engine.Behavior{behaviors.Noop()}})
+		Behaviors: []engine.Behavior{builtin.Noop()}})
 	if err != nil {
 		return r, err
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/store"
@@ -57,7 +57,7 @@ func Upkeep(ctx context.Context, cfg UpkeepConfig) (r UpkeepResult, err error) {
 		if err != nil {
 			return nil, err
 		}
-		conf := engine.NodeConfig{Name: "a", Slots: perTaskSlots * cfg.InFlight, Behaviors: []engine.Behavior{behaviors.Noop()}}
+		conf := engine.NodeConfig{Name: "a", Slots: perTaskSlots * cfg.InFlight, Behaviors: []engine.Behavior{builtin.Noop()}}
 		if !bare {
 			conf.Archive = link.Archive
 			return startNode(ctx, link, conf)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/archiving"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
@@ -145,13 +145,13 @@ func (o *serveOptions) node(secrets []string, log *slog.Logger) (engine.NodeConf
 			return engine.NodeConfig{}, fmt.Errorf("--checksum-root: %w", err)
 		}
 	}
-	builtin := behaviors.Builtin(behaviors.BuiltinOptions{
-		Exec:     behaviors.ExecOptions{Allow: o.execAllow, Env: o.execEnv, Hold: o.hold},
-		HTTP:     behaviors.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
-		Checksum: behaviors.ChecksumOptions{Root: root, Exclude: secrets},
+	behaviors := builtin.Behaviors(builtin.Options{
+		Exec:     builtin.ExecOptions{Allow: o.execAllow, Env: o.execEnv, Hold: o.hold},
+		HTTP:     builtin.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
+		Checksum: builtin.ChecksumOptions{Root: root, Exclude: secrets},
 	})
 	cfg := engine.NodeConfig{
-		Behaviors: builtin,
+		Behaviors: behaviors,
 		Name:      o.name,
 		Slots:     o.slots,
 		Limits:    o.limits,
@@ -265,7 +265,7 @@ func (o *serveOptions) checkBehaviors() error {
 	}
 	allowed := map[string]bool{}
 	for _, entry := range o.execAllow {
-		if err := behaviors.CheckAllow(entry); err != nil {
+		if err := builtin.CheckAllow(entry); err != nil {
 			return wrong("--exec-allow %s: %v", entry, err)
 		}
 		name, _, _ := strings.Cut(entry, "=")

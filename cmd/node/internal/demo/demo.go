@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/progress"
 	"taskledger/engine"
 	"taskledger/events"
@@ -128,12 +128,12 @@ func (r *run) submitAll(ctx context.Context) error {
 // one submits the task of a file and waits for its outcome. A failed task is an outcome.
 func (r *run) one(ctx context.Context, i int) error {
 	f := r.files[i]
-	params, err := json.Marshal(behaviors.ChecksumParams{Path: f.path})
+	params, err := json.Marshal(builtin.ChecksumParams{Path: f.path})
 	if err != nil {
 		return err
 	}
 	future, err := r.submit(ctx, f.id(), params)
-	var result behaviors.ChecksumResult
+	var result builtin.ChecksumResult
 	if err == nil {
 		var text []byte
 		if text, err = future.Wait(ctx); err == nil {

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
@@ -128,5 +128,5 @@ func (w watched) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 var _ engine.Behavior = watched{}
 
 func checksum(root string) engine.Behavior {
-	return behaviors.Checksum(behaviors.ChecksumOptions{Root: root})
+	return builtin.Checksum(builtin.ChecksumOptions{Root: root})
 }

@@ -19,7 +19,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/token"
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/task"
 )
@@ -266,7 +266,7 @@ func (m *measurement) batches(ctx context.Context, r *Result) error {
 func submitBatch(ctx context.Context, n *bench.Pair) error {
 	requests := make([]task.Request, batchTasks)
 	for i := range requests {
-		requests[i].Behavior = behaviors.Noop()
+		requests[i].Behavior = builtin.Noop()
 	}
 	results := n.SubmitMany(ctx, requests, task.ManyOptions{})
 	for _, one := range results {

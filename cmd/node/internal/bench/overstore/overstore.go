@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/events"
 	"taskledger/item"
@@ -167,7 +167,7 @@ func (m *measurement) cycleOf(ctx context.Context, store string, worker int) err
 	return err
 }
 
-var noop = behaviors.Noop()
+var noop = builtin.Noop()
 
 // submit makes a task of the store's shard and waits for it.
 func (m *measurement) submit(ctx context.Context, _ int) error {

@@ -1,4 +1,4 @@
-package behaviors_test
+package builtin_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 )
@@ -24,7 +24,7 @@ func FuzzParameters(f *testing.F) {
 		`{"url":"http://user:secret@[::1%25eth0]:80/"}`, strings.Repeat("[", 10_000)} {
 		f.Add([]byte(text))
 	}
-	all := behaviors.Builtin(behaviors.BuiltinOptions{Exec: behaviors.ExecOptions{Allow: []string{"date"}}, Checksum: behaviors.ChecksumOptions{Root: "/"}})
+	all := builtin.Behaviors(builtin.Options{Exec: builtin.ExecOptions{Allow: []string{"date"}}, Checksum: builtin.ChecksumOptions{Root: "/"}})
 	now := time.Unix(1_800_000_000, 0)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, b := range all {
@@ -45,20 +45,20 @@ func acceptedAgain(t *testing.T, b engine.Behavior, text []byte, now time.Time) 
 	t.Helper()
 	switch b.ID() {
 	case "http":
-		p := reread[behaviors.HTTPParams](t, b, text, now)
+		p := reread[builtin.HTTPParams](t, b, text, now)
 		if _, err := http.NewRequest(p.Method, p.URL, strings.NewReader(p.Body)); err != nil {
 			t.Errorf("http: accepted %q: %v", text, err)
 		}
 	case "exec":
-		if p := reread[behaviors.ExecParams](t, b, text, now); p.Dir != "" && !filepath.IsAbs(p.Dir) || p.Env["PATH"] != "" {
+		if p := reread[builtin.ExecParams](t, b, text, now); p.Dir != "" && !filepath.IsAbs(p.Dir) || p.Env["PATH"] != "" {
 			t.Errorf("exec: accepted %+v", p)
 		}
 	case "checksum":
-		if p := reread[behaviors.ChecksumParams](t, b, text, now); !filepath.IsLocal(p.Path) {
+		if p := reread[builtin.ChecksumParams](t, b, text, now); !filepath.IsLocal(p.Path) {
 			t.Errorf("checksum: accepted %q", p.Path)
 		}
 	case "sleep":
-		if p := reread[behaviors.SleepParams](t, b, text, now); p.Duration < 0 {
+		if p := reread[builtin.SleepParams](t, b, text, now); p.Duration < 0 {
 			t.Errorf("sleep: accepted %s", p.Duration)
 		}
 	}
@@ -102,11 +102,11 @@ func FuzzResponse(f *testing.F) {
 	f.Add("-1", []byte("äöü€😀"), 3)
 	f.Add("4294967296", []byte{}, 0)
 	f.Fuzz(func(t *testing.T, header string, text []byte, limit int) {
-		if wait, ok := behaviors.RetryAfterHeader(header, time.Unix(1_800_000_000, 0)); wait < 0 || wait > 24*time.Hour || !ok && wait != 0 {
+		if wait, ok := builtin.RetryAfterHeader(header, time.Unix(1_800_000_000, 0)); wait < 0 || wait > 24*time.Hour || !ok && wait != 0 {
 			t.Errorf("Retry-After %q: %s, %t", header, wait, ok)
 		}
 		limit &= 0xffff
-		first, last := behaviors.FirstJSON(text, limit), behaviors.LastJSON(text, limit)
+		first, last := builtin.FirstJSON(text, limit), builtin.LastJSON(text, limit)
 		if !strings.HasPrefix(string(text), string(first)) || !strings.HasSuffix(string(text), string(last)) {
 			t.Errorf("of %q the ends are %q and %q", text, first, last)
 		}

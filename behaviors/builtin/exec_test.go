@@ -1,6 +1,6 @@
 //go:build unix
 
-package behaviors_test
+package builtin_test
 
 import (
 	"bufio"
@@ -16,18 +16,18 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 )
 
 // shell allows sh, so that tests can say in a line what a program does.
 func shell(grace time.Duration) engine.Behavior {
-	return behaviors.Exec(behaviors.ExecOptions{Allow: []string{"sh"}, Grace: grace})
+	return builtin.Exec(builtin.ExecOptions{Allow: []string{"sh"}, Grace: grace})
 }
 
-func script(text string) behaviors.ExecParams {
-	return behaviors.ExecParams{Program: "sh", Args: []string{"-c", text}}
+func script(text string) builtin.ExecParams {
+	return builtin.ExecParams{Program: "sh", Args: []string{"-c", text}}
 }
 
 // pipe makes a named pipe that a script writes to. The reader sees its end when every process that has it open is gone.
@@ -45,7 +45,7 @@ func pipe(t *testing.T) (path string, open func() *bufio.Reader) {
 }
 
 // start runs an attempt and returns where its outcome comes.
-func start(ctx context.Context, t *testing.T, b engine.Behavior, p behaviors.ExecParams) <-chan engine.Outcome {
+func start(ctx context.Context, t *testing.T, b engine.Behavior, p builtin.ExecParams) <-chan engine.Outcome {
 	t.Helper()
 	a := attempt(t, p)
 	outcome := make(chan engine.Outcome, 1)
@@ -71,28 +71,28 @@ func wantEnd(t *testing.T, r *bufio.Reader) string {
 }
 
 func TestExec_ReturnsOutputsAndExitCode(t *testing.T) {
-	got, o := run[behaviors.ExecResult](t.Context(), t, shell(0), script("echo out; echo err >&2"))
-	if want := (behaviors.ExecResult{Stdout: "out\n", Stderr: "err\n"}); o.Err != nil || got != want {
+	got, o := run[builtin.ExecResult](t.Context(), t, shell(0), script("echo out; echo err >&2"))
+	if want := (builtin.ExecResult{Stdout: "out\n", Stderr: "err\n"}); o.Err != nil || got != want {
 		t.Errorf("result %+v, failure %+v", got, o.Err)
 	}
 }
 
 func TestExec_AnotherExitCodeIsAFailureThatIsRetried(t *testing.T) {
-	_, o := run[behaviors.ExecResult](t.Context(), t, shell(0), script("echo out; echo why >&2; exit 3"))
-	e := wantFailure(t, o, behaviors.CodeExit, false)
+	_, o := run[builtin.ExecResult](t.Context(), t, shell(0), script("echo out; echo why >&2; exit 3"))
+	e := wantFailure(t, o, builtin.CodeExit, false)
 	if e.Properties["exit_code"] != "3" || e.Properties["stderr"] != "why\n" || e.Properties["stdout"] != "out\n" {
 		t.Errorf("properties %v", e.Properties)
 	}
-	_, o = run[behaviors.ExecResult](t.Context(), t, shell(0), script("kill -9 $$"))
-	if e := wantFailure(t, o, behaviors.CodeExit, false); e.Properties["exit_code"] != "-1" || !strings.Contains(e.Message, "killed") {
+	_, o = run[builtin.ExecResult](t.Context(), t, shell(0), script("kill -9 $$"))
+	if e := wantFailure(t, o, builtin.CodeExit, false); e.Properties["exit_code"] != "-1" || !strings.Contains(e.Message, "killed") {
 		t.Errorf("error %+v", e)
 	}
 }
 
 func TestExec_TheEnvironmentIsWhatIsGivenAndPATH(t *testing.T) {
 	t.Setenv("SECRET", "s")
-	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"env"}, Env: []string{"A", "B"}})
-	got, o := run[behaviors.ExecResult](t.Context(), t, b, behaviors.ExecParams{Program: "env", Env: map[string]string{"A": "1", "B": ""}})
+	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"env"}, Env: []string{"A", "B"}})
+	got, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "env", Env: map[string]string{"A": "1", "B": ""}})
 	if want := "PATH=" + os.Getenv("PATH") + "\nA=1\nB=\n"; o.Err != nil || got.Stdout != want {
 		t.Errorf("environment %q, want %q; failure %+v", got.Stdout, want, o.Err)
 	}
@@ -100,13 +100,13 @@ func TestExec_TheEnvironmentIsWhatIsGivenAndPATH(t *testing.T) {
 
 // With each of these many a program runs code of whoever sets it; no list of them is complete.
 func TestExec_AVariableThatIsNotAllowedIsRefused(t *testing.T) {
-	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"env"}, Env: []string{"HOME"}})
+	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"env"}, Env: []string{"HOME"}})
 	for _, name := range []string{"LD_PRELOAD", "BASH_ENV", "GCONV_PATH", "GIT_SSH_COMMAND", "OPENSSL_CONF", "PYTHONPATH", "home", "X"} {
-		_, o := run[behaviors.ExecResult](t.Context(), t, b, behaviors.ExecParams{Program: "env", Env: map[string]string{name: "x"}})
-		wantFailure(t, o, behaviors.CodeRefused, true)
+		_, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "env", Env: map[string]string{name: "x"}})
+		wantFailure(t, o, builtin.CodeRefused, true)
 	}
 	for _, name := range []string{"HOME", "LANG", "LC_ALL", "TZ"} {
-		_, o := run[behaviors.ExecResult](t.Context(), t, b, behaviors.ExecParams{Program: "env", Env: map[string]string{name: "x"}})
+		_, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "env", Env: map[string]string{name: "x"}})
 		if o.Err != nil {
 			t.Errorf("%s is refused: %+v", name, o.Err)
 		}
@@ -119,7 +119,7 @@ func TestExec_RunsInTheDirectoryGiven(t *testing.T) {
 	for given, want := range map[string]string{"": "/", dir: dir} {
 		p := script("pwd -P")
 		p.Dir = given
-		if got, o := run[behaviors.ExecResult](t.Context(), t, shell(0), p); o.Err != nil || got.Stdout != want+"\n" {
+		if got, o := run[builtin.ExecResult](t.Context(), t, shell(0), p); o.Err != nil || got.Stdout != want+"\n" {
 			t.Errorf("ran in %q, want %q; failure %+v", got.Stdout, want, o.Err)
 		}
 	}
@@ -133,38 +133,38 @@ func TestExec_WhatCannotBeStartedIsAFinalFailure(t *testing.T) {
 		os.WriteFile(mute, []byte("#!/bin/sh\n"), 0o700),
 		os.WriteFile(broken, []byte("no format at all"), 0o700),
 	)
-	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"sh", "no-such-program", plain, "./mute", "/missing", broken, mute}})
+	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"sh", "no-such-program", plain, "./mute", "/missing", broken, mute}})
 	must(t, os.Remove(mute))
 	for _, c := range []struct {
 		name   string
-		params behaviors.ExecParams
+		params builtin.ExecParams
 		code   string
 	}{
-		{"not allowed", behaviors.ExecParams{Program: "ls"}, behaviors.CodeRefused},
-		{"allowed by another name", behaviors.ExecParams{Program: "/bin/sh"}, behaviors.CodeRefused},
-		{"path that climbs", behaviors.ExecParams{Program: "../bin/sh"}, behaviors.CodeRefused},
-		{"not found", behaviors.ExecParams{Program: "no-such-program"}, behaviors.CodeNotFound},
-		{"no such path", behaviors.ExecParams{Program: "/missing"}, behaviors.CodeNotFound},
-		{"removed since", behaviors.ExecParams{Program: mute}, behaviors.CodeNotFound},
-		{"not executable", behaviors.ExecParams{Program: plain}, behaviors.CodePermission},
-		{"no program", behaviors.ExecParams{Program: broken}, behaviors.CodeInvalid},
-		{"relative", behaviors.ExecParams{Program: "./mute"}, behaviors.CodeInvalid},
-		{"zero byte", behaviors.ExecParams{Program: "sh", Args: []string{"a\x00b"}}, behaviors.CodeInvalid},
-		{"no such directory", behaviors.ExecParams{Program: "sh", Dir: filepath.Join(dir, "none")}, behaviors.CodeNotFound},
-		{"file as directory", behaviors.ExecParams{Program: "sh", Dir: plain}, behaviors.CodeInvalid},
+		{"not allowed", builtin.ExecParams{Program: "ls"}, builtin.CodeRefused},
+		{"allowed by another name", builtin.ExecParams{Program: "/bin/sh"}, builtin.CodeRefused},
+		{"path that climbs", builtin.ExecParams{Program: "../bin/sh"}, builtin.CodeRefused},
+		{"not found", builtin.ExecParams{Program: "no-such-program"}, builtin.CodeNotFound},
+		{"no such path", builtin.ExecParams{Program: "/missing"}, builtin.CodeNotFound},
+		{"removed since", builtin.ExecParams{Program: mute}, builtin.CodeNotFound},
+		{"not executable", builtin.ExecParams{Program: plain}, builtin.CodePermission},
+		{"no program", builtin.ExecParams{Program: broken}, builtin.CodeInvalid},
+		{"relative", builtin.ExecParams{Program: "./mute"}, builtin.CodeInvalid},
+		{"zero byte", builtin.ExecParams{Program: "sh", Args: []string{"a\x00b"}}, builtin.CodeInvalid},
+		{"no such directory", builtin.ExecParams{Program: "sh", Dir: filepath.Join(dir, "none")}, builtin.CodeNotFound},
+		{"file as directory", builtin.ExecParams{Program: "sh", Dir: plain}, builtin.CodeInvalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, o := run[behaviors.ExecResult](t.Context(), t, b, c.params)
+			_, o := run[builtin.ExecResult](t.Context(), t, b, c.params)
 			wantFailure(t, o, c.code, true)
 		})
 	}
 }
 
 func TestExec_RefusesParametersThatNoNodeCouldRun(t *testing.T) {
-	env := func(name string) behaviors.ExecParams {
-		return behaviors.ExecParams{Program: "sh", Env: map[string]string{name: "x"}}
+	env := func(name string) builtin.ExecParams {
+		return builtin.ExecParams{Program: "sh", Env: map[string]string{name: "x"}}
 	}
-	for name, params := range map[string]behaviors.ExecParams{
+	for name, params := range map[string]builtin.ExecParams{
 		"no program":     {},
 		"relative dir":   {Program: "sh", Dir: "tmp"},
 		"timeout":        {Program: "sh", Timeout: -1},
@@ -186,13 +186,13 @@ func TestExec_RefusesParametersThatNoNodeCouldRun(t *testing.T) {
 func TestExec_OutputsAreCutToTheirEnds(t *testing.T) {
 	for name, char := range map[string]string{"plain": "x", "binary": `\001`} {
 		t.Run(name, func(t *testing.T) {
-			got, o := run[behaviors.ExecResult](t.Context(), t, shell(0),
+			got, o := run[builtin.ExecResult](t.Context(), t, shell(0),
 				script(`head -c 400000 /dev/zero | tr '\000' '`+char+`' | tee /dev/stderr; echo end; echo end >&2`))
 			if o.Err != nil || len(o.Result) > events.MaxPayloadBytes {
 				t.Fatalf("result of %d bytes, failure %+v", len(o.Result), o.Err)
 			}
 			for _, text := range []string{got.Stdout, got.Stderr} {
-				if len(text) > behaviors.ExcerptBytes || len(text) < behaviors.ExcerptBytes/4 || !strings.HasSuffix(text, "end\n") {
+				if len(text) > builtin.ExcerptBytes || len(text) < builtin.ExcerptBytes/4 || !strings.HasSuffix(text, "end\n") {
 					t.Errorf("output of %d bytes that ends in %q", len(text), text[len(text)-4:])
 				}
 			}
@@ -251,7 +251,7 @@ func TestExec_NothingStartsOnceTheContextHasEnded(t *testing.T) {
 	cancel()
 	p := script("")
 	p.Dir = filepath.Join(t.TempDir(), "none") // an attempt to start would fail for this
-	_, o := run[behaviors.ExecResult](ctx, t, shell(0), p)
+	_, o := run[builtin.ExecResult](ctx, t, shell(0), p)
 	if e := wantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
 		t.Errorf("message %q", e.Message)
 	}
@@ -271,8 +271,8 @@ func TestExec_WhatIgnoresSIGTERMIsKilledAfterTheGrace(t *testing.T) {
 
 func TestExec_ATimeoutIsAFailureWithTheOutput(t *testing.T) {
 	p := script("echo started; sleep 60")
-	p.Timeout = behaviors.Duration(100 * time.Millisecond)
-	_, o := run[behaviors.ExecResult](t.Context(), t, shell(0), p)
+	p.Timeout = builtin.Duration(100 * time.Millisecond)
+	_, o := run[builtin.ExecResult](t.Context(), t, shell(0), p)
 	if e := wantFailure(t, o, events.CodeTimeout, false); !strings.Contains(e.Message, "100ms") {
 		t.Errorf("error %+v", e)
 	}
@@ -307,28 +307,28 @@ func TestExec_AProcessThatLeftTheGroupHoldsNobodyUp(t *testing.T) {
 
 // What an operator fixes no submitter changes.
 func TestExec_FixedArgumentsLeaveTheirPlaceAloneToTheSubmitter(t *testing.T) {
-	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"around=echo a {} z", "alone=/bin/echo fixed"}})
+	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"around=echo a {} z", "alone=/bin/echo fixed"}})
 	for _, c := range []struct {
-		params behaviors.ExecParams
+		params builtin.ExecParams
 		want   string // "" = it is refused
 	}{
-		{behaviors.ExecParams{Program: "around", Args: []string{"{}", "b c"}}, "a {} b c z\n"},
-		{behaviors.ExecParams{Program: "around"}, "a z\n"},
-		{behaviors.ExecParams{Program: "alone"}, "fixed\n"},
-		{behaviors.ExecParams{Program: "alone", Args: []string{"more"}}, ""},
-		{behaviors.ExecParams{Program: "echo"}, ""},
-		{behaviors.ExecParams{Program: "/bin/echo"}, ""},
-		{behaviors.ExecParams{Program: "alone", Dir: "/tmp"}, ""},
+		{builtin.ExecParams{Program: "around", Args: []string{"{}", "b c"}}, "a {} b c z\n"},
+		{builtin.ExecParams{Program: "around"}, "a z\n"},
+		{builtin.ExecParams{Program: "alone"}, "fixed\n"},
+		{builtin.ExecParams{Program: "alone", Args: []string{"more"}}, ""},
+		{builtin.ExecParams{Program: "echo"}, ""},
+		{builtin.ExecParams{Program: "/bin/echo"}, ""},
+		{builtin.ExecParams{Program: "alone", Dir: "/tmp"}, ""},
 	} {
-		got, o := run[behaviors.ExecResult](t.Context(), t, b, c.params)
+		got, o := run[builtin.ExecResult](t.Context(), t, b, c.params)
 		if c.want == "" {
-			wantFailure(t, o, behaviors.CodeRefused, true)
+			wantFailure(t, o, builtin.CodeRefused, true)
 		} else if o.Err != nil || got.Stdout != c.want {
 			t.Errorf("%+v: %q, %+v; want %q", c.params, got.Stdout, o.Err, c.want)
 		}
 	}
 	for _, entry := range []string{"=echo", "a=", "a= ", "a=echo {} {}", "a=./echo", "./echo", "a=no-such-program"} {
-		if behaviors.CheckAllow(entry) == nil {
+		if builtin.CheckAllow(entry) == nil {
 			t.Errorf("%q is allowed", entry)
 		}
 	}
@@ -340,8 +340,8 @@ func TestExec_AProgramWithFixedArgumentsIsCalledByItsOwnName(t *testing.T) {
 		t.Log("nothing tells here how a program was called")
 		return
 	}
-	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"rm=/bin/cat /proc/self/cmdline"}})
-	if got, o := run[behaviors.ExecResult](t.Context(), t, b, behaviors.ExecParams{Program: "rm"}); o.Err != nil || !strings.HasPrefix(got.Stdout, "/bin/cat") {
+	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"rm=/bin/cat /proc/self/cmdline"}})
+	if got, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "rm"}); o.Err != nil || !strings.HasPrefix(got.Stdout, "/bin/cat") {
 		t.Errorf("%q, %+v; want its own name", got.Stdout, o.Err)
 	}
 }

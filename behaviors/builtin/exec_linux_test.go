@@ -1,4 +1,4 @@
-package behaviors_test
+package builtin_test
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 )
 
 // Whoever holds a group may kill it until it is released: so its number is that of its program until then.
 func TestExec_AGroupIsReleasedWhenNothingOfItRunsAndBeforeItsNumberIsFree(t *testing.T) {
 	var held, released []int
-	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"sh"}, Hold: func(group int) func() {
+	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"sh"}, Hold: func(group int) func() {
 		held = append(held, group)
 		return func() {
 			released = append(released, group)
@@ -36,12 +36,12 @@ func TestExec_AGroupIsReleasedWhenNothingOfItRunsAndBeforeItsNumberIsFree(t *tes
 }
 
 func TestExec_NothingIsHeldThatDoesNotStart(t *testing.T) {
-	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"sh"}, Hold: func(group int) func() {
+	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"sh"}, Hold: func(group int) func() {
 		t.Errorf("%d is held", group)
 		return func() {}
 	}})
 	p := script("")
 	p.Dir = "/nonexistent"
-	_, o := run[behaviors.ExecResult](t.Context(), t, b, p)
-	wantFailure(t, o, behaviors.CodeNotFound, true)
+	_, o := run[builtin.ExecResult](t.Context(), t, b, p)
+	wantFailure(t, o, builtin.CodeNotFound, true)
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package behaviors
+package builtin
 
 import "os/exec"
 

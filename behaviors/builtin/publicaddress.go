@@ -1,9 +1,10 @@
-package behaviors
+package builtin
 
 import "net/netip"
 
 // specialRanges are the blocks of the IANA special-purpose registries that no public server has, beyond those which
-// netip.Addr knows itself, and what clouds answer from inside a machine alone. IPv6 outside 2000::/3 is not public at all.
+// netip.Addr knows itself, and what clouds answer from inside a machine alone. IPv6 outside 2000::/3 is not public at
+// all.
 var specialRanges = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),        // this network
 	netip.MustParsePrefix("100.64.0.0/10"),    // carrier-grade NAT
@@ -26,7 +27,8 @@ var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96") // holds an IPv4 address in its last 32 bits
 )
 
-// public reports whether addr can be that of a server on the internet, rather than of the node, its network or its cloud.
+// public reports whether addr can be that of a server on the internet, rather than of the node, its network or its
+// cloud.
 func public(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	switch {

@@ -1,4 +1,4 @@
-package behaviors
+package builtin
 
 import (
 	"bytes"
@@ -13,13 +13,15 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"taskledger/behaviors"
 )
 
 // ChecksumOptions say which files a node reads.
 type ChecksumOptions struct {
 	Root string // the directory that paths are relative to; required
-	// Exclude names files and directories that are not read, by whatever path, such as those with the node's secrets. What is below
-	// an excluded directory is not read either. A name that does not exist excludes nothing.
+	// Exclude names files and directories that are not read, by whatever path, such as those with the node's secrets.
+	// What is below an excluded directory is not read either. A name that does not exist excludes nothing.
 	Exclude []string
 }
 
@@ -43,12 +45,12 @@ type ChecksumResult struct {
 	Lines  int64  `json:"lines"` // line feeds, as wc -l counts them
 }
 
-// Checksum returns the behavior "checksum", which reads a regular file below the root and sums it up. Symbolic links are followed
-// as long as they stay within the root. Failures with the codes "not-found", "permission", "refused" and, for what is not a
-// regular file, "invalid" are final; the policy retries others. Refused are paths that lead out of the root, excluded files, and
-// paths with an element "..", whose meaning would depend on the links before it.
-func Checksum(o ChecksumOptions) *Bound[ChecksumParams, ChecksumResult] {
-	return bindBuiltin(Define[ChecksumParams, ChecksumResult]("checksum", nil), o.run)
+// Checksum returns the behavior "checksum", which reads a regular file below the root and sums it up. Symbolic links
+// are followed as long as they stay within the root. Failures with the codes "not-found", "permission", "refused"
+// and, for what is not a regular file, "invalid" are final; the policy retries others. Refused are paths that lead
+// out of the root, excluded files, and paths with an element "..", whose meaning would depend on the links before it.
+func Checksum(o ChecksumOptions) *behaviors.Bound[ChecksumParams, ChecksumResult] {
+	return bind("checksum", o.run)
 }
 
 func (o ChecksumOptions) run(ctx context.Context, p ChecksumParams) (ChecksumResult, error) {
@@ -138,7 +140,7 @@ func openFailure(err error) error {
 }
 
 func checksum(ctx context.Context, f io.Reader, size int64) (ChecksumResult, error) {
-	attempt, _ := Attempt(ctx)
+	attempt, _ := behaviors.Attempt(ctx)
 	sum := sha256.New()
 	var r ChecksumResult
 	buffer := make([]byte, 256<<10)

@@ -1,4 +1,4 @@
-package behaviors
+package builtin
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"taskledger/behaviors"
 	"taskledger/events"
 )
 
@@ -32,8 +33,8 @@ const (
 	maxRetryAfter = 24 * time.Hour
 )
 
-// HTTPOptions say which addresses a node may reach; by default only those on the public internet, since parameters come from
-// whoever may submit, and the node is inside a network.
+// HTTPOptions say which addresses a node may reach; by default only those on the public internet, since parameters
+// come from whoever may submit, and the node is inside a network.
 type HTTPOptions struct {
 	Allow        []netip.Prefix // addresses that may be reached although they are not public
 	AllowPrivate bool           // every address may be reached
@@ -85,7 +86,8 @@ func checkURL(text string) error {
 
 func checkHeader(name, value string) error {
 	switch http.CanonicalHeaderKey(name) {
-	case "Host", "Content-Length", "Connection", "Transfer-Encoding", "Trailer", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection":
+	case "Host", "Content-Length", "Connection", "Transfer-Encoding",
+		"Trailer", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection":
 		return fmt.Errorf("header %s cannot be given", name)
 	}
 	if !isToken(name) {
@@ -116,21 +118,22 @@ type HTTPResult struct {
 	Status           int                 `json:"status"`
 	Headers          map[string][]string `json:"headers,omitempty"`           // in order of names, up to 64 KiB
 	HeadersTruncated bool                `json:"headers_truncated,omitempty"` // some are missing
-	Body             string              `json:"body,omitempty"`              // its first 64 KiB, less when much of it is not plain text
+	Body             string              `json:"body,omitempty"`              // first 64 KiB; less if not plain text
 	BodyTruncated    bool                `json:"body_truncated,omitempty"`
 }
 
-// HTTP returns the behavior "http", which makes one request and follows up to 10 redirects. Headers are not sent on to another
-// origin, and a redirect that would send a body there is refused. Addresses that are not public are refused unless they are
-// allowed; what counts is the address that is dialled, whatever name resolved to it, also after a redirect.
+// HTTP returns the behavior "http", which makes one request and follows up to 10 redirects. Headers are not sent on
+// to another origin, and a redirect that would send a body there is refused. Addresses that are not public are
+// refused unless they are allowed; what counts is the address that is dialled, whatever name resolved to it, also
+// after a redirect.
 //
-// An unexpected status is a failure with the code "status" and the properties status and body. The policy retries 408, 425, 429
-// and 5xx, and for 429 and 503 not before the time in Retry-After; any other status is final. If the server cannot be reached,
-// the failure has the code "network", and the policy retries it. A request may thus arrive more than once. No proxy is used.
-func HTTP(o HTTPOptions) *Bound[HTTPParams, HTTPResult] {
+// An unexpected status is a failure with the code "status" and the properties status and body. The policy retries
+// 408, 425, 429 and 5xx, and for 429 and 503 not before the time in Retry-After; any other status is final. If the
+// server cannot be reached, the failure has the code "network", and the policy retries it. A request may thus arrive
+// more than once. No proxy is used.
+func HTTP(o HTTPOptions) *behaviors.Bound[HTTPParams, HTTPResult] {
 	dialer := &net.Dialer{Timeout: httpTimeout, ControlContext: o.control}
-	definition := Define[HTTPParams, HTTPResult]("http", nil)
-	requester := &requester{now: definition.now, client: &http.Client{
+	requester := &requester{now: time.Now, client: &http.Client{
 		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
 			DialContext:            dialer.DialContext,
@@ -139,7 +142,7 @@ func HTTP(o HTTPOptions) *Bound[HTTPParams, HTTPResult] {
 			MaxResponseHeaderBytes: 256 << 10,
 		},
 	}}
-	return bindBuiltin(definition, requester.run)
+	return bind("http", requester.run)
 }
 
 // errRefused is wrapped when the operator's rules forbid a request.
@@ -173,7 +176,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 			// Any header, and the body, may be a secret meant for the first origin.
 			clear(req.Header)
 			if req.Body != nil && req.Body != http.NoBody {
-				return fmt.Errorf("redirect of the body to another origin, %s://%s: %w", req.URL.Scheme, req.URL.Host, errRefused)
+				return fmt.Errorf("redirect of the body to another origin, %s://%s: %w",
+					req.URL.Scheme, req.URL.Host, errRefused)
 			}
 		}
 	}
@@ -203,11 +207,11 @@ func (r *requester) run(parent context.Context, p HTTPParams) (HTTPResult, error
 	case err != nil && parent.Err() != nil:
 		return HTTPResult{}, context.Cause(parent)
 	case err != nil && context.Cause(ctx) == errHTTPTimeout:
-		return HTTPResult{}, Code(events.CodeTimeout, fmt.Errorf("%w: %w", errHTTPTimeout, err), nil)
+		return HTTPResult{}, behaviors.Code(events.CodeTimeout, fmt.Errorf("%w: %w", errHTTPTimeout, err), nil)
 	case errors.Is(err, errRefused):
 		return HTTPResult{}, refuse(CodeRefused, err)
 	case err != nil:
-		return HTTPResult{}, Code(CodeNetwork, err, nil)
+		return HTTPResult{}, behaviors.Code(CodeNetwork, err, nil)
 	case p.expects(result.Status):
 		return result, nil
 	}
@@ -252,20 +256,20 @@ func boundHeaders(h http.Header) (kept map[string][]string, truncated bool) {
 // unexpected is the failure of a response with another status than expected.
 func (r *requester) unexpected(result HTTPResult, header http.Header) error {
 	status := result.Status
-	err := Code(CodeStatus, fmt.Errorf("status %d %s", status, http.StatusText(status)), map[string]string{
+	err := behaviors.Code(CodeStatus, fmt.Errorf("status %d %s", status, http.StatusText(status)), map[string]string{
 		"status": strconv.Itoa(status),
 		"body":   strings.ToValidUTF8(string(firstJSON([]byte(result.Body), httpErrorBytes)), "\uFFFD"),
 	})
 	switch {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		if wait, ok := retryAfter(header.Get("Retry-After"), r.now()); ok {
-			return RetryAfter(wait, err)
+			return behaviors.RetryAfter(wait, err)
 		}
 		return err
 	case status == http.StatusRequestTimeout || status == http.StatusTooEarly || status >= 500:
 		return err
 	}
-	return Cancel(err)
+	return behaviors.Cancel(err)
 }
 
 // retryAfter reads the header Retry-After: seconds or a date. The wait is 0 to maxRetryAfter.

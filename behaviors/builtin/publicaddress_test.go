@@ -1,11 +1,11 @@
-package behaviors_test
+package builtin_test
 
 import (
 	"net/netip"
 	"strings"
 	"testing"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 )
 
 func TestPublic_OnlyAddressesOfTheInternet(t *testing.T) {
@@ -18,16 +18,16 @@ func TestPublic_OnlyAddressesOfTheInternet(t *testing.T) {
 		64:ff9b:1::8.8.8.8 100::1 2001::1 2001:db8::1 2001:db8::1%eth0 2002:7f00:1::1 3fff::1 5f00::1 fc00::1
 		fd00:ec2::254 fe80::1 fe80::1%eth0 fec0::1 ff02::1 4000::1`
 	for _, text := range strings.Fields(public) {
-		if !behaviors.Public(netip.MustParseAddr(text)) {
+		if !builtin.Public(netip.MustParseAddr(text)) {
 			t.Errorf("%s is said not to be public", text)
 		}
 	}
 	for _, text := range strings.Fields(private) {
-		if behaviors.Public(netip.MustParseAddr(text)) {
+		if builtin.Public(netip.MustParseAddr(text)) {
 			t.Errorf("%s is said to be public", text)
 		}
 	}
-	if behaviors.Public(netip.Addr{}) {
+	if builtin.Public(netip.Addr{}) {
 		t.Error("no address is said to be public")
 	}
 }

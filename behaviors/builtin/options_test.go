@@ -1,4 +1,4 @@
-package behaviors_test
+package builtin_test
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 )
 
 func TestNoop_Succeeds(t *testing.T) {
-	if o := behaviors.Noop().Run(t.Context(), attempt(t, nil)); o.Err != nil || o.Result != nil {
+	if o := builtin.Noop().Run(t.Context(), attempt(t, nil)); o.Err != nil || o.Result != nil {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -23,7 +24,7 @@ func TestNoop_Succeeds(t *testing.T) {
 func TestSleep_LastsItsDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		_, o := run[behaviors.None](t.Context(), t, behaviors.Sleep(), behaviors.SleepParams{Duration: behaviors.Duration(time.Hour)})
+		_, o := run[behaviors.None](t.Context(), t, builtin.Sleep(), builtin.SleepParams{Duration: builtin.Duration(time.Hour)})
 		if took := time.Since(begin); took != time.Hour || o.Err != nil {
 			t.Errorf("took %s, outcome %+v", took, o)
 		}
@@ -35,7 +36,7 @@ func TestSleep_EndsWithItsContext(t *testing.T) {
 		cause := errors.New("cancelled by Ada")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, cause)
 		defer cancel()
-		_, o := run[behaviors.None](ctx, t, behaviors.Sleep(), behaviors.SleepParams{Duration: behaviors.Duration(time.Hour)})
+		_, o := run[behaviors.None](ctx, t, builtin.Sleep(), builtin.SleepParams{Duration: builtin.Duration(time.Hour)})
 		if e := wantFailure(t, o, events.CodeTimeout, false); e.Message != cause.Error() {
 			t.Errorf("message %q, want the cause", e.Message)
 		}
@@ -45,10 +46,10 @@ func TestSleep_EndsWithItsContext(t *testing.T) {
 // An operator knows the parameters of a built-in behavior as JSON alone.
 func TestBuiltin_RefusalsShowTheJSONThatIsWanted(t *testing.T) {
 	for want, b := range map[string]engine.Behavior{
-		`{"duration":"0s"}`: behaviors.Sleep(),
-		`{"url":""}`:        behaviors.HTTP(behaviors.HTTPOptions{}),
-		`{"program":""}`:    behaviors.Exec(behaviors.ExecOptions{}),
-		`{"path":""}`:       behaviors.Checksum(behaviors.ChecksumOptions{}),
+		`{"duration":"0s"}`: builtin.Sleep(),
+		`{"url":""}`:        builtin.HTTP(builtin.HTTPOptions{}),
+		`{"program":""}`:    builtin.Exec(builtin.ExecOptions{}),
+		`{"path":""}`:       builtin.Checksum(builtin.ChecksumOptions{}),
 	} {
 		for _, params := range []string{"", "[1]"} {
 			if _, err := b.Plan([]byte(params), epoch); err == nil || !strings.HasSuffix(err.Error(), ", such as "+want) {
@@ -61,10 +62,10 @@ func TestBuiltin_RefusalsShowTheJSONThatIsWanted(t *testing.T) {
 // A field with a typing error is found at the submit. What was accepted once is run.
 func TestBuiltin_RefusesFieldsThatItDoesNotHave(t *testing.T) {
 	for params, b := range map[string]engine.Behavior{
-		`{"duration":"1ms","x":1}`:  behaviors.Sleep(),
-		`{"url":"http://h/","x":1}`: behaviors.HTTP(behaviors.HTTPOptions{}),
-		`{"program":"date","x":1}`:  behaviors.Exec(behaviors.ExecOptions{}),
-		`{"path":"a","x":1}`:        behaviors.Checksum(behaviors.ChecksumOptions{}),
+		`{"duration":"1ms","x":1}`:  builtin.Sleep(),
+		`{"url":"http://h/","x":1}`: builtin.HTTP(builtin.HTTPOptions{}),
+		`{"program":"date","x":1}`:  builtin.Exec(builtin.ExecOptions{}),
+		`{"path":"a","x":1}`:        builtin.Checksum(builtin.ChecksumOptions{}),
 	} {
 		_, err := b.Plan([]byte(params), epoch)
 		if invalid, ok := errors.AsType[*engine.InvalidError](err); !ok || invalid.Error() != `parameters: unknown field "x"` {
@@ -72,10 +73,10 @@ func TestBuiltin_RefusesFieldsThatItDoesNotHave(t *testing.T) {
 		}
 	}
 	accepted := map[string]any{"duration": "0s", "x": 1}
-	if o := behaviors.Sleep().Run(t.Context(), attempt(t, accepted)); o.Err != nil {
+	if o := builtin.Sleep().Run(t.Context(), attempt(t, accepted)); o.Err != nil {
 		t.Errorf("a task that exists: %+v", o.Err)
 	}
-	if _, err := behaviors.Noop().Plan([]byte(`{"x":1}`), epoch); err != nil {
+	if _, err := builtin.Noop().Plan([]byte(`{"x":1}`), epoch); err != nil {
 		t.Errorf("noop: %v", err)
 	}
 }
@@ -90,14 +91,14 @@ func TestBuiltin_OffersOnlyWhatIsConfigured(t *testing.T) {
 		}
 		return ids
 	}
-	if got, want := ids(behaviors.Builtin(behaviors.BuiltinOptions{})), []string{"noop", "sleep", "http"}; !slices.Equal(got, want) {
+	if got, want := ids(builtin.Behaviors(builtin.Options{})), []string{"noop", "sleep", "http"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	all := behaviors.BuiltinOptions{
-		Exec:     behaviors.ExecOptions{Allow: []string{"true"}},
-		Checksum: behaviors.ChecksumOptions{Root: t.TempDir()},
+	all := builtin.Options{
+		Exec:     builtin.ExecOptions{Allow: []string{"true"}},
+		Checksum: builtin.ChecksumOptions{Root: t.TempDir()},
 	}
-	if got, want := ids(behaviors.Builtin(all)), []string{"noop", "sleep", "http", "exec", "checksum"}; !slices.Equal(got, want) {
+	if got, want := ids(builtin.Behaviors(all)), []string{"noop", "sleep", "http", "exec", "checksum"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package behaviors_test
+package builtin_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
 )
@@ -26,11 +26,11 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-func anywhere() engine.Behavior { return behaviors.HTTP(behaviors.HTTPOptions{AllowPrivate: true}) }
+func anywhere() engine.Behavior { return builtin.HTTP(builtin.HTTPOptions{AllowPrivate: true}) }
 
 // only allows one loopback address, so that every other one stands for what is forbidden.
 func only(address string) engine.Behavior {
-	return behaviors.HTTP(behaviors.HTTPOptions{Allow: []netip.Prefix{netip.MustParsePrefix(address)}})
+	return builtin.HTTP(builtin.HTTPOptions{Allow: []netip.Prefix{netip.MustParsePrefix(address)}})
 }
 
 func TestHTTP_SendsTheRequestAndReturnsTheResponse(t *testing.T) {
@@ -40,7 +40,7 @@ func TestHTTP_SendsTheRequestAndReturnsTheResponse(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 		_, _ = io.WriteString(w, "thanks")
 	})
-	got, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{
+	got, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{
 		Method: "PUT", URL: at, Headers: map[string]string{"x-key": "k"}, Body: "hello",
 	})
 	if o.Err != nil {
@@ -87,8 +87,8 @@ func TestHTTP_StatusDecidesWhetherToRetry(t *testing.T) {
 		{status: 599, code: "status"},
 	} {
 		t.Run(fmt.Sprint(c.status, c.expect), func(t *testing.T) {
-			params := behaviors.HTTPParams{URL: fmt.Sprintf("%s/%d", at, c.status), ExpectStatus: c.expect}
-			got, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), params)
+			params := builtin.HTTPParams{URL: fmt.Sprintf("%s/%d", at, c.status), ExpectStatus: c.expect}
+			got, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), params)
 			if c.code == "" {
 				if o.Err != nil || got.Status != c.status {
 					t.Errorf("result %+v, failure %+v", got, o.Err)
@@ -109,7 +109,7 @@ func TestHTTP_StatusDecidesWhetherToRetry(t *testing.T) {
 		honoured bool
 	}{{429, true}, {503, true}, {500, false}} {
 		t.Run(fmt.Sprint("retry after ", c.status), func(t *testing.T) {
-			_, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{URL: fmt.Sprintf("%s/%d?after=7200", at, c.status)})
+			_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: fmt.Sprintf("%s/%d?after=7200", at, c.status)})
 			wantFailure(t, o, "status", false)
 			if (o.Wait >= 2*time.Hour) != c.honoured {
 				t.Errorf("next attempt in %s", o.Wait)
@@ -127,12 +127,12 @@ func TestHTTP_RetryAfterIsSecondsOrADate(t *testing.T) {
 		"Sat, 21 Nov 2026 11:00:00 GMT": 0,
 		"Sat, 21 Nov 2099 12:00:00 GMT": 24 * time.Hour,
 	} {
-		if got, ok := behaviors.RetryAfterHeader(value, epoch); !ok || got != want {
+		if got, ok := builtin.RetryAfterHeader(value, epoch); !ok || got != want {
 			t.Errorf("%q: %s, %t; want %s", value, got, ok, want)
 		}
 	}
 	for _, value := range []string{"", "-1", "soon", "1.5"} {
-		if got, ok := behaviors.RetryAfterHeader(value, epoch); ok {
+		if got, ok := builtin.RetryAfterHeader(value, epoch); ok {
 			t.Errorf("%q: %s", value, got)
 		}
 	}
@@ -143,9 +143,9 @@ func TestHTTP_RefusesAddressesThatAreNotPublic(t *testing.T) {
 	port := at[strings.LastIndex(at, ":"):]
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254", "10.0.0.1"} {
 		t.Run(host, func(t *testing.T) {
-			b := behaviors.HTTP(behaviors.HTTPOptions{})
-			_, o := run[behaviors.HTTPResult](t.Context(), t, b, behaviors.HTTPParams{URL: "http://" + host + port})
-			wantFailure(t, o, behaviors.CodeRefused, true)
+			b := builtin.HTTP(builtin.HTTPOptions{})
+			_, o := run[builtin.HTTPResult](t.Context(), t, b, builtin.HTTPParams{URL: "http://" + host + port})
+			wantFailure(t, o, builtin.CodeRefused, true)
 		})
 	}
 }
@@ -153,12 +153,12 @@ func TestHTTP_RefusesAddressesThatAreNotPublic(t *testing.T) {
 func TestHTTP_JudgesTheAddressThatANameResolvesTo(t *testing.T) {
 	at := serve(t, func(http.ResponseWriter, *http.Request) {})
 	url := "http://localhost" + at[strings.LastIndex(at, ":"):]
-	_, o := run[behaviors.HTTPResult](t.Context(), t, only("127.0.0.1/32"), behaviors.HTTPParams{URL: url})
+	_, o := run[builtin.HTTPResult](t.Context(), t, only("127.0.0.1/32"), builtin.HTTPParams{URL: url})
 	if o.Err != nil {
 		t.Errorf("an allowed address is refused: %+v", o.Err)
 	}
-	_, o = run[behaviors.HTTPResult](t.Context(), t, only("127.0.0.2/32"), behaviors.HTTPParams{URL: url})
-	wantFailure(t, o, behaviors.CodeRefused, true)
+	_, o = run[builtin.HTTPResult](t.Context(), t, only("127.0.0.2/32"), builtin.HTTPParams{URL: url})
+	wantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestHTTP_RefusesARedirectToAnAddressThatIsNotAllowed(t *testing.T) {
@@ -167,8 +167,8 @@ func TestHTTP_RefusesARedirectToAnAddressThatIsNotAllowed(t *testing.T) {
 	for _, to := range []string{"http://127.0.0.2" + port, "http://[::1]" + port, "file:///etc/passwd", "gopher://127.0.0.1" + port} {
 		t.Run(to, func(t *testing.T) {
 			outer := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
-			_, o := run[behaviors.HTTPResult](t.Context(), t, only("127.0.0.1/32"), behaviors.HTTPParams{URL: outer})
-			wantFailure(t, o, behaviors.CodeRefused, true)
+			_, o := run[builtin.HTTPResult](t.Context(), t, only("127.0.0.1/32"), builtin.HTTPParams{URL: outer})
+			wantFailure(t, o, builtin.CodeRefused, true)
 		})
 	}
 }
@@ -182,8 +182,8 @@ func TestHTTP_FollowsRedirectsUpToALimit(t *testing.T) {
 		hops++
 		http.Redirect(w, r, "/again", http.StatusFound)
 	})
-	_, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{URL: at})
-	wantFailure(t, o, behaviors.CodeRefused, true)
+	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: at})
+	wantFailure(t, o, builtin.CodeRefused, true)
 	if hops != 11 {
 		t.Errorf("%d requests, want the first and 10 redirects", hops)
 	}
@@ -201,7 +201,7 @@ func TestHTTP_HeadersStayWithTheirOrigin(t *testing.T) {
 		}
 		http.Redirect(w, r, "/here", http.StatusFound)
 	})
-	_, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{URL: first, Headers: map[string]string{"X-Api-Key": "k"}})
+	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: first, Headers: map[string]string{"X-Api-Key": "k"}})
 	if got := strings.Join(seen, ","); o.Err != nil || got != "k,k," {
 		t.Errorf("keys seen %q, failure %+v", got, o.Err)
 	}
@@ -215,10 +215,10 @@ func TestHTTP_ABodyStaysWithItsOrigin(t *testing.T) {
 	})
 	for status, refused := range map[int]bool{http.StatusTemporaryRedirect: true, http.StatusPermanentRedirect: true, http.StatusSeeOther: false} {
 		first := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, status) })
-		_, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{Method: "POST", URL: first, Body: "secret"})
+		_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{Method: "POST", URL: first, Body: "secret"})
 		switch {
 		case refused:
-			wantFailure(t, o, behaviors.CodeRefused, true)
+			wantFailure(t, o, builtin.CodeRefused, true)
 		case o.Err != nil:
 			t.Errorf("status %d: %+v", status, o.Err)
 		default:
@@ -228,7 +228,7 @@ func TestHTTP_ABodyStaysWithItsOrigin(t *testing.T) {
 		}
 	}
 	first := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) })
-	if _, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{URL: first}); o.Err != nil {
+	if _, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: first}); o.Err != nil {
 		t.Errorf("without a body: %+v", o.Err)
 	} else if got := <-bodies; got != "GET " {
 		t.Errorf("without a body: the other server got %q", got)
@@ -240,14 +240,14 @@ func TestHTTP_ResultsStayWithinTheLimit(t *testing.T) {
 		for i := range 50 {
 			w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("<", 1000))
 		}
-		_, _ = io.WriteString(w, strings.Repeat(r.URL.Query().Get("text"), 2*behaviors.ExcerptBytes))
+		_, _ = io.WriteString(w, strings.Repeat(r.URL.Query().Get("text"), 2*builtin.ExcerptBytes))
 	})
-	for text, atLeast := range map[string]int{"x": behaviors.ExcerptBytes, "%00": 10_000} {
-		got, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{URL: at + "?text=" + text})
+	for text, atLeast := range map[string]int{"x": builtin.ExcerptBytes, "%00": 10_000} {
+		got, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: at + "?text=" + text})
 		if o.Err != nil || len(o.Result) > events.MaxPayloadBytes {
 			t.Fatalf("%q: result of %d bytes, failure %+v", text, len(o.Result), o.Err)
 		}
-		if !got.BodyTruncated || len(got.Body) < atLeast || len(got.Body) > behaviors.ExcerptBytes {
+		if !got.BodyTruncated || len(got.Body) < atLeast || len(got.Body) > builtin.ExcerptBytes {
 			t.Errorf("%q: body of %d bytes, truncated = %t", text, len(got.Body), got.BodyTruncated)
 		}
 		if !got.HeadersTruncated || len(got.Headers) == 0 {
@@ -259,11 +259,11 @@ func TestHTTP_ResultsStayWithinTheLimit(t *testing.T) {
 func TestHTTP_AServerThatCannotBeReachedIsRetried(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	_, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{URL: gone.URL})
-	wantFailure(t, o, behaviors.CodeNetwork, false)
+	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: gone.URL})
+	wantFailure(t, o, builtin.CodeNetwork, false)
 	broken := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	_, o = run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{URL: broken})
-	wantFailure(t, o, behaviors.CodeNetwork, false)
+	_, o = run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: broken})
+	wantFailure(t, o, builtin.CodeNetwork, false)
 }
 
 func TestHTTP_ASlowServerTimesOut(t *testing.T) {
@@ -275,8 +275,8 @@ func TestHTTP_ASlowServerTimesOut(t *testing.T) {
 		<-r.Context().Done()
 	})
 	for _, path := range []string{"/header", "/body"} {
-		_, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(),
-			behaviors.HTTPParams{URL: at + path, Timeout: behaviors.Duration(50 * time.Millisecond)})
+		_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(),
+			builtin.HTTPParams{URL: at + path, Timeout: builtin.Duration(50 * time.Millisecond)})
 		wantFailure(t, o, events.CodeTimeout, false)
 	}
 }
@@ -288,7 +288,7 @@ func TestHTTP_EndsWithItsContext(t *testing.T) {
 		cancel(cause)
 		<-r.Context().Done()
 	})
-	_, o := run[behaviors.HTTPResult](ctx, t, anywhere(), behaviors.HTTPParams{URL: at})
+	_, o := run[builtin.HTTPResult](ctx, t, anywhere(), builtin.HTTPParams{URL: at})
 	if e := wantFailure(t, o, "failed", false); e.Message != cause.Error() {
 		t.Errorf("message %q, want the cause", e.Message)
 	}
@@ -299,7 +299,7 @@ func TestHTTP_LeavesNoConnectionBehind(t *testing.T) {
 	at := serve(t, func(_ http.ResponseWriter, r *http.Request) { peers.Store(r.RemoteAddr, r.Close) })
 	b := anywhere()
 	for range 2 {
-		_, o := run[behaviors.HTTPResult](t.Context(), t, b, behaviors.HTTPParams{URL: at})
+		_, o := run[builtin.HTTPResult](t.Context(), t, b, builtin.HTTPParams{URL: at})
 		if o.Err != nil {
 			t.Fatalf("failed: %+v", o.Err)
 		}
@@ -316,16 +316,16 @@ func TestHTTP_NoProxyIsUsed(t *testing.T) {
 	proxy := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the proxy was used") })
 	t.Setenv("HTTP_PROXY", proxy)
 	t.Setenv("http_proxy", proxy)
-	b := behaviors.HTTP(behaviors.HTTPOptions{})
-	_, o := run[behaviors.HTTPResult](t.Context(), t, b, behaviors.HTTPParams{URL: "http://192.0.2.1/"})
-	wantFailure(t, o, behaviors.CodeRefused, true)
+	b := builtin.HTTP(builtin.HTTPOptions{})
+	_, o := run[builtin.HTTPResult](t.Context(), t, b, builtin.HTTPParams{URL: "http://192.0.2.1/"})
+	wantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestHTTP_RefusesParametersThatAreNoRequest(t *testing.T) {
-	header := func(name, value string) behaviors.HTTPParams {
-		return behaviors.HTTPParams{URL: "http://a", Headers: map[string]string{name: value}}
+	header := func(name, value string) builtin.HTTPParams {
+		return builtin.HTTPParams{URL: "http://a", Headers: map[string]string{name: value}}
 	}
-	for name, params := range map[string]behaviors.HTTPParams{
+	for name, params := range map[string]builtin.HTTPParams{
 		"no url":            {},
 		"scheme":            {URL: "ftp://a/"},
 		"no scheme":         {URL: "//a/"},

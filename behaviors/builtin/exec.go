@@ -1,4 +1,4 @@
-package behaviors
+package builtin
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"taskledger/behaviors"
 	"taskledger/events"
 )
 
@@ -33,11 +34,11 @@ type ExecOptions struct {
 	// read: the list is no sandbox. Or it is "name=program arg {} arg", parted by blanks: tasks ask for the name, and
 	// the arguments are fixed, but for those that the submitter gives in place of {}; without {} there are none.
 	Allow []string
-	// Env lists the variables that parameters may set, beside LANG, LC_ALL and TZ. Some variables make a program run code of whoever
-	// sets them: LD_PRELOAD, BASH_ENV, GIT_SSH_COMMAND and PYTHONPATH, for example.
+	// Env lists the variables that parameters may set, beside LANG, LC_ALL and TZ. Some variables make a program run
+	// code of whoever sets them: LD_PRELOAD, BASH_ENV, GIT_SSH_COMMAND and PYTHONPATH, for example.
 	Env []string
-	// Grace is the time between SIGTERM and SIGKILL. Default 5s, also for a negative value. With more than 10s the engine gives the
-	// attempt up before SIGKILL is sent.
+	// Grace is the time between SIGTERM and SIGKILL. Default 5s, also for a negative value. With more than 10s the
+	// engine gives the attempt up before SIGKILL is sent.
 	Grace time.Duration
 	// Hold, where it is given, is called with the number of each program's process group as soon as the program runs,
 	// by many goroutines at once, and release when nothing of the group is left, on Linux before another group can get
@@ -47,10 +48,11 @@ type ExecOptions struct {
 
 // ExecParams are the parameters of "exec". No shell is involved.
 type ExecParams struct {
-	Program string            `json:"program"`        // as the operator allowed it: its name, or the absolute path
-	Args    []string          `json:"args,omitempty"` // without the program itself
-	Env     map[string]string `json:"env,omitempty"`  // the whole environment, but for PATH, which is the node's; of the names that the operator allowed
-	Dir     string            `json:"dir,omitempty"`  // absolute; default "/"
+	Program string   `json:"program"`        // as the operator allowed it: its name, or the absolute path
+	Args    []string `json:"args,omitempty"` // without the program itself
+	// Env is the whole environment except PATH, which is the node's. It may have the names that the operator allowed.
+	Env     map[string]string `json:"env,omitempty"`
+	Dir     string            `json:"dir,omitempty"` // absolute; default "/"
 	Timeout Duration          `json:"timeout,omitempty"`
 }
 
@@ -83,12 +85,12 @@ type ExecResult struct {
 }
 
 // Exec returns the behavior "exec", which runs a program in a process group of its own. The whole group is ended when
-// the program ends, at the time-out, and when the attempt must stop. When the node is killed the group lives on, unless
-// ExecOptions.Hold sees to its end, as that of taskledger's own program does on Linux. A process that leaves the group,
-// by setsid for example, always lives on. An exit code other than 0 is a failure with the code "exit" and the properties
-// exit_code, stdout and stderr, which the policy retries. It is a final failure if the program is not allowed, missing or
-// not executable, or a variable is not allowed.
-func Exec(o ExecOptions) *Bound[ExecParams, ExecResult] {
+// the program ends, at the time-out, and when the attempt must stop. When the node is killed the group lives on,
+// unless ExecOptions.Hold sees to its end, as that of taskledger's own program does on Linux. A process that leaves
+// the group, by setsid for example, always lives on. An exit code other than 0 is a failure with the code "exit" and
+// the properties exit_code, stdout and stderr, which the policy retries. It is a final failure if the program is not
+// allowed, missing or not executable, or a variable is not allowed.
+func Exec(o ExecOptions) *behaviors.Bound[ExecParams, ExecResult] {
 	runner := &programs{
 		allowed: make(map[string]allowance),
 		env:     append([]string{"LANG", "LC_ALL", "TZ"}, o.Env...),
@@ -102,7 +104,7 @@ func Exec(o ExecOptions) *Bound[ExecParams, ExecResult] {
 		name, a := allow(entry)
 		runner.allowed[name] = a
 	}
-	return bindBuiltin(Define[ExecParams, ExecResult]("exec", nil), runner.run)
+	return bind("exec", runner.run)
 }
 
 // programs runs what the operator allowed.
@@ -111,67 +113,6 @@ type programs struct {
 	env     []string             // names of variables that parameters may give
 	grace   time.Duration
 	hold    func(group int) (release func())
-}
-
-type allowance struct {
-	path  string
-	fixed bool     // the arguments are, but for the submitter's in place of takesArgs
-	args  []string // those that are fixed
-	err   error    // the program cannot be run although it is allowed
-}
-
-// takesArgs is the place of the submitter's arguments among fixed ones.
-const takesArgs = "{}"
-
-// CheckAllow returns why an entry of ExecOptions.Allow cannot be used, nil if it can.
-func CheckAllow(entry string) error {
-	_, a := allow(entry)
-	return a.err
-}
-
-// allow reads an entry of ExecOptions.Allow.
-func allow(entry string) (name string, a allowance) {
-	program := entry
-	if before, command, given := strings.Cut(entry, "="); given && !strings.ContainsRune(before, filepath.Separator) {
-		name, program = before, ""
-		a.fixed = true
-		if fields := strings.Fields(command); len(fields) > 0 {
-			program, a.args = fields[0], fields[1:]
-		}
-		places := 0
-		for _, arg := range a.args {
-			if arg == takesArgs {
-				places++
-			}
-		}
-		if name == "" || program == "" || places > 1 {
-			a.err = fmt.Errorf("want name=program arg ..., with one %s at most", takesArgs)
-			return name, a
-		}
-	} else {
-		name = entry
-	}
-	if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
-		a.err = errors.New("want a name or an absolute path")
-		return name, a
-	}
-	a.path, a.err = exec.LookPath(program)
-	return name, a
-}
-
-// with returns the arguments of a call.
-func (a *allowance) with(given []string) ([]string, error) {
-	if !a.fixed {
-		return given, nil
-	}
-	at := slices.Index(a.args, takesArgs)
-	if at < 0 {
-		if len(given) > 0 {
-			return nil, errors.New("its arguments are fixed on this node: want none")
-		}
-		return a.args, nil
-	}
-	return slices.Concat(a.args[:at], given, a.args[at+1:]), nil
 }
 
 var errExecTimeout = errors.New("program exceeded its time-out")
@@ -187,7 +128,8 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	name := p.Program
 	if program.fixed {
 		if p.Dir != "" { // what a program does may depend on the files there
-			return ExecResult{}, refuse(CodeRefused, fmt.Errorf("program %q: its directory is fixed on this node: want none", p.Program))
+			err := fmt.Errorf("program %q: its directory is fixed on this node: want none", p.Program)
+			return ExecResult{}, refuse(CodeRefused, err)
 		}
 		name = program.path // programs that are many choose by it
 	}
@@ -218,13 +160,14 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	}
 	switch {
 	case ended && context.Cause(ctx) == errExecTimeout:
-		return ExecResult{}, Code(events.CodeTimeout, fmt.Errorf("%s: %w of %s", p.Program, errExecTimeout, p.Timeout), out.properties())
+		err := fmt.Errorf("%s: %w of %s", p.Program, errExecTimeout, p.Timeout)
+		return ExecResult{}, behaviors.Code(events.CodeTimeout, err, out.properties())
 	case ended:
 		return ExecResult{}, context.Cause(ctx)
 	case err != nil:
 		properties := out.properties()
 		properties["exit_code"] = strconv.Itoa(cmd.ProcessState.ExitCode())
-		return ExecResult{}, Code(CodeExit, fmt.Errorf("%s: %w", p.Program, err), properties)
+		return ExecResult{}, behaviors.Code(CodeExit, fmt.Errorf("%s: %w", p.Program, err), properties)
 	}
 	return out.result(), nil
 }
@@ -237,8 +180,8 @@ func environment(given map[string]string) []string {
 	return env
 }
 
-// startFailure is the failure of a program that did not run. Only what can pass by itself, such as too many processes, is
-// worth another attempt.
+// startFailure is the failure of a program that did not run. Only what can pass by itself, such as too many
+// processes, is worth another attempt.
 func startFailure(program string, err error) error {
 	err = fmt.Errorf("start %s: %w", program, err)
 	switch {

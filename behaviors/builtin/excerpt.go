@@ -1,4 +1,4 @@
-package behaviors
+package builtin
 
 import "unicode/utf8"
 

@@ -1,9 +1,11 @@
-package behaviors
+package builtin
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"taskledger/behaviors"
 )
 
 // SleepParams are the parameters of "sleep".
@@ -20,17 +22,15 @@ func (p SleepParams) Validate() error {
 }
 
 // Sleep returns the behavior "sleep", which holds a slot for a time and succeeds.
-func Sleep() *Bound[SleepParams, None] {
-	return bindBuiltin(Define[SleepParams, None]("sleep", nil), sleep)
-}
+func Sleep() *behaviors.Bound[SleepParams, behaviors.None] { return bind("sleep", sleep) }
 
-func sleep(ctx context.Context, p SleepParams) (None, error) {
+func sleep(ctx context.Context, p SleepParams) (none behaviors.None, err error) {
 	timer := time.NewTimer(time.Duration(p.Duration))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return None{}, nil
+		return none, nil
 	case <-ctx.Done():
-		return None{}, context.Cause(ctx)
+		return none, context.Cause(ctx)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package behaviors_test
+package builtin_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 )
 
@@ -22,7 +23,7 @@ func checksumIn(t *testing.T) (root string, b engine.Behavior) {
 	if err := os.Mkdir(root, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return root, behaviors.Checksum(behaviors.ChecksumOptions{Root: root})
+	return root, builtin.Checksum(builtin.ChecksumOptions{Root: root})
 }
 
 func TestChecksum_SumsAndCounts(t *testing.T) {
@@ -34,13 +35,13 @@ func TestChecksum_SumsAndCounts(t *testing.T) {
 		os.WriteFile(filepath.Join(root, "dir", "long"), []byte(strings.Repeat("0123456\n", 100_000)), 0o600),
 		os.Symlink("../abc", filepath.Join(root, "dir", "link")),
 	)
-	for path, want := range map[string]behaviors.ChecksumResult{
+	for path, want := range map[string]builtin.ChecksumResult{
 		"abc":      {SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", Bytes: 3},
 		"empty":    {SHA256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 		"dir/link": {SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", Bytes: 3},
 		"dir/long": {Bytes: 800_000, Lines: 100_000},
 	} {
-		got, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: path})
+		got, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: path})
 		if want.SHA256 == "" {
 			want.SHA256 = got.SHA256
 		}
@@ -63,12 +64,12 @@ func TestChecksum_WhatIsExcludedIsReadByNoPath(t *testing.T) {
 		os.Symlink("data/etcd", filepath.Join(root, "below")),
 		os.Link(key, filepath.Join(root, "hard")),
 	)
-	b := behaviors.Checksum(behaviors.ChecksumOptions{Root: root, Exclude: []string{filepath.Join(root, "missing"), data, key}})
+	b := builtin.Checksum(builtin.ChecksumOptions{Root: root, Exclude: []string{filepath.Join(root, "missing"), data, key}})
 	for _, path := range []string{"data/etcd/wal", "link/etcd/wal", "wal", "key", "hard", "data/etcd/../etcd/wal", "below/../etcd/wal", "data"} {
-		_, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: path})
-		wantFailure(t, o, behaviors.CodeRefused, true)
+		_, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: path})
+		wantFailure(t, o, builtin.CodeRefused, true)
 	}
-	if _, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: "database"}); o.Err != nil {
+	if _, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: "database"}); o.Err != nil {
 		t.Errorf("what is not excluded: %+v", o.Err)
 	}
 }
@@ -87,25 +88,25 @@ func TestChecksum_WhatCannotBeReadIsAFinalFailure(t *testing.T) {
 		os.Symlink("loop", filepath.Join(root, "loop")),
 	)
 	for path, code := range map[string]string{
-		"missing":                  behaviors.CodeNotFound,
-		"dir/missing":              behaviors.CodeNotFound,
-		"file/below":               behaviors.CodeInvalid,
-		"dir":                      behaviors.CodeInvalid,
-		".":                        behaviors.CodeInvalid,
-		"pipe":                     behaviors.CodeInvalid,
-		"loop":                     behaviors.CodeInvalid,
-		strings.Repeat("x", 300):   behaviors.CodeInvalid,
-		"absolute":                 behaviors.CodeRefused,
-		"relative":                 behaviors.CodeRefused,
-		"dir/up/../../secret":      behaviors.CodeRefused,
-		"dir/up/absolute":          behaviors.CodeRefused,
+		"missing":                  builtin.CodeNotFound,
+		"dir/missing":              builtin.CodeNotFound,
+		"file/below":               builtin.CodeInvalid,
+		"dir":                      builtin.CodeInvalid,
+		".":                        builtin.CodeInvalid,
+		"pipe":                     builtin.CodeInvalid,
+		"loop":                     builtin.CodeInvalid,
+		strings.Repeat("x", 300):   builtin.CodeInvalid,
+		"absolute":                 builtin.CodeRefused,
+		"relative":                 builtin.CodeRefused,
+		"dir/up/../../secret":      builtin.CodeRefused,
+		"dir/up/absolute":          builtin.CodeRefused,
 		"../secret":                "rejected",
 		outside:                    "rejected",
 		"":                         "rejected",
 		"dir/../../root/../secret": "rejected",
 	} {
 		t.Run(path[:min(len(path), 30)], func(t *testing.T) {
-			_, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: path})
+			_, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: path})
 			wantFailure(t, o, code, true)
 		})
 	}
@@ -113,16 +114,16 @@ func TestChecksum_WhatCannotBeReadIsAFinalFailure(t *testing.T) {
 
 func TestChecksum_OnlyErrorsThatCanPassAreRetried(t *testing.T) {
 	for number, code := range map[syscall.Errno]string{
-		syscall.EACCES: behaviors.CodePermission,
-		syscall.EPERM:  behaviors.CodePermission,
-		syscall.ENOENT: behaviors.CodeNotFound,
-		syscall.ENXIO:  behaviors.CodeInvalid,
+		syscall.EACCES: builtin.CodePermission,
+		syscall.EPERM:  builtin.CodePermission,
+		syscall.ENOENT: builtin.CodeNotFound,
+		syscall.ENXIO:  builtin.CodeInvalid,
 		syscall.EIO:    "",
 		syscall.EMFILE: "",
 		syscall.ESTALE: "",
 	} {
 		b := behaviors.Define[behaviors.None, int]("open", nil).Bind(func(context.Context, behaviors.None) (int, error) {
-			return 0, behaviors.OpenFailure(&os.PathError{Op: "openat", Path: "file", Err: number})
+			return 0, builtin.OpenFailure(&os.PathError{Op: "openat", Path: "file", Err: number})
 		})
 		o := b.Run(t.Context(), attempt(t, nil))
 		if code == "" {
@@ -134,11 +135,11 @@ func TestChecksum_OnlyErrorsThatCanPassAreRetried(t *testing.T) {
 }
 
 func TestChecksum_AMissingRootIsRetriedAndNoRootIsNot(t *testing.T) {
-	gone := behaviors.Checksum(behaviors.ChecksumOptions{Root: filepath.Join(t.TempDir(), "volume")})
-	_, o := run[behaviors.ChecksumResult](t.Context(), t, gone, behaviors.ChecksumParams{Path: "file"})
+	gone := builtin.Checksum(builtin.ChecksumOptions{Root: filepath.Join(t.TempDir(), "volume")})
+	_, o := run[builtin.ChecksumResult](t.Context(), t, gone, builtin.ChecksumParams{Path: "file"})
 	wantFailure(t, o, "failed", false)
-	_, o = run[behaviors.ChecksumResult](t.Context(), t, behaviors.Checksum(behaviors.ChecksumOptions{}), behaviors.ChecksumParams{Path: "file"})
-	wantFailure(t, o, behaviors.CodeRefused, true)
+	_, o = run[builtin.ChecksumResult](t.Context(), t, builtin.Checksum(builtin.ChecksumOptions{}), builtin.ChecksumParams{Path: "file"})
+	wantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
@@ -146,7 +147,7 @@ func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(root, "file"), make([]byte, 2<<20), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a := attempt(t, behaviors.ChecksumParams{Path: "file"})
+	a := attempt(t, builtin.ChecksumParams{Path: "file"})
 	var reports []int64
 	a.Progress = func(done, total int64, _ string) {
 		if total != 2<<20 {
@@ -165,9 +166,9 @@ func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
 }
 
 func TestChecksum_ParametersAreCheckedAtSubmit(t *testing.T) {
-	raw, err := json.Marshal(behaviors.ChecksumParams{Path: "../secret"})
+	raw, err := json.Marshal(builtin.ChecksumParams{Path: "../secret"})
 	must(t, err)
-	_, err = behaviors.Checksum(behaviors.ChecksumOptions{}).Plan(raw, epoch)
+	_, err = builtin.Checksum(builtin.ChecksumOptions{}).Plan(raw, epoch)
 	if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
 		t.Errorf("error %v, want an InvalidError", err)
 	}

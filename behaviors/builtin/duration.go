@@ -1,8 +1,10 @@
-package behaviors
+package builtin
 
 import (
 	"fmt"
 	"time"
+
+	"taskledger/engine"
 )
 
 // Duration is a time.Duration that travels as text, such as "1m30s".
@@ -24,7 +26,12 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
+const maxTimeout = 10 * 365 * 24 * time.Hour
+
 // checkTimeout accepts 0, which means the default, to ten years.
 func checkTimeout(d Duration) error {
-	return checkDelay("timeout", time.Duration(d))
+	if timeout := time.Duration(d); timeout < 0 || timeout > maxTimeout {
+		return &engine.InvalidError{Field: "timeout", Problem: fmt.Sprintf("%s, want 0 to %s", timeout, maxTimeout)}
+	}
+	return nil
 }

@@ -1,11 +1,11 @@
-package behaviors_test
+package builtin_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"taskledger/behaviors"
+	"taskledger/behaviors/builtin"
 )
 
 func TestExcerpt_TakesNoMoreJSONThanAllowed(t *testing.T) {
@@ -20,7 +20,7 @@ func TestExcerpt_TakesNoMoreJSONThanAllowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, limit := range []int{0, 1, 7, 100, 10_000} {
-				first, last := behaviors.FirstJSON([]byte(text), limit), behaviors.LastJSON([]byte(text), limit)
+				first, last := builtin.FirstJSON([]byte(text), limit), builtin.LastJSON([]byte(text), limit)
 				if !strings.HasPrefix(text, string(first)) || !strings.HasSuffix(text, string(last)) {
 					t.Fatalf("limit %d: %q and %q are no ends of the text", limit, first, last)
 				}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package behaviors
+package builtin
 
 import "os/exec"
 
