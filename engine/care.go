@@ -11,14 +11,8 @@ import (
 	"taskledger/store"
 )
 
-const (
-	// careEvery is the time between two looks at how full the store is.
-	careEvery = time.Second
-	// presumedQuota is etcd's default, until the store has told its own.
-	presumedQuota = 2 << 30
-	// liveShare is the share of its part of the quota that the live tasks of a shard may take: two snapshots are kept.
-	liveShare = 4
-)
+// careEvery is the time between two looks at how full the store is.
+const careEvery = time.Second
 
 // care keeps an eye on the store, brakes before it is full, and keeps it small: the owner of shard 0 compacts, everybody while
 // it is full, and the process that etcd runs in defragments.
@@ -79,27 +73,17 @@ func (m *member) makeRoom(ctx context.Context, k *housekeeping.Keeper) {
 	}
 }
 
-// weigh closes and opens the brake. Bytes in use count: the file never shrinks by itself.
+// weigh takes how full the store is.
 func (m *member) weigh(u store.Usage) {
-	m.usage.Store(&u)
-	cause, why := brakeOff, ""
-	switch {
-	case u.Full:
-		cause, why = brakeFull, fmt.Sprintf("%s (%d of %d bytes)", command.StoreFull, u.Size, u.Quota)
-	case u.InUse >= u.Quota/5*4:
-		cause, why = brakeInUse, fmt.Sprintf("the store holds %d of %d bytes: %s", u.InUse, u.Quota, m.room(u))
-	}
-	m.brake.Store(&why)
-	if m.braked == cause {
+	if !m.admission.weigh(u, func() string { return m.room(u) }) {
 		return
 	}
-	m.braked = cause
-	if cause == brakeOff {
-		m.place.ringOwners()                       // repetitions have waited
-		m.log.Warn("new tasks are accepted again") // at the level of serve, which told of the refusal
-	} else {
+	if why := *m.admission.refusal.Load(); why != "" {
 		m.log.Error("new tasks are refused", "cause", why)
+		return
 	}
+	m.place.ringOwners()                       // repetitions have waited
+	m.log.Warn("new tasks are accepted again") // at the level of serve, which told of the refusal
 }
 
 // room says how to make some in a store that is almost full. What the shards here keep stands for all shards.
@@ -115,15 +99,3 @@ func (m *member) room(u store.Usage) string {
 	}
 	return "archive, or raise the quota"
 }
-
-// brakeCause is why the brake is closed.
-type brakeCause uint8
-
-const (
-	brakeOff   brakeCause = iota
-	brakeFull             // the store is full
-	brakeInUse            // too many of its bytes are in use
-)
-
-// liveLimit is how many bytes the live tasks of a shard may take.
-func (m *member) liveLimit() int64 { return m.usage.Load().Quota / int64(liveShare*m.shards) }

@@ -22,12 +22,12 @@ const (
 // drain leaves in order: no new attempts, a grace period for the running ones, then the time that functions get whose
 // context has ended, then shards handed over. What has not returned by then is Released all the same: the end of the
 // session would make it Lost. Each step ends at a time counted from the beginning, so that whoever stops a node knows
-// how long that takes. ctx is the session's; its end cuts everything short.
-func (m *member) drain(ctx context.Context) {
+// how long that takes: it returns when the last one ends. ctx is the session's; its end cuts everything short.
+func (m *member) drain(ctx context.Context) (stopBy time.Time) {
 	cut := time.Now().Add(max(m.cfg.Grace, 0))
 	last := cut.Add(worker.Overdue)
-	m.stopBy = last.Add(handOverWithin)
-	ctx, cancel := context.WithDeadline(ctx, m.stopBy)
+	stopBy = last.Add(handOverWithin)
+	ctx, cancel := context.WithDeadline(ctx, stopBy)
 	defer cancel()
 	m.draining.Store(true)
 	m.node.items.Drain()
@@ -50,6 +50,7 @@ func (m *member) drain(ctx context.Context) {
 	// What was given to an offer whose answer got lost is released by now. The end of the session would make it Lost.
 	m.waitForOwners(ctx, last.Add(releaseWithin), told)
 	m.place.giveAll(ctx)
+	return stopBy
 }
 
 // tellDraining gives up after the TTL: a full store may take no write for long.

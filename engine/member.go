@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,13 +25,6 @@ import (
 	"taskledger/store"
 )
 
-const (
-	renewEvery = time.Second
-)
-
-// clockBase anchors the monotonic clock of fences.
-var clockBase = time.Now()
-
 // member is a node during one session. When the session ends everything in it ends, and the node begins another.
 type member struct {
 	node     *Node // that outlives the session, as do these of its:
@@ -47,67 +39,59 @@ type member struct {
 
 	log     *slog.Logger
 	notices *notice.Log // nil before it has joined
-	ttl     time.Duration
-	shards  int // of the cluster
-	session store.Session
+	shards  int         // of the cluster
 
 	// What it needs of the outside.
 	bus          store.Bus
-	sessions     store.Sessions
-	members      store.Members
 	owners       store.Owners
-	journal      store.Journal
 	mailbox      store.Mailbox
 	sweeper      store.Sweeper
-	snapshots    store.Snapshots
-	trimmer      store.Trimmer
-	losses       store.Losses
 	housekeeping store.Housekeeping
-	reader       *ledger.Reader
 	loader       *shard.Loader
 
-	renewed  atomic.Int64           // when the last successful renewal was sent, on the monotonic clock
-	silence  atomic.Pointer[string] // why the last attempt to renew failed; nil = it did not
-	began    time.Time
-	joinedAt int64 // by the wall clock, in milliseconds
-	view     atomic.Pointer[store.Membership]
-	sighted  atomic.Pointer[command.Sightings]
-	usage    atomic.Pointer[store.Usage] // of the store
-	brake    atomic.Pointer[string]      // why no task is accepted; "" = tasks are
-	braked   brakeCause                  // of care alone: the cause that was logged
-	place    *placement
-	load     *load
-	draining atomic.Bool
-	settled  atomic.Bool // all shards that fall to it were served once
-	heard    atomic.Bool // the settings, during this session
-	stopBy   time.Time   // when a drain is over; zero: none has begun
-
-	ctx   context.Context // of the session
-	end   context.CancelCauseFunc
-	tasks sync.WaitGroup // spawned
+	lease
+	membership
+	scope
+	admission admission
+	place     *placement
+	load      *load
+	draining  atomic.Bool
+	heard     atomic.Bool // the settings, during this session
 }
 
 func newMember(n *Node) *member {
-	m := &member{node: n, cfg: &n.cfg, exec: n.exec, offers: n.offers, sender: n.sender, futures: n.futures, settings: &n.settings, killed: n.killed,
-		log: n.cfg.Log, ttl: n.cfg.TTL, shards: n.cfg.Store.Cluster().Shards, bus: n.cfg.Bus}
 	s := n.cfg.Store
-	m.sessions, m.members, m.owners, m.journal, m.mailbox = s, s, s, s, s
-	m.sweeper, m.snapshots, m.trimmer, m.losses, m.housekeeping = s, s, s, s, s
-	m.reader = ledger.NewReader(s, s, n.cfg.reader(), n.cfg.archives())
-	m.loader = &shard.Loader{
-		Journal:   s,
-		Snapshots: s,
-		Trimmer:   s,
-		Losses:    s,
-		Archive:   n.cfg.Archive,
-		Archives:  n.cfg.archives(),
-		Reader:    m.reader,
-		Log:       n.cfg.Log,
+	m := &member{
+		node:         n,
+		cfg:          &n.cfg,
+		exec:         n.exec,
+		offers:       n.offers,
+		sender:       n.sender,
+		futures:      n.futures,
+		settings:     &n.settings,
+		killed:       n.killed,
+		log:          n.cfg.Log,
+		shards:       s.Cluster().Shards,
+		bus:          n.cfg.Bus,
+		owners:       s,
+		mailbox:      s,
+		sweeper:      s,
+		housekeeping: s,
+		loader: &shard.Loader{
+			Journal:   s,
+			Snapshots: s,
+			Trimmer:   s,
+			Losses:    s,
+			Archive:   n.cfg.Archive,
+			Archives:  n.cfg.archives(),
+			Reader:    ledger.NewReader(s, s, n.cfg.reader(), n.cfg.archives()),
+			Log:       n.cfg.Log,
+		},
+		lease:      lease{sessions: s, ttl: n.cfg.TTL},
+		membership: membership{members: s},
 	}
-	m.view.Store(&store.Membership{})
-	m.sighted.Store(&command.Sightings{})
-	m.usage.Store(&store.Usage{Quota: presumedQuota})
-	m.brake.Store(new(string))
+	m.membership.begin()
+	m.admission.begin()
 	m.place = newPlacement(m)
 	m.load = newLoad(m)
 	return m
@@ -143,10 +127,11 @@ func (m *member) run(ctx context.Context) error {
 		m.followSettings, m.offerSlots, m.reconcile, m.sweepMail, m.care, m.serveBus, m.answerPlans, m.watchArchive} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}
+	var stopBy time.Time // zero: no drain has begun
 	select {
 	case <-session.Done():
 	case <-ctx.Done():
-		m.drain(session)
+		stopBy = m.drain(session)
 	}
 	cause := context.Cause(base)
 	m.exec.GiveUp(m.worker)
@@ -159,7 +144,7 @@ func (m *member) run(ctx context.Context) error {
 	if m.killed.Err() != nil { // also where the session had ended just before
 		return nil
 	}
-	return errors.Join(cause, m.leave(ctx))
+	return errors.Join(cause, m.leave(ctx, stopBy))
 }
 
 var (
@@ -198,51 +183,25 @@ func (m *member) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(m.ttl, 10*time.Second))
 	defer cancel()
 	defer context.AfterFunc(m.killed, cancel)()
-	sent, info := time.Now(), m.node.info()
-	s, err := m.sessions.Join(ctx, info, m.ttl)
-	if err != nil {
-		return fmt.Errorf("join: %w", err)
+	if err := m.lease.begin(ctx, m.node.info()); err != nil {
+		return err
 	}
-	m.session, m.began, m.joinedAt = s, time.Now(), info.Joined
 	if m.node.joined.IsZero() {
 		m.node.joined = m.began
 	}
-	m.renewed.Store(int64(sent.Sub(clockBase)))
-	m.log = m.log.With("session", s.ID)
+	m.log = m.log.With("session", m.session.ID)
 	m.loader.Log, m.notices = m.log, notice.New(m.log)
 	if m.cfg.SessionFile == "" {
 		return nil
 	}
-	if err := sessionfile.Write(m.cfg.SessionFile, s); err != nil { // it would only save a restarted process a wait
+	if err := sessionfile.Write(m.cfg.SessionFile, m.session); err != nil { // it would only save a restarted process a wait
 		m.log.WarnContext(ctx, "session is not remembered: a restart waits for its TTL", "err", err)
 	}
 	return nil
 }
 
-// leave revokes the lease, so that nobody has to wait for its end.
-func (m *member) leave(ctx context.Context) error {
-	most := 5 * time.Second
-	if !m.stopBy.IsZero() { // who stops the node does not wait for long after that
-		most = min(most, max(time.Second, time.Until(m.stopBy)))
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
-	defer cancel()
-	if err := m.sessions.Leave(ctx, m.session); err != nil {
-		return fmt.Errorf("leave: %w", err)
-	}
-	return nil
-}
-
-// age is how long ago the last successful renewal was sent.
-func (m *member) age() time.Duration {
-	return time.Since(clockBase) - time.Duration(m.renewed.Load())
-}
-
 // mayStart reports whether the session is young enough to take on work, and to answer from memory.
 func (m *member) mayStart() bool { return m.age() < m.ttl*2/3 && m.ctx.Err() == nil }
-
-// expiry is the age at which the session must be taken for over, a little before its lease is.
-func (m *member) expiry() time.Duration { return m.ttl - min(time.Second, m.ttl/5) }
 
 // renew extends the lease every second, by single requests, while the owners turn: a hung process must lose its shards.
 func (m *member) renew(ctx context.Context) error {
@@ -258,19 +217,11 @@ func (m *member) renew(ctx context.Context) error {
 			m.log.ErrorContext(ctx, "session is not renewed: an owner does not turn", "shard", stuck)
 			continue
 		}
-		sent := time.Now()
-		one, cancel := context.WithTimeout(ctx, renewEvery)
-		err := m.sessions.Renew(one, m.session)
-		cancel()
+		err := m.extend(ctx)
 		switch {
-		case err == nil:
-			m.renewed.Store(int64(sent.Sub(clockBase)))
-			m.silence.Store(nil)
 		case errors.Is(err, store.ErrSessionEnded):
 			return err
-		case ctx.Err() == nil:
-			why := err.Error()
-			m.silence.Store(&why)
+		case err != nil && ctx.Err() == nil:
 			m.log.WarnContext(ctx, "etcd did not renew the session, trying again", "err", err)
 		}
 	}
@@ -314,17 +265,9 @@ func (m *member) watchMembers(ctx context.Context) error {
 
 // see takes a membership as the view, unless a later one is. It may be called by several goroutines.
 func (m *member) see(v *store.Membership) error {
-	old := m.view.Load()
-	for ; ; old = m.view.Load() {
-		if v.Revision < old.Revision {
-			return nil
-		}
-		if _, present := v.Nodes[m.session.ID]; !present && v.Revision >= m.session.Revision {
-			return fmt.Errorf("%w: the node key is gone or has lost its lease", store.ErrSessionEnded)
-		}
-		if m.view.CompareAndSwap(old, v) {
-			break
-		}
+	old, err := m.take(v, m.session)
+	if old == nil {
+		return err
 	}
 	m.notices.Members(m.session.ID, old, v)
 	moved := false
@@ -359,12 +302,8 @@ func (m *member) look(ctx context.Context) (*store.Membership, error) {
 		return nil, fmt.Errorf("read membership: %w", err)
 	}
 	missing := m.place.missing(&members)
-	for seen := m.sighted.Load(); ; seen = m.sighted.Load() {
-		next := seen.After(at, members.Nodes, func(node string) bool { return missing[node] != nil })
-		if m.sighted.CompareAndSwap(seen, &next) {
-			return &members, m.see(&members)
-		}
-	}
+	m.sight(at, &members, func(node string) bool { return missing[node] != nil })
+	return &members, m.see(&members)
 }
 
 // readable makes sure that entries with events up to a kind can be read by all nodes: no other one may join any more, and none is there.
@@ -389,14 +328,6 @@ func (m *member) readable(ctx context.Context, kind events.Kind) error {
 		return errors.New(problem)
 	}
 	return fmt.Errorf("%w: %s", command.ErrMisfit, problem)
-}
-
-// spawn runs f, which must end soon after the session, in a goroutine of the session.
-func (m *member) spawn(f func(ctx context.Context)) {
-	if m.ctx.Err() != nil {
-		return
-	}
-	m.tasks.Go(func() { f(m.ctx) })
 }
 
 // cancelAttempt hints to the node of an attempt that it is cancelled; the roll call repeats it.

@@ -105,13 +105,13 @@ func (h ownerHost) hintItems(sender string, hint stores.Hint) {
 }
 
 // Refusal implements shard.Admission.
-func (h ownerHost) Refusal() string { return *h.m.brake.Load() }
+func (h ownerHost) Refusal() string { return *h.m.admission.refusal.Load() }
 
 // Usage implements shard.Admission.
-func (h ownerHost) Usage() *store.Usage { return h.m.usage.Load() }
+func (h ownerHost) Usage() *store.Usage { return h.m.admission.usage.Load() }
 
 // LiveLimit implements shard.Admission.
-func (h ownerHost) LiveLimit() int64 { return h.m.liveLimit() }
+func (h ownerHost) LiveLimit() int64 { return h.m.admission.liveLimit(h.m.shards) }
 
 // Paused implements shard.Admission.
 func (h ownerHost) Paused(behavior string) bool { return h.m.paused(behavior) }

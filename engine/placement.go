@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/engine/internal/command"
@@ -32,6 +33,7 @@ type placement struct {
 	m       *member
 	wake    signal.Signal
 	serving sync.WaitGroup
+	settled atomic.Bool // all shards that fall to it were served once
 
 	mu       sync.Mutex
 	owners   map[int]*shard.Owner
@@ -107,7 +109,7 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 		}
 	}
 	if waiting == 0 {
-		p.m.settled.Store(true)
+		p.settled.Store(true)
 		p.m.node.once.Do(func() { close(p.m.node.ready) })
 	}
 }

@@ -232,7 +232,7 @@ func (q *quarantine) changed(ctx context.Context) bool {
 	if q.entry == 0 {
 		return false
 	}
-	rec, err := q.p.m.journal.Entry(ctx, q.shard, q.entry)
+	rec, err := q.p.m.loader.Journal.Entry(ctx, q.shard, q.entry)
 	if err != nil && !errors.Is(err, store.ErrTrimmed) {
 		return false
 	}
@@ -243,7 +243,7 @@ func (q *quarantine) changed(ctx context.Context) bool {
 
 // givenUp reports whether an operator has given something up since the last look.
 func (q *quarantine) givenUp(ctx context.Context) bool {
-	l, err := q.p.m.losses.Loss(ctx, q.shard)
+	l, err := q.p.m.loader.Losses.Loss(ctx, q.shard)
 	if err != nil {
 		return false
 	}
@@ -281,7 +281,7 @@ func (q *quarantine) refuse(ctx context.Context, submits []shard.Delivery) (rest
 		q.turnDown(ctx, *o, submits)
 		return nil
 	}
-	if !q.p.m.usage.Load().Full {
+	if !q.p.m.admission.usage.Load().Full {
 		return submits
 	}
 	var certain []shard.Delivery

@@ -48,7 +48,7 @@ func TestQuarantine_WhileEtcdIsFullNothingIsTurnedDownThatMayBeDecided(t *testin
 	q := newQuarantine(p.place, own.Ownership(), own)
 	why := "damaged"
 	q.why.Store(&why)
-	p.usage.Store(&store.Usage{Full: true})
+	p.admission.usage.Store(&store.Usage{Full: true})
 	deliver("posted", true)
 	deliver("fresh", false)
 	rest := q.refuse(t.Context(), q.inbox.Take(&shard.Mail{}).Lanes[command.LaneSubmit])

@@ -45,10 +45,10 @@ func (m *member) remedyOf(ctx context.Context, of int, entry uint64, why error) 
 	case entry == 0:
 		return "taskledger verify names what is damaged: restore that from a backup of etcd", nil
 	}
-	if _, err := m.snapshots.Pointer(ctx, of); errors.Is(err, events.ErrDamaged) {
+	if _, err := m.loader.Snapshots.Pointer(ctx, of); errors.Is(err, events.ErrDamaged) {
 		return "restore the snapshot pointer of the shard from a backup of etcd", nil
 	}
-	switch first, err := m.reader.First(ctx, of); {
+	switch first, err := m.loader.Reader.First(ctx, of); {
 	case err != nil:
 		return "", err
 	case entry < first && m.cfg.reader() != nil:

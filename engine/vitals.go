@@ -23,12 +23,12 @@ func (n *Node) Vitals() meter.Vitals {
 	if m == nil {
 		return v
 	}
-	usage := m.usage.Load()
-	v.Session, v.Silent, v.Renewed, v.Settled, v.Draining = m.session.ID, m.age(), m.mayStart(), m.settled.Load(), m.draining.Load()
+	usage := m.admission.usage.Load()
+	v.Session, v.Silent, v.Renewed, v.Settled, v.Draining = m.session.ID, m.age(), m.mayStart(), m.place.settled.Load(), m.draining.Load()
 	if why := m.silence.Load(); why != nil {
 		v.Silence = *why
 	}
-	v.Refusing, v.StoreBytes, v.StoreQuota, v.Nodes = *m.brake.Load(), usage.InUse, usage.Quota, len(m.view.Load().Nodes)
+	v.Refusing, v.StoreBytes, v.StoreQuota, v.Nodes = *m.admission.refusal.Load(), usage.InUse, usage.Quota, len(m.view.Load().Nodes)
 	v.Fronts = map[meter.Gauge]int64{}
 	v.ShardsUnowned = unowned(m.view.Load(), m.shards)
 	v.TasksReady = m.load.readyHere()

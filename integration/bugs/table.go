@@ -101,7 +101,7 @@ var snapshots = []Bug{
 	{"questions what follows a failure without a bound", "engine/internal/worker/executor.go", []Edit{
 		{"make(chan struct{}, maxFailers)", "make(chan struct{}, 1<<16)"},
 	}, engine, "TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost"},
-	{"brake on the size of the file", "engine/care.go", []Edit{
+	{"brake on the size of the file", "engine/admission.go", []Edit{
 		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},
 	}, engine, "TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull"},
 	{"retry without the parameters that may be dropped", "engine/internal/command/operate.go", []Edit{
