@@ -17,7 +17,6 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/futures"
-	"taskledger/engine/internal/mailleft"
 	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/stores"
 	"taskledger/engine/internal/taskids"
@@ -57,7 +56,7 @@ type Client struct {
 	killed  context.Context  // ends when a node is to end as a crash would; never in a plain client
 
 	forgotten chan struct{} // taken by each GetForgotten that looks for what is no longer in memory
-	mailLeft  mailleft.Senders
+	mailLeft  sendersLeft
 	items     *stores.Client
 
 	archives bool // the node archives what it trims; a plain client does not know

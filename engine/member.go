@@ -16,7 +16,6 @@ import (
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/sender"
-	"taskledger/engine/internal/sessionfile"
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/worker"
 	"taskledger/events"
@@ -194,7 +193,7 @@ func (m *member) join(ctx context.Context) error {
 	if m.cfg.SessionFile == "" {
 		return nil
 	}
-	if err := sessionfile.Write(m.cfg.SessionFile, m.session); err != nil { // it would only save a restarted process a wait
+	if err := writeSessionFile(m.cfg.SessionFile, m.session); err != nil { // it would only save a restarted process a wait
 		m.log.WarnContext(ctx, "session is not remembered: a restart waits for its TTL", "err", err)
 	}
 	return nil

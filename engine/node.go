@@ -16,7 +16,6 @@ import (
 	"taskledger/engine/internal/archivewatch"
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/housekeeping"
-	"taskledger/engine/internal/sessionfile"
 	"taskledger/engine/internal/worker"
 	"taskledger/events"
 	"taskledger/internal/version"
@@ -362,7 +361,7 @@ func (n *Node) endLastSession(ctx context.Context) error {
 	if n.cfg.SessionFile == "" {
 		return nil
 	}
-	last, found, err := sessionfile.Read(n.cfg.SessionFile)
+	last, found, err := readSessionFile(n.cfg.SessionFile)
 	if err != nil || !found {
 		return err
 	}

@@ -69,7 +69,7 @@ func (c *Client) removePlanMail(ctx context.Context, asker string) {
 	defer cancel()
 	if err := c.cfg.Store.RemoveMailboxes(ctx, asker, c.cfg.Shards); err != nil {
 		c.cfg.Log.WarnContext(ctx, "the mail of a plan is removed later", "err", err)
-		c.mailLeft.Add(asker)
+		c.mailLeft.add(asker)
 	}
 }
 

@@ -50,7 +50,6 @@ engine/internal/stores | engine/internal/command engine/internal/shard item mete
 engine/internal/pauses | engine/internal/command engine/internal/shard events projection projection/settings | what the owner of the settings does for them
 engine/internal/commands | engine/internal/command engine/internal/stores | the table of all commands
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
-engine/internal/mailleft |                                             | a leaf: names that are remembered
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
 engine/internal/explanation | engine/internal/command events internal/message projection store | why a task does not run: pure
 engine/internal/futures | engine/internal/command engine/internal/notice engine/internal/outcome engine/internal/signal events projection store task | outcomes: it asks by a port of its own
@@ -61,14 +60,13 @@ engine/internal/shard | engine/internal/command engine/internal/explanation engi
 engine/internal/worker | engine/internal/command engine/internal/sender engine/internal/signal engine/internal/slots events store task | attempts and offers: it knows its node by interfaces of its own
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
 engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/stores item events projection | every command in its largest form, for tests
-engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/archivewatch | store                                   | looks by the port it is given
 engine/internal/housekeeping | store                                   | looks and compacts by the port it is given
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | item engine/internal/archivewatch engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/housekeeping engine/internal/commands engine/internal/lookout engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/sessionfile engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | item engine/internal/archivewatch engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/housekeeping engine/internal/commands engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none

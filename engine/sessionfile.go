@@ -1,5 +1,4 @@
-// Package sessionfile keeps the session of a node across restarts of its process, in a file.
-package sessionfile
+package engine
 
 import (
 	"encoding/json"
@@ -11,8 +10,8 @@ import (
 	"taskledger/store"
 )
 
-// Read returns the session that an earlier process left; false when there is none.
-func Read(path string) (last store.Session, found bool, err error) {
+// readSessionFile returns the session that an earlier process left; false when there is none.
+func readSessionFile(path string) (last store.Session, found bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return last, false, nil
@@ -26,8 +25,8 @@ func Read(path string) (last store.Session, found bool, err error) {
 	return last, true, nil
 }
 
-// Write writes the file whole or not at all: what a crash left half-written could not be read.
-func Write(path string, s store.Session) error {
+// writeSessionFile writes the file whole or not at all: what a crash left half-written could not be read.
+func writeSessionFile(path string, s store.Session) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -37,12 +36,12 @@ func Write(path string, s store.Session) error {
 		err = os.Rename(next, path)
 	}
 	if err != nil {
-		return errors.Join(err, removed(next))
+		return errors.Join(err, removeIfThere(next))
 	}
 	return nil
 }
 
-func removed(path string) error {
+func removeIfThere(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -1,0 +1,7 @@
+package engine
+
+// The tests of the session file read and write it without a node.
+var (
+	ReadSessionFile  = readSessionFile
+	WriteSessionFile = writeSessionFile
+)
