@@ -37,7 +37,9 @@ type recorder struct {
 	err      error
 }
 
-func (r *recorder) Submit(_ context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions) (*engine.Future, error) {
+func (r *recorder) Submit(
+	_ context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions,
+) (*engine.Future, error) {
 	r.calls++
 	r.behavior, r.params, r.options = b, params, o
 	return &engine.Future{}, r.err
@@ -78,14 +80,21 @@ func TestSubmit_HandsOverJSONAndABehaviorThatPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (engine.Plan{ID: "a/purge", Delay: time.Minute, Priority: 3, RunNow: true}); plan != want {
+	want := engine.Plan{
+		ID:       "a/purge",
+		Delay:    time.Minute,
+		Priority: 3,
+		RunNow:   true,
+	}
+	if plan != want {
 		t.Errorf("plan %+v, want %+v", plan, want)
 	}
 }
 
 func TestSubmit_NoneTravelsAsNoPayload(t *testing.T) {
 	to := &recorder{}
-	if _, err := behaviors.Define[behaviors.None, int]("cleanup", nil).Submit(t.Context(), to, behaviors.None{}); err != nil {
+	cleanup := behaviors.Define[behaviors.None, int]("cleanup", nil)
+	if _, err := cleanup.Submit(t.Context(), to, behaviors.None{}); err != nil {
 		t.Fatal(err)
 	}
 	if to.params != nil {
@@ -96,7 +105,8 @@ func TestSubmit_NoneTravelsAsNoPayload(t *testing.T) {
 func TestSubmit_WhatCannotTravelNeverReachesTheClient(t *testing.T) {
 	to := &recorder{}
 	text := behaviors.Define[string, int]("text", nil)
-	f, err := text.SubmitWith(t.Context(), to, strings.Repeat("x", events.MaxPayloadBytes), engine.SubmitOptions{ID: "mine"})
+	tooLong := strings.Repeat("x", events.MaxPayloadBytes)
+	f, err := text.SubmitWith(t.Context(), to, tooLong, engine.SubmitOptions{ID: "mine"})
 	limit, ok := errors.AsType[*engine.LimitError](err)
 	if !ok || limit.Limit != events.MaxPayloadBytes || limit.Got != events.MaxPayloadBytes+2 {
 		t.Errorf("error %v, want the limit of parameters", err)
@@ -121,7 +131,8 @@ func TestSubmit_WhatCannotTravelNeverReachesTheClient(t *testing.T) {
 
 func TestSubmit_TheFutureIsNeverNil(t *testing.T) {
 	b := behaviors.Define[int, int]("x", nil)
-	if f, err := b.Submit(t.Context(), &recorder{err: engine.ErrUnavailable}, 1); f == nil || !errors.Is(err, engine.ErrUnavailable) {
+	f, err := b.Submit(t.Context(), &recorder{err: engine.ErrUnavailable}, 1)
+	if f == nil || !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("future %v, error %v", f, err)
 	}
 	if f := b.Attach(&recorder{}, "some"); f == nil {
@@ -145,15 +156,19 @@ func TestPlan_RefusesWhatIsInvalid(t *testing.T) {
 	}{
 		{"behavior id", "Bad!", good, `"Bad!"`, nil},
 		{"behavior id, said once", "Bad Name", good, `behavior: id "Bad Name": byte 0`, nil},
-		{"policy", "x", good, "timeout -1s", rules(func(r *behaviors.Rules[table, int]) { r.Policy.Timeout = -time.Second })},
+		{"policy", "x", good, "timeout -1s", rules(func(r *behaviors.Rules[table, int]) {
+			r.Policy.Timeout = -time.Second
+		})},
 		{"no parameters", "x", "", "parameters: none, want an object", nil},
-		{"field of another type", "x", `{"Name":"a","Age":"old"}`, `parameters: field "Age" at byte 23: is string, want a whole number`, nil},
+		{"field of another type", "x", `{"Name":"a","Age":"old"}`,
+			`parameters: field "Age" at byte 23: is string, want a whole number`, nil},
 		{"other type", "x", `[1]`, "parameters: byte 1: is array, want an object", nil},
 		{"syntax", "x", `{"Name":}`, "parameters: byte 9: invalid character", nil},
 		{"cut off", "x", `{"Name":"a`, "parameters: byte 10: unexpected end", nil},
 		{"two values", "x", good + good, "parameters: byte 13: invalid character", nil},
 		{"rejected by Validate", "x", `{"Name":"forbidden"}`, "parameters: name is forbidden", nil},
-		{"too large", "x", `{"Name":"` + strings.Repeat("a", events.MaxPayloadBytes) + `"}`, "parameters: 262155 exceeds", nil},
+		{"too large", "x", `{"Name":"` + strings.Repeat("a", events.MaxPayloadBytes) + `"}`,
+			"parameters: 262155 exceeds", nil},
 		{"task id", "x", `{"Name":"a b"}`, `id: task id "a b"`, rules(func(r *behaviors.Rules[table, int]) {
 			r.TaskID = func(t table) events.TaskID { return events.TaskID(t.Name) }
 		})},
@@ -202,6 +217,8 @@ func TestPlan_RefusesUnknownFieldsWhereTheRulesSaySo(t *testing.T) {
 
 func TestValidate_ReportsABadDefinitionAndAMissingFunction(t *testing.T) {
 	work := func(context.Context, int) (int, error) { return 0, nil }
+	sum := func(a, b int) int { return a + b }
+	badPolicy := engine.Policy{MaxLost: -1}
 	for _, c := range []struct {
 		name string
 		b    engine.Behavior
@@ -209,9 +226,9 @@ func TestValidate_ReportsABadDefinitionAndAMissingFunction(t *testing.T) {
 	}{
 		{"good", behaviors.Define[int, int]("x", nil).Bind(work), true},
 		{"id", behaviors.Define[int, int]("", nil).Bind(work), false},
-		{"policy", behaviors.Define("x", &behaviors.Rules[int, int]{Policy: engine.Policy{MaxLost: -1}}).Bind(work), false},
+		{"policy", behaviors.Define("x", &behaviors.Rules[int, int]{Policy: badPolicy}).Bind(work), false},
 		{"unbound", behaviors.Define[int, int]("x", nil).Bind(nil), false},
-		{"unbound merging", behaviors.Define("x", &behaviors.Rules[int, int]{Merge: func(a, b int) int { return a + b }}).Bind(nil), false},
+		{"unbound merging", behaviors.Define("x", &behaviors.Rules[int, int]{Merge: sum}).Bind(nil), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.b.(interface{ Validate() error }).Validate()

@@ -75,8 +75,8 @@ func ExampleDefine_retries() {
 	// failed by attempt 3 with no answer
 }
 
-// A task is repeated for as long as AfterSuccess names a time. Each run has an outcome of its own, and a future resolves with
-// that of the run which it joined.
+// A task is repeated for as long as AfterSuccess names a time. Each run has an outcome of its own, and a future
+// resolves with that of the run which it joined.
 func ExampleRules_repetition() {
 	ctx := context.Background()
 	var runs atomic.Int64
@@ -137,7 +137,7 @@ func ExampleAttempt() {
 	ctx := context.Background()
 	reported, seen := make(chan struct{}), make(chan struct{})
 	copying := behaviors.Define[int64, behaviors.None]("copy", nil)
-	node, err := embedded.Start(ctx, "", copying.Bind(func(ctx context.Context, files int64) (none behaviors.None, err error) {
+	bound := copying.Bind(func(ctx context.Context, files int64) (none behaviors.None, err error) {
 		a, _ := behaviors.Attempt(ctx)
 		a.Progress(files/2, files, "half-way")
 		close(reported)
@@ -147,7 +147,8 @@ func ExampleAttempt() {
 		case <-ctx.Done():
 			return none, context.Cause(ctx)
 		}
-	}))
+	})
+	node, err := embedded.Start(ctx, "", bound)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -171,8 +172,8 @@ func ExampleAttempt() {
 	// <nil>
 }
 
-// An attempt that finds nothing to do yet is not a failure: it asks to be made again later, and uses up no attempt of the
-// policy.
+// An attempt that finds nothing to do yet is not a failure: it asks to be made again later, and uses up no attempt of
+// the policy.
 func ExampleSnooze() {
 	ctx := context.Background()
 	imports := behaviors.Define("import", &behaviors.Rules[string, string]{Policy: engine.Policy{MaxAttempts: 1}})

@@ -18,8 +18,10 @@ type Purge struct{ Table string }
 
 var purge = behaviors.Define("purge", &behaviors.Rules[Purge, int]{
 	Policy: engine.Policy{
-		Timeout: time.Minute, MaxAttempts: 5, Backoff: engine.Backoff{Base: time.Second, Max: time.Minute},
-		Every: time.Hour, // from the end of a run to the next one
+		Timeout:     time.Minute,
+		MaxAttempts: 5,
+		Backoff:     engine.Backoff{Base: time.Second, Max: time.Minute},
+		Every:       time.Hour, // from the end of a run to the next one
 	},
 	// The id names the table, so a second submit for the same table joins the task that exists.
 	TaskID: func(p Purge) events.TaskID { return behaviors.HashID("", "purge", p.Table) },

@@ -152,7 +152,8 @@ func TestFuture_AResultThatDoesNotFitIsAnErrorThatNamesTheTask(t *testing.T) {
 	check(err, "none, want a whole number")
 	_, err = behaviors.NewFuture[explosive](text).Wait(t.Context())
 	check(err, "panic: boom")
-	_, err = behaviors.Then(behaviors.NewFuture[explosive](text), func(explosive) (int, error) { return 1, nil }).Wait(t.Context())
+	one := func(explosive) (int, error) { return 1, nil }
+	_, err = behaviors.Then(behaviors.NewFuture[explosive](text), one).Wait(t.Context())
 	check(err, "panic: boom")
 }
 
@@ -160,7 +161,8 @@ func TestFuture_WaitEndsWithItsContext(t *testing.T) {
 	_, fs := tasks(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, f := range []*behaviors.Future[int]{fs[0], behaviors.Then(fs[0], func(n int) (int, error) { return n, nil })} {
+	same := func(n int) (int, error) { return n, nil }
+	for _, f := range []*behaviors.Future[int]{fs[0], behaviors.Then(fs[0], same)} {
 		if _, err := f.Wait(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that of the context", err)
 		}

@@ -15,7 +15,8 @@ func TestSubmitMany_HandsOverAllThatCanTravelInOrder(t *testing.T) {
 	number, to := behaviors.Define[float64, int]("number", nil), &recorder{err: engine.ErrUnavailable}
 	o := engine.SubmitOptions{Delay: time.Minute, Priority: 2}
 	all := number.SubmitMany(t.Context(), to, []float64{1, math.NaN(), 3}, o)
-	if len(all) != 3 || len(to.requests) != 2 || string(to.requests[0].Params) != "1" || string(to.requests[1].Params) != "3" {
+	if len(all) != 3 || len(to.requests) != 2 ||
+		string(to.requests[0].Params) != "1" || string(to.requests[1].Params) != "3" {
 		t.Fatalf("%d results, requests %+v", len(all), to.requests)
 	}
 	for _, q := range to.requests {
@@ -24,8 +25,8 @@ func TestSubmitMany_HandsOverAllThatCanTravelInOrder(t *testing.T) {
 		}
 	}
 	for i, r := range all {
-		invalid := new(*engine.InvalidError)
-		if r.Future == nil || errors.As(r.Err, invalid) != (i == 1) || errors.Is(r.Err, engine.ErrUnavailable) != (i != 1) {
+		_, invalid := errors.AsType[*engine.InvalidError](r.Err)
+		if r.Future == nil || invalid != (i == 1) || errors.Is(r.Err, engine.ErrUnavailable) != (i != 1) {
 			t.Errorf("result %d: future %v, %v", i, r.Future, r.Err)
 		}
 	}
@@ -36,7 +37,10 @@ func TestSubmitMany_OfOneKeySubmitsAllOrNone(t *testing.T) {
 	for _, row := range []struct {
 		params []float64
 		o      engine.SubmitOptions
-	}{{[]float64{1, math.NaN()}, engine.SubmitOptions{RequestKey: "k"}}, {[]float64{1, 2}, engine.SubmitOptions{ID: "x"}}} {
+	}{
+		{[]float64{1, math.NaN()}, engine.SubmitOptions{RequestKey: "k"}},
+		{[]float64{1, 2}, engine.SubmitOptions{ID: "x"}},
+	} {
 		for i, r := range number.SubmitMany(t.Context(), to, row.params, row.o) {
 			_, waited := r.Wait(t.Context())
 			if invalid := new(*engine.InvalidError); !errors.As(r.Err, invalid) || waited != r.Err {

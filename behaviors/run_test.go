@@ -24,8 +24,10 @@ func failing(err error, rules *behaviors.Rules[int, int]) engine.Behavior {
 }
 
 func TestRun_ASuccessIsItsResult(t *testing.T) {
-	double := behaviors.Define[int, int]("double", nil).Bind(func(_ context.Context, n int) (int, error) { return 2 * n, nil })
-	if o := double.Run(t.Context(), attempt(t, 21)); string(o.Result) != "42" || o.Err != nil || !o.Next.IsZero() || o.Wait != 0 {
+	double := behaviors.Define[int, int]("double", nil).Bind(
+		func(_ context.Context, n int) (int, error) { return 2 * n, nil })
+	o := double.Run(t.Context(), attempt(t, 21))
+	if string(o.Result) != "42" || o.Err != nil || !o.Next.IsZero() || o.Wait != 0 {
 		t.Errorf("outcome %+v", o)
 	}
 	void := behaviors.Define[behaviors.None, behaviors.None]("void", nil).Bind(
@@ -69,44 +71,51 @@ func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
 	half := 500 * time.Millisecond // half of the first back-off of 1s
 	properties := map[string]string{"table": "a"}
 	wrap := func(err error) error { return fmt.Errorf("purge: %w", err) }
+	final := func(code, message string, properties map[string]string) engine.Outcome {
+		return engine.Outcome{Err: &events.Error{Code: code, Message: message, Properties: properties}}
+	}
+	retried := func(wait time.Duration, code, message string, properties map[string]string) engine.Outcome {
+		o := final(code, message, properties)
+		o.Wait, o.Err.Retryable = wait, true
+		return o
+	}
 	for _, c := range []struct {
 		name string
 		err  error
 		want engine.Outcome
 	}{
-		{"plain", errWork, engine.Outcome{Wait: half, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
-		{"cancel", behaviors.Cancel(errWork), engine.Outcome{Err: &events.Error{Code: "failed", Message: "disk is full"}}},
-		{"cancel of nothing", behaviors.Cancel(nil), engine.Outcome{Err: &events.Error{Code: "failed", Message: "no reason given"}}},
+		{"plain", errWork, retried(half, "failed", "disk is full", nil)},
+		{"cancel", behaviors.Cancel(errWork), final("failed", "disk is full", nil)},
+		{"cancel of nothing", behaviors.Cancel(nil), final("failed", "no reason given", nil)},
 		{"snooze", behaviors.Snooze(time.Minute), engine.Outcome{Snooze: time.Minute}},
 		{"snooze wrapped", wrap(behaviors.Snooze(time.Minute)), engine.Outcome{Snooze: time.Minute}},
 		{"snooze for no time", behaviors.Snooze(0), engine.Outcome{Snooze: time.Millisecond}},
 		{"release", behaviors.Release(0), engine.Outcome{Release: true}},
-		{"release for a while, wrapped", wrap(behaviors.Release(time.Minute)), engine.Outcome{Release: true, Wait: time.Minute}},
+		{"release for a while, wrapped", wrap(behaviors.Release(time.Minute)),
+			engine.Outcome{Release: true, Wait: time.Minute}},
 		{"cancel of release", behaviors.Cancel(behaviors.Release(time.Minute)),
-			engine.Outcome{Err: &events.Error{Code: "failed", Message: "released for 1m0s"}}},
-		{"retry after", behaviors.RetryAfter(time.Hour, errWork),
-			engine.Outcome{Wait: time.Hour, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
-		{"retry at once", behaviors.RetryAfter(0, errWork),
-			engine.Outcome{Wait: time.Millisecond, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
+			final("failed", "released for 1m0s", nil)},
+		{"retry after", behaviors.RetryAfter(time.Hour, errWork), retried(time.Hour, "failed", "disk is full", nil)},
+		{"retry at once", behaviors.RetryAfter(0, errWork), retried(time.Millisecond, "failed", "disk is full", nil)},
 		{"code", wrap(behaviors.Code("full", errWork, properties)),
-			engine.Outcome{Wait: half, Err: &events.Error{Code: "full", Message: "purge: disk is full", Retryable: true, Properties: properties}}},
-		{"code without error", behaviors.Code("full", nil, nil),
-			engine.Outcome{Wait: half, Err: &events.Error{Code: "full", Message: "no reason given", Retryable: true}}},
+			retried(half, "full", "purge: disk is full", properties)},
+		{"code without error", behaviors.Code("full", nil, nil), retried(half, "full", "no reason given", nil)},
 		{"outermost code", behaviors.Code("outer", behaviors.Code("inner", errWork, properties), nil),
-			engine.Outcome{Wait: half, Err: &events.Error{Code: "outer", Message: "disk is full", Retryable: true}}},
+			retried(half, "outer", "disk is full", nil)},
 		{"code in cancel", behaviors.Cancel(wrap(behaviors.Code("full", errWork, properties))),
-			engine.Outcome{Err: &events.Error{Code: "full", Message: "purge: disk is full", Properties: properties}}},
-		{"cancel in code in retry", behaviors.RetryAfter(time.Hour, behaviors.Code("full", behaviors.Cancel(errWork), nil)),
-			engine.Outcome{Err: &events.Error{Code: "full", Message: "disk is full"}}},
-		{"cancel of snooze", behaviors.Cancel(behaviors.Snooze(time.Minute)),
-			engine.Outcome{Err: &events.Error{Code: "failed", Message: "snooze for 1m0s"}}},
+			final("full", "purge: disk is full", properties)},
+		{"cancel in code in retry",
+			behaviors.RetryAfter(time.Hour, behaviors.Code("full", behaviors.Cancel(errWork), nil)),
+			final("full", "disk is full", nil)},
+		{"cancel of snooze", behaviors.Cancel(behaviors.Snooze(time.Minute)), final("failed", "snooze for 1m0s", nil)},
 		{"retry in joined errors", errors.Join(errors.New("other"), behaviors.RetryAfter(time.Hour, errWork)),
-			engine.Outcome{Wait: time.Hour, Err: &events.Error{Code: "failed", Message: "other\ndisk is full", Retryable: true}}},
-		{"broken text", errors.New("\xff"), engine.Outcome{Wait: half, Err: &events.Error{Code: "failed", Message: "?", Retryable: true}}},
+			retried(time.Hour, "failed", "other\ndisk is full", nil)},
+		{"broken text", errors.New("\xff"), retried(half, "failed", "?", nil)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := failing(c.err, nil).Run(t.Context(), attempt(t, 1))
-			if g, w := fmt.Sprintf("%+v %+v", got, got.Err), fmt.Sprintf("%+v %+v", c.want, c.want.Err); dropPointers(g) != dropPointers(w) {
+			g, w := fmt.Sprintf("%+v %+v", got, got.Err), fmt.Sprintf("%+v %+v", c.want, c.want.Err)
+			if dropPointers(g) != dropPointers(w) {
 				t.Errorf("got  %s\nwant %s", g, w)
 			}
 			if !errors.Is(c.err, errWork) && strings.Contains(fmt.Sprint(c.err), errWork.Error()) {
@@ -187,7 +196,8 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 		asked bool
 	}{
 		{"back-off", backoff, errWork, attempt(t, 1), epoch.Add(500 * time.Millisecond), "failed", true},
-		{"retry after", backoff, behaviors.RetryAfter(time.Hour, errWork), attempt(t, 1), epoch.Add(time.Hour), "failed", true},
+		{"retry after", backoff, behaviors.RetryAfter(time.Hour, errWork), attempt(t, 1), epoch.Add(time.Hour),
+			"failed", true},
 		{"never", never, behaviors.RetryAfter(time.Hour, errWork), attempt(t, 1), time.Time{}, "failed", true},
 		{"beyond the attempts", tomorrow, errWork, last, epoch.AddDate(0, 0, 1), "failed", true},
 		{"attempts used up", backoff, errWork, last, time.Time{}, "failed", true},
@@ -209,7 +219,8 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 			}
 			if c.asked {
 				f := seen[0]
-				if f.Attempt != c.a.Number || f.Lost != c.a.Lost || f.Err.Task != c.a.Task || f.Err.Message != errWork.Error() {
+				if f.Attempt != c.a.Number || f.Lost != c.a.Lost ||
+					f.Err.Task != c.a.Task || f.Err.Message != errWork.Error() {
 					t.Errorf("rule saw %+v, %v", f, f.Err)
 				}
 			}
@@ -221,7 +232,9 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 func TestRun_WaitsDoNotDependOnTheClock(t *testing.T) {
 	for _, skew := range []time.Duration{-30 * time.Second, 0, time.Hour} {
 		run := func(err error, next func(now time.Time) time.Time) engine.Outcome {
-			rules := &behaviors.Rules[int, int]{AfterSuccess: func(_, _ int, now time.Time) time.Time { return next(now) }}
+			rules := &behaviors.Rules[int, int]{
+				AfterSuccess: func(_, _ int, now time.Time) time.Time { return next(now) },
+			}
 			if next != nil {
 				rules.AfterFailure = func(_ int, f behaviors.Failure, now time.Time) time.Time { return next(now) }
 			}
@@ -233,22 +246,26 @@ func TestRun_WaitsDoNotDependOnTheClock(t *testing.T) {
 			return func(now time.Time) time.Time { return now.Add(d) }
 		}
 		atDay := func(time.Time) time.Time { return epoch }
+		later := behaviors.RetryAfter(time.Minute, errWork)
+		const year = 365 * 24 * time.Hour
+		ofNow := func(now time.Time) time.Time { return now.Add(time.Hour).Truncate(year) }
 		for name, c := range map[string]struct {
 			got  engine.Outcome
 			wait time.Duration
 			next time.Time
 		}{
 			"back-off":                   {run(errWork, nil), 500 * time.Millisecond, time.Time{}},
-			"retry after":                {run(behaviors.RetryAfter(time.Minute, errWork), nil), time.Minute, time.Time{}},
+			"retry after":                {run(later, nil), time.Minute, time.Time{}},
 			"rule after failure":         {run(errWork, after(time.Minute)), time.Minute, time.Time{}},
 			"rule after success":         {run(nil, after(time.Minute)), time.Minute, time.Time{}},
 			"rule in the past":           {run(nil, after(-time.Minute)), time.Millisecond, time.Time{}},
 			"time of day after failure":  {run(errWork, atDay), 0, epoch},
 			"time of day after success":  {run(nil, atDay), 0, epoch},
-			"time of day, though of now": {run(nil, func(now time.Time) time.Time { return now.Add(time.Hour).Truncate(365 * 24 * time.Hour) }), 0, time.Now().Add(skew + time.Hour).Truncate(365 * 24 * time.Hour)},
+			"time of day, though of now": {run(nil, ofNow), 0, ofNow(time.Now().Add(skew))},
 		} {
 			if c.got.Wait != c.wait || !c.got.Next.Equal(c.next) {
-				t.Errorf("%s, clock %s off: in %s, at %s; want in %s, at %s", name, skew, c.got.Wait, c.got.Next, c.wait, c.next)
+				t.Errorf("%s, clock %s off: in %s, at %s; want in %s, at %s",
+					name, skew, c.got.Wait, c.got.Next, c.wait, c.next)
 			}
 		}
 	}
@@ -256,13 +273,15 @@ func TestRun_WaitsDoNotDependOnTheClock(t *testing.T) {
 
 func TestRun_AfterFailureSeesATimeout(t *testing.T) {
 	var code string
-	b := behaviors.Define("work", &behaviors.Rules[int, int]{AfterFailure: func(_ int, f behaviors.Failure, _ time.Time) time.Time {
+	seen := func(_ int, f behaviors.Failure, _ time.Time) time.Time {
 		code = f.Err.Code
 		return f.Backoff
-	}}).Bind(func(ctx context.Context, _ int) (int, error) {
+	}
+	wait := func(ctx context.Context, _ int) (int, error) {
 		<-ctx.Done()
 		return 0, context.Cause(ctx)
-	})
+	}
+	b := behaviors.Define("work", &behaviors.Rules[int, int]{AfterFailure: seen}).Bind(wait)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errWork)
 	defer cancel()
 	wantFailure(t, b.Run(ctx, attempt(t, 1)), events.CodeTimeout, false)
@@ -283,17 +302,20 @@ func TestRun_WhatNoRepetitionCanMendIsRejected(t *testing.T) {
 	}).Bind(func(context.Context, table) (float64, error) { runs++; return math.NaN(), nil })
 	a := attempt(t, nil)
 	a.Params = []byte(`{"Age":"x"}`)
-	if e := wantFailure(t, b.Run(t.Context(), a), events.CodeRejected, true); !strings.Contains(e.Message, `"Age"`) || e.Retryable || runs > 0 {
+	e := wantFailure(t, b.Run(t.Context(), a), events.CodeRejected, true)
+	if !strings.Contains(e.Message, `"Age"`) || e.Retryable || runs > 0 {
 		t.Errorf("error %+v after %d runs", e, runs)
 	}
-	if e := wantFailure(t, b.Run(t.Context(), attempt(t, table{})), events.CodeRejected, true); !strings.Contains(e.Message, "result: ") {
+	e = wantFailure(t, b.Run(t.Context(), attempt(t, table{})), events.CodeRejected, true)
+	if !strings.Contains(e.Message, "result: ") {
 		t.Errorf("error %+v", e)
 	}
 
 	long := behaviors.Define[int, string]("long", nil).Bind(func(context.Context, int) (string, error) {
 		return strings.Repeat("x", events.MaxPayloadBytes), nil
 	})
-	if e := wantFailure(t, long.Run(t.Context(), attempt(t, 1)), events.CodeRejected, true); !strings.Contains(e.Message, "limit of 262144") {
+	e = wantFailure(t, long.Run(t.Context(), attempt(t, 1)), events.CodeRejected, true)
+	if !strings.Contains(e.Message, "limit of 262144") {
 		t.Errorf("error %+v does not name the limit", e)
 	}
 

@@ -64,8 +64,11 @@ func TestChecksum_WhatIsExcludedIsReadByNoPath(t *testing.T) {
 		os.Symlink("data/etcd", filepath.Join(root, "below")),
 		os.Link(key, filepath.Join(root, "hard")),
 	)
-	b := builtin.Checksum(builtin.ChecksumOptions{Root: root, Exclude: []string{filepath.Join(root, "missing"), data, key}})
-	for _, path := range []string{"data/etcd/wal", "link/etcd/wal", "wal", "key", "hard", "data/etcd/../etcd/wal", "below/../etcd/wal", "data"} {
+	exclude := []string{filepath.Join(root, "missing"), data, key}
+	b := builtin.Checksum(builtin.ChecksumOptions{Root: root, Exclude: exclude})
+	for _, path := range []string{
+		"data/etcd/wal", "link/etcd/wal", "wal", "key", "hard", "data/etcd/../etcd/wal", "below/../etcd/wal", "data",
+	} {
 		_, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: path})
 		wantFailure(t, o, builtin.CodeRefused, true)
 	}
@@ -122,9 +125,10 @@ func TestChecksum_OnlyErrorsThatCanPassAreRetried(t *testing.T) {
 		syscall.EMFILE: "",
 		syscall.ESTALE: "",
 	} {
-		b := behaviors.Define[behaviors.None, int]("open", nil).Bind(func(context.Context, behaviors.None) (int, error) {
+		open := func(context.Context, behaviors.None) (int, error) {
 			return 0, builtin.OpenFailure(&os.PathError{Op: "openat", Path: "file", Err: number})
-		})
+		}
+		b := behaviors.Define[behaviors.None, int]("open", nil).Bind(open)
 		o := b.Run(t.Context(), attempt(t, nil))
 		if code == "" {
 			wantFailure(t, o, "failed", false)
@@ -138,7 +142,8 @@ func TestChecksum_AMissingRootIsRetriedAndNoRootIsNot(t *testing.T) {
 	gone := builtin.Checksum(builtin.ChecksumOptions{Root: filepath.Join(t.TempDir(), "volume")})
 	_, o := run[builtin.ChecksumResult](t.Context(), t, gone, builtin.ChecksumParams{Path: "file"})
 	wantFailure(t, o, "failed", false)
-	_, o = run[builtin.ChecksumResult](t.Context(), t, builtin.Checksum(builtin.ChecksumOptions{}), builtin.ChecksumParams{Path: "file"})
+	rootless := builtin.Checksum(builtin.ChecksumOptions{})
+	_, o = run[builtin.ChecksumResult](t.Context(), t, rootless, builtin.ChecksumParams{Path: "file"})
 	wantFailure(t, o, builtin.CodeRefused, true)
 }
 

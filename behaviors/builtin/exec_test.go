@@ -84,7 +84,8 @@ func TestExec_AnotherExitCodeIsAFailureThatIsRetried(t *testing.T) {
 		t.Errorf("properties %v", e.Properties)
 	}
 	_, o = run[builtin.ExecResult](t.Context(), t, shell(0), script("kill -9 $$"))
-	if e := wantFailure(t, o, builtin.CodeExit, false); e.Properties["exit_code"] != "-1" || !strings.Contains(e.Message, "killed") {
+	e = wantFailure(t, o, builtin.CodeExit, false)
+	if e.Properties["exit_code"] != "-1" || !strings.Contains(e.Message, "killed") {
 		t.Errorf("error %+v", e)
 	}
 }
@@ -92,7 +93,8 @@ func TestExec_AnotherExitCodeIsAFailureThatIsRetried(t *testing.T) {
 func TestExec_TheEnvironmentIsWhatIsGivenAndPATH(t *testing.T) {
 	t.Setenv("SECRET", "s")
 	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"env"}, Env: []string{"A", "B"}})
-	got, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "env", Env: map[string]string{"A": "1", "B": ""}})
+	params := builtin.ExecParams{Program: "env", Env: map[string]string{"A": "1", "B": ""}}
+	got, o := run[builtin.ExecResult](t.Context(), t, b, params)
 	if want := "PATH=" + os.Getenv("PATH") + "\nA=1\nB=\n"; o.Err != nil || got.Stdout != want {
 		t.Errorf("environment %q, want %q; failure %+v", got.Stdout, want, o.Err)
 	}
@@ -101,13 +103,17 @@ func TestExec_TheEnvironmentIsWhatIsGivenAndPATH(t *testing.T) {
 // With each of these many a program runs code of whoever sets it; no list of them is complete.
 func TestExec_AVariableThatIsNotAllowedIsRefused(t *testing.T) {
 	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"env"}, Env: []string{"HOME"}})
-	for _, name := range []string{"LD_PRELOAD", "BASH_ENV", "GCONV_PATH", "GIT_SSH_COMMAND", "OPENSSL_CONF", "PYTHONPATH", "home", "X"} {
-		_, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "env", Env: map[string]string{name: "x"}})
-		wantFailure(t, o, builtin.CodeRefused, true)
+	with := func(name string) engine.Outcome {
+		params := builtin.ExecParams{Program: "env", Env: map[string]string{name: "x"}}
+		return b.Run(t.Context(), attempt(t, params))
+	}
+	for _, name := range []string{
+		"LD_PRELOAD", "BASH_ENV", "GCONV_PATH", "GIT_SSH_COMMAND", "OPENSSL_CONF", "PYTHONPATH", "home", "X",
+	} {
+		wantFailure(t, with(name), builtin.CodeRefused, true)
 	}
 	for _, name := range []string{"HOME", "LANG", "LC_ALL", "TZ"} {
-		_, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "env", Env: map[string]string{name: "x"}})
-		if o.Err != nil {
+		if o := with(name); o.Err != nil {
 			t.Errorf("%s is refused: %+v", name, o.Err)
 		}
 	}
@@ -133,7 +139,8 @@ func TestExec_WhatCannotBeStartedIsAFinalFailure(t *testing.T) {
 		os.WriteFile(mute, []byte("#!/bin/sh\n"), 0o700),
 		os.WriteFile(broken, []byte("no format at all"), 0o700),
 	)
-	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"sh", "no-such-program", plain, "./mute", "/missing", broken, mute}})
+	allow := []string{"sh", "no-such-program", plain, "./mute", "/missing", broken, mute}
+	b := builtin.Exec(builtin.ExecOptions{Allow: allow})
 	must(t, os.Remove(mute))
 	for _, c := range []struct {
 		name   string
@@ -192,7 +199,8 @@ func TestExec_OutputsAreCutToTheirEnds(t *testing.T) {
 				t.Fatalf("result of %d bytes, failure %+v", len(o.Result), o.Err)
 			}
 			for _, text := range []string{got.Stdout, got.Stderr} {
-				if len(text) > builtin.ExcerptBytes || len(text) < builtin.ExcerptBytes/4 || !strings.HasSuffix(text, "end\n") {
+				const most = builtin.ExcerptBytes
+				if len(text) > most || len(text) < most/4 || !strings.HasSuffix(text, "end\n") {
 					t.Errorf("output of %d bytes that ends in %q", len(text), text[len(text)-4:])
 				}
 			}
@@ -221,7 +229,8 @@ func TestExec_CancelEndsTheProgramAndItsChildren(t *testing.T) {
 func TestExec_AProgramMayCleanUpWithinTheGrace(t *testing.T) {
 	path, open := pipe(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	outcome := start(ctx, t, shell(time.Minute), script("exec >"+path+"; trap 'echo bye; exit 0' TERM; sleep 60 & echo ready; wait"))
+	cleans := script("exec >" + path + "; trap 'echo bye; exit 0' TERM; sleep 60 & echo ready; wait")
+	outcome := start(ctx, t, shell(time.Minute), cleans)
 	r := open()
 	line(t, r)
 	cancel()
@@ -341,7 +350,8 @@ func TestExec_AProgramWithFixedArgumentsIsCalledByItsOwnName(t *testing.T) {
 		return
 	}
 	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"rm=/bin/cat /proc/self/cmdline"}})
-	if got, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "rm"}); o.Err != nil || !strings.HasPrefix(got.Stdout, "/bin/cat") {
+	got, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "rm"})
+	if o.Err != nil || !strings.HasPrefix(got.Stdout, "/bin/cat") {
 		t.Errorf("%q, %+v; want its own name", got.Stdout, o.Err)
 	}
 }

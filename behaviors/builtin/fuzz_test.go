@@ -15,16 +15,23 @@ import (
 	"taskledger/events"
 )
 
-// FuzzParameters plans any parameters with every built-in behavior: what is accepted is written and accepted again as the
-// same, and is what the behavior can work with.
+// FuzzParameters plans any parameters with every built-in behavior: what is accepted is written and accepted again as
+// the same, and is what the behavior can work with.
 func FuzzParameters(f *testing.F) {
-	for _, text := range []string{"", `{}`, `null`, `{"duration":"1m30s"}`, `{"duration":"-1s"}`, `{"path":"a/b"}`, `{"path":"../b"}`,
-		`{"program":"date","args":["-u"],"env":{"A":"b"},"dir":"/tmp","timeout":"1s"}`, `{"program":"date","env":{"LD_PRELOAD":"x"}}`,
-		`{"method":"POST","url":"https://example.org/x?y","headers":{"X-A":"b"},"body":"c","expect_status":[204],"timeout":"30s"}`,
-		`{"url":"http://user:secret@[::1%25eth0]:80/"}`, strings.Repeat("[", 10_000)} {
+	for _, text := range []string{
+		"", `{}`, `null`, `{"duration":"1m30s"}`, `{"duration":"-1s"}`, `{"path":"a/b"}`, `{"path":"../b"}`,
+		`{"program":"date","args":["-u"],"env":{"A":"b"},"dir":"/tmp","timeout":"1s"}`,
+		`{"program":"date","env":{"LD_PRELOAD":"x"}}`,
+		`{"method":"POST","url":"https://example.org/x?y","headers":{"X-A":"b"},"body":"c","expect_status":[204],` +
+			`"timeout":"30s"}`,
+		`{"url":"http://user:secret@[::1%25eth0]:80/"}`, strings.Repeat("[", 10_000),
+	} {
 		f.Add([]byte(text))
 	}
-	all := builtin.Behaviors(builtin.Options{Exec: builtin.ExecOptions{Allow: []string{"date"}}, Checksum: builtin.ChecksumOptions{Root: "/"}})
+	all := builtin.Behaviors(builtin.Options{
+		Exec:     builtin.ExecOptions{Allow: []string{"date"}},
+		Checksum: builtin.ChecksumOptions{Root: "/"},
+	})
 	now := time.Unix(1_800_000_000, 0)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, b := range all {
@@ -32,7 +39,8 @@ func FuzzParameters(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if len(text) > events.MaxPayloadBytes || len(text) > 0 && !json.Valid(text) || plan.NotBefore.Before(now) && !plan.NotBefore.IsZero() {
+			if len(text) > events.MaxPayloadBytes || len(text) > 0 && !json.Valid(text) ||
+				plan.NotBefore.Before(now) && !plan.NotBefore.IsZero() {
 				t.Errorf("%s: planned %+v of %d bytes", b.ID(), plan, len(text))
 			}
 			acceptedAgain(t, b, text, now)
@@ -50,7 +58,8 @@ func acceptedAgain(t *testing.T, b engine.Behavior, text []byte, now time.Time) 
 			t.Errorf("http: accepted %q: %v", text, err)
 		}
 	case "exec":
-		if p := reread[builtin.ExecParams](t, b, text, now); p.Dir != "" && !filepath.IsAbs(p.Dir) || p.Env["PATH"] != "" {
+		p := reread[builtin.ExecParams](t, b, text, now)
+		if p.Dir != "" && !filepath.IsAbs(p.Dir) || p.Env["PATH"] != "" {
 			t.Errorf("exec: accepted %+v", p)
 		}
 	case "checksum":
@@ -95,14 +104,16 @@ func tidy(t *testing.T, v any) string {
 	return string(text)
 }
 
-// FuzzResponse reads what servers and programs say: any Retry-After is 0 to a day, any excerpt fits and ends between runes.
+// FuzzResponse reads what servers and programs say: any Retry-After is 0 to a day, any excerpt fits and ends between
+// runes.
 func FuzzResponse(f *testing.F) {
 	f.Add("120", []byte("plain"), 10)
 	f.Add("Fri, 31 Dec 1999 23:59:59 GMT", []byte("\x00\xff\"\\\u2028<"), 7)
 	f.Add("-1", []byte("äöü€😀"), 3)
 	f.Add("4294967296", []byte{}, 0)
 	f.Fuzz(func(t *testing.T, header string, text []byte, limit int) {
-		if wait, ok := builtin.RetryAfterHeader(header, time.Unix(1_800_000_000, 0)); wait < 0 || wait > 24*time.Hour || !ok && wait != 0 {
+		wait, ok := builtin.RetryAfterHeader(header, time.Unix(1_800_000_000, 0))
+		if wait < 0 || wait > 24*time.Hour || !ok && wait != 0 {
 			t.Errorf("Retry-After %q: %s, %t", header, wait, ok)
 		}
 		limit &= 0xffff

@@ -26,6 +26,10 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
+func redirect(to string, status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, status) }
+}
+
 func anywhere() engine.Behavior { return builtin.HTTP(builtin.HTTPOptions{AllowPrivate: true}) }
 
 // only allows one loopback address, so that every other one stands for what is forbidden.
@@ -36,12 +40,16 @@ func only(address string) engine.Behavior {
 func TestHTTP_SendsTheRequestAndReturnsTheResponse(t *testing.T) {
 	at := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		w.Header().Set("X-Seen", fmt.Sprint(r.Method, " ", r.Header.Get("X-Key"), " ", r.UserAgent(), " ", string(body)))
+		seen := fmt.Sprint(r.Method, " ", r.Header.Get("X-Key"), " ", r.UserAgent(), " ", string(body))
+		w.Header().Set("X-Seen", seen)
 		w.WriteHeader(http.StatusAccepted)
 		_, _ = io.WriteString(w, "thanks")
 	})
 	got, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{
-		Method: "PUT", URL: at, Headers: map[string]string{"x-key": "k"}, Body: "hello",
+		Method:  "PUT",
+		URL:     at,
+		Headers: map[string]string{"x-key": "k"},
+		Body:    "hello",
 	})
 	if o.Err != nil {
 		t.Fatalf("failed: %+v", o.Err)
@@ -75,7 +83,12 @@ func TestHTTP_StatusDecidesWhetherToRetry(t *testing.T) {
 		{status: 200},
 		{status: 299},
 		{status: 404, expect: []int{200, 404}},
-		{status: 200, expect: []int{404}, code: "status", final: true},
+		{
+			status: 200,
+			expect: []int{404},
+			code:   "status",
+			final:  true,
+		},
 		{status: 304, code: "status", final: true},
 		{status: 400, code: "status", final: true},
 		{status: 404, code: "status", final: true},
@@ -109,7 +122,8 @@ func TestHTTP_StatusDecidesWhetherToRetry(t *testing.T) {
 		honoured bool
 	}{{429, true}, {503, true}, {500, false}} {
 		t.Run(fmt.Sprint("retry after ", c.status), func(t *testing.T) {
-			_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: fmt.Sprintf("%s/%d?after=7200", at, c.status)})
+			params := builtin.HTTPParams{URL: fmt.Sprintf("%s/%d?after=7200", at, c.status)}
+			_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), params)
 			wantFailure(t, o, "status", false)
 			if (o.Wait >= 2*time.Hour) != c.honoured {
 				t.Errorf("next attempt in %s", o.Wait)
@@ -141,7 +155,9 @@ func TestHTTP_RetryAfterIsSecondsOrADate(t *testing.T) {
 func TestHTTP_RefusesAddressesThatAreNotPublic(t *testing.T) {
 	at := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") })
 	port := at[strings.LastIndex(at, ":"):]
-	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254", "10.0.0.1"} {
+	for _, host := range []string{
+		"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254", "10.0.0.1",
+	} {
 		t.Run(host, func(t *testing.T) {
 			b := builtin.HTTP(builtin.HTTPOptions{})
 			_, o := run[builtin.HTTPResult](t.Context(), t, b, builtin.HTTPParams{URL: "http://" + host + port})
@@ -164,9 +180,11 @@ func TestHTTP_JudgesTheAddressThatANameResolvesTo(t *testing.T) {
 func TestHTTP_RefusesARedirectToAnAddressThatIsNotAllowed(t *testing.T) {
 	inner := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the inner server was reached") })
 	port := inner[strings.LastIndex(inner, ":"):]
-	for _, to := range []string{"http://127.0.0.2" + port, "http://[::1]" + port, "file:///etc/passwd", "gopher://127.0.0.1" + port} {
+	for _, to := range []string{
+		"http://127.0.0.2" + port, "http://[::1]" + port, "file:///etc/passwd", "gopher://127.0.0.1" + port,
+	} {
 		t.Run(to, func(t *testing.T) {
-			outer := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
+			outer := serve(t, redirect(to, http.StatusFound))
 			_, o := run[builtin.HTTPResult](t.Context(), t, only("127.0.0.1/32"), builtin.HTTPParams{URL: outer})
 			wantFailure(t, o, builtin.CodeRefused, true)
 		})
@@ -201,7 +219,8 @@ func TestHTTP_HeadersStayWithTheirOrigin(t *testing.T) {
 		}
 		http.Redirect(w, r, "/here", http.StatusFound)
 	})
-	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: first, Headers: map[string]string{"X-Api-Key": "k"}})
+	params := builtin.HTTPParams{URL: first, Headers: map[string]string{"X-Api-Key": "k"}}
+	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), params)
 	if got := strings.Join(seen, ","); o.Err != nil || got != "k,k," {
 		t.Errorf("keys seen %q, failure %+v", got, o.Err)
 	}
@@ -213,9 +232,13 @@ func TestHTTP_ABodyStaysWithItsOrigin(t *testing.T) {
 		text, _ := io.ReadAll(r.Body)
 		bodies <- r.Method + " " + string(text)
 	})
-	for status, refused := range map[int]bool{http.StatusTemporaryRedirect: true, http.StatusPermanentRedirect: true, http.StatusSeeOther: false} {
-		first := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, status) })
-		_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{Method: "POST", URL: first, Body: "secret"})
+	for status, refused := range map[int]bool{
+		http.StatusTemporaryRedirect: true,
+		http.StatusPermanentRedirect: true,
+		http.StatusSeeOther:          false,
+	} {
+		params := builtin.HTTPParams{Method: "POST", URL: serve(t, redirect(other, status)), Body: "secret"}
+		_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), params)
 		switch {
 		case refused:
 			wantFailure(t, o, builtin.CodeRefused, true)
@@ -227,7 +250,7 @@ func TestHTTP_ABodyStaysWithItsOrigin(t *testing.T) {
 			}
 		}
 	}
-	first := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) })
+	first := serve(t, redirect(other, http.StatusTemporaryRedirect))
 	if _, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: first}); o.Err != nil {
 		t.Errorf("without a body: %+v", o.Err)
 	} else if got := <-bodies; got != "GET " {

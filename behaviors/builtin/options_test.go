@@ -24,7 +24,8 @@ func TestNoop_Succeeds(t *testing.T) {
 func TestSleep_LastsItsDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		_, o := run[behaviors.None](t.Context(), t, builtin.Sleep(), builtin.SleepParams{Duration: builtin.Duration(time.Hour)})
+		hour := builtin.SleepParams{Duration: builtin.Duration(time.Hour)}
+		_, o := run[behaviors.None](t.Context(), t, builtin.Sleep(), hour)
 		if took := time.Since(begin); took != time.Hour || o.Err != nil {
 			t.Errorf("took %s, outcome %+v", took, o)
 		}
@@ -52,7 +53,8 @@ func TestBuiltin_RefusalsShowTheJSONThatIsWanted(t *testing.T) {
 		`{"path":""}`:       builtin.Checksum(builtin.ChecksumOptions{}),
 	} {
 		for _, params := range []string{"", "[1]"} {
-			if _, err := b.Plan([]byte(params), epoch); err == nil || !strings.HasSuffix(err.Error(), ", such as "+want) {
+			_, err := b.Plan([]byte(params), epoch)
+			if err == nil || !strings.HasSuffix(err.Error(), ", such as "+want) {
 				t.Errorf("%s %s: error %v, want one with %s", b.ID(), params, err, want)
 			}
 		}
@@ -68,7 +70,8 @@ func TestBuiltin_RefusesFieldsThatItDoesNotHave(t *testing.T) {
 		`{"path":"a","x":1}`:        builtin.Checksum(builtin.ChecksumOptions{}),
 	} {
 		_, err := b.Plan([]byte(params), epoch)
-		if invalid, ok := errors.AsType[*engine.InvalidError](err); !ok || invalid.Error() != `parameters: unknown field "x"` {
+		invalid, ok := errors.AsType[*engine.InvalidError](err)
+		if !ok || invalid.Error() != `parameters: unknown field "x"` {
 			t.Errorf("%s %s: error %v", b.ID(), params, err)
 		}
 	}
@@ -91,14 +94,16 @@ func TestBuiltin_OffersOnlyWhatIsConfigured(t *testing.T) {
 		}
 		return ids
 	}
-	if got, want := ids(builtin.Behaviors(builtin.Options{})), []string{"noop", "sleep", "http"}; !slices.Equal(got, want) {
+	got, want := ids(builtin.Behaviors(builtin.Options{})), []string{"noop", "sleep", "http"}
+	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	all := builtin.Options{
 		Exec:     builtin.ExecOptions{Allow: []string{"true"}},
 		Checksum: builtin.ChecksumOptions{Root: t.TempDir()},
 	}
-	if got, want := ids(builtin.Behaviors(all)), []string{"noop", "sleep", "http", "exec", "checksum"}; !slices.Equal(got, want) {
+	got, want = ids(builtin.Behaviors(all)), []string{"noop", "sleep", "http", "exec", "checksum"}
+	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

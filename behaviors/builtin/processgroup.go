@@ -89,7 +89,12 @@ func openStream(to io.Writer) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open pipe: %w", err)
 	}
-	return &stream{to: to, read: read, write: write, copied: make(chan struct{})}, nil
+	return &stream{
+		to:     to,
+		read:   read,
+		write:  write,
+		copied: make(chan struct{}),
+	}, nil
 }
 
 // start copies until every process has closed the pipe; the program has its own end of it by now.
