@@ -11,7 +11,6 @@ import (
 	"taskledger/engine/internal/slots"
 	"taskledger/engine/internal/stores"
 	"taskledger/events"
-	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -116,13 +115,14 @@ func (h ownerHost) LiveLimit() int64 { return h.m.admission.liveLimit(h.m.shards
 // Paused implements shard.Admission.
 func (h ownerHost) Paused(behavior string) bool { return h.m.paused(behavior) }
 
-// PauseOf implements shard.Explainer.
-func (h ownerHost) PauseOf(behavior string) (settings.Pause, bool) {
+// Pause implements shard.Explainer.
+func (h ownerHost) Pause(behavior string) (Explanation, bool) {
 	known := h.m.settings.known.Load()
 	if known == nil {
-		return settings.Pause{}, false
+		return Explanation{}, false
 	}
-	return known.Pause(behavior)
+	p, paused := known.Pause(behavior)
+	return Explanation{Why: explanation.Paused, Since: p.Since, Text: p.String()}, paused
 }
 
 // SettingsUnknown implements shard.Explainer.

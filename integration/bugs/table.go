@@ -378,7 +378,7 @@ var times = []Bug{
 		{"	now := o.clock.Now(o.wall(), began)", "	now := o.wall()"},
 	}, shardPkg, "TestTime_NeverRunsBackWithinAShard"},
 	{"ready by a clock that was set back", "engine/internal/shard/turn.go", []Edit{
-		{"		o.ring(o.tasks(), now, began)\n", "		o.state.Ripen(now)\n"},
+		{"		o.ring(o.extensions.tasks, now, began)\n", "		o.state.Ripen(now)\n"},
 	}, shardPkg, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
 	{"time of a shard that stands still after a jump", "engine/internal/shard/clock.go", []Edit{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},

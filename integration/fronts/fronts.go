@@ -102,7 +102,7 @@ var All = []Front{
 			View:        in("api/view/event.go", "case *events.Paused:"),
 			Export:      not("an export of one record is of a task or an item"),
 			Metrics:     not("operators pause few behaviors, and list them"),
-			Explain:     in("engine/internal/shard/explain.go", "o.cfg.Explainer.PauseOf(behavior)"),
+			Explain:     in("engine/internal/shard/explain.go", "o.cfg.Explainer.Pause(behavior)"),
 			Routes:      in("api/routes.go", "/v1/behaviors/{behavior}/pause"),
 			Scope:       in("api/routes.go", "Scope:   Everything"),
 			CommandLine: in("cmd/node/internal/cli/operate.go", "{operations.Pause, "),

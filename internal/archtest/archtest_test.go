@@ -56,7 +56,7 @@ engine/internal/futures | engine/internal/command engine/internal/notice engine/
 engine/internal/sender | engine/internal/command engine/internal/lookout engine/internal/notice events internal/message store task golang.org/x/sync | commands to owners, and their answers: it knows no owner
 engine/internal/lookout | store task                               | looks at the membership alone
 engine/internal/cloudevent | engine/internal/outcome events         | a form: it sends nothing
-engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/journal projection/listing projection/settings store | the owner of a shard: it knows its node by interfaces of its own
+engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/journal projection/listing store | the owner of a shard: it knows its node by interfaces of its own
 engine/internal/worker | engine/internal/command engine/internal/sender engine/internal/signal engine/internal/slots events store task | attempts and offers: it knows its node by interfaces of its own
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
 engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/stores item events projection | every command in its largest form, for tests

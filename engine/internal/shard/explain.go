@@ -28,8 +28,13 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 	case t.Suspended:
 		return explanation.Explanation{Why: explanation.Suspended, Since: since, Text: explanation.OfSuspended(t)}
 	}
-	if p, paused := o.cfg.Explainer.PauseOf(behavior); paused {
-		return explanation.Explanation{Why: explanation.Paused, Since: max(p.Since, since), Text: p.String()}
+	if e, paused := o.cfg.Explainer.Pause(behavior); paused {
+		e.Since = max(e.Since, since)
+		return e
+	}
+	if e, waits := o.explainExtensions(t); waits {
+		e.Since = max(e.Since, since)
+		return e
 	}
 	if substatus != projection.SubReady {
 		return explanation.Explanation{Why: explanation.Scheduled, Since: since, Text: explanation.OfWait(t)}

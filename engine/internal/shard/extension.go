@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
 	"taskledger/events"
 	"taskledger/meter"
 	"taskledger/projection"
@@ -32,6 +33,8 @@ type Extension struct {
 	Committed func()
 	// Answer answers a question from the committed state; false = it is not one of the front's.
 	Answer func(c command.Command, now events.Millis, b command.Budget) (command.Found, bool)
+	// Explain explains why a task that does not run waits for the front; false = it does not.
+	Explain func(t *projection.Task) (explanation.Explanation, bool)
 	// Gauges sets the gauges of the front after each turn. They are summed over the shards of a node.
 	Gauges func(set func(g meter.Gauge, value int64))
 }

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
 	"taskledger/events"
 	"taskledger/meter"
+	"taskledger/projection"
 )
 
 // maxUnasked bounds the events that an extension records in one entry without being asked.
@@ -17,7 +19,11 @@ const maxUnasked = 64
 type extensions struct {
 	all      []Extension
 	alarms   []alarm
+	tasks    alarm // of the tasks, beside those of extensions
 	prepared []atomic.Pointer[preparation]
+	unasked  looking     // the time of one extension for what it records unasked
+	late     func() bool // of unasked
+	setGauge func(g meter.Gauge, value int64)
 }
 
 // alarm makes things due as time goes by.
@@ -35,6 +41,9 @@ type preparation struct {
 // extend makes the extensions of an owner.
 func (o *Owner) extend(all []NewExtension) {
 	x := &o.extensions
+	x.tasks = alarm{o.state.NextDue, o.state.Ripen}
+	x.setGauge = func(g meter.Gauge, value int64) { o.published.gauges[g].Store(value) }
+	x.late = x.unasked.late
 	x.prepared = make([]atomic.Pointer[preparation], len(all))
 	for _, make := range all {
 		of := make(o.state)
@@ -59,9 +68,6 @@ func (o *Owner) ringExtensions(now events.Millis, at time.Duration) {
 		o.ring(a, now, at)
 	}
 }
-
-// tasks is the alarm of tasks.
-func (o *Owner) tasks() alarm { return alarm{o.state.NextDue, o.state.Ripen} }
 
 // nextAlarm returns when something is due next, 0 = never, and whether tasks are what it is.
 func (o *Owner) nextAlarm() (due events.Millis, tasks bool) {
@@ -105,20 +111,9 @@ func (o *Owner) prepare(now events.Millis) {
 func (o *Owner) decideUnasked(d *command.Decider) {
 	for i := range o.extensions.all {
 		if x := &o.extensions.all[i]; x.Decide != nil && d.Err == nil {
-			x.Decide(d, command.Budget{Items: maxUnasked, Over: budgetOf(lookFor)})
+			o.extensions.unasked = looking{}
+			x.Decide(d, command.Budget{Items: maxUnasked, Over: o.extensions.late})
 		}
-	}
-}
-
-// budgetOf returns what reports that so much time has gone by since it was first asked.
-func budgetOf(d time.Duration) func() bool {
-	var until time.Duration
-	return func() bool {
-		now := time.Since(base)
-		if until == 0 {
-			until = now + d
-		}
-		return now > until
 	}
 }
 
@@ -161,11 +156,23 @@ func (o *Owner) answerExtension(c command.Command) (a command.Answer, read func(
 	return command.Answer{}, nil, false
 }
 
+// explainExtensions explains why a task waits for a front.
+func (o *Owner) explainExtensions(t *projection.Task) (explanation.Explanation, bool) {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Explain != nil {
+			if e, waits := x.Explain(t); waits {
+				return e, true
+			}
+		}
+	}
+	return explanation.Explanation{}, false
+}
+
 // publishGauges shows the gauges of extensions.
 func (o *Owner) publishGauges() {
 	for i := range o.extensions.all {
 		if x := &o.extensions.all[i]; x.Gauges != nil {
-			x.Gauges(func(g meter.Gauge, value int64) { o.published.gauges[g].Store(value) })
+			x.Gauges(o.extensions.setGauge)
 		}
 	}
 }

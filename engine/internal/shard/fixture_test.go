@@ -144,9 +144,9 @@ func (n *node) LiveLimit() int64 { return n.usage.Quota / 4 }
 // Paused implements shard.Admission.
 func (n *node) Paused(behavior string) bool { return n.paused[behavior] }
 
-// PauseOf implements shard.Explainer.
-func (n *node) PauseOf(behavior string) (settings.Pause, bool) {
-	return settings.Pause{Behavior: behavior}, n.paused[behavior]
+// Pause implements shard.Explainer.
+func (n *node) Pause(behavior string) (explanation.Explanation, bool) {
+	return explanation.Explanation{Why: explanation.Paused, Text: "behavior " + behavior + " is paused"}, n.paused[behavior]
 }
 
 // SettingsUnknown implements shard.Explainer.

@@ -12,7 +12,6 @@ import (
 	"taskledger/engine/internal/slots"
 	"taskledger/events"
 	"taskledger/meter"
-	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -77,8 +76,8 @@ type Admission interface {
 
 // Explainer explains what keeps a task from starting here.
 type Explainer interface {
-	// PauseOf returns why a behavior is paused, as far as the settings are known.
-	PauseOf(behavior string) (settings.Pause, bool)
+	// Pause explains that a behavior is paused, as far as the settings are known; false when it is not.
+	Pause(behavior string) (explanation.Explanation, bool)
 	// SettingsUnknown explains that nothing starts because the settings are not known; false when they are.
 	SettingsUnknown() (explanation.Explanation, bool)
 	// Ready explains why a task of a behavior that is ready waits. offered reports whether another node has offered

@@ -20,7 +20,7 @@ func (o *Owner) answer(asked []Delivery) {
 	began := time.Since(base)
 	now := o.clock.Now(o.wall(), began)
 	if o.cfg.Host.MayStart() {
-		o.ring(o.tasks(), now, began)
+		o.ring(o.extensions.tasks, now, began)
 	}
 	o.ringExtensions(now, began)
 	o.looking = looking{tasks: lookTasks}
@@ -68,9 +68,6 @@ func (o *Owner) read(c command.Command) (command.Answer, func(context.Context) c
 	if refusal, refused := command.Misfit(c); refused {
 		return refusal, nil
 	}
-	if a, later, is := o.answerExtension(c); is {
-		return a, later
-	}
 	switch c := c.(type) {
 	case *command.Get:
 		return o.get(c)
@@ -86,6 +83,9 @@ func (o *Owner) read(c command.Command) (command.Answer, func(context.Context) c
 		return o.explain(c), nil
 	case *command.HandOver:
 		return command.Answer{}, func(ctx context.Context) command.Answer { return o.giveTo(ctx, c.Node) }
+	}
+	if a, later, is := o.answerExtension(c); is {
+		return a, later
 	}
 	return command.Misplaced(c, o.ownership.Session.ID), nil
 }

@@ -85,7 +85,7 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 		o.park(offer)
 	}
 	if o.starts.held = !o.cfg.Host.MayStart(); !o.starts.held {
-		o.ring(o.tasks(), now, began)
+		o.ring(o.extensions.tasks, now, began)
 		o.assign(d)
 	}
 	if d.Err != nil {

@@ -2,6 +2,7 @@ package shard_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +68,12 @@ func TestToy_RingsAtATimeThatWasPreparedBesideTheTurns(t *testing.T) {
 	b.end(command.Succeeded)
 	b.turn() // prepares
 	b.turn() // takes what was prepared
+	bell := submitOf(events.Policy{})
+	bell.Task = "bell"
+	b.accept(command.LaneSubmit, bell)
+	if a := b.ask(command.LaneQuery, &command.Explain{Task: "bell"}); !strings.Contains(string(a.Data), "until the bell has rung") {
+		t.Errorf("explained by %q", a.Data)
+	}
 	if len(*rang) != 0 {
 		t.Errorf("the bell rang before its time: %v", *rang)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/projection"
@@ -60,6 +61,10 @@ func AtOwner(rang func(count uint64)) shard.NewExtension {
 					rang(s.Rang)
 				}
 				noted = false
+			},
+			Explain: func(t *projection.Task) (explanation.Explanation, bool) {
+				text := "it waits until the bell has rung"
+				return explanation.Explanation{Why: explanation.Waiting, Text: text}, t.ID == "bell" && s.Rang != s.Count
 			},
 			Answer: func(c command.Command, _ events.Millis, _ command.Budget) (command.Found, bool) {
 				if _, is := c.(*Ask); !is {
