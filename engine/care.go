@@ -66,7 +66,7 @@ func (m *member) makeRoom(ctx context.Context, k *housekeeping.Keeper) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.killed.Done():
+		case <-m.node.killed.Done():
 			return
 		case <-ticker.C:
 		}

@@ -32,9 +32,7 @@ type member struct {
 	offers   *worker.Offers
 	worker   *worker.Session // what attempts and offers know of the session
 	sender   *sender.Sender
-	futures  *futures.Registry
 	settings *nodeSettings
-	killed   context.Context // ends when the node is to end as a crash would
 
 	log     *slog.Logger
 	notices *notice.Log // nil before it has joined
@@ -66,9 +64,7 @@ func newMember(n *Node) *member {
 		exec:         n.exec,
 		offers:       n.offers,
 		sender:       n.sender,
-		futures:      n.futures,
 		settings:     &n.settings,
-		killed:       n.killed,
 		log:          n.cfg.Log,
 		shards:       s.Cluster().Shards,
 		bus:          n.cfg.Bus,
@@ -107,7 +103,7 @@ func (m *member) now() events.Millis { return events.MillisOf(m.cfg.Now()) }
 // run joins, serves until ctx ends and then drains, or returns why the session ended.
 func (m *member) run(ctx context.Context) error {
 	if err := m.join(ctx); err != nil {
-		if ctx.Err() != nil || m.killed.Err() != nil {
+		if ctx.Err() != nil || m.node.killed.Err() != nil {
 			return nil
 		}
 		return err
@@ -115,7 +111,7 @@ func (m *member) run(ctx context.Context) error {
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	m.end = end
 	defer end(nil)
-	defer context.AfterFunc(m.killed, func() { end(errKilled) })()
+	defer context.AfterFunc(m.node.killed, func() { end(errKilled) })()
 	g, session := errgroup.WithContext(base)
 	m.ctx = session
 	m.worker = worker.NewSession(session, m.session.ID, m.ttl, workerHost{m}, workerHost{m}, m.log)
@@ -140,7 +136,7 @@ func (m *member) run(ctx context.Context) error {
 	}
 	m.place.wait()
 	m.tasks.Wait()
-	if m.killed.Err() != nil { // also where the session had ended just before
+	if m.node.killed.Err() != nil { // also where the session had ended just before
 		return nil
 	}
 	return errors.Join(cause, m.leave(ctx, stopBy))
@@ -181,7 +177,7 @@ func (m *member) updateKey(ctx context.Context) error {
 func (m *member) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(m.ttl, 10*time.Second))
 	defer cancel()
-	defer context.AfterFunc(m.killed, cancel)()
+	defer context.AfterFunc(m.node.killed, cancel)()
 	if err := m.lease.begin(ctx, m.node.info()); err != nil {
 		return err
 	}
@@ -274,7 +270,7 @@ func (m *member) see(v *store.Membership) error {
 		if old.Owners[shard] != owner {
 			moved = true
 			m.sender.OwnerChanged(shard)
-			m.futures.AskAll(shard)
+			m.node.futures.AskAll(shard)
 			m.offers.OwnerChanged(shard)
 		}
 	}
@@ -340,7 +336,7 @@ func (m *member) cancelAttempt(shard int, c shard.Cancel) {
 
 // announce tells everybody who may wait of the outcomes of a committed entry.
 func (m *member) announce(shard int, outcomes []outcome.Outcome) {
-	m.futures.Report(shard, outcomes)
+	m.node.futures.Report(shard, outcomes)
 	if m.bus == nil || !m.sender.Connected() {
 		return
 	}

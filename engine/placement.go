@@ -321,7 +321,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 		delete(p.owners, at)
 		p.over[at] = ownership.Revision
 		p.mu.Unlock()
-		p.m.futures.ServeAway(at)
+		p.m.node.futures.ServeAway(at)
 		p.preferOwn()
 		if left == nil {
 			p.m.sender.ServeHere(at, nil)
@@ -329,7 +329,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 		}
 	}()
 	p.preferOwn()
-	p.m.futures.ServeHere(at, have.Head)
+	p.m.node.futures.ServeHere(at, have.Head)
 	p.m.sender.ServeHere(at, own.Inbox())
 	p.m.node.items.Again()
 	p.m.offers.OwnerChanged(at)
