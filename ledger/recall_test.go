@@ -293,8 +293,13 @@ func TestFollow_ReadsSoManyEntriesOfATaskAtMost(t *testing.T) {
 	for i := range progress {
 		p.write(happened{"x", &events.Progressed{Done: int64(i)}})
 	}
-	running := projection.Task{ID: "x", Kind: &projection.Kind{Behavior: "work"}, Created: events.RefOf(1, 0), Started: events.RefOf(2, 0),
-		Last: p.last["x"].Position.Ref, Node: node}
+	running := projection.Task{
+		ID:          "x",
+		Kind:        &projection.Kind{Behavior: "work"},
+		Created:     events.RefOf(1, 0),
+		LastAttempt: projection.LastAttempt{Started: events.RefOf(2, 0), Node: node},
+		Last:        p.last["x"].Position.Ref,
+	}
 	another := running
 	another.Created = p.last["x"].Position.Ref + 1
 	another.Last = another.Created

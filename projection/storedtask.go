@@ -9,11 +9,6 @@ import (
 	"taskledger/projection/requests"
 )
 
-// flags returns the task's flags in stored order.
-func (t *Task) flags() [7]*bool {
-	return [...]*bool{&t.Suspended, &t.Cancelled, &t.Rerun, &t.RunEnded, &t.ParamsElided, &t.ResultElided, &t.ErrorElided}
-}
-
 // Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers of kind and
 // node.
 func (t *Task) Encode(w *wire.Writer) {
@@ -88,7 +83,7 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64) {
 	w.Uint(kind)
 	w.Uint(uint64(t.Status))
 	var flags uint64
-	for i, set := range t.flags() {
+	for i, set := range t.stored() {
 		if *set {
 			flags |= 1 << i
 		}
@@ -171,8 +166,8 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 		r.Fail("kind %d of %d", kind, len(kinds))
 	}
 	t.Status = Status(upTo(r, uint64(Failure)))
-	flags := upTo(r, 1<<len(t.flags())-1)
-	for i, set := range t.flags() {
+	flags := upTo(r, 1<<len(t.stored())-1)
+	for i, set := range t.stored() {
 		*set = flags>>i&1 != 0
 	}
 	t.Priority, t.Seq = r.Int(), r.Uint()

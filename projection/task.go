@@ -66,36 +66,19 @@ type Task struct {
 	Params   events.Payload // JSON
 	ParamsAt events.Ref     // the event that carries Params
 
-	Status    Status
-	Suspended bool
-	Cancelled bool // RUNNING, and nothing shall start after this attempt
-	Rerun     bool // parameters were merged while an attempt ran: a further run, with them, follows this one
-	RunEnded  bool // Failures and Lost belong to a run that is over
-
-	Forgotten    bool // retention has taken it out of memory; never in a fold, only where one was read back
-	ParamsElided bool // the task has finished once since it got them: Params is only in the journal, at ParamsAt
-	ResultElided bool // Result exceeds MaxKeptResult: it is only in the journal, at Outcome
-	ErrorElided  bool // Error exceeds MaxKeptError: the whole of it is only in the journal, at Outcome
+	Status Status
+	Flags
+	Forgotten bool // retention has taken it out of memory; never in a fold, only where one was read back
 
 	Seq     uint64     // of the last event
 	Created events.Ref // names the life
 	Last    events.Ref // the last event: the version of the task
-	Started events.Ref // names the last attempt; its fencing token
 	Outcome events.Ref // the last Succeeded or Failed
 
-	Attempt  uint32 // attempts started in this life
-	Failures uint32 // attempts of this run that failed
-	Lost     uint32 // attempts of this run that were lost
-	Runs     uint32 // runs of this life that ended: with SUCCESS, or with a FAILURE that is not retried
-
-	Node string // session id of the node that runs it; "" = none
-	// LastNode is the session id of the node that ran the last attempt.
-	LastNode name.Name
-	Offer    uint64 // that the last Started answered; 0 = started by the owner on its own node
-	Lease    events.Millis
+	Counts
+	LastAttempt
 
 	CreatedAt events.Millis
-	StartedAt events.Millis // of the last attempt
 	EndedAt   events.Millis // of Outcome; a further run may have been promised after it, and cancelled
 	// Due is when the task may start: the schedule of one that does not run, the lost stamp of one that waits to run
 	// again. 0 = never, as things stand.
@@ -107,6 +90,29 @@ type Task struct {
 	Progress *events.Progressed
 	Requests requests.List // those that made, changed or joined it
 
+	indexed
+}
+
+// Counts counts the attempts and runs of a task.
+type Counts struct {
+	Attempt  uint32 // attempts started in this life
+	Failures uint32 // attempts of this run that failed
+	Lost     uint32 // attempts of this run that were lost
+	Runs     uint32 // runs of this life that ended: with SUCCESS, or with a FAILURE that is not retried
+}
+
+// LastAttempt describes the attempt of a task that started last.
+type LastAttempt struct {
+	Started   events.Ref // names the attempt; its fencing token
+	StartedAt events.Millis
+	Node      string    // session id of the node that runs it; "" = none
+	LastNode  name.Name // session id of the node that ran it
+	Offer     uint64    // that Started answered; 0 = started by the owner on its own node
+	Lease     events.Millis
+}
+
+// indexed locates a task in the queues and the creations of its shard.
+type indexed struct {
 	in  *queue // the one queue it is in, if any
 	at  uint32 // its place there: its number in the line, or its index in the heap
 	row uint32 // its place in Shard.created

@@ -16,7 +16,10 @@ import (
 // What is shown of a session that has ended long ago comes from its id alone.
 func TestNames_StandBesideSessionsWhereverANodeIsShown(t *testing.T) {
 	session := store.SessionID("web-1", "abcdefghij")
-	task := view.OfTask(projection.Task{Kind: &projection.Kind{Behavior: "work"}, Node: session}, events.Position{}, 1)
+	task := view.OfTask(projection.Task{
+		Kind:        &projection.Kind{Behavior: "work"},
+		LastAttempt: projection.LastAttempt{Node: session},
+	}, events.Position{}, 1)
 	event := view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Lost{}}, Behavior: "work", Node: session})
 	started := view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Started{Node: session}}, Behavior: "work", Node: session})
 	for what, v := range map[string]any{"task": task, "event": event, "start": started, "node": view.OfNode(store.NodeInfo{ID: session, Name: "web-1"}),

@@ -13,7 +13,12 @@ import (
 )
 
 func TestCloudEvent_NamesTheNodeOfTheLastAttempt(t *testing.T) {
-	task := projection.Task{ID: "x", Kind: &projection.Kind{Behavior: "work"}, Attempt: 2, Status: projection.Success}
+	task := projection.Task{
+		ID:     "x",
+		Kind:   &projection.Kind{Behavior: "work"},
+		Counts: projection.Counts{Attempt: 2},
+		Status: projection.Success,
+	}
 	for _, node := range []string{"", "n-1", `"\<>&`, "é\n"} {
 		task.LastNode = name.Of(node)
 		o, is := outcome.Of(&task, &events.Event{Body: &events.Succeeded{Run: 1}})
@@ -46,11 +51,11 @@ func TestCloudEvent_TellsTheTimeOfEachOutcome(t *testing.T) {
 func TestCloudEvent_SaysThatAnErrorIsCut(t *testing.T) {
 	for _, elided := range []bool{false, true} {
 		task := projection.Task{
-			ID:          "x",
-			Kind:        &projection.Kind{Behavior: "work"},
-			Status:      projection.Failure,
-			Error:       &events.Error{Code: events.CodePanic, Message: "long"},
-			ErrorElided: elided,
+			ID:     "x",
+			Kind:   &projection.Kind{Behavior: "work"},
+			Status: projection.Failure,
+			Error:  &events.Error{Code: events.CodePanic, Message: "long"},
+			Flags:  projection.Flags{ErrorElided: elided},
 		}
 		o, is := outcome.Of(&task, &events.Event{Body: &events.Rescheduled{}})
 		var got struct {

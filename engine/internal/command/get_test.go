@@ -15,16 +15,48 @@ import (
 func TestTask_IsReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u32, flag := rapid.Uint32(), rapid.Bool()
-		want := projection.Task{ID: genID.Draw(t, "id"), Kind: &projection.Kind{Behavior: genText.Draw(t, "behavior"), Policy: genPolicy.Draw(t, "policy"), Creator: genText.Draw(t, "creator")},
-			Priority: rapid.Int64().Draw(t, "priority"), Params: genPayload.Draw(t, "params"), ParamsAt: genRef.Draw(t, "params at"),
-			Status:    projection.Status(rapid.IntRange(1, 4).Draw(t, "status")),
-			Suspended: flag.Draw(t, "suspended"), Cancelled: flag.Draw(t, "cancelled"), Rerun: flag.Draw(t, "rerun"), RunEnded: flag.Draw(t, "ended"),
-			ParamsElided: flag.Draw(t, "params elided"), ResultElided: flag.Draw(t, "result elided"),
-			Seq: rapid.Uint64().Draw(t, "seq"), Created: genRef.Draw(t, "created"), Last: genRef.Draw(t, "last"), Started: genRef.Draw(t, "started"),
-			Outcome: genRef.Draw(t, "outcome"), Attempt: u32.Draw(t, "attempt"), Failures: u32.Draw(t, "failures"), Lost: u32.Draw(t, "lost"),
-			Runs: u32.Draw(t, "runs"), LastNode: name.Of(genText.Draw(t, "node")), Offer: rapid.Uint64().Draw(t, "offer"), Lease: genTime.Draw(t, "lease"),
-			CreatedAt: genTime.Draw(t, "created at"), StartedAt: genTime.Draw(t, "started at"), EndedAt: genTime.Draw(t, "ended at"),
-			Due: genTime.Draw(t, "due"), Result: genPayload.Draw(t, "result"), Requests: rapid.SliceOfN(genRequest, 1, 3).Draw(t, "requests")}
+		want := projection.Task{
+			ID: genID.Draw(t, "id"),
+			Kind: &projection.Kind{
+				Behavior: genText.Draw(t, "behavior"),
+				Policy:   genPolicy.Draw(t, "policy"),
+				Creator:  genText.Draw(t, "creator"),
+			},
+			Priority: rapid.Int64().Draw(t, "priority"),
+			Params:   genPayload.Draw(t, "params"),
+			ParamsAt: genRef.Draw(t, "params at"),
+			Status:   projection.Status(rapid.IntRange(1, 4).Draw(t, "status")),
+			Flags: projection.Flags{
+				Suspended:    flag.Draw(t, "suspended"),
+				Cancelled:    flag.Draw(t, "cancelled"),
+				Rerun:        flag.Draw(t, "rerun"),
+				RunEnded:     flag.Draw(t, "ended"),
+				ParamsElided: flag.Draw(t, "params elided"),
+				ResultElided: flag.Draw(t, "result elided"),
+			},
+			Seq:     rapid.Uint64().Draw(t, "seq"),
+			Created: genRef.Draw(t, "created"),
+			Last:    genRef.Draw(t, "last"),
+			LastAttempt: projection.LastAttempt{
+				Started:   genRef.Draw(t, "started"),
+				LastNode:  name.Of(genText.Draw(t, "node")),
+				Offer:     rapid.Uint64().Draw(t, "offer"),
+				Lease:     genTime.Draw(t, "lease"),
+				StartedAt: genTime.Draw(t, "started at"),
+			},
+			Outcome: genRef.Draw(t, "outcome"),
+			Counts: projection.Counts{
+				Attempt:  u32.Draw(t, "attempt"),
+				Failures: u32.Draw(t, "failures"),
+				Lost:     u32.Draw(t, "lost"),
+				Runs:     u32.Draw(t, "runs"),
+			},
+			CreatedAt: genTime.Draw(t, "created at"),
+			EndedAt:   genTime.Draw(t, "ended at"),
+			Due:       genTime.Draw(t, "due"),
+			Result:    genPayload.Draw(t, "result"),
+			Requests:  rapid.SliceOfN(genRequest, 1, 3).Draw(t, "requests"),
+		}
 		if flag.Draw(t, "error") {
 			want.Error = genError.Draw(t, "error")
 		}

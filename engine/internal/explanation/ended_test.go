@@ -17,11 +17,11 @@ func TestOfEnd_SaysThatARetryWasCancelledOnlyWhereOneWas(t *testing.T) {
 		says  bool
 	}{"suspended, and failed for good": {0, false}, "its retry was cancelled": {7, true}} {
 		task := &projection.Task{
-			Status:    projection.Failure,
-			Suspended: true,
-			Kind:      &projection.Kind{},
-			Error:     &events.Error{Code: "boom"},
-			Wait:      &projection.Wait{Since: c.since, By: "olga", Reason: "the disk is full"},
+			Status: projection.Failure,
+			Flags:  projection.Flags{Suspended: true},
+			Kind:   &projection.Kind{},
+			Error:  &events.Error{Code: "boom"},
+			Wait:   &projection.Wait{Since: c.since, By: "olga", Reason: "the disk is full"},
 		}
 		if text := explanation.OfEnd(task); strings.Contains(text, "cancelled by olga") != c.says {
 			t.Errorf("%s: %q", name, text)
@@ -33,11 +33,10 @@ func TestOfEnd_SaysThatARetryWasCancelledOnlyWhereOneWas(t *testing.T) {
 func TestExplanations_TellWhoCancelledAndWhoSuspended(t *testing.T) {
 	t.Parallel()
 	task := &projection.Task{
-		Status:    projection.Running,
-		Node:      "n-1.1",
-		Suspended: true,
-		Cancelled: true,
-		Kind:      &projection.Kind{},
+		Status:      projection.Running,
+		LastAttempt: projection.LastAttempt{Node: "n-1.1"},
+		Flags:       projection.Flags{Suspended: true, Cancelled: true},
+		Kind:        &projection.Kind{},
 		Wait: &projection.Wait{
 			SuspendedAt:  7,
 			By:           "ada",

@@ -156,7 +156,12 @@ func TestMishaps_AreToldOnceTheirEntryIsCommitted(t *testing.T) {
 	m := notice.NewMishaps(log, 3)
 	kind := &projection.Kind{Behavior: "pull"}
 	note := func(body events.Body) {
-		m.Note(&projection.Task{ID: "t/1", Kind: kind, Attempt: 4, LastNode: name.Of("b-abcdefghij")}, &events.Event{Body: body})
+		m.Note(&projection.Task{
+			ID:          "t/1",
+			Kind:        kind,
+			Counts:      projection.Counts{Attempt: 4},
+			LastAttempt: projection.LastAttempt{LastNode: name.Of("b-abcdefghij")},
+		}, &events.Event{Body: body})
 	}
 	note(&events.Lost{Node: "b-abcdefghij"})
 	note(&events.Failed{Error: events.Error{Code: "network", Message: strings.Repeat("é", 150) + "\nstack"}, Run: 1})

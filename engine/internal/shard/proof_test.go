@@ -20,6 +20,7 @@ func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 	other := submitOf(events.Policy{})
 	other.Behavior = "another"
 	unknown := command.AttemptName{Task: "y", Started: events.RefOf(7, 0)}
+	late := projection.Task{ID: "y", LastAttempt: projection.LastAttempt{Started: unknown.Started, Node: farID}}
 	for name, c := range map[string]struct {
 		lane    uint8
 		command command.Command
@@ -27,7 +28,7 @@ func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 		"refusal":                    {command.LaneSubmit, &command.Operate{Task: "y", Do: command.DoCancel}},
 		"overload":                   {command.LaneSubmit, &command.Submit{Task: "y", Behavior: benchBehavior, Policy: other.Policy}},
 		"refusal of what is invalid": {command.LaneSubmit, other},
-		"late outcome":               {command.LaneWork, report(projection.Task{ID: "y", Started: unknown.Started, Node: farID}, command.Succeeded)},
+		"late outcome":               {command.LaneWork, report(late, command.Succeeded)},
 		"attempt that is over":       {command.LaneWork, &command.Reconcile{Node: farID, Epoch: 100, Attempts: []command.AttemptName{unknown}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,12 @@ func TestTally_CountsRefusalsOfBehaviorsThatHaveTasks(t *testing.T) {
 // An entry under load costs no memory once there is room for its times.
 func TestTally_AllocatesNothingForEvents(t *testing.T) {
 	one := tally.New(nil)
-	task := &projection.Task{Kind: &projection.Kind{Behavior: "work"}, Due: 1, CreatedAt: 1, StartedAt: 2}
+	task := &projection.Task{
+		Kind:        &projection.Kind{Behavior: "work"},
+		Due:         1,
+		CreatedAt:   1,
+		LastAttempt: projection.LastAttempt{StartedAt: 2},
+	}
 	all := []*events.Event{{Body: &events.Created{}}, {Body: &events.Started{Attempt: 1}}, {Body: &events.Succeeded{}}}
 	if n := testing.AllocsPerRun(1000, func() {
 		for range 100 {

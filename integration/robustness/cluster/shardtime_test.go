@@ -33,7 +33,11 @@ func TestShardTimes_AreThoseOfTheShardAndNotOfAClock(t *testing.T) {
 			t.Errorf("%s: far = %v, want %v", tt.name, got, tt.far)
 		}
 	}
-	times.see(&projection.Task{ID: events.TaskID(clock), CreatedAt: step - hour, StartedAt: step})
+	times.see(&projection.Task{
+		ID:          events.TaskID(clock),
+		CreatedAt:   step - hour,
+		LastAttempt: projection.LastAttempt{StartedAt: step},
+	})
 	if times.far(task(clock, step-hour, step)) {
 		t.Error("an attempt has started at the step: what is due then is not far ahead")
 	}

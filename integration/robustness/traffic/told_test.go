@@ -59,7 +59,7 @@ func TestOutcome_IsThatOfTheRun(t *testing.T) {
 	}{
 		{projection.Task{Status: projection.Running}, ""},
 		{projection.Task{Status: projection.Success, Result: events.JSON([]byte("1"))}, "=1"},
-		{projection.Task{Status: projection.Failure, Error: failed, RunEnded: true}, "!no"},
+		{projection.Task{Status: projection.Failure, Error: failed, Flags: projection.Flags{RunEnded: true}}, "!no"},
 		{projection.Task{Status: projection.Failure, Error: failed}, ""},
 	} {
 		if o, err := traffic.OutcomeOf(&row.task); o != row.want || err != nil {
