@@ -218,13 +218,16 @@ func (s *Shard) delist(t *Task) {
 func (s *Shard) Task(id events.TaskID) *Task      { return s.tasks[id] }
 func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
 
-// Len is the number of tasks, Finished of those that are final, Held of those of them that are kept for their requests, Live of
-// the others.
+// Len returns the number of tasks.
 func (s *Shard) Len() int { return len(s.tasks) }
-func (s *Shard) Finished() int {
-	return s.retention.count + s.failed.len() + s.held.len() + s.pinned.len()
-}
-func (s *Shard) Held() int { return s.held.len() }
+
+// Finished returns the number of tasks that are final.
+func (s *Shard) Finished() int { return s.retention.count + s.failed.len() + s.Held() }
+
+// Held returns the number of final tasks that retention may not forget: for their requests, or for an extension.
+func (s *Shard) Held() int { return s.held.len() + s.pinned.len() }
+
+// Live returns the number of tasks that are not final.
 func (s *Shard) Live() int { return len(s.tasks) - s.Finished() }
 
 // LiveBytes is about how much the tasks that are not finished, or are held, take in a snapshot: their parameters, results, ids

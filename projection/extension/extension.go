@@ -40,7 +40,7 @@ type Extension struct {
 	// Saw learns of each event of a task, once the task is as the event left it.
 	Saw func(t Task, ev *events.Event)
 	// Holds reports whether a finished task must not be forgotten. It is asked whenever the task changes, and after
-	// Shard.Release of the task.
+	// Shard.Release of the task. The extension bounds how many it holds: they count against what a shard may have.
 	Holds func(t Task) bool
 	// Ended returns the events that follow when an attempt of a task ends, by its own report or not. They stand in
 	// the entry of its end, and take EndBytes at most.
