@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/housekeeping"
 	"taskledger/engine/internal/shard"
 	"taskledger/store"
 )
@@ -19,7 +18,7 @@ const careEvery = time.Second
 func (m *member) care(ctx context.Context) error {
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
-	k := housekeeping.New(m.housekeeping, time.Now())
+	k := newHousekeeper(m.housekeeping, time.Now())
 	for weighed := false; ; {
 		u, err := m.housekeeping.Usage(ctx)
 		if least := leastQuota(m.shards); err == nil && !weighed && u.Quota < least {
@@ -48,7 +47,7 @@ func (m *member) care(ctx context.Context) error {
 func leastQuota(shards int) int64 { return int64(shards) * 3 * shard.MinTail / 4 * 5 }
 
 // makeRoom cares for a store that is too full for a session to begin, until it is not.
-func (m *member) makeRoom(ctx context.Context, k *housekeeping.Keeper) {
+func (m *member) makeRoom(ctx context.Context, k *housekeeper) {
 	m.log.ErrorContext(ctx, "no session can begin", "cause", command.StoreFull)
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()

@@ -1,7 +1,18 @@
 package engine
 
-// The tests of the session file read and write it without a node.
+import "time"
+
+// Parts of a node that tests use without one.
+type (
+	ArchiveWatch = archiveWatch
+	Housekeeper  = housekeeper
+)
+
+// The names by which tests of these parts call them.
 var (
+	NewHousekeeper   = newHousekeeper
 	ReadSessionFile  = readSessionFile
 	WriteSessionFile = writeSessionFile
 )
+
+const WatchArchiveEvery time.Duration = watchArchiveEvery

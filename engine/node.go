@@ -13,9 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"taskledger/engine/internal/archivewatch"
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/housekeeping"
 	"taskledger/engine/internal/worker"
 	"taskledger/events"
 	"taskledger/internal/version"
@@ -107,7 +105,7 @@ type Node struct {
 	clockWrong atomic.Bool // too far off the other nodes'
 	relimited  atomic.Bool // limits have changed that its key does not tell yet
 
-	archive  archivewatch.Watch
+	archive  archiveWatch
 	archived atomic.Int64 // when a shard of the process was archived last, in milliseconds; 0 = never
 }
 
@@ -258,7 +256,7 @@ func (n *Node) Run(ctx context.Context) error {
 		if err := n.endLastSession(ctx); err != nil {
 			n.cfg.Log.WarnContext(ctx, "the session before this one ends by its TTL", "err", err)
 		}
-		room := housekeeping.New(n.cfg.Store, time.Time{}) // of a store too full for a session
+		room := newHousekeeper(n.cfg.Store, time.Time{}) // of a store too full for a session
 		pause := sessionPause
 		for {
 			m := newMember(n)

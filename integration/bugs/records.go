@@ -56,9 +56,9 @@ var records = []Bug{
 	{"command that leaves for a mailbox which nobody reads", "engine/internal/sender/lane.go", []Edit{
 		{"s.cfg.Now(), needsNode && s.lookout.Doubtful()", "s.cfg.Now(), needsNode && s == nil"},
 	}, engine, "TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted"},
-	{"removed archive taken for one that has not begun", "engine/internal/archivewatch/archivewatch.go", []Edit{
+	{"removed archive taken for one that has not begun", "engine/archivewatch.go", []Edit{
 		{" && is.Empty && some {", " && is.Empty && !some {"},
-	}, "./engine/internal/archivewatch", "TestRun_TellsOfAnArchiveThatWasRemoved"},
+	}, engine, "TestRun_TellsOfAnArchiveThatWasRemoved"},
 	{"claimed items counted after they are available", "projection/items/items.go", []Edit{
 		{"		i.Group.free.Set(i)\n		s.claimed(i, -1)\n", "		i.Group.free.Set(i)\n"},
 	}, "./projection/items", "TestStores_DoWhatTheirDescriptionSays"},

@@ -1,33 +1,33 @@
-package housekeeping_test
+package engine_test
 
 import (
 	"context"
 	"testing"
 	"time"
 
-	"taskledger/engine/internal/housekeeping"
+	"taskledger/engine"
 	"taskledger/store"
 )
 
-// kept is a store that notes what is done to keep it small.
-type kept struct {
+// housekept is a store that notes what is done to keep it small.
+type housekept struct {
 	store.Store
 	compacted    []int64
 	defragmented int
 }
 
-func (s *kept) Compact(_ context.Context, revision int64) error {
+func (s *housekept) Compact(_ context.Context, revision int64) error {
 	s.compacted = append(s.compacted, revision)
 	return nil
 }
 
-func (s *kept) Defragment(context.Context) error {
+func (s *housekept) Defragment(context.Context) error {
 	s.defragmented++
 	return nil
 }
 
 // keepFor looks at a store once a second; its revision is the second.
-func keepFor(t *testing.T, k *housekeeping.Keeper, from, to int, u store.Usage, first bool) {
+func keepFor(t *testing.T, k *engine.Housekeeper, from, to int, u store.Usage, first bool) {
 	t.Helper()
 	for second := from; second < to; second++ {
 		u.Revision = int64(second)
@@ -38,8 +38,8 @@ func keepFor(t *testing.T, k *housekeeping.Keeper, from, to int, u store.Usage, 
 }
 
 func TestKeeping_CompactsEveryFiveMinutesUpToFiveSecondsAgo(t *testing.T) {
-	s := &kept{}
-	k := housekeeping.New(s, time.Unix(1000, 0))
+	s := &housekept{}
+	k := engine.NewHousekeeper(s, time.Unix(1000, 0))
 	calm := store.Usage{InUse: 50 << 20, Size: 60 << 20, Quota: 1 << 30}
 	keepFor(t, k, 1000, 1300, calm, true)
 	if len(s.compacted) != 0 {
@@ -56,15 +56,15 @@ func TestKeeping_CompactsEveryFiveMinutesUpToFiveSecondsAgo(t *testing.T) {
 }
 
 func TestKeeping_DefragmentsAFileThatIsMostlyEmptyEveryTenMinutes(t *testing.T) {
-	s := &kept{}
-	k := housekeeping.New(s, time.Unix(1000, 0))
+	s := &housekept{}
+	k := engine.NewHousekeeper(s, time.Unix(1000, 0))
 	keepFor(t, k, 1000, 2201, store.Usage{InUse: 10 << 20, Size: 60 << 20, Quota: 100 << 20}, false)
 	if s.defragmented != 3 {
 		t.Errorf("defragmented %d times in twenty minutes, want at once and every ten minutes", s.defragmented)
 	}
 	for _, u := range []store.Usage{{InUse: 16 << 20, Size: 60 << 20, Quota: 100 << 20}, {InUse: 1 << 20, Size: 40 << 20, Quota: 100 << 20}} {
 		s.defragmented = 0
-		keepFor(t, housekeeping.New(s, time.Time{}), 5000, 5010, u, false)
+		keepFor(t, engine.NewHousekeeper(s, time.Time{}), 5000, 5010, u, false)
 		if s.defragmented != 0 {
 			t.Errorf("%+v: defragmented", u)
 		}
@@ -72,8 +72,8 @@ func TestKeeping_DefragmentsAFileThatIsMostlyEmptyEveryTenMinutes(t *testing.T) 
 }
 
 func TestKeeping_FullStoreIsCompactedByEverybodyThenDefragmentedEveryHalfMinute(t *testing.T) {
-	s := &kept{}
-	k := housekeeping.New(s, time.Time{})
+	s := &housekept{}
+	k := engine.NewHousekeeper(s, time.Time{})
 	full := store.Usage{InUse: 90 << 20, Size: 100 << 20, Quota: 100 << 20, Full: true}
 	keepFor(t, k, 1000, 1006, full, false)
 	if len(s.compacted) != 1 || s.compacted[0] != 1000 || s.defragmented != 0 {

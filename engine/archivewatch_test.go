@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 )
 
 // inspectable is an archive whose condition a test sets.
@@ -75,4 +78,62 @@ func TestArchive_ThatIsShortenedWhileNothingHappensIsTold(t *testing.T) {
 			t.Errorf("it was looked at %d times in ten minutes", n)
 		}
 	})
+}
+
+// An archive that was removed is an empty one, as it is before its first segment; what was archived tells them apart.
+func TestRun_TellsOfAnArchiveThatWasRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w engine.ArchiveWatch
+		var log bytes.Buffer
+		var held atomic.Bool
+		a := &inspectable{shelf: newShelf()}
+		a.is.Store(&store.ArchiveCondition{Empty: true})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			w.Run(ctx, a, held.Load, slog.New(slog.NewTextHandler(&log, nil)))
+		}()
+		for _, step := range []struct {
+			name              string
+			empty, held, away bool
+			problem           string
+			lines             int
+		}{
+			{"before the first segment", true, false, false, "", 0},
+			{"in use", false, true, false, "", 0},
+			{"away", true, true, true, "", 0},
+			{"removed", true, true, false, "it was removed", 1},
+			{"still removed", true, true, false, "it was removed", 1},
+			{"away again", false, true, true, "it was removed", 1},
+			{"restored", false, true, false, "", 2},
+		} {
+			a.is.Store(&store.ArchiveCondition{Empty: step.empty})
+			a.away.Store(step.away)
+			held.Store(step.held)
+			time.Sleep(engine.WatchArchiveEvery)
+			synctest.Wait()
+			if problem := w.Problem(); (problem == "") != (step.problem == "") || !strings.Contains(problem, step.problem) {
+				t.Errorf("%s: %q, want %q", step.name, problem, step.problem)
+			}
+			if lines := strings.Count(log.String(), "\n"); lines != step.lines {
+				t.Errorf("%s: %d lines, want %d: %s", step.name, lines, step.lines, log.String())
+			}
+		}
+		stop()
+		<-ended
+	})
+}
+
+// An archive that nobody can look at, such as one of a test, is left alone until the session ends.
+func TestRun_LeavesAloneWhatCannotBeLookedAt(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for _, a := range []store.Archive{nil, memarchive.New()} {
+		var w engine.ArchiveWatch
+		w.Run(ctx, a, func() bool { return true }, slog.New(slog.DiscardHandler))
+		if problem := w.Problem(); problem != "" {
+			t.Errorf("it is said %q", problem)
+		}
+	}
 }

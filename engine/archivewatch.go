@@ -1,6 +1,4 @@
-// Package archivewatch looks at the archive as a whole, also while there is nothing to archive: whoever may change its
-// settings could have it lose everything unseen.
-package archivewatch
+package engine
 
 import (
 	"context"
@@ -11,17 +9,18 @@ import (
 	"taskledger/store"
 )
 
-// Every is the time between two looks.
-const Every = time.Minute
+// watchArchiveEvery is the time between two looks at the archive.
+const watchArchiveEvery = time.Minute
 
-// emptied is the problem of an archive that has lost everything.
-const emptied = "it holds nothing, although entries were archived: it was removed"
+// archiveEmptied is the problem of an archive that has lost everything.
+const archiveEmptied = "it holds nothing, although entries were archived: it was removed"
 
-// Watch knows what is wrong with an archive. The zero value knows of nothing.
-type Watch struct{ problem atomic.Pointer[string] }
+// archiveWatch looks at the archive as a whole, also while there is nothing to archive: whoever may change its settings
+// could have it lose everything unseen. The zero value knows of no problem.
+type archiveWatch struct{ problem atomic.Pointer[string] }
 
 // Problem says why the archive does not keep everything, as it was last looked at; "" = nothing is known.
-func (w *Watch) Problem() string {
+func (w *archiveWatch) Problem() string {
 	if problem := w.problem.Load(); problem != nil {
 		return *problem
 	}
@@ -30,13 +29,13 @@ func (w *Watch) Problem() string {
 
 // Run looks until ctx ends, and logs what changes. held says whether entries are known to be in the archive. An archive
 // that cannot be looked at is left alone.
-func (w *Watch) Run(ctx context.Context, archive store.Archive, held func() bool, log *slog.Logger) {
+func (w *archiveWatch) Run(ctx context.Context, archive store.Archive, held func() bool, log *slog.Logger) {
 	of, can := archive.(store.Inspecting)
 	if !can {
 		<-ctx.Done()
 		return
 	}
-	ticker := time.NewTicker(Every)
+	ticker := time.NewTicker(watchArchiveEvery)
 	defer ticker.Stop()
 	for {
 		w.look(ctx, of, held, log)
@@ -49,7 +48,7 @@ func (w *Watch) Run(ctx context.Context, archive store.Archive, held func() bool
 }
 
 // look notes what is wrong. While the archive does not answer, what was noted holds.
-func (w *Watch) look(ctx context.Context, archive store.Inspecting, held func() bool, log *slog.Logger) {
+func (w *archiveWatch) look(ctx context.Context, archive store.Inspecting, held func() bool, log *slog.Logger) {
 	some := held() // before it is looked at what is there
 	is, err := archive.Inspect(ctx)
 	if err != nil {
@@ -58,7 +57,7 @@ func (w *Watch) look(ctx context.Context, archive store.Inspecting, held func() 
 	}
 	problem, before := is.Problem, w.Problem()
 	if problem == "" && is.Empty && some {
-		problem = emptied
+		problem = archiveEmptied
 	}
 	if problem == before {
 		return
