@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"taskledger/engine/internal/cloudevent"
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/futures"
 	"taskledger/engine/internal/notice"
@@ -343,7 +342,7 @@ func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 	for _, data := range outcome.Encode(outcomes) {
 		m.sender.Hint(futures.Subject(shard), "", data)
 	}
-	public := cloudevent.Writer{Source: m.source(), Shard: shard}
+	public := outcome.CloudEvents{Source: m.source(), Shard: shard}
 	var text []byte
 	var subject string
 	var last *outcome.Outcome // that the subject is of

@@ -1,30 +1,28 @@
-// Package cloudevent writes the public messages of outcomes.
-package cloudevent
+package outcome
 
 import (
 	"encoding/json"
 	"strconv"
 	"time"
 
-	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 )
 
 // maxPublicResult is the size of a result that a public message carries.
 const maxPublicResult = 64 << 10
 
-// Writer writes the messages of a shard.
-type Writer struct {
+// CloudEvents writes the public messages of the outcomes of a shard.
+type CloudEvents struct {
 	Source string
 	Shard  int
 
-	at   events.Millis // that time is of
+	at   events.Millis // the moment that time shows
 	time []byte        // the outcomes of an entry share it
 }
 
 // Append appends the public message of an outcome: a CloudEvents 1.0 JSON document. Ids and behaviors need no
 // escaping; what users wrote does.
-func (w *Writer) Append(dst []byte, o *outcome.Outcome) []byte {
+func (w *CloudEvents) Append(dst []byte, o *Outcome) []byte {
 	if w.time == nil || o.At != w.at {
 		w.at, w.time = o.At, o.At.Time().AppendFormat(w.time[:0], time.RFC3339Nano)
 	}

@@ -1,11 +1,10 @@
-package cloudevent_test
+package outcome_test
 
 import (
 	"encoding/json"
 	"testing"
 	"time"
 
-	"taskledger/engine/internal/cloudevent"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
@@ -23,7 +22,7 @@ func TestCloudEvent_NamesTheNodeOfTheLastAttempt(t *testing.T) {
 		task.LastNode = name.Of(node)
 		o, is := outcome.Of(&task, &events.Event{Body: &events.Succeeded{Run: 1}})
 		var got struct{ Data struct{ Node *string } }
-		w := cloudevent.Writer{Source: "taskledger"}
+		w := outcome.CloudEvents{Source: "taskledger"}
 		if err := json.Unmarshal(w.Append(nil, &o), &got); err != nil || !is {
 			t.Fatalf("%t, %v", is, err)
 		}
@@ -34,7 +33,7 @@ func TestCloudEvent_NamesTheNodeOfTheLastAttempt(t *testing.T) {
 }
 
 func TestCloudEvent_TellsTheTimeOfEachOutcome(t *testing.T) {
-	w := cloudevent.Writer{Source: "taskledger", Shard: 3}
+	w := outcome.CloudEvents{Source: "taskledger", Shard: 3}
 	for _, at := range []events.Millis{0, 0, 1_764_000_000_000, 1_764_000_000_000, 1_764_000_000_001} {
 		var got struct {
 			ID   string
@@ -63,7 +62,7 @@ func TestCloudEvent_SaysThatAnErrorIsCut(t *testing.T) {
 				Cut bool `json:"error_cut"`
 			}
 		}
-		w := cloudevent.Writer{Source: "taskledger"}
+		w := outcome.CloudEvents{Source: "taskledger"}
 		if err := json.Unmarshal(w.Append(nil, &o), &got); err != nil || !is || got.Data.Cut != elided {
 			t.Errorf("cut %t: told %t, %t, %v", elided, got.Data.Cut, is, err)
 		}
