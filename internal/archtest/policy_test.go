@@ -28,6 +28,9 @@ var exportedNames = archtest.Limits{
 	"engine":    46,
 }
 
+// structFields bounds the fields of every struct of the module. A larger one has parts that deserve a name.
+const structFields = 25
+
 // unions lists the structs that may hold all ports of a kind in one field: configurations, which callers fill with the
 // one thing that they have; structs that hand such a thing out; and structs that implement it by altering a little of
 // another. Every other struct names the ports that it needs.
@@ -58,6 +61,10 @@ func exports(t *testing.T) types.Importer {
 
 func TestProject_ExportsFewNames(t *testing.T) {
 	report(t, load(t).Exported(exportedNames))
+}
+
+func TestProject_StructsHaveFewFields(t *testing.T) {
+	report(t, load(t).Structs(structFields))
 }
 
 func TestProject_FilesStandApartAndFieldsAreNarrow(t *testing.T) {

@@ -228,6 +228,26 @@ var _ interface { X(); Y(); Z() }`,
 	equal(t, s.Interfaces(2), "p/a.go:3: interface of 3 methods", "p/a.go:7: interface of 3 methods")
 }
 
+func TestStructs_CatchesManyFields(t *testing.T) {
+	s := loadTree(t, map[string]string{
+		"p/a.go": `package p
+type Small struct { a, b int }
+type Large struct {
+	Small
+	c, d int
+}
+var _ struct { x, y, z int }
+type Nested struct { inner struct { a, b, c, d int } }`,
+		"p/a_test.go": "package p\ntype T struct { a int; b, c int }",
+	})
+	equal(t, s.Structs(2),
+		"p/a.go:3: struct of 3 fields, at most 2",
+		"p/a.go:7: struct of 3 fields",
+		"p/a.go:8: struct of 4 fields",
+		"p/a_test.go:2: struct of 3 fields",
+	)
+}
+
 func TestExported_CountsNamesOfThePackage(t *testing.T) {
 	s := loadTree(t, map[string]string{
 		"p/a.go": `package p
