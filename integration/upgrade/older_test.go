@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	eventKinds = "events/event.go"
+	eventKinds = "events/kinds.go"
 	whatIsRead = "store/reads.go"
 )
 
 var (
-	kindList  = regexp.MustCompile(`(?s)(const \(\n\tKindCreated Kind = 1 \+ iota\n)(.*?)(\tkindEnd\n\)\n)`)
-	kindNames = regexp.MustCompile(`(?s)(var kindNames = \[kindEnd\]string\{)(.*?)(\}\n)`)
-	lowest    = regexp.MustCompile(`(var lowest = Reads\{Kind: events\.)(Kind\w+)`)
+	kindList = regexp.MustCompile(`(?s)(const \(\n\tKindCreated Kind = 1 \+ iota\n)(.*?)(\tkindEnd\n\)\n)`)
+	lowest   = regexp.MustCompile(`(var lowest = Reads\{Kind: events\.)(Kind\w+)`)
 )
 
 // release returns where the node of a release that lacks a kind of event and those behind it will be, and what builds it;
@@ -60,12 +59,16 @@ func withoutKinds(t *testing.T, first string) string {
 	for i, name := range names[at:] {
 		fmt.Fprintf(&later, "\t%s Kind = kindEnd + %d\n", name, i)
 	}
-	shown := `""`
-	for _, name := range append([]string{"KindCreated"}, names[:at]...) {
-		shown += fmt.Sprintf(", %q", strings.TrimPrefix(name, "Kind"))
-	}
 	list := fmt.Sprintf("${1}\t%s\n${3}\nconst (\n%s)\n", strings.Join(names[:at], "\n\t"), &later)
-	return kindNames.ReplaceAllString(kindList.ReplaceAllString(string(text), list), "${1}"+shown+"${3}")
+	older := kindList.ReplaceAllString(string(text), list)
+	for _, name := range names[at:] {
+		row := regexp.MustCompile(`\n\t` + name + `: .*`)
+		if !row.MatchString(older) {
+			t.Fatalf("%s has no row of %s", eventKinds, name)
+		}
+		older = row.ReplaceAllString(older, "")
+	}
+	return older
 }
 
 // edit is a file with what matches replaced.
