@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -366,83 +365,4 @@ func (c *modelled) wantAhead(want map[string]time.Duration) {
 			c.Errorf("%s is shown %s ahead, want %s", n.Name, got, want[n.Name])
 		}
 	}
-}
-
-// gatedUpdates holds the first update of a node key back until another one has been made.
-type gatedUpdates struct {
-	store.Store
-	calls atomic.Int64
-	made  chan struct{}
-}
-
-func (s *gatedUpdates) Update(ctx context.Context, session store.Session, info func() store.NodeInfo) error {
-	if s.calls.Add(1) == 1 {
-		select {
-		case <-s.made:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		return s.Store.Update(ctx, session, info)
-	}
-	err := s.Store.Update(ctx, session, info)
-	if s.calls.Load() == 2 {
-		close(s.made)
-	}
-	return err
-}
-
-// A load that is being told while a node begins to drain does not say that it does not.
-func TestDrain_IsNotTakenBackByALoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newModelled(t, false)
-		job := newJob(engine.Policy{})
-		c.start("a", 0, noShards).ready(t)
-		gate := &gatedUpdates{made: make(chan struct{})}
-		b := c.start("b", 0, func(c *cfg) {
-			gate.Store, c.Store, c.Grace = c.Store, gate, 10*time.Second
-		}, job)
-		b.ready(t)
-		job.submit(t, b, "x").Close()
-		r := job.next(t)
-		time.Sleep(time.Second)
-		if gate.calls.Load() != 1 {
-			t.Fatalf("%d updates of the node key, want one under way", gate.calls.Load())
-		}
-		b.stop()
-		time.Sleep(5 * time.Second)
-		nodes, err := c.nodes[0].Nodes(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range nodes {
-			if n.Name == "b" && !n.Draining {
-				t.Error("it drains, and its key says that it does not")
-			}
-		}
-		r.succeed("1")
-	})
-}
-
-// A node key is written again and again: with the load, and where the bus does not tell it, with the clock.
-func TestNodes_JoinedStaysWithTheSession(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newModelled(t, false)
-		c.start("a", 0, nil, newJob(engine.Policy{})).ready(t)
-		c.start("b", 0, nil, newJob(engine.Policy{})).ready(t)
-		var first []store.NodeInfo
-		for range 2 {
-			nodes, err := c.nodes[0].Nodes(within(t))
-			if err != nil || len(nodes) != 2 {
-				t.Fatalf("%d nodes, %v", len(nodes), err)
-			}
-			for i, n := range first {
-				if n.Joined != nodes[i].Joined {
-					t.Errorf("%s joined at %d, and a minute later at %d", n.Name, n.Joined, nodes[i].Joined)
-				}
-			}
-			first = nodes
-			time.Sleep(time.Minute)
-		}
-	})
 }

@@ -3,12 +3,14 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
+	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
 
@@ -53,13 +55,25 @@ func TestRun_CalledTwiceSaysSo(t *testing.T) {
 	}
 }
 
-func TestSubmitRaw_OfABadNameSaysOnceWhatIsWrong(t *testing.T) {
-	c, err := engine.NewClient(engine.ClientConfig{Bus: brokenBus{}, Shards: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `behavior: id "Bad Name": byte 0 is 'B', want [a-z0-9-]`
-	if _, err := c.SubmitRaw(t.Context(), "Bad Name", nil, engine.SubmitOptions{}); err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+// Nobody who did not choose it should learn of it from a full etcd.
+func TestNode_SaysAtItsStartThatNothingIsArchivedUnlessThatIsChosen(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1})
+	for name, configure := range map[string]func(*cfg){
+		"not chosen": func(*cfg) {},
+		"kept":       func(c *cfg) { c.Trimming = engine.TrimNothing },
+		"dropped":    func(c *cfg) { c.Trimming = engine.TrimAll },
+		"archived":   func(c *cfg) { c.Archive = newShelf() },
+		"no owner":   noShards,
+	} {
+		var log strings.Builder // read when the node has ended
+		n := c.StartNode(strings.ReplaceAll(name, " ", "-"), func(c *cfg) {
+			configure(c)
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		n.Stop()
+		if said := strings.Contains(log.String(), "no archive is configured"); said != (name == "not chosen") {
+			t.Errorf("%s: %s", name, log.String())
+		}
 	}
 }

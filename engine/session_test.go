@@ -3,58 +3,18 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
-	"log/slog"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"time"
 
 	"taskledger/engine"
+	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
-
-// A full or read-only disk costs the wait that the file would save, and nothing else.
-func TestSession_FileThatCannotBeWrittenLeavesOneSession(t *testing.T) {
-	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{NoNATS: true})
-	j := newJob(engine.Policy{})
-	path := filepath.Join(t.TempDir(), "missing", "session.json")
-	n := c.StartNode("a", func(cfg *cfg) { cfg.SessionFile = path }, j)
-	f := j.submit(t, n, "x")
-	j.next(t).succeed("1")
-	want(t, f, "1")
-	got, err := c.Etcd.Get(within(t), nodeKey(""), clientv3.WithPrefix(), clientv3.WithCountOnly())
-	if err != nil || got.Count != 1 {
-		t.Errorf("%d sessions, %v; want one", got.Count, err)
-	}
-}
-
-// What a crash left half-written is written again, and nothing else is left beside it.
-func TestSession_FileIsReplacedAsAWhole(t *testing.T) {
-	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{NoNATS: true})
-	path := filepath.Join(t.TempDir(), "session.json")
-	for _, half := range []string{path, path + ".new"} {
-		if err := os.WriteFile(half, []byte(`{"ID":"ha`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n := c.StartNode("a", func(cfg *cfg) { cfg.SessionFile = path })
-	text, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(text), n.SessionID()) {
-		t.Errorf("the file holds %q, %v; want session %s", text, err, n.SessionID())
-	}
-	files, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(files) != 1 {
-		t.Errorf("files %v, %v; want the one", files, err)
-	}
-}
 
 var errGivesUp = errors.New("refused for good")
 
@@ -139,41 +99,138 @@ func TestClient_ReadsAnswersAgainAfterARefusal(t *testing.T) {
 	want(t, f, "1")
 }
 
-// counted counts the records of a log that hold a text.
-type counted struct {
-	slog.Handler
-	text string
-	n    *atomic.Int64
-}
-
-func (h counted) Handle(ctx context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, h.text) {
-		h.n.Add(1)
-	}
-	return h.Handler.Handle(ctx, r)
-}
-
-func (h counted) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return counted{h.Handler.WithAttrs(attrs), h.text, h.n}
-}
-
-func TestBrake_IsLoggedWhenItBeginsAndNotForEveryByte(t *testing.T) {
+// The function ends with its context, as functions do. That its node lost its session is no failure of the task.
+func TestSession_EndedIsALossAndNoFailure(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1})
-	g, said := &gauge{}, new(atomic.Int64)
-	g.show(79)
-	j := newJob(engine.Policy{})
-	n := c.StartNode("a", with(g.under, func(cfg *cfg) { cfg.Log = slog.New(counted{cfg.Log.Handler(), "new tasks are refused", said}) }), j)
-	for times := range int64(2) {
-		for percent := int64(81); percent < 83; percent++ {
-			g.show(percent)
-			awaitDegraded(t, n.Client, "the store holds "+strconv.FormatInt(16<<20/100*percent, 10))
-			wantOverload(t, n, j, "the store holds")
-		}
-		if got := said.Load(); got != times+1 {
-			t.Errorf("logged %d times, want %d", got, times+1)
-		}
-		g.show(50)
-		awaitDegraded(t, n.Client, "")
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{MaxAttempts: 1})
+	a := c.StartNode("a", noSlots)
+	b := c.StartNode("b", noShards, j)
+	for i := range 5 {
+		id := events.TaskID(fmt.Sprint("x", i))
+		f := j.submit(t, a, id)
+		j.next(t)
+		endSession(t, c, b)
+		j.next(t).succeed("1")
+		want(t, f, "1")
+		wantHistory(t, a.Client, id, "Created Started Lost Started Succeeded")
 	}
+}
+
+// The function ignores its context and succeeds long after its session: the outcome does not count.
+func TestSession_OutcomeOfAnEndedOneIsRefused(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	j.stubborn = true
+	a := c.StartNode("a", noSlots)
+	b := c.StartNode("b", noShards, j)
+	f := j.submit(t, a, "x")
+	first := j.next(t)
+	endSession(t, c, b)
+	second := j.next(t)
+	first.succeed("1")
+	j.nothing(t)
+	second.succeed("2")
+	want(t, f, "2")
+	wantHistory(t, a.Client, "x", "Created Started Lost Started Succeeded")
+}
+
+// unrenewed is a store whose renewals can be made to fail.
+type unrenewed struct {
+	store.Store
+	broken atomic.Bool
+}
+
+func (s *unrenewed) under(c *cfg) {
+	s.Store = c.Store
+	c.Store = s
+}
+
+func (s *unrenewed) Renew(ctx context.Context, session store.Session) error {
+	if s.broken.Load() {
+		return errors.New("no answer")
+	}
+	return s.Store.Renew(ctx, session)
+}
+
+// Leave does not get through either: it would end the session before the test has looked.
+func (s *unrenewed) Leave(ctx context.Context, session store.Session) error {
+	if s.broken.Load() {
+		return errors.New("no answer")
+	}
+	return s.Store.Leave(ctx, session)
+}
+
+// By its own clock the node knows earlier than etcd that its session is over: its attempts end while the key is there.
+func TestSession_UnrenewedEndsItsAttemptsBeforeItsLease(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{TTL: 5 * time.Second})
+	j := newJob(engine.Policy{})
+	s := &unrenewed{}
+	a := c.StartNode("a", noSlots)
+	b := c.StartNode("b", with(noShards, s.under), j)
+	f := j.submit(t, a, "x")
+	r := j.next(t)
+	old := b.SessionID()
+	s.broken.Store(true)
+	select {
+	case <-r.ctx.Done():
+	case <-time.After(soon):
+		t.Fatal("the attempt goes on")
+	}
+	if got, err := c.Etcd.Get(within(t), nodeKey(old)); err != nil || len(got.Kvs) != 1 {
+		t.Errorf("node key is %v, %v; want it still there: nobody else may run the task yet", got, err)
+	}
+	s.broken.Store(false)
+	j.next(t).succeed("1")
+	want(t, f, "1")
+	wantHistory(t, a.Client, "x", "Created Started Lost Started Succeeded")
+}
+
+// stoppedClock is a wall clock that can be made to block whoever reads it.
+type stoppedClock struct {
+	mu sync.RWMutex
+}
+
+func (s *stoppedClock) now() time.Time {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return time.Now()
+}
+
+// The owner's loop hangs while everything else of the node is well. A session that went on being renewed would keep the
+// shards from everybody for ever.
+func TestSession_IsNotRenewedWhileAnOwnerHangs(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{TTL: 6 * time.Second})
+	j := newJob(engine.Policy{})
+	clock := &stoppedClock{}
+	hung := c.StartNode("hung", with(noSlots, func(c *cfg) { c.Now = clock.now }))
+	client := c.StartClient("caller", nil)
+	j.submit(t, client, "before")
+	session := hung.SessionID()
+	clock.mu.Lock()
+	goOn := sync.OnceFunc(clock.mu.Unlock)
+	t.Cleanup(goOn)
+	submitted := make(chan *engine.Future, 1)
+	go func() {
+		f, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "x"})
+		if err != nil {
+			t.Errorf("submit: %v", err)
+		}
+		submitted <- f
+	}()
+	testcluster.Await(t, "the end of the session", func() bool {
+		got, err := c.Etcd.Get(within(t), nodeKey(session))
+		return err == nil && len(got.Kvs) == 0
+	})
+	c.StartNode("well", nil, j)
+	f := <-submitted
+	for range 2 {
+		j.next(t).succeed("1")
+	}
+	want(t, f, "1")
+	goOn()
+	testcluster.Await(t, "the node is back as a new one", func() bool { id := hung.SessionID(); return id != "" && id != session })
 }

@@ -3,9 +3,13 @@ package engine_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"taskledger/engine"
+	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
 
@@ -44,5 +48,42 @@ func TestWrite_LeavesNothingHalfWritten(t *testing.T) {
 	}
 	if _, err := os.Stat(dir + ".new"); err == nil {
 		t.Error("the new file is left behind")
+	}
+}
+
+// A full or read-only disk costs the wait that the file would save, and nothing else.
+func TestSession_FileThatCannotBeWrittenLeavesOneSession(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{NoNATS: true})
+	j := newJob(engine.Policy{})
+	path := filepath.Join(t.TempDir(), "missing", "session.json")
+	n := c.StartNode("a", func(cfg *cfg) { cfg.SessionFile = path }, j)
+	f := j.submit(t, n, "x")
+	j.next(t).succeed("1")
+	want(t, f, "1")
+	got, err := c.Etcd.Get(within(t), nodeKey(""), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil || got.Count != 1 {
+		t.Errorf("%d sessions, %v; want one", got.Count, err)
+	}
+}
+
+// What a crash left half-written is written again, and nothing else is left beside it.
+func TestSession_FileIsReplacedAsAWhole(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{NoNATS: true})
+	path := filepath.Join(t.TempDir(), "session.json")
+	for _, half := range []string{path, path + ".new"} {
+		if err := os.WriteFile(half, []byte(`{"ID":"ha`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := c.StartNode("a", func(cfg *cfg) { cfg.SessionFile = path })
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), n.SessionID()) {
+		t.Errorf("the file holds %q, %v; want session %s", text, err, n.SessionID())
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 {
+		t.Errorf("files %v, %v; want the one", files, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +17,6 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/events"
-	"taskledger/internal/ring"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/natsbus"
@@ -443,106 +441,4 @@ func (s *lateParts) PutPart(ctx context.Context, o store.Ownership, entry uint64
 		s.late <- s.Store.PutPart(context.WithoutCancel(ctx), o, entry, part, data)
 	})
 	return s.Store.PutPart(ctx, o, entry, part, data)
-}
-
-// A shard is handed over while a snapshot of it is being taken: that is given up, and its parts come too late.
-func TestHandOver_DuringASnapshot(t *testing.T) {
-	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{Shards: 1})
-	w := &worker{attempts: map[events.TaskID]int{}}
-	s := &lateParts{gate: newGate(), late: make(chan error, 1)}
-	a := c.StartNode("a", func(c *cfg) { s.Store = c.Store; c.Store, c.Trimming = small{s}, engine.TrimAll }, w)
-	b := c.StartNode("b", func(c *cfg) { c.Store, c.Trimming = small{c.Store}, engine.TrimAll }, w)
-	if infos, err := a.Shards(within(t)); err != nil || infos[0].Owner != a.SessionID() {
-		t.Fatalf("the first node has not taken the shard: %+v, %v", infos, err)
-	}
-	fill(t, a.Client, w, "x", 700)
-	s.await(t)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		a.Stop()
-	}()
-	testcluster.Await(t, "the hand-over", func() bool {
-		infos, err := b.Shards(within(t))
-		return err == nil && infos[0].Owner == b.SessionID()
-	})
-	close(s.open)
-	if err := <-s.late; !errors.Is(err, store.ErrFenced) {
-		t.Errorf("the late part: %v, want it fenced", err)
-	}
-	<-stopped
-	fill(t, b.Client, w, "y", 700)
-	wantServed(t, b.Node)
-}
-
-// slowLoad is a store that is held up in the middle of reading a shard.
-type slowLoad struct {
-	store.Store
-	parts, journal *gate // nil: not there
-}
-
-func (s *slowLoad) Parts(ctx context.Context, shard int, of store.SnapshotInfo) iter.Seq2[[]byte, error] {
-	if s.parts != nil {
-		s.parts.pass()
-	}
-	return s.Store.Parts(ctx, shard, of)
-}
-
-func (s *slowLoad) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
-	if s.journal != nil {
-		s.journal.pass()
-	}
-	return s.Store.Read(ctx, shard, from)
-}
-
-// While the node that asks for a shard reads it, its owner publishes two more snapshots and trims past what is being read.
-func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
-	t.Parallel()
-	for _, at := range []string{"parts", "journal"} {
-		t.Run(at, func(t *testing.T) {
-			t.Parallel()
-			c := testcluster.New(t, testcluster.Options{Shards: 1})
-			w := &worker{attempts: map[events.TaskID]int{}}
-			var store store.Store
-			dropping := func(c *cfg) { store = c.Store; c.Store, c.Trimming = small{c.Store}, engine.TrimAll }
-			a := c.StartNode("a", dropping, w)
-			trimPast := func(prefix string) {
-				infos, err := a.Shards(within(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for round := range 10 {
-					fill(t, a.Client, w, fmt.Sprint(prefix, round, "/"), 300)
-					if first, err := store.First(within(t), 0); err != nil {
-						t.Fatal(err)
-					} else if first > max(infos[0].Entries, 1) {
-						return
-					}
-				}
-				t.Fatal("the journal is not trimmed")
-			}
-			trimPast("before")
-			g := newGate()
-			slow := &slowLoad{}
-			if at == "parts" {
-				slow.parts = g
-			} else {
-				slow.journal = g
-			}
-			preferred := 'b'
-			for ring.Place(1, []string{"a", string(preferred)})[0][0] == "a" {
-				preferred++
-			}
-			b := c.StartNode(string(preferred), func(c *cfg) { slow.Store = small{c.Store}; c.Store, c.Trimming = slow, engine.TrimAll }, w)
-			g.await(t)
-			trimPast("meanwhile")
-			close(g.open)
-			testcluster.Await(t, "the hand-over", func() bool {
-				infos, err := b.Shards(within(t))
-				return err == nil && infos[0].Owner == b.SessionID()
-			})
-			wantServed(t, b.Node)
-		})
-	}
 }

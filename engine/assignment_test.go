@@ -95,30 +95,3 @@ func TestAssignment_SlowAnswerIsWaitedFor(t *testing.T) {
 	wantHistory(t, a.Client, "x/2", "Created Started Succeeded")
 	j.nothing(t)
 }
-
-// A completion is held up, by whichever way, until the node's session has ended and the task has run elsewhere.
-func TestCompletion_HeldUpPastTheSessionIsRefused(t *testing.T) {
-	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
-	var slow atomic.Bool
-	w := &wire{sent: only(&slow, laneWork, hold)}
-	a := c.StartNode("a", noSlots)
-	b := c.StartNode("b", with(noShards, w.through), j)
-	f := j.submit(t, a, "x")
-	first := j.next(t)
-	slow.Store(true)
-	first.succeed("1")
-	testcluster.Await(t, "the completion is on its way", func() bool { return w.holding() > 0 })
-	endSession(t, c, b)
-	second := j.next(t)
-	if second.Number != 2 || second.Lost != 1 || second.Failures != 0 {
-		t.Errorf("attempt %d after %d losses and %d failures, want 2 after 1 and 0", second.Number, second.Lost, second.Failures)
-	}
-	slow.Store(false)
-	w.release()
-	awaitTask(t, a.Client, "x", "still runs", isRunning)
-	second.succeed("2")
-	want(t, f, "2")
-	wantHistory(t, a.Client, "x", "Created Started Lost Started Succeeded")
-}

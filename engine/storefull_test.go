@@ -6,15 +6,130 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/store"
+	"taskledger/internal/testcluster"
 )
+
+// etcd is filled up under a node. Its session lives on, the outcome of what ran is kept until there is space, and new tasks
+// are refused with the remedy.
+func TestStore_FullLosesNothing(t *testing.T) {
+	t.Parallel()
+	const ttl = 6 * time.Second
+	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20, TTL: ttl})
+	j := newJob(engine.Policy{})
+	n := c.StartNode("a", nil, j)
+	client := c.StartClient("caller", nil)
+	f := j.submit(t, client, "x")
+	r := j.next(t)
+	session := n.SessionID()
+	fillStore(t, c)
+	r.succeed("1")
+	awaitDegraded(t, client.Client, "defragment and disarm the alarm")
+	testcluster.Await(t, "refusal with the remedy", func() bool {
+		one, cancel := context.WithTimeout(t.Context(), 2*ttl) // one decided with the outcome has no answer
+		defer cancel()
+		_, err := client.Submit(one, j, nil, engine.SubmitOptions{ID: "refused"})
+		var overload *engine.OverloadError
+		return errors.As(err, &overload) && strings.Contains(overload.Cause, "defragment and disarm the alarm")
+	})
+	for what, question := range reads(client.Client, "x") {
+		if err := question(within(t)); !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "defragment and disarm the alarm") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	stuck, cancel := context.WithTimeout(t.Context(), 5*ttl/2)
+	defer cancel()
+	if got, err := f.Wait(stuck); stuck.Err() == nil {
+		t.Fatalf("got %s, %v from a full store", got, err)
+	}
+	emptyStore(t, c)
+	want(t, f, "1")
+	testcluster.Await(t, "new tasks accepted", func() bool {
+		_, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "refused"})
+		return err == nil
+	})
+	j.next(t).succeed("2")
+	wantHistory(t, n.Client, "x", "Created Started Succeeded")
+	if now := n.SessionID(); now != session {
+		t.Errorf("session %s after %s: it has ended", now, session)
+	}
+}
+
+// A sender has one batch under way: one that waits for room must not make its caller's later tasks wait in silence.
+func TestStore_FullRefusesWhatFollowsATaskThatWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
+	g := &gauge{}
+	g.show(0) // no look at the store refuses anything
+	j := newJob(engine.Policy{})
+	c.StartNode("a", g.under, j)
+	client := c.StartClient("caller", nil)
+	first := j.submit(t, client, "x")
+	j.next(t).succeed("1")
+	want(t, first, "1")
+	fillStore(t, c)
+	gone, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if f, err := client.Submit(gone, j, nil, engine.SubmitOptions{ID: "waits"}); !errors.Is(err, engine.ErrUnknown) {
+		t.Errorf("what is in the entry: got %v, %v", f, err)
+	}
+	for i := range 3 {
+		wantOverload(t, client, j, "defragment and disarm the alarm")
+		if t.Failed() {
+			t.Fatalf("submit %d behind it", i)
+		}
+	}
+	emptyStore(t, c)
+	j.next(t).succeed("2")
+	want(t, client.Attach("waits"), "2")
+}
+
+// fillStore writes until the alarm is raised.
+func fillStore(t *testing.T, c *testcluster.Cluster) {
+	t.Helper()
+	text := strings.Repeat("x", 1<<20)
+	for range 100 {
+		_, err := c.Etcd.Put(within(t), "filler", text)
+		if errors.Is(err, rpctypes.ErrNoSpace) || errors.Is(err, rpctypes.ErrGRPCNoSpace) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("etcd is not full")
+}
+
+// emptyStore does what the message asks for.
+func emptyStore(t *testing.T, c *testcluster.Cluster) {
+	t.Helper()
+	over, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Endpoint}, Context: t.Context()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer over.Close()
+	gone, err := over.Delete(within(t), "filler")
+	if err == nil {
+		_, err = over.Compact(within(t), gone.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err == nil {
+		_, err = over.Defragment(within(t), c.Endpoint)
+	}
+	if err == nil {
+		_, err = over.AlarmDisarm(within(t), &clientv3.AlarmMember{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // reads are the questions that have no answer while an append waits for room.
 func reads(c *engine.Client, id events.TaskID) map[string]func(context.Context) error {
@@ -159,76 +274,6 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 				if _, err := later.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
 					t.Errorf("the outcome is %v", err)
 				}
-			})
-		})
-	}
-}
-
-// fillingStore makes etcd full when a shard is to be handed over.
-type fillingStore struct {
-	store.Store
-	shard int // -1: any
-	fill  func()
-}
-
-func (s *fillingStore) HandOver(ctx context.Context, o store.Ownership, target string) error {
-	if s.shard == -1 || s.shard == o.Shard {
-		s.fill()
-	}
-	return s.Store.HandOver(ctx, o, target)
-}
-
-// Owners that are asked for their shards by who should have them now cannot hand them over.
-func TestHandOver_WhileEtcdIsFullNoOwnerFallsSilent(t *testing.T) {
-	t.Parallel()
-	for _, early := range []bool{true, false} {
-		t.Run(fmt.Sprint("full before a node dies: ", early), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newModelled(t, true)
-				var armed, filled atomic.Bool
-				fill := func() {
-					if armed.Load() && filled.CompareAndSwap(false, true) {
-						c.etcd.SetFull(true)
-					}
-				}
-				for _, name := range []string{"a", "b", "c", "d"} {
-					c.start(name, 0, func(c *cfg) { c.Store = &fillingStore{c.Store, -1, fill} }).ready(t)
-				}
-				c.spread(4)
-				infos, err := c.nodes[0].Shards(within(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				gone := c.nodes[3].SessionID()
-				armed.Store(true)
-				if early {
-					fill()
-					time.Sleep(2 * time.Second)
-				}
-				c.nodes[3].crash()
-				c.nodes = c.nodes[:3]
-				for began := time.Now(); !filled.Load(); time.Sleep(10 * time.Millisecond) {
-					if time.Since(began) > time.Minute {
-						t.Fatal("nobody hands a shard over")
-					}
-				}
-				for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(time.Second) {
-					for shard, info := range infos {
-						if info.Owner == gone {
-							continue
-						}
-						for _, n := range c.nodes {
-							asked := time.Now()
-							_, err := n.GetLinear(within(t), idIn(shard, modelledShards))
-							told := errors.Is(err, engine.ErrNotFound) || asked.Sub(began) < 2*time.Second && err != nil && strings.Contains(err.Error(), "compact, defragment")
-							if took := time.Since(asked); !told || took > time.Second {
-								t.Errorf("shard %d answers %s after the first try, to %s: %v, after %s", shard, time.Since(began), n.name, err, took)
-							}
-						}
-					}
-				}
-				c.etcd.SetFull(false)
-				c.spread(3)
 			})
 		})
 	}

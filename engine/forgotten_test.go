@@ -29,9 +29,12 @@ func newEcho(p engine.Policy) *echo {
 	return &echo{policy: p, held: make(chan []byte, 10), let: make(chan struct{}, 10)}
 }
 
-func (e *echo) ID() string                                  { return "echo" }
-func (e *echo) Types() string                               { return "" }
-func (e *echo) Policy() engine.Policy                       { return e.policy }
+func (e *echo) ID() string { return "echo" }
+
+func (e *echo) Types() string { return "" }
+
+func (e *echo) Policy() engine.Policy { return e.policy }
+
 func (e *echo) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
 
 func (e *echo) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
@@ -485,4 +488,25 @@ func waitsForTheArchive(t *testing.T, why error) {
 	if before != "Created Started Succeeded Rescheduled " || after != "Started Succeeded" {
 		t.Errorf("history is %s", got)
 	}
+}
+
+// The task is forgotten before anybody waits for it: the journal still knows its end.
+func TestFuture_OfAForgottenTaskIsAnsweredFromTheJournal(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	j := newJob(engine.Policy{Retain: 1})
+	c.StartNode("a", nil, j)
+	client := c.StartClient("caller", nil)
+	f := j.submit(t, client, "x")
+	j.next(t).succeed("1")
+	others := 0
+	testcluster.Await(t, "the task is forgotten", func() bool {
+		others++
+		other := j.submit(t, client, events.TaskID(fmt.Sprint("y", others))) // an entry of a later time
+		j.next(t).succeed("2")
+		want(t, other, "2")
+		_, err := client.GetLinear(within(t), "x")
+		return err != nil
+	})
+	want(t, f, "1")
 }

@@ -25,9 +25,12 @@ type worker struct {
 	attempts map[events.TaskID]int
 }
 
-func (w *worker) ID() string                                  { return "work" }
-func (w *worker) Types() string                               { return "" }
-func (w *worker) Policy() engine.Policy                       { return w.policy }
+func (w *worker) ID() string { return "work" }
+
+func (w *worker) Types() string { return "" }
+
+func (w *worker) Policy() engine.Policy { return w.policy }
+
 func (w *worker) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
 
 func (w *worker) Run(_ context.Context, a engine.Attempt) engine.Outcome {
