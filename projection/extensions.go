@@ -30,7 +30,7 @@ func (s *Shard) extend() {
 	x.all = make([]extension.Extension, len(fronts))
 	x.byRecord = make([]*extension.Extension, len(events.Records()))
 	for i, front := range fronts {
-		x.all[i] = front(extension.Shard{Clock: &s.steady, Release: s.released})
+		x.all[i] = front(extension.Shard{Clock: &s.steady, Reconsider: s.reconsider})
 		of := &x.all[i]
 		for _, record := range of.Records {
 			x.byRecord[record] = of
@@ -120,7 +120,7 @@ func (s *Shard) saw(t *Task, ev *events.Event) {
 		x.Saw(t.seen(), ev)
 	}
 	if len(s.extensions.holds) > 0 {
-		s.released(t.ID)
+		s.reconsider(t.ID)
 	}
 }
 
@@ -134,8 +134,8 @@ func (s *Shard) heldBack(t *Task) bool {
 	return false
 }
 
-// released gives a task its place anew, after an extension has changed what it holds.
-func (s *Shard) released(id events.TaskID) {
+// reconsider gives a task its place anew, after an extension may have changed what it holds.
+func (s *Shard) reconsider(id events.TaskID) {
 	if t := s.tasks[id]; t != nil && t.Final() {
 		s.weigh(t, -1)
 		s.lift(t)

@@ -7,7 +7,7 @@ import (
 	"taskledger/events"
 )
 
-// Part is one of the parts that a front has, in the order of CONTRIBUTING.md, "A new front".
+// Part is one of the parts that a front has: CONTRIBUTING.md, "A new front".
 type Part string
 
 // The parts of a front.

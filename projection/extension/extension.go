@@ -8,9 +8,9 @@ import (
 	"taskledger/projection/steady"
 )
 
-// Extension is the state of a front in one shard. Its functions follow from events alone: they know no clock, start
-// nothing, and are called by whoever has the shard, one at a time. A function that is nil stands for a part that the
-// front does not have.
+// Extension is the state of a front in one shard. What its functions do follows from events alone: they read no wall
+// clock and start nothing. Whoever has the shard calls them, one at a time. Records, State, Fold and Restored are needed; any
+// other function may be nil, for a part that the front does not have.
 type Extension struct {
 	// Records lists the records whose events Fold takes. No other extension takes them.
 	Records []events.Record
@@ -40,10 +40,11 @@ type Extension struct {
 	// Saw learns of each event of a task, once the task is as the event left it.
 	Saw func(t Task, ev *events.Event)
 	// Holds reports whether a finished task must not be forgotten. It is asked whenever the task changes, and after
-	// Shard.Release of the task. The extension bounds how many it holds: they count against what a shard may have.
+	// Shard.Reconsider of the task. The extension bounds how many it holds: they count against what a shard may have.
 	Holds func(t Task) bool
-	// Ended returns the events that follow when an attempt of a task ends, by its own report or not. They stand in
-	// the entry of its end, and take EndBytes at most.
+	// Ended decides which events follow when an attempt of a task ends, by its own report or not. They stand in the
+	// entry of its end, take EndBytes at most, and name their Seq and Prev. It changes nothing: Fold takes the events
+	// once they are recorded, and no replay asks Ended. While a node is present that cannot read them, none follow.
 	Ended func(t Task, ev *events.Event) []events.Event
 	// EndBytes bounds what Ended adds to an entry for one attempt, as events.Builder counts.
 	EndBytes int
@@ -53,8 +54,8 @@ type Extension struct {
 type Shard struct {
 	// Clock counts the time between entries.
 	Clock *steady.Clock
-	// Release has Holds asked again for a task.
-	Release func(id events.TaskID)
+	// Reconsider has Holds asked again for a task, whose answer may have changed.
+	Reconsider func(id events.TaskID)
 }
 
 // Holder holds the states of extensions, as a shard does.

@@ -100,10 +100,13 @@ func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 	return after
 }
 
-// follow records what fronts let follow the end of an attempt, in its entry.
+// follow records what fronts let follow the end of an attempt, in its entry. What a node that is present cannot read does
+// not follow: the end itself must not wait for the upgrade of that node.
 func (d *Decider) follow(t *projection.Task, ended *events.Event) {
 	for _, ev := range d.State.Ended(t, ended) {
-		d.record(nil, ev)
+		if d.forbids(ev.Kind()) == "" {
+			d.record(nil, ev)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func AtOwner(learn func(settings.State)) shard.NewExtension {
 			Note: func(ev *events.Event) {
 				changed = changed || ev.Kind().Record() == events.OfSettings
 			},
-			Committed: func() {
+			Perform: func() {
 				if changed {
 					learn(*now)
 				}

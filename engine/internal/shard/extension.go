@@ -10,27 +10,30 @@ import (
 	"taskledger/projection"
 )
 
-// Extension is the part of a front that lives with the owner of a shard; its state is a projection/extension.Extension.
+// Extension is what a front does at the owner of a shard, beside the records that a projection/extension.Extension keeps.
 // One belongs to one owner, from the take-over of the shard until its end. Its functions are called by the owner's
 // goroutine alone and must not block. A function that is nil stands for a part that the front does not have.
 type Extension struct {
-	// NextDue returns when Ripen has something to do, by the time of the shard; 0 = never.
+	// NextDue returns when Ripen has something to do, by the time of the shard; 0 = never. Both are there, or neither.
 	NextDue func() events.Millis
 	// Ripen makes due what is due by now, before commands are decided and questions are answered. It reports whether
 	// anything was: the time of the shard does not run back behind now then.
 	Ripen func(now events.Millis) (moved bool)
-	// Prepare returns work that takes too long for a turn, nil for none. It runs in a goroutine of its own, one of an
-	// extension at a time, and must end soon after ctx. What it returns is called before Decide, in a later turn.
+	// Prepare returns work that takes too long for a turn, nil for none. The work runs in a goroutine of the session,
+	// one of an extension at a time, which may outlive the owner: it must not use the state, and must end soon after
+	// ctx. The function that the work returns is called in a later turn, before commands are decided.
 	Prepare func(now events.Millis) func(ctx context.Context) (prepared func())
-	// Decide records events that nobody asked for, within the budget: what is left goes into later entries.
+	// Decide records events that nobody asked for, of kinds that d.MayRecord allows: another kind ends the session. It
+	// keeps to the budget by itself. What is left waits for the next turn, which NextDue can bring.
 	Decide func(d *command.Decider, b command.Budget)
 	// Note learns of each event of the entry in the making, which may not be committed.
 	Note func(ev *events.Event)
-	// Complete returns the answers to the commands of a batch, once their entry is committed: an entry does not hold
-	// again what the state has.
+	// Complete returns the answers to the commands of a batch as they leave, once all that they rest on is committed:
+	// an entry does not hold again what the state has. It is called anew for each copy of a batch that comes.
 	Complete func(commands []command.Command, answers []command.Answer) []command.Answer
-	// Committed performs effects, by the committed state.
-	Committed func()
+	// Perform performs effects, by the committed state. It is called at the end of each turn that has not failed, also
+	// of one that had nothing to commit.
+	Perform func()
 	// Answer answers a question from the committed state; false = it is not one of the front's.
 	Answer func(c command.Command, now events.Millis, b command.Budget) (command.Found, bool)
 	// Explain explains why a task that does not run waits for the front; false = it does not.

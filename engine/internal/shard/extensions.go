@@ -92,7 +92,9 @@ func (o *Owner) prepare(now events.Millis) {
 			if !under.ready {
 				continue
 			}
-			under.prepared()
+			if under.prepared != nil {
+				under.prepared()
+			}
 			slot.Store(nil)
 		}
 		work := x.Prepare(now)
@@ -129,8 +131,8 @@ func (o *Owner) complete(r *pendingReply) {
 // performExtensions performs the effects of extensions.
 func (o *Owner) performExtensions() {
 	for i := range o.extensions.all {
-		if x := &o.extensions.all[i]; x.Committed != nil {
-			x.Committed()
+		if x := &o.extensions.all[i]; x.Perform != nil {
+			x.Perform()
 		}
 	}
 }

@@ -30,8 +30,7 @@ type Host interface {
 	Spawn(f func(ctx context.Context))
 }
 
-// Slots are those of the node. They are a hint where offers of other nodes are concerned, and counted exactly where
-// its own are.
+// Slots has the node's own slots, counted exactly, less those that it has offered to owners on other nodes.
 type Slots interface {
 	// Runs reports whether the node could ever run the behavior.
 	Runs(behavior string) bool
@@ -45,7 +44,8 @@ type Slots interface {
 	Await(w slots.Waiter, heads []slots.Head)
 }
 
-// Effects are what the node does once an entry is committed. None of them blocks.
+// Effects has the node do what follows from a committed entry. None waits for an answer; a network that takes nothing more
+// may delay one by a second.
 type Effects interface {
 	// Launch makes an attempt, in a slot that was taken for it.
 	Launch(shard int, a command.Assignment)

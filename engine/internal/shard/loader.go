@@ -75,7 +75,8 @@ func (r *Loader) Load(ctx context.Context, shard int) (*Loaded, error) {
 	return r.loadFor(ctx, shard, true)
 }
 
-// LoadStored is Load from the store alone. It wraps ErrOnlyArchive when only all entries would do: to read them
+// LoadStored is Load without a state from the archive, which is only asked where it ends, and compared where it goes
+// further than the journal. It wraps ErrOnlyArchive when only all entries would do: to read them
 // takes long, or is in vain, and somebody has to answer for the shard meanwhile.
 func (r *Loader) LoadStored(ctx context.Context, shard int) (*Loaded, error) {
 	return r.loadFor(ctx, shard, false)

@@ -2,7 +2,7 @@
 // what follows to the journal as one entry, and performs the effects once that is committed. It answers questions
 // from the same memory, takes snapshots, and archives and trims the journal.
 //
-// An owner knows the node that it lives in by the interfaces of this package alone.
+// An owner knows the node that it lives in by its Config: interfaces of this package, and ports of package store.
 package shard
 
 import (

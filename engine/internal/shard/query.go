@@ -200,8 +200,8 @@ func (o *Owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 	}
 }
 
-// What the lists and the questions about items that an owner answers in one turn may look at together, and for how
-// long; they go on in a later one.
+// These limits bound all lists and questions of fronts that an owner answers in one turn: what does not fit goes on in a
+// later turn. lookFor also bounds what each front records unasked.
 const (
 	lookTasks = 2000
 	lookFor   = 500 * time.Microsecond
@@ -209,9 +209,9 @@ const (
 	lookBytes = 512 << 10
 )
 
-// looking is what they may still look at in a turn.
+// looking counts what may still be looked at in a turn.
 type looking struct {
-	tasks int           // or items
+	tasks int           // or records of a front
 	bytes int           // of the answers so far
 	until time.Duration // on the monotonic clock; 0 = none has begun
 }

@@ -6,7 +6,7 @@ import (
 	"taskledger/item"
 )
 
-// Claim asks for an available item of a group, as an item.Claim does that does not wait.
+// Claim is the command of an item.Claim. The Wait of that stays with the client.
 type Claim struct {
 	Store    string
 	Client   int64

@@ -10,7 +10,8 @@ import (
 	"taskledger/projection/steady"
 )
 
-// Decide applies the update, or says why its items do not allow it. At the brake one that adds more than it removes is refused.
+// Decide applies the update, or says why its items do not allow it. While the store is almost full, an update that adds
+// more than it removes is refused.
 func (c *Update) Decide(d *command.Decider) command.Answer {
 	asked, all := c.Asked(), items.Of(d.State)
 	asked.Age = time.Duration(older(c.Age, d.UnderWay))
@@ -46,7 +47,7 @@ func groupOf(all *items.Stores, store string, made *items.Decision, change, adds
 	return ""
 }
 
-// weight is by how much an update makes a store larger.
+// weight returns the bytes that an update adds to a store; negative where it shrinks.
 func weight(all *items.Stores, store string, u *item.Update, made *items.Decision) (n int) {
 	if made.Repeated {
 		return 0

@@ -67,7 +67,7 @@ func (c *Await) Limits() error {
 	return cmp.Or(item.ValidateStore(c.Store), item.ValidateGroup(c.Group), limitText("sender", c.Sender, events.MaxNameBytes))
 }
 
-// Shard is the shard of a store among so many.
+// Shard returns the shard of a store in a cluster of so many.
 func Shard(store string, shards int) int {
 	return events.TaskID(events.StorePrefix + store + "/").Shard(shards)
 }

@@ -32,14 +32,14 @@ func AtOwner(hint func(sender string, h Hint)) shard.NewExtension {
 			hint:   hint,
 		}
 		return shard.Extension{
-			NextDue:   o.stores.NextDue,
-			Ripen:     o.ripen,
-			Decide:    o.forget,
-			Note:      o.note,
-			Complete:  o.complete,
-			Committed: o.wake,
-			Answer:    o.answer,
-			Gauges:    o.gauges,
+			NextDue:  o.stores.NextDue,
+			Ripen:    o.ripen,
+			Decide:   o.forget,
+			Note:     o.note,
+			Complete: o.complete,
+			Perform:  o.wake,
+			Answer:   o.answer,
+			Gauges:   o.gauges,
 		}
 	}
 }

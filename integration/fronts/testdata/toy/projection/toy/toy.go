@@ -29,8 +29,8 @@ func Extend(shard extension.Shard) extension.Extension {
 	x.Fold = func(ev *events.Event) error {
 		before := s.Held
 		err := fold(ev)
-		shard.Release(before)
-		shard.Release(s.Held)
+		shard.Reconsider(before)
+		shard.Reconsider(s.Held)
 		return err
 	}
 	x.Holds = func(t extension.Task) bool { return t.ID == s.Held }

@@ -62,6 +62,19 @@ func TestToy_CountsTheEndOfEveryAttemptInItsEntry(t *testing.T) {
 	}
 }
 
+// An older node could not read the shard: the end of the attempt is recorded, and nothing follows it.
+func TestToy_CountsNothingWhileANodeCannotReadIt(t *testing.T) {
+	b, _ := newToy(t)
+	b.submit(events.Policy{})
+	old := b.store.members.Nodes[farID]
+	old.Reads.Kind = events.KindToyCounted - 1
+	b.store.members.Nodes[farID] = old
+	b.end(command.Succeeded)
+	if b.count(events.KindSucceeded) != 1 || b.count(events.KindToyCounted) != 0 {
+		t.Errorf("the shard has %s", b.kinds())
+	}
+}
+
 func TestToy_RingsAtATimeThatWasPreparedBesideTheTurns(t *testing.T) {
 	b, rang := newToy(t)
 	b.submit(events.Policy{})

@@ -56,7 +56,7 @@ func AtOwner(rang func(count uint64)) shard.NewExtension {
 				ringing = false
 			},
 			Note: func(ev *events.Event) { noted = noted || ev.Kind() == events.KindToyRang },
-			Committed: func() {
+			Perform: func() {
 				if noted {
 					rang(s.Rang)
 				}
