@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -9,40 +8,9 @@ import (
 
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
+	"taskledger/internal/locktest"
 	"taskledger/store"
 )
-
-// wantReturn fails the test when f waits. The time is used up only by a failure.
-func wantReturn(t *testing.T, what string, f func()) {
-	t.Helper()
-	returned := make(chan struct{})
-	go func() {
-		f()
-		close(returned)
-	}()
-	select {
-	case <-returned:
-	case <-time.After(10 * time.Second):
-		t.Errorf("%s waits", what)
-	}
-}
-
-// calling is a log that is busy with what it was told.
-type calling struct {
-	slog.Handler
-	told chan string
-	do   func()
-}
-
-// Handle implements slog.Handler.
-func (h *calling) Handle(_ context.Context, r slog.Record) error {
-	h.do()
-	h.told <- r.Message
-	return nil
-}
-
-// Enabled implements slog.Handler.
-func (h *calling) Enabled(context.Context, slog.Level) bool { return true }
 
 func TestLog_IsNotWrittenUnderALock(t *testing.T) {
 	p := newPost(t)
@@ -51,11 +19,11 @@ func TestLog_IsNotWrittenUnderALock(t *testing.T) {
 		tasks = append(tasks, owned{behavior: fmt.Sprintf("%0*d", events.MaxBehaviorBytes, i)})
 	}
 	p.owning(0, tasks...)
-	log := &calling{told: make(chan string, 9), do: func() { p.load.compare() }}
+	log := &locktest.Log{Do: func() { p.load.compare() }}
 	p.member.log = slog.New(log)
-	wantReturn(t, "the log of load", func() { p.load.message() })
-	if len(log.told) != 1 {
-		t.Errorf("%d records, want 1", len(log.told))
+	locktest.WantReturn(t, "the log of load", func() { p.load.message() })
+	if n := log.Records(); n != 1 {
+		t.Errorf("%d records, want 1", n)
 	}
 }
 
@@ -65,8 +33,8 @@ func TestLoad_ReadsTheClockBeforeItLocks(t *testing.T) {
 		p.load.readyAt(0, "", time.Time{})
 		return time.Now()
 	}
-	wantReturn(t, "a message", func() { p.load.message() })
-	wantReturn(t, "a comparison", func() { p.load.compare() })
+	locktest.WantReturn(t, "a message", func() { p.load.message() })
+	locktest.WantReturn(t, "a comparison", func() { p.load.compare() })
 }
 
 // The clock is the caller's, and may ask the engine in its turn.
@@ -94,7 +62,7 @@ func TestNow_IsCalledWithoutALock(t *testing.T) {
 		{"a message to the others", func() { p.load.message() }},
 	} {
 		before := calls
-		wantReturn(t, c.what, c.do)
+		locktest.WantReturn(t, c.what, c.do)
 		if t.Failed() {
 			return // a lock may be held for ever
 		}

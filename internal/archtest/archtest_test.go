@@ -108,6 +108,7 @@ taskstore/taskstoretest | internal/repeat item store task taskstore             
 taskstore/taskstoretest/model | events item task                       | a task store in memory, for tests: it knows no other
 internal/testcluster | ledger store task engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
 internal/repeat      |                                                  | tells tests how often, and what they draw from
+internal/locktest    |                                                  | a leaf: it finds calls under a lock
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"runtime"
 	"testing"
-	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/futures"
 	"taskledger/engine/internal/outcome"
+	"taskledger/internal/locktest"
 	"taskledger/store"
 )
 
@@ -41,21 +41,6 @@ func (s *slow) BusAway(int) bool { return false }
 // Closed implements futures.Sender.
 func (s *slow) Closed() bool { return false }
 
-// wantReturn fails the test when f waits. The time is used up only by a failure.
-func wantReturn(t *testing.T, what string, f func()) {
-	t.Helper()
-	returned := make(chan struct{})
-	go func() {
-		f()
-		close(returned)
-	}()
-	select {
-	case <-returned:
-	case <-time.After(10 * time.Second):
-		t.Errorf("%s waits", what)
-	}
-}
-
 // A bus that takes nothing more for a while holds up who asks over it. What resolves a future comes from handlers
 // that must not wait.
 func TestFuture_IsResolvedWhileABusHoldsUpItsQuestion(t *testing.T) {
@@ -74,8 +59,8 @@ func TestFuture_IsResolvedWhileABusHoldsUpItsQuestion(t *testing.T) {
 				w := &waiters{T: t, Registry: futures.New(cfg)}
 				f := w.future(lifeOne, 1)
 				s.meanwhile = func() {
-					wantReturn(t, "an outcome", func() { w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)}) })
-					wantReturn(t, "another look", func() { w.wantResolved(f, "1", nil) })
+					locktest.WantReturn(t, "an outcome", func() { w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)}) })
+					locktest.WantReturn(t, "another look", func() { w.wantResolved(f, "1", nil) })
 				}
 				begin(f)
 				w.wantResolved(f, "1", nil)
