@@ -120,11 +120,7 @@ func (p *placement) giveAll(ctx context.Context) {
 		p.m.log.WarnContext(ctx, "shards are left, not handed over", "err", err)
 		return
 	}
-	p.mu.Lock()
-	p.members = 0
-	p.arrange(v)
-	order := p.order
-	p.mu.Unlock()
+	ranks := rankNodes(v, p.m.shards)
 	type given struct {
 		shard int
 		done  chan error
@@ -132,11 +128,12 @@ func (p *placement) giveAll(ctx context.Context) {
 	var all []given
 	for _, o := range p.served() {
 		shard := o.Ownership().Shard
-		if len(order[shard]) == 0 || order[shard][0] == p.m.session.ID || v.Outdated(v.Nodes[order[shard][0]].Reads.UpTo(0)) != "" {
+		next := ranks.best(shard)
+		if next == "" || next == p.m.session.ID || v.Outdated(v.Nodes[next].Reads.UpTo(0)) != "" {
 			continue // nobody is there for it, or it writes what a node that is still present cannot read
 		}
 		g := given{shard, make(chan error, 1)}
-		if o.HandOver(order[shard][0], func(err error) { g.done <- err }) {
+		if o.HandOver(next, func(err error) { g.done <- err }) {
 			all = append(all, g)
 		}
 	}

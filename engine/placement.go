@@ -12,20 +12,13 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/signal"
-	"taskledger/internal/ring"
 	"taskledger/ledger"
 	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
-const (
-	// takeRank is how long a node waits for each node of a better rank before it takes an unserved shard.
-	takeRank = 250 * time.Millisecond
-	// settleTime is how long a node lives before it asks for shards that others serve well.
-	settleTime = 5 * time.Second
-	// askAgain is the pause before a shard is asked for again that its owner has kept; doubled each time, up to settleTime.
-	askAgain = 250 * time.Millisecond
-)
+// takeRank is how long a node waits for each node of a better rank before it takes an unserved shard.
+const takeRank = 250 * time.Millisecond
 
 // placement decides which shards this node serves: it takes the unserved ones that fall to it, asks others for those
 // that are its own, and serves whatever the owner keys say is its.
@@ -41,11 +34,10 @@ type placement struct {
 	unserved map[int]time.Time // since when
 	broken   map[int]*quarantine
 	healed   map[int]healing
-	spared   map[int]sparing   // not asked for now
+	spared   askPauses         // of shards that are not asked for now
 	misfits  []command.Misfits // by shard, of its owner
 	over     map[int]int64     // the last ownership of a shard that has ended here: never served again
-	order    [][]string        // by shard: session ids, best first
-	members  int64             // revision of the view that order was computed from
+	ranks    ranking           // of the newest view
 	leaving  bool
 
 	asked int                // the shard that is being asked for
@@ -53,8 +45,18 @@ type placement struct {
 }
 
 func newPlacement(m *member) *placement {
-	return &placement{m: m, wake: signal.New(), misfits: make([]command.Misfits, m.shards), owners: map[int]*shard.Owner{}, busy: map[int]bool{},
-		unserved: map[int]time.Time{}, broken: map[int]*quarantine{}, healed: map[int]healing{}, spared: map[int]sparing{}, over: map[int]int64{}}
+	return &placement{
+		m:        m,
+		wake:     signal.New(),
+		owners:   map[int]*shard.Owner{},
+		busy:     map[int]bool{},
+		unserved: map[int]time.Time{},
+		broken:   map[int]*quarantine{},
+		healed:   map[int]healing{},
+		spared:   askPauses{},
+		misfits:  make([]command.Misfits, m.shards),
+		over:     map[int]int64{},
+	}
 }
 
 // run acts on every change of the membership, and a few times a second on the passing of time.
@@ -99,11 +101,11 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 	}
 	p.arrange(v)
 	waiting := 0 // unserved shards that fall to this node
-	for shard := range p.order {
+	for shard := range p.m.shards {
 		p.consider(ctx, shard, v, now, mayTake)
 		key := v.Owners[shard]
 		_, alive := v.Nodes[key.Node]
-		mine := key.Node == p.m.session.ID || !alive && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID
+		mine := key.Node == p.m.session.ID || !alive && p.ranks.best(shard) == p.m.session.ID
 		if mine && p.owners[shard] == nil && p.broken[shard] == nil {
 			waiting++
 		}
@@ -114,42 +116,11 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 	}
 }
 
-// arrange computes the placement of a new view. Nodes are placed by name, so that a restart moves nothing; nodes of one
-// name are told apart by their ids.
+// arrange ranks the nodes of a new view.
 func (p *placement) arrange(v *store.Membership) {
-	if p.members == v.Revision {
-		return
+	if p.ranks.revision != v.Revision {
+		p.ranks = rankNodes(v, p.m.shards)
 	}
-	ids := map[string]string{}
-	var keys []string
-	for id, n := range v.Nodes {
-		if !n.Owner || n.Draining {
-			continue
-		}
-		key := n.Name
-		if _, taken := ids[key]; taken || sameName(v, n) {
-			key += "\x00" + id
-		}
-		ids[key] = id
-		keys = append(keys, key)
-	}
-	p.members = v.Revision
-	p.order = ring.Place(p.m.shards, keys)
-	for _, order := range p.order {
-		for i := range order {
-			order[i] = ids[order[i]]
-		}
-	}
-}
-
-func sameName(v *store.Membership, n store.NodeInfo) bool {
-	same := 0
-	for _, other := range v.Nodes {
-		if other.Name == n.Name && other.Owner && !other.Draining {
-			same++
-		}
-	}
-	return same > 1
 }
 
 // consider decides what to do about one shard now.
@@ -179,7 +150,8 @@ func (p *placement) consider(ctx context.Context, shard int, v *store.Membership
 			}
 			return p.serve(ctx, o, nil)
 		})
-	case alive && p.given == nil && mayTake && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime && now.After(p.spared[shard].until):
+	case alive && p.given == nil && mayTake && p.ranks.best(shard) == p.m.session.ID &&
+		now.Sub(p.m.began) > settleTime && p.spared.over(shard, now):
 		wait, given := context.WithCancel(ctx)
 		p.asked, p.given = shard, given
 		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, wait, shard) })
@@ -203,7 +175,7 @@ func (p *placement) turnToTake(shard int, now time.Time) bool {
 		since = now
 		p.unserved[shard] = now
 	}
-	for rank, id := range p.order[shard] {
+	for rank, id := range p.ranks.order[shard] {
 		if id == p.m.session.ID {
 			return now.Sub(since) >= time.Duration(rank)*takeRank && p.m.mayStart()
 		}
@@ -420,23 +392,11 @@ func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	return p.serve(ctx, store.Ownership{Shard: shard, Revision: key.Revision, Session: p.m.session}, have)
 }
 
-// sparing is until when a shard is not asked for, and for how long.
-type sparing struct {
-	until time.Time
-	pause time.Duration
-}
-
-// spare lets a shard stay where it is for a while, which gets longer up to most while it is spared again and again.
+// spare lets a shard stay where it is for a while.
 func (p *placement) spare(shard int, least, most time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, now := p.spared[shard], time.Now()
-	if now.Sub(s.until) > settleTime {
-		s.pause = 0
-	}
-	s.pause = min(max(2*s.pause, least), most)
-	s.until = now.Add(s.pause)
-	p.spared[shard] = s
+	p.spared.extend(shard, time.Now(), least, most)
 }
 
 // askNoMore allows to ask for another shard, unless one is asked for already.
@@ -456,7 +416,8 @@ func (m *member) wantsToGive(shard int, target string) bool {
 	defer m.place.mu.Unlock()
 	m.place.arrange(v)
 	n, present := v.Nodes[target]
-	return present && !n.Draining && n.Owner && v.Outdated(n.Reads.UpTo(0)) == "" && len(m.place.order[shard]) > 0 && m.place.order[shard][0] == target
+	return present && !n.Draining && n.Owner && v.Outdated(n.Reads.UpTo(0)) == "" &&
+		m.place.ranks.best(shard) == target
 }
 
 // findLost tells the owners of nodes whose sessions have ended while attempts ran there. That a node is missing from the

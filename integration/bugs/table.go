@@ -173,7 +173,7 @@ var decisions = []Bug{
 		{"	case never && !a.rejected:", "	case never && false:"},
 	}, engine, "TestAttempt_WhoseResultCannotBeStoredFails"},
 	{"hand-over to a node whose entries not all can read", "engine/drain.go", []Edit{
-		{` || v.Outdated(v.Nodes[order[shard][0]].Reads.UpTo(0)) != ""`, ""},
+		{` || v.Outdated(v.Nodes[next].Reads.UpTo(0)) != ""`, ""},
 	}, engine, "TestDrain_LeavesItsShardsToTheNodeOfALaterReleaseAndHandsThemNotOver"},
 	{"reason of a cancelled run that is not recorded", "engine/internal/command/operate.go", []Edit{
 		{"&events.Rescheduled{Reason: c.Reason}", "&events.Rescheduled{}"},
