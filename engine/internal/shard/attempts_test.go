@@ -177,27 +177,6 @@ func TestCancel_BetweenRunsTakesTheNextRunAway(t *testing.T) {
 	}
 }
 
-// What is kept follows from the journal alone. The wall clock of this machine is years ahead of every entry.
-func TestForgetting_FollowsEntryTimeNotTheClock(t *testing.T) {
-	b := newFixture(t)
-	b.submit(events.Policy{Retain: time.Hour})
-	b.assign()
-	b.accept(command.LaneWork, report(b.task(), command.Succeeded))
-	b.touch("early", 59*time.Minute)
-	if b.own.State().Task("x") == nil {
-		t.Error("forgotten before its time")
-	}
-	digest := b.own.State().Digest(nil)
-	b.takeOver()
-	if b.own.State().Digest(nil) != digest {
-		t.Error("the next owner's state differs from the one before")
-	}
-	b.touch("late", 2*time.Minute)
-	if b.own.State().Task("x") != nil {
-		t.Error("remembered after its time")
-	}
-}
-
 // touch writes an entry, some time later.
 func (b *fixture) touch(id events.TaskID, later time.Duration) {
 	b.Helper()
@@ -205,33 +184,4 @@ func (b *fixture) touch(id events.TaskID, later time.Duration) {
 	c := submitOf(events.Policy{})
 	c.Task, c.NotBefore = id, b.time.Add(time.Hour)
 	b.accept(command.LaneSubmit, c)
-}
-
-// The wall clock of the next owner is behind: time must not run back within the shard.
-func TestTime_NeverRunsBackWithinAShard(t *testing.T) {
-	b := newFixture(t)
-	b.touch("a", time.Hour)
-	before := b.own.State().Time
-	b.takeOver()
-	b.touch("b", -2*time.Hour)
-	if got := b.own.State().Time; got < before || got > before.Add(time.Minute) {
-		t.Errorf("entry is of %s, want about %s: that of the entry before", got.Time(), before.Time())
-	}
-}
-
-// An owner whose session is old takes on no work, and answers no reads from memory.
-func TestOwner_WithAnOldSessionStartsAndShowsNothing(t *testing.T) {
-	b := newFixture(t)
-	b.submit(events.Policy{})
-	b.node.old = true
-	offer, read := b.offer(), b.next("reader", command.LaneQuery, &command.Get{Task: "x"})
-	b.deliver(offer)
-	b.deliver(read)
-	b.turn()
-	if n := b.count(events.KindStarted); n != 0 {
-		t.Errorf("%d attempts were started", n)
-	}
-	if len(read.got) != 0 {
-		t.Errorf("the read was answered %+v", read.got)
-	}
 }

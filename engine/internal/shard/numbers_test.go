@@ -160,18 +160,3 @@ func TestNumbers_EarlierBatchThanTheLastIsNotDecided(t *testing.T) {
 		})
 	}
 }
-
-// A task is ready and waits for a slot when the clock is set back to before its time.
-func TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack(t *testing.T) {
-	b := newFixture(t)
-	c := submitOf(events.Policy{})
-	c.NotBefore = b.time.Add(10 * time.Second)
-	b.accept(command.LaneSubmit, c)
-	b.time = b.time.Add(11 * time.Second)
-	b.turn()
-	b.time = b.time.Add(-5 * time.Second)
-	b.assign()
-	if task := b.task(); !task.OnNode() || task.StartedAt < c.NotBefore {
-		t.Errorf("task is %s since %d, due %d", task.Phase(), task.StartedAt, c.NotBefore)
-	}
-}

@@ -73,3 +73,51 @@ func followedInTwiceItsWait(t *testing.T, change func(*fixture), end func(*comma
 		t.Errorf("attempt 2 has started %d ms after the end of attempt 1, by the times of the entries", waited)
 	}
 }
+
+// What is kept follows from the journal alone. The wall clock of this machine is years ahead of every entry.
+func TestForgetting_FollowsEntryTimeNotTheClock(t *testing.T) {
+	b := newFixture(t)
+	b.submit(events.Policy{Retain: time.Hour})
+	b.assign()
+	b.accept(command.LaneWork, report(b.task(), command.Succeeded))
+	b.touch("early", 59*time.Minute)
+	if b.own.State().Task("x") == nil {
+		t.Error("forgotten before its time")
+	}
+	digest := b.own.State().Digest(nil)
+	b.takeOver()
+	if b.own.State().Digest(nil) != digest {
+		t.Error("the next owner's state differs from the one before")
+	}
+	b.touch("late", 2*time.Minute)
+	if b.own.State().Task("x") != nil {
+		t.Error("remembered after its time")
+	}
+}
+
+// The wall clock of the next owner is behind: time must not run back within the shard.
+func TestTime_NeverRunsBackWithinAShard(t *testing.T) {
+	b := newFixture(t)
+	b.touch("a", time.Hour)
+	before := b.own.State().Time
+	b.takeOver()
+	b.touch("b", -2*time.Hour)
+	if got := b.own.State().Time; got < before || got > before.Add(time.Minute) {
+		t.Errorf("entry is of %s, want about %s: that of the entry before", got.Time(), before.Time())
+	}
+}
+
+// A task is ready and waits for a slot when the clock is set back to before its time.
+func TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack(t *testing.T) {
+	b := newFixture(t)
+	c := submitOf(events.Policy{})
+	c.NotBefore = b.time.Add(10 * time.Second)
+	b.accept(command.LaneSubmit, c)
+	b.time = b.time.Add(11 * time.Second)
+	b.turn()
+	b.time = b.time.Add(-5 * time.Second)
+	b.assign()
+	if task := b.task(); !task.OnNode() || task.StartedAt < c.NotBefore {
+		t.Errorf("task is %s since %d, due %d", task.Phase(), task.StartedAt, c.NotBefore)
+	}
+}
