@@ -17,7 +17,7 @@ import (
 func TestServe_ReadersThatReadNothingTakeNoListFromOthers(t *testing.T) {
 	t.Parallel()
 	s, _ := serve(t, func(c *api.Config) {
-		c.Routes, c.ErrorFormats = stores.Routes(c.Client), []api.ErrorFormat{stores.ErrorFormat()}
+		c.Routes, c.ErrorFormats = stores.Routes(c.Client.Stores()), []api.ErrorFormat{stores.ErrorFormat()}
 	})
 	params := strings.Repeat("x", 200<<10)
 	for i := range 20 {

@@ -198,7 +198,7 @@ func TestOpenAPI_NamesEveryOperationOnceAndRefersToWhatIsThere(t *testing.T) {
 // A client that is generated from the document reads every answer, and knows every type of problem.
 func TestOpenAPI_SaysWhatAnswersAre(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) {
-		c.Routes, c.ErrorFormats = stores.Routes(c.Client), []api.ErrorFormat{stores.ErrorFormat()}
+		c.Routes, c.ErrorFormats = stores.Routes(c.Client.Stores()), []api.ErrorFormat{stores.ErrorFormat()}
 	})
 	text := s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, "").text
 	for _, want := range []string{

@@ -183,7 +183,7 @@ func TestGet_OfARepeatedTaskWaitsForTheOutcomeOfItsRun(t *testing.T) {
 			s.want(a, 200, `"status":"SUCCESS","substatus":"scheduled"`)
 			return
 		case <-time.After(5 * time.Second): // it has asked after the first run, so it waits for the second
-			if err := s.node.RunNow(t.Context(), "h"); err != nil {
+			if err := s.node.Operations().RunNow(t.Context(), "h"); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -125,7 +125,7 @@ func ExampleRules_merge() {
 	if _, err := reindex.Submit(ctx, node, []string{"orders", "items"}); err != nil {
 		log.Fatal(err)
 	}
-	if err := node.RunNow(ctx, "reindex"); err != nil { // instead of waiting for an hour
+	if err := node.Operations().RunNow(ctx, "reindex"); err != nil { // instead of waiting for an hour
 		log.Fatal(err)
 	}
 	fmt.Println(f.Wait(ctx))

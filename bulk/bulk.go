@@ -32,7 +32,7 @@ const (
 	cancelTries = 10
 )
 
-// Client lists and changes tasks; *engine.Client implements it.
+// Client lists and changes tasks. engine.Operations.Each brings one that asks the cluster.
 type Client interface {
 	ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error)
 	Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error

@@ -223,7 +223,7 @@ func TestOpen_WithoutNATSHasNoBusAndNoArchive(t *testing.T) {
 	startNode(t, c)
 	client := startClient(t, c)
 	submit(t, client)
-	if nodes, err := client.Nodes(t.Context()); err != nil || len(nodes) != 1 || !slices.Contains(nodes[0].Behaviors, "noop") {
+	if nodes, err := client.Operations().Nodes(t.Context()); err != nil || len(nodes) != 1 || !slices.Contains(nodes[0].Behaviors, "noop") {
 		t.Errorf("nodes %+v, %v", nodes, err)
 	}
 }

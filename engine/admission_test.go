@@ -44,7 +44,7 @@ func awaitDegraded(t *testing.T, c *engine.Client, text string) {
 		}
 	}()
 	testcluster.Await(t, "shard 0 says "+text, func() bool {
-		infos, err := c.Shards(within(t))
+		infos, err := c.Operations().Shards(within(t))
 		if err == nil {
 			last = infos[0].Degraded
 		}
@@ -85,7 +85,7 @@ func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 	j.next(t).succeed("1")
 	want(t, f, "1")
 	want(t, joined, "1")
-	if _, err := client.Retry(within(t), "x"); err != nil {
+	if _, err := client.Operations().Retry(within(t), "x"); err != nil {
 		t.Errorf("retry: %v", err)
 	}
 	j.next(t).succeed("2")
@@ -168,7 +168,7 @@ func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 	}
 	awaitDegraded(t, client.Client, "tasks of the shard")
 	for i := range 10 {
-		if err := client.Delete(within(t), events.TaskID(fmt.Sprint("later", i))); err != nil {
+		if err := client.Operations().Delete(within(t), events.TaskID(fmt.Sprint("later", i))); err != nil {
 			t.Fatal(err)
 		}
 	}

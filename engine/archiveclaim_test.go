@@ -109,7 +109,7 @@ func (p *archivedPast) serve(t *testing.T) *engine.Node {
 func (p *archivedPast) giveUp(t *testing.T) {
 	t.Helper()
 	by := runClient(t, engine.ClientConfig{Store: p.store, Archive: p.archive})
-	found, err := by.Repair(within(t), repair.Options{Restored: true})
+	found, err := by.Operations().Repair(within(t), repair.Options{Restored: true})
 	if i := slices.IndexFunc(found, func(s repair.Stray) bool { return s.Shard == 0 && s.GivenUp }); i < 0 || err != nil {
 		t.Fatalf("gave up %+v, %v", found, err)
 	}
@@ -125,7 +125,7 @@ func (p *archivedPast) serveUntrimmed(t *testing.T, why string) {
 		if now != before || claims != 0 || len(anew) != 0 {
 			t.Fatalf("%d entries are archived, after %d claims and %q; want %d and none", now, claims, anew, before)
 		}
-		all, err := n.Shards(within(t))
+		all, err := n.Operations().Shards(within(t))
 		return err == nil && strings.Contains(all[0].Degraded, "not trimmed") && strings.Contains(all[0].Degraded, why)
 	})
 }
@@ -133,7 +133,7 @@ func (p *archivedPast) serveUntrimmed(t *testing.T, why string) {
 func awaitServed(t *testing.T, n *engine.Node) {
 	t.Helper()
 	testcluster.Await(t, "a shard that is served", func() bool {
-		all, err := n.Shards(within(t))
+		all, err := n.Operations().Shards(within(t))
 		return err == nil && all[0].Problem == ""
 	})
 }

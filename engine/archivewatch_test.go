@@ -41,7 +41,7 @@ func TestArchive_ThatIsShortenedWhileNothingHappensIsTold(t *testing.T) {
 		a.ready(t)
 		told := func() (problem, shard string, warnings int) {
 			v := a.Vitals()
-			all, err := a.Shards(within(t))
+			all, err := a.Operations().Shards(within(t))
 			if err != nil {
 				t.Fatal(err)
 			}

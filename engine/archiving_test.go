@@ -74,7 +74,7 @@ func TestTrim_WaitsUntilTheArchiveHasSettled(t *testing.T) {
 	u.settled = 3 * time.Second
 	n := u.run(t)
 	testcluster.Await(t, "an archive", func() bool { return u.archived.Load() != nil })
-	infos, err := n.Shards(within(t))
+	infos, err := n.Operations().Shards(within(t))
 	if err != nil || time.Since(*u.archived.Load()) < u.settled && infos[0].Archived != 0 {
 		t.Errorf("%+v, %v: what may not be durable yet is counted as archived", infos, err)
 	}

@@ -25,7 +25,7 @@ func TestBus_OwnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
 	want(t, f, "1")
 	cancelled := j.submit(t, client, "y")
 	r := j.next(t)
-	if err := client.Cancel(within(t), "y", "enough"); err != nil {
+	if err := client.Operations().Cancel(within(t), "y", "enough"); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -67,7 +67,7 @@ func TestBus_LostHintsOnlyDelay(t *testing.T) {
 	want(t, f, "1")
 	g := j.submit(t, client, "y")
 	r := j.next(t)
-	if err := a.Cancel(within(t), "y", ""); err != nil {
+	if err := a.Operations().Cancel(within(t), "y", ""); err != nil {
 		t.Fatal(err)
 	}
 	select { // the roll call brings what the hint did not

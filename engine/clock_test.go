@@ -355,7 +355,7 @@ func TestNodes_ShowWhoseClockDiffers(t *testing.T) {
 func (c *modelled) wantAhead(want map[string]time.Duration) {
 	c.Helper()
 	time.Sleep(30 * time.Second)
-	nodes, err := c.nodes[0].Nodes(within(c.T))
+	nodes, err := c.nodes[0].Operations().Nodes(within(c.T))
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -87,5 +87,10 @@
 // returns what reads the journals and the archive: histories, states at a time, all events in order, verification and exports. Package
 // ledger describes it.
 //
+// # Operating
+//
+// Operations changes tasks and behaviors as operators ask for it, one task or all that a filter selects, and tells of the
+// cluster: its settings, nodes and shards. Stores reads and changes the items of task stores, for package taskstore.
+//
 // All exported methods may be called concurrently unless they say otherwise.
 package engine

@@ -179,7 +179,7 @@ func TestDrain_IsNotTakenBackByALoad(t *testing.T) {
 		}
 		b.stop()
 		time.Sleep(5 * time.Second)
-		nodes, err := c.nodes[0].Nodes(within(t))
+		nodes, err := c.nodes[0].Operations().Nodes(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}

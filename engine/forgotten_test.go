@@ -119,7 +119,7 @@ func (p *aged) awaitHeld() []byte {
 // pass lets so much happen that what has happened until now is trimmed.
 func (p *aged) pass() {
 	p.t.Helper()
-	infos, err := p.client.Shards(within(p.t))
+	infos, err := p.client.Operations().Shards(within(p.t))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -212,14 +212,14 @@ func TestAttach_FindsHowAForgottenTaskHasEnded(t *testing.T) {
 	want(t, p.submit("again", []byte("2")), "1")
 	p.submit("held", nil)
 	p.awaitHeld()
-	if err := p.client.Cancel(within(t), "held", "enough"); err != nil {
+	if err := p.client.Operations().Cancel(within(t), "held", "enough"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.client.Attach("held").Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
 		t.Fatalf("the cancelled task ended with %v", err)
 	}
 	want(t, p.submit("deleted", []byte("3")), "3")
-	if err := p.client.Delete(within(t), "deleted"); err != nil {
+	if err := p.client.Operations().Delete(within(t), "deleted"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
@@ -254,7 +254,7 @@ func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = p.client.Retry(within(t), "early")
+			_, err = p.client.Operations().Retry(within(t), "early")
 			if mode == "drop" {
 				if params != nil || result != nil || !task.ParamsElided || !task.ResultElided {
 					t.Errorf("got %.20s and %.20s, want none, and both elided", params, result)
@@ -338,7 +338,7 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 				t.Fatal(err)
 			}
 			p.pass()
-			anew, err := p.node.Retry(within(t), "early")
+			anew, err := p.node.Operations().Retry(within(t), "early")
 			if mode == "drop" {
 				if _, says := errors.AsType[*engine.StateError](err); !says || !strings.Contains(err.Error(), "no longer kept") {
 					t.Errorf("got %v, want a StateError that says why", err)
@@ -354,7 +354,7 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 			if err != nil || after.Created == before.Created || after.Kind.Policy != before.Kind.Policy || after.Kind.Behavior != before.Kind.Behavior {
 				t.Errorf("got %+v, %v; want another life of %+v", after, err, before)
 			}
-			if _, err := p.node.Retry(within(t), "never"); !errors.Is(err, engine.ErrNotFound) {
+			if _, err := p.node.Operations().Retry(within(t), "never"); !errors.Is(err, engine.ErrNotFound) {
 				t.Errorf("retry of no task: %v, want ErrNotFound", err)
 			}
 		})
@@ -370,7 +370,7 @@ func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 	p.awaitHeld()
 	p.echo.let <- struct{}{}
 	want(t, f, string(bulk))
-	if _, err := p.client.Retry(within(t), "held"); err != nil {
+	if _, err := p.client.Operations().Retry(within(t), "held"); err != nil {
 		t.Fatal(err)
 	}
 	p.awaitHeld()
@@ -407,7 +407,7 @@ func TestKeep_ServesWhatWasArchivedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	archived := len(p.archive.held.Records(0))
-	if _, err := p.client.Retry(within(t), "early"); err != nil {
+	if _, err := p.client.Operations().Retry(within(t), "early"); err != nil {
 		t.Fatal(err)
 	}
 	want(t, p.client.Attach("early"), string(bulk))
@@ -447,7 +447,7 @@ func waitsForTheArchive(t *testing.T, why error) {
 	p.pass()
 	p.archive.away.Store(true)
 	t.Cleanup(func() { p.archive.away.Store(false) }) // before the cluster is verified
-	if _, err := p.client.Retry(within(t), "early"); err != nil {
+	if _, err := p.client.Operations().Retry(within(t), "early"); err != nil {
 		t.Fatal(err)
 	}
 	testcluster.Await(t, "the attempt given back", func() bool {

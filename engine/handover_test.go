@@ -117,7 +117,7 @@ func TestHandOver_DuringASnapshot(t *testing.T) {
 	s := &lateParts{gate: newGate(), late: make(chan error, 1)}
 	a := c.StartNode("a", func(c *cfg) { s.Store = c.Store; c.Store, c.Trimming = small{s}, engine.TrimAll }, w)
 	b := c.StartNode("b", func(c *cfg) { c.Store, c.Trimming = small{c.Store}, engine.TrimAll }, w)
-	if infos, err := a.Shards(within(t)); err != nil || infos[0].Owner != a.SessionID() {
+	if infos, err := a.Operations().Shards(within(t)); err != nil || infos[0].Owner != a.SessionID() {
 		t.Fatalf("the first node has not taken the shard: %+v, %v", infos, err)
 	}
 	fill(t, a.Client, w, "x", 700)
@@ -128,7 +128,7 @@ func TestHandOver_DuringASnapshot(t *testing.T) {
 		a.Stop()
 	}()
 	testcluster.Await(t, "the hand-over", func() bool {
-		infos, err := b.Shards(within(t))
+		infos, err := b.Operations().Shards(within(t))
 		return err == nil && infos[0].Owner == b.SessionID()
 	})
 	close(s.open)
@@ -172,7 +172,7 @@ func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 			dropping := func(c *cfg) { store = c.Store; c.Store, c.Trimming = small{c.Store}, engine.TrimAll }
 			a := c.StartNode("a", dropping, w)
 			trimPast := func(prefix string) {
-				infos, err := a.Shards(within(t))
+				infos, err := a.Operations().Shards(within(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -203,7 +203,7 @@ func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 			trimPast("meanwhile")
 			close(g.open)
 			testcluster.Await(t, "the hand-over", func() bool {
-				infos, err := b.Shards(within(t))
+				infos, err := b.Operations().Shards(within(t))
 				return err == nil && infos[0].Owner == b.SessionID()
 			})
 			wantServed(t, b.Node)
@@ -242,7 +242,7 @@ func TestHandOver_WhileEtcdIsFullNoOwnerFallsSilent(t *testing.T) {
 					c.start(name, 0, func(c *cfg) { c.Store = &fillingStore{c.Store, -1, fill} }).ready(t)
 				}
 				c.spread(4)
-				infos, err := c.nodes[0].Shards(within(t))
+				infos, err := c.nodes[0].Operations().Shards(within(t))
 				if err != nil {
 					t.Fatal(err)
 				}

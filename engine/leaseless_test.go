@@ -120,12 +120,12 @@ func TestLeaselessNodeKey_OfNobodyIsGivenNothing(t *testing.T) {
 			want(t, f, "1")
 		}
 		for _, remove := range []bool{false, true} {
-			strays, err := a.Repair(within(t), repair.Options{Remove: remove})
+			strays, err := a.Operations().Repair(within(t), repair.Options{Remove: remove})
 			if err != nil || len(strays) != 1 || strays[0].Key != nodeKey("phantom") || strays[0].Keep != "" || strays[0].Removed != remove {
 				t.Errorf("repair, removing %t: %+v, %v", remove, strays, err)
 			}
 		}
-		if strays, err := a.Repair(within(t), repair.Options{}); err != nil || len(strays) != 0 {
+		if strays, err := a.Operations().Repair(within(t), repair.Options{}); err != nil || len(strays) != 0 {
 			t.Errorf("repair after that: %+v, %v", strays, err)
 		}
 	})

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -22,15 +21,6 @@ func (c *Client) Ledger() *ledger.Ledger {
 	}
 	return ledger.New(ledger.Config{Cluster: c.cfg.Store.Cluster(), Journal: c.cfg.Store, Snapshots: c.cfg.Store, Archive: c.cfg.Archive,
 		Archived: c.archives, Owners: owners{c}, Revision: c.revision})
-}
-
-// Repair finds keys of the cluster that are not where they belong, and removes those that can be removed without loss, or gives up what a
-// restored store has lost, as o says: see repair.Journals. Without a Store it returns ErrUnavailable.
-func (c *Client) Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error) {
-	if c.cfg.Store == nil {
-		return nil, fmt.Errorf("repair: %w: the client has no store", ErrUnavailable)
-	}
-	return c.journals().Repair(ctx, o)
 }
 
 func (c *Client) journals() repair.Journals {
@@ -69,7 +59,7 @@ func (o owners) Present(ctx context.Context) (bool, error) {
 
 // Heads implements ledger.Owners.
 func (o owners) Heads(ctx context.Context) ([]ledger.Head, error) {
-	served, err := o.c.Shards(ctx)
+	served, err := o.c.shardInfos(ctx)
 	heads := make([]ledger.Head, len(served))
 	for i := range served {
 		heads[i] = headOf(&served[i])

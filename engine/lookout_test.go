@@ -84,10 +84,10 @@ func calls(c *engine.Client, j *job, id events.TaskID) map[string]func(context.C
 		return c.SubmitMany(ctx, requests(j, 1, engine.SubmitOptions{ID: id}), task.ManyOptions{})[0].Err
 	}
 	all["update items"] = func(ctx context.Context) error {
-		_, err := c.UpdateItems(ctx, "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "g", Data: []byte("1")}}})
+		_, err := c.Stores().Update(ctx, "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "g", Data: []byte("1")}}})
 		return err
 	}
-	all["pause"] = func(ctx context.Context) error { return c.Pause(ctx, "job", "") }
+	all["pause"] = func(ctx context.Context) error { return c.Operations().Pause(ctx, "job", "") }
 	return all
 }
 

@@ -32,11 +32,11 @@ func TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator(t *testing.T) 
 	cfg := engine.NodeConfig{Store: p.Store, Archive: archive, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}}
 	n := runNode(t, cfg)
 	wantQuarantined(t, n.Client, cut, pastShards, "its archive with entry")
-	if infos, err := n.Shards(within(t)); err != nil || !strings.Contains(infos[cut].Problem, "repair --restored") {
+	if infos, err := n.Operations().Shards(within(t)); err != nil || !strings.Contains(infos[cut].Problem, "repair --restored") {
 		t.Errorf("the remedy is not named: %+v, %v", infos, err)
 	}
 	by := runClient(t, engine.ClientConfig{Store: p.Store, Archive: archive})
-	found, err := by.Repair(within(t), repair.Options{Restored: true})
+	found, err := by.Operations().Repair(within(t), repair.Options{Restored: true})
 	if err != nil || len(found) != 1 || found[0].Shard != cut || !found[0].GivenUp {
 		t.Fatalf("gave up %+v, %v", found, err)
 	}
@@ -98,12 +98,12 @@ func TestShard_WhoseSnapshotGoesBeyondItsJournalWaitsForAnOperator(t *testing.T)
 	}
 	n = c.StartNode("b", nil, w)
 	wantQuarantined(t, n.Client, 0, 1, "has a snapshot of entry")
-	found, err := n.Repair(within(t), repair.Options{Restored: true})
+	found, err := n.Operations().Repair(within(t), repair.Options{Restored: true})
 	if err != nil || len(found) != 1 || !found[0].GivenUp {
 		t.Fatalf("gave up %+v, %v", found, err)
 	}
 	testcluster.Await(t, "a shard that is served", func() bool {
-		infos, err := n.Shards(within(t))
+		infos, err := n.Operations().Shards(within(t))
 		return err == nil && infos[0].Problem == ""
 	})
 	left, err := u.Pointer(within(t), 0)

@@ -74,7 +74,7 @@ func TestNodes_JoinedStaysWithTheSession(t *testing.T) {
 		c.start("b", 0, nil, newJob(engine.Policy{})).ready(t)
 		var first []store.NodeInfo
 		for range 2 {
-			nodes, err := c.nodes[0].Nodes(within(t))
+			nodes, err := c.nodes[0].Operations().Nodes(within(t))
 			if err != nil || len(nodes) != 2 {
 				t.Fatalf("%d nodes, %v", len(nodes), err)
 			}

@@ -60,7 +60,7 @@ func TestShard_OfAStoreThatTakesLessRefusesWhatDoesNotFitAndServesOn(t *testing.
 	s := &narrow{most: 64 << 10}
 	j := newJob(engine.Policy{})
 	n := c.StartNode("a", s.under, j)
-	nodes, err := n.Nodes(within(t))
+	nodes, err := n.Operations().Nodes(within(t))
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("nodes %+v, %v", nodes, err)
 	}
@@ -87,7 +87,7 @@ func TestShard_OfAStoreThatTakesLessRefusesWhatDoesNotFitAndServesOn(t *testing.
 	if err := submit("later", 10); err != nil {
 		t.Error(err)
 	}
-	if after, err := n.Nodes(within(t)); err != nil || len(after) != 1 || after[0].ID != nodes[0].ID {
+	if after, err := n.Operations().Nodes(within(t)); err != nil || len(after) != 1 || after[0].ID != nodes[0].ID {
 		t.Errorf("nodes %+v, %v; want the session of %+v", after, err, nodes)
 	}
 }

@@ -173,11 +173,11 @@ func (c *modelled) shares() map[string]int {
 // owners returns the name of the node that serves each shard.
 func (c *modelled) owners() map[int]string {
 	c.Helper()
-	members, err := c.nodes[0].Nodes(within(c.T))
+	members, err := c.nodes[0].Operations().Nodes(within(c.T))
 	if err != nil {
 		c.Fatal(err)
 	}
-	shards, err := c.nodes[0].Shards(within(c.T))
+	shards, err := c.nodes[0].Operations().Shards(within(c.T))
 	if err != nil {
 		c.Fatal(err)
 	}

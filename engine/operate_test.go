@@ -17,9 +17,9 @@ func TestOperate_SentAgainToTheNextOwnerIsDecidedOnce(t *testing.T) {
 		event events.Kind
 		want  string // history, up to the event
 	}{
-		"Retry":   {func(c *engine.Client, t *testing.T) error { _, err := c.Retry(within(t), "x"); return err }, events.KindRescheduled, "Created Started Succeeded Rescheduled"},
-		"Suspend": {func(c *engine.Client, t *testing.T) error { return c.Suspend(within(t), "y", "") }, events.KindSuspended, "Created Suspended"},
-		"Cancel":  {func(c *engine.Client, t *testing.T) error { return c.Cancel(within(t), "y", "") }, events.KindFailed, "Created Failed"},
+		"Retry":   {func(c *engine.Client, t *testing.T) error { _, err := c.Operations().Retry(within(t), "x"); return err }, events.KindRescheduled, "Created Started Succeeded Rescheduled"},
+		"Suspend": {func(c *engine.Client, t *testing.T) error { return c.Operations().Suspend(within(t), "y", "") }, events.KindSuspended, "Created Suspended"},
+		"Cancel":  {func(c *engine.Client, t *testing.T) error { return c.Operations().Cancel(within(t), "y", "") }, events.KindFailed, "Created Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,7 @@ func questions(c *engine.Client, id events.TaskID) map[string]func(context.Conte
 			_, err := c.Submit(ctx, newJob(engine.Policy{}), nil, engine.SubmitOptions{ID: id})
 			return err
 		},
-		cancels: func(ctx context.Context) error { return c.Cancel(ctx, id, "") },
+		cancels: func(ctx context.Context) error { return c.Operations().Cancel(ctx, id, "") },
 		"explain": func(ctx context.Context) error {
 			e, err := c.Explain(ctx, id)
 			if err == nil && (e.Why != engine.WhyQuarantined || e.Since == 0) {
@@ -50,7 +50,7 @@ func questions(c *engine.Client, id events.TaskID) map[string]func(context.Conte
 			return errors.Join(err, fmt.Errorf("%w: %s", engine.ErrUnavailable, e.Text))
 		},
 		"shards": func(ctx context.Context) error {
-			infos, err := c.Shards(ctx)
+			infos, err := c.Operations().Shards(ctx)
 			if err != nil {
 				return err
 			}
@@ -215,7 +215,7 @@ func TestShard_ThatCannotBeServedAnyMoreSaysSoWithinASecond(t *testing.T) {
 				id := idIn(shard, modelledShards)
 				job.submit(t, c.nodes[0].Node, id)
 				job.next(t)
-				infos, err := c.nodes[0].Shards(within(t))
+				infos, err := c.nodes[0].Operations().Shards(within(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -385,7 +385,7 @@ func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 // wantQuarantined asserts that of a cluster's shards one, at once, tells everybody who asks that it is quarantined, and why.
 func wantQuarantined(t *testing.T, c *engine.Client, shard, shards int, why string) {
 	t.Helper()
-	infos, err := c.Shards(within(t))
+	infos, err := c.Operations().Shards(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestQuarantine_OutcomesWaitForItsEnd(t *testing.T) {
 		id := idIn(shard, modelledShards)
 		f := job.submit(t, b.Node, id)
 		attempt := job.next(t)
-		infos, err := a.Shards(within(t))
+		infos, err := a.Operations().Shards(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestQuarantine_OutcomeInThePlaceOfWhatWasNoEntryIsHeardWithoutNATS(t *testi
 		f.Done() // begins to wait
 		attempt := job.next(t)
 		time.Sleep(time.Second)
-		infos, err := a.Shards(within(t))
+		infos, err := a.Operations().Shards(within(t))
 		if err != nil {
 			t.Fatal(err)
 		}

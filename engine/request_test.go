@@ -252,7 +252,7 @@ func TestRequest_OfADeletedTaskMakesANewOne(t *testing.T) {
 	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		o := engine.SubmitOptions{RequestKey: "k", Delay: time.Hour}
 		first := request(t, j, c.nodes[0].Client, "1", o)
-		if err := c.nodes[1].Delete(within(t), first.ID()); err != nil {
+		if err := c.nodes[1].Operations().Delete(within(t), first.ID()); err != nil {
 			t.Fatal(err)
 		}
 		wantTask(t, request(t, j, c.nodes[0].Client, "2", o), first.ID(), false)

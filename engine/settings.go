@@ -13,6 +13,9 @@ import (
 	"taskledger/store"
 )
 
+// settingsSubject hints that the settings have changed.
+const settingsSubject = "settings"
+
 const (
 	// followSettingsEvery is how long a process may not know that the settings have changed, while their owner answers.
 	followSettingsEvery = time.Second

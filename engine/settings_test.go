@@ -25,14 +25,14 @@ func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	before := events.MillisOf(time.Now())
-	if err := p.node.Pause(within(t), p.job.ID(), "a migration"); err != nil {
+	if err := p.node.Operations().Pause(within(t), p.job.ID(), "a migration"); err != nil {
 		t.Fatal(err)
 	}
 	after := events.MillisOf(time.Now())
-	if err := p.node.Pause(within(t), p.job.ID(), "another reason"); err != nil {
+	if err := p.node.Operations().Pause(within(t), p.job.ID(), "another reason"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := p.node.Settings(within(t))
+	s, err := p.node.Operations().Settings(within(t))
 	if err != nil || len(s.Pauses()) != 1 || s.Pauses()[0].Behavior != p.job.ID() || s.Pauses()[0].Reason != "a migration" || s.Pauses()[0].By != "n" ||
 		s.Pauses()[0].Since < before || s.Pauses()[0].Since > after {
 		t.Fatalf("%+v, %v; want a pause of %s since %d to %d", s, err, p.job.ID(), before, after)
@@ -48,13 +48,13 @@ func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
 	}, "a migration")
 
 	var limit *engine.LimitError
-	if err := p.node.Pause(within(t), "other", strings.Repeat("x", events.MaxNameBytes+1)); !errors.As(err, &limit) || limit.Field != "reason" {
+	if err := p.node.Operations().Pause(within(t), "other", strings.Repeat("x", events.MaxNameBytes+1)); !errors.As(err, &limit) || limit.Field != "reason" {
 		t.Errorf("a long reason: %v, want a LimitError of reason", err)
 	}
-	if err := p.node.Unpause(within(t), p.job.ID()); err != nil {
+	if err := p.node.Operations().Unpause(within(t), p.job.ID()); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := p.node.Settings(within(t)); err != nil || len(s.Pauses()) != 0 {
+	if s, err := p.node.Operations().Settings(within(t)); err != nil || len(s.Pauses()) != 0 {
 		t.Errorf("after the pause: %+v, %v", s, err)
 	}
 	p.job.next(t).succeed("1")
@@ -101,7 +101,7 @@ func awaitExplained(t *testing.T, c *engine.Client, id events.TaskID, holds func
 func TestPause_HoldsWhileTheOwnerOfTheSettingsIsSilent(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	if err := p.node.Pause(within(t), p.job.ID(), ""); err != nil {
+	if err := p.node.Operations().Pause(within(t), p.job.ID(), ""); err != nil {
 		t.Fatal(err)
 	}
 	p.node.Kill()
@@ -156,7 +156,7 @@ func TestPause_HoldsInTheNextSessionOfWhoWasCutOff(t *testing.T) {
 				other := c.start("other", 0, nil, job)
 				other.ready(t)
 				time.Sleep(modelledTTL)
-				if err := other.Pause(within(t), job.ID(), ""); err != nil {
+				if err := other.Operations().Pause(within(t), job.ID(), ""); err != nil {
 					t.Fatal(err)
 				}
 				for shard := range modelledShards {
@@ -166,14 +166,14 @@ func TestPause_HoldsInTheNextSessionOfWhoWasCutOff(t *testing.T) {
 
 				cut.On()
 				time.Sleep(3 * modelledTTL)
-				shards, err := n.Shards(within(t))
+				shards, err := n.Operations().Shards(within(t))
 				if err != nil || slices.ContainsFunc(shards, func(s engine.ShardInfo) bool { return s.Owner != n.SessionID() || s.Problem != "" }) {
 					t.Fatalf("not every shard is served: %+v, %v", shards, err)
 				}
 				if started := job.count.Load() - 1; started != 0 {
 					t.Errorf("%d of %d paused tasks have started", started, modelledShards)
 				}
-				if err := n.Unpause(within(t), job.ID()); err != nil {
+				if err := n.Operations().Unpause(within(t), job.ID()); err != nil {
 					t.Fatal(err)
 				}
 				for range modelledShards {

@@ -1,9 +1,15 @@
 package engine
 
 import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/meter"
+	"taskledger/task"
 )
 
 // ShardInfo is what the owner of a shard tells of it.
@@ -42,4 +48,34 @@ func infoOf(shard int, s *command.ShardReport) ShardInfo {
 	copy(info.Hash[:], s.Hash)
 	copy(info.Digest[:], s.Digest)
 	return info
+}
+
+// shardInfos asks the owners of all shards.
+func (c *Client) shardInfos(ctx context.Context) ([]ShardInfo, error) {
+	all := make([]ShardInfo, c.cfg.Shards)
+	var g errgroup.Group
+	for shard := range all {
+		g.Go(func() error {
+			all[shard] = c.shard(ctx, shard, &command.Info{})
+			return nil
+		})
+	}
+	return all, g.Wait()
+}
+
+func (c *Client) shard(ctx context.Context, shard int, ask *command.Info) (s ShardInfo) {
+	a, err := c.read(ctx, shard, ask)
+	var report command.ShardReport
+	if err == nil {
+		report, err = command.ReadTold[command.ShardReport](a.Data)
+	}
+	switch s = infoOf(shard, &report); {
+	case errors.Is(err, task.ErrNoNode):
+		s.Problem = task.ErrNoNode.Error()
+	case err != nil && ctx.Err() != nil:
+		s.Problem = "nobody answers"
+	case err != nil:
+		s.Problem = err.Error()
+	}
+	return s
 }

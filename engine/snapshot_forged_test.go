@@ -73,7 +73,7 @@ func TestSnapshot_OfAnotherStateIsPassedOver(t *testing.T) {
 				testcluster.Await(t, "a sound snapshot", func() bool {
 					asked, cancel := context.WithTimeout(t.Context(), time.Second)
 					defer cancel()
-					if infos, err := n.Shards(asked); err == nil && infos[0].Problem != "" {
+					if infos, err := n.Operations().Shards(asked); err == nil && infos[0].Problem != "" {
 						t.Fatalf("the shard is not served: %s", infos[0].Problem)
 					}
 					return g.pointer(t).Revision > forged.Revision

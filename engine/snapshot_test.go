@@ -251,7 +251,7 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 			if c.remedy != "" {
 				remedy := "remedy: " + c.remedy + "; the shard is then served by itself"
 				testcluster.Await(t, "a shard that says "+remedy, func() bool {
-					infos, err := n.Shards(within(t))
+					infos, err := n.Operations().Shards(within(t))
 					return err == nil && strings.Contains(infos[0].Problem, remedy)
 				})
 				wantQuarantined(t, n.Client, 0, 2, remedy)
@@ -299,7 +299,7 @@ func TestSnapshot_BothDamagedWaitForAnArchiveThatIsAway(t *testing.T) {
 			g.archive.away.Store(true)
 			n := g.node(t)
 			testcluster.Await(t, "a shard that says what is away", func() bool {
-				infos, err := n.Shards(within(t))
+				infos, err := n.Operations().Shards(within(t))
 				return err == nil && strings.Contains(infos[0].Problem, errAway.Error())
 			})
 			const remedy = "remedy: bring the archive, NATS with JetStream, back; the shard is then served by itself"

@@ -201,7 +201,7 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 						if took := time.Since(began); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "compact, defragment") || took > time.Second {
 							t.Errorf("a submit from node %d: %v after %s", i, err, took)
 						}
-						infos, err := n.Shards(within(t))
+						infos, err := n.Operations().Shards(within(t))
 						if err != nil || !strings.Contains(infos[shard].Problem+infos[shard].Degraded, "compact, defragment") {
 							t.Errorf("node %d was told of the shard %+v, %v", i, infos[shard], err)
 						}
@@ -237,7 +237,7 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				infos, err := c.nodes[0].Shards(within(t))
+				infos, err := c.nodes[0].Operations().Shards(within(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -246,8 +246,8 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				for _, n := range c.nodes {
 					for what, do := range map[string]func() error{
-						"cancel": func() error { return n.Cancel(within(t), "x", "") },
-						"pause":  func() error { return n.Pause(within(t), job.ID(), "") },
+						"cancel": func() error { return n.Operations().Cancel(within(t), "x", "") },
+						"pause":  func() error { return n.Operations().Pause(within(t), job.ID(), "") },
 						"submit of what is there": func() error {
 							_, err := n.Submit(within(t), job, nil, engine.SubmitOptions{ID: "x"})
 							return err
@@ -268,7 +268,7 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 				}
 				c.etcd.SetFull(false)
 				time.Sleep(2 * time.Second)
-				if err := c.nodes[1].Cancel(within(t), "x", ""); err != nil {
+				if err := c.nodes[1].Operations().Cancel(within(t), "x", ""); err != nil {
 					t.Errorf("when there is room: %v", err)
 				}
 				if _, err := later.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {

@@ -380,7 +380,7 @@ func TestTrim_TellsHowManyEntriesAreNotArchived(t *testing.T) {
 		t.Errorf("before anything is known %d entries are not archived, and some were at %s", v.EntriesUnarchived, v.Archived)
 	}
 	info := func() engine.ShardInfo {
-		all, err := n.Shards(within(t))
+		all, err := n.Operations().Shards(within(t))
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%v, %v", all, err)
 		}
@@ -446,13 +446,13 @@ func TestTrim_BeginsAnArchiveAnewThatTheJournalOvertookBeforeItsLossWasGivenUp(t
 	}
 	archive.away.Store(false)
 	testcluster.Await(t, "an archive that is seen to hold another history", func() bool {
-		all, err := n.Shards(within(t))
+		all, err := n.Operations().Shards(within(t))
 		return err == nil && strings.Contains(all[0].Degraded, "entry 5 differs") &&
 			strings.Contains(all[0].Degraded, "repair --restored")
 	})
 	n.Stop()
 	operator := c.StartClient("operator", func(c *engine.ClientConfig) { c.Archive = archive })
-	found, err := operator.Repair(within(t), repair.Options{Restored: true})
+	found, err := operator.Operations().Repair(within(t), repair.Options{Restored: true})
 	if err != nil || len(found) != 1 || !found[0].GivenUp || found[0].Entry <= 5 {
 		t.Fatalf("gave up %+v, %v", found, err)
 	}
@@ -500,13 +500,13 @@ func TestTrim_GoesOnWhereAnArchiveThatLostItsEndIsGivenUp(t *testing.T) {
 	was := first()
 	n = c.StartNode("b", under, w)
 	testcluster.Await(t, "an archive that is seen to have lost its end", func() bool {
-		all, err := n.Shards(within(t))
+		all, err := n.Operations().Shards(within(t))
 		return err == nil && strings.Contains(all[0].Degraded, fmt.Sprintf("it ends with entry %d, and the journal begins with entry %d", end, was)) &&
 			strings.Contains(all[0].Degraded, "repair --restored")
 	})
 	operator := c.StartClient("operator", func(c *engine.ClientConfig) { c.Archive = archive })
 	giveUp := func() repair.Stray {
-		found, err := operator.Repair(within(t), repair.Options{Restored: true})
+		found, err := operator.Operations().Repair(within(t), repair.Options{Restored: true})
 		if err != nil || len(found) != 1 || !strings.Contains(found[0].Problem, fmt.Sprintf("the archive ends with entry %d", end)) {
 			t.Fatalf("found %+v, %v", found, err)
 		}

@@ -190,7 +190,7 @@ func (s *storm) workloads(client *engine.Client) map[string]func(events.TaskID) 
 		"retried": func(id events.TaskID) { done(id, submit(id, 0), 2) },
 		"cancelled": func(id events.TaskID) {
 			f := submit(id, time.Hour)
-			must(id, "cancel", client.Cancel(within(s.T), id, ""))
+			must(id, "cancel", client.Operations().Cancel(within(s.T), id, ""))
 			if _, err := f.Wait(within(s.T)); !errors.Is(err, engine.ErrCancelled) {
 				s.Errorf("task %s: %v, want %v", id, err, engine.ErrCancelled)
 			}
@@ -204,15 +204,15 @@ func (s *storm) workloads(client *engine.Client) map[string]func(events.TaskID) 
 			if text, err := task.Params.JSON(); err != nil || string(text) != "3" {
 				s.Errorf("task %s: parameters %s, %v after three submits of 1", id, text, err)
 			}
-			must(id, "run", client.RunNow(within(s.T), id))
+			must(id, "run", client.Operations().RunNow(within(s.T), id))
 			done(id, f, 1)
 		},
 		"again": func(id events.TaskID) {
 			done(id, submit(id, 0), 1)
-			_, err := client.Retry(within(s.T), id)
+			_, err := client.Operations().Retry(within(s.T), id)
 			must(id, "retry", err)
 			done(id, client.Attach(id), 2)
-			must(id, "delete", client.Delete(within(s.T), id))
+			must(id, "delete", client.Operations().Delete(within(s.T), id))
 			done(id, submit(id, 0), 3)
 		},
 	}

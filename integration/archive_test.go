@@ -92,7 +92,7 @@ func awaitShards(t *testing.T, at *engine.Client, what string, holds func(engine
 		}
 	}()
 	testcluster.Await(t, what, func() bool {
-		last, err = at.Shards(within(t, soon))
+		last, err = at.Operations().Shards(within(t, soon))
 		return err == nil && !slices.ContainsFunc(last, func(s engine.ShardInfo) bool { return !holds(s) }) || t.Failed()
 	})
 	return last
@@ -175,7 +175,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 		return errors.Is(err, engine.ErrUnavailable) && errors.Is(err, natsbus.ErrNoJetStream)
 	})
 	const early = "task-0-0" // its parameters are in the archive alone
-	ok(t, second(a.Retry(within(t, soon), early)))
+	ok(t, second(a.Operations().Retry(within(t, soon), early)))
 	awaitListed(t, a.Client, early, "waits for its parameters", func(task projection.Task) bool {
 		if task.Status == projection.Failure {
 			t.Fatalf("the task has failed: %+v", task.Error)
@@ -231,7 +231,7 @@ func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 		return strings.Contains(s.Degraded, "not trimmed") && strings.Contains(s.Degraded, store.ErrFull.Error())
 	})[0]
 	f.await(t, 100)
-	if now, err := a.Shards(within(t, soon)); err != nil || now[0].Archived != full.Archived || now[0].First > full.Archived+1 {
+	if now, err := a.Operations().Shards(within(t, soon)); err != nil || now[0].Archived != full.Archived || now[0].First > full.Archived+1 {
 		t.Errorf("%+v, %v: was %+v when the archive became full", now, err, full)
 	}
 	c.NATS.Stop()

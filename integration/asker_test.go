@@ -77,19 +77,19 @@ func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
 				return err == nil && task.Final()
 			})
 		}
-		ok(t, client.Suspend(as(&ofTask, events.KindSuspended, "ada"), "x", ""))
-		ok(t, client.Resume(as(&ofTask, events.KindResumed, "grace"), "x"))
-		ok(t, client.RunNow(as(&ofTask, events.KindRescheduled, "linus"), "x"))
+		ok(t, client.Operations().Suspend(as(&ofTask, events.KindSuspended, "ada"), "x", ""))
+		ok(t, client.Operations().Resume(as(&ofTask, events.KindResumed, "grace"), "x"))
+		ok(t, client.Operations().RunNow(as(&ofTask, events.KindRescheduled, "linus"), "x"))
 		r := w.next(t)
-		ok(t, client.Cancel(as(&ofTask, events.KindCancelRequested, "ken"), "x", "enough"))
+		ok(t, client.Operations().Cancel(as(&ofTask, events.KindCancelRequested, "ken"), "x", "enough"))
 		<-r.ctx.Done()
 		final()
-		ok(t, second(client.Retry(as(&ofTask, events.KindRescheduled, "rob"), "x")))
+		ok(t, second(client.Operations().Retry(as(&ofTask, events.KindRescheduled, "rob"), "x")))
 		w.next(t).succeed("done")
 		final()
-		ok(t, client.Delete(as(&ofTask, events.KindDeleted, "barbara"), "x"))
-		ok(t, client.Pause(as(&ofSettings, events.KindPaused, "dennis"), "work", "a migration"))
-		ok(t, client.Unpause(as(&ofSettings, events.KindUnpaused, "edsger"), "work"))
+		ok(t, client.Operations().Delete(as(&ofTask, events.KindDeleted, "barbara"), "x"))
+		ok(t, client.Operations().Pause(as(&ofSettings, events.KindPaused, "dennis"), "work", "a migration"))
+		ok(t, client.Operations().Unpause(as(&ofSettings, events.KindUnpaused, "edsger"), "work"))
 
 		var told []asked
 		for ev, err := range client.Ledger().History(within(t, soon), "x") {
@@ -131,7 +131,7 @@ func TestAsker_ThatIsTooLongIsRefused(t *testing.T) {
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	n := c.StartNode("a", nil, w.on("a"))
 	w.submitWith(t, n, "x", inAnHour())
-	err := n.Suspend(engine.WithAsker(within(t, soon), events.Asker{RequestID: strings.Repeat("x", events.MaxNameBytes+1)}), "x", "")
+	err := n.Operations().Suspend(engine.WithAsker(within(t, soon), events.Asker{RequestID: strings.Repeat("x", events.MaxNameBytes+1)}), "x", "")
 	if err == nil || !strings.Contains(err.Error(), "asker") || !strings.Contains(err.Error(), "256") {
 		t.Errorf("a request id of 257 bytes: %v, want an error that names the field and the limit", err)
 	}

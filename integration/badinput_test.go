@@ -74,7 +74,7 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 			"parameters that Validate":    {second(builtin.Sleep().Submit(ctx, client, builtin.SleepParams{Duration: -1})), "parameters", 0},
 			"attach to no id":             {second(byID.Attach(client, "a b").Wait(ctx)), "id", 0},
 			"get of no id":                {second(client.Get(ctx, "a b")), "id", 0},
-			"pause of no behavior":        {client.Pause(ctx, "No Behavior", ""), `behavior id "No Behavior"`, 0},
+			"pause of no behavior":        {client.Operations().Pause(ctx, "No Behavior", ""), `behavior id "No Behavior"`, 0},
 		} {
 			invalid, isInvalid := errors.AsType[*engine.InvalidError](test.err)
 			limit, isLimit := errors.AsType[*engine.LimitError](test.err)

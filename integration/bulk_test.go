@@ -53,7 +53,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 
 		var told bulk.Report // by an operator that has died since
 		var died error
-		for r, err := range bulk.Each(within(t, soon), operator.Load().Client, failed, task.Retry, bulk.Options{}) {
+		for r, err := range operator.Load().Operations().Each(within(t, soon), failed, task.Retry, bulk.Options{}) {
 			if died = err; err == nil {
 				told = r
 			}
@@ -66,7 +66,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 		}
 		var r bulk.Report
 		var err error
-		for r, err = range bulk.Each(within(t, soon), client.Client, failed, task.Retry, bulk.Options{Cursor: told.Cursor}) {
+		for r, err = range client.Operations().Each(within(t, soon), failed, task.Retry, bulk.Options{Cursor: told.Cursor}) {
 			ok(t, err)
 		}
 		if r.Failed > 0 || r.Refused > 0 || r.Changed == 0 || r.Changed == tasks || r.Cursor != "" {
@@ -98,22 +98,22 @@ func TestChange_OfATaskThatIsNoLongerAsItWasSeenIsRefused(t *testing.T) {
 		f := w.submitWith(t, n.Client, "x", inAnHour())
 		waiting, err := n.Get(within(t, soon), "x")
 		ok(t, err)
-		ok(t, n.Change(within(t, soon), &waiting, task.RunNow, ""))
+		ok(t, n.Operations().Change(within(t, soon), &waiting, task.RunNow, ""))
 		w.next(t).succeed("done")
 		want(t, f, "done")
 		ended, err := n.Get(within(t, soon), "x")
 		ok(t, err)
 		for op := range task.OperationCount {
-			if state := new(*engine.StateError); !errors.As(n.Change(within(t, soon), &waiting, op, ""), state) || !(*state).Changed {
+			if state := new(*engine.StateError); !errors.As(n.Operations().Change(within(t, soon), &waiting, op, ""), state) || !(*state).Changed {
 				t.Errorf("%s of a task that waited: want it refused", op)
 			}
 		}
 		if now, err := n.Get(within(t, soon), "x"); err != nil || now.Last != ended.Last {
 			t.Errorf("the task has changed: %+v, %v", now, err)
 		}
-		ok(t, n.Change(within(t, soon), &ended, task.Delete, ""))
+		ok(t, n.Operations().Change(within(t, soon), &ended, task.Delete, ""))
 		w.submitWith(t, n.Client, "x", inAnHour())
-		if state := new(*engine.StateError); !errors.As(n.Change(within(t, soon), &ended, task.Delete, ""), state) {
+		if state := new(*engine.StateError); !errors.As(n.Operations().Change(within(t, soon), &ended, task.Delete, ""), state) {
 			t.Error("what was seen is a life that is over: want it refused")
 		}
 	})

@@ -26,7 +26,7 @@ func idOf(shard, shards int, name string) string {
 // shardOf returns what a shard tells of itself.
 func shardOf(t *testing.T, by *engine.Client, shard int) engine.ShardInfo {
 	t.Helper()
-	all, err := by.Shards(within(t, soon))
+	all, err := by.Operations().Shards(within(t, soon))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
 			named("get", err, engine.ErrUnavailable)
 			_, err = by.Attach(events.TaskID(id("running"))).Wait(within(t, soon))
 			named("wait", err, engine.ErrUnavailable)
-			named("cancel", by.Cancel(within(t, soon), events.TaskID(id("running")), ""), engine.ErrUnavailable, engine.ErrUnknown)
+			named("cancel", by.Operations().Cancel(within(t, soon), events.TaskID(id("running")), ""), engine.ErrUnavailable, engine.ErrUnknown)
 			if e, err := by.Explain(within(t, soon), events.TaskID(id("running"))); err != nil || e.Why != engine.WhyQuarantined || !strings.Contains(e.Text, "taskledger repair") {
 				t.Errorf("explained as %+v, %v", e, err)
 			}
@@ -204,7 +204,7 @@ func TestRepair_RemovesWhatIsNoEntryAndNothingElse(t *testing.T) {
 	}
 	repair := func(remove bool, want ...found) {
 		t.Helper()
-		all, err := n.Repair(within(t, soon), ledgerrepair.Options{Remove: remove})
+		all, err := n.Operations().Repair(within(t, soon), ledgerrepair.Options{Remove: remove})
 		if err != nil {
 			t.Fatal(err)
 		}

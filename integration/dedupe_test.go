@@ -77,7 +77,7 @@ func TestMerge_ConcurrentMergesLoseNone(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if err := a.RunNow(within(t, soon), "total"); err != nil {
+		if err := a.Operations().RunNow(within(t, soon), "total"); err != nil {
 			t.Fatal(err)
 		}
 		want(t, adding.Attach(a, "total"), submitters*each)

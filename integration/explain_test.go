@@ -28,19 +28,19 @@ func TestExplain_SaysSinceWhen(t *testing.T) {
 		}
 		begins(engine.WhyScheduled, func() { w.submitWith(t, client, "x", inAnHour()) })
 		begins(engine.WhyPaused, func() {
-			ok(t, client.Pause(within(t, soon), "work", "a migration"))
+			ok(t, client.Operations().Pause(within(t, soon), "work", "a migration"))
 		})
 		since := awaitExplained(t, client.Client, "x", engine.WhyPaused).Since
-		ok(t, client.Pause(within(t, soon), "another", ""))
-		ok(t, client.Unpause(within(t, soon), "another"))
+		ok(t, client.Operations().Pause(within(t, soon), "another", ""))
+		ok(t, client.Operations().Unpause(within(t, soon), "another"))
 		if e := awaitExplained(t, client.Client, "x", engine.WhyPaused); e.Since != since {
 			t.Errorf("paused since %s, after a pause of another behavior since %s", since.Time(), e.Since.Time())
 		}
-		begins(engine.WhySuspended, func() { ok(t, client.Suspend(within(t, soon), "x", "")) })
-		ok(t, client.Unpause(within(t, soon), "work"))
-		ok(t, client.Resume(within(t, soon), "x"))
+		begins(engine.WhySuspended, func() { ok(t, client.Operations().Suspend(within(t, soon), "x", "")) })
+		ok(t, client.Operations().Unpause(within(t, soon), "work"))
+		ok(t, client.Operations().Resume(within(t, soon), "x"))
 		begins(engine.WhyRunning, func() {
-			ok(t, client.RunNow(within(t, soon), "x"))
+			ok(t, client.Operations().RunNow(within(t, soon), "x"))
 			w.next(t)
 		})
 	})

@@ -159,7 +159,7 @@ func losesAttempts(t *testing.T, a, dies *testcluster.Node, held *work) {
 func agreed(t *testing.T, a *testcluster.Node, measured *sums) (want, since *sums) {
 	t.Helper()
 	want, since = &sums{counts: map[figure]int64{}}, &sums{counts: map[figure]int64{}}
-	shards, err := a.Shards(within(t, soon))
+	shards, err := a.Operations().Shards(within(t, soon))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func (m mixed) many(t *testing.T, to *testcluster.Node, name string) {
 			t.Errorf("%s: %v", f.ID(), err)
 		}
 		if i%5 == 0 {
-			if err := to.Delete(within(t, soon), f.ID()); err != nil {
+			if err := to.Operations().Delete(within(t, soon), f.ID()); err != nil {
 				t.Errorf("delete %s: %v", f.ID(), err)
 			}
 		}

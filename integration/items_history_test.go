@@ -50,7 +50,7 @@ func TestItems_HistoryAndExportsTellTheWholeLifeOfAnItem(t *testing.T) {
 	// The next owner has the items from a snapshot.
 	b := c.StartNode("b", archives(t), l.run())
 	a.Stop()
-	got, err := b.Items(within(t, soon), "s", []int64{1, 2, 3}, true)
+	got, err := b.Stores().Items(within(t, soon), "s", []int64{1, 2, 3}, true)
 	ok(t, err)
 	left := 0
 	for _, i := range got {

@@ -21,14 +21,8 @@ const (
 	bob = 2
 )
 
-// asker declares the calls of task stores that a node and a client have in common.
-type asker interface {
-	UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
-	ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error)
-	Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error)
-	ItemGroup(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
-	ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error)
-}
+// asker is a node or a client.
+type asker interface{ Stores() engine.Stores }
 
 // putItems adds items with these data to a group, available now.
 func putItems(t *testing.T, a asker, store, group string, data ...string) []item.Item {
@@ -42,7 +36,7 @@ func putItems(t *testing.T, a asker, store, group string, data ...string) []item
 
 func updateItems(t *testing.T, a asker, store string, u *item.Update) []item.Item {
 	t.Helper()
-	made, err := a.UpdateItems(testcluster.Within(t), store, u)
+	made, err := a.Stores().Update(testcluster.Within(t), store, u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +45,7 @@ func updateItems(t *testing.T, a asker, store string, u *item.Update) []item.Ite
 
 func claimItem(t *testing.T, a asker, store string, q *item.Claim) *item.Item {
 	t.Helper()
-	it, err := a.ClaimItem(testcluster.Within(t), store, q)
+	it, err := a.Stores().Claim(testcluster.Within(t), store, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,12 +90,12 @@ func TestItems_AreAddedChangedAndRemovedTogether(t *testing.T) {
 			t.Errorf("made\n%v, want\n%v", made, want)
 		}
 		// The same through another process, by a proof.
-		found, err := n.Items(testcluster.Within(t), "s", []int64{6, 2, 5, 1, 4}, true)
+		found, err := n.Stores().Items(testcluster.Within(t), "s", []int64{6, 2, 5, 1, 4}, true)
 		if err != nil || found[1] != nil || found[3] != nil || found[0] == nil || string(found[0].Data) != "one" || found[2] == nil || string(found[2].Data) != "drei" || found[4] == nil {
 			t.Errorf("found %v, %v", found, err)
 		}
 		for _, linear := range []bool{false, true} {
-			groups, err := client.ItemGroups(testcluster.Within(t), "s", linear)
+			groups, err := client.Stores().Groups(testcluster.Within(t), "s", linear)
 			want := []item.Group{{Name: "g", Available: 1, Waiting: 1, Bytes: 7}, {Name: "h", Available: 1, Bytes: 4, Oldest: 1}}
 			if len(groups) == 2 {
 				want[0].Oldest = groups[0].Oldest
@@ -109,15 +103,15 @@ func TestItems_AreAddedChangedAndRemovedTogether(t *testing.T) {
 			if err != nil || !slices.Equal(groups, want) || groups[0].Oldest == 0 {
 				t.Errorf("groups %+v, %v, want %+v", groups, err, want)
 			}
-			free, more, err := client.ItemGroup(testcluster.Within(t), "s", item.Page{Group: "g", Linear: linear})
+			free, more, err := client.Stores().Group(testcluster.Within(t), "s", item.Page{Group: "g", Linear: linear})
 			if err != nil || more || len(free) != 1 || free[0].ID != 6 {
 				t.Errorf("available %v, %t, %v", free, more, err)
 			}
-			all, more, err := client.ItemGroup(testcluster.Within(t), "s", item.Page{Group: "g", Owned: true, Limit: 1, Linear: linear})
+			all, more, err := client.Stores().Group(testcluster.Within(t), "s", item.Page{Group: "g", Owned: true, Limit: 1, Linear: linear})
 			if err != nil || !more || len(all) != 1 || all[0].ID != 5 {
 				t.Errorf("first page %v, %t, %v", all, more, err)
 			}
-			all, more, err = client.ItemGroup(testcluster.Within(t), "s", item.Page{Group: "g", Owned: true, After: 5, Linear: linear})
+			all, more, err = client.Stores().Group(testcluster.Within(t), "s", item.Page{Group: "g", Owned: true, After: 5, Linear: linear})
 			if err != nil || more || len(all) != 1 || all[0].ID != 6 {
 				t.Errorf("second page %v, %t, %v", all, more, err)
 			}
@@ -132,19 +126,19 @@ func TestItems_UpdateThatIsNotAllowedChangesNothing(t *testing.T) {
 		it := claimItem(t, n, "s", &item.Claim{Client: ada, Group: "g", Duration: time.Hour})
 		other := 3 - it.ID%3 // whichever was left
 		for id := range int64(3) {
-			if found, err := n.Items(testcluster.Within(t), "s", []int64{id + 1}, false); err == nil && found[0] != nil && found[0].ID != it.ID {
+			if found, err := n.Stores().Items(testcluster.Within(t), "s", []int64{id + 1}, false); err == nil && found[0] != nil && found[0].ID != it.ID {
 				other = found[0].ID
 			}
 		}
-		_, err := n.UpdateItems(testcluster.Within(t), "s", &item.Update{Client: bob, Depends: []int64{77, other}, Deletes: []int64{it.ID, other},
+		_, err := n.Stores().Update(testcluster.Within(t), "s", &item.Update{Client: bob, Depends: []int64{77, other}, Deletes: []int64{it.ID, other},
 			Changes: []item.Change{{ID: 88}}, Adds: []item.Add{{Group: "g"}}})
 		wantConflict(t, err, "depends 77", fmt.Sprint("deletes ", it.ID), "updates 88")
-		all, _, err := n.ItemGroup(testcluster.Within(t), "s", item.Page{Group: "g", Owned: true})
+		all, _, err := n.Stores().Group(testcluster.Within(t), "s", item.Page{Group: "g", Owned: true})
 		if err != nil || len(all) != 2 {
 			t.Errorf("%v, %v; want the two as they were", all, err)
 		}
 		for _, u := range []*item.Update{{Client: ada}, {Client: 0, Deletes: []int64{1}}, {Client: ada, Deletes: []int64{1, 1}}} {
-			if _, err := n.UpdateItems(testcluster.Within(t), "s", u); !isInvalid(err) {
+			if _, err := n.Stores().Update(testcluster.Within(t), "s", u); !isInvalid(err) {
 				t.Errorf("%+v: %v, want it refused by field", u, err)
 			}
 		}
@@ -170,9 +164,9 @@ func TestItems_DeleteByWhoLostTheClaimIsRefused(t *testing.T) {
 		if next == nil || next.ID <= late.ID || string(next.Data) != "one" || next.Owner != bob {
 			t.Fatalf("claimed %+v after %+v fell due", next, late)
 		}
-		_, err := n.UpdateItems(testcluster.Within(t), "s", &item.Update{Client: ada, Deletes: []int64{late.ID}})
+		_, err := n.Stores().Update(testcluster.Within(t), "s", &item.Update{Client: ada, Deletes: []int64{late.ID}})
 		wantConflict(t, err, fmt.Sprint("deletes ", late.ID))
-		_, err = n.UpdateItems(testcluster.Within(t), "s", &item.Update{Client: ada, Deletes: []int64{next.ID}})
+		_, err = n.Stores().Update(testcluster.Within(t), "s", &item.Update{Client: ada, Deletes: []int64{next.ID}})
 		wantConflict(t, err, fmt.Sprint("deletes ", next.ID))
 		updateItems(t, n, "s", &item.Update{Client: bob, Deletes: []int64{next.ID}})
 	})
@@ -197,16 +191,16 @@ func TestItems_RepeatedKeyIsAnsweredAsBefore(t *testing.T) {
 			}
 		}
 		add.Adds = add.Adds[:1]
-		if _, err := n.UpdateItems(testcluster.Within(t), "s", &add); !errors.Is(err, task.ErrOtherRequest) {
+		if _, err := n.Stores().Update(testcluster.Within(t), "s", &add); !errors.Is(err, task.ErrOtherRequest) {
 			t.Errorf("another update with the key: %v", err)
 		}
 		claim.Group = "h"
-		if _, err := n.ClaimItem(testcluster.Within(t), "s", &claim); !errors.Is(err, task.ErrOtherRequest) {
+		if _, err := n.Stores().Claim(testcluster.Within(t), "s", &claim); !errors.Is(err, task.ErrOtherRequest) {
 			t.Errorf("another claim with the key: %v", err)
 		}
 		updateItems(t, n, "s", &item.Update{Client: ada, Deletes: []int64{got.ID}})
 		claim.Group = "g"
-		_, err := n.ClaimItem(testcluster.Within(t), "s", &claim)
+		_, err := n.Stores().Claim(testcluster.Within(t), "s", &claim)
 		wantConflict(t, err, fmt.Sprint("claim ", got.ID))
 	})
 }
@@ -217,7 +211,7 @@ func TestClaim_OfNothingIsNoErrorAndChecksWhatItDependsOn(t *testing.T) {
 		if it := claimItem(t, n, "s", &item.Claim{Client: ada, Group: "g", Duration: time.Second}); it != nil {
 			t.Errorf("claimed %+v of nothing", it)
 		}
-		_, err := n.ClaimItem(testcluster.Within(t), "s", &item.Claim{Client: ada, Group: "g", Duration: time.Second, Wait: time.Minute, Depends: []int64{7}})
+		_, err := n.Stores().Claim(testcluster.Within(t), "s", &item.Claim{Client: ada, Group: "g", Duration: time.Second, Wait: time.Minute, Depends: []int64{7}})
 		wantConflict(t, err, "depends 7")
 		if it := claimItem(t, n, "s", &item.Claim{Client: ada, Group: "g", Duration: time.Second, Wait: 30 * time.Millisecond}); it != nil {
 			t.Errorf("claimed %+v of nothing", it)
@@ -232,7 +226,7 @@ func park(t *testing.T, a asker, n int, q item.Claim) <-chan error {
 	ctx := testcluster.Within(t)
 	for range n {
 		go func() {
-			it, err := a.ClaimItem(ctx, "s", &q)
+			it, err := a.Stores().Claim(ctx, "s", &q)
 			if it == nil && err == nil {
 				err = errNothing
 			}
@@ -245,7 +239,7 @@ func park(t *testing.T, a asker, n int, q item.Claim) <-chan error {
 	case <-time.After(quiet):
 	}
 	// The claims of one process reach the owner in turn: all were answered, and wait, once one that does not is.
-	if it, err := a.ClaimItem(ctx, "s", &item.Claim{Client: q.Client, Group: "none", Duration: q.Duration}); it != nil || err != nil {
+	if it, err := a.Stores().Claim(ctx, "s", &item.Claim{Client: q.Client, Group: "none", Duration: q.Duration}); it != nil || err != nil {
 		t.Fatalf("a claim of nothing got %+v, %v", it, err)
 	}
 	return done
@@ -305,7 +299,7 @@ func TestClaim_EachItemGoesToOneWhoWaits(t *testing.T) {
 			for range each {
 				working.Go(func() {
 					for {
-						it, err := from.ClaimItem(ctx, "s", &item.Claim{Client: int64(i + 1), Group: "g", Duration: time.Hour, Wait: item.MaxWait})
+						it, err := from.Stores().Claim(ctx, "s", &item.Claim{Client: int64(i + 1), Group: "g", Duration: time.Hour, Wait: item.MaxWait})
 						if ctx.Err() != nil {
 							return
 						}
@@ -354,7 +348,7 @@ func TestClaim_ThatWaitsGoesOnWithTheNextOwner(t *testing.T) {
 		done := park(t, client, 2, item.Claim{Client: ada, Group: "g", Duration: time.Hour, Wait: item.MaxWait})
 		first.Kill()
 		next := c.StartNode("b", nil)
-		if found, err := next.Items(testcluster.Within(t), "s", []int64{held.ID}, true); err != nil || found[0] == nil || string(found[0].Data) != "one" || found[0].Owner != bob {
+		if found, err := next.Stores().Items(testcluster.Within(t), "s", []int64{held.ID}, true); err != nil || found[0] == nil || string(found[0].Data) != "one" || found[0].Owner != bob {
 			t.Errorf("the next owner has %+v, %v", found, err)
 		}
 		if made := putItems(t, next, "s", "g", "two", "three"); made[0].ID != held.ID+1 {
@@ -387,14 +381,14 @@ func TestItems_LargeAnswersComeInPages(t *testing.T) {
 		for range 5 {
 			ids = append(ids, updateItems(t, n, "s", &item.Update{Client: ada, Adds: []item.Add{{Group: "g", Data: large}}})[0].ID)
 		}
-		found, err := n.Items(testcluster.Within(t), "s", ids, false)
+		found, err := n.Stores().Items(testcluster.Within(t), "s", ids, false)
 		if err != nil || slices.ContainsFunc(found, func(i *item.Item) bool { return i == nil || len(i.Data) != len(large) }) {
 			t.Errorf("%d found, %v", len(found), err)
 		}
 		var paged int
 		for after, more := int64(0), true; more; {
 			var page []item.Item
-			if page, more, err = n.ItemGroup(testcluster.Within(t), "s", item.Page{Group: "g", After: after}); err != nil || len(page) == 0 {
+			if page, more, err = n.Stores().Group(testcluster.Within(t), "s", item.Page{Group: "g", After: after}); err != nil || len(page) == 0 {
 				t.Fatalf("page after %d: %v", after, err)
 			}
 			paged += len(page)

@@ -40,7 +40,7 @@ func TestKill_TaskOfADeadNodeRunsAgainOnASurvivor(t *testing.T) {
 			t.Errorf("history %v", kinds)
 		}
 		w.nothing(t)
-		nodes, err := observer.Nodes(within(t, soon))
+		nodes, err := observer.Operations().Nodes(within(t, soon))
 		for _, n := range nodes {
 			if err != nil || n.ID == session {
 				t.Errorf("nodes %v, %v: the dead session is still there", nodes, err)
@@ -210,7 +210,7 @@ func TestDrain_TaskThatEndsWithinTheGraceSucceeds(t *testing.T) {
 func awaitNode(t *testing.T, at *testcluster.Node, holds func(store.NodeInfo) bool) {
 	t.Helper()
 	testcluster.Await(t, "a node as wanted", func() bool {
-		nodes, err := at.Nodes(within(t, soon))
+		nodes, err := at.Operations().Nodes(within(t, soon))
 		for _, n := range nodes {
 			if err == nil && holds(n) {
 				return true

@@ -109,7 +109,7 @@ func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 		late, later := w.submit(t, client, "same/x"), w.submit(t, client, "same/x")
 		w.next(t).fail(errNoLuck)
 		awaitTask(t, client, "same/x", "has failed", func(task projection.Task) bool { return task.Status == projection.Failure && !task.Final() })
-		ok(t, client.Cancel(within(t, soon), "same/x", "enough"))
+		ok(t, client.Operations().Cancel(within(t, soon), "same/x", "enough"))
 		runs("same/x", 1)
 		again := w.submit(t, client, "same/x")
 		w.next(t).succeed("again")

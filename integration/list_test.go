@@ -52,13 +52,13 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 				w.submitWith(t, client, idOf(changed%c.Shards(), c.Shards(), fmt.Sprintf("y%t%d.", at == n.Client, changed)), inAnHour())
 				for id := range there {
 					if !got[id] {
-						ok(t, at.Suspend(within(t, soon), id, ""))
+						ok(t, at.Operations().Suspend(within(t, soon), id, ""))
 						break
 					}
 				}
 				for id := range there {
 					if !got[id] {
-						ok(t, at.Delete(within(t, soon), id))
+						ok(t, at.Operations().Delete(within(t, soon), id))
 						delete(there, id)
 						break
 					}

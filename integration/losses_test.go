@@ -22,7 +22,7 @@ const lossStore = "letters"
 func added(t *testing.T, by *engine.Client, name string) int64 {
 	t.Helper()
 	u := &item.Update{Client: 1, Adds: []item.Add{{Group: "in", Data: []byte(name)}}}
-	got, err := by.UpdateItems(within(t, soon), lossStore, u)
+	got, err := by.Stores().Update(within(t, soon), lossStore, u)
 	if err != nil || len(got) != 1 {
 		t.Fatalf("add %s: %v, %v", name, got, err)
 	}
@@ -79,7 +79,7 @@ func TestRepair_WhatALastEntryGaveOutIsNotUsedAgain(t *testing.T) {
 				testcluster.Await(t, "a quarantined shard", func() bool { return shardOf(t, n.Client, 0).Problem != "" })
 			}
 			by := c.StartClient("operator", nil)
-			all, err := by.Repair(within(t, soon), ledgerrepair.Options{Remove: true})
+			all, err := by.Operations().Repair(within(t, soon), ledgerrepair.Options{Remove: true})
 			if err != nil || len(all) != 1 || !all[0].Removed || !all[0].GivenUp {
 				t.Fatalf("repaired %+v, %v", all, err)
 			}
@@ -125,13 +125,13 @@ func TestRepair_RestoredGivesUpWhatNothingTellsOf(t *testing.T) {
 	w.next(t).succeed("done")
 	want(t, f, "done")
 	by := c.StartClient("operator", nil)
-	if all, err := by.Repair(within(t, soon), ledgerrepair.Options{Restored: true}); err != nil || len(all) != 0 {
+	if all, err := by.Operations().Repair(within(t, soon), ledgerrepair.Options{Restored: true}); err != nil || len(all) != 0 {
 		t.Errorf("while all is served: %+v, %v", all, err)
 	}
 	n.Stop()
 	last := lastEntry(t, c, 1)
 	remove(t, c, fmt.Sprintf("journal/0/%016x", last))
-	all, err := by.Repair(within(t, soon), ledgerrepair.Options{Restored: true})
+	all, err := by.Operations().Repair(within(t, soon), ledgerrepair.Options{Restored: true})
 	if err != nil || len(all) != 2 || !all[0].GivenUp || all[0].Entry != last-1 || !all[1].GivenUp || all[1].Entry != 0 {
 		t.Fatalf("gave up %+v, %v", all, err)
 	}
@@ -154,7 +154,7 @@ func TestOwner_GivesUpNothingButTheEndThatIsNamed(t *testing.T) {
 	n.Stop()
 	by := c.StartClient("operator", nil)
 	givenUp := func() []byte {
-		if all, err := by.Repair(within(t, soon), ledgerrepair.Options{Restored: true}); err != nil || len(all) != 1 || !all[0].GivenUp {
+		if all, err := by.Operations().Repair(within(t, soon), ledgerrepair.Options{Restored: true}); err != nil || len(all) != 1 || !all[0].GivenUp {
 			t.Fatalf("gave up %+v, %v", all, err)
 		}
 		given, err := c.Etcd.Get(within(t, soon), "taskledger/lost/0")

@@ -58,12 +58,12 @@ func TestCancel_WaitingTaskIsFinalAtOnce(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		f := w.submitWith(t, n, "x", inAnHour())
-		ok(t, client.Cancel(within(t, soon), "x", "not needed"))
+		ok(t, client.Operations().Cancel(within(t, soon), "x", "not needed"))
 		e := wantFailure(t, f, events.CodeCancelled)
 		if !errors.Is(e, engine.ErrCancelled) || e.Message != "not needed" {
 			t.Errorf("error %+v, want ErrCancelled with the reason", e)
 		}
-		wantStateError(t, "x", n.Cancel(within(t, soon), "x", ""))
+		wantStateError(t, "x", n.Operations().Cancel(within(t, soon), "x", ""))
 		w.nothing(t)
 	})
 }
@@ -75,7 +75,7 @@ func TestCancel_RunningTaskEndsAsCancelled(t *testing.T) {
 		c.StartNode("b", noShards, w.on("b"))
 		f := w.submit(t, a, "x")
 		r := w.next(t)
-		ok(t, a.Cancel(within(t, soon), "x", "not needed"))
+		ok(t, a.Operations().Cancel(within(t, soon), "x", "not needed"))
 		select {
 		case <-r.ctx.Done():
 		case <-time.After(soon):
@@ -99,8 +99,8 @@ func TestCancel_SuccessThatComesFirstCounts(t *testing.T) {
 		f, err := stubborn.Submit(within(t, soon), n, "x")
 		ok(t, err)
 		<-started
-		ok(t, n.Cancel(within(t, soon), "x", ""))
-		ok(t, n.Cancel(within(t, soon), "x", "")) // again is no error
+		ok(t, n.Operations().Cancel(within(t, soon), "x", ""))
+		ok(t, n.Operations().Cancel(within(t, soon), "x", "")) // again is no error
 		pending(t, f)
 		close(end)
 		want(t, f, "done")
@@ -121,7 +121,7 @@ func TestCancel_RecurringTaskLosesItsNextRun(t *testing.T) {
 		want(t, first, "1")
 		waiting := w.submitWith(t, n, "x", inAnHour())
 		pending(t, waiting)
-		ok(t, n.Cancel(within(t, soon), "x", ""))
+		ok(t, n.Operations().Cancel(within(t, soon), "x", ""))
 		wantFailure(t, waiting, events.CodeCancelled)
 		task := awaitTask(t, n, "x", "is final", func(task projection.Task) bool { return task.Final() })
 		if task.Status != projection.Success {
@@ -142,7 +142,7 @@ func TestCancel_FailedTaskLosesTheRunThatWasPromised(t *testing.T) {
 		here, elsewhere := w.submitWith(t, n, "x", inAnHour()), w.submitWith(t, client, "x", inAnHour())
 		pending(t, here)
 		pending(t, elsewhere)
-		ok(t, client.Cancel(within(t, soon), "x", ""))
+		ok(t, client.Operations().Cancel(within(t, soon), "x", ""))
 		wantFailure(t, here, events.CodeFailed)
 		wantFailure(t, elsewhere, events.CodeFailed)
 	})
@@ -153,15 +153,15 @@ func TestSuspend_KeepsATaskFromStartingUntilResume(t *testing.T) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submitWith(t, n, "x", inAnHour())
-		ok(t, n.Suspend(within(t, soon), "x", ""))
-		ok(t, n.Suspend(within(t, soon), "x", ""))
-		ok(t, n.RunNow(within(t, soon), "x"))
+		ok(t, n.Operations().Suspend(within(t, soon), "x", ""))
+		ok(t, n.Operations().Suspend(within(t, soon), "x", ""))
+		ok(t, n.Operations().RunNow(within(t, soon), "x"))
 		w.nothing(t)
 		awaitExplained(t, n.Client, "x", engine.WhySuspended)
-		ok(t, n.Resume(within(t, soon), "x"))
+		ok(t, n.Operations().Resume(within(t, soon), "x"))
 		w.next(t).succeed("done")
 		want(t, f, "done")
-		wantStateError(t, "x", n.Suspend(within(t, soon), "x", ""))
+		wantStateError(t, "x", n.Operations().Suspend(within(t, soon), "x", ""))
 	})
 }
 
@@ -171,13 +171,13 @@ func TestSuspend_RunningAttemptGoesOnButIsNotRetried(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submit(t, n, "x")
 		r := w.next(t)
-		ok(t, n.Suspend(within(t, soon), "x", ""))
+		ok(t, n.Operations().Suspend(within(t, soon), "x", ""))
 		if r.ctx.Err() != nil {
 			t.Error("the running attempt was ended")
 		}
 		r.fail(behaviors.RetryAfter(0, errNoLuck))
 		w.nothing(t)
-		ok(t, n.Resume(within(t, soon), "x"))
+		ok(t, n.Operations().Resume(within(t, soon), "x"))
 		w.next(t).succeed("done")
 		want(t, f, "done")
 	})
@@ -188,14 +188,14 @@ func TestRunNow_MakesAWaitingTaskDue(t *testing.T) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submitWith(t, n, "x", inAnHour())
-		ok(t, n.RunNow(within(t, soon), "x"))
+		ok(t, n.Operations().RunNow(within(t, soon), "x"))
 		r := w.next(t)
-		wantStateError(t, "x", n.RunNow(within(t, soon), "x"))
-		wantStateError(t, "x", second(n.Retry(within(t, soon), "x")))
-		wantStateError(t, "x", n.Delete(within(t, soon), "x"))
+		wantStateError(t, "x", n.Operations().RunNow(within(t, soon), "x"))
+		wantStateError(t, "x", second(n.Operations().Retry(within(t, soon), "x")))
+		wantStateError(t, "x", n.Operations().Delete(within(t, soon), "x"))
 		r.succeed("done")
 		want(t, f, "done")
-		wantStateError(t, "x", n.RunNow(within(t, soon), "x"))
+		wantStateError(t, "x", n.Operations().RunNow(within(t, soon), "x"))
 	})
 }
 
@@ -207,11 +207,11 @@ func TestDelete_ThenSubmitIsANewLife(t *testing.T) {
 		old := w.next(t)
 		old.succeed("1")
 		want(t, first, "1")
-		ok(t, n.Delete(within(t, soon), "x"))
+		ok(t, n.Operations().Delete(within(t, soon), "x"))
 		if _, err := n.Get(within(t, soon), "x"); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("get of a deleted task: %v, want ErrNotFound", err)
 		}
-		if err := n.Delete(within(t, soon), "x"); !errors.Is(err, engine.ErrNotFound) {
+		if err := n.Operations().Delete(within(t, soon), "x"); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("second delete: %v, want ErrNotFound", err)
 		}
 		again := w.submit(t, n, "x")
@@ -238,7 +238,7 @@ func TestDelete_OfAWaitingTaskResolvesItsFutures(t *testing.T) {
 		here, away := w.submitWith(t, n, "x", inAnHour()), w.submitWith(t, client, "x", inAnHour())
 		pending(t, here)
 		pending(t, away)
-		ok(t, n.Delete(within(t, soon), "x"))
+		ok(t, n.Operations().Delete(within(t, soon), "x"))
 		for _, f := range []*behaviors.Future[string]{here, away} {
 			if _, err := f.Wait(within(t, soon)); !errors.Is(err, engine.ErrNotFound) {
 				t.Errorf("future of a deleted task: %v, want ErrNotFound", err)
@@ -252,8 +252,8 @@ func TestPause_KeepsABehaviorFromStartingInTheWholeCluster(t *testing.T) {
 		w, other := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams}), defineWork("other", nil)
 		c.StartNodes(nil, func(name string) []engine.Behavior { return []engine.Behavior{w.on(name), other.on(name)} }, "a", "b")
 		client := c.StartClient("operator", nil)
-		ok(t, client.Pause(within(t, soon), "work", ""))
-		ok(t, client.Pause(within(t, soon), "work", ""))
+		ok(t, client.Operations().Pause(within(t, soon), "work", ""))
+		ok(t, client.Operations().Pause(within(t, soon), "work", ""))
 		var futures []*behaviors.Future[string]
 		for i := range 2 * c.Shards() {
 			id := fmt.Sprint("x", i)
@@ -265,7 +265,7 @@ func TestPause_KeepsABehaviorFromStartingInTheWholeCluster(t *testing.T) {
 		unpaused := other.submit(t, client, "y")
 		other.next(t).succeed("done")
 		want(t, unpaused, "done")
-		ok(t, client.Unpause(within(t, soon), "work"))
+		ok(t, client.Operations().Unpause(within(t, soon), "work"))
 		for range futures {
 			w.next(t).succeed("done")
 		}
@@ -289,7 +289,7 @@ func TestExplain_SaysWhyATaskDoesNotRun(t *testing.T) {
 		explained("waiting", engine.WhyWaiting)
 		w.submitWith(t, client, "scheduled", inAnHour())
 		explained("scheduled", engine.WhyScheduled)
-		ok(t, client.Suspend(within(t, soon), "scheduled", ""))
+		ok(t, client.Operations().Suspend(within(t, soon), "scheduled", ""))
 		explained("scheduled", engine.WhySuspended)
 		unknown.submit(t, client, "homeless")
 		explained("homeless", engine.WhyNoNode)
@@ -310,12 +310,12 @@ func TestOperate_OnNoTaskIsNotFound(t *testing.T) {
 		n := c.StartNode("a", nil)
 		ctx := within(t, soon)
 		for name, err := range map[string]error{
-			"cancel":  n.Cancel(ctx, "none", ""),
-			"run now": n.RunNow(ctx, "none"),
-			"retry":   second(n.Retry(ctx, "none")),
-			"suspend": n.Suspend(ctx, "none", ""),
-			"resume":  n.Resume(ctx, "none"),
-			"delete":  n.Delete(ctx, "none"),
+			"cancel":  n.Operations().Cancel(ctx, "none", ""),
+			"run now": n.Operations().RunNow(ctx, "none"),
+			"retry":   second(n.Operations().Retry(ctx, "none")),
+			"suspend": n.Operations().Suspend(ctx, "none", ""),
+			"resume":  n.Operations().Resume(ctx, "none"),
+			"delete":  n.Operations().Delete(ctx, "none"),
 			"get":     second(n.Get(ctx, "none")),
 			"linear":  second(n.GetLinear(ctx, "none")),
 		} {

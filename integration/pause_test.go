@@ -42,7 +42,7 @@ func pauseHolds(t *testing.T, c *testcluster.Cluster, happens upheaval) {
 	}
 	nodes := start("a", "b", "c")
 	c.AwaitSpread() // whoever owns nothing need not know yet
-	ok(t, nodes[0].Pause(within(t, soon), "work", ""))
+	ok(t, nodes[0].Operations().Pause(within(t, soon), "work", ""))
 	for _, id := range idInEachShard(c, "early") { // every owner knows
 		w.submitWith(t, nodes[0], id, inAnHour())
 		awaitExplained(t, nodes[0].Client, events.TaskID(id), engine.WhyPaused)
@@ -60,7 +60,7 @@ func pauseHolds(t *testing.T, c *testcluster.Cluster, happens upheaval) {
 	if started := w.count.Load(); started != 0 {
 		t.Errorf("%d of %d paused tasks have started", started, tasks)
 	}
-	ok(t, n.Unpause(within(t, soon), "work"))
+	ok(t, n.Operations().Unpause(within(t, soon), "work"))
 	for range tasks {
 		w.next(t).succeed("done")
 	}
@@ -108,7 +108,7 @@ func revokeAll(t *testing.T, c *testcluster.Cluster, nodes []*testcluster.Node, 
 
 // killSettingsOwner kills the owner of the shard of the settings.
 func killSettingsOwner(t *testing.T, c *testcluster.Cluster, nodes []*testcluster.Node, _ func(...string) []*testcluster.Node) (survivor *testcluster.Node) {
-	shards, err := nodes[0].Shards(within(t, soon))
+	shards, err := nodes[0].Operations().Shards(within(t, soon))
 	ok(t, err)
 	for _, n := range nodes {
 		if n.SessionID() != shards[events.Settings.Shard(c.Shards())].Owner {

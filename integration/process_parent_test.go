@@ -213,7 +213,7 @@ func (c *processes) wantHistory(id, kinds string) {
 
 // session is the id of the session of a node that is present; "" when it is not.
 func (c *processes) session(name string) string {
-	nodes, err := c.client.Nodes(within(c.T, soon))
+	nodes, err := c.client.Operations().Nodes(within(c.T, soon))
 	if err != nil {
 		return ""
 	}

@@ -111,7 +111,7 @@ func TestClient_WithoutStoreIsRefusedWhileNATSIsAwayAndNothingElse(t *testing.T)
 	if _, err := w.Submit(within(t, time.Second), client, "y"); !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown) {
 		t.Errorf("submit without NATS: %v, want ErrUnavailable or ErrUnknown", err)
 	}
-	if _, err := client.Nodes(within(t, soon)); !errors.Is(err, engine.ErrUnavailable) {
+	if _, err := client.Operations().Nodes(within(t, soon)); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("nodes without a store: %v, want ErrUnavailable", err)
 	}
 	c.NATS.Start()

@@ -110,7 +110,7 @@ func TestRestore_OfAnEtcdBehindItsArchiveIsGivenUpAndGoesOn(t *testing.T) {
 			problem := shardOf(t, n.Client, 0).Problem
 			return strings.Contains(problem, "quarantined") && strings.Contains(problem, "its archive with entry") && strings.Contains(problem, "repair --restored")
 		})
-		all, err := n.Repair(within(t, soon), ledgerrepair.Options{Restored: true})
+		all, err := n.Operations().Repair(within(t, soon), ledgerrepair.Options{Restored: true})
 		if err != nil || len(all) != 1 || !all[0].GivenUp || all[0].Entry >= later.Entries {
 			t.Fatalf("gave up %+v, %v", all, err)
 		}

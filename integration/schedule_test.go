@@ -116,7 +116,7 @@ func TestRetry_OfAFinalFailureGetsAFreshBudget(t *testing.T) {
 		w.next(t).fail(errNoLuck)
 		w.next(t).fail(errNoLuck)
 		wantFailure(t, f, events.CodeFailed)
-		if _, err := n.Retry(within(t, soon), "x"); err != nil {
+		if _, err := n.Operations().Retry(within(t, soon), "x"); err != nil {
 			t.Fatal(err)
 		}
 		r := w.next(t)
@@ -193,7 +193,7 @@ func TestRepeat_FailureInBetweenDoesNotEndTheSchedule(t *testing.T) {
 		if r.attempt.Number != 4 || r.attempt.Failures != 0 {
 			t.Errorf("attempt %d after %d failures, want 4 after 0", r.attempt.Number, r.attempt.Failures)
 		}
-		if err := n.Cancel(within(t, soon), "x", ""); err != nil {
+		if err := n.Operations().Cancel(within(t, soon), "x", ""); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 // servedBy returns which shards a node serves.
 func servedBy(t *testing.T, n *testcluster.Node) func(id string) bool {
 	t.Helper()
-	shards, err := n.Shards(within(t, soon))
+	shards, err := n.Operations().Shards(within(t, soon))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestSlots_AreSharedByLocalShardsAndThoseOfANodeWithoutAny(t *testing.T) {
 		c.AwaitSpread()
 		here := servedBy(t, worker)
 		own := names("own", few, here)
-		if err := worker.Pause(within(t, soon), "lasts", ""); err != nil { // until all are submitted
+		if err := worker.Operations().Pause(within(t, soon), "lasts", ""); err != nil { // until all are submitted
 			t.Fatal(err)
 		}
 		var futures []*behaviors.Future[string]
@@ -70,7 +70,7 @@ func TestSlots_AreSharedByLocalShardsAndThoseOfANodeWithoutAny(t *testing.T) {
 			}
 			futures = append(futures, f)
 		}
-		if err := worker.Unpause(within(t, soon), "lasts"); err != nil {
+		if err := worker.Operations().Unpause(within(t, soon), "lasts"); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range futures {

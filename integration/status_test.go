@@ -55,7 +55,7 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 		see("recurring", engine.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true, schedule: true})
 		see("failed", engine.SubmitOptions{}, func(r *run) { r.fail(behaviors.Cancel(errNoLuck)) }, projection.Failure, stamps{started: true, failure: true})
 		see("retried", engine.SubmitOptions{}, func(r *run) { r.fail(behaviors.RetryAfter(time.Hour, errNoLuck)) }, projection.Failure, stamps{started: true, failure: true, schedule: true})
-		ok(t, n.Cancel(within(t, soon), "waiting", ""))
+		ok(t, n.Operations().Cancel(within(t, soon), "waiting", ""))
 		task := awaitTask(t, client, "waiting", "is cancelled", func(task projection.Task) bool { return task.Final() })
 		if got, want := stampsOf(task), (stamps{status: projection.Failure, failure: true, afterStarted: true}); got != want {
 			t.Errorf("cancelled: %+v, want %+v", got, want)

@@ -87,7 +87,7 @@ func (h *itemHistory) call(at *engine.Client, random *rand.Rand, client, n int) 
 	key, by, id := fmt.Sprint(n), int64(client+1), h.some(random)
 	ask := func(u *item.Update) (got []item.Item, err error) {
 		u.Client, u.Key = by, key
-		do := func(ctx context.Context) (err error) { got, err = at.UpdateItems(ctx, "linear", u); return err }
+		do := func(ctx context.Context) (err error) { got, err = at.Stores().Update(ctx, "linear", u); return err }
 		err = untilAnswered(ctx, do)
 		if first := slices.Clone(got); err == nil && random.IntN(3) == 0 {
 			if err := untilAnswered(ctx, do); err != nil || !slices.EqualFunc(first, got, func(a, b item.Item) bool { return a.ID == b.ID && a.At == b.At }) {
@@ -104,7 +104,7 @@ func (h *itemHistory) call(at *engine.Client, random *rand.Rand, client, n int) 
 	case what < 4:
 		var got *item.Item
 		err := untilAnswered(ctx, func(ctx context.Context) (err error) {
-			got, err = at.ClaimItem(ctx, "linear", &item.Claim{Client: by, Key: key, Group: "g", Duration: 20 * time.Millisecond})
+			got, err = at.Stores().Claim(ctx, "linear", &item.Claim{Client: by, Key: key, Group: "g", Duration: 20 * time.Millisecond})
 			return err
 		})
 		if lost := (*item.ConflictError)(nil); errors.As(err, &lost) {
@@ -125,7 +125,7 @@ func (h *itemHistory) call(at *engine.Client, random *rand.Rand, client, n int) 
 			h.note(client, began, c)
 		}
 	default:
-		got, err := at.Items(ctx, "linear", []int64{id}, true)
+		got, err := at.Stores().Items(ctx, "linear", []int64{id}, true)
 		if errors.Is(err, engine.ErrUnavailable) {
 			return
 		}

@@ -64,7 +64,7 @@ func (w *storeWork) add(c *engine.Client) {
 	}
 	var got []item.Item
 	ok(w.t, untilAnswered(within(w.t, soon), func(ctx context.Context) (err error) {
-		got, err = c.UpdateItems(ctx, storeName, u)
+		got, err = c.Stores().Update(ctx, storeName, u)
 		return err
 	}))
 	for _, i := range got {
@@ -77,7 +77,7 @@ func (w *storeWork) cycle(ctx context.Context, c *engine.Client, client int64, n
 	key := fmt.Sprint(client, "-", n)
 	var got *item.Item
 	err := untilAnswered(ctx, func(ctx context.Context) (err error) {
-		got, err = c.ClaimItem(ctx, storeName, &item.Claim{Client: client, Key: "claim-" + key, Group: storeGroup,
+		got, err = c.Stores().Claim(ctx, storeName, &item.Claim{Client: client, Key: "claim-" + key, Group: storeGroup,
 			Duration: 3 * time.Second, Wait: time.Second})
 		return err
 	})
@@ -90,7 +90,7 @@ func (w *storeWork) cycle(ctx context.Context, c *engine.Client, client int64, n
 	}
 	var made []item.Item
 	err = untilAnswered(ctx, func(ctx context.Context) (err error) {
-		made, err = c.UpdateItems(ctx, storeName, &item.Update{Client: client, Key: "update-" + key, Deletes: []int64{got.ID},
+		made, err = c.Stores().Update(ctx, storeName, &item.Update{Client: client, Key: "update-" + key, Deletes: []int64{got.ID},
 			Adds: []item.Add{{Group: storeGroup, Data: []byte(key)}}})
 		return err
 	})
@@ -143,7 +143,7 @@ func (w *storeWork) wantAllAccounted(c *engine.Client) {
 	t.Helper()
 	var live []item.Item
 	for page := (item.Page{Group: storeGroup, Owned: true, Linear: true}); ; {
-		got, more, err := c.ItemGroup(within(t, soon), storeName, page)
+		got, more, err := c.Stores().Group(within(t, soon), storeName, page)
 		ok(t, err)
 		live = append(live, got...)
 		if !more {

@@ -113,7 +113,7 @@ func (p *past) spread(n int) (ids []events.TaskID) {
 func (p *past) recordNoEvent(shard int) {
 	p.t.Helper()
 	entries := func() uint64 {
-		infos, err := p.node.Shards(testcluster.Within(p.t))
+		infos, err := p.node.Operations().Shards(testcluster.Within(p.t))
 		if err != nil {
 			p.t.Fatal(err)
 		}

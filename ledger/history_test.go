@@ -31,7 +31,7 @@ func TestHistory_OfADeletedTaskComesFromJournalAndArchive(t *testing.T) {
 	p := newPast(t)
 	id := testcluster.IDIn(0, pastShards)
 	p.do(id)
-	if err := p.node.Delete(testcluster.Within(t), id); err != nil {
+	if err := p.node.Operations().Delete(testcluster.Within(t), id); err != nil {
 		t.Fatal(err)
 	}
 	const whole = "Created Started Succeeded Deleted"

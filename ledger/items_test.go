@@ -34,13 +34,13 @@ func (p *past) handOver(name string) {
 	ctx := testcluster.Within(p.t)
 	update := func(u *item.Update) {
 		p.t.Helper()
-		if _, err := p.node.UpdateItems(ctx, name, u); err != nil {
+		if _, err := p.node.Stores().Update(ctx, name, u); err != nil {
 			p.t.Fatal(err)
 		}
 	}
 	update(&item.Update{Client: 7, Key: "k", Adds: []item.Add{{Group: "g", Data: []byte("one")}, {Group: "later"}, {Group: "later", Data: []byte("\xff")}}})
 	p.spread(2)
-	claimed, err := p.node.ClaimItem(ctx, name, &item.Claim{Client: 8, Key: "l", Group: "g", Duration: time.Hour})
+	claimed, err := p.node.Stores().Claim(ctx, name, &item.Claim{Client: 8, Key: "l", Group: "g", Duration: time.Hour})
 	if err != nil || claimed == nil {
 		p.t.Fatal(claimed, err)
 	}

@@ -19,11 +19,11 @@ func TestReplay_SelectsByRecord(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	ids := p.spread(2)
-	if err := p.node.Pause(testcluster.Within(t), "other", "a migration"); err != nil {
+	if err := p.node.Operations().Pause(testcluster.Within(t), "other", "a migration"); err != nil {
 		t.Fatal(err)
 	}
 	p.spread(2)
-	if err := p.node.Unpause(testcluster.Within(t), "other"); err != nil {
+	if err := p.node.Operations().Unpause(testcluster.Within(t), "other"); err != nil {
 		t.Fatal(err)
 	}
 	all := replayed(t, p.node.Client, ledger.ReplayOptions{})

@@ -28,7 +28,7 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 		first = append(first, ev)
 	}
 	testcluster.Await(t, "a later millisecond", func() bool { return time.Now().After(first[2].At.Time().Add(5 * time.Millisecond)) })
-	if err := p.node.Delete(testcluster.Within(t), id); err != nil {
+	if err := p.node.Operations().Delete(testcluster.Within(t), id); err != nil {
 		t.Fatal(err)
 	}
 	deleted := time.Now()
@@ -69,7 +69,7 @@ func TestState_OfADeletedTaskSaysThatItWas(t *testing.T) {
 	p := newPast(t)
 	id := testcluster.IDIn(0, pastShards)
 	p.do(id)
-	if err := p.node.Delete(testcluster.Within(t), id); err != nil {
+	if err := p.node.Operations().Delete(testcluster.Within(t), id); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.node.GetForgotten(testcluster.Within(t), id); !errors.Is(err, task.ErrNotFound) || !strings.HasSuffix(err.Error(), "no such task: it was deleted") {

@@ -2,7 +2,7 @@
 //
 // A node counts what its shards have committed: every event is counted once, after its commit, by the owner that committed it. It tells a
 // Meter the counts entry by entry, where its configuration names one; package prommeter is one for Prometheus. Owners also keep them, as
-// Figures, since they took their shards over: engine.Client.Shards asks all owners, so that any process sums the cluster's. What is the
+// Figures, since they took their shards over: engine.Operations.Shards asks all owners, so that any process sums the cluster's. What is the
 // case at a moment, the owners do not tell: Vitals are read when somebody looks.
 package meter
 

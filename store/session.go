@@ -30,7 +30,7 @@ type NodeInfo struct {
 	Revision int64          `json:"-"`         // create revision of the node key
 	Modified int64          `json:"-"`         // mod revision of the node key
 	// ClockAhead counts the milliseconds by which its wall clock is ahead of those of the other nodes, or, negative, behind;
-	// 0 = by a second at most, or not known. It is not stored: engine.Client.Nodes computes it from Load.
+	// 0 = by a second at most, or not known. It is not stored: engine.Operations.Nodes computes it from Load.
 	ClockAhead int64 `json:"clock_ahead_ms,omitempty"`
 }
 

@@ -2,7 +2,7 @@ package task
 
 import "fmt"
 
-// Operation names a change that an operator makes to a task: see the methods of engine.Client of these names.
+// Operation names a change that an operator makes to a task: see the methods of engine.Operations of these names.
 type Operation uint64
 
 // The operations, in stored order.

@@ -5,11 +5,11 @@
 // is refused. Until an item is available it belongs to its owner, and no other client may change or remove it. From then on
 // any client may.
 //
-// A [Store] is one store of a cluster, reached through a [Backend]: an engine's client in this process, or package
+// A [Store] is one store of a cluster, reached through a [Backend]: the Stores of an engine.Client in this process, or package
 // taskstore/client over HTTP. Its first use creates it. It lives in one shard. A [Worker] claims items of a group and gives
 // each to a function.
 //
-//	s, err := taskstore.Open(client, "crawl", taskstore.Options{})
+//	s, err := taskstore.Open(node.Stores(), "crawl", taskstore.Options{})
 //	_, err = s.Update(ctx, taskstore.Update{Adds: []taskstore.Add{{Group: "fetch", Data: []byte("https://example.com/")}}})
 //	it, err := s.Claim(ctx, taskstore.Claim{Group: "fetch", Duration: 30 * time.Second})
 //	_, err = s.Update(ctx, taskstore.Update{Deletes: []int64{it.ID}, Adds: found})

@@ -35,7 +35,7 @@ const wordPrefix = "reduceword "
 func Example_mapReduce() {
 	node := must(embedded.Start(context.Background(), ""))
 	defer node.Close()
-	s := must(taskstore.Open(node, "words", taskstore.Options{}))
+	s := must(taskstore.Open(node.Stores(), "words", taskstore.Options{}))
 	ctx, stop := context.WithCancel(context.Background())
 	var running errgroup.Group
 	for group, handle := range map[string]taskstore.Handler{"map": mapLine, "reduce": reduceWord(s)} {

@@ -15,14 +15,14 @@ import (
 	"taskledger/store"
 )
 
-// Backend reads and changes the store that each call names. An engine's client implements it, and so does that of
+// Backend reads and changes the store that each call names. engine.Stores implements it, and so does the client of
 // package taskstore/client.
 type Backend interface {
-	UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
-	ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error) // nil: there is none
+	Update(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
+	Claim(ctx context.Context, store string, c *item.Claim) (*item.Item, error) // nil: there is none
 	Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error)
-	ItemGroup(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
-	ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error)
+	Group(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
+	Groups(ctx context.Context, store string, linear bool) ([]item.Group, error)
 }
 
 // Defaults of what is left out.
@@ -115,7 +115,7 @@ func (s *Store) Stats(ctx context.Context) ([]item.Group, error) {
 
 func (s *Store) groups(ctx context.Context) (all []item.Group, err error) {
 	err = s.repeat(ctx, func() (err error) {
-		all, err = s.backend.ItemGroups(ctx, s.name, s.linear)
+		all, err = s.backend.Groups(ctx, s.name, s.linear)
 		return err
 	})
 	return all, err
@@ -167,7 +167,7 @@ func (s *Store) Group(ctx context.Context, group string, l List) iter.Seq2[item.
 			var items []item.Item
 			var more bool
 			err := s.repeat(ctx, func() (err error) {
-				items, more, err = s.backend.ItemGroup(ctx, s.name, p)
+				items, more, err = s.backend.Group(ctx, s.name, p)
 				return err
 			})
 			if err != nil {
@@ -202,7 +202,7 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 		return nil, s.wrap("update", err)
 	}
 	_, err = s.keyed(ctx, &u.Key, &u.Age, &u.Within, func() (err error) {
-		made, err = s.backend.UpdateItems(ctx, s.name, &u)
+		made, err = s.backend.Update(ctx, s.name, &u)
 		return err
 	})
 	return made, s.wrap("update", err)
@@ -266,7 +266,7 @@ func (s *Store) ask(ctx context.Context, c item.Claim, waits bool, key *string) 
 	}
 	lost, err = s.keyed(ctx, &c.Key, &c.Age, nil, func() (err error) {
 		*key = c.Key
-		it, err = s.backend.ClaimItem(ctx, s.name, &c)
+		it, err = s.backend.Claim(ctx, s.name, &c)
 		return err
 	})
 	return it, lost, err

@@ -31,22 +31,22 @@ type spied struct {
 	claim   func(ctx context.Context, c *item.Claim, ask func() (*item.Item, error)) (*item.Item, error)
 }
 
-func (s *spied) UpdateItems(ctx context.Context, name string, u *item.Update) ([]item.Item, error) {
+func (s *spied) Update(ctx context.Context, name string, u *item.Update) ([]item.Item, error) {
 	s.mu.Lock()
 	s.updates = append(s.updates, *u)
 	s.mu.Unlock()
-	ask := func() ([]item.Item, error) { return s.Backend.UpdateItems(ctx, name, u) }
+	ask := func() ([]item.Item, error) { return s.Backend.Update(ctx, name, u) }
 	if s.update != nil {
 		return s.update(ctx, u, ask)
 	}
 	return ask()
 }
 
-func (s *spied) ClaimItem(ctx context.Context, name string, c *item.Claim) (*item.Item, error) {
+func (s *spied) Claim(ctx context.Context, name string, c *item.Claim) (*item.Item, error) {
 	s.mu.Lock()
 	s.claims = append(s.claims, *c)
 	s.mu.Unlock()
-	ask := func() (*item.Item, error) { return s.Backend.ClaimItem(ctx, name, c) }
+	ask := func() (*item.Item, error) { return s.Backend.Claim(ctx, name, c) }
 	if s.claim != nil {
 		return s.claim(ctx, c, ask)
 	}

@@ -28,7 +28,7 @@ type Client interface {
 	Reader
 	Historian
 	Observer
-	Stores
+	Stores() Stores
 }
 
 // Submitter asks for work and waits for its outcome.
@@ -108,13 +108,13 @@ type Observer interface {
 	Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error)
 }
 
-// Stores change and read the items of task stores, each by the name of its store, as the methods of engine.Client.
+// Stores change and read the items of task stores, each by the name of its store, as engine.Stores does.
 type Stores interface {
-	UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
-	ClaimItem(ctx context.Context, store string, q *item.Claim) (*item.Item, error)
+	Update(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
+	Claim(ctx context.Context, store string, q *item.Claim) (*item.Item, error)
 	Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error)
-	ItemGroup(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
-	ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error)
+	Group(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
+	Groups(ctx context.Context, store string, linear bool) ([]item.Group, error)
 }
 
 // Direct is a Client that is itself a client of the cluster's etcd and NATS.
@@ -144,37 +144,60 @@ func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
 func (d Direct) Each(
 	ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options,
 ) iter.Seq2[bulk.Report, error] {
-	return bulk.Each(ctx, d.Client, f, op, o)
+	return d.Client.Operations().Each(ctx, f, op, o)
 }
 
 // Operate implements Operator.
 func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) (anew bool, err error) {
 	if verb == Retry {
-		return d.Client.Retry(ctx, events.TaskID(on))
+		return d.Client.Operations().Retry(ctx, events.TaskID(on))
 	}
-	return false, d.operate(ctx, verb, on, reason)
+	return false, operate(ctx, d.Client.Operations(), verb, on, reason)
 }
 
-func (d Direct) operate(ctx context.Context, verb Verb, on, reason string) error {
+func operate(ctx context.Context, by engine.Operations, verb Verb, on, reason string) error {
 	id := events.TaskID(on)
 	switch verb {
 	case Cancel:
-		return d.Client.Cancel(ctx, id, reason)
+		return by.Cancel(ctx, id, reason)
 	case Suspend:
-		return d.Client.Suspend(ctx, id, reason)
+		return by.Suspend(ctx, id, reason)
 	case Resume:
-		return d.Client.Resume(ctx, id)
+		return by.Resume(ctx, id)
 	case RunNow:
-		return d.Client.RunNow(ctx, id)
+		return by.RunNow(ctx, id)
 	case Delete:
-		return d.Client.Delete(ctx, id)
+		return by.Delete(ctx, id)
 	case Pause:
-		return d.Client.Pause(ctx, on, reason)
+		return by.Pause(ctx, on, reason)
 	case Unpause:
-		return d.Client.Unpause(ctx, on)
+		return by.Unpause(ctx, on)
 	}
 	return fmt.Errorf("verb %q is unknown", verb)
 }
+
+// Nodes implements Observer.
+func (d Direct) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
+	return d.Client.Operations().Nodes(ctx)
+}
+
+// Shards implements Observer.
+func (d Direct) Shards(ctx context.Context) ([]engine.ShardInfo, error) {
+	return d.Client.Operations().Shards(ctx)
+}
+
+// Settings implements Observer.
+func (d Direct) Settings(ctx context.Context) (settings.State, error) {
+	return d.Client.Operations().Settings(ctx)
+}
+
+// Repair implements Observer.
+func (d Direct) Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error) {
+	return d.Client.Operations().Repair(ctx, o)
+}
+
+// Stores implements Client.
+func (d Direct) Stores() Stores { return d.Client.Stores() }
 
 // Runs reports whether any of the nodes has the code of a behavior.
 func Runs(nodes []store.NodeInfo, behavior string) bool {

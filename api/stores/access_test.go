@@ -153,7 +153,7 @@ type parking struct {
 	unknown bool
 }
 
-func (p *parking) ClaimItem(ctx context.Context, _ string, q *item.Claim) (*item.Item, error) {
+func (p *parking) Claim(ctx context.Context, _ string, q *item.Claim) (*item.Item, error) {
 	if q.Wait == 0 {
 		return nil, nil
 	}
@@ -203,11 +203,11 @@ type failing struct {
 	err error
 }
 
-func (f *failing) UpdateItems(context.Context, string, *item.Update) ([]item.Item, error) {
+func (f *failing) Update(context.Context, string, *item.Update) ([]item.Item, error) {
 	return nil, f.err
 }
 
-func (f *failing) ItemGroup(_ context.Context, _ string, p item.Page) ([]item.Item, bool, error) {
+func (f *failing) Group(_ context.Context, _ string, p item.Page) ([]item.Item, bool, error) {
 	if p.After == 0 {
 		return []item.Item{{ID: 1, Group: p.Group}}, true, nil
 	}

@@ -23,7 +23,7 @@ func (f *front) update(c *api.Call, name string) error {
 	if err := repeated(c, u); err != nil {
 		return err
 	}
-	made, err := f.stores.UpdateItems(c.Context(), name, u)
+	made, err := f.stores.Update(c.Context(), name, u)
 	if err != nil {
 		return conflict(c, err)
 	}
@@ -80,11 +80,11 @@ func repetition(c *api.Call) (key string, age time.Duration, err error) {
 // claimed claims an item. A server that drains answers waiting callers as if no item came.
 func (f *front) claimed(c *api.Call, name string, q *item.Claim) (*item.Item, error) {
 	if q.Wait == 0 {
-		return f.stores.ClaimItem(c.Context(), name, q)
+		return f.stores.Claim(c.Context(), name, q)
 	}
 	ctx, cancel := c.Parked(q.Wait)
 	defer cancel()
-	it, err := f.stores.ClaimItem(ctx, name, q)
+	it, err := f.stores.Claim(ctx, name, q)
 	if errors.Is(err, api.ErrEnds) && !errors.Is(err, task.ErrUnknown) && c.Drains() {
 		return nil, nil
 	}

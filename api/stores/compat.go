@@ -211,7 +211,7 @@ func (f *front) oldUpdate(c *api.Call, name string) error {
 	for _, t := range body.Updates { // its group never changes, whatever is sent
 		u.Changes = append(u.Changes, item.Change{ID: t.ID, At: oldWhen(t.Duration), Data: []byte(t.Data)})
 	}
-	made, err := f.stores.UpdateItems(c.Context(), name, u)
+	made, err := f.stores.Update(c.Context(), name, u)
 	if err != nil {
 		return oldConflict(c, err)
 	}

@@ -52,7 +52,7 @@ func serve(t *testing.T, others operations.Stores) *server {
 	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 4})
 	client := operations.Direct{Client: c.StartNode("a", nil).Client}
 	if others == nil {
-		others = client
+		others = client.Stores()
 	}
 	return serveOf(t, client, others)
 }
@@ -244,5 +244,5 @@ func serveTwo(t *testing.T) (a, b *server) {
 	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 4})
 	one, other := operations.Direct{Client: c.StartNode("a", nil).Client}, operations.Direct{Client: c.StartNode("b",
 		nil).Client}
-	return serveOf(t, one, one), serveOf(t, other, other)
+	return serveOf(t, one, one.Stores()), serveOf(t, other, other.Stores())
 }

@@ -29,7 +29,7 @@ func eachGroup[T any](f *front, c *api.Call, name string, as func(*item.Group) T
 	if err != nil {
 		return err
 	}
-	groups, err := f.stores.ItemGroups(c.Context(), name, linear)
+	groups, err := f.stores.Groups(c.Context(), name, linear)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (f *front) listed(c *api.Call, name string, p item.Page, limit int, as func
 		ctx, cancel := c.Ask()
 		defer cancel()
 		p.Limit = min(left, item.MaxIDs) // later pages have the rest
-		items, more, err := f.stores.ItemGroup(ctx, name, p)
+		items, more, err := f.stores.Group(ctx, name, p)
 		if limit > 0 {
 			items = items[:min(len(items), left)]
 			left -= len(items)

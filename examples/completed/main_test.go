@@ -80,7 +80,7 @@ func firstLine(t *testing.T, node *embedded.Node, lines <-chan string) string {
 			return line
 		case <-time.After(50 * time.Millisecond):
 		}
-		if _, err := node.Retry(ctx, "greeting"); err != nil {
+		if _, err := node.Operations().Retry(ctx, "greeting"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -193,7 +193,7 @@ func journalAt(ctx context.Context, m *cluster.Member, shard int, revision int64
 
 // lookForBugs asks the owners whether they have refused commands that they had decided wrongly.
 func lookForBugs(ctx context.Context, r *cluster.Cluster) {
-	all, err := r.Observer.Shards(ctx)
+	all, err := r.Observer.Operations().Shards(ctx)
 	if err != nil {
 		r.Broken(check.Served, "what the shards hold is not told: %v", err)
 	}

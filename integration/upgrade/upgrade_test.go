@@ -170,7 +170,7 @@ func (l *load) delete(id events.TaskID) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), soon)
 	defer cancel()
-	err := l.client.Delete(ctx, id)
+	err := l.client.Operations().Delete(ctx, id)
 	refusal, refused := errors.AsType[*engine.StateError](err)
 	switch {
 	case err == nil:

@@ -175,7 +175,7 @@ func (c *Cluster) owned() map[string]int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	shards, err := running[0].Shards(ctx)
+	shards, err := running[0].Operations().Shards(ctx)
 	if err != nil {
 		return nil
 	}

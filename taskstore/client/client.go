@@ -108,8 +108,8 @@ func (c *Client) Close() {
 	}
 }
 
-// UpdateItems implements taskstore.Backend.
-func (c *Client) UpdateItems(ctx context.Context, name string, u *item.Update) ([]item.Item, error) {
+// Update implements taskstore.Backend.
+func (c *Client) Update(ctx context.Context, name string, u *item.Update) ([]item.Item, error) {
 	if err := u.Validate(); err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func (c *Client) UpdateItems(ctx context.Context, name string, u *item.Update) (
 	return all, nil
 }
 
-// ClaimItem implements taskstore.Backend.
-func (c *Client) ClaimItem(ctx context.Context, name string, q *item.Claim) (*item.Item, error) {
+// Claim implements taskstore.Backend.
+func (c *Client) Claim(ctx context.Context, name string, q *item.Claim) (*item.Item, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
@@ -182,8 +182,8 @@ func (c *Client) Items(ctx context.Context, name string, ids []int64, linear boo
 	return all, nil
 }
 
-// ItemGroup implements taskstore.Backend.
-func (c *Client) ItemGroup(ctx context.Context, name string, p item.Page) (page []item.Item, more bool, err error) {
+// Group implements taskstore.Backend.
+func (c *Client) Group(ctx context.Context, name string, p item.Page) (page []item.Item, more bool, err error) {
 	if err := p.Validate(); err != nil {
 		return nil, false, err
 	}
@@ -228,8 +228,8 @@ func readPage(d *json.Decoder, limit int) (page []item.Item, more bool, err erro
 	return page, len(page) == limit, orUnexpectedEnd(err)
 }
 
-// ItemGroups implements taskstore.Backend.
-func (c *Client) ItemGroups(ctx context.Context, name string, linear bool) ([]item.Group, error) {
+// Groups implements taskstore.Backend.
+func (c *Client) Groups(ctx context.Context, name string, linear bool) ([]item.Group, error) {
 	var told []form.Group
 	r := request{name: name, path: "/stats", query: linearly(linear), most: maxGroupsBytes, within: answerWithin}
 	if err := c.read(ctx, &r, whole(&told)); err != nil {

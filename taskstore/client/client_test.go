@@ -58,22 +58,22 @@ func TestClient_SendsWhatTheDocumentSays(t *testing.T) {
 		_, _ = io.WriteString(w, answer[strings.Split(r.URL.Path, "/")[4]])
 	})
 	ctx := t.Context()
-	made, err := c.UpdateItems(ctx, "s", &item.Update{Client: 1, Key: "k", Depends: []int64{3}, Deletes: []int64{4}, Adds: []item.Add{{Group: "a/b", At: -5, Data: []byte{0xff}}}, Changes: []item.Change{{ID: 2, Keep: true}}})
+	made, err := c.Update(ctx, "s", &item.Update{Client: 1, Key: "k", Depends: []int64{3}, Deletes: []int64{4}, Adds: []item.Add{{Group: "a/b", At: -5, Data: []byte{0xff}}}, Changes: []item.Change{{ID: 2, Keep: true}}})
 	if err != nil || made[0].ID != 5 || made[0].At != 7 || string(made[0].Data) != "\xff" || made[1].ID != 6 || made[1].Data != nil {
 		t.Errorf("made %+v, %v", made, err)
 	}
-	if it, err := c.ClaimItem(ctx, "s", &item.Claim{Client: 1, Group: "g", Duration: time.Minute, Wait: time.Second, Depends: []int64{1}}); it != nil || err != nil {
+	if it, err := c.Claim(ctx, "s", &item.Claim{Client: 1, Group: "g", Duration: time.Minute, Wait: time.Second, Depends: []int64{1}}); it != nil || err != nil {
 		t.Errorf("claimed %v, %v", it, err)
 	}
 	found, err := c.Items(ctx, "s", []int64{7, 8}, true)
 	if err != nil || found[0] != nil || found[1].ID != 8 || string(found[1].Data) != "é" || found[1].Owner != 2 {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if page, more, err := c.ItemGroup(ctx, "s", item.Page{Group: "../x?", After: 9, Limit: 10, Owned: true}); len(page) != 0 || more || err != nil {
+	if page, more, err := c.Group(ctx, "s", item.Page{Group: "../x?", After: 9, Limit: 10, Owned: true}); len(page) != 0 || more || err != nil {
 		t.Errorf("page %v, %v, %v", page, more, err)
 	}
 	groups := []item.Group{{Name: "a", Available: 1, Waiting: 2, Claimed: 3, Bytes: 4, Oldest: 5}, {Name: "b"}}
-	if got, err := c.ItemGroups(ctx, "s", false); err != nil || !slices.Equal(got, groups) {
+	if got, err := c.Groups(ctx, "s", false); err != nil || !slices.Equal(got, groups) {
 		t.Errorf("groups %+v, %v", got, err)
 	}
 	want := []string{
@@ -98,7 +98,7 @@ func TestClient_EveryNameOfAStoreIsASegmentOfItsOwn(t *testing.T) {
 	defer s.Close()
 	c := open(t, client.Options{URL: s.URL})
 	for name, want := range map[string]string{".": "/store/%2E/stats", "..": "/store/%2E%2E/stats", "...": "/store/.../stats", "a:b_c-d.e": "/store/a:b_c-d.e/stats"} {
-		if _, err := c.ItemGroups(t.Context(), name, false); err != nil || path != want {
+		if _, err := c.Groups(t.Context(), name, false); err != nil || path != want {
 			t.Errorf("%s: asked for %s: %v", name, path, err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestClient_TheRootOfAListenerIsOneStore(t *testing.T) {
 	}))
 	defer s.Close()
 	c := open(t, client.Options{URL: s.URL, Root: true})
-	if _, err := c.ItemGroups(t.Context(), "whatever", false); err != nil || path != "/stats" {
+	if _, err := c.Groups(t.Context(), "whatever", false); err != nil || path != "/stats" {
 		t.Errorf("asked for %s: %v", path, err)
 	}
 }
@@ -144,8 +144,8 @@ func TestClient_MakesOfEveryStatusTheErrorThatAnEngineReturns(t *testing.T) {
 		{200, `{"tasks":[{"id":1},{"id":2}]}`, func(err error) bool { return errors.Is(err, task.ErrUnknown) }},
 	} {
 		cl := against(t, fixed(c.status, c.body, "Retry-After", "7"))
-		_, err := cl.UpdateItems(t.Context(), "s", check)
-		_, err2 := cl.ClaimItem(t.Context(), "s", claim)
+		_, err := cl.Update(t.Context(), "s", check)
+		_, err2 := cl.Claim(t.Context(), "s", claim)
 		if !c.is(err) || !c.is(err2) {
 			t.Errorf("status %d, %q: got %v and %v", c.status, c.body, err, err2)
 		}
@@ -184,7 +184,7 @@ func TestClient_ReadsAConflictAsItWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = against(t, fixed(409, string(body))).UpdateItems(t.Context(), "s", check)
+	_, err = against(t, fixed(409, string(body))).Update(t.Context(), "s", check)
 	got, is := errors.AsType[*item.ConflictError](err)
 	if !is || got.Store != "s" || !slices.Equal(got.Problems, want.Problems) {
 		t.Errorf("got %+v, want %+v", err, want)
@@ -206,17 +206,17 @@ func TestClient_ReadsNoMoreOfAnAnswerThanItMayHave(t *testing.T) {
 		"blanks": endless(200, "", " "), "text": endless(200, `{"tasks":[{"id":1,"data":"`, "x"), "tasks": endless(200, `{"tasks":[null`, ",null"), "error": endless(500, `{"errors":["`, "x"),
 	} {
 		c := against(t, answer)
-		if _, err := c.UpdateItems(t.Context(), "s", check); err == nil {
+		if _, err := c.Update(t.Context(), "s", check); err == nil {
 			t.Errorf("%s: an update was answered", name)
 		}
-		if _, err := c.ClaimItem(t.Context(), "s", claim); err == nil {
+		if _, err := c.Claim(t.Context(), "s", claim); err == nil {
 			t.Errorf("%s: a claim was answered", name)
 		}
 		if _, err := c.Items(t.Context(), "s", []int64{1}, false); err == nil {
 			t.Errorf("%s: a read was answered", name)
 		}
 	}
-	page, more, err := against(t, endless(200, `[{"id":1,"group":"g"}`, `,{"id":2,"group":"g","data":"x"}`)).ItemGroup(t.Context(), "s", item.Page{Group: "g"})
+	page, more, err := against(t, endless(200, `[{"id":1,"group":"g"}`, `,{"id":2,"group":"g","data":"x"}`)).Group(t.Context(), "s", item.Page{Group: "g"})
 	if len(page) != 1_000 || !more || err != nil {
 		t.Errorf("%d items, %t, %v, want a page of 1,000 and more", len(page), more, err)
 	}
@@ -225,7 +225,7 @@ func TestClient_ReadsNoMoreOfAnAnswerThanItMayHave(t *testing.T) {
 func TestClient_AListThatIsCutIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{``, `[`, `[{"id":1}`, `[{"id":1},`, `{}`} {
-		if page, _, err := against(t, fixed(200, body)).ItemGroup(t.Context(), "s", item.Page{Group: "g"}); !errors.Is(err, store.ErrUnavailable) {
+		if page, _, err := against(t, fixed(200, body)).Group(t.Context(), "s", item.Page{Group: "g"}); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%q: got %v, %v", body, page, err)
 		}
 	}
@@ -236,17 +236,17 @@ func TestClient_WhatWasNotSentIsUnavailableAndWhatWasSentIsUnknown(t *testing.T)
 	s := httptest.NewServer(nil)
 	c := open(t, client.Options{URL: s.URL})
 	s.Close()
-	if _, err := c.UpdateItems(t.Context(), "s", check); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) {
+	if _, err := c.Update(t.Context(), "s", check); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) {
 		t.Errorf("nobody listens: %v", err)
 	}
 	c = against(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(nil)
 		panic(http.ErrAbortHandler)
 	})
-	if _, err := c.UpdateItems(t.Context(), "s", check); !errors.Is(err, task.ErrUnknown) {
+	if _, err := c.Update(t.Context(), "s", check); !errors.Is(err, task.ErrUnknown) {
 		t.Errorf("the connection was lost: %v", err)
 	}
-	if _, err := c.ItemGroups(t.Context(), "s", false); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := c.Groups(t.Context(), "s", false); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("the connection of a read was lost: %v", err)
 	}
 	sent := make(chan struct{})
@@ -258,7 +258,7 @@ func TestClient_WhatWasNotSentIsUnavailableAndWhatWasSentIsUnknown(t *testing.T)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	go func() { <-sent; cancel(cause) }()
-	if _, err := c.ClaimItem(ctx, "s", claim); !errors.Is(err, task.ErrUnknown) || !errors.Is(err, cause) {
+	if _, err := c.Claim(ctx, "s", claim); !errors.Is(err, task.ErrUnknown) || !errors.Is(err, cause) {
 		t.Errorf("the context has ended: %v", err)
 	}
 }
@@ -309,18 +309,18 @@ func TestNew_RefusesBadInputByField(t *testing.T) {
 		t.Error(err)
 	}
 	c := against(t, fixed(200, `{"tasks":[]}`))
-	if _, err := c.UpdateItems(t.Context(), "a/b", check); !badField(err, "store") {
+	if _, err := c.Update(t.Context(), "a/b", check); !badField(err, "store") {
 		t.Error(err)
 	}
 	for _, key := range []string{"a\nb", " a", "é"} {
-		if _, err := c.UpdateItems(t.Context(), "s", &item.Update{Client: 1, Key: key, Depends: []int64{1}}); !badField(err, "key") {
+		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Key: key, Depends: []int64{1}}); !badField(err, "key") {
 			t.Errorf("%q: %v", key, err)
 		}
 	}
-	if _, err := c.UpdateItems(t.Context(), "s", &item.Update{Client: 1}); !badField(err, "update") {
+	if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1}); !badField(err, "update") {
 		t.Error(err)
 	}
-	if _, err := c.ClaimItem(t.Context(), "s", &item.Claim{Client: 1, Group: "g"}); !badField(err, "duration") {
+	if _, err := c.Claim(t.Context(), "s", &item.Claim{Client: 1, Group: "g"}); !badField(err, "duration") {
 		t.Error(err)
 	}
 }

@@ -40,7 +40,7 @@ func serve(t *testing.T, of operations.Direct, address, socket string) (at strin
 			"viewer":    {Name: "vera", Role: token.Viewer},
 		},
 		Version:      "test",
-		Routes:       stores.Routes(of),
+		Routes:       stores.Routes(of.Stores()),
 		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func TestEngine(t *testing.T) {
 				}
 				nodes = c.StartNodes(nil, nothing, "a", "b")
 			}
-			taskstoretest.Run(t, taskstoretest.Subject{Backend: c.StartClient("client", nil).Client, Restart: restart, Slack: 5 * time.Second})
+			taskstoretest.Run(t, taskstoretest.Subject{Backend: c.StartClient("client", nil).Stores(), Restart: restart, Slack: 5 * time.Second})
 		})
 	}
 }

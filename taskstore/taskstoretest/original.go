@@ -132,7 +132,7 @@ func (f *fixture) refusedAsBad(field string, u item.Update) {
 	u.Client = f.s.Client()
 	f.unchanged(func() {
 		_, err := f.s.Update(f.Context(), u)
-		_, past := f.subject.Backend.UpdateItems(f.Context(), f.name, &u)
+		_, past := f.subject.Backend.Update(f.Context(), f.name, &u)
 		for who, err := range map[string]error{"the library": err, "what it asks": past} {
 			if bad, is := errors.AsType[*store.InvalidError](err); !is || bad.Field != field {
 				f.Errorf("%s: %v, want the field %s", who, err, field)

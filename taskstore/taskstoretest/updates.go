@@ -203,11 +203,11 @@ var updates = map[string]func(f *fixture){
 		})
 		// Asked past the library, which checks first.
 		u := item.Update{Client: 1}
-		if _, err := f.subject.Backend.UpdateItems(f.Context(), f.name, &u); !invalid(err) {
+		if _, err := f.subject.Backend.Update(f.Context(), f.name, &u); !invalid(err) {
 			f.Errorf("empty update: %v", err)
 		}
 		u = item.Update{Depends: []int64{1}}
-		if _, err := f.subject.Backend.UpdateItems(f.Context(), f.name, &u); !invalid(err) {
+		if _, err := f.subject.Backend.Update(f.Context(), f.name, &u); !invalid(err) {
 			f.Errorf("no client: %v", err)
 		}
 	},

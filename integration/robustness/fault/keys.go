@@ -45,7 +45,7 @@ func until(ctx context.Context, within time.Duration, so func(ctx context.Contex
 func problemOf(ctx context.Context, r *cluster.Cluster, shard int) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	all, err := r.Observer.Shards(ctx)
+	all, err := r.Observer.Operations().Shards(ctx)
 	if err != nil {
 		return err.Error()
 	}

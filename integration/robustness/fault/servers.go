@@ -120,7 +120,7 @@ func (h *household) overNATS(ctx context.Context, within time.Duration) (err err
 	running, stop := context.WithCancel(ctx)
 	ran := make(chan error, 1)
 	go func() { ran <- client.Run(running) }()
-	all, err := client.Shards(ctx)
+	all, err := client.Operations().Shards(ctx)
 	stop()
 	if err = errors.Join(err, <-ran); err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/integration/robustness/history"
 	"taskledger/item"
 	"taskledger/task"
@@ -56,12 +55,12 @@ func (e *employer) employ() {
 
 // worker is the backend and the handler of one taskstore.Worker. It implements taskstore.Backend.
 type worker struct {
-	*engine.Client // none: a worker only updates and claims
-	s              *Keepers
-	id             int64
-	life           uint64
-	most           int         // claims of an item
-	dead           atomic.Bool // it asks nothing any more
+	taskstore.Backend // none: a worker only updates and claims
+	s                 *Keepers
+	id                int64
+	life              uint64
+	most              int         // claims of an item
+	dead              atomic.Bool // it asks nothing any more
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -111,15 +110,15 @@ func (w *worker) handle(_ context.Context, it *item.Item) (u item.Update, err er
 	return u, nil
 }
 
-// UpdateItems implements taskstore.Backend.
-func (w *worker) UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error) {
+// Update implements taskstore.Backend.
+func (w *worker) Update(ctx context.Context, store string, u *item.Update) ([]item.Item, error) {
 	asked := *u // the worker goes on with its own
 	c, err := w.call(ctx, history.ItemCall{Store: store, Update: &asked})
 	return c.Items, err
 }
 
-// ClaimItem implements taskstore.Backend.
-func (w *worker) ClaimItem(ctx context.Context, store string, q *item.Claim) (*item.Item, error) {
+// Claim implements taskstore.Backend.
+func (w *worker) Claim(ctx context.Context, store string, q *item.Claim) (*item.Item, error) {
 	asked := *q
 	c, err := w.call(ctx, history.ItemCall{Store: store, Claim: &asked})
 	if err != nil || len(c.Items) == 0 {

@@ -336,10 +336,10 @@ func (s *Keepers) call(ctx context.Context, at *engine.Client, killed context.Co
 func askOf(ctx context.Context, at *engine.Client, c *history.ItemCall) (err error) {
 	switch {
 	case c.Update != nil:
-		c.Items, err = at.UpdateItems(ctx, c.Store, c.Update)
+		c.Items, err = at.Stores().Update(ctx, c.Store, c.Update)
 	case c.Claim != nil:
 		var is *item.Item
-		if is, err = at.ClaimItem(ctx, c.Store, c.Claim); is != nil {
+		if is, err = at.Stores().Claim(ctx, c.Store, c.Claim); is != nil {
 			c.Items = []item.Item{*is}
 		}
 	case c.Group != "":
@@ -349,12 +349,12 @@ func askOf(ctx context.Context, at *engine.Client, c *history.ItemCall) (err err
 				page.After = c.Items[n-1].ID
 			}
 			var items []item.Item
-			items, more, err = at.ItemGroup(ctx, c.Store, page)
+			items, more, err = at.Stores().Group(ctx, c.Store, page)
 			c.Items = append(c.Items, items...)
 		}
 	default:
 		var items []*item.Item
-		items, err = at.Items(ctx, c.Store, c.Read, true)
+		items, err = at.Stores().Items(ctx, c.Store, c.Read, true)
 		for _, is := range items {
 			if is != nil {
 				c.Items = append(c.Items, *is)

@@ -64,9 +64,9 @@ func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation
 			err = Shown(op, &t, time.Now())
 		}
 	case history.Pause:
-		err = c.Pause(ctx, r.Behavior, r.Reason)
+		err = c.Operations().Pause(ctx, r.Behavior, r.Reason)
 	case history.Unpause:
-		err = c.Unpause(ctx, r.Behavior)
+		err = c.Operations().Unpause(ctx, r.Behavior)
 	case history.Settings:
 		op.Paused, err = Paused(ctx, c)
 	default:

@@ -62,7 +62,7 @@ func List(ctx context.Context, c *engine.Client, f engine.Filter, op *history.Op
 
 // Paused reads what is paused.
 func Paused(ctx context.Context, c *engine.Client) (string, error) {
-	set, err := c.Settings(ctx)
+	set, err := c.Operations().Settings(ctx)
 	var all []history.PausedBehavior
 	for _, p := range set.Pauses() {
 		all = append(all, history.PausedBehavior{Behavior: p.Behavior, Reason: p.Reason, By: p.By, Since: p.Since})

@@ -62,18 +62,18 @@ func OutcomeOf(t *projection.Task) (string, error) {
 func Operate(ctx context.Context, c *engine.Client, v history.Verb, id events.TaskID) error {
 	switch v {
 	case history.Cancel:
-		return c.Cancel(ctx, id, "")
+		return c.Operations().Cancel(ctx, id, "")
 	case history.Retry:
-		_, err := c.Retry(ctx, id)
+		_, err := c.Operations().Retry(ctx, id)
 		return err
 	case history.RunNow:
-		return c.RunNow(ctx, id)
+		return c.Operations().RunNow(ctx, id)
 	case history.Delete:
-		return c.Delete(ctx, id)
+		return c.Operations().Delete(ctx, id)
 	case history.Suspend:
-		return c.Suspend(ctx, id, "")
+		return c.Operations().Suspend(ctx, id, "")
 	case history.Resume:
-		return c.Resume(ctx, id)
+		return c.Operations().Resume(ctx, id)
 	}
 	panic("no command: " + v)
 }

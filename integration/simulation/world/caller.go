@@ -225,9 +225,9 @@ func (c *caller) pause(p *process, on bool, behavior, reason string) history.Ope
 	}
 	return c.do(p, op, c.patience(), func(ctx context.Context, _ *history.Operation) error {
 		if on {
-			return p.client.Pause(ctx, behavior, reason)
+			return p.client.Operations().Pause(ctx, behavior, reason)
 		}
-		return p.client.Unpause(ctx, behavior)
+		return p.client.Operations().Unpause(ctx, behavior)
 	})
 }
 

@@ -71,8 +71,8 @@ func (m *Cluster) hasChanged() {
 
 func now() events.Millis { return events.Millis(time.Now().UnixMilli()) }
 
-// UpdateItems implements taskstore.Backend.
-func (m *Cluster) UpdateItems(ctx context.Context, name string, u *item.Update) ([]item.Item, error) {
+// Update implements taskstore.Backend.
+func (m *Cluster) Update(ctx context.Context, name string, u *item.Update) ([]item.Item, error) {
 	if err := check(ctx, name, u); err != nil {
 		return nil, err
 	}
@@ -197,8 +197,8 @@ func (s *kept) remember(client int64, key, request string, made []item.Item) {
 	s.done[client] = all[max(0, len(all)-keysPerClient):]
 }
 
-// ClaimItem implements taskstore.Backend.
-func (m *Cluster) ClaimItem(ctx context.Context, name string, c *item.Claim) (*item.Item, error) {
+// Claim implements taskstore.Backend.
+func (m *Cluster) Claim(ctx context.Context, name string, c *item.Claim) (*item.Item, error) {
 	if err := check(ctx, name, c); err != nil {
 		return nil, err
 	}
@@ -297,8 +297,8 @@ func (m *Cluster) items(name string) map[int64]item.Item {
 	return nil
 }
 
-// ItemGroup implements taskstore.Backend.
-func (m *Cluster) ItemGroup(ctx context.Context, name string, p item.Page) (page []item.Item, more bool, err error) {
+// Group implements taskstore.Backend.
+func (m *Cluster) Group(ctx context.Context, name string, p item.Page) (page []item.Item, more bool, err error) {
 	if err := check(ctx, name, &p); err != nil {
 		return nil, false, err
 	}
@@ -323,8 +323,8 @@ func (m *Cluster) ItemGroup(ctx context.Context, name string, p item.Page) (page
 	return page, false, nil
 }
 
-// ItemGroups implements taskstore.Backend.
-func (m *Cluster) ItemGroups(ctx context.Context, name string, linear bool) ([]item.Group, error) {
+// Groups implements taskstore.Backend.
+func (m *Cluster) Groups(ctx context.Context, name string, linear bool) ([]item.Group, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

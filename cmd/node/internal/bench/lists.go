@@ -127,7 +127,7 @@ func (s *sorted) fill(ctx context.Context, cfg ListsConfig) error {
 	if err := inParallel(ctx, cfg.Waiting, func(ctx context.Context, i int) error {
 		f, err := s.usual.SubmitWith(ctx, s.node, 0, engine.SubmitOptions{NotBefore: far})
 		if err == nil && i%suspendEvery == 0 {
-			err = s.Suspend(ctx, f.ID(), "")
+			err = s.Operations().Suspend(ctx, f.ID(), "")
 		}
 		return err
 	}); err != nil {

@@ -299,7 +299,7 @@ func residentBytes() (float64, error) {
 
 // keptShare returns the share of all entries that the journals still hold.
 func keptShare(ctx context.Context, n *node) (float64, error) {
-	shards, err := n.Shards(ctx)
+	shards, err := n.Operations().Shards(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -121,7 +121,7 @@ func catchUp(ctx context.Context, n *node) (took time.Duration, archived uint64,
 	begun, last := time.Now(), time.Now()
 	var before uint64
 	for time.Since(last) < upkeepIdle {
-		shards, err := n.Shards(ctx)
+		shards, err := n.Operations().Shards(ctx)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -342,7 +342,7 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 		Ready:        lately(notReady),
 		Metrics:      page,
 		Version:      version.Version,
-		Routes:       stores.Routes(all),
+		Routes:       stores.Routes(all.Stores()),
 		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
 		Log:          s.log,
 	}

@@ -58,7 +58,7 @@ adds, updates, deletes and depends, as in {"adds":[{"group":"map","data":"x"}],"
 			return err
 		}
 		u.Key, u.Age = key, age
-		made, err := client.UpdateItems(ctx, t.store, u)
+		made, err := client.Update(ctx, t.store, u)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ where none is there.`,
 	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the claim the same claim, for an hour")
 	c.Flags().DurationVar(&age, "age", 0, ageIs)
 	return t.Ask(t.changes(c), func() bool { return wait > 0 }, func(ctx context.Context, client operations.Stores, args []string) error {
-		it, err := client.ClaimItem(ctx, t.store, &item.Claim{
+		it, err := client.Claim(ctx, t.store, &item.Claim{
 			Client:   t.clientID(c),
 			Key:      key,
 			Age:      age,
@@ -136,7 +136,7 @@ are put off; the bytes of their data, and since when the oldest of the available
 		Args: cobra.NoArgs,
 	}
 	return t.Ask(t.reads(c), never, func(ctx context.Context, client operations.Stores, _ []string) error {
-		groups, err := client.ItemGroups(ctx, t.store, t.linear)
+		groups, err := client.Groups(ctx, t.store, t.linear)
 		if err != nil {
 			return err
 		}

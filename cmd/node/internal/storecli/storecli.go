@@ -79,7 +79,7 @@ func (t *Terminal) clientID(c *cobra.Command) int64 {
 
 func (t *Terminal) groups() *cobra.Command {
 	return t.Ask(t.reads(&cobra.Command{Use: "groups", Short: "List the groups that have tasks", Args: cobra.NoArgs}), never, func(ctx context.Context, c operations.Stores, _ []string) error {
-		groups, err := c.ItemGroups(ctx, t.store, t.linear)
+		groups, err := c.Groups(ctx, t.store, t.linear)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (t *Terminal) list() *cobra.Command {
 // each calls do for the items of a group, page by page, and reports whether there are more. A limit of 0 is none.
 func each(ctx context.Context, c operations.Stores, store string, p item.Page, do func(*item.Item) error) (more bool, err error) {
 	for limit := p.Limit; ; {
-		items, more, err := c.ItemGroup(ctx, store, p)
+		items, more, err := c.Group(ctx, store, p)
 		if err != nil {
 			return false, err
 		}

@@ -43,24 +43,24 @@ func (a *asked) Items(ctx context.Context, store string, ids []int64, linear boo
 	return a.Stores.Items(ctx, store, ids, linear)
 }
 
-func (a *asked) ItemGroups(ctx context.Context, store string, linear bool) ([]item.Group, error) {
+func (a *asked) Groups(ctx context.Context, store string, linear bool) ([]item.Group, error) {
 	a.note(linear)
-	return a.Stores.ItemGroups(ctx, store, linear)
+	return a.Stores.Groups(ctx, store, linear)
 }
 
-func (a *asked) ItemGroup(ctx context.Context, store string, p item.Page) ([]item.Item, bool, error) {
+func (a *asked) Group(ctx context.Context, store string, p item.Page) ([]item.Item, bool, error) {
 	a.note(p.Linear)
-	return a.Stores.ItemGroup(ctx, store, p)
+	return a.Stores.Group(ctx, store, p)
 }
 
-func (a *asked) UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error) {
+func (a *asked) Update(ctx context.Context, store string, u *item.Update) ([]item.Item, error) {
 	a.updates = append(a.updates, *u)
-	return a.Stores.UpdateItems(ctx, store, u)
+	return a.Stores.Update(ctx, store, u)
 }
 
-func (a *asked) ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error) {
+func (a *asked) Claim(ctx context.Context, store string, c *item.Claim) (*item.Item, error) {
 	a.claims = append(a.claims, *c)
-	return a.Stores.ClaimItem(ctx, store, c)
+	return a.Stores.Claim(ctx, store, c)
 }
 
 // line is a command line with a store of its own.

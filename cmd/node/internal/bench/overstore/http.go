@@ -58,7 +58,7 @@ func RunHTTP(ctx context.Context, cfg Config, asker []string) (r HTTPResult, err
 	served, err := api.New(api.Config{
 		Client:       of,
 		Tokens:       onlyToken{},
-		Routes:       stores.Routes(of),
+		Routes:       stores.Routes(of.Stores()),
 		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
 		Limits:       api.Limits{PerSecond: 1e6, Burst: 1e6, InFlight: 1e6},
 	})

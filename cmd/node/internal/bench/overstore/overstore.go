@@ -107,7 +107,7 @@ type measurement struct {
 
 // begin finds names in one shard, of the owner that the configuration asks for, and fills the store.
 func (m *measurement) begin(ctx context.Context) error {
-	shards, err := m.pair.Shards(ctx)
+	shards, err := m.pair.Operations().Shards(ctx)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (m *measurement) fill(ctx context.Context, store string, depth int) error {
 		for range min(atOnce, depth-n) {
 			u.Adds = append(u.Adds, item.Add{Group: group, Data: m.data})
 		}
-		if _, err := m.pair.UpdateItems(ctx, store, u); err != nil {
+		if _, err := m.pair.Stores().Update(ctx, store, u); err != nil {
 			return fmt.Errorf("fill the store: %w", err)
 		}
 	}
@@ -156,14 +156,14 @@ func (m *measurement) cycle(ctx context.Context, worker int) error {
 
 func (m *measurement) cycleOf(ctx context.Context, store string, worker int) error {
 	client := int64(worker + 1)
-	got, err := m.pair.ClaimItem(ctx, store, &item.Claim{Client: client, Group: group, Duration: held})
+	got, err := m.pair.Stores().Claim(ctx, store, &item.Claim{Client: client, Group: group, Duration: held})
 	if err != nil {
 		return err
 	}
 	if got == nil {
 		return errors.New("there was nothing to be claimed")
 	}
-	_, err = m.pair.UpdateItems(ctx, store, &item.Update{Client: client, Deletes: []int64{got.ID}, Adds: []item.Add{{Group: group, Data: m.data}}})
+	_, err = m.pair.Stores().Update(ctx, store, &item.Update{Client: client, Deletes: []int64{got.ID}, Adds: []item.Add{{Group: group, Data: m.data}}})
 	return err
 }
 
@@ -243,7 +243,7 @@ func (m *measurement) waits(ctx context.Context, r *Result) error {
 	for i := range m.cfg.Parked {
 		parked.Go(func() {
 			for parking.Err() == nil {
-				if _, err := m.pair.Other().ClaimItem(parking, m.store, &item.Claim{Client: int64(1000 + i), Group: idle, Duration: held, Wait: item.MaxWait}); err != nil {
+				if _, err := m.pair.Other().Stores().Claim(parking, m.store, &item.Claim{Client: int64(1000 + i), Group: idle, Duration: held, Wait: item.MaxWait}); err != nil {
 					return
 				}
 			}
@@ -270,7 +270,7 @@ func (m *measurement) wakes(ctx context.Context) (took []time.Duration, err erro
 		claimed := make(chan error, 1)
 		var when time.Time
 		go func() {
-			got, err := m.pair.ClaimItem(ctx, m.store, &item.Claim{Client: 1, Group: waited, Duration: held, Wait: item.MaxWait})
+			got, err := m.pair.Stores().Claim(ctx, m.store, &item.Claim{Client: 1, Group: waited, Duration: held, Wait: item.MaxWait})
 			if when = time.Now(); err == nil && got == nil {
 				err = errors.New("a parked claim got nothing")
 			}
@@ -278,7 +278,7 @@ func (m *measurement) wakes(ctx context.Context) (took []time.Duration, err erro
 		}()
 		time.Sleep(5 * time.Millisecond) // until it is parked
 		began := time.Now()
-		if _, err := m.pair.UpdateItems(ctx, m.store, &item.Update{Client: 2, Adds: []item.Add{{Group: waited}}}); err != nil {
+		if _, err := m.pair.Stores().Update(ctx, m.store, &item.Update{Client: 2, Adds: []item.Add{{Group: waited}}}); err != nil {
 			return nil, errors.Join(err, <-claimed)
 		}
 		if err := <-claimed; err != nil {
