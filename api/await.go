@@ -6,7 +6,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/api/view"
-	"taskledger/engine"
+	"taskledger/task"
 )
 
 // await waits for an outcome, closes the handle, and reports whether there is one. Whatever else ends the wait is no
@@ -16,7 +16,7 @@ func await(c *Call, h operations.Handle, wait time.Duration, into *view.Outcome)
 	ctx, cancel := c.withTimeout(wait)
 	defer cancel()
 	result, err := h.Wait(ctx)
-	failed, is := errors.AsType[*engine.TaskError](err)
+	failed, is := errors.AsType[*task.Error](err)
 	if err != nil && !is {
 		return false
 	}

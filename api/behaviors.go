@@ -7,7 +7,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/api/problem"
-	"taskledger/engine"
+
 	"taskledger/events"
 	"taskledger/projection/listing"
 	"taskledger/projection/settings"
@@ -84,7 +84,7 @@ func (s behaviors) countListed(c *Call) (counts listing.Counts, partial bool, er
 		return counts, false, err
 	}
 	defer c.leave()
-	f, _ := narrowed(engine.Filter{Limit: 1000}, c.by.Prefix, c.by.Behaviors)
+	f, _ := narrowed(listing.Filter{Limit: 1000}, c.by.Prefix, c.by.Behaviors)
 	at, begun := now(), time.Now()
 	cursor := ""
 	for range maxCounted {

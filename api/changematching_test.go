@@ -11,7 +11,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/bulk"
-	"taskledger/engine"
+
 	"taskledger/projection/listing"
 	"taskledger/task"
 )
@@ -126,7 +126,7 @@ func TestChangeMatching_OfAnotherNumberThanExpectedChangesNothing(t *testing.T) 
 // half is a cluster in which one shard does not answer.
 type half struct{ operations.Direct }
 
-func (half) Each(context.Context, engine.Filter, task.Operation, bulk.Options) iter.Seq2[bulk.Report, error] {
+func (half) Each(context.Context, listing.Filter, task.Operation, bulk.Options) iter.Seq2[bulk.Report, error] {
 	return func(yield func(bulk.Report, error) bool) {
 		waits := bulk.Report{Matched: 3, Missing: []listing.Missing{{Shard: 2, Silent: true}}, Cursor: "c"}
 		for yield(waits, nil) {

@@ -7,7 +7,7 @@ import (
 
 	"taskledger/api"
 	"taskledger/api/operations"
-	"taskledger/engine"
+
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/listing"
@@ -20,7 +20,7 @@ type crowded struct {
 	asked *int
 }
 
-func (c crowded) ListPage(_ context.Context, _ engine.Filter, cursor string) (page listing.Page, err error) {
+func (c crowded) ListPage(_ context.Context, _ listing.Filter, cursor string) (page listing.Page, err error) {
 	*c.asked++
 	page.Tasks = []projection.Task{{
 		ID:     events.TaskID("t1." + cursor),

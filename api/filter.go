@@ -4,14 +4,14 @@ import (
 	"strings"
 
 	"taskledger/api/token"
-	"taskledger/engine"
+
 	"taskledger/projection/listing"
 	"taskledger/store"
 )
 
 // filterOf returns the filter of some fields, narrowed to the tasks that the token may see. It reports false where no
 // task is left.
-func filterOf(by *token.Token, value func(field string) string) (f engine.Filter, left bool, err error) {
+func filterOf(by *token.Token, value func(field string) string) (f listing.Filter, left bool, err error) {
 	names, _ := listing.Fields()
 	for _, name := range names {
 		text := value(name)
@@ -30,7 +30,7 @@ func filterOf(by *token.Token, value func(field string) string) (f engine.Filter
 }
 
 // narrowed adds the limits of a token to a filter. It reports false where no task is left.
-func narrowed(f engine.Filter, prefix string, behaviors []string) (engine.Filter, bool) {
+func narrowed(f listing.Filter, prefix string, behaviors []string) (listing.Filter, bool) {
 	switch {
 	case f.Affinity != "" && !strings.HasPrefix(f.Affinity, prefix):
 		return f, false

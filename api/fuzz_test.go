@@ -23,7 +23,7 @@ import (
 // away is a cluster that cannot be asked.
 type away struct{ operations.Client }
 
-func (away) SubmitRaw(context.Context, string, []byte, engine.SubmitOptions) (operations.Handle, error) {
+func (away) SubmitRaw(context.Context, string, []byte, task.SubmitOptions) (operations.Handle, error) {
 	return nil, store.ErrUnavailable
 }
 
@@ -47,7 +47,7 @@ func (away) GetForgotten(context.Context, events.TaskID) (t projection.Task, err
 	return t, store.ErrUnavailable
 }
 
-func (away) ListPage(context.Context, engine.Filter, string) (p listing.Page, err error) {
+func (away) ListPage(context.Context, listing.Filter, string) (p listing.Page, err error) {
 	return p, store.ErrUnavailable
 }
 

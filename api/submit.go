@@ -13,7 +13,7 @@ import (
 	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/api/view"
-	"taskledger/engine"
+
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -75,7 +75,7 @@ func (s submissions) submit(c *Call) error {
 }
 
 // options checks that the token may ask for the task, and returns the options of the submit.
-func (s *Submit) options(by *token.Token) (o engine.SubmitOptions, err error) {
+func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 	if err := events.ValidateBehavior(s.Behavior); err != nil {
 		return o, invalid("behavior", "%s", err)
 	}
@@ -101,7 +101,7 @@ func (s *Submit) options(by *token.Token) (o engine.SubmitOptions, err error) {
 	if string(s.Params) == "null" {
 		s.Params = nil
 	}
-	o = engine.SubmitOptions{Priority: s.Priority, Delay: time.Duration(s.DelayMs) * time.Millisecond}
+	o = task.SubmitOptions{Priority: s.Priority, Delay: time.Duration(s.DelayMs) * time.Millisecond}
 	if s.ID != nil {
 		o.ID = *s.ID
 	}

@@ -16,9 +16,9 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/token"
 	"taskledger/bulk"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -143,7 +143,7 @@ type endless struct {
 }
 
 func (e endless) Each(
-	ctx context.Context, _ engine.Filter, _ task.Operation, _ bulk.Options,
+	ctx context.Context, _ listing.Filter, _ task.Operation, _ bulk.Options,
 ) iter.Seq2[bulk.Report, error] {
 	return func(yield func(bulk.Report, error) bool) {
 		if !yield(bulk.Report{Matched: 1, Changed: 1, Cursor: "c"}, nil) {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"taskledger/engine"
+	"taskledger/task"
 )
 
 type attemptKey struct{}
@@ -12,7 +13,7 @@ type attemptKey struct{}
 // attemptContext is context.WithValue in one piece of memory.
 type attemptContext struct {
 	context.Context
-	attempt engine.Attempt
+	attempt task.Attempt
 }
 
 // Value implements context.Context.
@@ -26,9 +27,9 @@ func (c *attemptContext) Value(key any) any {
 // Attempt returns the attempt that ctx belongs to: the task's id, its number, deadline and fencing token, its logger
 // and its progress reporter. If ctx belongs to none, as in a test that calls a handler by itself, it returns false
 // and an attempt whose logger and progress reporter do nothing.
-func Attempt(ctx context.Context) (engine.Attempt, bool) {
-	var a engine.Attempt
-	found, ok := ctx.Value(attemptKey{}).(*engine.Attempt)
+func Attempt(ctx context.Context) (task.Attempt, bool) {
+	var a task.Attempt
+	found, ok := ctx.Value(attemptKey{}).(*task.Attempt)
 	if ok {
 		a = *found
 	}
@@ -53,12 +54,12 @@ func Submitter(ctx context.Context) (Client, bool) {
 
 // lendSlot lends the slot of the attempt that ctx belongs to, if it does to one, until it is taken back.
 func lendSlot(ctx context.Context) (takeBack func()) {
-	if a, ok := ctx.Value(attemptKey{}).(*engine.Attempt); ok && a.Lend != nil {
+	if a, ok := ctx.Value(attemptKey{}).(*task.Attempt); ok && a.Lend != nil {
 		return a.Lend()
 	}
 	return func() {}
 }
 
-func withAttempt(ctx context.Context, a engine.Attempt) context.Context {
+func withAttempt(ctx context.Context, a task.Attempt) context.Context {
 	return &attemptContext{ctx, a}
 }

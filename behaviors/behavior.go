@@ -8,6 +8,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -20,7 +21,7 @@ type None = struct{}
 type Rules[P, R any] struct {
 	// Policy bounds attempts and says when failed ones are retried. It is recorded with every task. Its zero fields
 	// select its defaults.
-	Policy engine.Policy
+	Policy task.Policy
 
 	// DisallowUnknownFields refuses a submit with a field that P does not have. Attempts ignore such a field, so what
 	// was accepted once is run.
@@ -64,7 +65,7 @@ type Rules[P, R any] struct {
 
 // Failure is a failed attempt as AfterFailure sees it.
 type Failure struct {
-	Err     *engine.TaskError
+	Err     *task.Error
 	Attempt int // number of the attempt within the life of the task, 1 is the first
 	Lost    int // lost attempts of this run before this one
 	// Backoff is the time at which Policy, or RetryAfter, would run the task again. It is zero when the attempts are
@@ -86,7 +87,7 @@ type Behavior[P, R any] struct {
 }
 
 // Define declares a kind of work. id is 1 to 48 bytes of [a-z0-9-]; rules may be nil and are copied. Define never
-// fails: NewNode and Submit report a wrong definition as *engine.InvalidError. If P or *P has a method Validate()
+// fails: NewNode and Submit report a wrong definition as *store.InvalidError. If P or *P has a method Validate()
 // error, parameters that it rejects are refused at submit, and an attempt with them fails with the code "rejected".
 func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 	b := &Behavior[P, R]{id: id, now: time.Now, random: rand.Float64}
@@ -95,12 +96,12 @@ func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 	}
 	policy, err := b.rules.Policy.Complete()
 	if err != nil {
-		b.invalid = &engine.InvalidError{Field: "behavior " + id, Problem: err.Error()}
+		b.invalid = &store.InvalidError{Field: "behavior " + id, Problem: err.Error()}
 		return b
 	}
 	b.rules.Policy = policy
 	if err := events.ValidateBehavior(id); err != nil {
-		b.invalid = &engine.InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
+		b.invalid = &store.InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
 	}
 	return b
 }
@@ -112,7 +113,7 @@ func (b *Behavior[P, R]) ID() string { return b.id }
 // called concurrently. Its ctx ends when the attempt must stop, and Attempt returns the attempt that it belongs to.
 // The error of fn decides what comes next: see Cancel, Snooze, RetryAfter and Code. With a nil fn the returned
 // behavior can be submitted, but NewNode refuses it. Without the rule Merge it is a *Bound[P, R].
-func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error)) engine.Behavior {
+func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error)) task.Behavior {
 	bound := &Bound[P, R]{Behavior: b, fn: fn}
 	if b.rules.Merge != nil {
 		return &merging[P, R]{bound}
@@ -123,7 +124,7 @@ func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error))
 // Client submits tasks and waits for their outcomes. *engine.Node and *engine.Client implement it.
 type Client interface {
 	// Submit returns once the request is durable. The future is never nil: after an error its Wait returns that error.
-	Submit(ctx context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions) (*engine.Future, error)
+	Submit(ctx context.Context, b task.Behavior, params []byte, o task.SubmitOptions) (*engine.Future, error)
 	// SubmitMany is Submit for many requests, with a result for each.
 	SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []engine.Result
 	// Attach returns the future of a task that any process submitted.
@@ -132,15 +133,15 @@ type Client interface {
 
 // Submit asks for the work and returns when the request is durable. ctx bounds the call, never the task. The future
 // is never nil: after an error its Wait returns that error. Submit returns the errors of engine.Client.Submit; among
-// them are *engine.InvalidError if the definition, the parameters or what a rule returned are invalid, and
-// *engine.LimitError if the parameters exceed events.MaxPayloadBytes of JSON text.
+// them are *store.InvalidError if the definition, the parameters or what a rule returned are invalid, and
+// *task.LimitError if the parameters exceed events.MaxPayloadBytes of JSON text.
 func (b *Behavior[P, R]) Submit(ctx context.Context, to Client, params P) (*Future[R], error) {
-	return b.SubmitWith(ctx, to, params, engine.SubmitOptions{})
+	return b.SubmitWith(ctx, to, params, task.SubmitOptions{})
 }
 
 // SubmitWith is Submit with an id, a time, a priority or a request key that replaces the one by the rules.
 func (b *Behavior[P, R]) SubmitWith(
-	ctx context.Context, to Client, params P, o engine.SubmitOptions,
+	ctx context.Context, to Client, params P, o task.SubmitOptions,
 ) (*Future[R], error) {
 	raw, err := encode("parameters", params)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -31,14 +32,14 @@ type recorder struct {
 	calls    int
 	requests []task.Request
 	many     task.ManyOptions
-	behavior engine.Behavior
+	behavior task.Behavior
 	params   []byte
-	options  engine.SubmitOptions
+	options  task.SubmitOptions
 	err      error
 }
 
 func (r *recorder) Submit(
-	_ context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions,
+	_ context.Context, b task.Behavior, params []byte, o task.SubmitOptions,
 ) (*engine.Future, error) {
 	r.calls++
 	r.behavior, r.params, r.options = b, params, o
@@ -66,7 +67,7 @@ func TestSubmit_HandsOverJSONAndABehaviorThatPlans(t *testing.T) {
 		RunNow:   true,
 	})
 	to := &recorder{}
-	f, err := purge.SubmitWith(t.Context(), to, table{Name: "a", Age: 3}, engine.SubmitOptions{RequestKey: "r"})
+	f, err := purge.SubmitWith(t.Context(), to, table{Name: "a", Age: 3}, task.SubmitOptions{RequestKey: "r"})
 	if f == nil || err != nil {
 		t.Fatalf("future %v, error %v", f, err)
 	}
@@ -80,7 +81,7 @@ func TestSubmit_HandsOverJSONAndABehaviorThatPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := engine.Plan{
+	want := task.Plan{
 		ID:       "a/purge",
 		Delay:    time.Minute,
 		Priority: 3,
@@ -106,8 +107,8 @@ func TestSubmit_WhatCannotTravelNeverReachesTheClient(t *testing.T) {
 	to := &recorder{}
 	text := behaviors.Define[string, int]("text", nil)
 	tooLong := strings.Repeat("x", events.MaxPayloadBytes)
-	f, err := text.SubmitWith(t.Context(), to, tooLong, engine.SubmitOptions{ID: "mine"})
-	limit, ok := errors.AsType[*engine.LimitError](err)
+	f, err := text.SubmitWith(t.Context(), to, tooLong, task.SubmitOptions{ID: "mine"})
+	limit, ok := errors.AsType[*task.LimitError](err)
 	if !ok || limit.Limit != events.MaxPayloadBytes || limit.Got != events.MaxPayloadBytes+2 {
 		t.Errorf("error %v, want the limit of parameters", err)
 	}
@@ -121,7 +122,7 @@ func TestSubmit_WhatCannotTravelNeverReachesTheClient(t *testing.T) {
 
 	number := behaviors.Define[float64, int]("number", nil)
 	_, err = number.Submit(t.Context(), to, math.NaN())
-	if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
+	if _, ok := errors.AsType[*store.InvalidError](err); !ok {
 		t.Errorf("error %v, want an InvalidError", err)
 	}
 	if to.calls != 0 {
@@ -131,8 +132,8 @@ func TestSubmit_WhatCannotTravelNeverReachesTheClient(t *testing.T) {
 
 func TestSubmit_TheFutureIsNeverNil(t *testing.T) {
 	b := behaviors.Define[int, int]("x", nil)
-	f, err := b.Submit(t.Context(), &recorder{err: engine.ErrUnavailable}, 1)
-	if f == nil || !errors.Is(err, engine.ErrUnavailable) {
+	f, err := b.Submit(t.Context(), &recorder{err: store.ErrUnavailable}, 1)
+	if f == nil || !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("future %v, error %v", f, err)
 	}
 	if f := b.Attach(&recorder{}, "some"); f == nil {
@@ -186,7 +187,7 @@ func TestPlan_RefusesWhatIsInvalid(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
-			if plan != (engine.Plan{}) {
+			if plan != (task.Plan{}) {
 				t.Errorf("plan %+v, want none", plan)
 			}
 		})
@@ -195,7 +196,7 @@ func TestPlan_RefusesWhatIsInvalid(t *testing.T) {
 
 func TestPlan_DefaultsAreARandomIDAndNoDelay(t *testing.T) {
 	plan, err := behaviors.Define[table, int]("x", nil).Bind(nil).Plan([]byte(`{"Unknown":1}`), epoch)
-	if err != nil || plan != (engine.Plan{}) {
+	if err != nil || plan != (task.Plan{}) {
 		t.Errorf("plan %+v, error %v", plan, err)
 	}
 }
@@ -204,7 +205,7 @@ func TestPlan_RefusesUnknownFieldsWhereTheRulesSaySo(t *testing.T) {
 	b := behaviors.Define("x", &behaviors.Rules[table, int]{DisallowUnknownFields: true}).Bind(
 		func(context.Context, table) (int, error) { return 1, nil })
 	_, err := b.Plan([]byte(`{"Name":"a","Agee":3}`), epoch)
-	if invalid, ok := errors.AsType[*engine.InvalidError](err); !ok || invalid.Field != "parameters" {
+	if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "parameters" {
 		t.Errorf("error %v, want one of the parameters", err)
 	}
 	if _, err := b.Plan([]byte(`{"Name":"a","Age":3}`), epoch); err != nil {
@@ -218,10 +219,10 @@ func TestPlan_RefusesUnknownFieldsWhereTheRulesSaySo(t *testing.T) {
 func TestValidate_ReportsABadDefinitionAndAMissingFunction(t *testing.T) {
 	work := func(context.Context, int) (int, error) { return 0, nil }
 	sum := func(a, b int) int { return a + b }
-	badPolicy := engine.Policy{MaxLost: -1}
+	badPolicy := task.Policy{MaxLost: -1}
 	for _, c := range []struct {
 		name string
-		b    engine.Behavior
+		b    task.Behavior
 		ok   bool
 	}{
 		{"good", behaviors.Define[int, int]("x", nil).Bind(work), true},
@@ -232,7 +233,7 @@ func TestValidate_ReportsABadDefinitionAndAMissingFunction(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.b.(interface{ Validate() error }).Validate()
-			if _, invalid := errors.AsType[*engine.InvalidError](err); invalid == c.ok || (err == nil) != c.ok {
+			if _, invalid := errors.AsType[*store.InvalidError](err); invalid == c.ok || (err == nil) != c.ok {
 				t.Errorf("error %v, want ok = %t", err, c.ok)
 			}
 		})
@@ -240,7 +241,7 @@ func TestValidate_ReportsABadDefinitionAndAMissingFunction(t *testing.T) {
 }
 
 func TestBehavior_DescribesItself(t *testing.T) {
-	b := behaviors.Define("purge", &behaviors.Rules[table, []int]{Policy: engine.Policy{MaxAttempts: 3}}).Bind(nil)
+	b := behaviors.Define("purge", &behaviors.Rules[table, []int]{Policy: task.Policy{MaxAttempts: 3}}).Bind(nil)
 	if got, want := b.Types(), "behaviors_test.table -> []int ("; !strings.HasPrefix(got, want) {
 		t.Errorf("types %q, want %q first", got, want)
 	}

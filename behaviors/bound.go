@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
 )
 
-// Bound is a Behavior together with the function that does the work. Nodes take it as an engine.Behavior, and it can be
+// Bound is a Behavior together with the function that does the work. Nodes take it as a task.Behavior, and it can be
 // submitted with types like the Behavior itself.
 type Bound[P, R any] struct {
 	*Behavior[P, R]
@@ -57,7 +58,7 @@ func describe(to *strings.Builder, t reflect.Type, told map[reflect.Type]bool) {
 }
 
 // Policy returns the policy with its defaults filled in.
-func (b *Bound[P, R]) Policy() engine.Policy { return b.rules.Policy }
+func (b *Bound[P, R]) Policy() task.Policy { return b.rules.Policy }
 
 // Validate returns an error if a node cannot run the behavior: its definition is wrong, or no function is bound to it.
 func (b *Bound[P, R]) Validate() error {
@@ -68,37 +69,37 @@ func (b *Bound[P, R]) Validate() error {
 }
 
 func (b *Bound[P, R]) unbound() error {
-	return &engine.InvalidError{Field: "behavior " + b.id, Problem: "no function is bound to it"}
+	return &store.InvalidError{Field: "behavior " + b.id, Problem: "no function is bound to it"}
 }
 
 // Plan decodes the parameters and calls the rules TaskID, Delay and Priority. The engine calls it for each submit.
-func (b *Bound[P, R]) Plan(params []byte, _ time.Time) (engine.Plan, error) {
+func (b *Bound[P, R]) Plan(params []byte, _ time.Time) (task.Plan, error) {
 	if b.invalid != nil {
-		return engine.Plan{}, b.invalid
+		return task.Plan{}, b.invalid
 	}
-	return safely("planning behavior ", b.id, func() (engine.Plan, error) {
+	return safely("planning behavior ", b.id, func() (task.Plan, error) {
 		p, err := decodeParams[P](params)
 		if err == nil && b.rules.DisallowUnknownFields {
 			err = onlyKnown[P](params)
 		}
 		if err != nil {
-			return engine.Plan{}, err
+			return task.Plan{}, err
 		}
 		return b.plan(p)
 	})
 }
 
-func (b *Bound[P, R]) plan(p P) (plan engine.Plan, err error) {
+func (b *Bound[P, R]) plan(p P) (plan task.Plan, err error) {
 	if rule := b.rules.TaskID; rule != nil {
 		plan.ID = rule(p)
 		if err := plan.ID.Validate(); err != nil {
-			return engine.Plan{}, &engine.InvalidError{Field: "id", Problem: err.Error()}
+			return task.Plan{}, &store.InvalidError{Field: "id", Problem: err.Error()}
 		}
 	}
 	if rule := b.rules.Delay; rule != nil {
 		plan.Delay = rule(p)
 		if err := checkDelay("delay", plan.Delay); err != nil {
-			return engine.Plan{}, err
+			return task.Plan{}, err
 		}
 	}
 	if rule := b.rules.Priority; rule != nil {
@@ -124,13 +125,13 @@ func (b *merging[P, R]) Merge(stored, requested []byte) ([]byte, error) {
 }
 
 // Run makes one attempt: it calls the bound function and turns what that returns into an outcome. The engine calls it.
-func (b *Bound[P, R]) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+func (b *Bound[P, R]) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	p, err := decodeParams[P](a.Params)
 	if err == nil && b.fn == nil {
 		err = b.unbound()
 	}
 	if err != nil {
-		return engine.Outcome{Err: rejection(err), Unread: true}
+		return task.Outcome{Err: rejection(err), Unread: true}
 	}
 	r, err := b.fn(withAttempt(ctx, a), p)
 	if err != nil {
@@ -140,7 +141,7 @@ func (b *Bound[P, R]) Run(ctx context.Context, a engine.Attempt) engine.Outcome 
 }
 
 // Failed implements task.Failer: the rule AfterFailure decides, where there is one.
-func (b *Bound[P, R]) Failed(a engine.Attempt, e *events.Error) (out engine.Outcome, decided bool) {
+func (b *Bound[P, R]) Failed(a task.Attempt, e *events.Error) (out task.Outcome, decided bool) {
 	if b.rules.AfterFailure == nil {
 		return out, false
 	}
@@ -151,42 +152,42 @@ func (b *Bound[P, R]) Failed(a engine.Attempt, e *events.Error) (out engine.Outc
 	return b.afterFailure(p, a, e, b.backoff(a, verdict{}), b.now()), true
 }
 
-func (b *Bound[P, R]) succeeded(p P, a engine.Attempt, r R) engine.Outcome {
+func (b *Bound[P, R]) succeeded(p P, a task.Attempt, r R) task.Outcome {
 	raw, err := encode("result", r)
 	if err != nil {
 		// The same result would come again, so Policy does not; the rule may, to keep a repetition going.
 		return b.afterFailure(p, a, rejection(err), 0, b.now())
 	}
 	if b.rules.AfterSuccess == nil {
-		return engine.Outcome{Result: raw}
+		return task.Outcome{Result: raw}
 	}
 	now := b.now()
-	out, err := followed(engine.Outcome{Result: raw}, "after success", b.rules.AfterSuccess(p, r, now), now)
+	out, err := followed(task.Outcome{Result: raw}, "after success", b.rules.AfterSuccess(p, r, now), now)
 	if err != nil {
-		return engine.Outcome{Err: rejection(err)}
+		return task.Outcome{Err: rejection(err)}
 	}
 	return out
 }
 
-func (b *Bound[P, R]) failed(ctx context.Context, p P, a engine.Attempt, err error) engine.Outcome {
+func (b *Bound[P, R]) failed(ctx context.Context, p P, a task.Attempt, err error) task.Outcome {
 	v := verdictOf(err)
 	if ctx.Err() == context.DeadlineExceeded { // AfterFailure sees the code that the engine records
 		v.err = Code(events.CodeTimeout, err, nil)
 	}
 	switch {
 	case v.final:
-		return engine.Outcome{Err: v.failure()}
+		return task.Outcome{Err: v.failure()}
 	case v.release != nil:
-		return engine.Outcome{Release: true, Wait: v.release.after}
+		return task.Outcome{Release: true, Wait: v.release.after}
 	case v.snooze > 0:
-		return engine.Outcome{Snooze: v.snooze}
+		return task.Outcome{Snooze: v.snooze}
 	}
 	return b.afterFailure(p, a, v.failure(), b.backoff(a, v), b.now())
 }
 
 // backoff returns after which wait the policy, or the verdict in its place, runs the task again; 0 when the attempts
 // are used up.
-func (b *Bound[P, R]) backoff(a engine.Attempt, v verdict) time.Duration {
+func (b *Bound[P, R]) backoff(a task.Attempt, v verdict) time.Duration {
 	failures := a.Failures + 1
 	switch {
 	case failures >= a.Policy.MaxAttempts:
@@ -198,18 +199,18 @@ func (b *Bound[P, R]) backoff(a engine.Attempt, v verdict) time.Duration {
 }
 
 func (b *Bound[P, R]) afterFailure(
-	p P, a engine.Attempt, e *events.Error, backoff time.Duration, now time.Time,
-) engine.Outcome {
+	p P, a task.Attempt, e *events.Error, backoff time.Duration, now time.Time,
+) task.Outcome {
 	rule := b.rules.AfterFailure
 	if rule == nil {
-		return engine.Outcome{Err: e, Wait: backoff}
+		return task.Outcome{Err: e, Wait: backoff}
 	}
 	var next time.Time
 	if backoff > 0 {
 		next = now.Add(backoff)
 	}
-	out, err := followed(engine.Outcome{Err: e}, "after failure", rule(p, Failure{
-		Err: &engine.TaskError{
+	out, err := followed(task.Outcome{Err: e}, "after failure", rule(p, Failure{
+		Err: &task.Error{
 			Task:       a.Task,
 			Attempt:    a.Number,
 			Code:       e.Code,
@@ -222,7 +223,7 @@ func (b *Bound[P, R]) afterFailure(
 		Backoff: next,
 	}, now), now)
 	if err != nil {
-		return engine.Outcome{Err: rejection(fmt.Errorf("%w; the attempt failed with %s: %s", err, e.Code, e.Message))}
+		return task.Outcome{Err: rejection(fmt.Errorf("%w; the attempt failed with %s: %s", err, e.Code, e.Message))}
 	}
 	return out
 }
@@ -232,11 +233,11 @@ const leastWait = time.Millisecond
 
 // followed adds to an outcome the run that a rule answered with. A time with a monotonic reading was made of now, and
 // is the wait between the two: a wrong wall clock here must not change it. Any other is a time of day.
-func followed(out engine.Outcome, rule string, next, now time.Time) (engine.Outcome, error) {
+func followed(out task.Outcome, rule string, next, now time.Time) (task.Outcome, error) {
 	switch wait := next.Sub(now); {
 	case next.IsZero():
 	case wait > maxDelay:
-		return engine.Outcome{}, checkDelay(rule, wait)
+		return task.Outcome{}, checkDelay(rule, wait)
 	case next == next.Round(0): // it has no monotonic reading, which Round strips
 		out.Next = next
 	default:
@@ -247,7 +248,7 @@ func followed(out engine.Outcome, rule string, next, now time.Time) (engine.Outc
 
 func checkDelay(field string, d time.Duration) error {
 	if d < 0 || d > maxDelay {
-		return &engine.InvalidError{Field: field, Problem: fmt.Sprintf("%s, want 0 to %s", d, maxDelay)}
+		return &store.InvalidError{Field: field, Problem: fmt.Sprintf("%s, want 0 to %s", d, maxDelay)}
 	}
 	return nil
 }

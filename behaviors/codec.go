@@ -9,25 +9,26 @@ import (
 	"reflect"
 	"strings"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
 )
 
-// encode returns v as JSON text, nil for None. It returns *engine.InvalidError or *engine.LimitError, naming field.
+// encode returns v as JSON text, nil for None. It returns *store.InvalidError or *task.LimitError, naming field.
 func encode[T any](field string, v T) ([]byte, error) {
 	if isNone[T]() {
 		return nil, nil
 	}
 	raw, err := safely("encoding the ", field, func() ([]byte, error) { return json.Marshal(v) })
 	if err != nil {
-		return nil, &engine.InvalidError{Field: field, Problem: err.Error()}
+		return nil, &store.InvalidError{Field: field, Problem: err.Error()}
 	}
 	return raw, checkSize(field, raw)
 }
 
 func checkSize(field string, raw []byte) error {
 	if len(raw) > events.MaxPayloadBytes {
-		return &engine.LimitError{Field: field, Limit: events.MaxPayloadBytes, Got: int64(len(raw))}
+		return &task.LimitError{Field: field, Limit: events.MaxPayloadBytes, Got: int64(len(raw))}
 	}
 	return nil
 }
@@ -35,7 +36,7 @@ func checkSize(field string, raw []byte) error {
 // validator checks parameters before they are accepted; their type may implement it.
 type validator interface{ Validate() error }
 
-// decodeParams returns *engine.InvalidError or *engine.LimitError when raw is no valid P.
+// decodeParams returns *store.InvalidError or *task.LimitError when raw is no valid P.
 func decodeParams[P any](raw []byte) (P, error) {
 	p, err := decode[P]("parameters", raw)
 	if err != nil {
@@ -47,7 +48,7 @@ func decodeParams[P any](raw []byte) (P, error) {
 	}
 	if ok {
 		if err := v.Validate(); err != nil {
-			return p, &engine.InvalidError{Field: "parameters", Problem: err.Error()}
+			return p, &store.InvalidError{Field: "parameters", Problem: err.Error()}
 		}
 	}
 	return p, nil
@@ -61,12 +62,12 @@ func decode[T any](field string, raw []byte) (v T, err error) {
 	}
 	if len(raw) == 0 {
 		if !isNone[T]() {
-			err = &engine.InvalidError{Field: field, Problem: "none, want " + form[T]()}
+			err = &store.InvalidError{Field: field, Problem: "none, want " + form[T]()}
 		}
 		return v, err
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, &engine.InvalidError{Field: field, Problem: misfit[T](err)}
+		return v, &store.InvalidError{Field: field, Problem: misfit[T](err)}
 	}
 	return v, nil
 }
@@ -79,7 +80,7 @@ func onlyKnown[T any](raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(new(T)); err != nil {
-		return &engine.InvalidError{Field: "parameters", Problem: strings.TrimPrefix(err.Error(), "json: ")}
+		return &store.InvalidError{Field: "parameters", Problem: strings.TrimPrefix(err.Error(), "json: ")}
 	}
 	return nil
 }

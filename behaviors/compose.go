@@ -3,7 +3,7 @@ package behaviors
 import (
 	"sync/atomic"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Then returns a future that resolves with what fn makes of the result of f; a failure of f passes through without a
@@ -20,7 +20,7 @@ func Then[A, B any](f *Future[A], fn func(A) (B, error)) *Future[B] {
 	})
 }
 
-// Handle is Then for both outcomes: fn gets the result or the error of f, which is engine.ErrClosed if f was closed.
+// Handle is Then for both outcomes: fn gets the result or the error of f, which is task.ErrClosed if f was closed.
 func Handle[A, B any](f *Future[A], fn func(A, error) (B, error)) *Future[B] {
 	p := newPromise[B](f)
 	f.outcome.Then(func(a A, err error) {
@@ -54,11 +54,11 @@ func All[R any](fs ...*Future[R]) *Future[[]R] {
 }
 
 // Any returns a future that resolves with the first success, or with the last failure if there is no success. Without
-// futures it fails with an *engine.InvalidError.
+// futures it fails with a *store.InvalidError.
 func Any[R any](fs ...*Future[R]) *Future[R] {
 	p := newPromise[R](closers(fs)...)
 	if len(fs) == 0 {
-		p.reject(&engine.InvalidError{Field: "futures", Problem: "any of none"})
+		p.reject(&store.InvalidError{Field: "futures", Problem: "any of none"})
 	}
 	var failures atomic.Int64
 	for _, f := range fs {

@@ -7,7 +7,7 @@
 //	var resize = behaviors.Define[Image, Thumbnail]("resize", nil)
 //
 //	// in the process that does the work
-//	engine.NodeConfig{Behaviors: []engine.Behavior{resize.Bind(resizeImage)}}
+//	engine.NodeConfig{Behaviors: []task.Behavior{resize.Bind(resizeImage)}}
 //
 //	// in any process of the cluster
 //	f, err := resize.Submit(ctx, client, Image{Path: "a.png"})
@@ -30,7 +30,7 @@
 //   - any other error: a failure. The policy retries it, with a growing back-off, until Policy.MaxAttempts attempts of
 //     the run have failed; Rules.AfterFailure, where there is one, decides instead of the policy.
 //
-// These errors may be wrapped and joined. Code adds a code and properties that callers see in engine.TaskError.
+// These errors may be wrapped and joined. Code adds a code and properties that callers see in task.Error.
 //
 // A panic is a failure that the policy, or Rules.AfterFailure, retries. The text of its error holds the stack, and
 // everybody who can read the task can read it. An attempt that outlives Policy.Timeout, and returns an error then,
@@ -41,7 +41,7 @@
 // the attempt, and a fencing token that grows with every attempt. It also has the attempt's logger and its progress
 // reporter.
 //
-// context.Cause tells why the context has ended. By errors.Is it is engine.ErrCancelled if the task was cancelled,
+// context.Cause tells why the context has ended. By errors.Is it is task.ErrCancelled if the task was cancelled,
 // and its text says who did, and why. Other causes are texts for people: the time-out, with context.DeadlineExceeded
 // as ctx.Err, the stop of the node, or the end of its session.
 //

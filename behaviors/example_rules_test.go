@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // Two submits return before the work is done. The second one, of the same id, joins the task of the first.
@@ -47,9 +47,9 @@ func ExampleBehavior_Submit() {
 // An attempt that fails is followed by another one, after a back-off that grows; here at most three in all.
 func ExampleDefine_retries() {
 	ctx := context.Background()
-	fetch := behaviors.Define("fetch", &behaviors.Rules[string, string]{Policy: engine.Policy{
+	fetch := behaviors.Define("fetch", &behaviors.Rules[string, string]{Policy: task.Policy{
 		MaxAttempts: 3,
-		Backoff:     engine.Backoff{Base: time.Millisecond, Max: time.Second},
+		Backoff:     task.Backoff{Base: time.Millisecond, Max: time.Second},
 	}})
 	node, err := embedded.Start(ctx, "", fetch.Bind(func(ctx context.Context, url string) (string, error) {
 		a, _ := behaviors.Attempt(ctx)
@@ -67,7 +67,7 @@ func ExampleDefine_retries() {
 	fmt.Println(slow.Wait(ctx))
 	down, _ := fetch.Submit(ctx, node, "https://example.com/down")
 	_, err = down.Wait(ctx)
-	if failure, ok := errors.AsType[*engine.TaskError](err); ok {
+	if failure, ok := errors.AsType[*task.Error](err); ok {
 		fmt.Println("failed by attempt", failure.Attempt, "with", failure.Message)
 	}
 	// Output:
@@ -176,7 +176,7 @@ func ExampleAttempt() {
 // the policy.
 func ExampleSnooze() {
 	ctx := context.Background()
-	imports := behaviors.Define("import", &behaviors.Rules[string, string]{Policy: engine.Policy{MaxAttempts: 1}})
+	imports := behaviors.Define("import", &behaviors.Rules[string, string]{Policy: task.Policy{MaxAttempts: 1}})
 	node, err := embedded.Start(ctx, "", imports.Bind(func(ctx context.Context, file string) (string, error) {
 		if a, _ := behaviors.Attempt(ctx); a.Number < 3 {
 			return "", behaviors.Snooze(time.Millisecond) // the file is not complete

@@ -12,15 +12,16 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 type Purge struct{ Table string }
 
 var purge = behaviors.Define("purge", &behaviors.Rules[Purge, int]{
-	Policy: engine.Policy{
+	Policy: task.Policy{
 		Timeout:     time.Minute,
 		MaxAttempts: 5,
-		Backoff:     engine.Backoff{Base: time.Second, Max: time.Minute},
+		Backoff:     task.Backoff{Base: time.Second, Max: time.Minute},
 		Every:       time.Hour, // from the end of a run to the next one
 	},
 	// The id names the table, so a second submit for the same table joins the task that exists.
@@ -56,7 +57,7 @@ func Example() {
 	ctx := context.Background()
 	var ahead atomic.Int64
 	node, err := embedded.StartWith(ctx, embedded.Config{Node: engine.NodeConfig{
-		Behaviors: []engine.Behavior{purge.Bind(purgeTable)},
+		Behaviors: []task.Behavior{purge.Bind(purgeTable)},
 		Now:       func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 	}})
 	if err != nil {
@@ -71,7 +72,7 @@ func Example() {
 	fmt.Println(second.Wait(ctx))
 	misspelt, _ := purge.Submit(ctx, node, Purge{Table: "session"})
 	_, err = misspelt.Wait(ctx)
-	if failure, ok := errors.AsType[*engine.TaskError](err); ok {
+	if failure, ok := errors.AsType[*task.Error](err); ok {
 		fmt.Println(failure.Attempt, failure.Message)
 	}
 	// Output:

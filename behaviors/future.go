@@ -51,8 +51,8 @@ func (f *Future[R]) Repeated() bool { return f.task.Repeated() }
 // Done is closed when the outcome is known or the future is closed.
 func (f *Future[R]) Done() <-chan struct{} { return f.outcome.Done() }
 
-// Wait waits for the outcome and returns the result. The error is an *engine.TaskError if the task failed,
-// engine.ErrClosed after Close, and the cause of ctx if ctx ends first; any other error says why the outcome cannot
+// Wait waits for the outcome and returns the result. The error is a *task.Error if the task failed,
+// task.ErrClosed after Close, and the cause of ctx if ctx ends first; any other error says why the outcome cannot
 // be known, or that the result cannot be decoded as an R. Every caller of Wait of a composed future gets the same
 // value.
 //

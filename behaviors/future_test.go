@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // task stands for a future of the engine. Its callbacks run in the goroutine that resolves or closes it.
@@ -59,7 +59,7 @@ func (f *pendingTask) Close() {
 	f.mu.Lock()
 	f.closed++
 	f.mu.Unlock()
-	f.resolve("", engine.ErrClosed)
+	f.resolve("", task.ErrClosed)
 }
 
 func (f *pendingTask) resolve(result string, err error) {
@@ -89,7 +89,7 @@ func tasks(n int) (ts []*pendingTask, fs []*behaviors.Future[int]) {
 	return ts, fs
 }
 
-var errTask = &engine.TaskError{Task: "t", Code: "failed", Message: "no luck"}
+var errTask = &task.Error{Task: "t", Code: "failed", Message: "no luck"}
 
 // want checks that a future has resolved as given.
 func want[R comparable](t *testing.T, f *behaviors.Future[R], value R, err error) {
@@ -268,7 +268,7 @@ func TestAll_ResolvesWithTheFirstFailure(t *testing.T) {
 	if got, err := all.Wait(t.Context()); got != nil || err != errTask {
 		t.Errorf("resolved with %v, %v", got, err)
 	}
-	ts[0].resolve("", engine.ErrCancelled)
+	ts[0].resolve("", task.ErrCancelled)
 	if _, err := all.Wait(t.Context()); err != errTask {
 		t.Errorf("resolved again with %v", err)
 	}
@@ -287,7 +287,7 @@ func TestAny_ResolvesWithTheFirstSuccess(t *testing.T) {
 func TestAny_ResolvesWithTheLastFailure(t *testing.T) {
 	ts, fs := tasks(2)
 	first := behaviors.Any(fs...)
-	ts[1].resolve("", engine.ErrUnknown)
+	ts[1].resolve("", task.ErrUnknown)
 	pending(t, first)
 	ts[0].resolve("", errTask)
 	want(t, first, 0, errTask)
@@ -302,7 +302,7 @@ func TestClose_OfAComposedFutureClosesWhatItIsMadeOf(t *testing.T) {
 	sum := behaviors.Handle(behaviors.Any(fs...), ran)
 	sum.Close()
 	sum.Close()
-	want(t, sum, 0, engine.ErrClosed)
+	want(t, sum, 0, task.ErrClosed)
 	for i, source := range ts {
 		if source.closed == 0 {
 			t.Errorf("source %d is still watched", i)
@@ -312,11 +312,11 @@ func TestClose_OfAComposedFutureClosesWhatItIsMadeOf(t *testing.T) {
 
 func TestClose_OfATaskReachesWhatWasMadeOfIt(t *testing.T) {
 	_, fs := tasks(2)
-	f := behaviors.Handle(fs[0], func(_ int, err error) (bool, error) { return errors.Is(err, engine.ErrClosed), nil })
+	f := behaviors.Handle(fs[0], func(_ int, err error) (bool, error) { return errors.Is(err, task.ErrClosed), nil })
 	all := behaviors.All(fs...)
 	fs[0].Close()
 	want(t, f, true, nil)
-	if _, err := all.Wait(t.Context()); !errors.Is(err, engine.ErrClosed) {
+	if _, err := all.Wait(t.Context()); !errors.Is(err, task.ErrClosed) {
 		t.Errorf("error %v, want ErrClosed", err)
 	}
 }

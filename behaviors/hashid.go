@@ -16,7 +16,7 @@ const (
 	maxAffinityBytes = 64
 )
 
-// HashID makes the id of a task from what distinguishes it, for Rules.TaskID and engine.SubmitOptions. Equal affinities
+// HashID makes the id of a task from what distinguishes it, for Rules.TaskID and task.SubmitOptions. Equal affinities
 // and parts make equal ids, in every process and release, and so join in one task. The parts may be any texts, such as
 // names of tables. They are told apart from each other: ("a", "bc") and ("ab", "c") are two tasks. An id belongs to one
 // behavior only, so let one part name the behavior.

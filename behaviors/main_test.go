@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -16,13 +16,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // attempt is a first attempt under the default policy.
-func attempt(t *testing.T, params any) engine.Attempt {
+func attempt(t *testing.T, params any) task.Attempt {
 	t.Helper()
-	policy, err := engine.Policy{}.Complete()
+	policy, err := task.Policy{}.Complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := engine.Attempt{Task: "some/task", Number: 1, Policy: policy}
+	a := task.Attempt{Task: "some/task", Number: 1, Policy: policy}
 	if params != nil {
 		if a.Params, err = json.Marshal(params); err != nil {
 			t.Fatal(err)
@@ -32,7 +32,7 @@ func attempt(t *testing.T, params any) engine.Attempt {
 }
 
 // wantFailure checks code and finality of an outcome.
-func wantFailure(t *testing.T, o engine.Outcome, code string, final bool) *events.Error {
+func wantFailure(t *testing.T, o task.Outcome, code string, final bool) *events.Error {
 	t.Helper()
 	if o.Err == nil {
 		t.Fatalf("succeeded with %s, want failure %q", o.Result, code)

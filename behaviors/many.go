@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"taskledger/engine"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -19,7 +19,7 @@ type Result[R any] struct {
 // engine.Client.SubmitMany. It returns a result for each, in their order. o holds for every one of them, but its request
 // key covers all of them together, as ManyOptions.RequestKey of package task does. An id in o is refused: all of them
 // would have it.
-func (b *Behavior[P, R]) SubmitMany(ctx context.Context, to Client, params []P, o engine.SubmitOptions) []Result[R] {
+func (b *Behavior[P, R]) SubmitMany(ctx context.Context, to Client, params []P, o task.SubmitOptions) []Result[R] {
 	many := task.ManyOptions{RequestKey: o.RequestKey}
 	o.RequestKey = ""
 	all := make([]Result[R], len(params))
@@ -28,7 +28,7 @@ func (b *Behavior[P, R]) SubmitMany(ctx context.Context, to Client, params []P, 
 	bound := b.Bind(nil)
 	var wrong error // why none is submitted
 	if o.ID != "" {
-		wrong = &engine.InvalidError{Field: "id", Problem: "one for many tasks"}
+		wrong = &store.InvalidError{Field: "id", Problem: "one for many tasks"}
 	}
 	for i, p := range params {
 		raw, err := encode("parameters", p)

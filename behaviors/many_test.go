@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
+	"taskledger/store"
 	"taskledger/task"
 )
 
 func TestSubmitMany_HandsOverAllThatCanTravelInOrder(t *testing.T) {
-	number, to := behaviors.Define[float64, int]("number", nil), &recorder{err: engine.ErrUnavailable}
-	o := engine.SubmitOptions{Delay: time.Minute, Priority: 2}
+	number, to := behaviors.Define[float64, int]("number", nil), &recorder{err: store.ErrUnavailable}
+	o := task.SubmitOptions{Delay: time.Minute, Priority: 2}
 	all := number.SubmitMany(t.Context(), to, []float64{1, math.NaN(), 3}, o)
 	if len(all) != 3 || len(to.requests) != 2 ||
 		string(to.requests[0].Params) != "1" || string(to.requests[1].Params) != "3" {
@@ -25,8 +25,8 @@ func TestSubmitMany_HandsOverAllThatCanTravelInOrder(t *testing.T) {
 		}
 	}
 	for i, r := range all {
-		_, invalid := errors.AsType[*engine.InvalidError](r.Err)
-		if r.Future == nil || invalid != (i == 1) || errors.Is(r.Err, engine.ErrUnavailable) != (i != 1) {
+		_, invalid := errors.AsType[*store.InvalidError](r.Err)
+		if r.Future == nil || invalid != (i == 1) || errors.Is(r.Err, store.ErrUnavailable) != (i != 1) {
 			t.Errorf("result %d: future %v, %v", i, r.Future, r.Err)
 		}
 	}
@@ -36,14 +36,14 @@ func TestSubmitMany_OfOneKeySubmitsAllOrNone(t *testing.T) {
 	number, to := behaviors.Define[float64, int]("number", nil), &recorder{}
 	for _, row := range []struct {
 		params []float64
-		o      engine.SubmitOptions
+		o      task.SubmitOptions
 	}{
-		{[]float64{1, math.NaN()}, engine.SubmitOptions{RequestKey: "k"}},
-		{[]float64{1, 2}, engine.SubmitOptions{ID: "x"}},
+		{[]float64{1, math.NaN()}, task.SubmitOptions{RequestKey: "k"}},
+		{[]float64{1, 2}, task.SubmitOptions{ID: "x"}},
 	} {
 		for i, r := range number.SubmitMany(t.Context(), to, row.params, row.o) {
 			_, waited := r.Wait(t.Context())
-			if invalid := new(*engine.InvalidError); !errors.As(r.Err, invalid) || waited != r.Err {
+			if invalid := new(*store.InvalidError); !errors.As(r.Err, invalid) || waited != r.Err {
 				t.Errorf("result %d: %v, and of its future %v", i, r.Err, waited)
 			}
 		}
@@ -51,7 +51,7 @@ func TestSubmitMany_OfOneKeySubmitsAllOrNone(t *testing.T) {
 	if to.calls != 0 {
 		t.Fatal("some were submitted")
 	}
-	number.SubmitMany(t.Context(), to, []float64{1, 2}, engine.SubmitOptions{RequestKey: "k"})
+	number.SubmitMany(t.Context(), to, []float64{1, 2}, task.SubmitOptions{RequestKey: "k"})
 	if len(to.requests) != 2 || to.many.RequestKey != "k" || to.requests[0].RequestKey != "" {
 		t.Errorf("requests %+v of %+v", to.requests, to.many)
 	}

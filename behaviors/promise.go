@@ -5,8 +5,8 @@ import (
 	"errors"
 	"sync"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // errExited resolves a future whose function ended its goroutine.
@@ -111,7 +111,7 @@ func (p *promise[R]) Then(fn func(R, error)) {
 }
 
 func (p *promise[R]) Close() {
-	p.reject(engine.ErrClosed)
+	p.reject(task.ErrClosed)
 	for _, s := range p.sources {
 		s.Close()
 	}

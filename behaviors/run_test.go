@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 var errWork = errors.New("disk is full")
 
 // failing returns a behavior whose attempts return err, with a clock that stands at epoch and a random part of a half.
-func failing(err error, rules *behaviors.Rules[int, int]) engine.Behavior {
+func failing(err error, rules *behaviors.Rules[int, int]) task.Behavior {
 	b := behaviors.Define("work", rules)
 	b.SetClock(func() time.Time { return epoch }, func() float64 { return 0.5 })
 	return b.Bind(func(context.Context, int) (int, error) { return 0, err })
@@ -71,10 +72,10 @@ func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
 	half := 500 * time.Millisecond // half of the first back-off of 1s
 	properties := map[string]string{"table": "a"}
 	wrap := func(err error) error { return fmt.Errorf("purge: %w", err) }
-	final := func(code, message string, properties map[string]string) engine.Outcome {
-		return engine.Outcome{Err: &events.Error{Code: code, Message: message, Properties: properties}}
+	final := func(code, message string, properties map[string]string) task.Outcome {
+		return task.Outcome{Err: &events.Error{Code: code, Message: message, Properties: properties}}
 	}
-	retried := func(wait time.Duration, code, message string, properties map[string]string) engine.Outcome {
+	retried := func(wait time.Duration, code, message string, properties map[string]string) task.Outcome {
 		o := final(code, message, properties)
 		o.Wait, o.Err.Retryable = wait, true
 		return o
@@ -82,17 +83,17 @@ func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want engine.Outcome
+		want task.Outcome
 	}{
 		{"plain", errWork, retried(half, "failed", "disk is full", nil)},
 		{"cancel", behaviors.Cancel(errWork), final("failed", "disk is full", nil)},
 		{"cancel of nothing", behaviors.Cancel(nil), final("failed", "no reason given", nil)},
-		{"snooze", behaviors.Snooze(time.Minute), engine.Outcome{Snooze: time.Minute}},
-		{"snooze wrapped", wrap(behaviors.Snooze(time.Minute)), engine.Outcome{Snooze: time.Minute}},
-		{"snooze for no time", behaviors.Snooze(0), engine.Outcome{Snooze: time.Millisecond}},
-		{"release", behaviors.Release(0), engine.Outcome{Release: true}},
+		{"snooze", behaviors.Snooze(time.Minute), task.Outcome{Snooze: time.Minute}},
+		{"snooze wrapped", wrap(behaviors.Snooze(time.Minute)), task.Outcome{Snooze: time.Minute}},
+		{"snooze for no time", behaviors.Snooze(0), task.Outcome{Snooze: time.Millisecond}},
+		{"release", behaviors.Release(0), task.Outcome{Release: true}},
 		{"release for a while, wrapped", wrap(behaviors.Release(time.Minute)),
-			engine.Outcome{Release: true, Wait: time.Minute}},
+			task.Outcome{Release: true, Wait: time.Minute}},
 		{"cancel of release", behaviors.Cancel(behaviors.Release(time.Minute)),
 			final("failed", "released for 1m0s", nil)},
 		{"retry after", behaviors.RetryAfter(time.Hour, errWork), retried(time.Hour, "failed", "disk is full", nil)},
@@ -146,7 +147,7 @@ func TestRun_AbsurdWaitsAreOrdinaryFailures(t *testing.T) {
 		"retry long":   behaviors.RetryAfter(math.MaxInt64, errWork),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
+			if _, ok := errors.AsType[*store.InvalidError](err); !ok {
 				t.Errorf("error %v is no InvalidError", err)
 			}
 			wantFailure(t, failing(err, nil).Run(t.Context(), attempt(t, 1)), events.CodeFailed, false)
@@ -190,7 +191,7 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 		name  string
 		rule  func(behaviors.Failure) time.Time
 		err   error
-		a     engine.Attempt
+		a     task.Attempt
 		want  time.Time
 		code  string
 		asked bool
@@ -231,7 +232,7 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 // What was made of now is a wait, though the clock of the node is wrong; what was not is a time of day.
 func TestRun_WaitsDoNotDependOnTheClock(t *testing.T) {
 	for _, skew := range []time.Duration{-30 * time.Second, 0, time.Hour} {
-		run := func(err error, next func(now time.Time) time.Time) engine.Outcome {
+		run := func(err error, next func(now time.Time) time.Time) task.Outcome {
 			rules := &behaviors.Rules[int, int]{
 				AfterSuccess: func(_, _ int, now time.Time) time.Time { return next(now) },
 			}
@@ -250,7 +251,7 @@ func TestRun_WaitsDoNotDependOnTheClock(t *testing.T) {
 		const year = 365 * 24 * time.Hour
 		ofNow := func(now time.Time) time.Time { return now.Add(time.Hour).Truncate(year) }
 		for name, c := range map[string]struct {
-			got  engine.Outcome
+			got  task.Outcome
 			wait time.Duration
 			next time.Time
 		}{

@@ -16,7 +16,7 @@ func Cancel(err error) error { return &cancelError{orUnnamed(err)} }
 
 // Snooze ends the attempt without failure and runs the task again after d, at most ten years. No attempt is used up
 // and no rule is called. 0 means at once, which is at the earliest 50 ms after the start of the attempt. If d is
-// negative or longer, the error is an *engine.InvalidError, which fails the attempt like any other error.
+// negative or longer, the error is a *store.InvalidError, which fails the attempt like any other error.
 func Snooze(d time.Duration) error {
 	if err := checkDelay("snooze", d); err != nil {
 		return err
@@ -27,7 +27,7 @@ func Snooze(d time.Duration) error {
 // Release gives the attempt back, as a node that stops does: it was neither a failure nor a loss, no attempt is used
 // up and no rule is called. The task is ready for any node again after d, at most ten years. 0 means at once, which
 // is at the earliest 50 ms after the start of the attempt. If d is negative or longer, the error is an
-// *engine.InvalidError, which fails the attempt like any other error.
+// *store.InvalidError, which fails the attempt like any other error.
 func Release(d time.Duration) error {
 	if err := checkDelay("release", d); err != nil {
 		return err
@@ -37,7 +37,7 @@ func Release(d time.Duration) error {
 
 // RetryAfter fails the attempt and runs the task again after d, at most ten years, in place of the policy's back-off.
 // The attempt counts towards Policy.MaxAttempts, and AfterFailure is called. If d is negative or longer, the back-off
-// stays as it is, and an *engine.InvalidError is joined to err. A nil err still fails the attempt.
+// stays as it is, and a *store.InvalidError is joined to err. A nil err still fails the attempt.
 func RetryAfter(d time.Duration, err error) error {
 	if invalid := checkDelay("retry after", d); invalid != nil {
 		return errors.Join(orUnnamed(err), invalid)
@@ -45,7 +45,7 @@ func RetryAfter(d time.Duration, err error) error {
 	return &retryError{d, orUnnamed(err)}
 }
 
-// Code gives err a code and properties that callers see in engine.TaskError, in every process. With code "" the code
+// Code gives err a code and properties that callers see in task.Error, in every process. With code "" the code
 // stays "failed". If an error wraps several codes, the outermost counts. A nil err still fails the attempt.
 func Code(code string, err error, properties map[string]string) error {
 	return &codeError{code, orUnnamed(err), maps.Clone(properties)}

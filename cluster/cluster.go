@@ -96,7 +96,7 @@ type Cluster struct {
 }
 
 // Open connects to etcd, creates or reads the cluster there, and goes on connecting to NATS in the background, for ever. ctx
-// bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, engine.ErrUnavailable when etcd cannot be reached,
+// bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, store.ErrUnavailable when etcd cannot be reached,
 // etcdstore.ErrDenied when that refuses the user, and ErrNotPrivate. The caller must Close the cluster, after the nodes and clients on it.
 func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
@@ -159,33 +159,33 @@ func (c Config) check() error {
 	}
 	switch {
 	case given != 1:
-		return &engine.InvalidError{Field: "config", Problem: "want one of Etcd, Dir and Key"}
+		return &store.InvalidError{Field: "config", Problem: "want one of Etcd, Dir and Key"}
 	case c.Dir != "" && len(c.NATS) > 0:
-		return &engine.InvalidError{Field: "nats", Problem: "want none beside Dir, which tells where NATS is"}
+		return &store.InvalidError{Field: "nats", Problem: "want none beside Dir, which tells where NATS is"}
 	case c.Dir != "" && (c.EtcdTLS != nil || c.EtcdUser != "" || c.EtcdPassword != ""):
-		return &engine.InvalidError{Field: "etcd", Problem: "want no EtcdTLS, EtcdUser and EtcdPassword beside Dir: its etcd asks for none"}
+		return &store.InvalidError{Field: "etcd", Problem: "want no EtcdTLS, EtcdUser and EtcdPassword beside Dir: its etcd asks for none"}
 	case c.Dir != "" && (c.NATSTLS != nil || c.NATSUser != "" || c.NATSPassword != "" || c.NATSCreds != "" || c.NATSNKey != ""):
-		return &engine.InvalidError{Field: "nats", Problem: "want no NATSTLS, NATSUser, NATSPassword, NATSCreds and NATSNKey beside Dir, which tells how to get in"}
+		return &store.InvalidError{Field: "nats", Problem: "want no NATSTLS, NATSUser, NATSPassword, NATSCreds and NATSNKey beside Dir, which tells how to get in"}
 	case c.Key != nil && (len(c.NATS) == 0 || c.Shards == 0):
-		return &engine.InvalidError{Field: "key", Problem: "want NATS and the cluster's Shards beside it"}
+		return &store.InvalidError{Field: "key", Problem: "want NATS and the cluster's Shards beside it"}
 	case c.NATSUser != "" && c.NATSPassword == "":
-		return &engine.InvalidError{Field: "nats-user", Problem: "want a password, too"}
+		return &store.InvalidError{Field: "nats-user", Problem: "want a password, too"}
 	}
 	return nil
 }
 
 // Of makes a cluster of a store and a bus that are open already, one of which may be nil; Close closes both, as does an error.
 // They must be of one name.
-func Of(store *etcdstore.Store, bus *natsbus.Bus, archive natsbus.ArchiveConfig) (*Cluster, error) {
-	c := &Cluster{store: store, bus: bus}
-	if store != nil {
-		c.Store, archive.Cluster = store, store.Cluster().ID
+func Of(etcd *etcdstore.Store, bus *natsbus.Bus, archive natsbus.ArchiveConfig) (*Cluster, error) {
+	c := &Cluster{store: etcd, bus: bus}
+	if etcd != nil {
+		c.Store, archive.Cluster = etcd, etcd.Cluster().ID
 	}
 	if bus == nil {
 		return c, nil
 	}
-	if store != nil && store.Name() != bus.Name() {
-		err := &engine.InvalidError{Field: "name", Problem: fmt.Sprintf("%s of the bus, want %s as of the store", bus.Name(), store.Name())}
+	if etcd != nil && etcd.Name() != bus.Name() {
+		err := &store.InvalidError{Field: "name", Problem: fmt.Sprintf("%s of the bus, want %s as of the store", bus.Name(), etcd.Name())}
 		return nil, errors.Join(err, c.Close())
 	}
 	kept, err := bus.Archive(archive)
@@ -233,7 +233,7 @@ func withUser(raw []string, user, password string) (urls []string, err error) {
 	for _, text := range raw {
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" { // the text may hold a password
-			return nil, &engine.InvalidError{Field: "nats", Problem: "want a URL such as nats://host:4222"}
+			return nil, &store.InvalidError{Field: "nats", Problem: "want a URL such as nats://host:4222"}
 		}
 		if u.User == nil && user != "" {
 			u.User = url.UserPassword(user, password)

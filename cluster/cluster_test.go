@@ -16,6 +16,7 @@ import (
 	"taskledger/natsbus"
 	"taskledger/store"
 	"taskledger/store/archivetest"
+	"taskledger/task"
 )
 
 func open(t *testing.T, cfg cluster.Config) *cluster.Cluster {
@@ -45,7 +46,7 @@ func running(t *testing.T, run func(context.Context) error) {
 // submit runs a task to its end.
 func submit(t *testing.T, c *engine.Client) {
 	t.Helper()
-	f, err := c.Submit(t.Context(), builtin.Noop(), nil, engine.SubmitOptions{})
+	f, err := c.Submit(t.Context(), builtin.Noop(), nil, task.SubmitOptions{})
 	if err == nil {
 		_, err = f.Wait(t.Context())
 	}
@@ -56,7 +57,7 @@ func submit(t *testing.T, c *engine.Client) {
 
 func startNode(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	node, err := c.NewNode(engine.NodeConfig{Behaviors: []engine.Behavior{builtin.Noop()}, TTL: engineTTL})
+	node, err := c.NewNode(engine.NodeConfig{Behaviors: []task.Behavior{builtin.Noop()}, TTL: engineTTL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestOf_RefusesABusOfAnotherName(t *testing.T) {
 
 // invalid reports whether err names the field.
 func invalid(err error, field string) bool {
-	wrong, ok := errors.AsType[*engine.InvalidError](err)
+	wrong, ok := errors.AsType[*store.InvalidError](err)
 	return ok && wrong.Field == field
 }
 
@@ -134,7 +135,7 @@ func TestOpen_AClientWithoutEtcdSubmitsByTheKeyAlone(t *testing.T) {
 	}
 	client := startClient(t, away)
 	testcluster.Await(t, "a submit over NATS alone", func() bool {
-		f, err := client.Submit(t.Context(), builtin.Noop(), nil, engine.SubmitOptions{ID: "x"})
+		f, err := client.Submit(t.Context(), builtin.Noop(), nil, task.SubmitOptions{ID: "x"})
 		if err == nil {
 			_, err = f.Wait(t.Context())
 		}

@@ -15,13 +15,13 @@ import (
 	"syscall"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // ErrNoNode reports that no node runs on a directory, or no longer.
-var ErrNoNode = fmt.Errorf("%w: no node runs", engine.ErrUnavailable)
+var ErrNoNode = fmt.Errorf("%w: no node runs", store.ErrUnavailable)
 
 // Advertised tells other processes of a user how to reach the servers inside a running node. It lies in the data
 // directory as cluster.json, readable by that user alone.
@@ -68,11 +68,11 @@ type directory struct {
 const probeWithin = time.Second
 
 // inDir directs both configurations to the servers of the directory, wherever they will be.
-func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Config, bus *natsbus.Config) error {
+func inDir(ctx context.Context, dir string, private bool, etcd *etcdstore.Config, bus *natsbus.Config) error {
 	found, err := ReadAdvertised(dir)
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
-		return &engine.InvalidError{Field: "dir", Problem: err.Error()}
+		return &store.InvalidError{Field: "dir", Problem: err.Error()}
 	case err != nil:
 		return fmt.Errorf("%w on %s", ErrNoNode, dir)
 	}
@@ -84,13 +84,13 @@ func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Confi
 		return err
 	}
 	if err != nil && ctx.Err() != nil { // the time was over before it was known whether a node runs
-		return fmt.Errorf("%w: connect to the node on %s: %w", engine.ErrUnavailable, dir, context.Cause(ctx))
+		return fmt.Errorf("%w: connect to the node on %s: %w", store.ErrUnavailable, dir, context.Cause(ctx))
 	}
 	if err != nil { // a killed node leaves its addresses behind
 		return fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
 	}
 	conn.Close()
-	store.Dial, store.DialName = logRefused(store.Log, d.dialEtcd), found.Etcd[0]+", the etcd of the node on "+dir+","
+	etcd.Dial, etcd.DialName = logRefused(etcd.Log, d.dialEtcd), found.Etcd[0]+", the etcd of the node on "+dir+","
 	if found.NATS != "" {
 		bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"taskledger/cluster"
-	"taskledger/engine"
+
 	"taskledger/engine/embedded"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
@@ -281,7 +281,7 @@ func TestOpen_NoDirectoryIsNoNodeThatIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := cluster.Open(t.Context(), cluster.Config{Dir: file})
-	if invalid, is := errors.AsType[*engine.InvalidError](err); !is || invalid.Field != "dir" || errors.Is(err, cluster.ErrNoNode) {
+	if invalid, is := errors.AsType[*store.InvalidError](err); !is || invalid.Field != "dir" || errors.Is(err, cluster.ErrNoNode) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -294,7 +294,7 @@ func TestOpen_WithoutTimeSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("the time is over")
 	cancel(over)
-	if _, err := cluster.Open(ctx, cluster.Config{Dir: dir}); !errors.Is(err, engine.ErrUnavailable) || !errors.Is(err, over) || errors.Is(err, cluster.ErrNoNode) {
+	if _, err := cluster.Open(ctx, cluster.Config{Dir: dir}); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, over) || errors.Is(err, cluster.ErrNoNode) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"taskledger/cluster"
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // A dial may begin by what servers advertised that end, and connect to the next ones.
@@ -134,7 +134,7 @@ func TestOpen_PrivateWaitsForADirectoryOfTheSocket(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end() // the refusal must come before any request
 	none := "unix:" + filepath.Join(t.TempDir(), "none", "etcd")
-	if _, err := cluster.Open(ended, cluster.Config{Etcd: []string{none}, Private: true}); !errors.Is(err, engine.ErrUnavailable) {
+	if _, err := cluster.Open(ended, cluster.Config{Etcd: []string{none}, Private: true}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("without a directory: %v", err)
 	}
 }

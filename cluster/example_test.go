@@ -11,6 +11,7 @@ import (
 	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/task"
 )
 
 var greet = behaviors.Define[string, string]("greet", nil)
@@ -29,7 +30,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer c.Close()
-	node, err := c.NewNode(engine.NodeConfig{Behaviors: []engine.Behavior{greet.Bind(hello)}})
+	node, err := c.NewNode(engine.NodeConfig{Behaviors: []task.Behavior{greet.Bind(hello)}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // gauge is a store that is as full as the test says.
@@ -53,10 +54,10 @@ func awaitDegraded(t *testing.T, c *engine.Client, text string) {
 }
 
 // wantOverload submits a new task, which must be refused with a cause that contains the text.
-func wantOverload(t *testing.T, by submitter, b engine.Behavior, cause string) {
+func wantOverload(t *testing.T, by submitter, b task.Behavior, cause string) {
 	t.Helper()
-	f, err := by.Submit(within(t), b, nil, engine.SubmitOptions{ID: "refused"})
-	var overload *engine.OverloadError
+	f, err := by.Submit(within(t), b, nil, task.SubmitOptions{ID: "refused"})
+	var overload *task.OverloadError
 	if !errors.As(err, &overload) || !strings.Contains(overload.Cause, cause) || overload.RetryAfter <= 0 {
 		t.Errorf("submit: got %v, %v; want an *OverloadError that says %q", f, err, cause)
 	}
@@ -69,7 +70,7 @@ func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	g := &gauge{}
 	g.show(79)
-	j := newJob(engine.Policy{MaxAttempts: 2})
+	j := newJob(task.Policy{MaxAttempts: 2})
 	c.StartNode("a", g.under, j)
 	client := c.StartClient("caller", nil)
 	f := j.submit(t, client, "x")
@@ -81,7 +82,7 @@ func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 	if !joined.Joined() {
 		t.Error("the second submit has not joined the task")
 	}
-	first.ends <- engine.Outcome{Err: &events.Error{Code: "again", Retryable: true}, Next: time.Now()}
+	first.ends <- task.Outcome{Err: &events.Error{Code: "again", Retryable: true}, Next: time.Now()}
 	j.next(t).succeed("1")
 	want(t, f, "1")
 	want(t, joined, "1")
@@ -103,19 +104,19 @@ func TestBrake_RepetitionsWaitUntilThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, g := newModelled(t, true), &gauge{}
 		g.show(1)
-		j := newJob(engine.Policy{MaxAttempts: 1, Every: time.Minute})
+		j := newJob(task.Policy{MaxAttempts: 1, Every: time.Minute})
 		n := c.start("a", 0, g.under, j)
 		n.ready(t)
 		var futures []*engine.Future
 		for _, id := range []events.TaskID{"x", "y"} {
-			f, err := n.Submit(within(t), j, nil, engine.SubmitOptions{ID: id})
+			f, err := n.Submit(within(t), j, nil, task.SubmitOptions{ID: id})
 			if err != nil {
 				t.Fatal(err)
 			}
-			j.next(t).ends <- engine.Outcome{Err: &events.Error{Code: "broken"}}
+			j.next(t).ends <- task.Outcome{Err: &events.Error{Code: "broken"}}
 			futures = append(futures, f)
 		}
-		later, err := n.Submit(within(t), j, nil, engine.SubmitOptions{ID: "later", Delay: 3 * time.Minute})
+		later, err := n.Submit(within(t), j, nil, task.SubmitOptions{ID: "later", Delay: 3 * time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,12 +149,12 @@ func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	g := &gauge{}
 	g.show(1)
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	c.StartNode("a", g.under, j)
 	client := c.StartClient("caller", nil)
 	large := []byte(`"` + strings.Repeat("x", 60<<10) + `"`)
 	put := func(i int) error {
-		_, err := client.Submit(within(t), j, large, engine.SubmitOptions{ID: events.TaskID(fmt.Sprint("later", i)), NotBefore: time.Now().Add(time.Hour)})
+		_, err := client.Submit(within(t), j, large, task.SubmitOptions{ID: events.TaskID(fmt.Sprint("later", i)), NotBefore: time.Now().Add(time.Hour)})
 		return err
 	}
 	n, err := 0, error(nil)
@@ -163,7 +164,7 @@ func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 	if held := int64(n-1) * int64(len(large)); held < 3<<20 || held > 4<<20+int64(len(large)) {
 		t.Errorf("%d bytes were accepted; want a quarter of 16 MiB", held)
 	}
-	if overload, refused := errors.AsType[*engine.OverloadError](err); !refused || !strings.Contains(overload.Cause, "tasks of the shard") {
+	if overload, refused := errors.AsType[*task.OverloadError](err); !refused || !strings.Contains(overload.Cause, "tasks of the shard") {
 		t.Errorf("the last submit: %v", err)
 	}
 	awaitDegraded(t, client.Client, "tasks of the shard")
@@ -221,7 +222,7 @@ func TestBrake_IsLoggedWhenItBeginsAndNotForEveryByte(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1})
 	g, said := &gauge{}, new(atomic.Int64)
 	g.show(79)
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	n := c.StartNode("a", with(g.under, func(cfg *cfg) { cfg.Log = slog.New(counted{cfg.Log.Handler(), "new tasks are refused", said}) }), j)
 	for times := range int64(2) {
 		for percent := int64(81); percent < 83; percent++ {

@@ -11,8 +11,8 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // The rule retries what the policy would not, and sees the code that is recorded.
@@ -30,7 +30,7 @@ func TestAfterFailure_IsAskedForPanicsGoexitAndTimeOuts(t *testing.T) {
 				defer func() { close(release) }()
 				asked := make(chan string, 10)
 				b := behaviors.Define("b", &behaviors.Rules[int, string]{
-					Policy: engine.Policy{MaxAttempts: 1, Timeout: time.Second},
+					Policy: task.Policy{MaxAttempts: 1, Timeout: time.Second},
 					AfterFailure: func(_ int, f behaviors.Failure, now time.Time) time.Time {
 						asked <- f.Err.Code
 						return now.Add(time.Second)
@@ -69,7 +69,7 @@ func TestAfterFailure_ThatPanicsItselfLeavesThePolicyToDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := behaviors.Define("b", &behaviors.Rules[int, string]{
-					Policy: engine.Policy{MaxAttempts: 2, Backoff: engine.Backoff{Base: time.Second, Max: time.Second}},
+					Policy: task.Policy{MaxAttempts: 2, Backoff: task.Backoff{Base: time.Second, Max: time.Second}},
 					AfterFailure: func(int, behaviors.Failure, time.Time) time.Time {
 						rule()
 						return time.Time{}
@@ -83,7 +83,7 @@ func TestAfterFailure_ThatPanicsItselfLeavesThePolicyToDecide(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = f.Wait(within(t))
-				if failure, ok := errors.AsType[*engine.TaskError](err); !ok || failure.Code != events.CodePanic || failure.Attempt != 2 {
+				if failure, ok := errors.AsType[*task.Error](err); !ok || failure.Code != events.CodePanic || failure.Attempt != 2 {
 					t.Errorf("%v", err)
 				}
 			})
@@ -99,7 +99,7 @@ func TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost(t *testing.T) {
 		answer := make(chan struct{})
 		var asked atomic.Int64
 		b := behaviors.Define("b", &behaviors.Rules[int, string]{
-			Policy: engine.Policy{MaxAttempts: 1},
+			Policy: task.Policy{MaxAttempts: 1},
 			AfterFailure: func(int, behaviors.Failure, time.Time) time.Time {
 				asked.Add(1)
 				<-answer
@@ -122,7 +122,7 @@ func TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost(t *testing.T) {
 			}
 			for _, f := range all {
 				_, err := f.Wait(within(t))
-				if failure, ok := errors.AsType[*engine.TaskError](err); !ok || failure.Code != events.CodePanic {
+				if failure, ok := errors.AsType[*task.Error](err); !ok || failure.Code != events.CodePanic {
 					t.Errorf("%v, want a panic", err)
 				}
 			}
@@ -144,7 +144,7 @@ func TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost(t *testing.T) {
 // In a rolling release old nodes meet parameters of the new one. Once all agree the failure is final at once.
 func TestRollingRelease_ParametersOfTheOtherReleaseAreTriedAgain(t *testing.T) {
 	type bill struct{ Amount int }
-	policy := engine.Policy{MaxAttempts: 3, Backoff: engine.Backoff{Base: time.Second, Max: time.Second}}
+	policy := task.Policy{MaxAttempts: 3, Backoff: task.Backoff{Base: time.Second, Max: time.Second}}
 	before := behaviors.Define("bill", &behaviors.Rules[bill, string]{Policy: policy})
 	old := before.Bind(func(context.Context, bill) (string, error) { return "", nil })
 	{
@@ -152,12 +152,12 @@ func TestRollingRelease_ParametersOfTheOtherReleaseAreTriedAgain(t *testing.T) {
 		after := behaviors.Define("bill", &behaviors.Rules[bill, string]{Policy: policy})
 		newer := after.Bind(func(context.Context, bill) (string, error) { return "", nil })
 		for name, row := range map[string]struct {
-			second []engine.Behavior // of another node, which runs nothing
-			want   int               // the attempt that is rejected for good
+			second []task.Behavior // of another node, which runs nothing
+			want   int             // the attempt that is rejected for good
 		}{
-			"another release":                          {[]engine.Behavior{newer}, 3},
-			"the same release":                         {[]engine.Behavior{old}, 1},
-			"the same release, which runs more beside": {[]engine.Behavior{old, builtin.Noop()}, 1},
+			"another release":                          {[]task.Behavior{newer}, 3},
+			"the same release":                         {[]task.Behavior{old}, 1},
+			"the same release, which runs more beside": {[]task.Behavior{old, builtin.Noop()}, 1},
 		} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestRollingRelease_ParametersOfTheOtherReleaseAreTriedAgain(t *testing.T) {
 						t.Fatal(err)
 					}
 					_, err = f.Wait(within(t))
-					if failure, ok := errors.AsType[*engine.TaskError](err); !ok || failure.Code != events.CodeRejected || failure.Attempt != row.want {
+					if failure, ok := errors.AsType[*task.Error](err); !ok || failure.Code != events.CodeRejected || failure.Attempt != row.want {
 						t.Errorf("%v, want it rejected by attempt %d", err, row.want)
 					}
 				})

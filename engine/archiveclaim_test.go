@@ -16,6 +16,7 @@ import (
 	"taskledger/ledger/repair"
 	"taskledger/store"
 	"taskledger/store/memarchive"
+	"taskledger/task"
 )
 
 // beginsAnew is the line that a node logs when an archive begins anew.
@@ -100,7 +101,7 @@ func (p *archivedPast) serve(t *testing.T) *engine.Node {
 		Archive:   p.archive,
 		Name:      "n",
 		TTL:       time.Minute,
-		Behaviors: []engine.Behavior{p.worker},
+		Behaviors: []task.Behavior{p.worker},
 		Log:       p.book.logger(),
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"taskledger/engine"
 	"taskledger/store"
 	"taskledger/store/memarchive"
+	"taskledger/task"
 )
 
 // inspectable is an archive whose condition a test sets.
@@ -37,7 +38,7 @@ func TestArchive_ThatIsShortenedWhileNothingHappensIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, book, archive := newModelled(t, true), new(logBook), &inspectable{shelf: newShelf()}
 		archive.is.Store(&store.ArchiveCondition{Empty: true})
-		a := c.start("a", 0, func(c *cfg) { c.Archive, c.Log = archive, book.logger() }, newJob(engine.Policy{}))
+		a := c.start("a", 0, func(c *cfg) { c.Archive, c.Log = archive, book.logger() }, newJob(task.Policy{}))
 		a.ready(t)
 		told := func() (problem, shard string, warnings int) {
 			v := a.Vitals()

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
@@ -150,7 +149,7 @@ type torn struct {
 func (s *torn) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	switch s.trims.Add(1) {
 	case 1:
-		return errors.Join(s.Store.Trim(ctx, o, p, first, (first+until+1)/2), engine.ErrUnavailable)
+		return errors.Join(s.Store.Trim(ctx, o, p, first, (first+until+1)/2), store.ErrUnavailable)
 	case 2:
 		begun, err := s.First(ctx, o.Shard)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 // The owner commits Started for another node and dies before its answer leaves, by whichever way. The node is alive, so
@@ -15,7 +16,7 @@ import (
 func TestAssignment_LostWithItsOwnerComesFromTheNext(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	var silent atomic.Bool
 	mute := &wire{answered: only(&silent, laneOffer, drop)}
 	a := c.StartNode("a", with(noSlots, mute.through))
@@ -40,7 +41,7 @@ func TestAssignment_LostWithItsOwnerComesFromTheNext(t *testing.T) {
 func TestAssignment_DoubledIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	everything := func(string) fate { return twice }
 	w := &wire{sent: everything, answered: everything, heard: everything, hinted: everything}
 	a := c.StartNode("a", with(noSlots, w.through))
@@ -66,7 +67,7 @@ func TestAssignment_DoubledIsMadeOnce(t *testing.T) {
 func TestAssignment_SlowAnswerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	var slow, counting atomic.Bool
 	var rolls atomic.Int64
 	holding := &wire{answered: only(&slow, laneOffer, hold)}

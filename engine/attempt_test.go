@@ -6,15 +6,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 // A completion is held up, by whichever way, until the node's session has ended and the task has run elsewhere.
 func TestCompletion_HeldUpPastTheSessionIsRefused(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	var slow atomic.Bool
 	w := &wire{sent: only(&slow, laneWork, hold)}
 	a := c.StartNode("a", noSlots)
@@ -41,7 +41,7 @@ func TestCompletion_HeldUpPastTheSessionIsRefused(t *testing.T) {
 func TestAttempt_WhoseFunctionDoesNotReturnIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, book := newModelled(t, true), new(logBook)
-		job := newJob(engine.Policy{Timeout: time.Second, MaxAttempts: 1})
+		job := newJob(task.Policy{Timeout: time.Second, MaxAttempts: 1})
 		job.stubborn = true
 		a := c.start("a", 0, func(c *cfg) { c.Slots, c.Log = 1, book.logger() }, job)
 		a.ready(t)
@@ -63,8 +63,8 @@ func TestAttempt_WhoseFunctionDoesNotReturnIsNamed(t *testing.T) {
 		if why, err := a.Explain(within(t), "next"); err != nil || why.Text != want {
 			t.Errorf("explained: %q, %v", why.Text, err)
 		}
-		r.ends <- engine.Outcome{}
-		job.next(t).ends <- engine.Outcome{}
+		r.ends <- task.Outcome{}
+		job.next(t).ends <- task.Outcome{}
 		if got := a.Vitals(); got.SlotsStuck != 0 {
 			t.Errorf("%d slots stuck after it has returned", got.SlotsStuck)
 		}
@@ -73,7 +73,7 @@ func TestAttempt_WhoseFunctionDoesNotReturnIsNamed(t *testing.T) {
 
 // A behavior that asks for no attempt for now gives them back: neither the retries nor the losses of the run are used up.
 func TestRelease_IsNeitherFailureNorLoss(t *testing.T) {
-	inService(t, engine.Policy{MaxAttempts: 1, MaxLost: 1}, func(t *testing.T, c *modelled, j *job) {
+	inService(t, task.Policy{MaxAttempts: 1, MaxLost: 1}, func(t *testing.T, c *modelled, j *job) {
 		f := j.submit(t, c.nodes[0].Client, "x")
 		began := time.Now()
 		for i, wait := range []time.Duration{0, 0, time.Minute, 0} {
@@ -81,7 +81,7 @@ func TestRelease_IsNeitherFailureNorLoss(t *testing.T) {
 			if r.Failures != 0 || r.Lost != 0 || r.Number != i+1 {
 				t.Errorf("attempt %d, after %d failures and %d losses", r.Number, r.Failures, r.Lost)
 			}
-			r.ends <- engine.Outcome{Release: true, Wait: wait}
+			r.ends <- task.Outcome{Release: true, Wait: wait}
 		}
 		r := j.next(t)
 		if took := time.Since(began); took < time.Minute || took > time.Minute+10*time.Second {

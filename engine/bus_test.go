@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 // The owner is cut off from the bus, everybody else is not: batches, answers, assignments and cancels go through the
@@ -15,7 +15,7 @@ import (
 func TestBus_OwnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	off := &wire{cut: true}
 	c.StartNode("a", with(noSlots, off.through))
 	c.StartNode("b", noShards, j)
@@ -33,8 +33,8 @@ func TestBus_OwnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
 	case <-time.After(soon):
 		t.Fatal("the cancel does not reach the attempt")
 	}
-	if _, err := cancelled.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
-		t.Errorf("error is %v, want %v", err, engine.ErrCancelled)
+	if _, err := cancelled.Wait(within(t)); !errors.Is(err, task.ErrCancelled) {
+		t.Errorf("error is %v, want %v", err, task.ErrCancelled)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestBus_OwnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
 func TestBus_RunnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	off := &wire{cut: true}
 	a := c.StartNode("a", noSlots)
 	c.StartNode("b", with(noShards, off.through), j)
@@ -57,7 +57,7 @@ func TestBus_RunnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
 func TestBus_LostHintsOnlyDelay(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	w := &wire{hinted: func(string) fate { return drop }}
 	a := c.StartNode("a", with(noSlots, w.through))
 	c.StartNode("b", with(noShards, w.through), j)
@@ -75,8 +75,8 @@ func TestBus_LostHintsOnlyDelay(t *testing.T) {
 	case <-time.After(soon):
 		t.Fatal("the cancel does not reach the attempt")
 	}
-	if _, err := g.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
-		t.Errorf("error is %v, want %v", err, engine.ErrCancelled)
+	if _, err := g.Wait(within(t)); !errors.Is(err, task.ErrCancelled) {
+		t.Errorf("error is %v, want %v", err, task.ErrCancelled)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestBus_LostHintsOnlyDelay(t *testing.T) {
 func TestBus_AssignmentLostOnItComesThroughTheStore(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	var posted, losing atomic.Bool
 	parked := make(chan struct{}, 1000)
 	c.StartNode("a", with(noSlots, (&wire{busAnswered: only(&losing, laneOffer, drop)}).through))

@@ -10,10 +10,10 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // tended counts what is done to keep the store small.
@@ -96,7 +96,7 @@ func TestCare_MakesRoomForASessionToBegin(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	fillStore(t, c)
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	n := c.StartNode("a", func(c *cfg) { c.Store = store }, j)
 	f := j.submit(t, n, "x")
 	j.next(t).succeed("1")

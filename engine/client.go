@@ -40,7 +40,7 @@ const maxForgotten = 4
 
 // Client submits tasks, waits for their outcomes and reads them; Operations, Stores and Ledger do the rest. Its methods
 // may be called concurrently. Before Run, a call that needs an owner waits for Run, or until its ctx ends:
-// ErrUnavailable. While no node is alive it ends within 3 s, with an error that wraps task.ErrNoNode, unless
+// store.ErrUnavailable. While no node is alive it ends within 3 s, with an error that wraps task.ErrNoNode, unless
 // task.AwaitNodes makes it wait. A client without a Store cannot know that, and waits; so does a Node, which is about
 // to join. Futures go on waiting. Operations.Nodes, Operations.Repair and much of Ledger read the store, and do not
 // wait.
@@ -64,19 +64,19 @@ type Client struct {
 // NewClient returns a client, or an error if the configuration is wrong. It starts nothing: call Run.
 func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Bus == nil && cfg.Store == nil {
-		return nil, &InvalidError{Field: "config", Problem: "neither Bus nor Store"}
+		return nil, &store.InvalidError{Field: "config", Problem: "neither Bus nor Store"}
 	}
 	if cfg.Store != nil {
 		cfg.Shards = cfg.Store.Cluster().Shards
 	}
 	if cfg.Shards < 1 || cfg.Shards > store.MaxShards {
-		return nil, &InvalidError{Field: "shards", Problem: fmt.Sprintf("%d, want 1 to %d", cfg.Shards, store.MaxShards)}
+		return nil, &store.InvalidError{Field: "shards", Problem: fmt.Sprintf("%d, want 1 to %d", cfg.Shards, store.MaxShards)}
 	}
 	if len(cfg.Name) > events.MaxNameBytes {
-		return nil, &LimitError{Field: "name", Limit: events.MaxNameBytes, Got: int64(len(cfg.Name))}
+		return nil, &task.LimitError{Field: "name", Limit: events.MaxNameBytes, Got: int64(len(cfg.Name))}
 	}
 	if !utf8.ValidString(cfg.Name) {
-		return nil, &InvalidError{Field: "name", Problem: "no UTF-8"}
+		return nil, &store.InvalidError{Field: "name", Problem: "no UTF-8"}
 	}
 	cfg.Name = cmp.Or(cfg.Name, "client")
 	if cfg.Log == nil {
@@ -134,7 +134,7 @@ func (c *Client) nodeHere() localNode {
 func (c *Client) now() time.Time { return c.cfg.Now() }
 
 // Run serves the client until ctx ends and leaves nothing behind. It may be called once. Calls that are waiting when it ends
-// return ErrClosed, or ErrUnknown if their command was sent and not answered.
+// return task.ErrClosed, or task.ErrUnknown if their command was sent and not answered.
 func (c *Client) Run(ctx context.Context) error {
 	return c.run(ctx, func(ctx context.Context) error {
 		<-ctx.Done()
@@ -145,7 +145,7 @@ func (c *Client) Run(ctx context.Context) error {
 // run serves the client while main runs.
 func (c *Client) run(ctx context.Context, main func(context.Context) error) error {
 	if c.ran.Swap(true) {
-		return fmt.Errorf("the client's Run was called twice: %w", ErrClosed)
+		return fmt.Errorf("the client's Run was called twice: %w", task.ErrClosed)
 	}
 	serve, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -199,13 +199,13 @@ func (c *Client) awaitRun(ctx context.Context) error {
 	case <-c.running:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: the client is not running: %w", ErrUnavailable, context.Cause(ctx))
+		return fmt.Errorf("%w: the client is not running: %w", store.ErrUnavailable, context.Cause(ctx))
 	}
 }
 
 func (c *Client) ask(ctx context.Context, id events.TaskID, lane uint8, cmd command.Command) (command.Answer, error) {
 	if err := id.Validate(); err != nil {
-		return command.Answer{}, &InvalidError{Field: "id", Problem: err.Error()}
+		return command.Answer{}, &store.InvalidError{Field: "id", Problem: err.Error()}
 	}
 	if err := c.awaitRun(ctx); err != nil {
 		return command.Answer{}, err
@@ -232,17 +232,17 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 	}
 	a, err := c.sender.Ask(ctx, shard, command.LaneQuery, cmd)
 	switch {
-	case !errors.Is(err, ErrUnknown):
+	case !errors.Is(err, task.ErrUnknown):
 	case errors.Is(err, task.ErrNoNode):
 		err = sender.ErrNoNode
 	default:
-		err = fmt.Errorf("shard %d does not answer: %w: %w", shard, ErrUnavailable, context.Cause(ctx))
+		err = fmt.Errorf("shard %d does not answer: %w: %w", shard, store.ErrUnavailable, context.Cause(ctx))
 	}
 	return a, err
 }
 
 // Get returns a task with its parameters and result, which Payload.JSON makes text of, as the owner of its shard has it in memory. It
-// may be a moment behind. It returns ErrNotFound also for a task that retention has removed from memory: see GetForgotten.
+// may be a moment behind. It returns task.ErrNotFound also for a task that retention has removed from memory: see GetForgotten.
 func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	return c.get(ctx, id, false)
 }
@@ -251,19 +251,19 @@ func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, er
 // it, and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and an index of its archive. At most
 // four such searches of a client run at a time.
 //
-// It returns ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and the client lacks the
-// Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is no longer held; and ErrUnavailable while it
+// It returns task.ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and the client lacks the
+// Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is no longer held; and store.ErrUnavailable while it
 // cannot be read.
 func (c *Client) GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	t, err := c.get(ctx, id, false)
-	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {
+	if c.cfg.Store == nil || !errors.Is(err, task.ErrNotFound) {
 		return t, err
 	}
 	select {
 	case c.forgotten <- struct{}{}:
 		defer func() { <-c.forgotten }()
 	case <-ctx.Done():
-		return t, fmt.Errorf("task %s: %w: %w", id, ErrUnavailable, context.Cause(ctx))
+		return t, fmt.Errorf("task %s: %w: %w", id, store.ErrUnavailable, context.Cause(ctx))
 	}
 	t, err = c.Ledger().StateAt(ctx, id, time.Time{})
 	t.Forgotten = t.Final()
@@ -277,7 +277,7 @@ func (c *Client) GetLinear(ctx context.Context, id events.TaskID) (projection.Ta
 
 func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t projection.Task, err error) {
 	if err := id.Validate(); err != nil {
-		return t, &InvalidError{Field: "id", Problem: err.Error()}
+		return t, &store.InvalidError{Field: "id", Problem: err.Error()}
 	}
 	a, err := c.read(ctx, id.Shard(c.cfg.Shards), &command.Get{Task: id, Linear: linear})
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/repeat"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // Ten minutes without NATS, or after NATS was away and is back, and nothing to do: nobody takes a clock for wrong, no shard
@@ -26,7 +27,7 @@ func TestClock_QuietClusterDoubtsNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newModelled(t, withBus)
-				job := newJob(engine.Policy{})
+				job := newJob(task.Policy{})
 				for _, name := range []string{"a", "b", "c"} {
 					c.start(name, 0, func(c *cfg) { c.Slots = 2 }, job).ready(t)
 				}
@@ -115,7 +116,7 @@ func TestClock_AnHourOffIsFound(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cluster := newModelled(t, c.bus)
 				for _, name := range []string{"a", "b", "c"} {
-					cluster.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
+					cluster.start(name, 0, nil, newJob(task.Policy{})).ready(t)
 				}
 				cluster.spread(3)
 				time.Sleep(5 * time.Minute)
@@ -193,7 +194,7 @@ func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
 		const slow = modeletcd.Slow(500 * time.Millisecond)
 		c.ways = map[string]modeletcd.Transport{"a": slow, "b": slow, "c": slow}
 		for _, name := range []string{"a", "b", "c"} {
-			c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
+			c.start(name, 0, nil, newJob(task.Policy{})).ready(t)
 		}
 		c.spread(3)
 		time.Sleep(time.Minute) // a new owner reads its shard before it says that it serves it
@@ -303,7 +304,7 @@ func TestLoad_RecordedMessagesChangeNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, true)
-		job := newJob(engine.Policy{})
+		job := newJob(task.Policy{})
 		for _, name := range []string{"a", "b", "c", "d"} {
 			c.start(name, 0, func(c *cfg) { c.Slots = 1 }, job).ready(t)
 		}

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/internal/repeat"
+	"taskledger/task"
 )
 
 // leave stops a node in order.
@@ -51,7 +51,7 @@ func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := newModelled(t, withBus)
 					for _, name := range names {
-						c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
+						c.start(name, 0, nil, newJob(task.Policy{})).ready(t)
 					}
 					c.spread(len(names))
 					right := (len(names) + 1) / 2
@@ -65,7 +65,7 @@ func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
 					if len(wrong) == 1 {
 						c.leave("a")
 						c.wantServed("alone", "wrong")
-						c.start("a", 0, nil, newJob(engine.Policy{})).ready(t)
+						c.start("a", 0, nil, newJob(task.Policy{})).ready(t)
 						c.spread(2) // of two nodes nobody can tell
 						return
 					}
@@ -88,7 +88,7 @@ func TestClock_FoundWrongIsRightWhenTheDifferenceIsGone(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newModelled(t, withBus)
 				for _, name := range []string{"b", "a", "wrong"} {
-					c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
+					c.start(name, 0, nil, newJob(task.Policy{})).ready(t)
 				}
 				c.spread(3)
 				c.nodes[2].ahead.Store(int64(-time.Hour))
@@ -112,7 +112,7 @@ func TestClock_NodesThatWereAllFoundWrongServeAllTheSame(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newModelled(t, withBus)
 				for _, name := range []string{"behind", "middle", "ahead"} {
-					c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
+					c.start(name, 0, nil, newJob(task.Policy{})).ready(t)
 				}
 				c.spread(3)
 				c.nodes[0].ahead.Store(int64(-time.Hour))

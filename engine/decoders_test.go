@@ -26,6 +26,7 @@ import (
 	"taskledger/projection/requests"
 	"taskledger/projection/settings"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // entryPoint is a function that decodes bytes of another process.
@@ -120,10 +121,10 @@ func encodeTallies(rows []listing.Count) []byte {
 // entryPoints returns every decoder of this package with a message that it accepts.
 func entryPoints() []entryPoint {
 	failure := &events.Error{Code: "x", Message: "y", Properties: map[string]string{"a": "b"}}
-	task := projection.Task{ID: "orders/1", Kind: &projection.Kind{Behavior: "work"}, Status: projection.Failure, Error: failure,
+	full := projection.Task{ID: "orders/1", Kind: &projection.Kind{Behavior: "work"}, Status: projection.Failure, Error: failure,
 		Progress: &events.Progressed{Done: 1, Note: "n"}, Requests: requests.List{{ID: "r-1", Run: 1, At: 7}, {ID: "r-2", Run: 2, At: 8}}}
 	var policy, outcomes, assignments wire.Writer
-	(&Policy{}).Encode(&policy)
+	(&task.Policy{}).Encode(&policy)
 	outcomes.Array(1)
 	(&outcome.Outcome{Task: "a", Status: projection.Failure, Err: failure}).Encode(&outcomes, 0)
 	assignments.Array(1)
@@ -141,13 +142,13 @@ func entryPoints() []entryPoint {
 		pointAt("plan", encoded(planned{ID: "a", Policy: policy.B, Merged: []byte("1")}), decodePlanned),
 		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
-		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{task}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
+		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{full}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
 		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
 		pointAt("items", lookAt(someItems(), &stores.Page{Store: "s", Group: "g", Owned: true}), stores.DecodeFound),
 		pointAt("groups of items", lookAt(someItems(), &stores.Groups{Store: "s"}), decodeGroups),
 		pointAt("registration", stores.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), stores.DecodeAwaited),
 		pointAt("hint", stores.EncodeHint(stores.Hint{Store: "s", Group: "g", Count: 1}), stores.DecodeHint),
-		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
+		pointAt("task", command.EncodeTask(&full), command.DecodeTask),
 		pointAt("info", encoded(report), command.ReadTold[command.ShardReport]),
 		pointAt("explanation", encoded(explanation.Told{Why: "w", Since: 1, Text: "t", Substatus: 3}), command.ReadTold[explanation.Told]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),

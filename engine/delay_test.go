@@ -16,9 +16,9 @@ import (
 // from all of them.
 func TestDelay_IsSoLongAfterTheSubmitWhateverTheClockOfTheSubmitterShows(t *testing.T) {
 	const delay = 4 * time.Second
-	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
-		ruled := &planned{j, engine.Plan{Delay: delay}}
-		o := engine.SubmitOptions{Delay: delay}
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
+		ruled := &planned{j, task.Plan{Delay: delay}}
+		o := task.SubmitOptions{Delay: delay}
 		named := func(name string, n *modelledNode) events.TaskID {
 			return events.TaskID(fmt.Sprint(name, "-", n.ahead.Load()))
 		}
@@ -26,16 +26,16 @@ func TestDelay_IsSoLongAfterTheSubmitWhateverTheClockOfTheSubmitterShows(t *test
 			n := c.start(fmt.Sprint("wrong", ahead.Seconds()), ahead, func(config *cfg) { config.Name, config.Owner = "service", new(bool) })
 			for name, submit := range map[string]func(id events.TaskID) (*engine.Future, error){
 				"option": func(id events.TaskID) (*engine.Future, error) {
-					return n.Submit(within(t), j, nil, engine.SubmitOptions{ID: id, Delay: delay})
+					return n.Submit(within(t), j, nil, task.SubmitOptions{ID: id, Delay: delay})
 				},
 				"rule": func(id events.TaskID) (*engine.Future, error) {
-					return n.Submit(within(t), ruled, nil, engine.SubmitOptions{ID: id})
+					return n.Submit(within(t), ruled, nil, task.SubmitOptions{ID: id})
 				},
 				"name": func(id events.TaskID) (*engine.Future, error) {
-					return n.SubmitRaw(within(t), "job", nil, engine.SubmitOptions{ID: id, Delay: delay})
+					return n.SubmitRaw(within(t), "job", nil, task.SubmitOptions{ID: id, Delay: delay})
 				},
 				"many": func(id events.TaskID) (*engine.Future, error) {
-					r := n.SubmitMany(within(t), []task.Request{{Behavior: j, SubmitOptions: engine.SubmitOptions{ID: id, Delay: delay}}}, task.ManyOptions{})[0]
+					r := n.SubmitMany(within(t), []task.Request{{Behavior: j, SubmitOptions: task.SubmitOptions{ID: id, Delay: delay}}}, task.ManyOptions{})[0]
 					return r.Future, r.Err
 				},
 			} {
@@ -60,10 +60,10 @@ func TestDelay_OfARuleIsAWaitWhereANodePlans(t *testing.T) {
 	for _, bus := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newModelled(t, bus)
-			c.start("a", -10*time.Second, func(config *cfg) { config.Owner = new(bool) }, &planned{newJob(engine.Policy{}), engine.Plan{Delay: time.Minute}})
+			c.start("a", -10*time.Second, func(config *cfg) { config.Owner = new(bool) }, &planned{newJob(task.Policy{}), task.Plan{Delay: time.Minute}})
 			owner := c.start("owner", 0, nil)
 			owner.ready(t)
-			if _, err := owner.SubmitRaw(within(t), "job", nil, engine.SubmitOptions{ID: "x"}); err != nil {
+			if _, err := owner.SubmitRaw(within(t), "job", nil, task.SubmitOptions{ID: "x"}); err != nil {
 				t.Fatal(err)
 			}
 			got, err := owner.GetLinear(within(t), "x")

@@ -50,14 +50,14 @@
 //
 // # Submitting
 //
-// Submit returns when the request is committed. After ErrUnknown the request was sent and not answered: the future's ID names the task
+// Submit returns when the request is committed. After task.ErrUnknown the request was sent and not answered: the future's ID names the task
 // that may exist, and a submit with that id finds out. After every other error nothing was accepted:
 //
-//   - *InvalidError and *LimitError: the request breaks a rule or a limit, and would break it again.
-//   - *StateError: the task of that id has another behavior, or its parameters are no longer kept and cannot be combined.
-//   - *OverloadError: submit again after RetryAfter.
-//   - ErrUnavailable: the cluster could not be asked in time, or, with task.ErrNoNode, no node has been alive for 3 s; ErrClosed: Run has ended.
-//   - ErrUnknownBehavior, of a submit by name: no live node has the behavior.
+//   - *store.InvalidError and *task.LimitError: the request breaks a rule or a limit, and would break it again.
+//   - *task.StateError: the task of that id has another behavior, or its parameters are no longer kept and cannot be combined.
+//   - *task.OverloadError: submit again after RetryAfter.
+//   - store.ErrUnavailable: the cluster could not be asked in time, or, with task.ErrNoNode, no node has been alive for 3 s; task.ErrClosed: Run has ended.
+//   - task.ErrUnknownBehavior, of a submit by name: no live node has the behavior.
 //
 // Nothing is acknowledged that no owner has decided, so a submit needs a node that is alive. task.AwaitNodes makes calls wait for one. A process
 // that is to submit whether workers run or not is a node without slots, NodeConfig.Slots -1.
@@ -70,7 +70,7 @@
 // # Outcomes
 //
 // A Future is the outcome of the run that its submit joined. It resolves once, with the outcome that was committed, in every process
-// alike; Attach returns one for a task that somebody else submitted. An error from Wait is a *TaskError if the task failed; other errors
+// alike; Attach returns one for a task that somebody else submitted. An error from Wait is a *task.Error if the task failed; other errors
 // say why the outcome is not known. A failed attempt that is retried resolves nothing.
 //
 // # Implementing a behavior

@@ -12,6 +12,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // A node that stops in order ends its functions, gives them the ten seconds that they are promised, and loses no
@@ -20,7 +21,7 @@ import (
 func TestDrain_WhatReturnsLateOrNeverIsReleasedInTime(t *testing.T) {
 	for _, bus := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			c, job := newModelled(t, bus), newJob(engine.Policy{})
+			c, job := newModelled(t, bus), newJob(task.Policy{})
 			job.stubborn = true
 			const grace, most = 3 * time.Second, 3*time.Second + 10*time.Second + 2*time.Second
 			a := c.start("a", 0, func(c *cfg) { c.Grace = grace }, job)
@@ -46,7 +47,7 @@ func TestDrain_WhatReturnsLateOrNeverIsReleasedInTime(t *testing.T) {
 					} else {
 						<-release
 					}
-					r.ends <- engine.Outcome{Err: &events.Error{Code: "x", Message: "stopped"}}
+					r.ends <- task.Outcome{Err: &events.Error{Code: "x", Message: "stopped"}}
 				}()
 			}
 			a.stop()
@@ -105,7 +106,7 @@ func TestDrain_AFailureThatIsNotDecidedInTimeIsReleased(t *testing.T) {
 func TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	var losing, holding atomic.Bool
 	a := c.StartNode("a", with(noSlots, (&wire{answered: only(&losing, laneOffer, drop)}).through))
 	held := &wire{sent: only(&holding, laneWork, hold)}
@@ -164,7 +165,7 @@ func (s *gatedUpdates) Update(ctx context.Context, session store.Session, info f
 func TestDrain_IsNotTakenBackByALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
-		job := newJob(engine.Policy{})
+		job := newJob(task.Policy{})
 		c.start("a", 0, noShards).ready(t)
 		gate := &gatedUpdates{made: make(chan struct{})}
 		b := c.start("b", 0, func(c *cfg) {
@@ -195,7 +196,7 @@ func TestDrain_IsNotTakenBackByALoad(t *testing.T) {
 func TestDrain_EndsWhileTheStoreIsFull(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
-	n := c.StartNode("a", nil, newJob(engine.Policy{}))
+	n := c.StartNode("a", nil, newJob(task.Policy{}))
 	fillStore(t, c)
 	stopped := make(chan struct{})
 	go func() {

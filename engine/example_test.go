@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/task"
 )
 
 var shout = behaviors.Define[string, string]("shout", nil)
@@ -31,7 +31,7 @@ func ExampleClient_Attach() {
 	}
 	defer node.Close()
 
-	if _, err := node.SubmitRaw(ctx, "shout", []byte(`"land ahead"`), engine.SubmitOptions{ID: "watch/1"}); err != nil {
+	if _, err := node.SubmitRaw(ctx, "shout", []byte(`"land ahead"`), task.SubmitOptions{ID: "watch/1"}); err != nil {
 		log.Fatal(err)
 	}
 	result, err := node.Attach("watch/1").Wait(ctx)
@@ -43,8 +43,8 @@ func ExampleClient_Attach() {
 	// SUCCESS 1 <nil>
 }
 
-// An error from Wait is a *TaskError when the task has failed. Every other error means that its outcome is not known here.
-func ExampleTaskError() {
+// An error from Wait is a *task.Error when the task has failed. Every other error means that its outcome is not known here.
+func ExampleFuture_Wait() {
 	ctx := context.Background()
 	node, err := embedded.Start(ctx, "", shout.Bind(louder))
 	if err != nil {
@@ -52,14 +52,14 @@ func ExampleTaskError() {
 	}
 	defer node.Close()
 
-	f, _ := node.SubmitRaw(ctx, "shout", []byte(`""`), engine.SubmitOptions{}) // an error comes back from Wait as well
+	f, _ := node.SubmitRaw(ctx, "shout", []byte(`""`), task.SubmitOptions{}) // an error comes back from Wait as well
 	_, err = f.Wait(ctx)
-	if failed, ok := errors.AsType[*engine.TaskError](err); ok {
+	if failed, ok := errors.AsType[*task.Error](err); ok {
 		fmt.Println(failed.Code, failed.Message)
 	}
 
-	_, err = node.SubmitRaw(ctx, "whisper", []byte(`""`), engine.SubmitOptions{})
-	fmt.Println(errors.Is(err, engine.ErrUnknownBehavior))
+	_, err = node.SubmitRaw(ctx, "whisper", []byte(`""`), task.SubmitOptions{})
+	fmt.Println(errors.Is(err, task.ErrUnknownBehavior))
 	// Output:
 	// empty nothing to shout
 	// true

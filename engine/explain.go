@@ -35,10 +35,10 @@ type Explanation = explanation.Explanation
 const askOwnerFor = 3 * time.Second
 
 // Explain says why a task does not run, and since when. A shard without an owner is an explanation and not an error. For a shard
-// that waits for room in the store it returns ErrUnavailable, with the remedy.
+// that waits for room in the store it returns store.ErrUnavailable, with the remedy.
 func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, err error) {
 	if err := id.Validate(); err != nil {
-		return e, &InvalidError{Field: "id", Problem: err.Error()}
+		return e, &store.InvalidError{Field: "id", Problem: err.Error()}
 	}
 	shard := id.Shard(c.cfg.Shards)
 	ask, cancel := context.WithTimeout(ctx, askOwnerFor)

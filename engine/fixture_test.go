@@ -12,6 +12,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 
 // job is a behavior whose attempts tell the test that they run, and end as the test tells them.
 type job struct {
-	policy   engine.Policy
+	policy   task.Policy
 	stubborn bool // attempts ignore the end of their context
 	runs     chan *run
 	count    atomic.Int64 // attempts ever
@@ -31,25 +32,25 @@ type job struct {
 
 // run is an attempt that waits for the test.
 type run struct {
-	engine.Attempt
+	task.Attempt
 	ctx  context.Context
-	ends chan engine.Outcome
+	ends chan task.Outcome
 }
 
-func newJob(p engine.Policy) *job { return &job{policy: p, runs: make(chan *run, 10_000)} }
+func newJob(p task.Policy) *job { return &job{policy: p, runs: make(chan *run, 10_000)} }
 
 func (j *job) ID() string { return "job" }
 
 func (j *job) Types() string { return "" }
 
-func (j *job) Policy() engine.Policy { return j.policy }
+func (j *job) Policy() task.Policy { return j.policy }
 
-func (j *job) Plan([]byte, time.Time) (engine.Plan, error) {
-	return engine.Plan{}, nil
+func (j *job) Plan([]byte, time.Time) (task.Plan, error) {
+	return task.Plan{}, nil
 }
 
-func (j *job) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
-	r := &run{a, ctx, make(chan engine.Outcome, 1)}
+func (j *job) Run(ctx context.Context, a task.Attempt) task.Outcome {
+	r := &run{a, ctx, make(chan task.Outcome, 1)}
 	j.count.Add(1)
 	j.runs <- r
 	ended := ctx.Done()
@@ -60,11 +61,11 @@ func (j *job) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	case o := <-r.ends:
 		return o
 	case <-ended:
-		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: context.Cause(ctx).Error()}}
+		return task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: context.Cause(ctx).Error()}}
 	}
 }
 
-func (r *run) succeed(result string) { r.ends <- engine.Outcome{Result: []byte(result)} }
+func (r *run) succeed(result string) { r.ends <- task.Outcome{Result: []byte(result)} }
 
 // next returns the next attempt that starts.
 func (j *job) next(t *testing.T) *run {
@@ -90,12 +91,12 @@ func (j *job) nothing(t *testing.T) {
 
 // submitter is a node or a client.
 type submitter interface {
-	Submit(ctx context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions) (*engine.Future, error)
+	Submit(ctx context.Context, b task.Behavior, params []byte, o task.SubmitOptions) (*engine.Future, error)
 }
 
 func (j *job) submit(t *testing.T, to submitter, id events.TaskID) *engine.Future {
 	t.Helper()
-	f, err := to.Submit(within(t), j, nil, engine.SubmitOptions{ID: id})
+	f, err := to.Submit(within(t), j, nil, task.SubmitOptions{ID: id})
 	if err != nil {
 		t.Fatalf("submit %s: %v", id, err)
 	}

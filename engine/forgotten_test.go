@@ -14,18 +14,19 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
 
 // echo is a behavior that returns its parameters; the task "held" waits until it is let go.
 type echo struct {
-	policy engine.Policy
+	policy task.Policy
 	held   chan []byte // parameters of attempts of the task "held"
 	let    chan struct{}
 }
 
-func newEcho(p engine.Policy) *echo {
+func newEcho(p task.Policy) *echo {
 	return &echo{policy: p, held: make(chan []byte, 10), let: make(chan struct{}, 10)}
 }
 
@@ -33,23 +34,23 @@ func (e *echo) ID() string { return "echo" }
 
 func (e *echo) Types() string { return "" }
 
-func (e *echo) Policy() engine.Policy { return e.policy }
+func (e *echo) Policy() task.Policy { return e.policy }
 
-func (e *echo) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
+func (e *echo) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, nil }
 
-func (e *echo) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+func (e *echo) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	if a.Task == "held" {
 		e.held <- a.Params
 		select {
 		case <-e.let:
 		case <-ctx.Done():
-			return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "ended"}}
+			return task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "ended"}}
 		}
 	}
 	if a.Task == "fails" {
-		return engine.Outcome{Err: &events.Error{Code: "broken", Message: longText, Properties: map[string]string{"stderr": "no"}}}
+		return task.Outcome{Err: &events.Error{Code: "broken", Message: longText, Properties: map[string]string{"stderr": "no"}}}
 	}
-	return engine.Outcome{Result: a.Params}
+	return task.Outcome{Result: a.Params}
 }
 
 // longText is longer than what memory keeps of an error.
@@ -68,7 +69,7 @@ type aged struct {
 	filled  int
 }
 
-func newAged(t *testing.T, mode string, policy engine.Policy) *aged {
+func newAged(t *testing.T, mode string, policy task.Policy) *aged {
 	t.Helper()
 	p := &aged{Cluster: testcluster.New(t, testcluster.Options{Shards: 1}), t: t, mode: mode, archive: newShelf(), echo: newEcho(policy)}
 	p.start("a")
@@ -95,7 +96,7 @@ func (p *aged) start(name string) {
 
 func (p *aged) submit(id events.TaskID, params []byte) *engine.Future {
 	p.t.Helper()
-	f, err := p.client.Submit(within(p.t), p.echo, params, engine.SubmitOptions{ID: id})
+	f, err := p.client.Submit(within(p.t), p.echo, params, task.SubmitOptions{ID: id})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -145,11 +146,11 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			p := newAged(t, mode, engine.Policy{RetainCount: 1})
+			p := newAged(t, mode, task.Policy{RetainCount: 1})
 			f := p.submit("early", bulk)
 			want(t, p.client.Attach("early"), string(bulk))
 			p.pass()
-			if _, err := p.client.GetLinear(within(t), "early"); !errors.Is(err, engine.ErrNotFound) {
+			if _, err := p.client.GetLinear(within(t), "early"); !errors.Is(err, task.ErrNotFound) {
 				t.Fatalf("got %v, want it forgotten", err)
 			}
 			last, err := p.node.GetForgotten(within(t), "early")
@@ -189,10 +190,10 @@ func wantAttachAsGet(t *testing.T, who string, c *engine.Client, id events.TaskI
 	t.Helper()
 	then, unread := c.GetForgotten(within(t), id)
 	got, err := c.Attach(id).Wait(within(t))
-	var failure *engine.TaskError
+	var failure *task.Error
 	switch {
 	case unread != nil:
-		never := errors.Is(unread, engine.ErrNotFound) && errors.Is(err, engine.ErrNotFound)
+		never := errors.Is(unread, task.ErrNotFound) && errors.Is(err, task.ErrNotFound)
 		if gone := errors.Is(unread, store.ErrTrimmed) && errors.Is(err, task.ErrNotKept); !never && !gone {
 			t.Errorf("%s: attached to %s: %.20s, %v; get: %v", who, id, got, err, unread)
 		}
@@ -207,7 +208,7 @@ func wantAttachAsGet(t *testing.T, who string, c *engine.Client, id events.TaskI
 
 func TestAttach_FindsHowAForgottenTaskHasEnded(t *testing.T) {
 	t.Parallel()
-	p := newAged(t, "keep", engine.Policy{RetainCount: 1, Existing: events.RunAgain})
+	p := newAged(t, "keep", task.Policy{RetainCount: 1, Existing: events.RunAgain})
 	want(t, p.submit("again", []byte("1")), "1")
 	want(t, p.submit("again", []byte("2")), "1")
 	p.submit("held", nil)
@@ -215,7 +216,7 @@ func TestAttach_FindsHowAForgottenTaskHasEnded(t *testing.T) {
 	if err := p.client.Operations().Cancel(within(t), "held", "enough"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.client.Attach("held").Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
+	if _, err := p.client.Attach("held").Wait(within(t)); !errors.Is(err, task.ErrCancelled) {
 		t.Fatalf("the cancelled task ended with %v", err)
 	}
 	want(t, p.submit("deleted", []byte("3")), "3")
@@ -239,27 +240,27 @@ func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			p := newAged(t, mode, engine.Policy{})
+			p := newAged(t, mode, task.Policy{})
 			want(t, p.submit("early", bulk), string(bulk))
 			p.pass()
-			task, err := p.client.Get(within(t), "early")
+			early, err := p.client.Get(within(t), "early")
 			if err != nil {
 				t.Fatal(err)
 			}
-			params, err := task.Params.JSON()
+			params, err := early.Params.JSON()
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := task.Result.JSON()
+			result, err := early.Result.JSON()
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = p.client.Operations().Retry(within(t), "early")
 			if mode == "drop" {
-				if params != nil || result != nil || !task.ParamsElided || !task.ResultElided {
+				if params != nil || result != nil || !early.ParamsElided || !early.ResultElided {
 					t.Errorf("got %.20s and %.20s, want none, and both elided", params, result)
 				}
-				var state *engine.StateError
+				var state *task.StateError
 				if !errors.As(err, &state) {
 					t.Errorf("retry: got %v, want a *StateError", err)
 				}
@@ -281,7 +282,7 @@ func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			p := newAged(t, mode, engine.Policy{RetainCount: 1})
+			p := newAged(t, mode, task.Policy{RetainCount: 1})
 			if f := wantTaskError(t, p.submit("fails", nil)); f.Message != longText || f.Properties["stderr"] != "no" {
 				t.Errorf("%d bytes and %v are told at once", len(f.Message), f.Properties)
 			}
@@ -289,8 +290,8 @@ func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
 			var listed []projection.Task
 			testcluster.Await(t, "a list", func() bool {
 				listed = nil
-				for task, err := range p.client.List(within(t), engine.Filter{Status: projection.Failure}) {
-					if errors.Is(err, engine.ErrUnavailable) { // the owner of so many tasks may not answer in time
+				for task, err := range p.client.List(within(t), listing.Filter{Status: projection.Failure}) {
+					if errors.Is(err, store.ErrUnavailable) { // the owner of so many tasks may not answer in time
 						return false
 					}
 					if err != nil {
@@ -317,9 +318,9 @@ func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
 	}
 }
 
-func wantTaskError(t *testing.T, f *engine.Future) engine.TaskError {
+func wantTaskError(t *testing.T, f *engine.Future) task.Error {
 	t.Helper()
-	var failure *engine.TaskError
+	var failure *task.Error
 	if _, err := f.Wait(within(t)); !errors.As(err, &failure) {
 		t.Fatalf("got %v, want the failure of the task", err)
 	}
@@ -331,7 +332,7 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			p := newAged(t, mode, engine.Policy{RetainCount: 1, MaxAttempts: 7})
+			p := newAged(t, mode, task.Policy{RetainCount: 1, MaxAttempts: 7})
 			want(t, p.submit("early", bulk), string(bulk))
 			before, err := p.client.Get(within(t), "early")
 			if err != nil {
@@ -340,7 +341,7 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 			p.pass()
 			anew, err := p.node.Operations().Retry(within(t), "early")
 			if mode == "drop" {
-				if _, says := errors.AsType[*engine.StateError](err); !says || !strings.Contains(err.Error(), "no longer kept") {
+				if _, says := errors.AsType[*task.StateError](err); !says || !strings.Contains(err.Error(), "no longer kept") {
 					t.Errorf("got %v, want a StateError that says why", err)
 				}
 				return
@@ -354,7 +355,7 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 			if err != nil || after.Created == before.Created || after.Kind.Policy != before.Kind.Policy || after.Kind.Behavior != before.Kind.Behavior {
 				t.Errorf("got %+v, %v; want another life of %+v", after, err, before)
 			}
-			if _, err := p.node.Operations().Retry(within(t), "never"); !errors.Is(err, engine.ErrNotFound) {
+			if _, err := p.node.Operations().Retry(within(t), "never"); !errors.Is(err, task.ErrNotFound) {
 				t.Errorf("retry of no task: %v, want ErrNotFound", err)
 			}
 		})
@@ -365,7 +366,7 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 // whoever runs it then.
 func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 	t.Parallel()
-	p := newAged(t, "drop", engine.Policy{})
+	p := newAged(t, "drop", task.Policy{})
 	f := p.submit("held", bulk)
 	p.awaitHeld()
 	p.echo.let <- struct{}{}
@@ -387,7 +388,7 @@ func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 // Where journals are trimmed without an archive a submit that runs a finished task again brings its own parameters.
 func TestSubmit_OfAFinishedTaskBringsItsParametersWhereJournalsAreDropped(t *testing.T) {
 	t.Parallel()
-	p := newAged(t, "drop", engine.Policy{Existing: events.RunAgain})
+	p := newAged(t, "drop", task.Policy{Existing: events.RunAgain})
 	want(t, p.submit("early", bulk), string(bulk))
 	p.pass()
 	want(t, p.submit("early", []byte(`"other"`)), `"other"`)
@@ -396,7 +397,7 @@ func TestSubmit_OfAFinishedTaskBringsItsParametersWhereJournalsAreDropped(t *tes
 // A node that is told to keep the journals still knows what was archived before, and archives no more.
 func TestKeep_ServesWhatWasArchivedBefore(t *testing.T) {
 	t.Parallel()
-	p := newAged(t, "archive", engine.Policy{})
+	p := newAged(t, "archive", task.Policy{})
 	want(t, p.submit("early", bulk), string(bulk))
 	p.pass()
 	p.node.Stop()
@@ -440,7 +441,7 @@ func TestTask_WaitsForAnArchiveThatIsAway(t *testing.T) {
 }
 
 func waitsForTheArchive(t *testing.T, why error) {
-	p := newAged(t, "archive", engine.Policy{RetainCount: 1000})
+	p := newAged(t, "archive", task.Policy{RetainCount: 1000})
 	p.archive.why = why
 	f := p.submit("early", bulk)
 	want(t, p.client.Attach("early"), string(bulk))
@@ -451,7 +452,7 @@ func waitsForTheArchive(t *testing.T, why error) {
 		t.Fatal(err)
 	}
 	testcluster.Await(t, "the attempt given back", func() bool {
-		for task, err := range p.client.List(within(t), engine.Filter{Affinity: events.TaskID("early").Affinity()}) {
+		for task, err := range p.client.List(within(t), listing.Filter{Affinity: events.TaskID("early").Affinity()}) {
 			switch {
 			case err != nil || task.ID != "early":
 			case task.Status == projection.Failure:
@@ -463,7 +464,7 @@ func waitsForTheArchive(t *testing.T, why error) {
 		return false
 	})
 	for _, err := range p.node.Ledger().History(within(t), "forgotten") {
-		if !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, errAway) {
+		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, errAway) {
 			t.Errorf("history of a task that only the archive may know: %v", err)
 		}
 	}
@@ -494,7 +495,7 @@ func waitsForTheArchive(t *testing.T, why error) {
 func TestFuture_OfAForgottenTaskIsAnsweredFromTheJournal(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
-	j := newJob(engine.Policy{Retain: 1})
+	j := newJob(task.Policy{Retain: 1})
 	c.StartNode("a", nil, j)
 	client := c.StartClient("caller", nil)
 	f := j.submit(t, client, "x")

@@ -40,10 +40,10 @@ func (f *Future) Done() <-chan struct{} { return f.run.Done() }
 // Wait waits for the outcome and returns the result as JSON text, nil if there is none. The error is
 //
 //   - that of the submit, if the submit failed;
-//   - a *TaskError if the task failed;
-//   - one that wraps ErrNotFound if there is no such task, or it was deleted before the run had ended;
+//   - a *task.Error if the task failed;
+//   - one that wraps task.ErrNotFound if there is no such task, or it was deleted before the run had ended;
 //   - one that wraps task.ErrNotKept if the task has been forgotten and its journal entries were dropped;
-//   - ErrClosed after Close, or when the client has stopped;
+//   - task.ErrClosed after Close, or when the client has stopped;
 //   - the cause of ctx if ctx ends first.
 //
 // A future that was waited for in vain goes on waiting until its run has ended or Close is called: whoever gives up

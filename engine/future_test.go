@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // refusing is a store that does not let journals be followed while it is told why.
@@ -37,7 +37,7 @@ func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
 		t.Run(why.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newModelled(t, false)
-				job := newJob(engine.Policy{})
+				job := newJob(task.Policy{})
 				c.start("a", 0, nil, job).ready(t)
 				store := &refusing{}
 				b := c.start("b", 0, func(cfg *cfg) {
@@ -85,7 +85,7 @@ func TestFuture_FollowsTheJournalBeyondWhatWasTrimmed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
-		job := newJob(engine.Policy{})
+		job := newJob(task.Policy{})
 		c.start("a", 0, nil, job).ready(t)
 		b := c.start("b", 0, func(cfg *cfg) {
 			cfg.Store = &trimming{Store: cfg.Store}

@@ -16,6 +16,7 @@ import (
 	"taskledger/internal/ring"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // The word that a shard was handed over never arrives. The owner key says so, too, and the shard must not be without an
@@ -267,7 +268,7 @@ func TestHandOver_WhileEtcdIsFullNoOwnerFallsSilent(t *testing.T) {
 						for _, n := range c.nodes {
 							asked := time.Now()
 							_, err := n.GetLinear(within(t), idIn(shard, modelledShards))
-							told := errors.Is(err, engine.ErrNotFound) || asked.Sub(began) < 2*time.Second && err != nil && strings.Contains(err.Error(), "compact, defragment")
+							told := errors.Is(err, task.ErrNotFound) || asked.Sub(began) < 2*time.Second && err != nil && strings.Contains(err.Error(), "compact, defragment")
 							if took := time.Since(asked); !told || took > time.Second {
 								t.Errorf("shard %d answers %s after the first try, to %s: %v, after %s", shard, time.Since(began), n.name, err, took)
 							}

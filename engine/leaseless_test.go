@@ -9,6 +9,7 @@ import (
 	"taskledger/engine"
 	"taskledger/internal/modeletcd"
 	"taskledger/ledger/repair"
+	"taskledger/task"
 )
 
 // leaseless are the two orders of events: a node ends, and somebody else puts its key without a lease. Etcd never removes such a key.
@@ -81,7 +82,7 @@ func TestLeaselessNodeKey_IsNoSignOfLife(t *testing.T) {
 // A node alone begins again beside the key that its last session has left.
 func TestLeaselessNodeKey_KeepsNoShardFromANodeAlone(t *testing.T) {
 	besideALeaselessKey(t, func(t *testing.T, withBus bool, end func(*modelled, *modelledNode)) {
-		c, job := newModelled(t, withBus), newJob(engine.Policy{})
+		c, job := newModelled(t, withBus), newJob(task.Policy{})
 		a := c.start("a", 0, nil, job)
 		a.ready(t)
 		id := idIn(3, modelledShards)

@@ -14,7 +14,7 @@ import (
 )
 
 // Ledger returns what reads the journals of the cluster: histories, projections, verification. It needs a Store: without one its
-// methods return ErrUnavailable.
+// methods return store.ErrUnavailable.
 func (c *Client) Ledger() *ledger.Ledger {
 	if c.cfg.Store == nil {
 		return ledger.New(ledger.Config{Cluster: store.Cluster{Shards: c.cfg.Shards}})

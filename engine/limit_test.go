@@ -9,11 +9,12 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 func TestSetLimit_HoldsFromThenOnWhoeverOwnsTheShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, j := newModelled(t, true), newJob(engine.Policy{})
+		c, j := newModelled(t, true), newJob(task.Policy{})
 		owner := c.start("owner", 0, noSlots)
 		owner.ready(t)
 		n := c.start("a", 0, nil, j) // which owns shards, too
@@ -55,7 +56,7 @@ func TestSetLimit_HoldsFromThenOnWhoeverOwnsTheShards(t *testing.T) {
 func TestSetLimit_AboveTheSlotsLeavesThemTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots = 3
-		c, j := newModelled(t, true), newJob(engine.Policy{})
+		c, j := newModelled(t, true), newJob(task.Policy{})
 		n := c.start("a", 0, func(config *cfg) { config.Slots, config.Limits = slots, map[string]int{j.ID(): 1} }, j)
 		n.ready(t)
 		for i := range 3 * slots {

@@ -9,13 +9,10 @@ import (
 	"taskledger/projection/listing"
 )
 
-// Filter selects tasks; zero fields match everything.
-type Filter = listing.Filter
-
 // List yields the tasks that match, newest first by their creation, at most f.Limit in all. The tasks of shards that do not answer are left
 // out, and each such shard is yielded as an error, after the tasks.
-func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, error] {
-	return listing.All(f, func(f Filter, cursor string) (listing.Page, error) { return c.ListPage(ctx, f, cursor) })
+func (c *Client) List(ctx context.Context, f listing.Filter) iter.Seq2[projection.Task, error] {
+	return listing.All(f, func(f listing.Filter, cursor string) (listing.Page, error) { return c.ListPage(ctx, f, cursor) })
 }
 
 // ListPage returns a page of the tasks that match, newest first by their creation: at most f.Limit. The cursor of a page asks for the one
@@ -26,7 +23,7 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, 
 // cursor. Shards that have not answered after
 // three seconds, or half of what ctx leaves, are missing in it: as soon as they answer again, later pages begin with their tasks. It
 // returns an *InvalidError of the field "cursor" for a cursor of another cluster or filter, and the page as it is with an error when ctx ends.
-func (c *Client) ListPage(ctx context.Context, f Filter, cursor string) (listing.Page, error) {
+func (c *Client) ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error) {
 	return c.shards().List(ctx, f, cursor)
 }
 

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // Shards whose owner has died are named after three seconds, with what the others hold; the cursor brings the rest once they are served.
@@ -21,14 +21,14 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, job := newModelled(t, withBus), newJob(engine.Policy{})
+				c, job := newModelled(t, withBus), newJob(task.Policy{})
 				for _, name := range []string{"a", "b"} {
 					c.start(name, 0, func(cfg *cfg) { cfg.TTL = 20 * time.Second }, job).ready(t)
 				}
 				c.spread(2)
 				asker := c.nodes[1]
 				for shard := range modelledShards {
-					o := engine.SubmitOptions{ID: idIn(shard, modelledShards), NotBefore: time.Now().Add(time.Hour)}
+					o := task.SubmitOptions{ID: idIn(shard, modelledShards), NotBefore: time.Now().Add(time.Hour)}
 					if _, err := asker.Submit(t.Context(), job, nil, o); err != nil {
 						t.Fatal(err)
 					}
@@ -36,7 +36,7 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 				told := map[events.TaskID]bool{}
 				page := func(cursor string) listing.Page {
 					t.Helper()
-					p, err := asker.ListPage(t.Context(), engine.Filter{}, cursor)
+					p, err := asker.ListPage(t.Context(), listing.Filter{}, cursor)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -76,7 +76,7 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 				}
 				wantCounts(modelledShards/2, modelledShards/2)
 				listed, failed := 0, 0
-				for _, err := range asker.List(t.Context(), engine.Filter{}) {
+				for _, err := range asker.List(t.Context(), listing.Filter{}) {
 					if listed++; err != nil {
 						failed++
 					}
@@ -98,12 +98,12 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 // A list of a context that has ended, or ends between its pages, ends with the cause.
 func TestList_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, job := newModelled(t, true), newJob(engine.Policy{})
+		c, job := newModelled(t, true), newJob(task.Policy{})
 		n := c.start("a", 0, nil, job)
 		n.ready(t)
 		const tasks = 30
 		for i := range tasks {
-			if _, err := n.Submit(t.Context(), job, nil, engine.SubmitOptions{ID: events.TaskID(fmt.Sprint("t-", i)), NotBefore: time.Now().Add(time.Hour)}); err != nil {
+			if _, err := n.Submit(t.Context(), job, nil, task.SubmitOptions{ID: events.TaskID(fmt.Sprint("t-", i)), NotBefore: time.Now().Add(time.Hour)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -111,7 +111,7 @@ func TestList_EndsWithItsContext(t *testing.T) {
 		for _, until := range []int{0, 1} {
 			ctx, end := context.WithCancelCause(t.Context())
 			told, pages, failed, cursor := 0, 0, error(nil), ""
-			list := func(f engine.Filter, at string) (listing.Page, error) {
+			list := func(f listing.Filter, at string) (listing.Page, error) {
 				if told >= until {
 					end(why)
 				}
@@ -123,7 +123,7 @@ func TestList_EndsWithItsContext(t *testing.T) {
 				cursor = p.Cursor
 				return p, err
 			}
-			for _, err := range listing.All(engine.Filter{Limit: 100}, list) {
+			for _, err := range listing.All(listing.Filter{Limit: 100}, list) {
 				if failed = err; err == nil {
 					told++
 				}
@@ -132,7 +132,7 @@ func TestList_EndsWithItsContext(t *testing.T) {
 				t.Errorf("%d tasks, %v, cursor %q", told, failed, cursor)
 			}
 			errs := 0
-			for _, err := range n.List(ctx, engine.Filter{}) {
+			for _, err := range n.List(ctx, listing.Filter{}) {
 				if errs++; !errors.Is(err, why) {
 					t.Errorf("under an ended context it yields %v", err)
 				}

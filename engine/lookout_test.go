@@ -18,6 +18,7 @@ import (
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/repeat"
 	"taskledger/item"
+	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -63,10 +64,10 @@ func calls(c *engine.Client, j *job, id events.TaskID) map[string]func(context.C
 	delete(all, "shards")
 	all["explain"] = func(ctx context.Context) error {
 		e, err := c.Explain(ctx, id)
-		return errors.Join(err, fmt.Errorf("%w: %w: %s", engine.ErrUnavailable, task.ErrNoNode, strings.TrimPrefix(e.Text, "nobody answers for shard ")))
+		return errors.Join(err, fmt.Errorf("%w: %w: %s", store.ErrUnavailable, task.ErrNoNode, strings.TrimPrefix(e.Text, "nobody answers for shard ")))
 	}
 	all["list"] = func(ctx context.Context) error {
-		page, err := c.ListPage(ctx, engine.Filter{}, "")
+		page, err := c.ListPage(ctx, listing.Filter{}, "")
 		if len(page.Missing) > 0 {
 			return fmt.Errorf("%d shards are missing: %w", len(page.Missing), err)
 		}
@@ -77,11 +78,11 @@ func calls(c *engine.Client, j *job, id events.TaskID) map[string]func(context.C
 		return err
 	}
 	all["submit by name"] = func(ctx context.Context) error {
-		_, err := c.SubmitRaw(ctx, "job", nil, engine.SubmitOptions{ID: id})
+		_, err := c.SubmitRaw(ctx, "job", nil, task.SubmitOptions{ID: id})
 		return err
 	}
 	all["submit many"] = func(ctx context.Context) error {
-		return c.SubmitMany(ctx, requests(j, 1, engine.SubmitOptions{ID: id}), task.ManyOptions{})[0].Err
+		return c.SubmitMany(ctx, requests(j, 1, task.SubmitOptions{ID: id}), task.ManyOptions{})[0].Err
 	}
 	all["update items"] = func(ctx context.Context) error {
 		_, err := c.Stores().Update(ctx, "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "g", Data: []byte("1")}}})
@@ -112,7 +113,7 @@ func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t
 	t.Parallel()
 	repeat.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
-		j, client := newJob(engine.Policy{}), c.client()
+		j, client := newJob(task.Policy{}), c.client()
 		for round := range 2 { // at once, and when it has been idle
 			var asking sync.WaitGroup
 			for what, call := range calls(client, j, "t") {
@@ -122,14 +123,14 @@ func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t
 					if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
 						t.Errorf("round %d, %s: ended after %s, want 2 to 3 s", round, what, took)
 					}
-					if !errors.Is(err, engine.ErrUnavailable) || !errors.Is(err, task.ErrNoNode) || errors.Is(err, engine.ErrUnknown) {
+					if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, task.ErrNoNode) || errors.Is(err, task.ErrUnknown) {
 						t.Errorf("round %d, %s: %v, want that no node is alive", round, what, err)
 					}
 				})
 			}
 			asking.Wait()
 			hurried, cancel := context.WithTimeout(t.Context(), time.Second)
-			if page, err := client.ListPage(hurried, engine.Filter{}, ""); !errors.Is(err, task.ErrNoNode) || len(page.Missing) > 0 {
+			if page, err := client.ListPage(hurried, listing.Filter{}, ""); !errors.Is(err, task.ErrNoNode) || len(page.Missing) > 0 {
 				t.Errorf("round %d: a list within a second: %v, %d shards missing", round, err, len(page.Missing))
 			}
 			cancel()
@@ -137,7 +138,7 @@ func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t
 		}
 		c.start("a", 0, nil, j).ready(t)
 		j.nothing(t)
-		if _, err := client.Get(within(t), "t"); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := client.Get(within(t), "t"); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("the task that was refused: %v, want none", err)
 		}
 		j.submit(t, client, "t")
@@ -149,20 +150,20 @@ func TestAwaitNodes_WaitsForANodeAsLongAsTheContextLasts(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
-		j, client := newJob(engine.Policy{}), c.client()
+		j, client := newJob(task.Policy{}), c.client()
 		ctx, cancel := context.WithTimeout(task.AwaitNodes(t.Context()), time.Hour)
 		defer cancel()
 		ended := make(chan error, 3)
 		go func() {
-			_, err := client.Submit(ctx, j, nil, engine.SubmitOptions{ID: "t"})
+			_, err := client.Submit(ctx, j, nil, task.SubmitOptions{ID: "t"})
 			ended <- err
 		}()
 		go func() {
-			_, err := client.SubmitRaw(ctx, "job", nil, engine.SubmitOptions{ID: "by-name"})
+			_, err := client.SubmitRaw(ctx, "job", nil, task.SubmitOptions{ID: "by-name"})
 			ended <- err
 		}()
 		go func() {
-			ended <- client.SubmitMany(ctx, requests(j, 1, engine.SubmitOptions{}), task.ManyOptions{})[0].Err
+			ended <- client.SubmitMany(ctx, requests(j, 1, task.SubmitOptions{}), task.ManyOptions{})[0].Err
 		}()
 		time.Sleep(10 * time.Minute)
 		c.start("a", 0, nil, j).ready(t)
@@ -180,7 +181,7 @@ func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *
 	t.Parallel()
 	repeat.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
-		j, client := newJob(engine.Policy{}), c.client()
+		j, client := newJob(task.Policy{}), c.client()
 		a := c.start("a", 0, nil, j)
 		a.ready(t)
 		future := j.submit(t, client, "before")
@@ -192,14 +193,14 @@ func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *
 		}()
 		a.crash()
 		began := time.Now()
-		_, err := client.Submit(hasty(t), j, nil, engine.SubmitOptions{ID: "t"})
-		if !errors.Is(err, engine.ErrUnknown) || !errors.Is(err, task.ErrNoNode) || errors.Is(err, engine.ErrUnavailable) {
+		_, err := client.Submit(hasty(t), j, nil, task.SubmitOptions{ID: "t"})
+		if !errors.Is(err, task.ErrUnknown) || !errors.Is(err, task.ErrNoNode) || errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("a submit that had left: %v, want that its outcome is unknown, and why", err)
 		}
 		if took := time.Since(began); took > modelledTTL+5*time.Second {
 			t.Errorf("it ended after %s", took)
 		}
-		if _, err := client.Submit(hasty(t), j, nil, engine.SubmitOptions{ID: "t"}); !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) {
+		if _, err := client.Submit(hasty(t), j, nil, task.SubmitOptions{ID: "t"}); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) {
 			t.Errorf("a submit behind it: %v, want that it was not accepted", err)
 		}
 		time.Sleep(10 * time.Minute)
@@ -215,7 +216,7 @@ func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *
 		if err := <-waiting; err != nil {
 			t.Errorf("who waited for a task that was accepted: %v", err)
 		}
-		if f, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "t"}); err != nil || !f.Joined() {
+		if f, err := client.Submit(within(t), j, nil, task.SubmitOptions{ID: "t"}); err != nil || !f.Joined() {
 			t.Errorf("the submit again: joined %t, %v", f.Joined(), err)
 		}
 	})
@@ -239,7 +240,7 @@ func TestClient_LooksForNodesOnceASecondWhileOnlyThoseWaitWhoWaitForAny(t *testi
 	t.Parallel()
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		seen, unused := &looks{}, &looks{}
-		j, client, idle := newJob(engine.Policy{}), c.client(seen.count), c.client(unused.count)
+		j, client, idle := newJob(task.Policy{}), c.client(seen.count), c.client(unused.count)
 		a := c.start("a", 0, nil, j)
 		a.ready(t)
 		future := j.submit(t, client, "before")
@@ -253,7 +254,7 @@ func TestClient_LooksForNodesOnceASecondWhileOnlyThoseWaitWhoWaitForAny(t *testi
 			t.Error(err)
 		}
 		a.crash()
-		if _, err := idle.Submit(hasty(t), j, nil, engine.SubmitOptions{ID: "left"}); !errors.Is(err, engine.ErrUnknown) {
+		if _, err := idle.Submit(hasty(t), j, nil, task.SubmitOptions{ID: "left"}); !errors.Is(err, task.ErrUnknown) {
 			t.Errorf("a submit that had left: %v, want that its outcome is unknown", err)
 		}
 		looked := func(who string, most int64) {
@@ -267,7 +268,7 @@ func TestClient_LooksForNodesOnceASecondWhileOnlyThoseWaitWhoWaitForAny(t *testi
 			}
 		}
 		looked("a future waits", 66)
-		waiting.Go(func() { _, _ = client.Submit(ctx, j, nil, engine.SubmitOptions{ID: "later"}) })
+		waiting.Go(func() { _, _ = client.Submit(ctx, j, nil, task.SubmitOptions{ID: "later"}) })
 		looked("a submit waits for nodes, too", 66)
 		run.succeed("0") // to nobody
 		c.start("b", 0, nil, j).ready(t)
@@ -281,11 +282,11 @@ func TestClient_LooksForNodesOnceASecondWhileOnlyThoseWaitWhoWaitForAny(t *testi
 func TestNode_WithoutSlotsTakesTasksThatOthersMakeLater(t *testing.T) {
 	t.Parallel()
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
-		j := newJob(engine.Policy{})
+		j := newJob(task.Policy{})
 		front := c.start("front", 0, func(config *cfg) { config.Slots = -1 }, j)
 		front.ready(t)
 		future := j.submit(t, front.Node, "t")
-		if _, err := front.SubmitRaw(within(t), "job", nil, engine.SubmitOptions{ID: "by-name"}); err != nil {
+		if _, err := front.SubmitRaw(within(t), "job", nil, task.SubmitOptions{ID: "by-name"}); err != nil {
 			t.Errorf("a submit by name: %v", err)
 		}
 		j.nothing(t)

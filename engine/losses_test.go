@@ -13,6 +13,7 @@ import (
 	"taskledger/ledger/repair"
 	"taskledger/store"
 	"taskledger/store/memarchive"
+	"taskledger/task"
 )
 
 // Where the archive goes beyond the end of a journal, the store has lost what was committed: nobody serves the shard until an operator gives
@@ -29,7 +30,7 @@ func TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator(t *testing.T) 
 		return []memarchive.Segment{{Head: store.ArchiveHead{Entry: last, Sequence: 1}, Entries: all}}
 	})
 	p.Replace(cut, all[:len(all)-2])
-	cfg := engine.NodeConfig{Store: p.Store, Archive: archive, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}}
+	cfg := engine.NodeConfig{Store: p.Store, Archive: archive, Name: "next", TTL: 3 * time.Second, Behaviors: []task.Behavior{p.job}}
 	n := runNode(t, cfg)
 	wantQuarantined(t, n.Client, cut, pastShards, "its archive with entry")
 	if infos, err := n.Operations().Shards(within(t)); err != nil || !strings.Contains(infos[cut].Problem, "repair --restored") {
@@ -43,7 +44,7 @@ func TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator(t *testing.T) 
 	serves := func(n *engine.Node, name string) {
 		t.Helper()
 		testcluster.Await(t, "a shard that is served", func() bool {
-			f, err := n.Submit(within(t), p.job, nil, engine.SubmitOptions{ID: idIn(cut, pastShards) + "/" + events.TaskID(name)})
+			f, err := n.Submit(within(t), p.job, nil, task.SubmitOptions{ID: idIn(cut, pastShards) + "/" + events.TaskID(name)})
 			if err != nil {
 				return false
 			}

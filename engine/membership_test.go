@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // watched is a store whose membership watch a test can silence, and whose reads it counts.
@@ -45,7 +45,7 @@ func (s *watched) WatchMembers(ctx context.Context) iter.Seq2[store.Membership, 
 func TestMembers_ChangesThatAWatchMissesAreFoundByReading(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	s := &watched{}
 	a := c.StartNode("a", nil, j)
 	c.StartNode("b", s.under, j)
@@ -60,8 +60,8 @@ func TestMembers_ChangesThatAWatchMissesAreFoundByReading(t *testing.T) {
 	again.succeed("1")
 	client := c.StartClient("caller", nil)
 	want(t, client.Attach("x"), "1")
-	if _, err := f.Wait(within(t)); !errors.Is(err, engine.ErrClosed) { // nobody asked before its node was gone
-		t.Errorf("error is %v, want %v", err, engine.ErrClosed)
+	if _, err := f.Wait(within(t)); !errors.Is(err, task.ErrClosed) { // nobody asked before its node was gone
+		t.Errorf("error is %v, want %v", err, task.ErrClosed)
 	}
 }
 
@@ -70,8 +70,8 @@ func TestNodes_JoinedStaysWithTheSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
-		c.start("a", 0, nil, newJob(engine.Policy{})).ready(t)
-		c.start("b", 0, nil, newJob(engine.Policy{})).ready(t)
+		c.start("a", 0, nil, newJob(task.Policy{})).ready(t)
+		c.start("b", 0, nil, newJob(task.Policy{})).ready(t)
 		var first []store.NodeInfo
 		for range 2 {
 			nodes, err := c.nodes[0].Operations().Nodes(within(t))

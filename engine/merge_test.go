@@ -7,6 +7,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 // The merge was computed on parameters that another submit has changed since: it must be computed again, and every
@@ -14,7 +15,7 @@ import (
 func TestMerge_ConcurrentSubmitsAreAllInTheSum(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
-	j := &adder{newJob(engine.Policy{})}
+	j := &adder{newJob(task.Policy{})}
 	c.StartNode("a", noSlots)
 	everything := func(string) fate { return twice }
 	w := &wire{sent: everything, heard: everything}
@@ -25,7 +26,7 @@ func TestMerge_ConcurrentSubmitsAreAllInTheSum(t *testing.T) {
 		go func() {
 			accepted := 0
 			for accepted < each {
-				_, err := client.Submit(within(t), j, []byte("1"), engine.SubmitOptions{ID: "x"})
+				_, err := client.Submit(within(t), j, []byte("1"), task.SubmitOptions{ID: "x"})
 				if err != nil && t.Context().Err() != nil {
 					break
 				}

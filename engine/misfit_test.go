@@ -9,10 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // narrow is a store that takes entries of so many bytes.
@@ -38,15 +38,15 @@ func TestAttempt_WhoseResultCannotBeStoredFails(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	s := &narrow{most: 64 << 10}
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	n := c.StartNode("a", s.under, j)
-	f, err := n.Submit(within(t), j, nil, engine.SubmitOptions{})
+	f, err := n.Submit(within(t), j, nil, task.SubmitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.next(t).succeed(`"` + strings.Repeat("x", 100<<10) + `"`)
 	_, err = f.Wait(within(t))
-	if e, is := errors.AsType[*engine.TaskError](err); !is || e.Code != events.CodeRejected || !strings.Contains(e.Message, "limit") {
+	if e, is := errors.AsType[*task.Error](err); !is || e.Code != events.CodeRejected || !strings.Contains(e.Message, "limit") {
 		t.Errorf("it ended with %v, want a failure that names the limit", err)
 	}
 	if got := j.count.Load(); got != 1 {
@@ -58,7 +58,7 @@ func TestShard_OfAStoreThatTakesLessRefusesWhatDoesNotFitAndServesOn(t *testing.
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	s := &narrow{most: 64 << 10}
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	n := c.StartNode("a", s.under, j)
 	nodes, err := n.Operations().Nodes(within(t))
 	if err != nil || len(nodes) != 1 {
@@ -66,7 +66,7 @@ func TestShard_OfAStoreThatTakesLessRefusesWhatDoesNotFitAndServesOn(t *testing.
 	}
 	submit := func(id string, size int) error {
 		params := append(append([]byte{'"'}, bytes.Repeat([]byte("x"), size)...), '"')
-		_, err := n.Submit(within(t), j, params, engine.SubmitOptions{ID: events.TaskID(id)})
+		_, err := n.Submit(within(t), j, params, task.SubmitOptions{ID: events.TaskID(id)})
 		return err
 	}
 	var all sync.WaitGroup
@@ -79,7 +79,7 @@ func TestShard_OfAStoreThatTakesLessRefusesWhatDoesNotFitAndServesOn(t *testing.
 	}
 	all.Go(func() {
 		err := submit("large", 100<<10)
-		if _, is := errors.AsType[*engine.InvalidError](err); !is || !strings.Contains(err.Error(), "limit") {
+		if _, is := errors.AsType[*store.InvalidError](err); !is || !strings.Contains(err.Error(), "limit") {
 			t.Errorf("large: %v, want it refused by name", err)
 		}
 	})

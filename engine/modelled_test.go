@@ -15,6 +15,7 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/internal/modeletcd"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // modelled is a cluster on a modelled etcd, for a bubble of synctest: what takes minutes there takes none here. When the test
@@ -75,7 +76,7 @@ type modelledNode struct {
 }
 
 // start begins a node, whose clock is ahead of the others'.
-func (c *modelled) start(name string, ahead time.Duration, configure func(*cfg), behaviors ...engine.Behavior) *modelledNode {
+func (c *modelled) start(name string, ahead time.Duration, configure func(*cfg), behaviors ...task.Behavior) *modelledNode {
 	c.Helper()
 	n := &modelledNode{name: name}
 	n.ahead.Store(int64(ahead))
@@ -119,7 +120,7 @@ func (c *modelled) start(name string, ahead time.Duration, configure func(*cfg),
 // newPair is a cluster of two nodes that share the shards and run the same behavior.
 func newPair(t *testing.T, bus bool) (*modelled, *job) {
 	t.Helper()
-	c, job := newModelled(t, bus), newJob(engine.Policy{})
+	c, job := newModelled(t, bus), newJob(task.Policy{})
 	for _, name := range []string{"a", "b"} {
 		c.start(name, 0, nil, job).ready(t)
 	}

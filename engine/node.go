@@ -20,6 +20,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/meter"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // Limits of a node.
@@ -44,9 +45,9 @@ const (
 
 // NodeConfig configures a node: a client that also owns shards and makes attempts.
 type NodeConfig struct {
-	Store     store.Store // required
-	Bus       store.Bus   // nil: everything goes by way of the store, at the speed of its watches
-	Behaviors []Behavior  // those that it runs; may be empty: it then only owns shards
+	Store     store.Store     // required
+	Bus       store.Bus       // nil: everything goes by way of the store, at the speed of its watches
+	Behaviors []task.Behavior // those that it runs; may be empty: it then only owns shards
 
 	// Name is shown to people, and recorded as the principal of what the node asks for: at most 256 bytes; default the host name. It need
 	// not be unique. Its first 16 characters begin the ids of the node's sessions, and are all that histories know of it: names should
@@ -91,7 +92,7 @@ type Node struct {
 	*Client
 	cfg       NodeConfig
 	types     string // of the behaviors: see typeDigests
-	behaviors map[string]Behavior
+	behaviors map[string]task.Behavior
 	exec      *worker.Executor
 	offers    *worker.Offers
 	member    atomic.Pointer[member]
@@ -120,7 +121,7 @@ func (c *NodeConfig) Validate() error {
 // NewNode returns a node, or an error if the configuration or one of the behaviors is wrong. It starts nothing: call Run.
 func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.Store == nil {
-		return nil, &InvalidError{Field: "store", Problem: "missing"}
+		return nil, &store.InvalidError{Field: "store", Problem: "missing"}
 	}
 	behaviors, err := cfg.complete()
 	if err != nil {
@@ -151,20 +152,20 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	return n, nil
 }
 
-func checkBehavior(b Behavior) error {
+func checkBehavior(b task.Behavior) error {
 	if b == nil {
-		return &InvalidError{Field: "behaviors", Problem: "nil"}
+		return &store.InvalidError{Field: "behaviors", Problem: "nil"}
 	}
 	if err := events.ValidateBehavior(b.ID()); err != nil {
-		return &InvalidError{Field: "behaviors", Problem: err.Error()}
+		return &store.InvalidError{Field: "behaviors", Problem: err.Error()}
 	}
 	if v, ok := b.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return &InvalidError{Field: "behavior " + b.ID(), Problem: strings.TrimPrefix(err.Error(), "behavior "+b.ID()+": ")}
+			return &store.InvalidError{Field: "behavior " + b.ID(), Problem: strings.TrimPrefix(err.Error(), "behavior "+b.ID()+": ")}
 		}
 	}
 	if _, err := b.Policy().Complete(); err != nil {
-		return &InvalidError{Field: "behavior " + b.ID(), Problem: err.Error()}
+		return &store.InvalidError{Field: "behavior " + b.ID(), Problem: err.Error()}
 	}
 	return nil
 }
@@ -181,23 +182,23 @@ func (c *NodeConfig) reader() store.ArchiveReader {
 }
 
 // byID are the behaviors of the node by their ids.
-func (c *NodeConfig) byID() (map[string]Behavior, error) {
+func (c *NodeConfig) byID() (map[string]task.Behavior, error) {
 	if n := len(c.Behaviors); n > command.MaxOffered {
-		return nil, &LimitError{Field: "behaviors", Limit: command.MaxOffered, Got: int64(n)}
+		return nil, &task.LimitError{Field: "behaviors", Limit: command.MaxOffered, Got: int64(n)}
 	}
-	behaviors := map[string]Behavior{}
+	behaviors := map[string]task.Behavior{}
 	for _, b := range c.Behaviors {
 		if err := checkBehavior(b); err != nil {
 			return nil, err
 		}
 		if behaviors[b.ID()] != nil {
-			return nil, &InvalidError{Field: "behaviors", Problem: fmt.Sprintf("%s is given twice", b.ID())}
+			return nil, &store.InvalidError{Field: "behaviors", Problem: fmt.Sprintf("%s is given twice", b.ID())}
 		}
 		behaviors[b.ID()] = b
 	}
 	for _, id := range sortedKeys(c.Limits) {
 		if n := c.Limits[id]; behaviors[id] == nil || n < 0 {
-			return nil, &InvalidError{Field: "limits", Problem: fmt.Sprintf("%s=%d, want 0 or more for a behavior of the node: %s",
+			return nil, &store.InvalidError{Field: "limits", Problem: fmt.Sprintf("%s=%d, want 0 or more for a behavior of the node: %s",
 				id, n, strings.Join(sortedKeys(behaviors), ", "))}
 		}
 	}
@@ -205,12 +206,12 @@ func (c *NodeConfig) byID() (map[string]Behavior, error) {
 }
 
 // complete sets the defaults, and returns the behaviors by their ids.
-func (c *NodeConfig) complete() (map[string]Behavior, error) {
+func (c *NodeConfig) complete() (map[string]task.Behavior, error) {
 	if c.Trimming > TrimAll {
-		return nil, &InvalidError{Field: "trimming", Problem: fmt.Sprintf("%d, want 0 to %d", c.Trimming, TrimAll)}
+		return nil, &store.InvalidError{Field: "trimming", Problem: fmt.Sprintf("%d, want 0 to %d", c.Trimming, TrimAll)}
 	}
 	if c.Archive != nil && c.Trimming == TrimAll {
-		return nil, &InvalidError{Field: "trimming", Problem: "all although there is an archive"}
+		return nil, &store.InvalidError{Field: "trimming", Problem: "all although there is an archive"}
 	}
 	if c.Name == "" {
 		host, err := os.Hostname()
@@ -220,12 +221,12 @@ func (c *NodeConfig) complete() (map[string]Behavior, error) {
 		c.Name = host
 	}
 	if c.Slots < -1 || c.Slots > maxSlots {
-		return nil, &InvalidError{Field: "slots", Problem: fmt.Sprintf("%d, want -1 to %d", c.Slots, maxSlots)}
+		return nil, &store.InvalidError{Field: "slots", Problem: fmt.Sprintf("%d, want -1 to %d", c.Slots, maxSlots)}
 	}
 	c.Slots = cmp.Or(c.Slots, defaultSlots)
 	c.TTL = cmp.Or(c.TTL, defaultTTL)
 	if c.TTL < minTTL || c.TTL > maxTTL {
-		return nil, &InvalidError{Field: "ttl", Problem: fmt.Sprintf("%s, want %s to %s", c.TTL, minTTL, maxTTL)}
+		return nil, &store.InvalidError{Field: "ttl", Problem: fmt.Sprintf("%s, want %s to %s", c.TTL, minTTL, maxTTL)}
 	}
 	c.Grace = cmp.Or(c.Grace, defaultGrace)
 	if c.Owner == nil {
@@ -312,7 +313,7 @@ func (n *Node) attemptValue(key any) any {
 // their number is bounded by the slots alone. What runs above a lower limit goes on, and at 0 none starts. The other nodes hear of it within seconds.
 func (n *Node) SetLimit(behavior string, limit int) error {
 	if n.behaviors[behavior] == nil {
-		return &InvalidError{Field: "limit", Problem: fmt.Sprintf("the node does not run %.48q", behavior)}
+		return &store.InvalidError{Field: "limit", Problem: fmt.Sprintf("the node does not run %.48q", behavior)}
 	}
 	n.exec.SetLimit(behavior, limit)
 	n.relimited.Store(true)

@@ -12,6 +12,7 @@ import (
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // brokenBus takes no subscription.
@@ -29,9 +30,9 @@ func TestNewNode_SaysOnceWhatIsWrong(t *testing.T) {
 		"slots: 65537, want -1 to 65536":                           {Slots: 65_537},
 		"ttl: 1m1s, want 3s to 1m0s":                               {TTL: 61 * time.Second},
 		"limits: a=1, want 0 or more for a behavior of the node: ": {Limits: map[string]int{"a": 1}},
-		"behavior fetch: no function is bound to it":               {Behaviors: []engine.Behavior{behaviors.Define[int, int]("fetch", nil).Bind(nil)}},
+		"behavior fetch: no function is bound to it":               {Behaviors: []task.Behavior{behaviors.Define[int, int]("fetch", nil).Bind(nil)}},
 	} {
-		var invalid *engine.InvalidError
+		var invalid *store.InvalidError
 		if err := cfg.Validate(); !errors.As(err, &invalid) || err.Error() != want { // a store may come later
 			t.Errorf("validated: %v, want %s", err, want)
 		}
@@ -50,7 +51,7 @@ func TestRun_CalledTwiceSaysSo(t *testing.T) {
 	if err := c.Run(t.Context()); !errors.Is(err, errNoBus) {
 		t.Errorf("first call: %v, want %v", err, errNoBus)
 	}
-	if err := c.Run(t.Context()); !errors.Is(err, engine.ErrClosed) || !strings.Contains(err.Error(), "Run was called twice") {
+	if err := c.Run(t.Context()); !errors.Is(err, task.ErrClosed) || !strings.Contains(err.Error(), "Run was called twice") {
 		t.Errorf("second call: %v", err)
 	}
 }

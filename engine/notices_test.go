@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // logBook keeps what nodes log.
@@ -48,7 +48,7 @@ func (b *logBook) said(t *testing.T, message string) (all []map[string]any) {
 // Whoever reads the logs learns, once and by name, who came, died and left, which attempt was lost with it, and which task failed for good.
 func TestNotices_TellOfNodesLossesAndFinalFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, job, book := newModelled(t, true), newJob(engine.Policy{}), new(logBook)
+		c, job, book := newModelled(t, true), newJob(task.Policy{}), new(logBook)
 		with := func(slots int) func(*cfg) {
 			return func(c *cfg) { c.Slots, c.Log = slots, book.logger() }
 		}
@@ -62,7 +62,7 @@ func TestNotices_TellOfNodesLossesAndFinalFailures(t *testing.T) {
 		d := c.start("d", 0, with(1), job)
 		d.ready(t)
 		again := job.next(t)
-		again.ends <- engine.Outcome{Err: &events.Error{Code: "broken", Message: "no luck"}}
+		again.ends <- task.Outcome{Err: &events.Error{Code: "broken", Message: "no luck"}}
 		if _, err := a.Attach("x").Wait(within(t)); err == nil {
 			t.Error("x has not failed")
 		}

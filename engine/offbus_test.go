@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // branch is a bus whose link can be cut for one node alone.
@@ -109,7 +109,7 @@ func TestLoad_ReachesWhoAloneHasNoBus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newModelled(t, true)
-				here, there := newJob(engine.Policy{}), newJob(engine.Policy{})
+				here, there := newJob(task.Policy{}), newJob(task.Policy{})
 				for _, name := range []string{"a", "b"} {
 					c.start(name, 0, func(cfg *cfg) { cfg.Slots = -1 }, here).ready(t)
 				}
@@ -141,10 +141,10 @@ func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newModelled(t, true)
 				for _, name := range []string{"a", "b"} {
-					c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
+					c.start(name, 0, nil, newJob(task.Policy{})).ready(t)
 				}
 				wrong := off(t, c, func(bus store.Bus) *modelledNode {
-					return c.start("c", 0, func(cfg *cfg) { cfg.Bus = bus }, newJob(engine.Policy{}))
+					return c.start("c", 0, func(cfg *cfg) { cfg.Bus = bus }, newJob(task.Policy{}))
 				})
 				c.spread(3)
 				time.Sleep(90 * time.Second)

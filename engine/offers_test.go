@@ -15,6 +15,7 @@ import (
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // Offers were on their way when their session ended, and come to an owner that has seen its end. What they promise is
@@ -22,7 +23,7 @@ import (
 func TestOffer_OfAnEndedSessionKeepsNoTask(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	var offers atomic.Int32 // the fate of offers
 	offers.Store(int32(hold))
 	w := &wire{sent: func(lane string) fate {
@@ -65,7 +66,7 @@ func TestOffers_BringWorkThroughASlowStore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newModelled(t, false)
 				m.ways = map[string]modeletcd.Transport{"owner": modeletcd.Slow(c.request), "worker": modeletcd.Slow(c.request)}
-				here, there := newJob(engine.Policy{}), newJob(engine.Policy{})
+				here, there := newJob(task.Policy{}), newJob(task.Policy{})
 				owner := m.start("owner", 0, func(cfg *cfg) { cfg.Slots = c.owners }, here)
 				owner.ready(t)
 				m.start("worker", 0, func(cfg *cfg) { cfg.Slots = slots; noShards(cfg) }, there).ready(t)
@@ -114,7 +115,7 @@ func TestOffers_BringWorkOfAnOwnerThatOnlyASlowStoreReaches(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newModelled(t, true)
 				m.ways = map[string]modeletcd.Transport{"off": modeletcd.Slow(c.request), "worker": modeletcd.Slow(c.request)}
-				far, near, there := newJob(engine.Policy{}), newJob(engine.Policy{}), newJob(engine.Policy{})
+				far, near, there := newJob(task.Policy{}), newJob(task.Policy{}), newJob(task.Policy{})
 				off := m.start("off", 0, func(cfg *cfg) { cfg.Slots, cfg.Bus = -1, &cutBus{m.bus, c.silent} }, far)
 				on := m.start("on", 0, noSlots, near)
 				m.start("worker", 0, func(cfg *cfg) { cfg.Slots = slots; noShards(cfg) }, there).ready(t)
@@ -186,7 +187,7 @@ type named struct {
 
 func (n *named) ID() string { return n.id }
 
-func (n *named) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+func (n *named) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	if n.awaits != nil {
 		_, _ = n.awaits.Wait(ctx) // an error is the job's to see, in its context
 	}
@@ -196,7 +197,7 @@ func (n *named) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 func (n *named) submit(t *testing.T, to submitter, ids ...events.TaskID) {
 	t.Helper()
 	for _, id := range ids {
-		if _, err := to.Submit(within(t), n, nil, engine.SubmitOptions{ID: id}); err != nil {
+		if _, err := to.Submit(within(t), n, nil, task.SubmitOptions{ID: id}); err != nil {
 			t.Fatalf("submit %s: %v", id, err)
 		}
 	}
@@ -211,8 +212,8 @@ func TestOffers_OfLentSlotsAreClosedWhenTheirAttemptsGoOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const slots = 2 * modelledShards
 				m := newModelled(t, withBus)
-				child := newJob(engine.Policy{})
-				parent, other := &named{job: newJob(engine.Policy{}), id: "parent"}, &named{job: newJob(engine.Policy{}), id: "other"}
+				child := newJob(task.Policy{})
+				parent, other := &named{job: newJob(task.Policy{}), id: "parent"}, &named{job: newJob(task.Policy{}), id: "other"}
 				owner := m.start("owner", 0, nil, child)
 				owner.ready(t)
 				parent.awaits = child.submit(t, owner, "child")

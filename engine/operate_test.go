@@ -8,6 +8,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 // The owner commits what was asked and dies; its answers are lost. The next owner answers the same batch.
@@ -24,7 +25,7 @@ func TestOperate_SentAgainToTheNextOwnerIsDecidedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := testcluster.New(t, testcluster.Options{})
-			j := newJob(engine.Policy{})
+			j := newJob(task.Policy{})
 			var mute atomic.Bool
 			w := &wire{answered: only(&mute, laneSubmit, drop)}
 			a := c.StartNode("a", with(noSlots, w.through))

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // writes is a store whose appends a test can spoil.
@@ -60,7 +60,7 @@ func TestOwner_ThatCannotWriteStartsAgainAsANewNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := testcluster.New(t, testcluster.Options{Shards: 2})
-			j := newJob(engine.Policy{})
+			j := newJob(task.Policy{})
 			s := &writes{}
 			n := c.StartNode("n", s.under, j)
 			session := n.SessionID()
@@ -82,21 +82,21 @@ func TestOwner_ThatCannotWriteStartsAgainAsANewNode(t *testing.T) {
 func TestOwner_WithoutTheCodeRetriesAndGivesUp(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{MaxAttempts: 3, Backoff: engine.Backoff{Base: time.Millisecond, Max: time.Millisecond}})
+	j := newJob(task.Policy{MaxAttempts: 3, Backoff: task.Backoff{Base: time.Millisecond, Max: time.Millisecond}})
 	a := c.StartNode("a", noSlots)
 	c.StartNode("b", noShards, &crashing{j})
 	f := j.submit(t, a, "x")
-	var failure *engine.TaskError
+	var failure *task.Error
 	if _, err := f.Wait(within(t)); !errors.As(err, &failure) || failure.Attempt != 3 {
 		t.Errorf("error is %v, want the failure of attempt 3", err)
 	}
 	awaitTask(t, a.Client, "x", "has failed", func(task projection.Task) bool { return task.Final() && task.Failures == 3 })
-	if _, err := a.SubmitRaw(within(t), "nobody-has-it", nil, engine.SubmitOptions{}); !errors.Is(err, engine.ErrUnknownBehavior) {
-		t.Errorf("raw submit of a behavior that no node runs: %v, want %v", err, engine.ErrUnknownBehavior)
+	if _, err := a.SubmitRaw(within(t), "nobody-has-it", nil, task.SubmitOptions{}); !errors.Is(err, task.ErrUnknownBehavior) {
+		t.Errorf("raw submit of a behavior that no node runs: %v, want %v", err, task.ErrUnknownBehavior)
 	}
 }
 
 // crashing is a job whose attempts panic.
 type crashing struct{ *job }
 
-func (*crashing) Run(context.Context, engine.Attempt) engine.Outcome { panic("no reason") }
+func (*crashing) Run(context.Context, task.Attempt) task.Outcome { panic("no reason") }

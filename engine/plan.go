@@ -35,15 +35,15 @@ type planned struct {
 	Merged    []byte
 }
 
-func (p *planned) plan() Plan {
-	return Plan{ID: p.ID, NotBefore: events.Millis(p.NotBefore).Time(), Delay: time.Duration(p.Delay), Priority: p.Priority, RunNow: p.RunNow}
+func (p *planned) plan() task.Plan {
+	return task.Plan{ID: p.ID, NotBefore: events.Millis(p.NotBefore).Time(), Delay: time.Duration(p.Delay), Priority: p.Priority, RunNow: p.RunNow}
 }
 
-func (p *planned) policy() (policy Policy, err error) {
+func (p *planned) policy() (policy task.Policy, err error) {
 	return policy, command.Told(p.Policy, policy.Decode)
 }
 
-// planAway asks a node that has the behavior. It changes nothing, so an error is never ErrUnknown.
+// planAway asks a node that has the behavior. It changes nothing, so an error is never task.ErrUnknown.
 func (c *Client) planAway(ctx context.Context, cmd *command.Plan) (planned, error) {
 	again := lookout.Again
 	for began := time.Now(); ; {
@@ -89,18 +89,18 @@ func (c *Client) askPlanner(ctx context.Context, cmd *command.Plan) (planned, er
 		}
 	}
 	if c.cfg.Store == nil {
-		return planned{}, fmt.Errorf("plan %s: %w", cmd.Behavior, ErrUnavailable)
+		return planned{}, fmt.Errorf("plan %s: %w", cmd.Behavior, store.ErrUnavailable)
 	}
 	members, err := c.cfg.Store.ReadMembers(ctx)
 	switch {
 	case err != nil:
-		return planned{}, fmt.Errorf("plan %s: %w: %w", cmd.Behavior, ErrUnavailable, err)
+		return planned{}, fmt.Errorf("plan %s: %w: %w", cmd.Behavior, store.ErrUnavailable, err)
 	case len(members.Nodes) == 0:
 		return planned{}, fmt.Errorf("plan %s: %w", cmd.Behavior, sender.ErrNoNode)
 	}
 	planners := plannersOf(&members, cmd.Behavior)
 	if len(planners) == 0 {
-		return planned{}, fmt.Errorf("%w: no node runs %s", ErrUnknownBehavior, cmd.Behavior)
+		return planned{}, fmt.Errorf("%w: no node runs %s", task.ErrUnknownBehavior, cmd.Behavior)
 	}
 	a, err := c.postPlan(ctx, cmd, planners)
 	return readPlanned(a, err, cmd.Behavior)
@@ -108,10 +108,10 @@ func (c *Client) askPlanner(ctx context.Context, cmd *command.Plan) (planned, er
 
 func readPlanned(a command.Answer, err error, behavior string) (planned, error) {
 	switch {
-	case errors.Is(err, ErrUnknownBehavior), a.Code == command.AnswerNotFound:
-		return planned{}, fmt.Errorf("%w: no node runs %s", ErrUnknownBehavior, behavior)
+	case errors.Is(err, task.ErrUnknownBehavior), a.Code == command.AnswerNotFound:
+		return planned{}, fmt.Errorf("%w: no node runs %s", task.ErrUnknownBehavior, behavior)
 	case err != nil:
-		return planned{}, fmt.Errorf("plan %s: %w: %w", behavior, ErrUnavailable, err)
+		return planned{}, fmt.Errorf("plan %s: %w: %w", behavior, store.ErrUnavailable, err)
 	case a.Code != command.AnswerOK:
 		return planned{}, a.Err("")
 	}
@@ -141,7 +141,7 @@ func (c *Client) requestPlan(ctx context.Context, cmd *command.Plan) (command.An
 	select {
 	case m := <-got:
 		if m.NoResponders {
-			return command.Answer{}, ErrUnknownBehavior
+			return command.Answer{}, task.ErrUnknownBehavior
 		}
 		answers, err := command.DecodeAnswers(m.Data)
 		if err != nil || len(answers) != 1 {

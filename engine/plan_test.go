@@ -10,26 +10,27 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/worker"
+	"taskledger/task"
 )
 
 // planner is a behavior whose plan is a function.
 type planner struct {
 	stub
-	plan func() (Plan, error)
+	plan func() (task.Plan, error)
 }
 
-func (p *planner) Plan([]byte, time.Time) (Plan, error) { return p.plan() }
+func (p *planner) Plan([]byte, time.Time) (task.Plan, error) { return p.plan() }
 
 func TestPlan_AnswersWhateverTheRuleDoes(t *testing.T) {
 	for name, c := range map[string]struct {
-		plan func() (Plan, error)
+		plan func() (task.Plan, error)
 		code command.AnswerCode
 		text string
 	}{
-		"returns": {func() (Plan, error) { return Plan{ID: "x"}, nil }, command.AnswerOK, ""},
-		"refuses": {func() (Plan, error) { return Plan{}, errors.New("no such table") }, command.AnswerInvalid, "no such table"},
-		"panics":  {func() (Plan, error) { panic("boom") }, command.AnswerInvalid, "boom"},
-		"exits":   {func() (Plan, error) { runtime.Goexit(); return Plan{}, nil }, command.AnswerInvalid, "work"},
+		"returns": {func() (task.Plan, error) { return task.Plan{ID: "x"}, nil }, command.AnswerOK, ""},
+		"refuses": {func() (task.Plan, error) { return task.Plan{}, errors.New("no such table") }, command.AnswerInvalid, "no such table"},
+		"panics":  {func() (task.Plan, error) { panic("boom") }, command.AnswerInvalid, "boom"},
+		"exits":   {func() (task.Plan, error) { runtime.Goexit(); return task.Plan{}, nil }, command.AnswerInvalid, "work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t, &planner{stub{"work"}, c.plan})
@@ -46,11 +47,11 @@ func TestPlan_AnswersWhateverTheRuleDoes(t *testing.T) {
 func TestPlan_ThoseThatHangAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let, begun := make(chan struct{}), make(chan struct{}, worker.MaxPlans+1)
-		p := newPost(t, &planner{stub{"stuck"}, func() (Plan, error) {
+		p := newPost(t, &planner{stub{"stuck"}, func() (task.Plan, error) {
 			begun <- struct{}{}
 			<-let
-			return Plan{}, nil
-		}}, &planner{stub{"well"}, func() (Plan, error) { return Plan{}, nil }})
+			return task.Plan{}, nil
+		}}, &planner{stub{"well"}, func() (task.Plan, error) { return task.Plan{}, nil }})
 		plan := func(behavior string) command.Answer {
 			t.Helper()
 			began := time.Now()

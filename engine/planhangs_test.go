@@ -9,6 +9,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 // stuck is a behavior whose plan returns when the test says so.
@@ -19,24 +20,24 @@ type stuck struct {
 }
 
 func newStuck(t *testing.T) *stuck {
-	s := &stuck{newJob(engine.Policy{}), make(chan struct{}, 1000), make(chan struct{})}
+	s := &stuck{newJob(task.Policy{}), make(chan struct{}, 1000), make(chan struct{})}
 	t.Cleanup(func() { close(s.let) })
 	return s
 }
 
-func (s *stuck) Plan([]byte, time.Time) (engine.Plan, error) {
+func (s *stuck) Plan([]byte, time.Time) (task.Plan, error) {
 	s.begun <- struct{}{}
 	<-s.let
-	return engine.Plan{}, nil
+	return task.Plan{}, nil
 }
 
 // hang makes a plan hang on the node that runs the behavior.
 func (s *stuck) hang(t *testing.T, from interface {
-	SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (*engine.Future, error)
+	SubmitRaw(ctx context.Context, behavior string, params []byte, o task.SubmitOptions) (*engine.Future, error)
 }) {
 	t.Helper()
-	_, err := from.SubmitRaw(within(t), s.ID(), nil, engine.SubmitOptions{})
-	var overload *engine.OverloadError
+	_, err := from.SubmitRaw(within(t), s.ID(), nil, task.SubmitOptions{})
+	var overload *task.OverloadError
 	if !errors.As(err, &overload) || !strings.Contains(overload.Cause, s.ID()) {
 		t.Errorf("a submit whose plan hangs: %v, want it refused, and the behavior named", err)
 	}

@@ -58,7 +58,7 @@ func (m *member) planHere(ctx context.Context, c *command.Plan) command.Answer {
 }
 
 // callPlan calls the behavior. What is deferred runs for a panic and for runtime.Goexit alike.
-func callPlan(c *command.Plan, b Behavior, now time.Time, planned chan<- command.Answer) {
+func callPlan(c *command.Plan, b task.Behavior, now time.Time, planned chan<- command.Answer) {
 	a := command.Refused(command.AnswerInvalid, "behavior %s: plan ended its goroutine", c.Behavior)
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -69,9 +69,9 @@ func callPlan(c *command.Plan, b Behavior, now time.Time, planned chan<- command
 	a = planWith(c, b, now)
 }
 
-func planWith(c *command.Plan, b Behavior, now time.Time) command.Answer {
+func planWith(c *command.Plan, b task.Behavior, now time.Time) command.Answer {
 	merge, merges := b.(task.Merger)
-	var plan Plan
+	var plan task.Plan
 	var merged []byte
 	var err error
 	switch {

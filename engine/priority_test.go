@@ -8,6 +8,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // Tasks of all shards of a node wait for its one slot. Those of the highest priority come first, and of one priority those that
@@ -17,7 +18,7 @@ func TestPriorityAndOrder_HoldAmongAllShardsOfANode(t *testing.T) {
 		for _, bus := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%d shards, bus %t", shards, bus), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c, j := newModelled(t, bus), newJob(engine.Policy{})
+					c, j := newModelled(t, bus), newJob(task.Policy{})
 					c.many = shards
 					n := c.start("a", 0, func(config *cfg) { config.Slots = 1 }, j)
 					n.ready(t)
@@ -26,7 +27,7 @@ func TestPriorityAndOrder_HoldAmongAllShardsOfANode(t *testing.T) {
 					submit := func(name string, tasks int, priority int64) (ids []events.TaskID) {
 						for i := range tasks {
 							id := events.TaskID(fmt.Sprint(name, "-", i))
-							if _, err := n.Submit(within(t), j, nil, engine.SubmitOptions{ID: id, Priority: priority}); err != nil {
+							if _, err := n.Submit(within(t), j, nil, task.SubmitOptions{ID: id, Priority: priority}); err != nil {
 								t.Fatal(err)
 							}
 							ids = append(ids, id)
@@ -53,7 +54,7 @@ func TestPriorityAndOrder_HoldAmongAllShardsOfANode(t *testing.T) {
 // Many slots become free at once: the first of all shards fill them.
 func TestPriorityAndOrder_HoldWhenManySlotsBecomeFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, j := newModelled(t, true), newJob(engine.Policy{})
+		c, j := newModelled(t, true), newJob(task.Policy{})
 		const slots = 6
 		n := c.start("a", 0, func(config *cfg) { config.Slots = slots }, j)
 		n.ready(t)
@@ -63,7 +64,7 @@ func TestPriorityAndOrder_HoldWhenManySlotsBecomeFree(t *testing.T) {
 			held = append(held, j.next(t))
 		}
 		for i := range 60 {
-			o := engine.SubmitOptions{ID: events.TaskID(fmt.Sprint("x", i)), Priority: int64(i * 7 % 60)}
+			o := task.SubmitOptions{ID: events.TaskID(fmt.Sprint("x", i)), Priority: int64(i * 7 % 60)}
 			if _, err := n.Submit(within(t), j, nil, o); err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // questions are what can be asked or wanted of a task, by name. Their errors are what is told of its shard.
@@ -38,7 +39,7 @@ func questions(c *engine.Client, id events.TaskID) map[string]func(context.Conte
 			return err
 		},
 		submits: func(ctx context.Context) error {
-			_, err := c.Submit(ctx, newJob(engine.Policy{}), nil, engine.SubmitOptions{ID: id})
+			_, err := c.Submit(ctx, newJob(task.Policy{}), nil, task.SubmitOptions{ID: id})
 			return err
 		},
 		cancels: func(ctx context.Context) error { return c.Operations().Cancel(ctx, id, "") },
@@ -47,14 +48,14 @@ func questions(c *engine.Client, id events.TaskID) map[string]func(context.Conte
 			if err == nil && (e.Why != engine.WhyQuarantined || e.Since == 0) {
 				return fmt.Errorf("explained as %+v", e) // which is no ErrUnavailable, and so fails
 			}
-			return errors.Join(err, fmt.Errorf("%w: %s", engine.ErrUnavailable, e.Text))
+			return errors.Join(err, fmt.Errorf("%w: %s", store.ErrUnavailable, e.Text))
 		},
 		"shards": func(ctx context.Context) error {
 			infos, err := c.Operations().Shards(ctx)
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("%w: %s", engine.ErrUnavailable, infos[id.Shard(len(infos))].Problem)
+			return fmt.Errorf("%w: %s", store.ErrUnavailable, infos[id.Shard(len(infos))].Problem)
 		},
 	}
 }
@@ -65,7 +66,7 @@ const submits, cancels, waits = "submit", "cancel", "wait"
 // tellsUnserved reports whether the error says that a shard cannot be served, and why.
 func tellsUnserved(what string, err error, why string) bool {
 	is := func(kind error) bool { return errors.Is(err, kind) }
-	kind := is(engine.ErrUnavailable) || (what == submits || what == cancels) && is(engine.ErrUnknown)
+	kind := is(store.ErrUnavailable) || (what == submits || what == cancels) && is(task.ErrUnknown)
 	return kind && !is(context.DeadlineExceeded) && strings.Contains(err.Error(), "quarantined: ") && strings.Contains(err.Error(), why)
 }
 
@@ -178,7 +179,7 @@ func TestShard_ThatCannotBeServedSaysSoWithinASecond(t *testing.T) {
 			t.Run(fmt.Sprint(row.what, ", NATS: ", withBus), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := newModelled(t, withBus)
-					job := newJob(engine.Policy{})
+					job := newJob(task.Policy{})
 					a := c.start("a", 0, nil, job)
 					a.ready(t)
 					id := idIn(shard, modelledShards)
@@ -236,7 +237,7 @@ func TestShard_IsServedSoonAfterWhatLiesFurtherBehindIsRemoved(t *testing.T) {
 	}{{"taskledger/journal/3/0000000000000005", true}, {"taskledger/journal/3/stray", false}} {
 		t.Run(row.key, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, job := newModelled(t, true), newJob(engine.Policy{})
+				c, job := newModelled(t, true), newJob(task.Policy{})
 				a := c.start("a", 0, nil, job)
 				a.ready(t)
 				id := idIn(shard, modelledShards)
@@ -258,7 +259,7 @@ func TestShard_IsServedSoonAfterWhatLiesFurtherBehindIsRemoved(t *testing.T) {
 				c.write(row.key, "")
 				removed := time.Now()
 				for {
-					if _, err := b.GetLinear(within(t), id); !errors.Is(err, engine.ErrUnavailable) {
+					if _, err := b.GetLinear(within(t), id); !errors.Is(err, store.ErrUnavailable) {
 						break
 					}
 					time.Sleep(10 * time.Millisecond)
@@ -283,8 +284,8 @@ const pastShards = 2
 // newPast runs six tasks in turns of the shards, which make entries of their own.
 func newPast(t *testing.T) *past {
 	t.Helper()
-	p := &past{Journals: testcluster.StartJournals(t, pastShards), job: newJob(engine.Policy{})}
-	p.node = runNode(t, engine.NodeConfig{Store: p.Store, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}})
+	p := &past{Journals: testcluster.StartJournals(t, pastShards), job: newJob(task.Policy{})}
+	p.node = runNode(t, engine.NodeConfig{Store: p.Store, Name: "n", TTL: 3 * time.Second, Behaviors: []task.Behavior{p.job}})
 	for i := range 6 {
 		f := p.job.submit(t, p.node, events.TaskID(fmt.Sprint(idIn(i%pastShards, pastShards), "/n-", i)))
 		p.job.next(t).succeed("1")
@@ -316,8 +317,8 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 		t.Cleanup(func() { _ = b.Close() })
 		return b
 	}
-	j := newJob(engine.Policy{})
-	n := runNode(t, engine.NodeConfig{Store: st, Bus: bus(), Name: "n", TTL: time.Minute, Behaviors: []engine.Behavior{j}})
+	j := newJob(task.Policy{})
+	n := runNode(t, engine.NodeConfig{Store: st, Bus: bus(), Name: "n", TTL: time.Minute, Behaviors: []task.Behavior{j}})
 	session := n.SessionID()
 	for shard := range shards {
 		id := idIn(shard, shards)
@@ -351,7 +352,7 @@ func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 			whole := p.Records(damaged)
 			p.node.Kill()
 			p.Replace(damaged, row.Do(t, slices.Clone(whole)))
-			cfg := engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []engine.Behavior{p.job}}
+			cfg := engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []task.Behavior{p.job}}
 			if archives {
 				cfg.Archive = newShelf()
 			}
@@ -371,7 +372,7 @@ func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 			}
 			p.Replace(damaged, whole)
 			testcluster.Await(t, "a shard that is served since it was restored", func() bool {
-				f, err := n.Submit(within(t), p.job, nil, engine.SubmitOptions{ID: idIn(damaged, pastShards)})
+				f, err := n.Submit(within(t), p.job, nil, task.SubmitOptions{ID: idIn(damaged, pastShards)})
 				if err == nil {
 					p.job.next(t).succeed("2")
 					want(t, f, "2")

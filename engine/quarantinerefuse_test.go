@@ -11,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // A write may still land that was under way when the damage was met. While the quarantine cannot begin, what such a write may hold is not
@@ -24,7 +25,7 @@ func TestQuarantine_WhileEtcdIsFullNothingIsTurnedDownThatMayBeDecided(t *testin
 	own := p.owning(0)
 	got := map[string][]command.Answer{}
 	deliver := func(sender string, letter bool) {
-		policy, err := Policy{}.Complete()
+		policy, err := task.Policy{}.Complete()
 		if err != nil {
 			t.Fatal(err)
 		}

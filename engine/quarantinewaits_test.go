@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/internal/repeat"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // The quarantine cannot begin an ownership of its own, which is a write.
@@ -19,7 +19,7 @@ func TestQuarantine_WhileEtcdIsFullSubmitsAreTurnedDown(t *testing.T) {
 	const shard = 3
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, true)
-		job := newJob(engine.Policy{})
+		job := newJob(task.Policy{})
 		c.start("a", 0, nil, job).ready(t)
 		id := idIn(shard, modelledShards)
 		f := job.submit(t, c.nodes[0].Node, id)
@@ -43,8 +43,8 @@ func TestQuarantine_WhileEtcdIsFullSubmitsAreTurnedDown(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			for _, n := range nodes {
 				began := time.Now()
-				_, err := n.Submit(within(t), job, nil, engine.SubmitOptions{ID: id + "/another"})
-				if took := time.Since(began); !errors.Is(err, engine.ErrUnavailable) || !tellsUnserved(submits, err, "remedy: ") || took > time.Second {
+				_, err := n.Submit(within(t), job, nil, task.SubmitOptions{ID: id + "/another"})
+				if took := time.Since(began); !errors.Is(err, store.ErrUnavailable) || !tellsUnserved(submits, err, "remedy: ") || took > time.Second {
 					t.Errorf("a submit to %s ends after %s with %v", n.name, took, err)
 				}
 			}
@@ -73,7 +73,7 @@ func TestQuarantine_OutcomesWaitForItsEnd(t *testing.T) {
 	const shard = 3
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, true)
-		job := newJob(engine.Policy{})
+		job := newJob(task.Policy{})
 		c.start("a", 0, nil).ready(t) // owns the shard, and runs nothing
 		runner := &countingStore{}
 		c.start("b", 0, func(cfg *cfg) {
@@ -115,7 +115,7 @@ func TestQuarantine_OutcomesWaitForItsEnd(t *testing.T) {
 func TestQuarantine_OutcomeInThePlaceOfWhatWasNoEntryIsHeardWithoutNATS(t *testing.T) {
 	const shard = 3
 	synctest.Test(t, func(t *testing.T) {
-		c, job := newModelled(t, false), newJob(engine.Policy{})
+		c, job := newModelled(t, false), newJob(task.Policy{})
 		a := c.start("a", 0, nil, job)
 		a.ready(t)
 		b := c.start("b", 0, noShards)

@@ -19,7 +19,7 @@ import (
 )
 
 // inService runs a test in a cluster of two nodes of one name, which is the principal of their requests, with and without a bus.
-func inService(t *testing.T, p engine.Policy, test func(t *testing.T, c *modelled, j *job)) {
+func inService(t *testing.T, p task.Policy, test func(t *testing.T, c *modelled, j *job)) {
 	for _, bus := range []bool{true, false} {
 		t.Run(fmt.Sprintf("bus %t", bus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -47,7 +47,7 @@ func (s submitted) String() string {
 	return fmt.Sprintf("task %s, joined %t, repeated %t, %v", s.ID(), s.Joined(), s.Repeated(), s.err)
 }
 
-func request(t *testing.T, j *job, to *engine.Client, params string, o engine.SubmitOptions) submitted {
+func request(t *testing.T, j *job, to *engine.Client, params string, o task.SubmitOptions) submitted {
 	f, err := to.Submit(within(t), j, []byte(params), o)
 	return submitted{f, err}
 }
@@ -61,14 +61,14 @@ func wantTask(t *testing.T, s submitted, id events.TaskID, repeated bool) {
 }
 
 func TestRequest_RepeatedAtOnceFromManyPlacesIsOneTaskAndOneOutcome(t *testing.T) {
-	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		const key = "order 4711 / Größe \"L\"\n"
 		id := events.TaskOfRequest("service", "job", key)
 		all := make([]submitted, 20)
 		var asking sync.WaitGroup
 		for i := range all {
 			asking.Go(func() {
-				to, o := c.nodes[i%2].Client, engine.SubmitOptions{RequestKey: key}
+				to, o := c.nodes[i%2].Client, task.SubmitOptions{RequestKey: key}
 				if i%3 == 0 {
 					f, err := to.SubmitRaw(within(t), "job", []byte("1"), o)
 					all[i] = submitted{f, err}
@@ -97,14 +97,14 @@ func TestRequest_RepeatedAtOnceFromManyPlacesIsOneTaskAndOneOutcome(t *testing.T
 }
 
 func TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask(t *testing.T) {
-	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		other := &renamed{j, "other-job"}
 		stranger := c.start("stranger", 0, nil, j, other)
 		stranger.ready(t)
 		seen := map[events.TaskID]bool{}
 		for _, row := range []struct {
 			to  *engine.Client
-			b   engine.Behavior
+			b   task.Behavior
 			key string
 			by  string
 		}{{c.nodes[0].Client, j, "1", ""}, {c.nodes[1].Client, j, "2", ""}, {stranger.Client, j, "1", ""}, {c.nodes[0].Client, other, "1", ""},
@@ -113,7 +113,7 @@ func TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask(t *testing.T) {
 			if row.by != "" {
 				ctx = engine.WithAsker(ctx, events.Asker{Principal: row.by})
 			}
-			f, err := row.to.Submit(ctx, row.b, nil, engine.SubmitOptions{RequestKey: row.key})
+			f, err := row.to.Submit(ctx, row.b, nil, task.SubmitOptions{RequestKey: row.key})
 			if err != nil || f.Joined() || seen[f.ID()] {
 				t.Errorf("%s of key %s: task %s, joined %t, %v; want one of its own", row.b.ID(), row.key, f.ID(), f.Joined(), err)
 			}
@@ -133,7 +133,7 @@ func (n *renamed) ID() string { return n.id }
 // The task was made, and who asked for it gave up before it heard of that.
 func TestRequest_RepeatedAfterItsAnswerWasLostFindsItsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, j := newModelled(t, true), newJob(engine.Policy{})
+		c, j := newModelled(t, true), newJob(task.Policy{})
 		c.startService("a", j).ready(t)
 		var deaf atomic.Bool
 		lost := c.start("b", 0, func(config *cfg) {
@@ -144,12 +144,12 @@ func TestRequest_RepeatedAfterItsAnswerWasLostFindsItsTask(t *testing.T) {
 		deaf.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		f, err := lost.Submit(ctx, j, []byte("1"), engine.SubmitOptions{RequestKey: "k"})
-		if id := events.TaskOfRequest("service", "job", "k"); !errors.Is(err, engine.ErrUnknown) || f.ID() != id {
+		f, err := lost.Submit(ctx, j, []byte("1"), task.SubmitOptions{RequestKey: "k"})
+		if id := events.TaskOfRequest("service", "job", "k"); !errors.Is(err, task.ErrUnknown) || f.ID() != id {
 			t.Fatalf("task %s: %v, want task %s and that its fate is unknown", f.ID(), err, id)
 		}
 		j.next(t).succeed("1")
-		again := request(t, j, c.nodes[0].Client, "1", engine.SubmitOptions{RequestKey: "k"})
+		again := request(t, j, c.nodes[0].Client, "1", task.SubmitOptions{RequestKey: "k"})
 		wantTask(t, again, f.ID(), true)
 		want(t, again.Future, "1")
 		wantHistory(t, c.nodes[0].Client, f.ID(), "Created Started Succeeded")
@@ -158,8 +158,8 @@ func TestRequest_RepeatedAfterItsAnswerWasLostFindsItsTask(t *testing.T) {
 
 // The first run of the task has ended, its owner has gone, and a behavior that runs again would begin another run for another request.
 func TestRequest_RepeatedAfterTheEndAndARestartGetsTheRecordedOutcome(t *testing.T) {
-	inService(t, engine.Policy{Existing: events.RunAgain}, func(t *testing.T, c *modelled, j *job) {
-		o := engine.SubmitOptions{RequestKey: "k", Delay: time.Second, Priority: 3}
+	inService(t, task.Policy{Existing: events.RunAgain}, func(t *testing.T, c *modelled, j *job) {
+		o := task.SubmitOptions{RequestKey: "k", Delay: time.Second, Priority: 3}
 		first := request(t, j, c.nodes[0].Client, "1", o)
 		wantTask(t, first, first.ID(), false)
 		j.next(t).succeed("1")
@@ -177,19 +177,19 @@ func TestRequest_RepeatedAfterTheEndAndARestartGetsTheRecordedOutcome(t *testing
 }
 
 func TestRequest_WithTheKeyOfAnotherIsRefusedAndChangesNothing(t *testing.T) {
-	inService(t, engine.Policy{Existing: events.RunAgain}, func(t *testing.T, c *modelled, j *job) {
+	inService(t, task.Policy{Existing: events.RunAgain}, func(t *testing.T, c *modelled, j *job) {
 		at := time.Now().Add(time.Hour)
-		asked := engine.SubmitOptions{RequestKey: "k", NotBefore: at, Priority: 1}
+		asked := task.SubmitOptions{RequestKey: "k", NotBefore: at, Priority: 1}
 		for _, given := range []events.TaskID{"", "given"} {
 			asked.ID = given
 			first := request(t, j, c.nodes[0].Client, "1", asked)
 			wantTask(t, first, first.ID(), false)
-			for name, change := range map[string]func(o *engine.SubmitOptions){
+			for name, change := range map[string]func(o *task.SubmitOptions){
 				"parameters": nil,
-				"priority":   func(o *engine.SubmitOptions) { o.Priority = 2 },
-				"time":       func(o *engine.SubmitOptions) { o.NotBefore = at.Add(time.Second) },
-				"no time":    func(o *engine.SubmitOptions) { o.NotBefore = time.Time{} },
-				"delay":      func(o *engine.SubmitOptions) { o.NotBefore, o.Delay = time.Time{}, time.Minute },
+				"priority":   func(o *task.SubmitOptions) { o.Priority = 2 },
+				"time":       func(o *task.SubmitOptions) { o.NotBefore = at.Add(time.Second) },
+				"no time":    func(o *task.SubmitOptions) { o.NotBefore = time.Time{} },
+				"delay":      func(o *task.SubmitOptions) { o.NotBefore, o.Delay = time.Time{}, time.Minute },
 			} {
 				params, o := "2", asked
 				if change != nil {
@@ -214,23 +214,23 @@ func TestRequest_WithTheKeyOfAnotherIsRefusedAndChangesNothing(t *testing.T) {
 func TestRequest_IsRememberedForTenMinutesAfterTheEndAndThenMakesANewTask(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
-	inService(t, engine.Policy{Retain: time.Minute, RetainCount: 1}, func(t *testing.T, c *modelled, j *job) {
+	inService(t, task.Policy{Retain: time.Minute, RetainCount: 1}, func(t *testing.T, c *modelled, j *job) {
 		node := c.nodes[0].Client
-		run := func(o engine.SubmitOptions) *engine.Future {
+		run := func(o task.SubmitOptions) *engine.Future {
 			s := request(t, j, node, "1", o)
 			wantTask(t, s, s.ID(), false)
 			j.next(t).succeed("1")
 			want(t, s.Future, "1")
 			return s.Future
 		}
-		o := engine.SubmitOptions{RequestKey: "k"}
+		o := task.SubmitOptions{RequestKey: "k"}
 		first := run(o)
-		beside := func(i int) engine.SubmitOptions { // in the shard of the first
+		beside := func(i int) task.SubmitOptions { // in the shard of the first
 			id, err := events.TaskInRequest(first.ID(), i)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return engine.SubmitOptions{ID: id}
+			return task.SubmitOptions{ID: id}
 		}
 		for i := range 3 {
 			run(beside(i))
@@ -249,8 +249,8 @@ func TestRequest_IsRememberedForTenMinutesAfterTheEndAndThenMakesANewTask(t *tes
 }
 
 func TestRequest_OfADeletedTaskMakesANewOne(t *testing.T) {
-	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
-		o := engine.SubmitOptions{RequestKey: "k", Delay: time.Hour}
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
+		o := task.SubmitOptions{RequestKey: "k", Delay: time.Hour}
 		first := request(t, j, c.nodes[0].Client, "1", o)
 		if err := c.nodes[1].Operations().Delete(within(t), first.ID()); err != nil {
 			t.Fatal(err)
@@ -265,14 +265,14 @@ func TestRequest_OfADeletedTaskMakesANewOne(t *testing.T) {
 
 // Of two requests for one task each is remembered: a rule of the behavior, or the caller, says which task they are about.
 func TestRequest_CountsWithinTheTaskThatARuleOrItsCallerNames(t *testing.T) {
-	inService(t, engine.Policy{Existing: events.RunAgain}, func(t *testing.T, c *modelled, j *job) {
+	inService(t, task.Policy{Existing: events.RunAgain}, func(t *testing.T, c *modelled, j *job) {
 		node := c.nodes[0].Client
-		ruled := &planned{j, engine.Plan{ID: "ruled"}}
+		ruled := &planned{j, task.Plan{ID: "ruled"}}
 		for _, row := range []struct {
-			b    engine.Behavior
-			o    engine.SubmitOptions
+			b    task.Behavior
+			o    task.SubmitOptions
 			want events.TaskID
-		}{{ruled, engine.SubmitOptions{}, "ruled"}, {ruled, engine.SubmitOptions{ID: "given"}, "given"}} {
+		}{{ruled, task.SubmitOptions{}, "ruled"}, {ruled, task.SubmitOptions{ID: "given"}, "given"}} {
 			for i, key := range []string{"k1", "k1", "k2", "k1", "k2"} {
 				row.o.RequestKey = key
 				f, err := node.Submit(within(t), row.b, []byte("1"), row.o)
@@ -292,7 +292,7 @@ func TestRequest_CountsWithinTheTaskThatARuleOrItsCallerNames(t *testing.T) {
 // planned is a job whose rules say what is planned.
 type planned struct {
 	*job
-	plan engine.Plan
+	plan task.Plan
 }
 
-func (p *planned) Plan([]byte, time.Time) (engine.Plan, error) { return p.plan, nil }
+func (p *planned) Plan([]byte, time.Time) (task.Plan, error) { return p.plan, nil }

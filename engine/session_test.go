@@ -14,6 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 var errGivesUp = errors.New("refused for good")
@@ -89,7 +90,7 @@ func TestSession_EndsWithItsWatches(t *testing.T) {
 func TestClient_ReadsAnswersAgainAfterARefusal(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{NoNATS: true})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	c.StartNode("a", nil, j)
 	s := &ending{}
 	s.answers.Store(2)
@@ -103,7 +104,7 @@ func TestClient_ReadsAnswersAgainAfterARefusal(t *testing.T) {
 func TestSession_EndedIsALossAndNoFailure(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{MaxAttempts: 1})
+	j := newJob(task.Policy{MaxAttempts: 1})
 	a := c.StartNode("a", noSlots)
 	b := c.StartNode("b", noShards, j)
 	for i := range 5 {
@@ -121,7 +122,7 @@ func TestSession_EndedIsALossAndNoFailure(t *testing.T) {
 func TestSession_OutcomeOfAnEndedOneIsRefused(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	j.stubborn = true
 	a := c.StartNode("a", noSlots)
 	b := c.StartNode("b", noShards, j)
@@ -166,7 +167,7 @@ func (s *unrenewed) Leave(ctx context.Context, session store.Session) error {
 func TestSession_UnrenewedEndsItsAttemptsBeforeItsLease(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{TTL: 5 * time.Second})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	s := &unrenewed{}
 	a := c.StartNode("a", noSlots)
 	b := c.StartNode("b", with(noShards, s.under), j)
@@ -204,7 +205,7 @@ func (s *stoppedClock) now() time.Time {
 func TestSession_IsNotRenewedWhileAnOwnerHangs(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{TTL: 6 * time.Second})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	clock := &stoppedClock{}
 	hung := c.StartNode("hung", with(noSlots, func(c *cfg) { c.Now = clock.now }))
 	client := c.StartClient("caller", nil)
@@ -215,7 +216,7 @@ func TestSession_IsNotRenewedWhileAnOwnerHangs(t *testing.T) {
 	t.Cleanup(goOn)
 	submitted := make(chan *engine.Future, 1)
 	go func() {
-		f, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "x"})
+		f, err := client.Submit(within(t), j, nil, task.SubmitOptions{ID: "x"})
 		if err != nil {
 			t.Errorf("submit: %v", err)
 		}

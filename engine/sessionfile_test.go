@@ -11,6 +11,7 @@ import (
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 func TestRead_ReturnsWhatWasWrittenLast(t *testing.T) {
@@ -55,7 +56,7 @@ func TestWrite_LeavesNothingHalfWritten(t *testing.T) {
 func TestSession_FileThatCannotBeWrittenLeavesOneSession(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{NoNATS: true})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	path := filepath.Join(t.TempDir(), "missing", "session.json")
 	n := c.StartNode("a", func(cfg *cfg) { cfg.SessionFile = path }, j)
 	f := j.submit(t, n, "x")

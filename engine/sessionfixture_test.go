@@ -14,6 +14,7 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/settings"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // stub is a behavior of which no attempt is made.
@@ -26,13 +27,13 @@ func (s *stub) ID() string { return s.id }
 func (s *stub) Types() string { return "" }
 
 // Policy implements Behavior.
-func (s *stub) Policy() Policy { return Policy{} }
+func (s *stub) Policy() task.Policy { return task.Policy{} }
 
 // Plan implements Behavior.
-func (s *stub) Plan([]byte, time.Time) (Plan, error) { return Plan{}, nil }
+func (s *stub) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, nil }
 
 // Run implements Behavior.
-func (s *stub) Run(context.Context, Attempt) Outcome { return Outcome{} }
+func (s *stub) Run(context.Context, task.Attempt) task.Outcome { return task.Outcome{} }
 
 // noStore is a store that nobody asks for anything but the cluster.
 type noStore struct{ store.Store }
@@ -69,7 +70,7 @@ type post struct {
 	*member
 }
 
-func newPost(t testing.TB, behaviors ...Behavior) *post {
+func newPost(t testing.TB, behaviors ...task.Behavior) *post {
 	t.Helper()
 	n, err := NewNode(NodeConfig{Store: noStore{}, Name: "post", Slots: -1, Behaviors: behaviors})
 	if err != nil {
@@ -97,7 +98,7 @@ type owned struct {
 // owning makes an owner of some tasks, which serves the shard here but takes no turns.
 func (p *post) owning(at int, tasks ...owned) *shard.Owner {
 	p.Helper()
-	policy, err := Policy{}.Complete()
+	policy, err := task.Policy{}.Complete()
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // settingsShard is the shard of the settings in a cluster of pastShards.
@@ -47,7 +48,7 @@ func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
 		return e.Why == engine.WhyPaused && e.Since == max(s.Pauses()[0].Since, created.CreatedAt)
 	}, "a migration")
 
-	var limit *engine.LimitError
+	var limit *task.LimitError
 	if err := p.node.Operations().Pause(within(t), "other", strings.Repeat("x", events.MaxNameBytes+1)); !errors.As(err, &limit) || limit.Field != "reason" {
 		t.Errorf("a long reason: %v, want a LimitError of reason", err)
 	}
@@ -67,7 +68,7 @@ func TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained(t *testing.T) {
 	whole := p.Records(settingsShard)
 	p.node.Kill()
 	p.Replace(settingsShard, testcluster.Damages[0].Do(t, slices.Clone(whole)))
-	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []engine.Behavior{p.job}})
+	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []task.Behavior{p.job}})
 
 	id := idIn(1-settingsShard, pastShards)
 	f := p.job.submit(t, n, id)
@@ -117,11 +118,11 @@ func TestPause_HoldsWhileTheOwnerOfTheSettingsIsSilent(t *testing.T) {
 		_, err = p.Store.Take(within(t), silent, settingsShard, members.Owners[settingsShard])
 		return err == nil
 	})
-	other := &otherJob{newJob(engine.Policy{})}
-	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []engine.Behavior{p.job, other}})
+	other := &otherJob{newJob(task.Policy{})}
+	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: time.Minute, Behaviors: []task.Behavior{p.job, other}})
 	affinity := idIn(1-settingsShard, pastShards)
 	p.job.submit(t, n, affinity+"/paused")
-	f, err := n.Submit(within(t), other, nil, engine.SubmitOptions{ID: affinity + "/free"})
+	f, err := n.Submit(within(t), other, nil, task.SubmitOptions{ID: affinity + "/free"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestPause_HoldsInTheNextSessionOfWhoWasCutOff(t *testing.T) {
 				c := newModelled(t, withBus)
 				cut := &modeletcd.Cut{}
 				c.ways = map[string]modeletcd.Transport{"cut off": cut}
-				job := newJob(engine.Policy{})
+				job := newJob(task.Policy{})
 				n := c.start("cut off", 0, func(c *cfg) { c.Store = &slowSettings{c.Store} }, job)
 				n.ready(t)
 				f := job.submit(t, n.Node, idIn(1, modelledShards)) // it knows that nothing is paused

@@ -22,6 +22,7 @@ import (
 	"taskledger/natsbus"
 	"taskledger/store"
 	"taskledger/store/memarchive"
+	"taskledger/task"
 )
 
 // ground is an etcd with a store of two shards, the first of which gets damaged while no node runs.
@@ -52,7 +53,7 @@ func newGround(t *testing.T, mode string) *ground {
 // node runs a node until the test ends.
 func (g *ground) node(t *testing.T) *engine.Node {
 	t.Helper()
-	c := engine.NodeConfig{Store: small{g.store}, Name: "n", TTL: time.Minute, Behaviors: []engine.Behavior{g.worker}}
+	c := engine.NodeConfig{Store: small{g.store}, Name: "n", TTL: time.Minute, Behaviors: []task.Behavior{g.worker}}
 	if g.drop {
 		c.Trimming = engine.TrimAll
 	}
@@ -119,7 +120,7 @@ func (g *ground) load(t *testing.T) store.SnapshotPointer {
 }
 
 // fillShard is fill with tasks of shard 0 alone.
-func fillShard(t *testing.T, by *engine.Client, b engine.Behavior, affinity string, n int) {
+func fillShard(t *testing.T, by *engine.Client, b task.Behavior, affinity string, n int) {
 	t.Helper()
 	for i := 'a'; events.TaskID(affinity+"/x").Shard(2) != 0; i++ {
 		affinity += string(i)

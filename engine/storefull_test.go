@@ -16,6 +16,9 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/projection/listing"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 // etcd is filled up under a node. Its session lives on, the outcome of what ran is kept until there is space, and new tasks
@@ -24,7 +27,7 @@ func TestStore_FullLosesNothing(t *testing.T) {
 	t.Parallel()
 	const ttl = 6 * time.Second
 	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20, TTL: ttl})
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	n := c.StartNode("a", nil, j)
 	client := c.StartClient("caller", nil)
 	f := j.submit(t, client, "x")
@@ -36,12 +39,12 @@ func TestStore_FullLosesNothing(t *testing.T) {
 	testcluster.Await(t, "refusal with the remedy", func() bool {
 		one, cancel := context.WithTimeout(t.Context(), 2*ttl) // one decided with the outcome has no answer
 		defer cancel()
-		_, err := client.Submit(one, j, nil, engine.SubmitOptions{ID: "refused"})
-		var overload *engine.OverloadError
+		_, err := client.Submit(one, j, nil, task.SubmitOptions{ID: "refused"})
+		var overload *task.OverloadError
 		return errors.As(err, &overload) && strings.Contains(overload.Cause, "defragment and disarm the alarm")
 	})
 	for what, question := range reads(client.Client, "x") {
-		if err := question(within(t)); !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "defragment and disarm the alarm") {
+		if err := question(within(t)); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "defragment and disarm the alarm") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -53,7 +56,7 @@ func TestStore_FullLosesNothing(t *testing.T) {
 	emptyStore(t, c)
 	want(t, f, "1")
 	testcluster.Await(t, "new tasks accepted", func() bool {
-		_, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "refused"})
+		_, err := client.Submit(within(t), j, nil, task.SubmitOptions{ID: "refused"})
 		return err == nil
 	})
 	j.next(t).succeed("2")
@@ -69,7 +72,7 @@ func TestStore_FullRefusesWhatFollowsATaskThatWaitsForRoom(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
 	g := &gauge{}
 	g.show(0) // no look at the store refuses anything
-	j := newJob(engine.Policy{})
+	j := newJob(task.Policy{})
 	c.StartNode("a", g.under, j)
 	client := c.StartClient("caller", nil)
 	first := j.submit(t, client, "x")
@@ -78,7 +81,7 @@ func TestStore_FullRefusesWhatFollowsATaskThatWaitsForRoom(t *testing.T) {
 	fillStore(t, c)
 	gone, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	if f, err := client.Submit(gone, j, nil, engine.SubmitOptions{ID: "waits"}); !errors.Is(err, engine.ErrUnknown) {
+	if f, err := client.Submit(gone, j, nil, task.SubmitOptions{ID: "waits"}); !errors.Is(err, task.ErrUnknown) {
 		t.Errorf("what is in the entry: got %v, %v", f, err)
 	}
 	for i := range 3 {
@@ -143,7 +146,7 @@ func reads(c *engine.Client, id events.TaskID) map[string]func(context.Context) 
 	}
 	all["list"] = func(ctx context.Context) error {
 		var errs []error
-		for _, err := range c.List(ctx, engine.Filter{Affinity: id.Affinity()}) {
+		for _, err := range c.List(ctx, listing.Filter{Affinity: id.Affinity()}) {
 			errs = append(errs, err)
 		}
 		return errors.Join(errs...)
@@ -182,7 +185,7 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 									t.Errorf("%s of %s took %s: %v", what, n.name, took, err)
 								}
 								early := i == 0 && err == nil // before the outcome came
-								if !early && (!errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "the store is full: compact, defragment and disarm the alarm")) {
+								if !early && (!errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the store is full: compact, defragment and disarm the alarm")) {
 									t.Errorf("%s of %s, %s after it was known: %v", what, n.name, time.Since(known), err)
 									return
 								}
@@ -196,8 +199,8 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 					asking.Go(func() {
 						time.Sleep(time.Until(known))
 						began := time.Now()
-						_, err := n.Submit(within(t), job, nil, engine.SubmitOptions{ID: another})
-						var refusal *engine.OverloadError
+						_, err := n.Submit(within(t), job, nil, task.SubmitOptions{ID: another})
+						var refusal *task.OverloadError
 						if took := time.Since(began); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "compact, defragment") || took > time.Second {
 							t.Errorf("a submit from node %d: %v after %s", i, err, took)
 						}
@@ -233,7 +236,7 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, job := newPair(t, withBus)
-				later, err := c.nodes[0].Submit(within(t), job, nil, engine.SubmitOptions{ID: "x", NotBefore: time.Now().Add(time.Hour)})
+				later, err := c.nodes[0].Submit(within(t), job, nil, task.SubmitOptions{ID: "x", NotBefore: time.Now().Add(time.Hour)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -249,13 +252,13 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 						"cancel": func() error { return n.Operations().Cancel(within(t), "x", "") },
 						"pause":  func() error { return n.Operations().Pause(within(t), job.ID(), "") },
 						"submit of what is there": func() error {
-							_, err := n.Submit(within(t), job, nil, engine.SubmitOptions{ID: "x"})
+							_, err := n.Submit(within(t), job, nil, task.SubmitOptions{ID: "x"})
 							return err
 						},
 					} {
 						began := time.Now()
 						err := do()
-						var refusal *engine.OverloadError
+						var refusal *task.OverloadError
 						if took := time.Since(began); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "compact, defragment") || took > time.Second {
 							t.Errorf("%s by %s: %v after %s", what, n.name, err, took)
 						}
@@ -271,7 +274,7 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 				if err := c.nodes[1].Operations().Cancel(within(t), "x", ""); err != nil {
 					t.Errorf("when there is room: %v", err)
 				}
-				if _, err := later.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
+				if _, err := later.Wait(within(t)); !errors.Is(err, task.ErrCancelled) {
 					t.Errorf("the outcome is %v", err)
 				}
 			})

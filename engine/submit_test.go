@@ -11,10 +11,11 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // runAgain is a job of which every submit asks for a run.
-func runAgain() *job { return newJob(engine.Policy{Existing: events.RunAgain}) }
+func runAgain() *job { return newJob(task.Policy{Existing: events.RunAgain}) }
 
 // The call is answered, the answer is lost, and the task has run and ended before the batch is sent again.
 func TestSubmit_LostAnswerOfRunAgainRunsOnce(t *testing.T) {
@@ -88,7 +89,7 @@ func TestSubmitRaw_OfABadNameSaysOnceWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `behavior: id "Bad Name": byte 0 is 'B', want [a-z0-9-]`
-	if _, err := c.SubmitRaw(t.Context(), "Bad Name", nil, engine.SubmitOptions{}); err == nil || err.Error() != want {
+	if _, err := c.SubmitRaw(t.Context(), "Bad Name", nil, task.SubmitOptions{}); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"taskledger/engine/internal/sender"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -23,7 +24,7 @@ type Result struct {
 }
 
 // SubmitMany is Submit for up to 1,000 requests, and returns a result for each, in their order, when the last of them is known. Of more
-// none is submitted: each has a *LimitError. The requests to one shard travel and are decided in their order, up to
+// none is submitted: each has a *task.LimitError. The requests to one shard travel and are decided in their order, up to
 // 192 KiB of them in one batch and one entry, and tasks of one affinity are in one shard. What is wrong with one request concerns no other, unless o says so.
 func (c *Client) SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Result {
 	m := &many{Client: c, ctx: ctx, all: make([]one, len(requests))}
@@ -62,7 +63,7 @@ type one struct {
 // prepare plans, names and checks the requests. It returns an error if none may be sent.
 func (m *many) prepare(o task.ManyOptions) error {
 	if n := len(m.all); n > events.MaxRequestTasks {
-		return &LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(n)}
+		return &task.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(n)}
 	}
 	var away errgroup.Group
 	away.SetLimit(abreast)
@@ -115,10 +116,10 @@ func (m *many) share(key string) error {
 		s := &m.all[i]
 		asked[i] = s.cmd.Asked(s.Request)
 		if s.RequestKey != "" {
-			return &InvalidError{Field: "request key", Problem: fmt.Sprintf("request %d has one of its own beside that of all", i)}
+			return &store.InvalidError{Field: "request key", Problem: fmt.Sprintf("request %d has one of its own beside that of all", i)}
 		}
 		if other, twice := about[s.cmd.Task]; twice && s.cmd.Task != "" {
-			return &InvalidError{Field: "id", Problem: fmt.Sprintf("requests %d and %d of one key name task %s", other, i, s.cmd.Task)}
+			return &store.InvalidError{Field: "id", Problem: fmt.Sprintf("requests %d and %d of one key name task %s", other, i, s.cmd.Task)}
 		}
 		about[s.cmd.Task] = i
 	}

@@ -13,11 +13,12 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
 // requests are n of a job, each with its number as parameters.
-func requests(j engine.Behavior, n int, o engine.SubmitOptions) []task.Request {
+func requests(j task.Behavior, n int, o task.SubmitOptions) []task.Request {
 	all := make([]task.Request, n)
 	for i := range all {
 		all[i] = task.Request{Behavior: j, Params: fmt.Append(nil, i), SubmitOptions: o}
@@ -26,7 +27,7 @@ func requests(j engine.Behavior, n int, o engine.SubmitOptions) []task.Request {
 }
 
 func TestSubmitMany_TellsWhatBecameOfEach(t *testing.T) {
-	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		other := &renamed{j, "other-job"}
 		rows := []struct {
 			task.Request
@@ -35,14 +36,14 @@ func TestSubmitMany_TellsWhatBecameOfEach(t *testing.T) {
 		}{
 			{task.Request{Behavior: j}, false, nil},
 			{task.Request{Name: "job"}, false, nil},
-			{task.Request{Name: "no-such"}, false, engine.ErrUnknownBehavior},
-			{task.Request{Name: "No Such"}, false, new(*engine.InvalidError)},
-			{task.Request{Behavior: j, SubmitOptions: engine.SubmitOptions{ID: "a b"}}, false, new(*engine.InvalidError)},
-			{task.Request{Behavior: j, Params: make([]byte, events.MaxPayloadBytes+1)}, false, new(*engine.LimitError)},
-			{task.Request{Behavior: j, SubmitOptions: engine.SubmitOptions{ID: "x/1"}}, false, nil},
-			{task.Request{Behavior: j, SubmitOptions: engine.SubmitOptions{ID: "x/1"}}, true, nil},
-			{task.Request{Behavior: other, SubmitOptions: engine.SubmitOptions{ID: "x/1"}}, false, new(*engine.StateError)},
-			{task.Request{Behavior: j, SubmitOptions: engine.SubmitOptions{Priority: -1}}, false, new(*engine.LimitError)},
+			{task.Request{Name: "no-such"}, false, task.ErrUnknownBehavior},
+			{task.Request{Name: "No Such"}, false, new(*store.InvalidError)},
+			{task.Request{Behavior: j, SubmitOptions: task.SubmitOptions{ID: "a b"}}, false, new(*store.InvalidError)},
+			{task.Request{Behavior: j, Params: make([]byte, events.MaxPayloadBytes+1)}, false, new(*task.LimitError)},
+			{task.Request{Behavior: j, SubmitOptions: task.SubmitOptions{ID: "x/1"}}, false, nil},
+			{task.Request{Behavior: j, SubmitOptions: task.SubmitOptions{ID: "x/1"}}, true, nil},
+			{task.Request{Behavior: other, SubmitOptions: task.SubmitOptions{ID: "x/1"}}, false, new(*task.StateError)},
+			{task.Request{Behavior: j, SubmitOptions: task.SubmitOptions{Priority: -1}}, false, new(*task.LimitError)},
 		}
 		asked := make([]task.Request, len(rows))
 		for i := range rows {
@@ -77,8 +78,8 @@ func TestSubmitMany_TellsWhatBecameOfEach(t *testing.T) {
 
 func TestSubmitMany_OfOneKeyIsOneRequest(t *testing.T) {
 	t.Parallel()
-	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
-		later := engine.SubmitOptions{Delay: time.Hour}
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
+		later := task.SubmitOptions{Delay: time.Hour}
 		asked := requests(j, events.MaxRequestTasks, later)
 		under := task.ManyOptions{RequestKey: "import 7"}
 		id := events.TaskOfRequest("service", "job", under.RequestKey)
@@ -113,10 +114,10 @@ func TestSubmitMany_OfOneKeyIsOneRequest(t *testing.T) {
 				}
 			}
 		}
-		if s := request(t, j, c.nodes[0].Client, "0", engine.SubmitOptions{RequestKey: under.RequestKey, Delay: time.Hour}); !errors.Is(s.err, task.ErrOtherRequest) {
+		if s := request(t, j, c.nodes[0].Client, "0", task.SubmitOptions{RequestKey: under.RequestKey, Delay: time.Hour}); !errors.Is(s.err, task.ErrOtherRequest) {
 			t.Errorf("a single request of the key: %s, want it refused", s)
 		}
-		single := request(t, j, c.nodes[0].Client, "0", engine.SubmitOptions{RequestKey: "single", Delay: time.Hour})
+		single := request(t, j, c.nodes[0].Client, "0", task.SubmitOptions{RequestKey: "single", Delay: time.Hour})
 		wantTask(t, single, events.TaskOfRequest("service", "job", "single"), false)
 		for i, r := range c.nodes[1].SubmitMany(within(t), asked[:3], task.ManyOptions{RequestKey: "single"}) {
 			if !errors.Is(r.Err, task.ErrOtherRequest) {
@@ -127,20 +128,20 @@ func TestSubmitMany_OfOneKeyIsOneRequest(t *testing.T) {
 }
 
 func TestSubmitMany_SubmitsNoneThatAreTooManyOrOfOneKeyOrAllValidWhenOneIsNot(t *testing.T) {
-	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
-		good := requests(j, 3, engine.SubmitOptions{})
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
+		good := requests(j, 3, task.SubmitOptions{})
 		with := func(q task.Request) []task.Request { return append(slices.Clone(good), q) }
 		for name, row := range map[string]struct {
 			all  []task.Request
 			o    task.ManyOptions
 			says string
 		}{
-			"too many":      {requests(j, 1001, engine.SubmitOptions{}), task.ManyOptions{}, "requests: 1001 exceeds the limit of 1000"},
-			"all valid":     {with(task.Request{Behavior: j, SubmitOptions: engine.SubmitOptions{ID: "a b"}}), task.ManyOptions{AllValid: true}, "none is submitted: request 3: id"},
+			"too many":      {requests(j, 1001, task.SubmitOptions{}), task.ManyOptions{}, "requests: 1001 exceeds the limit of 1000"},
+			"all valid":     {with(task.Request{Behavior: j, SubmitOptions: task.SubmitOptions{ID: "a b"}}), task.ManyOptions{AllValid: true}, "none is submitted: request 3: id"},
 			"no UTF-8":      {with(task.Request{Behavior: j, Params: []byte("\"\xff\"")}), task.ManyOptions{AllValid: true}, "none is submitted: request 3: parameters: no UTF-8"},
 			"of a key":      {with(task.Request{Name: "no-such"}), task.ManyOptions{RequestKey: "k"}, "none is submitted: request 3: unknown behavior"},
-			"two keys":      {with(task.Request{Behavior: j, SubmitOptions: engine.SubmitOptions{RequestKey: "own"}}), task.ManyOptions{RequestKey: "k"}, "request 3 has one of its own"},
-			"twice a task":  {requests(j, 2, engine.SubmitOptions{ID: "x"}), task.ManyOptions{RequestKey: "k"}, "requests 0 and 1 of one key name task x"},
+			"two keys":      {with(task.Request{Behavior: j, SubmitOptions: task.SubmitOptions{RequestKey: "own"}}), task.ManyOptions{RequestKey: "k"}, "request 3 has one of its own"},
+			"twice a task":  {requests(j, 2, task.SubmitOptions{ID: "x"}), task.ManyOptions{RequestKey: "k"}, "requests 0 and 1 of one key name task x"},
 			"too long":      {good, task.ManyOptions{RequestKey: strings.Repeat("k", events.MaxKeyBytes+1)}, "request key: 240 exceeds the limit of 239"},
 			"no text":       {good, task.ManyOptions{RequestKey: "\xff"}, "request key: no UTF-8"},
 			"wrong caller":  {good, task.ManyOptions{}, ""},
@@ -175,7 +176,7 @@ func TestSubmitMany_SubmitsNoneThatAreTooManyOrOfOneKeyOrAllValidWhenOneIsNot(t 
 // The tasks were made, and who asked for them gave up before it heard of that. Meanwhile one goroutine waits for all.
 func TestSubmitMany_WaitsInOneGoroutineAndTellsWhatIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, j := newModelled(t, true), newJob(engine.Policy{})
+		c, j := newModelled(t, true), newJob(task.Policy{})
 		c.startService("a", j).ready(t)
 		var deaf atomic.Bool
 		lost := c.start("b", 0, func(config *cfg) {
@@ -185,7 +186,7 @@ func TestSubmitMany_WaitsInOneGoroutineAndTellsWhatIsNotKnown(t *testing.T) {
 		lost.ready(t)
 		deaf.Store(true)
 		const n = 500
-		asked, under := requests(j, n, engine.SubmitOptions{Delay: time.Hour}), task.ManyOptions{RequestKey: "k"}
+		asked, under := requests(j, n, task.SubmitOptions{Delay: time.Hour}), task.ManyOptions{RequestKey: "k"}
 		ctx, cancel := context.WithCancel(within(t))
 		defer cancel()
 		done := make(chan []engine.Result, 1)
@@ -199,7 +200,7 @@ func TestSubmitMany_WaitsInOneGoroutineAndTellsWhatIsNotKnown(t *testing.T) {
 		}
 		cancel()
 		for i, r := range <-done {
-			if !errors.Is(r.Err, engine.ErrUnknown) || r.ID() == "" {
+			if !errors.Is(r.Err, task.ErrUnknown) || r.ID() == "" {
 				t.Fatalf("request %d: task %q, %v; want its name, and that its fate is unknown", i, r.ID(), r.Err)
 			}
 		}
@@ -213,10 +214,10 @@ func TestSubmitMany_WaitsInOneGoroutineAndTellsWhatIsNotKnown(t *testing.T) {
 
 func TestSubmitMany_CombinesParametersInTurn(t *testing.T) {
 	t.Parallel()
-	inService(t, engine.Policy{}, func(t *testing.T, c *modelled, j *job) {
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		a := &adder{j}
 		c.start("adding", 0, func(config *cfg) { config.Name = "service" }, &renamedAdder{a}).ready(t)
-		all := requests(&renamedAdder{a}, 40, engine.SubmitOptions{ID: "sum", Delay: time.Minute})
+		all := requests(&renamedAdder{a}, 40, task.SubmitOptions{ID: "sum", Delay: time.Minute})
 		for i, r := range c.nodes[0].SubmitMany(within(t), all, task.ManyOptions{}) {
 			if r.Err != nil {
 				t.Errorf("request %d: %v", i, r.Err)

@@ -204,7 +204,7 @@ func (small) Usage(context.Context) (store.Usage, error) {
 var bulk = []byte(`"` + strings.Repeat("x", 2<<10) + `"`)
 
 // fill runs n tasks of bulky parameters to their end.
-func fill(t *testing.T, by *engine.Client, b engine.Behavior, prefix string, n int) {
+func fill(t *testing.T, by *engine.Client, b task.Behavior, prefix string, n int) {
 	t.Helper()
 	const atOnce = 64
 	ctx := task.AwaitNodes(t.Context()) // the node may be starting
@@ -213,7 +213,7 @@ func fill(t *testing.T, by *engine.Client, b engine.Behavior, prefix string, n i
 		all.Go(func() {
 			for i := worker; i < n; i += atOnce {
 				id := events.TaskID(fmt.Sprint(prefix, i))
-				f, err := by.Submit(ctx, b, bulk, engine.SubmitOptions{ID: id})
+				f, err := by.Submit(ctx, b, bulk, task.SubmitOptions{ID: id})
 				if err == nil {
 					_, err = f.Wait(ctx)
 				}

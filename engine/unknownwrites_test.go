@@ -16,11 +16,12 @@ import (
 	"taskledger/internal/faultstore"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // worker is a behavior that counts its attempts by task and returns the task's id.
 type worker struct {
-	policy   engine.Policy
+	policy   task.Policy
 	mu       sync.Mutex
 	attempts map[events.TaskID]int
 }
@@ -29,18 +30,18 @@ func (w *worker) ID() string { return "work" }
 
 func (w *worker) Types() string { return "" }
 
-func (w *worker) Policy() engine.Policy { return w.policy }
+func (w *worker) Policy() task.Policy { return w.policy }
 
-func (w *worker) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
+func (w *worker) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, nil }
 
-func (w *worker) Run(_ context.Context, a engine.Attempt) engine.Outcome {
+func (w *worker) Run(_ context.Context, a task.Attempt) task.Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attempts[a.Task]++
 	if w.attempts[a.Task] == 1 && strings.HasPrefix(string(a.Task), "retried") {
-		return engine.Outcome{Err: &events.Error{Code: "first", Retryable: true}, Next: time.Now()}
+		return task.Outcome{Err: &events.Error{Code: "first", Retryable: true}, Next: time.Now()}
 	}
-	return engine.Outcome{Result: []byte(strconv.Quote(string(a.Task)))}
+	return task.Outcome{Result: []byte(strconv.Quote(string(a.Task)))}
 }
 
 func (w *worker) Merge(stored, requested []byte) ([]byte, error) {
@@ -163,7 +164,7 @@ func (s *storm) workloads(client *engine.Client) map[string]func(events.TaskID) 
 		if later > 0 {
 			at = time.Now().Add(later)
 		}
-		f, err := client.Submit(within(s.T), s.w, []byte("1"), engine.SubmitOptions{ID: id, NotBefore: at})
+		f, err := client.Submit(within(s.T), s.w, []byte("1"), task.SubmitOptions{ID: id, NotBefore: at})
 		if err != nil {
 			s.Errorf("submit %s: %v", id, err)
 		}
@@ -191,8 +192,8 @@ func (s *storm) workloads(client *engine.Client) map[string]func(events.TaskID) 
 		"cancelled": func(id events.TaskID) {
 			f := submit(id, time.Hour)
 			must(id, "cancel", client.Operations().Cancel(within(s.T), id, ""))
-			if _, err := f.Wait(within(s.T)); !errors.Is(err, engine.ErrCancelled) {
-				s.Errorf("task %s: %v, want %v", id, err, engine.ErrCancelled)
+			if _, err := f.Wait(within(s.T)); !errors.Is(err, task.ErrCancelled) {
+				s.Errorf("task %s: %v, want %v", id, err, task.ErrCancelled)
 			}
 		},
 		"merged": func(id events.TaskID) {

@@ -5,13 +5,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/task"
 )
 
 // A node that owns none of the shards tells how many of them nobody owns.
 func TestVitals_CountTheShardsWithoutOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, job := newModelled(t, true), newJob(engine.Policy{})
+		c, job := newModelled(t, true), newJob(task.Policy{})
 		no := false
 		a := c.start("a", 0, func(c *cfg) { c.Owner = &no }, job)
 		time.Sleep(modelledTTL)

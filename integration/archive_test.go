@@ -24,6 +24,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/projection"
+	"taskledger/projection/listing"
 	"taskledger/store"
 )
 
@@ -110,7 +111,7 @@ func wantWhole(t *testing.T, at *engine.Client) {
 	testcluster.Await(t, "owners whose states are compared", func() bool {
 		var err error
 		all, err = at.Ledger().Verify(within(t, soon), ledger.VerifyOptions{Archive: true})
-		if errors.Is(err, engine.ErrUnavailable) && errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, store.ErrUnavailable) && errors.Is(err, context.DeadlineExceeded) {
 			t.Log(err)
 			return false
 		}
@@ -147,7 +148,7 @@ func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *te
 // wantAway asserts that what is in an archive that is away does not count as gone.
 func wantAway(t *testing.T, at *engine.Client) {
 	t.Helper()
-	if all, err := at.Ledger().Verify(within(t, soon), ledger.VerifyOptions{}); !errors.Is(err, engine.ErrUnavailable) {
+	if all, err := at.Ledger().Verify(within(t, soon), ledger.VerifyOptions{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("verified %+v, %v; want ErrUnavailable", all, err)
 	}
 }
@@ -172,7 +173,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 	restartNATS("")
 	testcluster.Await(t, "NATS without JetStream", func() bool {
 		_, err := a.Ledger().Verify(within(t, soon), ledger.VerifyOptions{})
-		return errors.Is(err, engine.ErrUnavailable) && errors.Is(err, natsbus.ErrNoJetStream)
+		return errors.Is(err, store.ErrUnavailable) && errors.Is(err, natsbus.ErrNoJetStream)
 	})
 	const early = "task-0-0" // its parameters are in the archive alone
 	ok(t, second(a.Operations().Retry(within(t, soon), early)))
@@ -194,7 +195,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string, holds func(projection.Task) bool) {
 	t.Helper()
 	testcluster.Await(t, "task "+string(id)+" "+what, func() bool {
-		for task, err := range at.List(within(t, soon), engine.Filter{Affinity: id.Affinity()}) {
+		for task, err := range at.List(within(t, soon), listing.Filter{Affinity: id.Affinity()}) {
 			if err == nil && task.ID == id {
 				return holds(task)
 			}

@@ -14,6 +14,9 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/projection/listing"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 // probe asserts that others go on as ever.
@@ -35,13 +38,13 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 			late.Bind(func(context.Context, time.Duration) (string, error) { return "", nil }))
 		client := c.StartClient("caller", nil)
 		ctx := within(t, 3*soon)
-		submit := func(params string, o engine.SubmitOptions) error {
+		submit := func(params string, o task.SubmitOptions) error {
 			return second(byID.SubmitWith(ctx, client, params, o))
 		}
 		raw := func(behavior, params string) (err error) {
 			testcluster.Await(t, "an answer to a raw submit", func() bool {
-				err = second(client.SubmitRaw(ctx, behavior, []byte(params), engine.SubmitOptions{}))
-				return !errors.Is(err, engine.ErrUnavailable)
+				err = second(client.SubmitRaw(ctx, behavior, []byte(params), task.SubmitOptions{}))
+				return !errors.Is(err, store.ErrUnavailable)
 			})
 			return err
 		}
@@ -51,21 +54,21 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 			field string
 			limit int64 // 0: an InvalidError
 		}{
-			"id with two slashes":         {submit("a/b/c", engine.SubmitOptions{}), "id", 0},
-			"id that is empty":            {submit("", engine.SubmitOptions{}), "id", 0},
-			"id that is too long":         {submit(strings.Repeat("x", 129), engine.SubmitOptions{}), "id", 0},
-			"id with a space, by option":  {submit("x", engine.SubmitOptions{ID: "a b"}), "id", 0},
-			"reserved id":                 {submit("x", engine.SubmitOptions{ID: events.Settings}), "id", 0},
-			"reserved affinity":           {submit("x", engine.SubmitOptions{ID: "store:orders/1"}), "id", 0},
-			"reserved affinity by rule":   {submit("store:orders/1", engine.SubmitOptions{}), "id", 0},
+			"id with two slashes":         {submit("a/b/c", task.SubmitOptions{}), "id", 0},
+			"id that is empty":            {submit("", task.SubmitOptions{}), "id", 0},
+			"id that is too long":         {submit(strings.Repeat("x", 129), task.SubmitOptions{}), "id", 0},
+			"id with a space, by option":  {submit("x", task.SubmitOptions{ID: "a b"}), "id", 0},
+			"reserved id":                 {submit("x", task.SubmitOptions{ID: events.Settings}), "id", 0},
+			"reserved affinity":           {submit("x", task.SubmitOptions{ID: "store:orders/1"}), "id", 0},
+			"reserved affinity by rule":   {submit("store:orders/1", task.SubmitOptions{}), "id", 0},
 			"reserved affinity, raw":      {raw("by-id", `"store:orders/1"`), "id", 0},
-			"parameters over the limit":   {submit(long, engine.SubmitOptions{ID: "x"}), "parameters", events.MaxPayloadBytes},
+			"parameters over the limit":   {submit(long, task.SubmitOptions{ID: "x"}), "parameters", events.MaxPayloadBytes},
 			"raw parameters over":         {raw("by-id", `"`+long+`"`), "parameters", events.MaxPayloadBytes},
-			"negative priority":           {submit("x", engine.SubmitOptions{Priority: -1}), "priority", events.MaxPriority},
-			"absurd priority":             {submit("x", engine.SubmitOptions{Priority: 1 << 62}), "priority", events.MaxPriority},
-			"long request key":            {submit("x", engine.SubmitOptions{RequestKey: long[:240]}), "request key", events.MaxKeyBytes},
-			"request key in Latin-1":      {submit("x", engine.SubmitOptions{RequestKey: "Stra\xdfe"}), "request key", 0},
-			"start in a hundred years":    {submit("x", engine.SubmitOptions{NotBefore: time.Now().AddDate(100, 0, 0)}), "not before", 0},
+			"negative priority":           {submit("x", task.SubmitOptions{Priority: -1}), "priority", events.MaxPriority},
+			"absurd priority":             {submit("x", task.SubmitOptions{Priority: 1 << 62}), "priority", events.MaxPriority},
+			"long request key":            {submit("x", task.SubmitOptions{RequestKey: long[:240]}), "request key", events.MaxKeyBytes},
+			"request key in Latin-1":      {submit("x", task.SubmitOptions{RequestKey: "Stra\xdfe"}), "request key", 0},
+			"start in a hundred years":    {submit("x", task.SubmitOptions{NotBefore: time.Now().AddDate(100, 0, 0)}), "not before", 0},
 			"negative delay":              {second(late.Submit(ctx, client, -time.Second)), "delay", 0},
 			"absurd delay":                {second(late.Submit(ctx, client, 1<<63-1)), "delay", 0},
 			"raw behavior that is no id":  {raw("No Behavior", "1"), "behavior", 0},
@@ -76,8 +79,8 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 			"get of no id":                {second(client.Get(ctx, "a b")), "id", 0},
 			"pause of no behavior":        {client.Operations().Pause(ctx, "No Behavior", ""), `behavior id "No Behavior"`, 0},
 		} {
-			invalid, isInvalid := errors.AsType[*engine.InvalidError](test.err)
-			limit, isLimit := errors.AsType[*engine.LimitError](test.err)
+			invalid, isInvalid := errors.AsType[*store.InvalidError](test.err)
+			limit, isLimit := errors.AsType[*task.LimitError](test.err)
 			switch {
 			case test.limit != 0 && (!isLimit || limit.Field != test.field || limit.Limit != test.limit):
 				t.Errorf("%s: %v, want a LimitError of %s, %d", name, test.err, test.field, test.limit)
@@ -85,10 +88,10 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 				t.Errorf("%s: %v, want an InvalidError of %s", name, test.err, test.field)
 			}
 		}
-		if err := raw("unheard-of", "1"); !errors.Is(err, engine.ErrUnknownBehavior) {
+		if err := raw("unheard-of", "1"); !errors.Is(err, task.ErrUnknownBehavior) {
 			t.Errorf("raw submit of an unknown behavior: %v, want ErrUnknownBehavior", err)
 		}
-		for task, err := range client.List(ctx, engine.Filter{}) {
+		for task, err := range client.List(ctx, listing.Filter{}) {
 			t.Errorf("task %s, %v: nothing should have been accepted", task.ID, err)
 		}
 		probe(t, client)
@@ -102,7 +105,7 @@ func TestBadInput_IDOfAnotherBehaviorIsRefused(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"), other.on("a"))
 		f := w.submit(t, n, "x")
 		_, err := other.Submit(within(t, soon), n, "x")
-		if _, is := errors.AsType[*engine.StateError](err); !is || !strings.Contains(err.Error(), "work") {
+		if _, is := errors.AsType[*task.StateError](err); !is || !strings.Contains(err.Error(), "work") {
 			t.Errorf("got %v, want a StateError that names the behavior", err)
 		}
 		w.next(t).succeed("done")
@@ -125,10 +128,10 @@ func TestUnknownBehavior_TypedSubmitWaitsForANodeThatHasIt(t *testing.T) {
 
 func TestRawSubmit_IsPlannedByANodeThatHasTheBehavior(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{MaxAttempts: 1}})
 		c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
-		f := submitRaw(t, client.Client, "work", `"x"`, engine.SubmitOptions{})
+		f := submitRaw(t, client.Client, "work", `"x"`, task.SubmitOptions{})
 		if f.ID() != "x" {
 			t.Errorf("task %s, want that of the behavior's rule", f.ID())
 		}
@@ -141,7 +144,7 @@ func TestRawSubmit_IsPlannedByANodeThatHasTheBehavior(t *testing.T) {
 
 func TestHandler_ThatMisbehavesFailsItsAttemptAndHarmsNobody(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		bad := behaviors.Define("bad", &behaviors.Rules[string, string]{Policy: engine.Policy{MaxAttempts: 1}})
+		bad := behaviors.Define("bad", &behaviors.Rules[string, string]{Policy: task.Policy{MaxAttempts: 1}})
 		n := c.StartNode("a", nil, builtin.Noop(), bad.Bind(func(_ context.Context, how string) (string, error) {
 			switch how {
 			case "panic":
@@ -184,7 +187,7 @@ func TestHandler_ThatMisbehavesFailsItsAttemptAndHarmsNobody(t *testing.T) {
 func TestHandler_ThatIgnoresItsContextKeepsItsSlotButNotItsTask(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	deaf := behaviors.Define("deaf", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1, Timeout: 50 * time.Millisecond}})
+	deaf := behaviors.Define("deaf", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{MaxAttempts: 1, Timeout: 50 * time.Millisecond}})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	end := make(chan struct{})
 	n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 2 }, builtin.Noop(), w.on("a"), deaf.Bind(func(context.Context, string) (string, error) {
@@ -197,7 +200,7 @@ func TestHandler_ThatIgnoresItsContextKeepsItsSlotButNotItsTask(t *testing.T) {
 	probe(t, n)
 	other := w.submit(t, n, "y") // takes the other slot
 	busy := w.next(t)
-	waits, err := builtin.Noop().SubmitWith(within(t, soon), n, behaviors.None{}, engine.SubmitOptions{ID: "z"})
+	waits, err := builtin.Noop().SubmitWith(within(t, soon), n, behaviors.None{}, task.SubmitOptions{ID: "z"})
 	ok(t, err)
 	awaitExplained(t, n.Client, "z", engine.WhyWaiting)
 	pending(t, waits)

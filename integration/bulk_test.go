@@ -34,7 +34,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 		var operator atomic.Pointer[testcluster.Node]
 		kill := sync.OnceFunc(func() { operator.Load().Kill() })
 		var ran atomic.Int64
-		fails := behaviors.Define("fails", &behaviors.Rules[string, string]{Policy: engine.Policy{RetainCount: projection.MaxFinished}})
+		fails := behaviors.Define("fails", &behaviors.Rules[string, string]{Policy: task.Policy{RetainCount: projection.MaxFinished}})
 		c.StartNode("worker", nil, fails.Bind(func(context.Context, string) (string, error) {
 			if ran.Add(1) == tasks*3/2 {
 				kill()
@@ -44,11 +44,11 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 		operator.Store(c.StartNode("operator", nil))
 		client := c.StartClient("caller", nil)
 		for range tasks / 1000 {
-			for _, r := range fails.SubmitMany(within(t, soon), client.Client, make([]string, 1000), engine.SubmitOptions{}) {
+			for _, r := range fails.SubmitMany(within(t, soon), client.Client, make([]string, 1000), task.SubmitOptions{}) {
 				ok(t, r.Err)
 			}
 		}
-		failed := engine.Filter{Status: projection.Failure, Behavior: "fails"}
+		failed := listing.Filter{Status: projection.Failure, Behavior: "fails"}
 		awaitFailed(t, client.Client, tasks)
 
 		var told bulk.Report // by an operator that has died since
@@ -73,7 +73,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 			t.Errorf("who goes on ends with %+v", r)
 		}
 		awaitFailed(t, client.Client, tasks)
-		for _, got := range pages(t, client.Client, engine.Filter{Behavior: "fails", Limit: 1000}, func(listing.Page) {}) {
+		for _, got := range pages(t, client.Client, listing.Filter{Behavior: "fails", Limit: 1000}, func(listing.Page) {}) {
 			if got.Runs != 2 {
 				t.Fatalf("task %s has %d runs, want 2", got.ID, got.Runs)
 			}
@@ -104,7 +104,7 @@ func TestChange_OfATaskThatIsNoLongerAsItWasSeenIsRefused(t *testing.T) {
 		ended, err := n.Get(within(t, soon), "x")
 		ok(t, err)
 		for op := range task.OperationCount {
-			if state := new(*engine.StateError); !errors.As(n.Operations().Change(within(t, soon), &waiting, op, ""), state) || !(*state).Changed {
+			if state := new(*task.StateError); !errors.As(n.Operations().Change(within(t, soon), &waiting, op, ""), state) || !(*state).Changed {
 				t.Errorf("%s of a task that waited: want it refused", op)
 			}
 		}
@@ -113,7 +113,7 @@ func TestChange_OfATaskThatIsNoLongerAsItWasSeenIsRefused(t *testing.T) {
 		}
 		ok(t, n.Operations().Change(within(t, soon), &ended, task.Delete, ""))
 		w.submitWith(t, n.Client, "x", inAnHour())
-		if state := new(*engine.StateError); !errors.As(n.Operations().Change(within(t, soon), &ended, task.Delete, ""), state) {
+		if state := new(*task.StateError); !errors.As(n.Operations().Change(within(t, soon), &ended, task.Delete, ""), state) {
 			t.Error("what was seen is a life that is over: want it refused")
 		}
 	})

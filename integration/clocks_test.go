@@ -9,6 +9,7 @@ import (
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // The owner and the worker of a shard disagree about the time, or its last entry is of a clock that was ahead. What a behavior
@@ -18,7 +19,7 @@ func TestClock_WrongOnesDoNotChangeWaits(t *testing.T) {
 	const wait = 300 * time.Millisecond
 	var ahead atomic.Int64 // the owner's clock, of the worker's
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams,
-		Policy: engine.Policy{MaxAttempts: 3},
+		Policy: task.Policy{MaxAttempts: 3},
 		AfterSuccess: func(_, result string, now time.Time) time.Time {
 			if result == "done" {
 				return time.Time{}

@@ -12,6 +12,8 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	ledgerrepair "taskledger/ledger/repair"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 // idOf returns an id of a shard.
@@ -52,7 +54,7 @@ func put(t *testing.T, c *testcluster.Cluster, key, value string) {
 func TestDamage_OfMemberKeysEndsNoSession(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
-		nodes := c.StartNodes(nil, func(node string) []engine.Behavior { return []engine.Behavior{w.on(node)} }, "a", "b")
+		nodes := c.StartNodes(nil, func(node string) []task.Behavior { return []task.Behavior{w.on(node)} }, "a", "b")
 		c.AwaitSpread()
 		sessions := []string{nodes[0].SessionID(), nodes[1].SessionID()}
 		const damaged = 3
@@ -87,7 +89,7 @@ func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
 		const shard = 6
 		id := func(name string) string { return idOf(shard, c.Shards(), name) }
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
-		nodes := c.StartNodes(nil, func(node string) []engine.Behavior { return []engine.Behavior{w.on(node)} }, "a", "b")
+		nodes := c.StartNodes(nil, func(node string) []task.Behavior { return []task.Behavior{w.on(node)} }, "a", "b")
 		c.AwaitSpread()
 		client := c.StartClient("caller", nil)
 		session := shardOf(t, client.Client, shard).Owner
@@ -111,11 +113,11 @@ func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
 			_, err := w.Submit(within(t, soon), by, id("refused"))
 			return err
 		}
-		named("the first submit", submit(client), engine.ErrUnavailable, engine.ErrUnknown) // it may have left its sender in doubt
+		named("the first submit", submit(client), store.ErrUnavailable, task.ErrUnknown) // it may have left its sender in doubt
 		testcluster.Await(t, "a definite refusal of all who submit", func() bool {
 			for _, by := range []behaviors.Client{client, nodes[0], nodes[1]} {
 				err := submit(by)
-				if named("submit", err, engine.ErrUnavailable, engine.ErrUnknown); !errors.Is(err, engine.ErrUnavailable) {
+				if named("submit", err, store.ErrUnavailable, task.ErrUnknown); !errors.Is(err, store.ErrUnavailable) {
 					return false
 				}
 			}
@@ -126,10 +128,10 @@ func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
 				t.Errorf("shard %d tells %+v", shard, s)
 			}
 			_, err := by.Get(within(t, soon), events.TaskID(id("running")))
-			named("get", err, engine.ErrUnavailable)
+			named("get", err, store.ErrUnavailable)
 			_, err = by.Attach(events.TaskID(id("running"))).Wait(within(t, soon))
-			named("wait", err, engine.ErrUnavailable)
-			named("cancel", by.Operations().Cancel(within(t, soon), events.TaskID(id("running")), ""), engine.ErrUnavailable, engine.ErrUnknown)
+			named("wait", err, store.ErrUnavailable)
+			named("cancel", by.Operations().Cancel(within(t, soon), events.TaskID(id("running")), ""), store.ErrUnavailable, task.ErrUnknown)
 			if e, err := by.Explain(within(t, soon), events.TaskID(id("running"))); err != nil || e.Why != engine.WhyQuarantined || !strings.Contains(e.Text, "taskledger repair") {
 				t.Errorf("explained as %+v, %v", e, err)
 			}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 // crowd returns the number of submits that the crowd tests make, and of their ids.
@@ -87,7 +87,7 @@ func TestMerge_ConcurrentMergesLoseNone(t *testing.T) {
 // submitMerging submits, for later, until the merge is no longer overtaken by others.
 func submitMerging(t *testing.T, b *behaviors.Behavior[sum, int], to behaviors.Client, request string) error {
 	for {
-		_, err := b.SubmitWith(within(t, soon), to, sum{1}, engine.SubmitOptions{RequestKey: request, Delay: time.Hour})
+		_, err := b.SubmitWith(within(t, soon), to, sum{1}, task.SubmitOptions{RequestKey: request, Delay: time.Hour})
 		if err == nil || !isUnavailable(err) {
 			return err
 		}

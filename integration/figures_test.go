@@ -17,6 +17,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/meter"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // figure names a counter of a behavior.
@@ -90,13 +91,13 @@ func (s *sums) of(ev ledger.Event) {
 func TestFigures_OfThreeNodesAgreeWithTheJournals(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{TTL: 6 * time.Second})
-	policy := engine.Policy{MaxAttempts: 2, Backoff: engine.Backoff{Base: time.Millisecond, Max: 10 * time.Millisecond}}
+	policy := task.Policy{MaxAttempts: 2, Backoff: task.Backoff{Base: time.Millisecond, Max: 10 * time.Millisecond}}
 	held := defineWork("held", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	mixed := defineMixed(policy)
 	measured := &sums{counts: map[figure]int64{}}
 	start := func(names ...string) []*testcluster.Node {
 		return c.StartNodes(func(cfg *engine.NodeConfig) { cfg.Meter = measured },
-			func(node string) []engine.Behavior { return []engine.Behavior{held.on(node), mixed.bind()} }, names...)
+			func(node string) []task.Behavior { return []task.Behavior{held.on(node), mixed.bind()} }, names...)
 	}
 	nodes := start("a", "b", "c")
 	a, leaves, dies := nodes[0], nodes[1], nodes[2]
@@ -217,11 +218,11 @@ type mixed struct {
 	*behaviors.Behavior[string, string]
 }
 
-func defineMixed(p engine.Policy) mixed {
+func defineMixed(p task.Policy) mixed {
 	return mixed{behaviors.Define("mixed", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: p})}
 }
 
-func (m mixed) bind() engine.Behavior {
+func (m mixed) bind() task.Behavior {
 	return m.Bind(func(ctx context.Context, params string) (string, error) {
 		attempt, _ := behaviors.Attempt(ctx)
 		switch {

@@ -12,6 +12,8 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -54,7 +56,7 @@ type run struct {
 	node    string
 	params  string
 	ctx     context.Context
-	attempt engine.Attempt
+	attempt task.Attempt
 	ends    chan ending
 }
 
@@ -71,7 +73,7 @@ func defineWork(id string, rules *behaviors.Rules[string, string]) *work {
 func idFromParams(p string) events.TaskID { return events.TaskID(p) }
 
 // on is the behavior as the named node runs it. An attempt whose context ends before the test ends it returns the cause.
-func (w *work) on(node string) engine.Behavior {
+func (w *work) on(node string) task.Behavior {
 	return w.Bind(func(ctx context.Context, params string) (string, error) {
 		attempt, _ := behaviors.Attempt(ctx)
 		r := &run{node: node, params: params, ctx: ctx, attempt: attempt, ends: make(chan ending, 1)}
@@ -120,10 +122,10 @@ type member interface {
 // submit asks for work and fails the test when it is refused.
 func (w *work) submit(t *testing.T, to behaviors.Client, params string) *behaviors.Future[string] {
 	t.Helper()
-	return w.submitWith(t, to, params, engine.SubmitOptions{})
+	return w.submitWith(t, to, params, task.SubmitOptions{})
 }
 
-func (w *work) submitWith(t *testing.T, to behaviors.Client, params string, o engine.SubmitOptions) *behaviors.Future[string] {
+func (w *work) submitWith(t *testing.T, to behaviors.Client, params string, o task.SubmitOptions) *behaviors.Future[string] {
 	t.Helper()
 	f, err := w.SubmitWith(within(t, soon), to, params, o)
 	if err != nil {
@@ -150,10 +152,10 @@ func want[R comparable](t *testing.T, f *behaviors.Future[R], result R) {
 }
 
 // wantFailure waits for a future and asserts the code of its failure.
-func wantFailure[R any](t *testing.T, f *behaviors.Future[R], code string) *engine.TaskError {
+func wantFailure[R any](t *testing.T, f *behaviors.Future[R], code string) *task.Error {
 	t.Helper()
 	got, err := f.Wait(within(t, soon))
-	failure, ok := errors.AsType[*engine.TaskError](err)
+	failure, ok := errors.AsType[*task.Error](err)
 	if !ok || failure.Code != code {
 		t.Fatalf("task %s: got %v, %v; want failure %q", f.ID(), got, err, code)
 	}
@@ -161,12 +163,12 @@ func wantFailure[R any](t *testing.T, f *behaviors.Future[R], code string) *engi
 }
 
 // submitRaw submits again while etcd does not answer in time, as on a machine that is busy: nothing was submitted then.
-func submitRaw(t *testing.T, c *engine.Client, behavior, params string, o engine.SubmitOptions) *engine.Future {
+func submitRaw(t *testing.T, c *engine.Client, behavior, params string, o task.SubmitOptions) *engine.Future {
 	t.Helper()
 	var f *engine.Future
 	testcluster.Await(t, "a raw submit", func() (answered bool) {
 		var err error
-		if f, err = c.SubmitRaw(within(t, soon), behavior, []byte(params), o); errors.Is(err, engine.ErrUnavailable) {
+		if f, err = c.SubmitRaw(within(t, soon), behavior, []byte(params), o); errors.Is(err, store.ErrUnavailable) {
 			t.Log(err)
 			return false
 		}

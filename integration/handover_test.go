@@ -13,6 +13,8 @@ import (
 	"taskledger/events"
 	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // tally counts how often each task ran.
@@ -27,7 +29,7 @@ func defineTally(rules *behaviors.Rules[string, string]) *tally {
 }
 
 // run is the behavior; its result tells which of the runs of the task it was.
-func (l *tally) run() engine.Behavior {
+func (l *tally) run() task.Behavior {
 	return l.Bind(func(_ context.Context, params string) (string, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -36,7 +38,7 @@ func (l *tally) run() engine.Behavior {
 	})
 }
 
-func (l *tally) on(string) []engine.Behavior { return []engine.Behavior{l.run()} }
+func (l *tally) on(string) []task.Behavior { return []task.Behavior{l.run()} }
 
 // wantOnce asserts that count tasks ran, each once; at shows the history of one that did not.
 func (l *tally) wantOnce(t *testing.T, at *engine.Client, count int) {
@@ -131,7 +133,7 @@ func TestHandOver_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 // wantNoEvent asserts that the finished tasks have no event of the given kinds.
 func wantNoEvent(t *testing.T, c *engine.Client, kinds ...string) {
 	t.Helper()
-	for task, err := range c.List(within(t, soon), engine.Filter{Limit: 1000}) {
+	for task, err := range c.List(within(t, soon), listing.Filter{Limit: 1000}) {
 		if err != nil {
 			t.Fatalf("list: %v", err)
 		}
@@ -169,7 +171,7 @@ func TestKill_WhileSubmitsFlowNoneFails(t *testing.T) {
 		repeat.Busy(t)
 		quick := behaviors.Define("quick", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		bound := quick.Bind(func(_ context.Context, p string) (string, error) { return p + " ran 1", nil })
-		nodes := c.StartNodes(nil, func(string) []engine.Behavior { return []engine.Behavior{bound} }, "a", "b", "c")
+		nodes := c.StartNodes(nil, func(string) []task.Behavior { return []task.Behavior{bound} }, "a", "b", "c")
 		client := c.StartClient("caller", nil)
 		f := startFlow(t, &tally{Behavior: quick}, client)
 		f.await(t, 100)
@@ -177,7 +179,7 @@ func TestKill_WhileSubmitsFlowNoneFails(t *testing.T) {
 		f.await(t, 100)
 		total := f.end()
 		finished := 0
-		for task, err := range client.List(within(t, soon), engine.Filter{Limit: 1000}) {
+		for task, err := range client.List(within(t, soon), listing.Filter{Limit: 1000}) {
 			if err != nil {
 				t.Fatal(err)
 			}

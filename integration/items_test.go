@@ -12,6 +12,7 @@ import (
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/item"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -146,8 +147,8 @@ func TestItems_UpdateThatIsNotAllowedChangesNothing(t *testing.T) {
 }
 
 func isInvalid(err error) bool {
-	_, invalid := errors.AsType[*engine.InvalidError](err)
-	_, large := errors.AsType[*engine.LimitError](err)
+	_, invalid := errors.AsType[*store.InvalidError](err)
+	_, large := errors.AsType[*task.LimitError](err)
 	return invalid || large
 }
 
@@ -369,7 +370,7 @@ func TestClaim_ThatWaitsIsAnsweredWhenItsNodeDrains(t *testing.T) {
 		client := c.StartClient("c", nil)
 		done = park(t, client, 1, item.Claim{Client: ada, Group: "g", Duration: time.Hour, Wait: item.MaxWait})
 		client.Stop()
-		wantDone(t, "closed", done, 1, engine.ErrClosed)
+		wantDone(t, "closed", done, 1, task.ErrClosed)
 	})
 }
 

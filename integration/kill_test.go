@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 func TestKill_TaskOfADeadNodeRunsAgainOnASurvivor(t *testing.T) {
@@ -65,7 +66,7 @@ func TestKill_SurvivorsTakeTheShardsOfADeadOwner(t *testing.T) {
 			}
 		}
 		a.Kill()
-		c.StartNodes(nil, func(name string) []engine.Behavior { return []engine.Behavior{w.on(name)} }, "b", "c")
+		c.StartNodes(nil, func(name string) []task.Behavior { return []task.Behavior{w.on(name)} }, "b", "c")
 		for range 20 {
 			r := w.next(t)
 			if r.attempt.Number != 2 {
@@ -84,7 +85,7 @@ func TestKill_SurvivorsTakeTheShardsOfADeadOwner(t *testing.T) {
 func TestKill_TaskLostTooOftenFails(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	w := defineWork("work", &behaviors.Rules[string, string]{Policy: engine.Policy{MaxLost: 1}})
+	w := defineWork("work", &behaviors.Rules[string, string]{Policy: task.Policy{MaxLost: 1}})
 	observer := c.StartNode("observer", noSlots)
 	b := c.StartNode("b", noShards, w.on("b"))
 	f := w.submit(t, observer, "x")
@@ -96,7 +97,7 @@ func TestKill_TaskLostTooOftenFails(t *testing.T) {
 func TestKill_DelayOfTheSecondLossIsHonoured(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	w := defineWork("work", &behaviors.Rules[string, string]{Policy: engine.Policy{LostDelay: 2 * time.Second}})
+	w := defineWork("work", &behaviors.Rules[string, string]{Policy: task.Policy{LostDelay: 2 * time.Second}})
 	observer := c.StartNode("observer", noSlots)
 	var f *behaviors.Future[string]
 	for i, name := range []string{"b", "c"} {

@@ -12,11 +12,12 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 func TestFuture_LateOneIsAnsweredAfterTheTaskWasForgottenAndTheOwnerChanged(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{RetainCount: 2}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{RetainCount: 2}})
 		a := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		good, bad := w.submit(t, client, "same/good"), w.submit(t, client, "same/bad")
@@ -76,7 +77,7 @@ func TestFuture_LargeResultIsEqualHereThereAndLater(t *testing.T) {
 
 func TestFuture_OfAnEarlierRunGetsThatRunsOutcome(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		var futures []*behaviors.Future[string]
@@ -99,7 +100,7 @@ func TestFuture_OfAnEarlierRunGetsThatRunsOutcome(t *testing.T) {
 // task has run again, or is forgotten, as for any other.
 func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		policy := engine.Policy{Existing: events.RunAgain, MaxAttempts: 2, RetainCount: 1, Backoff: engine.Backoff{Base: 24 * time.Hour, Max: 24 * time.Hour}}
+		policy := task.Policy{Existing: events.RunAgain, MaxAttempts: 2, RetainCount: 1, Backoff: task.Backoff{Base: 24 * time.Hour, Max: 24 * time.Hour}}
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: policy})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
@@ -127,7 +128,7 @@ func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 // wantForgotten asserts that no owner knows a task any more, and that get shows how it ended all the same.
 func wantForgotten(t *testing.T, c *engine.Client, id events.TaskID, ended projection.Status) {
 	t.Helper()
-	if _, err := c.GetLinear(within(t, soon), id); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := c.GetLinear(within(t, soon), id); !errors.Is(err, task.ErrNotFound) {
 		t.Fatalf("the owner: %v, want ErrNotFound: the task should have been forgotten", err)
 	}
 	if task, err := c.GetForgotten(within(t, soon), id); err != nil || !task.Forgotten || task.Status != ended {

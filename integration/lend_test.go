@@ -11,12 +11,13 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 var parents = behaviors.Define[string, int]("parent", nil)
 
 // parent binds a handler that submits children and waits for them by wait.
-func parent(w *work, children int, wait func(context.Context, []*behaviors.Future[string]) error) engine.Behavior {
+func parent(w *work, children int, wait func(context.Context, []*behaviors.Future[string]) error) task.Behavior {
 	return parents.Bind(func(ctx context.Context, name string) (int, error) {
 		client, ok := behaviors.Submitter(ctx)
 		if !ok {
@@ -128,7 +129,7 @@ func TestWait_LendsTheSlotOfEachInALineThatWaits(t *testing.T) {
 			behaviors.Define[string, string]("first", nil), behaviors.Define[string, string]("second", nil), behaviors.Define[string, string]("third", nil),
 		}
 		last := defineWork("last", nil)
-		bound := []engine.Behavior{last.on("a")}
+		bound := []task.Behavior{last.on("a")}
 		for i, b := range line {
 			next := last.Behavior
 			if i+1 < len(line) {

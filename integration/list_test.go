@@ -14,10 +14,11 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/store"
 )
 
 // pages lists all that matches, page by page, and calls between after each of them.
-func pages(t *testing.T, c *engine.Client, f engine.Filter, between func(listing.Page)) (all []projection.Task) {
+func pages(t *testing.T, c *engine.Client, f listing.Filter, between func(listing.Page)) (all []projection.Task) {
 	t.Helper()
 	for cursor, more := "", true; more; more = cursor != "" {
 		p, err := c.ListPage(within(t, soon), f, cursor)
@@ -44,7 +45,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		}
 		for _, at := range []*engine.Client{n.Client, client.Client} {
 			got, changed := map[events.TaskID]bool{}, 0
-			all := pages(t, at, engine.Filter{Behavior: "work", Limit: 7}, func(p listing.Page) {
+			all := pages(t, at, listing.Filter{Behavior: "work", Limit: 7}, func(p listing.Page) {
 				for _, task := range p.Tasks {
 					got[task.ID] = true
 				}
@@ -84,7 +85,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		counts, err := client.Counts(within(t, soon), "")
 		ok(t, err)
 		all := 0
-		for task, err := range client.List(within(t, soon), engine.Filter{Limit: 1000}) {
+		for task, err := range client.List(within(t, soon), listing.Filter{Limit: 1000}) {
 			ok(t, err)
 			if task.Kind.Behavior == "work" {
 				all++
@@ -102,24 +103,24 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		}
 		for says, list := range map[string]func() error{
 			"another filter": func() error {
-				p, err := client.ListPage(within(t, soon), engine.Filter{Limit: 1}, "")
+				p, err := client.ListPage(within(t, soon), listing.Filter{Limit: 1}, "")
 				ok(t, err)
-				_, err = client.ListPage(within(t, soon), engine.Filter{Behavior: "work"}, p.Cursor)
+				_, err = client.ListPage(within(t, soon), listing.Filter{Behavior: "work"}, p.Cursor)
 				return err
 			},
 			"another cluster": func() error {
 				other := listing.Cursor{Cluster: "other", From: listing.Begin(listing.Filter{}, c.Shards()).From}
-				_, err := client.ListPage(within(t, soon), engine.Filter{}, other.Text(listing.Filter{}))
+				_, err := client.ListPage(within(t, soon), listing.Filter{}, other.Text(listing.Filter{}))
 				return err
 			},
 			"not before": func() error {
 				at := inAnHour().NotBefore
-				_, err := client.ListPage(within(t, soon), engine.Filter{CreatedFrom: at, CreatedTo: at}, "")
+				_, err := client.ListPage(within(t, soon), listing.Filter{CreatedFrom: at, CreatedTo: at}, "")
 				return err
 			},
 		} {
 			err := list()
-			if _, is := errors.AsType[*engine.InvalidError](err); !is || !strings.Contains(err.Error(), says) {
+			if _, is := errors.AsType[*store.InvalidError](err); !is || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", says, err)
 			}
 		}

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // defineMerging is work whose parameters are "id:letters"; submits that meet join their letters.
 func defineMerging(existing events.Existing) *work {
 	return defineWork("merging", &behaviors.Rules[string, string]{
-		Policy: engine.Policy{Existing: existing, MaxAttempts: 1},
+		Policy: task.Policy{Existing: existing, MaxAttempts: 1},
 		TaskID: func(p string) events.TaskID {
 			id, _, _ := strings.Cut(p, ":")
 			return events.TaskID(id)
@@ -98,7 +98,7 @@ func TestMerge_OfARawSubmitIsMadeByANodeThatHasTheCode(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		first := w.submitWith(t, n, "x:a", inAnHour())
-		submitRaw(t, client.Client, "merging", `"x:b"`, engine.SubmitOptions{NotBefore: time.Now()})
+		submitRaw(t, client.Client, "merging", `"x:b"`, task.SubmitOptions{NotBefore: time.Now()})
 		r := w.next(t)
 		if r.params != "x:ab" {
 			t.Errorf("parameters %s, want x:ab", r.params)

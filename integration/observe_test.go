@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 func TestFuture_NodeThatOnlyObservesGetsTheEqualResult(t *testing.T) {
@@ -32,7 +33,7 @@ func TestFuture_NodeThatOnlyObservesGetsTheEqualResult(t *testing.T) {
 
 func TestFuture_EveryNodeAndClientGetsTheEqualError(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{MaxAttempts: 1}})
 		a := c.StartNode("a", nil, w.on("a"))
 		b := c.StartNode("b", noSlots, w.on("b"))
 		client := c.StartClient("caller", nil)
@@ -45,7 +46,7 @@ func TestFuture_EveryNodeAndClientGetsTheEqualError(t *testing.T) {
 				t.Errorf("future %d: %+v, want %+v", i, e, first)
 			}
 		}
-		if want := (&engine.TaskError{Task: "x", Attempt: 1, Code: "quota", Message: "too much", Retryable: true,
+		if want := (&task.Error{Task: "x", Attempt: 1, Code: "quota", Message: "too much", Retryable: true,
 			Properties: map[string]string{"limit": "3"}}); !reflect.DeepEqual(first, want) {
 			t.Errorf("error %+v, want %+v", first, want)
 		}
@@ -60,7 +61,7 @@ func TestFuture_CloseDoesNotCancel(t *testing.T) {
 		r := w.next(t)
 		pending(t, closed)
 		closed.Close()
-		if _, err := closed.Wait(within(t, soon)); !errors.Is(err, engine.ErrClosed) {
+		if _, err := closed.Wait(within(t, soon)); !errors.Is(err, task.ErrClosed) {
 			t.Errorf("closed future: %v, want ErrClosed", err)
 		}
 		if r.ctx.Err() != nil {
@@ -83,10 +84,10 @@ func TestFuture_AttachFollowsATaskFromAnywhere(t *testing.T) {
 		r.succeed("done")
 		want(t, early, "done")
 		want(t, w.Attach(client, "x"), "done")
-		if _, err := w.Attach(client, "never-submitted").Wait(within(t, soon)); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := w.Attach(client, "never-submitted").Wait(within(t, soon)); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("attach to no task: %v, want ErrNotFound", err)
 		}
-		invalid, ok := errors.AsType[*engine.InvalidError](second(w.Attach(client, "a/b/c").Wait(within(t, soon))))
+		invalid, ok := errors.AsType[*store.InvalidError](second(w.Attach(client, "a/b/c").Wait(within(t, soon))))
 		if !ok || invalid.Field != "id" {
 			t.Errorf("attach to no id: %v, want an InvalidError of id", invalid)
 		}
@@ -97,7 +98,7 @@ func second[A any](_ A, err error) error { return err }
 
 func TestFuture_ThenAllAnyAndHandleCompose(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{Policy: engine.Policy{MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{Policy: task.Policy{MaxAttempts: 1}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		good, better, bad := w.submit(t, client, "good"), w.submit(t, n, "better"), w.submit(t, client, "bad")

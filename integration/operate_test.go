@@ -12,11 +12,13 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 var errNoLuck = errors.New("no luck")
 
-func isUnavailable(err error) bool { return errors.Is(err, engine.ErrUnavailable) }
+func isUnavailable(err error) bool { return errors.Is(err, store.ErrUnavailable) }
 
 // awaitExplained waits until the engine gives a reason for a task not running, and returns it.
 func awaitExplained(t *testing.T, c *engine.Client, id events.TaskID, why string) (last engine.Explanation) {
@@ -43,13 +45,13 @@ func ok(t *testing.T, err error) {
 // wantStateError asserts that a command was refused because of the task's state.
 func wantStateError(t *testing.T, id events.TaskID, err error) {
 	t.Helper()
-	if e, is := errors.AsType[*engine.StateError](err); !is || e.Task != id || e.Problem == "" {
+	if e, is := errors.AsType[*task.StateError](err); !is || e.Task != id || e.Problem == "" {
 		t.Errorf("got %v, want a StateError of task %s", err, id)
 	}
 }
 
-func inAnHour() engine.SubmitOptions {
-	return engine.SubmitOptions{NotBefore: time.Now().Add(time.Hour)}
+func inAnHour() task.SubmitOptions {
+	return task.SubmitOptions{NotBefore: time.Now().Add(time.Hour)}
 }
 
 func TestCancel_WaitingTaskIsFinalAtOnce(t *testing.T) {
@@ -60,7 +62,7 @@ func TestCancel_WaitingTaskIsFinalAtOnce(t *testing.T) {
 		f := w.submitWith(t, n, "x", inAnHour())
 		ok(t, client.Operations().Cancel(within(t, soon), "x", "not needed"))
 		e := wantFailure(t, f, events.CodeCancelled)
-		if !errors.Is(e, engine.ErrCancelled) || e.Message != "not needed" {
+		if !errors.Is(e, task.ErrCancelled) || e.Message != "not needed" {
 			t.Errorf("error %+v, want ErrCancelled with the reason", e)
 		}
 		wantStateError(t, "x", n.Operations().Cancel(within(t, soon), "x", ""))
@@ -133,7 +135,7 @@ func TestCancel_RecurringTaskLosesItsNextRun(t *testing.T) {
 // The failure stays. The run that was promised after it ends with it.
 func TestCancel_FailedTaskLosesTheRunThatWasPromised(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		first := w.submit(t, n, "x")
@@ -208,10 +210,10 @@ func TestDelete_ThenSubmitIsANewLife(t *testing.T) {
 		old.succeed("1")
 		want(t, first, "1")
 		ok(t, n.Operations().Delete(within(t, soon), "x"))
-		if _, err := n.Get(within(t, soon), "x"); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := n.Get(within(t, soon), "x"); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("get of a deleted task: %v, want ErrNotFound", err)
 		}
-		if err := n.Operations().Delete(within(t, soon), "x"); !errors.Is(err, engine.ErrNotFound) {
+		if err := n.Operations().Delete(within(t, soon), "x"); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("second delete: %v, want ErrNotFound", err)
 		}
 		again := w.submit(t, n, "x")
@@ -240,7 +242,7 @@ func TestDelete_OfAWaitingTaskResolvesItsFutures(t *testing.T) {
 		pending(t, away)
 		ok(t, n.Operations().Delete(within(t, soon), "x"))
 		for _, f := range []*behaviors.Future[string]{here, away} {
-			if _, err := f.Wait(within(t, soon)); !errors.Is(err, engine.ErrNotFound) {
+			if _, err := f.Wait(within(t, soon)); !errors.Is(err, task.ErrNotFound) {
 				t.Errorf("future of a deleted task: %v, want ErrNotFound", err)
 			}
 		}
@@ -250,7 +252,7 @@ func TestDelete_OfAWaitingTaskResolvesItsFutures(t *testing.T) {
 func TestPause_KeepsABehaviorFromStartingInTheWholeCluster(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w, other := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams}), defineWork("other", nil)
-		c.StartNodes(nil, func(name string) []engine.Behavior { return []engine.Behavior{w.on(name), other.on(name)} }, "a", "b")
+		c.StartNodes(nil, func(name string) []task.Behavior { return []task.Behavior{w.on(name), other.on(name)} }, "a", "b")
 		client := c.StartClient("operator", nil)
 		ok(t, client.Operations().Pause(within(t, soon), "work", ""))
 		ok(t, client.Operations().Pause(within(t, soon), "work", ""))
@@ -297,7 +299,7 @@ func TestExplain_SaysWhyATaskDoesNotRun(t *testing.T) {
 		want(t, f, "done")
 		explained("running", engine.WhyFinished)
 		w.next(t).succeed("done")
-		if _, err := client.Explain(within(t, soon), "never-submitted"); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := client.Explain(within(t, soon), "never-submitted"); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("explanation of no task: %v, want ErrNotFound", err)
 		}
 		n.Stop()
@@ -319,7 +321,7 @@ func TestOperate_OnNoTaskIsNotFound(t *testing.T) {
 			"get":     second(n.Get(ctx, "none")),
 			"linear":  second(n.GetLinear(ctx, "none")),
 		} {
-			if !errors.Is(err, engine.ErrNotFound) {
+			if !errors.Is(err, task.ErrNotFound) {
 				t.Errorf("%s: %v, want ErrNotFound", name, err)
 			}
 		}

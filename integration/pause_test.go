@@ -10,6 +10,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 // upheaval disturbs a cluster of the nodes a, b and c. It returns a node that is there afterwards.
@@ -36,8 +37,8 @@ func pauseHolds(t *testing.T, c *testcluster.Cluster, happens upheaval) {
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	probe := behaviors.Define("probe", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	start := func(names ...string) []*testcluster.Node {
-		return c.StartNodes(nil, func(name string) []engine.Behavior {
-			return []engine.Behavior{w.on(name), probe.Bind(func(_ context.Context, p string) (string, error) { return p, nil })}
+		return c.StartNodes(nil, func(name string) []task.Behavior {
+			return []task.Behavior{w.on(name), probe.Bind(func(_ context.Context, p string) (string, error) { return p, nil })}
 		}, names...)
 	}
 	nodes := start("a", "b", "c")

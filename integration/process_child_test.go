@@ -16,6 +16,7 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/natsbus"
+	"taskledger/task"
 )
 
 // roleVariable makes this test binary a process of a cluster instead: it holds a role as JSON.
@@ -124,7 +125,7 @@ func (c *child) work() error {
 	}
 	defer store.Close()
 	cfg := engine.NodeConfig{Store: store, Name: c.Name, Slots: c.Slots, TTL: c.TTL, Grace: time.Second, Log: log,
-		Behaviors: []engine.Behavior{c, runEcho()}}
+		Behaviors: []task.Behavior{c, runEcho()}}
 	if c.NATS != "" {
 		bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS}, NKey: c.NKey, Cluster: c.Cluster, Key: store.Cluster().Key, Log: log})
 		if err != nil {
@@ -181,7 +182,7 @@ func (c *child) obey(n *engine.Node) {
 func (c *child) submit(n *engine.Node, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
-	f, err := n.Submit(ctx, c, nil, engine.SubmitOptions{ID: events.TaskID(id)})
+	f, err := n.Submit(ctx, c, nil, task.SubmitOptions{ID: events.TaskID(id)})
 	c.say(word{Submitted: id, Err: textOf(err)})
 	if err == nil {
 		result, err := f.Wait(ctx)
@@ -198,14 +199,14 @@ func textOf(err error) string {
 
 // A child is the behavior that it runs: attempts wait for the order to succeed, and their result is the process's name.
 
-func (c *child) ID() string            { return "job" }
-func (c *child) Types() string         { return "" }
-func (c *child) Policy() engine.Policy { return engine.Policy{MaxAttempts: 1} }
-func (c *child) Plan([]byte, time.Time) (engine.Plan, error) {
-	return engine.Plan{}, nil
+func (c *child) ID() string          { return "job" }
+func (c *child) Types() string       { return "" }
+func (c *child) Policy() task.Policy { return task.Policy{MaxAttempts: 1} }
+func (c *child) Plan([]byte, time.Time) (task.Plan, error) {
+	return task.Plan{}, nil
 }
 
-func (c *child) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+func (c *child) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	ends := make(chan struct{})
 	c.mu.Lock()
 	c.running[string(a.Task)] = ends
@@ -220,9 +221,9 @@ func (c *child) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	}
 }
 
-func outcome(result []byte, err error) engine.Outcome {
+func outcome(result []byte, err error) task.Outcome {
 	if err != nil {
-		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: err.Error()}}
+		return task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: err.Error()}}
 	}
-	return engine.Outcome{Result: result}
+	return task.Outcome{Result: result}
 }

@@ -19,6 +19,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // upkeepCluster is one of several clusters, of one shard each, on servers that are a process of their own; with a client in
@@ -79,7 +80,7 @@ func echo() *tally {
 	}})}
 }
 
-func runEcho() engine.Behavior {
+func runEcho() task.Behavior {
 	return echo().Bind(func(_ context.Context, p string) (string, error) { return p + " ran 1", nil })
 }
 

@@ -10,10 +10,12 @@ import (
 	"taskledger/engine/embedded"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 // start runs a node with its servers in one process, as on a machine of its own.
-func start(t *testing.T, dir string, noNATS bool, b ...engine.Behavior) *embedded.Node {
+func start(t *testing.T, dir string, noNATS bool, b ...task.Behavior) *embedded.Node {
 	t.Helper()
 	n, err := embedded.StartWith(within(t, soon), embedded.Config{Dir: dir, NoNATS: noNATS, Shards: 8,
 		Node: engine.NodeConfig{Name: "only", Behaviors: b, TTL: 60 * time.Second, Grace: -1}})
@@ -38,7 +40,7 @@ func TestRestart_OfEverythingKeepsTasksTimesAndOutcomes(t *testing.T) {
 			w.submit(t, first, "running")
 			w.next(t)
 			began := time.Now().Truncate(time.Millisecond)
-			w.submitWith(t, first, "delayed", engine.SubmitOptions{NotBefore: began.Add(delay)})
+			w.submitWith(t, first, "delayed", task.SubmitOptions{NotBefore: began.Add(delay)})
 			ok(t, first.Close())
 
 			second := start(t, dir, noNATS, w.on("second"))
@@ -84,14 +86,14 @@ func TestStop_CallsThatWaitEndAndLaterOnesAreRefused(t *testing.T) {
 		r := w.next(t)
 		pending(t, f)
 		client.Stop()
-		if _, err := f.Wait(within(t, soon)); !errors.Is(err, engine.ErrClosed) {
+		if _, err := f.Wait(within(t, soon)); !errors.Is(err, task.ErrClosed) {
 			t.Errorf("future of a stopped client: %v, want ErrClosed", err)
 		}
 		late, err := w.Submit(within(t, soon), client, "y")
-		if !errors.Is(err, engine.ErrClosed) {
+		if !errors.Is(err, task.ErrClosed) {
 			t.Errorf("submit to a stopped client: %v, want ErrClosed", err)
 		}
-		if _, again := late.Wait(within(t, soon)); !errors.Is(again, engine.ErrClosed) {
+		if _, again := late.Wait(within(t, soon)); !errors.Is(again, task.ErrClosed) {
 			t.Errorf("its future: %v, want ErrClosed", again)
 		}
 		r.succeed("done")
@@ -108,10 +110,10 @@ func TestClient_WithoutStoreIsRefusedWhileNATSIsAwayAndNothingElse(t *testing.T)
 	w.next(t).succeed("done")
 	want(t, f, "done")
 	c.NATS.Stop()
-	if _, err := w.Submit(within(t, time.Second), client, "y"); !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown) {
+	if _, err := w.Submit(within(t, time.Second), client, "y"); !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, task.ErrUnknown) {
 		t.Errorf("submit without NATS: %v, want ErrUnavailable or ErrUnknown", err)
 	}
-	if _, err := client.Operations().Nodes(within(t, soon)); !errors.Is(err, engine.ErrUnavailable) {
+	if _, err := client.Operations().Nodes(within(t, soon)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("nodes without a store: %v, want ErrUnavailable", err)
 	}
 	c.NATS.Start()

@@ -17,6 +17,7 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	ledgerrepair "taskledger/ledger/repair"
+	"taskledger/task"
 )
 
 // restoring is a node with the servers inside, whose etcd is set back to the past.
@@ -42,7 +43,7 @@ func (r *restoring) serve(test func(n *engine.Node)) {
 	defer func() { ok(r.t, c.Close()) }()
 	c.Store = tight{c.Store}
 	run := r.job.Bind(func(context.Context, string) (string, error) { return "done", nil })
-	n, err := c.NewNode(engine.NodeConfig{Behaviors: []engine.Behavior{run}, TTL: time.Minute})
+	n, err := c.NewNode(engine.NodeConfig{Behaviors: []task.Behavior{run}, TTL: time.Minute})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // startedAt returns when each attempt of a task started.
@@ -46,8 +47,8 @@ func TestDelay_SecondSubmitCanOnlyBringTheStartForward(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		n := c.StartNode("a", nil, w.on("a"))
-		first := w.submitWith(t, n, "x", engine.SubmitOptions{NotBefore: time.Now().Add(time.Hour)})
-		w.submitWith(t, n, "x", engine.SubmitOptions{NotBefore: time.Now().Add(2 * time.Hour)})
+		first := w.submitWith(t, n, "x", task.SubmitOptions{NotBefore: time.Now().Add(time.Hour)})
+		w.submitWith(t, n, "x", task.SubmitOptions{NotBefore: time.Now().Add(2 * time.Hour)})
 		w.nothing(t)
 		task := awaitTask(t, n, "x", "waits", func(task projection.Task) bool { return task.Status == projection.Created })
 		if left := time.Until(task.Due.Time()); left > time.Hour {
@@ -90,7 +91,7 @@ func TestRetry_FutureStaysPendingUntilTheRetrySucceeds(t *testing.T) {
 func TestRetry_BackoffOfThePolicyEndsWithTheBudget(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams,
-			Policy: engine.Policy{MaxAttempts: 3, Backoff: engine.Backoff{Base: 50 * time.Millisecond, Max: 100 * time.Millisecond}}})
+			Policy: task.Policy{MaxAttempts: 3, Backoff: task.Backoff{Base: 50 * time.Millisecond, Max: 100 * time.Millisecond}}})
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submit(t, n, "x")
 		for i := range 3 {
@@ -109,8 +110,8 @@ func TestRetry_BackoffOfThePolicyEndsWithTheBudget(t *testing.T) {
 
 func TestRetry_OfAFinalFailureGetsAFreshBudget(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 2,
-			Backoff: engine.Backoff{Base: time.Millisecond, Max: time.Millisecond}}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{MaxAttempts: 2,
+			Backoff: task.Backoff{Base: time.Millisecond, Max: time.Millisecond}}})
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submit(t, n, "x")
 		w.next(t).fail(errNoLuck)
@@ -167,7 +168,7 @@ func TestRules_SubmitThatRunsNowDoesNotWaitForTheRepetition(t *testing.T) {
 		second := w.submit(t, client, "xxx")
 		w.next(t).succeed("2")
 		want(t, second, "2")
-		third := submitRaw(t, client.Client, "work", `"xxx"`, engine.SubmitOptions{})
+		third := submitRaw(t, client.Client, "work", `"xxx"`, task.SubmitOptions{})
 		w.next(t).succeed("3")
 		if result, err := third.Wait(within(t, soon)); err != nil || string(result) != `"3"` {
 			t.Errorf("result %s, %v", result, err)
@@ -182,7 +183,7 @@ func TestRules_SubmitThatRunsNowDoesNotWaitForTheRepetition(t *testing.T) {
 func TestRepeat_FailureInBetweenDoesNotEndTheSchedule(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams,
-			Policy:       engine.Policy{Backoff: engine.Backoff{Base: time.Millisecond, Max: time.Millisecond}},
+			Policy:       task.Policy{Backoff: task.Backoff{Base: time.Millisecond, Max: time.Millisecond}},
 			AfterSuccess: func(_, _ string, now time.Time) time.Time { return now }})
 		n := c.StartNode("a", nil, w.on("a"))
 		w.submit(t, n, "x")
@@ -201,7 +202,7 @@ func TestRepeat_FailureInBetweenDoesNotEndTheSchedule(t *testing.T) {
 
 func TestSnooze_IsNoFailureAndNeedsNoBudget(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{MaxAttempts: 1}})
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submit(t, n, "x")
 		w.next(t).fail(behaviors.Snooze(300 * time.Millisecond))
@@ -224,7 +225,7 @@ func TestSnooze_IsNoFailureAndNeedsNoBudget(t *testing.T) {
 
 func TestTimeout_EndsTheAttemptAndCountsAsAFailure(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1, Timeout: 200 * time.Millisecond}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{MaxAttempts: 1, Timeout: 200 * time.Millisecond}})
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submit(t, n, "x")
 		r := w.next(t)

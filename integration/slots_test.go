@@ -10,6 +10,8 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 func TestSlots_FreedOneWakesEveryWaitingShard(t *testing.T) {
@@ -75,7 +77,7 @@ func TestLimits_OfABehaviorHoldOnEveryNode(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w, other := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams}), defineWork("other", nil)
 		limits := func(cfg *engine.NodeConfig) { cfg.Limits = map[string]int{"work": 2} }
-		nodes := c.StartNodes(limits, func(name string) []engine.Behavior { return []engine.Behavior{w.on(name), other.on(name)} }, "a", "b")
+		nodes := c.StartNodes(limits, func(name string) []task.Behavior { return []task.Behavior{w.on(name), other.on(name)} }, "a", "b")
 		client := c.StartClient("caller", nil)
 		const tasks = 20
 		var futures []*behaviors.Future[string]
@@ -117,7 +119,7 @@ func TestPriority_HigherStartsFirst(t *testing.T) {
 		w.submit(t, n, "same/first")
 		r := w.next(t)
 		for i, priority := range []int64{0, 5, events.MaxPriority, 1, 5} {
-			w.submitWith(t, n, fmt.Sprintf("same/p%d-%d", priority, i), engine.SubmitOptions{Priority: priority})
+			w.submitWith(t, n, fmt.Sprintf("same/p%d-%d", priority, i), task.SubmitOptions{Priority: priority})
 		}
 		r.succeed("done")
 		for _, want := range []string{fmt.Sprintf("same/p%d-2", events.MaxPriority), "same/p5-1", "same/p5-4", "same/p1-3", "same/p0-0"} {
@@ -175,16 +177,16 @@ func TestList_LimitCountsMatchesOnly(t *testing.T) {
 			other.submitWith(t, client, fmt.Sprint("elsewhere/o", i), inAnHour())
 		}
 		for name, test := range map[string]struct {
-			filter engine.Filter
+			filter listing.Filter
 			want   int
 		}{
-			"all":          {engine.Filter{}, 30},
-			"by behavior":  {engine.Filter{Behavior: "work"}, 10},
-			"limited":      {engine.Filter{Behavior: "work", Limit: 7}, 7},
-			"by affinity":  {engine.Filter{Affinity: "same"}, 20},
-			"both":         {engine.Filter{Affinity: "same", Behavior: "other", Limit: 4}, 4},
-			"by status":    {engine.Filter{Status: projection.Created, Limit: 25}, 25},
-			"none running": {engine.Filter{Status: projection.Running}, 0},
+			"all":          {listing.Filter{}, 30},
+			"by behavior":  {listing.Filter{Behavior: "work"}, 10},
+			"limited":      {listing.Filter{Behavior: "work", Limit: 7}, 7},
+			"by affinity":  {listing.Filter{Affinity: "same"}, 20},
+			"both":         {listing.Filter{Affinity: "same", Behavior: "other", Limit: 4}, 4},
+			"by status":    {listing.Filter{Status: projection.Created, Limit: 25}, 25},
+			"none running": {listing.Filter{Status: projection.Running}, 0},
 		} {
 			for _, at := range []*engine.Client{n.Client, client.Client} {
 				got := 0
@@ -197,8 +199,8 @@ func TestList_LimitCountsMatchesOnly(t *testing.T) {
 				}
 			}
 		}
-		for _, err := range client.List(within(t, soon), engine.Filter{Limit: 1001}) {
-			if _, is := errors.AsType[*engine.LimitError](err); !is {
+		for _, err := range client.List(within(t, soon), listing.Filter{Limit: 1001}) {
+			if _, is := errors.AsType[*task.LimitError](err); !is {
 				t.Errorf("limit of 1001: %v, want a LimitError", err)
 			}
 		}

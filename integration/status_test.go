@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // stamps says which fields of a task are there.
@@ -34,7 +34,7 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 			}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("reader", nil)
-		see := func(params string, o engine.SubmitOptions, act func(r *run), status projection.Status, expect stamps) {
+		see := func(params string, o task.SubmitOptions, act func(r *run), status projection.Status, expect stamps) {
 			t.Helper()
 			w.submitWith(t, client, params, o)
 			if act != nil {
@@ -49,12 +49,12 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 			}
 		}
 		see("waiting", inAnHour(), nil, projection.Created, stamps{schedule: true})
-		see("running", engine.SubmitOptions{}, func(*run) {}, projection.Running, stamps{started: true, recheck: true, lost: true, onNode: true})
-		see("snoozed", engine.SubmitOptions{}, func(r *run) { r.fail(behaviors.Snooze(time.Hour)) }, projection.Running, stamps{started: true, recheck: true, lost: true})
-		see("succeeded", engine.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true})
-		see("recurring", engine.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true, schedule: true})
-		see("failed", engine.SubmitOptions{}, func(r *run) { r.fail(behaviors.Cancel(errNoLuck)) }, projection.Failure, stamps{started: true, failure: true})
-		see("retried", engine.SubmitOptions{}, func(r *run) { r.fail(behaviors.RetryAfter(time.Hour, errNoLuck)) }, projection.Failure, stamps{started: true, failure: true, schedule: true})
+		see("running", task.SubmitOptions{}, func(*run) {}, projection.Running, stamps{started: true, recheck: true, lost: true, onNode: true})
+		see("snoozed", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.Snooze(time.Hour)) }, projection.Running, stamps{started: true, recheck: true, lost: true})
+		see("succeeded", task.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true})
+		see("recurring", task.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true, schedule: true})
+		see("failed", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.Cancel(errNoLuck)) }, projection.Failure, stamps{started: true, failure: true})
+		see("retried", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.RetryAfter(time.Hour, errNoLuck)) }, projection.Failure, stamps{started: true, failure: true, schedule: true})
 		ok(t, n.Operations().Cancel(within(t, soon), "waiting", ""))
 		task := awaitTask(t, client, "waiting", "is cancelled", func(task projection.Task) bool { return task.Final() })
 		if got, want := stampsOf(task), (stamps{status: projection.Failure, failure: true, afterStarted: true}); got != want {

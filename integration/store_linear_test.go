@@ -126,7 +126,7 @@ func (h *itemHistory) call(at *engine.Client, random *rand.Rand, client, n int) 
 		}
 	default:
 		got, err := at.Stores().Items(ctx, "linear", []int64{id}, true)
-		if errors.Is(err, engine.ErrUnavailable) {
+		if errors.Is(err, store.ErrUnavailable) {
 			return
 		}
 		ok(h.t, err)

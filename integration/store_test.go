@@ -17,6 +17,7 @@ import (
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -48,8 +49,8 @@ func untilAnswered(ctx context.Context, call func(context.Context) error) error 
 		if err == nil || errors.As(err, &conflict) || ctx.Err() != nil {
 			return err
 		}
-		var overload *engine.OverloadError
-		if !errors.Is(err, engine.ErrUnknown) && !errors.Is(err, engine.ErrUnavailable) && !errors.As(err, &overload) {
+		var overload *task.OverloadError
+		if !errors.Is(err, task.ErrUnknown) && !errors.Is(err, store.ErrUnavailable) && !errors.As(err, &overload) {
 			return err
 		}
 	}

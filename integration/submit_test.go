@@ -10,10 +10,11 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 func TestSubmit_SameNameUnderTwoAffinitiesIsTwoTasks(t *testing.T) {
@@ -93,16 +94,16 @@ func TestSubmit_ResultlessSuccessIsASuccess(t *testing.T) {
 
 func TestSubmit_RequestIDIsRecordedOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{Existing: events.RunAgain}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
-		once := engine.SubmitOptions{RequestKey: "request-1"}
+		once := task.SubmitOptions{RequestKey: "request-1"}
 		first := w.submitWith(t, client, "x", once)
 		w.next(t).succeed("1")
 		want(t, first, "1")
 		want(t, w.submitWith(t, client, "x", once), "1")
 		w.nothing(t)
-		second := w.submitWith(t, n, "x", engine.SubmitOptions{RequestKey: "request-2"})
+		second := w.submitWith(t, n, "x", task.SubmitOptions{RequestKey: "request-2"})
 		w.next(t).succeed("2")
 		want(t, second, "2")
 		want(t, w.submitWith(t, n, "x", once), "1") // the run that it asked for, whatever came since
@@ -112,7 +113,7 @@ func TestSubmit_RequestIDIsRecordedOnce(t *testing.T) {
 
 func TestSubmit_RunAgainStartsANewRun(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: task.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
 		n := c.StartNode("a", nil, w.on("a"))
 		first := w.submit(t, n, "x")
 		w.next(t).fail(errors.New("no luck"))
@@ -136,7 +137,7 @@ func TestSubmitRaw_ReachesAWorkerThatOwnsNothing(t *testing.T) {
 		c.StartNode("owner", nil)
 		c.StartNode("worker", noShards, w.on("worker"))
 		client := c.StartClient("caller", nil)
-		f := submitRaw(t, client.Client, "work", `"x"`, engine.SubmitOptions{})
+		f := submitRaw(t, client.Client, "work", `"x"`, task.SubmitOptions{})
 		w.next(t).succeed("done")
 		if got, err := f.Wait(within(t, soon)); err != nil || string(got) != `"done"` {
 			t.Errorf("got %s, %v", got, err)
@@ -146,8 +147,8 @@ func TestSubmitRaw_ReachesAWorkerThatOwnsNothing(t *testing.T) {
 
 func TestSubmitRaw_WithoutAnyNodeIsUnavailable(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		f, err := c.StartClient("caller", nil).SubmitRaw(within(t, soon), "work", nil, engine.SubmitOptions{ID: "x"})
-		if !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, engine.ErrUnknown) {
+		f, err := c.StartClient("caller", nil).SubmitRaw(within(t, soon), "work", nil, task.SubmitOptions{ID: "x"})
+		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, task.ErrUnknown) {
 			t.Errorf("got %v of %s, want it unavailable, and nothing accepted", err, f.ID())
 		}
 	})
@@ -166,7 +167,7 @@ func TestSubmitRaw_IsPlannedByALiveNodeRightAfterAKill(t *testing.T) {
 // plannedAfterAKill submits tasks of shards that are served all the time, or of ids that the engine draws.
 func plannedAfterAKill(t *testing.T, c *testcluster.Cluster, named bool) {
 	w := defineWork("work", nil)
-	nodes := c.StartNodes(nil, func(node string) []engine.Behavior { return []engine.Behavior{w.on(node)} }, "a", "b", "c", "d")
+	nodes := c.StartNodes(nil, func(node string) []task.Behavior { return []task.Behavior{w.on(node)} }, "a", "b", "c", "d")
 	c.AwaitSpread()
 	client := c.StartClient("caller", nil)
 	ids := make([]string, 16) // none is drawn
@@ -184,8 +185,8 @@ func plannedAfterAKill(t *testing.T, c *testcluster.Cluster, named bool) {
 	for _, id := range ids {
 		go func() {
 			for {
-				f, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), engine.SubmitOptions{ID: events.TaskID(id)})
-				if slow := new(*engine.OverloadError); errors.As(err, slow) && strings.Contains(err.Error(), "its plan does not return") {
+				f, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), task.SubmitOptions{ID: events.TaskID(id)})
+				if slow := new(*task.OverloadError); errors.As(err, slow) && strings.Contains(err.Error(), "its plan does not return") {
 					continue // a living node has said so, on a busy machine
 				}
 				all <- submitted{f.ID(), err}

@@ -9,10 +9,10 @@ import (
 	"os"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/events"
 	"taskledger/ledger"
+	"taskledger/task"
 )
 
 // perTenant is a projection of a service's own: what it counts, and how far it has come. Stored as one value, both change
@@ -47,7 +47,7 @@ func ExampleLedger_Follow() {
 	}
 	defer node.Close()
 	submit := func(id events.TaskID) {
-		f, err := bill.SubmitWith(ctx, node, 1, engine.SubmitOptions{ID: id})
+		f, err := bill.SubmitWith(ctx, node, 1, task.SubmitOptions{ID: id})
 		if err == nil {
 			_, err = f.Wait(ctx)
 		}

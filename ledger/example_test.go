@@ -7,9 +7,9 @@ import (
 	"log"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/ledger"
+	"taskledger/task"
 )
 
 // billed runs a node with one task, bills/7, that has ended.
@@ -19,7 +19,7 @@ func billed(ctx context.Context) *embedded.Node {
 	if err != nil {
 		log.Fatal(err)
 	}
-	f, _ := double.SubmitWith(ctx, node, 21, engine.SubmitOptions{ID: "bills/7"}) // an error comes back from Wait as well
+	f, _ := double.SubmitWith(ctx, node, 21, task.SubmitOptions{ID: "bills/7"}) // an error comes back from Wait as well
 	if _, err := f.Wait(ctx); err != nil {
 		log.Fatal(err)
 	}

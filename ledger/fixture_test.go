@@ -14,6 +14,7 @@ import (
 	codec "taskledger/internal/wire"
 	"taskledger/store"
 	"taskledger/store/memarchive"
+	"taskledger/task"
 )
 
 // past is a cluster on etcd with a past, whose journals a test archives, trims and damages.
@@ -48,7 +49,7 @@ func newPast(t *testing.T) *past {
 		}
 		return secret, nil
 	})
-	p.node = testcluster.RunNode(t, engine.NodeConfig{Store: p.Store, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{run}})
+	p.node = testcluster.RunNode(t, engine.NodeConfig{Store: p.Store, Name: "n", TTL: 3 * time.Second, Behaviors: []task.Behavior{run}})
 	return p
 }
 
@@ -74,7 +75,7 @@ func (p *past) begin(id events.TaskID, secret string) (end func()) {
 
 func (p *past) submit(id events.TaskID, secret string) *behaviors.Future[any] {
 	p.t.Helper()
-	f, err := job.SubmitWith(testcluster.Within(p.t), p.node, secret, engine.SubmitOptions{ID: id})
+	f, err := job.SubmitWith(testcluster.Within(p.t), p.node, secret, task.SubmitOptions{ID: id})
 	if err != nil {
 		p.t.Fatalf("submit %s: %v", id, err)
 	}

@@ -1,7 +1,7 @@
 // Package task declares everything that the implementer of a behavior sees: the behavior itself, the plan of a submit,
-// the attempt that a node makes and its outcome, and the errors that callers get. Package engine runs behaviors and has
-// short aliases for most of these names. Package behaviors implements Behavior for functions of any parameter and
-// result types; a program that uses it needs this package only for its errors.
+// the attempt that a node makes and its outcome, and the errors that callers get. Package engine runs behaviors.
+// Package behaviors implements Behavior for functions of any parameter and result types; a program that uses it needs
+// this package for its policies, the options of its submits, and its errors.
 //
 // # The life of a task
 //

@@ -7,7 +7,6 @@ import (
 	"log"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/events"
 	"taskledger/task"
@@ -42,7 +41,7 @@ func ExampleBehavior() {
 	}
 	defer node.Close()
 
-	f, err := node.SubmitRaw(ctx, "count", []byte(`["a","b","c"]`), engine.SubmitOptions{})
+	f, err := node.SubmitRaw(ctx, "count", []byte(`["a","b","c"]`), task.SubmitOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type Client interface {
 // Submitter asks for work and waits for its outcome.
 type Submitter interface {
 	// SubmitRaw returns once the request is durable.
-	SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error)
+	SubmitRaw(ctx context.Context, behavior string, params []byte, o task.SubmitOptions) (Handle, error)
 	// SubmitMany submits requests together, and returns the result of each.
 	SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Submitted
 	Attach(id events.TaskID) Handle
@@ -62,7 +62,7 @@ type Operator interface {
 	// Operate does what an operator asks for. anew says that a retried task was forgotten, and has begun a new life.
 	Operate(ctx context.Context, verb Verb, on, reason string) (anew bool, err error)
 	// Each is bulk.Each.
-	Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
+	Each(ctx context.Context, f listing.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
 }
 
 // Verb names a change that an operator asks for.
@@ -92,7 +92,7 @@ var OfMany = map[Verb]task.Operation{
 type Reader interface {
 	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
 	GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error)
-	ListPage(ctx context.Context, f engine.Filter, cursor string) (listing.Page, error)
+	ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error)
 	Counts(ctx context.Context, behavior string) (listing.Counts, error)
 	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
 }
@@ -123,7 +123,7 @@ type Direct struct{ *engine.Client }
 var _ Client = Direct{}
 
 // SubmitRaw implements Submitter.
-func (d Direct) SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error) {
+func (d Direct) SubmitRaw(ctx context.Context, behavior string, params []byte, o task.SubmitOptions) (Handle, error) {
 	return d.Client.SubmitRaw(ctx, behavior, params, o)
 }
 
@@ -142,7 +142,7 @@ func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
 
 // Each implements Operator.
 func (d Direct) Each(
-	ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options,
+	ctx context.Context, f listing.Filter, op task.Operation, o bulk.Options,
 ) iter.Seq2[bulk.Report, error] {
 	return d.Client.Operations().Each(ctx, f, op, o)
 }

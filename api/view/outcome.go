@@ -3,9 +3,9 @@ package view
 import (
 	"encoding/json"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Outcome is an outcome as JSON shows it.
@@ -23,7 +23,7 @@ type Error struct {
 }
 
 // OfOutcome shows how a task ended: failed is nil after a success.
-func OfOutcome(id events.TaskID, result []byte, failed *engine.TaskError) Outcome {
+func OfOutcome(id events.TaskID, result []byte, failed *task.Error) Outcome {
 	v := Outcome{ID: id, Status: projection.Success, Result: raw(events.JSON(result))}
 	if failed != nil {
 		v.Status = projection.Failure

@@ -14,10 +14,11 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
+	"taskledger/store"
+	"taskledger/task"
 )
 
-func checksumIn(t *testing.T) (root string, b engine.Behavior) {
+func checksumIn(t *testing.T) (root string, b task.Behavior) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "root")
 	if err := os.Mkdir(root, 0o700); err != nil {
@@ -174,7 +175,7 @@ func TestChecksum_ParametersAreCheckedAtSubmit(t *testing.T) {
 	raw, err := json.Marshal(builtin.ChecksumParams{Path: "../secret"})
 	must(t, err)
 	_, err = builtin.Checksum(builtin.ChecksumOptions{}).Plan(raw, epoch)
-	if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
+	if _, ok := errors.AsType[*store.InvalidError](err); !ok {
 		t.Errorf("error %v, want an InvalidError", err)
 	}
 }

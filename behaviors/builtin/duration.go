@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Duration is a time.Duration that travels as text, such as "1m30s".
@@ -31,7 +31,7 @@ const maxTimeout = 10 * 365 * 24 * time.Hour
 // checkTimeout accepts 0, which means the default, to ten years.
 func checkTimeout(d Duration) error {
 	if timeout := time.Duration(d); timeout < 0 || timeout > maxTimeout {
-		return &engine.InvalidError{Field: "timeout", Problem: fmt.Sprintf("%s, want 0 to %s", timeout, maxTimeout)}
+		return &store.InvalidError{Field: "timeout", Problem: fmt.Sprintf("%s, want 0 to %s", timeout, maxTimeout)}
 	}
 	return nil
 }

@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 // shell allows sh, so that tests can say in a line what a program does.
-func shell(grace time.Duration) engine.Behavior {
+func shell(grace time.Duration) task.Behavior {
 	return builtin.Exec(builtin.ExecOptions{Allow: []string{"sh"}, Grace: grace})
 }
 
@@ -45,10 +46,10 @@ func pipe(t *testing.T) (path string, open func() *bufio.Reader) {
 }
 
 // start runs an attempt and returns where its outcome comes.
-func start(ctx context.Context, t *testing.T, b engine.Behavior, p builtin.ExecParams) <-chan engine.Outcome {
+func start(ctx context.Context, t *testing.T, b task.Behavior, p builtin.ExecParams) <-chan task.Outcome {
 	t.Helper()
 	a := attempt(t, p)
-	outcome := make(chan engine.Outcome, 1)
+	outcome := make(chan task.Outcome, 1)
 	go func() { outcome <- b.Run(ctx, a) }()
 	return outcome
 }
@@ -103,7 +104,7 @@ func TestExec_TheEnvironmentIsWhatIsGivenAndPATH(t *testing.T) {
 // With each of these many a program runs code of whoever sets it; no list of them is complete.
 func TestExec_AVariableThatIsNotAllowedIsRefused(t *testing.T) {
 	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"env"}, Env: []string{"HOME"}})
-	with := func(name string) engine.Outcome {
+	with := func(name string) task.Outcome {
 		params := builtin.ExecParams{Program: "env", Env: map[string]string{name: "x"}}
 		return b.Run(t.Context(), attempt(t, params))
 	}
@@ -183,7 +184,7 @@ func TestExec_RefusesParametersThatNoNodeCouldRun(t *testing.T) {
 			raw, err := json.Marshal(params)
 			must(t, err)
 			_, err = shell(0).Plan(raw, epoch)
-			if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
+			if _, ok := errors.AsType[*store.InvalidError](err); !ok {
 				t.Errorf("error %v, want an InvalidError", err)
 			}
 		})

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // FuzzParameters plans any parameters with every built-in behavior: what is accepted is written and accepted again as
@@ -49,7 +49,7 @@ func FuzzParameters(f *testing.F) {
 }
 
 // acceptedAgain reads accepted parameters by themselves.
-func acceptedAgain(t *testing.T, b engine.Behavior, text []byte, now time.Time) {
+func acceptedAgain(t *testing.T, b task.Behavior, text []byte, now time.Time) {
 	t.Helper()
 	switch b.ID() {
 	case "http":
@@ -73,7 +73,7 @@ func acceptedAgain(t *testing.T, b engine.Behavior, text []byte, now time.Time) 
 	}
 }
 
-func reread[P any](t *testing.T, b engine.Behavior, text []byte, now time.Time) (p P) {
+func reread[P any](t *testing.T, b task.Behavior, text []byte, now time.Time) (p P) {
 	t.Helper()
 	if err := json.Unmarshal(text, &p); err != nil {
 		t.Fatalf("%s: accepted %q: %v", b.ID(), text, err)

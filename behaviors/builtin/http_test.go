@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 func serve(t *testing.T, h http.HandlerFunc) string {
@@ -30,10 +31,10 @@ func redirect(to string, status int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, status) }
 }
 
-func anywhere() engine.Behavior { return builtin.HTTP(builtin.HTTPOptions{AllowPrivate: true}) }
+func anywhere() task.Behavior { return builtin.HTTP(builtin.HTTPOptions{AllowPrivate: true}) }
 
 // only allows one loopback address, so that every other one stands for what is forbidden.
-func only(address string) engine.Behavior {
+func only(address string) task.Behavior {
 	return builtin.HTTP(builtin.HTTPOptions{Allow: []netip.Prefix{netip.MustParsePrefix(address)}})
 }
 
@@ -367,7 +368,7 @@ func TestHTTP_RefusesParametersThatAreNoRequest(t *testing.T) {
 			raw, err := json.Marshal(params)
 			must(t, err)
 			_, err = anywhere().Plan(raw, epoch)
-			if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
+			if _, ok := errors.AsType[*store.InvalidError](err); !ok {
 				t.Errorf("error %v, want an InvalidError", err)
 			}
 		})

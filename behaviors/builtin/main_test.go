@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,13 +18,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // attempt is a first attempt under the default policy.
-func attempt(t *testing.T, params any) engine.Attempt {
+func attempt(t *testing.T, params any) task.Attempt {
 	t.Helper()
-	policy, err := engine.Policy{}.Complete()
+	policy, err := task.Policy{}.Complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := engine.Attempt{Task: "some/task", Number: 1, Policy: policy}
+	a := task.Attempt{Task: "some/task", Number: 1, Policy: policy}
 	if params != nil {
 		if a.Params, err = json.Marshal(params); err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func attempt(t *testing.T, params any) engine.Attempt {
 }
 
 // run makes an attempt and decodes its result.
-func run[R any](ctx context.Context, t *testing.T, b engine.Behavior, params any) (R, engine.Outcome) {
+func run[R any](ctx context.Context, t *testing.T, b task.Behavior, params any) (R, task.Outcome) {
 	t.Helper()
 	o := b.Run(ctx, attempt(t, params))
 	var r R
@@ -54,7 +54,7 @@ func must(t *testing.T, errs ...error) {
 }
 
 // wantFailure checks code and finality of an outcome.
-func wantFailure(t *testing.T, o engine.Outcome, code string, final bool) *events.Error {
+func wantFailure(t *testing.T, o task.Outcome, code string, final bool) *events.Error {
 	t.Helper()
 	if o.Err == nil {
 		t.Fatalf("succeeded with %s, want failure %q", o.Result, code)

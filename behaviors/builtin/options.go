@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
+	"taskledger/task"
 )
 
 // Options configures the built-in behaviors of a node. The zero value runs those that need no permission.
@@ -16,8 +16,8 @@ type Options struct {
 
 // Behaviors returns the built-in behaviors that the options allow, for engine.NodeConfig.Behaviors: Noop, Sleep and
 // HTTP always, Exec if a program is allowed, and Checksum if there is a root.
-func Behaviors(o Options) []engine.Behavior {
-	all := []engine.Behavior{Noop(), Sleep(), HTTP(o.HTTP)}
+func Behaviors(o Options) []task.Behavior {
+	all := []task.Behavior{Noop(), Sleep(), HTTP(o.HTTP)}
 	if len(o.Exec.Allow) > 0 {
 		all = append(all, Exec(o.Exec))
 	}

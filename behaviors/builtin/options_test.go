@@ -11,8 +11,9 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 func TestNoop_Succeeds(t *testing.T) {
@@ -46,7 +47,7 @@ func TestSleep_EndsWithItsContext(t *testing.T) {
 
 // An operator knows the parameters of a built-in behavior as JSON alone.
 func TestBuiltin_RefusalsShowTheJSONThatIsWanted(t *testing.T) {
-	for want, b := range map[string]engine.Behavior{
+	for want, b := range map[string]task.Behavior{
 		`{"duration":"0s"}`: builtin.Sleep(),
 		`{"url":""}`:        builtin.HTTP(builtin.HTTPOptions{}),
 		`{"program":""}`:    builtin.Exec(builtin.ExecOptions{}),
@@ -63,14 +64,14 @@ func TestBuiltin_RefusalsShowTheJSONThatIsWanted(t *testing.T) {
 
 // A field with a typing error is found at the submit. What was accepted once is run.
 func TestBuiltin_RefusesFieldsThatItDoesNotHave(t *testing.T) {
-	for params, b := range map[string]engine.Behavior{
+	for params, b := range map[string]task.Behavior{
 		`{"duration":"1ms","x":1}`:  builtin.Sleep(),
 		`{"url":"http://h/","x":1}`: builtin.HTTP(builtin.HTTPOptions{}),
 		`{"program":"date","x":1}`:  builtin.Exec(builtin.ExecOptions{}),
 		`{"path":"a","x":1}`:        builtin.Checksum(builtin.ChecksumOptions{}),
 	} {
 		_, err := b.Plan([]byte(params), epoch)
-		invalid, ok := errors.AsType[*engine.InvalidError](err)
+		invalid, ok := errors.AsType[*store.InvalidError](err)
 		if !ok || invalid.Error() != `parameters: unknown field "x"` {
 			t.Errorf("%s %s: error %v", b.ID(), params, err)
 		}
@@ -85,7 +86,7 @@ func TestBuiltin_RefusesFieldsThatItDoesNotHave(t *testing.T) {
 }
 
 func TestBuiltin_OffersOnlyWhatIsConfigured(t *testing.T) {
-	ids := func(all []engine.Behavior) (ids []string) {
+	ids := func(all []task.Behavior) (ids []string) {
 		for _, b := range all {
 			if err := b.(interface{ Validate() error }).Validate(); err != nil {
 				t.Errorf("%s: %v", b.ID(), err)

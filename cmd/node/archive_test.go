@@ -23,6 +23,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // bulk is parameters of 60 KiB: of 300 tasks with them a journal is long enough for two snapshots, and is trimmed.
@@ -69,7 +70,7 @@ func load(ctx context.Context, c *engine.Client, prefix string, n int) (acknowle
 	for range 16 {
 		all.Go(func() {
 			for i := next.Add(1); i <= int64(n) && ctx.Err() == nil; i = next.Add(1) {
-				f, err := c.Submit(ctx, builtin.Noop(), bulk, engine.SubmitOptions{ID: events.TaskID(prefix + strconv.FormatInt(i, 10))})
+				f, err := c.Submit(ctx, builtin.Noop(), bulk, task.SubmitOptions{ID: events.TaskID(prefix + strconv.FormatInt(i, 10))})
 				if err == nil {
 					mu.Lock()
 					acknowledged = append(acknowledged, f.ID())

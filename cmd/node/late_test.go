@@ -14,6 +14,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/cluster"
 	"taskledger/engine"
+	"taskledger/task"
 )
 
 // lateRole makes this test binary a node, of a program that has functions, on the data directory of another one.
@@ -59,7 +60,7 @@ func runLate(data, grace string) (err error) {
 		time.Sleep(after)
 		return "", ctx.Err()
 	})
-	n, err := c.NewNode(engine.NodeConfig{Name: "functions", Grace: within, Behaviors: []engine.Behavior{late}})
+	n, err := c.NewNode(engine.NodeConfig{Name: "functions", Grace: within, Behaviors: []task.Behavior{late}})
 	if err != nil {
 		return err
 	}

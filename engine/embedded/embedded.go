@@ -14,6 +14,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
+	"taskledger/task"
 )
 
 // Config configures the process. The zero value works.
@@ -38,7 +39,7 @@ type Node struct {
 
 // Start runs a node with every default on data in dir ("" = temporary). It returns when the node is ready. Until Close, other processes of
 // this user find the servers by dir: see Servers.Advertise.
-func Start(ctx context.Context, dir string, behaviors ...engine.Behavior) (*Node, error) {
+func Start(ctx context.Context, dir string, behaviors ...task.Behavior) (*Node, error) {
 	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
 }
 

@@ -10,6 +10,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/task"
 )
 
 // clock is a wall clock that a test moves ahead.
@@ -29,7 +30,7 @@ func ExampleStartWith() {
 	var clock clock
 	node, err := embedded.StartWith(ctx, embedded.Config{
 		NoNATS: true, // one node needs none, and starts sooner without it
-		Node: engine.NodeConfig{Now: clock.now, Behaviors: []engine.Behavior{
+		Node: engine.NodeConfig{Now: clock.now, Behaviors: []task.Behavior{
 			remind.Bind(func(_ context.Context, who string) (string, error) { return "mail to " + who, nil }),
 		}},
 	})

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/task"
 )
 
 // build returns the path of the program.
@@ -68,7 +68,7 @@ func firstLine(t *testing.T, node *embedded.Node, lines <-chan string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
-		f, err := node.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{ID: "greeting"})
+		f, err := node.Submit(ctx, builtin.Noop(), nil, task.SubmitOptions{ID: "greeting"})
 		if err == nil {
 			_, err = f.Wait(ctx)
 		}

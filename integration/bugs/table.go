@@ -452,7 +452,7 @@ var sessions = []Bug{
 		{"bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS", "bus.URLs, bus.NKey = []string{found.NATS}, found.NKey"},
 	}, "./cluster", "TestOpen_OnADirectoryFindsServersThatComeBackElsewhere"},
 	{"address of etcd that is read once", "cluster/dir.go", []Edit{
-		{`	store.Dial, store.DialName = logRefused(store.Log, d.dialEtcd), found.Etcd[0]+", the etcd of the node on "+dir+","` + "\n", "	store.Dial = func(ctx context.Context) (net.Conn, error) {\n		return new(net.Dialer).DialContext(ctx, \"unix\", strings.TrimPrefix(found.Etcd[0], \"unix:\"))\n	}\n"},
+		{`	etcd.Dial, etcd.DialName = logRefused(etcd.Log, d.dialEtcd), found.Etcd[0]+", the etcd of the node on "+dir+","` + "\n", "	etcd.Dial = func(ctx context.Context) (net.Conn, error) {\n		return new(net.Dialer).DialContext(ctx, \"unix\", strings.TrimPrefix(found.Etcd[0], \"unix:\"))\n	}\n"},
 	}, "./cluster", "TestOpen_OnADirectoryFindsServersThatComeBackElsewhere"},
 	{"unreadable owner key that nobody can take", "etcdstore/owners.go", []Edit{
 		{"	if seen.Node != \"\" && seen.Revision == 0 {\n", "	if (seen.Node == \"\") != (seen.Revision == 0) {\n"},

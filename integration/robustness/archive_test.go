@@ -13,7 +13,6 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
@@ -105,15 +104,15 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 		"no stream":                       {held: entries, archive: fakeArchive{fails: always(store.ErrNoArchive)}},
 		"archived and trimmed":            {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: entries[:3]}},
 		"archived and not trimmed":        {trimmed: 1, held: entries[1:], archive: fakeArchive{entries: entries[:3]}},
-		"away for a while":                {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: entries[:3], fails: []error{engine.ErrUnavailable, store.ErrNoArchive}}},
+		"away for a while":                {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: entries[:3], fails: []error{store.ErrUnavailable, store.ErrNoArchive}}},
 		"trimmed and not archived":        {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: entries[:2]}, want: "1 entries"},
 		"archived otherwise":              {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: other[:3]}, want: "1 entries"},
 		"archive and journal differ":      {trimmed: 1, held: entries[1:], archive: fakeArchive{entries: []history.Record{entries[0], other[1]}}, want: "1 entries"},
 		"gone from the journal's end":     {held: entries[:4], want: "1 entries"},
 		"held, and never written":         {written: entries[:4], held: entries, want: "1 entries"},
 		"written twice":                   {written: append(entries[:3:3], again), held: append(entries[:2:2], again), want: "1 entries"},
-		"archive away for good":           {trimmed: 3, held: entries[3:], archive: fakeArchive{fails: always(engine.ErrUnavailable)}, want: "12 archive"},
-		"archive away, nothing trimmed":   {held: entries, archive: fakeArchive{fails: always(engine.ErrUnavailable)}, want: "12 archive"},
+		"archive away for good":           {trimmed: 3, held: entries[3:], archive: fakeArchive{fails: always(store.ErrUnavailable)}, want: "12 archive"},
+		"archive away, nothing trimmed":   {held: entries, archive: fakeArchive{fails: always(store.ErrUnavailable)}, want: "12 archive"},
 		"trimmed, and no archive":         {trimmed: 3, held: entries[3:], archive: fakeArchive{fails: always(store.ErrNoArchive)}, want: "12 archive"},
 		"archive is damaged":              {held: entries, archive: fakeArchive{fails: []error{events.ErrDamaged}}, want: "12 archive"},
 		"the archive's beginning is gone": {held: entries, archive: fakeArchive{fails: []error{store.ErrTrimmed}}, want: "12 archive"},

@@ -15,6 +15,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
+	"taskledger/task"
 )
 
 // role configures the node, as JSON in its only argument.
@@ -53,7 +54,7 @@ func run(ctx context.Context, text string, in io.Reader, out io.Writer) error {
 	}
 	defer bus.Close()
 	n, err := engine.NewNode(engine.NodeConfig{Store: store, Bus: bus, Name: r.Name, TTL: ttl, Grace: grace, Trimming: engine.TrimNothing, Log: log,
-		Behaviors: []engine.Behavior{builtin.Noop()}})
+		Behaviors: []task.Behavior{builtin.Noop()}})
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
+	"taskledger/task"
 )
 
 const (
@@ -152,7 +152,7 @@ func rest(ctx context.Context) {
 func (l *load) one(id events.TaskID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), soon)
 	defer cancel()
-	f, err := l.client.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{ID: id})
+	f, err := l.client.Submit(ctx, builtin.Noop(), nil, task.SubmitOptions{ID: id})
 	if err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
@@ -171,7 +171,7 @@ func (l *load) delete(id events.TaskID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), soon)
 	defer cancel()
 	err := l.client.Operations().Delete(ctx, id)
-	refusal, refused := errors.AsType[*engine.StateError](err)
+	refusal, refused := errors.AsType[*task.StateError](err)
 	switch {
 	case err == nil:
 		l.taken.Add(1)

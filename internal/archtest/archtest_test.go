@@ -68,12 +68,12 @@ bulk                 | events projection projection/listing store task internal/
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
-behaviors            | engine task events                                    | shared by callers and workers: light
-behaviors/builtin    | behaviors engine events golang.org/x/sys              | what many programs do: it links os/exec and net/http
+behaviors            | engine store task events | shared by callers and workers: light
+behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
-engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
+engine/embedded      | engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 api/doors            |                                                  | bounds connections of several listeners together
 api                  | projection/name api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/measured         | api/problem                                       | what an API tells of its requests: a port
@@ -86,9 +86,9 @@ api/stores/form      | item store                                        | JSON 
 taskstore            | item store task golang.org/x/sync                  | asks a backend that it is given: it sends nothing itself
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
-api/view             | projection/name engine events ledger projection store             | what is shown as JSON, wherever it is shown
+api/view             | projection/name task events ledger projection store | what is shown as JSON, wherever it is shown
 cmd/node/...         | api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
-cmd/node/internal/cluster | cluster engine engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
+cmd/node/internal/cluster | store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
 cmd/node/internal/httpd | api api/doors api/figures api/operations api/stores api/token cluster cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
@@ -98,7 +98,7 @@ cmd/node/internal/certificates |                                      | how long
 cmd/node/internal/monitor | api/doors cmd/node/internal/certificates cmd/node/internal/openfiles meter meter/prommeter github.com/prometheus/client_golang | serves what a node measures; alone listens for metrics
 cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors/builtin cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors/builtin cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
-cmd/node/internal/bench | cmd/node/... behaviors behaviors/builtin cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
+cmd/node/internal/bench | cmd/node/... behaviors behaviors/builtin cluster engine projection/listing task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
@@ -120,11 +120,11 @@ integration/robustness/check   | integration/robustness/folds integration/robust
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
-integration/robustness/traffic | engine events projection task integration/robustness/clock integration/robustness/history | what clients ask, and functions do
+integration/robustness/traffic | engine store projection/listing events projection task integration/robustness/clock integration/robustness/history | what clients ask, and functions do
 integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io integration/robustness/clock integration/robustness/keepers item | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
-integration/robustness/cluster | engine events projection integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic integration/robustness/worth go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
+integration/robustness/cluster | task events projection integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic integration/robustness/worth go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
 integration/robustness/fault   | cluster engine integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
 integration/robustness         | ledger store events projection integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/record integration/robustness/report integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
@@ -134,12 +134,12 @@ integration/simulation/machine | integration/robustness/history       | runs the
 integration/simulation/program | integration/simulation/world         | the program that makes a history
 integration/simulation/record  | engine integration/robustness/history integration/robustness/keepers | a history in the making
 integration/robustness/keepers | engine item task taskstore integration/robustness/history integration/robustness/traffic | clients of task stores
-integration/simulation/work    | engine events projection integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
-integration/simulation/world   | ledger internal/version store store/memarchive engine task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/robustness/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/work    | task events projection integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
+integration/simulation/world   | ledger internal/version store store/memarchive engine projection/listing task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/robustness/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/backups   |                                               | runs what a document says: knows nothing of what is inside
-integration/upgrade  | behaviors/builtin engine etcdstore natsbus     | a node, built from sources of different releases
+integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
 integration/fronts   | integration/bugs events                            | says where the parts of a front stand, and lays a toy over the tree
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests

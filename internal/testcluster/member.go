@@ -12,6 +12,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
+	"taskledger/task"
 )
 
 // Node is a running member of a cluster.
@@ -66,7 +67,7 @@ func (p *process) end() (err error) {
 
 // StartNode starts a node that runs the behaviors and waits until it is ready. configure, unless nil, changes the
 // configuration before it is used.
-func (c *Cluster) StartNode(name string, configure func(*engine.NodeConfig), behaviors ...engine.Behavior) *Node {
+func (c *Cluster) StartNode(name string, configure func(*engine.NodeConfig), behaviors ...task.Behavior) *Node {
 	c.t.Helper()
 	n := c.startNode(name, configure, behaviors)
 	n.AwaitReady()
@@ -75,7 +76,7 @@ func (c *Cluster) StartNode(name string, configure func(*engine.NodeConfig), beh
 
 // StartNodes starts several nodes of one configuration at the same time and waits until all are ready. behaviors is
 // asked for what each of them runs.
-func (c *Cluster) StartNodes(configure func(*engine.NodeConfig), behaviors func(node string) []engine.Behavior, names ...string) []*Node {
+func (c *Cluster) StartNodes(configure func(*engine.NodeConfig), behaviors func(node string) []task.Behavior, names ...string) []*Node {
 	c.t.Helper()
 	var nodes []*Node
 	for _, name := range names {
@@ -87,7 +88,7 @@ func (c *Cluster) StartNodes(configure func(*engine.NodeConfig), behaviors func(
 	return nodes
 }
 
-func (c *Cluster) startNode(name string, configure func(*engine.NodeConfig), behaviors []engine.Behavior) *Node {
+func (c *Cluster) startNode(name string, configure func(*engine.NodeConfig), behaviors []task.Behavior) *Node {
 	c.t.Helper()
 	store, bus, log := c.connect(name)
 	cfg := engine.NodeConfig{Store: store, Behaviors: behaviors, Name: name, TTL: c.options.TTL, Grace: 5 * time.Second, Log: log}

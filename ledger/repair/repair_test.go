@@ -15,6 +15,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // growing is a store in which every journal has grown whenever its end is read.
@@ -35,12 +36,12 @@ func TestRepair_FollowsAJournalThatGrows(t *testing.T) {
 	j := testcluster.StartJournals(t, shards)
 	job := behaviors.Define[int, int]("job", nil)
 	run := job.Bind(func(_ context.Context, n int) (int, error) { return n, nil })
-	n := testcluster.RunNode(t, engine.NodeConfig{Store: j.Store, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{run}})
+	n := testcluster.RunNode(t, engine.NodeConfig{Store: j.Store, Name: "n", TTL: 3 * time.Second, Behaviors: []task.Behavior{run}})
 	reads := 0
 	grow := func(shard int) {
 		reads++
 		id := events.TaskID(fmt.Sprint(testcluster.IDIn(shard, shards), "/", reads))
-		f, err := job.SubmitWith(testcluster.Within(t), n, reads, engine.SubmitOptions{ID: id})
+		f, err := job.SubmitWith(testcluster.Within(t), n, reads, task.SubmitOptions{ID: id})
 		if err == nil {
 			_, err = f.Wait(testcluster.Within(t))
 		}

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 	"taskledger/taskstore/taskstoretest"
 )
 
@@ -27,4 +27,4 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-func nothing(string) []engine.Behavior { return nil }
+func nothing(string) []task.Behavior { return nil }

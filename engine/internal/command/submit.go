@@ -235,7 +235,7 @@ func otherRequest(id string) Answer {
 	return Refused(AnswerKeyUsed, "%.100q", events.RequestKey(id))
 }
 
-// Check returns an *store.InvalidError or a *task.LimitError.
+// Check returns a *store.InvalidError or a *task.LimitError.
 func (c *Submit) Check() error {
 	switch {
 	case c.Task == events.Settings:

@@ -14,7 +14,7 @@ func WithAsker(ctx context.Context, a events.Asker) context.Context {
 	return context.WithValue(ctx, askerKey{}, a)
 }
 
-// AskerOf returns the asker of a context, nil for the client itself. It returns an *store.InvalidError for one that
+// AskerOf returns the asker of a context, nil for the client itself. It returns a *store.InvalidError for one that
 // no event can hold.
 func AskerOf(ctx context.Context) (*events.Asker, error) {
 	a, ok := ctx.Value(askerKey{}).(events.Asker)

@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
@@ -27,6 +26,7 @@ import (
 	"taskledger/integration/robustness/traffic"
 	"taskledger/integration/robustness/worth"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 const (
@@ -340,7 +340,7 @@ func (r *Cluster) Look(ctx context.Context, ids []string, f func(id string, t *p
 			t, err := r.Observer.GetLinear(ask, events.TaskID(ids[i]))
 			cancel()
 			switch {
-			case errors.Is(err, engine.ErrNotFound):
+			case errors.Is(err, task.ErrNotFound):
 				f(ids[i], nil, nil)
 			default:
 				f(ids[i], &t, err)

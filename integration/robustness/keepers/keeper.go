@@ -320,9 +320,9 @@ func (s *Keepers) call(ctx context.Context, at *engine.Client, killed context.Co
 		c.Answer, c.Problems = history.Refused, conflict.Problems
 	case errors.Is(err, task.ErrOtherRequest):
 		c.Answer, c.OtherRequest = history.Refused, true
-	case c.Claim != nil && ctx.Err() != nil && !errors.Is(err, engine.ErrUnknown): // its wait has ended: nothing was claimed
+	case c.Claim != nil && ctx.Err() != nil && !errors.Is(err, task.ErrUnknown): // its wait has ended: nothing was claimed
 		c.Answer = history.Refused
-	case c.Answer == history.Unknown && ctx.Err() == nil && !errors.Is(err, engine.ErrUnknown):
+	case c.Answer == history.Unknown && ctx.Err() == nil && !errors.Is(err, task.ErrUnknown):
 		s.Damage("a client of store %s is told what no client has to expect: %v", c.Store, err)
 	}
 	if c.Answer == history.Unknown {

@@ -195,7 +195,7 @@ func (c *client) call(wait context.Context, caller int, r traffic.Request) {
 
 // damaged reports whether an error tells of a shard that holds what makes no sense.
 func damaged(err error) bool {
-	return errors.Is(err, engine.ErrUnavailable) && strings.Contains(err.Error(), "quarantined")
+	return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), "quarantined")
 }
 
 // watch waits for the outcome of a future until ctx ends: who has heard nothing by then is untold. It has told of the

@@ -12,6 +12,7 @@ import (
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Request is one call of a client.
@@ -110,13 +111,13 @@ func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Opera
 	}
 	w := &Work{ID_: r.behavior()}
 	op.Terms = Terms(w.Policy(), r.Priority)
-	f, err := c.Submit(ctx, w, params, engine.SubmitOptions{ID: events.TaskID(r.Task), RequestKey: op.Request, Delay: r.Delay, Priority: r.Priority})
+	f, err := c.Submit(ctx, w, params, task.SubmitOptions{ID: events.TaskID(r.Task), RequestKey: op.Request, Delay: r.Delay, Priority: r.Priority})
 	op.Task, op.Joined, op.Repeated = string(f.ID()), f.Joined(), f.Repeated()
 	return f, err
 }
 
 // Terms returns the terms that a submit brings with a policy, and a priority that it gives itself; 0 = none.
-func Terms(p engine.Policy, priority int64) string {
+func Terms(p task.Policy, priority int64) string {
 	full, err := p.Complete()
 	if err != nil {
 		panic(err) // the policies of the harnesses are in range

@@ -8,25 +8,26 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/projection"
+	"taskledger/store"
 	"taskledger/task"
 )
 
 // Answer returns the answer of a call that ended with err. A caller that did not live to hear it knows nothing:
 // history.Unknown.
 func Answer(err error) history.Answer {
-	var state *engine.StateError
-	var invalid *engine.InvalidError
-	var overload *engine.OverloadError
-	var limit *engine.LimitError
+	var state *task.StateError
+	var invalid *store.InvalidError
+	var overload *task.OverloadError
+	var limit *task.LimitError
 	switch {
 	case err == nil:
 		return history.OK
-	case errors.Is(err, engine.ErrUnknown):
+	case errors.Is(err, task.ErrUnknown):
 		return history.Unknown
-	case errors.Is(err, engine.ErrNotFound), errors.Is(err, task.ErrNotKept):
+	case errors.Is(err, task.ErrNotFound), errors.Is(err, task.ErrNotKept):
 		return history.Absent
 	case errors.As(err, &state), errors.As(err, &invalid), errors.As(err, &overload), errors.As(err, &limit),
-		errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrClosed):
+		errors.Is(err, store.ErrUnavailable), errors.Is(err, task.ErrClosed):
 		return history.Refused
 	}
 	return history.Unknown
@@ -37,7 +38,7 @@ func OtherRequest(err error) bool { return errors.Is(err, task.ErrOtherRequest) 
 
 // Outcome is the outcome that Future.Wait returned. That of a task that failed is no error.
 func Outcome(result []byte, err error) (string, error) {
-	if failure, ok := errors.AsType[*engine.TaskError](err); ok {
+	if failure, ok := errors.AsType[*task.Error](err); ok {
 		return "!" + failure.Code, nil
 	}
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/projection"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -20,16 +20,16 @@ func TestAnswer_TellsDoneFromUnknown(t *testing.T) {
 		want history.Answer
 	}{
 		{nil, history.OK},
-		{engine.ErrNotFound, history.Absent},
+		{task.ErrNotFound, history.Absent},
 		{task.ErrNotKept, history.Absent},
-		{&engine.StateError{}, history.Refused},
-		{&engine.InvalidError{}, history.Refused},
-		{&engine.OverloadError{}, history.Refused},
-		{&engine.LimitError{}, history.Refused},
-		{engine.ErrUnavailable, history.Refused},
-		{engine.ErrClosed, history.Refused},
-		{engine.ErrUnknown, history.Unknown},
-		{fmt.Errorf("%w: %w", engine.ErrUnknown, engine.ErrClosed), history.Unknown},
+		{&task.StateError{}, history.Refused},
+		{&store.InvalidError{}, history.Refused},
+		{&task.OverloadError{}, history.Refused},
+		{&task.LimitError{}, history.Refused},
+		{store.ErrUnavailable, history.Refused},
+		{task.ErrClosed, history.Refused},
+		{task.ErrUnknown, history.Unknown},
+		{fmt.Errorf("%w: %w", task.ErrUnknown, task.ErrClosed), history.Unknown},
 		{context.DeadlineExceeded, history.Unknown},
 		{errors.New("anything"), history.Unknown},
 	} {
@@ -46,7 +46,7 @@ func TestOutcome_IsThatOfTheRun(t *testing.T) {
 	if o, err := traffic.Outcome([]byte("1"), nil); o != "=1" || err != nil {
 		t.Errorf("success: %q, %v", o, err)
 	}
-	if o, err := traffic.Outcome(nil, &engine.TaskError{Code: "no"}); o != "!no" || err != nil {
+	if o, err := traffic.Outcome(nil, &task.Error{Code: "no"}); o != "!no" || err != nil {
 		t.Errorf("failure: %q, %v", o, err)
 	}
 	if o, err := traffic.Outcome(nil, context.Canceled); o != "" || !errors.Is(err, context.Canceled) {

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/task"
 )
 
 func draw(name string, seed uint64, n int) (all []traffic.Request) {
@@ -92,7 +92,7 @@ func TestSource_DrawsEveryProfile(t *testing.T) {
 }
 
 // perform makes one attempt as an engine would, of a node whose session is s1.
-func perform(ctx context.Context, t *testing.T, p traffic.Params, number, failures int) (engine.Outcome, []traffic.Report) {
+func perform(ctx context.Context, t *testing.T, p traffic.Params, number, failures int) (task.Outcome, []traffic.Report) {
 	t.Helper()
 	params, err := json.Marshal(p)
 	if err != nil {
@@ -102,7 +102,7 @@ func perform(ctx context.Context, t *testing.T, p traffic.Params, number, failur
 	b := traffic.Behaviors(0, func(r traffic.Report) { reports = append(reports, r) })[0]
 	var joined string
 	log := slog.New(&traffic.Sessions{Handler: slog.NewTextHandler(io.Discard, nil), Joined: func(id string) { joined = id }})
-	out := b.Run(ctx, engine.Attempt{Task: "t", Number: number, Failures: failures, Policy: b.Policy(), Params: params,
+	out := b.Run(ctx, task.Attempt{Task: "t", Number: number, Failures: failures, Policy: b.Policy(), Params: params,
 		Token: events.Position{Shard: 1, Ref: events.RefOf(2, 3)}, Log: log.With("node", "a").With("session", "s1").With("task", "t")})
 	if joined != "s1" {
 		t.Errorf("session %q has begun, want s1", joined)

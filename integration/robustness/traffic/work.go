@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/task"
 )
 
 // Params say what a task does.
@@ -38,7 +38,7 @@ const (
 	regularly = 2 * time.Second
 )
 
-var backoff = engine.Backoff{Base: 50 * time.Millisecond, Max: 400 * time.Millisecond}
+var backoff = task.Backoff{Base: 50 * time.Millisecond, Max: 400 * time.Millisecond}
 
 // Report carries what a function tells of itself on a way that faults do not touch.
 type Report struct {
@@ -56,19 +56,19 @@ type Work struct {
 }
 
 // Behaviors returns all that tasks are submitted with.
-func Behaviors(begin int64, report func(Report)) []engine.Behavior {
-	return []engine.Behavior{&Work{once, begin, report}, &Work{again, begin, report}, &Work{regular, begin, report}}
+func Behaviors(begin int64, report func(Report)) []task.Behavior {
+	return []task.Behavior{&Work{once, begin, report}, &Work{again, begin, report}, &Work{regular, begin, report}}
 }
 
-// ID implements engine.Behavior.
+// ID implements task.Behavior.
 func (w *Work) ID() string { return w.ID_ }
 
-// Types implements engine.Behavior.
+// Types implements task.Behavior.
 func (w *Work) Types() string { return "" }
 
-// Policy implements engine.Behavior.
-func (w *Work) Policy() engine.Policy {
-	p := engine.Policy{MaxAttempts: maxAttempts, Backoff: backoff, MaxLost: 50, LostDelay: time.Millisecond}
+// Policy implements task.Behavior.
+func (w *Work) Policy() task.Policy {
+	p := task.Policy{MaxAttempts: maxAttempts, Backoff: backoff, MaxLost: 50, LostDelay: time.Millisecond}
 	switch w.ID_ {
 	case again:
 		p.Existing = events.RunAgain
@@ -78,11 +78,11 @@ func (w *Work) Policy() engine.Policy {
 	return p
 }
 
-// Plan implements engine.Behavior.
-func (w *Work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
+// Plan implements task.Behavior.
+func (w *Work) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, nil }
 
-// Run implements engine.Behavior.
-func (w *Work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+// Run implements task.Behavior.
+func (w *Work) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	x := history.Execution{Task: string(a.Task), Node: SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1,
 		Begin: clock.Now() - w.Begin, Repeats: a.Policy.Every != 0}
 	w.Report(Report{Execution: x, Behavior: w.ID_, Goes: true})
@@ -96,17 +96,17 @@ func (w *Work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 }
 
 // attempt works; told means that it was told to stop.
-func attempt(ctx context.Context, a engine.Attempt) (out engine.Outcome, told bool) {
+func attempt(ctx context.Context, a task.Attempt) (out task.Outcome, told bool) {
 	var p Params
 	if err := json.Unmarshal(a.Params, &p); err != nil {
-		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
+		return task.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
 	}
 	timer := time.NewTimer(time.Duration(p.Millis) * time.Millisecond)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: context.Cause(ctx).Error()}}, true
+		return task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: context.Cause(ctx).Error()}}, true
 	}
 	if a.Failures < p.Fails {
 		out.Err = &events.Error{Code: events.CodeFailed, Message: fmt.Sprint("failure ", a.Failures+1), Retryable: true}
@@ -122,7 +122,7 @@ func attempt(ctx context.Context, a engine.Attempt) (out engine.Outcome, told bo
 	return out, false
 }
 
-func outcomeText(out engine.Outcome) string {
+func outcomeText(out task.Outcome) string {
 	if out.Err != nil {
 		return "!" + out.Err.Code
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/task"
 )
 
 // Job is the parameters of every task: what its function does.
@@ -31,10 +31,10 @@ type Record interface {
 	End(at int, how history.Execution)
 }
 
-// work is a behavior on one process. It implements engine.Behavior.
+// work is a behavior on one process. It implements task.Behavior.
 type work struct {
 	id     string
-	policy engine.Policy
+	policy task.Policy
 	record Record
 	killed context.Context // of the process
 }
@@ -83,21 +83,21 @@ const Endings = "scfdrpzo"
 const outlasted = 800 * time.Millisecond
 
 // Behaviors returns those of a process, which is killed when a context ends.
-func Behaviors(killed context.Context, r Record) []engine.Behavior {
-	backoff := engine.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
-	return []engine.Behavior{
-		&work{Once, engine.Policy{MaxAttempts: 3, MaxLost: 3, LostDelay: time.Millisecond, Backoff: backoff}, r, killed},
-		&work{Again, engine.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, MaxLost: 5, LostDelay: 100 * time.Millisecond}, r, killed},
-		&work{Brief, engine.Policy{MaxAttempts: 2, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Timeout: 700 * time.Millisecond,
+func Behaviors(killed context.Context, r Record) []task.Behavior {
+	backoff := task.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
+	return []task.Behavior{
+		&work{Once, task.Policy{MaxAttempts: 3, MaxLost: 3, LostDelay: time.Millisecond, Backoff: backoff}, r, killed},
+		&work{Again, task.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, MaxLost: 5, LostDelay: 100 * time.Millisecond}, r, killed},
+		&work{Brief, task.Policy{MaxAttempts: 2, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Timeout: 700 * time.Millisecond,
 			Priority: 5, RetainCount: 1}, r, killed},
-		&work{Every, engine.Policy{MaxAttempts: 2, MaxLost: 1, LostDelay: time.Millisecond, Backoff: backoff, Existing: events.RunAgain,
+		&work{Every, task.Policy{MaxAttempts: 2, MaxLost: 1, LostDelay: time.Millisecond, Backoff: backoff, Existing: events.RunAgain,
 			Timeout: outlasted, Every: 700 * time.Millisecond}, r, killed},
-		&merging{work{Merge, engine.Policy{MaxAttempts: 3, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
+		&merging{work{Merge, task.Policy{MaxAttempts: 3, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
 	}
 }
 
 // Varied is a behavior as another release might have it, which lets more attempts be lost.
-func Varied(b engine.Behavior, losses int) engine.Behavior {
+func Varied(b task.Behavior, losses int) task.Behavior {
 	switch b := b.(type) {
 	case *work:
 		return b.allowing(losses)
@@ -116,20 +116,20 @@ func (b *work) allowing(losses int) *work {
 	return &other
 }
 
-// ID implements engine.Behavior.
+// ID implements task.Behavior.
 func (b *work) ID() string { return b.id }
 
-// Types implements engine.Behavior.
+// Types implements task.Behavior.
 func (b *work) Types() string { return "job string" }
 
-// Policy implements engine.Behavior.
-func (b *work) Policy() engine.Policy { return b.policy }
+// Policy implements task.Behavior.
+func (b *work) Policy() task.Policy { return b.policy }
 
-// Plan implements engine.Behavior.
-func (b *work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
+// Plan implements task.Behavior.
+func (b *work) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, nil }
 
-// Run implements engine.Behavior. What it returns, and when, goes into the record.
-func (b *work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+// Run implements task.Behavior. What it returns, and when, goes into the record.
+func (b *work) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	at := b.record.Begin(history.Execution{Task: string(a.Task), Node: traffic.SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number),
 		Try: uint32(a.Failures) + 1, Repeats: a.Policy.Every != 0})
 	out, stopped := b.attempt(ctx, a)
@@ -151,7 +151,7 @@ func (b *work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	return out
 }
 
-func outcomeOf(out engine.Outcome) string {
+func outcomeOf(out task.Outcome) string {
 	switch {
 	case out.Snooze > 0:
 		return ""
@@ -162,10 +162,10 @@ func outcomeOf(out engine.Outcome) string {
 }
 
 // attempt does the job; stopped means that it was told to.
-func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcome, stopped bool) {
+func (b *work) attempt(ctx context.Context, a task.Attempt) (out task.Outcome, stopped bool) {
 	var j Job
 	if err := json.Unmarshal(a.Params, &j); err != nil {
-		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
+		return task.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
 	}
 	a.Progress(0, 1, "")
 	end := j.end(a.Number)
@@ -175,22 +175,22 @@ func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcom
 	}
 	select {
 	case <-ctx.Done():
-		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "told to stop"}, Wait: b.later(a)}, true
+		return task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "told to stop"}, Wait: b.later(a)}, true
 	case <-time.After(takes):
 	}
 	switch {
 	case end == Rejects:
-		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: "not understood"}}, false
+		return task.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: "not understood"}}, false
 	case a.Number <= j.Snooze || end == Snoozes:
-		return engine.Outcome{Snooze: 200 * time.Millisecond}, false
+		return task.Outcome{Snooze: 200 * time.Millisecond}, false
 	case a.Number <= j.Dooms || end == Dooms:
-		return engine.Outcome{Err: &events.Error{Code: "doomed", Message: "for good"}}, false
+		return task.Outcome{Err: &events.Error{Code: "doomed", Message: "for good"}}, false
 	case a.Failures < j.Fails || end == Fails || end == Panics:
 		code := "unlucky"
 		if b.later(a) > 0 && (j.Panics || end == Panics) {
 			code = events.CodePanic
 		}
-		return engine.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Wait: b.later(a)}, false
+		return task.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Wait: b.later(a)}, false
 	}
 	out.Result = fmt.Appendf(nil, "%q", a.Token)
 	if a.Number < j.Runs || end == Chooses {
@@ -208,7 +208,7 @@ func (j *Job) end(attempt int) byte {
 }
 
 // later is the wait for the next attempt of a run; 0 when its attempts are used up.
-func (b *work) later(a engine.Attempt) time.Duration {
+func (b *work) later(a task.Attempt) time.Duration {
 	if a.Failures+1 >= a.Policy.MaxAttempts {
 		return 0
 	}

@@ -13,6 +13,8 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/integration/simulation/work"
+	"taskledger/projection/listing"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -69,7 +71,7 @@ func (c *caller) told(p *process, op history.Operation, err error) history.Opera
 	case op.Answer == history.OK:
 	case p.killed.Err() != nil: // nobody was there to hear it
 		op.Answer = history.Unknown
-	case op.Verb == history.Wait && op.Answer != history.Absent && !errors.Is(err, engine.ErrClosed):
+	case op.Verb == history.Wait && op.Answer != history.Absent && !errors.Is(err, task.ErrClosed):
 		op.Answer = history.Untold
 	}
 	if op.Answer == history.Unknown || op.Answer == history.Untold {
@@ -119,7 +121,7 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 		c.principal = o.by
 		op.By, op.Body = cmp.Or(o.by, p.principal)+" "+o.behavior, fmt.Sprintf("%s after %s, priority %d", params, o.delay, o.priority)
 	}
-	options := engine.SubmitOptions{ID: o.id, RequestKey: o.request, Delay: o.delay, Priority: o.priority}
+	options := task.SubmitOptions{ID: o.id, RequestKey: o.request, Delay: o.delay, Priority: o.priority}
 	var future *engine.Future
 	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
 		if o.raw {
@@ -128,7 +130,7 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 			future, err = p.client.Submit(ctx, b, params, options)
 		}
 		op.Task, op.Joined, op.Repeated = string(future.ID()), future.Joined(), future.Repeated()
-		if op.Task == "" && errors.Is(err, engine.ErrUnknown) {
+		if op.Task == "" && errors.Is(err, task.ErrUnknown) {
 			c.world.record.Damage(acknowledged, "whether a task was submitted is unknown, and so is its id: %v", err)
 		}
 		return err
@@ -150,7 +152,7 @@ func (c *caller) submitMany(p *process, orders []order, key, by string) {
 			panic(err) // a struct of texts and numbers
 		}
 		b := p.behavior(o.behavior)
-		all[i] = task.Request{Behavior: b, Params: params, SubmitOptions: engine.SubmitOptions{ID: o.id, Delay: o.delay}}
+		all[i] = task.Request{Behavior: b, Params: params, SubmitOptions: task.SubmitOptions{ID: o.id, Delay: o.delay}}
 		ops[i] = history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == events.RunAgain, Request: key,
 			Terms: traffic.Terms(b.Policy(), 0), Asker: named, Call: c.world.record.Now()}
 		if o.id == "" && key != "" {
@@ -161,7 +163,7 @@ func (c *caller) submitMany(p *process, orders []order, key, by string) {
 		one := caller{world: c.world, number: c.world.record.Caller()}
 		op := ops[i]
 		op.Client, op.Task, op.Joined, op.Repeated = one.number, string(r.ID()), r.Joined(), r.Repeated()
-		if op.Task == "" && errors.Is(r.Err, engine.ErrUnknown) {
+		if op.Task == "" && errors.Is(r.Err, task.ErrUnknown) {
 			c.world.record.Damage(acknowledged, "whether a task was submitted is unknown, and so is its id: %v", r.Err)
 		}
 		one.told(p, op, r.Err)
@@ -186,7 +188,7 @@ func (c *caller) waitAttached(p *process, task events.TaskID) history.Operation 
 			f := p.client.Attach(task)
 			outcome, err := traffic.Outcome(f.Wait(ctx))
 			f.Close()
-			if !errors.Is(err, engine.ErrUnavailable) || ctx.Err() != nil {
+			if !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 				op.Outcome = outcome
 				return err
 			}
@@ -202,7 +204,7 @@ func (c *caller) waitAttached(p *process, task events.TaskID) history.Operation 
 func (c *caller) get(p *process, task string) history.Operation {
 	return c.do(p, history.Operation{Verb: history.Get, Task: task}, c.patience(), func(ctx context.Context, op *history.Operation) error {
 		t, err := p.client.GetLinear(ctx, events.TaskID(task))
-		if errors.Is(err, engine.ErrUnavailable) { // it changes nothing: who hears nothing knows nothing
+		if errors.Is(err, store.ErrUnavailable) { // it changes nothing: who hears nothing knows nothing
 			return errNoAnswer
 		}
 		if err == nil {
@@ -244,7 +246,7 @@ func (c *caller) settings(p *process, patience time.Duration) history.Operation 
 func (c *caller) list(p *process, behavior string, limit int) history.Operation {
 	op := history.Operation{Verb: history.List, Behavior: behavior}
 	return c.do(p, op, listMost, func(ctx context.Context, op *history.Operation) error {
-		return traffic.List(ctx, p.client, engine.Filter{Behavior: behavior, Limit: limit}, op, func() {
+		return traffic.List(ctx, p.client, listing.Filter{Behavior: behavior, Limit: limit}, op, func() {
 			time.Sleep(c.world.dice.between(0, 300*time.Millisecond))
 		})
 	})

@@ -10,18 +10,18 @@ import (
 	"strings"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/internal/modeletcd"
 	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/listing"
 )
 
 // tasks returns all tasks as their owners show them.
 func (w *world) tasks(ctx context.Context) (all []projection.Task, err error) {
-	for t, err := range w.clients[0].client.List(ctx, engine.Filter{Limit: 1000}) {
+	for t, err := range w.clients[0].client.List(ctx, listing.Filter{Limit: 1000}) {
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (w *world) readSettings() {
 func (w *world) substatuses(ctx context.Context) (map[events.TaskID]string, error) {
 	words := map[events.TaskID]string{}
 	for i, word := range projection.Substatuses() {
-		for t, err := range w.clients[0].client.List(ctx, engine.Filter{Substatus: projection.Substatus(i + 1), Limit: 1000}) {
+		for t, err := range w.clients[0].client.List(ctx, listing.Filter{Substatus: projection.Substatus(i + 1), Limit: 1000}) {
 			if err != nil {
 				return nil, err
 			}

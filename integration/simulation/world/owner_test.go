@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/task"
 )
 
 // An owner that has something to start while its session may be over sleeps, and then starts it.
@@ -17,7 +17,7 @@ func TestOwner_SleepsWhileItsSessionMayBeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.node.Ready()
-	f, err := p.client.Submit(t.Context(), p.behavior(once), []byte("{}"), engine.SubmitOptions{NotBefore: p.now().Add(ttl * 7 / 10)})
+	f, err := p.client.Submit(t.Context(), p.behavior(once), []byte("{}"), task.SubmitOptions{NotBefore: p.now().Add(ttl * 7 / 10)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"taskledger/integration/robustness/traffic"
 	"taskledger/integration/simulation/work"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -40,7 +41,7 @@ type process struct {
 	killed    context.Context // ends when it is killed
 	kill      context.CancelFunc
 	etcd      *clientv3.Client
-	behaviors []engine.Behavior
+	behaviors []task.Behavior
 	node      *engine.Node   // nil in a client
 	client    *engine.Client // of a node: its own
 	stop      context.CancelFunc
@@ -238,7 +239,7 @@ func (p *process) now() time.Time {
 }
 
 // behavior returns the behavior of the id.
-func (p *process) behavior(id string) engine.Behavior {
+func (p *process) behavior(id string) task.Behavior {
 	for _, b := range p.behaviors {
 		if b.ID() == id {
 			return b

@@ -13,6 +13,7 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/meter"
+	"taskledger/task"
 )
 
 const (
@@ -97,7 +98,7 @@ func startNodes(ctx context.Context, s *servers, inFlight int, ofA engine.NodeCo
 		return nil, nil, errors.Join(err, a.close())
 	}
 	slots := max(512, perTaskSlots*inFlight)
-	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Meter: ofB, Behaviors: []engine.Behavior{builtin.Noop()}})
+	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Meter: ofB, Behaviors: []task.Behavior{builtin.Noop()}})
 	if err != nil {
 		return nil, nil, errors.Join(err, a.close())
 	}
@@ -111,7 +112,7 @@ func startNodes(ctx context.Context, s *servers, inFlight int, ofA engine.NodeCo
 func submitAndWait(n *node) func(context.Context, int) error {
 	noop := builtin.Noop()
 	return func(ctx context.Context, _ int) error {
-		f, err := n.Submit(ctx, noop, nil, engine.SubmitOptions{})
+		f, err := n.Submit(ctx, noop, nil, task.SubmitOptions{})
 		if err != nil {
 			return fmt.Errorf("submit: %w", err)
 		}

@@ -15,6 +15,8 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 const (
@@ -104,7 +106,7 @@ var errRare = errors.New("one in 200")
 
 // startSorted starts the node that runs them, and a load of noop tasks.
 func startSorted(ctx context.Context, s *servers, inFlight int) (*sorted, error) {
-	rules := &behaviors.Rules[int, behaviors.None]{Policy: engine.Policy{MaxAttempts: 1, RetainCount: projection.MaxFinished}}
+	rules := &behaviors.Rules[int, behaviors.None]{Policy: task.Policy{MaxAttempts: 1, RetainCount: projection.MaxFinished}}
 	all := &sorted{usual: behaviors.Define("usual", rules), rare: behaviors.Define("rare", rules)}
 	end := func(_ context.Context, i int) (behaviors.None, error) {
 		if i%rareEvery == 1 {
@@ -117,7 +119,7 @@ func startSorted(ctx context.Context, s *servers, inFlight int) (*sorted, error)
 		return nil, err
 	}
 	all.node, err = startNode(ctx, link, engine.NodeConfig{Name: "a", Archive: link.Archive, Slots: perTaskSlots * max(inFlight, fillInFlight/2),
-		Behaviors: []engine.Behavior{all.usual.Bind(end), all.rare.Bind(end), builtin.Noop()}})
+		Behaviors: []task.Behavior{all.usual.Bind(end), all.rare.Bind(end), builtin.Noop()}})
 	return all, err
 }
 
@@ -125,7 +127,7 @@ func startSorted(ctx context.Context, s *servers, inFlight int) (*sorted, error)
 func (s *sorted) fill(ctx context.Context, cfg ListsConfig) error {
 	far := time.Now().Add(farAhead)
 	if err := inParallel(ctx, cfg.Waiting, func(ctx context.Context, i int) error {
-		f, err := s.usual.SubmitWith(ctx, s.node, 0, engine.SubmitOptions{NotBefore: far})
+		f, err := s.usual.SubmitWith(ctx, s.node, 0, task.SubmitOptions{NotBefore: far})
 		if err == nil && i%suspendEvery == 0 {
 			err = s.Operations().Suspend(ctx, f.ID(), "")
 		}
@@ -153,7 +155,7 @@ func (s *sorted) fill(ctx context.Context, cfg ListsConfig) error {
 
 // finish makes the i-th finished task.
 func (s *sorted) finish(ctx context.Context, i int) error {
-	of, o := s.usual, engine.SubmitOptions{}
+	of, o := s.usual, task.SubmitOptions{}
 	switch i % rareEvery {
 	case 0:
 		of = s.rare
@@ -168,15 +170,15 @@ func (s *sorted) finish(ctx context.Context, i int) error {
 	if err == nil {
 		_, err = f.Wait(ctx)
 	}
-	if failed := (*engine.TaskError)(nil); errors.As(err, &failed) && i%rareEvery == 1 {
+	if failed := (*task.Error)(nil); errors.As(err, &failed) && i%rareEvery == 1 {
 		err = nil
 	}
 	return err
 }
 
 // filters are the measured filters. Each of them matches at least one task in 200, except "node" and "running".
-func (s *sorted) filters() map[string]engine.Filter {
-	return map[string]engine.Filter{
+func (s *sorted) filters() map[string]listing.Filter {
+	return map[string]listing.Filter{
 		"all": {}, "created": {Status: projection.Created}, "suspended": {Substatus: projection.SubSuspended}, "success": {Status: projection.Success},
 		"failed": {Status: projection.Failure, Substatus: projection.SubFinal}, "behavior": {Behavior: "rare"}, "creator": {Creator: "rare"},
 		"affinity prefix": {AffinityPrefix: "tenant-"}, "affinity": {Affinity: "one"}, "created after the half": {CreatedFrom: s.half},
@@ -268,10 +270,10 @@ func paced(working, ctx context.Context, workers int, perSecond float64, op func
 	return reached, err
 }
 
-// listing tracks the pages that have been asked of one filter so far.
-type listing struct {
+// paged tracks the pages that have been asked of one filter so far.
+type paged struct {
 	name   string
-	filter engine.Filter
+	filter listing.Filter
 	cursor string
 	tasks  int
 	took   []time.Duration
@@ -281,10 +283,10 @@ type listing struct {
 // second, or fewer when they take longer. So what stalls the machine for a moment is felt by all filters alike. After each round it does
 // something else.
 func (s *sorted) listInTurn(ctx context.Context, perSecond int, d time.Duration, after func() error) (r []FilterPages, err error) {
-	var all []*listing
+	var all []*paged
 	for name, f := range s.filters() {
 		f.Limit = pageLimit
-		all = append(all, &listing{name: name, filter: f})
+		all = append(all, &paged{name: name, filter: f})
 	}
 	for begun := time.Now(); time.Since(begun) < d; {
 		for _, l := range all {
@@ -308,7 +310,7 @@ func (s *sorted) listInTurn(ctx context.Context, perSecond int, d time.Duration,
 }
 
 // next asks for the next page.
-func (l *listing) next(ctx context.Context, n *node) error {
+func (l *paged) next(ctx context.Context, n *node) error {
 	asked := time.Now()
 	page, err := n.ListPage(ctx, l.filter, l.cursor)
 	if err != nil {
@@ -336,14 +338,14 @@ func turnsBesideLists(ctx context.Context, cfg ListsConfig, r *ListsResult) (err
 		return err
 	}
 	t := &turns{Store: link.Store}
-	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.Archive, Behaviors: []engine.Behavior{builtin.Noop()}})
+	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.Archive, Behaviors: []task.Behavior{builtin.Noop()}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
 	far := time.Now().Add(farAhead)
 	if err := inParallel(ctx, heldTasks, func(ctx context.Context, _ int) error {
-		_, err := n.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{NotBefore: far})
+		_, err := n.Submit(ctx, builtin.Noop(), nil, task.SubmitOptions{NotBefore: far})
 		return err
 	}); err != nil {
 		return err
@@ -361,9 +363,9 @@ func turnsBesideLists(ctx context.Context, cfg ListsConfig, r *ListsResult) (err
 	var g errgroup.Group
 	var pages atomic.Int64
 	for i := range turnListers {
-		of := engine.Filter{Affinity: "nobody"}
+		of := listing.Filter{Affinity: "nobody"}
 		if i%2 == 1 {
-			of = engine.Filter{Limit: pageLimit}
+			of = listing.Filter{Limit: pageLimit}
 		}
 		g.Go(func() error {
 			for lists.Err() == nil {

@@ -16,6 +16,7 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
+	"taskledger/task"
 )
 
 const (
@@ -85,7 +86,7 @@ func Overload(ctx context.Context, cfg OverloadConfig) (r OverloadResult, err er
 	if err != nil {
 		return r, err
 	}
-	n, err := startNode(ctx, link, engine.NodeConfig{Name: "a", Slots: max(512, perTaskSlots*cfg.InFlight), Behaviors: []engine.Behavior{counted}})
+	n, err := startNode(ctx, link, engine.NodeConfig{Name: "a", Slots: max(512, perTaskSlots*cfg.InFlight), Behaviors: []task.Behavior{counted}})
 	if err != nil {
 		return r, err
 	}
@@ -315,7 +316,7 @@ func makeLoad(ctx context.Context, client *engine.Client, l load, to *json.Encod
 // submitter submits noop tasks and counts what becomes of them.
 type submitter struct {
 	client     *engine.Client
-	noop       engine.Behavior
+	noop       task.Behavior
 	wait       sync.WaitGroup
 	unanswered atomic.Int64
 
@@ -326,7 +327,7 @@ type submitter struct {
 
 func (s *submitter) closed(ctx context.Context, l load) error {
 	w, err := closedLoop(ctx, l.InFlight, l.For, func(ctx context.Context, _ int) error {
-		f, err := s.client.Submit(ctx, s.noop, nil, engine.SubmitOptions{})
+		f, err := s.client.Submit(ctx, s.noop, nil, task.SubmitOptions{})
 		if err != nil {
 			return fmt.Errorf("submit: %w", err)
 		}
@@ -368,7 +369,7 @@ func (s *submitter) burst(ctx context.Context, n int) {
 		submits.Add(1)
 		s.wait.Go(func() {
 			begun := time.Now()
-			f, err := s.client.Submit(bounded, s.noop, nil, engine.SubmitOptions{})
+			f, err := s.client.Submit(bounded, s.noop, nil, task.SubmitOptions{})
 			submits.Done()
 			s.unanswered.Add(-1)
 			if s.count(err, time.Since(begun)) {
@@ -398,7 +399,7 @@ func (s *submitter) await(ctx context.Context, f *engine.Future, begun time.Time
 
 // count reports whether the task's outcome is to be waited for.
 func (s *submitter) count(err error, took time.Duration) bool {
-	_, refused := errors.AsType[*engine.OverloadError](err)
+	_, refused := errors.AsType[*task.OverloadError](err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/behaviors/builtin"
 	"taskledger/engine"
+	"taskledger/task"
 )
 
 // Pair is two nodes on temporary data: one whose callers submit, which runs nothing, and one that runs noop tasks.
@@ -24,7 +25,7 @@ func StartPair(ctx context.Context, callers int) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, b, err := startNodes(ctx, s, callers, engine.NodeConfig{Behaviors: []engine.Behavior{builtin.Noop()}}, nil)
+	a, b, err := startNodes(ctx, s, callers, engine.NodeConfig{Behaviors: []task.Behavior{builtin.Noop()}}, nil)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}

@@ -17,6 +17,8 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -139,14 +141,14 @@ func pickUp(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (err error) {
 		late.add(time.Since(time.UnixMilli(at)))
 		return behaviors.None{}, nil
 	})
-	n, err := oneNode(ctx, s, engine.NodeConfig{Name: "a", Behaviors: []engine.Behavior{bound, builtin.Noop()}})
+	n, err := oneNode(ctx, s, engine.NodeConfig{Name: "a", Behaviors: []task.Behavior{bound, builtin.Noop()}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
 	far := time.Now().Add(farAhead)
 	if err := inParallel(ctx, cfg.Waiting, func(ctx context.Context, _ int) error {
-		_, err := due.SubmitWith(ctx, n, 0, engine.SubmitOptions{NotBefore: far})
+		_, err := due.SubmitWith(ctx, n, 0, task.SubmitOptions{NotBefore: far})
 		return err
 	}); err != nil {
 		return err
@@ -174,7 +176,7 @@ func becomeDue(ctx context.Context, cfg ScaleConfig, due *behaviors.Behavior[int
 	futures := make([]*behaviors.Future[behaviors.None], count)
 	err := inParallel(ctx, count, func(ctx context.Context, i int) (err error) {
 		at := begin.Add(time.Duration(i) * time.Second / time.Duration(cfg.DuePerS)).Truncate(time.Millisecond)
-		futures[i], err = due.SubmitWith(ctx, n, at.UnixMilli(), engine.SubmitOptions{NotBefore: at})
+		futures[i], err = due.SubmitWith(ctx, n, at.UnixMilli(), task.SubmitOptions{NotBefore: at})
 		return err
 	})
 	if err != nil {
@@ -223,7 +225,7 @@ func holdDelayed(ctx context.Context, cfg ScaleConfig, tasks, shards int) (heapP
 	far := time.Now().Add(farAhead)
 	before := liveHeap()
 	if err := inParallel(ctx, tasks, func(ctx context.Context, _ int) error {
-		_, err := held.SubmitWith(ctx, first, params, engine.SubmitOptions{NotBefore: far})
+		_, err := held.SubmitWith(ctx, first, params, task.SubmitOptions{NotBefore: far})
 		return err
 	}); err != nil {
 		return 0, 0, errors.Join(err, first.close())
@@ -317,8 +319,8 @@ func acceptedEverywhere(ctx context.Context, link *cluster.Link) (time.Time, err
 // accept asks until the shard of the task accepts.
 func accept(ctx context.Context, client *engine.Client, id events.TaskID) error {
 	for {
-		_, err := client.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{ID: id, NotBefore: time.Now().Add(farAhead)})
-		if err == nil || ctx.Err() != nil || !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown) {
+		_, err := client.Submit(ctx, builtin.Noop(), nil, task.SubmitOptions{ID: id, NotBefore: time.Now().Add(farAhead)})
+		if err == nil || ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, task.ErrUnknown) {
 			return err
 		}
 		select {
@@ -362,7 +364,7 @@ func resolveWithoutNATS(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
-	b, err := nodeAt(ctx, at, engine.NodeConfig{Name: "b", Behaviors: []engine.Behavior{bound}})
+	b, err := nodeAt(ctx, at, engine.NodeConfig{Name: "b", Behaviors: []task.Behavior{bound}})
 	if err != nil {
 		return err
 	}

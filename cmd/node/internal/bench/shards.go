@@ -9,6 +9,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // ShardsConfig says how to compare a backlog in many shards with one in few.
@@ -76,7 +77,7 @@ func Shards(ctx context.Context, cfg ShardsConfig) (r ShardsResult, err error) {
 type backlog struct {
 	servers   *servers
 	node      *node
-	behaviors []engine.Behavior
+	behaviors []task.Behavior
 }
 
 func startBacklog(ctx context.Context, cfg ShardsConfig, shards int) (*backlog, error) {
@@ -111,7 +112,7 @@ func startBacklog(ctx context.Context, cfg ShardsConfig, shards int) (*backlog, 
 // turn submits a task under an id of its own, so that the tasks are spread over all shards, and waits for its outcome.
 func (b *backlog) turn(ctx context.Context, caller int) error {
 	id := events.TaskID(fmt.Sprintf("%d-%d", caller, time.Now().UnixNano()))
-	f, err := b.node.Submit(ctx, b.behaviors[caller%len(b.behaviors)], nil, engine.SubmitOptions{ID: id})
+	f, err := b.node.Submit(ctx, b.behaviors[caller%len(b.behaviors)], nil, task.SubmitOptions{ID: id})
 	if err != nil {
 		return fmt.Errorf("submit %s: %w", id, err)
 	}

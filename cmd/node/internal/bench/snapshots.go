@@ -11,6 +11,7 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // heldTasks wait in the shard whose snapshots are watched.
@@ -83,14 +84,14 @@ func watchSnapshots(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (err e
 		return err
 	}
 	t := &turns{Store: link.Store}
-	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.Archive, Behaviors: []engine.Behavior{builtin.Noop()}})
+	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.Archive, Behaviors: []task.Behavior{builtin.Noop()}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
 	far := time.Now().Add(farAhead)
 	if err := inParallel(ctx, heldTasks, func(ctx context.Context, _ int) error {
-		_, err := n.Submit(ctx, builtin.Noop(), nil, engine.SubmitOptions{NotBefore: far})
+		_, err := n.Submit(ctx, builtin.Noop(), nil, task.SubmitOptions{NotBefore: far})
 		return err
 	}); err != nil {
 		return err

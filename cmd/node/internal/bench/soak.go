@@ -17,6 +17,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -123,7 +124,7 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 		archive = awayArchive{}
 	}
 	n, err := startNode(ctx, link, engine.NodeConfig{Name: "a", Archive: archive, Slots: perTaskSlots * cfg.InFlight,
-		Behaviors: []engine.Behavior{builtin.Noop()}})
+		Behaviors: []task.Behavior{builtin.Noop()}})
 	if err != nil {
 		return r, err
 	}
@@ -192,7 +193,7 @@ func (w *soakWork) awaitTurn(working context.Context, start time.Time, n int64) 
 func (w *soakWork) insist(ctx, working context.Context, worker int) error {
 	for {
 		err := w.turn(ctx, worker)
-		refusal, refused := errors.AsType[*engine.OverloadError](err)
+		refusal, refused := errors.AsType[*task.OverloadError](err)
 		switch {
 		case err == nil:
 			w.done.Add(1)

@@ -11,6 +11,7 @@ import (
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -57,7 +58,7 @@ func Upkeep(ctx context.Context, cfg UpkeepConfig) (r UpkeepResult, err error) {
 		if err != nil {
 			return nil, err
 		}
-		conf := engine.NodeConfig{Name: "a", Slots: perTaskSlots * cfg.InFlight, Behaviors: []engine.Behavior{builtin.Noop()}}
+		conf := engine.NodeConfig{Name: "a", Slots: perTaskSlots * cfg.InFlight, Behaviors: []task.Behavior{builtin.Noop()}}
 		if !bare {
 			conf.Archive = link.Archive
 			return startNode(ctx, link, conf)

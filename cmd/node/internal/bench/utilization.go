@@ -12,6 +12,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // UtilizationConfig says how to measure how well slots are used while work waits for them.
@@ -55,7 +56,7 @@ func Utilization(ctx context.Context, cfg UtilizationConfig) (r UtilizationResul
 			return r, err
 		}
 		n, err := startNode(ctx, link, engine.NodeConfig{Name: fmt.Sprint("n", i), Slots: cfg.Slots, Grace: -1,
-			Behaviors: []engine.Behavior{occupy(&busy[i], cfg.Task)}})
+			Behaviors: []task.Behavior{occupy(&busy[i], cfg.Task)}})
 		if err != nil {
 			return r, err
 		}
@@ -84,7 +85,7 @@ func Utilization(ctx context.Context, cfg UtilizationConfig) (r UtilizationResul
 }
 
 // occupy is a behavior that takes a slot for some time and adds how long it did.
-func occupy(busy *atomic.Int64, d time.Duration) engine.Behavior {
+func occupy(busy *atomic.Int64, d time.Duration) task.Behavior {
 	return behaviors.Define[behaviors.None, behaviors.None]("occupy", nil).Bind(func(ctx context.Context, _ behaviors.None) (behaviors.None, error) {
 		began := time.Now()
 		timer := time.NewTimer(d)
@@ -102,7 +103,7 @@ func occupy(busy *atomic.Int64, d time.Duration) engine.Behavior {
 func (cfg *UtilizationConfig) keepWaiting(ctx context.Context, n *node, loop int, ended *atomic.Int64) error {
 	b := occupy(new(atomic.Int64), cfg.Task)
 	for turn := 0; ; turn++ {
-		var o engine.SubmitOptions
+		var o task.SubmitOptions
 		if cfg.Affinity {
 			o.ID = events.TaskID(fmt.Sprintf("one/%d-%d", loop, turn))
 		}

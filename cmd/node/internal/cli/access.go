@@ -15,7 +15,7 @@ import (
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 const (
@@ -122,7 +122,7 @@ func secret(variable, file string) (string, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", &engine.InvalidError{Field: "read password", Problem: err.Error()}
+		return "", &store.InvalidError{Field: "read password", Problem: err.Error()}
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // Damage that a command reads itself is told without its shard's owner, who alone chooses a remedy.
@@ -28,7 +28,7 @@ func TestClientCommand_SaysWhatToDoAboutDamage(t *testing.T) {
 	if exitcode.Of(err) != exitcode.Of(damage) || !errors.Is(err, damage) {
 		t.Errorf("exit code %d, want %d", exitcode.Of(err), exitcode.Of(damage))
 	}
-	for _, other := range []error{nil, engine.ErrNotFound} {
+	for _, other := range []error{nil, task.ErrNotFound} {
 		if got := a.withRemedy(other); got != other {
 			t.Errorf("%v became %v", other, got)
 		}

@@ -11,8 +11,8 @@ import (
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/rows"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 func (a *app) getCommand() *cobra.Command {
@@ -51,7 +51,7 @@ takes longer, also where there is no such task.`,
 
 // orForgotten adds to the error of a task that was not found where else it may be.
 func orForgotten(err error) error {
-	if !errors.Is(err, engine.ErrNotFound) {
+	if !errors.Is(err, task.ErrNotFound) {
 		return err
 	}
 	return fmt.Errorf("%w, or it is no longer kept: get --forgotten looks for it in the journal and the archive", err)

@@ -16,7 +16,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/rows"
-	"taskledger/engine"
+
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/listing"
@@ -59,21 +59,21 @@ loss or a release; --substatus running is what runs. A repeated task that waits 
 
 // ofSession says of a cursor that is refused that the node may be another one now: a cursor is of the session that has had the name.
 func ofSession(err error, node, session, cursor string) error {
-	if invalid, ok := errors.AsType[*engine.InvalidError](err); ok && invalid.Field == "cursor" && cursor != "" && node != session {
+	if invalid, ok := errors.AsType[*store.InvalidError](err); ok && invalid.Field == "cursor" && cursor != "" && node != session {
 		return fmt.Errorf("%w; or node %s, which is %s now, has begun another session since: go on with --node and the session id of before, or begin anew", err, node, session)
 	}
 	return err
 }
 
 // filterFlags adds a flag for each field of a filter, and returns what reads them once they are parsed.
-func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Observer) (engine.Filter, error) {
+func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Observer) (listing.Filter, error) {
 	names, values := listing.Fields()
 	texts := make([]string, len(names))
 	for i, name := range names {
 		c.Flags().StringVar(&texts[i], name, "", values[i])
 	}
 	a.completeFlag(c, "behavior", a.completeBehaviors)
-	return func(ctx context.Context, client operations.Observer) (f engine.Filter, err error) {
+	return func(ctx context.Context, client operations.Observer) (f listing.Filter, err error) {
 		for i, name := range names {
 			if !c.Flags().Changed(name) {
 				continue
@@ -91,7 +91,7 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 }
 
 // list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it waits.
-func (a *app) list(ctx context.Context, client operations.Client, f engine.Filter, limit int, cursor string) error {
+func (a *app) list(ctx context.Context, client operations.Client, f listing.Filter, limit int, cursor string) error {
 	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED", "ERROR")
 	var errs []error
 	for first, said, more := true, false, true; more; first = false {

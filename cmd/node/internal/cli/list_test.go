@@ -10,7 +10,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/engine"
+
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
@@ -30,7 +30,7 @@ func (p *paged) Ledger() *ledger.Ledger {
 	return ledger.New(ledger.Config{Cluster: store.Cluster{Shards: 1}})
 }
 
-func (p *paged) ListPage(ctx context.Context, _ engine.Filter, cursor string) (listing.Page, error) {
+func (p *paged) ListPage(ctx context.Context, _ listing.Filter, cursor string) (listing.Page, error) {
 	if want := fmt.Sprint("c", p.pages); cursor != want && p.pages > 0 {
 		return listing.Page{}, fmt.Errorf("cursor %q, want %q", cursor, want)
 	}
@@ -52,7 +52,7 @@ func TestList_EndsBetweenPagesWithWhatItHas(t *testing.T) {
 			var out, said bytes.Buffer
 			a := &app{Program: Program{Out: &out, Err: &said}, output: "table"}
 			p := &paged{ends: ends, end: func() { end(cause) }}
-			err := a.list(ctx, p, engine.Filter{}, 1000, "")
+			err := a.list(ctx, p, listing.Filter{}, 1000, "")
 			if !errors.Is(err, cause) || p.pages != ends {
 				t.Errorf("%v during page %d: it ends with %v after %d pages", cause, ends, err, p.pages)
 			}
@@ -71,7 +71,7 @@ func TestList_EndsBetweenPagesWithWhatItHas(t *testing.T) {
 
 // A cursor of a list by the name of a node is of its session: when that is another one, the refusal says so.
 func TestList_SaysThatTheNodeMayHaveBegunAnotherSession(t *testing.T) {
-	refused := &engine.InvalidError{Field: "cursor", Problem: "it is of another filter"}
+	refused := &store.InvalidError{Field: "cursor", Problem: "it is of another filter"}
 	if err := ofSession(refused, "a", "a-bbbbbbbbbb", "c"); !errors.Is(err, refused) || !strings.Contains(err.Error(), "node a, which is a-bbbbbbbbbb now, has begun another session") {
 		t.Errorf("%v", err)
 	}

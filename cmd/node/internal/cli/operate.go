@@ -10,8 +10,8 @@ import (
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // verbHelp explains a verb in the help.
@@ -55,7 +55,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 		}
 		all = append(all, a.clientCommand(c, many.given, func(ctx context.Context, client operations.Client, args []string) error {
 			if n := len(reason); n > events.MaxNameBytes { // the library would cut it
-				return &engine.LimitError{Field: "--reason", Limit: events.MaxNameBytes, Got: int64(n)}
+				return &task.LimitError{Field: "--reason", Limit: events.MaxNameBytes, Got: int64(n)}
 			}
 			if many.given() {
 				return a.operateMany(ctx, client, help.verb, many, reason)
@@ -137,7 +137,7 @@ func (a *app) operateBehaviors(ctx context.Context, client operations.Client, ve
 		if err := events.ValidateBehavior(behavior); err != nil {
 			errs = append(errs, &exitcode.UsageError{Problem: fmt.Sprintf("%s %s: %v", verb, behavior, err)})
 		} else if !operations.Runs(nodes, behavior) && verb == operations.Pause && !force {
-			errs = append(errs, fmt.Errorf("pause %s: %w: no node runs it; --force pauses it before it is deployed", behavior, engine.ErrUnknownBehavior))
+			errs = append(errs, fmt.Errorf("pause %s: %w: no node runs it; --force pauses it before it is deployed", behavior, task.ErrUnknownBehavior))
 		}
 	}
 	if len(errs) > 0 {

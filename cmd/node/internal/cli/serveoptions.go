@@ -25,6 +25,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // serveOptions are the flags of serve.
@@ -248,7 +249,7 @@ func (o *serveOptions) checkNode() error {
 	if err == nil {
 		err = cfg.Validate()
 	}
-	if invalid, is := errors.AsType[*engine.InvalidError](err); is {
+	if invalid, is := errors.AsType[*store.InvalidError](err); is {
 		flag := invalid.Field
 		if flag == "limits" {
 			flag = "limit"

@@ -15,8 +15,8 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/input"
 	"taskledger/cmd/node/internal/requests"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // submitOptions are the flags of submit.
@@ -115,7 +115,7 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 	defer stop()
 	handle, err := client.SubmitRaw(asked, behavior, params, options)
 	if err != nil {
-		if errors.Is(err, engine.ErrUnknown) && handle.ID() != "" {
+		if errors.Is(err, task.ErrUnknown) && handle.ID() != "" {
 			again := "--id " + string(handle.ID())
 			if o.key != "" {
 				again = "the same --key"
@@ -146,8 +146,8 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 	return a.await(ctx, handle)
 }
 
-func (o submitOptions) options(now time.Time) (engine.SubmitOptions, error) {
-	options := engine.SubmitOptions{ID: events.TaskID(o.id), Priority: o.priority, RequestKey: o.key, Delay: o.delay}
+func (o submitOptions) options(now time.Time) (task.SubmitOptions, error) {
+	options := task.SubmitOptions{ID: events.TaskID(o.id), Priority: o.priority, RequestKey: o.key, Delay: o.delay}
 	if err := o.check(); err != nil {
 		return options, err
 	}
@@ -176,7 +176,7 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	}
 	switch {
 	case len(text) > events.MaxPayloadBytes: // of the argument itself
-		return nil, &engine.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(text))}
+		return nil, &task.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(text))}
 	case !json.Valid(text):
 		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("parameters: %.40q is no JSON; a string needs its quotes", text)}
 	}

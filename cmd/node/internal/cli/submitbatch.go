@@ -9,7 +9,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/requests"
-	"taskledger/engine"
+
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -117,7 +117,7 @@ func (o submitOptions) submitMany(ctx context.Context, client operations.Submitt
 		switch {
 		case errors.Is(r.Err, task.ErrNoneSubmitted):
 			left, at = append(left, asked[i]), append(at, i)
-		case exitcode.Of(r.Err) != exitcode.Usage && !errors.Is(r.Err, engine.ErrUnknownBehavior):
+		case exitcode.Of(r.Err) != exitcode.Usage && !errors.Is(r.Err, task.ErrUnknownBehavior):
 			return results // it is submitted, or may be the next time
 		}
 	}

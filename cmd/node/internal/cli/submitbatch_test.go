@@ -14,8 +14,8 @@ import (
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/requests"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -65,22 +65,22 @@ func (p *picky) SubmitMany(ctx context.Context, all []task.Request, o task.ManyO
 // lines are requests with the ids a, b and c.
 func lines() (all []requests.Line) {
 	for i, id := range []events.TaskID{"a", "b", "c"} {
-		all = append(all, requests.Line{Number: i + 1, Request: task.Request{Name: "noop", SubmitOptions: engine.SubmitOptions{ID: id}}})
+		all = append(all, requests.Line{Number: i + 1, Request: task.Request{Name: "noop", SubmitOptions: task.SubmitOptions{ID: id}}})
 	}
 	return all
 }
 
 func TestSubmit_OfABatchWithAKeyLeavesOutWhatIsWrong(t *testing.T) {
-	refused := &engine.InvalidError{Field: "params", Problem: "none"}
+	refused := &store.InvalidError{Field: "params", Problem: "none"}
 	for name, row := range map[string]struct {
 		refuses map[events.TaskID]error
 		want    [][]events.TaskID
 	}{
 		"refused":                  {map[events.TaskID]error{"b": refused}, [][]events.TaskID{{"a", "b", "c"}, {"a", "c"}}},
-		"of no behavior":           {map[events.TaskID]error{"a": engine.ErrUnknownBehavior}, [][]events.TaskID{{"a", "b", "c"}, {"b", "c"}}},
+		"of no behavior":           {map[events.TaskID]error{"a": task.ErrUnknownBehavior}, [][]events.TaskID{{"a", "b", "c"}, {"b", "c"}}},
 		"all":                      {map[events.TaskID]error{"a": refused, "b": refused, "c": refused}, [][]events.TaskID{{"a", "b", "c"}}},
 		"none":                     {nil, [][]events.TaskID{{"a", "b", "c"}}},
-		"not to be planned by now": {map[events.TaskID]error{"b": &engine.OverloadError{}}, [][]events.TaskID{{"a", "b", "c"}}},
+		"not to be planned by now": {map[events.TaskID]error{"b": &task.OverloadError{}}, [][]events.TaskID{{"a", "b", "c"}}},
 	} {
 		var out bytes.Buffer
 		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{refuses: row.refuses}
@@ -102,7 +102,7 @@ func TestSubmit_OfABatchNamesTheLineThatIsToBlame(t *testing.T) {
 		}
 		all[0].ID, all[2].ID = "", ""
 		var out bytes.Buffer
-		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{names: true, refuses: map[events.TaskID]error{"b": &engine.InvalidError{Field: "params", Problem: "none"}}}
+		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{names: true, refuses: map[events.TaskID]error{"b": &store.InvalidError{Field: "params", Problem: "none"}}}
 		err := a.submitBatch(t.Context(), p, o, all)
 		if err == nil || !strings.Contains(err.Error(), "line 5: params: none") || strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%s: %v", name, err)
@@ -119,7 +119,7 @@ func TestSubmit_OfABatchNamesTheLineThatIsToBlame(t *testing.T) {
 // What was refused for certain has made no task; what is not known may have made one.
 func TestSubmit_OfABatchTellsNoTaskOfWhatWasRefused(t *testing.T) {
 	for err, want := range map[error]string{
-		&engine.OverloadError{Cause: "full"}: "-", engine.ErrUnknownBehavior: "-", engine.ErrUnavailable: "-", engine.ErrUnknown: "random",
+		&task.OverloadError{Cause: "full"}: "-", task.ErrUnknownBehavior: "-", store.ErrUnavailable: "-", task.ErrUnknown: "random",
 	} {
 		var out bytes.Buffer
 		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{names: true, refuses: map[events.TaskID]error{"": err}}
@@ -162,7 +162,7 @@ func TestSubmit_TellsWhatWasAcceptedWhereItCannotBePrinted(t *testing.T) {
 	for _, format := range []string{"table", "json"} {
 		a := &app{Program: Program{Out: full{}}, output: format}
 		one := a.submit(t.Context(), &picky{}, submitOptions{}, "noop", nil)
-		refuses := map[events.TaskID]error{"b": engine.ErrUnknownBehavior}
+		refuses := map[events.TaskID]error{"b": task.ErrUnknownBehavior}
 		many := a.submitBatch(t.Context(), &picky{refuses: refuses}, submitOptions{skipBad: true}, lines())
 		for want, err := range map[string]error{"accepted: full/1, but": one, "accepted: a c, but": many} {
 			if exitcode.Of(err) != exitcode.Unavailable || !strings.Contains(err.Error(), want) || !errors.Is(err, syscall.ENOSPC) {

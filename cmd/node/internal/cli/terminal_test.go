@@ -14,8 +14,8 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // steering is text of a task or a file that steers a terminal.
@@ -88,7 +88,7 @@ func TestWait_DoesNotLetAnOutcomeSteerTheTerminal(t *testing.T) {
 		if err := a.await(t.Context(), ended{result: []byte("\"\u009b31m\"")}); err != nil {
 			t.Fatal(err)
 		}
-		failed := &engine.TaskError{Task: "x", Code: "torn", Message: steering}
+		failed := &task.Error{Task: "x", Code: "torn", Message: steering}
 		err := a.await(t.Context(), ended{err: failed})
 		if !errors.Is(err, failed) {
 			t.Errorf("the outcome is %v", err)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"taskledger/cluster"
-	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/store"
 )
 
 const (
@@ -53,7 +53,7 @@ func away(err error) bool {
 	case errors.Is(err, cluster.ErrNoNode):
 		return !errors.Is(err, errNeverServed)
 	}
-	return errors.Is(err, engine.ErrUnavailable) && errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, store.ErrUnavailable) && errors.Is(err, context.DeadlineExceeded)
 }
 
 // errNeverServed reports a directory on which no node has ever run.

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"taskledger/cluster"
-	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // Link is an open cluster and where it is.
@@ -101,7 +101,7 @@ type Addresses struct {
 	Log                    *slog.Logger
 }
 
-// At links to the servers at the addresses. It wraps engine.ErrUnavailable when etcd cannot be reached, and
+// At links to the servers at the addresses. It wraps store.ErrUnavailable when etcd cannot be reached, and
 // etcdstore.ErrDenied when it refuses the user. Connections without TLS to other machines are logged as warnings. NATS is
 // connected, and its refusals logged, while the link is used.
 func At(ctx context.Context, a Addresses) (*Link, error) {
@@ -122,7 +122,7 @@ func At(ctx context.Context, a Addresses) (*Link, error) {
 	switch {
 	case errors.Is(err, etcdstore.ErrNoCluster):
 		return nil, noNode(err, where)
-	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, etcdstore.ErrDenied):
+	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, etcdstore.ErrDenied):
 		return nil, fmt.Errorf("etcd at %s: %w", where, err)
 	case err != nil:
 		return nil, err // of a: endpoints in it may hold a password

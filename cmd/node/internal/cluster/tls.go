@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // TLS names the PEM files that secure a connection. The zero value is no TLS, or what the URLs say.
@@ -24,12 +24,12 @@ func (t TLS) config() (*tls.Config, func() (*x509.CertPool, error), error) {
 		return nil, nil, nil
 	}
 	if (t.Cert == "") != (t.Key == "") {
-		return nil, nil, &engine.InvalidError{Field: "TLS", Problem: "a certificate needs its key and a key its certificate"}
+		return nil, nil, &store.InvalidError{Field: "TLS", Problem: "a certificate needs its key and a key its certificate"}
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.Cert != "" {
 		if _, err := t.pair(); err != nil {
-			return nil, nil, &engine.InvalidError{Field: "TLS", Problem: err.Error()}
+			return nil, nil, &store.InvalidError{Field: "TLS", Problem: err.Error()}
 		}
 		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.pair() }
 	}
@@ -38,7 +38,7 @@ func (t TLS) config() (*tls.Config, func() (*x509.CertPool, error), error) {
 	}
 	var err error
 	if cfg.RootCAs, err = t.authorities(); err != nil {
-		return nil, nil, &engine.InvalidError{Field: "TLS", Problem: err.Error()}
+		return nil, nil, &store.InvalidError{Field: "TLS", Problem: err.Error()}
 	}
 	return cfg, t.authorities, nil
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"taskledger/cmd/node/internal/cluster"
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // echo serves one byte to whoever shows a certificate that is asked for.
@@ -123,6 +123,6 @@ func TestTLS_FilesThatDoNotFitAreBadInput(t *testing.T) {
 }
 
 func isInvalid(err error) bool {
-	_, invalid := errors.AsType[*engine.InvalidError](err)
+	_, invalid := errors.AsType[*store.InvalidError](err)
 	return invalid
 }

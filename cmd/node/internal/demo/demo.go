@@ -19,6 +19,8 @@ import (
 	"taskledger/cmd/node/internal/progress"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -140,7 +142,7 @@ func (r *run) one(ctx context.Context, i int) error {
 			err = json.Unmarshal(text, &result)
 		}
 	}
-	if _, failed := errors.AsType[*engine.TaskError](err); err != nil && !failed {
+	if _, failed := errors.AsType[*task.Error](err); err != nil && !failed {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	r.outcomes[i] = outcome{result.SHA256, err}
@@ -151,9 +153,9 @@ func (r *run) one(ctx context.Context, i int) error {
 // submit asks again while the shard of the task is without an owner: the id makes that harmless.
 func (r *run) submit(ctx context.Context, id events.TaskID, params []byte) (*engine.Future, error) {
 	for {
-		future, err := r.team.members[0].Submit(ctx, r.behavior(""), params, engine.SubmitOptions{ID: id})
-		var overload *engine.OverloadError
-		again := errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.As(err, &overload)
+		future, err := r.team.members[0].Submit(ctx, r.behavior(""), params, task.SubmitOptions{ID: id})
+		var overload *task.OverloadError
+		again := errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) || errors.As(err, &overload)
 		if !again || ctx.Err() != nil {
 			return future, err
 		}
@@ -199,8 +201,8 @@ func (r *run) killHalfWay(ctx context.Context) error {
 
 // behavior is checksum as a node runs it, or as the submitter ("") plans it. A checksum is over in no time: so that the
 // doomed node dies with work in its hands, its first attempts wait for that.
-func (r *run) behavior(node string) engine.Behavior {
-	return watched{checksum(r.root), func(ctx context.Context, a engine.Attempt) {
+func (r *run) behavior(node string) task.Behavior {
+	return watched{checksum(r.root), func(ctx context.Context, a task.Attempt) {
 		switch {
 		case node == "c" && r.hold():
 			<-ctx.Done()

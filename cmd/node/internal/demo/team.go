@@ -11,6 +11,7 @@ import (
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/task"
 )
 
 const (
@@ -35,7 +36,7 @@ type team struct {
 	log     *slog.Logger
 }
 
-func startTeam(ctx context.Context, log *slog.Logger, behavior func(name string) engine.Behavior) (*team, error) {
+func startTeam(ctx context.Context, log *slog.Logger, behavior func(name string) task.Behavior) (*team, error) {
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Log: log})
 	if err != nil {
 		return nil, err
@@ -52,12 +53,12 @@ func startTeam(ctx context.Context, log *slog.Logger, behavior func(name string)
 	return t, nil
 }
 
-func (t *team) add(ctx context.Context, name string, b engine.Behavior) error {
+func (t *team) add(ctx context.Context, name string, b task.Behavior) error {
 	link, err := cluster.On(ctx, t.servers, "", 0, t.log)
 	if err != nil {
 		return err
 	}
-	node, err := engine.NewNode(engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: []engine.Behavior{b},
+	node, err := engine.NewNode(engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: []task.Behavior{b},
 		Archive: link.Archive, Name: name, TTL: ttl, Log: t.log})
 	if err != nil {
 		return errors.Join(err, link.Close())
@@ -108,25 +109,25 @@ func (m *member) kill() {
 
 // watched is a behavior that reports the start of each attempt.
 type watched struct {
-	engine.Behavior
-	started func(ctx context.Context, a engine.Attempt)
+	task.Behavior
+	started func(ctx context.Context, a task.Attempt)
 }
 
 // Policy gives up soon: what cannot be read now is a finding, not something to wait for.
-func (w watched) Policy() engine.Policy {
+func (w watched) Policy() task.Policy {
 	p := w.Behavior.Policy()
-	p.MaxAttempts, p.Backoff = 3, engine.Backoff{Base: 50 * time.Millisecond, Max: time.Second}
+	p.MaxAttempts, p.Backoff = 3, task.Backoff{Base: 50 * time.Millisecond, Max: time.Second}
 	return p
 }
 
-// Run implements engine.Behavior.
-func (w watched) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+// Run implements task.Behavior.
+func (w watched) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	w.started(ctx, a)
 	return w.Behavior.Run(ctx, a)
 }
 
-var _ engine.Behavior = watched{}
+var _ task.Behavior = watched{}
 
-func checksum(root string) engine.Behavior {
+func checksum(root string) task.Behavior {
 	return builtin.Checksum(builtin.ChecksumOptions{Root: root})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/item"
@@ -31,19 +30,19 @@ func Of(err error) int {
 	switch {
 	case err == nil:
 		return OK
-	case is[*engine.TaskError](err):
+	case is[*task.Error](err):
 		return Failed
-	case is[*UsageError](err) || is[*engine.InvalidError](err) || is[*engine.LimitError](err):
+	case is[*UsageError](err) || is[*store.InvalidError](err) || is[*task.LimitError](err):
 		return Usage
 	case errors.Is(err, task.ErrNotKept) || errors.Is(err, store.ErrTrimmed):
 		return NotKept
-	case errors.Is(err, engine.ErrNotFound):
+	case errors.Is(err, task.ErrNotFound):
 		return NotFound
-	case is[*engine.StateError](err) || is[*engine.OverloadError](err) || is[*item.ConflictError](err) ||
-		errors.Is(err, task.ErrOtherRequest) || errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
+	case is[*task.StateError](err) || is[*task.OverloadError](err) || is[*item.ConflictError](err) ||
+		errors.Is(err, task.ErrOtherRequest) || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
 		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated):
 		return Refused
-	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||
+	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) || errors.Is(err, task.ErrClosed) ||
 		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome) ||
 		errors.Is(err, ErrNotPrinted):
 		return Unavailable

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/engine"
+	"taskledger/task"
 )
 
 // Read reads a file, or stdin for -, of at most so many bytes. Errors call the input what. Nothing can end a read of a
@@ -42,7 +42,7 @@ func readMost(what, file string, stdin io.Reader, most int64) ([]byte, error) {
 		defer f.Close()
 		from = f
 		if about, err := f.Stat(); err == nil && about.Mode().IsRegular() && about.Size() > most {
-			return nil, &engine.LimitError{Field: what, Limit: most, Got: about.Size()}
+			return nil, &task.LimitError{Field: what, Limit: most, Got: about.Size()}
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(from, most+1)) // one byte more than fits, so that what is too large shows

@@ -10,8 +10,8 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/view"
 	"taskledger/cmd/node/internal/output"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // Await waits for tasks side by side, so that none of them uses up the time of another, and prints their outcomes in the order of the
@@ -40,7 +40,7 @@ func Await(ctx context.Context, out io.Writer, asJSON bool, handles []operations
 
 // tell prints the outcome; a failed task is its error.
 func tell(out io.Writer, asJSON bool, id events.TaskID, result []byte, err error) error {
-	failed, isFailure := errors.AsType[*engine.TaskError](err)
+	failed, isFailure := errors.AsType[*task.Error](err)
 	if err != nil && !isFailure {
 		return fmt.Errorf("wait for %s: %w", id, err)
 	}

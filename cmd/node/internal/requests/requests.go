@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -32,7 +32,7 @@ type Line struct {
 // Read reads a file of requests, which all have a key together if keyed. A line that is wrong refuses all, unless skip is there to be told of it.
 func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line, err error) {
 	if len(text) > MaxBytes {
-		return nil, &engine.LimitError{Field: "file of requests", Limit: MaxBytes, Got: int64(len(text))}
+		return nil, &task.LimitError{Field: "file of requests", Limit: MaxBytes, Got: int64(len(text))}
 	}
 	var wrong Problems
 	number, good := 0, 0
@@ -44,7 +44,7 @@ func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line
 		}
 		q, err := readRequest(line, keyed)
 		if other := named[q.ID]; err == nil && keyed && other > 0 {
-			err = &engine.InvalidError{Field: "id", Problem: fmt.Sprintf("line %d of the same key names task %s, too", other, q.ID)}
+			err = &store.InvalidError{Field: "id", Problem: fmt.Sprintf("line %d of the same key names task %s, too", other, q.ID)}
 		} else if q.ID != "" && err == nil {
 			named[q.ID] = number
 		}
@@ -67,7 +67,7 @@ func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line
 		}
 		return nil, &wrong
 	case good > events.MaxRequestTasks:
-		return nil, &engine.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(good)}
+		return nil, &task.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(good)}
 	case good == 0:
 		return nil, &exitcode.UsageError{Problem: "there is no request to submit"}
 	}
@@ -96,7 +96,7 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return q, &exitcode.UsageError{Problem: "want one JSON object on a line"}
 	}
-	o := engine.SubmitOptions{Priority: l.Priority}
+	o := task.SubmitOptions{Priority: l.Priority}
 	switch {
 	case l.Behavior == "":
 		return q, &exitcode.UsageError{Problem: "behavior is missing"}
@@ -111,14 +111,14 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	case l.ID != nil:
 		o.ID = events.TaskID(*l.ID)
 		if err := o.ID.Validate(); err != nil {
-			return q, &engine.InvalidError{Field: "id", Problem: err.Error()}
+			return q, &store.InvalidError{Field: "id", Problem: err.Error()}
 		}
 	}
 	if l.Key != nil {
 		o.RequestKey = *l.Key
 	}
 	if l.Priority < 0 || l.Priority > events.MaxPriority {
-		return q, &engine.LimitError{Field: "priority", Limit: events.MaxPriority, Got: l.Priority}
+		return q, &task.LimitError{Field: "priority", Limit: events.MaxPriority, Got: l.Priority}
 	}
 	if l.Delay != "" {
 		if o.Delay, err = time.ParseDuration(l.Delay); err != nil || o.Delay < 0 {
@@ -134,7 +134,7 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 		return q, &exitcode.UsageError{Problem: err.Error()}
 	}
 	if n := len(l.Params); n > events.MaxPayloadBytes {
-		return q, &engine.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(n)}
+		return q, &task.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(n)}
 	}
 	if string(l.Params) == "null" {
 		l.Params = nil
@@ -145,7 +145,7 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 // Refused reports whether for certain nothing was submitted that ended with an error.
 func Refused(err error) bool {
 	_, overloaded := errors.AsType[*task.OverloadError](err)
-	return overloaded || exitcode.Of(err) == exitcode.Usage || errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown)
+	return overloaded || exitcode.Of(err) == exitcode.Usage || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, store.ErrUnavailable) && !errors.Is(err, task.ErrUnknown)
 }
 
 // misread says in plain words why a line could not be read.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/engine"
+	"taskledger/task"
 )
 
 func TestRead_KeepsFewOfManyWrongLinesAndCountsAll(t *testing.T) {
@@ -19,7 +19,7 @@ func TestRead_KeepsFewOfManyWrongLinesAndCountsAll(t *testing.T) {
 
 func TestRead_CountsRequestsBeyondTheLimit(t *testing.T) {
 	_, err := Read([]byte(strings.Repeat(`{"behavior":"noop"}`+"\n", 3000)), false, nil)
-	if limit, ok := errors.AsType[*engine.LimitError](err); !ok || limit.Got != 3000 {
+	if limit, ok := errors.AsType[*task.LimitError](err); !ok || limit.Got != 3000 {
 		t.Errorf("%v", err)
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/item"
+	"taskledger/task"
 )
 
 // Terminal connects the commands to the command line.
@@ -110,7 +110,7 @@ func (t *Terminal) get() *cobra.Command {
 		p := t.tasks()
 		for i, it := range found {
 			if it == nil {
-				err = errors.Join(err, fmt.Errorf("task %d of the store %s: %w", ids[i], t.store, engine.ErrNotFound))
+				err = errors.Join(err, fmt.Errorf("task %d of the store %s: %w", ids[i], t.store, task.ErrNotFound))
 			} else {
 				err = errors.Join(err, row(p, form.TaskOf(it)))
 			}
