@@ -5,7 +5,7 @@ import "time"
 const (
 	// settleTime is how long a node lives before it asks for shards that others serve well.
 	settleTime = 5 * time.Second
-	// askAgain is the pause before a shard is asked for again that its owner has kept; doubled each time, up to settleTime.
+	// askAgain is the first pause before a shard is asked for again that its owner has kept. It doubles up to settleTime.
 	askAgain = 250 * time.Millisecond
 )
 

@@ -14,7 +14,7 @@ const (
 	compactAfter = 5 * time.Minute
 	compactBytes = 8 << 20
 	compactShare = 32
-	// compactKeep is for how long values are kept that were replaced or removed: watches that were cut off resume within it.
+	// compactKeep is how long values are kept that were replaced or removed: watches that were cut off resume within it.
 	compactKeep = 5 * time.Second
 	// defragmentAfter is the least time between two defragmentations, during which writes wait.
 	defragmentAfter = 10 * time.Minute
@@ -43,8 +43,8 @@ type seenRevision struct {
 	at       time.Time
 }
 
-// Keep compacts and defragments when it is time. As long as the store is not full one node, the first, compacts for all.
-// It waits for the store.
+// Keep compacts and defragments when it is time. As long as the store is not full one node, the first, compacts for
+// all. It waits for the store.
 func (h *housekeeper) Keep(ctx context.Context, u store.Usage, now time.Time, first bool) error {
 	h.seen = append(h.seen, seenRevision{u.Revision, now})
 	for len(h.seen) > 1 && now.Sub(h.seen[1].at) >= compactKeep {

@@ -11,8 +11,8 @@ type ranking struct {
 	order    [][]string // by shard: session ids, best first
 }
 
-// rankNodes ranks the nodes of a membership. Nodes are placed by name, so that a restart moves nothing; nodes of one name
-// are told apart by their ids.
+// rankNodes ranks the nodes of a membership. Nodes are placed by name, so that a restart moves nothing; nodes of one
+// name are told apart by their ids.
 func rankNodes(v *store.Membership, shards int) ranking {
 	ids := map[string]string{}
 	var keys []string
