@@ -8,8 +8,8 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/api/view"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // tasks serves the routes that show tasks.
@@ -96,7 +96,7 @@ func (s tasks) explain(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if c.by.Limited() && e.Why == engine.WhyPaused { // the operator and the reason concern the whole cluster
+	if c.by.Limited() && e.Why == task.WhyPaused { // the operator and the reason concern the whole cluster
 		e.Text = "its behavior is paused"
 	}
 	return c.JSON(http.StatusOK, e)

@@ -123,7 +123,7 @@ func TestBrake_RepetitionsWaitUntilThereIsRoom(t *testing.T) {
 		g.show(90)
 		time.Sleep(2 * time.Minute)
 		j.nothing(t)
-		if e, err := n.Explain(within(t), "x"); err != nil || e.Why != engine.WhyStoreFull {
+		if e, err := n.Explain(within(t), "x"); err != nil || e.Why != task.WhyStoreFull {
 			t.Errorf("explained by %+v, %v", e, err)
 		}
 		time.Sleep(2 * time.Minute)

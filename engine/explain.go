@@ -9,27 +9,21 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
 	"taskledger/events"
+	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
 
-// The values of Explanation.Why.
-const (
-	WhyScheduled   = explanation.Scheduled   // its time has not come
-	WhyWaiting     = explanation.Waiting     // ready, and waits for a slot
-	WhyNoNode      = explanation.NoNode      // no live node may run its behavior
-	WhyNoOwner     = explanation.NoOwner     // no node serves its shard at the moment
-	WhySuspended   = explanation.Suspended   // an operator suspended it
-	WhyPaused      = explanation.Paused      // an operator paused its behavior
-	WhySettings    = explanation.Settings    // what operators paused is not known yet, so nothing starts
-	WhyQuarantined = explanation.Quarantined // its shard cannot be read
-	WhyStoreFull   = explanation.StoreFull   // it is repeated, and repetitions wait while the store is almost full
-	WhyRunning     = explanation.Running     // it runs
-	WhyFinished    = explanation.Finished    // it has ended
-)
-
 // Explanation says why a task is not running.
-type Explanation = explanation.Explanation
+type Explanation struct {
+	Task  events.TaskID `json:"task"`
+	Why   task.Reason   `json:"why"`
+	Since events.Millis `json:"since,omitzero"` // 0 = not known
+	Text  string        `json:"text"`
+
+	// Substatus is the task's own; 0 = nobody who knows the task answers.
+	Substatus projection.Substatus `json:"substatus,omitzero"`
+}
 
 // askOwnerFor is how long Explain waits for an owner: its absence is an explanation too.
 const askOwnerFor = 3 * time.Second
@@ -53,12 +47,13 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	if err != nil {
 		return e, err
 	}
-	return explanation.Decode(id, a.Data)
+	answered, err := explanation.Decode(id, a.Data)
+	return Explanation(answered), err
 }
 
 // explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process can tell.
 func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int) Explanation {
-	e := Explanation{Task: id, Why: WhyNoOwner, Text: fmt.Sprintf("nobody answers for shard %d", shard)}
+	e := Explanation{Task: id, Why: task.WhyNoOwner, Text: fmt.Sprintf("nobody answers for shard %d", shard)}
 	if n := c.nodeHere(); n != nil {
 		e.Since = events.MillisOf(n.unservedSince(shard))
 	}

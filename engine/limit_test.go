@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -30,7 +29,7 @@ func TestSetLimit_HoldsFromThenOnWhoeverOwnsTheShards(t *testing.T) {
 		}
 		j.nothing(t)
 		e, err := owner.Explain(within(t), "x1")
-		if err != nil || e.Why != engine.WhyNoNode {
+		if err != nil || e.Why != task.WhyNoNode {
 			t.Errorf("explained as %+v, %v; want that no node may run it", e, err)
 		}
 		if err := n.SetLimit(j.ID(), 3); err != nil {

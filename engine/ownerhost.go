@@ -12,6 +12,7 @@ import (
 	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // ownerHost is what a session is to the owners in it: it implements the interfaces of package shard.
@@ -116,28 +117,28 @@ func (h ownerHost) LiveLimit() int64 { return h.m.admission.liveLimit(h.m.shards
 func (h ownerHost) Paused(behavior string) bool { return h.m.paused(behavior) }
 
 // Pause implements shard.Explainer.
-func (h ownerHost) Pause(behavior string) (Explanation, bool) {
+func (h ownerHost) Pause(behavior string) (explanation.Explanation, bool) {
 	known := h.m.settings.known.Load()
 	if known == nil {
-		return Explanation{}, false
+		return explanation.Explanation{}, false
 	}
 	p, paused := known.Pause(behavior)
-	return Explanation{Why: explanation.Paused, Since: p.Since, Text: p.String()}, paused
+	return explanation.Explanation{Why: task.WhyPaused, Since: p.Since, Text: p.String()}, paused
 }
 
 // SettingsUnknown implements shard.Explainer.
-func (h ownerHost) SettingsUnknown() (Explanation, bool) {
+func (h ownerHost) SettingsUnknown() (explanation.Explanation, bool) {
 	if h.m.heard.Load() {
-		return Explanation{}, false
+		return explanation.Explanation{}, false
 	}
 	return h.m.whySettings(), true
 }
 
 // Ready implements shard.Explainer.
-func (h ownerHost) Ready(behavior string, offered func() bool) Explanation {
+func (h ownerHost) Ready(behavior string, offered func() bool) explanation.Explanation {
 	free := func() bool { return h.m.exec.Free(behavior) || offered() }
 	e := explanation.OfReady(h.m.view.Load().Nodes, behavior, free)
-	if stuck := h.m.exec.Stuck(); stuck > 0 && e.Why == WhyWaiting {
+	if stuck := h.m.exec.Stuck(); stuck > 0 && e.Why == task.WhyWaiting {
 		e.Text += fmt.Sprintf("; %d slots of node %s are held by functions that did not return after their context had ended", stuck, h.m.cfg.Name)
 	}
 	return e

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
 	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -326,7 +328,7 @@ func (q *quarantine) answers(b *command.Batch) []command.Answer {
 			}
 			answers[i].Data = message.Encode(s)
 		case *command.Explain:
-			answers[i] = Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}.Answer()
+			answers[i] = explanation.Explanation{Why: task.WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}.Answer()
 		default:
 			answers[i] = command.Answer{Code: command.AnswerUnserved, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}
 		}

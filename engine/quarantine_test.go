@@ -45,7 +45,7 @@ func questions(c *engine.Client, id events.TaskID) map[string]func(context.Conte
 		cancels: func(ctx context.Context) error { return c.Operations().Cancel(ctx, id, "") },
 		"explain": func(ctx context.Context) error {
 			e, err := c.Explain(ctx, id)
-			if err == nil && (e.Why != engine.WhyQuarantined || e.Since == 0) {
+			if err == nil && (e.Why != task.WhyQuarantined || e.Since == 0) {
 				return fmt.Errorf("explained as %+v", e) // which is no ErrUnavailable, and so fails
 			}
 			return errors.Join(err, fmt.Errorf("%w: %s", store.ErrUnavailable, e.Text))

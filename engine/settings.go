@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
 	"taskledger/engine/internal/signal"
 	"taskledger/events"
 	"taskledger/projection/settings"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // settingsSubject hints that the settings have changed.
@@ -76,11 +78,11 @@ func (m *member) learnSettings(now settings.State) {
 }
 
 // whySettings explains why nothing starts while the settings are not known.
-func (m *member) whySettings() Explanation {
+func (m *member) whySettings() explanation.Explanation {
 	if unread := m.settings.unread.Load(); unread != nil {
-		return Explanation{Why: WhySettings, Since: unread.since, Text: unread.why}
+		return explanation.Explanation{Why: task.WhySettings, Since: unread.since, Text: unread.why}
 	}
-	return Explanation{Why: WhySettings, Text: fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds the settings",
+	return explanation.Explanation{Why: task.WhySettings, Text: fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds the settings",
 		m.settingsShard())}
 }
 

@@ -45,7 +45,7 @@ func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitExplained(t, p.node.Client, id, func(e engine.Explanation) bool { // no task was kept from starting before it was there
-		return e.Why == engine.WhyPaused && e.Since == max(s.Pauses()[0].Since, created.CreatedAt)
+		return e.Why == task.WhyPaused && e.Since == max(s.Pauses()[0].Since, created.CreatedAt)
 	}, "a migration")
 
 	var limit *task.LimitError
@@ -72,7 +72,7 @@ func TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained(t *testing.T) {
 
 	id := idIn(1-settingsShard, pastShards)
 	f := p.job.submit(t, n, id)
-	awaitExplained(t, n.Client, id, func(e engine.Explanation) bool { return e.Why == engine.WhySettings && e.Since != 0 },
+	awaitExplained(t, n.Client, id, func(e engine.Explanation) bool { return e.Why == task.WhySettings && e.Since != 0 },
 		fmt.Sprintf("shard %d", settingsShard), "damaged entry")
 	p.job.nothing(t)
 	wantQuarantined(t, n.Client, settingsShard, pastShards, "It holds what is paused: nodes that begin a session meanwhile start nothing")

@@ -132,7 +132,7 @@ func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
 			_, err = by.Attach(events.TaskID(id("running"))).Wait(within(t, soon))
 			named("wait", err, store.ErrUnavailable)
 			named("cancel", by.Operations().Cancel(within(t, soon), events.TaskID(id("running")), ""), store.ErrUnavailable, task.ErrUnknown)
-			if e, err := by.Explain(within(t, soon), events.TaskID(id("running"))); err != nil || e.Why != engine.WhyQuarantined || !strings.Contains(e.Text, "taskledger repair") {
+			if e, err := by.Explain(within(t, soon), events.TaskID(id("running"))); err != nil || e.Why != task.WhyQuarantined || !strings.Contains(e.Text, "taskledger repair") {
 				t.Errorf("explained as %+v, %v", e, err)
 			}
 		}

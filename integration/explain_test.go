@@ -9,6 +9,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 )
 
 func TestExplain_SaysSinceWhen(t *testing.T) {
@@ -17,7 +18,7 @@ func TestExplain_SaysSinceWhen(t *testing.T) {
 		c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("operator", nil)
 		// begins asserts that what a command causes is explained as having begun with it.
-		begins := func(why string, command func()) {
+		begins := func(why task.Reason, command func()) {
 			t.Helper()
 			before := events.MillisOf(time.Now())
 			command()
@@ -26,20 +27,20 @@ func TestExplain_SaysSinceWhen(t *testing.T) {
 				t.Errorf("%s since %s, want %s to %s", why, e.Since.Time(), before.Time(), after.Time())
 			}
 		}
-		begins(engine.WhyScheduled, func() { w.submitWith(t, client, "x", inAnHour()) })
-		begins(engine.WhyPaused, func() {
+		begins(task.WhyScheduled, func() { w.submitWith(t, client, "x", inAnHour()) })
+		begins(task.WhyPaused, func() {
 			ok(t, client.Operations().Pause(within(t, soon), "work", "a migration"))
 		})
-		since := awaitExplained(t, client.Client, "x", engine.WhyPaused).Since
+		since := awaitExplained(t, client.Client, "x", task.WhyPaused).Since
 		ok(t, client.Operations().Pause(within(t, soon), "another", ""))
 		ok(t, client.Operations().Unpause(within(t, soon), "another"))
-		if e := awaitExplained(t, client.Client, "x", engine.WhyPaused); e.Since != since {
+		if e := awaitExplained(t, client.Client, "x", task.WhyPaused); e.Since != since {
 			t.Errorf("paused since %s, after a pause of another behavior since %s", since.Time(), e.Since.Time())
 		}
-		begins(engine.WhySuspended, func() { ok(t, client.Operations().Suspend(within(t, soon), "x", "")) })
+		begins(task.WhySuspended, func() { ok(t, client.Operations().Suspend(within(t, soon), "x", "")) })
 		ok(t, client.Operations().Unpause(within(t, soon), "work"))
 		ok(t, client.Operations().Resume(within(t, soon), "x"))
-		begins(engine.WhyRunning, func() {
+		begins(task.WhyRunning, func() {
 			ok(t, client.Operations().RunNow(within(t, soon), "x"))
 			w.next(t)
 		})
@@ -60,7 +61,7 @@ func TestExplain_NamesTheOwnerThatHasGone(t *testing.T) {
 		for what, at := range map[string]*engine.Client{"a node": worker.Client, "a client": client.Client} {
 			var e engine.Explanation
 			testcluster.Await(t, "the end of the session", func() bool {
-				e = awaitExplained(t, at, "x", engine.WhyNoOwner)
+				e = awaitExplained(t, at, "x", task.WhyNoOwner)
 				return strings.Contains(e.Text, session) && strings.Contains(e.Text, "has ended")
 			})
 			if at == worker.Client && (e.Since < died || e.Since > events.MillisOf(time.Now())) {
@@ -79,13 +80,13 @@ func TestExplain_NamesNodesWithoutASlotForTheBehavior(t *testing.T) {
 		}
 		a := c.StartNode("a", limited(0), w.on("a"))
 		w.submit(t, a, "x")
-		wantText := func(why, want, not string) {
+		wantText := func(why task.Reason, want, not string) {
 			t.Helper()
 			if e := awaitExplained(t, a.Client, "x", why); !strings.Contains(e.Text, want) || strings.Contains(e.Text, not) || e.Since == 0 {
 				t.Errorf("explained as %+v, want %q", e, want)
 			}
 		}
-		wantText(engine.WhyNoNode, "limit of work is 0 on a", "taken")
+		wantText(task.WhyNoNode, "limit of work is 0 on a", "taken")
 		c.StartNode("worker", func(cfg *engine.NodeConfig) { noShards(cfg); limited(0)(cfg) }, w.on("worker"))
 		testcluster.Await(t, "both in the explanation", func() bool {
 			e, err := a.Explain(within(t, soon), "x")
@@ -94,8 +95,8 @@ func TestExplain_NamesNodesWithoutASlotForTheBehavior(t *testing.T) {
 		c.StartNode("b", func(cfg *engine.NodeConfig) { noShards(cfg); limited(1)(cfg) }, w.on("b"))
 		w.next(t)
 		w.submit(t, a, "y")
-		awaitExplained(t, a.Client, "y", engine.WhyWaiting)
-		if e := awaitExplained(t, a.Client, "y", engine.WhyWaiting); !strings.HasSuffix(e.Text, " on b") {
+		awaitExplained(t, a.Client, "y", task.WhyWaiting)
+		if e := awaitExplained(t, a.Client, "y", task.WhyWaiting); !strings.HasSuffix(e.Text, " on b") {
 			t.Errorf("explained as %+v, want b alone", e)
 		}
 	})

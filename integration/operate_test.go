@@ -21,9 +21,9 @@ var errNoLuck = errors.New("no luck")
 func isUnavailable(err error) bool { return errors.Is(err, store.ErrUnavailable) }
 
 // awaitExplained waits until the engine gives a reason for a task not running, and returns it.
-func awaitExplained(t *testing.T, c *engine.Client, id events.TaskID, why string) (last engine.Explanation) {
+func awaitExplained(t *testing.T, c *engine.Client, id events.TaskID, why task.Reason) (last engine.Explanation) {
 	t.Helper()
-	testcluster.Await(t, "task "+string(id)+" explained by "+why, func() bool {
+	testcluster.Await(t, "task "+string(id)+" explained by "+string(why), func() bool {
 		e, err := c.Explain(within(t, soon), id)
 		last = e
 		return err == nil && e.Why == why
@@ -159,7 +159,7 @@ func TestSuspend_KeepsATaskFromStartingUntilResume(t *testing.T) {
 		ok(t, n.Operations().Suspend(within(t, soon), "x", ""))
 		ok(t, n.Operations().RunNow(within(t, soon), "x"))
 		w.nothing(t)
-		awaitExplained(t, n.Client, "x", engine.WhySuspended)
+		awaitExplained(t, n.Client, "x", task.WhySuspended)
 		ok(t, n.Operations().Resume(within(t, soon), "x"))
 		w.next(t).succeed("done")
 		want(t, f, "done")
@@ -260,7 +260,7 @@ func TestPause_KeepsABehaviorFromStartingInTheWholeCluster(t *testing.T) {
 		for i := range 2 * c.Shards() {
 			id := fmt.Sprint("x", i)
 			w.submitWith(t, client, id, inAnHour())
-			awaitExplained(t, client.Client, events.TaskID(id), engine.WhyPaused)
+			awaitExplained(t, client.Client, events.TaskID(id), task.WhyPaused)
 			futures = append(futures, w.submit(t, client, id))
 		}
 		w.nothing(t)
@@ -282,28 +282,28 @@ func TestExplain_SaysWhyATaskDoesNotRun(t *testing.T) {
 		w, unknown := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams}), defineWork("unknown", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 1 }, w.on("a"))
 		client := c.StartClient("operator", nil)
-		explained := func(id events.TaskID, why string) { awaitExplained(t, client.Client, id, why) }
+		explained := func(id events.TaskID, why task.Reason) { awaitExplained(t, client.Client, id, why) }
 
 		f := w.submit(t, client, "running")
 		r := w.next(t)
-		explained("running", engine.WhyRunning)
+		explained("running", task.WhyRunning)
 		w.submit(t, client, "waiting")
-		explained("waiting", engine.WhyWaiting)
+		explained("waiting", task.WhyWaiting)
 		w.submitWith(t, client, "scheduled", inAnHour())
-		explained("scheduled", engine.WhyScheduled)
+		explained("scheduled", task.WhyScheduled)
 		ok(t, client.Operations().Suspend(within(t, soon), "scheduled", ""))
-		explained("scheduled", engine.WhySuspended)
+		explained("scheduled", task.WhySuspended)
 		unknown.submit(t, client, "homeless")
-		explained("homeless", engine.WhyNoNode)
+		explained("homeless", task.WhyNoNode)
 		r.succeed("done")
 		want(t, f, "done")
-		explained("running", engine.WhyFinished)
+		explained("running", task.WhyFinished)
 		w.next(t).succeed("done")
 		if _, err := client.Explain(within(t, soon), "never-submitted"); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("explanation of no task: %v, want ErrNotFound", err)
 		}
 		n.Stop()
-		explained("homeless", engine.WhyNoOwner)
+		explained("homeless", task.WhyNoOwner)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"taskledger/behaviors"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/task"
@@ -46,7 +45,7 @@ func pauseHolds(t *testing.T, c *testcluster.Cluster, happens upheaval) {
 	ok(t, nodes[0].Operations().Pause(within(t, soon), "work", ""))
 	for _, id := range idInEachShard(c, "early") { // every owner knows
 		w.submitWith(t, nodes[0], id, inAnHour())
-		awaitExplained(t, nodes[0].Client, events.TaskID(id), engine.WhyPaused)
+		awaitExplained(t, nodes[0].Client, events.TaskID(id), task.WhyPaused)
 	}
 	for i := range tasks {
 		w.submit(t, nodes[0], fmt.Sprint("paused", i))

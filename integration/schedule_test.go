@@ -34,7 +34,7 @@ func TestDelay_TaskStartsNoEarlierThanItsTime(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		began := time.Now().Truncate(time.Millisecond)
 		f := w.submit(t, n, "x")
-		awaitExplained(t, n.Client, f.ID(), engine.WhyScheduled)
+		awaitExplained(t, n.Client, f.ID(), task.WhyScheduled)
 		w.next(t).succeed("done")
 		want(t, f, "done")
 		if at := startedAt(t, n.Client, f.ID()); at[0].Sub(began) < delay {
@@ -206,11 +206,11 @@ func TestSnooze_IsNoFailureAndNeedsNoBudget(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submit(t, n, "x")
 		w.next(t).fail(behaviors.Snooze(300 * time.Millisecond))
-		task := awaitTask(t, n, "x", "is snoozed", func(task projection.Task) bool { return !task.OnNode() })
-		if task.Status != projection.Running || task.Error != nil {
-			t.Errorf("status %s, error %v; want RUNNING without error", task.Status, task.Error)
+		snoozed := awaitTask(t, n, "x", "is snoozed", func(snoozed projection.Task) bool { return !snoozed.OnNode() })
+		if snoozed.Status != projection.Running || snoozed.Error != nil {
+			t.Errorf("status %s, error %v; want RUNNING without error", snoozed.Status, snoozed.Error)
 		}
-		awaitExplained(t, n.Client, "x", engine.WhyScheduled)
+		awaitExplained(t, n.Client, "x", task.WhyScheduled)
 		r := w.next(t)
 		if r.attempt.Number != 2 || r.attempt.Failures != 0 || r.attempt.Lost != 0 {
 			t.Errorf("attempt %+v, want 2 without failure or loss", r.attempt)

@@ -62,7 +62,7 @@ func TestSlots_MinusOneRunsNothing(t *testing.T) {
 		n := c.StartNode("a", noSlots, w.on("a"))
 		f := w.submit(t, n, "x")
 		w.nothing(t)
-		awaitExplained(t, n.Client, "x", engine.WhyNoNode)
+		awaitExplained(t, n.Client, "x", task.WhyNoNode)
 		c.StartNode("b", noShards, w.on("b"))
 		r := w.next(t)
 		if r.node != "b" {

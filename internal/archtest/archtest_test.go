@@ -51,11 +51,11 @@ engine/internal/pauses | engine/internal/command engine/internal/shard events pr
 engine/internal/commands | engine/internal/command engine/internal/stores | the table of all commands
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
-engine/internal/explanation | engine/internal/command events internal/message projection store | why a task does not run: pure
+engine/internal/explanation | engine/internal/command events internal/message projection store task | why a task does not run: pure
 engine/internal/futures | engine/internal/command engine/internal/notice engine/internal/outcome engine/internal/signal events projection store task | outcomes: it asks by a port of its own
 engine/internal/sender | engine/internal/command engine/internal/lookout engine/internal/notice events internal/message store task golang.org/x/sync | commands to owners, and their answers: it knows no owner
 engine/internal/lookout | store task                               | looks at the membership alone
-engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/journal projection/listing store | the owner of a shard: it knows its node by interfaces of its own
+engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/journal projection/listing store task | the owner of a shard: it knows its node by interfaces of its own
 engine/internal/worker | engine/internal/command engine/internal/sender engine/internal/signal engine/internal/slots events store task | attempts and offers: it knows its node by interfaces of its own
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
 engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/stores item events projection | every command in its largest form, for tests

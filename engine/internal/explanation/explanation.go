@@ -11,32 +11,18 @@ import (
 	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/store"
-)
-
-// The values of Why.
-const (
-	Scheduled   = "scheduled"   // its time has not come
-	Waiting     = "waiting"     // ready, and waits for a slot
-	NoNode      = "no-node"     // no live node may run its behavior
-	NoOwner     = "no-owner"    // no node serves its shard at the moment
-	Suspended   = "suspended"   // an operator suspended it
-	Paused      = "paused"      // an operator paused its behavior
-	Settings    = "settings"    // the owner does not know yet what operators paused, and starts nothing before it does
-	Quarantined = "quarantined" // its shard cannot be read
-	StoreFull   = "store-full"  // it is repeated, and repetitions wait while the store is almost full
-	Running     = "running"     // it runs
-	Finished    = "finished"    // it has ended
+	"taskledger/task"
 )
 
 // Explanation says why a task is not running.
 type Explanation struct {
-	Task  events.TaskID `json:"task"`
-	Why   string        `json:"why"`            // one of the Why constants of package engine
-	Since events.Millis `json:"since,omitzero"` // 0 = not known
-	Text  string        `json:"text"`
+	Task  events.TaskID
+	Why   task.Reason
+	Since events.Millis // 0 = not known
+	Text  string
 
 	// Substatus is the task's own; 0 = nobody who knows the task answers.
-	Substatus projection.Substatus `json:"substatus,omitzero"`
+	Substatus projection.Substatus
 }
 
 // Told is an Explanation that travels; its task is known.
@@ -50,13 +36,13 @@ type Told struct {
 
 // Answer is the answer that carries the explanation, and Decode reads it.
 func (e Explanation) Answer() command.Answer {
-	return command.Answer{Data: message.Encode(Told{e.Why, int64(e.Since), e.Text, uint64(e.Substatus)})}
+	return command.Answer{Data: message.Encode(Told{string(e.Why), int64(e.Since), e.Text, uint64(e.Substatus)})}
 }
 
 // Decode reads the explanation of a task.
-func Decode(task events.TaskID, data []byte) (Explanation, error) {
+func Decode(id events.TaskID, data []byte) (Explanation, error) {
 	told, err := command.ReadTold[Told](data)
-	return Explanation{task, told.Why, events.Millis(told.Since), told.Text, projection.Substatus(told.Substatus)}, err
+	return Explanation{id, task.Reason(told.Why), events.Millis(told.Since), told.Text, projection.Substatus(told.Substatus)}, err
 }
 
 // OfReady explains why a task of a behavior that could run does not; free tells that there is a slot for it.
@@ -74,13 +60,13 @@ func OfReady(nodes map[string]store.NodeInfo, behavior string, free func() bool)
 	}
 	switch {
 	case len(may)+len(mayNot) == 0:
-		return Explanation{Why: NoNode, Text: "no live node with slots runs " + behavior}
+		return Explanation{Why: task.WhyNoNode, Text: "no live node with slots runs " + behavior}
 	case len(may) == 0:
-		return Explanation{Why: NoNode, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
+		return Explanation{Why: task.WhyNoNode, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
 	case free():
-		return Explanation{Why: Waiting, Text: "it has just become due, and a slot is free: it starts next"}
+		return Explanation{Why: task.WhyWaiting, Text: "it has just become due, and a slot is free: it starts next"}
 	}
-	return Explanation{Why: Waiting, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}
+	return Explanation{Why: task.WhyWaiting, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}
 }
 
 // named lists names, not more than a line takes.

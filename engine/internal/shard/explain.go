@@ -4,6 +4,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // explain says why a task does not run.
@@ -22,11 +23,11 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 	defer func() { e.Substatus = substatus }()
 	switch {
 	case t.OnNode():
-		return explanation.Explanation{Why: explanation.Running, Since: since, Text: explanation.OfRunning(t)}
+		return explanation.Explanation{Why: task.WhyRunning, Since: since, Text: explanation.OfRunning(t)}
 	case t.Final():
-		return explanation.Explanation{Why: explanation.Finished, Since: since, Text: explanation.OfEnd(t)}
+		return explanation.Explanation{Why: task.WhyFinished, Since: since, Text: explanation.OfEnd(t)}
 	case t.Suspended:
-		return explanation.Explanation{Why: explanation.Suspended, Since: since, Text: explanation.OfSuspended(t)}
+		return explanation.Explanation{Why: task.WhySuspended, Since: since, Text: explanation.OfSuspended(t)}
 	}
 	if e, paused := o.cfg.Explainer.Pause(behavior); paused {
 		e.Since = max(e.Since, since)
@@ -37,13 +38,13 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 		return e
 	}
 	if substatus != projection.SubReady {
-		return explanation.Explanation{Why: explanation.Scheduled, Since: since, Text: explanation.OfWait(t)}
+		return explanation.Explanation{Why: task.WhyScheduled, Since: since, Text: explanation.OfWait(t)}
 	}
 	if e, unknown := o.cfg.Explainer.SettingsUnknown(); unknown {
 		return e
 	}
 	if why := o.cfg.Admission.Refusal(); why != "" && t.Repeats() {
-		return explanation.Explanation{Why: explanation.StoreFull, Since: since, Text: "it is repeated, and repetitions wait: " + why}
+		return explanation.Explanation{Why: task.WhyStoreFull, Since: since, Text: "it is repeated, and repetitions wait: " + why}
 	}
 	e = o.cfg.Explainer.Ready(behavior, func() bool { return o.offerFor(behavior) != nil })
 	e.Since = since

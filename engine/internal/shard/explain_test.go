@@ -8,6 +8,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // Between two attempts in a row a task is ready for a moment although slots are free: it is not said to lack one.
@@ -25,7 +26,7 @@ func TestExplain_SaysThatASlotIsFreeWhereAnOfferIsParked(t *testing.T) {
 		b.accept(command.LaneSubmit, c)
 		b.time = c.NotBefore
 		e, err := explanation.Decode("x", b.ask(command.LaneQuery, &command.Explain{Task: "x"}).Data)
-		if err != nil || e.Why != explanation.Waiting || !strings.Contains(e.Text, want) {
+		if err != nil || e.Why != task.WhyWaiting || !strings.Contains(e.Text, want) {
 			t.Errorf("an offer is parked: %t: explained as %+v, %v; want %q", parked, e, err, want)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/settings"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // fixture drives the owner of one shard by hand, turn by turn, over a journal in memory, so that every interleaving of
@@ -146,7 +147,7 @@ func (n *node) Paused(behavior string) bool { return n.paused[behavior] }
 
 // Pause implements shard.Explainer.
 func (n *node) Pause(behavior string) (explanation.Explanation, bool) {
-	return explanation.Explanation{Why: explanation.Paused, Text: "behavior " + behavior + " is paused"}, n.paused[behavior]
+	return explanation.Explanation{Why: task.WhyPaused, Text: "behavior " + behavior + " is paused"}, n.paused[behavior]
 }
 
 // SettingsUnknown implements shard.Explainer.

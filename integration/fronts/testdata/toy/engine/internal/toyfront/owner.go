@@ -11,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/toy"
+	"taskledger/task"
 )
 
 // Ask asks how many attempts have ended.
@@ -64,7 +65,7 @@ func AtOwner(rang func(count uint64)) shard.NewExtension {
 			},
 			Explain: func(t *projection.Task) (explanation.Explanation, bool) {
 				text := "it waits until the bell has rung"
-				return explanation.Explanation{Why: explanation.Waiting, Text: text}, t.ID == "bell" && s.Rang != s.Count
+				return explanation.Explanation{Why: task.WhyWaiting, Text: text}, t.ID == "bell" && s.Rang != s.Count
 			},
 			Answer: func(c command.Command, _ events.Millis, _ command.Budget) (command.Found, bool) {
 				if _, is := c.(*Ask); !is {

@@ -1,0 +1,19 @@
+package task
+
+// Reason says why a task does not run: engine.Client.Explain returns it.
+type Reason string
+
+// The reasons.
+const (
+	WhyScheduled   Reason = "scheduled"   // its time has not come
+	WhyWaiting     Reason = "waiting"     // ready, and waits for a slot
+	WhyNoNode      Reason = "no-node"     // no live node may run its behavior
+	WhyNoOwner     Reason = "no-owner"    // no node serves its shard at the moment
+	WhySuspended   Reason = "suspended"   // an operator suspended it
+	WhyPaused      Reason = "paused"      // an operator paused its behavior
+	WhySettings    Reason = "settings"    // what operators paused is not known yet, so nothing starts
+	WhyQuarantined Reason = "quarantined" // its shard cannot be read
+	WhyStoreFull   Reason = "store-full"  // it is repeated, and repetitions wait while the store is almost full
+	WhyRunning     Reason = "running"     // it runs
+	WhyFinished    Reason = "finished"    // it has ended
+)
