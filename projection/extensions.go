@@ -153,7 +153,7 @@ func (s *Shard) Ended(t *Task, ev *events.Event) (follow []events.Event) {
 	return follow
 }
 
-// EndBytes bounds what Ended adds to an entry for one attempt.
+// EndBytes is how much extensions declare that Ended adds to an entry for one attempt at most.
 var EndBytes = func() (sum int) {
 	for _, x := range NewShard(0).extensions.all {
 		sum += x.EndBytes

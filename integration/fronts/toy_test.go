@@ -60,7 +60,7 @@ func TestToyFront_IsNewFilesAndRows(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"CountsTheEndOfEveryAttemptInItsEntry", "CountsNothingWhileANodeCannotReadIt", "RingsAtATimeThatWasPreparedBesideTheTurns",
+	for _, name := range []string{"CountsTheEndOfEveryAttemptInItsEntry", "CountsNothingWhileANodeCannotReadIt", "RingsAtATimeThatWasPreparedBesideTheTurns", "RingsInTheNextEntryWhereOneIsFull",
 		"HoldsTheTaskOfTheLastAttemptAgainstRetention"} {
 		if !strings.Contains(string(out), "--- PASS: TestToy_"+name) {
 			t.Errorf("TestToy_%s did not run:\n%s", name, out)

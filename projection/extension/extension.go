@@ -46,7 +46,8 @@ type Extension struct {
 	// entry of its end, take EndBytes at most, and name their Seq and Prev. It changes nothing: Fold takes the events
 	// once they are recorded, and no replay asks Ended. While a node is present that cannot read them, none follow.
 	Ended func(t Task, ev *events.Event) []events.Event
-	// EndBytes bounds what Ended adds to an entry for one attempt, as events.Builder counts.
+	// EndBytes declares how much Ended adds to an entry for one attempt at most, as events.Builder counts: batches are cut
+	// by it, and an entry that exceeds it may not fit into the store.
 	EndBytes int
 }
 

@@ -21,10 +21,12 @@ type Extension struct {
 	Ripen func(now events.Millis) (moved bool)
 	// Prepare returns work that takes too long for a turn, nil for none. The work runs in a goroutine of the session,
 	// one of an extension at a time, which may outlive the owner: it must not use the state, and must end soon after
-	// ctx. The function that the work returns is called in a later turn, before commands are decided.
+	// ctx. The function that the work returns is called in a later turn, before commands are decided. Prepare is asked
+	// again at once: where its work has failed, it has to wait by itself.
 	Prepare func(now events.Millis) func(ctx context.Context) (prepared func())
 	// Decide records events that nobody asked for, of kinds that d.MayRecord allows: another kind ends the session. It
-	// keeps to the budget by itself. What is left waits for the next turn, which NextDue can bring.
+	// keeps to the budget by itself, and stops once d.EntryFull. It is not called for an entry that is full. What is left
+	// waits for the next turn, which NextDue can bring.
 	Decide func(d *command.Decider, b command.Budget)
 	// Note learns of each event of the entry in the making, which may not be committed.
 	Note func(ev *events.Event)

@@ -12,7 +12,7 @@ import (
 	"taskledger/projection"
 )
 
-// maxUnasked bounds the events that an extension records in one entry without being asked.
+// maxUnasked is how many events an extension may record in one entry without being asked.
 const maxUnasked = 64
 
 // extensions are those of an owner, with what it rings them by.
@@ -109,10 +109,11 @@ func (o *Owner) prepare(now events.Millis) {
 	}
 }
 
-// decideUnasked lets extensions record what nobody asked for.
+// decideUnasked lets extensions record what nobody asked for, as long as the entry has room. The others have their turn
+// with the next entry.
 func (o *Owner) decideUnasked(d *command.Decider) {
 	for i := range o.extensions.all {
-		if x := &o.extensions.all[i]; x.Decide != nil && d.Err == nil {
+		if x := &o.extensions.all[i]; x.Decide != nil && d.Err == nil && !d.EntryFull() {
 			o.extensions.unasked = looking{}
 			x.Decide(d, command.Budget{Items: maxUnasked, Over: o.extensions.late})
 		}

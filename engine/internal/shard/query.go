@@ -225,9 +225,6 @@ func (l *looking) late() bool {
 	return now > l.until
 }
 
-// over reports whether nothing more may be looked at.
-func (l *looking) over() bool { return l.tasks <= 0 || l.late() }
-
 // took counts what one has looked at, and the bytes of its answer.
 func (l *looking) took(tasks, bytes int) {
 	l.tasks -= tasks

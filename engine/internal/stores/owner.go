@@ -83,7 +83,7 @@ func (o *atOwner) forget(d *command.Decider, b command.Budget) {
 		return
 	}
 	for _, body := range o.stores.Forgettable(d.Now, b.Items) {
-		if d.EntryFull() || d.Err != nil {
+		if d.EntryFull() || d.Err != nil || b.Over() {
 			return
 		}
 		d.EmitRecord(&body)

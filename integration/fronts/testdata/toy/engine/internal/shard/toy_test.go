@@ -102,6 +102,30 @@ func TestToy_RingsAtATimeThatWasPreparedBesideTheTurns(t *testing.T) {
 	}
 }
 
+// What nobody asked for waits while an entry is full of what was asked for.
+func TestToy_RingsInTheNextEntryWhereOneIsFull(t *testing.T) {
+	b, rang := newToy(t)
+	b.submit(events.Policy{})
+	b.end(command.Succeeded)
+	b.turn()
+	b.turn()
+	b.time = b.time.Add(2 * time.Minute)
+	for i := range 3 {
+		large := submitOf(events.Policy{})
+		large.Task = events.TaskID("large/" + string(rune('a'+i)))
+		large.Params = events.JSON([]byte(`"` + strings.Repeat("x", events.SealEntryBytes/2) + `"`))
+		b.deliver(b.next("somebody", command.LaneSubmit, large))
+	}
+	b.turn()
+	if n := b.count(events.KindToyRang); n != 0 {
+		t.Errorf("a full entry took %d more", n)
+	}
+	b.turn()
+	if !slices.Equal(*rang, []uint64{1}) {
+		t.Errorf("the bell rang for %v", *rang)
+	}
+}
+
 func TestToy_HoldsTheTaskOfTheLastAttemptAgainstRetention(t *testing.T) {
 	b, _ := newToy(t)
 	run := func(id events.TaskID) {
