@@ -15,7 +15,7 @@ import (
 // maxUnasked is how many events an extension may record in one entry without being asked.
 const maxUnasked = 64
 
-// extensions are those of an owner, with what it rings them by.
+// extensions holds the extensions of an owner, with their alarms and the work that they have left to goroutines.
 type extensions struct {
 	all      []Extension
 	alarms   []alarm
@@ -61,8 +61,8 @@ func (o *Owner) ring(a alarm, now events.Millis, at time.Duration) {
 	}
 }
 
-// ringExtensions makes due what extensions have. Tasks have an alarm of their own: they become ready once the commands
-// of a turn are decided, and only while the session may start them.
+// ringExtensions makes due what extensions have. Tasks have an alarm of their own: it rings before questions, and once the
+// commands of a turn are decided, and only while the session may start tasks.
 func (o *Owner) ringExtensions(now events.Millis, at time.Duration) {
 	for _, a := range o.extensions.alarms {
 		o.ring(a, now, at)

@@ -201,7 +201,7 @@ func (o *Owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 }
 
 // These limits bound all lists and questions of fronts that an owner answers in one turn: what does not fit goes on in a
-// later turn. lookFor also bounds what each front records unasked.
+// later turn. lookFor is also the time that each front has for what it records unasked.
 const (
 	lookTasks = 2000
 	lookFor   = 500 * time.Microsecond

@@ -47,27 +47,7 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	if len(o.memory.seen) >= projection.MaxSenders {
 		o.memory.before, o.memory.seen = o.memory.seen, map[projection.SenderLane]answered{}
 	}
-	d := &command.Decider{
-		State:       o.state,
-		Entry:       &o.entry,
-		Now:         now,
-		Wall:        o.wall(),
-		Note:        o.note,
-		Misfits:     o.misfits,
-		ParamsMayGo: o.cfg.Drops,
-		Members:     o.cfg.Host.View(),
-		Room: command.Room{
-			Refusal:   o.cfg.Admission.Refusal(),
-			StoreFull: o.cfg.Admission.Usage().Full,
-			LiveLimit: o.cfg.Admission.LiveLimit(),
-		},
-		Ownership: command.Ownership{
-			Self:           o.ownership.Session.ID,
-			Epoch:          o.ownership.Revision,
-			Began:          o.began,
-			OffersAnswered: o.closeOffers,
-		},
-	}
+	d := o.decider(now)
 	for _, node := range in.Lost {
 		if !d.Lose(node) {
 			o.inbox.Lose(node) // the rest, with the next entry
@@ -103,6 +83,31 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	o.spare = in
 	o.publishView()
 	return nil
+}
+
+// decider returns what decides the commands of the entry in the making.
+func (o *Owner) decider(now events.Millis) *command.Decider {
+	return &command.Decider{
+		State:       o.state,
+		Entry:       &o.entry,
+		Now:         now,
+		Wall:        o.wall(),
+		Note:        o.note,
+		Misfits:     o.misfits,
+		ParamsMayGo: o.cfg.Drops,
+		Members:     o.cfg.Host.View(),
+		Room: command.Room{
+			Refusal:   o.cfg.Admission.Refusal(),
+			StoreFull: o.cfg.Admission.Usage().Full,
+			LiveLimit: o.cfg.Admission.LiveLimit(),
+		},
+		Ownership: command.Ownership{
+			Self:           o.ownership.Session.ID,
+			Epoch:          o.ownership.Revision,
+			Began:          o.began,
+			OffersAnswered: o.closeOffers,
+		},
+	}
 }
 
 // turns says that the owner is not stuck.
