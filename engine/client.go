@@ -85,7 +85,13 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	c := &Client{cfg: cfg, ids: taskids.New(cfg.Shards), running: make(chan struct{}), forgotten: make(chan struct{}, maxForgotten), killed: context.Background()}
+	c := &Client{
+		cfg:       cfg,
+		ids:       taskids.New(cfg.Shards),
+		running:   make(chan struct{}),
+		forgotten: make(chan struct{}, maxForgotten),
+		killed:    context.Background(),
+	}
 	sending := sender.Config{
 		ID:        randomID(),
 		Principal: cfg.Name,

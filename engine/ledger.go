@@ -19,8 +19,15 @@ func (c *Client) Ledger() *ledger.Ledger {
 	if c.cfg.Store == nil {
 		return ledger.New(ledger.Config{Cluster: store.Cluster{Shards: c.cfg.Shards}})
 	}
-	return ledger.New(ledger.Config{Cluster: c.cfg.Store.Cluster(), Journal: c.cfg.Store, Snapshots: c.cfg.Store, Archive: c.cfg.Archive,
-		Archived: c.archives, Owners: owners{c}, Revision: c.revision})
+	return ledger.New(ledger.Config{
+		Cluster:   c.cfg.Store.Cluster(),
+		Journal:   c.cfg.Store,
+		Snapshots: c.cfg.Store,
+		Archive:   c.cfg.Archive,
+		Archived:  c.archives,
+		Owners:    owners{c},
+		Revision:  c.revision,
+	})
 }
 
 func (c *Client) journals() repair.Journals {
@@ -74,5 +81,12 @@ func (o owners) Digest(ctx context.Context, shard int) ledger.Head {
 }
 
 func headOf(s *ShardInfo) ledger.Head {
-	return ledger.Head{Shard: s.Shard, Entry: s.Entries, Hash: s.Hash, Digest: s.Digest, Drops: s.Drops, Problem: s.Problem}
+	return ledger.Head{
+		Shard:   s.Shard,
+		Entry:   s.Entries,
+		Hash:    s.Hash,
+		Digest:  s.Digest,
+		Drops:   s.Drops,
+		Problem: s.Problem,
+	}
 }

@@ -244,7 +244,13 @@ func (l *load) message() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
-	return message.Encode(loadMessage{l.m.session.ID, l.count, now, l.ahead.Milliseconds(), rows[:n]})
+	return message.Encode(loadMessage{
+		Node:    l.m.session.ID,
+		Count:   l.count,
+		Clock:   now,
+		Ahead:   l.ahead.Milliseconds(),
+		Backlog: rows[:n],
+	})
 }
 
 // hear takes a load message from the bus. Whoever is heard for the first time may not have heard this node: it was not yet

@@ -330,7 +330,13 @@ func (m *member) cancelAttempt(shard int, c shard.Cancel) {
 		m.exec.Cancel(shard, c.Started, worker.CancelledBy(c.By, c.Reason))
 		return
 	}
-	m.sender.Hint("node."+c.Node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started, c.By, c.Reason}))
+	m.sender.Hint("node."+c.Node+".cancel", "", message.Encode(cancelMessage{
+		Shard:   int64(shard),
+		Task:    c.Task,
+		Started: c.Started,
+		By:      c.By,
+		Reason:  c.Reason,
+	}))
 }
 
 // announce tells everybody who may wait of the outcomes of a committed entry.

@@ -127,13 +127,25 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := NewClient(ClientConfig{Bus: cfg.Bus, Store: cfg.Store, Archive: cfg.reader(), Name: cfg.Name, Log: cfg.Log, Now: cfg.Now})
+	client, err := NewClient(ClientConfig{
+		Bus:     cfg.Bus,
+		Store:   cfg.Store,
+		Archive: cfg.reader(),
+		Name:    cfg.Name,
+		Log:     cfg.Log,
+		Now:     cfg.Now,
+	})
 	if err != nil {
 		return nil, err
 	}
 	client.archives = cfg.archives()
 	types := typeDigests(sortedKeys(behaviors), func(id string) string { return behaviors[id].Types() })
-	n := &Node{Client: client, cfg: cfg, types: types, ready: make(chan struct{})}
+	n := &Node{
+		Client: client,
+		cfg:    cfg,
+		types:  types,
+		ready:  make(chan struct{}),
+	}
 	n.killed, n.kill = context.WithCancelCause(context.Background())
 	n.behaviors = behaviors
 	n.exec = worker.NewExecutor(worker.Config{
@@ -342,8 +354,17 @@ func (n *Node) SessionID() string {
 }
 
 func (n *Node) info() store.NodeInfo {
-	return store.NodeInfo{Name: n.cfg.Name, Version: version.Version, Behaviors: sortedKeys(n.behaviors), Types: n.types,
-		Slots: max(n.cfg.Slots, 0), Limits: n.exec.OwnLimits(), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Reads: ledger.Reads(), Joined: n.cfg.Now().UnixMilli()}
+	return store.NodeInfo{
+		Name:      n.cfg.Name,
+		Version:   version.Version,
+		Behaviors: sortedKeys(n.behaviors),
+		Types:     n.types,
+		Slots:     max(n.cfg.Slots, 0),
+		Limits:    n.exec.OwnLimits(),
+		Owner:     *n.cfg.Owner && !n.clockWrong.Load(),
+		Reads:     ledger.Reads(),
+		Joined:    n.cfg.Now().UnixMilli(),
+	}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

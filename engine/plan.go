@@ -36,7 +36,13 @@ type planned struct {
 }
 
 func (p *planned) plan() task.Plan {
-	return task.Plan{ID: p.ID, NotBefore: events.Millis(p.NotBefore).Time(), Delay: time.Duration(p.Delay), Priority: p.Priority, RunNow: p.RunNow}
+	return task.Plan{
+		ID:        p.ID,
+		NotBefore: events.Millis(p.NotBefore).Time(),
+		Delay:     time.Duration(p.Delay),
+		Priority:  p.Priority,
+		RunNow:    p.RunNow,
+	}
 }
 
 func (p *planned) policy() (policy task.Policy, err error) {

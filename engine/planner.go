@@ -86,7 +86,16 @@ func planWith(c *command.Plan, b task.Behavior, now time.Time) command.Answer {
 	var stored wire.Writer
 	policy := b.Policy()
 	policy.Encode(&stored)
-	return command.Answer{Data: message.Encode(planned{plan.ID, int64(events.MillisOf(plan.NotBefore)), int64(plan.Delay), plan.Priority, plan.RunNow, stored.B, merges, merged})}
+	return command.Answer{Data: message.Encode(planned{
+		ID:        plan.ID,
+		NotBefore: int64(events.MillisOf(plan.NotBefore)),
+		Delay:     int64(plan.Delay),
+		Priority:  plan.Priority,
+		RunNow:    plan.RunNow,
+		Policy:    stored.B,
+		Merges:    merges,
+		Merged:    merged,
+	})}
 }
 
 // servePlans answers plan requests that come over the bus.

@@ -85,7 +85,13 @@ func (p *placement) quarantine(ctx context.Context, o store.Ownership, why error
 }
 
 func newQuarantine(p *placement, o store.Ownership, left *shard.Owner) *quarantine {
-	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: shard.NewInbox(), taken: o}
+	q := &quarantine{
+		p:     p,
+		shard: o.Shard,
+		since: p.m.now(),
+		inbox: shard.NewInbox(),
+		taken: o,
+	}
 	if left != nil { // its senders have sent no other copy
 		q.inbox = left.Inbox()
 		q.knows, q.tried = left.Recorded, left.Decided

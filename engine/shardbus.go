@@ -57,16 +57,21 @@ func (m *member) readLetters(ctx context.Context, of int, in *shard.Inbox) {
 			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue
 		}
-		in.Deliver(shard.Delivery{Batch: b, Letter: true, Posted: l.Revision, Reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
-			if answers == nil {
-				return // that the letter lies there is acknowledgement enough
-			}
-			m.spawn(func(ctx context.Context) {
-				if err := m.answerLetter(ctx, in, l, command.EncodeAnswerMessage(l.Shard, b, answers, recorded)); err != nil && ctx.Err() == nil {
-					m.log.WarnContext(ctx, "answer is delayed until it is asked for again", "shard", l.Shard, "sender", l.Sender, "err", err)
+		in.Deliver(shard.Delivery{
+			Batch:  b,
+			Letter: true,
+			Posted: l.Revision,
+			Reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
+				if answers == nil {
+					return // that the letter lies there is acknowledgement enough
 				}
-			})
-		}})
+				m.spawn(func(ctx context.Context) {
+					if err := m.answerLetter(ctx, in, l, command.EncodeAnswerMessage(l.Shard, b, answers, recorded)); err != nil && ctx.Err() == nil {
+						m.log.WarnContext(ctx, "answer is delayed until it is asked for again", "shard", l.Shard, "sender", l.Sender, "err", err)
+					}
+				})
+			},
+		})
 	}
 }
 

@@ -41,9 +41,25 @@ type ShardInfo struct {
 
 // infoOf is what the owner of a shard reports, with what the asker knows.
 func infoOf(shard int, s *command.ShardReport) ShardInfo {
-	info := ShardInfo{Bugs: s.Bugs, Shard: shard, Owner: s.Owner, Epoch: s.Epoch, Entries: s.Entries, Time: events.Millis(s.Time), Tasks: int(s.Tasks),
-		Live: int(s.Live), Ready: int(s.Ready), Refused: s.Refused, Snapshot: s.Snapshot, First: s.First, Archived: s.Archived,
-		Drops: s.Drops, Degraded: s.Degraded, Problem: s.Problem, Began: s.Began}
+	info := ShardInfo{
+		Bugs:     s.Bugs,
+		Shard:    shard,
+		Owner:    s.Owner,
+		Epoch:    s.Epoch,
+		Entries:  s.Entries,
+		Time:     events.Millis(s.Time),
+		Tasks:    int(s.Tasks),
+		Live:     int(s.Live),
+		Ready:    int(s.Ready),
+		Refused:  s.Refused,
+		Snapshot: s.Snapshot,
+		First:    s.First,
+		Archived: s.Archived,
+		Drops:    s.Drops,
+		Degraded: s.Degraded,
+		Problem:  s.Problem,
+		Began:    s.Began,
+	}
 	info.Figures, _ = meter.Unpack(s.Behaviors, s.Figures) // the report was checked
 	copy(info.Hash[:], s.Hash)
 	copy(info.Digest[:], s.Digest)

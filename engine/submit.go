@@ -41,7 +41,12 @@ type remoteMerger struct {
 }
 
 func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
-	planned, err := m.client.planAway(m.ctx, &command.Plan{Behavior: m.behavior, Params: requested, Merge: true, Stored: stored})
+	planned, err := m.client.planAway(m.ctx, &command.Plan{
+		Behavior: m.behavior,
+		Params:   requested,
+		Merge:    true,
+		Stored:   stored,
+	})
 	return planned.Merged, err
 }
 

@@ -14,7 +14,13 @@ import (
 // Advertise writes where the servers are, and the HTTP API if there is one, into the directory, readable by the user alone, until Close:
 // another process joins with cluster.Config.Dir.
 func (s *Servers) Advertise(api cluster.API) error {
-	at := cluster.Advertised{Data: s.member, Etcd: s.etcdEndpoints(), NATS: s.NATSURL(), NKey: s.NATSNKey(), API: api}
+	at := cluster.Advertised{
+		Data: s.member,
+		Etcd: s.etcdEndpoints(),
+		NATS: s.NATSURL(),
+		NKey: s.NATSNKey(),
+		API:  api,
+	}
 	text, err := json.Marshal(at)
 	if err != nil {
 		return fmt.Errorf("advertise: %w", err)

@@ -82,7 +82,12 @@ func StartServers(ctx context.Context, cfg ServersConfig) (*Servers, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
-	s := &Servers{dir: cfg.Dir, temporary: cfg.Dir == "", expected: cfg.ID, fresh: cfg.New}
+	s := &Servers{
+		dir:       cfg.Dir,
+		temporary: cfg.Dir == "",
+		expected:  cfg.ID,
+		fresh:     cfg.New,
+	}
 	s.close = sync.OnceValue(s.stop)
 	if err := s.start(ctx, cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("start servers: %w", err), s.Close())

@@ -51,5 +51,10 @@ func (b *Batch) limits() error {
 
 // Origin returns the batch as an origin in an entry.
 func (b *Batch) Origin() events.Origin {
-	return events.Origin{Sender: b.Sender, Lane: b.Lane, Number: b.Number, Asker: events.Asker{Principal: b.Principal}}
+	return events.Origin{
+		Sender: b.Sender,
+		Lane:   b.Lane,
+		Number: b.Number,
+		Asker:  events.Asker{Principal: b.Principal},
+	}
 }

@@ -50,7 +50,12 @@ type Decider struct {
 // emit records an event of a task, nil for Created, and returns the task as it is after it. One that the fold refuses, or the entry
 // cannot hold, leaves no trace but Err.
 func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, body events.Body) *projection.Task {
-	ev := events.Event{Task: id, Seq: 1, RequestID: requestID, Body: body}
+	ev := events.Event{
+		Task:      id,
+		Seq:       1,
+		RequestID: requestID,
+		Body:      body,
+	}
 	if t != nil {
 		ev.Seq, ev.Prev = t.Seq+1, t.Last
 	}
@@ -66,7 +71,13 @@ func (d *Decider) EmitRecord(body events.Body) {
 
 // EmitItem is emit for an item of a store: the event follows what its fold tells of it.
 func (d *Decider) EmitItem(id events.TaskID, seq uint64, prev events.Ref, requestID string, body events.Body) {
-	d.record(nil, events.Event{Task: id, Seq: seq, Prev: prev, RequestID: requestID, Body: body})
+	d.record(nil, events.Event{
+		Task:      id,
+		Seq:       seq,
+		Prev:      prev,
+		RequestID: requestID,
+		Body:      body,
+	})
 }
 
 // record records an event, and returns its task as it is after it, if there is one.
@@ -174,7 +185,12 @@ func (d *Decider) Start(t *projection.Task, node string, offer uint64, lease tim
 	origin := d.Origin
 	d.Origin = 0
 	defer func() { d.Origin = origin }()
-	return d.emit(t.ID, t, "", d.Entry.Started(events.Started{Node: node, Attempt: t.Attempt + 1, Offer: offer, Lease: events.Millis(lease.Milliseconds())}))
+	return d.emit(t.ID, t, "", d.Entry.Started(events.Started{
+		Node:    node,
+		Attempt: t.Attempt + 1,
+		Offer:   offer,
+		Lease:   events.Millis(lease.Milliseconds()),
+	}))
 }
 
 // decideReadable decides a command, or refuses it when its first event is of a kind that a node which is present cannot read.

@@ -28,10 +28,24 @@ type List struct {
 
 // ListOf asks for the tasks of a filter from a place on.
 func ListOf(f listing.Filter, from listing.Place, limit, look int, cluster string) *List {
-	return &List{Status: uint64(f.Status), Substatus: uint64(f.Substatus), Behavior: f.Behavior, Affinity: f.Affinity, Prefix: f.AffinityPrefix, Node: f.Node, Creator: f.Creator,
-		CreatedFrom: int64(events.MillisOf(f.CreatedFrom)), CreatedTo: int64(events.MillisOf(f.CreatedTo)),
-		EndedFrom: int64(events.MillisOf(f.EndedFrom)), EndedTo: int64(events.MillisOf(f.EndedTo)),
-		Before: uint64(from.Before), Until: int64(from.Until), Limit: int64(limit), Look: int64(look), Cluster: cluster}
+	return &List{
+		Status:      uint64(f.Status),
+		Substatus:   uint64(f.Substatus),
+		Behavior:    f.Behavior,
+		Affinity:    f.Affinity,
+		Prefix:      f.AffinityPrefix,
+		Node:        f.Node,
+		Creator:     f.Creator,
+		CreatedFrom: int64(events.MillisOf(f.CreatedFrom)),
+		CreatedTo:   int64(events.MillisOf(f.CreatedTo)),
+		EndedFrom:   int64(events.MillisOf(f.EndedFrom)),
+		EndedTo:     int64(events.MillisOf(f.EndedTo)),
+		Before:      uint64(from.Before),
+		Until:       int64(from.Until),
+		Limit:       int64(limit),
+		Look:        int64(look),
+		Cluster:     cluster,
+	}
 }
 
 func (*List) Op() uint64 { return opList }
@@ -50,9 +64,19 @@ func (c *List) Limits() error {
 
 // Filter is that of the list.
 func (c *List) Filter() listing.Filter {
-	return listing.Filter{Status: projection.Status(c.Status), Substatus: projection.Substatus(c.Substatus), Behavior: c.Behavior, Affinity: c.Affinity, AffinityPrefix: c.Prefix,
-		Node: c.Node, Creator: c.Creator, CreatedFrom: events.Millis(c.CreatedFrom).Time(), CreatedTo: events.Millis(c.CreatedTo).Time(),
-		EndedFrom: events.Millis(c.EndedFrom).Time(), EndedTo: events.Millis(c.EndedTo).Time()}
+	return listing.Filter{
+		Status:         projection.Status(c.Status),
+		Substatus:      projection.Substatus(c.Substatus),
+		Behavior:       c.Behavior,
+		Affinity:       c.Affinity,
+		AffinityPrefix: c.Prefix,
+		Node:           c.Node,
+		Creator:        c.Creator,
+		CreatedFrom:    events.Millis(c.CreatedFrom).Time(),
+		CreatedTo:      events.Millis(c.CreatedTo).Time(),
+		EndedFrom:      events.Millis(c.EndedFrom).Time(),
+		EndedTo:        events.Millis(c.EndedTo).Time(),
+	}
 }
 
 // From is the place from which the list is to go on.
@@ -91,7 +115,14 @@ func (p *page) Check() error {
 
 // EncodePage answers a List with the tasks that fit of what was found, the first of them, and when their nodes were seen.
 func EncodePage(found listing.Found, seen Sightings, cluster string) []byte {
-	told := page{Before: uint64(found.Next.Before), Until: int64(found.Next.Until), Done: found.Done, Looked: int64(found.Looked), Cluster: cluster, Head: found.Head}
+	told := page{
+		Before:  uint64(found.Next.Before),
+		Until:   int64(found.Next.Until),
+		Done:    found.Done,
+		Looked:  int64(found.Looked),
+		Cluster: cluster,
+		Head:    found.Head,
+	}
 	size := 0
 	for i, t := range found.Tasks {
 		if size >= MaxAnswerBytes/2 {

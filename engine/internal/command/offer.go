@@ -87,8 +87,15 @@ type Assignment struct {
 
 // AssignmentOf is the attempt that a task has just started.
 func AssignmentOf(t *projection.Task) Assignment {
-	a := Assignment{AttemptName: AttemptName{t.ID, t.Started}, Behavior: t.Kind.Behavior, Number: t.Attempt, Failures: t.Failures, Lost: t.Lost,
-		Policy: t.Kind.Policy, Params: t.Params}
+	a := Assignment{
+		AttemptName: AttemptName{t.ID, t.Started},
+		Behavior:    t.Kind.Behavior,
+		Number:      t.Attempt,
+		Failures:    t.Failures,
+		Lost:        t.Lost,
+		Policy:      t.Kind.Policy,
+		Params:      t.Params,
+	}
 	if t.ParamsElided {
 		a.ParamsAt = t.ParamsAt
 	}

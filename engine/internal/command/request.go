@@ -55,5 +55,11 @@ func NewSubmit(now time.Time, behavior string, policy *events.Policy, plan *task
 
 // Asked is what a request asks for that the command was made of.
 func (c *Submit) Asked(q *task.Request) events.Request {
-	return events.Request{Behavior: c.Behavior, Params: c.Params, NotBefore: events.MillisOf(q.NotBefore), Delay: q.Delay, Priority: q.Priority}
+	return events.Request{
+		Behavior:  c.Behavior,
+		Params:    c.Params,
+		NotBefore: events.MillisOf(q.NotBefore),
+		Delay:     q.Delay,
+		Priority:  q.Priority,
+	}
 }

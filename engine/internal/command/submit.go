@@ -83,8 +83,13 @@ func (c *Submit) Decide(d *Decider) Answer {
 		if refusal, refused := d.noRoom(true, len(c.Params)); refused {
 			return refusal
 		}
-		t = d.emit(c.Task, nil, c.RequestID, d.Entry.Created(events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
-			NotBefore: c.due(d.Now), Params: c.Params}))
+		t = d.emit(c.Task, nil, c.RequestID, d.Entry.Created(events.Created{
+			Behavior:  c.Behavior,
+			Policy:    c.Policy,
+			Priority:  c.Priority,
+			NotBefore: c.due(d.Now),
+			Params:    c.Params,
+		}))
 		if t == nil {
 			return Answer{}
 		}

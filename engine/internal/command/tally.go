@@ -83,7 +83,12 @@ func (c *counts) add(behavior string, of *projection.Tally) {
 		for substatus, n := range of[status] {
 			if n > 0 {
 				c.Tasks += int64(n)
-				c.Rows = append(c.Rows, countRow{behavior, uint64(status), uint64(substatus), int64(n)})
+				c.Rows = append(c.Rows, countRow{
+					Behavior:  behavior,
+					Status:    uint64(status),
+					Substatus: uint64(substatus),
+					Tasks:     int64(n),
+				})
 			}
 		}
 	}
@@ -97,7 +102,12 @@ func DecodeTallies(data []byte) ([]listing.Count, error) {
 	}
 	rows := make([]listing.Count, len(told.Rows))
 	for i, r := range told.Rows {
-		rows[i] = listing.Count{Behavior: r.Behavior, Status: projection.Status(r.Status), Substatus: projection.Substatus(r.Substatus), Tasks: r.Tasks}
+		rows[i] = listing.Count{
+			Behavior:  r.Behavior,
+			Status:    projection.Status(r.Status),
+			Substatus: projection.Substatus(r.Substatus),
+			Tasks:     r.Tasks,
+		}
 	}
 	return rows, nil
 }

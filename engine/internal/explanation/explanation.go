@@ -36,13 +36,24 @@ type Told struct {
 
 // Answer is the answer that carries the explanation, and Decode reads it.
 func (e Explanation) Answer() command.Answer {
-	return command.Answer{Data: message.Encode(Told{string(e.Why), int64(e.Since), e.Text, uint64(e.Substatus)})}
+	return command.Answer{Data: message.Encode(Told{
+		Why:       string(e.Why),
+		Since:     int64(e.Since),
+		Text:      e.Text,
+		Substatus: uint64(e.Substatus),
+	})}
 }
 
 // Decode reads the explanation of a task.
 func Decode(id events.TaskID, data []byte) (Explanation, error) {
 	told, err := command.ReadTold[Told](data)
-	return Explanation{id, task.Reason(told.Why), events.Millis(told.Since), told.Text, projection.Substatus(told.Substatus)}, err
+	return Explanation{
+		Task:      id,
+		Why:       task.Reason(told.Why),
+		Since:     events.Millis(told.Since),
+		Text:      told.Text,
+		Substatus: projection.Substatus(told.Substatus),
+	}, err
 }
 
 // OfReady explains why a task of a behavior that could run does not; free tells that there is a slot for it.

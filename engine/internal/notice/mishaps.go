@@ -38,11 +38,24 @@ func (m *Mishaps) Note(t *projection.Task, ev *events.Event) {
 	switch b := ev.Body.(type) {
 	case *events.Lost:
 		if m.log.Enabled(slog.LevelWarn) {
-			m.lost = take(m.lost, &m.left.lost, mishap{t.ID, t.Kind.Behavior, b.Node, t.Attempt, "", "", false})
+			m.lost = take(m.lost, &m.left.lost, mishap{
+				task:     t.ID,
+				behavior: t.Kind.Behavior,
+				session:  b.Node,
+				attempt:  t.Attempt,
+			})
 		}
 	case *events.Failed:
 		if b.Run != 0 && b.Error.Code != events.CodeCancelled && m.log.Enabled(slog.LevelWarn) {
-			m.failed = take(m.failed, &m.left.failed, mishap{t.ID, t.Kind.Behavior, t.LastNode.String(), t.Attempt, b.Error.Code, firstLine(b.Error.Message), b.Next != 0})
+			m.failed = take(m.failed, &m.left.failed, mishap{
+				task:     t.ID,
+				behavior: t.Kind.Behavior,
+				session:  t.LastNode.String(),
+				attempt:  t.Attempt,
+				code:     b.Error.Code,
+				text:     firstLine(b.Error.Message),
+				repeated: b.Next != 0,
+			})
 		}
 	}
 }

@@ -33,8 +33,17 @@ type Outcome struct {
 
 // Of returns what an event means to futures; false: nothing.
 func Of(t *projection.Task, ev *events.Event) (Outcome, bool) {
-	o := Outcome{Task: t.ID, Life: t.Created, Run: t.Runs, Ref: ev.Position.Ref, At: ev.At, Behavior: t.Kind.Behavior,
-		Attempt: t.Attempt, Node: t.LastNode.String(), Status: t.Status}
+	o := Outcome{
+		Task:     t.ID,
+		Life:     t.Created,
+		Run:      t.Runs,
+		Ref:      ev.Position.Ref,
+		At:       ev.At,
+		Behavior: t.Kind.Behavior,
+		Attempt:  t.Attempt,
+		Node:     t.LastNode.String(),
+		Status:   t.Status,
+	}
 	switch b := ev.Body.(type) {
 	case *events.Succeeded:
 		o.Result = b.Result
@@ -57,7 +66,16 @@ func Of(t *projection.Task, ev *events.Event) (Outcome, bool) {
 
 // OfLast returns how the last run of a task ended that has ended.
 func OfLast(t *projection.Task) Outcome {
-	return Outcome{Task: t.ID, Life: t.Created, Run: t.Runs, Ref: t.Outcome, Attempt: t.Attempt, Status: t.Status, Result: t.Result, Err: t.Error}
+	return Outcome{
+		Task:    t.ID,
+		Life:    t.Created,
+		Run:     t.Runs,
+		Ref:     t.Outcome,
+		Attempt: t.Attempt,
+		Status:  t.Status,
+		Result:  t.Result,
+		Err:     t.Error,
+	}
 }
 
 // End turns the outcome of the last run into that of a further one which was promised and taken away: the failure stays,
@@ -79,8 +97,14 @@ func (o *Outcome) Value() ([]byte, error) {
 	case projection.Success:
 		return o.Result.JSON()
 	case projection.Failure:
-		return nil, &task.Error{Task: o.Task, Attempt: int(o.Attempt), Code: o.Err.Code, Message: o.Err.Message,
-			Retryable: o.Err.Retryable, Properties: o.Err.Properties}
+		return nil, &task.Error{
+			Task:       o.Task,
+			Attempt:    int(o.Attempt),
+			Code:       o.Err.Code,
+			Message:    o.Err.Message,
+			Retryable:  o.Err.Retryable,
+			Properties: o.Err.Properties,
+		}
 	}
 	return nil, fmt.Errorf("task %s was deleted: %w", o.Task, task.ErrNotFound)
 }

@@ -35,7 +35,12 @@ type Result struct {
 func Page(ctx context.Context, from []listing.Key, limit int, ask Ask) Result {
 	p := page{limit: limit, left: Most}
 	for shard, key := range from {
-		p.shards = append(p.shards, &reading{shard: shard, begin: key, at: key, done: key == listing.Key{}})
+		p.shards = append(p.shards, &reading{
+			shard: shard,
+			begin: key,
+			at:    key,
+			done:  key == listing.Key{},
+		})
 	}
 	for p.take(); !p.full(); p.take() {
 		wanted := p.wanted()

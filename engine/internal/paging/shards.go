@@ -69,7 +69,13 @@ func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page
 		cluster = cmp.Or(p.Cluster, cluster)
 		return p.Part, err
 	})
-	page = listing.Page{Tasks: found.Tasks, Missing: found.Missing, Through: found.Through, Nexts: found.Nexts, Cluster: cluster}
+	page = listing.Page{
+		Tasks:   found.Tasks,
+		Missing: found.Missing,
+		Through: found.Through,
+		Nexts:   found.Nexts,
+		Cluster: cluster,
+	}
 	if found.Next != nil {
 		page.Cursor = listing.Cursor{Cluster: cluster, From: found.Next}.Text(f)
 	}

@@ -33,7 +33,13 @@ func (s *Sender) Ask(ctx context.Context, shard int, laneID uint8, c command.Com
 		return command.Answer{}, err
 	}
 	w := s.waiters.Get().(*waiter)
-	if err := s.Send(shard, laneID, Call{Command: c, Caller: w, Asker: by, Awaits: task.AwaitsNodes(ctx)}); err != nil {
+	call := Call{
+		Command: c,
+		Caller:  w,
+		Asker:   by,
+		Awaits:  task.AwaitsNodes(ctx),
+	}
+	if err := s.Send(shard, laneID, call); err != nil {
 		return command.Answer{}, err
 	}
 	if s.Closed() && s.Withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
@@ -139,7 +145,12 @@ func (m *many) queue(s *Sender, shard int, indices []int, of []Submission, by *e
 		callers[at] = one{m, i}
 		err := command.Check(of[i].Command)
 		if err == nil {
-			err = l.queueLocked(shard, command.LaneSubmit, Call{Command: of[i].Command, Caller: &callers[at], Asker: by, Awaits: awaits})
+			err = l.queueLocked(shard, command.LaneSubmit, Call{
+				Command: of[i].Command,
+				Caller:  &callers[at],
+				Asker:   by,
+				Awaits:  awaits,
+			})
 		}
 		if err != nil {
 			m.answer(i, command.Answer{}, err)

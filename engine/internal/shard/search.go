@@ -42,7 +42,12 @@ type search struct {
 }
 
 func newSearches(host Host, stopped <-chan struct{}) *searches {
-	return &searches{host: host, stopped: stopped, under: map[any]*search{}, slots: make(chan struct{}, maxSearches)}
+	return &searches{
+		host:    host,
+		stopped: stopped,
+		under:   map[any]*search{},
+		slots:   make(chan struct{}, maxSearches),
+	}
 }
 
 // find looks for something, alone for all who do. When ctx ends before there is an answer it has to be asked again.

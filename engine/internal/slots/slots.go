@@ -36,7 +36,12 @@ func (l *Limit) left() int { return l.Max - l.Used - l.offered }
 
 // New returns so many free slots for the behaviors, some of which have limits.
 func New(most int, behaviors []string, limits map[string]int) *Slots {
-	x := &Slots{Max: max(most, 0), Limits: map[string]*Limit{}, Freed: func() {}, queue: queue{waiting: map[Waiter]*place{}}}
+	x := &Slots{
+		Max:    max(most, 0),
+		Limits: map[string]*Limit{},
+		Freed:  func() {},
+		queue:  queue{waiting: map[Waiter]*place{}},
+	}
 	for _, id := range behaviors {
 		n, limited := limits[id]
 		if !limited {

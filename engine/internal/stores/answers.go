@@ -94,11 +94,23 @@ func DecodeUpdated(u *item.Update, data []byte) ([]item.Item, error) {
 	now, id := events.Millis(told.Now), int64(told.First)
 	made := make([]item.Item, 0, len(u.Adds)+len(u.Changes))
 	for i := range u.Adds {
-		made = append(made, item.Item{ID: id, Group: u.Adds[i].Group, At: u.Adds[i].At.From(now), Owner: u.Client, Data: u.Adds[i].Data})
+		made = append(made, item.Item{
+			ID:    id,
+			Group: u.Adds[i].Group,
+			At:    u.Adds[i].At.From(now),
+			Owner: u.Client,
+			Data:  u.Adds[i].Data,
+		})
 		id++
 	}
 	for i := range u.Changes {
-		is := item.Item{ID: id, Group: u.Changes[i].Group, At: u.Changes[i].At.From(now), Owner: u.Client, Data: u.Changes[i].Data}
+		is := item.Item{
+			ID:    id,
+			Group: u.Changes[i].Group,
+			At:    u.Changes[i].At.From(now),
+			Owner: u.Client,
+			Data:  u.Changes[i].Data,
+		}
 		if is.Group == "" {
 			if len(told.Which) == 0 || told.Which[0] >= uint64(len(told.Groups)) {
 				return nil, fmt.Errorf("answer to an update that does not name the group of change %d", i)
@@ -136,7 +148,13 @@ func (c *claimed) encode() []byte {
 func decodeClaimed(data []byte) (c claimed, err error) {
 	err = command.Told(data, func(r *wire.Reader) {
 		more := r.ArrayFrom(claimedFields)
-		c = claimed{ID: r.Uint(), Now: r.Int(), Whole: r.Bool(), Data: r.Bytes(), Claims: r.Uint()}
+		c = claimed{
+			ID:     r.Uint(),
+			Now:    r.Int(),
+			Whole:  r.Bool(),
+			Data:   r.Bytes(),
+			Claims: r.Uint(),
+		}
 		r.Skip(more)
 	})
 	return c, err
@@ -145,7 +163,14 @@ func decodeClaimed(data []byte) (c claimed, err error) {
 // DecodeClaimed returns the item that a claim got; whole tells that its data are there, else they have to be asked for.
 func DecodeClaimed(q *item.Claim, data []byte) (it item.Item, whole bool, err error) {
 	told, err := decodeClaimed(data)
-	it = item.Item{ID: int64(told.ID), Group: q.Group, At: events.Millis(told.Now).Add(q.Duration), Owner: q.Client, Claims: int64(told.Claims), Data: told.Data}
+	it = item.Item{
+		ID:     int64(told.ID),
+		Group:  q.Group,
+		At:     events.Millis(told.Now).Add(q.Duration),
+		Owner:  q.Client,
+		Claims: int64(told.Claims),
+		Data:   told.Data,
+	}
 	return it, told.Whole, err
 }
 
@@ -202,7 +227,12 @@ const maxProblemBytes = 100
 func encodeProblems(found []item.Problem) []byte {
 	told := problems{make([]problem, len(found))}
 	for i, p := range found {
-		told.All[i] = problem{p.Field, p.ID, events.Head(p.Text, maxProblemBytes), string(p.Kind)}
+		told.All[i] = problem{
+			Field: p.Field,
+			ID:    p.ID,
+			Text:  events.Head(p.Text, maxProblemBytes),
+			Kind:  string(p.Kind),
+		}
 	}
 	return message.Encode(told)
 }
@@ -215,7 +245,12 @@ func DecodeProblems(data []byte) ([]item.Problem, error) {
 	}
 	all := make([]item.Problem, len(told.All))
 	for i, p := range told.All {
-		all[i] = item.Problem{Field: p.Field, ID: p.ID, Kind: item.Kind(p.Kind), Text: p.Text}
+		all[i] = item.Problem{
+			Field: p.Field,
+			ID:    p.ID,
+			Kind:  item.Kind(p.Kind),
+			Text:  p.Text,
+		}
 	}
 	return all, nil
 }

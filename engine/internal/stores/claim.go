@@ -20,12 +20,28 @@ type Claim struct {
 
 // ClaimOf makes the command of a request, which takes the item that a random number selects.
 func ClaimOf(store string, q *item.Claim, random uint64) *Claim {
-	return &Claim{Store: store, Client: q.Client, Key: q.Key, Group: q.Group, Duration: int64(q.Duration), Random: random, Depends: q.Depends, Age: int64(q.Age)}
+	return &Claim{
+		Store:    store,
+		Client:   q.Client,
+		Key:      q.Key,
+		Group:    q.Group,
+		Duration: int64(q.Duration),
+		Random:   random,
+		Depends:  q.Depends,
+		Age:      int64(q.Age),
+	}
 }
 
 // Asked is the request of the command.
 func (c *Claim) Asked() *item.Claim {
-	return &item.Claim{Client: c.Client, Key: c.Key, Group: c.Group, Age: time.Duration(c.Age), Duration: time.Duration(c.Duration), Depends: c.Depends}
+	return &item.Claim{
+		Client:   c.Client,
+		Key:      c.Key,
+		Group:    c.Group,
+		Age:      time.Duration(c.Age),
+		Duration: time.Duration(c.Duration),
+		Depends:  c.Depends,
+	}
 }
 
 // Waited implements command.Aging.

@@ -42,7 +42,12 @@ type Client struct {
 
 // New returns a client. It starts nothing.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, lines: map[Group]*line{}, draining: make(chan struct{}), closed: make(chan struct{})}
+	c := &Client{
+		cfg:      cfg,
+		lines:    map[Group]*line{},
+		draining: make(chan struct{}),
+		closed:   make(chan struct{}),
+	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }

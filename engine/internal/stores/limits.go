@@ -74,9 +74,22 @@ func Shard(store string, shards int) int {
 
 // PageOf asks for the items of a page.
 func PageOf(store string, p item.Page) *Page {
-	return &Page{Store: store, Group: p.Group, After: p.After, Limit: int64(p.Limit), Owned: p.Owned, Linear: p.Linear}
+	return &Page{
+		Store:  store,
+		Group:  p.Group,
+		After:  p.After,
+		Limit:  int64(p.Limit),
+		Owned:  p.Owned,
+		Linear: p.Linear,
+	}
 }
 
 func (c *Page) asked() *item.Page {
-	return &item.Page{Group: c.Group, After: c.After, Limit: int(c.Limit), Owned: c.Owned, Linear: c.Linear}
+	return &item.Page{
+		Group:  c.Group,
+		After:  c.After,
+		Limit:  int(c.Limit),
+		Owned:  c.Owned,
+		Linear: c.Linear,
+	}
 }

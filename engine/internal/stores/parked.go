@@ -201,7 +201,12 @@ func (c *Client) tell(g Group, l *line) {
 		l.again, l.known = false, waiting
 		c.mu.Unlock()
 		ctx, cancel := context.WithTimeout(c.ctx, registerFor)
-		a, err := c.read(ctx, g.Store, &Await{Store: g.Store, Group: g.Name, Sender: c.cfg.Sender, Count: waiting})
+		a, err := c.read(ctx, g.Store, &Await{
+			Store:  g.Store,
+			Group:  g.Name,
+			Sender: c.cfg.Sender,
+			Count:  waiting,
+		})
 		cancel()
 		var told Awaited
 		if err == nil {

@@ -106,5 +106,12 @@ func (c *Groups) look(all *items.Stores, b *command.Budget) command.Found {
 }
 
 func itemOf(i *items.Item) item.Item {
-	return item.Item{ID: int64(i.ID), Group: i.Group.Name, At: i.At, Owner: int64(i.Owner), Claims: int64(i.Claims), Data: dataOf(i)}
+	return item.Item{
+		ID:     int64(i.ID),
+		Group:  i.Group.Name,
+		At:     i.At,
+		Owner:  int64(i.Owner),
+		Claims: int64(i.Claims),
+		Data:   dataOf(i),
+	}
 }

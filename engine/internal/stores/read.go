@@ -96,7 +96,14 @@ type rows struct {
 
 // add reports whether the item had room.
 func (r *rows) add(it item.Item) bool {
-	next := row{it.ID, it.Group, int64(it.At), it.Owner, it.Data, it.Claims}
+	next := row{
+		ID:     it.ID,
+		Group:  it.Group,
+		At:     int64(it.At),
+		Owner:  it.Owner,
+		Data:   it.Data,
+		Claims: it.Claims,
+	}
 	if len(r.Rows) > 0 && r.bytes+next.bytes() > maxItemBytes || len(r.Rows) == MaxItems {
 		return false
 	}
@@ -122,7 +129,14 @@ func DecodeFound(data []byte) (f Found, err error) {
 	f.Looked, f.More, f.Last = int(told.Looked), told.More, told.Last
 	for i := range told.Rows {
 		r := &told.Rows[i]
-		f.Items = append(f.Items, item.Item{ID: r.ID, Group: r.Group, At: events.Millis(r.At), Owner: r.Owner, Claims: r.Claims, Data: r.Data})
+		f.Items = append(f.Items, item.Item{
+			ID:     r.ID,
+			Group:  r.Group,
+			At:     events.Millis(r.At),
+			Owner:  r.Owner,
+			Claims: r.Claims,
+			Data:   r.Data,
+		})
 	}
 	return f, nil
 }

@@ -37,11 +37,24 @@ type Add struct {
 
 // UpdateOf makes the command of a request.
 func UpdateOf(store string, u *item.Update) *Update {
-	c := &Update{Store: store, Client: u.Client, Key: u.Key, Age: int64(u.Age), Within: int64(u.Within),
-		Depends: u.Depends, Deletes: u.Deletes}
+	c := &Update{
+		Store:   store,
+		Client:  u.Client,
+		Key:     u.Key,
+		Age:     int64(u.Age),
+		Within:  int64(u.Within),
+		Depends: u.Depends,
+		Deletes: u.Deletes,
+	}
 	for i := range u.Changes {
 		from := &u.Changes[i]
-		c.Changes = append(c.Changes, Change{from.ID, from.Group, int64(from.At), from.Keep, from.Data})
+		c.Changes = append(c.Changes, Change{
+			ID:    from.ID,
+			Group: from.Group,
+			At:    int64(from.At),
+			Keep:  from.Keep,
+			Data:  from.Data,
+		})
 	}
 	for i := range u.Adds {
 		c.Adds = append(c.Adds, Add{u.Adds[i].Group, int64(u.Adds[i].At), u.Adds[i].Data})
@@ -51,11 +64,23 @@ func UpdateOf(store string, u *item.Update) *Update {
 
 // Asked is the request of the command.
 func (c *Update) Asked() *item.Update {
-	u := &item.Update{Client: c.Client, Key: c.Key, Age: time.Duration(c.Age), Within: int(c.Within),
-		Depends: c.Depends, Deletes: c.Deletes}
+	u := &item.Update{
+		Client:  c.Client,
+		Key:     c.Key,
+		Age:     time.Duration(c.Age),
+		Within:  int(c.Within),
+		Depends: c.Depends,
+		Deletes: c.Deletes,
+	}
 	for i := range c.Changes {
 		from := &c.Changes[i]
-		u.Changes = append(u.Changes, item.Change{ID: from.ID, Group: from.Group, At: item.When(from.At), Data: from.Data, Keep: from.Keep})
+		u.Changes = append(u.Changes, item.Change{
+			ID:    from.ID,
+			Group: from.Group,
+			At:    item.When(from.At),
+			Data:  from.Data,
+			Keep:  from.Keep,
+		})
 	}
 	for i := range c.Adds {
 		u.Adds = append(u.Adds, item.Add{Group: c.Adds[i].Group, At: item.When(c.Adds[i].At), Data: c.Adds[i].Data})

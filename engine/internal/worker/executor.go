@@ -69,7 +69,13 @@ func NewExecutor(cfg Config) *Executor {
 
 // Launch starts an attempt of a session in a slot taken before. It never blocks.
 func (x *Executor) Launch(s *Session, shard int, as command.Assignment) {
-	a := &attempt{Assignment: as, shard: shard, x: x, session: s, behavior: x.cfg.Behaviors[as.Behavior]}
+	a := &attempt{
+		Assignment: as,
+		shard:      shard,
+		x:          x,
+		session:    s,
+		behavior:   x.cfg.Behaviors[as.Behavior],
+	}
 	a.ctx.attempt = a
 	if as.Policy.Timeout > 0 {
 		a.ctx.deadline = time.Now().Add(as.Policy.Timeout)

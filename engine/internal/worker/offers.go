@@ -421,7 +421,12 @@ func (of *Offers) repeatLate(last *openOffer, now time.Time) bool {
 func (of *Offers) send(session *Session, shard, slots int, detail []command.OfferedBehavior) {
 	s := &of.shards[shard]
 	s.number++
-	c := &command.Offer{Node: session.ID, Lease: events.Millis(session.Lease.Milliseconds()), Slots: slots, Behaviors: detail}
+	c := &command.Offer{
+		Node:      session.ID,
+		Lease:     events.Millis(session.Lease.Milliseconds()),
+		Slots:     slots,
+		Behaviors: detail,
+	}
 	f := of.cfg.Sender.NewOffer(shard, s.number, of.made, c)
 	s.open = append(s.open, openOffer{Flight: f, slots: slots, detail: detail})
 	of.outbox = append(of.outbox, departure{Flight: f})

@@ -58,7 +58,12 @@ func (a *attempt) queueLocked(p *progressReporter) bool {
 		p.timer = time.AfterFunc(wait, func() { a.changeProgress(p, func() { p.timer = nil }) })
 		return false
 	}
-	c := &command.Progress{Task: a.Task, Started: a.Started, Node: a.session.ID, Progress: *p.pending}
+	c := &command.Progress{
+		Task:     a.Task,
+		Started:  a.Started,
+		Node:     a.session.ID,
+		Progress: *p.pending,
+	}
 	p.pending, p.last, p.asking = nil, time.Now(), true
 	a.x.cfg.Sender.Later(a.shard, c, sender.CallerFunc(func(command.Answer, error) { // what became of it concerns nobody
 		a.changeProgress(p, func() { p.asking = false })

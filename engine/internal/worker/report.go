@@ -26,7 +26,12 @@ func (a *attempt) report(out task.Outcome, ended bool) {
 	}
 	a.stopProgress()
 	c := &a.outcome
-	*c = command.Complete{Task: a.Task, Started: a.Started, Node: a.session.ID, Random: rand.Uint32()}
+	*c = command.Complete{
+		Task:    a.Task,
+		Started: a.Started,
+		Node:    a.session.ID,
+		Random:  rand.Uint32(),
+	}
 	switch {
 	case ended && out.Err != nil && errors.Is(cause, ErrDraining):
 		c.How = command.Released
@@ -66,7 +71,13 @@ func (a *attempt) Answered(ans command.Answer, err error) {
 		a.session.log.Error("outcome refused: the attempt fails", "task", a.Task, "attempt", a.Started, "err", err)
 		a.rejected = true
 		failed := events.Error{Code: events.CodeRejected, Message: err.Error()}.Fit()
-		a.x.cfg.Sender.Later(a.shard, &command.Complete{Task: a.Task, Started: a.Started, Node: a.session.ID, How: command.Failed, Error: &failed}, a)
+		a.x.cfg.Sender.Later(a.shard, &command.Complete{
+			Task:    a.Task,
+			Started: a.Started,
+			Node:    a.session.ID,
+			How:     command.Failed,
+			Error:   &failed,
+		}, a)
 		a.x.cfg.Sender.Flush(a.shard, command.LaneWork)
 		return
 	case ans.Code != command.AnswerOK:

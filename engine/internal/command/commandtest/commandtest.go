@@ -38,8 +38,18 @@ const (
 
 // Policy is the largest one.
 func Policy() events.Policy {
-	p, err := events.Policy{Timeout: long, MaxAttempts: often, MaxLost: often, LostDelay: long, Backoff: events.Backoff{Base: long, Max: long},
-		Existing: events.RunAgain, Priority: events.MaxPriority, Retain: long, RetainCount: often, Every: long}.Complete()
+	p, err := events.Policy{
+		Timeout:     long,
+		MaxAttempts: often,
+		MaxLost:     often,
+		LostDelay:   long,
+		Backoff:     events.Backoff{Base: long, Max: long},
+		Existing:    events.RunAgain,
+		Priority:    events.MaxPriority,
+		Retain:      long,
+		RetainCount: often,
+		Every:       long,
+	}.Complete()
 	if err != nil {
 		panic(err)
 	}
@@ -58,7 +68,13 @@ func Error() *events.Error {
 // Largest returns a command of a number in each of its largest forms that command.Check lets pass, made anew.
 func Largest(op uint64) []command.Command {
 	if op == (*command.Complete).Op(nil) {
-		done := command.Complete{Task: id, Started: math.MaxUint64, Node: name, Next: command.MaxTime, Wait: math.MaxInt64 / 1_000_000 * time.Millisecond}
+		done := command.Complete{
+			Task:    id,
+			Started: math.MaxUint64,
+			Node:    name,
+			Next:    command.MaxTime,
+			Wait:    math.MaxInt64 / 1_000_000 * time.Millisecond,
+		}
 		succeeded, failed := done, done
 		succeeded.Result = payload
 		failed.How, failed.Error, failed.ByPolicy, failed.Random = command.Failed, Error(), true, math.MaxUint32
@@ -71,19 +87,43 @@ func Largest(op uint64) []command.Command {
 }
 
 func largest(op uint64) command.Command {
-	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: command.MaxTime, Delay: long, Params: payload,
-		RequestID: name, Merges: true, RunNow: true}
+	submit := command.Submit{
+		Task:      id,
+		Behavior:  behavior,
+		Policy:    Policy(),
+		Priority:  events.MaxPriority,
+		NotBefore: command.MaxTime,
+		Delay:     long,
+		Params:    payload,
+		RequestID: name,
+		Merges:    true,
+		RunNow:    true,
+	}
 	switch c := commands.Table.New(op).(type) {
 	case *command.Submit:
 		*c = submit
 		return c
 	case *command.Merge:
-		return &command.Merge{Submit: submit, Life: math.MaxUint64, Seq: math.MaxUint64, Operator: true}
+		return &command.Merge{
+			Submit:   submit,
+			Life:     math.MaxUint64,
+			Seq:      math.MaxUint64,
+			Operator: true,
+		}
 	case *command.Progress:
-		return &command.Progress{Task: id, Started: math.MaxUint64, Node: name,
-			Progress: events.Progressed{Done: math.MinInt64, Total: math.MinInt64, Note: name}}
+		return &command.Progress{
+			Task:     id,
+			Started:  math.MaxUint64,
+			Node:     name,
+			Progress: events.Progressed{Done: math.MinInt64, Total: math.MinInt64, Note: name},
+		}
 	case *command.Operate:
-		return &command.Operate{Task: id, Do: command.DoCancel, Reason: name, Seen: math.MaxUint64}
+		return &command.Operate{
+			Task:   id,
+			Do:     command.DoCancel,
+			Reason: name,
+			Seen:   math.MaxUint64,
+		}
 	case *command.Pause:
 		return &command.Pause{Behavior: behavior, Paused: true, Reason: name}
 	case *command.Offer:
@@ -93,7 +133,13 @@ func largest(op uint64) command.Command {
 		}
 		return c
 	case *command.Reconcile:
-		*c = command.Reconcile{Node: name, Epoch: math.MinInt64, Answered: math.MaxUint64, From: math.MaxUint64, To: math.MaxUint64}
+		*c = command.Reconcile{
+			Node:     name,
+			Epoch:    math.MinInt64,
+			Answered: math.MaxUint64,
+			From:     math.MaxUint64,
+			To:       math.MaxUint64,
+		}
 		for range command.MaxReconciled {
 			c.Attempts = append(c.Attempts, command.AttemptName{Task: id, Started: math.MaxUint64})
 		}
@@ -105,9 +151,24 @@ func largest(op uint64) command.Command {
 	case *command.Await:
 		return &command.Await{Task: id, Life: math.MaxUint64, Run: math.MaxUint32}
 	case *command.List:
-		return &command.List{Status: uint64(projection.Failure), Substatus: uint64(projection.SubCancelled), Behavior: behavior, Affinity: string(id), Prefix: string(id), Node: name, Creator: name,
-			CreatedFrom: math.MinInt64, CreatedTo: math.MinInt64, EndedFrom: math.MinInt64, EndedTo: math.MinInt64, Before: math.MaxUint64, Until: math.MinInt64,
-			Limit: math.MinInt64, Look: math.MinInt64, Cluster: name}
+		return &command.List{
+			Status:      uint64(projection.Failure),
+			Substatus:   uint64(projection.SubCancelled),
+			Behavior:    behavior,
+			Affinity:    string(id),
+			Prefix:      string(id),
+			Node:        name,
+			Creator:     name,
+			CreatedFrom: math.MinInt64,
+			CreatedTo:   math.MinInt64,
+			EndedFrom:   math.MinInt64,
+			EndedTo:     math.MinInt64,
+			Before:      math.MaxUint64,
+			Until:       math.MinInt64,
+			Limit:       math.MinInt64,
+			Look:        math.MinInt64,
+			Cluster:     name,
+		}
 	case *command.Tally:
 		return &command.Tally{Behavior: behavior}
 	case *command.Info:
@@ -115,7 +176,12 @@ func largest(op uint64) command.Command {
 	case *command.Explain:
 		return &command.Explain{Task: id}
 	case *command.Plan:
-		return &command.Plan{Behavior: behavior, Params: payload[1:], Merge: true, Stored: payload[1:]}
+		return &command.Plan{
+			Behavior: behavior,
+			Params:   payload[1:],
+			Merge:    true,
+			Stored:   payload[1:],
+		}
 	case *command.Settings:
 		return &command.Settings{Linear: true}
 	case *command.Barrier:
