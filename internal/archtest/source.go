@@ -1,7 +1,7 @@
-// Package archtest holds the source to the architecture: which package may import which, which packages are pure, how wide
-// an interface may be, how many fields a struct may have, how large circles of files, how comments read, and which texts no
-// tracked file may contain. Its tests apply the rules to the project. Every rule is a function of a file tree, so tests can
-// also show that it finds violations.
+// Package archtest holds the source to the architecture: which package may import which, which packages are pure,
+// how wide an interface may be, how many fields a struct may have, how large circles of files, how literals and
+// comments read, and which texts no tracked file may contain. Its tests apply the rules to the project. Every rule
+// is a function of a file tree, so tests can also show that it finds violations.
 //
 // A rule returns its violations as sorted lines, each naming file, finding and, where there is one, the reason.
 package archtest

@@ -55,6 +55,38 @@ func TestTypes_ReportsCodeThatDoesNotCompile(t *testing.T) {
 	}
 }
 
+func TestLiterals_CountsThoseWithTwoOfManyFieldsOnALine(t *testing.T) {
+	_, types := loadTypesOf(t, map[string]string{
+		"p/a.go": `package p
+type S struct{ a, b, c int }
+type list []int
+var crowded = S{a: 1, b: 2, c: 3}
+var positional = S{1, 2, 3}
+var pointers = []*S{{
+	a: 1, b: 2,
+	c: 3,
+}}
+var few = S{a: 1, b: 2}
+var spread = S{
+	a: 1,
+	b: 2,
+	c: 3,
+}
+var table = []S{{1, 2, 3}}
+var others = map[string]list{"a": {1, 2, 3}, "b": nil, "c": nil}`,
+		"p/a_test.go": "package p\nvar test = S{a: 1, b: 2, c: 3}",
+		"p/q/a.go":    "package q\nvar s = struct{ a, b, c int }{a: 1, b: 2, c: 3}",
+		"r/a.go":      "package r\nvar s = struct{ a, b, c int }{a: 1, b: 2, c: 3}",
+	})
+	equal(t, types.Literals(2, 1, "p"),
+		"p/a.go:4: literal of 3 fields", "p/a.go:5: literal of 3 fields", "p/a.go:6: literal of 3 fields", "p/q/a.go:2: ")
+	equal(t, types.Literals(2, 4, "q"),
+		"5 literals of more than 2 fields have two on a line, at most 4", "p/a.go:4: ", "p/a.go:5: ", "p/a.go:6: ", "p/q/a.go:2: ", "r/a.go:2: ")
+	equal(t, types.Literals(2, 5))
+	equal(t, types.Literals(2, 25))
+	equal(t, types.Literals(2, 26), "5 literals of more than 2 fields have two on a line: lower the limit from 26 to 5")
+}
+
 func TestUnions_CatchesThemInFields(t *testing.T) {
 	files := map[string]string{
 		"port/a.go": `package port
