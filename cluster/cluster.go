@@ -21,13 +21,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 
 	"taskledger/engine"
 	"taskledger/etcdstore"
+	"taskledger/internal/connection"
 	"taskledger/natsbus"
 	"taskledger/store"
 )
@@ -71,7 +70,7 @@ type Config struct {
 	// Private refuses an etcd that others can write: it is for nodes that run what others must not start. With Etcd, set one of
 	// three. EtcdTLS must hold a client certificate; Open cannot check that etcd asks for it. EtcdUser is enough where Open
 	// finds that authentication is on. A socket, unix:PATH, must lie in a directory of this user that is closed to others. The
-	// servers of Dir must be of the user of this process, and open no port of etcd. Open then wraps ErrNotPrivate. An open cluster
+	// servers of Dir must be of the user of this process, and open no port of etcd. Open fails otherwise. An open cluster
 	// does without etcd while others may enter the directory of its socket, and without etcd and NATS of a Dir while these
 	// servers open the port or are of another user.
 	Private bool
@@ -84,68 +83,70 @@ type Config struct {
 	Log     *slog.Logger          // default: slog.Default()
 }
 
-// Cluster is one open cluster. What it holds may be used concurrently until Close.
+// Cluster is one open cluster. Its fields may be used concurrently until Close. A program that has opened a store and a bus itself
+// may fill them in.
 type Cluster struct {
 	Store   store.Store   // nil without etcd
 	Bus     store.Bus     // nil without NATS
 	Archive store.Archive // nil without NATS; whether that has JetStream shows when it is used
 
 	shards int // counts without Store
-	store  *etcdstore.Store
-	bus    *natsbus.Bus
 }
+
+// ErrArchived reports that a cluster was not created because NATS holds an archive of its name, which is another one's.
+var ErrArchived = connection.ErrArchived
 
 // Open connects to etcd, creates or reads the cluster there, and goes on connecting to NATS in the background, for ever. ctx
 // bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, store.ErrUnavailable when etcd cannot be reached,
-// etcdstore.ErrDenied when that refuses the user, and ErrNotPrivate. The caller must Close the cluster, after the nodes and clients on it.
+// etcdstore.ErrDenied when that refuses the user, and ErrArchived. The caller must Close the cluster, after the nodes and clients on it.
 func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	at := etcdstore.Config{Cluster: cfg.Name, Shards: cfg.Shards, Existing: cfg.Existing, Endpoints: cfg.Etcd, TLS: cfg.EtcdTLS, Authorities: cfg.EtcdAuthorities,
-		Username: cfg.EtcdUser, Password: cfg.EtcdPassword, Log: cfg.Log}
-	over := natsbus.Config{Cluster: cfg.Name, Key: cfg.Key, TLS: cfg.NATSTLS, Authorities: cfg.NATSAuthorities, Creds: cfg.NATSCreds, NKey: cfg.NATSNKey, Log: cfg.Log}
+	to := connection.Config{
+		Etcd: etcdstore.Config{
+			Cluster:     cfg.Name,
+			Shards:      cfg.Shards,
+			Existing:    cfg.Existing,
+			ID:          cfg.ID,
+			Endpoints:   cfg.Etcd,
+			TLS:         cfg.EtcdTLS,
+			Authorities: cfg.EtcdAuthorities,
+			Username:    cfg.EtcdUser,
+			Password:    cfg.EtcdPassword,
+			Log:         cfg.Log,
+		},
+		NATS: natsbus.Config{
+			Cluster:     cfg.Name,
+			Key:         cfg.Key,
+			TLS:         cfg.NATSTLS,
+			Authorities: cfg.NATSAuthorities,
+			Creds:       cfg.NATSCreds,
+			NKey:        cfg.NATSNKey,
+			Log:         cfg.Log,
+		},
+		Archive: cfg.Archive,
+		New:     cfg.New,
+	}
 	var err error
-	if over.URLs, err = withUser(cfg.NATS, cfg.NATSUser, cfg.NATSPassword); err != nil {
+	if to.NATS.URLs, err = withUser(cfg.NATS, cfg.NATSUser, cfg.NATSPassword); err != nil {
 		return nil, err
 	}
 	if cfg.Private && len(cfg.Etcd) > 0 {
-		if err := cfg.keepPrivate(&at); err != nil {
+		if err := cfg.keepPrivate(&to.Etcd); err != nil {
 			return nil, err
 		}
 	}
 	if cfg.Dir != "" {
-		if err := inDir(ctx, cfg.Dir, cfg.Private, &at, &over); err != nil {
+		if err := inDir(ctx, cfg.Dir, cfg.Private, &to.Etcd, &to.NATS); err != nil {
 			return nil, err
 		}
-		cfg.Archive = natsbus.ArchiveConfig{DurableAfter: -1}
+		to.Archive = natsbus.ArchiveConfig{DurableAfter: -1}
 	}
-	at.ID = cfg.ID
-	if len(over.URLs) > 0 && !cfg.New {
-		at.MayCreate = func(ctx context.Context) error { return MayCreate(ctx, over) }
-	}
-	var store *etcdstore.Store
-	if cfg.Key == nil {
-		store, err = etcdstore.Open(ctx, at)
-		if errors.Is(err, etcdstore.ErrAuthOff) {
-			err = fmt.Errorf("%w: %w: switch it on, or show a client certificate", ErrNotPrivate, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		over.Key = store.Cluster().Key
-	}
-	var bus *natsbus.Bus
-	if len(over.URLs) > 0 {
-		if bus, err = natsbus.Open(over); err != nil {
-			return nil, errors.Join(err, closeAll(store, nil))
-		}
-	}
-	c, err := Of(store, bus, cfg.Archive)
-	if err != nil {
+	c := &Cluster{shards: cfg.Shards}
+	if c.Store, c.Bus, c.Archive, err = connection.Open(ctx, to); err != nil {
 		return nil, err
 	}
-	c.shards = cfg.Shards
 	return c, nil
 }
 
@@ -174,28 +175,6 @@ func (c Config) check() error {
 	return nil
 }
 
-// Of makes a cluster of a store and a bus that are open already, one of which may be nil; Close closes both, as does an error.
-// They must be of one name.
-func Of(etcd *etcdstore.Store, bus *natsbus.Bus, archive natsbus.ArchiveConfig) (*Cluster, error) {
-	c := &Cluster{store: etcd, bus: bus}
-	if etcd != nil {
-		c.Store, archive.Cluster = etcd, etcd.Cluster().ID
-	}
-	if bus == nil {
-		return c, nil
-	}
-	if etcd != nil && etcd.Name() != bus.Name() {
-		err := &store.InvalidError{Field: "name", Problem: fmt.Sprintf("%s of the bus, want %s as of the store", bus.Name(), etcd.Name())}
-		return nil, errors.Join(err, c.Close())
-	}
-	kept, err := bus.Archive(archive)
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	c.Bus, c.Archive = bus, kept
-	return c, nil
-}
-
 // NewNode makes a node of the cluster: Store and Bus are set, and Archive unless it is given or Trimming is TrimAll.
 func (c *Cluster) NewNode(cfg engine.NodeConfig) (*engine.Node, error) {
 	cfg.Store, cfg.Bus = c.Store, c.Bus
@@ -214,19 +193,8 @@ func (c *Cluster) NewClient(cfg engine.ClientConfig) (*engine.Client, error) {
 	return engine.NewClient(cfg)
 }
 
-// Close gives up both connections.
-func (c *Cluster) Close() error { return closeAll(c.store, c.bus) }
-
-func closeAll(store *etcdstore.Store, bus *natsbus.Bus) error {
-	var errs []error
-	if bus != nil {
-		errs = append(errs, bus.Close())
-	}
-	if store != nil {
-		errs = append(errs, store.Close())
-	}
-	return errors.Join(errs...)
-}
+// Close closes Store and Bus.
+func (c *Cluster) Close() error { return connection.Close(c.Store, c.Bus) }
 
 // withUser puts user and password into every URL that has none.
 func withUser(raw []string, user, password string) (urls []string, err error) {

@@ -12,6 +12,7 @@ import (
 	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/etcdstore"
+	"taskledger/internal/connection"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
 	"taskledger/store"
@@ -100,22 +101,6 @@ func TestOpen_OneNameForStoreBusAndArchive(t *testing.T) {
 	}
 }
 
-func TestOf_RefusesABusOfAnotherName(t *testing.T) {
-	t.Parallel()
-	_, etcd := testcluster.StartEtcd(t)
-	store, err := etcdstore.Open(t.Context(), etcdstore.Config{Cluster: "blue", Client: etcd})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bus, err := natsbus.Open(natsbus.Config{Key: store.Cluster().Key, URLs: []string{testcluster.StartNATS(t).URL}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := cluster.Of(store, bus, natsbus.ArchiveConfig{}); !invalid(err, "name") {
-		t.Errorf("a store and a bus of two clusters are one: %v", err)
-	}
-}
-
 // invalid reports whether err names the field.
 func invalid(err error, field string) bool {
 	wrong, ok := errors.AsType[*store.InvalidError](err)
@@ -185,7 +170,7 @@ func TestOpen_PrivateRefusesAnEtcdThatAsksForNothing(t *testing.T) {
 	} {
 		is.cfg.Private = true
 		_, err := cluster.Open(ended, is.cfg)
-		if errors.Is(err, cluster.ErrNotPrivate) != is.refused || err == nil || strings.Contains(err.Error(), "secret") {
+		if errors.Is(err, connection.ErrNotPrivate) != is.refused || err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -200,7 +185,7 @@ func TestOpen_PrivateWantsTheUserToCount(t *testing.T) {
 	if err == nil {
 		c.Close()
 	}
-	if !errors.Is(err, cluster.ErrNotPrivate) || !errors.Is(err, etcdstore.ErrAuthOff) || strings.Contains(err.Error(), "hunter2") {
+	if !errors.Is(err, connection.ErrNotPrivate) || !errors.Is(err, etcdstore.ErrAuthOff) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("opened where any user does: %v", err)
 	}
 	off.Existing = true

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,46 +15,14 @@ import (
 	"time"
 
 	"taskledger/etcdstore"
+	"taskledger/internal/advertised"
+	"taskledger/internal/connection"
 	"taskledger/natsbus"
 	"taskledger/store"
 )
 
 // ErrNoNode reports that no node runs on a directory, or no longer.
 var ErrNoNode = fmt.Errorf("%w: no node runs", store.ErrUnavailable)
-
-// Advertised tells other processes of a user how to reach the servers inside a running node. It lies in the data
-// directory as cluster.json, readable by that user alone.
-type Advertised struct {
-	Data string   `json:"data"`           // tells these data from others that may come into the same directory
-	Etcd []string `json:"etcd"`           // unix:PATH, and the URL of an open port if there is one
-	NATS string   `json:"nats,omitempty"` // URL; "" = no NATS
-	NKey string   `json:"nkey,omitempty"` // path of the file that holds the seed NATS asks for
-	API
-}
-
-// API holds the addresses of a node's HTTP API. The zero value says that it has none.
-type API struct {
-	Addresses []string `json:"api,omitempty"`   // unix:PATH first
-	URL       string   `json:"url,omitempty"`   // the other one
-	Token     string   `json:"token,omitempty"` // of the user of this machine, as long as the node runs
-}
-
-// AdvertisedIn is the path of cluster.json in a data directory.
-func AdvertisedIn(dir string) string { return filepath.Join(dir, "cluster.json") }
-
-// ReadAdvertised returns what the servers on dir advertise. It wraps fs.ErrNotExist when none do. After a crash it returns
-// addresses where nobody listens, until servers start on dir again.
-func ReadAdvertised(dir string) (Advertised, error) {
-	var a Advertised
-	text, err := os.ReadFile(AdvertisedIn(dir))
-	if err == nil {
-		err = json.Unmarshal(text, &a)
-	}
-	if err != nil {
-		return Advertised{}, fmt.Errorf("no running cluster advertised in %s: %w", dir, err)
-	}
-	return a, nil
-}
 
 // directory finds the servers inside the node that runs on a directory, at each dial anew.
 type directory struct {
@@ -69,7 +36,7 @@ const probeWithin = time.Second
 
 // inDir directs both configurations to the servers of the directory, wherever they will be.
 func inDir(ctx context.Context, dir string, private bool, etcd *etcdstore.Config, bus *natsbus.Config) error {
-	found, err := ReadAdvertised(dir)
+	found, err := advertised.Read(dir)
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
 		return &store.InvalidError{Field: "dir", Problem: err.Error()}
@@ -80,7 +47,7 @@ func inDir(ctx context.Context, dir string, private bool, etcd *etcdstore.Config
 	probing, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	conn, err := d.dialEtcd(probing)
-	if errors.Is(err, ErrNotPrivate) {
+	if errors.Is(err, connection.ErrNotPrivate) {
 		return err
 	}
 	if err != nil && ctx.Err() != nil { // the time was over before it was known whether a node runs
@@ -99,13 +66,13 @@ func inDir(ctx context.Context, dir string, private bool, etcd *etcdstore.Config
 
 // now reads where the servers are. Other data than those that were opened are another cluster, and servers that ran without
 // a port of etcd may have come back with one.
-func (d directory) now() (Advertised, error) {
-	a, err := ReadAdvertised(d.path)
+func (d directory) now() (advertised.Servers, error) {
+	a, err := advertised.Read(d.path)
 	if err == nil && a.Data != d.data {
 		err = fmt.Errorf("%s holds the data of another cluster by now", d.path)
 	}
 	if at := slices.IndexFunc(a.Etcd, port); err == nil && d.private && at >= 0 {
-		err = fmt.Errorf("%w at %s: start the node on %s without EtcdPort (serve: --etcd-port)", ErrNotPrivate, a.Etcd[at], d.path)
+		err = fmt.Errorf("%w at %s: start the node on %s without EtcdPort (serve: --etcd-port)", connection.ErrNotPrivate, a.Etcd[at], d.path)
 	}
 	return a, err
 }
@@ -128,7 +95,7 @@ func (d directory) dialEtcd(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-func (d directory) dialSocket(ctx context.Context, a Advertised) (net.Conn, error) {
+func (d directory) dialSocket(ctx context.Context, a advertised.Servers) (net.Conn, error) {
 	for _, endpoint := range a.Etcd {
 		if path, found := strings.CutPrefix(endpoint, "unix:"); found {
 			if err := d.trusted(filepath.Dir(path)); err != nil {
@@ -137,7 +104,7 @@ func (d directory) dialSocket(ctx context.Context, a Advertised) (net.Conn, erro
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}
 	}
-	return nil, fmt.Errorf("%s names no socket of etcd", AdvertisedIn(d.path))
+	return nil, fmt.Errorf("%s names no socket of etcd", advertised.Path(d.path))
 }
 
 // port reports whether the endpoint is no socket.
@@ -149,14 +116,14 @@ func port(endpoint string) bool {
 // trusted refuses the directory of a socket that another user may have made: one that is gone may have been below the
 // directory for temporary files. What is private must be of the user of this process, also where that is root and may read what others own.
 func (d directory) trusted(dir string) error {
-	advert := AdvertisedIn(d.path)
+	advert := advertised.Path(d.path)
 	told, err := os.Stat(advert)
 	if err != nil {
 		return err
 	}
 	by := owner(told)
 	if d.private && by != d.user {
-		return fmt.Errorf("%w: the node on %s is of user %d, and this process of user %d", ErrNotPrivate, d.path, by, d.user)
+		return fmt.Errorf("%w: the node on %s is of user %d, and this process of user %d", connection.ErrNotPrivate, d.path, by, d.user)
 	}
 	return closedToOthers(dir, by, "the owner of "+advert)
 }
@@ -191,7 +158,7 @@ func (d directory) dialNATS(ctx context.Context) (net.Conn, error) {
 	}
 	u, err := url.Parse(a.NATS)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%s names no NATS", AdvertisedIn(d.path))
+		return nil, fmt.Errorf("%s names no NATS", advertised.Path(d.path))
 	}
 	return new(net.Dialer).DialContext(ctx, "tcp", u.Host)
 }

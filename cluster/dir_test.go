@@ -14,8 +14,9 @@ import (
 	"time"
 
 	"taskledger/cluster"
-
 	"taskledger/engine/embedded"
+	"taskledger/internal/advertised"
+	"taskledger/internal/connection"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
@@ -30,7 +31,7 @@ func startServers(t *testing.T, dir string) *embedded.Servers {
 	t.Helper()
 	s, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: dir})
 	if err == nil {
-		err = s.Advertise(cluster.API{})
+		err = s.Advertise(nil)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +165,7 @@ func TestOpen_OnADirectoryDialsNoPortOfANodeThatDied(t *testing.T) {
 	c := open(t, cluster.Config{Dir: dir, Shards: 2, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	told := connected(t, c.Bus)
 	await(t, told, true)
-	left, err := os.ReadFile(cluster.AdvertisedIn(dir))
+	left, err := os.ReadFile(advertised.Path(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestOpen_OnADirectoryDialsNoPortOfANodeThatDied(t *testing.T) {
 		}
 		came <- err == nil
 	}()
-	if err := os.WriteFile(cluster.AdvertisedIn(dir), left, 0o600); err != nil { // as after a crash
+	if err := os.WriteFile(advertised.Path(dir), left, 0o600); err != nil { // as after a crash
 		t.Fatal(err)
 	}
 	tried := log.count("cannot connect")
@@ -224,7 +225,7 @@ func startOpenServers(t *testing.T, dir string) *embedded.Servers {
 	l.Close()
 	s, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: dir, EtcdPort: l.Addr().(*net.TCPAddr).Port})
 	if err == nil {
-		err = s.Advertise(cluster.API{})
+		err = s.Advertise(nil)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +258,7 @@ func TestOpen_PrivateDoesWithoutServersThatOpenAPortOfEtcd(t *testing.T) {
 	if _, err := c.Store.ReadMembers(within(t, time.Second)); err == nil {
 		t.Error("it reads what others can write")
 	}
-	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, cluster.ErrNotPrivate) ||
+	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, connection.ErrNotPrivate) ||
 		errors.Is(err, cluster.ErrNoNode) || !strings.Contains(err.Error(), servers.EtcdURL()) {
 		t.Errorf("opened on what others can write: %v", err)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"taskledger/cluster"
+	"taskledger/internal/advertised"
+	"taskledger/internal/connection"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
@@ -24,12 +26,12 @@ func TestOpen_PrivateLooksAgainOnceItIsConnected(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	startOpenServers(t, dir)
-	advert := cluster.AdvertisedIn(dir)
+	advert := advertised.Path(dir)
 	later, err := os.ReadFile(advert)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var a cluster.Advertised
+	var a advertised.Servers
 	if err := json.Unmarshal(later, &a); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestOpen_PrivateLooksAgainOnceItIsConnected(t *testing.T) {
 		}
 		told <- err
 	}()
-	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, cluster.ErrNotPrivate) {
+	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, connection.ErrNotPrivate) {
 		t.Errorf("opened on what others can write: %v", err)
 	}
 	select {
@@ -86,7 +88,7 @@ func TestOpen_PrivateWantsASocketThatOthersDoNotReach(t *testing.T) {
 		}
 	}
 	mode(0o710)
-	if _, err := cluster.Open(t.Context(), cluster.Config{Etcd: at, Private: true}); !errors.Is(err, cluster.ErrNotPrivate) ||
+	if _, err := cluster.Open(t.Context(), cluster.Config{Etcd: at, Private: true}); !errors.Is(err, connection.ErrNotPrivate) ||
 		!strings.Contains(err.Error(), socketDir) {
 		t.Errorf("opened by a socket that others may enter: %v", err)
 	}
@@ -117,12 +119,12 @@ func TestOpen_PrivateWantsADirectoryOfThisUser(t *testing.T) {
 		return // nobody else can give files away: TestDial_PrivateRefusesServersOfAnotherUser shows the refusal
 	}
 	const other = 65534
-	for _, path := range []string{cluster.AdvertisedIn(dir), filepath.Dir(strings.TrimPrefix(s.EtcdEndpoint(), "unix:"))} {
+	for _, path := range []string{advertised.Path(dir), filepath.Dir(strings.TrimPrefix(s.EtcdEndpoint(), "unix:"))} {
 		if err := os.Chown(path, other, -1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, cluster.ErrNotPrivate) ||
+	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, connection.ErrNotPrivate) ||
 		!strings.Contains(err.Error(), dir+" is of user 65534") {
 		t.Errorf("opened the servers of another user: %v", err)
 	}

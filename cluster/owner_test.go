@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"taskledger/internal/advertised"
+	"taskledger/internal/connection"
 )
 
 func TestDial_PrivateRefusesServersOfAnotherUser(t *testing.T) {
@@ -25,9 +28,9 @@ func TestDial_PrivateRefusesServersOfAnotherUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	text, err := json.Marshal(Advertised{Data: "d", Etcd: []string{"unix:" + socket}})
+	text, err := json.Marshal(advertised.Servers{Data: "d", Etcd: []string{"unix:" + socket}})
 	if err == nil {
-		err = os.WriteFile(AdvertisedIn(dir), text, 0o600)
+		err = os.WriteFile(advertised.Path(dir), text, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +47,7 @@ func TestDial_PrivateRefusesServersOfAnotherUser(t *testing.T) {
 	if err == nil {
 		conn.Close()
 	}
-	if !errors.Is(err, ErrNotPrivate) || !strings.Contains(err.Error(), dir+" is of user ") {
+	if !errors.Is(err, connection.ErrNotPrivate) || !strings.Contains(err.Error(), dir+" is of user ") {
 		t.Errorf("dialed the servers of another user: %v", err)
 	}
 }

@@ -13,17 +13,15 @@ import (
 	"sync/atomic"
 
 	"taskledger/etcdstore"
+	"taskledger/internal/connection"
 )
 
-// ErrNotPrivate reports an etcd that others can write, where Config.Private refuses that.
-var ErrNotPrivate = errors.New("others can write etcd")
-
-// keepPrivate returns ErrNotPrivate where others can write etcd, as far as this process can tell, and has the store go on checking.
+// keepPrivate returns connection.ErrNotPrivate where others can write etcd, as far as this process can tell, and has the store go on checking.
 func (c Config) keepPrivate(store *etcdstore.Config) error {
 	if shows(c.EtcdTLS) {
 		return nil
 	}
-	err := fmt.Errorf("%w: want TLS with a client certificate, a user of etcd, or a socket (unix:PATH)", ErrNotPrivate)
+	err := fmt.Errorf("%w: want TLS with a client certificate, a user of etcd, or a socket (unix:PATH)", connection.ErrNotPrivate)
 	if path, socket := socketPath(c.Etcd[0]); socket && len(c.Etcd) == 1 {
 		if path, err = filepath.Abs(path); err != nil { // else @NAME would be a socket in no directory
 			return fmt.Errorf("socket of etcd: %w", err)
@@ -49,7 +47,7 @@ func (c Config) keepPrivate(store *etcdstore.Config) error {
 func ownSocket(path string) error {
 	err := closedToOthers(filepath.Dir(path), me(), "the user of this process")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w by its socket: %w", ErrNotPrivate, err)
+		err = fmt.Errorf("%w by its socket: %w", connection.ErrNotPrivate, err)
 	}
 	return err
 }
@@ -75,7 +73,7 @@ func logRefused(log *slog.Logger, dial func(context.Context) (net.Conn, error)) 
 	var refused atomic.Bool
 	return func(ctx context.Context) (net.Conn, error) {
 		conn, err := dial(ctx)
-		is := errors.Is(err, ErrNotPrivate)
+		is := errors.Is(err, connection.ErrNotPrivate)
 		if before := refused.Swap(is); is && !before {
 			log.ErrorContext(ctx, "servers refused", "err", err)
 		}

@@ -8,24 +8,26 @@ import (
 	"os"
 	"path/filepath"
 
-	"taskledger/cluster"
+	"taskledger/internal/advertised"
 )
 
-// Advertise writes where the servers are, and the HTTP API if there is one, into the directory, readable by the user alone, until Close:
-// another process joins with cluster.Config.Dir.
-func (s *Servers) Advertise(api cluster.API) error {
-	at := cluster.Advertised{
+// Advertise writes where the servers are, and the HTTP API if there is one, into the directory, readable by the user alone, until
+// Close: another process joins with cluster.Config.Dir. Only the command line has an API to name; other programs pass nil.
+func (s *Servers) Advertise(api *advertised.API) error {
+	at := advertised.Servers{
 		Data: s.member,
 		Etcd: s.etcdEndpoints(),
 		NATS: s.NATSURL(),
 		NKey: s.NATSNKey(),
-		API:  api,
+	}
+	if api != nil {
+		at.API = *api
 	}
 	text, err := json.Marshal(at)
 	if err != nil {
 		return fmt.Errorf("advertise: %w", err)
 	}
-	if err := replaceFile(cluster.AdvertisedIn(s.dir), text); err != nil {
+	if err := replaceFile(advertised.Path(s.dir), text); err != nil {
 		return fmt.Errorf("advertise: %w", err)
 	}
 	return nil
@@ -38,7 +40,7 @@ func Served(dir string) bool {
 }
 
 func withdraw(dir string) error {
-	if err := os.Remove(cluster.AdvertisedIn(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(advertised.Path(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("withdraw advertised addresses: %w", err)
 	}
 	return nil

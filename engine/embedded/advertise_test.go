@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/internal/advertised"
 )
 
 // onServed is told when a node begins to serve a shard, before it is ready.
@@ -31,7 +31,7 @@ func TestStart_ServersAreFoundBeforeTheShardsAreServed(t *testing.T) {
 	dir := t.TempDir()
 	var served, found atomic.Int64
 	log := slog.New(onServed{func() {
-		if _, err := cluster.ReadAdvertised(dir); err == nil {
+		if _, err := advertised.Read(dir); err == nil {
 			found.Add(1)
 		}
 		served.Add(1) // last: a shard may be served beside the comparison

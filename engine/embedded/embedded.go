@@ -13,6 +13,7 @@ import (
 	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/etcdstore"
+	"taskledger/internal/connection"
 	"taskledger/natsbus"
 	"taskledger/task"
 )
@@ -76,7 +77,8 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	if n.Node, err = n.cluster.NewNode(cfg.Node); err != nil {
 		return err
 	}
-	if err := n.Advertise(cluster.API{}); err != nil { // before the node serves, which may take longer than the sessions of those who joined last
+	// The servers are advertised before the node serves, which may take longer than the sessions of those who joined last.
+	if err := n.Advertise(nil); err != nil {
 		return err
 	}
 	run, stop := context.WithCancel(context.Background())
@@ -96,40 +98,33 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 // Connect opens the named cluster ("" = "taskledger") on the servers, for one more node or client in this process. shards
 // counts only when that creates the cluster; 0 = 16. The caller closes it before the servers.
 func (s *Servers) Connect(ctx context.Context, name string, shards int, log *slog.Logger) (*cluster.Cluster, error) {
-	cfg := etcdstore.Config{
-		Cluster:    name,
-		ID:         s.expected,
-		Client:     s.EtcdClient(),
-		Shards:     shards,
-		Defragment: s.defragment,
-		Log:        log,
+	to := connection.Config{
+		Etcd: etcdstore.Config{
+			Cluster:    name,
+			ID:         s.expected,
+			Client:     s.EtcdClient(),
+			Shards:     shards,
+			Defragment: s.defragment,
+			Log:        log,
+		},
+		Archive: ArchiveConfig(),
+		New:     s.fresh,
 	}
-	var over natsbus.Config
 	if s.nats != nil {
-		over = natsbus.Config{
+		to.NATS = natsbus.Config{
 			Cluster:   name,
 			URLs:      []string{s.NATSURL()},
 			InProcess: s.NATSInProcess(),
 			NKey:      s.NATSNKey(),
 			Log:       log,
 		}
-		if !s.fresh {
-			cfg.MayCreate = func(ctx context.Context) error { return cluster.MayCreate(ctx, over) }
-		}
 	}
-	store, err := etcdstore.Open(ctx, cfg)
-	if err != nil {
+	c := new(cluster.Cluster)
+	var err error
+	if c.Store, c.Bus, c.Archive, err = connection.Open(ctx, to); err != nil {
 		return nil, err
 	}
-	var bus *natsbus.Bus
-	if s.nats != nil {
-		over.Key = store.Cluster().Key
-		bus, err = natsbus.Open(over)
-		if err != nil {
-			return nil, errors.Join(err, store.Close())
-		}
-	}
-	return cluster.Of(store, bus, ArchiveConfig())
+	return c, nil
 }
 
 // ArchiveConfig suits the archives that Servers keep, in every process that reaches them: they sync always.

@@ -23,9 +23,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
-	"taskledger/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/internal/advertised"
 	"taskledger/internal/repeat"
 )
 
@@ -186,14 +186,14 @@ func TestServers_DirIsForOneAtATime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, embedded.ServersConfig{Dir: dir})
-	if err := s.Advertise(cluster.API{}); err != nil {
+	if err := s.Advertise(nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: dir})
 	if !errors.Is(err, embedded.ErrDirInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("second start: %v", err)
 	}
-	if _, err := cluster.ReadAdvertised(dir); err != nil {
+	if _, err := advertised.Read(dir); err != nil {
 		t.Errorf("a refused start withdrew the addresses: %v", err)
 	}
 	put(t, s.EtcdClient(), "k", "v")
@@ -235,13 +235,13 @@ func TestServers_AdvertisedUntilClosed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, embedded.ServersConfig{Dir: dir})
-	if _, err := cluster.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
+	if _, err := advertised.Read(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("read before anything was advertised: %v", err)
 	}
-	if err := s.Advertise(cluster.API{}); err != nil {
+	if err := s.Advertise(nil); err != nil {
 		t.Fatal(err)
 	}
-	a, err := cluster.ReadAdvertised(dir)
+	a, err := advertised.Read(dir)
 	if err != nil || len(a.Etcd) != 1 || a.Etcd[0] != s.EtcdEndpoint() || a.NATS != s.NATSURL() || a.NKey != s.NATSNKey() || a.Data == "" {
 		t.Errorf("advertised %+v, %v", a, err)
 	}
@@ -252,7 +252,7 @@ func TestServers_AdvertisedUntilClosed(t *testing.T) {
 		}
 	}
 	s.Close()
-	if _, err := cluster.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := advertised.Read(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("still advertised after Close: %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestServers_StartVoidsWhatAKilledProcessAdvertised(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
-	if a, err := cluster.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) {
+	if a, err := advertised.Read(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("advertised %+v, %v", a, err)
 	}
 }

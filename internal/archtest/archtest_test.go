@@ -20,6 +20,8 @@ const policy = `
 internal/wire        |                                                   | a leaf: it stands between hostile bytes and everything else
 internal/message     | internal/wire github.com/vmihailenco/msgpack      | messages without code of their own, bounded before a library decodes them
 internal/ring        |                                                   | a leaf: placement is arithmetic
+internal/connection  | store etcdstore natsbus                             | store, bus and archive under one name: it knows no engine
+internal/advertised  |                                                   | a leaf: the form of cluster.json
 internal/version     |                                                   | a leaf: one constant
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
 internal/archtest/measures | internal/archtest                           | prints what it counts
@@ -72,8 +74,8 @@ behaviors            | engine store task events | shared by callers and workers:
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
-cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
-engine/embedded      | engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
+cluster              | internal/advertised internal/connection store engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
+engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 api/doors            |                                                  | bounds connections of several listeners together
 api                  | projection/name api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/measured         | api/problem                                       | what an API tells of its requests: a port
@@ -87,18 +89,18 @@ taskstore            | item store task golang.org/x/sync                  | asks
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
 api/view             | projection/name task events ledger projection store | what is shown as JSON, wherever it is shown
-cmd/node/...         | api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
-cmd/node/internal/cluster | store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
+cmd/node/...         | internal/connection api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/internal/cluster | internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
-cmd/node/internal/httpd | api api/doors api/figures api/operations api/stores api/token cluster cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
+cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/operations api/stores api/token cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/certificates |                                      | how long certificates hold
 cmd/node/internal/monitor | api/doors cmd/node/internal/certificates cmd/node/internal/openfiles meter meter/prommeter github.com/prometheus/client_golang | serves what a node measures; alone listens for metrics
 cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors/builtin cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors/builtin cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
-cmd/node/internal/bench | cmd/node/... behaviors behaviors/builtin cluster engine projection/listing task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
+cmd/node/internal/bench | internal/connection cmd/node/... behaviors behaviors/builtin cluster engine projection/listing task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
@@ -125,7 +127,7 @@ integration/robustness/role    | internal/version store engine events etcdstore 
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
 integration/robustness/cluster | task events projection integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic integration/robustness/worth go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
-integration/robustness/fault   | cluster engine integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
+integration/robustness/fault   | internal/advertised cluster engine integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
 integration/robustness         | ledger store events projection integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/record integration/robustness/report integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
 integration/simulation   | integration/simulation/build integration/simulation/machine integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them

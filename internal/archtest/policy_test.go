@@ -32,6 +32,7 @@ const (
 // exportedNames bounds the exported names of the packages that users read first.
 var exportedNames = archtest.Limits{
 	"behaviors": 21,
+	"cluster":   5,
 	"engine":    18,
 }
 

@@ -19,6 +19,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/process"
+	"taskledger/internal/advertised"
 )
 
 const (
@@ -93,7 +94,7 @@ func (h *household) end() {
 
 // where is where the servers listen, as the directory tells.
 func (h *household) where() (nats, etcd string, err error) {
-	at, err := connect.ReadAdvertised(filepath.Join(h.dir, servedFrom))
+	at, err := advertised.Read(filepath.Join(h.dir, servedFrom))
 	if err != nil {
 		return "", "", err
 	}

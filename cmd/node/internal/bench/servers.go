@@ -20,6 +20,7 @@ import (
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/internal/connection"
 	"taskledger/natsbus"
 )
 
@@ -58,17 +59,27 @@ func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
 	if s.child == nil {
 		return cluster.On(ctx, s.embedded, "", s.shards, discard)
 	}
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Endpoints: []string{s.child.Etcd}, Shards: s.shards, Log: discard})
+	open := new(library.Cluster)
+	var err error
+	open.Store, open.Bus, open.Archive, err = connection.Open(ctx, connection.Config{
+		Etcd: etcdstore.Config{
+			Endpoints: []string{s.child.Etcd},
+			Shards:    s.shards,
+			Log:       discard,
+		},
+		NATS: natsbus.Config{
+			URLs:      []string{s.embedded.NATSURL()},
+			InProcess: s.embedded.NATSInProcess(),
+			NKey:      s.embedded.NATSNKey(),
+			Log:       discard,
+		},
+		Archive: embedded.ArchiveConfig(),
+		New:     true,
+	})
 	if err != nil {
 		return nil, err
 	}
-	bus, err := natsbus.Open(natsbus.Config{URLs: []string{s.embedded.NATSURL()}, InProcess: s.embedded.NATSInProcess(),
-		NKey: s.embedded.NATSNKey(), Key: store.Cluster().Key, Log: discard})
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	open, err := library.Of(store, bus, embedded.ArchiveConfig())
-	return &cluster.Link{Cluster: open}, err
+	return &cluster.Link{Cluster: open}, nil
 }
 
 // applied returns the number of requests that write which etcd has applied so far.

@@ -28,6 +28,7 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/internal/connection"
 	"taskledger/internal/version"
 	"taskledger/meter"
 )
@@ -315,7 +316,7 @@ func (a *app) gaveUp(problem string) {
 
 // ofExec names the flag that an etcd was refused for.
 func ofExec(err error) error {
-	if errors.Is(err, library.ErrNotPrivate) {
+	if errors.Is(err, connection.ErrNotPrivate) {
 		return &exitcode.UsageError{Problem: "--exec-allow would let others run programs: " + err.Error()}
 	}
 	return err

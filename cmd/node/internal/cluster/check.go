@@ -9,8 +9,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/cluster"
 	"taskledger/etcdstore"
+	"taskledger/internal/connection"
 	"taskledger/natsbus"
 )
 
@@ -123,7 +123,7 @@ func checkPrivate(ctx context.Context, a Addresses) error {
 		return link.Close()
 	case errors.Is(err, etcdstore.ErrNoCluster): // it is looked for behind what is asked of etcd
 		return nil
-	case errors.Is(err, cluster.ErrNotPrivate):
+	case errors.Is(err, connection.ErrNotPrivate):
 		return fmt.Errorf("it would let others run programs: %w", err)
 	}
 	return fmt.Errorf("who can write etcd is not known: %w", err)

@@ -13,6 +13,7 @@ import (
 	"taskledger/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/internal/advertised"
 	"taskledger/natsbus"
 	"taskledger/store"
 )
@@ -67,7 +68,7 @@ func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
 		return nil, neverServed(noNode(err, dir), dir)
 	}
 	link := &Link{Cluster: open}
-	if at, err := cluster.ReadAdvertised(dir); err == nil { // else it has just stopped
+	if at, err := advertised.Read(dir); err == nil { // else it has just stopped
 		link.Etcd, link.NATS = at.Etcd, Bare([]string{at.NATS})
 	}
 	return link, nil
@@ -97,7 +98,7 @@ type Addresses struct {
 	ID                     string // of the cluster, where it is known
 	Existing               bool   // refuse to create the cluster
 	New                    bool   // create it also beside the archive of another one
-	Private                bool   // refuse an etcd that others can write, with cluster.ErrNotPrivate
+	Private                bool   // refuse an etcd that others can write, with connection.ErrNotPrivate
 	Log                    *slog.Logger
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/internal/testcluster"
@@ -41,7 +40,7 @@ func TestLink_ProcessesOnOneDirectoryShareTheArchive(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	servers := startServers(t, embedded.ServersConfig{Dir: t.TempDir()})
-	if err := servers.Advertise(library.API{}); err != nil {
+	if err := servers.Advertise(nil); err != nil {
 		t.Fatal(err)
 	}
 	link, err := cluster.On(t.Context(), servers, "", 4, log)

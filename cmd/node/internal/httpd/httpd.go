@@ -29,10 +29,10 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/stores"
 	"taskledger/api/token"
-	"taskledger/cluster"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/openfiles"
 	"taskledger/engine"
+	"taskledger/internal/advertised"
 	"taskledger/internal/version"
 	"taskledger/item"
 )
@@ -278,12 +278,12 @@ func (k secrets) Find(secret string) *token.Token {
 	return k.file.Find(secret)
 }
 
-// Advertised returns the part of cluster.json about the API; a nil Server returns nothing.
-func (s *Server) Advertised() (at cluster.API) {
+// Advertised returns the part of cluster.json about the API; a nil Server returns nil.
+func (s *Server) Advertised() *advertised.API {
 	if s == nil {
-		return at
+		return nil
 	}
-	at = cluster.API{URL: s.url, Token: s.tokens.own}
+	at := &advertised.API{URL: s.url, Token: s.tokens.own}
 	if s.socket != "" {
 		at.Addresses = append(at.Addresses, "unix:"+s.socket)
 	}

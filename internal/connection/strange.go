@@ -1,4 +1,4 @@
-package cluster
+package connection
 
 import (
 	"context"
@@ -16,9 +16,9 @@ var ErrArchived = errors.New("there is an archive of another cluster of this nam
 // archivePatience bounds the search for such an archive. Where NATS does not answer, the cluster is created.
 const archivePatience = 3 * time.Second
 
-// MayCreate returns an error that wraps ErrArchived where a cluster must not be created, since the archive of one with its name is there:
-// etcd is empty because it has lost its data, or is not the one that is meant.
-func MayCreate(ctx context.Context, over natsbus.Config) error {
+// mayCreate returns an error that wraps ErrArchived where a cluster must not be created, since the archive of one with its name is
+// there: etcd is empty because it has lost its data, or is not the one that is meant.
+func mayCreate(ctx context.Context, over natsbus.Config) error {
 	looking, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()
 	found, err := natsbus.FindArchive(looking, over)
@@ -37,6 +37,7 @@ func MayCreate(ctx context.Context, over natsbus.Config) error {
 	if found.Cluster == "" {
 		of = "that does not tell its cluster"
 	}
-	return fmt.Errorf("%w: stream %s %s, with %d messages: look whether etcd is the one that is meant and has its data, or restore it from a backup; "+
-		"a new cluster beside that archive takes Config.New (serve: --new-cluster), and is archived once the stream is removed", ErrArchived, found.Stream, of, found.Messages)
+	return fmt.Errorf("%w: stream %s %s, with %d messages: look whether etcd is the one that is meant and has its data, "+
+		"or restore it from a backup; a new cluster beside that archive takes Config.New (serve: --new-cluster), "+
+		"and is archived once the stream is removed", ErrArchived, found.Stream, of, found.Messages)
 }
