@@ -10,7 +10,7 @@ import (
 type Limits map[string]int
 
 // broken returns the words of tell for each package above its limit, and a violation for every number of its own that a
-// package does not need.
+// package does not reach, so that these can only fall.
 func (l Limits) broken(sizes map[string]int, tell func(dir string, size, limit int) string) []string {
 	var found []string
 	general, all := l["..."]
@@ -31,6 +31,8 @@ func (l Limits) broken(sizes map[string]int, tell func(dir string, size, limit i
 			found = append(found, fmt.Sprintf("%s: has a limit and does not exist", dir))
 		case all && size <= general:
 			found = append(found, fmt.Sprintf("%s: needs no limit of its own: %d is within %d", dir, size, general))
+		case size < l[dir]:
+			found = append(found, fmt.Sprintf("%s: lower its limit from %d to %d", dir, l[dir], size))
 		}
 	}
 	slices.Sort(found)

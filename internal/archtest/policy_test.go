@@ -9,14 +9,38 @@ import (
 	"taskledger/internal/archtest"
 )
 
-// The numbers below bound how large things may get. A package's own number marks an exception: it may fall and never
-// grow, and goes when its package no longer needs it.
+// The numbers below bound how large things may get. A package's own number marks an exception: it only falls, and goes when its
+// package no longer needs it.
 
 // circles bounds by package the files that form a circle: each uses, directly or through the others, what every other
 // one declares.
 var circles = archtest.Limits{
-	"...":    10,
-	"engine": 15,
+	"...": 3,
+
+	"api/shape":                      4,
+	"api/stores":                     4,
+	"behaviors":                      7,
+	"behaviors/builtin":              6,
+	"cmd/node/internal/benchcli":     9,
+	"engine":                         15,
+	"engine/embedded":                4,
+	"engine/internal/command":        6,
+	"engine/internal/sender":         10,
+	"engine/internal/shard":          10,
+	"engine/internal/stores":         4,
+	"engine/internal/worker":         8,
+	"events":                         4,
+	"integration/bugs":               5,
+	"integration/robustness/check":   4,
+	"integration/robustness/cluster": 6,
+	"integration/robustness/fault":   4,
+	"integration/robustness/role":    5,
+	"internal/modeletcd":             6,
+	"internal/testcluster":           6,
+	"natsbus":                        4,
+	"projection":                     8,
+	"projection/items":               6,
+	"taskstore/taskstoretest":        7,
 }
 
 // clauseComments bounds the comments of the module, tests included, that read "X is what ...". It may only fall.

@@ -43,6 +43,7 @@ func TestCircles_CatchesFilesThatUseEachOther(t *testing.T) {
 		"p: 3 files use each other in a circle, at most 2: a.go b.go c.go",
 		"q: needs no limit of its own: 2 is within 2",
 	)
+	equal(t, types.Circles(archtest.Limits{"...": 1, "p": 4, "q": 2}), "p: lower its limit from 4 to 3")
 	equal(t, types.Circles(archtest.Limits{"...": 1, "p": 3, "q": 2}))
 }
 
