@@ -58,6 +58,8 @@ type Client struct {
 	mailLeft  sendersLeft
 	items     *stores.Client
 
+	extensions clientExtensions
+
 	archives bool // the node archives what it trims; a plain client does not know
 }
 
@@ -116,6 +118,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		Random: rand.Uint64,
 		Log:    cfg.Log,
 	})
+	c.extensions = clientExtensionsOf(c.items)
 	return c, nil
 }
 
@@ -160,19 +163,19 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 		if err := c.joinBus(serve); err != nil {
 			c.sender.Close()
 			c.futures.Close()
-			c.items.Close()
+			c.extensions.close()
 			return err
 		}
 	}
 	g.Go(func() error { return c.sender.Run(serve) })
 	g.Go(func() error { return c.futures.Run(serve) })
-	g.Go(func() error { return c.items.Sweep(serve) })
+	c.extensions.run(serve, g)
 	close(c.running)
 	err := main(ctx)
 	stop()
 	err = errors.Join(err, g.Wait())
 	c.futures.Close()
-	c.items.Close()
+	c.extensions.close()
 	c.removeMail(ctx)
 	return err
 }
@@ -181,13 +184,13 @@ func (c *Client) joinBus(ctx context.Context) error {
 	if err := c.cfg.Bus.Subscribe(ctx, c.sender.AnswerSubjects(), "", c.sender.OnMessage); err != nil {
 		return fmt.Errorf("subscribe to answers: %w", err)
 	}
-	if err := c.cfg.Bus.Subscribe(ctx, itemSubject(c.sender.ID()), "", c.onItems); err != nil {
-		return fmt.Errorf("subscribe to hints: %w", err)
+	if err := c.extensions.subscribe(ctx, c.cfg.Bus, c.sender.ID(), c.cfg.Log); err != nil {
+		return err
 	}
 	return c.cfg.Bus.Notify(ctx, func(connected bool) {
 		c.sender.BusChanged(connected)
 		c.futures.Missed()
-		c.items.Again()
+		c.extensions.again()
 		if n := c.nodeHere(); n != nil && connected {
 			n.busConnected()
 		}

@@ -30,7 +30,7 @@ func (m *member) drain(ctx context.Context) (stopBy time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, stopBy)
 	defer cancel()
 	m.draining.Store(true)
-	m.node.items.Drain()
+	m.node.extensions.drain()
 	m.exec.Drain() // before what returns is released, and could begin here again
 	cutting := time.AfterFunc(time.Until(cut), func() { m.exec.CancelAll(m.worker, worker.ErrDraining) })
 	defer cutting.Stop()

@@ -7,10 +7,26 @@ import (
 	"taskledger/projection/settings"
 )
 
-// extensions returns the parts of fronts that live with the owner of a shard, by what they have the session do.
-func extensions(learn func(settings.State), hint func(sender string, h stores.Hint)) []shard.NewExtension {
+// itemHints tell the callers of task stores that items are there.
+const itemHints = "items"
+
+// ownerExtensions returns the parts of fronts that live with the owner of a shard, by what they have the session do:
+// learn takes the settings, which the shard home has, and hints sends hints of a name.
+func ownerExtensions(home int, learn func(settings.State), hints func(name string) sendHint) []shard.NewExtension {
 	return []shard.NewExtension{
-		pauses.AtOwner(learn),
-		stores.AtOwner(hint),
+		pauses.AtOwner(home, learn),
+		stores.AtOwner(hints(itemHints)),
 	}
+}
+
+// clientExtensionsOf returns the parts of fronts that live in every process.
+func clientExtensionsOf(items *stores.Client) clientExtensions {
+	return clientExtensions{{
+		Hint:   itemHints,
+		Hinted: items.Hinted,
+		Again:  items.Again,
+		Drain:  items.Drain,
+		Run:    items.Sweep,
+		Close:  items.Close,
+	}}
 }

@@ -274,7 +274,7 @@ func (m *member) see(v *store.Membership) error {
 		}
 	}
 	if moved {
-		m.node.items.Again()
+		m.node.extensions.again()
 	}
 	m.load.see()
 	m.place.wake.Notify()

@@ -9,7 +9,6 @@ import (
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/slots"
-	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -30,7 +29,7 @@ func (m *member) ownerConfig() *shard.Config {
 		Placement: h,
 		Archiver:  h,
 
-		Extensions: extensions(m.learnSettings, h.hintItems),
+		Extensions: ownerExtensions(m.settingsShard(), m.learnSettings, h.hints),
 
 		Loader:  m.loader,
 		Owners:  m.owners,
@@ -95,13 +94,15 @@ func (h ownerHost) Cancel(shard int, c shard.Cancel) { h.m.cancelAttempt(shard, 
 // Announce implements shard.Effects.
 func (h ownerHost) Announce(shard int, outcomes []outcome.Outcome) { h.m.announce(shard, outcomes) }
 
-// hintItems lets a sender know that there are items for which it waits.
-func (h ownerHost) hintItems(sender string, hint stores.Hint) {
-	if sender == h.m.sender.ID() {
-		h.m.node.items.Hinted(hint)
-		return
+// hints returns what sends hints of a name, also to this process.
+func (h ownerHost) hints(name string) sendHint {
+	return func(sender string, data []byte) {
+		if sender == h.m.sender.ID() {
+			h.m.node.extensions.hinted(name, data, h.m.log)
+			return
+		}
+		h.m.sender.Hint(hintSubject(sender, name), "", data)
 	}
-	h.m.sender.Hint(itemSubject(sender), "", stores.EncodeHint(hint))
 }
 
 // Refusal implements shard.Admission.
@@ -113,22 +114,17 @@ func (h ownerHost) Usage() *store.Usage { return h.m.admission.usage.Load() }
 // LiveLimit implements shard.Admission.
 func (h ownerHost) LiveLimit() int64 { return h.m.admission.liveLimit(h.m.shards) }
 
-// Paused implements shard.Admission.
-func (h ownerHost) Paused(behavior string) bool { return h.m.paused(behavior) }
+// Blocked implements shard.Admission.
+func (h ownerHost) Blocked(behavior string) bool { return h.m.paused(behavior) }
 
-// Pause implements shard.Explainer.
-func (h ownerHost) Pause(behavior string) (explanation.Explanation, bool) {
-	known := h.m.settings.known.Load()
-	if known == nil {
-		return explanation.Explanation{}, false
+// WhyBlocked implements shard.Explainer.
+func (h ownerHost) WhyBlocked(behavior string, ready bool) (explanation.Explanation, bool) {
+	if known := h.m.settings.known.Load(); known != nil {
+		if p, paused := known.Pause(behavior); paused {
+			return explanation.Explanation{Why: task.WhyPaused, Since: p.Since, Text: p.String()}, true
+		}
 	}
-	p, paused := known.Pause(behavior)
-	return explanation.Explanation{Why: task.WhyPaused, Since: p.Since, Text: p.String()}, paused
-}
-
-// SettingsUnknown implements shard.Explainer.
-func (h ownerHost) SettingsUnknown() (explanation.Explanation, bool) {
-	if h.m.heard.Load() {
+	if !ready || h.m.heard.Load() {
 		return explanation.Explanation{}, false
 	}
 	return h.m.whySettings(), true

@@ -13,7 +13,6 @@ import (
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/signal"
 	"taskledger/ledger"
-	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -273,9 +272,6 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	if err := own.AcceptLoss(ctx, have); err != nil {
 		return nil, err
 	}
-	if at == p.m.settingsShard() {
-		p.m.learnSettings(*settings.Of(have.State))
-	}
 	for _, node := range have.State.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {
 			return nil, err
@@ -303,7 +299,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	p.preferOwn()
 	p.m.node.futures.ServeHere(at, have.Head)
 	p.m.sender.ServeHere(at, own.Inbox())
-	p.m.node.items.Again()
+	p.m.node.extensions.again()
 	p.m.offers.OwnerChanged(at)
 	p.m.serveShard(serving, at, own.Inbox())
 	p.m.spawn(func(context.Context) { own.StoreSnapshots(serving) })

@@ -84,6 +84,16 @@ func (s *Shard) tellLosses(recorded bool) {
 	}
 }
 
+// CutAfter returns the entries after which the store lost the rest of the journal, as that records it.
+func (s *Shard) CutAfter() (entries []uint64) {
+	for i := range s.extensions.all {
+		if x := &s.extensions.all[i]; x.CutAfter != nil {
+			entries = append(entries, x.CutAfter()...)
+		}
+	}
+	return entries
+}
+
 // OnlySome announces that the events of some records alone will be folded.
 func (s *Shard) OnlySome() {
 	for i := range s.extensions.all {

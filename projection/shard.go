@@ -66,6 +66,9 @@ func NewShard(id int) *Shard {
 	return s
 }
 
+// ID returns the number of the shard among those of its cluster.
+func (s *Shard) ID() int { return int(s.id) }
+
 // ErrChain is wrapped when an entry does not continue the journal that was applied so far.
 var ErrChain = errors.New("broken chain")
 

@@ -35,8 +35,8 @@ var libraries = []Bug{
 	{"worker that asks once", "taskstore/worker.go", []Edit{
 		{"	repeats.once = false\n", ""},
 	}, "./taskstore", "TestWorker_RepeatsAlsoWhereItsStoreAsksOnce"},
-	{"hint that nobody takes", "engine/items.go", []Edit{
-		{"	c.items.Hinted(h)\n", "	_ = h\n"},
+	{"hint that nobody takes", "engine/clientextension.go", []Edit{
+		{"err := x.Hinted(data)", "err := error(nil)"},
 	}, "./integration", "TestClaim_ThatWaitsElsewhereIsWokenByTheHintAndNotByTheNextRegistration"},
 	{"store without room told as one that may have answered", "api/stores/stores.go", []Edit{
 		{"	case p.Type == problem.Overloaded:", "	case false:"},

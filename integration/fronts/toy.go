@@ -24,9 +24,9 @@ var ToyRows = []bugs.Bug{
 `),
 		bugs.Edit{Old: "stores.Await],\n", New: "stores.Await],\n	25: command.Empty[toyfront.Ask],\n"}),
 	row("engine/extensions.go",
-		insert(")\n\n// extensions returns", `	"taskledger/engine/internal/toyfront"
+		insert(")\n\n// itemHints tell", `	"taskledger/engine/internal/toyfront"
 `),
-		bugs.Edit{Old: "stores.AtOwner(hint),\n", New: "stores.AtOwner(hint),\n		toyfront.AtOwner(func(uint64) {}),\n"}),
+		bugs.Edit{Old: "stores.AtOwner(hints(itemHints)),\n", New: "stores.AtOwner(hints(itemHints)),\n		toyfront.AtOwner(func(uint64) {}),\n"}),
 	row("api/view/event.go",
 		bugs.Edit{Old: "	case *events.StoreForgotten:\n", New: `	case *events.ToyCounted:
 		return object{"task": b.Task}

@@ -31,6 +31,9 @@ type Extension struct {
 
 	// Losses returns how often the journal has lost events, and when last. The front that records losses has it.
 	Losses func() (times uint64, at events.Millis)
+	// CutAfter returns the entries after which the rest of the journal was lost, as far as that is kept. The front that
+	// records losses has it.
+	CutAfter func() []uint64
 	// Lost learns of the losses so far. recorded tells that the latest was recorded just now, and not read from a
 	// snapshot.
 	Lost func(times uint64, at events.Millis, recorded bool)

@@ -75,6 +75,7 @@ func Extend(extension.Shard) extension.Extension {
 	s := new(State)
 	x := extension.OfSingle(events.OfJournal, s)
 	x.Losses = s.times
+	x.CutAfter = s.cutAfter
 	return x
 }
 
@@ -88,6 +89,16 @@ func (s *State) times() (n uint64, last events.Millis) {
 		last = s.losses[len(s.losses)-1].At
 	}
 	return s.Seq, last
+}
+
+// cutAfter returns the entries after which the store lost the rest of the journal, by what is kept of the losses.
+func (s *State) cutAfter() (entries []uint64) {
+	for _, l := range s.losses {
+		if l.Kind == events.KindRecovered {
+			entries = append(entries, l.Entry)
+		}
+	}
+	return entries
 }
 
 // Losses returns the latest losses, the oldest of them first. The slice must not be changed.

@@ -69,8 +69,8 @@ func (d *Decider) EmitRecord(body events.Body) {
 	d.record(nil, ev)
 }
 
-// EmitItem is emit for an item of a store: the event follows what its fold tells of it.
-func (d *Decider) EmitItem(id events.TaskID, seq uint64, prev events.Ref, requestID string, body events.Body) {
+// EmitFollowing records an event of a record of which a shard has many: the caller names the event that it follows.
+func (d *Decider) EmitFollowing(id events.TaskID, seq uint64, prev events.Ref, requestID string, body events.Body) {
 	d.record(nil, events.Event{
 		Task:      id,
 		Seq:       seq,

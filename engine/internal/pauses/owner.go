@@ -10,11 +10,17 @@ import (
 	"taskledger/projection/settings"
 )
 
-// AtOwner returns the extension of owners. learn takes settings that have changed; it must not block.
-func AtOwner(learn func(settings.State)) shard.NewExtension {
+// AtOwner returns the extension of owners, of whom that of the shard home has the settings. learn takes them when that
+// shard begins to be served and after each change; it must not block.
+func AtOwner(home int, learn func(settings.State)) shard.NewExtension {
 	return func(state *projection.Shard) shard.Extension {
 		now, changed := settings.Of(state), false
 		return shard.Extension{
+			Served: func() {
+				if state.ID() == home {
+					learn(*now)
+				}
+			},
 			Note: func(ev *events.Event) {
 				changed = changed || ev.Kind().Record() == events.OfSettings
 			},

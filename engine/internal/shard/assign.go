@@ -78,7 +78,7 @@ func rankOf(t *projection.Task) slots.Head {
 func (o *Owner) nextStart() (best *projection.Task, local bool, offer *parkedOffer) {
 	o.starts.firsts, o.starts.heads = o.starts.firsts[:0], o.starts.heads[:0]
 	for behavior := range o.state.Backlog() {
-		if t := o.firstReady(behavior); t != nil && !o.cfg.Admission.Paused(behavior) {
+		if t := o.firstReady(behavior); t != nil && !o.cfg.Admission.Blocked(behavior) {
 			o.starts.firsts, o.starts.heads = append(o.starts.firsts, t), append(o.starts.heads, rankOf(t))
 		}
 	}

@@ -29,7 +29,7 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 	case t.Suspended:
 		return explanation.Explanation{Why: task.WhySuspended, Since: since, Text: explanation.OfSuspended(t)}
 	}
-	if e, paused := o.cfg.Explainer.Pause(behavior); paused {
+	if e, blocked := o.cfg.Explainer.WhyBlocked(behavior, substatus == projection.SubReady); blocked {
 		e.Since = max(e.Since, since)
 		return e
 	}
@@ -39,9 +39,6 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 	}
 	if substatus != projection.SubReady {
 		return explanation.Explanation{Why: task.WhyScheduled, Since: since, Text: explanation.OfWait(t)}
-	}
-	if e, unknown := o.cfg.Explainer.SettingsUnknown(); unknown {
-		return e
 	}
 	if why := o.cfg.Admission.Refusal(); why != "" && t.Repeats() {
 		return explanation.Explanation{Why: task.WhyStoreFull, Since: since, Text: "it is repeated, and repetitions wait: " + why}

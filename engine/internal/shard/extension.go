@@ -14,6 +14,8 @@ import (
 // One belongs to one owner, from the take-over of the shard until its end. Its functions are called by the owner's
 // goroutine alone and must not block. A function that is nil stands for a part that the front does not have.
 type Extension struct {
+	// Served learns that the owner begins to serve the shard; no goroutine of the owner runs yet.
+	Served func()
 	// NextDue returns when Ripen has something to do, by the time of the shard; 0 = never. Both are there, or neither.
 	NextDue func() events.Millis
 	// Ripen makes due what is due by now, before commands are decided and questions are answered. It reports whether

@@ -54,6 +54,15 @@ func (o *Owner) extend(all []NewExtension) {
 	}
 }
 
+// serveExtensions lets extensions know that the shard is about to be served.
+func (o *Owner) serveExtensions() {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Served != nil {
+			x.Served()
+		}
+	}
+}
+
 // ring makes due what is due by now. What was due stays so when the wall clock is set back.
 func (o *Owner) ring(a alarm, now events.Millis, at time.Duration) {
 	if a.ring(now) {

@@ -128,8 +128,8 @@ func (n *node) Announce(_ int, all []outcome.Outcome) { n.announced = append(n.a
 // extensions are the fronts of a cluster, which leave with the node what they are to do there.
 func (n *node) extensions() []shard.NewExtension {
 	return []shard.NewExtension{
-		pauses.AtOwner(func(s settings.State) { n.settings = append(n.settings, s) }),
-		stores.AtOwner(func(sender string, _ stores.Hint) { n.hints = append(n.hints, sender) }),
+		pauses.AtOwner(0, func(s settings.State) { n.settings = append(n.settings, s) }),
+		stores.AtOwner(func(sender string, _ []byte) { n.hints = append(n.hints, sender) }),
 	}
 }
 
@@ -142,17 +142,12 @@ func (n *node) Usage() *store.Usage { return &n.usage }
 // LiveLimit implements shard.Admission.
 func (n *node) LiveLimit() int64 { return n.usage.Quota / 4 }
 
-// Paused implements shard.Admission.
-func (n *node) Paused(behavior string) bool { return n.paused[behavior] }
+// Blocked implements shard.Admission.
+func (n *node) Blocked(behavior string) bool { return n.paused[behavior] }
 
-// Pause implements shard.Explainer.
-func (n *node) Pause(behavior string) (explanation.Explanation, bool) {
+// WhyBlocked implements shard.Explainer.
+func (n *node) WhyBlocked(behavior string, _ bool) (explanation.Explanation, bool) {
 	return explanation.Explanation{Why: task.WhyPaused, Text: "behavior " + behavior + " is paused"}, n.paused[behavior]
-}
-
-// SettingsUnknown implements shard.Explainer.
-func (n *node) SettingsUnknown() (explanation.Explanation, bool) {
-	return explanation.Explanation{}, false
 }
 
 // Ready implements shard.Explainer.

@@ -70,16 +70,15 @@ type Admission interface {
 	Usage() *store.Usage
 	// LiveLimit returns how many bytes the live tasks of a shard may take.
 	LiveLimit() int64
-	// Paused reports whether tasks of a behavior must not start.
-	Paused(behavior string) bool
+	// Blocked reports whether tasks of a behavior must not start.
+	Blocked(behavior string) bool
 }
 
 // Explainer explains what keeps a task from starting here.
 type Explainer interface {
-	// Pause explains that a behavior is paused, as far as the settings are known; false when it is not.
-	Pause(behavior string) (explanation.Explanation, bool)
-	// SettingsUnknown explains that nothing starts because the settings are not known; false when they are.
-	SettingsUnknown() (explanation.Explanation, bool)
+	// WhyBlocked explains why tasks of a behavior must not start; false when they may. A task that is not ready waits for
+	// its time before it waits for a cause that is about to pass.
+	WhyBlocked(behavior string, ready bool) (explanation.Explanation, bool)
 	// Ready explains why a task of a behavior that is ready waits. offered reports whether another node has offered
 	// a slot for it.
 	Ready(behavior string, offered func() bool) explanation.Explanation

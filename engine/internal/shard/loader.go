@@ -11,7 +11,6 @@ import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
-	"taskledger/projection/journal"
 	"taskledger/store"
 )
 
@@ -280,7 +279,7 @@ func (r *Loader) cutOff(ctx context.Context, shard int, l *Loaded, p store.Snaps
 		return fmt.Errorf("%w: that of shard %d ends with entry %d, and has a snapshot of entry %d",
 			ErrCutOff, shard, l.Head.Number, p.Kept[0].Entry)
 	}
-	explained, err := r.explained(ctx, shard, lostAfter(l.State))
+	explained, err := r.explained(ctx, shard, l.State.CutAfter())
 	if explained {
 		return nil
 	}
@@ -297,16 +296,6 @@ func (r *Loader) givenUp(ctx context.Context, shard int, l *Loaded) (given store
 		return given, false, nil
 	}
 	return given, err == nil && given.Revision != 0 && given.Entry == l.Head.Number && given.Hash == l.State.Hash, err
-}
-
-// lostAfter returns the entries after which the store lost the rest of the journal, as that records it.
-func lostAfter(s *projection.Shard) (ends []uint64) {
-	for _, l := range journal.Of(s).Losses() {
-		if l.Kind == events.KindRecovered {
-			ends = append(ends, l.Entry)
-		}
-	}
-	return ends
 }
 
 // explained reports whether a recorded loss is why the archive of a shard continues otherwise than its journal:

@@ -104,7 +104,7 @@ func New(cfg *Config, o store.Ownership, have *Loaded, misfits *command.Misfits,
 	own.searches = newSearches(cfg.Host, own.ending.done)
 	own.snapshots = newSnapshots(cfg, o, own.log, own.inbox.wake, have)
 	own.trims = newTrims(own.snapshots, &own.published.head)
-	own.trims.lost = lostAfter(have.State)
+	own.trims.lost = have.State.CutAfter()
 	own.extend(cfg.Extensions)
 	own.publishView()
 	return own
@@ -125,8 +125,11 @@ func (o *Owner) StoreSnapshots(ctx context.Context) { o.snapshots.run(ctx) }
 // Trim archives and trims the journal, until ctx ends.
 func (o *Owner) Trim(ctx context.Context) { o.trims.run(ctx) }
 
-// Served notes how long it took until the shard was served.
-func (o *Owner) Served(after time.Duration) { o.tally.Served(after) }
+// Served lets extensions know that the shard is about to be served, and notes how long that took.
+func (o *Owner) Served(after time.Duration) {
+	o.serveExtensions()
+	o.tally.Served(after)
+}
 
 // HandOver asks the owner to hand the shard over, and reports whether it will: done is then called once. It will
 // not while it is asked to by another.
@@ -268,7 +271,7 @@ func (o *Owner) publishView() {
 	o.published.running.Store(&nodes)
 	backlog := map[string]int{}
 	for behavior, n := range o.state.Backlog() {
-		if !o.cfg.Admission.Paused(behavior) { // no slot is needed for it
+		if !o.cfg.Admission.Blocked(behavior) { // no slot is needed for it
 			backlog[behavior] = n
 		}
 	}

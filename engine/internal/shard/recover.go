@@ -67,9 +67,8 @@ func (o *Owner) recover(ctx context.Context, l store.Loss, left store.SnapshotPo
 	if left.Revision != 0 {
 		o.snapshots.leave(revision)
 	}
-	o.trims.lost = lostAfter(o.state)
+	o.trims.lost = o.state.CutAfter()
 	o.publishView()
-	o.log.WarnContext(ctx, "the end of the journal was given up: ids of items go on far beyond it",
-		"entry", l.Entry, "reason", l.Reason)
+	o.log.WarnContext(ctx, "the end of the journal was given up", "entry", l.Entry, "reason", l.Reason)
 	return nil
 }

@@ -168,7 +168,7 @@ func TestClaim_ThatWaitsAsksOnceForAHintAndOnceAtItsEnd(t *testing.T) {
 		if ended(done) || o.claims() != 1 || o.waiting() != 1 {
 			t.Errorf("%d claims, %d registered", o.claims(), o.waiting())
 		}
-		c.Hinted(stores.Hint{Store: "s", Group: "g", Count: 1}) // in vain
+		c.Hinted(stores.EncodeHint(stores.Hint{Store: "s", Group: "g", Count: 1})) // in vain
 		synctest.Wait()
 		if ended(done) || o.claims() != 2 {
 			t.Errorf("%d claims after a hint", o.claims())
@@ -252,12 +252,12 @@ func TestClaim_ThatGivesUpPassesAHintOn(t *testing.T) {
 			synctest.Wait()
 			add(t, c, 0)
 			cancel()
-			c.Hinted(stores.Hint{Store: "s", Group: "g", Count: 1})
+			c.Hinted(stores.EncodeHint(stores.Hint{Store: "s", Group: "g", Count: 1}))
 			began := time.Now()
 			one := <-first
 			if one.it != nil { // it was served before it gave up
 				add(t, c, 0)
-				c.Hinted(stores.Hint{Store: "s", Group: "g", Count: 1})
+				c.Hinted(stores.EncodeHint(stores.Hint{Store: "s", Group: "g", Count: 1}))
 			}
 			if e := <-second; e.it == nil || e.err != nil || time.Since(began) != 0 {
 				t.Fatalf("the first ends with %+v, the second with %+v after %s", one, e, time.Since(began))
@@ -293,7 +293,7 @@ func TestClaim_ThatIsRefusedWhenItIsWokenPassesAHintOn(t *testing.T) {
 		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Deletes: on, Adds: []item.Add{{Group: "g"}}}); err != nil {
 			t.Fatal(err)
 		}
-		c.Hinted(stores.Hint{Store: "s", Group: "g", Count: 1})
+		c.Hinted(stores.EncodeHint(stores.Hint{Store: "s", Group: "g", Count: 1}))
 		began := time.Now()
 		if e := <-first; e.it != nil || e.err == nil {
 			t.Errorf("the first ends with %+v", e)

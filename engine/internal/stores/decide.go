@@ -121,7 +121,7 @@ func emit(d *command.Decider, made *items.Decision, request string, weight int) 
 	}
 	for i := range made.Events {
 		e := &made.Events[i]
-		d.EmitItem(e.Item.Task, e.Item.Seq, e.Item.Prev, request, e.Body)
+		d.EmitFollowing(e.Item.Task, e.Item.Seq, e.Item.Prev, request, e.Body)
 		request = ""
 	}
 	return command.Answer{}, false

@@ -16,15 +16,14 @@ type atOwner struct {
 	stores  *items.Stores
 	waiters Waiters
 	got     map[Group]struct{} // the groups that may have an item more for those who wait
-	hint    func(sender string, h Hint)
+	hint    func(sender string, data []byte)
 }
 
 // base anchors the monotonic clock.
 var base = time.Now()
 
-// AtOwner returns the extension of owners. hint lets a sender know that there are items for which it waits; it must not
-// block.
-func AtOwner(hint func(sender string, h Hint)) shard.NewExtension {
+// AtOwner returns the extension of owners. hint sends a Hint to a sender that waits for items; it must not block.
+func AtOwner(hint func(sender string, data []byte)) shard.NewExtension {
 	return func(state *projection.Shard) shard.Extension {
 		o := &atOwner{
 			stores: items.Of(state),
@@ -102,7 +101,7 @@ func (o *atOwner) complete(commands []command.Command, answers []command.Answer)
 func (o *atOwner) wake() {
 	for g := range o.got {
 		o.waiters.Wake(time.Since(base), g, o.stores.Free(g.Store, g.Name), func(sender string) {
-			o.hint(sender, Hint{Store: g.Store, Group: g.Name, Count: 1})
+			o.hint(sender, EncodeHint(Hint{Store: g.Store, Group: g.Name, Count: 1}))
 		})
 	}
 	clear(o.got)

@@ -143,14 +143,19 @@ func (l *line) wakeLocked(n int64) {
 	}
 }
 
-// Hinted takes the news that items are there.
-func (c *Client) Hinted(h Hint) {
+// Hinted takes a hint that items are there.
+func (c *Client) Hinted(data []byte) error {
+	h, err := DecodeHint(data)
+	if err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.lines[Group{h.Store, h.Group}]; l != nil {
 		l.known -= h.Count
 		l.wakeLocked(h.Count)
 	}
+	return nil
 }
 
 // fallsDue wakes one for an item whose time has come.
