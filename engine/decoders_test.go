@@ -45,7 +45,7 @@ func pointAt[T any](name string, sample []byte, decode func([]byte) (T, error)) 
 func encoded[T any](m T) []byte { return message.Encode(m) }
 
 func decodePlanned(b []byte) (planned, error) {
-	p, err := command.ReadTold[planned](b)
+	p, err := command.ReadLenient[planned](b)
 	if err == nil {
 		_, err = p.policy()
 	}
@@ -58,7 +58,7 @@ func decodeAnswerMessage(b []byte) (answers []command.Answer, err error) {
 }
 
 func decodeLoad(b []byte) (map[int]map[string]int, error) {
-	m, err := command.ReadTold[loadMessage](b)
+	m, err := command.ReadLenient[loadMessage](b)
 	return m.ready(), err
 }
 
@@ -141,7 +141,7 @@ func entryPoints() []entryPoint {
 		pointAt("cancel", encoded(cancelMessage{3, "a", 1, "", ""}), command.ReadMessage[cancelMessage]),
 		pointAt("plan", encoded(planned{ID: "a", Policy: policy.B, Merged: []byte("1")}), decodePlanned),
 		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
-		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
+		pointAt("plan letter", encoded(command.PlanMessage{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanMessage]),
 		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{full}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
 		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
 		pointAt("items", lookAt(someItems(), &stores.Page{Store: "s", Group: "g", Owned: true}), stores.DecodeFound),
@@ -149,8 +149,8 @@ func entryPoints() []entryPoint {
 		pointAt("registration", stores.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), stores.DecodeAwaited),
 		pointAt("hint", stores.EncodeHint(stores.Hint{Store: "s", Group: "g", Count: 1}), stores.DecodeHint),
 		pointAt("task", command.EncodeTask(&full), command.DecodeTask),
-		pointAt("info", encoded(report), command.ReadTold[command.ShardReport]),
-		pointAt("explanation", encoded(explanation.Told{Why: "w", Since: 1, Text: "t", Substatus: 3}), command.ReadTold[explanation.Told]),
+		pointAt("info", encoded(report), command.ReadLenient[command.ShardReport]),
+		pointAt("explanation", encoded(explanation.Encoded{Why: "w", Since: 1, Text: "t", Substatus: 3}), command.ReadLenient[explanation.Encoded]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
 	for op := uint64(1); commands.Table.New(op) != nil; op++ {
@@ -213,10 +213,10 @@ func FuzzDecodeReplies(f *testing.F) {
 		roundTrip(t, b, command.DecodeNames, command.EncodeNames)
 		roundTrip(t, b, command.ReadMessage[cancelMessage], encoded)
 		roundTrip(t, b, decodePlanned, encoded)
-		roundTrip(t, b, command.ReadMessage[command.PlanLetter], encoded)
-		roundTrip(t, b, command.ReadTold[command.ShardReport], encoded)
-		roundTrip(t, b, command.ReadTold[explanation.Told], encoded)
-		roundTrip(t, b, command.ReadTold[loadMessage], encoded)
+		roundTrip(t, b, command.ReadMessage[command.PlanMessage], encoded)
+		roundTrip(t, b, command.ReadLenient[command.ShardReport], encoded)
+		roundTrip(t, b, command.ReadLenient[explanation.Encoded], encoded)
+		roundTrip(t, b, command.ReadLenient[loadMessage], encoded)
 		roundTrip(t, b, command.DecodePage, encodePage)
 		roundTrip(t, b, command.DecodeTallies, encodeTallies)
 		roundTrip(t, b, command.DecodeTask, func(task projection.Task) []byte { return command.EncodeTask(&task) })

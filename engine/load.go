@@ -256,7 +256,7 @@ func (l *load) message() []byte {
 // hear takes a load message from the bus. Whoever is heard for the first time may not have heard this node: it was not yet
 // subscribed when others saw its session.
 func (l *load) hear(data []byte) {
-	if m, err := command.ReadTold[loadMessage](data); err == nil && m.Node != l.m.session.ID && l.take(m, true, true) {
+	if m, err := command.ReadLenient[loadMessage](data); err == nil && m.Node != l.m.session.ID && l.take(m, true, true) {
 		l.greet()
 	}
 }
@@ -293,7 +293,7 @@ func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 // see takes who is there, and the loads that node keys carry.
 func (l *load) see() {
 	for id, n := range l.m.view.Load().Nodes {
-		m, err := command.ReadTold[loadMessage](n.Load)
+		m, err := command.ReadLenient[loadMessage](n.Load)
 		if err != nil || m.Node != id || id == l.m.session.ID {
 			continue
 		}

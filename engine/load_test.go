@@ -173,7 +173,7 @@ func TestLoad_TellsTheLongestBacklogsWhenThereAreTooMany(t *testing.T) {
 	if len(data) > maxLoadBytes+100 {
 		t.Errorf("message has %d bytes", len(data))
 	}
-	m, err := command.ReadTold[loadMessage](data)
+	m, err := command.ReadLenient[loadMessage](data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,13 +201,13 @@ func TestLoad_ThatNoNodeTellsIsRefused(t *testing.T) {
 		fmt.Sprintf("a behavior of %d bytes", events.MaxBehaviorBytes+1): {sound, {3, strings.Repeat("x", events.MaxBehaviorBytes+1), 1}},
 		fmt.Sprintf("load of %d rows", maxBacklogRows+1):                 slices.Repeat([]backlogRow{sound}, maxBacklogRows+1),
 	} {
-		_, err := command.ReadTold[loadMessage](message.Encode(loadMessage{"n", 1, 1, 0, rows}))
+		_, err := command.ReadLenient[loadMessage](message.Encode(loadMessage{"n", 1, 1, 0, rows}))
 		if !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	most := loadMessage{"n", 1, 1, 0, slices.Repeat([]backlogRow{{store.MaxShards - 1, strings.Repeat("x", events.MaxBehaviorBytes), math.MaxInt32}}, maxBacklogRows)}
-	if _, err := command.ReadTold[loadMessage](message.Encode(most)); err != nil {
+	if _, err := command.ReadLenient[loadMessage](message.Encode(most)); err != nil {
 		t.Errorf("the most there is: %v", err)
 	}
 }

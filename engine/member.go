@@ -301,7 +301,7 @@ func (m *member) look(ctx context.Context) (*store.Membership, error) {
 }
 
 // readable makes sure that entries with events up to a kind can be read by all nodes: no other one may join any more, and none is there.
-// Whoever joined before that was said is in every view that says it. The error wraps command.ErrMisfit when the entry need only be decided
+// Whoever joined before that was said is in every view that says it. The error wraps command.ErrOversized when the entry need only be decided
 // anew, with what is known of the nodes now.
 func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	v, need := m.view.Load(), ledger.Reads().UpTo(kind)
@@ -321,7 +321,7 @@ func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	case v.Outdated(need.UpTo(0)) != "":
 		return errors.New(problem)
 	}
-	return fmt.Errorf("%w: %s", command.ErrMisfit, problem)
+	return fmt.Errorf("%w: %s", command.ErrOversized, problem)
 }
 
 // cancelAttempt hints to the node of an attempt that it is cancelled; the roll call repeats it.

@@ -228,7 +228,7 @@ func (o Operations) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	}
 	var all []store.NodeInfo
 	for _, n := range members.Nodes {
-		if l, err := command.ReadTold[loadMessage](n.Load); err == nil {
+		if l, err := command.ReadLenient[loadMessage](n.Load); err == nil {
 			n.ClockAhead = l.Ahead
 		}
 		all = append(all, n)

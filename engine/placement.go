@@ -27,17 +27,17 @@ type placement struct {
 	serving sync.WaitGroup
 	settled atomic.Bool // all shards that fall to it were served once
 
-	mu       sync.Mutex
-	owners   map[int]*shard.Owner
-	busy     map[int]bool      // being taken or asked for
-	unserved map[int]time.Time // since when
-	broken   map[int]*quarantine
-	healed   map[int]healing
-	spared   askPauses         // of shards that are not asked for now
-	misfits  []command.Misfits // by shard, of its owner
-	over     map[int]int64     // the last ownership of a shard that has ended here: never served again
-	ranks    ranking           // of the newest view
-	leaving  bool
+	mu        sync.Mutex
+	owners    map[int]*shard.Owner
+	busy      map[int]bool      // being taken or asked for
+	unserved  map[int]time.Time // since when
+	broken    map[int]*quarantine
+	healed    map[int]healing
+	spared    askPauses           // of shards that are not asked for now
+	oversized []command.Oversized // by shard, of its owner
+	over      map[int]int64       // the last ownership of a shard that has ended here: never served again
+	ranks     ranking             // of the newest view
+	leaving   bool
 
 	asked int                // the shard that is being asked for
 	given context.CancelFunc // ends the wait for the answer; nil: none is asked for
@@ -45,16 +45,16 @@ type placement struct {
 
 func newPlacement(m *member) *placement {
 	return &placement{
-		m:        m,
-		wake:     signal.New(),
-		owners:   map[int]*shard.Owner{},
-		busy:     map[int]bool{},
-		unserved: map[int]time.Time{},
-		broken:   map[int]*quarantine{},
-		healed:   map[int]healing{},
-		spared:   askPauses{},
-		misfits:  make([]command.Misfits, m.shards),
-		over:     map[int]int64{},
+		m:         m,
+		wake:      signal.New(),
+		owners:    map[int]*shard.Owner{},
+		busy:      map[int]bool{},
+		unserved:  map[int]time.Time{},
+		broken:    map[int]*quarantine{},
+		healed:    map[int]healing{},
+		spared:    askPauses{},
+		oversized: make([]command.Oversized, m.shards),
+		over:      map[int]int64{},
 	}
 }
 
@@ -215,7 +215,7 @@ func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *
 	for {
 		left, err := p.serveSound(ctx, ownership, have)
 		switch {
-		case left == nil && ctx.Err() == nil && errors.Is(err, command.ErrMisfit):
+		case left == nil && ctx.Err() == nil && errors.Is(err, command.ErrOversized):
 			p.m.log.ErrorContext(ctx, "an entry cannot be stored: what it decided is decided anew", "shard", ownership.Shard, "err", err)
 			have = nil
 			ownership, err = p.anew(ctx, ownership)
@@ -268,7 +268,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	own := shard.New(p.m.ownerConfig(), ownership, have, &p.misfits[at], stop)
+	own := shard.New(p.m.ownerConfig(), ownership, have, &p.oversized[at], stop)
 	if err := own.AcceptLoss(ctx, have); err != nil {
 		return nil, err
 	}

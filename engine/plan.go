@@ -46,7 +46,7 @@ func (p *planned) plan() task.Plan {
 }
 
 func (p *planned) policy() (policy task.Policy, err error) {
-	return policy, command.Told(p.Policy, policy.Decode)
+	return policy, command.DecodeLenient(p.Policy, policy.Decode)
 }
 
 // planAway asks a node that has the behavior. It changes nothing, so an error is never task.ErrUnknown.
@@ -121,7 +121,7 @@ func readPlanned(a command.Answer, err error, behavior string) (planned, error) 
 	case a.Code != command.AnswerOK:
 		return planned{}, a.Err("")
 	}
-	return command.ReadTold[planned](a.Data)
+	return command.ReadLenient[planned](a.Data)
 }
 
 func planSubject(behavior string) string { return "plan." + behavior }

@@ -50,7 +50,7 @@ func (c *Client) postPlan(ctx context.Context, cmd *command.Plan, planners []str
 	defer stop()
 	listening.Go(func() { c.awaitPlan(listen, asker, got) })
 	for ask := planners[:min(len(planners), firstPlanners)]; ; ask = planners {
-		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, command.LaneQuery, message.Encode(command.PlanLetter{Planners: ask, Plan: *cmd})); err != nil {
+		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, command.LaneQuery, message.Encode(command.PlanMessage{Planners: ask, Plan: *cmd})); err != nil {
 			return command.Answer{}, err
 		}
 		select {

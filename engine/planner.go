@@ -26,7 +26,7 @@ func (m *member) plan(ctx context.Context, c *command.Plan) (a command.Answer, r
 // planHere plans a raw submit with this node's code. A plan that has not returned within planLimit is abandoned,
 // and still counts towards worker.MaxPlans.
 func (m *member) planHere(ctx context.Context, c *command.Plan) command.Answer {
-	if refusal, refused := command.Misfit(c); refused {
+	if refusal, refused := command.RefuseInvalid(c); refused {
 		return refusal
 	}
 	b := m.exec.Behavior(c.Behavior)
@@ -127,10 +127,10 @@ func (m *member) answerPlans(ctx context.Context) error {
 			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
 			continue
 		}
-		letter, err := command.ReadMessage[command.PlanLetter](l.Batch)
+		letter, err := command.ReadMessage[command.PlanMessage](l.Batch)
 		later := errors.Is(err, wire.ErrTail)
 		if later {
-			letter, err = command.ReadTold[command.PlanLetter](l.Batch)
+			letter, err = command.ReadLenient[command.PlanMessage](l.Batch)
 		}
 		if err != nil {
 			m.log.WarnContext(ctx, "plan letter cannot be read", "sender", l.Sender, "err", err)

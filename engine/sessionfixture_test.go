@@ -146,7 +146,7 @@ func (p *post) owning(at int, tasks ...owned) *shard.Owner {
 		p.ownerConfig(),
 		store.Ownership{Shard: at, Revision: 1, Session: p.session},
 		&shard.Loaded{State: state, Head: store.Head{Number: state.Number, Revision: int64(state.Number)}},
-		new(command.Misfits),
+		new(command.Oversized),
 		func() {},
 	)
 	p.place.owners[at] = own

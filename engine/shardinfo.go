@@ -83,7 +83,7 @@ func (c *Client) shard(ctx context.Context, shard int, ask *command.Info) (s Sha
 	a, err := c.read(ctx, shard, ask)
 	var report command.ShardReport
 	if err == nil {
-		report, err = command.ReadTold[command.ShardReport](a.Data)
+		report, err = command.ReadLenient[command.ShardReport](a.Data)
 	}
 	switch s = infoOf(shard, &report); {
 	case errors.Is(err, task.ErrNoNode):

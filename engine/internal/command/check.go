@@ -19,8 +19,8 @@ func Check(c Command) error {
 	return nil
 }
 
-// Misfit is the refusal of a command that Check refuses.
-func Misfit(c Command) (refusal Answer, refused bool) {
+// RefuseInvalid refuses a command for which Check returns an error.
+func RefuseInvalid(c Command) (refusal Answer, refused bool) {
 	if err := Check(c); err != nil {
 		return Refused(AnswerInvalid, "%v", err), true
 	}

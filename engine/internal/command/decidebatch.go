@@ -23,7 +23,7 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 	d.Sender, d.Origin = b.Sender, batch
 	d.UnderWay = time.Duration(max(d.Wall-b.Made, 0)) * time.Millisecond
 	asked := b.Asked
-	refused, decided, last := d.Misfits.of(b), 0, 0
+	refused, decided, last := d.Oversized.of(b), 0, 0
 	for i, c := range b.Commands {
 		if len(asked) > 0 && asked[0].From == i {
 			d.Origin, d.caller = batch, nil
@@ -35,7 +35,7 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 		switch n := refused[i]; {
 		case n > 0:
 			answers[i] = Refused(AnswerInvalid, "%v", atMost("entry of the command", n, n-1))
-		case decided > 0 && d.Entry.Size()+c.Size() > d.Misfits.limit():
+		case decided > 0 && d.Entry.Size()+c.Size() > d.Oversized.limit():
 			answers[i] = Answer{Code: AnswerTryAgain}
 		default:
 			answers[i] = d.Decide(c)
@@ -47,7 +47,7 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 		d.Entry.DropOrigin()
 	} else {
 		d.Entry.SetAnswers(EncodeAnswers(answers))
-		d.Misfits.recorded(decided, last)
+		d.Oversized.recorded(decided, last)
 	}
 	return answers
 }

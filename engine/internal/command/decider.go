@@ -25,9 +25,9 @@ type Decider struct {
 	// ParamsMayGo says that what the journal alone holds may be removed any time: a final task has lost its parameters.
 	ParamsMayGo bool
 
-	Members *store.Membership                          // who is there, of the owner's latest view; nil = everybody reads everything
-	Misfits *Misfits                                   // nil = none
-	Note    func(t *projection.Task, ev *events.Event) // called with every event and the task after it; nil for an event of no task
+	Members   *store.Membership                          // who is there, of the owner's latest view; nil = everybody reads everything
+	Oversized *Oversized                                 // nil = none
+	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it; nil for an event of no task
 
 	Room
 	Ownership
@@ -123,7 +123,7 @@ func (d *Decider) follow(t *projection.Task, ended *events.Event) {
 
 // Decide answers one command of LaneSubmit or LaneWork.
 func (d *Decider) Decide(c Command) Answer {
-	if refusal, refused := Misfit(c); refused {
+	if refusal, refused := RefuseInvalid(c); refused {
 		return refusal
 	}
 	asked, ok := c.(decided)
@@ -167,7 +167,7 @@ func (d *Decider) Lose(node string) bool {
 
 // EntryFull reports that the entry takes no further command.
 func (d *Decider) EntryFull() bool {
-	return !d.empty() && d.Entry.Size() >= min(events.SealEntryBytes, d.Misfits.limit())
+	return !d.empty() && d.Entry.Size() >= min(events.SealEntryBytes, d.Oversized.limit())
 }
 
 // empty reports that nothing is in the entry yet.

@@ -29,7 +29,7 @@ func EncodeTask(t *projection.Task) []byte {
 // DecodeTask reads what EncodeTask writes.
 func DecodeTask(data []byte) (projection.Task, error) {
 	var t *projection.Task
-	if err := Told(data, func(r *wire.Reader) { t = projection.DecodeTask(r) }); err != nil {
+	if err := DecodeLenient(data, func(r *wire.Reader) { t = projection.DecodeTask(r) }); err != nil {
 		return projection.Task{}, err
 	}
 	return *t, nil

@@ -145,7 +145,7 @@ type Page struct {
 
 // DecodePage reads what EncodePage writes.
 func DecodePage(data []byte) (p Page, err error) {
-	told, err := ReadTold[page](data)
+	told, err := ReadLenient[page](data)
 	if err != nil {
 		return p, err
 	}

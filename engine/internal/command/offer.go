@@ -142,7 +142,7 @@ func DecodeAssignments(data []byte) ([]Assignment, error) {
 		return nil, nil
 	}
 	var all []Assignment
-	err := Told(data, func(r *wire.Reader) {
+	err := DecodeLenient(data, func(r *wire.Reader) {
 		all = make([]Assignment, ArrayOf(r, data, 19))
 		for i := range all {
 			all[i].decode(r)

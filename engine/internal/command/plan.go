@@ -27,14 +27,14 @@ func (c *Plan) Limits() error {
 // MaxPlanners is how many nodes a letter asks: where so many do not answer, more would not. Each of them reads all their names.
 const MaxPlanners = 1000
 
-// PlanLetter asks some of the nodes for a plan.
-type PlanLetter struct {
+// PlanMessage asks some of the nodes for a plan.
+type PlanMessage struct {
 	Planners []string // their sessions, MaxPlanners at most
 	Plan     Plan
 }
 
 // Check refuses more nodes than a letter asks.
-func (l *PlanLetter) Check() error {
+func (l *PlanMessage) Check() error {
 	if len(l.Planners) > MaxPlanners {
 		return fmt.Errorf("letter to %d nodes, at most %d", len(l.Planners), MaxPlanners)
 	}

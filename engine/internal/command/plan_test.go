@@ -11,7 +11,7 @@ import (
 
 func TestPlanLetter_NamesABoundedNumberOfNodes(t *testing.T) {
 	for n, sound := range map[int]bool{command.MaxPlanners: true, command.MaxPlanners + 1: false} {
-		_, err := command.ReadMessage[command.PlanLetter](message.Encode(command.PlanLetter{Planners: make([]string, n)}))
+		_, err := command.ReadMessage[command.PlanMessage](message.Encode(command.PlanMessage{Planners: make([]string, n)}))
 		if (err == nil) != sound || !sound && !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%d nodes: %v", n, err)
 		}

@@ -11,7 +11,7 @@ type Room struct {
 
 // Full reports that a batch has to wait for the next entry: this one takes no more, or what it holds leaves no room for the batch.
 func (d *Decider) Full(b *Batch) bool {
-	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size() > d.Misfits.limit()
+	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size() > d.Oversized.limit()
 }
 
 // refusesBatch refuses a batch that is not asked in time, is asked by somebody whom no event can name, or cannot be stored.

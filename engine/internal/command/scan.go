@@ -10,7 +10,8 @@ import (
 // maxMessageBytes bounds what is decoded: an etcd request holds 1.5 MiB, a NATS message 1 MiB.
 const maxMessageBytes = 1536 << 10
 
-// Scanned returns a reader of what came from outside, once decoding it is known to cost no more than a small multiple of it.
+// Scanned returns a reader of bytes from outside. It refuses bytes whose decoding would cost more than a small
+// multiple of them.
 func Scanned(data []byte) (*wire.Reader, error) {
 	if len(data) > maxMessageBytes {
 		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", wire.ErrMalformed, len(data), maxMessageBytes)
@@ -21,8 +22,8 @@ func Scanned(data []byte) (*wire.Reader, error) {
 	return wire.NewReader(data), nil
 }
 
-// Told reads what tells something, from outside, and passes over the tails that it does not know.
-func Told(data []byte, decode func(r *wire.Reader)) error {
+// DecodeLenient decodes gossip or an answer from outside, and passes over tails that this release does not know.
+func DecodeLenient(data []byte, decode func(r *wire.Reader)) error {
 	return wire.Told(data, func(data []byte) error {
 		r, err := Scanned(data)
 		if err != nil {
@@ -33,14 +34,16 @@ func Told(data []byte, decode func(r *wire.Reader)) error {
 	})
 }
 
-// ReadMessage reads what message.Encode made, if it comes from outside and asks for something: a tail that is not known is refused.
+// ReadMessage decodes a request from outside, which message.Encode made. It refuses a tail that this release does
+// not know.
 func ReadMessage[T any](data []byte) (v T, err error) {
 	err = message.Decode(data, maxMessageBytes, &v)
 	return v, err
 }
 
-// ReadTold is ReadMessage for gossip and answers: it passes over a tail that it does not know.
-func ReadTold[T any](data []byte) (v T, err error) {
+// ReadLenient decodes gossip or an answer from outside, which message.Encode made. It passes over a tail that this
+// release does not know.
+func ReadLenient[T any](data []byte) (v T, err error) {
 	err = message.Read(data, maxMessageBytes, &v)
 	return v, err
 }

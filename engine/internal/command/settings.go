@@ -26,6 +26,6 @@ func EncodeSettings(s *settings.State) []byte {
 // DecodeSettings reads what EncodeSettings writes.
 func DecodeSettings(data []byte) (settings.State, error) {
 	var s settings.State
-	err := Told(data, s.Decode)
+	err := DecodeLenient(data, s.Decode)
 	return s, err
 }

@@ -96,7 +96,7 @@ func (c *counts) add(behavior string, of *projection.Tally) {
 
 // DecodeTallies reads what EncodeTallies writes.
 func DecodeTallies(data []byte) ([]listing.Count, error) {
-	told, err := ReadTold[counts](data)
+	told, err := ReadLenient[counts](data)
 	if err != nil {
 		return nil, err
 	}

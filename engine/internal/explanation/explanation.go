@@ -25,8 +25,8 @@ type Explanation struct {
 	Substatus projection.Substatus
 }
 
-// Told is an Explanation that travels; its task is known.
-type Told struct {
+// Encoded is an Explanation that travels; its task is known.
+type Encoded struct {
 	Why   string
 	Since int64 // ms
 	Text  string
@@ -36,7 +36,7 @@ type Told struct {
 
 // Answer is the answer that carries the explanation, and Decode reads it.
 func (e Explanation) Answer() command.Answer {
-	return command.Answer{Data: message.Encode(Told{
+	return command.Answer{Data: message.Encode(Encoded{
 		Why:       string(e.Why),
 		Since:     int64(e.Since),
 		Text:      e.Text,
@@ -46,7 +46,7 @@ func (e Explanation) Answer() command.Answer {
 
 // Decode reads the explanation of a task.
 func Decode(id events.TaskID, data []byte) (Explanation, error) {
-	told, err := command.ReadTold[Told](data)
+	told, err := command.ReadLenient[Encoded](data)
 	return Explanation{
 		Task:      id,
 		Why:       task.Reason(told.Why),

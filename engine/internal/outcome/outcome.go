@@ -142,7 +142,7 @@ func (o *Outcome) decode(r *wire.Reader) {
 	}
 	if r.Array() > 0 { // hundreds may fail at once: each error is read apart
 		o.Err = new(events.Error)
-		if err := command.Told(r.Raw(), o.Err.Decode); err != nil {
+		if err := command.DecodeLenient(r.Raw(), o.Err.Decode); err != nil {
 			r.FailBy(err)
 		}
 	}

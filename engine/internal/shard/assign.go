@@ -177,7 +177,7 @@ func (o *Owner) answerGiven(d *command.Decider) {
 // does nothing else; one that was answered already is answered again.
 func (o *Owner) park(b Delivery) {
 	c, ok := b.Commands[0].(*command.Offer)
-	refusal, refused := command.Misfit(b.Commands[0])
+	refusal, refused := command.RefuseInvalid(b.Commands[0])
 	if !ok || len(b.Commands) != 1 {
 		refusal, refused = command.Refused(command.AnswerInvalid, "an offer travels alone"), true
 	}

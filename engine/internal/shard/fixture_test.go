@@ -31,14 +31,14 @@ import (
 // commands, commits and changes of owner can be laid out. Nothing runs beside the test.
 type fixture struct {
 	*testing.T
-	store   *memoryStore
-	cfg     *shard.Config
-	node    *node
-	own     *shard.Owner
-	misfits command.Misfits
-	numbers map[projection.SenderLane]uint64
-	time    events.Millis // of the wall clock
-	epoch   int64         // of the next owner, beyond what its journal makes of it
+	store     *memoryStore
+	cfg       *shard.Config
+	node      *node
+	own       *shard.Owner
+	oversized command.Oversized
+	numbers   map[projection.SenderLane]uint64
+	time      events.Millis // of the wall clock
+	epoch     int64         // of the next owner, beyond what its journal makes of it
 }
 
 const (
@@ -282,7 +282,7 @@ func (b *fixture) takeOver() {
 		head = store.Head{Number: uint64(i + 1), Revision: int64(i + 1)}
 	}
 	o := store.Ownership{Shard: 0, Revision: int64(100+len(b.store.entries)) + b.epoch, Session: store.Session{ID: selfID, Lease: 1, Revision: 1}}
-	b.own = shard.New(b.cfg, o, &shard.Loaded{State: state, Head: head}, &b.misfits, func() {})
+	b.own = shard.New(b.cfg, o, &shard.Loaded{State: state, Head: head}, &b.oversized, func() {})
 	b.store.members.Owners[0] = store.Owner{Node: selfID, Revision: o.Revision}
 }
 

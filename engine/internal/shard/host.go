@@ -24,7 +24,7 @@ type Host interface {
 	// Sighted returns when the nodes were seen last.
 	Sighted() command.Sightings
 	// Readable makes sure that all nodes can read entries with events up to a kind. The error wraps
-	// command.ErrMisfit when the entry need only be decided anew, with what is known of the nodes now.
+	// command.ErrOversized when the entry need only be decided anew, with what is known of the nodes now.
 	Readable(ctx context.Context, kind events.Kind) error
 	// Spawn runs f, which must end soon after the session, in a goroutine of the session.
 	Spawn(f func(ctx context.Context))

@@ -41,7 +41,7 @@ type Owner struct {
 	turnOf     turn
 	starts     starts
 	looking    looking
-	misfits    *command.Misfits // commands that owners of the shard on this node could not store
+	oversized  *command.Oversized // commands that owners of the shard on this node could not store
 	tally      *tally.Tally
 	extensions extensions
 
@@ -81,9 +81,9 @@ type published struct {
 // base anchors the monotonic clock.
 var base = time.Now()
 
-// New returns the owner of a shard that was loaded. misfits are kept from one owner of the shard on this node to
+// New returns the owner of a shard that was loaded. oversized are kept from one owner of the shard on this node to
 // the next; stop ends the context of Run.
-func New(cfg *Config, o store.Ownership, have *Loaded, misfits *command.Misfits, stop func()) *Owner {
+func New(cfg *Config, o store.Ownership, have *Loaded, oversized *command.Oversized, stop func()) *Owner {
 	own := &Owner{
 		cfg:       cfg,
 		ownership: o,
@@ -95,7 +95,7 @@ func New(cfg *Config, o store.Ownership, have *Loaded, misfits *command.Misfits,
 		clock:     newClock(have.State.Time, time.Since(base)),
 		head:      have.Head,
 		memory:    memory{seen: map[projection.SenderLane]answered{}},
-		misfits:   misfits,
+		oversized: oversized,
 		turnOf:    turn{mishaps: notice.NewMishaps(cfg.Notices, o.Shard)},
 		tally:     tally.New(cfg.Meter),
 		taking:    taking{tail: have.tail},

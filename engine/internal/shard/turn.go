@@ -93,7 +93,7 @@ func (o *Owner) decider(now events.Millis) *command.Decider {
 		Now:         now,
 		Wall:        o.wall(),
 		Note:        o.note,
-		Misfits:     o.misfits,
+		Oversized:   o.oversized,
 		ParamsMayGo: o.cfg.Drops,
 		Members:     o.cfg.Host.View(),
 		Room: command.Room{
@@ -159,7 +159,7 @@ func (o *Owner) abandon(why error) error {
 	for i := range o.turnOf.replies {
 		o.inbox.Deliver(o.turnOf.replies[i].Delivery)
 	}
-	return o.misfits.Learn(&o.entry, why)
+	return o.oversized.Learn(&o.entry, why)
 }
 
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.

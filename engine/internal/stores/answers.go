@@ -68,7 +68,7 @@ func (u *updated) encode() []byte {
 }
 
 func decodeUpdated(data []byte) (u updated, err error) {
-	err = command.Told(data, func(r *wire.Reader) {
+	err = command.DecodeLenient(data, func(r *wire.Reader) {
 		more := r.ArrayFrom(updatedFields)
 		u = updated{First: r.Uint(), Now: r.Int()}
 		u.Groups = make([]string, command.ArrayOf(r, data, 1))
@@ -146,7 +146,7 @@ func (c *claimed) encode() []byte {
 }
 
 func decodeClaimed(data []byte) (c claimed, err error) {
-	err = command.Told(data, func(r *wire.Reader) {
+	err = command.DecodeLenient(data, func(r *wire.Reader) {
 		more := r.ArrayFrom(claimedFields)
 		c = claimed{
 			ID:     r.Uint(),
@@ -239,7 +239,7 @@ func encodeProblems(found []item.Problem) []byte {
 
 // DecodeProblems reads why items do not allow a command.
 func DecodeProblems(data []byte) ([]item.Problem, error) {
-	told, err := command.ReadTold[problems](data)
+	told, err := command.ReadLenient[problems](data)
 	if err != nil {
 		return nil, err
 	}

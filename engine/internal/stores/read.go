@@ -122,7 +122,7 @@ type Found struct {
 
 // DecodeFound reads the answer to a Read or a Page.
 func DecodeFound(data []byte) (f Found, err error) {
-	told, err := command.ReadTold[found](data)
+	told, err := command.ReadLenient[found](data)
 	if err != nil {
 		return f, err
 	}
@@ -193,7 +193,7 @@ func (f *foundGroups) add(g *items.Group) bool {
 
 // DecodeGroups reads the answer to a Groups; more tells that there are others after the last one.
 func DecodeGroups(data []byte) (all []item.Group, more bool, err error) {
-	told, err := command.ReadTold[groups](data)
+	told, err := command.ReadLenient[groups](data)
 	if err != nil {
 		return nil, false, err
 	}
@@ -222,7 +222,7 @@ type Awaited struct {
 func (a Awaited) Encode() []byte { return message.Encode(a) }
 
 // DecodeAwaited reads what Encode writes.
-func DecodeAwaited(data []byte) (Awaited, error) { return command.ReadTold[Awaited](data) }
+func DecodeAwaited(data []byte) (Awaited, error) { return command.ReadLenient[Awaited](data) }
 
 // Hint tells a sender that items of a group are there for so many of its callers.
 type Hint struct {
@@ -235,4 +235,4 @@ type Hint struct {
 func EncodeHint(h Hint) []byte { return message.Encode(h) }
 
 // DecodeHint reads what EncodeHint writes.
-func DecodeHint(data []byte) (Hint, error) { return command.ReadTold[Hint](data) }
+func DecodeHint(data []byte) (Hint, error) { return command.ReadLenient[Hint](data) }

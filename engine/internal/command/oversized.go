@@ -10,32 +10,35 @@ import (
 	"taskledger/store"
 )
 
-// Misfits is what the owners of a shard in this process have learned of entries that were too large for the store. The zero value is of
-// none.
-type Misfits struct {
+// Oversized remembers which commands the store refused in an entry of their own because it was too large, and how
+// large entries of several commands may get. Successive owners of a shard in this process share it. The zero value
+// remembers none.
+type Oversized struct {
 	most    int // bytes of an entry with more than one command; 0: as many as an entry may have
-	batches map[projection.SenderLane]misfit
+	batches map[projection.SenderLane]oversizedBatch
 
 	// Of the batch that was recorded last in the entry in the making.
 	decided int // commands
 	last    int // of them, by index
 }
 
-// misfit is a batch with commands that could not be stored in an entry of their own.
-type misfit struct {
+// oversizedBatch names the commands of a batch that could not be stored in an entry of their own.
+type oversizedBatch struct {
 	number  uint64
 	refused map[int]int // by index: bytes of that entry
 }
 
-// ErrMisfit is wrapped by an entry that was too large for the store. What it decided, of which nothing is recorded, has to be decided anew.
-var ErrMisfit = errors.New("entry does not fit into the store")
+// ErrOversized reports an entry that was too large for the store. Nothing of it is recorded: its commands have to
+// be decided anew.
+var ErrOversized = errors.New("entry does not fit into the store")
 
 // leastMost is the size of an entry that every store takes.
 const leastMost = 4 << 10
 
-// Learn takes note of why an entry was not stored, if that is its size: one command alone is refused from now on; where there were more,
-// or what the owner decides by itself, later entries hold less. The error wraps ErrMisfit then, unless there is nothing left to try.
-func (m *Misfits) Learn(b *events.Builder, why error) error {
+// Learn notes an entry that was too large for the store: its command is refused from now on if it was alone, else
+// later entries hold less. It returns an error that wraps ErrOversized then, unless there is nothing left to try,
+// and any other error as it is.
+func (m *Oversized) Learn(b *events.Builder, why error) error {
 	e := &b.Entry
 	others := func(o events.Origin) bool { return o.Batch == 0 }
 	alone := m.decided == 1 && len(e.Origins) > 0 && !slices.ContainsFunc(e.Origins[1:], others) &&
@@ -50,22 +53,22 @@ func (m *Misfits) Learn(b *events.Builder, why error) error {
 	default:
 		m.most = min(m.limit(), b.Size()) / 4 * 3
 	}
-	return fmt.Errorf("%w: %w", ErrMisfit, why)
+	return fmt.Errorf("%w: %w", ErrOversized, why)
 }
 
-func (m *Misfits) refuse(o *events.Origin, command, bytes int) {
+func (m *Oversized) refuse(o *events.Origin, command, bytes int) {
 	lane := projection.SenderLane{Sender: o.Sender, Lane: o.Lane}
 	if m.batches == nil {
-		m.batches = map[projection.SenderLane]misfit{}
+		m.batches = map[projection.SenderLane]oversizedBatch{}
 	}
 	if m.batches[lane].number != o.Number {
-		m.batches[lane] = misfit{o.Number, map[int]int{}}
+		m.batches[lane] = oversizedBatch{o.Number, map[int]int{}}
 	}
 	m.batches[lane].refused[command] = bytes
 }
 
-// limit is how large an entry with more than one command may get.
-func (m *Misfits) limit() int {
+// limit returns how large an entry with more than one command may get.
+func (m *Oversized) limit() int {
 	if m == nil || m.most == 0 {
 		return events.MaxEntryBytes
 	}
@@ -73,7 +76,7 @@ func (m *Misfits) limit() int {
 }
 
 // of returns which commands of a batch are refused; none of most.
-func (m *Misfits) of(b *Batch) (refused map[int]int) {
+func (m *Oversized) of(b *Batch) (refused map[int]int) {
 	if m == nil {
 		return nil
 	}
@@ -84,7 +87,7 @@ func (m *Misfits) of(b *Batch) (refused map[int]int) {
 }
 
 // recorded takes note of what an entry holds of a batch.
-func (m *Misfits) recorded(decided, last int) {
+func (m *Oversized) recorded(decided, last int) {
 	if m != nil {
 		m.decided, m.last = decided, last
 	}
