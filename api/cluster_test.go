@@ -11,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // crowded is a cluster with so many pages of tasks.
@@ -25,7 +26,7 @@ func (c crowded) ListPage(_ context.Context, _ listing.Filter, cursor string) (p
 	page.Tasks = []projection.Task{{
 		ID:     events.TaskID("t1." + cursor),
 		Kind:   &projection.Kind{Behavior: "noop"},
-		Status: projection.Created,
+		Status: task.Created,
 	}}
 	if page.Through = *c.asked == c.pages; !page.Through {
 		page.Cursor = fmt.Sprint(*c.asked)

@@ -17,8 +17,8 @@ import (
 	"taskledger/api/token"
 	"taskledger/api/view"
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/projection/name"
+	"taskledger/task"
 )
 
 // textTypes are JSON strings, whatever their Go types are.
@@ -27,8 +27,8 @@ var textTypes = []any{
 	events.Position{},
 	events.Hash{},
 	events.Kind(0),
-	projection.Status(0),
-	projection.Substatus(0),
+	task.Status(0),
+	task.Substatus(0),
 	name.Name{},
 	problem.Type(""),
 }

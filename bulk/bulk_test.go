@@ -51,9 +51,9 @@ func newCluster(n int) *cluster {
 	c := &cluster{name: "c", head: 1, tasks: map[events.TaskID]*projection.Task{}, changes: map[events.TaskID][]string{}, refuses: map[events.TaskID]error{}}
 	for i := range n {
 		created := events.MillisOf(epoch.Add(-time.Hour + time.Duration(i)*time.Millisecond))
-		t := &projection.Task{ID: events.TaskID(fmt.Sprintf("t%06d", i)), Kind: &projection.Kind{Behavior: "work"}, CreatedAt: created, Status: projection.Created, Due: created, Last: events.RefOf(1, i)}
+		t := &projection.Task{ID: events.TaskID(fmt.Sprintf("t%06d", i)), Kind: &projection.Kind{Behavior: "work"}, CreatedAt: created, Status: task.Created, Due: created, Last: events.RefOf(1, i)}
 		if i%2 == 0 {
-			t.Status, t.Due, t.EndedAt = projection.Failure, 0, events.MillisOf(epoch.Add(-time.Minute))
+			t.Status, t.Due, t.EndedAt = task.Failure, 0, events.MillisOf(epoch.Add(-time.Minute))
 		}
 		c.tasks[t.ID] = t
 	}
@@ -120,7 +120,7 @@ func (c *cluster) Change(ctx context.Context, seen *projection.Task, to task.Ope
 	switch to {
 	case task.Cancel:
 		if t.Cancelled = t.OnNode(); !t.Cancelled {
-			t.Status, t.Due = projection.Failure, 0
+			t.Status, t.Due = task.Failure, 0
 		}
 	case task.Delete:
 		delete(c.tasks, t.ID)
@@ -159,7 +159,7 @@ func last(t *testing.T, c *cluster, f listing.Filter, op task.Operation, o bulk.
 
 func TestEach_DoesTheOperationWithAllThatMatchAndCountsWhatBecameOfThem(t *testing.T) {
 	const n = 5000
-	failed, waiting := listing.Filter{Status: projection.Failure}, listing.Filter{Status: projection.Created}
+	failed, waiting := listing.Filter{Status: task.Failure}, listing.Filter{Status: task.Created}
 	for op, row := range map[task.Operation]struct {
 		f    listing.Filter
 		want string
@@ -204,7 +204,7 @@ func TestEach_DoesTheOperationWithAllThatMatchAndCountsWhatBecameOfThem(t *testi
 func TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce(t *testing.T) {
 	const n = 10_000
 	c := newCluster(n)
-	f, cursor, died := listing.Filter{Status: projection.Failure}, "", 0
+	f, cursor, died := listing.Filter{Status: task.Failure}, "", 0
 	for over := false; !over; {
 		ctx, kill := context.WithCancelCause(t.Context())
 		until := c.made + 777
@@ -223,9 +223,9 @@ func TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce(t *testing.T) {
 		}
 		kill(nil)
 	}
-	for id, task := range c.tasks {
+	for id, got := range c.tasks {
 		want := 0
-		if task.Status == projection.Failure {
+		if got.Status == task.Failure {
 			want = 1
 		}
 		if got := len(c.changes[id]); got != want {
@@ -248,7 +248,7 @@ func TestEach_LeavesATaskThatHasChangedSince(t *testing.T) {
 			}
 		}
 	}
-	r := last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{})
+	r := last(t, c, listing.Filter{Status: task.Failure}, task.Retry, bulk.Options{})
 	if r.Matched != 1000 || r.Changed+r.Left != r.Matched || r.Left != 2 || len(r.Problems) > 0 {
 		t.Errorf("%+v", r)
 	}
@@ -264,12 +264,12 @@ func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 	c := newCluster(5000)
 	const lost = "t003000"
 	c.refuses[lost] = task.ErrUnknown
-	r := last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{})
+	r := last(t, c, listing.Filter{Status: task.Failure}, task.Retry, bulk.Options{})
 	if r.Changed != 2499 || r.Failed != 1 || r.Cursor == "" {
 		t.Fatalf("%+v", r)
 	}
 	delete(c.refuses, lost)
-	if r = last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Changed+r.Left != r.Matched || r.Cursor != "" || len(c.changes[lost]) != 1 {
+	if r = last(t, c, listing.Filter{Status: task.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Changed+r.Left != r.Matched || r.Cursor != "" || len(c.changes[lost]) != 1 {
 		t.Errorf("resumed: %+v, and it was changed %d times", r, len(c.changes[lost]))
 	}
 }
@@ -277,7 +277,7 @@ func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 // Resumed where not even a page can be listed, it is where it was.
 func TestEach_WhoseFirstPageCannotBeListedGoesOnWhereItWas(t *testing.T) {
 	c := newCluster(5000)
-	f, cursor := listing.Filter{Status: projection.Failure}, ""
+	f, cursor := listing.Filter{Status: task.Failure}, ""
 	for r := range bulk.Each(t.Context(), c, f, task.Retry, bulk.Options{}) {
 		if cursor = r.Cursor; r.Changed > 0 {
 			break
@@ -299,7 +299,7 @@ func TestEach_WhoseFirstPageCannotBeListedGoesOnWhereItWas(t *testing.T) {
 // A dry run counts what a real one would do, and changes nothing.
 func TestEach_DryRunCountsWhatARealOneChanges(t *testing.T) {
 	c := newCluster(3000)
-	f := listing.Filter{Status: projection.Failure}
+	f := listing.Filter{Status: task.Failure}
 	dry := last(t, c, f, task.Retry, bulk.Options{DryRun: true})
 	if len(c.changes) > 0 {
 		t.Fatalf("it has changed %d tasks", len(c.changes))
@@ -317,7 +317,7 @@ func TestEach_EndsWhenThereIsNoRoom(t *testing.T) {
 		for id := range c.tasks {
 			c.refuses[id] = &task.OverloadError{Cause: "the store is almost full", RetryAfter: time.Second}
 		}
-		f, cursor, ended := listing.Filter{Status: projection.Failure}, "", error(nil)
+		f, cursor, ended := listing.Filter{Status: task.Failure}, "", error(nil)
 		for r, err := range bulk.Each(t.Context(), c, f, task.Retry, bulk.Options{}) {
 			cursor, ended = r.Cursor, err
 		}
@@ -385,7 +385,7 @@ func TestEach_OfNoOperationAsksNobody(t *testing.T) {
 // A cursor goes on with the operation, filter and cluster that it is of, and with the session of a node that has ended since.
 func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 	const session = "worker-abcdefghij"
-	failed := listing.Filter{Status: projection.Failure, Node: session}
+	failed := listing.Filter{Status: task.Failure, Node: session}
 	cursorOf := func(o bulk.Options) string {
 		for r, err := range bulk.Each(t.Context(), newCluster(10), failed, task.Retry, o) {
 			if err != nil {
@@ -419,8 +419,8 @@ func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 		"40000 bytes exceed the limit":        {newCluster(10), failed, task.Retry, strings.Repeat("A", 40_000), false},
 		"it is of another operation":          {newCluster(10), failed, task.Delete, told, false},
 		"it is of a dry run, or this is one":  {newCluster(10), failed, task.Retry, told, true},
-		"it is of another filter":             {newCluster(10), listing.Filter{Status: projection.Success, Node: session}, task.Retry, told, false},
-		"of another filter":                   {newCluster(10), listing.Filter{Status: projection.Failure, Node: "other"}, task.Retry, told, false},
+		"it is of another filter":             {newCluster(10), listing.Filter{Status: task.Success, Node: session}, task.Retry, told, false},
+		"of another filter":                   {newCluster(10), listing.Filter{Status: task.Failure, Node: "other"}, task.Retry, told, false},
 		"it is of another cluster":            {elsewhere, failed, task.Retry, told, false},
 		"of 1 shards, this one has 2":         {larger, failed, task.Retry, told, false},
 		"it is of version 9, this program re": {newCluster(10), failed, task.Retry, base64.RawURLEncoding.EncodeToString(later), false},
@@ -441,7 +441,7 @@ func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 	}
 	for _, node := range []string{session, "worker"} {
 		c := newCluster(10)
-		for _, err := range bulk.Each(t.Context(), c, listing.Filter{Status: projection.Failure, Node: node}, task.Retry, bulk.Options{Cursor: told}) {
+		for _, err := range bulk.Each(t.Context(), c, listing.Filter{Status: task.Failure, Node: node}, task.Retry, bulk.Options{Cursor: told}) {
 			if err != nil {
 				t.Errorf("node %s: %v", node, err)
 			}

@@ -16,8 +16,8 @@ import (
 func (c *cluster) running(reports int) {
 	c.busy = map[events.TaskID]int{}
 	for id, t := range c.tasks {
-		if t.Status == projection.Created {
-			t.Status, t.Node = projection.Running, "n-1"
+		if t.Status == task.Created {
+			t.Status, t.Node = task.Running, "n-1"
 			c.busy[id] = reports
 		}
 	}
@@ -27,7 +27,7 @@ func (c *cluster) running(reports int) {
 func TestEach_CancelsTasksThatReportProgressAllTheTime(t *testing.T) {
 	c := newCluster(4000)
 	c.running(3)
-	f, cursor, died := listing.Filter{Status: projection.Running}, "", 0
+	f, cursor, died := listing.Filter{Status: task.Running}, "", 0
 	for over := false; !over; {
 		ctx, kill := context.WithCancelCause(t.Context())
 		until := c.made + 555
@@ -69,7 +69,7 @@ func TestEach_CancelLeavesWhatMatchesNoMore(t *testing.T) {
 	for name, change := range map[string]func(c *cluster, t *projection.Task){
 		"of another node":  func(c *cluster, t *projection.Task) { later(c, t); t.Node = "n-2" },
 		"of a new life":    func(c *cluster, t *projection.Task) { later(c, t); t.Created = t.Last },
-		"ended":            func(c *cluster, t *projection.Task) { later(c, t); t.Status, t.Node, t.Due = projection.Success, "", 0 },
+		"ended":            func(c *cluster, t *projection.Task) { later(c, t); t.Status, t.Node, t.Due = task.Success, "", 0 },
 		"cancelled":        func(c *cluster, t *projection.Task) { later(c, t); t.Cancelled = true },
 		"changed all time": func(c *cluster, t *projection.Task) { c.busy[t.ID] = 1000 },
 	} {
@@ -78,7 +78,7 @@ func TestEach_CancelLeavesWhatMatchesNoMore(t *testing.T) {
 		id, other := events.TaskID("t000051"), events.TaskID("t000053")
 		c.busy[other] = 1
 		c.listed = func(int) { change(c, c.tasks[id]) }
-		r := last(t, c, listing.Filter{Status: projection.Running, Node: "n-1"}, task.Cancel, bulk.Options{})
+		r := last(t, c, listing.Filter{Status: task.Running, Node: "n-1"}, task.Cancel, bulk.Options{})
 		if r.Left != 1 || r.Changed != 49 || len(c.changes[id]) > 0 || !c.tasks[other].Cancelled {
 			t.Errorf("%s: %+v, changes %q", name, r, c.changes[id])
 		}
@@ -90,7 +90,7 @@ func TestEach_OfOtherOperationsLeavesTasksThatReportProgress(t *testing.T) {
 	for _, op := range []task.Operation{task.Retry, task.RunNow, task.Delete, task.Suspend} {
 		c := newCluster(100)
 		c.running(1)
-		r := last(t, c, listing.Filter{Status: projection.Running}, op, bulk.Options{})
+		r := last(t, c, listing.Filter{Status: task.Running}, op, bulk.Options{})
 		if r.Left != 50 || r.Changed > 0 || len(c.changes) > 0 {
 			t.Errorf("%s: %+v", op, r)
 		}
@@ -104,7 +104,7 @@ func (c late) ListPage(ctx context.Context, f listing.Filter, cursor string) (li
 	if cursor == "" {
 		return listing.Page{Nexts: []uint64{1}, Cluster: c.name, Cursor: "~"}, nil
 	}
-	made := &projection.Task{ID: "made", Kind: &projection.Kind{Behavior: "work"}, Status: projection.Created, Due: 1}
+	made := &projection.Task{ID: "made", Kind: &projection.Kind{Behavior: "work"}, Status: task.Created, Due: 1}
 	c.touch(made)
 	made.Created, c.tasks[made.ID] = made.Last, made
 	return c.cluster.ListPage(ctx, f, cursor)

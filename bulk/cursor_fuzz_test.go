@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"taskledger/internal/wire/wiretest"
-	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
 
-var sought = listing.Filter{Status: projection.Failure, Node: "worker-abcdefghij"}
+var sought = listing.Filter{Status: task.Failure, Node: "worker-abcdefghij"}
 
 // sample is a cursor in the midst of a list.
 func sample() cursor {

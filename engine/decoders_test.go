@@ -121,12 +121,12 @@ func encodeTallies(rows []listing.Count) []byte {
 // entryPoints returns every decoder of this package with a message that it accepts.
 func entryPoints() []entryPoint {
 	failure := &events.Error{Code: "x", Message: "y", Properties: map[string]string{"a": "b"}}
-	full := projection.Task{ID: "orders/1", Kind: &projection.Kind{Behavior: "work"}, Status: projection.Failure, Error: failure,
+	full := projection.Task{ID: "orders/1", Kind: &projection.Kind{Behavior: "work"}, Status: task.Failure, Error: failure,
 		Progress: &events.Progressed{Done: 1, Note: "n"}, Requests: requests.List{{ID: "r-1", Run: 1, At: 7}, {ID: "r-2", Run: 2, At: 8}}}
 	var policy, outcomes, assignments wire.Writer
 	(&task.Policy{}).Encode(&policy)
 	outcomes.Array(1)
-	(&outcome.Outcome{Task: "a", Status: projection.Failure, Err: failure}).Encode(&outcomes, 0)
+	(&outcome.Outcome{Task: "a", Status: task.Failure, Err: failure}).Encode(&outcomes, 0)
 	assignments.Array(1)
 	(&command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Params: []byte{1, 50}}).Encode(&assignments)
 	answers := command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}})
@@ -143,7 +143,7 @@ func entryPoints() []entryPoint {
 		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
 		pointAt("plan letter", encoded(command.PlanMessage{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanMessage]),
 		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{full}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
-		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
+		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: task.Failure, Substatus: task.SubFinal, Tasks: 7}}), command.DecodeTallies),
 		pointAt("items", lookAt(someItems(), &stores.Page{Store: "s", Group: "g", Owned: true}), stores.DecodeFound),
 		pointAt("groups of items", lookAt(someItems(), &stores.Groups{Store: "s"}), decodeGroups),
 		pointAt("registration", stores.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), stores.DecodeAwaited),

@@ -9,7 +9,6 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -22,7 +21,7 @@ type Explanation struct {
 	Text  string        `json:"text"`
 
 	// Substatus is the task's own; 0 = nobody who knows the task answers.
-	Substatus projection.Substatus `json:"substatus,omitzero"`
+	Substatus task.Substatus `json:"substatus,omitzero"`
 }
 
 // askOwnerFor is how long Explain waits for an owner: its absence is an explanation too.

@@ -163,10 +163,10 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 			}
 			if mode != "drop" {
 				wantHistory(t, p.node.Client, "early", "Created Started Succeeded")
-				if then, err := p.node.Ledger().StateAfter(within(t), "early", 2); err != nil || then.Status != projection.Running || !bytes.Equal(then.Params, events.JSON(bulk)) {
+				if then, err := p.node.Ledger().StateAfter(within(t), "early", 2); err != nil || then.Status != task.Running || !bytes.Equal(then.Params, events.JSON(bulk)) {
 					t.Errorf("after its second event: %s of %.20s, %v", then.Status, then.Params, err)
 				}
-				if then, err := p.node.Ledger().StateAt(within(t), "early", last.EndedAt.Time()); err != nil || then.Status != projection.Success {
+				if then, err := p.node.Ledger().StateAt(within(t), "early", last.EndedAt.Time()); err != nil || then.Status != task.Success {
 					t.Errorf("at its end: %s, %v", then.Status, err)
 				}
 			}
@@ -197,7 +197,7 @@ func wantAttachAsGet(t *testing.T, who string, c *engine.Client, id events.TaskI
 		if gone := errors.Is(unread, store.ErrTrimmed) && errors.Is(err, task.ErrNotKept); !never && !gone {
 			t.Errorf("%s: attached to %s: %.20s, %v; get: %v", who, id, got, err, unread)
 		}
-	case then.Status == projection.Failure:
+	case then.Status == task.Failure:
 		if !errors.As(err, &failure) || failure.Code != then.Error.Code || failure.Attempt != int(then.Attempt) {
 			t.Errorf("%s: attached to %s: %.20s, %v; get: %+v", who, id, got, err, then.Error)
 		}
@@ -290,7 +290,7 @@ func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
 			var listed []projection.Task
 			testcluster.Await(t, "a list", func() bool {
 				listed = nil
-				for task, err := range p.client.List(within(t), listing.Filter{Status: projection.Failure}) {
+				for task, err := range p.client.List(within(t), listing.Filter{Status: task.Failure}) {
 					if errors.Is(err, store.ErrUnavailable) { // the owner of so many tasks may not answer in time
 						return false
 					}
@@ -452,12 +452,12 @@ func waitsForTheArchive(t *testing.T, why error) {
 		t.Fatal(err)
 	}
 	testcluster.Await(t, "the attempt given back", func() bool {
-		for task, err := range p.client.List(within(t), listing.Filter{Affinity: events.TaskID("early").Affinity()}) {
+		for found, err := range p.client.List(within(t), listing.Filter{Affinity: events.TaskID("early").Affinity()}) {
 			switch {
-			case err != nil || task.ID != "early":
-			case task.Status == projection.Failure:
-				t.Fatalf("the task has failed: %+v", task.Error)
-			case task.Status == projection.Running && !task.OnNode():
+			case err != nil || found.ID != "early":
+			case found.Status == task.Failure:
+				t.Fatalf("the task has failed: %+v", found.Error)
+			case found.Status == task.Running && !found.OnNode():
 				return true
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/repeat"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -256,9 +255,9 @@ func TestRequest_OfADeletedTaskMakesANewOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantTask(t, request(t, j, c.nodes[0].Client, "2", o), first.ID(), false)
-		task, err := c.nodes[0].GetLinear(within(t), first.ID())
-		if err != nil || task.Status != projection.Created || string(task.Params[1:]) != "2" {
-			t.Errorf("%+v, %v", task, err)
+		got, err := c.nodes[0].GetLinear(within(t), first.ID())
+		if err != nil || got.Status != task.Created || string(got.Params[1:]) != "2" {
+			t.Errorf("%+v, %v", got, err)
 		}
 	})
 }

@@ -26,6 +26,7 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // tight is a store that says that it is small: a tail of 1 MiB makes a snapshot due.
@@ -177,11 +178,11 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 	})
 	const early = "task-0-0" // its parameters are in the archive alone
 	ok(t, second(a.Operations().Retry(within(t, soon), early)))
-	awaitListed(t, a.Client, early, "waits for its parameters", func(task projection.Task) bool {
-		if task.Status == projection.Failure {
-			t.Fatalf("the task has failed: %+v", task.Error)
+	awaitListed(t, a.Client, early, "waits for its parameters", func(got projection.Task) bool {
+		if got.Status == task.Failure {
+			t.Fatalf("the task has failed: %+v", got.Error)
 		}
-		return task.Status == projection.Running && !task.OnNode()
+		return got.Status == task.Running && !got.OnNode()
 	})
 	restartNATS(dir)
 	result, err := a.Attach(early).Wait(within(t, soon))

@@ -48,7 +48,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 				ok(t, r.Err)
 			}
 		}
-		failed := listing.Filter{Status: projection.Failure, Behavior: "fails"}
+		failed := listing.Filter{Status: task.Failure, Behavior: "fails"}
 		awaitFailed(t, client.Client, tasks)
 
 		var told bulk.Report // by an operator that has died since
@@ -86,7 +86,7 @@ func awaitFailed(t *testing.T, c *engine.Client, n int64) {
 	t.Helper()
 	testcluster.Await(t, "every task to fail", func() bool {
 		counts, err := c.Counts(within(t, soon), "fails")
-		return err == nil && len(counts.Missing) == 0 && len(counts.Rows) == 1 && counts.Rows[0].Status == projection.Failure && counts.Rows[0].Tasks == n
+		return err == nil && len(counts.Missing) == 0 && len(counts.Rows) == 1 && counts.Rows[0].Status == task.Failure && counts.Rows[0].Tasks == n
 	})
 }
 

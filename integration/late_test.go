@@ -38,7 +38,7 @@ func TestFuture_LateOneIsAnsweredAfterTheTaskWasForgottenAndTheOwnerChanged(t *t
 			w.next(t).succeed("later")
 			want(t, f, "later")
 		}
-		wantForgotten(t, client.Client, "same/good", projection.Success)
+		wantForgotten(t, client.Client, "same/good", task.Success)
 		want(t, good, "done")
 		want(t, onNode, "done")
 		wantFailure(t, bad, "broken")
@@ -109,7 +109,7 @@ func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 		}
 		late, later := w.submit(t, client, "same/x"), w.submit(t, client, "same/x")
 		w.next(t).fail(errNoLuck)
-		awaitTask(t, client, "same/x", "has failed", func(task projection.Task) bool { return task.Status == projection.Failure && !task.Final() })
+		awaitTask(t, client, "same/x", "has failed", func(got projection.Task) bool { return got.Status == task.Failure && !got.Final() })
 		ok(t, client.Operations().Cancel(within(t, soon), "same/x", "enough"))
 		runs("same/x", 1)
 		again := w.submit(t, client, "same/x")
@@ -120,13 +120,13 @@ func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 		f := w.submit(t, n, "same/other") // the shard keeps one
 		w.next(t).succeed("other")
 		want(t, f, "other")
-		wantForgotten(t, client.Client, "same/x", projection.Success)
+		wantForgotten(t, client.Client, "same/x", task.Success)
 		wantFailure(t, later, events.CodeFailed)
 	})
 }
 
 // wantForgotten asserts that no owner knows a task any more, and that get shows how it ended all the same.
-func wantForgotten(t *testing.T, c *engine.Client, id events.TaskID, ended projection.Status) {
+func wantForgotten(t *testing.T, c *engine.Client, id events.TaskID, ended task.Status) {
 	t.Helper()
 	if _, err := c.GetLinear(within(t, soon), id); !errors.Is(err, task.ErrNotFound) {
 		t.Fatalf("the owner: %v, want ErrNotFound: the task should have been forgotten", err)

@@ -15,6 +15,7 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // pages lists all that matches, page by page, and calls between after each of them.
@@ -93,7 +94,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		}
 		counted := int64(0)
 		for _, row := range counts.Rows {
-			if row.Behavior != "work" || row.Status != projection.Created || row.Substatus != projection.SubScheduled && row.Substatus != projection.SubSuspended {
+			if row.Behavior != "work" || row.Status != task.Created || row.Substatus != task.SubScheduled && row.Substatus != task.SubSuspended {
 				t.Errorf("counted %+v", row)
 			}
 			counted += row.Tasks

@@ -106,7 +106,7 @@ func TestCancel_SuccessThatComesFirstCounts(t *testing.T) {
 		pending(t, f)
 		close(end)
 		want(t, f, "done")
-		task := awaitTask(t, n, "x", "has ended", func(task projection.Task) bool { return task.Status == projection.Success })
+		task := awaitTask(t, n, "x", "has ended", func(got projection.Task) bool { return got.Status == task.Success })
 		if !task.Final() || len(started) > 0 {
 			t.Errorf("task %+v: want no repetition after a cancel", task)
 		}
@@ -125,9 +125,9 @@ func TestCancel_RecurringTaskLosesItsNextRun(t *testing.T) {
 		pending(t, waiting)
 		ok(t, n.Operations().Cancel(within(t, soon), "x", ""))
 		wantFailure(t, waiting, events.CodeCancelled)
-		task := awaitTask(t, n, "x", "is final", func(task projection.Task) bool { return task.Final() })
-		if task.Status != projection.Success {
-			t.Errorf("status %s, want that of its last run", task.Status)
+		got := awaitTask(t, n, "x", "is final", func(task projection.Task) bool { return task.Final() })
+		if got.Status != task.Success {
+			t.Errorf("status %s, want that of its last run", got.Status)
 		}
 	})
 }

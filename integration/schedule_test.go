@@ -50,7 +50,7 @@ func TestDelay_SecondSubmitCanOnlyBringTheStartForward(t *testing.T) {
 		first := w.submitWith(t, n, "x", task.SubmitOptions{NotBefore: time.Now().Add(time.Hour)})
 		w.submitWith(t, n, "x", task.SubmitOptions{NotBefore: time.Now().Add(2 * time.Hour)})
 		w.nothing(t)
-		task := awaitTask(t, n, "x", "waits", func(task projection.Task) bool { return task.Status == projection.Created })
+		task := awaitTask(t, n, "x", "waits", func(got projection.Task) bool { return got.Status == task.Created })
 		if left := time.Until(task.Due.Time()); left > time.Hour {
 			t.Errorf("due in %s, want at most an hour", left)
 		}
@@ -69,7 +69,7 @@ func TestRetry_FutureStaysPendingUntilTheRetrySucceeds(t *testing.T) {
 		first, second := w.submit(t, n, "x"), w.submit(t, client, "x")
 		w.next(t).fail(behaviors.RetryAfter(time.Second, errNoLuck))
 		pending(t, first)
-		task := awaitTask(t, n, "x", "failed", func(task projection.Task) bool { return task.Status == projection.Failure })
+		task := awaitTask(t, n, "x", "failed", func(got projection.Task) bool { return got.Status == task.Failure })
 		if task.Final() || task.Error == nil || task.Error.Message != "no luck" {
 			t.Errorf("task %+v: want a failure that will be retried", task)
 		}
@@ -207,7 +207,7 @@ func TestSnooze_IsNoFailureAndNeedsNoBudget(t *testing.T) {
 		f := w.submit(t, n, "x")
 		w.next(t).fail(behaviors.Snooze(300 * time.Millisecond))
 		snoozed := awaitTask(t, n, "x", "is snoozed", func(snoozed projection.Task) bool { return !snoozed.OnNode() })
-		if snoozed.Status != projection.Running || snoozed.Error != nil {
+		if snoozed.Status != task.Running || snoozed.Error != nil {
 			t.Errorf("status %s, error %v; want RUNNING without error", snoozed.Status, snoozed.Error)
 		}
 		awaitExplained(t, n.Client, "x", task.WhyScheduled)

@@ -185,8 +185,8 @@ func TestList_LimitCountsMatchesOnly(t *testing.T) {
 			"limited":      {listing.Filter{Behavior: "work", Limit: 7}, 7},
 			"by affinity":  {listing.Filter{Affinity: "same"}, 20},
 			"both":         {listing.Filter{Affinity: "same", Behavior: "other", Limit: 4}, 4},
-			"by status":    {listing.Filter{Status: projection.Created, Limit: 25}, 25},
-			"none running": {listing.Filter{Status: projection.Running}, 0},
+			"by status":    {listing.Filter{Status: task.Created, Limit: 25}, 25},
+			"none running": {listing.Filter{Status: task.Running}, 0},
 		} {
 			for _, at := range []*engine.Client{n.Client, client.Client} {
 				got := 0

@@ -13,7 +13,7 @@ import (
 
 // stamps says which fields of a task are there.
 type stamps struct {
-	status                                projection.Status
+	status                                task.Status
 	schedule, started, recheck, lost      bool
 	onNode, result, failure, afterStarted bool
 }
@@ -34,7 +34,7 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 			}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("reader", nil)
-		see := func(params string, o task.SubmitOptions, act func(r *run), status projection.Status, expect stamps) {
+		see := func(params string, o task.SubmitOptions, act func(r *run), status task.Status, expect stamps) {
 			t.Helper()
 			w.submitWith(t, client, params, o)
 			if act != nil {
@@ -48,16 +48,16 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", params, got, expect)
 			}
 		}
-		see("waiting", inAnHour(), nil, projection.Created, stamps{schedule: true})
-		see("running", task.SubmitOptions{}, func(*run) {}, projection.Running, stamps{started: true, recheck: true, lost: true, onNode: true})
-		see("snoozed", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.Snooze(time.Hour)) }, projection.Running, stamps{started: true, recheck: true, lost: true})
-		see("succeeded", task.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true})
-		see("recurring", task.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true, schedule: true})
-		see("failed", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.Cancel(errNoLuck)) }, projection.Failure, stamps{started: true, failure: true})
-		see("retried", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.RetryAfter(time.Hour, errNoLuck)) }, projection.Failure, stamps{started: true, failure: true, schedule: true})
+		see("waiting", inAnHour(), nil, task.Created, stamps{schedule: true})
+		see("running", task.SubmitOptions{}, func(*run) {}, task.Running, stamps{started: true, recheck: true, lost: true, onNode: true})
+		see("snoozed", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.Snooze(time.Hour)) }, task.Running, stamps{started: true, recheck: true, lost: true})
+		see("succeeded", task.SubmitOptions{}, func(r *run) { r.succeed("done") }, task.Success, stamps{started: true, result: true})
+		see("recurring", task.SubmitOptions{}, func(r *run) { r.succeed("done") }, task.Success, stamps{started: true, result: true, schedule: true})
+		see("failed", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.Cancel(errNoLuck)) }, task.Failure, stamps{started: true, failure: true})
+		see("retried", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.RetryAfter(time.Hour, errNoLuck)) }, task.Failure, stamps{started: true, failure: true, schedule: true})
 		ok(t, n.Operations().Cancel(within(t, soon), "waiting", ""))
-		task := awaitTask(t, client, "waiting", "is cancelled", func(task projection.Task) bool { return task.Final() })
-		if got, want := stampsOf(task), (stamps{status: projection.Failure, failure: true, afterStarted: true}); got != want {
+		found := awaitTask(t, client, "waiting", "is cancelled", func(task projection.Task) bool { return task.Final() })
+		if got, want := stampsOf(found), (stamps{status: task.Failure, failure: true, afterStarted: true}); got != want {
 			t.Errorf("cancelled: %+v, want %+v", got, want)
 		}
 	})

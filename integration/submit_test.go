@@ -73,7 +73,7 @@ func TestSubmit_LaterOneGetsTheRecordedFailure(t *testing.T) {
 			t.Errorf("later submit: %+v", e)
 		}
 		w.nothing(t)
-		awaitTask(t, n, "x", "is a failure", func(task projection.Task) bool { return task.Status == projection.Failure && task.Final() })
+		awaitTask(t, n, "x", "is a failure", func(got projection.Task) bool { return got.Status == task.Failure && got.Final() })
 	})
 }
 
@@ -85,7 +85,7 @@ func TestSubmit_ResultlessSuccessIsASuccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, f, behaviors.None{})
-		task := awaitTask(t, n, f.ID(), "is a success", func(task projection.Task) bool { return task.Status == projection.Success })
+		task := awaitTask(t, n, f.ID(), "is a success", func(got projection.Task) bool { return got.Status == task.Success })
 		if task.Result != nil {
 			t.Errorf("result %q, want none", task.Result)
 		}

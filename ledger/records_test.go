@@ -10,8 +10,8 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
-	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // Events of records that are no tasks stand between those of tasks, and have neither a behavior nor a status.
@@ -39,7 +39,7 @@ func TestReplay_SelectsByRecord(t *testing.T) {
 		{"tasks", ledger.ReplayOptions{Records: []events.Record{events.OfTask}}, 12, func(ev ledger.Event) bool { return ev.Task != "" }},
 		{"a task", ledger.ReplayOptions{Task: ids[0]}, 3, func(ev ledger.Event) bool { return ev.Task == ids[0] }},
 		{"a behavior", ledger.ReplayOptions{Behavior: "job"}, 12, func(ev ledger.Event) bool { return ev.Task != "" }},
-		{"a status", ledger.ReplayOptions{Status: projection.Running}, 4, func(ev ledger.Event) bool { return ev.Kind() == events.KindStarted }},
+		{"a status", ledger.ReplayOptions{Status: task.Running}, 4, func(ev ledger.Event) bool { return ev.Kind() == events.KindStarted }},
 		{"a behavior of a record", ledger.ReplayOptions{Behavior: "job", Records: []events.Record{events.OfSettings}}, 0, nil},
 	} {
 		got := replayed(t, p.node.Client, row.options)

@@ -16,6 +16,7 @@ import (
 	"taskledger/ledger/internal/merged"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // ReplayOptions select events; zero fields select all. What selects by task, behavior or status leaves out the events of records that
@@ -25,8 +26,8 @@ type ReplayOptions struct {
 	To       time.Time // events before this time
 	Task     events.TaskID
 	Behavior string
-	Status   projection.Status // of the task after the event; for Deleted, before it
-	Records  []events.Record   // of these alone
+	Status   task.Status     // of the task after the event; for Deleted, before it
+	Records  []events.Record // of these alone
 	// After has positions of one shard each: of that shard the events after it alone. A position that the journal has not
 	// reached is a *store.InvalidError.
 	After []events.Position

@@ -11,8 +11,8 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
-	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 func replayed(t *testing.T, c *engine.Client, o ledger.ReplayOptions) (all []ledger.Event) {
@@ -72,8 +72,8 @@ func TestReplay_SelectsByTimeTaskBehaviorAndStatus(t *testing.T) {
 		{"task", ledger.ReplayOptions{Task: ids[1]}, func(ev ledger.Event) bool { return ev.Task == ids[1] }},
 		{"behavior", ledger.ReplayOptions{Behavior: "job"}, func(ledger.Event) bool { return true }},
 		{"another behavior", ledger.ReplayOptions{Behavior: "other"}, func(ledger.Event) bool { return false }},
-		{"status", ledger.ReplayOptions{Status: projection.Running}, func(ev ledger.Event) bool { return ev.Kind() == events.KindStarted }},
-		{"all of them", ledger.ReplayOptions{From: middle.Time(), Task: ids[4], Behavior: "job", Status: projection.Success},
+		{"status", ledger.ReplayOptions{Status: task.Running}, func(ev ledger.Event) bool { return ev.Kind() == events.KindStarted }},
+		{"all of them", ledger.ReplayOptions{From: middle.Time(), Task: ids[4], Behavior: "job", Status: task.Success},
 			func(ev ledger.Event) bool { return ev.Task == ids[4] && ev.Kind() == events.KindSucceeded }},
 	} {
 		var want []events.Position

@@ -10,7 +10,6 @@ import (
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -35,9 +34,9 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 	testcluster.Await(t, "a later millisecond", func() bool { return time.Since(deleted) > 5*time.Millisecond })
 	p.do(id)
 	for _, r := range []*engine.Client{p.node.Client, p.reader(nil)} {
-		if task, err := r.Ledger().StateAt(testcluster.Within(t), id, first[2].At.Time()); err != nil || task.Status != projection.Success || string(task.Result) != "\x011" ||
-			task.Created != first[0].Position.Ref {
-			t.Errorf("at the end of the first life: %+v, %v", task, err)
+		if got, err := r.Ledger().StateAt(testcluster.Within(t), id, first[2].At.Time()); err != nil || got.Status != task.Success || string(got.Result) != "\x011" ||
+			got.Created != first[0].Position.Ref {
+			t.Errorf("at the end of the first life: %+v, %v", got, err)
 		}
 		if _, err := r.Ledger().StateAt(testcluster.Within(t), id, first[0].At.Time().Add(-time.Millisecond)); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("before its creation: %v", err)
@@ -45,10 +44,10 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 		if _, err := r.Ledger().StateAt(testcluster.Within(t), id, deleted.Add(2*time.Millisecond)); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("between its lives: %v", err)
 		}
-		if task, err := r.Ledger().StateAt(testcluster.Within(t), id, time.Time{}); err != nil || task.Status != projection.Success || task.Created == first[0].Position.Ref {
-			t.Errorf("now: %+v, %v", task, err)
+		if got, err := r.Ledger().StateAt(testcluster.Within(t), id, time.Time{}); err != nil || got.Status != task.Success || got.Created == first[0].Position.Ref {
+			t.Errorf("now: %+v, %v", got, err)
 		}
-		for seq, status := range []projection.Status{projection.Created, projection.Running, projection.Success} {
+		for seq, status := range []task.Status{task.Created, task.Running, task.Success} {
 			task, err := r.Ledger().StateAfter(testcluster.Within(t), id, uint64(seq+1))
 			if err != nil || task.Status != status || task.Seq != uint64(seq+1) {
 				t.Errorf("after event %d: %+v, %v", seq+1, task, err)

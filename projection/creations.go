@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // stretchTasks is how many tasks a stretch has room for.
@@ -26,11 +27,11 @@ type stretch struct {
 	first   events.Ref          // no task of it, or of a later stretch, was created by an earlier event
 	firstAt events.Millis       // or before this time
 
-	behaviors, creators uint64                  // marks of those of its tasks, and maybe of others
-	number              uint32                  // in creations.numbers
-	used, count         uint8                   // places that were given, tasks
-	statuses            [Failure + 1]uint8      // tasks that have it
-	substatuses         [SubCancelled + 1]uint8 // in their places in the shard
+	behaviors, creators uint64                       // marks of those of its tasks, and maybe of others
+	number              uint32                       // in creations.numbers
+	used, count         uint8                        // places that were given, tasks
+	statuses            [task.Failure + 1]uint8      // tasks that have it
+	substatuses         [task.SubCancelled + 1]uint8 // in their places in the shard
 }
 
 // mark is a bit that stands for a text, and maybe for others.
@@ -84,7 +85,7 @@ func (s *stretch) put(t *Task) {
 func (c *creations) of(t *Task) *stretch { return c.numbers[t.row/stretchTasks] }
 
 // sum adds a task that has a substatus to the sums of its stretch, or with sign -1 takes it away.
-func (c *creations) sum(t *Task, substatus Substatus, sign int32) {
+func (c *creations) sum(t *Task, substatus task.Substatus, sign int32) {
 	if s := c.of(t); s != nil {
 		s.statuses[t.Status] += uint8(sign)
 		s.substatuses[substatus] += uint8(sign)

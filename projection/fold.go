@@ -5,6 +5,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection/name"
+	"taskledger/task"
 )
 
 // fold applies a legal event other than Created.
@@ -14,18 +15,18 @@ func (t *Task) fold(ev *events.Event, names name.Table) {
 		if t.RunEnded {
 			t.Failures, t.Lost, t.RunEnded = 0, 0, false
 		}
-		t.Status, t.Node, t.Offer, t.Lease = Running, b.Node, b.Offer, b.Lease
+		t.Status, t.Node, t.Offer, t.Lease = task.Running, b.Node, b.Offer, b.Lease
 		t.Attempt, t.Started, t.StartedAt, t.LastNode = b.Attempt, ev.Position.Ref, ev.At, names.Of(b.Node)
 		t.Due, t.Wait, t.ResultElided, t.ErrorElided = 0, nil, false, false
 		t.Result, t.Error, t.Progress = nil, nil, nil
 	case *events.Progressed:
 		t.Progress = b
 	case *events.Succeeded:
-		t.end(ev, Success, b.Next)
+		t.end(ev, task.Success, b.Next)
 		t.Result = b.Result
 		t.endRun()
 	case *events.Failed:
-		t.end(ev, Failure, b.Next)
+		t.end(ev, task.Failure, b.Next)
 		t.Error = &b.Error
 		t.Failures++
 		if b.Run != 0 {
@@ -52,7 +53,7 @@ func (t *Task) fold(ev *events.Event, names name.Table) {
 	}
 }
 
-func (t *Task) end(ev *events.Event, status Status, next events.Millis) {
+func (t *Task) end(ev *events.Event, status task.Status, next events.Millis) {
 	w := t.waited()
 	if w.Cause, w.Since = 0, 0; !t.Cancelled {
 		w.By, w.Reason = "", ""
@@ -74,7 +75,7 @@ func (t *Task) endRun() {
 
 // close leaves to the journal what a finished task need not hold in memory.
 func (t *Task) close() {
-	if t.Status == Failure && !t.RunEnded { // its schedule was taken away: the run is over
+	if t.Status == task.Failure && !t.RunEnded { // its schedule was taken away: the run is over
 		t.endRun()
 	}
 	t.ParamsElided = t.ParamsElided || t.Params != nil

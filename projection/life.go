@@ -1,6 +1,9 @@
 package projection
 
-import "taskledger/events"
+import (
+	"taskledger/events"
+	"taskledger/task"
+)
 
 // Life folds the events of one life of a task, from the first on, and keeps what a fold leaves to the journal: the
 // parameters, and the result or the error of a task that has ended.
@@ -45,7 +48,7 @@ func (l *Life) Task() (t Task) {
 		return t
 	}
 	t = *l.now
-	if t.Params = l.params; t.Status == Success || t.Status == Failure {
+	if t.Params = l.params; t.Status == task.Success || t.Status == task.Failure {
 		t.Result, t.Error = l.result, l.failure
 	}
 	t.ParamsElided, t.ResultElided, t.ErrorElided = false, false, false

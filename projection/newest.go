@@ -5,14 +5,15 @@ import (
 	"sort"
 
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // Sought is what a search through a shard looks for. Zero fields match everything.
 type Sought struct {
 	Before    events.Ref    // created by an earlier event
 	Until     events.Millis // created at this time at the latest
-	Status    Status
-	Substatus Substatus // as Shard.Substatus tells it
+	Status    task.Status
+	Substatus task.Substatus // as Shard.Substatus tells it
 	Behavior  string
 	Creator   string
 }

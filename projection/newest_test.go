@@ -12,6 +12,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // listed returns the tasks that Newest yields, and how many stretches it yields.
@@ -112,10 +113,10 @@ func TestNewest_SumsUpStretchesThatArePouredTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := delayed(t, 150)
 		all := slices.SortedFunc(j.state.Tasks(), func(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) })
-		for gone, task := range rapid.Permutation(all).Draw(t, "order") {
-			j.add(task.ID, &events.Deleted{})
+		for gone, got := range rapid.Permutation(all).Draw(t, "order") {
+			j.add(got.ID, &events.Deleted{})
 			j.seal(time.Second)
-			if found, _ := listed(j.state, projection.Sought{Status: projection.Created}); len(found) != len(all)-gone-1 {
+			if found, _ := listed(j.state, projection.Sought{Status: task.Created}); len(found) != len(all)-gone-1 {
 				t.Fatalf("%d tasks are found by their status, want %d", len(found), len(all)-gone-1)
 			}
 		}
@@ -134,12 +135,12 @@ func TestNewest_PassesOverStretchesInWhichNothingCanMatch(t *testing.T) {
 	j.seal(0)
 	j.add(id, &events.Suspended{})
 	j.seal(0)
-	for name, of := range map[string]projection.Sought{"behavior": {Behavior: "rare"}, "substatus": {Substatus: projection.SubSuspended}} {
+	for name, of := range map[string]projection.Sought{"behavior": {Behavior: "rare"}, "substatus": {Substatus: task.SubSuspended}} {
 		if found, _ := listed(j.state, of); len(found) > 64 || !slices.ContainsFunc(found, func(t *projection.Task) bool { return t.ID == id }) {
 			t.Errorf("%d tasks are left to look at for a %s that one has", len(found), name)
 		}
 	}
-	if found, _ := listed(j.state, projection.Sought{Status: projection.Success}); len(found) > 0 {
+	if found, _ := listed(j.state, projection.Sought{Status: task.Success}); len(found) > 0 {
 		t.Errorf("%d tasks are left to look at for a status that none has", len(found))
 	}
 }

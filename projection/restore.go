@@ -10,6 +10,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/projection/extension"
 	"taskledger/projection/name"
+	"taskledger/task"
 )
 
 // ErrSnapshot is wrapped when the parts of a snapshot are not what Snapshot wrote, or not all of it, or not what this program
@@ -292,7 +293,7 @@ func (t *Task) problem(entry uint64) string {
 	if problem := t.waited().problem(t); problem != "" {
 		return problem
 	}
-	switch running := t.Status == Running; {
+	switch running := t.Status == task.Running; {
 	case t.Status == 0:
 		return "no status"
 	case t.Seq == 0 || t.Created == 0 || t.Last < t.Created || t.Last.Entry() > entry:
@@ -307,13 +308,13 @@ func (t *Task) problem(entry uint64) string {
 		return "an attempt on no node, or a node without an attempt"
 	case running && (t.Attempt == 0 || t.Started == 0):
 		return "RUNNING without an attempt or a start"
-	case t.Status == Created && t.Due == 0:
+	case t.Status == task.Created && t.Due == 0:
 		return "CREATED without a time"
-	case (t.Result != nil || t.ResultElided) && t.Status != Success:
+	case (t.Result != nil || t.ResultElided) && t.Status != task.Success:
 		return "a result without SUCCESS"
-	case (t.Error != nil) != (t.Status == Failure), t.ErrorElided && t.Error == nil:
+	case (t.Error != nil) != (t.Status == task.Failure), t.ErrorElided && t.Error == nil:
 		return "an error without FAILURE, or none with it"
-	case (t.Status == Success || t.Status == Failure) && t.Outcome == 0:
+	case (t.Status == task.Success || t.Status == task.Failure) && t.Outcome == 0:
 		return "an end without an outcome"
 	case t.Final() && (!t.RunEnded || t.Params != nil || len(t.Result) > MaxKeptResult || t.Error != nil && errorBytes(t.Error) > MaxKeptError):
 		return "a finished task that holds on to its run"

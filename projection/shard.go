@@ -11,6 +11,7 @@ import (
 	"taskledger/projection/name"
 	"taskledger/projection/requests"
 	"taskledger/projection/steady"
+	"taskledger/task"
 )
 
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
@@ -103,7 +104,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		return nil, err
 	}
 	if c, ok := ev.Body.(*events.Created); ok {
-		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy, ev.Asker.Principal}), Status: Created, Priority: c.Priority, Params: c.Params,
+		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy, ev.Asker.Principal}), Status: task.Created, Priority: c.Priority, Params: c.Params,
 			ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
 		s.tasks[t.ID] = t
 		s.enlist(t)
@@ -179,7 +180,7 @@ func (s *Shard) place(t *Task, now events.Millis) {
 		s.pinned.add(t)
 	case t.Final() && s.holds(t):
 		s.held.add(t)
-	case t.Final() && t.Status == Failure:
+	case t.Final() && t.Status == task.Failure:
 		s.failed.add(t)
 	case t.Final():
 		t.Kind.group.finished.add(t)

@@ -17,6 +17,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/repeat"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 var testLanes = []projection.SenderLane{{Sender: "x"}, {Sender: "x", Lane: 3}, {Sender: "y"}, {Sender: "z", Lane: 1}}
@@ -97,7 +98,7 @@ func unwind(t tb, s *projection.Shard, now events.Millis) (left []string) {
 		if s.Held() > 0 && s.Held() == s.Finished() {
 			pause = 10_000
 		}
-		succeeded := func(t *projection.Task) bool { return t.Final() && t.Status == projection.Success }
+		succeeded := func(t *projection.Task) bool { return t.Final() && t.Status == task.Success }
 		if s.Held() == 0 && !slices.ContainsFunc(slices.Collect(s.Tasks()), succeeded) {
 			pause = events.Millis(projection.RetainFailures.Milliseconds() / 20)
 		}

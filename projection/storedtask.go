@@ -7,6 +7,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/projection/name"
 	"taskledger/projection/requests"
+	"taskledger/task"
 )
 
 // Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers of kind and
@@ -67,7 +68,7 @@ func (t *Task) values() int {
 	switch {
 	case t.Wait != nil:
 		return leastValues + 3
-	case t.Status != Created:
+	case t.Status != task.Created:
 		return leastValues + 2
 	case len(t.Requests) > 0:
 		return leastValues + 1
@@ -101,7 +102,7 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64) {
 		t.Requests.Encode(w)
 	}
 	switch {
-	case t.Status != Created:
+	case t.Status != task.Created:
 		t.encodeRun(w, node)
 	case values > leastValues+1:
 		w.Array(0)
@@ -165,7 +166,7 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 	} else {
 		r.Fail("kind %d of %d", kind, len(kinds))
 	}
-	t.Status = Status(upTo(r, uint64(Failure)))
+	t.Status = task.Status(upTo(r, uint64(task.Failure)))
 	flags := upTo(r, 1<<len(t.stored())-1)
 	for i, set := range t.stored() {
 		*set = flags>>i&1 != 0
@@ -179,9 +180,9 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 	if values > leastValues+1 {
 		if n := r.Array(); n > 14 {
 			r.Tail(n, 14)
-		} else if n == 14 && t.Status != Created {
+		} else if n == 14 && t.Status != task.Created {
 			t.decodeRun(r, nodes)
-		} else if n != 0 || t.Status != Created {
+		} else if n != 0 || t.Status != task.Created {
 			r.Fail("%s task with a run of %d values", t.Status, n)
 		}
 	}
@@ -214,7 +215,7 @@ func (t *Task) decodeRun(r *wire.Reader, nodes []name.Name) {
 	} else {
 		r.Fail("node %d of %d", node, len(nodes))
 	}
-	if t.Status == Running && t.Due == 0 {
+	if t.Status == task.Running && t.Due == 0 {
 		t.Node = t.LastNode.String()
 	}
 	t.Offer, t.Lease = r.Uint(), events.Millis(r.Int())

@@ -9,54 +9,13 @@
 package projection
 
 import (
-	"fmt"
-	"strconv"
 	"time"
 
 	"taskledger/events"
 	"taskledger/projection/name"
 	"taskledger/projection/requests"
+	"taskledger/task"
 )
-
-// Status is one of the four statuses of a task.
-type Status uint8
-
-// The statuses; the zero value is that of no task.
-const (
-	Created Status = 1 + iota // no attempt has started
-	Running                   // an attempt runs, or waits to run again after a snooze, a loss or a release
-	Success                   // the last attempt succeeded; the task may be repeated: see Task.Final
-	Failure                   // the last attempt failed or was lost once too often, or the task was cancelled; it may be retried: see Task.Final
-)
-
-var statusNames = [...]string{"NONE", "CREATED", "RUNNING", "SUCCESS", "FAILURE"}
-
-// String returns the status in capitals.
-func (s Status) String() string {
-	if int(s) < len(statusNames) {
-		return statusNames[s]
-	}
-	return "Status(" + strconv.Itoa(int(s)) + ")"
-}
-
-// MarshalText is String.
-func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText is ParseStatus.
-func (s *Status) UnmarshalText(b []byte) (err error) {
-	*s, err = ParseStatus(string(b))
-	return err
-}
-
-// ParseStatus reads what String returns.
-func ParseStatus(s string) (Status, error) {
-	for i, name := range statusNames[1:] {
-		if s == name {
-			return Status(i + 1), nil
-		}
-	}
-	return 0, fmt.Errorf("status %q: want CREATED, RUNNING, SUCCESS or FAILURE", s)
-}
 
 // Task is the state of one task: the fold of its events. Values handed out by a Shard change with it; copy to keep.
 type Task struct {
@@ -66,7 +25,7 @@ type Task struct {
 	Params   events.Payload // JSON
 	ParamsAt events.Ref     // the event that carries Params
 
-	Status Status
+	Status task.Status
 	Flags
 	Forgotten bool // retention has taken it out of memory; never in a fold, only where one was read back
 
@@ -165,11 +124,13 @@ func (t *Task) Elided() bool {
 }
 
 // Final reports that the task has ended and will not run again unless somebody asks.
-func (t *Task) Final() bool { return (t.Status == Success || t.Status == Failure) && t.Due == 0 }
+func (t *Task) Final() bool {
+	return (t.Status == task.Success || t.Status == task.Failure) && t.Due == 0
+}
 
 // Repeats reports that the next run is a repetition as its behavior or policy wants it: nobody has asked for that run.
 func (t *Task) Repeats() bool {
-	return t.RunEnded && t.Due != 0 && t.waited().Since == 0 && (t.Status == Success || t.Status == Failure)
+	return t.RunEnded && t.Due != 0 && t.waited().Since == 0 && (t.Status == task.Success || t.Status == task.Failure)
 }
 
 // OnNode reports that an attempt runs.
@@ -177,7 +138,7 @@ func (t *Task) OnNode() bool { return t.Node != "" }
 
 // ScheduleNotBefore is when a task that is not RUNNING runs next; 0 = never.
 func (t *Task) ScheduleNotBefore() events.Millis {
-	if t.Status == Running {
+	if t.Status == task.Running {
 		return 0
 	}
 	return t.Due
@@ -187,7 +148,7 @@ func (t *Task) ScheduleNotBefore() events.Millis {
 // as an owner serves it a lease after the owner last saw its node.
 func (t *Task) LostNotBefore() events.Millis {
 	switch {
-	case t.Status != Running:
+	case t.Status != task.Running:
 		return 0
 	case t.OnNode():
 		return max(t.StartedAt+t.Lease, t.Due)
@@ -217,7 +178,7 @@ func (t *Task) heldFrom() events.Millis { return max(t.waitsSince(), t.Requests.
 
 // keepUntil is when a finished task may be forgotten that is not held.
 func (t *Task) keepUntil() events.Millis {
-	if t.Status == Failure {
+	if t.Status == task.Failure {
 		return t.waitsSince().Add(RetainFailures)
 	}
 	return t.waitsSince().Add(t.Kind.Policy.Retain)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // Phase is a status, RUNNING told apart by whether an attempt runs: what decides which events are legal.
@@ -34,13 +35,13 @@ func (t *Task) Phase() Phase {
 	switch {
 	case t == nil:
 		return Absent
-	case t.Status == Created:
+	case t.Status == task.Created:
 		return IsCreated
-	case t.Status == Running && t.OnNode():
+	case t.Status == task.Running && t.OnNode():
 		return OnNode
-	case t.Status == Running:
+	case t.Status == task.Running:
 		return Waiting
-	case t.Status == Success:
+	case t.Status == task.Success:
 		return IsSuccess
 	}
 	return IsFailure

@@ -5,46 +5,47 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // checkValid holds a task to what its status demands and forbids.
-func checkValid(t tb, task *projection.Task) {
+func checkValid(t tb, got *projection.Task) {
 	t.Helper()
-	if task == nil {
+	if got == nil {
 		return
 	}
 	demand := func(ok bool, what string) {
 		t.Helper()
 		if !ok {
-			t.Errorf("%s task %s: %s: %+v", task.Status, task.ID, what, *task)
+			t.Errorf("%s task %s: %s: %+v", got.Status, got.ID, what, *got)
 		}
 	}
-	demand(task.Seq > 0 && task.Created != 0 && task.Last >= task.Created && task.CreatedAt != 0, "no beginning")
-	demand(!task.OnNode() || task.Status == projection.Running, "on a node and not RUNNING")
-	demand(!task.Cancelled || task.Status == projection.Running, "cancelled and not RUNNING")
-	demand(!task.Rerun || !task.RunEnded, "a further run is promised after the end of one")
-	switch task.Status {
-	case projection.Created:
-		demand(task.ScheduleNotBefore() != 0, "no schedule")
-		demand(task.StartedAt == 0 && task.Result == nil && task.Error == nil, "start, result or error before any run")
-	case projection.Running:
-		demand(task.Attempt > 0 && task.StartedAt != 0 && task.Started != 0, "no attempt")
-		demand(task.RecheckNotBefore() != 0 && task.LostNotBefore() >= task.StartedAt, "no stamps")
-		demand(task.LostNotBefore() >= task.RecheckNotBefore(), "lost before it is rechecked")
-		demand(task.Result == nil && task.Error == nil && task.ScheduleNotBefore() == 0, "result, error or schedule while RUNNING")
-	case projection.Success:
-		demand(task.StartedAt != 0 && task.Outcome != 0 && task.EndedAt >= task.StartedAt, "no start or end")
-		demand(task.Error == nil && task.LostNotBefore() == 0 && task.RecheckNotBefore() == 0, "error or stamps of a SUCCESS")
-	case projection.Failure:
-		demand(task.Error != nil && task.Outcome != 0, "no error")
-		demand(task.Result == nil && task.LostNotBefore() == 0 && task.RecheckNotBefore() == 0, "result or stamps of a FAILURE")
+	demand(got.Seq > 0 && got.Created != 0 && got.Last >= got.Created && got.CreatedAt != 0, "no beginning")
+	demand(!got.OnNode() || got.Status == task.Running, "on a node and not RUNNING")
+	demand(!got.Cancelled || got.Status == task.Running, "cancelled and not RUNNING")
+	demand(!got.Rerun || !got.RunEnded, "a further run is promised after the end of one")
+	switch got.Status {
+	case task.Created:
+		demand(got.ScheduleNotBefore() != 0, "no schedule")
+		demand(got.StartedAt == 0 && got.Result == nil && got.Error == nil, "start, result or error before any run")
+	case task.Running:
+		demand(got.Attempt > 0 && got.StartedAt != 0 && got.Started != 0, "no attempt")
+		demand(got.RecheckNotBefore() != 0 && got.LostNotBefore() >= got.StartedAt, "no stamps")
+		demand(got.LostNotBefore() >= got.RecheckNotBefore(), "lost before it is rechecked")
+		demand(got.Result == nil && got.Error == nil && got.ScheduleNotBefore() == 0, "result, error or schedule while RUNNING")
+	case task.Success:
+		demand(got.StartedAt != 0 && got.Outcome != 0 && got.EndedAt >= got.StartedAt, "no start or end")
+		demand(got.Error == nil && got.LostNotBefore() == 0 && got.RecheckNotBefore() == 0, "error or stamps of a SUCCESS")
+	case task.Failure:
+		demand(got.Error != nil && got.Outcome != 0, "no error")
+		demand(got.Result == nil && got.LostNotBefore() == 0 && got.RecheckNotBefore() == 0, "result or stamps of a FAILURE")
 	default:
 		demand(false, "unknown status")
 	}
-	if task.Final() {
-		demand(task.Params == nil, "parameters kept in memory after the end")
-		demand(len(task.Result) <= projection.MaxKeptResult, "large result kept in memory after the end")
-		demand(task.Error == nil || len(task.Error.Message) <= projection.MaxKeptError, "large error kept in memory after the end")
+	if got.Final() {
+		demand(got.Params == nil, "parameters kept in memory after the end")
+		demand(len(got.Result) <= projection.MaxKeptResult, "large result kept in memory after the end")
+		demand(got.Error == nil || len(got.Error.Message) <= projection.MaxKeptError, "large error kept in memory after the end")
 	}
 }
 

@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
 // Outcome is an outcome as JSON shows it.
 type Outcome struct {
-	ID     events.TaskID     `json:"id"`
-	Status projection.Status `json:"status,omitzero"`
-	Result json.RawMessage   `json:"result,omitempty"`
-	Error  *Error            `json:"error,omitempty"`
+	ID     events.TaskID   `json:"id"`
+	Status task.Status     `json:"status,omitzero"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
 }
 
 // Error tells why a task failed, and in which attempt.
@@ -24,9 +23,9 @@ type Error struct {
 
 // OfOutcome shows how a task ended: failed is nil after a success.
 func OfOutcome(id events.TaskID, result []byte, failed *task.Error) Outcome {
-	v := Outcome{ID: id, Status: projection.Success, Result: raw(events.JSON(result))}
+	v := Outcome{ID: id, Status: task.Success, Result: raw(events.JSON(result))}
 	if failed != nil {
-		v.Status = projection.Failure
+		v.Status = task.Failure
 		v.Error = &Error{failed.Attempt, events.Error{
 			Code:       failed.Code,
 			Message:    failed.Message,

@@ -8,20 +8,21 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/name"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // Task is a task as JSON shows it.
 type Task struct {
-	ID        events.TaskID        `json:"id"`
-	Version   events.Position      `json:"version"` // the position of its last event
-	Behavior  string               `json:"behavior"`
-	Status    projection.Status    `json:"status"`
-	Substatus projection.Substatus `json:"substatus"`
-	Since     events.Millis        `json:"since"` // since when it has the substatus
-	Priority  int64                `json:"priority"`
-	Suspended bool                 `json:"suspended,omitempty"`
-	Cancelled bool                 `json:"cancelled,omitempty"`
-	Forgotten bool                 `json:"forgotten,omitempty"`
+	ID        events.TaskID   `json:"id"`
+	Version   events.Position `json:"version"` // the position of its last event
+	Behavior  string          `json:"behavior"`
+	Status    task.Status     `json:"status"`
+	Substatus task.Substatus  `json:"substatus"`
+	Since     events.Millis   `json:"since"` // since when it has the substatus
+	Priority  int64           `json:"priority"`
+	Suspended bool            `json:"suspended,omitempty"`
+	Cancelled bool            `json:"cancelled,omitempty"`
+	Forgotten bool            `json:"forgotten,omitempty"`
 	Counts
 	Place
 	Creator     string        `json:"creator,omitempty"`

@@ -146,7 +146,7 @@ var requests = []Bug{
 	}, commandPkg, "TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey"},
 	{"unknown operation that deletes", "engine/internal/command/operate.go", []Edit{
 		{"	if c.Do >= task.OperationCount {\n", "	if false {\n"},
-		{"	case DoDelete:\n		return &events.Deleted{}, t.Status != projection.Running\n	}\n	return nil, false\n", "	}\n	return &events.Deleted{}, t.Status != projection.Running\n"},
+		{"	case DoDelete:\n		return &events.Deleted{}, t.Status != task.Running\n	}\n	return nil, false\n", "	}\n	return &events.Deleted{}, t.Status != task.Running\n"},
 	}, commandPkg, "TestOperate_ThatThereIsNotIsRefusedByFieldAndChangesNothing"},
 	{"repeated merge that is a further one", "engine/internal/command/merge.go", []Edit{
 		{"	case t.Requests.Of(c.Submit.RequestID) != nil: //", "	case false: //"},

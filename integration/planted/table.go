@@ -144,7 +144,7 @@ var list = []planted{
 	own("Lost is not counted", "11", edit("projection/fold.go", "		t.Lost++\n", "")),
 	own("retry counted twice", "10, 11", edit("projection/fold.go", "		t.Failures++\n", "		t.Failures += 2\n")),
 	own("deleted task stays in the queue of ready ones", "2",
-		edit("projection/shard.go", "		s.lift(t)\n		t.fold(ev, s.names)\n", "		if ev.Kind() != events.KindDeleted || t.Status != Created {\n			s.lift(t)\n		}\n		t.fold(ev, s.names)\n")),
+		edit("projection/shard.go", "		s.lift(t)\n		t.fold(ev, s.names)\n", "		if ev.Kind() != events.KindDeleted || t.Status != task.Created {\n			s.lift(t)\n		}\n		t.fold(ev, s.names)\n")),
 	own("suspended task stays in the queue of ready ones", "no end, 2, 8",
 		edit("projection/shard.go", "	case t.Suspended:\n", "	case t.Suspended && t.Due > now:\n")),
 	like("future resolved by an earlier run", "linear"),

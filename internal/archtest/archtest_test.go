@@ -34,9 +34,9 @@ projection/items     | projection/extension projection/record projection/steady 
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/extension projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/extension projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/extension projection/name projection/steady projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection           | projection/extension projection/name projection/steady projection/items projection/requests projection/settings projection/journal task events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
-projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
+projection/listing   | projection task events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
 ledger               | ledger/exportform ledger/internal/earlier ledger/internal/merged ledger/pagecursor task store events projection projection/journal  | the read side: it decides nothing and writes nothing
 ledger/exportform    | events                                                | the form of exports, between hostile bytes and the read side
@@ -60,7 +60,7 @@ engine/internal/lookout | store task                               | looks at th
 engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/listing store task | the owner of a shard: it knows its node by interfaces of its own
 engine/internal/worker | engine/internal/command engine/internal/sender engine/internal/signal engine/internal/slots events store task | attempts and offers: it knows its node by interfaces of its own
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
-engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/stores item events projection | every command in its largest form, for tests
+engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/stores item events task | every command in its largest form, for tests
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine

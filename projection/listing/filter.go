@@ -14,13 +14,13 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Filter selects tasks; zero fields match everything.
 type Filter struct {
-	Status    projection.Status
-	Substatus projection.Substatus // as the owner of the shard finds it when it is asked
+	Status    task.Status
+	Substatus task.Substatus // as the owner of the shard finds it when it is asked
 	Behavior  string
 	Affinity  string
 	Node      string // that an attempt runs on: its session id
@@ -42,11 +42,11 @@ var fields = []struct {
 	set         func(f *Filter, text string) error
 }{
 	{"status", "CREATED, RUNNING, SUCCESS or FAILURE", func(f *Filter, text string) (err error) {
-		f.Status, err = projection.ParseStatus(text)
+		f.Status, err = task.ParseStatus(text)
 		return err
 	}},
-	{"substatus", strings.Join(projection.Substatuses(), ", "), func(f *Filter, text string) (err error) {
-		f.Substatus, err = projection.ParseSubstatus(text)
+	{"substatus", strings.Join(task.Substatuses(), ", "), func(f *Filter, text string) (err error) {
+		f.Substatus, err = task.ParseSubstatus(text)
 		return err
 	}},
 	{"behavior", "its behavior", func(f *Filter, text string) error { f.Behavior = text; return events.ValidateBehavior(text) }},
@@ -146,9 +146,9 @@ func (f Filter) Problem() (field, problem string) {
 		return field, "want a time after " + epoch
 	}
 	switch {
-	case f.Status > projection.Failure:
+	case f.Status > task.Failure:
 		return "status", fmt.Sprintf("there is no status %d", f.Status)
-	case f.Substatus > projection.SubCancelled:
+	case f.Substatus > task.SubCancelled:
 		return "substatus", fmt.Sprintf("there is no substatus %d", f.Substatus)
 	case !f.CreatedTo.IsZero() && !f.CreatedFrom.Before(f.CreatedTo):
 		return "created-from", "it is not before created-to"

@@ -18,6 +18,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 const begin events.Millis = 1_800_000_000_000
@@ -61,7 +62,7 @@ func (j *journal) step(ids []events.TaskID) {
 		j.append(id, &events.Failed{Error: events.Error{Code: events.CodeFailed, Message: "m"}, Run: t.Runs + 1}, "")
 	case !t.Final() && t.Due <= j.now && !t.Suspended && rapid.Bool().Draw(j.t, "starts"):
 		j.append(id, &events.Started{Node: rapid.SampledFrom([]string{"n-1", "n-2"}).Draw(j.t, "node"), Attempt: t.Attempt + 1, Lease: 9000}, "")
-	case t.Status != projection.Running && rapid.Bool().Draw(j.t, "goes"):
+	case t.Status != task.Running && rapid.Bool().Draw(j.t, "goes"):
 		j.append(id, &events.Deleted{}, "")
 	case !t.Suspended:
 		j.append(id, &events.Suspended{}, "")
@@ -76,10 +77,10 @@ func genFilter(t *rapid.T, now events.Millis) (f listing.Filter) {
 		return (begin + events.Millis(rapid.Int64Range(0, int64(now-begin)+2).Draw(t, name))).Time()
 	}
 	if some("status") {
-		f.Status = projection.Status(rapid.IntRange(1, 4).Draw(t, "which"))
+		f.Status = task.Status(rapid.IntRange(1, 4).Draw(t, "which"))
 	}
 	if some("substatus") {
-		f.Substatus = projection.Substatus(rapid.IntRange(1, 10).Draw(t, "which"))
+		f.Substatus = task.Substatus(rapid.IntRange(1, 10).Draw(t, "which"))
 	}
 	if some("behavior") {
 		f.Behavior = rapid.SampledFrom([]string{"work", "purge", "other"}).Draw(t, "which")
@@ -341,7 +342,7 @@ func TestKey_PartsTheTasksOfEveryShard(t *testing.T) {
 
 func TestParse_ReadsEachFieldOnce(t *testing.T) {
 	f, err := listing.Parse([]string{"status=FAILURE", "creator=a=b"})
-	if want := (listing.Filter{Status: projection.Failure, Creator: "a=b"}); err != nil || f != want {
+	if want := (listing.Filter{Status: task.Failure, Creator: "a=b"}); err != nil || f != want {
 		t.Errorf("%+v, %v; want %+v", f, err, want)
 	}
 	for text, says := range map[string]string{"status": `"status": want field=value`, "status=": "status: ", "colour=red": `"colour" is no field`, "affinity=": "affinity: it is empty", "creator=c": "given twice"} {
@@ -360,7 +361,7 @@ func TestFilter_SetsWhatTextNames(t *testing.T) {
 		}
 	}
 	from, to := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
-	want := listing.Filter{Status: projection.Failure, Substatus: projection.SubFinal, Behavior: "work", Affinity: "a", AffinityPrefix: "a", Node: "n", Creator: "ada",
+	want := listing.Filter{Status: task.Failure, Substatus: task.SubFinal, Behavior: "work", Affinity: "a", AffinityPrefix: "a", Node: "n", Creator: "ada",
 		CreatedFrom: from, CreatedTo: to, EndedFrom: from, EndedTo: to}
 	if f != want {
 		t.Errorf("set %+v, want %+v", f, want)
@@ -425,8 +426,8 @@ func TestFilter_RefusesAnAffinityWithASlash(t *testing.T) {
 }
 
 func TestSum_AddsUpByBehaviorStatusAndSubstatus(t *testing.T) {
-	got := listing.Sum([]listing.Count{{"b", projection.Failure, projection.SubFinal, 1}, {"a", projection.Created, projection.SubReady, 2}, {"b", projection.Failure, projection.SubFinal, 3}})
-	want := []listing.Count{{"a", projection.Created, projection.SubReady, 2}, {"b", projection.Failure, projection.SubFinal, 4}}
+	got := listing.Sum([]listing.Count{{"b", task.Failure, task.SubFinal, 1}, {"a", task.Created, task.SubReady, 2}, {"b", task.Failure, task.SubFinal, 3}})
+	want := []listing.Count{{"a", task.Created, task.SubReady, 2}, {"b", task.Failure, task.SubFinal, 4}}
 	if !slices.Equal(got, want) {
 		t.Errorf("sum %v, want %v", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Found is what a search in a shard has come to.
@@ -42,7 +43,7 @@ func Look(s *projection.Shard, f Filter, from Place, limit, most int, stop func(
 			}
 			found.Looked++
 			found.Next = Place{t.Created, t.CreatedAt}
-			if !m.matches(t, func() projection.Substatus { return s.Substatus(t) }) {
+			if !m.matches(t, func() task.Substatus { return s.Substatus(t) }) {
 				continue
 			}
 			if found.Tasks = append(found.Tasks, t); len(found.Tasks) == limit {
@@ -76,7 +77,7 @@ func matcherOf(f Filter) matcher {
 func (m *matcher) sought(from Place) projection.Sought {
 	of := projection.Sought{Before: from.Before, Until: from.Until, Status: m.Status, Substatus: m.Substatus, Behavior: m.Behavior, Creator: m.Creator}
 	if m.Node != "" {
-		of.Substatus = cmp.Or(of.Substatus, projection.SubRunning)
+		of.Substatus = cmp.Or(of.Substatus, task.SubRunning)
 	}
 	if last := m.createdTo - 1; m.createdTo != 0 && (of.Until == 0 || last < of.Until) {
 		of.Until = last
@@ -87,14 +88,14 @@ func (m *matcher) sought(from Place) projection.Sought {
 // Matches reports whether a task matches at a time.
 func (f Filter) Matches(t *projection.Task, now events.Millis) bool {
 	m := matcherOf(f)
-	return t.CreatedAt >= m.createdFrom && m.matches(t, func() projection.Substatus {
+	return t.CreatedAt >= m.createdFrom && m.matches(t, func() task.Substatus {
 		substatus, _ := t.Substatus(now)
 		return substatus
 	})
 }
 
 // matches reports whether a task that was not created too early matches.
-func (m *matcher) matches(t *projection.Task, substatus func() projection.Substatus) bool {
+func (m *matcher) matches(t *projection.Task, substatus func() task.Substatus) bool {
 	switch {
 	case m.Status != 0 && t.Status != m.Status,
 		m.Substatus != 0 && substatus() != m.Substatus,

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Part is what the owner of a shard tells of a list from a place on.
@@ -72,10 +73,10 @@ type Counts struct {
 // Count is how many tasks of a behavior have a status and a substatus. Behavior is "" for those of the behaviors of a shard
 // that are beyond 500.
 type Count struct {
-	Behavior  string               `json:"behavior"`
-	Status    projection.Status    `json:"status"`
-	Substatus projection.Substatus `json:"substatus"`
-	Tasks     int64                `json:"tasks"`
+	Behavior  string         `json:"behavior"`
+	Status    task.Status    `json:"status"`
+	Substatus task.Substatus `json:"substatus"`
+	Tasks     int64          `json:"tasks"`
 }
 
 // Sum adds up counts of the same tasks, and orders them.

@@ -20,8 +20,8 @@ import (
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/item"
-	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // A batch is decided as a whole, and on top of what is there. An entry that could not be stored would end the session
@@ -261,9 +261,9 @@ func TestAnswers_ThatNobodyGivesAreRefused(t *testing.T) {
 		{"page of 1001 tasks, at most 1000", readPage, of(page{Tasks: make([][]byte, 1001), Seen: make([]int64, 1001)})},
 		{"page that looked at -1 tasks", readPage, of(page{Looked: -1})},
 		{"page that looked at 1073741825 tasks", readPage, of(page{Looked: 1<<30 + 1})},
-		{"", readTallies, of(counts{3, []row{{"a", 4, uint64(projection.SubCancelled), 1}, {"b", 1, 1, 2}}})},
+		{"", readTallies, of(counts{3, []row{{"a", 4, uint64(task.SubCancelled), 1}, {"b", 1, 1, 2}}})},
 		{"1 tasks of status 5", readTallies, of(counts{1, []row{{"a", 5, 1, 1}}})},
-		{"1 tasks of status 1 and substatus ", readTallies, of(counts{1, []row{{"a", 1, uint64(projection.SubCancelled) + 1, 1}}})},
+		{"1 tasks of status 1 and substatus ", readTallies, of(counts{1, []row{{"a", 1, uint64(task.SubCancelled) + 1, 1}}})},
 		{"-1 tasks of status 1", readTallies, of(counts{-1, []row{{"a", 1, 1, -1}}})},
 		{"4 tasks, of which 1 are in no row", readTallies, of(counts{4, []row{{"a", 1, 1, 3}}})},
 		{"9520 counts, at most 9519", readTallies, of(counts{0, make([]row, 9520)})},
@@ -278,7 +278,7 @@ func TestAnswers_ThatNobodyGivesAreRefused(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
-	for _, c := range []*command.List{{Status: uint64(projection.Failure) + 1}, {Substatus: uint64(projection.SubCancelled) + 1}} {
+	for _, c := range []*command.List{{Status: uint64(task.Failure) + 1}, {Substatus: uint64(task.SubCancelled) + 1}} {
 		if err := command.Check(c); err == nil || !strings.Contains(err.Error(), "there is no status") {
 			t.Errorf("%+v: %v", c, err)
 		}

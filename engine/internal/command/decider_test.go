@@ -89,16 +89,16 @@ func (m *matrixMachine) compare(state *projection.Shard) {
 // stamps holds a task to the columns "must be there" and "must not" of the state matrix.
 func (m *matrixMachine) stamps(t *projection.Task) {
 	m.t.Helper()
-	running, result := t.Status == projection.Running, t.Result != nil || t.ResultElided
+	running, result := t.Status == task.Running, t.Result != nil || t.ResultElided
 	var bad bool
 	switch t.Status {
-	case projection.Created:
+	case task.Created:
 		bad = t.ScheduleNotBefore() == 0 || t.StartedAt != 0 || result || t.Error != nil
-	case projection.Running:
+	case task.Running:
 		bad = t.Attempt == 0 || t.StartedAt == 0 || t.RecheckNotBefore() == 0 || t.LostNotBefore() < t.StartedAt || result || t.Error != nil
-	case projection.Success:
+	case task.Success:
 		bad = t.StartedAt == 0 || t.Error != nil
-	case projection.Failure:
+	case task.Failure:
 		bad = t.Error == nil || result
 	default:
 		bad = true

@@ -8,8 +8,8 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/projection/requests"
+	"taskledger/task"
 )
 
 // everyHour is a task that is repeated, in the middle of an attempt.
@@ -101,7 +101,7 @@ func TestEvery_WhatNobodyAskedForIsToldApartFromWhatIsReadyBesides(t *testing.T)
 	if l.state.Ready("work") != l.task() || l.state.ReadyBeside("work") != nil || l.task().RunEnded != true {
 		t.Errorf("ready %v, beside repetitions %v", l.state.Ready("work"), l.state.ReadyBeside("work"))
 	}
-	if got := l.state.Substatus(l.task()); got != projection.SubReady {
+	if got := l.state.Substatus(l.task()); got != task.SubReady {
 		t.Errorf("substatus %s", got)
 	}
 	other := l.ask(events.Policy{})

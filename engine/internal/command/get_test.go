@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/name"
+	"taskledger/task"
 )
 
 func TestTask_IsReadAsWritten(t *testing.T) {
@@ -25,7 +26,7 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			Priority: rapid.Int64().Draw(t, "priority"),
 			Params:   genPayload.Draw(t, "params"),
 			ParamsAt: genRef.Draw(t, "params at"),
-			Status:   projection.Status(rapid.IntRange(1, 4).Draw(t, "status")),
+			Status:   task.Status(rapid.IntRange(1, 4).Draw(t, "status")),
 			Flags: projection.Flags{
 				Suspended:    flag.Draw(t, "suspended"),
 				Cancelled:    flag.Draw(t, "cancelled"),
@@ -76,10 +77,10 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 		if w != (projection.Wait{}) {
 			want.Wait = &w
 		}
-		if want.Status == projection.Running && want.Due == 0 {
+		if want.Status == task.Running && want.Due == 0 {
 			want.Node = want.LastNode.String()
 		}
-		if want.Status == projection.Created { // no attempt has begun
+		if want.Status == task.Created { // no attempt has begun
 			want.Started, want.Outcome, want.Attempt, want.Failures, want.Lost, want.Runs, want.LastNode, want.Offer = 0, 0, 0, 0, 0, 0, name.Name{}, 0
 			want.Lease, want.StartedAt, want.EndedAt, want.Result, want.Error, want.Progress = 0, 0, 0, nil, nil, nil
 		}

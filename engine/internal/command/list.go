@@ -9,12 +9,13 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // List reads tasks that match a listing.Filter of these fields, newest first, from a listing.Place on.
 type List struct {
-	Status                     uint64 // a projection.Status
-	Substatus                  uint64 // a projection.Substatus
+	Status                     uint64 // a task.Status
+	Substatus                  uint64 // a task.Substatus
 	Behavior, Affinity, Prefix string
 	Node, Creator              string
 	CreatedFrom, CreatedTo     int64 // events.Millis
@@ -55,7 +56,7 @@ func (c *List) Size() int {
 }
 
 func (c *List) Limits() error {
-	if c.Status > uint64(projection.Failure) || c.Substatus > uint64(projection.SubCancelled) {
+	if c.Status > uint64(task.Failure) || c.Substatus > uint64(task.SubCancelled) {
 		return &store.InvalidError{Field: "filter", Problem: fmt.Sprintf("there is no status %d, or no substatus %d", c.Status, c.Substatus)}
 	}
 	return cmp.Or(limitBehavior(c.Behavior), atMost("affinity", len(c.Affinity), events.MaxIDBytes), atMost("affinity-prefix", len(c.Prefix), events.MaxIDBytes),
@@ -65,8 +66,8 @@ func (c *List) Limits() error {
 // Filter is that of the list.
 func (c *List) Filter() listing.Filter {
 	return listing.Filter{
-		Status:         projection.Status(c.Status),
-		Substatus:      projection.Substatus(c.Substatus),
+		Status:         task.Status(c.Status),
+		Substatus:      task.Substatus(c.Substatus),
 		Behavior:       c.Behavior,
 		Affinity:       c.Affinity,
 		AffinityPrefix: c.Prefix,

@@ -8,7 +8,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // crashing is a service of one node that some tasks kill and that is started again a little later. What its owner
@@ -109,12 +109,12 @@ func TestLose_TheTaskThatKillsItsNodeEndsAndThoseBesideItDoNot(t *testing.T) {
 		if task := c.state.Task(poison); c.crashes > 10 || task != nil && task.Error.Code != events.CodeLost {
 			t.Errorf("seed %d: after %d crashes the task that kills is %+v; want it lost after ten at most", seed, c.crashes, task)
 		}
-		ended := map[events.TaskID]projection.Status{}
+		ended := map[events.TaskID]task.Status{}
 		for _, o := range c.outcomes {
 			ended[o.Task] = o.Status
 		}
 		for i := range 20 {
-			if id := events.TaskID(fmt.Sprintf("innocent-%d/%d", i, seed)); ended[id] != projection.Success {
+			if id := events.TaskID(fmt.Sprintf("innocent-%d/%d", i, seed)); ended[id] != task.Success {
 				t.Errorf("seed %d: %s ended with %s", seed, id, ended[id])
 			}
 		}
@@ -139,7 +139,7 @@ func TestLose_TenCrashesOfANodeInAMinuteEndNoTask(t *testing.T) {
 			t.Errorf("seed %d: %d outcomes of 20 tasks", seed, len(c.outcomes))
 		}
 		for _, o := range c.outcomes {
-			if o.Status != projection.Success {
+			if o.Status != task.Success {
 				t.Errorf("seed %d: %s ended with %s", seed, o.Task, o.Status)
 			}
 		}

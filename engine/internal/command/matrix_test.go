@@ -20,7 +20,7 @@ type taskModel struct {
 	policy   events.Policy
 	priority int64
 
-	status                            projection.Status
+	status                            task.Status
 	suspended, cancelled, further     bool
 	over                              bool // the budget belongs to a run that has ended
 	node                              string
@@ -45,11 +45,11 @@ type modelEvents struct {
 }
 
 func (p *taskModel) final() bool {
-	return (p.status == projection.Success || p.status == projection.Failure) && p.due == 0
+	return (p.status == task.Success || p.status == task.Failure) && p.due == 0
 }
 
 func (p *taskModel) waits() bool {
-	return p.status == projection.Created || p.status == projection.Running && p.node == ""
+	return p.status == task.Created || p.status == task.Running && p.node == ""
 }
 
 // matrix predicts what commands lead to: the kinds of the events, the answers and the tasks.
@@ -83,7 +83,7 @@ func (m *matrix) add(id events.TaskID, kind events.Kind, change func(p *taskMode
 	}
 	if p.final() {
 		p.kept = false
-		if p.status == projection.Failure && !p.over {
+		if p.status == task.Failure && !p.over {
 			p.endRun()
 		}
 	}
@@ -130,15 +130,15 @@ func (m *matrix) repetition(p *taskModel) events.Millis {
 	return max(m.now+events.Millis(p.policy.Every.Milliseconds()), p.startedAt+50)
 }
 
-func (m *matrix) end(id events.TaskID, status projection.Status, what string, next events.Millis, ends bool) {
+func (m *matrix) end(id events.TaskID, status task.Status, what string, next events.Millis, ends bool) {
 	kind := events.KindSucceeded
-	if status == projection.Failure {
+	if status == task.Failure {
 		kind = events.KindFailed
 	}
 	m.add(id, kind, func(p *taskModel) {
 		p.status, p.node, p.due, p.cancelled = status, "", next, false
 		p.result, p.failure, p.ended, p.endedAt = "", "", p.last, m.now
-		if status == projection.Success {
+		if status == task.Success {
 			p.result = what
 		} else {
 			p.failure = what
@@ -151,13 +151,13 @@ func (m *matrix) end(id events.TaskID, status projection.Status, what string, ne
 }
 
 // endAttempt is end, and what follows from parameters that were merged while the attempt ran.
-func (m *matrix) endAttempt(id events.TaskID, status projection.Status, what string, next events.Millis) {
+func (m *matrix) endAttempt(id events.TaskID, status task.Status, what string, next events.Millis) {
 	p := m.tasks[id]
-	again, ends := p.further && !p.cancelled, status == projection.Success || next == 0
+	again, ends := p.further && !p.cancelled, status == task.Success || next == 0
 	switch {
 	case p.cancelled:
 		next, ends = 0, true
-		if status == projection.Failure {
+		if status == task.Failure {
 			what = events.CodeCancelled
 		}
 	case next == 0:
@@ -198,9 +198,9 @@ func (m *matrix) wait(id events.TaskID, kind events.Kind, until events.Millis) {
 	})
 	switch {
 	case p.cancelled:
-		m.end(id, projection.Failure, events.CodeCancelled, 0, true)
+		m.end(id, task.Failure, events.CodeCancelled, 0, true)
 	case kind == events.KindLost && int(p.losses) >= p.policy.MaxLost:
-		m.endAttempt(id, projection.Failure, events.CodeLost, 0)
+		m.endAttempt(id, task.Failure, events.CodeLost, 0)
 	}
 }
 
@@ -236,7 +236,7 @@ func (m *matrix) submit(c *command.Submit) command.Answer {
 		return command.Answer{Code: command.AnswerOverload}
 	case p == nil:
 		p = m.add(c.Task, events.KindCreated, func(p *taskModel) {
-			p.status, p.behavior, p.policy, p.priority = projection.Created, c.Behavior, c.Policy, c.Priority
+			p.status, p.behavior, p.policy, p.priority = task.Created, c.Behavior, c.Policy, c.Priority
 			p.due, p.params, p.kept = at, string(c.Params), true
 			p.request(c.RequestID)
 		})
@@ -265,7 +265,7 @@ func (m *matrix) submit(c *command.Submit) command.Answer {
 
 func (m *matrix) join(c *command.Submit) {
 	p := m.tasks[c.Task]
-	waits := p.status == projection.Created || c.RunNow && (p.status == projection.Success || p.status == projection.Failure)
+	waits := p.status == task.Created || c.RunNow && (p.status == task.Success || p.status == task.Failure)
 	if at := max(c.NotBefore, m.now.Add(c.Delay)); p.final() || waits && at < p.due {
 		p.agree(c)
 		m.reschedule(c.Task, at, c.RequestID)
@@ -372,7 +372,7 @@ func (m *matrix) complete(c *command.Complete) command.Answer {
 	}
 	switch c.How {
 	case command.Succeeded:
-		m.endAttempt(c.Task, projection.Success, string(c.Result), next)
+		m.endAttempt(c.Task, task.Success, string(c.Result), next)
 	case command.Failed:
 		if c.ByPolicy {
 			next = 0
@@ -381,7 +381,7 @@ func (m *matrix) complete(c *command.Complete) command.Answer {
 				next = m.now + events.Millis(time.Duration(float64(most)*float64(c.Random)/(1<<32)).Milliseconds())
 			}
 		}
-		m.endAttempt(c.Task, projection.Failure, c.Error.Code, next)
+		m.endAttempt(c.Task, task.Failure, c.Error.Code, next)
 	case command.Snoozed:
 		m.wait(c.Task, events.KindSnoozed, max(soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds())))
 	case command.Released:
@@ -407,9 +407,9 @@ func (m *matrix) operate(c *command.Operate) command.Answer {
 		return command.Answer{Code: command.AnswerMerge}
 	}
 	life := p.life
-	ended := p.status == projection.Success || p.status == projection.Failure
+	ended := p.status == task.Success || p.status == task.Failure
 	allowed := map[task.Operation]bool{command.DoCancel: !p.final(), command.DoRunNow: p.node == "" && !p.final(), command.DoRetry: ended, command.DoSuspend: !p.final(),
-		command.DoResume: true, command.DoDelete: p.status != projection.Running}
+		command.DoResume: true, command.DoDelete: p.status != task.Running}
 	if !allowed[c.Do] {
 		return command.Answer{Code: command.AnswerState}
 	}
@@ -417,7 +417,7 @@ func (m *matrix) operate(c *command.Operate) command.Answer {
 	case command.DoCancel:
 		switch {
 		case p.waits():
-			m.end(c.Task, projection.Failure, events.CodeCancelled, 0, true)
+			m.end(c.Task, task.Failure, events.CodeCancelled, 0, true)
 		case ended:
 			m.reschedule(c.Task, 0, "")
 		case !p.cancelled:
@@ -508,7 +508,7 @@ func (m *matrix) start(id events.TaskID, node string, offer uint64) {
 		if p.over {
 			p.failures, p.losses, p.over = 0, 0, false
 		}
-		p.status, p.node, p.offer, p.started, p.startedAt = projection.Running, node, offer, p.last, m.now
+		p.status, p.node, p.offer, p.started, p.startedAt = task.Running, node, offer, p.last, m.now
 		p.attempt++
 		p.due, p.result, p.failure, p.progress = 0, "", "", ""
 	})
@@ -520,7 +520,7 @@ func (m *matrix) seal() {
 	for id, p := range m.tasks {
 		switch {
 		case !p.final() || p.held(m.now):
-		case p.status == projection.Failure: // a few of them are kept for their time alone
+		case p.status == task.Failure: // a few of them are kept for their time alone
 			if p.finalSince.Add(projection.RetainFailures) < m.now {
 				delete(m.tasks, id)
 			}

@@ -83,7 +83,7 @@ func (d *Decider) operation(t *projection.Task, c *Operate) (events.Body, bool) 
 		}
 		return d.reschedule(t), true
 	case DoRetry:
-		if t.Status != projection.Success && t.Status != projection.Failure {
+		if t.Status != task.Success && t.Status != task.Failure {
 			return nil, false
 		}
 		return d.reschedule(t), true
@@ -92,7 +92,7 @@ func (d *Decider) operation(t *projection.Task, c *Operate) (events.Body, bool) 
 	case DoResume:
 		return unless(!t.Suspended, &events.Resumed{}), true
 	case DoDelete:
-		return &events.Deleted{}, t.Status != projection.Running
+		return &events.Deleted{}, t.Status != task.Running
 	}
 	return nil, false
 }

@@ -12,19 +12,18 @@ import (
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/wire"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
 var genOutcome = rapid.Custom(func(t *rapid.T) outcome.Outcome {
 	o := outcome.Outcome{Task: genID.Draw(t, "task"), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run"), Ref: genRef.Draw(t, "ref"),
-		Rest: rapid.Bool().Draw(t, "rest"), Attempt: rapid.Uint32().Draw(t, "attempt"), Status: rapid.SampledFrom([]projection.Status{0, projection.Success, projection.Failure}).Draw(t, "status")}
+		Rest: rapid.Bool().Draw(t, "rest"), Attempt: rapid.Uint32().Draw(t, "attempt"), Status: rapid.SampledFrom([]task.Status{0, task.Success, task.Failure}).Draw(t, "status")}
 	switch o.Status {
-	case projection.Success:
+	case task.Success:
 		if o.Elided = rapid.Bool().Draw(t, "elided"); !o.Elided {
 			o.Result = genPayload.Draw(t, "result")
 		}
-	case projection.Failure:
+	case task.Failure:
 		o.Err = genError.Draw(t, "error")
 	}
 	return o
@@ -47,7 +46,7 @@ func TestOutcomes_LargeResultsAreLeftOutAndMessagesStayBounded(t *testing.T) {
 	const largest = 4 << 10 // of the results that are sent along
 	outcomes := make([]outcome.Outcome, 500)
 	for i := range outcomes {
-		outcomes[i] = outcome.Outcome{Task: events.TaskID(fmt.Sprint("t", i)), Status: projection.Success, Result: make(events.Payload, largest+i%2)}
+		outcomes[i] = outcome.Outcome{Task: events.TaskID(fmt.Sprint("t", i)), Status: task.Success, Result: make(events.Payload, largest+i%2)}
 	}
 	n := 0
 	for _, m := range outcome.Encode(outcomes) {
@@ -72,7 +71,7 @@ func TestOutcomes_LargeResultsAreLeftOutAndMessagesStayBounded(t *testing.T) {
 
 func TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised(t *testing.T) {
 	for _, at := range []situation{atFailure, atFailureRetry, atSuccess, atSuccessNext} {
-		for do, want := range map[task.Operation]projection.Status{command.DoCancel: projection.Failure, command.DoDelete: 0} {
+		for do, want := range map[task.Operation]task.Status{command.DoCancel: task.Failure, command.DoDelete: 0} {
 			l := ledgerAt(t, at)
 			later := l.ask(events.Policy{Existing: events.RunAgain})
 			later.NotBefore = l.now.Add(time.Hour)
@@ -95,6 +94,6 @@ func FuzzDecodeOutcomes(f *testing.F) {
 		}
 		return w.B
 	}
-	fuzzed(f, outcome.Decode, encode, encode([]outcome.Outcome{{Task: "a", Status: projection.Success, Result: []byte{1, 50}},
-		{Task: "b", Status: projection.Failure, Err: &events.Error{Code: "x"}}, {Task: "c", Elided: true, Status: projection.Success}}))
+	fuzzed(f, outcome.Decode, encode, encode([]outcome.Outcome{{Task: "a", Status: task.Success, Result: []byte{1, 50}},
+		{Task: "b", Status: task.Failure, Err: &events.Error{Code: "x"}}, {Task: "c", Elided: true, Status: task.Success}}))
 }

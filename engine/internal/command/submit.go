@@ -185,7 +185,7 @@ func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 	if t.Requests.Of(request) == nil && d.requestsFull(t) { // what has only joined changes nothing when it comes again
 		request = ""
 	}
-	sooner := at < t.Due && (t.Status == projection.Created || c.RunNow && t.Status != projection.Running)
+	sooner := at < t.Due && (t.Status == task.Created || c.RunNow && t.Status != task.Running)
 	switch {
 	case (t.Final() || sooner) && d.StoreFull:
 		return d.noSpace()

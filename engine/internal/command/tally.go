@@ -8,6 +8,7 @@ import (
 	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // Tally asks how many tasks of a behavior, or of each, have each status and substatus.
@@ -47,7 +48,7 @@ func (c *counts) Check() error {
 	tasks := c.Tasks
 	for _, r := range c.Rows {
 		tasks -= r.Tasks
-		if r.Status > uint64(projection.Failure) || r.Substatus > uint64(projection.SubCancelled) || r.Tasks < 0 {
+		if r.Status > uint64(task.Failure) || r.Substatus > uint64(task.SubCancelled) || r.Tasks < 0 {
 			return fmt.Errorf("%d tasks of status %d and substatus %d", r.Tasks, r.Status, r.Substatus)
 		}
 	}
@@ -104,8 +105,8 @@ func DecodeTallies(data []byte) ([]listing.Count, error) {
 	for i, r := range told.Rows {
 		rows[i] = listing.Count{
 			Behavior:  r.Behavior,
-			Status:    projection.Status(r.Status),
-			Substatus: projection.Substatus(r.Substatus),
+			Status:    task.Status(r.Status),
+			Substatus: task.Substatus(r.Substatus),
 			Tasks:     r.Tasks,
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/requests"
 	"taskledger/projection/settings"
+	"taskledger/task"
 )
 
 // raw is a command as its bytes, which follow the number.
@@ -272,7 +273,7 @@ func TestTold_TailsOfPartsArePassedOver(t *testing.T) {
 		t.Errorf("a pause that tells more is read as %+v, %v: what it keeps from starting must not start", got.Pauses(), err)
 	}
 
-	failed := outcome.Outcome{Task: "a", Status: projection.Failure, Err: kept.Error}
+	failed := outcome.Outcome{Task: "a", Status: task.Failure, Err: kept.Error}
 	var told wire.Writer
 	told.Array(300)
 	for range 300 {

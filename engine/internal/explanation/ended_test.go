@@ -7,6 +7,7 @@ import (
 	"taskledger/engine/internal/explanation"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Who suspended a task has not cancelled the retry that it does not get.
@@ -17,7 +18,7 @@ func TestOfEnd_SaysThatARetryWasCancelledOnlyWhereOneWas(t *testing.T) {
 		says  bool
 	}{"suspended, and failed for good": {0, false}, "its retry was cancelled": {7, true}} {
 		task := &projection.Task{
-			Status: projection.Failure,
+			Status: task.Failure,
 			Flags:  projection.Flags{Suspended: true},
 			Kind:   &projection.Kind{},
 			Error:  &events.Error{Code: "boom"},
@@ -33,7 +34,7 @@ func TestOfEnd_SaysThatARetryWasCancelledOnlyWhereOneWas(t *testing.T) {
 func TestExplanations_TellWhoCancelledAndWhoSuspended(t *testing.T) {
 	t.Parallel()
 	task := &projection.Task{
-		Status:      projection.Running,
+		Status:      task.Running,
 		LastAttempt: projection.LastAttempt{Node: "n-1.1"},
 		Flags:       projection.Flags{Suspended: true, Cancelled: true},
 		Kind:        &projection.Kind{},

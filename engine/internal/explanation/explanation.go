@@ -9,7 +9,6 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -22,7 +21,7 @@ type Explanation struct {
 	Text  string
 
 	// Substatus is the task's own; 0 = nobody who knows the task answers.
-	Substatus projection.Substatus
+	Substatus task.Substatus
 }
 
 // Encoded is an Explanation that travels; its task is known.
@@ -52,7 +51,7 @@ func Decode(id events.TaskID, data []byte) (Explanation, error) {
 		Why:       task.Reason(told.Why),
 		Since:     events.Millis(told.Since),
 		Text:      told.Text,
-		Substatus: projection.Substatus(told.Substatus),
+		Substatus: task.Substatus(told.Substatus),
 	}, err
 }
 

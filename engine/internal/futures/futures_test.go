@@ -127,7 +127,7 @@ func answerOf(o outcome.Outcome) command.Answer {
 
 // ended is the SUCCESS of a run.
 func ended(life events.Ref, run uint32) outcome.Outcome {
-	return outcome.Outcome{Task: "a", Life: life, Run: run, Ref: life + events.Ref(run), Status: projection.Success,
+	return outcome.Outcome{Task: "a", Life: life, Run: run, Ref: life + events.Ref(run), Status: task.Success,
 		Result: events.JSON([]byte(strconv.Itoa(int(run))))}
 }
 
@@ -167,7 +167,7 @@ func TestFutures_AnswerResolvesOrNamesTheRunToWaitFor(t *testing.T) {
 
 func TestFutures_LaterRunOrLifeMakesThemAsk(t *testing.T) {
 	for name, later := range map[string]outcome.Outcome{"run": ended(lifeOne, 2), "life": ended(2*lifeOne, 1), "elided": {Task: "a", Life: lifeOne, Run: 1,
-		Ref: lifeOne + 1, Status: projection.Success, Elided: true}} {
+		Ref: lifeOne + 1, Status: task.Success, Elided: true}} {
 		w := newWaiters(t)
 		f := w.future(lifeOne, 1)
 		f.Done()
@@ -192,7 +192,7 @@ func TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs(t *testing.T) {
 
 // A repetition that was cancelled before it began and the run that a later submit asked for have the same number.
 func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
-	cancelled := outcome.Outcome{Task: "a", Life: lifeOne, Run: 2, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
+	cancelled := outcome.Outcome{Task: "a", Life: lifeOne, Run: 2, Ref: lifeOne + 9, Status: task.Failure, Err: &events.Error{Code: events.CodeCancelled}}
 	succeeded := ended(lifeOne, 2)
 	succeeded.Ref = lifeOne + 12
 	for name, here := range map[string]bool{"heard": false, "remembered": true} {
@@ -215,7 +215,7 @@ func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
 // A task that had failed for good was to run again, and that was cancelled: the failure stays, and ends the run
 // that was promised after it.
 func TestFutures_RunsThatWerePromisedAndTakenAwayEndAtOnce(t *testing.T) {
-	failed := outcome.Outcome{Task: "a", Life: lifeOne, Run: 1, Rest: true, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
+	failed := outcome.Outcome{Task: "a", Life: lifeOne, Run: 1, Rest: true, Ref: lifeOne + 9, Status: task.Failure, Err: &events.Error{Code: events.CodeCancelled}}
 	for name, c := range map[string]struct {
 		run   uint32
 		since events.Ref
@@ -295,7 +295,7 @@ func TestFutures_OfAForgottenTaskWaitForWhoKeepsIt(t *testing.T) {
 		w := newRecalling(t, func(context.Context, events.TaskID) (projection.Task, error) {
 			look := make(chan error)
 			looks = append(looks, look)
-			return projection.Task{ID: "a", Status: projection.Success, Forgotten: true, Result: events.JSON([]byte("9"))}, <-look
+			return projection.Task{ID: "a", Status: task.Success, Forgotten: true, Result: events.JSON([]byte("9"))}, <-look
 		})
 		f := w.future(0, 0)
 		f.Done()
@@ -373,7 +373,7 @@ func TestFutures_ResolveOnceAndEveryCallbackIsCalledOnce(t *testing.T) {
 		calls := make(chan string, 10)
 		f.Then(func(result []byte, err error) { calls <- string(result) })
 		w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)})
-		w.Deliver(0, []outcome.Outcome{{Task: "a", Life: lifeOne, Run: 1, Status: projection.Failure, Err: &events.Error{Code: "x"}}})
+		w.Deliver(0, []outcome.Outcome{{Task: "a", Life: lifeOne, Run: 1, Status: task.Failure, Err: &events.Error{Code: "x"}}})
 		f.Close()
 		f.Then(func(result []byte, err error) { calls <- string(result) })
 		synctest.Wait()
@@ -544,7 +544,7 @@ func TestFutures_WaitGoesOnWhileTheStoreIsFull(t *testing.T) {
 			}
 			time.Sleep(2 * futures.SweepEvery)
 			synctest.Wait()
-			w.wantAsked("when there is room", 1, answerOf(outcome.Outcome{Task: "a", Life: lifeOne, Run: 1, Status: projection.Success}))
+			w.wantAsked("when there is room", 1, answerOf(outcome.Outcome{Task: "a", Life: lifeOne, Run: 1, Status: task.Success}))
 			if err := <-got; err != nil {
 				t.Errorf("run %d: %v", run, err)
 			}

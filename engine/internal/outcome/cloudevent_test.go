@@ -9,6 +9,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/name"
+	"taskledger/task"
 )
 
 func TestCloudEvent_NamesTheNodeOfTheLastAttempt(t *testing.T) {
@@ -16,7 +17,7 @@ func TestCloudEvent_NamesTheNodeOfTheLastAttempt(t *testing.T) {
 		ID:     "x",
 		Kind:   &projection.Kind{Behavior: "work"},
 		Counts: projection.Counts{Attempt: 2},
-		Status: projection.Success,
+		Status: task.Success,
 	}
 	for _, node := range []string{"", "n-1", `"\<>&`, "é\n"} {
 		task.LastNode = name.Of(node)
@@ -39,7 +40,7 @@ func TestCloudEvent_TellsTheTimeOfEachOutcome(t *testing.T) {
 			ID   string
 			Time time.Time
 		}
-		o := outcome.Outcome{At: at, Status: projection.Success, Behavior: "work", Ref: events.RefOf(7, 0)}
+		o := outcome.Outcome{At: at, Status: task.Success, Behavior: "work", Ref: events.RefOf(7, 0)}
 		if err := json.Unmarshal(w.Append(nil, &o), &got); err != nil || !got.Time.Equal(at.Time()) || got.ID != (events.Position{Shard: 3, Ref: o.Ref}).String() {
 			t.Errorf("%v of %v: %v", got, at.Time(), err)
 		}
@@ -52,7 +53,7 @@ func TestCloudEvent_SaysThatAnErrorIsCut(t *testing.T) {
 		task := projection.Task{
 			ID:     "x",
 			Kind:   &projection.Kind{Behavior: "work"},
-			Status: projection.Failure,
+			Status: task.Failure,
 			Error:  &events.Error{Code: events.CodePanic, Message: "long"},
 			Flags:  projection.Flags{ErrorElided: elided},
 		}

@@ -24,8 +24,8 @@ type Outcome struct {
 	At       events.Millis
 	Behavior string
 	Attempt  uint32
-	Node     string            // session id of the one that made the attempt; known to the owner alone
-	Status   projection.Status // Success or Failure; 0: the life was ended by Deleted
+	Node     string      // session id of the one that made the attempt; known to the owner alone
+	Status   task.Status // Success or Failure; 0: the life was ended by Deleted
 	Result   events.Payload
 	Elided   bool // the result, or the rest of the error, was left out; of Deleted: no run was due or under way, and it has ended none
 	Err      *events.Error
@@ -81,10 +81,10 @@ func OfLast(t *projection.Task) Outcome {
 // End turns the outcome of the last run into that of a further one which was promised and taken away: the failure stays,
 // after a success the run was cancelled.
 func (o *Outcome) End() {
-	if o.Status == projection.Failure {
+	if o.Status == task.Failure {
 		return
 	}
-	o.Status, o.Run, o.Result = projection.Failure, o.Run+1, nil
+	o.Status, o.Run, o.Result = task.Failure, o.Run+1, nil
 	o.Err = &events.Error{Code: events.CodeCancelled, Message: "the repetition was cancelled"}
 }
 
@@ -94,9 +94,9 @@ func (o *Outcome) Ends(run uint32) bool { return o.Run == run || o.Run < run && 
 // Value is what Wait returns.
 func (o *Outcome) Value() ([]byte, error) {
 	switch o.Status {
-	case projection.Success:
+	case task.Success:
 		return o.Result.JSON()
-	case projection.Failure:
+	case task.Failure:
 		return nil, &task.Error{
 			Task:       o.Task,
 			Attempt:    int(o.Attempt),
@@ -134,7 +134,7 @@ func (o *Outcome) Encode(w *wire.Writer, inline int) {
 func (o *Outcome) decode(r *wire.Reader) {
 	tail := r.ArrayFrom(9)
 	o.Task, o.Life, o.Run, o.Rest = events.TaskID(r.Text()), events.Ref(r.Uint()), uint32(r.Uint()), r.Bool()
-	o.Ref, o.Attempt, o.Status = events.Ref(r.Uint()), uint32(r.Uint()), projection.Status(r.Uint())
+	o.Ref, o.Attempt, o.Status = events.Ref(r.Uint()), uint32(r.Uint()), task.Status(r.Uint())
 	if r.NextBool() {
 		o.Elided = r.Bool()
 	} else {
@@ -147,7 +147,7 @@ func (o *Outcome) decode(r *wire.Reader) {
 		}
 	}
 	r.Skip(tail)
-	if o.Status == projection.Failure && o.Err == nil || o.Status > projection.Failure {
+	if o.Status == task.Failure && o.Err == nil || o.Status > task.Failure {
 		r.Fail("outcome of status %d", o.Status)
 	}
 }

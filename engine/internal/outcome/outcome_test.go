@@ -6,12 +6,11 @@ import (
 
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
 func TestOutcome_FailureBecomesATaskError(t *testing.T) {
-	o := outcome.Outcome{Task: "a", Attempt: 3, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled, Message: "m", Retryable: true,
+	o := outcome.Outcome{Task: "a", Attempt: 3, Status: task.Failure, Err: &events.Error{Code: events.CodeCancelled, Message: "m", Retryable: true,
 		Properties: map[string]string{"k": "v"}}}
 	_, err := o.Value()
 	var failure *task.Error

@@ -7,6 +7,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // runAgain gives task "x", which must wait, to the far node once more.
@@ -112,7 +113,7 @@ func TestLoss_SuccessGivesAFreshBudget(t *testing.T) {
 	b.lose()
 	b.assign()
 	b.lose()
-	if got := b.task(); got.Status != projection.Failure || got.Error.Code != events.CodeLost || !got.Final() {
+	if got := b.task(); got.Status != task.Failure || got.Error.Code != events.CodeLost || !got.Final() {
 		t.Errorf("task is %s, %+v; want the final failure %q after two losses of one run", got.Phase(), got.Error, events.CodeLost)
 	}
 }
@@ -125,7 +126,7 @@ func TestCancel_SuccessThatComesFirstCounts(t *testing.T) {
 	c := report(b.task(), command.Succeeded)
 	c.Next = b.time.Add(time.Hour)
 	b.accept(command.LaneWork, c)
-	if got := b.task(); got.Status != projection.Success || !got.Final() {
+	if got := b.task(); got.Status != task.Success || !got.Final() {
 		t.Errorf("task is %s, due %d; want SUCCESS for good", got.Phase(), got.Due)
 	}
 }
@@ -147,7 +148,7 @@ func TestCancel_NothingStartsAfterIt(t *testing.T) {
 			b.time = b.time.Add(2 * time.Hour)
 			b.own.Inbox().Wake()
 			b.turn()
-			if got := b.task(); got.Status != projection.Failure || got.Error.Code != events.CodeCancelled || !got.Final() {
+			if got := b.task(); got.Status != task.Failure || got.Error.Code != events.CodeCancelled || !got.Final() {
 				t.Errorf("task is %s, %+v, due %d; want the final failure %q", got.Phase(), got.Error, got.Due, events.CodeCancelled)
 			}
 		})
@@ -172,7 +173,7 @@ func TestCancel_BetweenRunsTakesTheNextRunAway(t *testing.T) {
 	b.time = b.time.Add(2 * time.Hour)
 	b.deliver(b.offer())
 	b.turn()
-	if got := b.task(); got.Status != projection.Success || !got.Final() {
+	if got := b.task(); got.Status != task.Success || !got.Final() {
 		t.Errorf("task is %s, due %d; want SUCCESS for good", got.Phase(), got.Due)
 	}
 }

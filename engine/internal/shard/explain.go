@@ -37,7 +37,7 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 		e.Since = max(e.Since, since)
 		return e
 	}
-	if substatus != projection.SubReady {
+	if substatus != task.SubReady {
 		return explanation.Explanation{Why: task.WhyScheduled, Since: since, Text: explanation.OfWait(t)}
 	}
 	if why := o.cfg.Admission.Refusal(); why != "" && t.Repeats() {

@@ -9,7 +9,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // holding is a bench whose shard holds so many tasks that wait.
@@ -153,7 +153,7 @@ func TestList_KnowsWhatIsReadyInTheFirstTurnOfAnOwner(t *testing.T) {
 	b.accept(command.LaneSubmit, c)
 	b.time = b.time.Add(time.Hour)
 	b.takeOver()
-	p, err := command.DecodePage(b.ask(command.LaneQuery, &command.List{Limit: 10, Substatus: uint64(projection.SubReady)}).Data)
+	p, err := command.DecodePage(b.ask(command.LaneQuery, &command.List{Limit: 10, Substatus: uint64(task.SubReady)}).Data)
 	if err != nil || len(p.Tasks) != 1 {
 		t.Errorf("%d tasks are ready, want one: %v", len(p.Tasks), err)
 	}

@@ -7,6 +7,7 @@ import (
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // roll lets a node call its roll and returns the attempts that the owner says are over.
@@ -293,8 +294,8 @@ func TestOwner_ComesAgainForWhatItMayNotStart(t *testing.T) {
 	}
 	b.node.old = false
 	b.turn()
-	if task := b.own.State().Task("x"); task.Status != projection.Running {
-		t.Errorf("the task is %s", task.Status)
+	if got := b.own.State().Task("x"); got.Status != task.Running {
+		t.Errorf("the task is %s", got.Status)
 	}
 	if wait, comes := b.own.UntilDue(); comes && wait <= shard.MayStartAgain {
 		t.Errorf("with nothing to start it comes again in %s", wait)

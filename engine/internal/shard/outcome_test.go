@@ -6,7 +6,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // An attempt that will be retried is no outcome; the final one is.
@@ -21,7 +21,7 @@ func TestOutcome_OfARetriedFailureIsNotAnnounced(t *testing.T) {
 	b.time = b.time.Add(1 << 40)
 	b.assign()
 	b.accept(command.LaneWork, byPolicyFailure(b.task()))
-	if all := b.node.announced; len(all) != 1 || all[0].Status != projection.Failure || all[0].Attempt != 2 {
+	if all := b.node.announced; len(all) != 1 || all[0].Status != task.Failure || all[0].Attempt != 2 {
 		t.Errorf("announced %+v, want the failure of attempt 2", all)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // searchBack follows a task's events back to the end of a run.
@@ -135,10 +136,10 @@ func endOfRun(ev *events.Event, life events.Ref) (outcome.Outcome, bool) {
 	}
 	switch b := ev.Body.(type) {
 	case *events.Succeeded:
-		o.Status, o.Result, o.Run = projection.Success, b.Result, b.Run
+		o.Status, o.Result, o.Run = task.Success, b.Result, b.Run
 		return o, true
 	case *events.Failed:
-		o.Status, o.Err, o.Run = projection.Failure, &b.Error, b.Run
+		o.Status, o.Err, o.Run = task.Failure, &b.Error, b.Run
 		return o, b.Run != 0
 	case *events.Deleted:
 		return o, true

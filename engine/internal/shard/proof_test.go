@@ -13,6 +13,7 @@ import (
 	"taskledger/meter"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // The lease was revoked although it was renewed a moment ago, and another owner has decided since.
@@ -144,7 +145,7 @@ func (b *fixture) fillSenders() {
 func TestOwner_TakesOutcomesOfASenderThatIsOneTooMany(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
-	_, task := b.assign()
+	_, started := b.assign()
 	b.fillSenders()
 	late := b.next("one too many", command.LaneSubmit, operate(command.DoCancel))
 	b.deliver(late)
@@ -152,9 +153,9 @@ func TestOwner_TakesOutcomesOfASenderThatIsOneTooMany(t *testing.T) {
 	if late.got[0][0].Code != command.AnswerOverload {
 		t.Errorf("a command of a new sender: told %+v, want overload", late.got)
 	}
-	b.accept(command.LaneWork, report(task, command.Succeeded))
-	if task := b.task(); task.Status != projection.Success {
-		t.Errorf("task is %s", task.Phase())
+	b.accept(command.LaneWork, report(started, command.Succeeded))
+	if got := b.task(); got.Status != task.Success {
+		t.Errorf("task is %s", got.Phase())
 	}
 	if a := b.ask(command.LaneWork, &command.Reconcile{Node: selfID, Epoch: b.own.Ownership().Revision}); a.Code != command.AnswerOK {
 		t.Errorf("roll call: answer %d %s", a.Code, a.Text)

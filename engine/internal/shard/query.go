@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // answer answers batches of reads. What is due by now is ready in all of them.
@@ -185,7 +186,7 @@ func (o *Owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 		return outcomeAnswer(out), nil
 	case run > t.Runs:
 		run = t.Runs // its failure is that of the run which was taken away, too
-	case run == t.Runs && t.Status != projection.Running && !t.ResultElided && !t.ErrorElided && (t.Status == projection.Success || t.RunEnded):
+	case run == t.Runs && t.Status != task.Running && !t.ResultElided && !t.ErrorElided && (t.Status == task.Success || t.RunEnded):
 		return outcomeAnswer(out), nil
 	}
 	copied := *t

@@ -122,7 +122,7 @@ type Operation struct {
 
 // Shown holds the state of a task that a Get returned.
 type Shown struct {
-	Status    string        // as projection.Status prints it
+	Status    string        // as task.Status prints it
 	Attempt   uint32        // attempts started in this life
 	Substatus string        // at Looked; "" = not known
 	Since     events.Millis // of Substatus

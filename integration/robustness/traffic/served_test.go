@@ -8,6 +8,7 @@ import (
 	"taskledger/integration/robustness/traffic"
 	"taskledger/projection"
 	"taskledger/projection/name"
+	"taskledger/task"
 )
 
 func TestServed_TellsAllThatIsCompared(t *testing.T) {
@@ -16,7 +17,7 @@ func TestServed_TellsAllThatIsCompared(t *testing.T) {
 		ID:       "a",
 		Kind:     &projection.Kind{Creator: "ada", Policy: policy},
 		Priority: 2,
-		Status:   projection.Running,
+		Status:   task.Running,
 		Seq:      5,
 		Counts: projection.Counts{
 			Attempt:  2,
@@ -41,7 +42,7 @@ func TestServed_TellsAllThatIsCompared(t *testing.T) {
 func TestServed_LeavesOutTheLostStamp(t *testing.T) {
 	task := projection.Task{
 		ID:          "a",
-		Status:      projection.Running,
+		Status:      task.Running,
 		Kind:        &projection.Kind{},
 		LastAttempt: projection.LastAttempt{Node: "n-1", StartedAt: 5, Lease: 30},
 	}

@@ -50,10 +50,10 @@ func Outcome(result []byte, err error) (string, error) {
 // OutcomeOf is the outcome of the last run of a task that has ended; "" while none has, or one has begun since.
 func OutcomeOf(t *projection.Task) (string, error) {
 	switch {
-	case t.Status == projection.Success:
+	case t.Status == task.Success:
 		text, err := t.Result.JSON()
 		return "=" + string(text), err
-	case t.Status == projection.Failure && t.RunEnded:
+	case t.Status == task.Failure && t.RunEnded:
 		return "!" + t.Error.Code, nil
 	}
 	return "", nil

@@ -57,10 +57,10 @@ func TestOutcome_IsThatOfTheRun(t *testing.T) {
 		task projection.Task
 		want string
 	}{
-		{projection.Task{Status: projection.Running}, ""},
-		{projection.Task{Status: projection.Success, Result: events.JSON([]byte("1"))}, "=1"},
-		{projection.Task{Status: projection.Failure, Error: failed, Flags: projection.Flags{RunEnded: true}}, "!no"},
-		{projection.Task{Status: projection.Failure, Error: failed}, ""},
+		{projection.Task{Status: task.Running}, ""},
+		{projection.Task{Status: task.Success, Result: events.JSON([]byte("1"))}, "=1"},
+		{projection.Task{Status: task.Failure, Error: failed, Flags: projection.Flags{RunEnded: true}}, "!no"},
+		{projection.Task{Status: task.Failure, Error: failed}, ""},
 	} {
 		if o, err := traffic.OutcomeOf(&row.task); o != row.want || err != nil {
 			t.Errorf("%s: %q, %v, want %q", row.task.Status, o, err, row.want)

@@ -17,6 +17,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // tasks returns all tasks as their owners show them.
@@ -43,8 +44,8 @@ func (w *world) readSettings() {
 // substatuses returns the words under which the owners list each task.
 func (w *world) substatuses(ctx context.Context) (map[events.TaskID]string, error) {
 	words := map[events.TaskID]string{}
-	for i, word := range projection.Substatuses() {
-		for t, err := range w.clients[0].client.List(ctx, listing.Filter{Substatus: projection.Substatus(i + 1), Limit: 1000}) {
+	for i, word := range task.Substatuses() {
+		for t, err := range w.clients[0].client.List(ctx, listing.Filter{Substatus: task.Substatus(i + 1), Limit: 1000}) {
 			if err != nil {
 				return nil, err
 			}

@@ -179,11 +179,11 @@ func (s *sorted) finish(ctx context.Context, i int) error {
 // filters are the measured filters. Each of them matches at least one task in 200, except "node" and "running".
 func (s *sorted) filters() map[string]listing.Filter {
 	return map[string]listing.Filter{
-		"all": {}, "created": {Status: projection.Created}, "suspended": {Substatus: projection.SubSuspended}, "success": {Status: projection.Success},
-		"failed": {Status: projection.Failure, Substatus: projection.SubFinal}, "behavior": {Behavior: "rare"}, "creator": {Creator: "rare"},
+		"all": {}, "created": {Status: task.Created}, "suspended": {Substatus: task.SubSuspended}, "success": {Status: task.Success},
+		"failed": {Status: task.Failure, Substatus: task.SubFinal}, "behavior": {Behavior: "rare"}, "creator": {Creator: "rare"},
 		"affinity prefix": {AffinityPrefix: "tenant-"}, "affinity": {Affinity: "one"}, "created after the half": {CreatedFrom: s.half},
 		"created before the half": {CreatedTo: s.half}, "ended before the half": {EndedTo: s.half}, "ended after the half": {EndedFrom: s.half},
-		"node": {Node: s.SessionID()}, "running": {Status: projection.Running}}
+		"node": {Node: s.SessionID()}, "running": {Status: task.Running}}
 }
 
 // listAmongMany measures the pages of each filter beside a load.

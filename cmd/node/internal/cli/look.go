@@ -18,7 +18,6 @@ import (
 	"taskledger/cmd/node/internal/output"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -41,7 +40,7 @@ func (a *app) explainCommand() *cobra.Command {
 }
 
 // substatus is the word, "-" where it is not known.
-func substatus(s projection.Substatus) string {
+func substatus(s task.Substatus) string {
 	if s == 0 {
 		return "-"
 	}

@@ -15,11 +15,11 @@ import (
 	"taskledger/cmd/node/internal/output"
 	"taskledger/events"
 	"taskledger/ledger"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 func (a *app) replayCommand() *cobra.Command {
-	var from, to, after, task, status, record string
+	var from, to, after, id, status, record string
 	var o ledger.ReplayOptions
 	c := &cobra.Command{
 		Use:   "replay",
@@ -35,7 +35,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 		"the earliest `time`, such as 2026-11-21T12:00:00Z; of shards that --after names it does not count")
 	c.Flags().StringVar(&to, "to", "", "all before this `time`")
 	c.Flags().StringVar(&after, "after", "", "`positions` with commas, one of each shard: of that shard the events after it alone")
-	c.Flags().StringVar(&task, "task", "", "`id` of the task, or store:NAME/ID of an item, ID being its first one")
+	c.Flags().StringVar(&id, "task", "", "`id` of the task, or store:NAME/ID of an item, ID being its first one")
 	c.Flags().StringVar(&o.Behavior, "behavior", "", "of this behavior")
 	c.Flags().StringVar(&status, "status", "", "after which the task is CREATED, RUNNING, SUCCESS or FAILURE")
 	c.Flags().StringVar(&record, "record", "", "of the record "+strings.Join(records(), ", "))
@@ -56,11 +56,11 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 		if o.After, err = ledger.ParsePositions("--after", after); err != nil {
 			return &exitcode.UsageError{Problem: err.Error()}
 		}
-		if o.Task = events.TaskID(task); task != "" && o.Task.Validate() != nil {
+		if o.Task = events.TaskID(id); id != "" && o.Task.Validate() != nil {
 			return &exitcode.UsageError{Problem: "--task: " + o.Task.Validate().Error()}
 		}
 		if status != "" {
-			if o.Status, err = projection.ParseStatus(status); err != nil {
+			if o.Status, err = task.ParseStatus(status); err != nil {
 				return &exitcode.UsageError{Problem: "--" + err.Error()}
 			}
 		}
@@ -68,7 +68,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 			if o.Records, err = recordNamed(record); err != nil {
 				return err
 			}
-			if of := o.Records[0]; of != events.OfTask && (task != "" && of != events.OfItem || o.Behavior != "" || status != "") {
+			if of := o.Records[0]; of != events.OfTask && (id != "" && of != events.OfItem || o.Behavior != "" || status != "") {
 				return &exitcode.UsageError{Problem: "--record " + record + " selects events of no task: leave out --behavior and --status, and --task unless the record is item"}
 			}
 		}
@@ -92,7 +92,7 @@ func recordNamed(name string) ([]events.Record, error) {
 }
 
 func statuses() (names []string) {
-	for s := projection.Created; s <= projection.Failure; s++ {
+	for s := task.Created; s <= task.Failure; s++ {
 		names = append(names, s.String())
 	}
 	return names

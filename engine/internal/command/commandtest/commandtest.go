@@ -12,7 +12,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/commands"
 	"taskledger/events"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Count is one more than the highest number of a command.
@@ -152,8 +152,8 @@ func largest(op uint64) command.Command {
 		return &command.Await{Task: id, Life: math.MaxUint64, Run: math.MaxUint32}
 	case *command.List:
 		return &command.List{
-			Status:      uint64(projection.Failure),
-			Substatus:   uint64(projection.SubCancelled),
+			Status:      uint64(task.Failure),
+			Substatus:   uint64(task.SubCancelled),
 			Behavior:    behavior,
 			Affinity:    string(id),
 			Prefix:      string(id),
