@@ -29,7 +29,7 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 	case t.Suspended:
 		return explanation.Explanation{Why: task.WhySuspended, Since: since, Text: explanation.OfSuspended(t)}
 	}
-	if e, blocked := o.cfg.Explainer.WhyBlocked(behavior, substatus == projection.SubReady); blocked {
+	if e, blocked := o.cfg.Explainer.WhyBlocked(behavior, substatus == task.SubReady); blocked {
 		e.Since = max(e.Since, since)
 		return e
 	}
