@@ -87,7 +87,7 @@ var snapshots = []Bug{
 		{" && time.Since(t.settling[0].at) >= archive.DurableAfter() {", " {"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
 	{"trim of what was not read back", "engine/internal/shard/trim.go", []Edit{
-		{"		until = min(until, t.settled+1)\n", "		until = min(until, t.head.Entry+1)\n"},
+		{"		until = min(until, t.confirmed+1)\n", "		until = min(until, t.head.Entry+1)\n"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
 	{"archive that begins anew only while its loss can be seen in it", "engine/internal/shard/trim.go", []Edit{
 		{"return end >= head.Entry })", "return end >= head.Entry && false })"},
@@ -179,7 +179,7 @@ var decisions = []Bug{
 		{"&events.Rescheduled{Reason: c.Reason}", "&events.Rescheduled{}"},
 	}, commandPkg, "TestOperate_ReasonOfACancelIsRecordedInEveryState"},
 	{"sleep that overflows", "engine/internal/shard/clock.go", []Edit{
-		{"2*min(due-c.held, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
+		{"2*min(due-c.latest, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
 	}, shardPkg, "TestShardClock_SleepsUntilWhateverIsDue"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
 		{"func (c *Unknown) Decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) Decide(d *Decider) Answer { return Answer{} }"},
@@ -269,17 +269,17 @@ var effects = []Bug{
 		{"	o.perform()\n	o.spare = in\n", "	o.spare = in\n"},
 	}, shardPkg, "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted"},
 	{"answer without events before the entry in the making", "engine/internal/shard/decide.go", []Edit{
-		{"		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.Batch)})\n", `		before := len(o.entry.Entry.Events)
+		{"		o.pending.replies = append(o.pending.replies, pendingReply{b, o.decideBatch(d, b.Batch)})\n", `		before := len(o.entry.Entry.Events)
 		answers := o.decideBatch(d, b.Batch)
 		if len(o.entry.Entry.Events) == before {
 			b.Reply(b.Batch, answers, true)
 			continue
 		}
-		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
+		o.pending.replies = append(o.pending.replies, pendingReply{b, answers})
 `},
 	}, shardPkg, "TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn"},
 	{"slots kept by an entry that was refused", "engine/internal/shard/turn.go", []Edit{
-		{"		o.cfg.Slots.Untake(o.turnOf.starts[i].Behavior)\n", "		_ = i\n"},
+		{"		o.cfg.Slots.Untake(o.pending.starts[i].Behavior)\n", "		_ = i\n"},
 	}, shardPkg, "TestEffects_RefusedEntryGivesItsSlotsBack"},
 	{"function called without a look at the session", "engine/internal/worker/attempt.go", []Edit{
 		{"	if !a.session.host.MayStart() { //", "	if false { //"},
@@ -381,7 +381,7 @@ var times = []Bug{
 		{"		o.ring(o.extensions.tasks, now, began)\n", "		o.state.Ripen(now)\n"},
 	}, shardPkg, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
 	{"time of a shard that stands still after a jump", "engine/internal/shard/clock.go", []Edit{
-		{"c.held.Add((mono - c.since) / 2)", "c.held"},
+		{"c.latest.Add((mono - c.since) / 2)", "c.held"},
 	}, shardPkg, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 	{"wait that is a time of the worker's clock", "engine/internal/worker/report.go", []Edit{
 		{"	case wait > 0:\n		c.Next = command.AnyTime\n", "	case wait > 0:\n		c.Next, wait = events.MillisOf(time.Now().Add(wait)), 0\n"},

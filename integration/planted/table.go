@@ -72,7 +72,7 @@ var lossOfTheLiving = []bugs.Bug{
 var definiteFull = []bugs.Bug{
 	edit("etcdstore/transact.go", "errors.Is(err, rpctypes.ErrPermissionDenied) || tooLarge(err)", "errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrNoSpace) || tooLarge(err)"),
 	edit("engine/internal/shard/turn.go", "		if err := o.commit(ctx, d.Highest); err != nil {\n", `		if err := o.commit(ctx, d.Highest); err != nil {
-			for _, r := range o.turnOf.replies {
+			for _, r := range o.pending.replies {
 				for i := range r.answers {
 					r.answers[i] = command.Overload("%s", "the store is full")
 				}

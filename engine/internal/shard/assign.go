@@ -17,16 +17,16 @@ type starts struct {
 	heads   []slots.Head       // of the behaviors with a task that waits for a slot
 	free    []bool             // of heads, while a task is picked: there is a slot
 	waits   bool               // among the owners that wait for a slot
-	held    bool               // nothing could start in the last turn: the session may be over
+	barred  bool               // nothing could start in the last turn: the session may be over
 }
 
 // parkedOffer is a standing offer that has not been answered.
 type parkedOffer struct {
 	Delivery
 	*command.Offer
-	given   []*projection.Task // by the entry in the making
-	bytes   int
-	present bool // the node was seen when the latest other offer came
+	assigned []*projection.Task // by the entry in the making
+	bytes    int
+	present  bool // the node was seen when the latest other offer came
 }
 
 // assign gives ready tasks to slots, best first: to this node's own, else to those that other nodes have offered. What
@@ -41,19 +41,19 @@ func (o *Owner) assign(d *command.Decider) {
 		o.tally.Starts(t)
 		if local {
 			t = d.Start(t, o.ownership.Session.ID, 0, o.cfg.TTL)
-			o.turnOf.starts = append(o.turnOf.starts, command.AssignmentOf(t))
+			o.pending.starts = append(o.pending.starts, command.AssignmentOf(t))
 			continue
 		}
 		t = d.Start(t, offer.Node, offer.Number, offer.lease())
 		offer.give(t)
-		if len(offer.given) == 1 {
-			o.turnOf.given = append(o.turnOf.given, offer)
+		if len(offer.assigned) == 1 {
+			o.pending.filled = append(o.pending.filled, offer)
 		}
 	}
 	if d.EntryFull() {
 		o.inbox.wake.Notify() // what did not fit starts with the next entry
 	}
-	o.answerGiven(d)
+	o.answerFilled(d)
 	switch {
 	case o.starts.blocked:
 		o.cfg.Slots.Await(o.inbox, o.starts.heads)
@@ -141,7 +141,7 @@ func (o *Owner) offerFor(behavior string) *parkedOffer {
 
 // give counts a task against the offer.
 func (p *parkedOffer) give(t *projection.Task) {
-	p.given = append(p.given, t)
+	p.assigned = append(p.assigned, t)
 	p.bytes += 256 + len(t.Params)
 	p.Slots--
 	for i := range p.Behaviors {
@@ -151,13 +151,13 @@ func (p *parkedOffer) give(t *projection.Task) {
 	}
 }
 
-// answerGiven records that the offers which got tasks are answered, and takes them off the parking place. With
+// answerFilled records that the offers which got tasks are answered, and takes them off the parking place. With
 // what, the Started events say.
-func (o *Owner) answerGiven(d *command.Decider) {
-	if len(o.turnOf.given) == 0 {
+func (o *Owner) answerFilled(d *command.Decider) {
+	if len(o.pending.filled) == 0 {
 		return
 	}
-	for _, p := range o.turnOf.given {
+	for _, p := range o.pending.filled {
 		answers := []command.Answer{{}}
 		o.entry.AddOrigin(p.Origin())
 		o.entry.SetAnswers(command.EncodeAnswers(answers))
@@ -165,7 +165,7 @@ func (o *Owner) answerGiven(d *command.Decider) {
 	}
 	kept := o.starts.offers[:0]
 	for _, p := range o.starts.offers {
-		if len(p.given) == 0 {
+		if len(p.assigned) == 0 {
 			kept = append(kept, p)
 		}
 	}
@@ -187,9 +187,9 @@ func (o *Owner) park(b Delivery) {
 	}
 	if answers, done := o.decided(b.Batch); done {
 		if answers != nil {
-			o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.givenBefore(c, b.Number)})
+			o.pending.replies = append(o.pending.replies, pendingReply{b, o.assignedBefore(c, b.Number)})
 		} else {
-			o.removeLetter(b)
+			o.removeMessage(b)
 		}
 		return
 	}
@@ -197,16 +197,16 @@ func (o *Owner) park(b Delivery) {
 	if at >= 0 {
 		switch p := o.starts.offers[at]; {
 		case p.Number > b.Number:
-			o.removeLetter(b)
+			o.removeMessage(b)
 			return
 		case p.Number < b.Number:
-			o.turnOf.replies = append(o.turnOf.replies, pendingReply{p.Delivery, []command.Answer{{}}})
+			o.pending.replies = append(o.pending.replies, pendingReply{p.Delivery, []command.Answer{{}}})
 		}
 		o.starts.offers = slices.Delete(o.starts.offers, at, at+1)
 	}
-	if c.Slots == 0 { // it only closes the one before, whose own answer may have no way back: its letter is replaced
+	if c.Slots == 0 { // it only closes the one before, whose own answer may have no way back: its message is replaced
 		answers := []command.Answer{{}}
-		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
+		o.pending.replies = append(o.pending.replies, pendingReply{b, answers})
 		o.remember(projection.SenderLane{Sender: b.Sender, Lane: b.Lane}, b.Number, answers)
 		return
 	}
@@ -217,11 +217,11 @@ func (o *Owner) park(b Delivery) {
 	b.Reply(b.Batch, nil, false)
 }
 
-// removeLetter answers an offer that a later one has closed. Nobody waits for that, but a letter is removed with
+// removeMessage answers an offer that a later one has closed. Nobody waits for that, but a message is removed with
 // its answer.
-func (o *Owner) removeLetter(b Delivery) {
+func (o *Owner) removeMessage(b Delivery) {
 	if b.Letter {
-		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, []command.Answer{}})
+		o.pending.replies = append(o.pending.replies, pendingReply{b, []command.Answer{}})
 	}
 }
 
@@ -249,10 +249,10 @@ func (o *Owner) closeOffers(sender string, number uint64) {
 	}
 }
 
-// givenBefore is what an offer was answered with, as far as the attempts are still current. Those are left out
+// assignedBefore is what an offer was answered with, as far as the attempts are still current. Those are left out
 // whose parameters were replaced since: they started with others. If the first answer was lost the next roll call
 // releases them.
-func (o *Owner) givenBefore(c *command.Offer, number uint64) []command.Answer {
+func (o *Owner) assignedBefore(c *command.Offer, number uint64) []command.Answer {
 	var current []*projection.Task
 	for t := range o.state.Running(c.Node) {
 		if t.Offer == number && t.ParamsAt < t.Started {

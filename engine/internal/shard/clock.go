@@ -15,15 +15,15 @@ import (
 // or that of a new owner which is ahead, shortens waits by as much: what is due after a while is due at a time of
 // the shard.
 type clock struct {
-	held  events.Millis // the latest time by which something was decided
-	since time.Duration // when that was, on the monotonic clock
+	latest events.Millis // the latest time by which something was decided
+	since  time.Duration // when that was, on the monotonic clock
 }
 
 // newClock returns a clock that goes on from the time by which something was decided last, folded at mono.
 func newClock(last events.Millis, mono time.Duration) clock { return clock{last, mono} }
 
 // ahead is how far time has come without the wall clock.
-func (c *clock) ahead(mono time.Duration) events.Millis { return c.held.Add((mono - c.since) / 2) }
+func (c *clock) ahead(mono time.Duration) events.Millis { return c.latest.Add((mono - c.since) / 2) }
 
 // Now is the time of the shard.
 func (c *clock) Now(wall events.Millis, mono time.Duration) events.Millis {
@@ -33,12 +33,12 @@ func (c *clock) Now(wall events.Millis, mono time.Duration) events.Millis {
 // Hold keeps time from falling behind now, by which something was decided at mono.
 func (c *clock) Hold(now events.Millis, mono time.Duration) {
 	if now > c.ahead(mono) { // else it goes on as it does: it would lose a fraction whenever it began anew
-		c.held, c.since = now, mono
+		c.latest, c.since = now, mono
 	}
 }
 
 // Until is how long the owner may sleep before the time is due: a second at most, since the wall clock may jump.
 func (c *clock) Until(due, wall events.Millis, mono time.Duration) time.Duration {
-	left := min(due-wall, 2*min(due-c.held, math.MaxInt64/4)-events.Millis((mono-c.since).Milliseconds()), 1000)
+	left := min(due-wall, 2*min(due-c.latest, math.MaxInt64/4)-events.Millis((mono-c.since).Milliseconds()), 1000)
 	return time.Duration(max(left, 0)) * time.Millisecond
 }

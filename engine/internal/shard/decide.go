@@ -29,14 +29,14 @@ func (o *Owner) decideLane(d *command.Decider, lane uint8, batches []Delivery) {
 		}
 		if answers, done := o.decided(b.Batch); done {
 			if answers == nil && b.Letter {
-				answers = []command.Answer{} // nobody waits for them, but the letter is removed with its answer
+				answers = []command.Answer{} // nobody waits for them, but the message is removed with its answer
 			}
 			if answers != nil {
-				o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
+				o.pending.replies = append(o.pending.replies, pendingReply{b, answers})
 			}
 			continue
 		}
-		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.Batch)})
+		o.pending.replies = append(o.pending.replies, pendingReply{b, o.decideBatch(d, b.Batch)})
 	}
 }
 
@@ -68,7 +68,7 @@ func (o *Owner) decided(b *command.Batch) (answers []command.Answer, done bool) 
 // decideBatch decides every command of a batch.
 func (o *Owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answer {
 	if c := b.Barrier(); c != nil {
-		return o.settle(b, c)
+		return o.decideBarrier(b, c)
 	}
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	if b.Lane == command.LaneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
@@ -97,9 +97,9 @@ func (o *Owner) remember(lane projection.SenderLane, number uint64, answers []co
 	o.memory.seen[lane] = answered{number, answers}
 }
 
-// settle answers a barrier: with what is recorded of the batch before it, or by recording the number of the barrier,
+// decideBarrier answers a barrier: with what is recorded of the batch before it, or by recording the number of the barrier,
 // without any event.
-func (o *Owner) settle(b *command.Batch, c *command.Barrier) []command.Answer {
+func (o *Owner) decideBarrier(b *command.Batch, c *command.Barrier) []command.Answer {
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	for _, decided := range o.entry.Entry.Origins { // in this entry
 		if decided.Batch == 0 && decided.Sender == b.Sender && decided.Lane == b.Lane && decided.Number == c.Number {

@@ -12,11 +12,11 @@ import (
 const (
 	ReadAgain     = readAgain
 	AskedAgain    = askedAgain
-	KeepFound     = keepFound
+	KeepFound     = retainFound
 	MaxSearches   = maxSearches
 	MayStartAgain = mayStartAgain
-	LookTasks     = lookTasks
-	LookBytes     = lookBytes
+	LookTasks     = scanTasks
+	LookBytes     = scanBytes
 )
 
 // Turn takes one turn, as Run does when the inbox is woken.
@@ -82,10 +82,10 @@ func (o *Owner) Answer(c command.Command) (command.Answer, func(context.Context)
 }
 
 // LookAnew gives lists and questions about items their whole budget.
-func (o *Owner) LookAnew() { o.looking = looking{tasks: lookTasks} }
+func (o *Owner) LookAnew() { o.scan = scanBudget{tasks: scanTasks} }
 
 // Looked returns what lists and questions about items have used of their budget in the last turn.
-func (o *Owner) Looked() (tasks, bytes int) { return lookTasks - o.looking.tasks, o.looking.bytes }
+func (o *Owner) Looked() (tasks, bytes int) { return scanTasks - o.scan.tasks, o.scan.bytes }
 
 // Prove asks for a proof that the shard still is the owner's.
 func (o *Owner) Prove(told func(error)) { o.prover.prove(told) }

@@ -21,7 +21,7 @@ type extensions struct {
 	alarms   []alarm
 	tasks    alarm // of the tasks, beside those of extensions
 	prepared []atomic.Pointer[preparation]
-	unasked  looking     // the time of one extension for what it records unasked
+	unasked  scanBudget  // the time of one extension for what it records unasked
 	late     func() bool // of unasked
 	setGauge func(g meter.Gauge, value int64)
 }
@@ -123,7 +123,7 @@ func (o *Owner) prepare(now events.Millis) {
 func (o *Owner) decideUnasked(d *command.Decider) {
 	for i := range o.extensions.all {
 		if x := &o.extensions.all[i]; x.Decide != nil && d.Err == nil && !d.EntryFull() {
-			o.extensions.unasked = looking{}
+			o.extensions.unasked = scanBudget{}
 			x.Decide(d, command.Budget{Items: maxUnasked, Over: o.extensions.late})
 		}
 	}
@@ -155,11 +155,11 @@ func (o *Owner) answerExtension(c command.Command) (a command.Answer, read func(
 		if x.Answer == nil {
 			continue
 		}
-		found, is := x.Answer(c, o.now(), command.Budget{Items: o.looking.tasks, Over: o.looking.late})
+		found, is := x.Answer(c, o.now(), command.Budget{Items: o.scan.tasks, Over: o.scan.late})
 		if !is {
 			continue
 		}
-		o.looking.took(found.Items, found.Bytes)
+		o.scan.took(found.Items, found.Bytes)
 		if found.Linear {
 			return command.Answer{}, o.proven(func(context.Context) command.Answer { return found.Answer() }), true
 		}

@@ -17,8 +17,8 @@ type Delivery struct {
 	*command.Batch
 	Reply  sender.ReplyFunc
 	Letter bool  // it came through the store
-	Posted int64 // revision of the letter
-	held   bool  // its sender has learned that the store has no room
+	Posted int64 // revision of the message
+	warned bool  // its sender has learned that the store has no room
 }
 
 // Inbox gathers what an owner has to decide while an entry is under way. Its methods may be called concurrently.
@@ -29,13 +29,13 @@ type Inbox struct {
 	lanes [command.LaneCount][]Delivery
 	lost  []string // nodes seen to be gone
 
-	fence atomic.Pointer[store.Ownership] // under which letters are answered; nil: under none
+	fence atomic.Pointer[store.Ownership] // under which messages are answered; nil: under none
 }
 
-// FenceOff lets letters be answered under an ownership alone.
+// FenceOff lets messages be answered under an ownership alone.
 func (i *Inbox) FenceOff(o store.Ownership) { i.fence.Store(&o) }
 
-// Fence returns the ownership under which letters are answered; nil: under none.
+// Fence returns the ownership under which messages are answered; nil: under none.
 func (i *Inbox) Fence() *store.Ownership { return i.fence.Load() }
 
 // NewInbox returns an empty inbox.
@@ -66,7 +66,7 @@ type Mail struct {
 }
 
 // Deliver adds a delivery, in the place of a copy that waits and came the same way: senders repeat themselves for
-// as long as an owner is held up, and the answer to a letter counts only for the latest one.
+// as long as an owner is held up, and the answer to a message counts only for the latest one.
 func (i *Inbox) Deliver(d Delivery) {
 	i.mu.Lock()
 	if at := slices.IndexFunc(i.lanes[d.Lane], d.repeats); at >= 0 {

@@ -33,7 +33,7 @@ func (o *Owner) info(c *command.Info) command.Answer {
 		digest := o.state.Digest(o.turns)
 		s.Digest = digest[:]
 	}
-	if kept := o.snapshots.kept().Kept; len(kept) > 0 {
+	if kept := o.snapshots.current().Kept; len(kept) > 0 {
 		s.Snapshot = kept[0].Entry
 	}
 	return command.Answer{Data: message.Encode(&s)}
@@ -42,7 +42,7 @@ func (o *Owner) info(c *command.Info) command.Answer {
 // degraded says what works no more; "" = everything does.
 func (o *Owner) degraded() string {
 	why := o.cfg.Admission.Refusal()
-	if why == "" && o.turnOf.full {
+	if why == "" && o.pending.full {
 		why = command.StoreFull
 	}
 	if live, limit := o.state.LiveBytes(), o.cfg.Admission.LiveLimit(); why == "" && limit > 0 && live >= limit-limit/8 {

@@ -65,12 +65,12 @@ func (m *shardMachine) takeOver() {
 	}
 	m.state = state
 	m.own = &Owner{
-		state:  state,
-		inbox:  NewInbox(),
-		memory: memory{seen: map[projection.SenderLane]answered{}},
-		log:    slog.New(slog.DiscardHandler),
-		turnOf: turn{mishaps: notice.NewMishaps(nil, 0)},
-		tally:  tally.New(nil),
+		state:   state,
+		inbox:   NewInbox(),
+		memory:  memory{seen: map[projection.SenderLane]answered{}},
+		log:     slog.New(slog.DiscardHandler),
+		pending: pendingEffects{mishaps: notice.NewMishaps(nil, 0)},
+		tally:   tally.New(nil),
 	}
 	m.pending = [command.LaneCount][]Delivery{}
 }
@@ -177,7 +177,7 @@ func (m *shardMachine) wantCreated(id events.TaskID, life events.Ref) {
 func (m *shardMachine) turn(lost, nodes []string, commit bool) {
 	o := m.own
 	var d *command.Decider
-	o.turnOf.reset()
+	o.pending.reset()
 	o.entry.Reset(events.Entry{Number: m.state.Number + 1, Epoch: 1, Owner: "owner", Time: m.now, Prev: m.state.Hash})
 	d = &command.Decider{State: m.state, Entry: &o.entry, Now: m.now, Wall: m.now, Note: o.note}
 	for _, node := range lost {
@@ -200,7 +200,7 @@ func (m *shardMachine) turn(lost, nodes []string, commit bool) {
 		return
 	}
 	m.commit()
-	for _, r := range o.turnOf.replies {
+	for _, r := range o.pending.replies {
 		r.Reply(r.Batch, r.answers, true)
 	}
 }

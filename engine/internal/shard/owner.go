@@ -38,9 +38,9 @@ type Owner struct {
 	entry      events.Builder
 	spare      Mail
 	memory     memory
-	turnOf     turn
+	pending    pendingEffects
 	starts     starts
-	looking    looking
+	scan       scanBudget
 	oversized  *command.Oversized // commands that owners of the shard on this node could not store
 	tally      *tally.Tally
 	extensions extensions
@@ -96,7 +96,7 @@ func New(cfg *Config, o store.Ownership, have *Loaded, oversized *command.Oversi
 		head:      have.Head,
 		memory:    memory{seen: map[projection.SenderLane]answered{}},
 		oversized: oversized,
-		turnOf:    turn{mishaps: notice.NewMishaps(cfg.Notices, o.Shard)},
+		pending:   pendingEffects{mishaps: notice.NewMishaps(cfg.Notices, o.Shard)},
 		tally:     tally.New(cfg.Meter),
 		taking:    taking{tail: have.tail},
 		prover:    &prover{cfg: cfg, ownership: o},
@@ -248,7 +248,7 @@ const mayStartAgain = 50 * time.Millisecond
 
 // untilDue is how long the owner may sleep.
 func (o *Owner) untilDue() (time.Duration, bool) {
-	if o.starts.held && len(*o.published.backlog.Load()) > 0 { // what is ready was passed over
+	if o.starts.barred && len(*o.published.backlog.Load()) > 0 { // what is ready was passed over
 		return mayStartAgain, true
 	}
 	due, tasks := o.nextAlarm()

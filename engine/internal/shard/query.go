@@ -24,7 +24,7 @@ func (o *Owner) answer(asked []Delivery) {
 		o.ring(o.extensions.tasks, now, began)
 	}
 	o.ringExtensions(now, began)
-	o.looking = looking{tasks: lookTasks}
+	o.scan = scanBudget{tasks: scanTasks}
 	for _, q := range asked {
 		o.query(q)
 	}
@@ -202,34 +202,34 @@ func (o *Owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 }
 
 // These limits bound all lists and questions of fronts that an owner answers in one turn: what does not fit goes on in a
-// later turn. lookFor is also the time that each front has for what it records unasked.
+// later turn. scanFor is also the time that each front has for what it records unasked.
 const (
-	lookTasks = 2000
-	lookFor   = 500 * time.Microsecond
-	// lookBytes is how many bytes the answers to them have in one turn, and one answer more.
-	lookBytes = 512 << 10
+	scanTasks = 2000
+	scanFor   = 500 * time.Microsecond
+	// scanBytes is how many bytes the answers to them have in one turn, and one answer more.
+	scanBytes = 512 << 10
 )
 
-// looking counts what may still be looked at in a turn.
-type looking struct {
+// scanBudget counts what may still be scanned in a turn.
+type scanBudget struct {
 	tasks int           // or records of a front
 	bytes int           // of the answers so far
 	until time.Duration // on the monotonic clock; 0 = none has begun
 }
 
 // late reports whether the time is over, which begins with the first call.
-func (l *looking) late() bool {
+func (l *scanBudget) late() bool {
 	now := time.Since(base)
 	if l.until == 0 {
-		l.until = now + lookFor
+		l.until = now + scanFor
 	}
 	return now > l.until
 }
 
 // took counts what one has looked at, and the bytes of its answer.
-func (l *looking) took(tasks, bytes int) {
+func (l *scanBudget) took(tasks, bytes int) {
 	l.tasks -= tasks
-	if l.bytes += bytes; l.bytes >= lookBytes {
+	if l.bytes += bytes; l.bytes >= scanBytes {
 		l.tasks = 0
 	}
 }
@@ -240,14 +240,14 @@ func (o *Owner) list(c *command.List) command.Answer {
 	if c.Cluster != "" && c.Cluster != cluster {
 		return command.Refused(command.AnswerInvalid, "cursor: it is of another cluster")
 	}
-	o.looking.late()
-	most := o.looking.tasks
+	o.scan.late()
+	most := o.scan.tasks
 	if c.Look > 0 {
 		most = int(min(c.Look, int64(most)))
 	}
-	found := listing.Look(o.state, c.Filter(), c.From(), int(min(max(c.Limit, 1), command.MaxPage)), most, o.looking.late)
+	found := listing.Look(o.state, c.Filter(), c.From(), int(min(max(c.Limit, 1), command.MaxPage)), most, o.scan.late)
 	data := command.EncodePage(found, o.cfg.Host.Sighted(), cluster)
-	o.looking.took(found.Looked, len(data))
+	o.scan.took(found.Looked, len(data))
 	return command.Answer{Data: data}
 }
 

@@ -12,8 +12,8 @@ import (
 const (
 	// maxSearches is how many looks into the journal an owner takes at once, or keeps the answers of.
 	maxSearches = 8
-	// keepFound is how long an answer is kept for who was told to ask again, and has not yet.
-	keepFound = 10 * time.Second
+	// retainFound is how long an answer is kept for who was told to ask again, and has not yet.
+	retainFound = 10 * time.Second
 	// askedAgain is within what time whoever was told to ask again does: a search that nobody asks for any longer
 	// gives its place to another.
 	askedAgain = 2 * readAgain
@@ -31,14 +31,14 @@ type searches struct {
 }
 
 type search struct {
-	found  chan struct{} // closed when there is an answer
-	told   signal.Signal // signalled when nobody is left who was told to ask again
-	ended  bool
-	answer command.Answer
-	owed   int       // were told to ask again, and have not yet
-	here   int       // wait for the answer now
-	left   time.Time // when the last of them went
-	cancel context.CancelFunc
+	found     chan struct{} // closed when there is an answer
+	collected signal.Signal // signalled when nobody is left who was told to ask again
+	ended     bool
+	answer    command.Answer
+	owed      int       // were told to ask again, and have not yet
+	here      int       // wait for the answer now
+	left      time.Time // when the last of them went
+	cancel    context.CancelFunc
 }
 
 func newSearches(host Host, stopped <-chan struct{}) *searches {
@@ -137,7 +137,7 @@ func (all *searches) end(s *search, a command.Answer) {
 
 func (s *search) tellLocked() {
 	if s.ended && s.owed == 0 {
-		s.told.Notify()
+		s.collected.Notify()
 	}
 }
 
@@ -149,7 +149,7 @@ func (all *searches) begin(key any, look func(context.Context) command.Answer) *
 		<-all.slots
 		return s
 	}
-	s := &search{found: make(chan struct{}), told: signal.New(), here: 1}
+	s := &search{found: make(chan struct{}), collected: signal.New(), here: 1}
 	var displaced context.Context
 	displaced, s.cancel = context.WithCancel(context.Background())
 	all.under[key] = s
@@ -159,10 +159,10 @@ func (all *searches) begin(key any, look func(context.Context) command.Answer) *
 		ctx, cancel := all.untilStopped(displaced)
 		defer cancel()
 		all.end(s, look(ctx))
-		kept := time.NewTimer(keepFound)
+		kept := time.NewTimer(retainFound)
 		defer kept.Stop()
 		select {
-		case <-s.told:
+		case <-s.collected:
 		case <-kept.C:
 		case <-ctx.Done():
 		}

@@ -82,8 +82,8 @@ func (s *snapshots) leave(revision int64) {
 	}
 }
 
-// kept returns the pointer as this owner knows it.
-func (s *snapshots) kept() store.SnapshotPointer {
+// current returns the pointer as this owner knows it.
+func (s *snapshots) current() store.SnapshotPointer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pointer
@@ -223,7 +223,7 @@ func (s *snapshots) publish(ctx context.Context, made store.SnapshotInfo) error 
 			return err
 		}
 	}
-	pointer, err := s.cfg.Loader.Snapshots.Publish(ctx, s.ownership, s.kept(), made)
+	pointer, err := s.cfg.Loader.Snapshots.Publish(ctx, s.ownership, s.current(), made)
 	if s.doubt = err != nil; s.doubt {
 		return fmt.Errorf("publish: %w", err)
 	}

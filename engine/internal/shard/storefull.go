@@ -23,11 +23,11 @@ func (o *Owner) append(ctx context.Context, data []byte, highest events.Kind) (i
 	refused := map[projection.SenderLane]uint64{}
 	revision, err := o.tryAppend(ctx, data, highest, refused)
 	for errors.Is(err, store.ErrFull) && ctx.Err() == nil {
-		o.turnOf.full = true
+		o.pending.full = true
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
 		revision, err = o.tryAppend(ctx, data, highest, refused)
 	}
-	o.turnOf.full = false
+	o.pending.full = false
 	return revision, err
 }
 
@@ -87,7 +87,7 @@ func (o *Owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderL
 	ticker := time.NewTicker(sender.BusTimeout / 4)
 	defer ticker.Stop()
 	for {
-		if o.turnOf.full || o.cfg.Admission.Usage().Full {
+		if o.pending.full || o.cfg.Admission.Usage().Full {
 			o.refuseGathered(refused)
 		}
 		select {
@@ -116,8 +116,8 @@ func (o *Owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 		case d.Letter: // whose answer needs room; its sender has learned that there is none when it posts again
 			rest = append(rest, d)
 			continue
-		case waits && !d.held:
-			d.held = true
+		case waits && !d.warned:
+			d.warned = true
 			d.Reply(d.Batch, []command.Answer{{Code: command.AnswerStoreFull, Text: refusal.Text, Number: refusal.Number}}, false)
 			fallthrough
 		case waits:
@@ -131,7 +131,7 @@ func (o *Owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 	}
 	o.replyOnceProven(refusals)
 	in.Lanes[command.LaneSubmit] = rest
-	in.Lanes[command.LaneQuery] = o.tellWaiting(in.Lanes[command.LaneQuery])
+	in.Lanes[command.LaneQuery] = o.answerWaiting(in.Lanes[command.LaneQuery])
 	for lane := range in.Lanes {
 		o.inbox.putBack(uint8(lane), in.Lanes[lane])
 	}
@@ -140,14 +140,14 @@ func (o *Owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 	}
 }
 
-// tellWaiting answers questions by why they have no answer, and returns the letters, whose answers need room
+// answerWaiting answers questions by why they have no answer, and returns the messages, whose answers need room
 // themselves. The state in memory holds the entry under way, which may never be committed: only how the shard is,
 // as it was before, can be told.
-func (o *Owner) tellWaiting(asked []Delivery) (letters []Delivery) {
+func (o *Owner) answerWaiting(asked []Delivery) (messages []Delivery) {
 	why := fmt.Sprintf("shard %d waits for room: %s", o.ownership.Shard, command.StoreFull)
 	for _, d := range asked {
 		if d.Letter {
-			letters = append(letters, d)
+			messages = append(messages, d)
 			continue
 		}
 		d.Reply(d.Batch, command.AnswersWithoutRoom(d.Commands, why, func(c *command.Info) command.Answer {
@@ -158,5 +158,5 @@ func (o *Owner) tellWaiting(asked []Delivery) (letters []Delivery) {
 			return command.Answer{Data: message.Encode(report)}
 		}), false)
 	}
-	return letters
+	return messages
 }

@@ -41,12 +41,12 @@ type trims struct {
 	archived atomic.Uint64          // last entry that was read back from the archive, as far as known
 	late     atomic.Uint64          // entry that the archive begins with, where what was before is lost; 0 = it begins with the first
 
-	head     store.ArchiveHead
-	intact   int64      // revision of the pointer whose snapshots were read back
-	known    bool       // head was read
-	lost     []uint64   // entries after which the store lost the rest of the journal, as that records it
-	settling []settling // acknowledged, and not yet read back
-	settled  uint64     // last entry that was read back
+	head      store.ArchiveHead
+	intact    int64      // revision of the pointer whose snapshots were read back
+	known     bool       // head was read
+	lost      []uint64   // entries after which the store lost the rest of the journal, as that records it
+	settling  []settling // acknowledged, and not yet read back
+	confirmed uint64     // last entry that was read back
 }
 
 // settling is a segment that was acknowledged. First is 0 for what was archived before this owner came.
@@ -111,7 +111,7 @@ func (t *trims) report(err error) {
 
 // step does what can be done now.
 func (t *trims) step(ctx context.Context) error {
-	pointer := t.snapshots.kept()
+	pointer := t.snapshots.current()
 	if len(pointer.Kept) < 2 {
 		return nil
 	}
@@ -124,11 +124,11 @@ func (t *trims) step(ctx context.Context) error {
 		t.first.Store(first)
 	}
 	if archive := t.cfg.Loader.Archive; archive != nil {
-		if err := t.settle(ctx, archive, until); err != nil {
+		if err := t.confirm(ctx, archive, until); err != nil {
 			return err
 		}
-		until = min(until, t.settled+1)
-		pointer = t.snapshots.kept() // under load newer ones have come meanwhile, which cover no less
+		until = min(until, t.confirmed+1)
+		pointer = t.snapshots.current() // under load newer ones have come meanwhile, which cover no less
 	}
 	if err := t.relyOn(ctx, pointer); errors.Is(err, errReplaced) {
 		return nil
@@ -142,7 +142,7 @@ func (t *trims) step(ctx context.Context) error {
 	if err != nil {
 		t.first.Store(0) // some of it may have been trimmed
 	}
-	if errors.Is(err, store.ErrFenced) && t.snapshots.kept().Revision != pointer.Revision {
+	if errors.Is(err, store.ErrFenced) && t.snapshots.current().Revision != pointer.Revision {
 		t.wake.Notify() // a newer snapshot came between
 		return nil
 	}
@@ -168,7 +168,7 @@ func (t *trims) relyOn(ctx context.Context, pointer store.SnapshotPointer) error
 		switch {
 		case err == nil:
 			continue
-		case t.snapshots.kept().Revision != pointer.Revision:
+		case t.snapshots.current().Revision != pointer.Revision:
 			t.wake.Notify() // a newer snapshot came between
 			return errReplaced
 		case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):
@@ -180,8 +180,8 @@ func (t *trims) relyOn(ctx context.Context, pointer store.SnapshotPointer) error
 	return nil
 }
 
-// settle archives the entries before until, and reads back what has been archived for long enough to be durable.
-func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error {
+// confirm archives the entries before until, and reads back what has been archived for long enough to be durable.
+func (t *trims) confirm(ctx context.Context, archive Archive, until uint64) error {
 	if !t.known {
 		head, err := archive.Head(ctx, t.shard())
 		if err != nil {
@@ -209,7 +209,7 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 		err = t.readSettled(ctx, archive)
 	}
 	if errors.Is(err, store.ErrConflict) { // somebody else has written, or the archive has lost some: look again
-		t.known, t.settled = false, 0
+		t.known, t.confirmed = false, 0
 	}
 	return err
 }
@@ -325,9 +325,9 @@ func (t *trims) readSettled(ctx context.Context, archive Archive) error {
 		if err := t.readBack(ctx, archive, oldest); err != nil {
 			return err
 		}
-		t.settled = oldest.head.Entry
+		t.confirmed = oldest.head.Entry
 		if oldest.head.Sequence != 0 { // else it stands for what was never archived
-			t.archived.Store(t.settled)
+			t.archived.Store(t.confirmed)
 		}
 		*oldest = settling{}
 		t.settling = t.settling[1:]

@@ -14,11 +14,11 @@ import (
 	"taskledger/store"
 )
 
-// turn holds the effects of one entry, for when it is committed.
-type turn struct {
+// pendingEffects has the effects of the entry in the making, which happen once it is committed.
+type pendingEffects struct {
 	replies  []pendingReply
 	starts   []command.Assignment // on this node
-	given    []*parkedOffer
+	filled   []*parkedOffer
 	outcomes []outcome.Outcome
 	cancels  []Cancel
 	mishaps  *notice.Mishaps
@@ -40,7 +40,7 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	began := time.Since(base)
 	now := o.clock.Now(o.wall(), began)
 	o.beginEntry(now)
-	o.turnOf.reset()
+	o.pending.reset()
 	o.ringExtensions(now, began)
 	o.prepare(now)
 	// The memory does not begin anew in mid-turn: until a turn is committed the journal does not know what was decided.
@@ -64,7 +64,7 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	for _, offer := range in.Lanes[command.LaneOffer] {
 		o.park(offer)
 	}
-	if o.starts.held = !o.cfg.Host.MayStart(); !o.starts.held {
+	if o.starts.barred = !o.cfg.Host.MayStart(); !o.starts.barred {
 		o.ring(o.extensions.tasks, now, began)
 		o.assign(d)
 	}
@@ -76,7 +76,7 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 			return o.abandon(err)
 		}
 		o.clock.Hold(now, began)
-		o.turnOf.mishaps.Tell()
+		o.pending.mishaps.Tell()
 	}
 	o.tally.Count(d.Stale, len(d.Bugs))
 	o.perform()
@@ -153,18 +153,18 @@ func (o *Owner) committed(revision int64, size int) {
 // abandon gives back the slots that were taken for starts which will not happen, and what the turn was to answer,
 // for whoever answers instead. It returns why the owner ends.
 func (o *Owner) abandon(why error) error {
-	for i := range o.turnOf.starts {
-		o.cfg.Slots.Untake(o.turnOf.starts[i].Behavior)
+	for i := range o.pending.starts {
+		o.cfg.Slots.Untake(o.pending.starts[i].Behavior)
 	}
-	for i := range o.turnOf.replies {
-		o.inbox.Deliver(o.turnOf.replies[i].Delivery)
+	for i := range o.pending.replies {
+		o.inbox.Deliver(o.pending.replies[i].Delivery)
 	}
 	return o.oversized.Learn(&o.entry, why)
 }
 
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
 func (o *Owner) perform() {
-	t := &o.turnOf
+	t := &o.pending
 	var unproven []pendingReply
 	for i := range t.replies {
 		r := &t.replies[i]
@@ -180,8 +180,8 @@ func (o *Owner) perform() {
 		}
 	}
 	o.replyOnceProven(unproven)
-	for _, offer := range t.given {
-		offer.Reply(offer.Batch, command.EncodeAssignments(offer.given), true)
+	for _, offer := range t.filled {
+		offer.Reply(offer.Batch, command.EncodeAssignments(offer.assigned), true)
 	}
 	for i := range t.starts {
 		o.cfg.Effects.Launch(o.ownership.Shard, t.starts[i])
@@ -197,15 +197,15 @@ func (o *Owner) perform() {
 
 // note collects the effects of an event while it is being decided.
 func (o *Owner) note(t *projection.Task, ev *events.Event) {
-	o.turnOf.mishaps.Note(t, ev)
+	o.pending.mishaps.Note(t, ev)
 	o.tally.Note(t, ev)
 	switch b := ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
 		if out, ok := outcome.Of(t, ev); ok {
-			o.turnOf.outcomes = append(o.turnOf.outcomes, out)
+			o.pending.outcomes = append(o.pending.outcomes, out)
 		}
 	case *events.CancelRequested:
-		o.turnOf.cancels = append(o.turnOf.cancels, Cancel{
+		o.pending.cancels = append(o.pending.cancels, Cancel{
 			Node:        t.Node,
 			AttemptName: command.AttemptName{Task: t.ID, Started: t.Started},
 			By:          ev.Asker.Principal,
@@ -219,12 +219,12 @@ func (o *Owner) note(t *projection.Task, ev *events.Event) {
 	}
 }
 
-func (t *turn) reset() {
+func (t *pendingEffects) reset() {
 	clear(t.replies)
 	clear(t.starts)
-	clear(t.given)
+	clear(t.filled)
 	clear(t.outcomes)
-	t.replies, t.starts, t.given, t.outcomes, t.cancels = t.replies[:0], t.starts[:0], t.given[:0], t.outcomes[:0], t.cancels[:0]
+	t.replies, t.starts, t.filled, t.outcomes, t.cancels = t.replies[:0], t.starts[:0], t.filled[:0], t.outcomes[:0], t.cancels[:0]
 }
 
 // recorded reports whether the journal holds that a batch was decided, and how.
