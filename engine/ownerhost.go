@@ -135,7 +135,8 @@ func (h ownerHost) Ready(behavior string, offered func() bool) explanation.Expla
 	free := func() bool { return h.m.exec.Free(behavior) || offered() }
 	e := explanation.OfReady(h.m.view.Load().Nodes, behavior, free)
 	if stuck := h.m.exec.Stuck(); stuck > 0 && e.Why == task.WhyWaiting {
-		e.Text += fmt.Sprintf("; %d slots of node %s are held by functions that did not return after their context had ended", stuck, h.m.cfg.Name)
+		e.Text += fmt.Sprintf("; %d slots of node %s are held by functions that did not return after their context had ended",
+			stuck, h.m.cfg.Name)
 	}
 	return e
 }

@@ -92,7 +92,8 @@ func (p *placement) reread(ctx context.Context) {
 // step looks at every shard once.
 func (p *placement) step(ctx context.Context, now time.Time) {
 	v := p.m.view.Load()
-	mayTake := p.m.load.mayTake() && v.Outdated(ledger.Reads().UpTo(0)) == "" // it reads the clock, which is the caller's
+	// mayTake reads the clock, which is the caller's.
+	mayTake := p.m.load.mayTake() && v.Outdated(ledger.Reads().UpTo(0)) == ""
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.Revision == 0 || p.leaving {
@@ -198,8 +199,8 @@ func (p *placement) begin(ctx context.Context, number int, f func(context.Contex
 	})
 }
 
-// fail deals with the end of serving a shard: a writer's doubt ends the session, and the loss of the shard to another node is no
-// more than that.
+// fail deals with the end of serving a shard: a writer's doubt ends the session, and the loss of the shard to
+// another node is no more than that.
 func (p *placement) fail(ctx context.Context, shard int, err error) {
 	switch {
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrMoved), errors.Is(err, errStays):
@@ -216,7 +217,8 @@ func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *
 		left, err := p.serveSound(ctx, ownership, have)
 		switch {
 		case left == nil && ctx.Err() == nil && errors.Is(err, command.ErrOversized):
-			p.m.log.ErrorContext(ctx, "an entry cannot be stored: what it decided is decided anew", "shard", ownership.Shard, "err", err)
+			p.m.log.ErrorContext(ctx, "an entry cannot be stored: what it decided is decided anew",
+				"shard", ownership.Shard, "err", err)
 			have = nil
 			ownership, err = p.anew(ctx, ownership)
 		case left == nil && ctx.Err() == nil && errors.Is(err, shard.ErrAnew):
@@ -232,8 +234,8 @@ func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *
 	}
 }
 
-// anew begins an ownership of a shard after another one of this node: no copy of a write of the one before has an effect any more, so
-// that what was not written never will be.
+// anew begins an ownership of a shard after another one of this node: no copy of a write of the one before has an
+// effect any more, so that what was not written never will be.
 func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownership, error) {
 	p.mu.Lock()
 	p.over[o.Shard] = o.Revision
@@ -258,9 +260,14 @@ func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownershi
 	}
 }
 
-// serveSound reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
-// the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not decided in its inbox.
-func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, have *shard.Loaded) (left *shard.Owner, err error) {
+// serveSound reads what is still unread of the journal, to which nobody else can append any more, and serves the
+// shard until the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not
+// decided in its inbox.
+func (p *placement) serveSound(
+	ctx context.Context,
+	ownership store.Ownership,
+	have *shard.Loaded,
+) (left *shard.Owner, err error) {
 	at, began := ownership.Shard, time.Now()
 	have, err = p.catchUp(ctx, at, have)
 	if err != nil {
@@ -283,7 +290,8 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	p.mu.Lock()
 	p.owners[at] = own
 	p.mu.Unlock()
-	p.m.log.InfoContext(ctx, "shard is served", "shard", at, "entries", have.Head.Number, "tasks", have.State.Len(), "live", have.State.Live())
+	p.m.log.InfoContext(ctx, "shard is served",
+		"shard", at, "entries", have.Head.Number, "tasks", have.State.Len(), "live", have.State.Live())
 	defer func() {
 		p.mu.Lock()
 		delete(p.owners, at)
@@ -356,8 +364,8 @@ func (p *placement) preferOwn() {
 
 var errStays = errors.New("the owner keeps the shard")
 
-// askFor asks the owner of a shard that belongs here to hand it over, having read its journal, so that nobody waits. The
-// owner key alone tells whether it did; it waits for the answer until wait ends.
+// askFor asks the owner of a shard that belongs here to hand it over, having read its journal, so that nobody
+// waits. The owner key alone tells whether it did; it waits for the answer until wait ends.
 func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	defer p.askNoMore(shard)
 	have, err := p.m.loader.Load(ctx, shard)
@@ -416,8 +424,8 @@ func (m *member) wantsToGive(shard int, target string) bool {
 		m.place.ranks.best(shard) == target
 }
 
-// findLost tells the owners of nodes whose sessions have ended while attempts ran there. That a node is missing from the
-// view is a reason to look; the look, made after the attempts' Started, is the evidence.
+// findLost tells the owners of nodes whose sessions have ended while attempts ran there. That a node is missing
+// from the view is a reason to look; the look, made after the attempts' Started, is the evidence.
 func (p *placement) findLost(ctx context.Context) {
 	missing := p.missing(p.m.view.Load())
 	if len(missing) == 0 {

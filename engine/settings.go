@@ -19,18 +19,20 @@ import (
 const settingsSubject = "settings"
 
 const (
-	// followSettingsEvery is how long a process may not know that the settings have changed, while their owner answers.
+	// followSettingsEvery is how long a process may not know that the settings have changed, while their owner
+	// answers.
 	followSettingsEvery = time.Second
-	// settingsPatience is how long owners that have heard no settings wait for the owner of these before they read them from the store.
+	// settingsPatience is how long owners that have heard no settings wait for the owner of these before they read
+	// them from the store.
 	settingsPatience = 2 * time.Second
 	// settingsRetry is the pause after a read that failed; doubled with each that follows, up to settingsRetryMost.
 	settingsRetry     = 5 * time.Second
 	settingsRetryMost = 5 * time.Minute
 )
 
-// nodeSettings is what a process knows of the settings of the cluster. It outlives sessions: what was learned once holds until
-// something newer is learned. But something may have been paused while the process had no session: each session starts nothing
-// before it has heard the settings itself.
+// nodeSettings is what a process knows of the settings of the cluster. It outlives sessions: what was learned once
+// holds until something newer is learned. But something may have been paused while the process had no session: each
+// session starts nothing before it has heard the settings itself.
 type nodeSettings struct {
 	known  atomic.Pointer[settings.State] // nil until there was a proven answer
 	unread atomic.Pointer[unreadSettings]
@@ -62,7 +64,8 @@ func (m *member) paused(behavior string) bool {
 
 func (m *member) settingsShard() int { return events.Settings.Shard(m.shards) }
 
-// learnSettings takes settings. The first of a session must be as they are in the journal since it began: proven, or read there.
+// learnSettings takes settings. The first of a session must be as they are in the journal since it began: proven,
+// or read there.
 func (m *member) learnSettings(now settings.State) {
 	changed := m.settings.learn(now)
 	if changed {
@@ -82,11 +85,12 @@ func (m *member) whySettings() explanation.Explanation {
 	if unread := m.settings.unread.Load(); unread != nil {
 		return explanation.Explanation{Why: task.WhySettings, Since: unread.since, Text: unread.why}
 	}
-	return explanation.Explanation{Why: task.WhySettings, Text: fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds the settings",
-		m.settingsShard())}
+	const say = "what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds the settings"
+	return explanation.Explanation{Why: task.WhySettings, Text: fmt.Sprintf(say, m.settingsShard())}
 }
 
-// followSettings keeps the settings of this process current: at once when somebody hints at a change, else every second.
+// followSettings keeps the settings of this process current: at once when somebody hints at a change, else every
+// second.
 func (m *member) followSettings(ctx context.Context) error {
 	changed := signal.New()
 	if m.bus != nil {
@@ -109,8 +113,8 @@ func (m *member) followSettings(ctx context.Context) error {
 	}
 }
 
-// askSettings asks the owner of the settings. The first answer of a session must be proven: an owner that has been replaced may not
-// know of a pause. Later ones need no proof: older settings than the known ones are not taken.
+// askSettings asks the owner of the settings. The first answer of a session must be proven: an owner that has been
+// replaced may not know of a pause. Later ones need no proof: older settings than the known ones are not taken.
 func (m *member) askSettings(ctx context.Context) {
 	first := !m.heard.Load()
 	patience := m.ttl
@@ -136,7 +140,8 @@ func (m *member) askSettings(ctx context.Context) {
 
 // settingsUnread says why the settings cannot be read.
 func (m *member) settingsUnread(ctx context.Context, cause string) {
-	why := fmt.Sprintf("what is paused is not known, so nothing starts: shard %d, which holds the settings, cannot be read: %s", m.settingsShard(), cause)
+	const say = "what is paused is not known, so nothing starts: shard %d, which holds the settings, cannot be read: %s"
+	why := fmt.Sprintf(say, m.settingsShard(), cause)
 	since := m.now()
 	if before := m.settings.unread.Load(); before != nil {
 		since = before.since

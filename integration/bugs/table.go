@@ -179,7 +179,7 @@ var decisions = []Bug{
 		{"&events.Rescheduled{Reason: c.Reason}", "&events.Rescheduled{}"},
 	}, commandPkg, "TestOperate_ReasonOfACancelIsRecordedInEveryState"},
 	{"sleep that overflows", "engine/internal/shard/clock.go", []Edit{
-		{"2*min(due-c.latest, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
+		{"2*min(due-c.latest, math.MaxInt64/4)", "2*min(due-c.latest, math.MaxInt64)"},
 	}, shardPkg, "TestShardClock_SleepsUntilWhateverIsDue"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
 		{"func (c *Unknown) Decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) Decide(d *Decider) Answer { return Answer{} }"},
@@ -381,7 +381,7 @@ var times = []Bug{
 		{"		o.ring(o.extensions.tasks, now, began)\n", "		o.state.Ripen(now)\n"},
 	}, shardPkg, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
 	{"time of a shard that stands still after a jump", "engine/internal/shard/clock.go", []Edit{
-		{"c.latest.Add((mono - c.since) / 2)", "c.held"},
+		{"c.latest.Add((mono - c.since) / 2)", "c.latest"},
 	}, shardPkg, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 	{"wait that is a time of the worker's clock", "engine/internal/worker/report.go", []Edit{
 		{"	case wait > 0:\n		c.Next = command.AnyTime\n", "	case wait > 0:\n		c.Next, wait = events.MillisOf(time.Now().Add(wait)), 0\n"},
@@ -481,7 +481,7 @@ var subtle = []Bug{
 		{"max(t.archived.Load(), first-1)", "first-1"},
 	}, shardPkg, "TestTrim_CountsAsUnarchivedWhatIsNeitherArchivedNorTrimmed"},
 	{"offer that stands though its node has given it up", "engine/internal/shard/assign.go", []Edit{
-		{"p.Sender == sender && p.Number <= number })", "p.Sender == sender && p.Number < number })"},
+		{"p.Sender == sender && p.Number <= number\n", "p.Sender == sender && p.Number < number\n"},
 	}, shardPkg, "TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered"},
 	{"attempts that start for a session that is over", "engine/internal/worker/offers.go", []Edit{
 		{"		given = nil // attempts", "		// attempts"},

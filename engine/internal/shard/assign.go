@@ -239,7 +239,9 @@ func (o *Owner) dropGone() {
 // closeOffers drops the offers of a sender up to a number: it counts them as answered, and would drop what they are
 // given. Late copies are known by the number.
 func (o *Owner) closeOffers(sender string, number uint64) {
-	o.starts.offers = slices.DeleteFunc(o.starts.offers, func(p *parkedOffer) bool { return p.Sender == sender && p.Number <= number })
+	o.starts.offers = slices.DeleteFunc(o.starts.offers, func(p *parkedOffer) bool {
+		return p.Sender == sender && p.Number <= number
+	})
 	lane := projection.SenderLane{Sender: sender, Lane: command.LaneOffer}
 	if last, ok := o.lastSeen(lane); ok && last.number >= number {
 		return

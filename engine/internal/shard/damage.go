@@ -29,5 +29,6 @@ func damagedAt(entry uint64, err error) error {
 // IsDamage reports that what is stored is corrupt.
 func IsDamage(err error) bool {
 	var t *projection.TransitionError
-	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.Is(err, store.ErrAlien) || errors.As(err, &t)
+	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) ||
+		errors.Is(err, store.ErrAlien) || errors.As(err, &t)
 }

@@ -71,7 +71,8 @@ func (o *Owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answ
 		return o.decideBarrier(b, c)
 	}
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
-	if b.Lane == command.LaneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
+	// Nodes are few: only the senders of submits are refused.
+	if b.Lane == command.LaneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil {
 		refusal := command.Answer{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}
 		refused := slices.Repeat([]command.Answer{refusal}, len(b.Commands))
 		o.tally.Refused(b.Commands, refused, o.state.Knows)
@@ -97,8 +98,8 @@ func (o *Owner) remember(lane projection.SenderLane, number uint64, answers []co
 	o.memory.seen[lane] = answered{number, answers}
 }
 
-// decideBarrier answers a barrier: with what is recorded of the batch before it, or by recording the number of the barrier,
-// without any event.
+// decideBarrier answers a barrier: with what is recorded of the batch before it, or by recording the number of the
+// barrier, without any event.
 func (o *Owner) decideBarrier(b *command.Batch, c *command.Barrier) []command.Answer {
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	for _, decided := range o.entry.Entry.Origins { // in this entry

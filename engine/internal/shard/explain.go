@@ -41,7 +41,11 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 		return explanation.Explanation{Why: task.WhyScheduled, Since: since, Text: explanation.OfWait(t)}
 	}
 	if why := o.cfg.Admission.Refusal(); why != "" && t.Repeats() {
-		return explanation.Explanation{Why: task.WhyStoreFull, Since: since, Text: "it is repeated, and repetitions wait: " + why}
+		return explanation.Explanation{
+			Why:   task.WhyStoreFull,
+			Since: since,
+			Text:  "it is repeated, and repetitions wait: " + why,
+		}
 	}
 	e = o.cfg.Explainer.Ready(behavior, func() bool { return o.offerFor(behavior) != nil })
 	e.Since = since

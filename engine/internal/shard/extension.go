@@ -10,9 +10,10 @@ import (
 	"taskledger/projection"
 )
 
-// Extension is what a front does at the owner of a shard, beside the records that a projection/extension.Extension keeps.
-// One belongs to one owner, from the take-over of the shard until its end. Its functions are called by the owner's
-// goroutine alone and must not block. A function that is nil stands for a part that the front does not have.
+// Extension is what a front does at the owner of a shard, beside the records that a projection/extension.Extension
+// keeps. One belongs to one owner, from the take-over of the shard until its end. Its functions are called by the
+// owner's goroutine alone and must not block. A function that is nil stands for a part that the front does not
+// have.
 type Extension struct {
 	// Served learns that the owner begins to serve the shard; no goroutine of the owner runs yet.
 	Served func()
@@ -26,9 +27,9 @@ type Extension struct {
 	// ctx. The function that the work returns is called in a later turn, before commands are decided. Prepare is asked
 	// again at once: where its work has failed, it has to wait by itself.
 	Prepare func(now events.Millis) func(ctx context.Context) (prepared func())
-	// Decide records events that nobody asked for, of kinds that d.MayRecord allows: another kind ends the session. It
-	// keeps to the budget by itself, and stops once d.EntryFull. It is not called for an entry that is full. What is left
-	// waits for the next turn, which NextDue can bring.
+	// Decide records events that nobody asked for, of kinds that d.MayRecord allows: another kind ends the session.
+	// It keeps to the budget by itself, and stops once d.EntryFull. It is not called for an entry that is full.
+	// What is left waits for the next turn, which NextDue can bring.
 	Decide func(d *command.Decider, b command.Budget)
 	// Note learns of each event of the entry in the making, which may not be committed.
 	Note func(ev *events.Event)

@@ -70,8 +70,8 @@ func (o *Owner) ring(a alarm, now events.Millis, at time.Duration) {
 	}
 }
 
-// ringExtensions makes due what extensions have. Tasks have an alarm of their own: it rings before questions, and once the
-// commands of a turn are decided, and only while the session may start tasks.
+// ringExtensions makes due what extensions have. Tasks have an alarm of their own: it rings before questions, and
+// once the commands of a turn are decided, and only while the session may start tasks.
 func (o *Owner) ringExtensions(now events.Millis, at time.Duration) {
 	for _, a := range o.extensions.alarms {
 		o.ring(a, now, at)
@@ -118,8 +118,8 @@ func (o *Owner) prepare(now events.Millis) {
 	}
 }
 
-// decideUnasked lets extensions record what nobody asked for, as long as the entry has room. The others have their turn
-// with the next entry.
+// decideUnasked lets extensions record what nobody asked for, as long as the entry has room. The others have their
+// turn with the next entry.
 func (o *Owner) decideUnasked(d *command.Decider) {
 	for i := range o.extensions.all {
 		if x := &o.extensions.all[i]; x.Decide != nil && d.Err == nil && !d.EntryFull() {
@@ -149,7 +149,9 @@ func (o *Owner) performExtensions() {
 
 // answerExtension answers a question of a front. All lists and questions of a turn share one budget: one that finds it
 // used up is asked again, behind those that wait. What has to be proven is encoded after the proof.
-func (o *Owner) answerExtension(c command.Command) (a command.Answer, read func(context.Context) command.Answer, is bool) {
+func (o *Owner) answerExtension(
+	c command.Command,
+) (a command.Answer, read func(context.Context) command.Answer, is bool) {
 	for i := range o.extensions.all {
 		x := &o.extensions.all[i]
 		if x.Answer == nil {

@@ -44,8 +44,8 @@ type Slots interface {
 	Await(w slots.Waiter, heads []slots.Head)
 }
 
-// Effects has the node do what follows from a committed entry. None waits for an answer; a network that takes nothing more
-// may delay one by a second.
+// Effects has the node do what follows from a committed entry. None waits for an answer; a network that takes
+// nothing more may delay one by a second.
 type Effects interface {
 	// Launch makes an attempt, in a slot that was taken for it.
 	Launch(shard int, a command.Assignment)
@@ -76,8 +76,8 @@ type Admission interface {
 
 // Explainer explains what keeps a task from starting here.
 type Explainer interface {
-	// WhyBlocked explains why tasks of a behavior must not start; false when they may. A task that is not ready waits for
-	// its time before it waits for a cause that is about to pass.
+	// WhyBlocked explains why tasks of a behavior must not start; false when they may. A task that is not ready
+	// waits for its time before it waits for a cause that is about to pass.
 	WhyBlocked(behavior string, ready bool) (explanation.Explanation, bool)
 	// Ready explains why a task of a behavior that is ready waits. offered reports whether another node has offered
 	// a slot for it.

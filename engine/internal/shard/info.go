@@ -46,7 +46,8 @@ func (o *Owner) degraded() string {
 		why = command.StoreFull
 	}
 	if live, limit := o.state.LiveBytes(), o.cfg.Admission.LiveLimit(); why == "" && limit > 0 && live >= limit-limit/8 {
-		why = fmt.Sprintf("tasks of the shard take %d bytes, the store has room for %d: what would take more is refused", live, limit)
+		why = fmt.Sprintf("tasks of the shard take %d bytes, the store has room for %d: what would take more is refused",
+			live, limit)
 	}
 	if problem := o.trims.problem.Load(); why == "" && problem != nil {
 		why = "not trimmed: " + *problem

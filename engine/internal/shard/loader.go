@@ -111,13 +111,15 @@ func (r *Loader) loadFor(ctx context.Context, shard int, fromArchive bool) (*Loa
 			return nil, unread
 		}
 		if r.Archive == nil {
-			return nil, damagedAt(missing, fmt.Errorf("%w: entry %d of shard %d is missing", events.ErrDamaged, missing, shard))
+			return nil, damagedAt(missing,
+				fmt.Errorf("%w: entry %d of shard %d is missing", events.ErrDamaged, missing, shard))
 		}
 		if !fromArchive {
 			return nil, fmt.Errorf("entry %d of shard %d is missing after the last snapshot that can be read: %w",
 				missing, shard, ErrOnlyArchive)
 		}
-		r.Log.WarnContext(ctx, "an entry is missing after the last snapshot that can be read: all are read, from the archive on",
+		r.Log.WarnContext(ctx,
+			"an entry is missing after the last snapshot that can be read: all are read, from the archive on",
 			"shard", shard, "entry", missing)
 		have = newLoaded(shard, pointer, pointer.Kept)
 		if err = have.replay(shard, r.Reader.Read(ctx, shard, 1)); err == nil {
@@ -127,8 +129,8 @@ func (r *Loader) loadFor(ctx context.Context, shard int, fromArchive bool) (*Loa
 		case err == nil || ctx.Err() != nil:
 			return have, ctx.Err()
 		case errors.Is(err, store.ErrTrimmed), IsDamage(err):
-			return nil, damagedAt(missing, fmt.Errorf("%w: entry %d of shard %d is missing, and not all entries can be read from "+
-				"the archive on: %w", events.ErrDamaged, missing, shard, err))
+			return nil, damagedAt(missing, fmt.Errorf("%w: entry %d of shard %d is missing, "+
+				"and not all entries can be read from the archive on: %w", events.ErrDamaged, missing, shard, err))
 		}
 		return nil, fmt.Errorf("%w: %w", ErrArchiveAway, err)
 	}
@@ -166,7 +168,8 @@ func (r *Loader) loadFrom(ctx context.Context, shard int, pointer store.Snapshot
 		have, err := r.restore(ctx, shard, s)
 		if errors.Is(err, ErrContradicts) {
 			if contradict++; contradict == len(pointer.Kept) {
-				return nil, fmt.Errorf("every snapshot of shard %d tells of another history than its journal: %w", shard, err)
+				return nil, fmt.Errorf("every snapshot of shard %d tells of another history than its journal: %w",
+					shard, err)
 			}
 		}
 		switch {
@@ -177,7 +180,8 @@ func (r *Loader) loadFrom(ctx context.Context, shard int, pointer store.Snapshot
 		case errors.Is(err, events.ErrVersion):
 			return nil, err // who folds the entries without knowing what it holds comes to another state
 		case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):
-			r.Log.Log(ctx, unreadLevel(err), "snapshot cannot be read, an earlier state is", "shard", shard, "entry", s.Entry, "err", err)
+			r.Log.Log(ctx, unreadLevel(err), "snapshot cannot be read, an earlier state is",
+				"shard", shard, "entry", s.Entry, "err", err)
 			damaged = append(damaged, s)
 		default:
 			return nil, err

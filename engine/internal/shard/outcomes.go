@@ -47,7 +47,12 @@ func (r *Loader) searchBack(ctx context.Context, shard int, t *projection.Task, 
 
 // searchForward reads the journal from the beginning of a life that is no longer in memory to the end of the run,
 // or of the life. A run that the life has ended without is told of as memory did.
-func (r *Loader) searchForward(ctx context.Context, shard int, c *command.Await, proof func(context.Context) error) command.Answer {
+func (r *Loader) searchForward(
+	ctx context.Context,
+	shard int,
+	c *command.Await,
+	proof func(context.Context) error,
+) command.Answer {
 	var attempt uint32
 	var promised *outcome.Outcome // a failure whose retry is to come
 	var last outcome.Outcome      // of a run that has ended

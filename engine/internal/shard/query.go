@@ -140,7 +140,9 @@ func (o *Owner) await(c *command.Await) (command.Answer, func(context.Context) c
 	t := o.state.Task(c.Task)
 	switch {
 	case t == nil && c.Life == 0:
-		return command.Answer{}, o.proven(func(context.Context) command.Answer { return command.Answer{Code: command.AnswerNotFound} })
+		return command.Answer{}, o.proven(func(context.Context) command.Answer {
+			return command.Answer{Code: command.AnswerNotFound}
+		})
 	case t == nil || c.Life != 0 && t.Created != c.Life:
 		return command.Answer{}, func(ctx context.Context) command.Answer {
 			return o.searches.find(ctx, *c, func(ctx context.Context) command.Answer {
@@ -186,7 +188,8 @@ func (o *Owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 		return outcomeAnswer(out), nil
 	case run > t.Runs:
 		run = t.Runs // its failure is that of the run which was taken away, too
-	case run == t.Runs && t.Status != task.Running && !t.ResultElided && !t.ErrorElided && (t.Status == task.Success || t.RunEnded):
+	case run == t.Runs && t.Status != task.Running && !t.ResultElided && !t.ErrorElided &&
+		(t.Status == task.Success || t.RunEnded):
 		return outcomeAnswer(out), nil
 	}
 	copied := *t
@@ -201,8 +204,8 @@ func (o *Owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 	}
 }
 
-// These limits bound all lists and questions of fronts that an owner answers in one turn: what does not fit goes on in a
-// later turn. scanFor is also the time that each front has for what it records unasked.
+// These limits bound all lists and questions of fronts that an owner answers in one turn: what does not fit goes on
+// in a later turn. scanFor is also the time that each front has for what it records unasked.
 const (
 	scanTasks = 2000
 	scanFor   = 500 * time.Microsecond

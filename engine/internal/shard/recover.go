@@ -19,8 +19,8 @@ func (o *Owner) AcceptLoss(ctx context.Context, have *Loaded) error {
 		return err
 	}
 	if !is {
-		o.log.WarnContext(ctx, "what was given up of the journal is not its end any more: nothing is done about it", "entry", l.Entry,
-			"hash", l.Hash, "end", have.Head.Number)
+		o.log.WarnContext(ctx, "what was given up of the journal is not its end any more: nothing is done about it",
+			"entry", l.Entry, "hash", l.Hash, "end", have.Head.Number)
 		return o.cfg.Loader.Losses.Forget(ctx, l)
 	}
 	var left store.SnapshotPointer

@@ -191,7 +191,12 @@ func (s *snapshots) run(ctx context.Context) {
 	}
 }
 
-func (s *snapshots) store(ctx context.Context, made *store.SnapshotInfo, parts [][]byte, sum func([]byte) (int, error)) error {
+func (s *snapshots) store(
+	ctx context.Context,
+	made *store.SnapshotInfo,
+	parts [][]byte,
+	sum func([]byte) (int, error),
+) error {
 	ctx, cancel := context.WithTimeout(ctx, max(s.cfg.TTL, time.Duration(len(parts))*time.Second))
 	defer cancel()
 	for _, part := range parts {

@@ -24,7 +24,8 @@ func (o *Owner) append(ctx context.Context, data []byte, highest events.Kind) (i
 	revision, err := o.tryAppend(ctx, data, highest, refused)
 	for errors.Is(err, store.ErrFull) && ctx.Err() == nil {
 		o.pending.full = true
-		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
+		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed",
+			"err", err)
 		revision, err = o.tryAppend(ctx, data, highest, refused)
 	}
 	o.pending.full = false
@@ -118,7 +119,8 @@ func (o *Owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 			continue
 		case waits && !d.warned:
 			d.warned = true
-			d.Reply(d.Batch, []command.Answer{{Code: command.AnswerStoreFull, Text: refusal.Text, Number: refusal.Number}}, false)
+			full := command.Answer{Code: command.AnswerStoreFull, Text: refusal.Text, Number: refusal.Number}
+			d.Reply(d.Batch, []command.Answer{full}, false)
 			fallthrough
 		case waits:
 			rest = append(rest, d)

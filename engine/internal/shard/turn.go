@@ -43,7 +43,8 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	o.pending.reset()
 	o.ringExtensions(now, began)
 	o.prepare(now)
-	// The memory does not begin anew in mid-turn: until a turn is committed the journal does not know what was decided.
+	// The memory does not begin anew in mid-turn: until a turn is committed the journal does not know what was
+	// decided.
 	if len(o.memory.seen) >= projection.MaxSenders {
 		o.memory.before, o.memory.seen = o.memory.seen, map[projection.SenderLane]answered{}
 	}
@@ -58,7 +59,8 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 	o.published.refused.Add(int64(d.Stale))
 	o.published.bugs.Add(int64(len(d.Bugs)))
 	for _, bug := range d.Bugs {
-		o.log.ErrorContext(ctx, "a command was refused because of a bug: it was decided as its task's state does not allow", "err", bug)
+		o.log.ErrorContext(ctx, "a command was refused because of a bug: it was decided as its task's state does not allow",
+			"err", bug)
 	}
 	o.decideUnasked(d)
 	for _, offer := range in.Lanes[command.LaneOffer] {
@@ -224,7 +226,11 @@ func (t *pendingEffects) reset() {
 	clear(t.starts)
 	clear(t.filled)
 	clear(t.outcomes)
-	t.replies, t.starts, t.filled, t.outcomes, t.cancels = t.replies[:0], t.starts[:0], t.filled[:0], t.outcomes[:0], t.cancels[:0]
+	t.replies = t.replies[:0]
+	t.starts = t.starts[:0]
+	t.filled = t.filled[:0]
+	t.outcomes = t.outcomes[:0]
+	t.cancels = t.cancels[:0]
 }
 
 // recorded reports whether the journal holds that a batch was decided, and how.
