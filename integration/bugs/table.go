@@ -318,7 +318,7 @@ var assignments = []Bug{
 		{"t.Node != c.Node || t.Cancelled {\n			ended", "t.Node != c.Node {\n			ended"},
 	}, shardPkg, "TestRollCall_RepeatsACancelThatCameTooEarly"},
 	{"offer answered before its attempts are known", "engine/internal/worker/offers.go", []Edit{
-		{"		x.Launch(session, shard, given[i])\n	}\n", "		of.mu.Unlock()\n		x.Launch(session, shard, given[i])\n		of.mu.Lock()\n	}\n"},
+		{"		x.Launch(session, shard, assigned[i])\n	}\n", "		of.mu.Unlock()\n		x.Launch(session, shard, assigned[i])\n		of.mu.Lock()\n	}\n"},
 	}, workerPkg, "TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer"},
 }
 
@@ -484,7 +484,7 @@ var subtle = []Bug{
 		{"p.Sender == sender && p.Number <= number\n", "p.Sender == sender && p.Number < number\n"},
 	}, shardPkg, "TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered"},
 	{"attempts that start for a session that is over", "engine/internal/worker/offers.go", []Edit{
-		{"		given = nil // attempts", "		// attempts"},
+		{"		assigned = nil // attempts", "		// attempts"},
 	}, workerPkg, "TestOffer_AnsweredAfterItsSessionStartsNothing"},
 	{"items that are no longer available when the clock is set back", "engine/internal/shard/extensions.go", []Edit{
 		{"		o.ring(a, now, at)\n", "		a.ring(now)\n"},

@@ -34,12 +34,12 @@ type attempt struct {
 	done     atomic.Bool                      // the function has returned
 	progress atomic.Pointer[progressReporter] // nil before the first report
 	outcome  command.Complete                 // once it is reported
-	told     task.Attempt                     // what the function was called with, once ran
+	input    task.Attempt                     // passed to the function, once ran
 	ran      atomic.Bool                      // the function was called
 	rejected bool                             // the outcome was, and a failure is reported in its place
 	waits    int                              // goroutines that have lent the slot; guarded by the executor
 	lent     bool                             // its slot is; guarded by the executor
-	stuck    atomic.Bool                      // the function was given up and has not returned
+	stuck    atomic.Bool                      // the attempt was given up, and its function has not returned
 	logs     attemptLog
 	log      slog.Logger // on logs
 }
@@ -52,8 +52,8 @@ var (
 	errTimeout  = errors.New("the attempt exceeded its time-out")
 )
 
-// CancelledBy returns the cause of the end of an attempt's context: task.ErrCancelled, with who has cancelled the
-// task, and why, as far as it is known.
+// CancelledBy returns the cause of the end of a cancelled attempt's context. It wraps task.ErrCancelled and names the
+// principal and the reason as far as they are known.
 func CancelledBy(by, reason string) error {
 	switch {
 	case by == "" && reason == "":
@@ -84,7 +84,7 @@ func (x *Executor) execute(a *attempt) {
 			out = a.followed(crashed(problem))
 		}
 	}()
-	if !a.session.host.MayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
+	if !a.session.host.MayStart() { // if the session has not ended since the assignment, the task runs again
 		a.ctx.end(ErrDraining)
 		out, returned = task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: ErrDraining.Error()}}, true
 		return
@@ -102,7 +102,7 @@ func (x *Executor) execute(a *attempt) {
 	deadline, _ := a.ctx.Deadline()
 	a.logs = attemptLog{a.session.log.Handler(), a}
 	a.log = *slog.New(&a.logs)
-	a.told = task.Attempt{
+	a.input = task.Attempt{
 		Task:     a.Task,
 		Behavior: a.Assignment.Behavior,
 		Number:   int(a.Number),
@@ -117,11 +117,11 @@ func (x *Executor) execute(a *attempt) {
 		Lend:     a.lend,
 	}
 	a.ran.Store(true)
-	out = a.behavior.Run(&a.ctx, a.told)
+	out = a.behavior.Run(&a.ctx, a.input)
 	returned = true
 }
 
-// maxFailers is how many questions what follows a failed attempt may be with a behavior at once.
+// maxFailers bounds the concurrent calls that ask one behavior what follows a failed attempt.
 const maxFailers = 16
 
 // followed asks a behavior that decides what follows an attempt of which its function has returned no outcome.
@@ -166,12 +166,12 @@ func (a *attempt) askFailer(f task.Failer, failed task.Outcome, answer chan<- ta
 	out := failed
 	defer func() { // also where the behavior ends the goroutine
 		if problem := recover(); problem != nil {
-			a.session.log.Error("what follows a failed attempt is left to its policy: the behavior panicked when it was asked",
-				"task", a.Task, "err", problem)
+			a.session.log.Error("what follows a failed attempt is left to its policy: "+
+				"the behavior panicked when it was asked", "task", a.Task, "err", problem)
 		}
 		answer <- out
 	}()
-	if asked, decided := f.Failed(a.told, failed.Err); decided {
+	if asked, decided := f.Failed(a.input, failed.Err); decided {
 		out = task.Outcome{Err: failed.Err, Wait: asked.Wait, Next: asked.Next}
 	}
 }
@@ -187,7 +187,7 @@ func crashed(problem any) task.Outcome {
 	return task.Outcome{Err: &events.Error{Code: events.CodePanic, Message: message, Retryable: true}, Next: byPolicy}
 }
 
-// snoozeUnread is how long a task waits whose parameters could not be read.
+// snoozeUnread is the snooze of a task whose parameters could not be read.
 const snoozeUnread = 5 * time.Second
 
 // byPolicy marks a failure whose next attempt follows from the recorded policy.
@@ -220,10 +220,10 @@ func (a *attempt) end(cause error) {
 	}
 }
 
-// timedOut expects the function to return. The context ends at its deadline by itself, if only somebody has looked
-// at it.
+// timedOut starts the wait for the function to return. A context that nobody has used yet is made now, so that it ends
+// at its deadline.
 func (a *attempt) timedOut() {
-	a.ctx.look()
+	a.ctx.materialize()
 	a.expectReturn()
 }
 
@@ -232,9 +232,11 @@ func (a *attempt) timedOut() {
 func (a *attempt) expectReturn() {
 	time.AfterFunc(Overdue, func() {
 		if a.x.giveUp(a) {
-			a.session.log.Warn("a function does not return although its context has ended: its slot stays taken until it does",
+			a.session.log.Warn("a function does not return although its context has ended: "+
+				"its slot stays taken until it does",
 				"task", a.Task, "behavior", a.Assignment.Behavior, "attempt", a.Number, "slots_so_held", a.x.Stuck())
-			out := task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "the function did not return after its context ended"}, Next: byPolicy}
+			const why = "the function did not return after its context ended"
+			out := task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: why}, Next: byPolicy}
 			if errors.Is(context.Cause(&a.ctx), errTimeout) {
 				out.Err = timedOut(out.Err)
 				out = a.followed(out)

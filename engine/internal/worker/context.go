@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// attemptContext is the context of an attempt. A standard context is entered with its parent and taken out again,
-// which costs more than a short function: so it is made when somebody looks, or at an end that must be remembered,
-// and from then on is what this one shows. Contexts that are derived from this one find it by Value, and need no
-// goroutine that waits.
+// attemptContext is the context of an attempt. Registering a standard context with its parent and removing it costs
+// more than a short function, so the standard context is made at first use, or at an end that must be remembered, and
+// answers for this one from then on. Contexts derived from this one find it by Value, and need no goroutine.
 type attemptContext struct {
 	attempt  *attempt
-	deadline time.Time // zero = none; somebody must look at that time
+	deadline time.Time // zero = none; the standard context has to be made by then
 
 	mu       sync.Mutex
-	standard context.Context         // nil before the first look
+	standard context.Context         // nil before the first use
 	cancel   context.CancelCauseFunc // of standard
-	returned bool                    // the function has, before the first look
+	returned bool                    // the function has returned before the first use
 }
 
 // Deadline implements context.Context.
 func (c *attemptContext) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
 
 // Done implements context.Context.
-func (c *attemptContext) Done() <-chan struct{} { return c.look().Done() }
+func (c *attemptContext) Done() <-chan struct{} { return c.materialize().Done() }
 
 // Value implements context.Context. Any key may be the one by which package context finds what it can cancel.
 func (c *attemptContext) Value(key any) any {
@@ -34,10 +33,11 @@ func (c *attemptContext) Value(key any) any {
 	if v := c.attempt.x.cfg.Value(key); v != nil {
 		return v
 	}
-	return c.look().Value(key)
+	return c.materialize().Value(key)
 }
 
-// Err implements context.Context. It is asked after every attempt, and does not look while nothing has ended.
+// Err implements context.Context. It is called after every attempt, and makes no standard context while nothing has
+// ended.
 func (c *attemptContext) Err() error {
 	c.mu.Lock()
 	unseen := c.standard == nil && !c.returned
@@ -45,7 +45,7 @@ func (c *attemptContext) Err() error {
 	if unseen && c.attempt.session.ctx.Err() == nil {
 		return nil
 	}
-	return c.look().Err()
+	return c.materialize().Err()
 }
 
 // String implements fmt.Stringer: fmt would read the fields while they change.
@@ -59,19 +59,20 @@ func (c *attemptContext) end(cause error) {
 		c.mu.Unlock()
 		return
 	}
-	c.lookLocked()
+	c.materializeLocked()
 	cancel := c.cancel
 	c.mu.Unlock()
 	cancel(cause)
 }
 
-func (c *attemptContext) look() context.Context {
+// materialize returns the standard context, and makes it at the first call.
+func (c *attemptContext) materialize() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lookLocked()
+	return c.materializeLocked()
 }
 
-func (c *attemptContext) lookLocked() context.Context {
+func (c *attemptContext) materializeLocked() context.Context {
 	switch {
 	case c.standard != nil:
 	case c.returned: // before whatever has ended its parent since

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// Overdue is how long a function may go on after its context ended before its attempt is recorded as over.
+	// Overdue bounds how long a function may run after its context ended; then its attempt is recorded as over.
 	Overdue = 10 * time.Second
-	// idleWorker is how long a goroutine waits for a further attempt before it ends.
+	// idleWorker is the time after which a goroutine without a further attempt ends.
 	idleWorker = 5 * time.Second
-	// MaxPlans is how many raw submits of a behavior a node plans at once.
+	// MaxPlans bounds the raw submits of a behavior that a node plans at once.
 	MaxPlans = 16
 	// progressEvery is the shortest time between two recorded Progressed of an attempt.
 	progressEvery = time.Second
@@ -40,8 +40,8 @@ type Executor struct {
 	attempts     map[attemptKey]*attempt // running, or with an outcome not yet answered
 	queue        []*attempt              // launched, and not taken by a worker yet
 	waking       bool                    // a worker is on its way to the queue
-	stuck        map[string]int          // functions that were given up and hold a slot, by behavior
-	held         []int                   // shards with outcomes that leave when the queue is empty
+	stuck        map[string]int          // by behavior: functions whose attempts were given up and that take a slot
+	delayed      []int                   // shards with outcomes that leave when the queue is empty
 	idle         chan struct{}           // closed, and nil again, when no attempt is left
 }
 
@@ -103,7 +103,7 @@ func (x *Executor) wakeWorker() {
 }
 
 // worker makes attempts until none has come for a while. While attempts wait, one worker is on its way to them: so
-// each begins at once however long the others take, and many short ones need few workers. Outcomes are held while
+// each begins at once however long the others take, and many short ones need few workers. Outcomes are delayed while
 // one is on its way, and leave together when nothing waits: those of a burst of short attempts share an entry, and
 // none waits for a long one.
 func (x *Executor) worker() {
@@ -124,19 +124,19 @@ func (x *Executor) worker() {
 	}
 }
 
-// next takes the first attempt that waits, nil for none; woken tells that this is the worker that was on its way.
+// next takes the first attempt that waits, nil for none. woken marks the call of the worker that was on its way.
 func (x *Executor) next(woken bool) *attempt {
 	x.Lock()
 	if woken {
 		x.waking = false
 	}
 	if len(x.queue) == 0 {
-		var held []int
+		var delayed []int
 		if !x.waking {
-			held, x.held = x.held, nil
+			delayed, x.delayed = x.delayed, nil
 		}
 		x.Unlock()
-		for _, shard := range held {
+		for _, shard := range delayed {
 			x.cfg.Sender.Flush(shard, command.LaneWork)
 		}
 		return nil
@@ -144,7 +144,7 @@ func (x *Executor) next(woken bool) *attempt {
 	a := x.queue[0]
 	x.queue[0] = nil
 	x.queue = x.queue[1:]
-	wake := (len(x.queue) > 0 || len(x.held) > 0) && !x.waking
+	wake := (len(x.queue) > 0 || len(x.delayed) > 0) && !x.waking
 	x.waking = x.waking || wake
 	x.Unlock()
 	if wake {
@@ -153,12 +153,12 @@ func (x *Executor) next(woken bool) *attempt {
 	return a
 }
 
-// hold reports whether the outcome that waits in a shard's lane is held: a worker on its way will let it leave.
-func (x *Executor) hold(shard int) bool {
+// delays reports whether the outcome in a shard's lane has to wait for the worker on its way, which sends it.
+func (x *Executor) delays(shard int) bool {
 	x.Lock()
 	defer x.Unlock()
-	if x.waking && !slices.Contains(x.held, shard) {
-		x.held = append(x.held, shard)
+	if x.waking && !slices.Contains(x.delayed, shard) {
+		x.delayed = append(x.delayed, shard)
 	}
 	return x.waking
 }
@@ -177,7 +177,7 @@ func (x *Executor) Detach(f func()) bool {
 	return true
 }
 
-// left is how many attempts and plans have not returned yet.
+// left returns how many attempts and plans have not returned yet.
 func (x *Executor) left() (attempts, plans int) {
 	x.Lock()
 	defer x.Unlock()
@@ -187,7 +187,7 @@ func (x *Executor) left() (attempts, plans int) {
 	return x.Used + x.Lent - x.Starting, plans
 }
 
-// forget drops an attempt whose outcome is settled.
+// forget drops an attempt whose outcome was answered.
 func (x *Executor) forget(a *attempt) {
 	x.Lock()
 	defer x.Unlock()
@@ -195,10 +195,11 @@ func (x *Executor) forget(a *attempt) {
 	if x.attempts[key] == a {
 		delete(x.attempts, key)
 	}
-	x.tellIdleLocked()
+	x.notifyIdleLocked()
 }
 
-func (x *Executor) tellIdleLocked() {
+// notifyIdleLocked wakes Drain once nothing runs.
+func (x *Executor) notifyIdleLocked() {
 	if len(x.attempts) == 0 && x.Starting == 0 && x.idle != nil {
 		close(x.idle)
 		x.idle = nil
@@ -209,7 +210,7 @@ func (x *Executor) tellIdleLocked() {
 func (x *Executor) Untake(behavior string) {
 	x.Lock()
 	x.Starting--
-	x.tellIdleLocked()
+	x.notifyIdleLocked()
 	x.Unlock()
 	x.Release(behavior)
 }
@@ -271,7 +272,7 @@ func (x *Executor) returned(a *attempt) {
 	}
 }
 
-// Stuck returns how many slots are held by functions that were given up.
+// Stuck returns how many slots are taken by functions whose attempts were given up.
 func (x *Executor) Stuck() (n int) {
 	x.Lock()
 	defer x.Unlock()
@@ -293,9 +294,11 @@ func (x *Executor) ReleaseAll(s *Session) {
 	}
 	x.Unlock()
 	for _, a := range all {
-		s.log.Warn("the function did not return before its node stopped: its attempt is released, and the next one may overlap with it",
+		s.log.Warn("the function did not return before its node stopped: "+
+			"its attempt is released, and the next one may overlap with it",
 			"task", a.Task, "behavior", a.Assignment.Behavior, "attempt", a.Number)
-		a.report(task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: ErrDraining.Error()}, Next: byPolicy}, true)
+		draining := &events.Error{Code: events.CodeFailed, Message: ErrDraining.Error()}
+		a.report(task.Outcome{Err: draining, Next: byPolicy}, true)
 	}
 }
 
@@ -323,7 +326,7 @@ func (x *Executor) Drain() <-chan struct{} {
 		x.idle = make(chan struct{})
 	}
 	idle := x.idle
-	x.tellIdleLocked()
+	x.notifyIdleLocked()
 	return idle
 }
 
@@ -357,6 +360,5 @@ func (x *Executor) Stop(most time.Duration) (attempts, plans int) {
 	}
 }
 
-// PlanPlaces returns the places for plans of a behavior: who plans takes one, and gives it back when the plan has
-// returned.
+// PlanPlaces returns the semaphore for plans of a behavior: a planner sends to it before the plan, and receives after.
 func (x *Executor) PlanPlaces(behavior string) chan struct{} { return x.plans[behavior] }

@@ -18,7 +18,7 @@ import (
 	"taskledger/task"
 )
 
-// An outcome is held while a worker is on its way to the next attempt. If that one takes long, nobody may wait for it.
+// An outcome is delayed while a worker is on its way to the next attempt. If that one takes long, nobody may wait for it.
 func TestExecutor_NoOutcomeWaitsForALongAttempt(t *testing.T) {
 	release := make(chan struct{})
 	quick := &script{"quick", func(context.Context, task.Attempt) task.Outcome { return task.Outcome{} }}
@@ -44,21 +44,21 @@ func TestExecutor_NoOutcomeWaitsForALongAttempt(t *testing.T) {
 	close(release)
 }
 
-// The last attempt that waits is taken while the outcome of another is held: somebody else must let that one leave.
+// The last attempt that waits is taken while the outcome of another is delayed: somebody else must let that one leave.
 func TestExecutor_HeldOutcomeLeavesBesideTheLastAttempt(t *testing.T) {
 	w := newFixture(t, 2, nil, &script{"b", func(context.Context, task.Attempt) task.Outcome { return task.Outcome{} }})
 	x, third := w.exec, &inbox{woken: signal.New()}
 	w.sender.ServeHere(3, third)
 	x.LetWait()
 	if !x.Hold(3) {
-		t.Fatal("an outcome is not held although a worker is on its way")
+		t.Fatal("an outcome is not delayed although a worker is on its way")
 	}
 	if third.rung() || !x.Next() {
-		t.Fatal("the outcome is not held, or there is no attempt")
+		t.Fatal("the outcome is not delayed, or there is no attempt")
 	}
 	await(t, third.woken, "the outcome of shard 3")
 	if w.inbox.rung() {
-		t.Error("what waits for shard 0 leaves, of which no outcome is held")
+		t.Error("what waits for shard 0 leaves, of which no outcome is delayed")
 	}
 }
 
@@ -167,13 +167,13 @@ func TestExecutor_FunctionThatIgnoresItsEndIsOverAfterTenSecondsAndKeepsItsSlot(
 }
 
 // mute is a behavior that does not answer what follows a failure, until it is told to.
-type mute struct {
+type unresponsive struct {
 	script
 	answer chan struct{}
 }
 
 // Failed implements task.Failer.
-func (m *mute) Failed(task.Attempt, *events.Error) (task.Outcome, bool) {
+func (m *unresponsive) Failed(task.Attempt, *events.Error) (task.Outcome, bool) {
 	<-m.answer
 	return task.Outcome{}, false
 }
@@ -187,7 +187,7 @@ func TestExecutor_OutcomeDoesNotWaitForABehaviorThatDoesNotSayWhatFollows(t *tes
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release = make(chan struct{})
-				w := newFixture(t, 1, nil, &mute{script{"b", run}, release})
+				w := newFixture(t, 1, nil, &unresponsive{script{"b", run}, release})
 				w.launch("b", task.Policy{Timeout: time.Minute})
 				time.Sleep(time.Minute + 2*worker.Overdue)
 				synctest.Wait()

@@ -34,8 +34,8 @@ func (x *Executor) LetWait() { x.queue, x.waking = append(x.queue, &attempt{}), 
 // Next takes the first attempt that waits, as the worker does that was on its way, and reports whether there is one.
 func (x *Executor) Next() bool { return x.next(true) != nil }
 
-// Hold reports whether an outcome of a shard is held.
-func (x *Executor) Hold(shard int) bool { return x.hold(shard) }
+// Hold reports whether an outcome of a shard is delayed.
+func (x *Executor) Hold(shard int) bool { return x.delays(shard) }
 
 // AwaitWorkers waits until no worker is left.
 func (x *Executor) AwaitWorkers() { x.workers.Wait() }
@@ -66,16 +66,16 @@ func (of *Offers) Usual() time.Duration { return of.usual }
 // SetUsual sets what counts as the usual answer time.
 func (of *Offers) SetUsual(d time.Duration) { of.usual = d }
 
-// RollCallsDue begins the roll calls that are due, as RunReconcile does.
-func (of *Offers) RollCallsDue(busy func(shard int) bool) map[int]uint64 {
-	return of.rollCallsDue(busy)
+// ReconcilesDue begins the Reconciles that are due, as RunReconcile does.
+func (of *Offers) ReconcilesDue(busy func(shard int) bool) map[int]uint64 {
+	return of.reconcilesDue(busy)
 }
 
-// CallRolls sends the roll calls that were due.
-func (of *Offers) CallRolls(s *Session, due map[int]uint64) { of.callRolls(s, due) }
+// SendReconciles sends the Reconciles that were due.
+func (of *Offers) SendReconciles(s *Session, due map[int]uint64) { of.sendReconciles(s, due) }
 
-// RollCalled ends a roll call.
-func (of *Offers) RollCalled(shard int, stale bool) { of.rollCalled(shard, stale) }
+// Reconciled ends a Reconcile.
+func (of *Offers) Reconciled(shard int, stale bool) { of.reconciled(shard, stale) }
 
-// Calls receives when a roll call is due at once.
-func (of *Offers) Calls() <-chan struct{} { return of.calls }
+// Calls receives when a Reconcile is due at once.
+func (of *Offers) Calls() <-chan struct{} { return of.reconcileNow }

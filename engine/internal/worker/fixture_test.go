@@ -304,7 +304,7 @@ func (i *inbox) rung() bool {
 	}
 }
 
-// reports empties the inbox, and returns the batches of what attempts and roll calls tell.
+// reports empties the inbox, and returns the batches of what attempts and Reconciles report.
 func (i *inbox) reports() (all []delivered) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

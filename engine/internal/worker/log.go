@@ -14,7 +14,11 @@ type attemptLog struct {
 // Handle implements slog.Handler.
 func (h *attemptLog) Handle(ctx context.Context, r slog.Record) error {
 	r = r.Clone()
-	r.AddAttrs(slog.String("task", string(h.a.Task)), slog.String("behavior", h.a.Assignment.Behavior), slog.Uint64("attempt", uint64(h.a.Number)))
+	r.AddAttrs(
+		slog.String("task", string(h.a.Task)),
+		slog.String("behavior", h.a.Assignment.Behavior),
+		slog.Uint64("attempt", uint64(h.a.Number)),
+	)
 	return h.Handler.Handle(ctx, r)
 }
 

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// closedOffer is how long the answer to an offer may come after the answer to a later one. Through the store it
-	// never comes: the later letter has replaced the earlier.
+	// closedOffer bounds the wait for the answer to an offer once a later one was answered. Through the store it never
+	// comes: the later mailbox message has replaced the earlier one.
 	closedOffer = 100 * time.Millisecond
-	// repostEvery is how often an offer is posted again while there is no bus.
+	// repostEvery is the interval at which an offer is posted again while there is no bus.
 	repostEvery = 10 * time.Second
-	// abandonAfter is how long nobody answers the offer that closes another before both are given up.
+	// abandonAfter is the wait for the answer to an offer that closes another. After that both are given up.
 	abandonAfter = 500 * time.Millisecond
 	// usualMost bounds what counts as a usual answer time: an offer may have waited for the end of a fault. For three
 	// times as long an offer of which nothing is heard may be on its way.
@@ -32,24 +32,25 @@ const (
 // stand unanswered are closed, and slots are offered to shards with ready work only. It lives as long as the node:
 // offer numbers outlast sessions, and a later offer closes the earlier ones of its lane.
 //
-// An offer may be given up at any time: what it brought after all is missing from the next roll call, and released.
+// An offer may be given up at any time: attempts that it still brings are missing from the next Reconcile, and
+// released.
 type Offers struct {
-	cfg     Config
-	x       *Executor
-	session atomic.Pointer[Session] // the present one; nil between sessions
-	wake    signal.Signal
-	calls   signal.Signal // wakes who calls the roll
+	cfg          Config
+	x            *Executor
+	session      atomic.Pointer[Session] // the present one; nil between sessions
+	wake         signal.Signal
+	reconcileNow signal.Signal // wakes RunReconcile
 
-	mu     sync.Mutex // unlocked by unlock where something may have been sent
-	shards []shardOffers
-	outbox []departure
-	mute   map[string]time.Time // by owner: when it was last found not to answer; what it told before that counts no more
-	abroad uint64               // slots offered although shards here had work for them: never more than have started here
-	closed bool
-	made   time.Time     // of what is decided under this lock, by the wall clock; set by lock
-	none   chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
+	mu           sync.Mutex // unlocked by unlock where something may have been sent
+	shards       []shardOffers
+	outbox       []departure
+	unresponsive map[string]time.Time // by owner, since when it does not answer; its earlier reports count no more
+	abroad       uint64               // slots offered although shards here had work, at most as many as have started here
+	closed       bool
+	made         time.Time     // of what is decided under this lock, by the wall clock; set by lock
+	none         chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
 
-	usual time.Duration // mean time until an offer is answered or acknowledged, or its letter was written, or could not be
+	usual time.Duration // mean time until an offer is answered, acknowledged or posted, or its post fails
 	short atomic.Bool   // there is more ready work than free slots: a freed one matters
 }
 
@@ -81,26 +82,26 @@ func (of *Offers) unlock() {
 }
 
 type shardOffers struct {
-	number   uint64 // of the last offer made
-	open     []openOffer
-	want     int       // slots to offer next while no work is known
-	rollCall bool      // the owner must be told what runs here, even if nothing does
-	calling  int       // roll calls that are not answered
-	helped   time.Time // when it was last offered slots for ready work
+	number       uint64 // of the last offer made
+	open         []openOffer
+	want         int       // slots to offer next while no work is known
+	unreconciled bool      // the owner needs a Reconcile, even if nothing runs here
+	reconciling  int       // Reconciles without an answer
+	helped       time.Time // when it was last offered slots for ready work
 }
 
 // openOffer is an offer whose answer has not come.
 type openOffer struct {
 	*sender.Flight
-	slots  int
-	detail []command.OfferedBehavior
-	stands time.Time     // since when its owner can have it; zero: neither was it acknowledged nor its letter written, or could not be
-	letter time.Duration // how long that took, usualMost at most; zero: there was none
-	closed time.Time     // when a later one was first answered or acknowledged; zero: not yet
+	slots   int
+	detail  []command.OfferedBehavior
+	stands  time.Time     // since when its owner can have it; zero: no acknowledgement came, and no post has ended
+	posting time.Duration // time that its post took, usualMost at most; zero: it was not posted
+	closed  time.Time     // when a later one was first answered or acknowledged; zero: not yet
 }
 
-// stood is how long its owner can have had the offer. Of one that nothing is heard of it cannot be told: the owner
-// may be off the bus, and the letter wait for others.
+// stood returns the longest time the owner can have had the offer. Without any acknowledgement that is unknown: the
+// owner may be off the bus, and the mailbox message may wait for others.
 func (o *openOffer) stood(now time.Time) time.Duration {
 	if o.stands.IsZero() {
 		return max(0, now.Sub(o.Began)-3*usualMost)
@@ -108,21 +109,21 @@ func (o *openOffer) stood(now time.Time) time.Duration {
 	return now.Sub(o.stands)
 }
 
-// enough is how long an offer has to stand unanswered, at least so long, until its owner is not waited for any
-// more: three usual answer times. An owner that only the store reaches is not judged by how fast others answer.
+// enough returns how long the owner of an unanswered offer is waited for: three usual answer times, and least at
+// least. An owner that only the store reaches is not judged by how fast others answer.
 func (of *Offers) enough(o *openOffer, least time.Duration) time.Duration {
-	return max(least, 3*of.usual, 3*o.letter)
+	return max(least, 3*of.usual, 3*o.posting)
 }
 
-// NewOffers returns the offers of an executor: none.
+// NewOffers returns the offers of an executor. None are made yet.
 func NewOffers(x *Executor) *Offers {
 	of := &Offers{
-		cfg:    x.cfg,
-		x:      x,
-		wake:   signal.New(),
-		calls:  signal.New(),
-		shards: make([]shardOffers, x.cfg.Shards),
-		mute:   map[string]time.Time{},
+		cfg:          x.cfg,
+		x:            x,
+		wake:         signal.New(),
+		reconcileNow: signal.New(),
+		shards:       make([]shardOffers, x.cfg.Shards),
+		unresponsive: map[string]time.Time{},
 	}
 	x.Freed, x.overbooked = of.slotFreed, of.wake.Notify
 	return of
@@ -131,7 +132,7 @@ func NewOffers(x *Executor) *Offers {
 // Serve makes a session the one that offers are made for; nil ends that.
 func (of *Offers) Serve(session *Session) { of.session.Store(session) }
 
-// Wake makes the offers be looked at: what is wanted, or known of the cluster, has changed.
+// Wake makes Run adjust the offers: what is wanted, or known of the cluster, has changed.
 func (of *Offers) Wake() { of.wake.Notify() }
 
 // Hasten implements sender.Offers: what stands is sent again at once, through the store, since answers may have
@@ -186,7 +187,7 @@ func (of *Offers) OwnerChanged(shard int) {
 	session := of.session.Load()
 	of.lock()
 	s := &of.shards[shard]
-	s.rollCall = true
+	s.unreconciled = true
 	if last := s.last(); last != nil {
 		of.outbox = append(of.outbox, departure{Flight: last.Flight})
 		if here && session != nil {
@@ -209,7 +210,7 @@ func (of *Offers) FlightOf(shard int, number uint64) *sender.Flight {
 
 // Answered takes the answer to an offer: assignments, or nothing; nil acknowledges that it is parked.
 func (of *Offers) Answered(shard int, number uint64, answers []command.Answer) {
-	given := of.accept(shard, answers)
+	assigned := of.accept(shard, answers)
 	of.mu.Lock()
 	s := &of.shards[shard]
 	at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.Batch.Number == number })
@@ -226,33 +227,33 @@ func (of *Offers) Answered(shard int, number uint64, answers []command.Answer) {
 	}
 	session := of.session.Load()
 	if session == nil || session.ID != offer.Batch.Commands[0].(*command.Offer).Node {
-		given = nil // attempts of a session that is over: their owner finds them lost
+		assigned = nil // attempts of a session that is over: their owner finds them lost
 	}
 	x := of.x
-	x.Unreserve(offer.slots, offer.detail, given)
+	x.Unreserve(offer.slots, offer.detail, assigned)
 	s.open = slices.Delete(s.open, at, at+1)
 	s.close(at)
-	s.rollCall = true
-	if len(given) > 0 {
-		s.want = min(2*len(given), max(x.Unused()/2, 1))
+	s.unreconciled = true
+	if len(assigned) > 0 {
+		s.want = min(2*len(assigned), max(x.Unused()/2, 1))
 	}
-	for i := range given { // before the lock is free: a roll call must not count the offer as answered and miss its attempts
-		x.Launch(session, shard, given[i])
+	for i := range assigned { // under the lock: a Reconcile must not count the offer as answered and miss its attempts
+		x.Launch(session, shard, assigned[i])
 	}
-	of.tellNone()
+	of.notifyNone()
 	of.mu.Unlock()
 	of.wake.Notify()
 }
 
-// Posted lets an offer wait whose letter was written, or could not be. A written letter is no answer of the owner.
+// Posted lets an offer wait for its answer once it was posted, or its post failed. A post is no answer of the owner.
 func (of *Offers) Posted(f *sender.Flight) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	s := &of.shards[f.Shard]
 	if at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.Flight == f }); at >= 0 {
 		o := &s.open[at]
-		o.letter = min(time.Since(f.Queued), usualMost)
-		of.heardLocked(o, time.Now(), o.letter)
+		o.posting = min(time.Since(f.Queued), usualMost)
+		of.heardLocked(o, time.Now(), o.posting)
 		s.waits(at)
 	}
 }
@@ -276,18 +277,19 @@ func (of *Offers) accept(shard int, answers []command.Answer) []command.Assignme
 	if len(answers) != 1 || answers[0].Code != command.AnswerOK {
 		return nil
 	}
-	given, err := command.DecodeAssignments(answers[0].Data)
+	assigned, err := command.DecodeAssignments(answers[0].Data)
 	if err != nil {
 		of.cfg.Log.Error("assignments cannot be read", "shard", shard, "err", err)
 		return nil
 	}
-	for i := range given {
-		if of.x.cfg.Behaviors[given[i].Behavior] == nil {
-			of.cfg.Log.Error("assignment of a behavior that was not offered", "shard", shard, "behavior", given[i].Behavior)
+	for i := range assigned {
+		if of.x.cfg.Behaviors[assigned[i].Behavior] == nil {
+			of.cfg.Log.Error("assignment of a behavior that was not offered",
+				"shard", shard, "behavior", assigned[i].Behavior)
 			return nil
 		}
 	}
-	return given
+	return assigned
 }
 
 // Run keeps the offers of a session as they should be, until ctx ends.
@@ -319,23 +321,23 @@ func (of *Offers) Withdraw(session *Session) <-chan struct{} {
 			of.send(session, shard, 0, nil)
 		}
 	}
-	of.tellNone()
+	of.notifyNone()
 	return none
 }
 
-// Unanswered returns the shards whose owners have not answered an offer with slots, or a roll call.
+// Unanswered returns the shards whose owners have not answered an offer with slots, or a Reconcile.
 func (of *Offers) Unanswered() (shards []int) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	for i := range of.shards {
-		if s := &of.shards[i]; s.calling > 0 || s.slots() > 0 {
+		if s := &of.shards[i]; s.reconciling > 0 || s.slots() > 0 {
 			shards = append(shards, i)
 		}
 	}
 	return shards
 }
 
-// slots is how many slots the open offers reserve.
+// slots returns how many slots the open offers reserve.
 func (s *shardOffers) slots() (n int) {
 	for i := range s.open {
 		n += s.open[i].slots
@@ -343,7 +345,7 @@ func (s *shardOffers) slots() (n int) {
 	return n
 }
 
-func (of *Offers) tellNone() {
+func (of *Offers) notifyNone() {
 	for i := range of.shards {
 		if of.none == nil || of.shards[i].slots() > 0 {
 			return
@@ -373,14 +375,14 @@ func (of *Offers) forget(s *shardOffers, owner string, now time.Time) {
 	last := s.last()
 	abandoned := last != nil && last.slots == 0 && last.stood(now) > of.enough(last, abandonAfter)
 	if abandoned {
-		of.mute[owner] = now
+		of.unresponsive[owner] = now
 	}
 	of.giveUp(s, func(o *openOffer) bool {
 		return abandoned || !o.closed.IsZero() && now.Sub(o.closed) > closedOffer
 	})
 }
 
-// giveUp ends offers that are not answered. What they were given is missing from the roll call that follows, and
+// giveUp ends offers that are not answered. Attempts assigned to them are missing from the Reconcile that follows, and
 // released.
 func (of *Offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int) {
 	s.open = slices.DeleteFunc(s.open, func(o openOffer) bool {
@@ -389,15 +391,15 @@ func (of *Offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int)
 		}
 		slots += o.slots
 		of.x.Unreserve(o.slots, o.detail, nil)
-		s.rollCall = true
-		of.calls.Notify()
+		s.unreconciled = true
+		of.reconcileNow.Notify()
 		return true
 	})
 	return slots
 }
 
-// timeout returns how long an offer may stand before it is sent again. Without a bus its letter lies with the
-// owner, and what answers it cannot get lost.
+// timeout returns how long an offer may stand before it is sent again. Without a bus it lies in the mailbox of its
+// shard, and its answer cannot get lost.
 func (of *Offers) timeout(o *openOffer) time.Duration {
 	if o.Acknowledged && !of.cfg.Sender.Connected() {
 		return repostEvery
@@ -405,8 +407,8 @@ func (of *Offers) timeout(o *openOffer) time.Duration {
 	return o.Flight.Timeout()
 }
 
-// repeatLate sends the offer that stands, nil for none, again when it is unanswered for long: by turns over the bus
-// and through the store. It reports whether it did.
+// repeatLate sends the open offer, nil for none, again if it is unanswered for long, alternately over the bus and
+// through the store. It reports whether it did.
 func (of *Offers) repeatLate(last *openOffer, now time.Time) bool {
 	if last == nil || now.Sub(last.Sent) <= of.timeout(last) {
 		return false

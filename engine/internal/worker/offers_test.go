@@ -53,8 +53,8 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 		number := w.offer(slots)
 		var calls sync.WaitGroup
 		calls.Go(func() {
-			for of.RollCallsDue(func(shard int) bool { return shard == 0 })[0] < number {
-				of.RollCalled(0, false)
+			for of.ReconcilesDue(func(shard int) bool { return shard == 0 })[0] < number {
+				of.Reconciled(0, false)
 			}
 			if known := len(x.Names(w.session, 0)); known != slots {
 				t.Errorf("offer %d is called answered, and %d of its %d attempts are known", number, known, slots)
@@ -69,19 +69,19 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 	}
 }
 
-// The answer to an offer got lost, and a later offer has closed it. The roll call that tells the owner so must not
+// The answer to an offer got lost, and a later offer has closed it. The Reconcile that tells the owner so must not
 // wait for something else to happen in the shard.
 func TestOffer_GivenUpIsFollowedByARollCall(t *testing.T) {
 	w := newFixture(t, 8, nil)
 	of := w.offers
 	of.Send(w.session, 0, 0, nil)
 	of.Answered(0, of.Send(w.session, 0, 0, nil), nil)
-	if due := of.RollCallsDue(nobody); len(due) != 0 {
-		t.Fatalf("roll calls are due before the offer is given up: %v", due)
+	if due := of.ReconcilesDue(nobody); len(due) != 0 {
+		t.Fatalf("reconciles are due before the offer is given up: %v", due)
 	}
 	of.Adjust(w.session, time.Now().Add(2*worker.ClosedOffer))
-	if due := of.RollCallsDue(nobody); due[0] != 1 {
-		t.Errorf("roll calls due are %v, want one of shard 0 that counts offer 1 as answered", due)
+	if due := of.ReconcilesDue(nobody); due[0] != 1 {
+		t.Errorf("reconciles due are %v, want one of shard 0 that counts offer 1 as answered", due)
 	}
 	await(t, of.Calls(), "a wake-up")
 }

@@ -13,15 +13,15 @@ import (
 const (
 	// reofferEvery is the shortest time that an offer stands before it is replaced by one of another size.
 	reofferEvery = 20 * time.Millisecond
-	// idleAfter is how long an offer stands unanswered, at least, before its slots are wanted for other shards: an
-	// owner with ready work would have answered by then.
+	// idleAfter is the least time that an offer stands unanswered before other shards may claim its slots: an owner
+	// with ready work would have answered by then.
 	idleAfter = 50 * time.Millisecond
-	// helpEvery is how often a shard with ready work that another node serves is offered slots although shards
-	// served here have work for all of them; more often one whose owner runs no such work itself.
+	// helpEvery is the interval at which a foreign shard with ready work is offered slots although shards served here
+	// have work for all of them. helpOften replaces it where the owner runs no such work itself.
 	helpEvery, helpOften = time.Second, 50 * time.Millisecond
 )
 
-// adjust makes, repeats and closes offers, and returns after what time it has to look again.
+// adjust makes, repeats and closes offers, and returns when it has to run again.
 func (of *Offers) adjust(session *Session, now time.Time) time.Duration {
 	if !session.host.MayStart() {
 		return sender.BusTimeout
@@ -30,7 +30,10 @@ func (of *Offers) adjust(session *Session, now time.Time) time.Duration {
 	v, here := session.cluster.View(), session.cluster.ReadyHere()
 	of.lock()
 	defer of.unlock()
-	maps.DeleteFunc(of.mute, func(owner string, _ time.Time) bool { _, present := v.Nodes[owner]; return !present })
+	maps.DeleteFunc(of.unresponsive, func(owner string, _ time.Time) bool {
+		_, present := v.Nodes[owner]
+		return !present
+	})
 	for shard := range of.shards {
 		of.forget(&of.shards[shard], v.Owners[shard].Node, now)
 	}
@@ -38,11 +41,13 @@ func (of *Offers) adjust(session *Session, now time.Time) time.Duration {
 	for i := range foreign {
 		of.repeatLate(of.shards[foreign[i].shard].last(), now)
 	}
-	of.tellNone()
+	of.notifyNone()
 	if of.closed {
 		return sender.BusTimeout
 	}
-	hungry := slices.DeleteFunc(slices.Clone(foreign), func(f foreignShard) bool { return !of.shards[f.shard].takesMore(&f, now) })
+	hungry := slices.DeleteFunc(slices.Clone(foreign), func(f foreignShard) bool {
+		return !of.shards[f.shard].takesMore(&f, now)
+	})
 	own := room.Of(here)
 	needed := own // slots that ready work could use
 	for i := range hungry {
@@ -66,10 +71,12 @@ func (of *Offers) adjust(session *Session, now time.Time) time.Duration {
 }
 
 // serve offers slots to foreign shards with ready work, those first that have waited longest. What is ready in the
-// shards served here comes before them, but not always: a slot is kept for a shard that was not offered one for a
-// while; in sum no more than tasks have started here.
+// shards served here comes before them, but not always: a slot is reserved for a shard that was not offered one for a
+// while, in sum no more than tasks have started here.
 func (of *Offers) serve(session *Session, hungry []foreignShard, here, fair int, now time.Time) {
-	slices.SortStableFunc(hungry, func(a, b foreignShard) int { return of.shards[a.shard].helped.Compare(of.shards[b.shard].helped) })
+	slices.SortStableFunc(hungry, func(a, b foreignShard) int {
+		return of.shards[a.shard].helped.Compare(of.shards[b.shard].helped)
+	})
 	started := of.x.StartedHere()
 	of.abroad = max(of.abroad, started-min(started, uint64(of.x.cfg.Slots)))
 	turns, promised := int(started-of.abroad), 0
@@ -106,14 +113,15 @@ func (of *Offers) park(session *Session, foreign []foreignShard, fair int, now t
 	}
 }
 
-// expects is how many slots a shard may use before more can be offered: twice what it used of the last offer, a
-// quarter of an even share at least, that share at most. There is none where slots are fewer than shards.
+// expects returns how many slots a shard may use before more can be offered: twice what it used of the last offer, a
+// quarter of an even share at least, that share at most. It is zero where slots are fewer than shards.
 func (s *shardOffers) expects(fair int) int { return max(fair/4, min(s.want, fair)) }
 
 // takesMore reports whether a shard with ready work can do with another offer than the one that stands.
 func (s *shardOffers) takesMore(f *foreignShard, now time.Time) bool {
 	last := s.last()
-	return f.ready > 0 && (last == nil || last.old(now) && (last.slots == 0 || f.ready > 2*last.slots || !last.serves(f.backlog)))
+	return f.ready > 0 &&
+		(last == nil || last.old(now) && (last.slots == 0 || f.ready > 2*last.slots || !last.serves(f.backlog)))
 }
 
 // serves reports whether an offer brings any of the work that is ready.
@@ -125,8 +133,8 @@ func (o *openOffer) serves(backlog map[string]int) bool {
 func (o *openOffer) old(now time.Time) bool { return o.stood(now) > reofferEvery }
 
 // reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those
-// of behaviors whose limit offers use up. Where no owner lives that could answer, the offer is given up. It returns
-// when the next offer has stood for long enough.
+// of behaviors whose limit offers use up. Where no live owner could answer, the offer is given up. It returns when the
+// next offer has stood for long enough.
 func (of *Offers) reclaim(session *Session, missing int, scarce map[string]int, now time.Time) (again time.Duration) {
 	v := session.cluster.View()
 	again = sender.BusTimeout
@@ -171,7 +179,7 @@ func (of *Offers) offer(session *Session, shard, want int, backlog map[string]in
 // foreignShard is a shard that another node serves.
 type foreignShard struct {
 	shard   int
-	backlog map[string]int // ready tasks by behavior, as last told
+	backlog map[string]int // ready tasks by behavior, as last reported
 	ready   int            // of these, those that could start here
 	self    bool           // its owner runs some of them itself
 }
@@ -195,7 +203,8 @@ func (of *Offers) foreignShards(session *Session, r slots.Room, now time.Time) [
 		if !alive || owner.Node == session.ID {
 			continue
 		}
-		f := foreignShard{shard: shard, backlog: session.cluster.ReadyAt(shard, owner.Node, of.mute[owner.Node])}
+		backlog := session.cluster.ReadyAt(shard, owner.Node, of.unresponsive[owner.Node])
+		f := foreignShard{shard: shard, backlog: backlog}
 		f.ready = r.Of(f.backlog)
 		f.self = n.Slots > 0 && slices.ContainsFunc(n.Behaviors, func(b string) bool { return f.backlog[b] > 0 })
 		all = append(all, f)

@@ -10,71 +10,74 @@ import (
 	"taskledger/task"
 )
 
-// rollCallEvery is how often a node tells the owners what it runs.
-const rollCallEvery = 2 * time.Second
+// reconcileEvery is the interval at which a node reports to the owners what it runs.
+const reconcileEvery = 2 * time.Second
 
-// RunReconcile tells the owners what this node runs, until ctx ends: every two seconds, and at once when an answer
-// has got lost.
+// RunReconcile reports to the owners what this node runs, until ctx ends: every two seconds, and at once when an
+// answer was lost.
 func (of *Offers) RunReconcile(ctx context.Context, session *Session) error {
-	ticker := time.NewTicker(rollCallEvery)
+	ticker := time.NewTicker(reconcileEvery)
 	defer ticker.Stop()
 	for {
-		of.callRolls(session, of.rollCallsDue(func(shard int) bool { return of.x.busy(session, shard) }))
+		of.sendReconciles(session, of.reconcilesDue(func(shard int) bool { return of.x.busy(session, shard) }))
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-		case <-of.calls:
+		case <-of.reconcileNow:
 		}
 	}
 }
 
-// LastReconcile tells the owners what this node runs as it leaves. The channel is closed when all have answered.
+// LastReconcile reports to the owners what this node runs as it leaves. The channel is closed when all have answered.
 func (of *Offers) LastReconcile(session *Session) <-chan struct{} {
-	return of.callRolls(session, of.lastRollCalls())
+	return of.sendReconciles(session, of.lastReconciles())
 }
 
-// rollCallsDue returns the shards whose owners must hear of this node, and up to which number offers are answered.
-// Who has not answered the last roll call is not asked again: it may be away for long.
-func (of *Offers) rollCallsDue(busy func(shard int) bool) map[int]uint64 {
-	return of.beginRollCalls(func(shard int, s *shardOffers) bool { return s.calling == 0 && (s.rollCall || busy(shard)) })
+// reconcilesDue returns the shards whose owners need a Reconcile, and up to which number their offers are answered. An
+// owner that has not answered the last Reconcile gets no other one: it may be away for long.
+func (of *Offers) reconcilesDue(busy func(shard int) bool) map[int]uint64 {
+	return of.beginReconciles(func(shard int, s *shardOffers) bool {
+		return s.reconciling == 0 && (s.unreconciled || busy(shard))
+	})
 }
 
-// lastRollCalls is rollCallsDue for a node that leaves: it returns the shards whose owners have something to hear,
-// or to answer.
-func (of *Offers) lastRollCalls() map[int]uint64 {
-	return of.beginRollCalls(func(_ int, s *shardOffers) bool { return s.calling > 0 || s.rollCall })
+// lastReconciles is reconcilesDue for a node that leaves: it returns the shards whose owners need a Reconcile, or have
+// not answered one.
+func (of *Offers) lastReconciles() map[int]uint64 {
+	return of.beginReconciles(func(_ int, s *shardOffers) bool { return s.reconciling > 0 || s.unreconciled })
 }
 
-func (of *Offers) beginRollCalls(due func(shard int, s *shardOffers) bool) map[int]uint64 {
+func (of *Offers) beginReconciles(due func(shard int, s *shardOffers) bool) map[int]uint64 {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	answered := map[int]uint64{}
 	for shard := range of.shards {
 		if s := &of.shards[shard]; due(shard, s) {
 			answered[shard] = s.answeredUpTo()
-			s.rollCall = false
-			s.calling++
+			s.unreconciled = false
+			s.reconciling++
 		}
 	}
 	return answered
 }
 
-// rollCalled learns that a roll call is answered, or given up; a stale one, which was refused or answered by
-// another owner than it was for, is repeated with the next ones.
-func (of *Offers) rollCalled(shard int, stale bool) {
+// reconciled notes that a Reconcile was answered, or given up. A stale one, which was refused or answered by another
+// owner than it was for, is repeated with the next ones.
+func (of *Offers) reconciled(shard int, stale bool) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	s := &of.shards[shard]
-	if s.calling--; s.calling == 0 && s.rollCall {
-		of.calls.Notify()
+	if s.reconciling--; s.reconciling == 0 && s.unreconciled {
+		of.reconcileNow.Notify()
 	}
-	s.rollCall = s.rollCall || stale
+	s.unreconciled = s.unreconciled || stale
 }
 
-// callRolls calls the roll of some shards. The offers answered were read before the attempts are: what an offer
-// brought up to then is among these. The channel that it returns is closed when all owners have answered.
-func (of *Offers) callRolls(session *Session, answered map[int]uint64) <-chan struct{} {
+// sendReconciles sends a Reconcile to the owners of some shards. The numbers of answered offers were read before the
+// attempts are, so the attempts that these offers brought are among them. The channel is closed when all owners have
+// answered.
+func (of *Offers) sendReconciles(session *Session, answered map[int]uint64) <-chan struct{} {
 	done := make(chan struct{})
 	var left atomic.Int64
 	finish := func() {
@@ -84,17 +87,17 @@ func (of *Offers) callRolls(session *Session, answered map[int]uint64) <-chan st
 	}
 	left.Store(int64(len(answered)) + 1)
 	for shard, number := range answered {
-		of.callRoll(session, shard, number, finish)
+		of.sendReconcile(session, shard, number, finish)
 	}
 	finish()
 	return done
 }
 
-func (of *Offers) callRoll(session *Session, shard int, answered uint64, finish func()) {
+func (of *Offers) sendReconcile(session *Session, shard int, answered uint64, finish func()) {
 	epoch := session.cluster.View().Owners[shard].Revision // read before the attempts: see command.Reconcile
 	attempts := of.x.names(session, shard)
 	if session.over.Load() { // attempts are forgotten although they may still run
-		of.rollCalled(shard, true)
+		of.reconciled(shard, true)
 		finish()
 		return
 	}
@@ -110,7 +113,7 @@ func (of *Offers) callRoll(session *Session, shard int, answered uint64, finish 
 				stale.Store(true)
 			}
 			if left.Add(-1) == 0 {
-				of.rollCalled(shard, stale.Load())
+				of.reconciled(shard, stale.Load())
 				finish()
 			}
 		})
@@ -124,7 +127,7 @@ func (of *Offers) callRoll(session *Session, shard int, answered uint64, finish 
 func (of *Offers) cancelOver(session *Session, shard int, a command.Answer) {
 	over, err := command.DecodeNames(a.Data)
 	if err != nil {
-		session.log.Warn("answer to a roll call cannot be read", "shard", shard, "err", err)
+		session.log.Warn("answer to a reconcile cannot be read", "shard", shard, "err", err)
 		return
 	}
 	for _, name := range over {

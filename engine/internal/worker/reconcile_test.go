@@ -9,22 +9,22 @@ import (
 // nobody is for a worker that makes no attempts.
 func nobody(int) bool { return false }
 
-// An owner that is away for long must not find a heap of roll calls.
+// An owner that is away for long must not find a heap of Reconciles.
 func TestRollCall_WaitsForTheAnswerToTheLastOne(t *testing.T) {
 	w := newFixture(t, 8, nil)
 	of := w.offers
 	busy := func(shard int) bool { return shard == 0 }
-	if due := of.RollCallsDue(busy); len(due) != 1 {
-		t.Fatalf("roll calls due are %v, want one", due)
+	if due := of.ReconcilesDue(busy); len(due) != 1 {
+		t.Fatalf("reconciles due are %v, want one", due)
 	}
 	of.OwnerChanged(0)
-	if due := of.RollCallsDue(busy); len(due) != 0 {
-		t.Errorf("roll calls due are %v before the last one is answered", due)
+	if due := of.ReconcilesDue(busy); len(due) != 0 {
+		t.Errorf("reconciles due are %v before the last one is answered", due)
 	}
-	of.RollCalled(0, false)
+	of.Reconciled(0, false)
 	await(t, of.Calls(), "a wake-up for the one that was due meanwhile")
-	if due := of.RollCallsDue(nobody); len(due) != 1 {
-		t.Errorf("roll calls due are %v, want one", due)
+	if due := of.ReconcilesDue(nobody); len(due) != 1 {
+		t.Errorf("reconciles due are %v, want one", due)
 	}
 }
 
@@ -33,32 +33,32 @@ func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
 	of := w.offers
 	of.OwnerChanged(0)
 	w.exec.GiveUp(w.session)
-	of.CallRolls(w.session, of.RollCallsDue(nobody))
-	due := of.RollCallsDue(nobody)
+	of.SendReconciles(w.session, of.ReconcilesDue(nobody))
+	due := of.ReconcilesDue(nobody)
 	if calls := w.inbox.reports(); len(calls) != 0 || len(due) != 1 {
-		t.Errorf("%d roll calls without the attempts that were forgotten; to be repeated: %v", len(calls), due)
+		t.Errorf("%d reconciles without the attempts that were forgotten; to be repeated: %v", len(calls), due)
 	}
 	w.begin(w.base, "later")
-	of.CallRolls(w.session, due)
+	of.SendReconciles(w.session, due)
 	if calls := w.inbox.reports(); len(calls) != 1 {
-		t.Errorf("%d roll calls of a living session, want 1", len(calls))
+		t.Errorf("%d reconciles of a living session, want 1", len(calls))
 	}
 }
 
-// A node whose roll call was not answered calls again.
+// A node whose Reconcile was not answered sends another one.
 func TestRollCall_ThatIsRefusedCountsAsStale(t *testing.T) {
 	w := newFixture(t, -1, nil)
 	of := w.offers
 	of.OwnerChanged(0)
-	due := of.RollCallsDue(nobody)
+	due := of.ReconcilesDue(nobody)
 	for _, code := range []command.AnswerCode{command.AnswerOverload, command.AnswerInvalid, command.AnswerStale} {
-		of.CallRolls(w.session, due)
+		of.SendReconciles(w.session, due)
 		calls := w.inbox.reports()
 		for _, d := range calls {
 			d.reply(d.Batch, []command.Answer{{Code: code}}, true)
 		}
-		if due = of.RollCallsDue(nobody); len(due) != 1 || len(calls) != 1 {
-			t.Errorf("answer %d to %d roll calls: the roll call counts as made", code, len(calls))
+		if due = of.ReconcilesDue(nobody); len(due) != 1 || len(calls) != 1 {
+			t.Errorf("answer %d to %d reconciles: the reconcile counts as made", code, len(calls))
 		}
 	}
 }

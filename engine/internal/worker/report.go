@@ -14,13 +14,13 @@ import (
 	"taskledger/task"
 )
 
-// report sends the outcome to the owner, once. ended tells that the context was over when it was reached.
+// report sends the outcome to the owner, once. ended reports that the context had ended before the function returned.
 func (a *attempt) report(out task.Outcome, ended bool) {
 	if !a.reported.CompareAndSwap(false, true) {
 		return
 	}
 	cause := context.Cause(&a.ctx)
-	if errors.Is(cause, ErrFenced) || a.session.ctx.Err() != nil { // the session is over: its attempts are lost, whatever they say
+	if errors.Is(cause, ErrFenced) || a.session.ctx.Err() != nil { // the session has ended, and its attempts are lost
 		a.x.forget(a)
 		return
 	}
@@ -49,7 +49,7 @@ func (a *attempt) report(out task.Outcome, ended bool) {
 		reportSuccess(c, out)
 	}
 	a.x.cfg.Sender.Later(a.shard, c, a)
-	if !a.x.hold(a.shard) {
+	if !a.x.delays(a.shard) {
 		a.x.cfg.Sender.Flush(a.shard, command.LaneWork)
 	}
 }
@@ -90,8 +90,8 @@ func (a *attempt) Answered(ans command.Answer, err error) {
 
 func reportSuccess(c *command.Complete, out task.Outcome) {
 	if len(out.Result) > events.MaxPayloadBytes {
-		c.How, c.Error = command.Failed, &events.Error{Code: events.CodeRejected,
-			Message: (&task.LimitError{Field: "result", Limit: events.MaxPayloadBytes, Got: int64(len(out.Result))}).Error()}
+		why := &task.LimitError{Field: "result", Limit: events.MaxPayloadBytes, Got: int64(len(out.Result))}
+		c.How, c.Error = command.Failed, &events.Error{Code: events.CodeRejected, Message: why.Error()}
 		return
 	}
 	c.How, c.Result = command.Succeeded, events.JSON(out.Result)
@@ -109,18 +109,19 @@ func reportFailure(c *command.Complete, out task.Outcome, late bool) {
 	}
 }
 
-// timedOut is the failure of an attempt that ended after its time-out.
+// timedOut returns the failure of an attempt that ended after its time-out.
 func timedOut(e *events.Error) *events.Error {
 	if e.Code == events.CodeTimeout && strings.HasPrefix(e.Message, errTimeout.Error()) { // it is so already
 		return e
 	}
-	message := strings.TrimSuffix(errTimeout.Error()+": "+e.Message, ": "+errTimeout.Error()) // most functions return the cause
+	// Most functions return the cause.
+	message := strings.TrimSuffix(errTimeout.Error()+": "+e.Message, ": "+errTimeout.Error())
 	fit := events.Error{Code: events.CodeTimeout, Message: message, Retryable: true}.Fit()
 	return &fit
 }
 
-// reportNext tells the run that is to follow, if one is. The owner's time may be ahead of every wall clock: a time
-// of day alone would then be past, again and again.
+// reportNext fills in the run that follows, if any. The owner's time may be ahead of every wall clock: a time of day
+// alone would then be past, again and again.
 func reportNext(c *command.Complete, out task.Outcome) {
 	wait := out.Wait
 	switch {

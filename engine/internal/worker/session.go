@@ -10,7 +10,7 @@ import (
 	"taskledger/store"
 )
 
-// parents is how many contexts share the attempts of a session: with one, starting and ending attempts would
+// parents is the number of contexts that share the attempts of a session. With one, starting and ending attempts would
 // contend for its lock.
 const parents = 64
 
@@ -24,7 +24,7 @@ type Host interface {
 	TypesDiffer(behavior string) bool
 }
 
-// Cluster tells offers where work is.
+// Cluster shows where work is.
 type Cluster interface {
 	// View returns the membership as it was seen last.
 	View() *store.Membership
@@ -46,11 +46,13 @@ type Session struct {
 	parents [parents]context.Context
 	stops   [parents]context.CancelFunc
 	next    atomic.Uint32 // of the parents
-	over    atomic.Bool   // its attempts are given up
+	over    atomic.Bool   // its attempts were given up
 }
 
 // NewSession returns a session that ends with ctx. Its caller calls End after that.
-func NewSession(ctx context.Context, id string, lease time.Duration, host Host, cluster Cluster, log *slog.Logger) *Session {
+func NewSession(
+	ctx context.Context, id string, lease time.Duration, host Host, cluster Cluster, log *slog.Logger,
+) *Session {
 	s := &Session{
 		ID:      id,
 		Lease:   lease,
