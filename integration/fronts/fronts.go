@@ -1,10 +1,11 @@
 package fronts
 
 import (
-	"fmt"
-	"strings"
-
 	"taskledger/events"
+	"taskledger/projection/extension"
+	"taskledger/projection/items"
+	"taskledger/projection/journal"
+	"taskledger/projection/settings"
 )
 
 // Part is one of the parts that a front has: CONTRIBUTING.md, "A new front".
@@ -38,18 +39,22 @@ const (
 var Parts = []Part{Kinds, Goldens, Fold, Section, Owner, Commands, Questions, Largest, Size, View, Export, Metrics, Explain, Routes, Scope,
 	CommandLine, ExitCode, Checker, Traffic, Simulated}
 
-// Place says where a part of a front stands, or why the front has none.
+// Place says where a part stands that no table of the program tells of, or why the front has no such part.
 type Place struct {
 	File string // relative to the root of the module
 	Text string // which the file has
 	Not  string // why there is no such part; "" = there is one
 }
 
-// Front is a front with the records of its events.
+// Front is a front, as the tables of the program name it.
 type Front struct {
-	Name    string
-	Records []events.Record
-	Places  map[Part]Place
+	Name      string
+	Records   []events.Record
+	Extend    func(extension.Shard) extension.Extension // makes its state in a shard
+	Commands  []string                                  // the types of those that change it
+	Questions []string                                  // the types of those that read it
+	Routes    string                                    // the patterns of its routes begin so
+	Places    map[Part]Place
 }
 
 // in names the place of a part.
@@ -61,24 +66,16 @@ func not(why string) Place { return Place{Not: why} }
 // All lists the fronts. Tasks are the heart, to which fronts are added.
 var All = []Front{
 	{
-		Name:    "task stores",
-		Records: []events.Record{events.OfItem, events.OfForgotten},
+		Name:      "task stores",
+		Records:   []events.Record{events.OfItem, events.OfForgotten},
+		Extend:    items.Extend,
+		Commands:  []string{"stores.Update", "stores.Claim"},
+		Questions: []string{"stores.Read", "stores.Page", "stores.Groups", "stores.Await"},
+		Routes:    "/store/{name}/",
 		Places: map[Part]Place{
-			Kinds:       in("events/kinds.go", `KindItemAdded:       {"ItemAdded", OfItem, empty[ItemAdded]}`),
-			Goldens:     in("events/sample_test.go", "&events.ItemAdded{"),
-			Fold:        in("projection/extensions.go", "	items.Extend,\n"),
-			Section:     in("projection/items/extend.go", "for _, of := range Sections {"),
 			Owner:       in("engine/extensions.go", "stores.AtOwner("),
-			Commands:    in("engine/internal/commands/commands.go", "command.Empty[stores.Update]"),
-			Questions:   in("engine/internal/commands/commands.go", "command.Empty[stores.Page]"),
-			Largest:     in("engine/internal/command/commandtest/items.go", "case *stores.Claim:"),
-			Size:        in("engine/internal/stores/update.go", "func (c *Update) Size() int {"),
-			View:        in("api/view/event.go", "case *events.ItemAdded:"),
-			Export:      in("projection/items/extend.go", "Partial: s.OnlySome,"),
 			Metrics:     in("engine/internal/stores/owner.go", "set(meter.ItemsAvailable,"),
 			Explain:     not("no task waits for an item"),
-			Routes:      in("api/stores/stores.go", "Role:    token.Submitter,"),
-			Scope:       in("api/stores/stores.go", "Scope:   api.OneStore"),
 			CommandLine: in("cmd/node/internal/storecli/storecli.go", `Use:   "store"`),
 			ExitCode:    in("cmd/node/internal/exitcode/exitcode.go", "is[*item.ConflictError](err)"),
 			Checker:     in("integration/robustness/check/records.go", "j.items.Apply(ev)"),
@@ -87,24 +84,17 @@ var All = []Front{
 		},
 	},
 	{
-		Name:    "settings",
-		Records: []events.Record{events.OfSettings},
+		Name:      "settings",
+		Records:   []events.Record{events.OfSettings},
+		Extend:    settings.Extend,
+		Commands:  []string{"command.Pause"},
+		Questions: []string{"command.Settings"},
+		Routes:    "/v1/behaviors/{behavior}/",
 		Places: map[Part]Place{
-			Kinds:       in("events/kinds.go", `{"Paused", OfSettings, empty[Paused]}`),
-			Goldens:     in("events/sample_test.go", "&events.Paused{"),
-			Fold:        in("projection/extensions.go", "	settings.Extend,\n"),
-			Section:     in("projection/settings/settings.go", "extension.OfSingle(events.OfSettings"),
 			Owner:       in("engine/extensions.go", "pauses.AtOwner("),
-			Commands:    in("engine/internal/commands/commands.go", "command.Empty[command.Pause]"),
-			Questions:   in("engine/internal/commands/commands.go", "command.Empty[command.Settings]"),
-			Largest:     in("engine/internal/command/commandtest/commandtest.go", "case *command.Pause:"),
-			Size:        in("engine/internal/command/pause.go", "func (c *Pause) Size() int {"),
-			View:        in("api/view/event.go", "case *events.Paused:"),
 			Export:      not("an export of one record is of a task or an item"),
 			Metrics:     not("operators pause few behaviors, and list them"),
 			Explain:     in("engine/ownerhost.go", "task.WhyPaused"),
-			Routes:      in("api/routes.go", "/v1/behaviors/{behavior}/pause"),
-			Scope:       in("api/routes.go", "Scope:   Everything"),
 			CommandLine: in("cmd/node/internal/cli/operate.go", "{operations.Pause, "),
 			ExitCode:    not("what a pause is refused for any command is"),
 			Checker:     in("integration/robustness/check/settings.go", "events.OfSettings"),
@@ -115,17 +105,13 @@ var All = []Front{
 	{
 		Name:    "losses of the journal",
 		Records: []events.Record{events.OfJournal},
+		Extend:  journal.Extend,
 		Places: map[Part]Place{
-			Kinds:       in("events/kinds.go", `{"Recovered", OfJournal, empty[Recovered]}`),
-			Goldens:     in("events/sample_test.go", "&events.AcceptedLoss{"),
-			Fold:        in("projection/extensions.go", "	journal.Extend,\n"),
-			Section:     in("projection/journal/journal.go", "extension.OfSingle(events.OfJournal"),
 			Owner:       in("engine/internal/shard/recover.go", "d.Recover(&events.Recovered{"),
 			Commands:    not("an operator leaves a loss in the store, and the next owner records it before any command"),
 			Questions:   not("verify reads the losses from the journal"),
 			Largest:     not("it has no command"),
 			Size:        not("it stands in an entry of its own"),
-			View:        in("api/view/event.go", "case *events.Recovered:"),
 			Export:      in("ledger/exportverify.go", "journal.NewChecker("),
 			Metrics:     not("the loss ends a quarantine, which is counted"),
 			Explain:     not("a task of a shard in quarantine is explained by the quarantine"),
@@ -138,41 +124,4 @@ var All = []Front{
 			Simulated:   not("the simulated etcd loses nothing that it acknowledged"),
 		},
 	},
-}
-
-// Check returns what is missing of the fronts. read returns the text of a file.
-func Check(all []Front, read func(file string) (string, error)) (problems []string) {
-	missing := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	owners := map[events.Record]string{events.OfTask: "tasks"}
-	for i := range all {
-		f := &all[i]
-		for _, of := range f.Records {
-			if other := owners[of]; other != "" {
-				missing("record %s is of %s and of %s", of, other, f.Name)
-			}
-			owners[of] = f.Name
-		}
-		for _, part := range Parts {
-			place, has := f.Places[part]
-			switch {
-			case !has:
-				missing("%s: no row for %s", f.Name, part)
-				continue
-			case place.Not != "":
-				continue
-			}
-			text, err := read(place.File)
-			if err != nil {
-				missing("%s: %s: %v", f.Name, part, err)
-			} else if !strings.Contains(text, place.Text) {
-				missing("%s: %s: %s does not have %q", f.Name, part, place.File, place.Text)
-			}
-		}
-	}
-	for _, of := range events.Records() {
-		if owners[of] == "" {
-			missing("record %s is of no front", of)
-		}
-	}
-	return problems
 }
