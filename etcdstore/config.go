@@ -43,36 +43,37 @@ type Config struct {
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
 	// whatever the cluster has when it exists; any other value must be the cluster's, else Open wraps ErrShards.
 	Shards int
-	// Existing refuses to create the cluster: Open then wraps ErrNoCluster, or store.ErrUnavailable of one that has lost its meta
-	// key. A program that only reads sets it.
+	// Existing refuses to create the cluster: Open then wraps ErrNoCluster, or store.ErrUnavailable of one that has
+	// lost its meta key. A program that only reads sets it.
 	Existing bool
-	// ID is the id that the cluster must have: with it Open creates no cluster, and wraps ErrOtherCluster if the cluster
-	// has another id. Default: any.
+	// ID is the id that the cluster must have: with it Open creates no cluster, and wraps ErrOtherCluster if the
+	// cluster has another id. Default: any.
 	ID string
 	// MayCreate is asked before the cluster is created, which an error prevents. Default: it may.
 	MayCreate func(ctx context.Context) error
-	// Endpoints are host:port or URLs of etcd members. https:// means TLS with the system's authorities; either all of
-	// them are reached by TLS, or none. Or unix:PATH alone, the socket of a member on this machine: the path is taken as it
-	// stands, nothing in it is escaped. Required without Dial and Client.
+	// Endpoints are host:port or URLs of etcd members. https:// means TLS with the system's authorities; either all
+	// of them are reached by TLS, or none. Or unix:PATH alone, the socket of a member on this machine: the path is
+	// taken as it stands, nothing in it is escaped. Required without Dial and Client.
 	Endpoints []string
 	// Dial makes every connection, instead of Endpoints: to a member on this machine that may come back elsewhere. An
 	// error is tried again.
 	Dial func(ctx context.Context) (net.Conn, error)
 	// DialName names the server that Dial reaches in errors. Default "the server of the dialer".
 	DialName string
-	// TLS secures the connections, and http:// is an error then, as is a socket or Dial. Default: as the endpoints say.
+	// TLS secures the connections, and http:// is an error then, as is a socket or Dial. Default: as the endpoints
+	// say.
 	TLS *tls.Config
 	// Authorities is asked before every handshake whom to believe, beside TLS. Default: whom TLS does.
 	Authorities func() (*x509.CertPool, error)
-	// Username and Password authenticate to etcd; one without the other is an error. The user must be permitted to read
-	// and write the keys that start with Cluster and a slash, nothing else; only root can compact, so etcd must do it by
-	// itself otherwise. Default none.
+	// Username and Password authenticate to etcd; one without the other is an error. The user must be permitted to
+	// read and write the keys that start with Cluster and a slash, nothing else; only root can compact, so etcd
+	// must do it by itself otherwise. Default none.
 	Username, Password string
-	// Authenticated refuses an etcd whose authentication is off: that takes any Username and lets everybody do everything.
-	// Open then wraps ErrAuthOff. What is switched off later is not seen. Asking takes no right.
+	// Authenticated refuses an etcd whose authentication is off: that takes any Username and lets everybody do
+	// everything. Open then wraps ErrAuthOff. What is switched off later is not seen. Asking takes no right.
 	Authenticated bool
-	// Client is used instead of Endpoints, Dial, TLS, Username, Password and Authenticated. The caller closes it, after the
-	// Store.
+	// Client is used instead of Endpoints, Dial, TLS, Username, Password and Authenticated. The caller closes it,
+	// after the Store.
 	Client *clientv3.Client
 	// RequestTimeout bounds one request, after which it is sent again, to the next member. Default 2s, at least 100ms.
 	RequestTimeout time.Duration

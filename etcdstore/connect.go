@@ -15,12 +15,12 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// anyEndpoint stands for the server of a dialer in the client's configuration, so that the path of a socket never meets
-// the parser of the client's targets.
+// anyEndpoint stands for the server of a dialer in the client's configuration, so that the path of a socket never
+// meets the parser of the client's targets.
 const anyEndpoint = "http://localhost"
 
-// NewClient returns a client that reaches etcd as a Store of that configuration does, for callers who need more of etcd
-// than a Store offers. The caller closes it. It does not wait for a connection unless it logs in.
+// NewClient returns a client that reaches etcd as a Store of that configuration does, for callers who need more of
+// etcd than a Store offers. The caller closes it. It does not wait for a connection unless it logs in.
 func NewClient(ctx context.Context, cfg Config) (*clientv3.Client, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -64,8 +64,8 @@ func dialName(cfg Config) string {
 	return ""
 }
 
-// connect makes a client that finds a dead member within 13 s at worst; requests move on after their own time-out. With
-// a user it logs in, which ctx bounds.
+// connect makes a client that finds a dead member within 13 s at worst; requests move on after their own time-out.
+// With a user it logs in, which ctx bounds.
 func connect(ctx context.Context, cfg Config, tries *tries) (*clientv3.Client, error) {
 	living, end := context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, end)

@@ -3,8 +3,8 @@
 //
 // # Format
 //
-// This is the specification of what is stored; golden files pin it. Every key starts with the cluster's name and a slash.
-// <s> is a shard, a decimal number from 0; <lane> a decimal number from 0 to 255.
+// This is the specification of what is stored; golden files pin it. Every key starts with the cluster's name and a
+// slash. <s> is a shard, a decimal number from 0; <lane> a decimal number from 0 to 255.
 //
 //	key                              value
 //	meta                             [1, shards, cluster id, cluster key]
@@ -18,11 +18,11 @@
 //	mailbox/<s>/<sender>/<lane>      [1, batch]; a nil batch is an empty slot
 //	answer/<sender>/<s>/<lane>       [1, answer]
 //
-// Values other than entries are msgpack arrays that begin with their version. Within a version elements are only ever
-// appended, and readers ignore those they do not know; a change of meaning takes a new version. Strings are msgpack
-// strings; reads is [kind of event, version of entries, of snapshots, rules of the fold]; cluster key, load, batch, answer
-// and hash are binary strings; joined counts milliseconds since 1970 UTC. reserved is a string that is written empty and
-// ignored.
+// Values other than entries are msgpack arrays that begin with their version. Within a version elements are only
+// ever appended, and readers ignore those they do not know; a change of meaning takes a new version. Strings are
+// msgpack strings; reads is [kind of event, version of entries, of snapshots, rules of the fold]; cluster key,
+// load, batch, answer and hash are binary strings; joined counts milliseconds since 1970 UTC. reserved is a string
+// that is written empty and ignored.
 //
 //   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key,
 //     32 bytes, are random.
@@ -48,15 +48,16 @@
 // # Writes
 //
 // A write whose answer was lost may still be applied, seconds later and after anything else. So every write is a
-// transaction that is sent again, unchanged, until etcd gives a definite answer, and every write compares something that
-// its own success makes false for ever: the journal the entry before, the owner key and a posted batch the revision
-// that they replace, a snapshot pointer too, an answer the revision of its batch. A mailbox key that is absent has no revision that
-// could be replaced only once; it is first created as an empty slot, a copy of which does no harm: it waits for the next
-// batch, or for the sweep. A part compares that its key is absent. A copy that comes when the part was removed again
-// makes it anew, as long as the epoch lasts: no pointer names it, and the next one to be written removes it. A trim
-// only deletes numbers that are never written again. The one write without a compare deletes the mailbox keys of a
-// sender that has ended: whenever a copy of it comes, nobody has written there since but late copies.
+// transaction that is sent again, unchanged, until etcd gives a definite answer, and every write compares something
+// that its own success makes false for ever: the journal the entry before, the owner key and a posted batch the
+// revision that they replace, a snapshot pointer too, an answer the revision of its batch. A mailbox key that is
+// absent has no revision that could be replaced only once; it is first created as an empty slot, a copy of which
+// does no harm: it waits for the next batch, or for the sweep. A part compares that its key is absent. A copy that
+// comes when the part was removed again makes it anew, as long as the epoch lasts: no pointer names it, and the
+// next one to be written removes it. A trim only deletes numbers that are never written again. The one write
+// without a compare deletes the mailbox keys of a sender that has ended: whenever a copy of it comes, nobody has
+// written there since but late copies.
 //
-// A full etcd refuses every transaction that could put something, even one whose compares are false. It takes trims and
-// renewals.
+// A full etcd refuses every transaction that could put something, even one whose compares are false. It takes trims
+// and renewals.
 package etcdstore

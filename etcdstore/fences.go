@@ -24,7 +24,8 @@ func (s *Store) fences(o store.Ownership) []clientv3.Cmp {
 	}
 }
 
-// readFences reads, as operations 0 and 1, what fenced looks at. The node key is read whole: with the keys alone etcd tells no leases.
+// readFences reads, as operations 0 and 1, what fenced looks at. The node key is read whole: with the keys alone
+// etcd tells no leases.
 func (s *Store) readFences(o store.Ownership) []clientv3.Op {
 	return []clientv3.Op{
 		clientv3.OpGet(s.keys.owner(o.Shard), clientv3.WithKeysOnly()),

@@ -37,7 +37,8 @@ func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 	return u, nil
 }
 
-// alarmed reports whether a member says that the alarm of a full store is raised; members tell alarms among their errors.
+// alarmed reports whether a member says that the alarm of a full store is raised; members tell alarms among their
+// errors.
 func alarmed(status *clientv3.StatusResponse) bool {
 	for _, problem := range status.Errors {
 		if strings.Contains(problem, etcdserverpb.AlarmType_NOSPACE.String()) {
@@ -47,8 +48,8 @@ func alarmed(status *clientv3.StatusResponse) bool {
 	return false
 }
 
-// Compact is described in store.Housekeeping. It returns before etcd has freed the space. It wraps store.ErrRefused when
-// the user may not compact: etcd lets none do so but root.
+// Compact is described in store.Housekeeping. It returns before etcd has freed the space. It wraps store.ErrRefused
+// when the user may not compact: etcd lets none do so but root.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
 	err := s.bounded(ctx, func(ctx context.Context) error {
 		_, err := s.client.Compact(ctx, revision)

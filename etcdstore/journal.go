@@ -18,8 +18,8 @@ import (
 // pageEntries bounds one reply to 12 MiB. Pages also end at a key: etcd counts all keys of the range it is given.
 const pageEntries = 16
 
-// watchAhead and watchBytes bound the entries that a watch holds for a consumer who is behind: beyond them it ends, and pages are
-// read when the consumer comes back.
+// watchAhead and watchBytes bound the entries that a watch holds for a consumer who is behind: beyond them it ends,
+// and pages are read when the consumer comes back.
 const (
 	watchAhead = 256
 	watchBytes = 2 << 20
@@ -90,8 +90,8 @@ func each(yield func(store.Record, error) bool) func(store.Record) error {
 	}
 }
 
-// follow reads to the end and watches from there, until something breaks or each does not keep up. It returns the number of
-// the entry that each has not seen yet.
+// follow reads to the end and watches from there, until something breaks or each does not keep up. It returns the
+// number of the entry that each has not seen yet.
 func (s *Store) follow(ctx context.Context, shard int, next uint64, each func(store.Record) error) (uint64, error) {
 	next, rev, err := s.read(ctx, shard, next, each)
 	if err != nil {
@@ -117,7 +117,8 @@ func (s *Store) follow(ctx context.Context, shard int, next uint64, each func(st
 	return next, w.err
 }
 
-// watched buffers the records between a watch and its consumer, and bounds them: the etcd client would keep any number.
+// watched buffers the records between a watch and its consumer, and bounds them: the etcd client would keep any
+// number.
 type watched struct {
 	records chan store.Record
 	bytes   atomic.Int64
@@ -226,8 +227,8 @@ func (s *Store) pageBefore(ctx context.Context, shard int, from uint64) ([]store
 	return page, nil
 }
 
-// checkEnd tells the end of the journal from a trimmed part of it, when nothing was found from from on at revision rev.
-// The last entry is never trimmed, so a later one that existed at that revision proves the trim.
+// checkEnd tells the end of the journal from a trimmed part of it, when nothing was found from from on at revision
+// rev. The last entry is never trimmed, so a later one that existed at that revision proves the trim.
 func (s *Store) checkEnd(ctx context.Context, shard int, from uint64, rev int64) error {
 	resp, err := s.get(ctx, s.keys.entry(shard, from), clientv3.WithRange(end(s.keys.journal(shard))),
 		clientv3.WithLimit(1), clientv3.WithKeysOnly())

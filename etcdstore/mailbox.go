@@ -16,8 +16,8 @@ import (
 	"taskledger/store"
 )
 
-// Post is described in store.Mailbox. A batch must not be empty; a sender's id is 1 to 128 of [A-Za-z0-9._:-]. An error
-// that wraps store.ErrRefused means that nothing was posted, any other that it may have been.
+// Post is described in store.Mailbox. A batch must not be empty; a sender's id is 1 to 128 of [A-Za-z0-9._:-]. An
+// error that wraps store.ErrRefused means that nothing was posted, any other that it may have been.
 func (s *Store) Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error {
 	if err := s.post(ctx, shard, sender, lane, batch); err != nil {
 		return fmt.Errorf("write commands of %q for shard %d to etcd (lane %d): %w", sender, shard, lane, err)
@@ -63,7 +63,8 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 	}
 }
 
-// putBatch puts the value unless the key was written since. Unlike transact it does not wait for room: the sender posts again.
+// putBatch puts the value unless the key was written since. Unlike transact it does not wait for room: the sender
+// posts again.
 func (s *Store) putBatch(ctx context.Context, key string, seen int64, value []byte) (done bool, err error) {
 	op := clientv3.OpTxn(
 		[]clientv3.Cmp{
@@ -85,8 +86,8 @@ func (s *Store) putBatch(ctx context.Context, key string, seen int64, value []by
 	return done, cmp.Or(err, full)
 }
 
-// Batches is described in store.Mailbox. A batch may be yielded again until it has been answered. A value that cannot be read
-// is logged and left where it is.
+// Batches is described in store.Mailbox. A batch may be yielded again until it has been answered. A value that
+// cannot be read is logged and left where it is.
 func (s *Store) Batches(ctx context.Context, shard int) iter.Seq2[store.MailboxBatch, error] {
 	prefix := s.keys.mailboxOf(shard)
 	return func(yield func(store.MailboxBatch, error) bool) {
@@ -190,7 +191,8 @@ func toAnswer(kv *mvccpb.KeyValue, prefix string) (a store.MailboxAnswer, err er
 	return store.MailboxAnswer{Shard: shard, Lane: lane, Answer: data}, err
 }
 
-// remove deletes the key unless it was written again since. It reports false, too, when only an earlier copy was applied.
+// remove deletes the key unless it was written again since. It reports false, too, when only an earlier copy was
+// applied.
 func (s *Store) remove(ctx context.Context, kv *mvccpb.KeyValue) (bool, error) {
 	resp, err := s.transact(ctx,
 		[]clientv3.Cmp{

@@ -13,8 +13,9 @@ import (
 	"taskledger/store"
 )
 
-// ReadMembers is described in store.Members. A node key that this release cannot read counts as present, with nothing
-// but its id. A node key without a lease is no session's, and nothing would ever remove it: it is left out. An owner key that it cannot read names no node, and the shard can be taken by the key's revision. A key under
+// ReadMembers is described in store.Members. A node key that this release cannot read counts as present, with
+// nothing but its id. A node key without a lease is no session's, and nothing would ever remove it: it is left out.
+// An owner key that it cannot read names no node, and the shard can be taken by the key's revision. A key under
 // owner/ of no shard of the cluster is left out, too. Each of these is logged once.
 func (s *Store) ReadMembers(ctx context.Context) (store.Membership, error) {
 	resp, err := s.get(ctx, s.keys.nodes(), clientv3.WithRange(end(s.keys.owners())))

@@ -11,8 +11,8 @@ import (
 	"taskledger/store"
 )
 
-// loadMeta reads the meta record, and creates it when the cluster is new: no key with its prefix is there. Of several nodes that do so at once one
-// wins, and the others take over what it wrote.
+// loadMeta reads the meta record, and creates it when the cluster is new: no key with its prefix is there. Of
+// several nodes that do so at once one wins, and the others take over what it wrote.
 func (s *Store) loadMeta(ctx context.Context, cfg *Config) error {
 	if err := s.findMeta(ctx, cfg); err != nil {
 		return err

@@ -28,8 +28,8 @@ func (s *Store) Join(ctx context.Context, info store.NodeInfo, ttl time.Duration
 	return session, nil
 }
 
-// createNode creates the node key of a session, unless info.Reads lacks something of what is written. The session has no revision
-// after it when more has been written meanwhile.
+// createNode creates the node key of a session, unless info.Reads lacks something of what is written. The session
+// has no revision after it when more has been written meanwhile.
 func (s *Store) createNode(ctx context.Context, session *store.Session, info store.NodeInfo) error {
 	written, revision, err := s.readWritten(ctx)
 	if err != nil {
@@ -95,9 +95,9 @@ func (s *Store) Update(ctx context.Context, session store.Session, info func() s
 	}
 }
 
-// update replaces the value of the node key by compare, so that a late copy cannot undo a later update. Each copy says what is
-// the case when it is sent: a full etcd may refuse for long, and the value tells the time. It reports false when the key has
-// changed since it was read, be it by an earlier copy.
+// update replaces the value of the node key by compare, so that a late copy cannot undo a later update. Each copy
+// says what is the case when it is sent: a full etcd may refuse for long, and the value tells the time. It reports
+// false when the key has changed since it was read, be it by an earlier copy.
 func (s *Store) update(ctx context.Context, session store.Session, info func() store.NodeInfo) (bool, error) {
 	key := s.keys.node(session.ID)
 	read, err := s.get(ctx, key)

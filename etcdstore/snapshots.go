@@ -63,8 +63,8 @@ func (s *Store) Publish(ctx context.Context, o store.Ownership, seen store.Snaps
 	return store.SnapshotPointer{Revision: rev, Kept: kept}, nil
 }
 
-// publish replaces the pointer of revision seen. While the first part is there, no other pointer has removed parts since
-// it was put, and it was the first to be put.
+// publish replaces the pointer of revision seen. While the first part is there, no other pointer has removed parts
+// since it was put, and it was the first to be put.
 func (s *Store) publish(ctx context.Context, o store.Ownership, seen int64, kept []store.SnapshotInfo) (int64, error) {
 	if err := checkOwnership(o); err != nil {
 		return 0, err

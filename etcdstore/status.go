@@ -19,8 +19,8 @@ type memberStatus struct {
 // errOutrun ends the wait for a member that is slower than another one.
 var errOutrun = errors.New("it does not answer, and another member has")
 
-// askMembers asks all members at once for their status. It returns the answers that came within the request time-out and
-// within after the first answer, and an error for each member that did not answer by then.
+// askMembers asks all members at once for their status. It returns the answers that came within the request
+// time-out and within after the first answer, and an error for each member that did not answer by then.
 func (s *Store) askMembers(ctx context.Context, after time.Duration) (answers []memberStatus, silent []error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

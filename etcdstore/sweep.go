@@ -40,7 +40,8 @@ func (s *Store) SweepMailboxes(ctx context.Context, before int64) (swept int, re
 	return swept, now.Header.Revision, nil
 }
 
-// RemoveMailboxes is described in store.Sweeper. The batches go first: without its batch an answer cannot be put any more.
+// RemoveMailboxes is described in store.Sweeper. The batches go first: without its batch an answer cannot be put
+// any more.
 func (s *Store) RemoveMailboxes(ctx context.Context, sender string, boxes ...int) error {
 	if !validSender(sender) {
 		return fmt.Errorf("remove mailboxes of %q: %w: malformed sender", sender, store.ErrRefused)

@@ -106,7 +106,8 @@ func (s *Store) get(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	return resp, err
 }
 
-// ask calls send, which changes nothing, a few times until there is an answer. Without one it fails with store.ErrUnavailable.
+// ask calls send, which changes nothing, a few times until there is an answer. Without one it fails with
+// store.ErrUnavailable.
 func (s *Store) ask(ctx context.Context, send func(context.Context) error) error {
 	var err error
 	for range readAttempts {

@@ -88,8 +88,8 @@ func (s *Store) trim(ctx context.Context, o store.Ownership, p store.SnapshotPoi
 	return nil
 }
 
-// trimPiece deletes entries unless there is one before them: the journal has no gaps. Entries are never written again, so
-// late copies do no harm. A full store takes it, because it writes nothing.
+// trimPiece deletes entries unless there is one before them: the journal has no gaps. Entries are never written
+// again, so late copies do no harm. A full store takes it, because it writes nothing.
 func (s *Store) trimPiece(ctx context.Context, o store.Ownership, seen int64, first, until uint64) error {
 	pointer, before := s.keys.pointer(o.Shard), s.keys.entry(o.Shard, first-1)
 	resp, err := s.transact(ctx,

@@ -103,8 +103,8 @@ func decodeMeta(b []byte) (m meta, err error) {
 	return m, r.Err()
 }
 
-// encodeNode makes the value of a node key. Limits are an eleventh element, of nodes that have some or tell what they read; that is a
-// twelfth.
+// encodeNode makes the value of a node key. Limits are an eleventh element, of nodes that have some or tell what
+// they read; that is a twelfth.
 func encodeNode(n store.NodeInfo) []byte {
 	elements, tells := 10, n.Reads != store.Reads{}
 	switch {
@@ -187,8 +187,8 @@ func encodeReads(w *wire.Writer, v store.Reads) {
 	w.Uint(v.Rules)
 }
 
-// decodeReads reads what encodeReads wrote. A later release may have appended elements: what a program reads of things that
-// this one does not know is of no use here.
+// decodeReads reads what encodeReads wrote. A later release may have appended elements: what a program reads of
+// things that this one does not know is of no use here.
 func decodeReads(r *wire.Reader) (v store.Reads) {
 	n := r.Array()
 	if n < 4 {

@@ -53,8 +53,8 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// stragglersWithin bounds the wait for other members after the first one has answered: a member that hangs must not use
-// up the time of whoever opens the store.
+// stragglersWithin bounds the wait for other members after the first one has answered: a member that hangs must not
+// use up the time of whoever opens the store.
 const stragglersWithin = 500 * time.Millisecond
 
 // checkServers refuses the cluster when any member that answers is too old, or none answers.

@@ -45,8 +45,8 @@ func (s *Store) persist(ctx context.Context, what string, step func() error) err
 	}
 }
 
-// insist is persist that goes on when etcd refuses, and says so once: what a role may read can be changed back, and without its
-// mailbox and the membership a process is of no use.
+// insist is persist that goes on when etcd refuses, and says so once: what a role may read can be changed back, and
+// without its mailbox and the membership a process is of no use.
 func (s *Store) insist(ctx context.Context, what string, step func() error) error {
 	said := false
 	return s.persist(ctx, what, func() error {
@@ -64,11 +64,12 @@ func (s *Store) insist(ctx context.Context, what string, step func() error) erro
 	})
 }
 
-// watch calls each with the changes of the keys from first to before end, from revision rev on, which must not be in the
-// future of the read that it continues by more than one. It returns the first error of each or of the watch.
+// watch calls each with the changes of the keys from first to before end, from revision rev on, which must not be
+// in the future of the read that it continues by more than one. It returns the first error of each or of the watch.
 //
-// The client sends watches of equal metadata over one stream, with the log-in of the time when it was opened. Once etcd
-// has forgotten that, every new watch fails as long as an older one holds the stream. So they leave it after an error.
+// The client sends watches of equal metadata over one stream, with the log-in of the time when it was opened. Once
+// etcd has forgotten that, every new watch fails as long as an older one holds the stream. So they leave it after
+// an error.
 func (s *Store) watch(ctx context.Context, first, end string, rev int64, each func(*clientv3.Event) error) error {
 	stream := s.stream.Load()
 	ctx = metadata.AppendToOutgoingContext(ctx, "stream", strconv.FormatUint(stream, 10))

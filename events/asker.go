@@ -7,8 +7,8 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Asker is the caller behind a command, as the service that passes the command on knows it. The zero value is none: the client or
-// node that sent the command asked itself.
+// Asker is the caller behind a command, as the service that passes the command on knows it. The zero value is none:
+// the client or node that sent the command asked itself.
 type Asker struct {
 	Principal   string // who asked; "" = the principal of the client or node that sent the command
 	RequestID   string // by which the caller finds the request in logs; it has nothing to do with the request id of a submit

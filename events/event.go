@@ -1,8 +1,8 @@
-// Package events is the vocabulary of the journal: what can happen to a task, in which form it is stored, and the limits
-// of it. It does no I/O and knows no clock.
+// Package events is the vocabulary of the journal: what can happen to a task, in which form it is stored, and the
+// limits of it. It does no I/O and knows no clock.
 //
-// An Event is one transition of one task; an Entry is the numbered, hash-chained record of the events of one commit. The
-// stored forms are described at Builder; golden files pin every one of them for ever.
+// An Event is one transition of one task; an Entry is the numbered, hash-chained record of the events of one
+// commit. The stored forms are described at Builder; golden files pin every one of them for ever.
 package events
 
 import (
@@ -319,7 +319,8 @@ func (e *Error) Encode(w *wire.Writer) {
 // Decode reads what Encode wrote.
 func (e *Error) Decode(r *wire.Reader) { e.DecodeUpTo(r, MaxProperties) }
 
-// DecodeUpTo is Decode of an error that may have more properties than an event holds, so that it can be refused by name.
+// DecodeUpTo is Decode of an error that may have more properties than an event holds, so that it can be refused by
+// name.
 func (e *Error) DecodeUpTo(r *wire.Reader, properties int) {
 	r.ArrayOf(4)
 	e.Code, e.Message, e.Retryable = r.Text(), r.Text(), r.Bool()

@@ -9,8 +9,8 @@ import (
 	"taskledger/internal/wire"
 )
 
-// The events of an item of a store are of the TaskID that StoreItem returns. Their Seq and Prev count and link what happened to the item from
-// its addition to its removal, through all of its ids.
+// The events of an item of a store are of the TaskID that StoreItem returns. Their Seq and Prev count and link what
+// happened to the item from its addition to its removal, through all of its ids.
 const (
 	// StorePrefix begins the affinity of a store, which no task has.
 	StorePrefix = "store:"

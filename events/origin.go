@@ -59,8 +59,8 @@ func decodeOrigin(o *Origin, header []byte) error {
 	return r.Close()
 }
 
-// check returns an error for an origin that neither Seal nor Decode accepts after those before it, none of which stands
-// for a batch that is not shown.
+// check returns an error for an origin that neither Seal nor Decode accepts after those before it, none of which
+// stands for a batch that is not shown.
 func (o *Origin) check(before []Origin) error {
 	switch {
 	case o.Batch == 0:

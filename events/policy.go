@@ -15,8 +15,8 @@ import (
 // Policy holds the facts about a behavior that an owner needs to decide without its code. It is recorded in Created.
 // The zero value of each field selects the default. Times count in whole milliseconds, rounded up.
 //
-// Times are 0 to 10 years (3,650 days), counts 0 to 1,000,000. Only Timeout can be without an end; no other value means
-// "for ever".
+// Times are 0 to 10 years (3,650 days), counts 0 to 1,000,000. Only Timeout can be without an end; no other value
+// means "for ever".
 type Policy struct {
 	Timeout     time.Duration // of one attempt; 0 = none
 	MaxAttempts int           // failed attempts of one run before the failure is final; default 25
@@ -43,8 +43,9 @@ type Existing uint8
 
 const (
 	ReturnRecorded Existing = iota // the recorded outcome, while it is retained
-	// RunAgain is a new run with a fresh budget and the parameters that the task has: those of the submit that made it, unless they
-	// were merged. Where journals are dropped nothing keeps them once the task has ended, and the new run has those of its submit.
+	// RunAgain is a new run with a fresh budget and the parameters that the task has: those of the submit that made
+	// it, unless they were merged. Where journals are dropped nothing keeps them once the task has ended, and the
+	// new run has those of its submit.
 	RunAgain
 )
 
@@ -135,8 +136,8 @@ func (b Backoff) Delay(failures int, random float64) time.Duration {
 }
 
 const (
-	// lostGrowth is the factor by which the step grows from one loss of a run to the next: after a few losses the tasks
-	// that shared a node when one of them killed it share it no longer.
+	// lostGrowth is the factor by which the step grows from one loss of a run to the next: after a few losses the
+	// tasks that shared a node when one of them killed it share it no longer.
 	lostGrowth = 4
 	// maxLostStep bounds the steps of a policy whose first one is not longer.
 	maxLostStep = time.Hour

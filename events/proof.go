@@ -79,9 +79,9 @@ func (o *ShownOrigin) digest() Hash {
 	return digest(&wire.Writer{B: slices.Clone(o.Header)}, o.Answers)
 }
 
-// Open checks what is shown against the digests and returns the entry with these events alone; of its origins those that are
-// not shown are empty, and Answers are nil. Hash follows from Prev, the head and the digests; whether it is the right one
-// is for the caller to check. Errors wrap ErrDamaged.
+// Open checks what is shown against the digests and returns the entry with these events alone; of its origins those
+// that are not shown are empty, and Answers are nil. Hash follows from Prev, the head and the digests; whether it
+// is the right one is for the caller to check. Errors wrap ErrDamaged.
 func (x *Excerpt) Open() (*Entry, error) {
 	e, err := x.open()
 	if err != nil {

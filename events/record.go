@@ -8,8 +8,9 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Record is what an event is of: a task, or one of the few records of a shard that are no tasks. The events of such a record have no
-// Task, but for those of items; their Seq and Prev count and link them as those of a task do, without a second life.
+// Record is what an event is of: a task, or one of the few records of a shard that are no tasks. The events of such
+// a record have no Task, but for those of items; their Seq and Prev count and link them as those of a task do,
+// without a second life.
 type Record uint8
 
 // The records.
@@ -47,15 +48,17 @@ func (r Record) String() string {
 	return recordNames[r]
 }
 
-// AcceptedLoss says that an operator gave up an entry of the journal that cannot be read. It stands in the place of that entry, or after
-// entries that were read: whatever was behind the entry is given up with it, since nothing there continues the chain.
+// AcceptedLoss says that an operator gave up an entry of the journal that cannot be read. It stands in the place of
+// that entry, or after entries that were read: whatever was behind the entry is given up with it, since nothing
+// there continues the chain.
 type AcceptedLoss struct {
 	Entry  uint64 // its number
 	Sound  Hash   // chain hash of the entry before it
 	Reason string
 }
 
-// Recovered says that the store came back without the end of the journal: entries that were committed after the one it names are gone.
+// Recovered says that the store came back without the end of the journal: entries that were committed after the one
+// it names are gone.
 type Recovered struct {
 	Entry  uint64 // the last one that was left
 	Sound  Hash   // its chain hash

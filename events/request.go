@@ -28,8 +28,9 @@ const (
 // IDEncoding writes ids that are drawn or derived: base32 with small letters, not padded.
 var IDEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// TaskOfRequest is the task that a request makes whose caller and behavior give it a key and no id: the first 16 bytes of the SHA-256
-// sum of the three, each a text of msgpack, in IDEncoding. Whoever repeats the request, in any process and release, names the same task.
+// TaskOfRequest is the task that a request makes whose caller and behavior give it a key and no id: the first 16
+// bytes of the SHA-256 sum of the three, each a text of msgpack, in IDEncoding. Whoever repeats the request, in any
+// process and release, names the same task.
 func TaskOfRequest(principal, behavior, key string) TaskID {
 	var w wire.Writer
 	w.Array(3)
@@ -40,8 +41,8 @@ func TaskOfRequest(principal, behavior, key string) TaskID {
 	return TaskID(IDEncoding.EncodeToString(sum[:derivedBytes]))
 }
 
-// DerivedFrom returns the id from which TaskOfRequest or TaskInRequest may have made another one: that id itself, or its part before the
-// slash. Random ids look the same. It reports false for an id that neither of them makes.
+// DerivedFrom returns the id from which TaskOfRequest or TaskInRequest may have made another one: that id itself,
+// or its part before the slash. Random ids look the same. It reports false for an id that neither of them makes.
 func DerivedFrom(id TaskID) (of TaskID, ok bool) {
 	text, number, many := strings.Cut(string(id), "/")
 	if len(text) != derivedChars {
@@ -61,8 +62,9 @@ func DerivedFrom(id TaskID) (of TaskID, ok bool) {
 	return TaskID(text), true
 }
 
-// TaskInRequest is the task of an index, 0 to MaxRequestTasks-1, of a request that makes many together: "id/index", where id is what
-// TaskOfRequest derives of the request. So the tasks of a request have one affinity and are in one shard, which is that of id itself.
+// TaskInRequest is the task of an index, 0 to MaxRequestTasks-1, of a request that makes many together: "id/index",
+// where id is what TaskOfRequest derives of the request. So the tasks of a request have one affinity and are in one
+// shard, which is that of id itself.
 func TaskInRequest(id TaskID, index int) (TaskID, error) {
 	if index < 0 || index >= MaxRequestTasks {
 		return "", fmt.Errorf("task %d of request %s: want 0 to %d", index, id, MaxRequestTasks-1)

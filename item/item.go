@@ -19,7 +19,8 @@ type Item struct {
 	Data   []byte
 }
 
-// When is a point in time: above 0 in milliseconds since 1970, else that many milliseconds after the entry that decides. 0 = now.
+// When is a point in time: above 0 in milliseconds since 1970, else that many milliseconds after the entry that
+// decides. 0 = now.
 type When int64
 
 // Add asks for a new item.

@@ -51,7 +51,8 @@ func (d *Distribution) N() (n int64) {
 	return n
 }
 
-// Quantile estimates a quantile, as if times were spread evenly over each bucket; 0 of none. What is above all bounds counts as the last one.
+// Quantile estimates a quantile, as if times were spread evenly over each bucket; 0 of none. What is above all
+// bounds counts as the last one.
 func (d *Distribution) Quantile(q float64) time.Duration {
 	rank, below := q*float64(d.N()), 0.0
 	for i, in := range d.Buckets {

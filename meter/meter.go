@@ -1,9 +1,10 @@
 // Package meter names what a node measures, and is the port through which it tells it.
 //
-// A node counts what its shards have committed: every event is counted once, after its commit, by the owner that committed it. It tells a
-// Meter the counts entry by entry, where its configuration names one; package prommeter is one for Prometheus. Owners also keep them, as
-// Figures, since they took their shards over: engine.Operations.Shards asks all owners, so that any process sums the cluster's. What is the
-// case at a moment, the owners do not tell: Vitals are read when somebody looks.
+// A node counts what its shards have committed: every event is counted once, after its commit, by the owner that
+// committed it. It tells a Meter the counts entry by entry, where its configuration names one; package prommeter is
+// one for Prometheus. Owners also keep them, as Figures, since they took their shards over:
+// engine.Operations.Shards asks all owners, so that any process sums the cluster's. What is the case at a moment,
+// the owners do not tell: Vitals are read when somebody looks.
 package meter
 
 // Meter takes the measurements of a node. Several goroutines call it, among them owners of shards for which callers
@@ -17,8 +18,8 @@ type Meter interface {
 	Set(g Gauge, behavior string, value float64)
 }
 
-// MaxBehaviors bounds the behaviors that are counted separately: the first ones to come. Further ones share Other, because
-// users name behaviors. An owner and a Meter each count for themselves.
+// MaxBehaviors bounds the behaviors that are counted separately: the first ones to come. Further ones share Other,
+// because users name behaviors. An owner and a Meter each count for themselves.
 const MaxBehaviors = 100
 
 // Other stands for the behaviors that are not told apart. No behavior has this id.

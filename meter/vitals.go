@@ -58,8 +58,8 @@ func (v *Vitals) Degraded() (all []string) {
 	return all
 }
 
-// Tell sets the gauges of a Meter. before are the Vitals that were told last: behaviors of theirs that have no ready task any more are set
-// to 0.
+// Tell sets the gauges of a Meter. before are the Vitals that were told last: behaviors of theirs that have no
+// ready task any more are set to 0.
 func (v *Vitals) Tell(to Meter, before *Vitals) {
 	all := [gauges]float64{
 		TasksHeld: float64(v.TasksHeld), TasksLive: float64(v.TasksLive),

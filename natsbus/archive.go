@@ -27,8 +27,9 @@ const (
 
 // ArchiveConfig says how the archive is kept. The zero value works.
 type ArchiveConfig struct {
-	// Cluster is the cluster's id, which its stream tells in the metadata, also one that somebody else has made: it is written there before
-	// the first segment, or by Claim. A stream that tells another id is neither read nor written. Default: the stream is anybody's.
+	// Cluster is the cluster's id, which its stream tells in the metadata, also one that somebody else has made: it
+	// is written there before the first segment, or by Claim. A stream that tells another id is neither read nor
+	// written. Default: the stream is anybody's.
 	Cluster string
 	// Replicas is on how many servers the stream is kept when it is made here, 1 to 5. Default 1. A stream that exists
 	// stays as it is.
@@ -38,12 +39,12 @@ type ArchiveConfig struct {
 	DurableAfter time.Duration
 }
 
-// Archive implements store.Archive on a JetStream stream, over the connection of a bus. Every request ends within 5 s,
-// also when NATS is away, and a segment is sent three times at most; calls work again when NATS is back. Its methods may
-// be called concurrently; it needs no closing.
+// Archive implements store.Archive on a JetStream stream, over the connection of a bus. Every request ends within 5
+// s, also when NATS is away, and a segment is sent three times at most; calls work again when NATS is back. Its
+// methods may be called concurrently; it needs no closing.
 //
-// Without JetStream all methods wrap ErrNoJetStream, and those of store.ArchiveReader store.ErrNoArchive, too: that alone
-// where JetStream has no stream of the cluster.
+// Without JetStream all methods wrap ErrNoJetStream, and those of store.ArchiveReader store.ErrNoArchive, too: that
+// alone where JetStream has no stream of the cluster.
 type Archive struct {
 	bus      *Bus
 	cfg      ArchiveConfig
@@ -62,8 +63,8 @@ var (
 	_ store.Claiming   = (*Archive)(nil)
 )
 
-// Archive returns the cluster's archive, which works until b is closed. It asks NATS nothing: the stream is made by the
-// first segment. An error means that cfg is wrong; it names the field.
+// Archive returns the cluster's archive, which works until b is closed. It asks NATS nothing: the stream is made by
+// the first segment. An error means that cfg is wrong; it names the field.
 func (b *Bus) Archive(cfg ArchiveConfig) (*Archive, error) {
 	if cfg.Replicas < 0 || cfg.Replicas > MaxReplicas {
 		return nil, fmt.Errorf("archive: replicas: %d, want 1 to %d", cfg.Replicas, MaxReplicas)
@@ -108,8 +109,8 @@ func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error
 	return store.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence, Begins: begins}, nil
 }
 
-// Archive implements store.Archiver. Besides, it wraps nats.ErrMaxPayload beyond the server's limit, store.ErrFull when
-// JetStream has no space left, and ErrNoJetStream.
+// Archive implements store.Archiver. Besides, it wraps nats.ErrMaxPayload beyond the server's limit, store.ErrFull
+// when JetStream has no space left, and ErrNoJetStream.
 func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
 	wrap := func(err error) (store.ArchiveHead, error) {
 		return store.ArchiveHead{}, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)

@@ -26,7 +26,8 @@ type Archived struct {
 	Messages uint64
 }
 
-// FindArchive looks for the stream of the cluster that cfg names; nil = there is none, or no JetStream. Of cfg the key does not count.
+// FindArchive looks for the stream of the cluster that cfg names; nil = there is none, or no JetStream. Of cfg the
+// key does not count.
 func FindArchive(ctx context.Context, cfg Config) (found *Archived, err error) {
 	cfg.Key = make([]byte, KeyBytes)
 	rand.Read(cfg.Key) // never fails
@@ -70,8 +71,8 @@ type naming struct {
 // that it was.
 const nameAgain = time.Minute
 
-// belongs wraps store.ErrConflict if the stream is known to be another cluster's. It asks until the stream says that it is this one's, of
-// one that could not be named once a minute.
+// belongs wraps store.ErrConflict if the stream is known to be another cluster's. It asks until the stream says
+// that it is this one's, of one that could not be named once a minute.
 func (a *Archive) belongs(ctx context.Context) error {
 	failed := a.naming.failed.Load()
 	if a.cfg.Cluster == "" || a.ours.Load() || failed != nil && time.Since(*failed) < nameAgain {
@@ -96,8 +97,8 @@ func (a *Archive) belongs(ctx context.Context) error {
 	return nil
 }
 
-// Claim implements store.Claiming. It changes the metadata of a stream that tells no cluster, which somebody else has made. Where the
-// server does not let it, it says so in the log once, and Inspect tries again.
+// Claim implements store.Claiming. It changes the metadata of a stream that tells no cluster, which somebody else
+// has made. Where the server does not let it, it says so in the log once, and Inspect tries again.
 func (a *Archive) Claim(ctx context.Context) error {
 	if a.cfg.Cluster == "" || a.ours.Load() || a.naming.failed.Load() != nil || !a.naming.busy.TryLock() {
 		return nil
@@ -113,7 +114,8 @@ func (a *Archive) Claim(ctx context.Context) error {
 	return a.belongs(ctx) // another cluster may have claimed it at the same time
 }
 
-// name has a stream tell this cluster, unless it tells one. One that cannot keeps everything all the same, which is no error.
+// name has a stream tell this cluster, unless it tells one. One that cannot keeps everything all the same, which is
+// no error.
 func (a *Archive) name(ctx context.Context, c jetstream.StreamConfig) error {
 	if err := a.ofAnother(c); err != nil {
 		return err

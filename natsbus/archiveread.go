@@ -24,9 +24,9 @@ const (
 	forgetConsumer = 30 * time.Second
 )
 
-// ReadArchive implements store.ArchiveReader. It finds the first segment by bisection, keeps two in memory, and fetches
-// one ahead. It ends at once where nothing is archived from the entry on. What is no segment, and entries that are missing
-// or there twice, wrap events.ErrDamaged; missing ones store.ErrTrimmed, too.
+// ReadArchive implements store.ArchiveReader. It finds the first segment by bisection, keeps two in memory, and
+// fetches one ahead. It ends at once where nothing is archived from the entry on. What is no segment, and entries
+// that are missing or there twice, wrap events.ErrDamaged; missing ones store.ErrTrimmed, too.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		r := &reader{archive: a, shard: shard, from: max(from, 1)}
@@ -54,8 +54,9 @@ type part struct {
 	last   uint64  // entry up to which it counts: later parts have others of those behind it
 }
 
-// parts yields the parts of the archive of a shard, the newest of which ends with a segment, from that on. Damage ends them: what was
-// archived before may count or not. It comes with the part whose first segment it is, or with none.
+// parts yields the parts of the archive of a shard, the newest of which ends with a segment, from that on. Damage
+// ends them: what was archived before may count or not. It comes with the part whose first segment it is, or with
+// none.
 func (a *Archive) parts(ctx context.Context, shard int, end *stored) iter.Seq2[part, error] {
 	return func(yield func(part, error) bool) {
 		p := part{last: math.MaxUint64}
@@ -145,8 +146,8 @@ func (r *reader) read(ctx context.Context, yield func(store.Record) bool) error 
 	}
 }
 
-// holds wraps events.ErrDamaged if a segment that stands in the part is not of it: whoever archived behind it did not know that the archive
-// had begun anew. What is no segment is left to its decoder.
+// holds wraps events.ErrDamaged if a segment that stands in the part is not of it: whoever archived behind it did
+// not know that the archive had begun anew. What is no segment is left to its decoder.
 func (p part) holds(shard int, m *stored) error {
 	if _, err := readSpan(m.header); err != nil {
 		return nil
@@ -252,8 +253,9 @@ func noArchive(err error) error {
 	return err
 }
 
-// FindArchived implements store.ArchiveReader. It reads the headers of the segments of the shard, up to the one with the entry last,
-// and then, from the newest on, the segments that may hold the task: all their entries up to last are yielded.
+// FindArchived implements store.ArchiveReader. It reads the headers of the segments of the shard, up to the one
+// with the entry last, and then, from the newest on, the segments that may hold the task: all their entries up to
+// last are yielded.
 func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		if err := a.findTask(ctx, shard, task, last, func(rec store.Record) bool { return yield(rec, nil) }); err != nil {
@@ -321,8 +323,8 @@ func partOf(parts []part, sequence uint64) (of part, is bool) {
 	return part{}, false
 }
 
-// candidates returns the sequences of the messages that may hold the task in entries that count, in order. A gap between segments, in
-// which the task may have been, is damage.
+// candidates returns the sequences of the messages that may hold the task in entries that count, in order. A gap
+// between segments, in which the task may have been, is damage.
 func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID, parts []part) (sequences []uint64, gap, err error) {
 	var headers jetstream.Consumer
 	err = a.request(ctx, func(ctx context.Context) (err error) {
@@ -378,7 +380,8 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID,
 	return sequences, gap, nil
 }
 
-// fetchHeaders calls see for the next n headers, of which read have come before. An error means that some did not come.
+// fetchHeaders calls see for the next n headers, of which read have come before. An error means that some did not
+// come.
 func (a *Archive) fetchHeaders(ctx context.Context, from jetstream.Consumer, read uint64, n int, see func(jetstream.Msg, uint64)) (seen uint64, err error) {
 	err = a.request(ctx, func(ctx context.Context) error {
 		batch, err := from.Fetch(n, jetstream.FetchContext(ctx))

@@ -67,9 +67,10 @@ func Open(cfg Config) (*Bus, error) {
 	return b, nil
 }
 
-// Publish sends data without waiting for anybody to receive it. A network that takes nothing more delays it by a second
-// at most. Without a connection the error wraps nats.ErrDisconnected, beyond the server's limit nats.ErrMaxPayload. The
-// reply subject, where one is given, must be under node. for an answer that nobody listens to be believed.
+// Publish sends data without waiting for anybody to receive it. A network that takes nothing more delays it by a
+// second at most. Without a connection the error wraps nats.ErrDisconnected, beyond the server's limit
+// nats.ErrMaxPayload. The reply subject, where one is given, must be under node. for an answer that nobody listens
+// to be believed.
 func (b *Bus) Publish(subject, reply string, data []byte) error {
 	full, err := b.full(subject)
 	if err != nil {
@@ -123,8 +124,8 @@ func (b *Bus) send(subject, full, reply string, data []byte) error {
 	return b.conn.PublishRequest(full, reply, data)
 }
 
-// Notify implements store.Bus. h should return soon, since whoever finds the change calls it, and must not call Close. After
-// Close it hears false once more, if it heard true, and nothing later.
+// Notify implements store.Bus. h should return soon, since whoever finds the change calls it, and must not call
+// Close. After Close it hears false once more, if it heard true, and nothing later.
 func (b *Bus) Notify(ctx context.Context, h func(connected bool)) error {
 	b.link.listen(ctx, h)
 	return nil
@@ -160,8 +161,9 @@ func (b *Bus) dropForged(subject string) {
 	b.log.Warn("messages are dropped that no member with this cluster's key has sent, or that were garbled", "subject", subject, "dropped", n)
 }
 
-// Close ends every subscription, waits for handlers that are running, and closes the connection unless it was given.
-// It must not be called from a handler. Publish and Subscribe fail from now on. It returns nil, also when called again.
+// Close ends every subscription, waits for handlers that are running, and closes the connection unless it was
+// given. It must not be called from a handler. Publish and Subscribe fail from now on. It returns nil, also when
+// called again.
 func (b *Bus) Close() error {
 	b.mu.Lock()
 	b.closed = true

@@ -30,18 +30,19 @@ type Config struct {
 	// InProcess is an embedded server, reached without a socket. URLs then only tell user and password or token, and
 	// Dial is not used.
 	InProcess nats.InProcessConnProvider
-	// Conn is used instead of a connection of the bus's own; Dial, TLS, Creds, NKey and Name are then ignored. It must have been
-	// connected once. Its handlers are called after the bus's own and must not be changed while the bus is open. The
-	// caller closes it, after the bus. Its options should be reconnect for ever, and no reconnect buffer.
+	// Conn is used instead of a connection of the bus's own; Dial, TLS, Creds, NKey and Name are then ignored. It
+	// must have been connected once. Its handlers are called after the bus's own and must not be changed while the
+	// bus is open. The caller closes it, after the bus. Its options should be reconnect for ever, and no reconnect
+	// buffer.
 	Conn *nats.Conn
 
-	// Dial makes every connection, whatever the URLs say: to a server that may come back elsewhere. An attempt ends with
-	// ctx. Default: the URLs are dialled.
+	// Dial makes every connection, whatever the URLs say: to a server that may come back elsewhere. An attempt ends
+	// with ctx. Default: the URLs are dialled.
 	Dial func(ctx context.Context) (net.Conn, error)
 
 	TLS *tls.Config // default: as the URLs and the servers say
-	// Authorities returns the certificate authorities to trust, and is called before every handshake. Default: those of
-	// TLS.
+	// Authorities returns the certificate authorities to trust, and is called before every handshake. Default:
+	// those of TLS.
 	Authorities func() (*x509.CertPool, error)
 	Creds       string // path of a NATS credentials file; default: none
 	NKey        string // path of a file that holds the seed of an nkey: the server's challenge is signed with it; default: none

@@ -51,8 +51,8 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
-// pause returns how long to wait before the attempt-th round through all servers since the connection was lost, half of
-// it at random: the members of a cluster lose their server at the same moment.
+// pause returns how long to wait before the attempt-th round through all servers since the connection was lost,
+// half of it at random: the members of a cluster lose their server at the same moment.
 func (d *dialer) pause(attempt int) time.Duration {
 	if d.paused.CompareAndSwap(false, true) {
 		return 0

@@ -84,8 +84,8 @@ func (b *Bus) disconnected(_ *nats.Conn, err error) {
 // gone follows the end of a connection that belongs to the caller.
 func (b *Bus) gone(*nats.Conn) { b.link.report(false) }
 
-// retried logs the first failure of an outage as a warning, and as an error if the servers refuse who asks: attempts go on for ever,
-// every second or two.
+// retried logs the first failure of an outage as a warning, and as an error if the servers refuse who asks:
+// attempts go on for ever, every second or two.
 func (b *Bus) retried(err error) {
 	if b.ctx.Err() != nil {
 		return // the bus is being closed

@@ -1,10 +1,10 @@
 // Package natsbus carries the cluster's hints and requests over NATS core, and keeps its archive in JetStream. It
 // implements store.Bus and store.Archive.
 //
-// Nothing on the bus is truth: delivery is at most once and unordered across publishers, and every message may be lost,
-// delayed or, by whoever records and replays it, repeated on the subject it was sent on. What must arrive travels
-// through the store, and receivers judge a message by its numbers, not by its coming; what users ask, which must not be done
-// twice, by its age as well.
+// Nothing on the bus is truth: delivery is at most once and unordered across publishers, and every message may be
+// lost, delayed or, by whoever records and replays it, repeated on the subject it was sent on. What must arrive
+// travels through the store, and receivers judge a message by its numbers, not by its coming; what users ask, which
+// must not be done twice, by its age as well.
 //
 // # Subjects
 //
@@ -19,12 +19,14 @@
 //	completed.<behavior>.<status>   public: one message per outcome
 //	archive.<n>                     stored: the archive of shard n
 //
-// A token is 1 or more of [A-Za-z0-9_-]; whatever else stands in a subject is refused, so no id can be a wildcard or
-// a separator. The server's limit (1 MiB by default) bounds a message; the engine keeps batches to 512 KiB and answers to 900 KiB.
+// A token is 1 or more of [A-Za-z0-9_-]; whatever else stands in a subject is refused, so no id can be a wildcard
+// or a separator. The server's limit (1 MiB by default) bounds a message; the engine keeps batches to 512 KiB and
+// answers to 900 KiB.
 //
 // # Internal messages
 //
-// Everything but completed.> and archive.> is authenticated with the cluster key, since a NATS account is often shared. The payload is
+// Everything but completed.> and archive.> is authenticated with the cluster key, since a NATS account is often
+// shared. The payload is
 //
 //	1 byte   version, 1
 //	32 bytes HMAC-SHA-256 over version, subject, reply subject and body; both subjects as they stand on the wire, each
@@ -32,8 +34,8 @@
 //	n bytes  body
 //
 // Forged, garbled and short messages are counted and dropped before any handler sees them. Bodies are readable by
-// whoever may subscribe: use TLS and permissions where that matters. Subjects must arrive as they were sent: no subject
-// mapping between members, no super-cluster gateway that rewrites replies.
+// whoever may subscribe: use TLS and permissions where that matters. Subjects must arrive as they were sent: no
+// subject mapping between members, no super-cluster gateway that rewrites replies.
 //
 // The server itself answers a request on whose subject nobody listens, with an empty message of header status 503 to
 // the reply subject. It cannot be authenticated; it is believed on node.> alone, where a forged one only sends a batch
@@ -43,23 +45,25 @@
 //
 // # Completed tasks, for programs in any language
 //
-// completed.<behavior>.<status> (status is SUCCESS or FAILURE) carries one CloudEvents JSON document per outcome that a
-// future would see, without frame and without authentication. Subscribe with any NATS client, for example to
-// taskledger.completed.*.FAILURE. Delivery is at most once to whoever listens at that moment; an outcome may be published
-// again, with the same CloudEvents id. The data names the task, its behavior, status, run and attempt, and the session id of the node
-// that made it. Results up to 64 KiB stand in the message, larger ones are read by position.
+// completed.<behavior>.<status> (status is SUCCESS or FAILURE) carries one CloudEvents JSON document per outcome
+// that a future would see, without frame and without authentication. Subscribe with any NATS client, for example to
+// taskledger.completed.*.FAILURE. Delivery is at most once to whoever listens at that moment; an outcome may be
+// published again, with the same CloudEvents id. The data names the task, its behavior, status, run and attempt,
+// and the session id of the node that made it. Results up to 64 KiB stand in the message, larger ones are read by
+// position.
 //
 // # The archive
 //
-// One stream per cluster, its name in capitals and _ARCHIVE, holds what was trimmed from the journals, for ever: files,
-// no limits, no age, nothing can be removed but the whole stream. It is made with the first segment;
-// one that exists is used if it never loses what it acknowledged, and tells no other cluster in its metadata, under
-// taskledger-cluster: it gets the id of the first one that writes to it, or finds its own entries there. It has one subject per shard, since every subject costs
-// the server memory for ever. All requests go to the leader of the stream.
+// One stream per cluster, its name in capitals and _ARCHIVE, holds what was trimmed from the journals, for ever:
+// files, no limits, no age, nothing can be removed but the whole stream. It is made with the first segment; one
+// that exists is used if it never loses what it acknowledged, and tells no other cluster in its metadata, under
+// taskledger-cluster: it gets the id of the first one that writes to it, or finds its own entries there. It has one
+// subject per shard, since every subject costs the server memory for ever. All requests go to the leader of the
+// stream.
 //
-// A message is a segment: consecutive entries of one shard. It is published with the sequence of the shard's last message
-// as a condition (Nats-Expected-Last-Subject-Sequence), so that what is sent twice, or by a former owner, is stored once
-// or not at all. It never changes. Its headers are
+// A message is a segment: consecutive entries of one shard. It is published with the sequence of the shard's last
+// message as a condition (Nats-Expected-Last-Subject-Sequence), so that what is sent twice, or by a former owner,
+// is stored once or not at all. It never changes. Its headers are
 //
 //	Taskledger-First   number of its first entry, decimal
 //	Taskledger-Last    number of its last entry
@@ -76,8 +80,9 @@
 // tasks that are not inside looks as if it were, more of a segment of more than 4,900 tasks. A segment whose filter is
 // missing or empty may hold every task.
 //
-// Segments carry no MAC. Entries are chained by their hashes, and whoever reads them checks that; the revisions and what
-// stands around the entries are believed. Who may publish on archive.> can spoil the archive but not forge it unnoticed.
-// A node needs the rights to publish there and on $JS.API.>, and to subscribe to its _INBOX.>; a leaf node between it and
-// the stream's servers needs a max_payload of 2 MiB, since requested messages come back in base64.
+// Segments carry no MAC. Entries are chained by their hashes, and whoever reads them checks that; the revisions and
+// what stands around the entries are believed. Who may publish on archive.> can spoil the archive but not forge it
+// unnoticed. A node needs the rights to publish there and on $JS.API.>, and to subscribe to its _INBOX.>; a leaf
+// node between it and the stream's servers needs a max_payload of 2 MiB, since requested messages come back in
+// base64.
 package natsbus

@@ -13,7 +13,8 @@ const (
 	// filterBits and filterProbes make one in a hundred tasks that are not inside look as if they were.
 	filterBits   = 10 // per task
 	filterProbes = 7
-	// maxFilterBytes keeps the filter's header at 8 KiB. It is enough for 4,900 tasks; of more, more look as if inside.
+	// maxFilterBytes keeps the filter's header at 8 KiB. It is enough for 4,900 tasks; of more, more look as if
+	// inside.
 	maxFilterBytes = 6 << 10
 )
 

@@ -22,8 +22,8 @@ type link struct {
 	told      sync.Cond
 }
 
-// listener receives one state at a time, in order. The first goroutine that reports a state delivers it, and also those
-// that others report meanwhile, so nobody waits while the listener is at work.
+// listener receives one state at a time, in order. The first goroutine that reports a state delivers it, and also
+// those that others report meanwhile, so nobody waits while the listener is at work.
 type listener struct {
 	ctx     context.Context
 	call    func(connected bool)
@@ -95,7 +95,8 @@ func (l *link) addAll(up bool) {
 	}
 }
 
-// add lets the listener be told. A state that it has still to be told says as much when it comes as the same one again would.
+// add lets the listener be told. A state that it has still to be told says as much when it comes as the same one
+// again would.
 func (w *listener) add(up bool) {
 	if n := len(w.due); n == 0 || w.due[n-1] != up {
 		w.due = append(w.due, up)

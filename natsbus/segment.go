@@ -40,8 +40,8 @@ type segment struct {
 // span is the entries of a segment, as its headers tell.
 type span struct{ first, last uint64 }
 
-// newSegment encodes entries, of which there is at least one. It wraps store.ErrConflict when they are not consecutive,
-// and events.ErrDamaged when one is none of the shard's.
+// newSegment encodes entries, of which there is at least one. It wraps store.ErrConflict when they are not
+// consecutive, and events.ErrDamaged when one is none of the shard's.
 func newSegment(shard int, entries []store.Record) (*segment, error) {
 	tasks := map[events.TaskID]struct{}{}
 	for i, rec := range entries {
@@ -96,7 +96,8 @@ func (s *segment) message(subject string) *nats.Msg {
 	return m
 }
 
-// readBegins returns the sequence after which the archive began anew, as a segment tells; 0 = it never did. It wraps events.ErrDamaged.
+// readBegins returns the sequence after which the archive began anew, as a segment tells; 0 = it never did. It
+// wraps events.ErrDamaged.
 func readBegins(m *stored) (uint64, error) {
 	text := m.header.Get(beginsHeader)
 	if text == "" {
@@ -155,9 +156,9 @@ func readSpan(h nats.Header) (span, error) {
 	return span{first, last}, nil
 }
 
-// decodeSegment returns the entries in m, in memory of their own. It wraps events.ErrDamaged when m is no segment of the
-// shard, and store.ErrTrimmed, too, when an entry is missing; the entries before the damage are returned all the same.
-// What is inside the entries is not looked at.
+// decodeSegment returns the entries in m, in memory of their own. It wraps events.ErrDamaged when m is no segment
+// of the shard, and store.ErrTrimmed, too, when an entry is missing; the entries before the damage are returned all
+// the same. What is inside the entries is not looked at.
 func decodeSegment(shard int, m *stored) ([]store.Record, error) {
 	at, err := readSpan(m.header)
 	if err != nil {

@@ -21,7 +21,8 @@ var ErrNoJetStream = errors.New("NATS has no JetStream: enable it on the servers
 // requestTimeout bounds one request to JetStream, the wait for the connection included.
 const requestTimeout = 5 * time.Second
 
-// unsentPause is the time between two tries of a request while the client has not yet told that its connection is broken.
+// unsentPause is the time between two tries of a request while the client has not yet told that its connection is
+// broken.
 const unsentPause = 10 * time.Millisecond
 
 // What ends a request that has no answer; both wrap store.ErrUnavailable.
@@ -46,8 +47,8 @@ type stored struct {
 	data     []byte
 }
 
-// attached waits for the connection and returns a context for one request, which ends with the connection, with the bus,
-// or after requestTimeout.
+// attached waits for the connection and returns a context for one request, which ends with the connection, with the
+// bus, or after requestTimeout.
 func (b *Bus) attached(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	ctx, expire := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
 	ctx, end := context.WithCancelCause(ctx)
@@ -72,8 +73,8 @@ func (b *Bus) attached(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// request calls do with a context for one request and says what its error means. It calls again where nothing was sent,
-// because the connection broke a moment ago, and ends within requestTimeout.
+// request calls do with a context for one request and says what its error means. It calls again where nothing was
+// sent, because the connection broke a moment ago, and ends within requestTimeout.
 func (a *Archive) request(ctx context.Context, do func(context.Context) error) error {
 	ctx, expire := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
 	defer expire()
@@ -210,8 +211,8 @@ func forgets(c jetstream.StreamConfig) string {
 	return ""
 }
 
-// Inspect implements store.Inspecting. The settings of a stream may be changed by everybody who may use JetStream's API. One that could not
-// be named is named now, where that has become possible.
+// Inspect implements store.Inspecting. The settings of a stream may be changed by everybody who may use JetStream's
+// API. One that could not be named is named now, where that has become possible.
 func (a *Archive) Inspect(ctx context.Context) (is store.ArchiveCondition, err error) {
 	var unnamed *jetstream.StreamInfo
 	err = a.request(ctx, func(ctx context.Context) error {
@@ -295,7 +296,8 @@ type getAnswer struct {
 	} `json:"message"`
 }
 
-// get asks the leader of the stream: what a replica answers may be older. It returns nil when there is no such message.
+// get asks the leader of the stream: what a replica answers may be older. It returns nil when there is no such
+// message.
 func (a *Archive) get(ctx context.Context, what getRequest) (*stored, error) {
 	text, err := json.Marshal(what)
 	if err != nil {

@@ -21,12 +21,13 @@ const (
 	subscribePatience = 50 * time.Millisecond
 )
 
-// Subscribe implements store.Bus. subject may hold the wildcards * and, at the end, >; Message.Subject is the one that
-// the message was sent on. Of several subscriptions of this bus that match a reply subject, all get answers but one alone
-// is told that nobody listens. A handler that falls 65,536 messages or 64 MiB behind loses messages; Notify then tells
-// true when it begins and again when the handler has caught up. While a connection is being made, Subscribe returns within
-// 50 ms, and the subscription is made when the attempt ends, after 4 s at most; if there is a connection by then, Notify tells
-// true once more. Errors: a bad subject, or one that wraps nats.ErrConnectionClosed.
+// Subscribe implements store.Bus. subject may hold the wildcards * and, at the end, >; Message.Subject is the one
+// that the message was sent on. Of several subscriptions of this bus that match a reply subject, all get answers
+// but one alone is told that nobody listens. A handler that falls 65,536 messages or 64 MiB behind loses messages;
+// Notify then tells true when it begins and again when the handler has caught up. While a connection is being made,
+// Subscribe returns within 50 ms, and the subscription is made when the attempt ends, after 4 s at most; if there
+// is a connection by then, Notify tells true once more. Errors: a bad subject, or one that wraps
+// nats.ErrConnectionClosed.
 func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	if err := checkPattern(subject); err != nil {
 		return fmt.Errorf("subscribe: %w", err)

@@ -10,8 +10,8 @@ import (
 // stretchTasks is how many tasks a stretch has room for.
 const stretchTasks = 64
 
-// creations holds every task of a shard, oldest first, in stretches. Any task may leave. It knows its place, so that taking it out
-// needs no search, and no call moves more tasks than a stretch holds.
+// creations holds every task of a shard, oldest first, in stretches. Any task may leave. It knows its place, so
+// that taking it out needs no search, and no call moves more tasks than a stretch holds.
 type creations struct {
 	count   int        // of tasks
 	order   []*stretch // oldest first
@@ -20,8 +20,8 @@ type creations struct {
 	spare   *stretch   // an empty one, so that a lone task that comes and goes does not make one anew each time
 }
 
-// stretch is tasks that were created one after the other. It sums up what they are, so that a search passes over it when none of them
-// can match.
+// stretch is tasks that were created one after the other. It sums up what they are, so that a search passes over it
+// when none of them can match.
 type stretch struct {
 	tasks   [stretchTasks]*Task // oldest first; nil = it has left
 	first   events.Ref          // no task of it, or of a later stretch, was created by an earlier event
@@ -103,7 +103,8 @@ func (c *creations) remove(t *Task) {
 	}
 }
 
-// place is the index of the last stretch that begins with a task of an event, or of an earlier one; -1 = there is none.
+// place is the index of the last stretch that begins with a task of an event, or of an earlier one; -1 = there is
+// none.
 func (c *creations) place(ref events.Ref) int {
 	return sort.Search(len(c.order), func(i int) bool { return c.order[i].first > ref }) - 1
 }

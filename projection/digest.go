@@ -12,8 +12,8 @@ import (
 // compared.
 func DigestForm() string { return fmt.Sprintf("%d.%d", SnapshotVersion, events.FoldRules) }
 
-// Digest is the sum of the hashes of all tasks and all other records, so that two folds can be compared without sorting
-// either. It calls step, unless that is nil, every few milliseconds.
+// Digest is the sum of the hashes of all tasks and all other records, so that two folds can be compared without
+// sorting either. It calls step, unless that is nil, every few milliseconds.
 func (s *Shard) Digest(step func()) (sum events.Hash) {
 	var w wire.Writer
 	sums := 0

@@ -47,8 +47,8 @@ func (s *Shard) extend() {
 	}
 }
 
-// State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of and
-// items.Of return it by its type. It is the shard's own: read only, until the next Apply.
+// State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of
+// and items.Of return it by its type. It is the shard's own: read only, until the next Apply.
 func (s *Shard) State(of events.Record) any { return s.extensions.byRecord[of].State }
 
 // Next returns the sequence and the predecessor of the next event of a record of which the shard has one.
@@ -154,8 +154,8 @@ func (s *Shard) reconsider(id events.TaskID) {
 	}
 }
 
-// Ended returns the events that follow in the entry of the event which has ended an attempt of the task; the task is as
-// that event left it.
+// Ended returns the events that follow in the entry of the event which has ended an attempt of the task; the task
+// is as that event left it.
 func (s *Shard) Ended(t *Task, ev *events.Event) (follow []events.Event) {
 	for _, x := range s.extensions.ended {
 		follow = append(follow, x.Ended(t.seen(), ev)...)

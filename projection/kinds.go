@@ -28,8 +28,8 @@ func (s *Shard) group(behavior string) *group {
 	return g
 }
 
-// join counts a task of a kind, and leave one less. Kinds and groups without tasks go when they are many: a lone task that
-// comes and goes does not make them anew each time.
+// join counts a task of a kind, and leave one less. Kinds and groups without tasks go when they are many: a lone
+// task that comes and goes does not make them anew each time.
 func (s *Shard) join(k *Kind) {
 	if k.tasks++; k.tasks == 1 {
 		s.idle--

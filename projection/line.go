@@ -1,7 +1,7 @@
 package projection
 
-// line holds tasks in the order in which they came. Any of them may leave it, at a cost that does not grow with the line:
-// empty places are closed up when they are more than half of all.
+// line holds tasks in the order in which they came. Any of them may leave it, at a cost that does not grow with the
+// line: empty places are closed up when they are more than half of all.
 type line struct {
 	tasks []*Task // nil = an empty place; the last place is none
 	head  int     // empty places before the first task

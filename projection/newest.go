@@ -27,8 +27,8 @@ type Stretch struct {
 	At    events.Millis
 }
 
-// Newest yields the tasks of the shard, newest first, in stretches. Tasks that are not sought are left out by stretches, and otherwise
-// there. The shard must not change meanwhile.
+// Newest yields the tasks of the shard, newest first, in stretches. Tasks that are not sought are left out by
+// stretches, and otherwise there. The shard must not change meanwhile.
 func (s *Shard) Newest(of Sought) iter.Seq[Stretch] {
 	order := s.created.order
 	begin := sort.Search(len(order), func(i int) bool {

@@ -2,11 +2,11 @@ package projection
 
 import "iter"
 
-// queue holds tasks by rank, or in no order when rank is nil. A task is in at most one queue and knows its place there, so
-// that taking it out needs no search. What ranks a task must not change while it is in the queue.
+// queue holds tasks by rank, or in no order when rank is nil. A task is in at most one queue and knows its place
+// there, so that taking it out needs no search. What ranks a task must not change while it is in the queue.
 //
-// Most tasks come to a queue in the order in which they leave it: those stand in a line, and only the others are in a binary
-// heap, of which every move looks at tasks that nobody has looked at for long.
+// Most tasks come to a queue in the order in which they leave it: those stand in a line, and only the others are in
+// a binary heap, of which every move looks at tasks that nobody has looked at for long.
 type queue struct {
 	line   line
 	heap   []place

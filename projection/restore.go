@@ -13,8 +13,8 @@ import (
 	"taskledger/task"
 )
 
-// ErrSnapshot is wrapped when the parts of a snapshot are not what Snapshot wrote, or not all of it, or not what this program
-// reads: then events.ErrVersion is wrapped, too.
+// ErrSnapshot is wrapped when the parts of a snapshot are not what Snapshot wrote, or not all of it, or not what
+// this program reads: then events.ErrVersion is wrapped, too.
 var ErrSnapshot = errors.New("damaged snapshot")
 
 // maxStoredPart bounds a part: a task with the largest texts and payloads, or a sender with the largest answers, fits.
@@ -43,7 +43,8 @@ func NewRestorer(shard int) *Restorer {
 	}
 }
 
-// Add takes the next part, of which it keeps nothing. Its first error, which wraps ErrSnapshot, is that of all later calls.
+// Add takes the next part, of which it keeps nothing. Its first error, which wraps ErrSnapshot, is that of all
+// later calls.
 func (r *Restorer) Add(part []byte) error {
 	if r.err == nil {
 		r.fail(r.add(part))
@@ -124,7 +125,8 @@ func (h snapshotHead) is(other snapshotHead) bool {
 	return h.entry == other.entry && h.hash == other.hash && h.time == other.time && slices.Equal(h.counts, other.counts)
 }
 
-// inOrder reads an array of pairs, of which the first is the name of a section. It calls each before what follows the name.
+// inOrder reads an array of pairs, of which the first is the name of a section. It calls each before what follows
+// the name.
 func inOrder(in *wire.Reader, each func(section int)) error {
 	before := -1
 	for range in.Array() {
@@ -207,9 +209,9 @@ func (r *Restorer) addTask(in *wire.Reader) {
 	r.shard.join(t.Kind)
 }
 
-// Done returns the shard, which from here on is as the one that the snapshot is of; which of the waiting tasks are ready is
-// for Ripen to say. It wraps ErrSnapshot when a part is missing or what they say does not fit. The restorer must not be used
-// again.
+// Done returns the shard, which from here on is as the one that the snapshot is of; which of the waiting tasks are
+// ready is for Ripen to say. It wraps ErrSnapshot when a part is missing or what they say does not fit. The
+// restorer must not be used again.
 func (r *Restorer) Done() (*Shard, error) {
 	if r.err == nil {
 		r.fail(r.complete())
@@ -260,8 +262,8 @@ func (r *Restorer) complete() error {
 	return nil
 }
 
-// oldestFirst orders tasks by their creation. A snapshot writes them newest first, but for those that were about to change: these come
-// before newer ones.
+// oldestFirst orders tasks by their creation. A snapshot writes them newest first, but for those that were about to
+// change: these come before newer ones.
 func oldestFirst(tasks []*Task) []*Task {
 	inTurn, early := tasks[:0], []*Task(nil)
 	for _, t := range tasks {

@@ -16,7 +16,8 @@ type SenderLane struct {
 	Lane   uint8
 }
 
-// Decided is what a shard remembers of a sender's lane: the highest number decided, and its answers. It is never changed.
+// Decided is what a shard remembers of a sender's lane: the highest number decided, and its answers. It is never
+// changed.
 type Decided struct {
 	SenderLane
 	Number  uint64

@@ -16,9 +16,9 @@ import (
 
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
 //
-// Every task is in exactly one of these places: waiting for its time (due), waiting for a slot (ready, by behavior),
-// running (by node), held after its end for its requests or pinned by an extension, failed for good, finished, or, when
-// suspended, none.
+// Every task is in exactly one of these places: waiting for its time (due), waiting for a slot (ready, by
+// behavior), running (by node), held after its end for its requests or pinned by an extension, failed for good,
+// finished, or, when suspended, none.
 type Shard struct {
 	Number uint64        // of the last entry applied
 	Hash   events.Hash   // of that entry
@@ -95,7 +95,8 @@ func (s *Shard) Replay(e *events.Entry) error {
 }
 
 // Apply folds one event of t, what Task returns of the event's task, and returns the task as it is then; nil after
-// Deleted, and for an event of a record that is no task. The event's entry must be completed by Seal. Nothing refers to its body afterwards, but to a Failed or Progressed.
+// Deleted, and for an event of a record that is no task. The event's entry must be completed by Seal. Nothing
+// refers to its body afterwards, but to a Failed or Progressed.
 func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	if ev.Kind().Record() != events.OfTask {
 		return nil, s.applyRecord(ev)
@@ -143,8 +144,8 @@ func (s *Shard) Seal(e *events.Entry) {
 	s.expire(e.Time)
 }
 
-// weigh adds what a task takes, or with sign -1 takes it away, to the bytes of those that retention may forget, or of the others. The
-// task is where it belongs.
+// weigh adds what a task takes, or with sign -1 takes it away, to the bytes of those that retention may forget, or
+// of the others. The task is where it belongs.
 func (s *Shard) weigh(t *Task, sign int64) {
 	switch t.in {
 	case &t.Kind.group.finished:
@@ -218,7 +219,8 @@ func (s *Shard) delist(t *Task) {
 	s.leave(t.Kind)
 }
 
-// Task returns a task, Attempt that of an attempt which is not over, by its Started; nil = none. Both are read only, until the next Apply.
+// Task returns a task, Attempt that of an attempt which is not over, by its Started; nil = none. Both are read
+// only, until the next Apply.
 func (s *Shard) Task(id events.TaskID) *Task      { return s.tasks[id] }
 func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
 
@@ -234,8 +236,8 @@ func (s *Shard) Held() int { return s.held.len() + s.pinned.len() }
 // Live returns the number of tasks that are not final.
 func (s *Shard) Live() int { return len(s.tasks) - s.Finished() }
 
-// LiveBytes is about how much the tasks that are not finished, or are held, take in a snapshot: their parameters, results, ids
-// and texts, and a fixed amount each.
+// LiveBytes is about how much the tasks that are not finished, or are held, take in a snapshot: their parameters,
+// results, ids and texts, and a fixed amount each.
 func (s *Shard) LiveBytes() int64 { return s.bytes + s.extensionBytes() }
 
 // Tasks yields every task, in no order.

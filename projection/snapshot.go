@@ -8,28 +8,30 @@ import (
 	"taskledger/projection/name"
 )
 
-// PartBytes bounds a part of a snapshot, unless a single task or sender takes more: writing larger values delays those of
-// other shards.
+// PartBytes bounds a part of a snapshot, unless a single task or sender takes more: writing larger values delays
+// those of other shards.
 const PartBytes = 64 << 10
 
-// SnapshotVersion is the first value of a stored part: the version that this program writes, and the only one that it reads.
+// SnapshotVersion is the first value of a stored part: the version that this program writes, and the only one that
+// it reads.
 const SnapshotVersion = 3
 
-// Snapshot is the state of a shard after an entry, written piece by piece while the shard goes on: what a further entry
-// changes or removes is written, as it was, before. It belongs to whom the shard belongs to.
+// Snapshot is the state of a shard after an entry, written piece by piece while the shard goes on: what a further
+// entry changes or removes is written, as it was, before. It belongs to whom the shard belongs to.
 //
 // A snapshot is stored as parts 0, 1, 2 ..., each a msgpack array
 //
 //	[2, shard, entry, hash, time, [[section, count] ...], part, [[section, [row ...]] ...], sum]
 //
-// where hash and time are those of the entry, part counts from 0, and sum is the CRC-32C of all bytes before it, stored in
-// four bytes. A section is named by a text; a program that does not know one does not read the snapshot. The counts are those
-// of the rows in the whole snapshot, of each section that has any and is not a table of what rows of others refer to. All
-// values are alike in every part of a snapshot from the first to the counts. The last part is the one with which all rows are
-// there. A part holds the sections of which it has rows. They come, in both places, in this order:
+// where hash and time are those of the entry, part counts from 0, and sum is the CRC-32C of all bytes before it,
+// stored in four bytes. A section is named by a text; a program that does not know one does not read the snapshot.
+// The counts are those of the rows in the whole snapshot, of each section that has any and is not a table of what
+// rows of others refer to. All values are alike in every part of a snapshot from the first to the counts. The last
+// part is the one with which all rows are there. A part holds the sections of which it has rows. They come, in both
+// places, in this order:
 //
-// nodes and kinds are tables. Their rows are numbered from 0 through all parts. A node is the session id of one that has run a
-// task, as text. A kind is
+// nodes and kinds are tables. Their rows are numbered from 0 through all parts. A node is the session id of one
+// that has run a task, as text. A kind is
 //
 //	[behavior, policy, creator]
 //
@@ -43,8 +45,8 @@ const SnapshotVersion = 3
 //
 //	[attempt, failures, lost, runs, node, offer, lease, started, started at, outcome, ended at, result, [error], progress]
 //
-// with the number of the node of the last attempt, nil for none, and with an empty array for no error and for no progress,
-// which is [done, total, note]. wait is the array of what a Wait tells
+// with the number of the node of the last attempt, nil for none, and with an empty array for no error and for no
+// progress, which is [done, total, note]. wait is the array of what a Wait tells
 //
 //	[cause, since, suspended at, by, reason, suspended by, suspended for]
 //
@@ -89,8 +91,8 @@ type rows struct {
 	n int
 }
 
-// BeginSnapshot begins a snapshot of the state as it is, which must be that after a whole entry. Its cost grows with the
-// number of senders alone. One is under way at a time: an earlier one ends.
+// BeginSnapshot begins a snapshot of the state as it is, which must be that after a whole entry. Its cost grows
+// with the number of senders alone. One is under way at a time: an earlier one ends.
 func (s *Shard) BeginSnapshot() *Snapshot {
 	if s.snapshot != nil {
 		s.snapshot.End()

@@ -10,8 +10,8 @@ import (
 	"taskledger/task"
 )
 
-// Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers of kind and
-// node.
+// Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers
+// of kind and node.
 func (t *Task) Encode(w *wire.Writer) {
 	w.Array(3)
 	t.Kind.encode(w)
@@ -19,8 +19,8 @@ func (t *Task) Encode(w *wire.Writer) {
 	t.encode(w, 0, 0)
 }
 
-// DecodeTask reads what Encode wrote. What it returns shares no memory with the message, and is not checked for being the
-// fold of any events.
+// DecodeTask reads what Encode wrote. What it returns shares no memory with the message, and is not checked for
+// being the fold of any events.
 func DecodeTask(r *wire.Reader) *Task {
 	r.ArrayOf(3)
 	k := decodeKind(r)

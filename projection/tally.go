@@ -6,7 +6,8 @@ import (
 	"taskledger/task"
 )
 
-// count counts a task, or with sign -1 counts it no more. It is called while the task is where it belongs, or is suspended and nowhere.
+// count counts a task, or with sign -1 counts it no more. It is called while the task is where it belongs, or is
+// suspended and nowhere.
 func (s *Shard) count(t *Task, sign int32) {
 	substatus := s.Substatus(t)
 	s.tally[t.Status][substatus] += sign
@@ -14,8 +15,8 @@ func (s *Shard) count(t *Task, sign int32) {
 	s.created.sum(t, substatus, sign)
 }
 
-// Substatus returns the substatus of a task of the shard by its place in it: what waits for its time is ready from the Ripen on that
-// finds it due.
+// Substatus returns the substatus of a task of the shard by its place in it: what waits for its time is ready from
+// the Ripen on that finds it due.
 func (s *Shard) Substatus(t *Task) task.Substatus {
 	return t.substatus(t.in == &t.Kind.group.ready || t.in == &t.Kind.group.repeats)
 }

@@ -94,8 +94,8 @@ func Next(from Phase, kind events.Kind) (Phase, bool) {
 	return next[kind][from], true
 }
 
-// TransitionError reports an event that the state of its task, or of another record, does not allow. The journal is damaged, or its
-// writer had a bug; the fold stops.
+// TransitionError reports an event that the state of its task, or of another record, does not allow. The journal is
+// damaged, or its writer had a bug; the fold stops.
 type TransitionError struct {
 	Record  events.Record
 	Seq     uint64

@@ -6,17 +6,18 @@ import (
 	"taskledger/events"
 )
 
-// Wait is what the other fields of a task do not tell of why it does not run. It is never changed; a task of which there is
-// nothing to tell has none.
+// Wait is what the other fields of a task do not tell of why it does not run. It is never changed; a task of which
+// there is nothing to tell has none.
 type Wait struct {
-	// Cause is the kind of the event that took a RUNNING task off its node: Snoozed, Lost or Released; 0 for any other task.
+	// Cause is the kind of the event that took a RUNNING task off its node: Snoozed, Lost or Released; 0 for any
+	// other task.
 	Cause events.Kind
-	// Since is when that happened, or when the task was last rescheduled, or resumed after its time had come; 0 = not since
-	// its status began.
+	// Since is when that happened, or when the task was last rescheduled, or resumed after its time had come; 0 =
+	// not since its status began.
 	Since       events.Millis
 	SuspendedAt events.Millis // 0 = it is not suspended
-	// By is the principal who has cancelled the task or has taken its next run away, and Reason is why; "" = nobody has, or
-	// nobody knows.
+	// By is the principal who has cancelled the task or has taken its next run away, and Reason is why; "" = nobody
+	// has, or nobody knows.
 	By, Reason string
 	// SuspendedBy and SuspendedFor are who has suspended the task, and why: somebody else may have cancelled it.
 	SuspendedBy, SuspendedFor string

@@ -9,11 +9,11 @@ import (
 var (
 	// ErrFenced reports that the shard has another owner or the session has ended. Nothing was written, now or later.
 	ErrFenced = errors.New("shard has another owner or the session has ended")
-	// ErrMoved reports that the fence is gone and the journal was trimmed past the entry, so that it cannot be known whether it
-	// was written. The shard is lost to this writer.
+	// ErrMoved reports that the fence is gone and the journal was trimmed past the entry, so that it cannot be
+	// known whether it was written. The shard is lost to this writer.
 	ErrMoved = errors.New("shard has moved on")
-	// ErrAlien reports that something else stands where the next entry belongs, although only the caller may write there. Nothing
-	// was written, and nothing can be written before it is removed.
+	// ErrAlien reports that something else stands where the next entry belongs, although only the caller may write
+	// there. Nothing was written, and nothing can be written before it is removed.
 	ErrAlien = errors.New("the place of the next entry is taken")
 	// ErrRefused reports that the store refuses the write although the caller is the owner (too large, no
 	// permission). Nothing was written, and sending it again would not help.

@@ -16,10 +16,10 @@ type Usage struct {
 // Housekeeping keeps the store from filling up.
 type Housekeeping interface {
 	Usage(ctx context.Context) (Usage, error)
-	// Compact removes values that were replaced or deleted before the revision; to do so twice is no error. It wraps ErrRefused if
-	// the caller may not compact, so that the store has to compact itself.
+	// Compact removes values that were replaced or deleted before the revision; to do so twice is no error. It
+	// wraps ErrRefused if the caller may not compact, so that the store has to compact itself.
 	Compact(ctx context.Context, revision int64) error
-	// Defragment gives unused bytes of the file back, and then ends an alarm. Writes wait for seconds meanwhile. It wraps
-	// ErrRefused unless the store is inside this process.
+	// Defragment gives unused bytes of the file back, and then ends an alarm. Writes wait for seconds meanwhile. It
+	// wraps ErrRefused unless the store is inside this process.
 	Defragment(ctx context.Context) error
 }

@@ -38,11 +38,12 @@ type Ownership struct {
 
 // Owners changes who owns a shard. Both methods resolve unknown outcomes themselves.
 type Owners interface {
-	// Take makes the session the owner of a shard. seen is the owner as it was read last; zero if the shard never had one. An owner
-	// key that cannot be read is replaced if it still has its revision, which fences the session that it named. It wraps ErrFenced if the owner key
-	// has changed, the node key of the old owner is there and has a lease, or the session has ended.
+	// Take makes the session the owner of a shard. seen is the owner as it was read last; zero if the shard never
+	// had one. An owner key that cannot be read is replaced if it still has its revision, which fences the session
+	// that it named. It wraps ErrFenced if the owner key has changed, the node key of the old owner is there and
+	// has a lease, or the session has ended.
 	Take(ctx context.Context, s Session, shard int, seen Owner) (Ownership, error)
-	// HandOver makes the session with the id target the owner of the shard. It wraps ErrFenced if the shard is not o's any more, or if the
-	// target has no node key with a lease; in the latter case the shard stays o's.
+	// HandOver makes the session with the id target the owner of the shard. It wraps ErrFenced if the shard is not
+	// o's any more, or if the target has no node key with a lease; in the latter case the shard stays o's.
 	HandOver(ctx context.Context, o Ownership, target string) error
 }

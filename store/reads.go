@@ -7,8 +7,9 @@ import (
 	"taskledger/events"
 )
 
-// Reads holds the highest number of each stored form that a program reads, or that a program must read to know all that
-// is stored. Every program reads the zero value. A section of snapshots comes with the kinds of events that fill it.
+// Reads holds the highest number of each stored form that a program reads, or that a program must read to know all
+// that is stored. Every program reads the zero value. A section of snapshots comes with the kinds of events that
+// fill it.
 type Reads struct {
 	Kind     events.Kind `json:"kind"`     // of events
 	Entry    uint64      `json:"entry"`    // version of entries
@@ -49,8 +50,9 @@ func (r Reads) UpTo(kind events.Kind) Reads {
 // maxShownName bounds the part of a node's name that Outdated shows: the text is cut where it is recorded.
 const maxShownName = 32
 
-// Outdated names a node that is present and cannot read what need tells of, the first by its id; "" = there is none. Nothing that needs
-// it may be written while there is one: also not where Written says that it is, since that is said first, and then looked who is there.
+// Outdated names a node that is present and cannot read what need tells of, the first by its id; "" = there is
+// none. Nothing that needs it may be written while there is one: also not where Written says that it is, since that
+// is said first, and then looked who is there.
 func (m *Membership) Outdated(need Reads) (problem string) {
 	first := ""
 	for id, n := range m.Nodes {

@@ -18,8 +18,8 @@ type StoredKey struct {
 type Repairer interface {
 	// Behind yields what the journal of a shard holds behind the key of an entry, in the order of the keys.
 	Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[StoredKey, error]
-	// Foreign yields keys of shards that the cluster does not have, without their data: of each such shard one of every
-	// kind that is there.
+	// Foreign yields keys of shards that the cluster does not have, without their data: of each such shard one of
+	// every kind that is there.
 	Foreign(ctx context.Context) iter.Seq2[StoredKey, error]
 	// Leaseless yields the node keys without a lease, which are no session's, in the order of the keys.
 	Leaseless(ctx context.Context) iter.Seq2[StoredKey, error]

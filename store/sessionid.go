@@ -5,14 +5,16 @@ import "strings"
 const (
 	// maxNameInID bounds the characters of a node's name with which its session ids begin.
 	maxNameInID = 16
-	// DrawnInID counts the random characters of [a-z2-7] with which a session id ends: 50 bits. A new id must differ from
-	// that of an earlier session of the same name that something still names: an owner key, or an attempt that has not been
-	// given up yet. There are few of those at a time, and each is met by chance once in 10^15 sessions.
+	// DrawnInID counts the random characters of [a-z2-7] with which a session id ends: 50 bits. A new id must
+	// differ from that of an earlier session of the same name that something still names: an owner key, or an
+	// attempt that has not been given up yet. There are few of those at a time, and each is met by chance once in
+	// 10^15 sessions.
 	DrawnInID = 10
 )
 
-// SessionID makes the id of a session of a node from the node's name and DrawnInID characters drawn at random. It begins with the
-// first 16 characters of the name, of which other than [A-Za-z0-9_-] become _, so that it can stand in keys and subjects.
+// SessionID makes the id of a session of a node from the node's name and DrawnInID characters drawn at random. It
+// begins with the first 16 characters of the name, of which other than [A-Za-z0-9_-] become _, so that it can stand
+// in keys and subjects.
 func SessionID(name, drawn string) string {
 	var b strings.Builder
 	for _, c := range name {
@@ -38,8 +40,8 @@ func charactersOf(text string) (is [0x80]bool) {
 	return is
 }
 
-// NodeName returns the name of the node in the id of one of its sessions, however long ago that ended: as much of it, and in such
-// characters, as SessionID takes. An id without a name is its own name.
+// NodeName returns the name of the node in the id of one of its sessions, however long ago that ended: as much of
+// it, and in such characters, as SessionID takes. An id without a name is its own name.
 func NodeName(session string) string {
 	if name, ok := nameIn(session); ok && name != "" {
 		return name

@@ -1,7 +1,7 @@
 package store
 
-// Store joins all ports that a node needs of etcd. etcdstore implements it, and store/storetest holds any implementation
-// to it.
+// Store joins all ports that a node needs of etcd. etcdstore implements it, and store/storetest holds any
+// implementation to it.
 type Store interface {
 	Journal
 	Sessions

@@ -1,13 +1,13 @@
 // Package taskstore changes the items of a task store, many in one update or none, and claims items for a time.
 //
-// An item has an id, a group, data, a time from which it is available, and an owner. Every change gives the item a new id;
-// the old id is gone and never used again. So if an id is there, nothing has happened to its item, and a change by an old id
-// is refused. Until an item is available it belongs to its owner, and no other client may change or remove it. From then on
-// any client may.
+// An item has an id, a group, data, a time from which it is available, and an owner. Every change gives the item a
+// new id; the old id is gone and never used again. So if an id is there, nothing has happened to its item, and a
+// change by an old id is refused. Until an item is available it belongs to its owner, and no other client may
+// change or remove it. From then on any client may.
 //
-// A [Store] is one store of a cluster, reached through a [Backend]: the Stores of an engine.Client in this process, or package
-// taskstore/client over HTTP. Its first use creates it. It lives in one shard. A [Worker] claims items of a group and gives
-// each to a function.
+// A [Store] is one store of a cluster, reached through a [Backend]: the Stores of an engine.Client in this process,
+// or package taskstore/client over HTTP. Its first use creates it. It lives in one shard. A [Worker] claims items
+// of a group and gives each to a function.
 //
 //	s, err := taskstore.Open(node.Stores(), "crawl", taskstore.Options{})
 //	_, err = s.Update(ctx, taskstore.Update{Adds: []taskstore.Add{{Group: "fetch", Data: []byte("https://example.com/")}}})
@@ -17,21 +17,22 @@
 // # Errors
 //
 // A *[ConflictError] says that the items do not allow the call. It has every reason, each with a [ProblemKind]. An
-// *[InvalidError] names a field of the call that breaks a rule, and the limit. After both, and after [ErrOtherRequest],
-// nothing was changed.
+// *[InvalidError] names a field of the call that breaks a rule, and the limit. After both, and after
+// [ErrOtherRequest], nothing was changed.
 //
-// Lost connections, [ErrUnavailable], *[OverloadError] and [ErrUnknown] are no answer: the call is repeated until there is
-// one or its context ends. Each update and claim has a key of its own, so a repeated call is done once. If the context ends
-// without an answer, the error wraps its cause. It also wraps [ErrUnknown] if the call may have been done, or may yet be;
-// otherwise nothing was done. A call that was repeated for so long that the store may have forgotten its key ends with
-// [ErrUnknown] and [ErrForgotten], and is not done again.
+// Lost connections, [ErrUnavailable], *[OverloadError] and [ErrUnknown] are no answer: the call is repeated until
+// there is one or its context ends. Each update and claim has a key of its own, so a repeated call is done once. If
+// the context ends without an answer, the error wraps its cause. It also wraps [ErrUnknown] if the call may have
+// been done, or may yet be; otherwise nothing was done. A call that was repeated for so long that the store may
+// have forgotten its key ends with [ErrUnknown] and [ErrForgotten], and is not done again.
 //
 // # Limits
 //
-// One update takes 1,000 ids and adds together, and 256 KiB: data, groups of adds, and 192 B for each id and add; larger
-// ones are refused. Ids are 1 to 2^53. A claim lasts 1 ms to 24 h. A store remembers the last 64 keys of a client, for an
-// hour. So a client has at most 64 updates and claims under way, of which at most 32 are claims; further calls wait for
-// their turn. All stores of one name that a process opens without a client of their own share one client.
+// One update takes 1,000 ids and adds together, and 256 KiB: data, groups of adds, and 192 B for each id and add;
+// larger ones are refused. Ids are 1 to 2^53. A claim lasts 1 ms to 24 h. A store remembers the last 64 keys of a
+// client, for an hour. So a client has at most 64 updates and claims under way, of which at most 32 are claims;
+// further calls wait for their turn. All stores of one name that a process opens without a client of their own
+// share one client.
 package taskstore
 
 import (
@@ -44,7 +45,8 @@ import (
 type (
 	// Item is an item as it was when it was answered.
 	Item = item.Item
-	// When is a time from which an item is available: above 0 in milliseconds since 1970, else so many milliseconds after now; 0 = now.
+	// When is a time from which an item is available: above 0 in milliseconds since 1970, else so many milliseconds
+	// after now; 0 = now.
 	When = item.When
 	// Add asks for a new item.
 	Add = item.Add
@@ -79,7 +81,8 @@ const (
 var (
 	// ErrUnknown says that an update or a claim was sent and not answered: it may have been done, or become done.
 	ErrUnknown = task.ErrUnknown
-	// ErrForgotten comes with ErrUnknown when a call was repeated for so long that the store may have forgotten its key.
+	// ErrForgotten comes with ErrUnknown when a call was repeated for so long that the store may have forgotten its
+	// key.
 	ErrForgotten = item.ErrForgotten
 	// ErrOtherRequest says that the key stands for another call. Nothing was changed.
 	ErrOtherRequest = task.ErrOtherRequest

@@ -96,13 +96,14 @@ func (w *Worker) call(ctx context.Context, it *item.Item, handled chan<- result)
 	r = result{u, err}
 }
 
-// upTo is a context in which to tell the store of an item: it outlives that of Run, since what was sent has to be known, and ends when the claim
-// has ended for sure.
+// upTo is a context in which to tell the store of an item: it outlives that of Run, since what was sent has to be
+// known, and ends when the claim has ended for sure.
 func (h *held) upTo(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), h.w.o.Duration)
 }
 
-// renew has the claim last for another duration. An update that is under way is not cancelled: nobody would know under which id the item is.
+// renew has the claim last for another duration. An update that is under way is not cancelled: nobody would know
+// under which id the item is.
 func (h *held) renew(ctx context.Context) error {
 	ctx, cancel := h.upTo(ctx)
 	defer cancel()

@@ -34,9 +34,9 @@ func (s *Store) repeat(ctx context.Context, ask func() error) error {
 	}
 }
 
-// keyed is repeat for what changes items, under a key, which tells the store how long ago it was asked first, and of an
-// update within how many others: claims, which have nil there, may be overtaken by more. lost says that the answer to an
-// earlier try was.
+// keyed is repeat for what changes items, under a key, which tells the store how long ago it was asked first, and
+// of an update within how many others: claims, which have nil there, may be overtaken by more. lost says that the
+// answer to an earlier try was.
 func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, within *int, ask func() error) (lost bool, err error) {
 	claim, called := within == nil, time.Now()
 	if s.once {
@@ -94,7 +94,8 @@ func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, with
 			}
 			n, began = s.calls.again(n, claim), time.Now()
 		case claim && drawn && (forgotten || !s.calls.remembered(n) || time.Since(began) > keysFor):
-			// The store may have forgotten the key. What was claimed under it, if anything, is available again when its time is over.
+			// The store may have forgotten the key. What was claimed under it, if anything, is available again when
+			// its time is over.
 			s.calls.end(n, claim)
 			if n, err = s.calls.begin(ctx, claim); err != nil {
 				under = false

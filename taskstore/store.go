@@ -35,17 +35,17 @@ const (
 
 // Options of Open.
 type Options struct {
-	// Client identifies the caller, 1 to 2^53: no other client may change the items that it holds. Default: a random
-	// number that this process has drawn. No two processes may be one client at a time: neither knows how many keys the
-	// other uses.
+	// Client identifies the caller, 1 to 2^53: no other client may change the items that it holds. Default: a
+	// random number that this process has drawn. No two processes may be one client at a time: neither knows how
+	// many keys the other uses.
 	Client int64
-	// Once has every call asked once, without a key: an answer that was lost is ErrUnknown, and a cluster that cannot be asked or has no
-	// room is not asked again.
-	// For those who repeat themselves, or cannot wait.
+	// Once has every call asked once, without a key: an answer that was lost is ErrUnknown, and a cluster that
+	// cannot be asked or has no room is not asked again. For those who repeat themselves, or cannot wait.
 	Once bool
 }
 
-// Store is one store as one client sees it. Its methods may be called by many at once. It starts nothing, and need not be closed.
+// Store is one store as one client sees it. Its methods may be called by many at once. It starts nothing, and need
+// not be closed.
 type Store struct {
 	backend Backend
 	name    string
@@ -71,7 +71,8 @@ func Open(b Backend, name string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// ProcessClient is the client that stores have which are opened without one: a random number of 53 bits, the same as long as the process runs.
+// ProcessClient is the client that stores have which are opened without one: a random number of 53 bits, the same
+// as long as the process runs.
 var ProcessClient = sync.OnceValue(func() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -84,9 +85,9 @@ func (s *Store) Name() string { return s.name }
 // Client returns the client that the store acts for.
 func (s *Store) Client() int64 { return s.client }
 
-// Linear returns the same store with reads that reflect everything that was committed before they were called, whoever owns the store by now.
-// Others reflect what this client has changed, and may miss what others have just changed through another node. Who asks whether any work is
-// left needs them.
+// Linear returns the same store with reads that reflect everything that was committed before they were called,
+// whoever owns the store by now. Others reflect what this client has changed, and may miss what others have just
+// changed through another node. Who asks whether any work is left needs them.
 func (s *Store) Linear() *Store {
 	is := *s
 	is.linear = true
@@ -154,8 +155,8 @@ type List struct {
 	Limit int  // at most so many; default 0: all
 }
 
-// Group returns the items of a group by id, page by page as they are consumed: each page is of its own time. A group that does not exist has
-// no items. An error is the last that it yields.
+// Group returns the items of a group by id, page by page as they are consumed: each page is of its own time. A
+// group that does not exist has no items. An error is the last that it yields.
 func (s *Store) Group(ctx context.Context, group string, l List) iter.Seq2[item.Item, error] {
 	return func(yield func(item.Item, error) bool) {
 		if l.Limit < 0 {
@@ -192,8 +193,9 @@ func (s *Store) Group(ctx context.Context, group string, l List) iter.Seq2[item.
 	}
 }
 
-// Update removes, changes and adds items: all of it, or nothing. It returns the items that it made: those that were added, then those that were
-// changed, in the order of the request. Data of a change that keeps them are nil. With Depends alone it is a check.
+// Update removes, changes and adds items: all of it, or nothing. It returns the items that it made: those that were
+// added, then those that were changed, in the order of the request. Data of a change that keeps them are nil. With
+// Depends alone it is a check.
 //
 // Client is set to that of the store. A Key is drawn unless there is one: who gives one may repeat the update himself.
 func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, err error) {
@@ -208,9 +210,11 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 	return made, s.wrap("update", err)
 }
 
-// Claim takes one of the oldest available items of a group for a time, under a new id; nil if none came while it waited. Wait is DefaultWait, and
-// may be as long as the caller likes; Duration is DefaultDuration, unless it is given; Client and Key are those of Update. What it depends on is checked first, and once more
-// whenever it looks again, every few seconds at the latest. An *item.ConflictError also says that the answer of a claim was lost until its item was gone.
+// Claim takes one of the oldest available items of a group for a time, under a new id; nil if none came while it
+// waited. Wait is DefaultWait, and may be as long as the caller likes; Duration is DefaultDuration, unless it is
+// given; Client and Key are those of Update. What it depends on is checked first, and once more whenever it looks
+// again, every few seconds at the latest. An *item.ConflictError also says that the answer of a claim was lost
+// until its item was gone.
 func (s *Store) Claim(ctx context.Context, c item.Claim) (*item.Item, error) {
 	c.Wait = cmp.Or(c.Wait, DefaultWait)
 	it, _, err := s.claim(ctx, &c)
@@ -227,8 +231,8 @@ func (s *Store) TryClaim(ctx context.Context, c item.Claim) (*item.Item, error) 
 // lookAgain is the time between two looks of a claim for an item, while too many others of its client wait for theirs.
 const lookAgain = time.Second
 
-// claim fills in what c leaves out, and leaves in it the key under which it has asked last. lost says that the answer to an earlier try was: the item
-// may be claimed since then.
+// claim fills in what c leaves out, and leaves in it the key under which it has asked last. lost says that the
+// answer to an earlier try was: the item may be claimed since then.
 func (s *Store) claim(ctx context.Context, c *item.Claim) (it *item.Item, lost bool, err error) {
 	given, until := c.Key, time.Now().Add(c.Wait)
 	c.Client, c.Duration = s.client, cmp.Or(c.Duration, DefaultDuration)

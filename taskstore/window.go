@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// atOnce bounds the calls of a client that are under way, counted from the oldest update: a store remembers as many
-	// keys.
+	// atOnce bounds the calls of a client that are under way, counted from the oldest update: a store remembers as
+	// many keys.
 	atOnce = 64
 	// claimsAtOnce of them may be claims, and waitsAtOnce of these may wait for items.
 	claimsAtOnce = 32
@@ -43,9 +43,9 @@ func windowOf(c clientOf) *window {
 	}
 }
 
-// window counts the calls of a client, so that an update may be repeated as long as it is under way: the store has not forgotten its key, since
-// at most atOnce-1 other calls can have succeeded after it. A claim does not hold up others, as it may wait for a minute: it is told
-// instead when its key may be forgotten.
+// window counts the calls of a client, so that an update may be repeated as long as it is under way: the store has
+// not forgotten its key, since at most atOnce-1 other calls can have succeeded after it. A claim does not hold up
+// others, as it may wait for a minute: it is told instead when its key may be forgotten.
 type window struct {
 	mu      sync.Mutex
 	counted uint64         // calls that have ended
@@ -98,7 +98,8 @@ func (w *window) admits(claim bool) bool {
 	return w.counted-oldest+uint64(w.under+w.claims) < atOnce
 }
 
-// again counts a call anew that was refused: its key is not used yet, so nobody has to wait for it. It returns what was counted before it.
+// again counts a call anew that was refused: its key is not used yet, so nobody has to wait for it. It returns what
+// was counted before it.
 func (w *window) again(n uint64, claim bool) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

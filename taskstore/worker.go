@@ -15,16 +15,18 @@ import (
 	"taskledger/task"
 )
 
-// ErrLate is the cause for which the context of a Handler ends whose item is another's by now, or gone: nothing that it returns is of use.
+// ErrLate is the cause for which the context of a Handler ends whose item is another's by now, or gone: nothing
+// that it returns is of use.
 var ErrLate = errors.New("the item is no longer the worker's")
 
-// Handler does the work of an item. What it returns is done in one update that also deletes the item: Depends, Deletes, Changes and Adds. The id
-// of the item, as the handler has it, stands for whatever its id is by then: in Changes it has the item changed instead of deleted, and
-// in Depends or Deletes it says what is so anyway.
+// Handler does the work of an item. What it returns is done in one update that also deletes the item: Depends,
+// Deletes, Changes and Adds. The id of the item, as the handler has it, stands for whatever its id is by then: in
+// Changes it has the item changed instead of deleted, and in Depends or Deletes it says what is so anyway.
 //
-// An item whose handler returns an error or panics is available again after RetryAfter, or at once if Run's context has ended, since the worker
-// stops and the item is not at fault. If the update is refused, the item is available again after RetryAfter. It may be handled twice, by
-// two workers at once if one was late, but the update of only one of them is done.
+// An item whose handler returns an error or panics is available again after RetryAfter, or at once if Run's context
+// has ended, since the worker stops and the item is not at fault. If the update is refused, the item is available
+// again after RetryAfter. It may be handled twice, by two workers at once if one was late, but the update of only
+// one of them is done.
 //
 // The context ends with the cause ErrLate when the item is no longer the worker's, and with that of Run.
 type Handler func(ctx context.Context, it *item.Item) (item.Update, error)
@@ -39,9 +41,9 @@ type WorkerOptions struct {
 	// RetryAfter is the time from the failure of a handler until its item is available again: 1 ms to 24 h. Default:
 	// until its claim ends.
 	RetryAfter time.Duration
-	// MaxClaims bounds the claims of an item: if it fails with that claim, or was claimed more often since workers died
-	// or were late, it is moved to the group Failures, with its error, as a Failure. Claims count anew from 0 when a
-	// change gives an item other data. Default: any number.
+	// MaxClaims bounds the claims of an item: if it fails with that claim, or was claimed more often since workers
+	// died or were late, it is moved to the group Failures, with its error, as a Failure. Claims count anew from 0
+	// when a change gives an item other data. Default: any number.
 	MaxClaims int
 	// Failures is the group of what has failed too often. Default: that of the worker with "/err" behind it.
 	Failures string
@@ -107,12 +109,13 @@ func NewWorker(s *Store, group string, handle Handler, o WorkerOptions) (*Worker
 	return &Worker{&repeats, group, handle, o, make(chan struct{}, waitsAtOnce)}, nil
 }
 
-// Run claims and handles items until ctx ends, or the store refuses to be asked: it is closed, or the caller may not. It waits for the handlers, whose
-// contexts end with ctx, and for the updates of those that return in time: at most for the duration of a claim, if the cluster
-// does not answer. It returns nil if ctx has ended.
+// Run claims and handles items until ctx ends, or the store refuses to be asked: it is closed, or the caller may
+// not. It waits for the handlers, whose contexts end with ctx, and for the updates of those that return in time: at
+// most for the duration of a claim, if the cluster does not answer. It returns nil if ctx has ended.
 //
-// When it stops, the items of handlers that fail are released at once. So is an item that was claimed as ctx ended: a claim whose answer
-// was lost is asked again under its key, for 2 s at most. If the cluster does not answer in that time, the item is available again when the claim ends.
+// When it stops, the items of handlers that fail are released at once. So is an item that was claimed as ctx ended:
+// a claim whose answer was lost is asked again under its key, for 2 s at most. If the cluster does not answer in
+// that time, the item is available again when the claim ends.
 func (w *Worker) Run(ctx context.Context) error {
 	g, of := errgroup.WithContext(ctx)
 	for range w.o.Slots {
@@ -167,7 +170,8 @@ func (w *Worker) work(ctx context.Context) error {
 	return nil
 }
 
-// unclaim releases what a claim got that was under way when ctx ended. A claim whose outcome is unknown is answered again by its key.
+// unclaim releases what a claim got that was under way when ctx ended. A claim whose outcome is unknown is answered
+// again by its key.
 func (w *Worker) unclaim(ctx context.Context, c item.Claim, it *item.Item, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardWithin)
 	defer cancel()

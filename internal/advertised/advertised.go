@@ -1,5 +1,5 @@
-// Package advertised reads what a node with the servers inside writes into its data directory, so that other processes of the
-// same user find it.
+// Package advertised reads what a node with the servers inside writes into its data directory, so that other
+// processes of the same user find it.
 package advertised
 
 import (
@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Servers tells other processes of a user how to reach the servers inside a running node. It lies in the data directory as
-// cluster.json, readable by that user alone.
+// Servers tells other processes of a user how to reach the servers inside a running node. It lies in the data
+// directory as cluster.json, readable by that user alone.
 type Servers struct {
 	Data string   `json:"data"`           // tells these data from others that may come into the same directory
 	Etcd []string `json:"etcd"`           // unix:PATH, and the URL of an open port if there is one
@@ -29,8 +29,8 @@ type API struct {
 // Path returns the path of cluster.json in a data directory.
 func Path(dir string) string { return filepath.Join(dir, "cluster.json") }
 
-// Read returns what the servers on dir advertise. It wraps fs.ErrNotExist when none do. After a crash it returns addresses where
-// nobody listens, until servers start on dir again.
+// Read returns what the servers on dir advertise. It wraps fs.ErrNotExist when none do. After a crash it returns
+// addresses where nobody listens, until servers start on dir again.
 func Read(dir string) (Servers, error) {
 	var s Servers
 	text, err := os.ReadFile(Path(dir))

@@ -10,14 +10,15 @@ import (
 	"taskledger/natsbus"
 )
 
-// ErrArchived reports that a cluster was not created because NATS holds an archive of its name, which is another one's.
+// ErrArchived reports that a cluster was not created because NATS holds an archive of its name, which is another
+// one's.
 var ErrArchived = errors.New("there is an archive of another cluster of this name")
 
 // archivePatience bounds the search for such an archive. Where NATS does not answer, the cluster is created.
 const archivePatience = 3 * time.Second
 
-// mayCreate returns an error that wraps ErrArchived where a cluster must not be created, since the archive of one with its name is
-// there: etcd is empty because it has lost its data, or is not the one that is meant.
+// mayCreate returns an error that wraps ErrArchived where a cluster must not be created, since the archive of one
+// with its name is there: etcd is empty because it has lost its data, or is not the one that is meant.
 func mayCreate(ctx context.Context, over natsbus.Config) error {
 	looking, cancel := context.WithTimeout(ctx, archivePatience)
 	defer cancel()

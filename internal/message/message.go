@@ -1,23 +1,24 @@
-// Package message encodes messages that are too few to be worth code of their own: what operators and readers ask, what
-// nodes tell each other now and then, and the answers. A message is a plain struct; msgpack/v5 encodes it as an array of
-// its fields in their order, integers in their shortest form. What is sent for every task, and what is stored, has the
-// bounded writer and reader of package wire.
+// Package message encodes messages that are too few to be worth code of their own: what operators and readers ask,
+// what nodes tell each other now and then, and the answers. A message is a plain struct; msgpack/v5 encodes it as
+// an array of its fields in their order, integers in their shortest form. What is sent for every task, and what is
+// stored, has the bounded writer and reader of package wire.
 //
-// The fields of a message are exported and of the kinds bool, int64, uint64, string, []byte, slice and struct, nothing
-// else: the decoder of msgpack/v5 truncates narrower integers and starts goroutines for pointers. The elements of a slice
-// are no slices, []byte aside. Fields carry no tags, and none of their types encodes itself.
+// The fields of a message are exported and of the kinds bool, int64, uint64, string, []byte, slice and struct,
+// nothing else: the decoder of msgpack/v5 truncates narrower integers and starts goroutines for pointers. The
+// elements of a slice are no slices, []byte aside. Fields carry no tags, and none of their types encodes itself.
 //
-// A decoder takes exactly what Encode makes of the same type. msgpack/v5 alone would take nil for a number, an empty array
-// for a struct and a map for one, a string for bytes, heads that are longer than they need be, and would allocate whatever
-// number of elements is declared. A slice has no limit of elements by itself: each of them takes at least a byte, so the
-// limit of a message's bytes bounds their number. A message caps what its meaning bounds, such as the tasks of a page, in its
-// Check, by a named limit; so does every message whose elements cost more once they are read than their bytes suggest. Check
-// is called before anything is made of the elements.
+// A decoder takes exactly what Encode makes of the same type. msgpack/v5 alone would take nil for a number, an
+// empty array for a struct and a map for one, a string for bytes, heads that are longer than they need be, and
+// would allocate whatever number of elements is declared. A slice has no limit of elements by itself: each of them
+// takes at least a byte, so the limit of a message's bytes bounds their number. A message caps what its meaning
+// bounds, such as the tasks of a page, in its Check, by a named limit; so does every message whose elements cost
+// more once they are read than their bytes suggest. Check is called before anything is made of the elements.
 //
-// A type changes by adding fields at its end, its tail, while programs with and without them work side by side. What asks for
-// something is read by Decode, which refuses a tail that it does not know: what is half understood must not be done. What tells
-// something is read by Read, which passes over it, at any depth: what it does know is true without. Fields that were not in the first release of
-// a type are its Optional ones; who does not send them means their zero values. The types of fields and elements do not change.
+// A type changes by adding fields at its end, its tail, while programs with and without them work side by side.
+// What asks for something is read by Decode, which refuses a tail that it does not know: what is half understood
+// must not be done. What tells something is read by Read, which passes over it, at any depth: what it does know is
+// true without. Fields that were not in the first release of a type are its Optional ones; who does not send them
+// means their zero values. The types of fields and elements do not change.
 package message
 
 import (
@@ -66,9 +67,9 @@ func Read(data []byte, limit int, v any) error {
 	return wire.Told(data, func(data []byte) error { return read(data, limit, v, true) })
 }
 
-// Decode reads data, of at most limit bytes, into the struct that v points to, and calls its Check if it is a Checker. What
-// was in it is gone, and it shares no memory with data. Errors wrap wire.ErrMalformed; the struct is zero then. Decode
-// allocates at most 64 bytes for a byte of data. It panics if v does not point to a message.
+// Decode reads data, of at most limit bytes, into the struct that v points to, and calls its Check if it is a
+// Checker. What was in it is gone, and it shares no memory with data. Errors wrap wire.ErrMalformed; the struct is
+// zero then. Decode allocates at most 64 bytes for a byte of data. It panics if v does not point to a message.
 func Decode(data []byte, limit int, v any) error { return read(data, limit, v, false) }
 
 func read(data []byte, limit int, v any, tail bool) error {
@@ -129,8 +130,8 @@ type checker struct {
 	data []byte        // all that was in it
 }
 
-// checkMessage is check for the message itself, whose last fields may be missing as far as they are optional, and which may have a
-// tail. It returns how many of the fields are there.
+// checkMessage is check for the message itself, whose last fields may be missing as far as they are optional, and
+// which may have a tail. It returns how many of the fields are there.
 func (c *checker) checkMessage(s *shape, optional int, tail bool) (known int, err error) {
 	if !shortest(c.data) {
 		return 0, fmt.Errorf("the head 0x%02x is longer than it need be", c.data[0])
@@ -153,8 +154,8 @@ func (c *checker) checkMessage(s *shape, optional int, tail bool) (known int, er
 	return known, nil
 }
 
-// check reads the next value and returns an error unless it is what Encode makes of this shape. Every element of it is there
-// then, which bounds what decoding it allocates.
+// check reads the next value and returns an error unless it is what Encode makes of this shape. Every element of it
+// is there then, which bounds what decoding it allocates.
 func (c *checker) check(s *shape) error {
 	code, err := c.d.PeekCode()
 	switch {
@@ -201,8 +202,8 @@ func (c *checker) checkParts(s *shape) error {
 	return nil
 }
 
-// shortest reports whether the number, string, bytes or array at the start of b, all of which is there, begins with the
-// shortest head that msgpack has for it. Other values do.
+// shortest reports whether the number, string, bytes or array at the start of b, all of which is there, begins with
+// the shortest head that msgpack has for it. Other values do.
 func shortest(b []byte) bool {
 	width := 0         // of the number behind the code, in bytes
 	least := uint64(0) // that does not fit into the code itself

@@ -7,9 +7,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// ConnectInBubble is Connect for a bubble of package synctest, in which time would stand still for good as soon as the real
-// client watches: it waits for a channel of no bubble. Each watch of this one is a stream and a goroutine of its own, which
-// ends with its context, or with the stream: it does not resume.
+// ConnectInBubble is Connect for a bubble of package synctest, in which time would stand still for good as soon as
+// the real client watches: it waits for a channel of no bubble. Each watch of this one is a stream and a goroutine
+// of its own, which ends with its context, or with the stream: it does not resume.
 func (m *Model) ConnectInBubble(t Transport) *clientv3.Client {
 	c := m.Connect(t)
 	c.Watcher = bubbleWatcher{&conn{m, t}}

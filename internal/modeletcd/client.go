@@ -13,18 +13,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Transport is one client's way to the cluster: every request passes it, and every response of a watch. Its methods may
-// be called concurrently.
+// Transport is one client's way to the cluster: every request passes it, and every response of a watch. Its methods
+// may be called concurrently.
 //
-// Errors without a gRPC status reach the client as codes.Unavailable, unless ctx has ended. What that makes of a request
-// is the real client's affair: it opens watch streams again, and sends keep-alives again at once and without end, so a
-// Transport that cuts a client off waits, or lets time pass.
+// Errors without a gRPC status reach the client as codes.Unavailable, unless ctx has ended. What that makes of a
+// request is the real client's affair: it opens watch streams again, and sends keep-alives again at once and
+// without end, so a Transport that cuts a client off waits, or lets time pass.
 type Transport interface {
 	// Call makes a request. It may delay it, never make it, make it and lose the reply, or make a copy of it later. A
 	// Transport that adds nothing returns c.Make().
 	Call(ctx context.Context, c Call) (proto.Message, error)
-	// Deliver is called before each response of a watch stream reaches the client, in their order. It may wait, until ctx
-	// ends. An error breaks the stream, with all its watches; the response is lost.
+	// Deliver is called before each response of a watch stream reaches the client, in their order. It may wait,
+	// until ctx ends. An error breaks the stream, with all its watches; the response is lost.
 	Deliver(ctx context.Context) error
 }
 

@@ -3,8 +3,8 @@
 //
 // # What it is not
 //
-// It is always linearizable, whatever a read asks for, and it answers at once: delays, losses and copies are the affair
-// of each client's Transport. Requests that the real etcd knows and the model does not are refused with
+// It is always linearizable, whatever a read asks for, and it answers at once: delays, losses and copies are the
+// affair of each client's Transport. Requests that the real etcd knows and the model does not are refused with
 // codes.Unimplemented and the name of the field or the method; none is answered approximately.
 //
 // It retains every change for History, so that checkers see what was compacted.

@@ -42,7 +42,8 @@ func (k *keyspace) at(key string, rev int64) *mvccpb.KeyValue {
 	return nil
 }
 
-// span is a set of keys as requests name it: one key, or those from a key to before an end; the end "\x00" is behind all.
+// span is a set of keys as requests name it: one key, or those from a key to before an end; the end "\x00" is
+// behind all.
 type span struct{ key, end []byte }
 
 func (s span) contains(key []byte) bool {

@@ -133,8 +133,8 @@ func (m *Model) Tick() {
 	}
 }
 
-// Expire revokes a lease before it is due, as a leader does that was paused for longer than the TTL. It reports whether
-// there was such a lease.
+// Expire revokes a lease before it is due, as a leader does that was paused for longer than the TTL. It reports
+// whether there was such a lease.
 func (m *Model) Expire(lease int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -55,8 +55,9 @@ func (m *Model) SetFull(full bool) {
 	m.full, m.filling = full, false
 }
 
-// Fill lets the store be full from the next grant, or request that could put a key, on. That one is applied, and answered
-// with rpctypes.ErrNoSpace: so etcd does when the file grows beyond the quota between a request's arrival and its turn.
+// Fill lets the store be full from the next grant, or request that could put a key, on. That one is applied, and
+// answered with rpctypes.ErrNoSpace: so etcd does when the file grows beyond the quota between a request's arrival
+// and its turn.
 func (m *Model) Fill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,8 +75,8 @@ type Change struct {
 	At             time.Time // when it was applied
 }
 
-// History returns all changes from a revision on, those that were compacted too, by revision; those of one revision are
-// in the order of the operations.
+// History returns all changes from a revision on, those that were compacted too, by revision; those of one revision
+// are in the order of the operations.
 func (m *Model) History(from int64) (all []Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -61,9 +61,9 @@ var busy = func() chan struct{} {
 	return make(chan struct{}, places)
 }()
 
-// Busy waits until few other tests of the package keep the processors busy, as this one will until it ends. Beside too
-// many of them no server would answer in time, and none would end sooner. A test calls it after t.Parallel, and no test
-// within it does.
+// Busy waits until few other tests of the package keep the processors busy, as this one will until it ends. Beside
+// too many of them no server would answer in time, and none would end sooner. A test calls it after t.Parallel, and
+// no test within it does.
 func Busy(t testing.TB) {
 	t.Helper()
 	busy <- struct{}{}

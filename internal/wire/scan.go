@@ -16,12 +16,14 @@ const MaxDepth = 32
 // ErrMalformed is wrapped by every error of this package: the bytes are not what they should be, and never will be.
 var ErrMalformed = errors.New("malformed msgpack")
 
-// ErrTail is wrapped beside ErrMalformed by an array of more values than its reader knows, which a later release may have written.
+// ErrTail is wrapped beside ErrMalformed by an array of more values than its reader knows, which a later release
+// may have written.
 var ErrTail = errors.New("more values than are known")
 
-// Scan checks, without recursion or allocation, that b is exactly one msgpack value whose decoding cannot cost more than
-// a small multiple of len(b): nesting at most MaxDepth, no length beyond the bytes left, and no more elements declared
-// and still missing, over all levels, than bytes left. It must precede every decoder that trusts declared lengths.
+// Scan checks, without recursion or allocation, that b is exactly one msgpack value whose decoding cannot cost more
+// than a small multiple of len(b): nesting at most MaxDepth, no length beyond the bytes left, and no more elements
+// declared and still missing, over all levels, than bytes left. It must precede every decoder that trusts declared
+// lengths.
 func Scan(b []byte) error {
 	var missing [MaxDepth]uint64 // elements still to come, per open level
 	depth, open := 0, uint64(1)  // open = sum of missing, and the top value

@@ -4,7 +4,8 @@ import "sync"
 
 var scratch = sync.Pool{New: func() any { return new(Writer) }}
 
-// Scratch returns an empty Writer that was used before, for what is encoded first and copied in its size then. Done takes it back.
+// Scratch returns an empty Writer that was used before, for what is encoded first and copied in its size then. Done
+// takes it back.
 func Scratch() *Writer {
 	w := scratch.Get().(*Writer)
 	w.B = w.B[:0]

@@ -22,11 +22,13 @@ func (e *tailError) Error() string {
 
 func (e *tailError) Unwrap() []error { return []error{ErrMalformed, ErrTail} }
 
-// TailAt is the error of an array that begins in a message at some byte and has more values than are known. It wraps ErrTail.
+// TailAt is the error of an array that begins in a message at some byte and has more values than are known. It
+// wraps ErrTail.
 func TailAt(in []byte, at, known, found int) error { return &tailError{in, at, known, found} }
 
-// Told reads what tells something and may come from a later release: decode is called again without the tail that it has met, until it meets
-// none, at any depth. data was scanned. What asks for something is not read so: what is half understood must not be done.
+// Told reads what tells something and may come from a later release: decode is called again without the tail that
+// it has met, until it meets none, at any depth. data was scanned. What asks for something is not read so: what is
+// half understood must not be done.
 func Told(data []byte, decode func(data []byte) error) error {
 	for range maxTails {
 		err := decode(data)

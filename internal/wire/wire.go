@@ -137,7 +137,8 @@ func (r *Reader) fail(format string, args ...any) {
 	r.b = nil
 }
 
-// Tail makes the reader fail at the latest array, which has more values than its caller knows: the error wraps ErrTail, too.
+// Tail makes the reader fail at the latest array, which has more values than its caller knows: the error wraps
+// ErrTail, too.
 func (r *Reader) Tail(found, known int) {
 	if r.err == nil {
 		r.err = TailAt(r.whole, r.array, known, found)

@@ -8,9 +8,9 @@ import (
 	"taskledger/projection/steady"
 )
 
-// Extension is the state of a front in one shard. What its functions do follows from events alone: they read no wall
-// clock and start nothing. Whoever has the shard calls them, one at a time. Records, State, Fold and Restored are needed; any
-// other function may be nil, for a part that the front does not have.
+// Extension is the state of a front in one shard. What its functions do follows from events alone: they read no
+// wall clock and start nothing. Whoever has the shard calls them, one at a time. Records, State, Fold and Restored
+// are needed; any other function may be nil, for a part that the front does not have.
 type Extension struct {
 	// Records lists the records whose events Fold takes. No other extension takes them.
 	Records []events.Record
@@ -31,8 +31,8 @@ type Extension struct {
 
 	// Losses returns how often the journal has lost events, and when last. The front that records losses has it.
 	Losses func() (times uint64, at events.Millis)
-	// CutAfter returns the entries after which the rest of the journal was lost, as far as that is kept. The front that
-	// records losses has it.
+	// CutAfter returns the entries after which the rest of the journal was lost, as far as that is kept. The front
+	// that records losses has it.
 	CutAfter func() []uint64
 	// Lost learns of the losses so far. recorded tells that the latest was recorded just now, and not read from a
 	// snapshot.
@@ -49,8 +49,8 @@ type Extension struct {
 	// entry of its end, take EndBytes at most, and name their Seq and Prev. It changes nothing: Fold takes the events
 	// once they are recorded, and no replay asks Ended. While a node is present that cannot read them, none follow.
 	Ended func(t Task, ev *events.Event) []events.Event
-	// EndBytes declares how much Ended adds to an entry for one attempt at most, as events.Builder counts: batches are cut
-	// by it, and an entry that exceeds it may not fit into the store.
+	// EndBytes declares how much Ended adds to an entry for one attempt at most, as events.Builder counts: batches
+	// are cut by it, and an entry that exceeds it may not fit into the store.
 	EndBytes int
 }
 

@@ -54,8 +54,8 @@ func (r *Refusal) Error() string {
 	return r.Full
 }
 
-// DecideUpdate decides an update, which item.Update.Validate has passed. request is the id of the request, "" without a key. An error is
-// a *Refusal.
+// DecideUpdate decides an update, which item.Update.Validate has passed. request is the id of the request, ""
+// without a key. An error is a *Refusal.
 func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now events.Millis) (Decision, error) {
 	if d, done, err := s.answered(store, request, since{u.Age, u.Within}, now); done || err != nil {
 		return d, err
@@ -104,8 +104,8 @@ func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now 
 	return d, nil
 }
 
-// DecideClaim decides a claim, which item.Claim.Validate has passed, after Ripen of the same time. random chooses among the items that are
-// oldest. An error is a *Refusal.
+// DecideClaim decides a claim, which item.Claim.Validate has passed, after Ripen of the same time. random chooses
+// among the items that are oldest. An error is a *Refusal.
 func (s *Stores) DecideClaim(store string, c *item.Claim, request string, random uint64, now events.Millis) (Decision, error) {
 	if d, done, err := s.answered(store, request, since{asked: c.Age}, now); done || err != nil {
 		return d, err

@@ -7,7 +7,8 @@ import (
 	"taskledger/events"
 )
 
-// recoveredSkip is how far the ids of every store go on where the end of a journal was lost: more than that end can have used.
+// recoveredSkip is how far the ids of every store go on where the end of a journal was lost: more than that end can
+// have used.
 const recoveredSkip = 1 << 32
 
 // Fold applies the next event. An error says why the state does not allow it; the state is then as it was.
@@ -46,7 +47,8 @@ func (s *Stores) Fold(ev *events.Event) error {
 	return nil
 }
 
-// newRequest returns an error if an event names a request that is not one of its client, or that was carried out before.
+// newRequest returns an error if an event names a request that is not one of its client, or that was carried out
+// before.
 func (s *Stores) newRequest(store string, ev *events.Event, by uint64) error {
 	if ev.RequestID == "" {
 		return nil
@@ -63,7 +65,8 @@ func (s *Stores) newRequest(store string, ev *events.Event, by uint64) error {
 	return nil
 }
 
-// Recovered makes sure that no id of a store that is left is used twice where the end of the journal was lost, or given up.
+// Recovered makes sure that no id of a store that is left is used twice where the end of the journal was lost, or
+// given up.
 func (s *Stores) Recovered() {
 	for _, in := range s.byName {
 		in.Last = min(in.Last+recoveredSkip, events.MaxItemNumber)

@@ -1,5 +1,6 @@
-// Package items is the fold of the stores of a shard: their items, and the keys of the requests that changed them. It is pure: state follows
-// from events, and events from state and request. What items, updates and claims are is told by package item.
+// Package items is the fold of the stores of a shard: their items, and the keys of the requests that changed them.
+// It is pure: state follows from events, and events from state and request. What items, updates and claims are is
+// told by package item.
 package items
 
 import (
@@ -89,7 +90,8 @@ type Store struct {
 	gaveUp events.Millis // when the latest request was carried out whose key was given up for want of room; 0 = none was
 }
 
-// Stores is the state of all stores of a shard. The zero value is that without events. A shard's state has one; it must not be copied.
+// Stores is the state of all stores of a shard. The zero value is that without events. A shard's state has one; it
+// must not be copied.
 type Stores struct {
 	byName map[string]*Store
 	all    *btree.BTreeG[*Item] // by store and id
@@ -132,8 +134,8 @@ func (s *Stores) CountBy(c *steady.Clock) { s.clock = c }
 // OnlySome says that the events of some items alone will be folded: the others took ids in between.
 func (s *Stores) OnlySome() { s.some = true }
 
-// Len is the number of items of all stores, Bytes about what they and their groups take in a snapshot. Keys are not counted: what is refused for
-// want of room would not have them forgotten.
+// Len is the number of items of all stores, Bytes about what they and their groups take in a snapshot. Keys are not
+// counted: what is refused for want of room would not have them forgotten.
 func (s *Stores) Len() int {
 	if s.all == nil {
 		return 0
@@ -235,8 +237,8 @@ func (s *Stores) group(store, name string) *Group {
 // NextDue is when the next item becomes available that is not; 0 = there is none.
 func (s *Stores) NextDue() events.Millis { return nextOf(s.held) }
 
-// Ripen makes the items available whose time has come, and calls each, unless that is nil, with every one. It is no part of the fold, which has no
-// clock: what is available is a function of the items and of the latest time given.
+// Ripen makes the items available whose time has come, and calls each, unless that is nil, with every one. It is no
+// part of the fold, which has no clock: what is available is a function of the items and of the latest time given.
 func (s *Stores) Ripen(now events.Millis, each func(*Item)) (moved bool) {
 	for due := s.NextDue(); due != 0 && due <= now; due = s.NextDue() {
 		i, _ := s.held.PopMin()

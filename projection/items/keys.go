@@ -201,8 +201,8 @@ type since struct {
 	within int           // so many requests of the client, at most, were carried out since then; 0 = nobody has counted
 }
 
-// mayHaveForgotten reports whether a request that is not known may have been carried out. in is nil for a store that is
-// not there.
+// mayHaveForgotten reports whether a request that is not known may have been carried out. in is nil for a store
+// that is not there.
 func (s *Stores) mayHaveForgotten(in *Store, request string, first since, now events.Millis) bool {
 	if first.asked <= 0 {
 		return false

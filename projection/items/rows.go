@@ -13,14 +13,15 @@ import (
 // Section is a kind of rows of the stores of a shard, as snapshots and digests have them.
 type Section struct {
 	Name string
-	// List returns how many rows are to be written of the state as it is, and what writes the i-th one as it was then, whatever has changed since.
+	// List returns how many rows are to be written of the state as it is, and what writes the i-th one as it was
+	// then, whatever has changed since.
 	List func(*Stores) (rows int, write func(i int, w *wire.Writer))
 	// Read reads a row. What it reads is complete after Restored.
 	Read func(*Stores, *wire.Reader)
 }
 
-// Sections are in the order in which they are stored: each refers to those before it. Stores, groups and keys are numbered by the Refs of the events
-// that made them. The rows are the arrays
+// Sections are in the order in which they are stored: each refers to those before it. Stores, groups and keys are
+// numbered by the Refs of the events that made them. The rows are the arrays
 //
 //	stores    [number, name, last id, time of its last event, time of the latest request whose key was given up]
 //	groups    [number, number of the store, name]

@@ -1,5 +1,5 @@
-// Package journal is the record of what a shard's journal has lost: entries that operators gave up, and tails that a store lost. Each
-// shard has its own. The package is pure.
+// Package journal is the record of what a shard's journal has lost: entries that operators gave up, and tails that
+// a store lost. Each shard has its own. The package is pure.
 package journal
 
 import (
@@ -79,8 +79,8 @@ func Extend(extension.Shard) extension.Extension {
 	return x
 }
 
-// Of returns what the journal of a shard has lost. It is the shard's own: read only, until its next event; a copy keeps
-// its value.
+// Of returns what the journal of a shard has lost. It is the shard's own: read only, until its next event; a copy
+// keeps its value.
 func Of(in extension.Holder) *State { return in.State(events.OfJournal).(*State) }
 
 // times returns how often the journal has lost something, and when last.

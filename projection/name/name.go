@@ -3,8 +3,8 @@ package name
 
 import "strings"
 
-// Name is a text that many tasks share, each at the cost of a pointer; the zero Name is "". Names of one text need not be equal: compare
-// their texts.
+// Name is a text that many tasks share, each at the cost of a pointer; the zero Name is "". Names of one text need
+// not be equal: compare their texts.
 type Name struct{ text *string }
 
 // Of returns the Name of a text.
@@ -26,8 +26,9 @@ func (n Name) String() string {
 // MarshalText is String.
 func (n Name) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// Table is the Names that a shard gives out again. A table of the process that forgets what nobody uses, as package unique has it, would stop
-// the owner at the end of every garbage collection: a weak pointer cannot be followed then.
+// Table is the Names that a shard gives out again. A table of the process that forgets what nobody uses, as package
+// unique has it, would stop the owner at the end of every garbage collection: a weak pointer cannot be followed
+// then.
 type Table map[string]Name
 
 // Of returns the Name of a text that may be part of something larger.

@@ -1,4 +1,5 @@
-// Package record is what the records that are no tasks have in common: each of them has one chain of events in a shard.
+// Package record is what the records that are no tasks have in common: each of them has one chain of events in a
+// shard.
 package record
 
 import (

@@ -1,4 +1,5 @@
-// Package requests is what a task remembers of the submits with a request key that made, changed or joined it. It is pure.
+// Package requests is what a task remembers of the submits with a request key that made, changed or joined it. It
+// is pure.
 package requests
 
 import (

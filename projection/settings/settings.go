@@ -1,5 +1,6 @@
-// Package settings is the record of what operators set for the whole cluster: which behaviors are paused, why, by whom and since when.
-// One shard holds it, that of the id events.Settings. The package is pure: state follows from events, and events from state and request.
+// Package settings is the record of what operators set for the whole cluster: which behaviors are paused, why, by
+// whom and since when. One shard holds it, that of the id events.Settings. The package is pure: state follows from
+// events, and events from state and request.
 package settings
 
 import (
@@ -60,7 +61,8 @@ func Extend(extension.Shard) extension.Extension {
 	return extension.OfSingle(events.OfSettings, new(State))
 }
 
-// Of returns the settings of a shard. They are the shard's own: read only, until its next event; a copy keeps its value.
+// Of returns the settings of a shard. They are the shard's own: read only, until its next event; a copy keeps its
+// value.
 func Of(in extension.Holder) *State { return in.State(events.OfSettings).(*State) }
 
 // Pauses returns every pause by behavior. The slice must not be changed.
@@ -92,8 +94,8 @@ func (s *State) bytes() (n int) {
 	return n
 }
 
-// DecidePause returns the event that pauses a behavior, nil if it is paused. An error names what is wrong with the request, and the
-// limit.
+// DecidePause returns the event that pauses a behavior, nil if it is paused. An error names what is wrong with the
+// request, and the limit.
 func (s *State) DecidePause(behavior, reason string) (events.Body, error) {
 	p := Pause{Behavior: behavior, Reason: reason}
 	if err := p.check(); err != nil {

@@ -239,8 +239,8 @@ var reads = map[string]func(*world){
 	},
 }
 
-// wantEnds checks that a sequence of several segments yields the error of its context when that ends after the first entry, and
-// nothing else when it ended before.
+// wantEnds checks that a sequence of several segments yields the error of its context when that ends after the
+// first entry, and nothing else when it ended before.
 func (w *world) wantEnds(of func(context.Context) iter.Seq2[store.Record, error]) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.ctx)

@@ -1,5 +1,6 @@
-// Package memarchive keeps an archive in memory. It is for tests, simulations and programs that need their history no longer
-// than they run: it keeps the whole contract of store.Archive but that what it holds ends with the process.
+// Package memarchive keeps an archive in memory. It is for tests, simulations and programs that need their history
+// no longer than they run: it keeps the whole contract of store.Archive but that what it holds ends with the
+// process.
 package memarchive
 
 import (
@@ -16,8 +17,8 @@ import (
 	"taskledger/store"
 )
 
-// Archive is an archive of any number of shards. Its methods may be called concurrently. The data of records are kept and
-// returned without being copied, so neither writers nor readers may alter them.
+// Archive is an archive of any number of shards. Its methods may be called concurrently. The data of records are
+// kept and returned without being copied, so neither writers nor readers may alter them.
 type Archive struct {
 	mu       sync.Mutex
 	sequence uint64            // of the last segment
@@ -47,7 +48,8 @@ func (a *Archive) of(shard int) []segment {
 	return slices.Clip(a.segments[shard])
 }
 
-// counting returns the segments of a shard without the entries that count no more, since the archive began anew before them.
+// counting returns the segments of a shard without the entries that count no more, since the archive began anew
+// before them.
 func (a *Archive) counting(shard int) []segment {
 	all := slices.Clone(a.of(shard))
 	before := uint64(math.MaxUint64) // entries count that stand before this one
@@ -68,9 +70,9 @@ func (a *Archive) Records(shard int) (all []store.Record) {
 	return all
 }
 
-// Alter replaces the segments of a shard with those that alter returns; it passes copies of the present ones. Nothing is checked,
-// so that tests can damage, forge or lose parts of an archive. alter may call the archive, but not Alter, of which one call for a
-// shard may run at a time; what is archived meanwhile follows what it returns.
+// Alter replaces the segments of a shard with those that alter returns; it passes copies of the present ones.
+// Nothing is checked, so that tests can damage, forge or lose parts of an archive. alter may call the archive, but
+// not Alter, of which one call for a shard may run at a time; what is archived meanwhile follows what it returns.
 func (a *Archive) Alter(shard int, alter func([]Segment) []Segment) {
 	before := a.of(shard)
 	var copies []Segment

@@ -1,5 +1,5 @@
-// Package storetest holds an implementation of store.Store to its contract. Every rule is tested against one cause that
-// nothing else would catch: dropping any single compare of a write turns a test red.
+// Package storetest holds an implementation of store.Store to its contract. Every rule is tested against one cause
+// that nothing else would catch: dropping any single compare of a write turns a test red.
 package storetest
 
 import (

@@ -14,8 +14,8 @@ import (
 
 // Fixture is a fresh cluster of at least two shards.
 type Fixture struct {
-	// A and B are two handles on it, each over a connection, such as two processes have. They must not be the handles by
-	// which the process of the server itself keeps house: the suite wants their Defragment refused.
+	// A and B are two handles on it, each over a connection, such as two processes have. They must not be the
+	// handles by which the process of the server itself keeps house: the suite wants their Defragment refused.
 	A, B   store.Store
 	Strays Strays // on its keys
 }

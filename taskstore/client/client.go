@@ -1,8 +1,8 @@
 // Package client asks the task stores of a cluster over its HTTP API.
 //
-// A [Client] implements taskstore.Backend: taskstore.Open makes a store from it, which repeats calls without an answer, and has a
-// client id and keys. A Client sends each call once. It answers as an engine's client in this process would, except that a 503
-// of an update or a claim becomes task.ErrUnknown, whatever its reason.
+// A [Client] implements taskstore.Backend: taskstore.Open makes a store from it, which repeats calls without an
+// answer, and has a client id and keys. A Client sends each call once. It answers as an engine's client in this
+// process would, except that a 503 of an update or a claim becomes task.ErrUnknown, whatever its reason.
 package client
 
 import (
@@ -30,8 +30,9 @@ type Options struct {
 	// URL is the address of the HTTP API: http://HOST:PORT, https://HOST:PORT, each with a path before that of the API
 	// if there is one, or unix:PATH, the socket of a node on this machine.
 	URL string
-	// Root says that URL is the root of one store, as --store-listen has it. The name with which the store is opened is that in
-	// errors then; a process opens one root under one name, or its calls are counted as if they were those of two stores.
+	// Root says that URL is the root of one store, as --store-listen has it. The name with which the store is
+	// opened is that in errors then; a process opens one root under one name, or its calls are counted as if they
+	// were those of two stores.
 	Root bool
 	// Token authenticates requests to the API; default: none is sent.
 	Token string

@@ -125,7 +125,8 @@ var restarts = map[string]func(f *fixture){
 	},
 }
 
-// machine makes random calls by two clients, and knows all that is there. Items are due now or in an hour, so that no clock decides.
+// machine makes random calls by two clients, and knows all that is there. Items are due now or in an hour, so that
+// no clock decides.
 type machine struct {
 	f      *fixture
 	random *rand.Rand

@@ -11,7 +11,8 @@ import (
 	"taskledger/taskstore"
 )
 
-// originals are one test for each defect that the original store and its successor were seen to have, as far as a library shows it.
+// originals are one test for each defect that the original store and its successor were seen to have, as far as a
+// library shows it.
 var originals = map[string]func(f *fixture){
 	// It stood still after two updates of eight writers.
 	"Original/EightWritersAtOnceAllGetThrough": func(f *fixture) {

@@ -1,5 +1,5 @@
-// Package taskstoretest holds task stores to what package taskstore promises: the library on any backend, be it a model, an engine or a server
-// that is asked over HTTP. It knows none of them.
+// Package taskstoretest holds task stores to what package taskstore promises: the library on any backend, be it a
+// model, an engine or a server that is asked over HTTP. It knows none of them.
 package taskstoretest
 
 import (
@@ -21,7 +21,8 @@ type Subject struct {
 	// Name begins the names of its tests; "" = nothing does.
 	Name    string
 	Backend taskstore.Backend
-	// Restart ends what serves the stores and starts it again, as far as it can be: the backend has to find what it had. Nil: it cannot.
+	// Restart ends what serves the stores and starts it again, as far as it can be: the backend has to find what it
+	// had. Nil: it cannot.
 	Restart func(t *testing.T)
 	// Slack extends every time limit that a test states; default four seconds.
 	Slack time.Duration

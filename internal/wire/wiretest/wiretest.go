@@ -1,5 +1,5 @@
-// Package wiretest holds any decoder of bytes from outside to what hostile ones may cost: an error and no panic, memory
-// within a small multiple of the input, and little processor time.
+// Package wiretest holds any decoder of bytes from outside to what hostile ones may cost: an error and no panic,
+// memory within a small multiple of the input, and little processor time.
 package wiretest
 
 import (
@@ -83,8 +83,8 @@ func filled(size int, filler []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0xdd}, uint32(n)), bytes.Repeat(filler, n)...)
 }
 
-// Check runs decode on every bomb, which it must refuse, and on sample, which it must accept, with something appended and
-// with bombs in the place of each value in it, which it may refuse.
+// Check runs decode on every bomb, which it must refuse, and on sample, which it must accept, with something
+// appended and with bombs in the place of each value in it, which it may refuse.
 func Check(t *testing.T, sample []byte, decode func([]byte) error) {
 	t.Helper()
 	CheckGrafts(t, sample, graftBytes, decode)

@@ -1,5 +1,5 @@
-// Package model is a task store in memory: small, and so slow that it is seen to be right. Tests hold others to it, and try with it what asks a
-// store. It knows the rules of package item, and nothing of the engine's.
+// Package model is a task store in memory: small, and so slow that it is seen to be right. Tests hold others to it,
+// and try with it what asks a store. It knows the rules of package item, and nothing of the engine's.
 package model
 
 import (
@@ -223,7 +223,8 @@ func (m *Cluster) Claim(ctx context.Context, name string, c *item.Claim) (*item.
 	}
 }
 
-// claim looks once. It tells in how long the next item of the group is due, and what is closed when something has changed.
+// claim looks once. It tells in how long the next item of the group is due, and what is closed when something has
+// changed.
 func (m *Cluster) claim(name string, c *item.Claim) (it *item.Item, due time.Duration, changed chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
