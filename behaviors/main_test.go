@@ -1,47 +1,12 @@
 package behaviors_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-
-	"taskledger/events"
-	"taskledger/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
-// attempt is a first attempt under the default policy.
-func attempt(t *testing.T, params any) task.Attempt {
-	t.Helper()
-	policy, err := task.Policy{}.Complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := task.Attempt{Task: "some/task", Number: 1, Policy: policy}
-	if params != nil {
-		if a.Params, err = json.Marshal(params); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return a
-}
-
-// wantFailure checks code and finality of an outcome.
-func wantFailure(t *testing.T, o task.Outcome, code string, final bool) *events.Error {
-	t.Helper()
-	if o.Err == nil {
-		t.Fatalf("succeeded with %s, want failure %q", o.Result, code)
-	}
-	if o.Err.Code != code {
-		t.Errorf("code %q (%s), want %q", o.Err.Code, o.Err.Message, code)
-	}
-	if (o.Next.IsZero() && o.Wait == 0) != final {
-		t.Errorf("next run at %s or in %s, want final = %t", o.Next, o.Wait, final)
-	}
-	return o.Err
-}

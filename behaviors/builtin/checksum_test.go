@@ -14,6 +14,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
+	"taskledger/internal/behaviortest"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -71,7 +72,7 @@ func TestChecksum_WhatIsExcludedIsReadByNoPath(t *testing.T) {
 		"data/etcd/wal", "link/etcd/wal", "wal", "key", "hard", "data/etcd/../etcd/wal", "below/../etcd/wal", "data",
 	} {
 		_, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: path})
-		wantFailure(t, o, builtin.CodeRefused, true)
+		behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
 	}
 	if _, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: "database"}); o.Err != nil {
 		t.Errorf("what is not excluded: %+v", o.Err)
@@ -111,7 +112,7 @@ func TestChecksum_WhatCannotBeReadIsAFinalFailure(t *testing.T) {
 	} {
 		t.Run(path[:min(len(path), 30)], func(t *testing.T) {
 			_, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: path})
-			wantFailure(t, o, code, true)
+			behaviortest.WantFailure(t, o, code, true)
 		})
 	}
 }
@@ -130,11 +131,11 @@ func TestChecksum_OnlyErrorsThatCanPassAreRetried(t *testing.T) {
 			return 0, builtin.OpenFailure(&os.PathError{Op: "openat", Path: "file", Err: number})
 		}
 		b := behaviors.Define[behaviors.None, int]("open", nil).Bind(open)
-		o := b.Run(t.Context(), attempt(t, nil))
+		o := b.Run(t.Context(), behaviortest.Attempt(t, nil))
 		if code == "" {
-			wantFailure(t, o, "failed", false)
+			behaviortest.WantFailure(t, o, "failed", false)
 		} else {
-			wantFailure(t, o, code, true)
+			behaviortest.WantFailure(t, o, code, true)
 		}
 	}
 }
@@ -142,10 +143,10 @@ func TestChecksum_OnlyErrorsThatCanPassAreRetried(t *testing.T) {
 func TestChecksum_AMissingRootIsRetriedAndNoRootIsNot(t *testing.T) {
 	gone := builtin.Checksum(builtin.ChecksumOptions{Root: filepath.Join(t.TempDir(), "volume")})
 	_, o := run[builtin.ChecksumResult](t.Context(), t, gone, builtin.ChecksumParams{Path: "file"})
-	wantFailure(t, o, "failed", false)
+	behaviortest.WantFailure(t, o, "failed", false)
 	rootless := builtin.Checksum(builtin.ChecksumOptions{})
 	_, o = run[builtin.ChecksumResult](t.Context(), t, rootless, builtin.ChecksumParams{Path: "file"})
-	wantFailure(t, o, builtin.CodeRefused, true)
+	behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
@@ -153,7 +154,7 @@ func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(root, "file"), make([]byte, 2<<20), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a := attempt(t, builtin.ChecksumParams{Path: "file"})
+	a := behaviortest.Attempt(t, builtin.ChecksumParams{Path: "file"})
 	var reports []int64
 	a.Progress = func(done, total int64, _ string) {
 		if total != 2<<20 {
@@ -163,7 +164,7 @@ func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
 		cancel()
 	}
 	o := b.Run(ctx, a)
-	if e := wantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
+	if e := behaviortest.WantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
 		t.Errorf("message %q", e.Message)
 	}
 	if len(reports) != 1 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"taskledger/behaviors/builtin"
+	"taskledger/internal/behaviortest"
 )
 
 // Whoever holds a group may kill it until it is released: so its number is that of its program until then.
@@ -43,5 +44,5 @@ func TestExec_NothingIsHeldThatDoesNotStart(t *testing.T) {
 	p := script("")
 	p.Dir = "/nonexistent"
 	_, o := run[builtin.ExecResult](t.Context(), t, b, p)
-	wantFailure(t, o, builtin.CodeNotFound, true)
+	behaviortest.WantFailure(t, o, builtin.CodeNotFound, true)
 }

@@ -16,6 +16,7 @@ import (
 
 	"taskledger/behaviors/builtin"
 	"taskledger/events"
+	"taskledger/internal/behaviortest"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -109,7 +110,7 @@ func TestHTTP_StatusDecidesWhetherToRetry(t *testing.T) {
 				}
 				return
 			}
-			e := wantFailure(t, o, c.code, c.final)
+			e := behaviortest.WantFailure(t, o, c.code, c.final)
 			if e.Retryable == c.final || e.Properties["status"] != fmt.Sprint(c.status) {
 				t.Errorf("error %+v", e)
 			}
@@ -125,7 +126,7 @@ func TestHTTP_StatusDecidesWhetherToRetry(t *testing.T) {
 		t.Run(fmt.Sprint("retry after ", c.status), func(t *testing.T) {
 			params := builtin.HTTPParams{URL: fmt.Sprintf("%s/%d?after=7200", at, c.status)}
 			_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), params)
-			wantFailure(t, o, "status", false)
+			behaviortest.WantFailure(t, o, "status", false)
 			if (o.Wait >= 2*time.Hour) != c.honoured {
 				t.Errorf("next attempt in %s", o.Wait)
 			}
@@ -162,7 +163,7 @@ func TestHTTP_RefusesAddressesThatAreNotPublic(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			b := builtin.HTTP(builtin.HTTPOptions{})
 			_, o := run[builtin.HTTPResult](t.Context(), t, b, builtin.HTTPParams{URL: "http://" + host + port})
-			wantFailure(t, o, builtin.CodeRefused, true)
+			behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
 		})
 	}
 }
@@ -175,7 +176,7 @@ func TestHTTP_JudgesTheAddressThatANameResolvesTo(t *testing.T) {
 		t.Errorf("an allowed address is refused: %+v", o.Err)
 	}
 	_, o = run[builtin.HTTPResult](t.Context(), t, only("127.0.0.2/32"), builtin.HTTPParams{URL: url})
-	wantFailure(t, o, builtin.CodeRefused, true)
+	behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestHTTP_RefusesARedirectToAnAddressThatIsNotAllowed(t *testing.T) {
@@ -187,7 +188,7 @@ func TestHTTP_RefusesARedirectToAnAddressThatIsNotAllowed(t *testing.T) {
 		t.Run(to, func(t *testing.T) {
 			outer := serve(t, redirect(to, http.StatusFound))
 			_, o := run[builtin.HTTPResult](t.Context(), t, only("127.0.0.1/32"), builtin.HTTPParams{URL: outer})
-			wantFailure(t, o, builtin.CodeRefused, true)
+			behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
 		})
 	}
 }
@@ -202,7 +203,7 @@ func TestHTTP_FollowsRedirectsUpToALimit(t *testing.T) {
 		http.Redirect(w, r, "/again", http.StatusFound)
 	})
 	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: at})
-	wantFailure(t, o, builtin.CodeRefused, true)
+	behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
 	if hops != 11 {
 		t.Errorf("%d requests, want the first and 10 redirects", hops)
 	}
@@ -242,7 +243,7 @@ func TestHTTP_ABodyStaysWithItsOrigin(t *testing.T) {
 		_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), params)
 		switch {
 		case refused:
-			wantFailure(t, o, builtin.CodeRefused, true)
+			behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
 		case o.Err != nil:
 			t.Errorf("status %d: %+v", status, o.Err)
 		default:
@@ -284,10 +285,10 @@ func TestHTTP_AServerThatCannotBeReachedIsRetried(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: gone.URL})
-	wantFailure(t, o, builtin.CodeNetwork, false)
+	behaviortest.WantFailure(t, o, builtin.CodeNetwork, false)
 	broken := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	_, o = run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: broken})
-	wantFailure(t, o, builtin.CodeNetwork, false)
+	behaviortest.WantFailure(t, o, builtin.CodeNetwork, false)
 }
 
 func TestHTTP_ASlowServerTimesOut(t *testing.T) {
@@ -301,7 +302,7 @@ func TestHTTP_ASlowServerTimesOut(t *testing.T) {
 	for _, path := range []string{"/header", "/body"} {
 		_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(),
 			builtin.HTTPParams{URL: at + path, Timeout: builtin.Duration(50 * time.Millisecond)})
-		wantFailure(t, o, events.CodeTimeout, false)
+		behaviortest.WantFailure(t, o, events.CodeTimeout, false)
 	}
 }
 
@@ -313,7 +314,7 @@ func TestHTTP_EndsWithItsContext(t *testing.T) {
 		<-r.Context().Done()
 	})
 	_, o := run[builtin.HTTPResult](ctx, t, anywhere(), builtin.HTTPParams{URL: at})
-	if e := wantFailure(t, o, "failed", false); e.Message != cause.Error() {
+	if e := behaviortest.WantFailure(t, o, "failed", false); e.Message != cause.Error() {
 		t.Errorf("message %q, want the cause", e.Message)
 	}
 }
@@ -342,7 +343,7 @@ func TestHTTP_NoProxyIsUsed(t *testing.T) {
 	t.Setenv("http_proxy", proxy)
 	b := builtin.HTTP(builtin.HTTPOptions{})
 	_, o := run[builtin.HTTPResult](t.Context(), t, b, builtin.HTTPParams{URL: "http://192.0.2.1/"})
-	wantFailure(t, o, builtin.CodeRefused, true)
+	behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestHTTP_RefusesParametersThatAreNoRequest(t *testing.T) {

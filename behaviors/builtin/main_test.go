@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/events"
+	"taskledger/internal/behaviortest"
 	"taskledger/task"
 )
 
@@ -17,26 +17,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// attempt is a first attempt under the default policy.
-func attempt(t *testing.T, params any) task.Attempt {
-	t.Helper()
-	policy, err := task.Policy{}.Complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := task.Attempt{Task: "some/task", Number: 1, Policy: policy}
-	if params != nil {
-		if a.Params, err = json.Marshal(params); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return a
-}
-
 // run makes an attempt and decodes its result.
 func run[R any](ctx context.Context, t *testing.T, b task.Behavior, params any) (R, task.Outcome) {
 	t.Helper()
-	o := b.Run(ctx, attempt(t, params))
+	o := b.Run(ctx, behaviortest.Attempt(t, params))
 	var r R
 	if o.Result != nil {
 		if err := json.Unmarshal(o.Result, &r); err != nil {
@@ -51,19 +35,4 @@ func must(t *testing.T, errs ...error) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// wantFailure checks code and finality of an outcome.
-func wantFailure(t *testing.T, o task.Outcome, code string, final bool) *events.Error {
-	t.Helper()
-	if o.Err == nil {
-		t.Fatalf("succeeded with %s, want failure %q", o.Result, code)
-	}
-	if o.Err.Code != code {
-		t.Errorf("code %q (%s), want %q", o.Err.Code, o.Err.Message, code)
-	}
-	if (o.Next.IsZero() && o.Wait == 0) != final {
-		t.Errorf("next run at %s or in %s, want final = %t", o.Next, o.Wait, final)
-	}
-	return o.Err
 }
