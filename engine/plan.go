@@ -57,7 +57,7 @@ func (c *Client) planAway(ctx context.Context, cmd *command.Plan) (planned, erro
 		if !errors.Is(err, task.ErrNoNode) {
 			return p, err
 		}
-		if time.Since(began) >= lookout.Patience {
+		if time.Since(began) >= lookout.Timeout {
 			if again = lookout.Later; !task.AwaitsNodes(ctx) {
 				return p, err
 			}

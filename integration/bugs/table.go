@@ -96,7 +96,7 @@ var snapshots = []Bug{
 		{"				if err := r.Losses.Forget(ctx, l); err != nil {\n", "				if err := error(nil); err != nil {\n"},
 	}, "./ledger/repair", "TestRestored_TakesBackWhatAnOwnerThatServesDoesNotRecord/the_owner_goes_on_without_it"},
 	{"look that fails taken for one that sees a node", "engine/internal/lookout/lookout.go", []Edit{
-		{"err != nil && unknown == looksAgain:", "err != nil && unknown <= looksAgain:"},
+		{"err != nil && unknown == retries:", "err != nil && unknown <= retries:"},
 	}, "./engine/internal/lookout", "TestLookout_LetsWhatItHeldLeaveForNoLookThatFails/none_fails_node"},
 	{"questions what follows a failure without a bound", "engine/internal/worker/executor.go", []Edit{
 		{"make(chan struct{}, maxFailers)", "make(chan struct{}, 1<<16)"},
@@ -348,14 +348,14 @@ var losses = []Bug{
 
 var futures = []Bug{
 	{"future resolved by an earlier run", "engine/internal/futures/registry.go", []Edit{
-		{" || o.Life == f.run.Life && (o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)):", "):"},
+		{" ||\n					o.Life == f.run.Life && (o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)):", "):"},
 		{"!o.Elided && o.Ends(f.run.Number):", "!o.Elided && o.Run <= f.run.Number:"},
 	}, futuresPkg, "TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs"},
 	{"future resolved by the cancelled repetition that had its number", "engine/internal/futures/registry.go", []Edit{
 		{"(o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)", "o.Run < f.run.Number && !o.Rest"},
 	}, futuresPkg, "TestFutures_CancelledRepetitionIsNotTheRunThatFollows"},
 	{"future resolved by an earlier life", "engine/internal/futures/registry.go", []Edit{
-		{"(o.Life < f.run.Life || o.Life == f.run.Life && ", "(o.Life == f.run.Life && "},
+		{"(o.Life < f.run.Life ||\n					o.Life == f.run.Life && ", "(o.Life == f.run.Life && "},
 		{"case f.run.Number != 0 && o.Life == f.run.Life && !o.Elided && o.Ends(f.run.Number)", "case f.run.Number != 0 && !o.Elided && o.Ends(f.run.Number)"},
 	}, futuresPkg, "TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs"},
 	{"future of an earlier run resolved by the end of the life", "engine/internal/futures/registry.go", []Edit{
@@ -427,7 +427,7 @@ var sessions = []Bug{
 		{"first != nil && first.before(&h)", "first == nil && h.Behavior == \"\""},
 	}, engine + "/internal/slots", "TestSlots_AFreeOneIsForTheFirstByPriorityThenReadyTimeThenCreation"},
 	{"a freed slot wakes whoever waited longest", "engine/internal/slots/queue.go", []Edit{
-		{"return s.before(&other.Head) || !other.before(&s.Head) && s.of.turn < other.of.turn", "return s.of.turn < other.of.turn"},
+		{"return s.before(&other.Head) || !other.before(&s.Head) && s.of.order < other.of.order", "return s.of.order < other.of.order"},
 	}, engine + "/internal/slots", "TestSlots_AFreedOneWakesTheOwnerThatComesNextAndNoOther"},
 	{"a slot that an owner leaves free stays free", "engine/internal/slots/queue.go", []Edit{
 		{"		delete(x.queue.waiting, w)\n		x.wakeLocked()\n", "		delete(x.queue.waiting, w)\n"},

@@ -20,11 +20,11 @@ type Explanation struct {
 	Since events.Millis // 0 = not known
 	Text  string
 
-	// Substatus is the task's own; 0 = nobody who knows the task answers.
+	// Substatus is the task's own; 0 = no owner that knows the task has answered.
 	Substatus task.Substatus
 }
 
-// Encoded is an Explanation that travels; its task is known.
+// Encoded is the form in which an Explanation travels, without the task, which the caller knows.
 type Encoded struct {
 	Why   string
 	Since int64 // ms
@@ -45,17 +45,17 @@ func (e Explanation) Answer() command.Answer {
 
 // Decode reads the explanation of a task.
 func Decode(id events.TaskID, data []byte) (Explanation, error) {
-	told, err := command.ReadLenient[Encoded](data)
+	e, err := command.ReadLenient[Encoded](data)
 	return Explanation{
 		Task:      id,
-		Why:       task.Reason(told.Why),
-		Since:     events.Millis(told.Since),
-		Text:      told.Text,
-		Substatus: task.Substatus(told.Substatus),
+		Why:       task.Reason(e.Why),
+		Since:     events.Millis(e.Since),
+		Text:      e.Text,
+		Substatus: task.Substatus(e.Substatus),
 	}, err
 }
 
-// OfReady explains why a task of a behavior that could run does not; free tells that there is a slot for it.
+// OfReady explains why a task of a behavior that could run does not. free reports whether there is a slot for it.
 func OfReady(nodes map[string]store.NodeInfo, behavior string, free func() bool) Explanation {
 	var may, mayNot []string // names of nodes that run it
 	for _, n := range nodes {
@@ -72,11 +72,13 @@ func OfReady(nodes map[string]store.NodeInfo, behavior string, free func() bool)
 	case len(may)+len(mayNot) == 0:
 		return Explanation{Why: task.WhyNoNode, Text: "no live node with slots runs " + behavior}
 	case len(may) == 0:
-		return Explanation{Why: task.WhyNoNode, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
+		text := fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))
+		return Explanation{Why: task.WhyNoNode, Text: text}
 	case free():
 		return Explanation{Why: task.WhyWaiting, Text: "it has just become due, and a slot is free: it starts next"}
 	}
-	return Explanation{Why: task.WhyWaiting, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}
+	text := fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))
+	return Explanation{Why: task.WhyWaiting, Text: text}
 }
 
 // named lists names, not more than a line takes.

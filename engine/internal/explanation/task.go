@@ -40,7 +40,7 @@ func OfEnd(t *projection.Task) string {
 	return "it has ended with " + t.Status.String()
 }
 
-// OfSuspended explains a task that somebody keeps from starting.
+// OfSuspended explains a task that somebody has suspended.
 func OfSuspended(t *projection.Task) string {
 	text := suspended(t)
 	if t.Error != nil {
@@ -49,7 +49,7 @@ func OfSuspended(t *projection.Task) string {
 	return text
 }
 
-// suspended says who keeps a task from starting, and why, as far as it is known.
+// suspended names the principal that suspended a task, and the reason, as far as they are known.
 func suspended(t *projection.Task) string {
 	if t.Wait == nil {
 		return "an operator suspended the task"
@@ -70,7 +70,8 @@ func OfWait(t *projection.Task) string {
 	case t.Error != nil:
 		return fmt.Sprintf("its last run has failed: %s; the next run is due at %s", failed(t), due)
 	case t.Wait != nil && t.Wait.Cause == events.KindLost:
-		return fmt.Sprintf("the node of attempt %d has gone, which was loss %d of %d of its run; it is due at %s", t.Attempt, t.Lost, t.Kind.Policy.MaxLost, due)
+		return fmt.Sprintf("the node of attempt %d has gone, which was loss %d of %d of its run; it is due at %s",
+			t.Attempt, t.Lost, t.Kind.Policy.MaxLost, due)
 	case t.Wait != nil && t.Wait.Cause == events.KindSnoozed:
 		return fmt.Sprintf("attempt %d asked for a later one; it is due at %s", t.Attempt, due)
 	}
@@ -82,7 +83,7 @@ func attempt(t *projection.Task, number uint32) string {
 	return fmt.Sprintf("attempt %d of %d", number, max(int(number), t.Kind.Policy.MaxAttempts))
 }
 
-// failed tells the last failure.
+// failed describes the last failure.
 func failed(t *projection.Task) string {
 	number := max(t.Failures, 1)
 	if t.Error.Code == events.CodeLost {
@@ -91,7 +92,7 @@ func failed(t *projection.Task) string {
 	return fmt.Sprintf("%s failed: %s: %s", attempt(t, number), t.Error.Code, Line(t.Error.Message))
 }
 
-// asked says who has asked for the end of a task, and why, as far as it is known.
+// asked names the principal that cancelled a task, and the reason, as far as they are known.
 func asked(t *projection.Task) (text string) {
 	if t.Wait == nil {
 		return ""
@@ -105,7 +106,7 @@ func asked(t *projection.Task) (text string) {
 	return text
 }
 
-// tail is what the error of a cancelled task says beside the reason.
+// tail returns the part of a cancelled task's error that does not repeat the reason.
 func tail(message string, t *projection.Task) string {
 	reason := ""
 	if t.Wait != nil {

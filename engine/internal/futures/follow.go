@@ -10,7 +10,7 @@ import (
 	"taskledger/store"
 )
 
-// followAgain is how long after a journal could not be followed that is tried again.
+// followAgain is the pause before a journal that could not be followed is followed again.
 const followAgain = 2 * time.Second
 
 // followJournal reads outcomes from the journal itself while the bus cannot bring them.
@@ -18,7 +18,8 @@ func (r *Registry) followJournal(shard int, from uint64) {
 	s := &r.shards[shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.here || s.follow != nil || r.cfg.Journal == nil || r.ctx.Err() != nil || !r.cfg.Sender.BusAway(shard) || len(s.waiting) == 0 {
+	if s.here || s.follow != nil || r.cfg.Journal == nil || r.ctx.Err() != nil ||
+		!r.cfg.Sender.BusAway(shard) || len(s.waiting) == 0 {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
@@ -26,9 +27,9 @@ func (r *Registry) followJournal(shard int, from uint64) {
 	r.followers.Go(func() { r.follow(ctx, shard, from) })
 }
 
-// follow reads a journal from an entry on until ctx ends. Where it is refused it goes on later: who waits asks less
-// and less often. Of what was trimmed before it was read only the owner can tell, so then all ask, and an answer
-// begins anew.
+// follow reads a journal from an entry on until ctx ends. If reading fails it goes on later, since futures ask less
+// and less often. Only the owner knows the outcomes in entries that were trimmed before they were read, so then all
+// futures ask, and an answer makes follow begin anew.
 func (r *Registry) follow(ctx context.Context, shard int, next uint64) {
 	var failing notice.Onset
 	for ctx.Err() == nil {
@@ -93,7 +94,7 @@ func (r *Registry) askAbout(shard int, e *events.Entry) {
 	}
 }
 
-// endFollow stops following a journal that nobody waits for, or whose news come over the bus again.
+// endFollow stops following a journal that no future waits for, or whose notifications come over the bus again.
 func (r *Registry) endFollow(shard int) {
 	s := &r.shards[shard]
 	s.mu.Lock()

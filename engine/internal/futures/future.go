@@ -17,8 +17,8 @@ type Run struct {
 	Since  events.Ref // no earlier event ends the run: a repetition that was cancelled had the same number
 }
 
-// Future is the outcome of one run. Begin or Fail makes it ready for use. It costs nothing until somebody waits. Methods
-// may be called concurrently. It must not be copied.
+// Future is the outcome of one run. Begin or Fail makes it ready for use. It costs nothing until somebody waits.
+// Methods may be called concurrently. It must not be copied.
 type Future struct {
 	registry *Registry // nil: it had its outcome from the beginning
 	run      Run       // the registry guards it once the future is watched
@@ -27,7 +27,7 @@ type Future struct {
 
 	// Guarded by the registry.
 	asking    bool // a question is under way
-	askAgain  bool // news came meanwhile: its answer may be too old
+	askAgain  bool // a notification came meanwhile: its answer may be too old
 	recalling bool // its task is not in memory, and is searched for
 	asks      askState
 	next      *Future // another future of the same task; nil after the last one

@@ -26,10 +26,12 @@ import (
 const (
 	// sweepEvery is the time between two sweeps of the futures, for those that should ask again.
 	sweepEvery = time.Second
-	// askAfter counts the sweeps that a future waits for news before it asks again. They double each time, up to askMost.
+	// askAfter is the number of sweeps that a future waits for a notification before it asks again. It doubles each
+	// time, up to askMost.
 	askAfter = 5
 	askMost  = 60
-	// maxRecent bounds the outcomes of a shard owned here that are remembered for futures which come a moment too late.
+	// maxRecent bounds the outcomes of a shard owned here that are remembered for futures which come a moment too
+	// late.
 	maxRecent = 1024
 )
 
@@ -37,7 +39,7 @@ const (
 type Sender interface {
 	// Inquire sends a question. Its answer may take days, while no node is alive.
 	Inquire(shard int, question command.Command, answered func(command.Answer, error))
-	// BusAway reports whether news of a shard cannot be expected over the bus.
+	// BusAway reports whether notifications of a shard cannot be expected over the bus.
 	BusAway(shard int) bool
 	// Closed reports whether nothing is answered any more.
 	Closed() bool
@@ -60,7 +62,7 @@ type Registry struct {
 	ctx       context.Context // ends with Run
 	stop      context.CancelFunc
 	shards    []shardState
-	resync    signal.Signal // news may have been missed: everybody asks
+	resync    signal.Signal // a notification may have been missed: every future asks
 	sweeps    atomic.Int64  // so far
 	idle      sync.Pool     // waiters, not of the process: a bubble of time must not share them
 	callbacks sync.WaitGroup
@@ -112,7 +114,7 @@ func (r *Registry) Open() (n int) {
 }
 
 // add registers a future, or returns the outcome if it is known here. Registering comes before asking, so that an
-// outcome between the two is not missed. After close it fails with task.ErrClosed: nobody would ever tell the future.
+// outcome between the two is not missed. After close it fails with task.ErrClosed: nothing would resolve the future.
 func (r *Registry) add(f *Future) (known *outcome.Outcome, err error) {
 	s := &r.shards[f.run.Shard]
 	s.mu.Lock()
@@ -234,7 +236,8 @@ func (s *shardState) concernedLocked(outcomes []outcome.Outcome) (all []concern)
 			next := f.next
 			switch {
 			case f.run.Number != 0 &&
-				(o.Life < f.run.Life || o.Life == f.run.Life && (o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)):
+				(o.Life < f.run.Life ||
+					o.Life == f.run.Life && (o.Ref < f.run.Since || o.Run < f.run.Number && !o.Rest)):
 			case f.run.Number != 0 && o.Life == f.run.Life && !o.Elided && o.Ends(f.run.Number):
 				s.dropLocked(f)
 				all = append(all, concern{f, o})
@@ -306,12 +309,12 @@ func (r *Registry) ServeAway(shard int) {
 	r.AskAll(shard)
 }
 
-// Missed makes every future ask soon: news may have been missed. It never blocks.
+// Missed makes every future ask soon: a notification may have been missed. It never blocks.
 func (r *Registry) Missed() {
 	r.resync.Notify()
 }
 
-// AskAll makes every future of a shard ask now: news may have been missed.
+// AskAll makes every future of a shard ask now: a notification may have been missed.
 func (r *Registry) AskAll(shard int) {
 	for _, f := range r.due(shard, math.MaxInt64) {
 		r.ask(f)
@@ -426,10 +429,11 @@ func (r *Registry) recall(f *Future) {
 			return
 		case errors.Is(err, store.ErrTrimmed):
 			err = fmt.Errorf("%w: %w", task.ErrNotKept, err)
-		case r.ctx.Err() != nil: // and so do those who wait
+		case r.ctx.Err() != nil: // and so do the futures
 			return
 		case !errors.Is(err, task.ErrNotFound) && !errors.Is(err, events.ErrDamaged):
-			r.cfg.Log.WarnContext(r.ctx, "a future waits for the journal or the archive", "task", f.run.Task, "err", err)
+			r.cfg.Log.WarnContext(r.ctx, "a future waits for the journal or the archive",
+				"task", f.run.Task, "err", err)
 			return // the sweep asks again
 		}
 		r.remove(f)

@@ -22,8 +22,8 @@ type waiter struct {
 // newWaiter makes waiters for a pool.
 func newWaiter() any { return &waiter{woken: make(chan struct{}, 1)} }
 
-// resolve makes the value come, unless it has. Functions that wait for it are given to start, which must not wait
-// for them.
+// resolve sets the value, unless it is set. It passes each function that waits for it to start, which must not wait
+// for the function.
 func (v *value) resolve(result []byte, err error, start func(fn func())) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"taskledger/store"
 )
 
-// Members says who came and who is gone between two views of the membership. Who is there in the first view has not come. A node that leaves
-// drains first, and its key says so: one that is gone without has died, or has given its session up.
+// Members logs which nodes have joined and left between two views of the membership. The nodes of the first view
+// have not joined. A node that leaves drains first, and its key shows that: one that is gone without has died, or
+// has given its session up.
 func (l *Log) Members(self string, before, now *store.Membership) {
 	if before.Revision == 0 || !l.Enabled(slog.LevelWarn) {
 		return
@@ -27,7 +28,8 @@ func (l *Log) Members(self string, before, now *store.Membership) {
 		if n := before.Nodes[id]; n.Draining {
 			l.Say(slog.LevelInfo, "a node left", "peer", n.Name, "peer_session", id)
 		} else {
-			l.Say(slog.LevelWarn, "a node died", "peer", n.Name, "peer_session", id, "why", "its session has ended, and it was not seen to leave")
+			l.Say(slog.LevelWarn, "a node died", "peer", n.Name, "peer_session", id,
+				"why", "its session has ended, and it was not seen to leave")
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"taskledger/store"
 )
 
-// maxErrorText is how much of an error a line holds.
+// maxErrorText bounds the text of an error in a record of the log, in bytes.
 const maxErrorText = 200
 
-// Mishaps are the lost attempts and the final failures of an entry, gathered while it is decided and told when it is committed. One
-// goroutine at a time may use them.
+// Mishaps gathers the lost attempts and the final failures of an entry while that is decided, and logs them once it
+// is committed. One goroutine at a time may use it.
 type Mishaps struct {
 	log    *Log
 	shard  int
@@ -68,18 +68,20 @@ func take(all []mishap, left *int64, m mishap) []mishap {
 	return append(all, m)
 }
 
-// Tell logs what was noted, which is committed now.
-func (m *Mishaps) Tell() {
+// Report logs what was noted, which is committed now.
+func (m *Mishaps) Report() {
 	const lost, failed, repeated = "an attempt was lost", "a task failed for good", "a run of a repeated task failed"
 	for _, l := range m.lost {
-		m.log.Say(slog.LevelWarn, lost, "shard", m.shard, "task", string(l.task), "behavior", l.behavior, "attempt", l.attempt, "ran_on", store.NodeName(l.session), "ran_in_session", l.session)
+		m.log.Say(slog.LevelWarn, lost, "shard", m.shard, "task", string(l.task), "behavior", l.behavior,
+			"attempt", l.attempt, "ran_on", store.NodeName(l.session), "ran_in_session", l.session)
 	}
 	for _, f := range m.failed {
 		message := failed
 		if f.repeated {
 			message = repeated
 		}
-		m.log.Say(slog.LevelWarn, message, "shard", m.shard, "task", string(f.task), "behavior", f.behavior, "attempts", f.attempt, "ran_on", store.NodeName(f.session), "code", f.code, "error", f.text)
+		m.log.Say(slog.LevelWarn, message, "shard", m.shard, "task", string(f.task), "behavior", f.behavior,
+			"attempts", f.attempt, "ran_on", store.NodeName(f.session), "code", f.code, "error", f.text)
 	}
 	m.log.Leave(slog.LevelWarn, lost, m.left.lost)
 	m.log.Leave(slog.LevelWarn, failed, m.left.failed)

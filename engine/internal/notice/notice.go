@@ -1,5 +1,5 @@
-// Package notice logs what operators look for, and no more of it than they can read: who came and went, which attempts were lost, which
-// tasks failed for good.
+// Package notice logs what operators look for, and no more of it than they can read: which nodes joined and left,
+// which attempts were lost, which tasks failed for good.
 package notice
 
 import (
@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// burst is how many lines of a kind are logged at once.
+	// burst bounds the records of a kind that are logged at once.
 	burst = 20
-	// perSecond is how many follow each second.
+	// perSecond bounds the records of a kind that follow each second.
 	perSecond = 1
 )
 
-// Log logs lines. Those of one message are a kind: what exceeds its rate is left out, and counted. A nil Log logs
-// nothing.
+// Log limits the rate of a log. All records with the same message are a kind: those that exceed its rate are left out,
+// and counted. A nil Log logs nothing.
 type Log struct {
 	log *slog.Logger
 
@@ -31,18 +31,19 @@ type Log struct {
 type kind struct {
 	level slog.Level
 	limit *rate.Limiter
-	out   int64 // left out since the last line
+	out   int64 // left out since the last record
 }
 
 // New returns a Log that writes to log.
 func New(log *slog.Logger) *Log { return &Log{log: log, kinds: map[string]*kind{}} }
 
-// Enabled reports whether anybody reads lines of a level.
+// Enabled reports whether anybody reads records of a level.
 func (l *Log) Enabled(level slog.Level) bool {
 	return l != nil && l.log.Enabled(context.Background(), level)
 }
 
-// Say logs a line, unless too many of its message came lately. The line after those that were left out says how many they were.
+// Say logs a record, unless too many of its message came lately. The record after those that were left out gives
+// their number.
 func (l *Log) Say(level slog.Level, message string, args ...any) {
 	if !l.Enabled(level) {
 		return
@@ -63,7 +64,7 @@ func (l *Log) Say(level slog.Level, message string, args ...any) {
 	l.log.Log(context.Background(), level, message, args...)
 }
 
-// Leave counts lines as left out.
+// Leave counts records as left out.
 func (l *Log) Leave(level slog.Level, message string, n int64) {
 	if n == 0 || !l.Enabled(level) {
 		return
@@ -73,7 +74,7 @@ func (l *Log) Leave(level slog.Level, message string, n int64) {
 	l.kind(level, message).out += n
 }
 
-// Flush says of what was left out how much it was, where no line has come since that could say it.
+// Flush logs how many records were left out, for each message of which no record has come since.
 func (l *Log) Flush() {
 	if l == nil {
 		return
@@ -87,7 +88,8 @@ func (l *Log) Flush() {
 	}
 	l.mu.Unlock()
 	for _, message := range slices.Sorted(maps.Keys(out)) {
-		l.log.Log(context.Background(), out[message].level, "lines were left out", "of", message, "left_out", out[message].out)
+		l.log.Log(context.Background(), out[message].level, "lines were left out",
+			"of", message, "left_out", out[message].out)
 	}
 }
 

@@ -108,7 +108,7 @@ func tellEverything(log *notice.Log) {
 	m := notice.NewMishaps(log, 1)
 	m.Note(&projection.Task{Kind: &projection.Kind{}}, &events.Event{Body: &events.Lost{}})
 	m.Note(&projection.Task{Kind: &projection.Kind{}}, &events.Event{Body: &events.Failed{Run: 1}})
-	m.Tell()
+	m.Report()
 	log.Flush()
 }
 
@@ -171,8 +171,8 @@ func TestMishaps_AreToldOnceTheirEntryIsCommitted(t *testing.T) {
 	if lines := b.lines(t); len(lines) != 0 {
 		t.Errorf("before the commit: %v", lines)
 	}
-	m.Tell()
-	m.Tell()
+	m.Report()
+	m.Report()
 	lines := b.lines(t)
 	if len(lines) != 2 {
 		t.Fatalf("said %v", lines)
@@ -187,7 +187,7 @@ func TestMishaps_AreToldOnceTheirEntryIsCommitted(t *testing.T) {
 	for range 1000 {
 		note(&events.Lost{Node: "b-abcdefghij"})
 	}
-	m.Tell()
+	m.Report()
 	if lines := b.lines(t); len(lines) > 20 {
 		t.Errorf("of a thousand losses in one entry %d lines", len(lines))
 	}

@@ -1,4 +1,5 @@
-// Package outcome is how runs and lives of tasks end, as futures see it, and the done messages that tell so.
+// Package outcome holds the ends of runs and lives of tasks, as futures see them, and the done messages that report
+// them.
 package outcome
 
 import (
@@ -27,8 +28,11 @@ type Outcome struct {
 	Node     string      // session id of the one that made the attempt; known to the owner alone
 	Status   task.Status // Success or Failure; 0: the life was ended by Deleted
 	Result   events.Payload
-	Elided   bool // the result, or the rest of the error, was left out; of Deleted: no run was due or under way, and it has ended none
-	Err      *events.Error
+
+	// Elided reports that the result, or the rest of the error, was left out; of Deleted, that no run was due or under
+	// way, and it has ended none.
+	Elided bool
+	Err    *events.Error
 }
 
 // Of returns what an event means to futures; false: nothing.
@@ -78,8 +82,8 @@ func OfLast(t *projection.Task) Outcome {
 	}
 }
 
-// End turns the outcome of the last run into that of a further one which was promised and taken away: the failure stays,
-// after a success the run was cancelled.
+// End turns the outcome of the last run into the outcome of a further one that was promised and taken away: a failure
+// stays, after a success the further run counts as cancelled.
 func (o *Outcome) End() {
 	if o.Status == task.Failure {
 		return
@@ -88,10 +92,10 @@ func (o *Outcome) End() {
 	o.Err = &events.Error{Code: events.CodeCancelled, Message: "the repetition was cancelled"}
 }
 
-// Ends reports whether the outcome is that of a run of its life.
+// Ends reports whether the outcome ends a run of its life.
 func (o *Outcome) Ends(run uint32) bool { return o.Run == run || o.Run < run && o.Rest }
 
-// Value is what Wait returns.
+// Value returns the result and the error that Wait returns.
 func (o *Outcome) Value() ([]byte, error) {
 	switch o.Status {
 	case task.Success:

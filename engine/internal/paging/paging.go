@@ -11,14 +11,14 @@ import (
 	"taskledger/projection/listing"
 )
 
-// Most is how many tasks a page looks at, in all shards together. A page for which that is not enough is short.
+// Most bounds the tasks that a page scans, in all shards together. A page for which that is not enough is short.
 const Most = 20_000
 
 // maxBytes is after how many bytes of parameters and results a page is full.
 const maxBytes = 4 << 20
 
-// Ask asks the owner of a shard for at most limit tasks that match, for which it looks at no more than look.
-type Ask func(ctx context.Context, shard int, from listing.Place, limit, look int) (listing.Part, error)
+// Ask asks the owner of a shard for at most limit tasks that match, for which it scans no more than scan.
+type Ask func(ctx context.Context, shard int, from listing.Place, limit, scan int) (listing.Part, error)
 
 // Result is a page, and where the next one goes on.
 type Result struct {
@@ -29,9 +29,9 @@ type Result struct {
 	Nexts   []uint64      // as in listing.Page
 }
 
-// Page makes a page of at most limit tasks, in the order of the list, of those in each shard whose keys are smaller than the one of from; a
-// zero Key there stands for none. A shard for which ask fails is missing; a later page goes on in it where this one left it. Once ctx has
-// ended nobody is asked any more, and the page has what was found.
+// Page makes a page of at most limit tasks, in the order of the list, of those in each shard whose keys are smaller
+// than the one of from; a zero Key there stands for none. A shard for which ask fails is missing; a later page goes
+// on in it where this one left it. Once ctx has ended nobody is asked any more, and the page has what was found.
 func Page(ctx context.Context, from []listing.Key, limit int, ask Ask) Result {
 	p := page{limit: limit, left: Most}
 	for shard, key := range from {
@@ -55,13 +55,13 @@ func Page(ctx context.Context, from []listing.Key, limit int, ask Ask) Result {
 // page is a page in the making.
 type page struct {
 	limit  int
-	left   int // how many tasks may still be looked at
+	left   int // how many tasks may still be scanned
 	bytes  int // of parameters and results
 	shards []*reading
 	tasks  []projection.Task
 }
 
-// reading is what is known of a shard.
+// reading holds what is known of a shard.
 type reading struct {
 	shard int
 	begin listing.Key       // of the page
@@ -95,15 +95,16 @@ func (p *page) wanted() (all []*reading) {
 	return all
 }
 
-// askAll asks shards side by side. Each is asked for twice its share of what the page lacks, so that most pages ask once.
+// askAll asks shards side by side. Each is asked for twice its share of what the page lacks, so that most pages ask
+// once.
 func (p *page) askAll(ctx context.Context, wanted []*reading, ask Ask) {
 	lacks := p.limit - len(p.tasks)
 	limit := min(2*lacks/len(wanted)+4, lacks)
-	look := p.left / len(wanted)
+	scan := p.left / len(wanted)
 	parts := make([]listing.Part, len(wanted))
 	var all sync.WaitGroup
 	for i, r := range wanted {
-		all.Go(func() { parts[i], r.err = ask(ctx, r.shard, r.at.In(r.shard), limit, look) })
+		all.Go(func() { parts[i], r.err = ask(ctx, r.shard, r.at.In(r.shard), limit, scan) })
 	}
 	all.Wait()
 	for i, r := range wanted {
@@ -116,7 +117,7 @@ func (p *page) askAll(ctx context.Context, wanted []*reading, ask Ask) {
 
 func (r *reading) heard(p listing.Part) {
 	r.found, r.done, r.next = p.Tasks, p.Done, cmp.Or(r.next, p.Head+1)
-	if p.Next.Before != 0 { // it has looked at something
+	if p.Next.Before != 0 { // it has scanned something
 		r.at = p.Next.Key(r.shard)
 	}
 }
@@ -141,8 +142,8 @@ func (p *page) take() {
 	}
 }
 
-// result says where the next page goes on: wherever something is left in the shards that are not missing, and in each of those where it
-// was.
+// result returns the page, and where the next one goes on: shards that answered from the first task left in any of
+// them, each missing shard from its own place.
 func (p *page) result() Result {
 	r := Result{Tasks: p.tasks, Next: make([]listing.Key, len(p.shards))}
 	var rest listing.Key

@@ -31,14 +31,14 @@ type shards struct {
 var errAway = errors.New("away")
 
 // ask looks at tasks from a place on, sometimes at fewer than it may.
-func (s *shards) ask(_ context.Context, shard int, from listing.Place, limit, look int) (p listing.Part, err error) {
+func (s *shards) ask(_ context.Context, shard int, from listing.Place, limit, scan int) (p listing.Part, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away[shard] {
 		return p, errAway
 	}
 	p.Next = from
-	most := min(look, 2+(s.number*7+shard*13)%40)
+	most := min(scan, 2+(s.number*7+shard*13)%40)
 	for _, task := range slices.Backward(s.tasks[shard]) {
 		if from.Before != 0 && task.Created >= from.Before || from.Until != 0 && task.CreatedAt > from.Until {
 			continue
@@ -91,12 +91,12 @@ func newShards(t *rapid.T) *shards {
 	return s
 }
 
-// Whatever is created, changed and away between the pages of a list, it tells no task twice, and all that was there at the first page and
-// matched to the end; in order, unless a shard was away.
+// Whatever is created, changed and away between the pages of a list, it tells no task twice, and all that was there
+// at the first page and matched to the end; in order, unless a shard was away.
 func TestPage_TellsEachTaskOnceThatMatchesThroughout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newShards(t)
-		throughout, told := map[events.TaskID]bool{}, map[events.TaskID]bool{}
+		throughout, listed := map[events.TaskID]bool{}, map[events.TaskID]bool{}
 		for id := range s.matching {
 			throughout[id] = true
 		}
@@ -123,10 +123,10 @@ func TestPage_TellsEachTaskOnceThatMatchesThroughout(t *testing.T) {
 			}
 			for _, task := range p.Tasks {
 				key := s.key(task)
-				if told[task.ID] || !wasAway && key.Compare(last) >= 0 {
-					t.Fatalf("task %s comes twice, %t, or after %v", task.ID, told[task.ID], last)
+				if listed[task.ID] || !wasAway && key.Compare(last) >= 0 {
+					t.Fatalf("task %s comes twice, %t, or after %v", task.ID, listed[task.ID], last)
 				}
-				told[task.ID], last = true, key
+				listed[task.ID], last = true, key
 			}
 			from = p.Next
 			for _, id := range s.change(rapid.IntRange(0, 5).Draw(t, "changes")) {
@@ -137,7 +137,7 @@ func TestPage_TellsEachTaskOnceThatMatchesThroughout(t *testing.T) {
 			}
 		}
 		for id := range throughout {
-			if !told[id] {
+			if !listed[id] {
 				t.Fatalf("task %s was left out", id)
 			}
 		}
@@ -174,16 +174,16 @@ func TestPage_LooksAtABoundedNumberOfTasks(t *testing.T) {
 	const shards, each = 16, 10_000
 	var mu sync.Mutex
 	looked := 0
-	p := paging.Page(t.Context(), slices.Repeat([]listing.Key{listing.Newest}, shards), 100, func(_ context.Context, _ int, from listing.Place, _, look int) (listing.Part, error) {
+	p := paging.Page(t.Context(), slices.Repeat([]listing.Key{listing.Newest}, shards), 100, func(_ context.Context, _ int, from listing.Place, _, scan int) (listing.Part, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		left := int(from.Before)
 		if left == 0 {
 			left = each
 		}
-		look = min(look, 2000, left-1)
-		looked += look
-		return listing.Part{Next: listing.Place{Before: events.Ref(left - look), Until: events.Millis(left - look)}, Looked: look}, nil
+		scan = min(scan, 2000, left-1)
+		looked += scan
+		return listing.Part{Next: listing.Place{Before: events.Ref(left - scan), Until: events.Millis(left - scan)}, Looked: scan}, nil
 	})
 	if looked > paging.Most || looked < paging.Most-shards || len(p.Tasks) != 0 || p.Through || p.Next == nil {
 		t.Errorf("looked at %d tasks for %+v", looked, p)
@@ -210,12 +210,12 @@ func TestPage_HasABoundedNumberOfBytes(t *testing.T) {
 		}
 		return p, nil
 	}
-	var told []events.TaskID
+	var listed []events.TaskID
 	for from := listing.Begin(listing.Filter{}, 1).From; from != nil; {
 		r := paging.Page(t.Context(), from, 1000, ask)
 		bytes := 0
 		for i := range r.Tasks {
-			told = append(told, r.Tasks[i].ID)
+			listed = append(listed, r.Tasks[i].ID)
 			bytes += len(r.Tasks[i].Params)
 		}
 		if bytes > 4<<20+size || len(r.Tasks) == 0 && r.Next != nil {
@@ -223,12 +223,12 @@ func TestPage_HasABoundedNumberOfBytes(t *testing.T) {
 		}
 		from = r.Next
 	}
-	for i := range told {
-		if told[i] != all[i].ID {
-			t.Fatalf("%v", told)
+	for i := range listed {
+		if listed[i] != all[i].ID {
+			t.Fatalf("%v", listed)
 		}
 	}
-	if len(told) != tasks {
-		t.Errorf("%d tasks of %d", len(told), tasks)
+	if len(listed) != tasks {
+		t.Errorf("%d tasks of %d", len(listed), tasks)
 	}
 }

@@ -15,17 +15,18 @@ import (
 	"taskledger/task"
 )
 
-// silentAfter is how long a shard is waited for, and silentAgain one that was missing in the page before.
+// silentAfter bounds the wait for a shard, silentAgain the wait for one that was missing in the page before.
 const (
 	silentAfter = 3 * time.Second
 	silentAgain = 300 * time.Millisecond
-	// atLeast is how long a page may take that begins just before ctx ends: it asks, and is not empty for lack of time alone.
+	// atLeast is the time for a page that begins just before ctx ends: it asks, and is not empty for lack of time
+	// alone.
 	atLeast = time.Millisecond
 )
 
 var errSilent = errors.New("nobody has answered in time")
 
-// Shards are asked what concerns all of them.
+// Shards asks questions that concern all shards.
 type Shards struct {
 	Count   int
 	Cluster string                          // its id; "" = not known
@@ -33,8 +34,8 @@ type Shards struct {
 	Ask     func(ctx context.Context, shard int, q command.Command) (command.Answer, error)
 }
 
-// List returns a page of the tasks that match, from a cursor on. When ctx ends before the list is through, it returns the page as it is, and
-// an error: so no page of an ended ctx asks for another one.
+// List returns a page of the tasks that match, from a cursor on. When ctx ends before the list is through, it
+// returns the page as it is, and an error: so no page of an ended ctx asks for another one.
 func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page listing.Page, err error) {
 	if f.Limit < 0 || f.Limit > command.MaxPage {
 		return page, &task.LimitError{Field: "limit", Limit: command.MaxPage, Got: int64(f.Limit)}
@@ -49,17 +50,17 @@ func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page
 	if err := s.Ready(ctx); err != nil {
 		return page, err
 	}
-	soon, stop := patience(ctx)
+	soon, stop := answerTimeout(ctx)
 	defer stop()
 	var mu sync.Mutex
 	cluster := cmp.Or(s.Cluster, at.Cluster) // which a page without answers has, too
-	found := Page(soon, at.From, cmp.Or(f.Limit, 100), func(ctx context.Context, shard int, from listing.Place, limit, look int) (listing.Part, error) {
+	ask := func(ctx context.Context, shard int, from listing.Place, limit, scan int) (listing.Part, error) {
 		if at.Behind(shard) {
 			var stop context.CancelFunc
 			ctx, stop = context.WithTimeoutCause(ctx, silentAgain, errSilent)
 			defer stop()
 		}
-		a, err := s.ask(ctx, shard, command.ListOf(f, from, limit, look, at.Cluster))
+		a, err := s.ask(ctx, shard, command.ListOf(f, from, limit, scan, at.Cluster))
 		if err != nil {
 			return listing.Part{}, err
 		}
@@ -68,7 +69,8 @@ func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page
 		defer mu.Unlock()
 		cluster = cmp.Or(p.Cluster, cluster)
 		return p.Part, err
-	})
+	}
+	found := Page(soon, at.From, cmp.Or(f.Limit, 100), ask)
 	page = listing.Page{
 		Tasks:   found.Tasks,
 		Missing: found.Missing,
@@ -93,15 +95,15 @@ func (s Shards) Counts(ctx context.Context, behavior string) (all listing.Counts
 	if err := s.Ready(ctx); err != nil {
 		return all, err
 	}
-	soon, stop := patience(ctx)
+	soon, stop := answerTimeout(ctx)
 	defer stop()
-	told, errs := make([][]listing.Count, s.Count), make([]error, s.Count)
+	counts, errs := make([][]listing.Count, s.Count), make([]error, s.Count)
 	var asked sync.WaitGroup
 	for shard := range s.Count {
 		asked.Go(func() {
 			var a command.Answer
 			if a, errs[shard] = s.ask(soon, shard, &command.Tally{Behavior: behavior}); errs[shard] == nil {
-				told[shard], errs[shard] = command.DecodeTallies(a.Data)
+				counts[shard], errs[shard] = command.DecodeTallies(a.Data)
 			}
 		})
 	}
@@ -111,12 +113,13 @@ func (s Shards) Counts(ctx context.Context, behavior string) (all listing.Counts
 			all.Missing = append(all.Missing, missing(shard, err))
 		}
 	}
-	all.Rows = listing.Sum(slices.Concat(told...))
+	all.Rows = listing.Sum(slices.Concat(counts...))
 	return all, refusal(all.Missing)
 }
 
-// patience ends when no more answers are waited for: after half of what ctx leaves, so that what was found is of use.
-func patience(ctx context.Context) (context.Context, context.CancelFunc) {
+// answerTimeout bounds the wait for answers to half of the time that ctx leaves, so that the caller can still use
+// what was found.
+func answerTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	most := silentAfter
 	if end, limited := ctx.Deadline(); limited {
 		most = min(most, max(time.Until(end)/2, atLeast))

@@ -78,7 +78,7 @@ func TestList_InPagesEndsWhereverItsContextEnds(t *testing.T) {
 				end(why)
 			}
 		}}
-		pages, told, failed := 0, 0, error(nil)
+		pages, listed, failed := 0, 0, error(nil)
 		for _, err := range listing.All(listing.Filter{Limit: 2 * tasks}, func(f listing.Filter, cursor string) (listing.Page, error) {
 			if pages++; pages > 100 {
 				t.Fatal("the list does not end")
@@ -87,16 +87,17 @@ func TestList_InPagesEndsWhereverItsContextEnds(t *testing.T) {
 			return o.shards().List(ctx, f, cursor)
 		}) {
 			if failed = err; err == nil {
-				told++
+				listed++
 			}
 		}
-		if !errors.Is(failed, why) || told == 0 || told == 2*tasks {
-			t.Errorf("after %d questions: %d tasks of %d pages, %v", until, told, pages, failed)
+		if !errors.Is(failed, why) || listed == 0 || listed == 2*tasks {
+			t.Errorf("after %d questions: %d tasks of %d pages, %v", until, listed, pages, failed)
 		}
 	}
 }
 
-// What is left of a context becomes half with each page while nobody answers: it ends nevertheless, and no page is made without time.
+// What is left of a context becomes half with each page while nobody answers: it ends nevertheless, and no page is
+// made without time.
 func TestList_InPagesEndsWithItsDeadlineWhileNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)

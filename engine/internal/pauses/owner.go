@@ -1,5 +1,4 @@
-// Package pauses is what the owner of the cluster's settings does for them: it answers with them, and makes their
-// changes known.
+// Package pauses extends the owner of the cluster's settings: it answers with them, and makes their changes known.
 package pauses
 
 import (

@@ -14,12 +14,12 @@ import (
 var (
 	errUnknown = task.ErrUnknown
 	errClosed  = task.ErrClosed
-	// ErrNoNode says why nothing was accepted, or answered.
+	// ErrNoNode reports that nothing was accepted, or answered, because no node is alive.
 	ErrNoNode = fmt.Errorf("%w: %w", store.ErrUnavailable, task.ErrNoNode)
 )
 
-// nodesMissed fails callers that have waited for long that no node has been alive for as long, and returns when to
-// look again, for the sake of others. What has left goes on, for whatever node comes.
+// nodesMissed fails callers that have waited as long as no node has been alive, once that exceeds a timeout. It
+// returns when to read the membership again for the others. Batches under way go on, for whatever node comes.
 func (s *Sender) nodesMissed(since time.Time) (again time.Duration) {
 	long, now := time.Since(since), time.Since(base)
 	for shard := range s.lanes {
@@ -27,7 +27,7 @@ func (s *Sender) nodesMissed(since time.Time) (again time.Duration) {
 			var unsent, sent Flight
 			l := &s.lanes[shard][laneID]
 			overdue := func(c *Call) bool {
-				is := c.Caller != nil && !c.Awaits && min(long, now-c.since) >= lookout.Patience
+				is := c.Caller != nil && !c.Awaits && min(long, now-c.since) >= lookout.Timeout
 				switch {
 				case is || c.Caller == nil:
 				case !c.Awaits:

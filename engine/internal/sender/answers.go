@@ -27,7 +27,10 @@ func (s *Sender) OnMessage(m store.Message) {
 	shard, err1 := strconv.Atoi(parts[2])
 	laneID, err2 := strconv.Atoi(parts[3])
 	number, err3 := strconv.ParseUint(parts[4], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil || shard < 0 || shard >= len(s.lanes) || laneID < 0 || laneID >= int(command.LaneCount) {
+	if err1 != nil || err2 != nil || err3 != nil {
+		return
+	}
+	if shard < 0 || shard >= len(s.lanes) || laneID < 0 || laneID >= int(command.LaneCount) {
 		return
 	}
 	f := s.flightOf(shard, uint8(laneID), number)
@@ -55,7 +58,7 @@ func (s *Sender) receive(data []byte) (shard int, ok bool) {
 	return shard, true
 }
 
-// answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers
+// answered takes the answers to a batch; nil acknowledges it. recorded reports that they are in the journal. Answers
 // to earlier batches come too late and are dropped.
 func (s *Sender) answered(shard int, laneID uint8, number uint64, answers []command.Answer, recorded bool) {
 	if laneID == command.LaneOffer {
@@ -88,15 +91,15 @@ func (s *Sender) answered(shard int, laneID uint8, number uint64, answers []comm
 // do without the lock.
 func (s *Sender) takeLocked(l *lane, f *Flight, answers []command.Answer, recorded bool, now time.Time) (rest func()) {
 	corrupt := func() {
-		s.cfg.Log.Error("answer does not fit its batch", "shard", f.Shard, "lane", f.Batch.Lane, "number", f.Batch.Number,
-			"answers", len(answers), "calls", len(f.calls))
+		s.cfg.Log.Error("answer does not fit its batch", "shard", f.Shard, "lane", f.Batch.Lane,
+			"number", f.Batch.Number, "answers", len(answers), "calls", len(f.calls))
 	}
 	switch {
 	case answers == nil:
 		f.Acknowledged = true
 		return nil
 	case f.Batch.Lane == command.LaneSubmit && waitsForRoom(answers):
-		behind, why := l.holdLocked(f, answers[0])
+		behind, why := l.blockLocked(f, answers[0])
 		return func() { behind.fail(why) }
 	case f.Batch.Lane == command.LaneSubmit && len(answers) > 0 && answers[0].Code == command.AnswerUnserved:
 		next := s.endLocked(l, f)

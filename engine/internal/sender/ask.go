@@ -11,7 +11,7 @@ import (
 	"taskledger/task"
 )
 
-// Reply is what came of a command: its answer, or why there is none.
+// Reply holds the answer to a command, or the reason why there is none.
 type Reply struct {
 	Answer command.Answer
 	Err    error

@@ -12,8 +12,8 @@ import (
 // sender does not believe such an answer to a batch of which more than one copy may be decided. It sends a barrier
 // first: the next number of the lane is recorded in the journal, after which no copy of the batch counts any more.
 
-// letterReaders is how many owners may decide one letter: one that is about to answer it, and the next one.
-const letterReaders = 2
+// mailboxReaders bounds the owners that may decide one mailbox message: one that is about to answer it, and the next.
+const mailboxReaders = 2
 
 // barrierLocked returns the barrier that takes f's place when its answers are not to be believed yet; nil when they
 // are.
@@ -57,11 +57,11 @@ func (f *Flight) forgotten(wall time.Time) bool {
 	return time.Since(f.Began) > GiveUp || wall.Sub(f.Batch.Made.Time()) > GiveUp
 }
 
-// unserved ends a flight whose shard is quarantined, where nothing can be recorded and so nothing confirmed. It is
-// certain that nothing was accepted when no other copy of it ever was on its way, or only letters were, of which
-// one, the first, was read by nobody before and is removed with the answer: unread says so.
+// unserved ends a flight whose shard is quarantined, where nothing can be recorded and so nothing confirmed. Nothing
+// was accepted for certain if no other copy was ever on its way, or if all copies were mailbox messages and unread
+// reports that the first one was read by nobody before and is removed with the answer.
 func (f *Flight) unserved(a command.Answer, unread bool) {
-	certain := f.unconfirmed == nil && (f.copies < 2 || unread && !f.direct && f.copies == letterReaders)
+	certain := f.unconfirmed == nil && (f.copies < 2 || unread && !f.direct && f.copies == mailboxReaders)
 	if !certain {
 		f.fail(fmt.Errorf("%w: %s", errUnknown, a.Text))
 		return
@@ -78,8 +78,8 @@ func waitsForRoom(answers []command.Answer) bool {
 	return len(answers) == 1 && answers[0].Code == command.AnswerStoreFull
 }
 
-// holdLocked notes that a flight waits for room in the store, and takes out what waits behind it, to fail.
-func (l *lane) holdLocked(f *Flight, full command.Answer) (behind *Flight, why error) {
+// blockLocked notes that a flight waits for room in the store, and takes out the calls behind it, which are to fail.
+func (l *lane) blockLocked(f *Flight, full command.Answer) (behind *Flight, why error) {
 	full.Code = command.AnswerOverload
 	f.refusal, f.Acknowledged = &full, true
 	behind = &Flight{calls: l.waiting}

@@ -19,7 +19,7 @@ type Flight struct {
 	Began        time.Time
 	Sent         time.Time // last
 	Acknowledged bool      // or posted: it may go longer without an answer
-	Queued       time.Time // when a writer of letters was given it last
+	Queued       time.Time // when it was last passed to an outbox writer
 
 	encoded func() []byte // the batch, once, when it has to leave the process
 	calls   []Call
@@ -28,7 +28,7 @@ type Flight struct {
 	// Guarded by the lane.
 	inbox       Inbox            // of the owner in this process that has a copy
 	copies      int              // that may be decided, by owners that do not know of each other
-	direct      bool             // a copy went another way than as a letter
+	direct      bool             // a copy went another way than through the mailbox
 	unconfirmed []command.Answer // to the batch that this one, a barrier, is to confirm; nil: this is no barrier
 	refusal     *command.Answer  // to whatever comes until this flight is answered; nil: that waits
 }

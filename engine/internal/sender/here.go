@@ -17,16 +17,16 @@ type Inbox interface {
 	Wake()
 }
 
-// ReplyFunc brings the answers to a batch back to its sender; nil acknowledges it. recorded tells that they are in
+// ReplyFunc brings the answers to a batch back to its sender; nil acknowledges it. recorded reports that they are in
 // the journal. It never blocks.
 type ReplyFunc func(b *command.Batch, answers []command.Answer, recorded bool)
 
-// Offers are what a node offers to owners: free slots. They keep the flights of command.LaneOffer, of which a shard
-// may have several.
+// Offers takes the answers to the offers of free slots that a node makes to owners. It holds the flights of
+// command.LaneOffer, of which a shard may have several.
 type Offers interface {
 	// Answered takes the answers to an offer; nil acknowledges it.
 	Answered(shard int, number uint64, answers []command.Answer)
-	// Posted tells that the letter of an offer was written, or could not be.
+	// Posted reports that an offer was written to the mailbox, or could not be.
 	Posted(f *Flight)
 	// FlightOf returns the offer of that number while it stands; else nil.
 	FlightOf(shard int, number uint64) *Flight
@@ -112,7 +112,7 @@ func (h *Here) Depart(in Inbox, laneID uint8, made time.Time) (b *command.Batch,
 }
 
 // Gather lets whoever is ready to run add to what waits, as long as somebody does and for yieldMost: events per
-// entry decide what a task costs. size tells how much waits.
+// entry decide what a task costs. size returns how much waits.
 func (h *Here) Gather(size func() int) {
 	began := time.Now()
 	for had := -1; h.s.yield.Yield(); {

@@ -14,10 +14,10 @@ import (
 const (
 	// maxQueued bounds the commands that wait in a lane; submits beyond it are refused.
 	maxQueued = 50_000
-	// maxQueueTime bounds how long the first of more than fewQueued may have waited when a batch has left without
-	// it: the owner is there and does not keep up, a submit behind them would take longer, and a refusal now is
-	// better than an answer after its caller has given up. While no batch leaves, because the owner is replaced,
-	// say, all wait.
+	// maxQueueTime bounds the wait of the first of more than fewQueued commands once a batch has left without it.
+	// The owner is there then and does not keep up: a submit behind them would take longer, and a refusal now is
+	// better than an answer after its caller has given up. While no batch leaves, say because the owner is
+	// replaced, all wait.
 	maxQueueTime = time.Second
 	fewQueued    = 256
 )
@@ -86,7 +86,8 @@ func (s *Sender) Send(shard int, laneID uint8, c Call) error {
 
 // Inquire sends a question whose answer may wait for a node for days.
 func (s *Sender) Inquire(shard int, question command.Command, answered func(command.Answer, error)) {
-	_ = s.Send(shard, command.LaneQuery, Call{Command: question, Caller: CallerFunc(answered), Awaits: true}) // no question is refused
+	// No question is refused.
+	_ = s.Send(shard, command.LaneQuery, Call{Command: question, Caller: CallerFunc(answered), Awaits: true})
 }
 
 // Later queues what an attempt reports, which leaves with the next command that is sent to the shard, or by Flush.
@@ -118,11 +119,12 @@ func (l *lane) queueLocked(shard int, laneID uint8, c Call) error {
 func (l *lane) refusesLocked(shard int, c command.Command, now time.Duration) error {
 	n := len(l.waiting)
 	if n >= maxQueued || n > fewQueued && now-l.waiting[0].since > maxQueueTime && l.left > l.waiting[0].left {
-		return &task.OverloadError{Cause: fmt.Sprintf("too many commands wait for shard %d", shard), RetryAfter: time.Second}
+		why := fmt.Sprintf("too many commands wait for shard %d", shard)
+		return &task.OverloadError{Cause: why, RetryAfter: time.Second}
 	}
 	switch f := l.flight; {
 	case f == nil:
-	case f.unconfirmed != nil && f.unconfirmed[0].Code == command.AnswerOverload: // as those before, which no barrier can confirm yet
+	case f.unconfirmed != nil && f.unconfirmed[0].Code == command.AnswerOverload: // no barrier can confirm it yet
 		return f.unconfirmed[0].Err("")
 	case f.refusal != nil:
 		return f.refusal.Err("")

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// writers is how many goroutines post letters side by side.
+	// writers is the number of outbox writers: goroutines that post to mailboxes.
 	writers = 4
-	// postTimeout bounds the post of a letter.
+	// postTimeout bounds one post to a mailbox.
 	postTimeout = 5 * time.Second
-	// readAgain is how long after answers have ended to come through the store they are read again.
+	// readAgain is the pause before answers through the store are read again once their stream has ended.
 	readAgain = time.Second
 )
 
-// post gives a flight to the writer of its shard, unless he has it.
+// post passes a flight to the outbox writer of its shard, unless that has it.
 func (s *Sender) post(f *Flight) {
 	if s.cfg.Mailbox == nil || !f.posting.CompareAndSwap(false, true) {
 		return
@@ -35,8 +35,8 @@ func (s *Sender) post(f *Flight) {
 	}
 }
 
-// postLoop posts the flights of one writer's shards until ctx ends. One that was answered meanwhile is left out: it
-// would replace the letter of a later one.
+// postLoop posts the flights of one writer's shards until ctx ends. It skips a flight that was answered meanwhile,
+// which would replace the mailbox message of a later one.
 func (s *Sender) postLoop(ctx context.Context, flights <-chan *Flight) error {
 	var full notice.Onset
 	for {
@@ -44,7 +44,7 @@ func (s *Sender) postLoop(ctx context.Context, flights <-chan *Flight) error {
 		case <-ctx.Done():
 			return nil
 		case f := <-flights:
-			if s.flightOf(f.Shard, f.Batch.Lane, f.Batch.Number) != f || !s.leaves(f, nil, letterReaders) {
+			if s.flightOf(f.Shard, f.Batch.Lane, f.Batch.Number) != f || !s.leaves(f, nil, mailboxReaders) {
 				continue
 			}
 			postCtx, cancel := context.WithTimeout(ctx, postTimeout)
@@ -58,7 +58,8 @@ func (s *Sender) postLoop(ctx context.Context, flights <-chan *Flight) error {
 				}
 				why := command.StoreFull
 				if errors.Is(err, store.ErrTooLarge) {
-					why = fmt.Sprintf("a batch of %d bytes is larger than the store takes, and the message bus is away", len(f.encoded()))
+					why = fmt.Sprintf("a batch of %d bytes is larger than the store takes, and the message bus is away",
+						len(f.encoded()))
 				}
 				s.noRoom(f, why, errors.Is(err, store.ErrRefused))
 			case err != nil:
@@ -72,7 +73,7 @@ func (s *Sender) postLoop(ctx context.Context, flights <-chan *Flight) error {
 	}
 }
 
-// posted lets a flight wait for the answer to its letter; one that could not be written is as likely to be, or to
+// posted lets a flight wait for its answer. A post that failed may have been written after all, and would most likely
 // fail again.
 func (s *Sender) posted(f *Flight) {
 	if f.Batch.Lane == command.LaneOffer {
@@ -86,8 +87,8 @@ func (s *Sender) posted(f *Flight) {
 	l.mu.Unlock()
 }
 
-// noRoom ends a flight for whose letter the store has no room. Reports of attempts wait. unsent tells that nothing
-// of this copy was sent.
+// noRoom ends a flight that the store has no room for. Reports of attempts wait. unsent reports that nothing of this
+// copy was sent.
 func (s *Sender) noRoom(f *Flight, why string, unsent bool) {
 	switch f.Batch.Lane {
 	case command.LaneQuery:
@@ -95,7 +96,8 @@ func (s *Sender) noRoom(f *Flight, why string, unsent bool) {
 		info := func(*command.Info) command.Answer {
 			return command.Answer{Data: message.Encode(command.ShardReport{Problem: why})}
 		}
-		s.answered(f.Shard, command.LaneQuery, f.Batch.Number, command.AnswersWithoutRoom(f.Batch.Commands, why, info), false)
+		answers := command.AnswersWithoutRoom(f.Batch.Commands, why, info)
+		s.answered(f.Shard, command.LaneQuery, f.Batch.Number, answers, false)
 	case command.LaneSubmit:
 		full := command.Overload("%s", why)
 		if !unsent || !s.refuse(f, full) {
@@ -105,12 +107,12 @@ func (s *Sender) noRoom(f *Flight, why string, unsent bool) {
 	}
 }
 
-// refuse ends a flight of which no copy but one letter, that was never written, was on its way; false when there
-// was another.
+// refuse ends a flight whose only copy is a mailbox message that was never written. It returns false when there was
+// another copy.
 func (s *Sender) refuse(f *Flight, why command.Answer) bool {
 	l := &s.lanes[f.Shard][f.Batch.Lane]
 	l.mu.Lock()
-	if l.flight != f || f.unconfirmed != nil || f.direct || f.copies != letterReaders {
+	if l.flight != f || f.unconfirmed != nil || f.direct || f.copies != mailboxReaders {
 		l.mu.Unlock()
 		return false
 	}

@@ -55,7 +55,7 @@ func (s *Sender) leaves(f *Flight, in Inbox, copies int) bool {
 	}
 	if in == nil || f.inbox != in {
 		f.inbox, f.copies = in, f.copies+copies
-		f.direct = f.direct || copies < letterReaders
+		f.direct = f.direct || copies < mailboxReaders
 	}
 	return true
 }

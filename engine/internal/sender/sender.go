@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	// BusTimeout is how long a batch may go without an answer or an acknowledgement before it is sent through the
+	// BusTimeout bounds the wait for an answer or an acknowledgement over the bus. Then a batch is sent through the
 	// store.
 	BusTimeout = 250 * time.Millisecond
-	// resendEvery is how long an acknowledged or posted batch may go unanswered before it is sent again.
+	// resendEvery is the interval at which an acknowledged or posted batch without an answer is sent again.
 	resendEvery = 2 * time.Second
-	// GiveUp is how long a batch is sent again. Owners remember numbers longer, so that a number is never decided
-	// twice. Reports of attempts are never given up: each names its attempt, and one that is given up means another
-	// run.
+	// GiveUp bounds the time for which a batch is sent again. Owners remember numbers longer, so that a number is
+	// never decided twice. Reports of attempts are never given up: each names its attempt, and giving one up means
+	// another run.
 	GiveUp = 30 * time.Minute
 )
 
 // Config configures a sender.
 type Config struct {
-	ID        string // random, and the same for the life of the node or client
+	ID        string // random, and the same for as long as the node or client runs
 	Principal string // of commands that are sent on nobody's behalf
 	Shards    int
 	Bus       store.Bus        // nil: everything goes through the mailboxes
 	Mailbox   store.Mailbox    // nil: nothing leaves while the bus is away
-	Members   store.Members    // tells whether any node is alive; nil: commands wait for one for as long as their contexts last
+	Members   store.Members    // shows whether any node is alive; nil: commands wait for one until their contexts end
 	Now       func() time.Time // wall clock; it is called without a lock
 	Log       *slog.Logger
 }
@@ -84,7 +84,7 @@ func (s *Sender) Connected() bool { return s.connected.Load() }
 // Closed reports whether the sender has ended: what is sent from then on is answered by nobody.
 func (s *Sender) Closed() bool { return s.closed.Load() }
 
-// BusAway reports whether news of a shard cannot be expected over the bus.
+// BusAway reports whether notifications of a shard cannot be expected over the bus.
 func (s *Sender) BusAway(shard int) bool {
 	return s.cfg.Bus == nil || !s.connected.Load() || s.detoured[shard].Load()
 }
@@ -110,7 +110,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Close fails every caller that waits. Run does so at its end; who does not call Run calls Close.
+// Close fails every caller that waits. Run does so at its end; without Run, the owner of the sender calls Close.
 func (s *Sender) Close() {
 	s.closed.Store(true)
 	for shard := range s.lanes {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// yieldMost is how long letting others run may take, which is half a time slice.
+	// yieldMost bounds the time for which others are let run: half a time slice.
 	yieldMost = 5 * time.Millisecond
 	// yieldShare bounds the time spent in yields that take longer to one part in so many.
 	yieldShare = 20

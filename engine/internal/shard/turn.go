@@ -78,7 +78,7 @@ func (o *Owner) takeTurn(ctx context.Context) error {
 			return o.abandon(err)
 		}
 		o.clock.Hold(now, began)
-		o.pending.mishaps.Tell()
+		o.pending.mishaps.Report()
 	}
 	o.tally.Count(d.Stale, len(d.Bugs))
 	o.perform()

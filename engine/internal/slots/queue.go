@@ -8,9 +8,10 @@ import (
 	"taskledger/events"
 )
 
-// keepFor is how long a free slot is kept for the owner whose head comes first, while that is on its way: it may be writing an
-// entry. An owner that takes longer, since its journal cannot be written, say, lets the others pass until it comes.
-const keepFor = 250 * time.Millisecond
+// reserveFor bounds the time for which a free slot is reserved for the owner whose head comes first, which may be
+// writing an entry. An owner that takes longer, say because its journal cannot be written, lets the others pass
+// until it comes.
+const reserveFor = 250 * time.Millisecond
 
 // Head is the first ready task of a behavior in a shard, by what it is compared with those of other shards.
 type Head struct {
@@ -30,17 +31,17 @@ func (a *Head) before(b *Head) bool {
 	return a.Created < b.Created
 }
 
-// Waiter is the owner of a shard that looks for slots. Wake must not block.
+// Waiter is the owner of a shard that needs slots. Wake must not block.
 type Waiter interface{ Wake() }
 
 // queue holds the owners that wait for slots. A freed slot wakes the one whose head comes first, and no other: the
-// next one is woken when that has looked. So a slot costs as many comparisons as there are behaviors, however many
-// shards wait.
+// next one is woken when that has tried to take it. So a slot costs as many comparisons as there are behaviors,
+// however many shards wait.
 type queue struct {
 	waiting map[Waiter]*place
-	lines   []*line     // one a behavior
-	turns   uint64      // how often an owner has begun to wait
-	again   *time.Timer // passes over owners that were woken and do not look; nil: none was woken
+	heaps   []*headHeap // one for each behavior
+	waits   uint64      // how often an owner has begun to wait
+	again   *time.Timer // passes over owners that were woken and do not come; nil: none was woken
 	timers  sync.WaitGroup
 	closed  bool
 }
@@ -48,40 +49,40 @@ type queue struct {
 // place belongs to a waiter from the time it found no slot until it finds one.
 type place struct {
 	waiter Waiter
-	turn   uint64    // puts equal heads in the order in which their owners began to wait
+	order  uint64    // puts equal heads in the order in which their owners began to wait
 	spots  []*spot   // empty while the waiter is passed over
-	woken  time.Time // to look, and has not looked yet; zero = has not been woken
+	woken  time.Time // and has not come yet; zero = has not been woken
 }
 
-// spot is a head of a waiter in the line of its behavior.
+// spot is a head of a waiter in the heap of its behavior.
 type spot struct {
 	Head
 	of *place
-	in *line
+	in *headHeap
 	at int
 }
 
-// line is a heap of the heads of one behavior, the first one on top.
-type line struct {
+// headHeap is a heap of the heads of one behavior, the first one on top.
+type headHeap struct {
 	limit *Limit
 	spots []*spot
 }
 
-func (l *line) Len() int { return len(l.spots) }
+func (l *headHeap) Len() int { return len(l.spots) }
 
-func (l *line) Less(i, j int) bool { return l.spots[i].first(l.spots[j]) }
+func (l *headHeap) Less(i, j int) bool { return l.spots[i].first(l.spots[j]) }
 
-func (l *line) Swap(i, j int) {
+func (l *headHeap) Swap(i, j int) {
 	l.spots[i], l.spots[j] = l.spots[j], l.spots[i]
 	l.spots[i].at, l.spots[j].at = i, j
 }
 
-func (l *line) Push(s any) {
+func (l *headHeap) Push(s any) {
 	l.spots = append(l.spots, s.(*spot))
 	l.spots[len(l.spots)-1].at = len(l.spots) - 1
 }
 
-func (l *line) Pop() any {
+func (l *headHeap) Pop() any {
 	last := len(l.spots) - 1
 	s := l.spots[last]
 	l.spots[last] = nil
@@ -91,15 +92,15 @@ func (l *line) Pop() any {
 
 // first reports whether s is served before other. Of equal heads the one comes first whose owner has waited longer.
 func (s *spot) first(other *spot) bool {
-	return s.before(&other.Head) || !other.before(&s.Head) && s.of.turn < other.of.turn
+	return s.before(&other.Head) || !other.before(&s.Head) && s.of.order < other.of.order
 }
 
-// topBut returns the first spot of the line that does not belong to p; nil if there is none.
-func (l *line) topBut(p *place) *spot {
+// topBut returns the first spot of the heap that does not belong to p; nil if there is none.
+func (l *headHeap) topBut(p *place) *spot {
 	if len(l.spots) == 0 || l.spots[0].of != p {
 		return l.top()
 	}
-	var second *spot // a waiter has one spot in a line at most: the second one is a child of the top
+	var second *spot // a waiter has one spot in a heap at most: the second one is a child of the top
 	for _, s := range l.spots[1:min(3, len(l.spots))] {
 		if second == nil || s.first(second) {
 			second = s
@@ -108,14 +109,14 @@ func (l *line) topBut(p *place) *spot {
 	return second
 }
 
-func (l *line) top() *spot {
+func (l *headHeap) top() *spot {
 	if len(l.spots) == 0 {
 		return nil
 	}
 	return l.spots[0]
 }
 
-// FreeFor appends for each of a waiter's heads whether there is a slot for it that is kept for no other waiter.
+// FreeFor appends for each of a waiter's heads whether there is a slot for it that is reserved for no other waiter.
 func (x *Slots) FreeFor(w Waiter, heads []Head, free []bool) []bool {
 	x.Lock()
 	defer x.Unlock()
@@ -126,10 +127,10 @@ func (x *Slots) FreeFor(w Waiter, heads []Head, free []bool) []bool {
 	return free
 }
 
-// firstLocked returns the spot that a free slot is for, those of a waiter left out; nil when nobody else waits who
-// could use one.
+// firstLocked returns the spot that a free slot is for, without those of a waiter; nil when no other waiter could use
+// one.
 func (x *Slots) firstLocked(but *place) (first *spot) {
-	for _, l := range x.queue.lines {
+	for _, l := range x.queue.heaps {
 		if len(l.spots) == 0 || l.limit.left() <= 0 {
 			continue
 		}
@@ -140,8 +141,7 @@ func (x *Slots) firstLocked(but *place) (first *spot) {
 	return first
 }
 
-// Await lets a waiter that has looked wait with the heads for which it found no slot. It is woken when there is one
-// for it.
+// Await lets a waiter wait with the heads for which it found no slot. It is woken when there is one for it.
 func (x *Slots) Await(w Waiter, heads []Head) {
 	x.Lock()
 	defer x.Unlock()
@@ -152,19 +152,19 @@ func (x *Slots) Await(w Waiter, heads []Head) {
 		q.waiting[w] = p
 	}
 	x.standAside(p)
-	q.turns++
-	p.turn, p.woken = q.turns, time.Time{}
+	q.waits++
+	p.order, p.woken = q.waits, time.Time{}
 	for _, h := range heads {
 		if l := x.Limits[h.Behavior]; l != nil {
-			s := &spot{Head: h, of: p, in: l.line}
+			s := &spot{Head: h, of: p, in: l.heads}
 			p.spots = append(p.spots, s)
-			heap.Push(l.line, s)
+			heap.Push(l.heads, s)
 		}
 	}
 	x.wakeLocked()
 }
 
-// standAside takes the heads of a waiter out of their lines.
+// standAside takes the heads of a waiter out of their heaps.
 func (x *Slots) standAside(p *place) {
 	for i, s := range p.spots {
 		heap.Remove(s.in, s.at)
@@ -196,7 +196,7 @@ func (x *Slots) wakeLocked() {
 	first.of.woken = time.Now()
 	first.of.waiter.Wake()
 	if x.queue.again == nil && !x.queue.closed {
-		x.passOverIn(keepFor)
+		x.passOverIn(reserveFor)
 	}
 }
 
@@ -205,7 +205,7 @@ func (x *Slots) passOverIn(d time.Duration) {
 	x.queue.again = time.AfterFunc(d, x.passOver)
 }
 
-// passOver lets the others pass those that were woken and have not looked for too long.
+// passOver lets the others pass the waiters that were woken and have not come for too long.
 func (x *Slots) passOver() {
 	defer x.queue.timers.Done()
 	x.Lock()
@@ -216,7 +216,7 @@ func (x *Slots) passOver() {
 		if p.woken.IsZero() || len(p.spots) == 0 {
 			continue
 		}
-		if left := keepFor - now.Sub(p.woken); left <= 0 {
+		if left := reserveFor - now.Sub(p.woken); left <= 0 {
 			x.standAside(p)
 		} else if next == 0 || left < next {
 			next = left
@@ -228,7 +228,7 @@ func (x *Slots) passOver() {
 	x.wakeLocked()
 }
 
-// Close lets nobody look again by the passing of time, and returns when nothing of the slots runs any more.
+// Close stops the timers, and returns when nothing of the slots runs any more.
 func (x *Slots) Close() {
 	x.Lock()
 	x.queue.closed = true

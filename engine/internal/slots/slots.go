@@ -1,5 +1,5 @@
-// Package slots counts the slots of a node: how many attempts run and may, which of them lend theirs, which are offered to other owners. It
-// keeps the owners that wait for a slot, and tells which of them comes first.
+// Package slots counts the slots of a node: how many attempts run and may run, which of them lend theirs, which are
+// offered to other owners. It queues the owners that wait for a slot, and finds the one that comes first.
 package slots
 
 import (
@@ -8,7 +8,7 @@ import (
 	"taskledger/engine/internal/command"
 )
 
-// Slots are those of one node. Who uses its fields, or a method whose name ends with Locked, holds the lock.
+// Slots counts the slots of one node. Fields, and methods whose names end with Locked, need the lock.
 type Slots struct {
 	sync.Mutex
 	Max      int
@@ -17,10 +17,10 @@ type Slots struct {
 	Starting int // of those used, by what is about to run: its Started is being committed
 	Draining bool
 	Limits   map[string]*Limit // by behavior
-	Freed    func()            // told when a slot is freed
+	Freed    func()            // called when a slot is freed
 
 	offered  int    // reserved by standing offers
-	promised int    // kept for offers that are about to be made
+	promised int    // reserved for offers that are about to be made
 	started  uint64 // attempts that owners here have taken a slot for, ever
 	queue    queue
 }
@@ -28,8 +28,8 @@ type Slots struct {
 // Limit bounds the attempts of a behavior, those that lend their slot included: what these wait for finds slots.
 type Limit struct {
 	Max, Used, offered int
-	own                bool  // the behavior has one of its own
-	line               *line // of the owners that wait with a task of the behavior
+	own                bool      // the behavior has one of its own
+	heads              *headHeap // of the owners that wait with a task of the behavior
 }
 
 func (l *Limit) left() int { return l.Max - l.Used - l.offered }
@@ -48,9 +48,9 @@ func New(most int, behaviors []string, limits map[string]int) *Slots {
 			n = x.Max
 		}
 		l := &Limit{Max: n, own: limited}
-		l.line = &line{limit: l}
+		l.heads = &headHeap{limit: l}
 		x.Limits[id] = l
-		x.queue.lines = append(x.queue.lines, l.line)
+		x.queue.heaps = append(x.queue.heaps, l.heads)
 	}
 	return x
 }
@@ -78,7 +78,8 @@ func (x *Slots) freeLocked(behavior string) bool {
 // anyFreeLocked reports whether there is a slot for a behavior that has not reached its limit.
 func (x *Slots) anyFreeLocked() bool { return !x.Draining && x.Used+x.offered+x.promised < x.Max }
 
-// SetLimit bounds the attempts of a behavior from now on, below 0 by the number of slots alone. What runs above the limit goes on.
+// SetLimit bounds the attempts of a behavior from now on, below 0 by the number of slots alone. What runs above the
+// limit goes on.
 func (x *Slots) SetLimit(behavior string, most int) {
 	x.Lock()
 	defer x.Unlock()
@@ -104,7 +105,8 @@ func (x *Slots) OwnLimits() (limits map[string]int) {
 	return limits
 }
 
-// Take takes a slot for the head of a waiter's line, which Release gives back; false when there is none, or another one comes first.
+// Take takes a slot for a waiter's head, which Release gives back. It returns false when there is none, or another
+// waiter comes first.
 func (x *Slots) Take(w Waiter, h Head) bool {
 	x.Lock()
 	defer x.Unlock()
@@ -121,7 +123,7 @@ func (x *Slots) Take(w Waiter, h Head) bool {
 	return true
 }
 
-// StartedHere is how many slots the owners in this process have taken so far.
+// StartedHere returns how many slots the owners in this process have taken so far.
 func (x *Slots) StartedHere() uint64 {
 	x.Lock()
 	defer x.Unlock()
@@ -149,8 +151,8 @@ func (x *Slots) Unused() int {
 	return max(0, x.Max-x.Used)
 }
 
-// Unreserved is the number of slots in which nothing runs and which are not offered. It is below zero when attempts that had
-// lent their slots go on: so many must not be filled.
+// Unreserved returns the number of slots in which nothing runs and which are not offered. It is below zero when
+// attempts that had lent their slots go on: so many must not be filled.
 func (x *Slots) Unreserved() int {
 	x.Lock()
 	defer x.Unlock()
@@ -160,9 +162,9 @@ func (x *Slots) Unreserved() int {
 	return x.Max - x.Used - x.offered
 }
 
-// Reserve sets slots aside for an offer, at most n, and says how many of each behavior it may bring. A behavior with a limit
-// is among them only if it is in the backlog: its few slots must not stand idle. Nothing is set aside for a backlog of which
-// nothing may run; nil is none.
+// Reserve sets slots aside for an offer, at most n, and returns how many of each behavior it may bring. A behavior
+// with a limit is among them only if it is in the backlog: its few slots must not stand idle. Nothing is set aside
+// for a backlog of which nothing may run; nil is none.
 func (x *Slots) Reserve(n int, backlog map[string]int) (int, []command.OfferedBehavior) {
 	x.Lock()
 	defer x.Unlock()
@@ -200,13 +202,13 @@ func (x *Slots) couldRunLocked(backlog map[string]int) bool {
 	return false
 }
 
-// Room is how many attempts of each behavior could run here beside those that do, if every slot were free.
+// Room counts how many more attempts of each limited behavior could run here if every slot were free.
 type Room struct {
 	Left    map[string]int
 	Limited bool // a behavior has reached its limit: what waits for its end needs no slot
 }
 
-// Room tells how many those are.
+// Room returns how many more attempts of each limited behavior may start.
 func (x *Slots) Room() Room {
 	x.Lock()
 	defer x.Unlock()
@@ -218,7 +220,7 @@ func (x *Slots) Room() Room {
 	return r
 }
 
-// Of is how many of the ready tasks could start.
+// Of returns how many of the ready tasks could start.
 func (r Room) Of(backlog map[string]int) (n int) {
 	for behavior, ready := range backlog {
 		n += min(ready, r.Left[behavior])
@@ -226,8 +228,8 @@ func (r Room) Of(backlog map[string]int) (n int) {
 	return n
 }
 
-// UsedUpByOffers returns the behaviors with ready tasks of which none can start because offers hold what their limit leaves, and those of
-// which offers hold more than that.
+// UsedUpByOffers returns the behaviors with ready tasks of which none can start because offers reserve what their
+// limit leaves, and those of which offers reserve more than that.
 func (x *Slots) UsedUpByOffers(ready map[string]int) map[string]int {
 	x.Lock()
 	defer x.Unlock()
@@ -243,7 +245,7 @@ func (x *Slots) UsedUpByOffers(ready map[string]int) map[string]int {
 	return scarce
 }
 
-// Promise keeps the next n slots that become free for offers.
+// Promise reserves the next n slots that become free for offers.
 func (x *Slots) Promise(n int) {
 	x.Lock()
 	defer x.Unlock()
@@ -256,17 +258,17 @@ func (x *Slots) Promise(n int) {
 
 // Unreserve ends what Reserve began: the slots of the assignments that it brought are taken, and the rest is free
 // again.
-func (x *Slots) Unreserve(n int, detail []command.OfferedBehavior, given []command.Assignment) {
+func (x *Slots) Unreserve(n int, detail []command.OfferedBehavior, assigned []command.Assignment) {
 	x.Lock()
 	defer x.Unlock()
 	x.offered -= n
 	for _, b := range detail {
 		x.Limits[b.Behavior].offered -= b.Slots
 	}
-	for i := range given {
+	for i := range assigned {
 		x.Used++
 		x.Starting++
-		x.Limits[given[i].Behavior].Used++
+		x.Limits[assigned[i].Behavior].Used++
 	}
 	x.wakeLocked()
 }

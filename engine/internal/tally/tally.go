@@ -1,5 +1,5 @@
-// Package tally counts what the owner of a shard commits: while an entry is decided it gathers, and once that is committed it counts, so that
-// what was decided and not written is never counted.
+// Package tally counts what the owner of a shard commits. It gathers while an entry is decided, and counts once the
+// entry is committed: an entry that was decided and not written is never counted.
 package tally
 
 import (
@@ -13,7 +13,7 @@ import (
 	"taskledger/projection"
 )
 
-// Tally is what one owner counts. One goroutine at a time may use it.
+// Tally holds the counts of one owner. One goroutine at a time may use it.
 type Tally struct {
 	meter meter.Meter // nil = none
 	rows  map[string]*row
@@ -24,7 +24,7 @@ type Tally struct {
 	times []float64     // scratch
 }
 
-// row is what there is of a behavior.
+// row holds the counts of a behavior.
 type row struct {
 	meter.Figures
 	counts [meter.TaskCounters]int64
@@ -32,7 +32,7 @@ type row struct {
 	fresh  bool
 }
 
-// New returns the tally of an owner that has committed nothing. to, unless nil, is told all that is counted.
+// New returns the tally of an owner that has committed nothing. It passes all counts to a meter, unless that is nil.
 func New(to meter.Meter) *Tally { return &Tally{meter: to, rows: map[string]*row{}} }
 
 // Starts takes a task that is about to be started.
@@ -56,7 +56,7 @@ func (t *Tally) Note(task *projection.Task, ev *events.Event) {
 		if b.Run != 0 && b.Next == 0 { // a repetition follows otherwise
 			r.counts[meter.FinalFailures]++
 		}
-		if b.Error.Code != events.CodeCancelled && b.Error.Code != events.CodeLost { // else no attempt need have ended by it
+		if b.Error.Code != events.CodeCancelled && b.Error.Code != events.CodeLost { // else it may end no attempt
 			r.time(meter.Duration, ev.At-task.StartedAt)
 		}
 	case *events.Lost:
@@ -70,8 +70,8 @@ func (t *Tally) Note(task *projection.Task, ev *events.Event) {
 	}
 }
 
-// Refused gathers the submits of a batch that were refused. Their behaviors are what callers wrote: one that has no task here yet does not get
-// figures of its own by being refused. known tells which behaviors have tasks.
+// Refused gathers the submits of a batch that were refused. Callers may write any behavior: one that has no task
+// here yet does not get figures of its own by being refused. known reports whether a behavior has tasks.
 func (t *Tally) Refused(commands []command.Command, answers []command.Answer, known func(behavior string) bool) {
 	for i := range answers {
 		switch answers[i].Code {
@@ -114,7 +114,8 @@ func (t *Tally) observe(h meter.Histogram, value float64) {
 	t.meter.Observe(h, "", t.times)
 }
 
-// Count counts what was gathered, whose entry is committed if there is one, and outcomes and commands that were refused with it.
+// Count counts what was gathered, once its entry is committed if there is one, with the outcomes and commands that
+// were refused.
 func (t *Tally) Count(stale, bugs int) {
 	for _, r := range t.fresh {
 		t.countRow(r)
@@ -159,7 +160,7 @@ func (t *Tally) countRow(r *row) {
 	}
 }
 
-// Figures are what was counted, by behavior, in the form of messages.
+// Figures returns the counts by behavior, in the form of messages.
 func (t *Tally) Figures() (behaviors []string, numbers []int64) {
 	all := make([]meter.Figures, 0, len(t.rows))
 	for _, r := range t.rows {
@@ -205,7 +206,7 @@ func (t *Tally) row(behavior string) *row {
 	return r
 }
 
-// behaviors is how many have a row.
+// behaviors returns how many behaviors have a row.
 func (t *Tally) behaviors() int {
 	if t.rows[meter.Other] != nil {
 		return len(t.rows) - 1

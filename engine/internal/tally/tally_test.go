@@ -62,8 +62,8 @@ func TestTally_CountsNothingBeforeItIsToldThatItIsCommitted(t *testing.T) {
 	}
 }
 
-// A refused submit counts for its behavior where that has tasks, whether or not anything of them was counted, and its second step does
-// as the first.
+// A refused submit counts for its behavior where that has tasks, whether or not anything of them was counted, and
+// its second step does as the first.
 func TestTally_CountsRefusalsOfBehaviorsThatHaveTasks(t *testing.T) {
 	one := tally.New(nil)
 	no := command.Answer{Code: command.AnswerOverload}

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// stickiness is how long random ids are drawn for the same shards: tasks submitted together share an entry, and events
-	// per entry decide what a task costs.
+	// stickiness is the time for which random ids are drawn for the same shards: tasks submitted together share an
+	// entry, and events per entry decide what a task costs.
 	stickiness = 30 * time.Millisecond
-	// perShard is how many submits at once are enough for one shard. Beyond it the entries of two are as large as they need
-	// to be, and one is decided while the other is written.
+	// perShard is the number of submits at once that are enough for one shard. Beyond it the entries of two are as
+	// large as they need to be, and one is decided while the other is written.
 	perShard = 512
 )
 
-// maxSpare bounds the ids kept for each shard that were drawn while another was wanted.
+// maxSpare bounds for each shard the stored ids that were drawn while another shard was wanted.
 const maxSpare = 4096
 
-// Source draws random task ids that fall into few of the preferred shards, others every 30 ms: into one while few submits
-// wait for their answers.
+// Source draws random task ids that fall into few of the preferred shards, others every 30 ms: into one while few
+// submits wait for their answers.
 type Source struct {
 	Submitting atomic.Int64 // submits that wait for their answers
 
