@@ -42,23 +42,13 @@ type OverloadConfig struct {
 // OverloadResult holds the results under twice the load that a node can take. Rates are per second. The generator runs
 // in a process of its own, on the same machine, with half of the processors.
 type OverloadResult struct {
-	PeakPerS      float64 `json:"peak_per_s"`
-	OfferedPerS   float64 `json:"offered_per_s"` // what the open loop should submit
-	SentPerS      float64 `json:"sent_per_s"`    // what it did
-	AcceptedPerS  float64 `json:"accepted_per_s"`
-	GoodputPerS   float64 `json:"goodput_per_s"` // attempts that ended with SUCCESS
-	Goodput       float64 `json:"goodput"`       // share of the peak
-	Sent          int     `json:"sent"`
-	Unsent        int     `json:"unsent"` // due, and not sent on schedule
-	Accepted      int     `json:"accepted"`
-	Refused       int     `json:"refused"`   // by OverloadError
-	TimedOut      int     `json:"timed_out"` // without an answer after 10 s
-	Failed        int     `json:"failed"`    // otherwise
-	Unresolved    int     `json:"unresolved"`
-	SubmitP50Ms   float64 `json:"submit_p50_ms"` // of accepted tasks, until they were
-	SubmitP99Ms   float64 `json:"submit_p99_ms"`
-	P50Ms         float64 `json:"p50_ms"` // of accepted tasks, until their outcome; of the resolved ones of a sample
-	P99Ms         float64 `json:"p99_ms"`
+	PeakPerS     float64 `json:"peak_per_s"`
+	OfferedPerS  float64 `json:"offered_per_s"` // what the open loop should submit
+	SentPerS     float64 `json:"sent_per_s"`    // what it did
+	AcceptedPerS float64 `json:"accepted_per_s"`
+	GoodputPerS  float64 `json:"goodput_per_s"` // attempts that ended with SUCCESS
+	Goodput      float64 `json:"goodput"`       // share of the peak
+	counts
 	SessionsLost  int     `json:"sessions_lost"`
 	PeakNodeCPU   float64 `json:"peak_node_cpu"` // processors used by node, etcd and NATS in the closed loop
 	PeakGenCPU    float64 `json:"peak_generator_cpu"`
@@ -151,7 +141,7 @@ func (o *overload) measure(cfg OverloadConfig) error {
 	r.Goodput = r.GoodputPerS / r.PeakPerS
 	r.NodeCPU, r.GenCPU = w.cpu.Seconds()/seconds, open.CPU.Seconds()/seconds
 	r.NodeUsPerTask = float64(w.cpu.Microseconds()) / float64(max(w.done, 1))
-	open.counts.into(r)
+	r.counts = open.counts
 	return nil
 }
 
@@ -202,16 +192,19 @@ type made struct {
 	Error string
 }
 
-// counts counts the submits of a load by their result.
+// counts counts the submits of a load by their result. Latencies of tasks come from the resolved ones of a sample.
 type counts struct {
-	Sent, Unsent, Accepted, Refused, TimedOut, Failed, Unresolved int
-
-	SubmitP50Ms, SubmitP99Ms, P50Ms, P99Ms float64
-}
-
-func (c counts) into(r *OverloadResult) {
-	r.Sent, r.Unsent, r.Accepted, r.Refused, r.TimedOut, r.Failed, r.Unresolved = c.Sent, c.Unsent, c.Accepted, c.Refused, c.TimedOut, c.Failed, c.Unresolved
-	r.SubmitP50Ms, r.SubmitP99Ms, r.P50Ms, r.P99Ms = c.SubmitP50Ms, c.SubmitP99Ms, c.P50Ms, c.P99Ms
+	Sent        int     `json:"sent"`
+	Unsent      int     `json:"unsent"` // due, and not sent on schedule
+	Accepted    int     `json:"accepted"`
+	Refused     int     `json:"refused"`   // by OverloadError
+	TimedOut    int     `json:"timed_out"` // without an answer after 10 s
+	Failed      int     `json:"failed"`    // otherwise
+	Unresolved  int     `json:"unresolved"`
+	SubmitP50Ms float64 `json:"submit_p50_ms"` // of accepted tasks, until they were
+	SubmitP99Ms float64 `json:"submit_p99_ms"`
+	P50Ms       float64 `json:"p50_ms"` // of accepted tasks, until their outcome
+	P99Ms       float64 `json:"p99_ms"`
 }
 
 // generator is the process that submits.

@@ -298,9 +298,10 @@ func (t *Terminal) printFields(v any, asJSON bool) error {
 		return json.NewEncoder(t.Out).Encode(v)
 	}
 	p := output.New(t.Out, false)
-	fields := reflect.ValueOf(v)
-	for field, value := range fields.Fields() {
-		if value.Kind() == reflect.Slice {
+	all := reflect.ValueOf(v)
+	for _, field := range reflect.VisibleFields(all.Type()) {
+		value := all.FieldByIndex(field.Index)
+		if field.Anonymous || value.Kind() == reflect.Slice {
 			continue
 		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -51,7 +51,7 @@ func (a *app) check(ctx context.Context) error {
 		}
 		at.Log = slog.New(slog.DiscardHandler) // what goes wrong is in the lines
 		at.Shards = a.serve.shards
-		at.Private = len(a.serve.execAllow) > 0
+		at.Private = a.serve.builtins.runPrograms()
 		all = append(all, cluster.Check(ctx, at, a.serve.needsJetStream())...)
 	}
 	p := a.print("WHAT", "WORKS", "SAYS")

@@ -96,13 +96,13 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
 	a.warnOfExec(ctx, log)
-	if len(a.serve.execAllow) > 0 {
+	if a.serve.builtins.runPrograms() {
 		programs, err := guard.Start(log)
 		if err != nil {
 			return err
 		}
 		defer programs.Close()
-		a.serve.hold = programs.Hold
+		a.serve.builtins.hold = programs.Hold
 	}
 	cfg, err := a.serve.node(a.secrets(), log)
 	if err == nil {
@@ -166,13 +166,13 @@ func untilHungUp(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // warnOfExec says what programs of tasks may do here.
 func (a *app) warnOfExec(ctx context.Context, log *slog.Logger) {
-	for _, entry := range a.serve.execAllow {
+	for _, entry := range a.serve.builtins.execAllow {
 		if name, _, fixed := strings.Cut(entry, "="); !fixed || strings.ContainsRune(name, filepath.Separator) {
 			log.WarnContext(ctx, "all arguments of this program are the submitter's: where it reads files or starts others, it hands the node's user to every submitter",
 				"exec-allow", entry)
 		}
 	}
-	if os.Getpid() == 1 && len(a.serve.execAllow) > 0 {
+	if os.Getpid() == 1 && a.serve.builtins.runPrograms() {
 		log.WarnContext(ctx, "this node is PID 1 and reaps its own children alone: what programs of exec leave behind stays as zombies; start it with an init (docker run --init)")
 	}
 }
@@ -278,7 +278,7 @@ func (a *app) expectRemembered() (was string, err error) {
 // attachTo links to the cluster to serve in; servers is nil unless they run in this process.
 func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
 	at := &a.access.addresses
-	at.Private = len(a.serve.execAllow) > 0
+	at.Private = a.serve.builtins.runPrograms()
 	if len(a.access.addresses.Etcd) > 0 {
 		if a.serve.archiving.DurableAfter == 0 {
 			a.serve.archiving.DurableAfter = -1 // in natsbus 0 is the default

@@ -7,15 +7,12 @@ import (
 	"log/slog"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/spf13/pflag"
 
-	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/archiving"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
@@ -37,9 +34,7 @@ type serveOptions struct {
 	limits             map[string]int
 	owner              bool
 	ttl, grace         time.Duration
-	execAllow, execEnv []string
-	httpAllowPrivate   bool
-	checksumRoot       string
+	builtins           builtinOptions
 	etcdPort, natsPort int
 	logLevel           slog.Level
 	logFormat          string
@@ -49,7 +44,6 @@ type serveOptions struct {
 	api                httpd.Options
 	archiving          natsbus.ArchiveConfig
 	files              openfiles.Plan // made from the others
-	hold               func(group int) (release func())
 }
 
 // flags returns the same set each time.
@@ -75,14 +69,7 @@ keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
-	flags.ListVar(f, &o.execAllow, "exec-allow", "`programs`"+` that tasks of behavior exec may run: a name or an absolute path, whose arguments are the submitter's, so
-that any program which reads files or starts others hands this user to every submitter; or "name=/path arg {}", with fixed
-arguments, and the submitter's in place of {}; not where others can write etcd: with --etcd give --etcd-cert or --etcd-user,
-or a socket in a directory of yours (default: none)`)
-	flags.ListVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
-	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
-	f.StringVar(&o.checksumRoot, "checksum-root", "", "`directory`"+` that tasks of behavior checksum may read, but for the node's own data and secrets: whoever
-may submit learns size and SHA-256 of every file there (default: none)`)
+	o.builtins.flags(f)
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
 not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
@@ -110,7 +97,7 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 		return o.slots
 	}
 	w := openfiles.Wanted{Inside: inside, Slots: o.slots}
-	if len(o.execAllow) > 0 {
+	if o.builtins.runPrograms() {
 		w.Exec = atOnce("exec")
 	}
 	if o.files, err = openfiles.Share(limit, w); err != nil {
@@ -121,7 +108,7 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 	if w.Exec > 0 {
 		share["exec"] = o.files.Exec
 	}
-	if o.checksumRoot != "" {
+	if o.builtins.checksumRoot != "" {
 		share["checksum"] = o.files.Others
 	}
 	for behavior, fits := range share {
@@ -139,18 +126,10 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 
 // node makes the configuration of the node from the flags; Store and Bus are to be set.
 func (o *serveOptions) node(secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
-	root := o.checksumRoot
-	if root != "" {
-		var err error
-		if root, err = filepath.Abs(root); err != nil {
-			return engine.NodeConfig{}, fmt.Errorf("--checksum-root: %w", err)
-		}
+	behaviors, err := o.builtins.behaviors(secrets)
+	if err != nil {
+		return engine.NodeConfig{}, err
 	}
-	behaviors := builtin.Behaviors(builtin.Options{
-		Exec:     builtin.ExecOptions{Allow: o.execAllow, Env: o.execEnv, Hold: o.hold},
-		HTTP:     builtin.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
-		Checksum: builtin.ChecksumOptions{Root: root, Exclude: secrets},
-	})
 	cfg := engine.NodeConfig{
 		Behaviors: behaviors,
 		Name:      o.name,
@@ -210,7 +189,7 @@ func (o *serveOptions) check(c *access) error {
 		return wrong("--grace %s: want 0 or more", o.grace)
 	case o.shards != 0 && (o.shards < 1 || o.shards > 256 || o.shards&(o.shards-1) != 0), o.shards == 0 && o.set.Lookup("shards").Changed:
 		return wrong("--shards %d: want a power of two from 1 to 256", o.shards)
-	case o.etcdPort != 0 && len(o.execAllow) > 0:
+	case o.etcdPort != 0 && o.builtins.runPrograms():
 		return wrong("--etcd-port opens etcd to every user of this machine, and with --exec-allow they would run programs: want one of the two")
 	case strings.ContainsFunc(o.name, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }):
 		return wrong("--name %q: want no blanks and no control characters", o.name)
@@ -234,7 +213,7 @@ func (o *serveOptions) check(c *access) error {
 	case len(o.api.Hosts) > 0 && !o.api.Has(inside):
 		return wrong("--api-host is of the API and of --metrics, of which this node has neither")
 	}
-	if err := o.checkBehaviors(); err != nil {
+	if err := o.builtins.check(); err != nil {
 		return err
 	}
 	return o.checkNode()
@@ -257,33 +236,6 @@ func (o *serveOptions) checkNode() error {
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--%s: %s", flag, invalid.Problem)}
 	}
 	return err
-}
-
-// checkBehaviors refuses what tasks cannot be allowed to run and to read.
-func (o *serveOptions) checkBehaviors() error {
-	wrong := func(format string, args ...any) error {
-		return &exitcode.UsageError{Problem: fmt.Sprintf(format, args...)}
-	}
-	allowed := map[string]bool{}
-	for _, entry := range o.execAllow {
-		if err := builtin.CheckAllow(entry); err != nil {
-			return wrong("--exec-allow %s: %v", entry, err)
-		}
-		name, _, _ := strings.Cut(entry, "=")
-		if allowed[name] {
-			return wrong("--exec-allow %s: %s is allowed twice", entry, name)
-		}
-		allowed[name] = true
-	}
-	if o.checksumRoot == "" {
-		return nil
-	}
-	if info, err := os.Stat(o.checksumRoot); err != nil {
-		return wrong("--checksum-root: %v", err)
-	} else if !info.IsDir() {
-		return wrong("--checksum-root %s: want a directory", o.checksumRoot)
-	}
-	return nil
 }
 
 // checkPorts refuses what are no ports, and ports of servers that a node does not have.
