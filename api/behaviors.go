@@ -9,13 +9,13 @@ import (
 	"taskledger/api/problem"
 
 	"taskledger/events"
-	"taskledger/projection/listing"
 	"taskledger/projection/settings"
+	"taskledger/task"
 )
 
 // Behaviors counts the tasks, and lists the behaviors that are paused.
 type Behaviors struct {
-	Counts  []listing.Count  `json:"counts"`
+	Counts  []task.Count     `json:"counts"`
 	Paused  []settings.Pause `json:"paused"`
 	Missing []Missing        `json:"missing,omitempty"` // shards whose tasks are not counted
 	// Partial says that only the newest tasks are counted: all are too many for a token with a prefix.
@@ -30,7 +30,7 @@ type behaviors struct {
 }
 
 func (s behaviors) list(c *Call) error {
-	var counts listing.Counts
+	var counts task.Counts
 	var partial bool
 	var err error
 	if c.by.Prefix == "" {
@@ -46,7 +46,7 @@ func (s behaviors) list(c *Call) error {
 		return err
 	}
 	answer := Behaviors{
-		Counts:  []listing.Count{},
+		Counts:  []task.Count{},
 		Paused:  []settings.Pause{},
 		Missing: missing(counts.Missing),
 		Partial: partial,
@@ -79,12 +79,12 @@ const (
 
 // countListed lists the tasks of the token's prefix to count them: owners keep no counts by prefix. It reports whether
 // it has left some out.
-func (s behaviors) countListed(c *Call) (counts listing.Counts, partial bool, err error) {
+func (s behaviors) countListed(c *Call) (counts task.Counts, partial bool, err error) {
 	if err := c.enter(); err != nil { // a page is large, though the counts are not
 		return counts, false, err
 	}
 	defer c.leave()
-	f, _ := narrowed(listing.Filter{Limit: 1000}, c.by.Prefix, c.by.Behaviors)
+	f, _ := narrowed(task.Filter{Limit: 1000}, c.by.Prefix, c.by.Behaviors)
 	at, begun := now(), time.Now()
 	cursor := ""
 	for range maxCounted {
@@ -95,16 +95,16 @@ func (s behaviors) countListed(c *Call) (counts listing.Counts, partial bool, er
 		for i := range page.Tasks {
 			t := &page.Tasks[i]
 			substatus, _ := t.Substatus(at)
-			counts.Rows = append(counts.Rows, listing.Count{
+			counts.Rows = append(counts.Rows, task.Count{
 				Behavior:  t.Kind.Behavior,
 				Status:    t.Status,
 				Substatus: substatus,
 				Tasks:     1,
 			})
 		}
-		counts.Rows = listing.Sum(counts.Rows)
+		counts.Rows = task.SumCounts(counts.Rows)
 		for _, m := range page.Missing {
-			same := func(other listing.Missing) bool { return other.Shard == m.Shard }
+			same := func(other task.Missing) bool { return other.Shard == m.Shard }
 			if !slices.ContainsFunc(counts.Missing, same) {
 				counts.Missing = append(counts.Missing, m)
 			}

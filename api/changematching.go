@@ -13,7 +13,6 @@ import (
 	"taskledger/api/token"
 	"taskledger/bulk"
 	"taskledger/events"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -34,7 +33,7 @@ type ChangeMatching struct {
 // ChangeReport is a line of the answer: the result of the tasks so far.
 type ChangeReport struct {
 	bulk.Report
-	Counts   []listing.Count    `json:"counts,omitempty"`   // what a dry run has counted, in its last line
+	Counts   []task.Count       `json:"counts,omitempty"`   // what a dry run has counted, in its last line
 	Problems []*problem.Problem `json:"problems,omitempty"` // why the first tasks were refused or failed
 	Missing  []Missing          `json:"missing,omitempty"`  // shards that are waited for
 	Done     bool               `json:"done"`               // this is the last line, and nothing is left to do
@@ -99,7 +98,7 @@ func (s changes) changeMatching(c *Call) error {
 
 // expect refuses a change of another number of tasks than expected. Left says that the token may see some.
 func (s changes) expect(
-	ctx context.Context, c *Call, expected int64, f listing.Filter, left bool, op task.Operation,
+	ctx context.Context, c *Call, expected int64, f task.Filter, left bool, op task.Operation,
 ) error {
 	var n int64
 	if left {
@@ -125,11 +124,11 @@ func (s changes) expect(
 }
 
 // matching returns the filter of the fields of a body. It reports false where the token sees no task that matches.
-func matching(by *token.Token, fields map[string]string) (f listing.Filter, left bool, err error) {
+func matching(by *token.Token, fields map[string]string) (f task.Filter, left bool, err error) {
 	if len(fields) == 0 {
 		return f, false, invalid("filter", "it is empty: want at least one field, as all tasks would match")
 	}
-	names, _ := listing.Fields()
+	names, _ := task.FilterFields()
 	known := map[string]bool{}
 	for _, name := range names {
 		known[name] = true

@@ -12,7 +12,6 @@ import (
 	"taskledger/api/operations"
 	"taskledger/bulk"
 
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -126,9 +125,9 @@ func TestChangeMatching_OfAnotherNumberThanExpectedChangesNothing(t *testing.T) 
 // half is a cluster in which one shard does not answer.
 type half struct{ operations.Direct }
 
-func (half) Each(context.Context, listing.Filter, task.Operation, bulk.Options) iter.Seq2[bulk.Report, error] {
+func (half) Each(context.Context, task.Filter, task.Operation, bulk.Options) iter.Seq2[bulk.Report, error] {
 	return func(yield func(bulk.Report, error) bool) {
-		waits := bulk.Report{Matched: 3, Missing: []listing.Missing{{Shard: 2, Silent: true}}, Cursor: "c"}
+		waits := bulk.Report{Matched: 3, Missing: []task.Missing{{Shard: 2, Silent: true}}, Cursor: "c"}
 		for yield(waits, nil) {
 		}
 	}

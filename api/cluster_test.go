@@ -21,7 +21,7 @@ type crowded struct {
 	asked *int
 }
 
-func (c crowded) ListPage(_ context.Context, _ listing.Filter, cursor string) (page listing.Page, err error) {
+func (c crowded) ListPage(_ context.Context, _ task.Filter, cursor string) (page listing.Page, err error) {
 	*c.asked++
 	page.Tasks = []projection.Task{{
 		ID:     events.TaskID("t1." + cursor),

@@ -5,14 +5,14 @@ import (
 
 	"taskledger/api/token"
 
-	"taskledger/projection/listing"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // filterOf returns the filter of some fields, narrowed to the tasks that the token may see. It reports false where no
 // task is left.
-func filterOf(by *token.Token, value func(field string) string) (f listing.Filter, left bool, err error) {
-	names, _ := listing.Fields()
+func filterOf(by *token.Token, value func(field string) string) (f task.Filter, left bool, err error) {
+	names, _ := task.FilterFields()
 	for _, name := range names {
 		text := value(name)
 		if text == "" {
@@ -30,7 +30,7 @@ func filterOf(by *token.Token, value func(field string) string) (f listing.Filte
 }
 
 // narrowed adds the limits of a token to a filter. It reports false where no task is left.
-func narrowed(f listing.Filter, prefix string, behaviors []string) (listing.Filter, bool) {
+func narrowed(f task.Filter, prefix string, behaviors []string) (task.Filter, bool) {
 	switch {
 	case f.Affinity != "" && !strings.HasPrefix(f.Affinity, prefix):
 		return f, false

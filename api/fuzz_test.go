@@ -47,11 +47,11 @@ func (away) GetForgotten(context.Context, events.TaskID) (t projection.Task, err
 	return t, store.ErrUnavailable
 }
 
-func (away) ListPage(context.Context, listing.Filter, string) (p listing.Page, err error) {
+func (away) ListPage(context.Context, task.Filter, string) (p listing.Page, err error) {
 	return p, store.ErrUnavailable
 }
 
-func (away) Counts(context.Context, string) (n listing.Counts, err error) {
+func (away) Counts(context.Context, string) (n task.Counts, err error) {
 	return n, store.ErrUnavailable
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"taskledger/api/problem"
 	"taskledger/api/view"
-	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // TaskPage is a page of a list.
@@ -24,7 +24,7 @@ type Missing struct {
 }
 
 // missing returns the shards that did not answer as the caller reads them.
-func missing(all []listing.Missing) (shown []Missing) {
+func missing(all []task.Missing) (shown []Missing) {
 	for _, m := range all {
 		shown = append(shown, Missing{m.Shard, problem.Of(m.Err).Error()})
 	}

@@ -9,7 +9,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/ledger/exportform"
-	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 const (
@@ -306,7 +306,7 @@ func routes(client operations.Client, node *process) []Route {
 
 // listParams returns the parameters of the list of tasks: those of its pages, and the fields of a filter.
 func listParams() []Param {
-	names, does := listing.Fields()
+	names, does := task.FilterFields()
 	params := []Param{
 		{"limit", "most tasks of a page: 1 to 1,000, default 100"},
 		{"cursor", "cursor of the page before"},

@@ -18,7 +18,6 @@ import (
 	"taskledger/bulk"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -143,7 +142,7 @@ type endless struct {
 }
 
 func (e endless) Each(
-	ctx context.Context, _ listing.Filter, _ task.Operation, _ bulk.Options,
+	ctx context.Context, _ task.Filter, _ task.Operation, _ bulk.Options,
 ) iter.Seq2[bulk.Report, error] {
 	return func(yield func(bulk.Report, error) bool) {
 		if !yield(bulk.Report{Matched: 1, Changed: 1, Cursor: "c"}, nil) {

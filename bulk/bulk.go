@@ -34,7 +34,7 @@ const (
 
 // Client lists and changes tasks. engine.Operations.Each brings one that asks the cluster.
 type Client interface {
-	ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error)
+	ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error)
 	Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error
 	GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error)
 }
@@ -55,10 +55,10 @@ type Report struct {
 	Gone    int64 `json:"gone"`    // the task was deleted or forgotten since it was listed
 	Failed  int64 `json:"failed"`  // it is not known what became of the task, or it could not be asked for; the cursor stays before it
 
-	Problems []error           `json:"-"`                // of the first that were refused or failed
-	Missing  []listing.Missing `json:"-"`                // shards that the last page lacks
-	Rows     []listing.Count   `json:"-"`                // the tasks that have matched and are not left, by behavior, status and substatus
-	Cursor   string            `json:"cursor,omitempty"` // goes on from here; "" = all is done, or beside an error nothing has begun
+	Problems []error        `json:"-"`                // of the first that were refused or failed
+	Missing  []task.Missing `json:"-"`                // shards that the last page lacks
+	Rows     []task.Count   `json:"-"`                // the tasks that have matched and are not left, by behavior, status and substatus
+	Cursor   string         `json:"cursor,omitempty"` // goes on from here; "" = all is done, or beside an error nothing has begun
 }
 
 // Each does an operation with every task that a filter selects, newest first. It yields a report before the first task is changed, and one
@@ -76,7 +76,7 @@ type Report struct {
 // While nobody answers for a shard Each waits, and yields a report with what is Missing after each attempt. It ends with an error when a
 // page cannot be listed, when no task of a page could be changed for lack of room, and, wrapping store.ErrUnavailable, when shards refuse
 // to be listed. The cursor of the last report then goes on there, as it does when tasks have Failed.
-func Each(ctx context.Context, c Client, f listing.Filter, to task.Operation, o Options) iter.Seq2[Report, error] {
+func Each(ctx context.Context, c Client, f task.Filter, to task.Operation, o Options) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
 		at, err := parse(o.Cursor, begin(f, to, o.DryRun))
 		if to >= task.OperationCount {
@@ -118,7 +118,7 @@ type run struct {
 	Client
 	to      task.Operation
 	options Options
-	filter  listing.Filter
+	filter  task.Filter
 	at      cursor
 	unsure  *string // cursor of the list at the first page with a task that has Failed
 
@@ -152,7 +152,7 @@ func (r *run) mark() {
 // turn goes on to the next page, and returns whether there is one.
 func (r *run) turn(page listing.Page) (more bool, err error) {
 	r.Missing = page.Missing
-	silent := slices.ContainsFunc(page.Missing, func(m listing.Missing) bool { return m.Silent })
+	silent := slices.ContainsFunc(page.Missing, func(m task.Missing) bool { return m.Silent })
 	if r.at.List = page.Cursor; page.Cursor != "" || r.unsure != nil {
 		r.mark()
 	} else {
@@ -215,9 +215,9 @@ func (r *run) count(tasks []projection.Task) {
 	for i := range tasks {
 		t := &tasks[i]
 		substatus, _ := t.Substatus(events.MillisOf(time.Now()))
-		rows = append(rows, listing.Count{Behavior: t.Kind.Behavior, Status: t.Status, Substatus: substatus, Tasks: 1})
+		rows = append(rows, task.Count{Behavior: t.Kind.Behavior, Status: t.Status, Substatus: substatus, Tasks: 1})
 	}
-	r.Rows = listing.Sum(rows)
+	r.Rows = task.SumCounts(rows)
 }
 
 // cancels reports whether a task that has made an event since the operation began is cancelled nevertheless.
@@ -254,7 +254,7 @@ func (r *run) once(ctx context.Context, seen *projection.Task) error {
 		if failed != nil {
 			return failed
 		}
-		if now.Created != seen.Created || !r.cancels(&now) || !r.filter.Matches(&now, events.MillisOf(time.Now())) {
+		if now.Created != seen.Created || !r.cancels(&now) || !listing.Matches(r.filter, &now, events.MillisOf(time.Now())) {
 			return err
 		}
 		seen = &now

@@ -34,7 +34,7 @@ type cluster struct {
 	tasks   map[events.TaskID]*projection.Task
 	changes map[events.TaskID][]string
 	refuses map[events.TaskID]error
-	missing []listing.Missing
+	missing []task.Missing
 	pages   int         // that were listed
 	node    string      // of the filter of the last one
 	after   func(n int) // called with the number of changes so far
@@ -61,7 +61,7 @@ func newCluster(n int) *cluster {
 }
 
 // ListPage goes by id, from the last one down.
-func (c *cluster) ListPage(_ context.Context, f listing.Filter, cursor string) (page listing.Page, err error) {
+func (c *cluster) ListPage(_ context.Context, f task.Filter, cursor string) (page listing.Page, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lost != nil {
@@ -147,7 +147,7 @@ func (c *cluster) touch(t *projection.Task) {
 }
 
 // last goes through all reports, and returns the last one.
-func last(t *testing.T, c *cluster, f listing.Filter, op task.Operation, o bulk.Options) (r bulk.Report) {
+func last(t *testing.T, c *cluster, f task.Filter, op task.Operation, o bulk.Options) (r bulk.Report) {
 	t.Helper()
 	for report, err := range bulk.Each(t.Context(), c, f, op, o) {
 		if r = report; err != nil {
@@ -159,9 +159,9 @@ func last(t *testing.T, c *cluster, f listing.Filter, op task.Operation, o bulk.
 
 func TestEach_DoesTheOperationWithAllThatMatchAndCountsWhatBecameOfThem(t *testing.T) {
 	const n = 5000
-	failed, waiting := listing.Filter{Status: task.Failure}, listing.Filter{Status: task.Created}
+	failed, waiting := task.Filter{Status: task.Failure}, task.Filter{Status: task.Created}
 	for op, row := range map[task.Operation]struct {
-		f    listing.Filter
+		f    task.Filter
 		want string
 	}{task.Cancel: {waiting, "cancel why"}, task.Retry: {failed, "retry why"}, task.RunNow: {waiting, "run why"}, task.Delete: {failed, "delete why"}, task.Suspend: {failed, ""}} {
 		dry := op == task.Suspend
@@ -204,7 +204,7 @@ func TestEach_DoesTheOperationWithAllThatMatchAndCountsWhatBecameOfThem(t *testi
 func TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce(t *testing.T) {
 	const n = 10_000
 	c := newCluster(n)
-	f, cursor, died := listing.Filter{Status: task.Failure}, "", 0
+	f, cursor, died := task.Filter{Status: task.Failure}, "", 0
 	for over := false; !over; {
 		ctx, kill := context.WithCancelCause(t.Context())
 		until := c.made + 777
@@ -248,7 +248,7 @@ func TestEach_LeavesATaskThatHasChangedSince(t *testing.T) {
 			}
 		}
 	}
-	r := last(t, c, listing.Filter{Status: task.Failure}, task.Retry, bulk.Options{})
+	r := last(t, c, task.Filter{Status: task.Failure}, task.Retry, bulk.Options{})
 	if r.Matched != 1000 || r.Changed+r.Left != r.Matched || r.Left != 2 || len(r.Problems) > 0 {
 		t.Errorf("%+v", r)
 	}
@@ -264,12 +264,12 @@ func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 	c := newCluster(5000)
 	const lost = "t003000"
 	c.refuses[lost] = task.ErrUnknown
-	r := last(t, c, listing.Filter{Status: task.Failure}, task.Retry, bulk.Options{})
+	r := last(t, c, task.Filter{Status: task.Failure}, task.Retry, bulk.Options{})
 	if r.Changed != 2499 || r.Failed != 1 || r.Cursor == "" {
 		t.Fatalf("%+v", r)
 	}
 	delete(c.refuses, lost)
-	if r = last(t, c, listing.Filter{Status: task.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Changed+r.Left != r.Matched || r.Cursor != "" || len(c.changes[lost]) != 1 {
+	if r = last(t, c, task.Filter{Status: task.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Changed+r.Left != r.Matched || r.Cursor != "" || len(c.changes[lost]) != 1 {
 		t.Errorf("resumed: %+v, and it was changed %d times", r, len(c.changes[lost]))
 	}
 }
@@ -277,7 +277,7 @@ func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 // Resumed where not even a page can be listed, it is where it was.
 func TestEach_WhoseFirstPageCannotBeListedGoesOnWhereItWas(t *testing.T) {
 	c := newCluster(5000)
-	f, cursor := listing.Filter{Status: task.Failure}, ""
+	f, cursor := task.Filter{Status: task.Failure}, ""
 	for r := range bulk.Each(t.Context(), c, f, task.Retry, bulk.Options{}) {
 		if cursor = r.Cursor; r.Changed > 0 {
 			break
@@ -299,7 +299,7 @@ func TestEach_WhoseFirstPageCannotBeListedGoesOnWhereItWas(t *testing.T) {
 // A dry run counts what a real one would do, and changes nothing.
 func TestEach_DryRunCountsWhatARealOneChanges(t *testing.T) {
 	c := newCluster(3000)
-	f := listing.Filter{Status: task.Failure}
+	f := task.Filter{Status: task.Failure}
 	dry := last(t, c, f, task.Retry, bulk.Options{DryRun: true})
 	if len(c.changes) > 0 {
 		t.Fatalf("it has changed %d tasks", len(c.changes))
@@ -317,7 +317,7 @@ func TestEach_EndsWhenThereIsNoRoom(t *testing.T) {
 		for id := range c.tasks {
 			c.refuses[id] = &task.OverloadError{Cause: "the store is almost full", RetryAfter: time.Second}
 		}
-		f, cursor, ended := listing.Filter{Status: task.Failure}, "", error(nil)
+		f, cursor, ended := task.Filter{Status: task.Failure}, "", error(nil)
 		for r, err := range bulk.Each(t.Context(), c, f, task.Retry, bulk.Options{}) {
 			cursor, ended = r.Cursor, err
 		}
@@ -334,9 +334,9 @@ func TestEach_EndsWhenThereIsNoRoom(t *testing.T) {
 // Nobody answers for a shard: it waits, and tells so.
 func TestEach_WaitsForAShardThatIsSilent(t *testing.T) {
 	c := newCluster(10)
-	c.missing = []listing.Missing{{Shard: 3, Err: errors.New("nobody has answered in time"), Silent: true}}
+	c.missing = []task.Missing{{Shard: 3, Err: errors.New("nobody has answered in time"), Silent: true}}
 	reports := 0
-	for r, err := range bulk.Each(t.Context(), c, listing.Filter{}, task.RunNow, bulk.Options{}) {
+	for r, err := range bulk.Each(t.Context(), c, task.Filter{}, task.RunNow, bulk.Options{}) {
 		if reports++; err != nil {
 			t.Fatal(err)
 		}
@@ -362,10 +362,10 @@ func TestEach_WaitsForAShardThatIsSilent(t *testing.T) {
 
 func TestEach_NamesWhatIsMissing(t *testing.T) {
 	c := newCluster(10)
-	c.missing = []listing.Missing{{Shard: 3, Err: errors.New("shard 3 is quarantined")}}
+	c.missing = []task.Missing{{Shard: 3, Err: errors.New("shard 3 is quarantined")}}
 	var r bulk.Report
 	var ended error
-	for r, ended = range bulk.Each(t.Context(), c, listing.Filter{}, task.Retry, bulk.Options{DryRun: true}) {
+	for r, ended = range bulk.Each(t.Context(), c, task.Filter{}, task.Retry, bulk.Options{DryRun: true}) {
 	}
 	if !errors.Is(ended, store.ErrUnavailable) || len(r.Missing) != 1 || r.Matched != 10 || r.Cursor == "" {
 		t.Errorf("%+v, %v; want the tasks, what is missing, and a cursor", r, ended)
@@ -374,7 +374,7 @@ func TestEach_NamesWhatIsMissing(t *testing.T) {
 
 func TestEach_OfNoOperationAsksNobody(t *testing.T) {
 	for _, op := range []task.Operation{task.OperationCount, 77} {
-		for r, err := range bulk.Each(t.Context(), nil, listing.Filter{}, op, bulk.Options{}) {
+		for r, err := range bulk.Each(t.Context(), nil, task.Filter{}, op, bulk.Options{}) {
 			if invalid, is := errors.AsType[*store.InvalidError](err); !is || invalid.Field != "operation" || r.Matched != 0 {
 				t.Errorf("%s: %+v, %v", op, r, err)
 			}
@@ -385,7 +385,7 @@ func TestEach_OfNoOperationAsksNobody(t *testing.T) {
 // A cursor goes on with the operation, filter and cluster that it is of, and with the session of a node that has ended since.
 func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 	const session = "worker-abcdefghij"
-	failed := listing.Filter{Status: task.Failure, Node: session}
+	failed := task.Filter{Status: task.Failure, Node: session}
 	cursorOf := func(o bulk.Options) string {
 		for r, err := range bulk.Each(t.Context(), newCluster(10), failed, task.Retry, o) {
 			if err != nil {
@@ -409,7 +409,7 @@ func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 	larger.more = 1
 	for want, row := range map[string]struct {
 		c      *cluster
-		f      listing.Filter
+		f      task.Filter
 		to     task.Operation
 		cursor string
 		dry    bool
@@ -419,8 +419,8 @@ func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 		"40000 bytes exceed the limit":        {newCluster(10), failed, task.Retry, strings.Repeat("A", 40_000), false},
 		"it is of another operation":          {newCluster(10), failed, task.Delete, told, false},
 		"it is of a dry run, or this is one":  {newCluster(10), failed, task.Retry, told, true},
-		"it is of another filter":             {newCluster(10), listing.Filter{Status: task.Success, Node: session}, task.Retry, told, false},
-		"of another filter":                   {newCluster(10), listing.Filter{Status: task.Failure, Node: "other"}, task.Retry, told, false},
+		"it is of another filter":             {newCluster(10), task.Filter{Status: task.Success, Node: session}, task.Retry, told, false},
+		"of another filter":                   {newCluster(10), task.Filter{Status: task.Failure, Node: "other"}, task.Retry, told, false},
 		"it is of another cluster":            {elsewhere, failed, task.Retry, told, false},
 		"of 1 shards, this one has 2":         {larger, failed, task.Retry, told, false},
 		"it is of version 9, this program re": {newCluster(10), failed, task.Retry, base64.RawURLEncoding.EncodeToString(later), false},
@@ -441,7 +441,7 @@ func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 	}
 	for _, node := range []string{session, "worker"} {
 		c := newCluster(10)
-		for _, err := range bulk.Each(t.Context(), c, listing.Filter{Status: task.Failure, Node: node}, task.Retry, bulk.Options{Cursor: told}) {
+		for _, err := range bulk.Each(t.Context(), c, task.Filter{Status: task.Failure, Node: node}, task.Retry, bulk.Options{Cursor: told}) {
 			if err != nil {
 				t.Errorf("node %s: %v", node, err)
 			}

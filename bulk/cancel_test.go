@@ -27,7 +27,7 @@ func (c *cluster) running(reports int) {
 func TestEach_CancelsTasksThatReportProgressAllTheTime(t *testing.T) {
 	c := newCluster(4000)
 	c.running(3)
-	f, cursor, died := listing.Filter{Status: task.Running}, "", 0
+	f, cursor, died := task.Filter{Status: task.Running}, "", 0
 	for over := false; !over; {
 		ctx, kill := context.WithCancelCause(t.Context())
 		until := c.made + 555
@@ -78,7 +78,7 @@ func TestEach_CancelLeavesWhatMatchesNoMore(t *testing.T) {
 		id, other := events.TaskID("t000051"), events.TaskID("t000053")
 		c.busy[other] = 1
 		c.listed = func(int) { change(c, c.tasks[id]) }
-		r := last(t, c, listing.Filter{Status: task.Running, Node: "n-1"}, task.Cancel, bulk.Options{})
+		r := last(t, c, task.Filter{Status: task.Running, Node: "n-1"}, task.Cancel, bulk.Options{})
 		if r.Left != 1 || r.Changed != 49 || len(c.changes[id]) > 0 || !c.tasks[other].Cancelled {
 			t.Errorf("%s: %+v, changes %q", name, r, c.changes[id])
 		}
@@ -90,7 +90,7 @@ func TestEach_OfOtherOperationsLeavesTasksThatReportProgress(t *testing.T) {
 	for _, op := range []task.Operation{task.Retry, task.RunNow, task.Delete, task.Suspend} {
 		c := newCluster(100)
 		c.running(1)
-		r := last(t, c, listing.Filter{Status: task.Running}, op, bulk.Options{})
+		r := last(t, c, task.Filter{Status: task.Running}, op, bulk.Options{})
 		if r.Left != 50 || r.Changed > 0 || len(c.changes) > 0 {
 			t.Errorf("%s: %+v", op, r)
 		}
@@ -100,7 +100,7 @@ func TestEach_OfOtherOperationsLeavesTasksThatReportProgress(t *testing.T) {
 // late is a cluster without entries, in which a task is created after the first page.
 type late struct{ *cluster }
 
-func (c late) ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error) {
+func (c late) ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error) {
 	if cursor == "" {
 		return listing.Page{Nexts: []uint64{1}, Cluster: c.name, Cursor: "~"}, nil
 	}
@@ -116,7 +116,7 @@ func TestEach_LeavesATaskOfAShardThatWasEmptyWhenItBegan(t *testing.T) {
 		c := newCluster(0)
 		c.head = 0
 		var r bulk.Report
-		for report, err := range bulk.Each(t.Context(), late{c}, listing.Filter{}, op, bulk.Options{}) {
+		for report, err := range bulk.Each(t.Context(), late{c}, task.Filter{}, op, bulk.Options{}) {
 			if r = report; err != nil {
 				t.Fatal(err)
 			}

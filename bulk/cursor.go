@@ -42,10 +42,10 @@ func (c *cursor) Check() error {
 }
 
 // begin returns the cursor of the first page.
-func begin(f listing.Filter, to task.Operation, dry bool) cursor {
+func begin(f task.Filter, to task.Operation, dry bool) cursor {
 	c := cursor{Version: cursorVersion, To: uint64(to), DryRun: dry, Node: f.Node}
 	f.Node = ""
-	c.Filter = f.Digest()
+	c.Filter = listing.Digest(f)
 	return c
 }
 

@@ -9,12 +9,11 @@ import (
 	"testing"
 
 	"taskledger/internal/wire/wiretest"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
 
-var sought = listing.Filter{Status: task.Failure, Node: "worker-abcdefghij"}
+var sought = task.Filter{Status: task.Failure, Node: "worker-abcdefghij"}
 
 // sample is a cursor in the midst of a list.
 func sample() cursor {

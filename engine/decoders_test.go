@@ -98,7 +98,7 @@ func decodeGroups(data []byte) ([]item.Group, error) {
 	return groups, err
 }
 
-func encodeTallies(rows []listing.Count) []byte {
+func encodeTallies(rows []task.Count) []byte {
 	var told struct {
 		Tasks int64
 		Rows  []struct {
@@ -143,7 +143,7 @@ func entryPoints() []entryPoint {
 		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
 		pointAt("plan letter", encoded(command.PlanMessage{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanMessage]),
 		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{full}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
-		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: task.Failure, Substatus: task.SubFinal, Tasks: 7}}), command.DecodeTallies),
+		pointAt("tallies", encodeTallies([]task.Count{{Behavior: "work", Status: task.Failure, Substatus: task.SubFinal, Tasks: 7}}), command.DecodeTallies),
 		pointAt("items", lookAt(someItems(), &stores.Page{Store: "s", Group: "g", Owned: true}), stores.DecodeFound),
 		pointAt("groups of items", lookAt(someItems(), &stores.Groups{Store: "s"}), decodeGroups),
 		pointAt("registration", stores.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), stores.DecodeAwaited),

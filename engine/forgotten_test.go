@@ -14,7 +14,6 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -290,7 +289,7 @@ func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
 			var listed []projection.Task
 			testcluster.Await(t, "a list", func() bool {
 				listed = nil
-				for task, err := range p.client.List(within(t), listing.Filter{Status: task.Failure}) {
+				for task, err := range p.client.List(within(t), task.Filter{Status: task.Failure}) {
 					if errors.Is(err, store.ErrUnavailable) { // the owner of so many tasks may not answer in time
 						return false
 					}
@@ -452,7 +451,7 @@ func waitsForTheArchive(t *testing.T, why error) {
 		t.Fatal(err)
 	}
 	testcluster.Await(t, "the attempt given back", func() bool {
-		for found, err := range p.client.List(within(t), listing.Filter{Affinity: events.TaskID("early").Affinity()}) {
+		for found, err := range p.client.List(within(t), task.Filter{Affinity: events.TaskID("early").Affinity()}) {
 			switch {
 			case err != nil || found.ID != "early":
 			case found.Status == task.Failure:

@@ -7,12 +7,13 @@ import (
 	"taskledger/engine/internal/paging"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // List yields the tasks that match, newest first by their creation, at most f.Limit in all. The tasks of shards that do not answer are left
 // out, and each such shard is yielded as an error, after the tasks.
-func (c *Client) List(ctx context.Context, f listing.Filter) iter.Seq2[projection.Task, error] {
-	return listing.All(f, func(f listing.Filter, cursor string) (listing.Page, error) { return c.ListPage(ctx, f, cursor) })
+func (c *Client) List(ctx context.Context, f task.Filter) iter.Seq2[projection.Task, error] {
+	return listing.All(f, func(f task.Filter, cursor string) (listing.Page, error) { return c.ListPage(ctx, f, cursor) })
 }
 
 // ListPage returns a page of the tasks that match, newest first by their creation: at most f.Limit. The cursor of a page asks for the one
@@ -23,13 +24,13 @@ func (c *Client) List(ctx context.Context, f listing.Filter) iter.Seq2[projectio
 // cursor. Shards that have not answered after
 // three seconds, or half of what ctx leaves, are missing in it: as soon as they answer again, later pages begin with their tasks. It
 // returns an *InvalidError of the field "cursor" for a cursor of another cluster or filter, and the page as it is with an error when ctx ends.
-func (c *Client) ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error) {
+func (c *Client) ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error) {
 	return c.shards().List(ctx, f, cursor)
 }
 
 // Counts returns how many tasks of a behavior, or of each where that is "", have each status and substatus. It scans nothing.
 // Shards that have not answered after three seconds, or half of what ctx leaves, are missing in it.
-func (c *Client) Counts(ctx context.Context, behavior string) (listing.Counts, error) {
+func (c *Client) Counts(ctx context.Context, behavior string) (task.Counts, error) {
 	return c.shards().Counts(ctx, behavior)
 }
 

@@ -36,7 +36,7 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 				told := map[events.TaskID]bool{}
 				page := func(cursor string) listing.Page {
 					t.Helper()
-					p, err := asker.ListPage(t.Context(), listing.Filter{}, cursor)
+					p, err := asker.ListPage(t.Context(), task.Filter{}, cursor)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -76,7 +76,7 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 				}
 				wantCounts(modelledShards/2, modelledShards/2)
 				listed, failed := 0, 0
-				for _, err := range asker.List(t.Context(), listing.Filter{}) {
+				for _, err := range asker.List(t.Context(), task.Filter{}) {
 					if listed++; err != nil {
 						failed++
 					}
@@ -111,7 +111,7 @@ func TestList_EndsWithItsContext(t *testing.T) {
 		for _, until := range []int{0, 1} {
 			ctx, end := context.WithCancelCause(t.Context())
 			told, pages, failed, cursor := 0, 0, error(nil), ""
-			list := func(f listing.Filter, at string) (listing.Page, error) {
+			list := func(f task.Filter, at string) (listing.Page, error) {
 				if told >= until {
 					end(why)
 				}
@@ -123,7 +123,7 @@ func TestList_EndsWithItsContext(t *testing.T) {
 				cursor = p.Cursor
 				return p, err
 			}
-			for _, err := range listing.All(listing.Filter{Limit: 100}, list) {
+			for _, err := range listing.All(task.Filter{Limit: 100}, list) {
 				if failed = err; err == nil {
 					told++
 				}
@@ -132,7 +132,7 @@ func TestList_EndsWithItsContext(t *testing.T) {
 				t.Errorf("%d tasks, %v, cursor %q", told, failed, cursor)
 			}
 			errs := 0
-			for _, err := range n.List(ctx, listing.Filter{}) {
+			for _, err := range n.List(ctx, task.Filter{}) {
 				if errs++; !errors.Is(err, why) {
 					t.Errorf("under an ended context it yields %v", err)
 				}

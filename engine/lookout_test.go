@@ -18,7 +18,6 @@ import (
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/repeat"
 	"taskledger/item"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -67,7 +66,7 @@ func calls(c *engine.Client, j *job, id events.TaskID) map[string]func(context.C
 		return errors.Join(err, fmt.Errorf("%w: %w: %s", store.ErrUnavailable, task.ErrNoNode, strings.TrimPrefix(e.Text, "nobody answers for shard ")))
 	}
 	all["list"] = func(ctx context.Context) error {
-		page, err := c.ListPage(ctx, listing.Filter{}, "")
+		page, err := c.ListPage(ctx, task.Filter{}, "")
 		if len(page.Missing) > 0 {
 			return fmt.Errorf("%d shards are missing: %w", len(page.Missing), err)
 		}
@@ -130,7 +129,7 @@ func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t
 			}
 			asking.Wait()
 			hurried, cancel := context.WithTimeout(t.Context(), time.Second)
-			if page, err := client.ListPage(hurried, listing.Filter{}, ""); !errors.Is(err, task.ErrNoNode) || len(page.Missing) > 0 {
+			if page, err := client.ListPage(hurried, task.Filter{}, ""); !errors.Is(err, task.ErrNoNode) || len(page.Missing) > 0 {
 				t.Errorf("round %d: a list within a second: %v, %d shards missing", round, err, len(page.Missing))
 			}
 			cancel()

@@ -14,7 +14,6 @@ import (
 	"taskledger/events"
 	"taskledger/ledger/repair"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/projection/settings"
 	"taskledger/store"
 	"taskledger/task"
@@ -148,7 +147,7 @@ func (o Operations) retryWith(ctx context.Context, seen *projection.Task) (comma
 
 // Each is bulk.Each: it does an operation with every task that a filter selects.
 func (o Operations) Each(
-	ctx context.Context, f listing.Filter, to task.Operation, how bulk.Options,
+	ctx context.Context, f task.Filter, to task.Operation, how bulk.Options,
 ) iter.Seq2[bulk.Report, error] {
 	return bulk.Each(ctx, struct {
 		*Client

@@ -16,7 +16,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -146,7 +145,7 @@ func reads(c *engine.Client, id events.TaskID) map[string]func(context.Context) 
 	}
 	all["list"] = func(ctx context.Context) error {
 		var errs []error
-		for _, err := range c.List(ctx, listing.Filter{Affinity: id.Affinity()}) {
+		for _, err := range c.List(ctx, task.Filter{Affinity: id.Affinity()}) {
 			errs = append(errs, err)
 		}
 		return errors.Join(errs...)

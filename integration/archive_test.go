@@ -24,7 +24,6 @@ import (
 	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -196,7 +195,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string, holds func(projection.Task) bool) {
 	t.Helper()
 	testcluster.Await(t, "task "+string(id)+" "+what, func() bool {
-		for task, err := range at.List(within(t, soon), listing.Filter{Affinity: id.Affinity()}) {
+		for task, err := range at.List(within(t, soon), task.Filter{Affinity: id.Affinity()}) {
 			if err == nil && task.ID == id {
 				return holds(task)
 			}

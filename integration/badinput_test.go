@@ -14,7 +14,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -91,7 +90,7 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 		if err := raw("unheard-of", "1"); !errors.Is(err, task.ErrUnknownBehavior) {
 			t.Errorf("raw submit of an unknown behavior: %v, want ErrUnknownBehavior", err)
 		}
-		for task, err := range client.List(ctx, listing.Filter{}) {
+		for task, err := range client.List(ctx, task.Filter{}) {
 			t.Errorf("task %s, %v: nothing should have been accepted", task.ID, err)
 		}
 		probe(t, client)

@@ -48,7 +48,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 				ok(t, r.Err)
 			}
 		}
-		failed := listing.Filter{Status: task.Failure, Behavior: "fails"}
+		failed := task.Filter{Status: task.Failure, Behavior: "fails"}
 		awaitFailed(t, client.Client, tasks)
 
 		var told bulk.Report // by an operator that has died since
@@ -73,7 +73,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 			t.Errorf("who goes on ends with %+v", r)
 		}
 		awaitFailed(t, client.Client, tasks)
-		for _, got := range pages(t, client.Client, listing.Filter{Behavior: "fails", Limit: 1000}, func(listing.Page) {}) {
+		for _, got := range pages(t, client.Client, task.Filter{Behavior: "fails", Limit: 1000}, func(listing.Page) {}) {
 			if got.Runs != 2 {
 				t.Fatalf("task %s has %d runs, want 2", got.ID, got.Runs)
 			}

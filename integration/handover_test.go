@@ -13,7 +13,6 @@ import (
 	"taskledger/events"
 	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -133,7 +132,7 @@ func TestHandOver_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 // wantNoEvent asserts that the finished tasks have no event of the given kinds.
 func wantNoEvent(t *testing.T, c *engine.Client, kinds ...string) {
 	t.Helper()
-	for task, err := range c.List(within(t, soon), listing.Filter{Limit: 1000}) {
+	for task, err := range c.List(within(t, soon), task.Filter{Limit: 1000}) {
 		if err != nil {
 			t.Fatalf("list: %v", err)
 		}
@@ -179,7 +178,7 @@ func TestKill_WhileSubmitsFlowNoneFails(t *testing.T) {
 		f.await(t, 100)
 		total := f.end()
 		finished := 0
-		for task, err := range client.List(within(t, soon), listing.Filter{Limit: 1000}) {
+		for task, err := range client.List(within(t, soon), task.Filter{Limit: 1000}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 )
 
 // pages lists all that matches, page by page, and calls between after each of them.
-func pages(t *testing.T, c *engine.Client, f listing.Filter, between func(listing.Page)) (all []projection.Task) {
+func pages(t *testing.T, c *engine.Client, f task.Filter, between func(listing.Page)) (all []projection.Task) {
 	t.Helper()
 	for cursor, more := "", true; more; more = cursor != "" {
 		p, err := c.ListPage(within(t, soon), f, cursor)
@@ -46,7 +46,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		}
 		for _, at := range []*engine.Client{n.Client, client.Client} {
 			got, changed := map[events.TaskID]bool{}, 0
-			all := pages(t, at, listing.Filter{Behavior: "work", Limit: 7}, func(p listing.Page) {
+			all := pages(t, at, task.Filter{Behavior: "work", Limit: 7}, func(p listing.Page) {
 				for _, task := range p.Tasks {
 					got[task.ID] = true
 				}
@@ -86,7 +86,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		counts, err := client.Counts(within(t, soon), "")
 		ok(t, err)
 		all := 0
-		for task, err := range client.List(within(t, soon), listing.Filter{Limit: 1000}) {
+		for task, err := range client.List(within(t, soon), task.Filter{Limit: 1000}) {
 			ok(t, err)
 			if task.Kind.Behavior == "work" {
 				all++
@@ -104,19 +104,19 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		}
 		for says, list := range map[string]func() error{
 			"another filter": func() error {
-				p, err := client.ListPage(within(t, soon), listing.Filter{Limit: 1}, "")
+				p, err := client.ListPage(within(t, soon), task.Filter{Limit: 1}, "")
 				ok(t, err)
-				_, err = client.ListPage(within(t, soon), listing.Filter{Behavior: "work"}, p.Cursor)
+				_, err = client.ListPage(within(t, soon), task.Filter{Behavior: "work"}, p.Cursor)
 				return err
 			},
 			"another cluster": func() error {
-				other := listing.Cursor{Cluster: "other", From: listing.Begin(listing.Filter{}, c.Shards()).From}
-				_, err := client.ListPage(within(t, soon), listing.Filter{}, other.Text(listing.Filter{}))
+				other := listing.Cursor{Cluster: "other", From: listing.Begin(task.Filter{}, c.Shards()).From}
+				_, err := client.ListPage(within(t, soon), task.Filter{}, other.Text(task.Filter{}))
 				return err
 			},
 			"not before": func() error {
 				at := inAnHour().NotBefore
-				_, err := client.ListPage(within(t, soon), listing.Filter{CreatedFrom: at, CreatedTo: at}, "")
+				_, err := client.ListPage(within(t, soon), task.Filter{CreatedFrom: at, CreatedTo: at}, "")
 				return err
 			},
 		} {

@@ -10,7 +10,6 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -177,16 +176,16 @@ func TestList_LimitCountsMatchesOnly(t *testing.T) {
 			other.submitWith(t, client, fmt.Sprint("elsewhere/o", i), inAnHour())
 		}
 		for name, test := range map[string]struct {
-			filter listing.Filter
+			filter task.Filter
 			want   int
 		}{
-			"all":          {listing.Filter{}, 30},
-			"by behavior":  {listing.Filter{Behavior: "work"}, 10},
-			"limited":      {listing.Filter{Behavior: "work", Limit: 7}, 7},
-			"by affinity":  {listing.Filter{Affinity: "same"}, 20},
-			"both":         {listing.Filter{Affinity: "same", Behavior: "other", Limit: 4}, 4},
-			"by status":    {listing.Filter{Status: task.Created, Limit: 25}, 25},
-			"none running": {listing.Filter{Status: task.Running}, 0},
+			"all":          {task.Filter{}, 30},
+			"by behavior":  {task.Filter{Behavior: "work"}, 10},
+			"limited":      {task.Filter{Behavior: "work", Limit: 7}, 7},
+			"by affinity":  {task.Filter{Affinity: "same"}, 20},
+			"both":         {task.Filter{Affinity: "same", Behavior: "other", Limit: 4}, 4},
+			"by status":    {task.Filter{Status: task.Created, Limit: 25}, 25},
+			"none running": {task.Filter{Status: task.Running}, 0},
 		} {
 			for _, at := range []*engine.Client{n.Client, client.Client} {
 				got := 0
@@ -199,7 +198,7 @@ func TestList_LimitCountsMatchesOnly(t *testing.T) {
 				}
 			}
 		}
-		for _, err := range client.List(within(t, soon), listing.Filter{Limit: 1001}) {
+		for _, err := range client.List(within(t, soon), task.Filter{Limit: 1001}) {
 			if _, is := errors.AsType[*task.LimitError](err); !is {
 				t.Errorf("limit of 1001: %v, want a LimitError", err)
 			}

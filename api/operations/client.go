@@ -62,7 +62,7 @@ type Operator interface {
 	// Operate does what an operator asks for. anew says that a retried task was forgotten, and has begun a new life.
 	Operate(ctx context.Context, verb Verb, on, reason string) (anew bool, err error)
 	// Each is bulk.Each.
-	Each(ctx context.Context, f listing.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
+	Each(ctx context.Context, f task.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
 }
 
 // Verb names a change that an operator asks for.
@@ -92,8 +92,8 @@ var OfMany = map[Verb]task.Operation{
 type Reader interface {
 	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
 	GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error)
-	ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error)
-	Counts(ctx context.Context, behavior string) (listing.Counts, error)
+	ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error)
+	Counts(ctx context.Context, behavior string) (task.Counts, error)
 	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
 }
 
@@ -142,7 +142,7 @@ func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
 
 // Each implements Operator.
 func (d Direct) Each(
-	ctx context.Context, f listing.Filter, op task.Operation, o bulk.Options,
+	ctx context.Context, f task.Filter, op task.Operation, o bulk.Options,
 ) iter.Seq2[bulk.Report, error] {
 	return d.Client.Operations().Each(ctx, f, op, o)
 }

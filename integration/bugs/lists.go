@@ -9,7 +9,7 @@ var lists = []Bug{
 		{"			told.Before, told.Until, told.Done = uint64(last.Created), int64(last.CreatedAt), false\n", "			_ = last\n"},
 	}, shardPkg, "TestList_GoesOnWhereAnAnswerHadNoRoom"},
 	{"cursor of another filter", "projection/listing/cursor.go", []Edit{
-		{"	case digest != f.Digest():\n", "	case digest == 0:\n"},
+		{"	case digest != Digest(f):\n", "	case digest == 0:\n"},
 	}, "./projection/listing", "TestCursor_OfAnotherListIsRefused"},
 	{"page that does not wait for a shard", "engine/internal/paging/paging.go", []Edit{
 		{"	return r.at\n}", "	return listing.Key{}\n}"},
@@ -23,9 +23,9 @@ var lists = []Bug{
 	{"task that a snapshot has twice", "projection/snapshot.go", []Edit{
 		{"		delete(sn.early, t.Created)\n		return\n", "		delete(sn.early, t.Created)\n"},
 	}, "./projection", "TestSnapshot_IsTheStateAtItsEntryWhateverHappensMeanwhile"},
-	{"time that is no bound", "projection/listing/filter.go", []Edit{
+	{"time that is no bound", "task/filter.go", []Edit{
 		{"		if events.MillisOf(*of(f)) <= 0 { // also the zero time, which would be no bound\n", "		if events.MillisOf(*of(f)) < 0 {\n"},
-	}, "./projection/listing", "TestFilter_RefusesATimeThatWouldBeNoBound"},
+	}, "./task", "TestFilter_RefusesATimeThatWouldBeNoBound"},
 	{"page of an ended context that asks for another one", "engine/internal/paging/shards.go", []Edit{
 		{"	if ctx.Err() != nil && page.Cursor != \"\" {\n", "	if ctx.Err() != nil && len(page.Missing) > 0 {\n"},
 	}, "./engine/internal/paging", "TestList_InPagesEndsWhereverItsContextEnds"},

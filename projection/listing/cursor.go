@@ -8,6 +8,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/task"
 )
 
 // cursorVersion is the first value of a cursor.
@@ -23,7 +24,7 @@ type Cursor struct {
 }
 
 // Begin returns the cursor of the first page, in a cluster of so many shards.
-func Begin(f Filter, shards int) Cursor {
+func Begin(f task.Filter, shards int) Cursor {
 	c := Cursor{From: make([]Key, shards)}
 	for shard := range c.From {
 		if f.Affinity == "" || events.TaskID(f.Affinity).Shard(shards) == shard {
@@ -49,7 +50,7 @@ func (c Cursor) Behind(shard int) bool {
 //
 // with the digest of the filter, the number of shards, each key with the shards in which the list goes on there, and the CRC-32 of all
 // bytes before it, in four bytes.
-func (c Cursor) Text(f Filter) string {
+func (c Cursor) Text(f task.Filter) string {
 	var keys []Key
 	shards := map[Key][]int{}
 	for shard, k := range c.From {
@@ -62,7 +63,7 @@ func (c Cursor) Text(f Filter) string {
 	w.Array(6)
 	w.Uint(cursorVersion)
 	w.Text(c.Cluster)
-	w.Uint(f.Digest())
+	w.Uint(Digest(f))
 	w.Uint(uint64(len(c.From)))
 	w.Array(len(keys))
 	for _, k := range keys {
@@ -90,7 +91,7 @@ var errGarbled = errors.New("it is none, or was altered")
 
 // ParseCursor reads what Text returned for the filter, in a cluster of so many shards, whose id is not compared where it is "". No text is the
 // cursor of the first page.
-func ParseCursor(text string, f Filter, shards int, cluster string) (c Cursor, err error) {
+func ParseCursor(text string, f task.Filter, shards int, cluster string) (c Cursor, err error) {
 	if text == "" {
 		return Begin(f, shards), nil
 	}
@@ -117,7 +118,7 @@ func ParseCursor(text string, f Filter, shards int, cluster string) (c Cursor, e
 		return c, errGarbled
 	case cluster != "" && c.Cluster != cluster:
 		return c, errors.New("it is of another cluster")
-	case digest != f.Digest():
+	case digest != Digest(f):
 		return c, errors.New("it is of another filter")
 	case of != uint64(shards):
 		return c, fmt.Errorf("it is of a cluster of %d shards, this one has %d", of, shards)

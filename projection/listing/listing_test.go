@@ -71,7 +71,7 @@ func (j *journal) step(ids []events.TaskID) {
 	}
 }
 
-func genFilter(t *rapid.T, now events.Millis) (f listing.Filter) {
+func genFilter(t *rapid.T, now events.Millis) (f task.Filter) {
 	some := func(name string) bool { return rapid.IntRange(0, 4).Draw(t, name) == 0 }
 	at := func(name string) time.Time {
 		return (begin + events.Millis(rapid.Int64Range(0, int64(now-begin)+2).Draw(t, name))).Time()
@@ -113,7 +113,7 @@ func genFilter(t *rapid.T, now events.Millis) (f listing.Filter) {
 }
 
 // matches is what a filter means, in the words of its fields.
-func matches(f listing.Filter, t *projection.Task, now events.Millis) bool {
+func matches(f task.Filter, t *projection.Task, now events.Millis) bool {
 	within := func(at events.Millis, from, to time.Time) bool {
 		return (from.IsZero() || !at.Time().Before(from)) && (to.IsZero() || at.Time().Before(to))
 	}
@@ -130,7 +130,7 @@ type life struct {
 	created events.Ref
 }
 
-func lives(s *projection.Shard, f listing.Filter, now events.Millis) map[life]bool {
+func lives(s *projection.Shard, f task.Filter, now events.Millis) map[life]bool {
 	all := map[life]bool{}
 	for t := range s.Tasks() {
 		if matches(f, t, now) {
@@ -175,8 +175,8 @@ func TestLook_TellsEachTaskOnceThatMatchesThroughout(t *testing.T) {
 			}
 			from, done = found.Next, found.Done
 			for task := range j.state.Tasks() {
-				if f.Matches(task, j.now) != matches(f, task, j.now) {
-					t.Fatalf("%s matches %+v: %t", task.ID, f, f.Matches(task, j.now))
+				if listing.Matches(f, task, j.now) != matches(f, task, j.now) {
+					t.Fatalf("%s matches %+v: %t", task.ID, f, listing.Matches(f, task, j.now))
 				}
 			}
 			for range rapid.IntRange(0, 5).Draw(t, "between") {
@@ -205,11 +205,11 @@ func TestLook_StopsWhenItIsTold(t *testing.T) {
 		}
 		left := rapid.IntRange(0, 10).Draw(t, "stretches")
 		allowed := left
-		found := listing.Look(j.state, listing.Filter{}, listing.Place{}, tasks, tasks, func() bool { left--; return left < 0 })
+		found := listing.Look(j.state, task.Filter{}, listing.Place{}, tasks, tasks, func() bool { left--; return left < 0 })
 		if found.Done || len(found.Tasks) > 64*(allowed+1) || len(found.Tasks) == 0 {
 			t.Fatalf("%d tasks after %d stretches", len(found.Tasks), allowed)
 		}
-		rest := listing.Look(j.state, listing.Filter{}, found.Next, tasks, tasks, never)
+		rest := listing.Look(j.state, task.Filter{}, found.Next, tasks, tasks, never)
 		if !rest.Done || len(found.Tasks)+len(rest.Tasks) != tasks {
 			t.Fatalf("%d and %d tasks of %d", len(found.Tasks), len(rest.Tasks), tasks)
 		}
@@ -223,7 +223,7 @@ func genKey(t *rapid.T, shards int) listing.Key {
 func TestCursor_IsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := genFilter(t, begin+100)
-		c := listing.Begin(listing.Filter{}, rapid.SampledFrom([]int{1, 16, 256}).Draw(t, "shards"))
+		c := listing.Begin(task.Filter{}, rapid.SampledFrom([]int{1, 16, 256}).Draw(t, "shards"))
 		c.Cluster = rapid.StringN(0, 20, 40).Draw(t, "cluster")
 		some := []listing.Key{listing.Newest, {}, genKey(t, len(c.From)), genKey(t, len(c.From))}
 		for shard := range c.From {
@@ -239,10 +239,10 @@ func TestCursor_IsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestCursor_OfAnotherListIsRefused(t *testing.T) {
-	f := listing.Filter{Behavior: "work"}
+	f := task.Filter{Behavior: "work"}
 	text := listing.Begin(f, 16).Text(f)
 	for says, err := range map[string]error{
-		"another filter":   second(listing.ParseCursor(text, listing.Filter{Behavior: "purge"}, 16, "")),
+		"another filter":   second(listing.ParseCursor(text, task.Filter{Behavior: "purge"}, 16, "")),
 		"a cluster of 16":  second(listing.ParseCursor(text, f, 32, "")),
 		"altered":          second(listing.ParseCursor(text[:len(text)-2]+"AA", f, 16, "")),
 		"it is none":       second(listing.ParseCursor("none", f, 16, "")),
@@ -258,7 +258,7 @@ func TestCursor_OfAnotherListIsRefused(t *testing.T) {
 
 // A cursor of another version has the version that is not ours, and a sum that fits.
 func TestCursor_OfAnotherVersionIsRefusedByName(t *testing.T) {
-	f := listing.Filter{Behavior: "work"}
+	f := task.Filter{Behavior: "work"}
 	data, err := base64.RawURLEncoding.DecodeString(listing.Begin(f, 16).Text(f))
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestCursor_OfAnotherVersionIsRefusedByName(t *testing.T) {
 
 // A sum that fits is no proof: everybody can make one.
 func TestCursor_ThatNoListHasLeftIsRefused(t *testing.T) {
-	f := listing.Filter{Behavior: "work"}
+	f := task.Filter{Behavior: "work"}
 	type key struct {
 		in     uint64
 		shards []uint64
@@ -284,7 +284,7 @@ func TestCursor_ThatNoListHasLeftIsRefused(t *testing.T) {
 		w.Array(values)
 		w.Uint(1)
 		w.Text("c")
-		w.Uint(f.Digest())
+		w.Uint(listing.Digest(f))
 		w.Uint(2)
 		w.Array(len(keys))
 		for _, k := range keys {
@@ -340,110 +340,17 @@ func TestKey_PartsTheTasksOfEveryShard(t *testing.T) {
 	})
 }
 
-func TestParse_ReadsEachFieldOnce(t *testing.T) {
-	f, err := listing.Parse([]string{"status=FAILURE", "creator=a=b"})
-	if want := (listing.Filter{Status: task.Failure, Creator: "a=b"}); err != nil || f != want {
-		t.Errorf("%+v, %v; want %+v", f, err, want)
-	}
-	for text, says := range map[string]string{"status": `"status": want field=value`, "status=": "status: ", "colour=red": `"colour" is no field`, "affinity=": "affinity: it is empty", "creator=c": "given twice"} {
-		if _, err := listing.Parse([]string{"creator=b", text}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", text, err, says)
-		}
-	}
-}
-
-func TestFilter_SetsWhatTextNames(t *testing.T) {
-	var f listing.Filter
-	for field, text := range map[string]string{"status": "FAILURE", "substatus": "final", "behavior": "work", "affinity": "a", "affinity-prefix": "a", "node": "n",
-		"creator": "ada", "created-from": "2026-11-23T00:00:00Z", "created-to": "2026-11-24T00:00:00Z", "ended-from": "2026-11-23T00:00:00Z", "ended-to": "2026-11-24T00:00:00Z"} {
-		if err := f.Set(field, text); err != nil {
-			t.Error(err)
-		}
-	}
-	from, to := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
-	want := listing.Filter{Status: task.Failure, Substatus: task.SubFinal, Behavior: "work", Affinity: "a", AffinityPrefix: "a", Node: "n", Creator: "ada",
-		CreatedFrom: from, CreatedTo: to, EndedFrom: from, EndedTo: to}
-	if f != want {
-		t.Errorf("set %+v, want %+v", f, want)
-	}
-	if field, problem := f.Problem(); problem != "" {
-		t.Errorf("%s: %s", field, problem)
-	}
-	names, values := listing.Fields()
-	if len(names) != 11 || len(values) != len(names) {
-		t.Errorf("fields %v, %v", names, values)
-	}
-	for field, text := range map[string]string{"color": "red", "status": "DONE", "substatus": "none", "behavior": "No Behavior", "affinity": "", "created-from": "yesterday"} {
-		if err := f.Set(field, text); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s=%s: %v", field, text, err)
-		}
-	}
-	for field, f := range map[string]listing.Filter{"status": {Status: 9}, "substatus": {Substatus: 99}, "created-from": {CreatedFrom: to, CreatedTo: from}, "ended-from": {EndedFrom: to, EndedTo: to},
-		"affinity-prefix": {Affinity: "b", AffinityPrefix: "a"}} {
-		if got, problem := f.Problem(); got != field || problem == "" {
-			t.Errorf("problem of %q, %q; want one of %s", got, problem, field)
-		}
-	}
-}
-
-// A bound is stored in milliseconds since 1970, of which 0 is none: what is not later is no bound, and is refused.
-func TestFilter_RefusesATimeThatWouldBeNoBound(t *testing.T) {
-	of := map[string]func(*listing.Filter) *time.Time{
-		"created-from": func(f *listing.Filter) *time.Time { return &f.CreatedFrom }, "created-to": func(f *listing.Filter) *time.Time { return &f.CreatedTo },
-		"ended-from": func(f *listing.Filter) *time.Time { return &f.EndedFrom }, "ended-to": func(f *listing.Filter) *time.Time { return &f.EndedTo },
-	}
-	const limit = "after 1970-01-01T00:00:00Z"
-	for field, bound := range of {
-		for _, text := range []string{"0001-01-01T00:00:00Z", "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00Z", "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00.0009Z"} {
-			_, err := listing.Parse([]string{field + "=" + text})
-			if err == nil || !strings.HasPrefix(err.Error(), field+": ") || !strings.Contains(err.Error(), limit) {
-				t.Errorf("%s=%s: %v", field, text, err)
-			}
-		}
-		f, err := listing.Parse([]string{field + "=1970-01-01T00:00:00.001Z"})
-		if err != nil || bound(&f).UnixMilli() != 1 {
-			t.Errorf("%s at the first millisecond: %v, %v", field, bound(&f), err)
-		}
-		if got, problem := f.Problem(); problem != "" {
-			t.Errorf("%s at the first millisecond: %s: %s", field, got, problem)
-		}
-		for _, early := range []int64{-1, 0, 999_999} {
-			f := listing.Filter{}
-			*bound(&f) = time.Unix(0, early)
-			if got, problem := f.Problem(); got != field || !strings.Contains(problem, limit) {
-				t.Errorf("%s, %d ns after 1970: problem of %q, %q", field, early, got, problem)
-			}
-		}
-	}
-}
-
-func TestFilter_RefusesAnAffinityWithASlash(t *testing.T) {
-	for field, f := range map[string]listing.Filter{"affinity": {Affinity: "a/b"}, "affinity-prefix": {AffinityPrefix: "a/"}} {
-		if got, problem := f.Problem(); got != field || !strings.Contains(problem, "slash") {
-			t.Errorf("%+v: problem of %q, %q", f, got, problem)
-		}
-	}
-}
-
-func TestSum_AddsUpByBehaviorStatusAndSubstatus(t *testing.T) {
-	got := listing.Sum([]listing.Count{{"b", task.Failure, task.SubFinal, 1}, {"a", task.Created, task.SubReady, 2}, {"b", task.Failure, task.SubFinal, 3}})
-	want := []listing.Count{{"a", task.Created, task.SubReady, 2}, {"b", task.Failure, task.SubFinal, 4}}
-	if !slices.Equal(got, want) {
-		t.Errorf("sum %v, want %v", got, want)
-	}
-}
-
 // FuzzParseCursor reads any text as a cursor.
 func FuzzParseCursor(f *testing.F) {
-	c := listing.Begin(listing.Filter{}, 4)
+	c := listing.Begin(task.Filter{}, 4)
 	c.From[1] = listing.Key{}
-	f.Add(c.Text(listing.Filter{}))
+	f.Add(c.Text(task.Filter{}))
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := listing.ParseCursor(text, listing.Filter{}, 4, "")
+		c, err := listing.ParseCursor(text, task.Filter{}, 4, "")
 		if err != nil {
 			return
 		}
-		if again, err := listing.ParseCursor(c.Text(listing.Filter{}), listing.Filter{}, 4, ""); err != nil || !slices.Equal(again.From, c.From) {
+		if again, err := listing.ParseCursor(c.Text(task.Filter{}), task.Filter{}, 4, ""); err != nil || !slices.Equal(again.From, c.From) {
 			t.Fatalf("read again: %+v, %v; want %+v", again, err, c)
 		}
 	})

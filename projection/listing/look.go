@@ -21,7 +21,7 @@ type Found struct {
 
 // Look searches a shard from a place on for at most limit tasks that match. It looks at no more than most, and at nothing more once stop,
 // asked after every stretch of tasks, says so.
-func Look(s *projection.Shard, f Filter, from Place, limit, most int, stop func() bool) Found {
+func Look(s *projection.Shard, f task.Filter, from Place, limit, most int, stop func() bool) Found {
 	m := matcherOf(f)
 	found := Found{Next: from, Head: s.Number}
 	for stretch := range s.Newest(m.sought(from)) {
@@ -61,12 +61,12 @@ func Look(s *projection.Shard, f Filter, from Place, limit, most int, stop func(
 
 // matcher is a filter with its times as tasks have them.
 type matcher struct {
-	Filter
+	task.Filter
 	createdFrom, createdTo events.Millis
 	endedFrom, endedTo     events.Millis
 }
 
-func matcherOf(f Filter) matcher {
+func matcherOf(f task.Filter) matcher {
 	if !f.EndedTo.IsZero() && (f.CreatedTo.IsZero() || f.EndedTo.Before(f.CreatedTo)) {
 		f.CreatedTo = f.EndedTo // what has ended was created before
 	}
@@ -86,7 +86,7 @@ func (m *matcher) sought(from Place) projection.Sought {
 }
 
 // Matches reports whether a task matches at a time.
-func (f Filter) Matches(t *projection.Task, now events.Millis) bool {
+func Matches(f task.Filter, t *projection.Task, now events.Millis) bool {
 	m := matcherOf(f)
 	return t.CreatedAt >= m.createdFrom && m.matches(t, func() task.Substatus {
 		substatus, _ := t.Substatus(now)

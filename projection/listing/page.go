@@ -3,8 +3,6 @@ package listing
 import (
 	"cmp"
 	"iter"
-	"maps"
-	"slices"
 
 	"taskledger/projection"
 	"taskledger/task"
@@ -22,24 +20,16 @@ type Part struct {
 // Page is a part of a list.
 type Page struct {
 	Tasks   []projection.Task // newest first
-	Missing []Missing         // shards whose tasks are not in it
+	Missing []task.Missing    // shards whose tasks are not in it
 	Cursor  string            // asks for the next page; "" = there is none
 	Through bool              // what is missing aside, there is none
 	Nexts   []uint64          // by shard, the number of its next entry when it was first asked for this page; 0 = not heard
 	Cluster string            // its id; "" = nobody has told it
 }
 
-// Missing is a shard that was not heard, or gave no answer. Silent: nobody has answered, as after the death of a node, which may take some
-// seconds more.
-type Missing struct {
-	Shard  int
-	Err    error
-	Silent bool
-}
-
 // All yields the tasks of page after page, at most f.Limit in all, and then why shards are missing in the last one. It ends with the error
 // of a page, after its tasks.
-func All(f Filter, ask func(f Filter, cursor string) (Page, error)) iter.Seq2[projection.Task, error] {
+func All(f task.Filter, ask func(f task.Filter, cursor string) (Page, error)) iter.Seq2[projection.Task, error] {
 	return func(yield func(projection.Task, error) bool) {
 		var page Page
 		for left, more := cmp.Or(f.Limit, 100), true; more; more = left > 0 && page.Cursor != "" && !page.Through {
@@ -62,37 +52,4 @@ func All(f Filter, ask func(f Filter, cursor string) (Page, error)) iter.Seq2[pr
 			}
 		}
 	}
-}
-
-// Counts is how many tasks there are.
-type Counts struct {
-	Rows    []Count // by behavior, status and substatus, without those that nothing has
-	Missing []Missing
-}
-
-// Count is how many tasks of a behavior have a status and a substatus. Behavior is "" for those of the behaviors of a shard
-// that are beyond 500.
-type Count struct {
-	Behavior  string         `json:"behavior"`
-	Status    task.Status    `json:"status"`
-	Substatus task.Substatus `json:"substatus"`
-	Tasks     int64          `json:"tasks"`
-}
-
-// Sum adds up counts of the same tasks, and orders them.
-func Sum(counts []Count) []Count {
-	sums := map[Count]int64{}
-	for _, c := range counts {
-		n := c.Tasks
-		c.Tasks = 0
-		sums[c] += n
-	}
-	all := slices.Collect(maps.Keys(sums))
-	for i, c := range all {
-		all[i].Tasks = sums[c]
-	}
-	slices.SortFunc(all, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(a.Behavior, b.Behavior), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Substatus, b.Substatus))
-	})
-	return all
 }

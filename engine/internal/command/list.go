@@ -12,7 +12,7 @@ import (
 	"taskledger/task"
 )
 
-// List reads tasks that match a listing.Filter of these fields, newest first, from a listing.Place on.
+// List reads tasks that match a task.Filter of these fields, newest first, from a listing.Place on.
 type List struct {
 	Status                     uint64 // a task.Status
 	Substatus                  uint64 // a task.Substatus
@@ -28,7 +28,7 @@ type List struct {
 }
 
 // ListOf asks for the tasks of a filter from a place on.
-func ListOf(f listing.Filter, from listing.Place, limit, look int, cluster string) *List {
+func ListOf(f task.Filter, from listing.Place, limit, look int, cluster string) *List {
 	return &List{
 		Status:      uint64(f.Status),
 		Substatus:   uint64(f.Substatus),
@@ -64,8 +64,8 @@ func (c *List) Limits() error {
 }
 
 // Filter is that of the list.
-func (c *List) Filter() listing.Filter {
-	return listing.Filter{
+func (c *List) Filter() task.Filter {
+	return task.Filter{
 		Status:         task.Status(c.Status),
 		Substatus:      task.Substatus(c.Substatus),
 		Behavior:       c.Behavior,

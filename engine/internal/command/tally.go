@@ -7,7 +7,6 @@ import (
 
 	"taskledger/internal/message"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -96,14 +95,14 @@ func (c *counts) add(behavior string, of *projection.Tally) {
 }
 
 // DecodeTallies reads what EncodeTallies writes.
-func DecodeTallies(data []byte) ([]listing.Count, error) {
+func DecodeTallies(data []byte) ([]task.Count, error) {
 	told, err := ReadLenient[counts](data)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]listing.Count, len(told.Rows))
+	rows := make([]task.Count, len(told.Rows))
 	for i, r := range told.Rows {
-		rows[i] = listing.Count{
+		rows[i] = task.Count{
 			Behavior:  r.Behavior,
 			Status:    task.Status(r.Status),
 			Substatus: task.Substatus(r.Substatus),

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // Most bounds the tasks that a page scans, in all shards together. A page for which that is not enough is short.
@@ -23,7 +24,7 @@ type Ask func(ctx context.Context, shard int, from listing.Place, limit, scan in
 // Result is a page, and where the next one goes on.
 type Result struct {
 	Tasks   []projection.Task
-	Missing []listing.Missing
+	Missing []task.Missing
 	Next    []listing.Key // by shard, the zero Key where there is nothing more; nil = nowhere is
 	Through bool          // but in missing shards there is nothing more
 	Nexts   []uint64      // as in listing.Page

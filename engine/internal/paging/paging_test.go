@@ -14,6 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // shards is a cluster whose tasks are numbered; those match whose number is in matching.
@@ -211,7 +212,7 @@ func TestPage_HasABoundedNumberOfBytes(t *testing.T) {
 		return p, nil
 	}
 	var listed []events.TaskID
-	for from := listing.Begin(listing.Filter{}, 1).From; from != nil; {
+	for from := listing.Begin(task.Filter{}, 1).From; from != nil; {
 		r := paging.Page(t.Context(), from, 1000, ask)
 		bytes := 0
 		for i := range r.Tasks {

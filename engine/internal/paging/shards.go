@@ -36,7 +36,7 @@ type Shards struct {
 
 // List returns a page of the tasks that match, from a cursor on. When ctx ends before the list is through, it
 // returns the page as it is, and an error: so no page of an ended ctx asks for another one.
-func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page listing.Page, err error) {
+func (s Shards) List(ctx context.Context, f task.Filter, cursor string) (page listing.Page, err error) {
 	if f.Limit < 0 || f.Limit > command.MaxPage {
 		return page, &task.LimitError{Field: "limit", Limit: command.MaxPage, Got: int64(f.Limit)}
 	}
@@ -91,13 +91,13 @@ func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page
 }
 
 // Counts returns how many tasks of a behavior, or of each where that is "", have each status and substatus.
-func (s Shards) Counts(ctx context.Context, behavior string) (all listing.Counts, err error) {
+func (s Shards) Counts(ctx context.Context, behavior string) (all task.Counts, err error) {
 	if err := s.Ready(ctx); err != nil {
 		return all, err
 	}
 	soon, stop := answerTimeout(ctx)
 	defer stop()
-	counts, errs := make([][]listing.Count, s.Count), make([]error, s.Count)
+	counts, errs := make([][]task.Count, s.Count), make([]error, s.Count)
 	var asked sync.WaitGroup
 	for shard := range s.Count {
 		asked.Go(func() {
@@ -113,7 +113,7 @@ func (s Shards) Counts(ctx context.Context, behavior string) (all listing.Counts
 			all.Missing = append(all.Missing, missing(shard, err))
 		}
 	}
-	all.Rows = listing.Sum(slices.Concat(counts...))
+	all.Rows = task.SumCounts(slices.Concat(counts...))
 	return all, refusal(all.Missing)
 }
 
@@ -144,12 +144,12 @@ func (s Shards) ask(ctx context.Context, shard int, q command.Command) (command.
 	return a, err
 }
 
-func missing(shard int, err error) listing.Missing {
-	return listing.Missing{Shard: shard, Err: err, Silent: errors.Is(err, errSilent)}
+func missing(shard int, err error) task.Missing {
+	return task.Missing{Shard: shard, Err: err, Silent: errors.Is(err, errSilent)}
 }
 
 // refusal is the error that concerns the question, and not the shards that are missing; nil for none.
-func refusal(missing []listing.Missing) error {
+func refusal(missing []task.Missing) error {
 	for _, m := range missing {
 		_, invalid := errors.AsType[*store.InvalidError](m.Err)
 		_, limit := errors.AsType[*task.LimitError](m.Err)

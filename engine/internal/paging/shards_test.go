@@ -60,7 +60,7 @@ func TestList_UnderAnEndedContextEndsWithItsCause(t *testing.T) {
 	for name, o := range map[string]*owners{"answering": {tasks: 50}, "silent": {silent: true}} {
 		ctx, end := context.WithCancelCause(t.Context())
 		end(why)
-		page, err := o.shards().List(ctx, listing.Filter{}, "")
+		page, err := o.shards().List(ctx, task.Filter{}, "")
 		if !errors.Is(err, why) || page.Cursor == "" || page.Through && len(page.Missing) == 0 {
 			t.Errorf("%s: %+v, %v; want a cursor and the cause", name, page, err)
 		}
@@ -79,7 +79,7 @@ func TestList_InPagesEndsWhereverItsContextEnds(t *testing.T) {
 			}
 		}}
 		pages, listed, failed := 0, 0, error(nil)
-		for _, err := range listing.All(listing.Filter{Limit: 2 * tasks}, func(f listing.Filter, cursor string) (listing.Page, error) {
+		for _, err := range listing.All(task.Filter{Limit: 2 * tasks}, func(f task.Filter, cursor string) (listing.Page, error) {
 			if pages++; pages > 100 {
 				t.Fatal("the list does not end")
 			}
@@ -104,7 +104,7 @@ func TestList_InPagesEndsWithItsDeadlineWhileNobodyAnswers(t *testing.T) {
 		defer stop()
 		o, cursor := &owners{silent: true}, ""
 		for pages := 0; ; pages++ {
-			page, err := o.shards().List(ctx, listing.Filter{}, cursor)
+			page, err := o.shards().List(ctx, task.Filter{}, cursor)
 			if cursor = page.Cursor; errors.Is(err, context.DeadlineExceeded) && cursor != "" {
 				return
 			}
@@ -119,15 +119,15 @@ func TestList_InPagesEndsWithItsDeadlineWhileNobodyAnswers(t *testing.T) {
 func TestList_OfShardsThatAreAllSilentGoesOnWhenTheyAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &owners{tasks: 3, silent: true}
-		page, err := o.shards().List(t.Context(), listing.Filter{}, "")
+		page, err := o.shards().List(t.Context(), task.Filter{}, "")
 		if err != nil || len(page.Missing) != 2 || page.Cluster != "c" {
 			t.Fatalf("%+v, %v", page, err)
 		}
-		if page, err = o.shards().List(t.Context(), listing.Filter{}, page.Cursor); err != nil {
+		if page, err = o.shards().List(t.Context(), task.Filter{}, page.Cursor); err != nil {
 			t.Fatal(err)
 		}
 		o.silent = false
-		if page, err = o.shards().List(t.Context(), listing.Filter{}, page.Cursor); err != nil || len(page.Tasks) != 6 || page.Cursor != "" {
+		if page, err = o.shards().List(t.Context(), task.Filter{}, page.Cursor); err != nil || len(page.Tasks) != 6 || page.Cursor != "" {
 			t.Errorf("%+v, %v; want six tasks", page, err)
 		}
 	})
@@ -137,7 +137,7 @@ func TestList_OfShardsThatAreAllSilentGoesOnWhenTheyAnswer(t *testing.T) {
 func TestList_TellsTheNextEntryOfEachShardThatItHears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for next, o := range map[uint64]*owners{0: {silent: true}, 1: {}, 4: {tasks: 3}} {
-			page, err := o.shards().List(t.Context(), listing.Filter{}, "")
+			page, err := o.shards().List(t.Context(), task.Filter{}, "")
 			if want := []uint64{next, next}; err != nil || !slices.Equal(page.Nexts, want) {
 				t.Errorf("%v, %v; want %v", page.Nexts, err, want)
 			}
@@ -151,7 +151,7 @@ type operator struct {
 	changed chan struct{}
 }
 
-func (o operator) ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error) {
+func (o operator) ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error) {
 	return o.shards().List(ctx, f, cursor)
 }
 
@@ -169,7 +169,7 @@ func TestList_LetsABulkOperationWaitForShardsThatAreAllSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := operator{&owners{tasks: 3, silent: true}, make(chan struct{}, 10)}
 		reports := 0
-		for r, err := range bulk.Each(t.Context(), o, listing.Filter{}, task.Delete, bulk.Options{}) {
+		for r, err := range bulk.Each(t.Context(), o, task.Filter{}, task.Delete, bulk.Options{}) {
 			if reports++; err != nil {
 				t.Fatalf("report %d: %v", reports, err)
 			}
@@ -189,7 +189,7 @@ func TestList_LetsABulkOperationWaitForShardsThatAreAllSilent(t *testing.T) {
 // A filter that would select all is refused before anybody is asked.
 func TestList_RefusesATimeThatWouldBeNoBound(t *testing.T) {
 	o := &owners{tasks: 3}
-	_, err := o.shards().List(t.Context(), listing.Filter{CreatedTo: time.Unix(0, 0)}, "")
+	_, err := o.shards().List(t.Context(), task.Filter{CreatedTo: time.Unix(0, 0)}, "")
 	if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "created-to" || o.asked > 0 {
 		t.Errorf("%v, and owners were asked %d times", err, o.asked)
 	}

@@ -8,7 +8,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/projection"
-	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // Served returns the state in which an owner shows a task, by the clock of the reader.
@@ -46,7 +46,7 @@ func substatus(t *projection.Task, now time.Time) (word string, since, looked ev
 }
 
 // List reads every page of a list, and pauses between them.
-func List(ctx context.Context, c *engine.Client, f listing.Filter, op *history.Operation, pause func()) error {
+func List(ctx context.Context, c *engine.Client, f task.Filter, op *history.Operation, pause func()) error {
 	for cursor, more := "", true; more; more = cursor != "" {
 		page, err := c.ListPage(ctx, f, cursor)
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/integration/simulation/work"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -246,7 +245,7 @@ func (c *caller) settings(p *process, patience time.Duration) history.Operation 
 func (c *caller) list(p *process, behavior string, limit int) history.Operation {
 	op := history.Operation{Verb: history.List, Behavior: behavior}
 	return c.do(p, op, listMost, func(ctx context.Context, op *history.Operation) error {
-		return traffic.List(ctx, p.client, listing.Filter{Behavior: behavior, Limit: limit}, op, func() {
+		return traffic.List(ctx, p.client, task.Filter{Behavior: behavior, Limit: limit}, op, func() {
 			time.Sleep(c.world.dice.between(0, 300*time.Millisecond))
 		})
 	})

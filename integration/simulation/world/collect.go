@@ -16,13 +16,12 @@ import (
 	"taskledger/internal/modeletcd"
 	"taskledger/ledger"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
 // tasks returns all tasks as their owners show them.
 func (w *world) tasks(ctx context.Context) (all []projection.Task, err error) {
-	for t, err := range w.clients[0].client.List(ctx, listing.Filter{Limit: 1000}) {
+	for t, err := range w.clients[0].client.List(ctx, task.Filter{Limit: 1000}) {
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +44,7 @@ func (w *world) readSettings() {
 func (w *world) substatuses(ctx context.Context) (map[events.TaskID]string, error) {
 	words := map[events.TaskID]string{}
 	for i, word := range task.Substatuses() {
-		for t, err := range w.clients[0].client.List(ctx, listing.Filter{Substatus: task.Substatus(i + 1), Limit: 1000}) {
+		for t, err := range w.clients[0].client.List(ctx, task.Filter{Substatus: task.Substatus(i + 1), Limit: 1000}) {
 			if err != nil {
 				return nil, err
 			}

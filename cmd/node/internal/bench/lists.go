@@ -15,7 +15,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -177,8 +176,8 @@ func (s *sorted) finish(ctx context.Context, i int) error {
 }
 
 // filters are the measured filters. Each of them matches at least one task in 200, except "node" and "running".
-func (s *sorted) filters() map[string]listing.Filter {
-	return map[string]listing.Filter{
+func (s *sorted) filters() map[string]task.Filter {
+	return map[string]task.Filter{
 		"all": {}, "created": {Status: task.Created}, "suspended": {Substatus: task.SubSuspended}, "success": {Status: task.Success},
 		"failed": {Status: task.Failure, Substatus: task.SubFinal}, "behavior": {Behavior: "rare"}, "creator": {Creator: "rare"},
 		"affinity prefix": {AffinityPrefix: "tenant-"}, "affinity": {Affinity: "one"}, "created after the half": {CreatedFrom: s.half},
@@ -273,7 +272,7 @@ func paced(working, ctx context.Context, workers int, perSecond float64, op func
 // paged tracks the pages that have been asked of one filter so far.
 type paged struct {
 	name   string
-	filter listing.Filter
+	filter task.Filter
 	cursor string
 	tasks  int
 	took   []time.Duration
@@ -363,9 +362,9 @@ func turnsBesideLists(ctx context.Context, cfg ListsConfig, r *ListsResult) (err
 	var g errgroup.Group
 	var pages atomic.Int64
 	for i := range turnListers {
-		of := listing.Filter{Affinity: "nobody"}
+		of := task.Filter{Affinity: "nobody"}
 		if i%2 == 1 {
-			of = listing.Filter{Limit: pageLimit}
+			of = task.Filter{Limit: pageLimit}
 		}
 		g.Go(func() error {
 			for lists.Err() == nil {

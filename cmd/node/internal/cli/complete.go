@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
-	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // completeWithin bounds how long a shell waits for what could come next.
@@ -31,7 +31,7 @@ func (a *app) completeBehaviors(cmd *cobra.Command, args []string, _ string) ([]
 
 func (a *app) completeTasks(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.complete(cmd, func(ctx context.Context, client operations.Client) (words []string) {
-		page, _ := client.ListPage(ctx, listing.Filter{}, "") // whoever completes has nowhere to tell an error
+		page, _ := client.ListPage(ctx, task.Filter{}, "") // whoever completes has nowhere to tell an error
 		for _, t := range page.Tasks {
 			words = append(words, string(t.ID))
 		}

@@ -19,8 +19,8 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // pageTasks is the number of tasks asked for at once.
@@ -66,14 +66,14 @@ func ofSession(err error, node, session, cursor string) error {
 }
 
 // filterFlags adds a flag for each field of a filter, and returns what reads them once they are parsed.
-func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Observer) (listing.Filter, error) {
-	names, values := listing.Fields()
+func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Observer) (task.Filter, error) {
+	names, values := task.FilterFields()
 	texts := make([]string, len(names))
 	for i, name := range names {
 		c.Flags().StringVar(&texts[i], name, "", values[i])
 	}
 	a.completeFlag(c, "behavior", a.completeBehaviors)
-	return func(ctx context.Context, client operations.Observer) (f listing.Filter, err error) {
+	return func(ctx context.Context, client operations.Observer) (f task.Filter, err error) {
 		for i, name := range names {
 			if !c.Flags().Changed(name) {
 				continue
@@ -91,7 +91,7 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 }
 
 // list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it waits.
-func (a *app) list(ctx context.Context, client operations.Client, f listing.Filter, limit int, cursor string) error {
+func (a *app) list(ctx context.Context, client operations.Client, f task.Filter, limit int, cursor string) error {
 	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED", "ERROR")
 	var errs []error
 	for first, said, more := true, false, true; more; first = false {
@@ -147,7 +147,7 @@ func errorCut(e *events.Error) string {
 }
 
 // silentShards names the shards for which nobody answers.
-func silentShards(missing []listing.Missing) string {
+func silentShards(missing []task.Missing) string {
 	var names []string
 	for _, m := range missing {
 		if m.Silent {

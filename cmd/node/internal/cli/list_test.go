@@ -16,6 +16,7 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // paged is a cluster that lists a task on every page, for ever, and with the last one the cause of its context once that has ended.
@@ -30,7 +31,7 @@ func (p *paged) Ledger() *ledger.Ledger {
 	return ledger.New(ledger.Config{Cluster: store.Cluster{Shards: 1}})
 }
 
-func (p *paged) ListPage(ctx context.Context, _ listing.Filter, cursor string) (listing.Page, error) {
+func (p *paged) ListPage(ctx context.Context, _ task.Filter, cursor string) (listing.Page, error) {
 	if want := fmt.Sprint("c", p.pages); cursor != want && p.pages > 0 {
 		return listing.Page{}, fmt.Errorf("cursor %q, want %q", cursor, want)
 	}
@@ -52,7 +53,7 @@ func TestList_EndsBetweenPagesWithWhatItHas(t *testing.T) {
 			var out, said bytes.Buffer
 			a := &app{Program: Program{Out: &out, Err: &said}, output: "table"}
 			p := &paged{ends: ends, end: func() { end(cause) }}
-			err := a.list(ctx, p, listing.Filter{}, 1000, "")
+			err := a.list(ctx, p, task.Filter{}, 1000, "")
 			if !errors.Is(err, cause) || p.pages != ends {
 				t.Errorf("%v during page %d: it ends with %v after %d pages", cause, ends, err, p.pages)
 			}

@@ -13,7 +13,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/requests"
-	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 const manyHelp = `
@@ -32,7 +32,7 @@ type manyOptions struct {
 
 // flags adds the flags of many tasks to a verb.
 func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
-	names, _ := listing.Fields()
+	names, _ := task.FilterFields()
 	flags.TextsVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
 	c.Flags().BoolVar(&o.yes, "yes", false, "with --filter, "+string(verb)+" them; without it they are counted")
 	c.Flags().StringVar(&o.cursor, "cursor", "", "with --filter, go on where an interrupted one has told that it was")
@@ -54,7 +54,7 @@ func (o *manyOptions) given() bool { return len(o.filters) > 0 }
 
 // operateMany counts the tasks that a filter selects, or changes them.
 func (a *app) operateMany(ctx context.Context, client operations.Client, verb operations.Verb, o manyOptions, reason string) error {
-	f, err := listing.Parse(o.filters)
+	f, err := task.ParseFilter(o.filters)
 	if err != nil {
 		return &exitcode.UsageError{Problem: "--filter: " + err.Error()}
 	}

@@ -11,7 +11,6 @@ import (
 	"taskledger/api/operations"
 	"taskledger/bulk"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -23,7 +22,7 @@ type changing struct {
 	begun   int
 }
 
-func (c *changing) Each(context.Context, listing.Filter, task.Operation, bulk.Options) iter.Seq2[bulk.Report, error] {
+func (c *changing) Each(context.Context, task.Filter, task.Operation, bulk.Options) iter.Seq2[bulk.Report, error] {
 	c.begun++
 	return func(yield func(bulk.Report, error) bool) {
 		for i, r := range c.reports {
