@@ -241,5 +241,5 @@ func roundTrip[T any](t *testing.T, b []byte, decode func([]byte) (T, error), en
 
 // lookAt returns the encoded answer to a question about items that is bounded by nothing but its size.
 func lookAt(all *items.Stores, c command.Command) []byte {
-	return stores.Look(all, c, 0, command.Budget{Items: math.MaxInt, Over: func() bool { return false }}).Answer().Data
+	return stores.Find(all, c, 0, command.Budget{Items: math.MaxInt, Over: func() bool { return false }}).Answer().Data
 }

@@ -38,7 +38,9 @@ func (u *updated) fits() error {
 	n := 0
 	for _, g := range u.Groups {
 		if n += len(g) + 3; n > maxAnsweredGroups {
-			return &store.InvalidError{Field: "updates", Problem: fmt.Sprintf("the names of the groups of those that name none, and 3 bytes for each, exceed the limit of %d bytes: name them in some", maxAnsweredGroups)}
+			const problem = "the names of the groups of those that name none, and 3 bytes for each, " +
+				"exceed the limit of %d bytes: name them in some"
+			return &store.InvalidError{Field: "updates", Problem: fmt.Sprintf(problem, maxAnsweredGroups)}
 		}
 	}
 	return nil
@@ -84,14 +86,15 @@ func decodeUpdated(data []byte) (u updated, err error) {
 	return u, err
 }
 
-// DecodeUpdated returns what an update made: what was added, then what was changed. The data of a change that keeps them are nil; the group
-// of one that named none is "" where the update was answered before, and its item has been changed since.
+// DecodeUpdated returns the items that an update made: first those added, then those changed. The data of a change
+// that keeps them are nil. The group of a change that named none is "" if the update was answered before, and its
+// item has been changed since.
 func DecodeUpdated(u *item.Update, data []byte) ([]item.Item, error) {
-	told, err := decodeUpdated(data)
+	msg, err := decodeUpdated(data)
 	if err != nil {
 		return nil, err
 	}
-	now, id := events.Millis(told.Now), int64(told.First)
+	now, id := events.Millis(msg.Now), int64(msg.First)
 	made := make([]item.Item, 0, len(u.Adds)+len(u.Changes))
 	for i := range u.Adds {
 		made = append(made, item.Item{
@@ -112,10 +115,10 @@ func DecodeUpdated(u *item.Update, data []byte) ([]item.Item, error) {
 			Data:  u.Changes[i].Data,
 		}
 		if is.Group == "" {
-			if len(told.Which) == 0 || told.Which[0] >= uint64(len(told.Groups)) {
+			if len(msg.Which) == 0 || msg.Which[0] >= uint64(len(msg.Groups)) {
 				return nil, fmt.Errorf("answer to an update that does not name the group of change %d", i)
 			}
-			is.Group, told.Which = told.Groups[told.Which[0]], told.Which[1:]
+			is.Group, msg.Which = msg.Groups[msg.Which[0]], msg.Which[1:]
 		}
 		made = append(made, is)
 		id++
@@ -160,26 +163,28 @@ func decodeClaimed(data []byte) (c claimed, err error) {
 	return c, err
 }
 
-// DecodeClaimed returns the item that a claim got; whole tells that its data are there, else they have to be asked for.
+// DecodeClaimed returns the item that a claim got. whole reports that it has its data; else they have to be asked for.
 func DecodeClaimed(q *item.Claim, data []byte) (it item.Item, whole bool, err error) {
-	told, err := decodeClaimed(data)
+	msg, err := decodeClaimed(data)
 	it = item.Item{
-		ID:     int64(told.ID),
+		ID:     int64(msg.ID),
 		Group:  q.Group,
-		At:     events.Millis(told.Now).Add(q.Duration),
+		At:     events.Millis(msg.Now).Add(q.Duration),
 		Owner:  q.Client,
-		Claims: int64(told.Claims),
-		Data:   told.Data,
+		Claims: int64(msg.Claims),
+		Data:   msg.Data,
 	}
-	return it, told.Whole, err
+	return it, msg.Whole, err
 }
 
 // maxClaimedBytes bounds the data that go with the answers to a batch of claims.
 const maxClaimedBytes = command.MaxAnswerBytes / 2
 
-// WithData returns answers of commands that were decided, with the data of what was claimed, as far as they fit, and calls got with every claim that
-// got an item. An entry does not hold the data again.
-func WithData(all *items.Stores, commands []command.Command, answers []command.Answer, got func(*Claim)) []command.Answer {
+// WithData returns the answers to decided commands with the data of claimed items, as far as they fit, which an
+// entry does not hold again. It calls got with every claim that got an item.
+func WithData(
+	all *items.Stores, commands []command.Command, answers []command.Answer, got func(*Claim),
+) []command.Answer {
 	copied, size := false, 0
 	for i := range min(len(answers), len(commands)) {
 		c, is := commands[i].(*Claim)
@@ -187,11 +192,11 @@ func WithData(all *items.Stores, commands []command.Command, answers []command.A
 			continue
 		}
 		got(c)
-		told, err := decodeClaimed(answers[i].Data)
+		msg, err := decodeClaimed(answers[i].Data)
 		if err != nil {
 			continue
 		}
-		it := all.Item(c.Store, told.ID)
+		it := all.Item(c.Store, msg.ID)
 		if it == nil || size+len(it.Data) > maxClaimedBytes {
 			continue
 		}
@@ -199,13 +204,13 @@ func WithData(all *items.Stores, commands []command.Command, answers []command.A
 		if !copied {
 			answers, copied = slices.Clone(answers), true
 		}
-		told.Whole, told.Data, told.Claims = true, dataOf(it), it.Claims
-		answers[i].Data = told.encode()
+		msg.Whole, msg.Data, msg.Claims = true, dataOf(it), it.Claims
+		answers[i].Data = msg.encode()
 	}
 	return answers
 }
 
-// dataOf is the data of an item.
+// dataOf returns the data of an item.
 func dataOf(i *items.Item) []byte {
 	data, _ := i.Data.Bytes() // the fold takes no others
 	return data
@@ -225,26 +230,26 @@ type problems struct{ All []problem }
 const maxProblemBytes = 100
 
 func encodeProblems(found []item.Problem) []byte {
-	told := problems{make([]problem, len(found))}
+	msg := problems{make([]problem, len(found))}
 	for i, p := range found {
-		told.All[i] = problem{
+		msg.All[i] = problem{
 			Field: p.Field,
 			ID:    p.ID,
 			Text:  events.Head(p.Text, maxProblemBytes),
 			Kind:  string(p.Kind),
 		}
 	}
-	return message.Encode(told)
+	return message.Encode(msg)
 }
 
 // DecodeProblems reads why items do not allow a command.
 func DecodeProblems(data []byte) ([]item.Problem, error) {
-	told, err := command.ReadLenient[problems](data)
+	msg, err := command.ReadLenient[problems](data)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]item.Problem, len(told.All))
-	for i, p := range told.All {
+	all := make([]item.Problem, len(msg.All))
+	for i, p := range msg.All {
 		all[i] = item.Problem{
 			Field: p.Field,
 			ID:    p.ID,

@@ -15,7 +15,7 @@ import (
 	"taskledger/task"
 )
 
-// Config is how a Client reaches owners.
+// Config lets a Client reach owners.
 type Config struct {
 	// Ask sends a command of command.LaneSubmit and waits for its answer, Read one of command.LaneQuery.
 	Ask    func(ctx context.Context, shard int, c command.Command) (command.Answer, error)
@@ -26,13 +26,13 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-// Client takes updates and claims of items, and questions about them, to the owners of their stores. Its methods may be
-// called concurrently.
+// Client takes updates and claims of items, and questions about them, to the owners of their stores. Its methods
+// may be called concurrently.
 type Client struct {
 	cfg Config
 
 	mu       sync.Mutex
-	lines    map[Group]*line
+	queues   map[Group]*queue
 	draining chan struct{}
 	closed   chan struct{}
 	ctx      context.Context // ends with Close
@@ -44,7 +44,7 @@ type Client struct {
 func New(cfg Config) *Client {
 	c := &Client{
 		cfg:      cfg,
-		lines:    map[Group]*line{},
+		queues:   map[Group]*queue{},
 		draining: make(chan struct{}),
 		closed:   make(chan struct{}),
 	}
@@ -83,22 +83,23 @@ func (c *Client) Items(ctx context.Context, store string, ids []int64, linear bo
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", store, err)
 		}
-		if f.Looked < 1 || f.Looked > len(part) {
-			return nil, fmt.Errorf("store %s: answer of %d items to a question for %d", store, f.Looked, len(part))
+		if f.Scanned < 1 || f.Scanned > len(part) {
+			return nil, fmt.Errorf("store %s: answer of %d items to a question for %d", store, f.Scanned, len(part))
 		}
 		next := 0
-		for i, id := range part[:f.Looked] {
+		for i, id := range part[:f.Scanned] {
 			if next < len(f.Items) && f.Items[next].ID == id {
 				all[at+i] = &f.Items[next]
 				next++
 			}
 		}
-		at += f.Looked
+		at += f.Scanned
 	}
 	return all, nil
 }
 
-// Page returns items of a group by id, as many as one answer holds; more tells that there are others after the last one.
+// Page returns items of a group by id, as many as one answer holds. more reports that there are others after the
+// last one.
 func (c *Client) Page(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error) {
 	for more = true; more && len(items) == 0; { // an owner passes over a bounded number of those that are not available
 		a, err := c.read(ctx, store, PageOf(store, p))
@@ -218,7 +219,7 @@ func failure(store, key string, a *command.Answer) error {
 func (c *Client) Close() {
 	c.mu.Lock()
 	closeOnce(c.closed)
-	c.stop() // under the lock: who holds it and finds the context alive may begin a call that is waited for
+	c.stop() // under the lock, under which calls that are waited for begin while the context is alive
 	c.mu.Unlock()
 	c.calls.Wait()
 }
@@ -230,7 +231,7 @@ func (c *Client) Drain() {
 	closeOnce(c.draining)
 }
 
-// closeOnce closes a channel that may be closed. Its caller keeps others from doing so meanwhile.
+// closeOnce closes a channel, unless it is closed. Its caller holds the lock under which others close it.
 func closeOnce(ch chan struct{}) {
 	select {
 	case <-ch:

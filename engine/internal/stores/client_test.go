@@ -75,7 +75,7 @@ func (o *owner) read(_ context.Context, _ int, c command.Command) (command.Answe
 	}
 	items.Of(o.state).Ripen(o.now(), nil)
 	all := command.Budget{Items: math.MaxInt, Over: func() bool { return false }}
-	return stores.Look(items.Of(o.state), c, o.now(), all).Answer(), nil
+	return stores.Find(items.Of(o.state), c, o.now(), all).Answer(), nil
 }
 
 // claims is how many claims were asked.
@@ -90,7 +90,7 @@ func (o *owner) claims() (n int) {
 	return n
 }
 
-// waiting is how many callers it was told last.
+// waiting returns how many callers were last registered.
 func (o *owner) waiting() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -235,7 +235,7 @@ func TestClaim_ThatWaitsForAnItemOfTheFarFutureDoesNotSpin(t *testing.T) {
 	})
 }
 
-// Who was told of an item and goes without it leaves it to the next.
+// A notified caller that goes without the item leaves it to the next.
 func TestClaim_ThatGivesUpPassesAHintOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 { // which of the two the first one sees is a matter of chance

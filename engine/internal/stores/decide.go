@@ -10,8 +10,8 @@ import (
 	"taskledger/projection/steady"
 )
 
-// Decide applies the update, or says why its items do not allow it. While the store is almost full, an update that adds
-// more than it removes is refused.
+// Decide applies the update, or says why its items do not allow it. While the store is almost full, an update that
+// adds more than it removes is refused.
 func (c *Update) Decide(d *command.Decider) command.Answer {
 	asked, all := c.Asked(), items.Of(d.State)
 	asked.Age = time.Duration(older(c.Age, d.UnderWay))
@@ -20,23 +20,23 @@ func (c *Update) Decide(d *command.Decider) command.Answer {
 	if refusal, refused := refused(d, made.Problems, err); refused {
 		return refusal
 	}
-	told := updated{First: made.First, Now: int64(made.Now)}
+	msg := updated{First: made.First, Now: int64(made.Now)}
 	for i := range asked.Changes {
 		if asked.Changes[i].Group == "" {
-			told.name(groupOf(all, c.Store, &made, i, len(asked.Adds)))
+			msg.name(groupOf(all, c.Store, &made, i, len(asked.Adds)))
 		}
 	}
-	if err := told.fits(); err != nil {
+	if err := msg.fits(); err != nil {
 		return command.Refused(command.AnswerInvalid, "%v", err)
 	}
 	if refusal, refused := emit(d, &made, request, weight(all, c.Store, asked, &made)); refused {
 		return refusal
 	}
-	return command.Answer{Data: told.encode()}
+	return command.Answer{Data: msg.encode()}
 }
 
-// groupOf is the group of a change that named none. Of a request that was answered before it is known as long as nobody has changed the
-// item since.
+// groupOf returns the group of a change that named none. For a request that was answered before it is known until
+// somebody changes the item again.
 func groupOf(all *items.Stores, store string, made *items.Decision, change, adds int) string {
 	if !made.Repeated {
 		return made.Changed[change].Group.Name
@@ -84,8 +84,8 @@ func (c *Claim) Decide(d *command.Decider) command.Answer {
 	if refusal, refused := emit(d, &made, request, 0); refused {
 		return refusal
 	}
-	told := claimed{ID: made.First, Now: int64(made.Now)}
-	return command.Answer{Data: told.encode()}
+	msg := claimed{ID: made.First, Now: int64(made.Now)}
+	return command.Answer{Data: msg.encode()}
 }
 
 // refused says why nothing is to be applied.

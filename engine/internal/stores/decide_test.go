@@ -84,12 +84,12 @@ func TestWithData_StaysWithinAMessageAndLeavesWhatWasRecordedAsItIs(t *testing.T
 	answers := decide(t, s, start, commands...)
 	recorded := slices.Clone(answers)
 	got := 0
-	told := stores.WithData(items.Of(s), commands, answers, func(*stores.Claim) { got++ })
-	if n := len(command.EncodeAnswers(told)); n > command.MaxAnswerBytes || n < command.MaxAnswerBytes/3 {
+	completed := stores.WithData(items.Of(s), commands, answers, func(*stores.Claim) { got++ })
+	if n := len(command.EncodeAnswers(completed)); n > command.MaxAnswerBytes || n < command.MaxAnswerBytes/3 {
 		t.Errorf("answers of %d bytes", n)
 	}
 	whole := 0
-	for i, a := range told[:5] {
+	for i, a := range completed[:5] {
 		it, all, err := stores.DecodeClaimed(&item.Claim{Group: "g"}, a.Data)
 		if err != nil || it.ID != int64(6+i) || all != (len(it.Data) == 100_000) {
 			t.Errorf("claimed %d with %d bytes, whole %t, %v", it.ID, len(it.Data), all, err)
@@ -98,7 +98,7 @@ func TestWithData_StaysWithinAMessageAndLeavesWhatWasRecordedAsItIs(t *testing.T
 			whole++
 		}
 	}
-	if got != 5 || whole != 2 || told[5].Data != nil || fmt.Sprint(answers) != fmt.Sprint(recorded) {
+	if got != 5 || whole != 2 || completed[5].Data != nil || fmt.Sprint(answers) != fmt.Sprint(recorded) {
 		t.Errorf("%d claims got an item, %d with its data", got, whole)
 	}
 }
@@ -172,7 +172,7 @@ func TestGroups_OfManyComeInSeveralAnswers(t *testing.T) {
 // look answers a question within a budget that bounds the items of a page to 20,000.
 func look(s *projection.Shard, c command.Command) command.Answer {
 	b := command.Budget{Items: 20_000, Over: func() bool { return false }}
-	return stores.Look(items.Of(s), c, start, b).Answer()
+	return stores.Find(items.Of(s), c, start, b).Answer()
 }
 
 // A question that has used up its budget is answered with what it has found, and goes on from there; each gets on by
@@ -193,12 +193,12 @@ func TestLook_StopsWhereItsBudgetEnds(t *testing.T) {
 			&stores.Groups{Store: "s"},
 			stores.PageOf("s", item.Page{Group: "007"}),
 		} {
-			found := stores.Look(items.Of(s), c, start, b)
+			found := stores.Find(items.Of(s), c, start, b)
 			if found.Items < 1 || found.Items > 64 {
-				t.Errorf("%T looked at %d items within a budget %s", c, found.Items, name)
+				t.Errorf("%T scanned %d items within a budget %s", c, found.Items, name)
 			}
 		}
-		groups, more, err := stores.DecodeGroups(stores.Look(items.Of(s), &stores.Groups{Store: "s"}, start, b).Answer().Data)
+		groups, more, err := stores.DecodeGroups(stores.Find(items.Of(s), &stores.Groups{Store: "s"}, start, b).Answer().Data)
 		if err != nil || !more || len(groups) == 0 || len(groups) == 150 {
 			t.Errorf("%d groups, more %t, %v within a budget %s", len(groups), more, err, name)
 		}

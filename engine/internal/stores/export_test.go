@@ -1,4 +1,4 @@
 package stores
 
-// Lines is how many groups are known.
-func (w *Waiters) Lines() int { return len(w.lines) }
+// Crowds returns how many groups are known.
+func (w *Waiters) Crowds() int { return len(w.crowds) }

@@ -21,11 +21,12 @@ const (
 )
 
 const (
-	// commandBytes is what a command takes besides its texts and items.
+	// commandBytes bounds the bytes of a command without its texts and items.
 	commandBytes = 512
-	// itemBytes is what an item takes in a command, its event and its answer besides its group and its data.
+	// itemBytes bounds the bytes of an item in a command, its event and its answer, without its group and its data.
 	itemBytes = item.ItemBytes
-	// maxAnsweredGroups is how many bytes of groups the answer to an update names: those of the changes that named none.
+	// maxAnsweredGroups bounds the bytes of the groups in the answer to an update: those of the changes that named
+	// none.
 	maxAnsweredGroups = 16 << 10
 )
 
@@ -64,7 +65,11 @@ func (c *Groups) Limits() error {
 
 // Limits implements command.Command.
 func (c *Await) Limits() error {
-	return cmp.Or(item.ValidateStore(c.Store), item.ValidateGroup(c.Group), limitText("sender", c.Sender, events.MaxNameBytes))
+	return cmp.Or(
+		item.ValidateStore(c.Store),
+		item.ValidateGroup(c.Group),
+		limitText("sender", c.Sender, events.MaxNameBytes),
+	)
 }
 
 // Shard returns the shard of a store in a cluster of so many.

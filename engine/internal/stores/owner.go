@@ -11,11 +11,11 @@ import (
 	"taskledger/projection/items"
 )
 
-// atOwner is the part of the front that lives with the owner of a shard.
+// atOwner is the extension of the owner of a shard.
 type atOwner struct {
 	stores  *items.Stores
 	waiters Waiters
-	got     map[Group]struct{} // the groups that may have an item more for those who wait
+	got     map[Group]struct{} // the groups that may have a further item for waiters
 	hint    func(sender string, data []byte)
 }
 
@@ -32,7 +32,7 @@ func AtOwner(hint func(sender string, data []byte)) shard.NewExtension {
 		}
 		return shard.Extension{
 			NextDue:  o.stores.NextDue,
-			Ripen:    o.ripen,
+			Ripen:    o.makeDue,
 			Decide:   o.forget,
 			Note:     o.note,
 			Complete: o.complete,
@@ -43,19 +43,19 @@ func AtOwner(hint func(sender string, data []byte)) shard.NewExtension {
 	}
 }
 
-// ripen makes the items available whose time has come.
-func (o *atOwner) ripen(now events.Millis) (moved bool) {
+// makeDue makes items available once their time has come.
+func (o *atOwner) makeDue(now events.Millis) (moved bool) {
 	return o.stores.Ripen(now, func(i *items.Item) { o.gotItem(i.Group) })
 }
 
-// gotItem takes note of a group that may have an item more for those who wait.
+// gotItem notes a group that may have a further item for waiters.
 func (o *atOwner) gotItem(g *items.Group) {
 	if !o.waiters.None() {
 		o.got[Group{Store: g.Store.Name, Name: g.Name}] = struct{}{}
 	}
 }
 
-// note takes note of the item of an event.
+// note notes the group of an event's item.
 func (o *atOwner) note(ev *events.Event) {
 	if o.waiters.None() {
 		return
@@ -76,8 +76,8 @@ func (o *atOwner) note(ev *events.Event) {
 	}
 }
 
-// forget records that task stores which have been empty for long are forgotten. Their number alone bounds the time, since
-// each takes a microsecond or two.
+// forget records that task stores which have been empty for long are forgotten. Their number alone bounds the time,
+// since each takes a microsecond or two.
 func (o *atOwner) forget(d *command.Decider, b command.Budget) {
 	if !d.MayRecord(events.KindStoreForgotten) {
 		return
@@ -97,7 +97,7 @@ func (o *atOwner) complete(commands []command.Command, answers []command.Answer)
 	})
 }
 
-// wake hints at the items that are there, by the committed state, to those who wait for them.
+// wake sends a hint to waiters for whom the committed state has items.
 func (o *atOwner) wake() {
 	for g := range o.got {
 		o.waiters.Wake(time.Since(base), g, o.stores.Free(g.Store, g.Name), func(sender string) {
@@ -107,18 +107,18 @@ func (o *atOwner) wake() {
 	clear(o.got)
 }
 
-// answer answers a question about items, as ripen has left them.
+// answer answers a question about items. All items that are due were made available before.
 func (o *atOwner) answer(c command.Command, now events.Millis, b command.Budget) (command.Found, bool) {
 	linear, is := IsQuestion(c)
 	if !is {
 		return command.Found{}, false
 	}
-	if q, waits := c.(*Await); waits { // it looks at nothing but two counts
+	if q, waits := c.(*Await); waits { // it reads nothing but two counts
 		o.waiters.Set(Group{Store: q.Store, Name: q.Group}, q.Sender, q.Count, time.Since(base))
 	} else if b.Spent() {
 		return command.Found{Answer: command.TryAgain}, true
 	}
-	found := Look(o.stores, c, now, b)
+	found := Find(o.stores, c, now, b)
 	found.Linear = linear
 	return found, true
 }

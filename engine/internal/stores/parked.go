@@ -12,16 +12,17 @@ import (
 	"taskledger/task"
 )
 
-// A claim that finds nothing and may wait is parked. Its owner knows the number of those that are parked for a group at a sender, softly:
-// it is told every second, and forgets. It sends a hint when an item is there for one of them, who then claims by an ordinary command:
-// so a hint that is lost, or that is one too many, costs a moment. Who has no bus hears by registering; and a timer of its own tells when
-// the next item falls due.
+// A claim that finds nothing and may wait is parked. The owner of the store knows how many claims a sender has
+// parked for a group, as soft state: senders register every second, and the owner forgets. It sends a hint when an
+// item is there for one of them, which then claims by an ordinary command: a hint that is lost, or one too many,
+// costs a moment. A client without a bus learns of items by registering, and a timer of its own wakes it when the
+// next item falls due.
 
 // sweepEvery is the time between two registrations.
 const sweepEvery = time.Second
 
-// line is the claims that are parked for a Group, the oldest first.
-type line struct {
+// queue holds the claims that are parked for a Group, the oldest first.
+type queue struct {
 	parked      []*parked
 	known       int64 // of them, as the owner has it
 	registering bool
@@ -32,11 +33,12 @@ type line struct {
 // parked is a claim that waits.
 type parked struct{ woken chan struct{} }
 
-// dependsEvery is how often a claim that waits looks for what it depends on.
+// dependsEvery is the interval at which a claim that waits checks the items that it depends on.
 const dependsEvery = 5 * time.Second
 
-// Claim returns an item that is the caller's for a time, nil if there is none, or none came while it waited. It looks for what it depends on
-// when it begins, whenever it was woken, every few seconds, and once more at its end.
+// Claim returns an item that is the caller's for a time, nil if there is none, or none came while it waited. It
+// checks the items that it depends on when it begins, whenever it was woken, every few seconds, and once more at
+// its end.
 func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.Item, error) {
 	if err := cmp.Or(q.Validate(), command.Check(ClaimOf(store, q, 0))); err != nil {
 		return nil, err
@@ -50,21 +52,21 @@ func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.
 	defer func() { c.leave(g, p) }()
 	end := time.NewTimer(q.Wait)
 	defer end.Stop()
-	var look <-chan time.Time
+	var recheck <-chan time.Time
 	if len(q.Depends) > 0 {
 		again := time.NewTicker(dependsEvery)
 		defer again.Stop()
-		look = again.C
+		recheck = again.C
 	}
 	for {
 		select {
-		case <-look:
+		case <-recheck:
 			if it, err = c.claim(ctx, store, q); it != nil || err != nil {
 				return it, err
 			}
 		case <-p.woken:
 			if it, err = c.claim(ctx, store, q); err != nil {
-				select { // what it was woken for is the next one's
+				select { // the next claim in the queue takes the item
 				case p.woken <- struct{}{}:
 				default:
 				}
@@ -85,14 +87,14 @@ func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.
 	}
 }
 
-// park puts a claim at the end of its line, and tells the owner.
+// park puts a claim at the end of its queue, and registers with the owner.
 func (c *Client) park(g Group) *parked {
 	p := &parked{make(chan struct{}, 1)}
 	c.mu.Lock()
-	l := c.lines[g]
+	l := c.queues[g]
 	if l == nil {
-		l = &line{}
-		c.lines[g] = l
+		l = &queue{}
+		c.queues[g] = l
 	}
 	l.parked = append(l.parked, p)
 	c.mu.Unlock()
@@ -100,11 +102,11 @@ func (c *Client) park(g Group) *parked {
 	return p
 }
 
-// leave takes a claim out of its line. One that was woken meanwhile leaves the item to the next.
+// leave takes a claim out of its queue. A claim that was woken meanwhile leaves the item to the next.
 func (c *Client) leave(g Group, p *parked) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.lines[g]
+	l := c.queues[g]
 	l.parked = slices.DeleteFunc(l.parked, func(other *parked) bool { return other == p })
 	select {
 	case <-p.woken:
@@ -114,23 +116,23 @@ func (c *Client) leave(g Group, p *parked) {
 	switch {
 	case len(l.parked) > 0:
 		return
-	case l.known > 0: // the owner would tell this process of an item that others wait for
+	case l.known > 0: // the owner would hint to this process at an item that others wait for
 		c.registerLocked(g, l)
 	case !l.registering:
-		delete(c.lines, g)
+		delete(c.queues, g)
 	}
 	l.stopLocked()
 }
 
-func (l *line) stopLocked() {
+func (l *queue) stopLocked() {
 	if l.due != nil {
 		l.due.Stop()
 		l.due = nil
 	}
 }
 
-// wakeLocked wakes the oldest of those that were not woken yet.
-func (l *line) wakeLocked(n int64) {
+// wakeLocked wakes the n oldest claims that were not woken yet.
+func (l *queue) wakeLocked(n int64) {
 	for _, p := range l.parked {
 		if n <= 0 {
 			return
@@ -151,25 +153,25 @@ func (c *Client) Hinted(data []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.lines[Group{h.Store, h.Group}]; l != nil {
+	if l := c.queues[Group{h.Store, h.Group}]; l != nil {
 		l.known -= h.Count
 		l.wakeLocked(h.Count)
 	}
 	return nil
 }
 
-// fallsDue wakes one for an item whose time has come.
-func (c *Client) fallsDue(l *line) {
+// fallsDue wakes a claim for an item whose time has come.
+func (c *Client) fallsDue(l *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.wakeLocked(1)
 }
 
-// Again registers all that wait: their owner may have changed, or hints have been lost. It never blocks.
+// Again registers all parked claims: their owner may have changed, or hints have been lost. It never blocks.
 func (c *Client) Again() {
 	c.mu.Lock()
-	all := make([]Group, 0, len(c.lines))
-	for g := range c.lines {
+	all := make([]Group, 0, len(c.queues))
+	for g := range c.queues {
 		all = append(all, g)
 	}
 	c.mu.Unlock()
@@ -178,28 +180,28 @@ func (c *Client) Again() {
 	}
 }
 
-// register tells the owner how many wait, one question of a group at a time.
+// register reports to the owner how many claims wait, with one question of a group at a time.
 func (c *Client) register(g Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.lines[g]; l != nil && len(l.parked) > 0 {
+	if l := c.queues[g]; l != nil && len(l.parked) > 0 {
 		c.registerLocked(g, l)
 	}
 }
 
-func (c *Client) registerLocked(g Group, l *line) {
+func (c *Client) registerLocked(g Group, l *queue) {
 	switch {
 	case c.ctx.Err() != nil:
 	case l.registering:
 		l.again = true
 	default:
 		l.registering = true
-		c.calls.Go(func() { c.tell(g, l) })
+		c.calls.Go(func() { c.registerLoop(g, l) })
 	}
 }
 
-// tell registers until nothing has changed meanwhile.
-func (c *Client) tell(g Group, l *line) {
+// registerLoop registers until nothing has changed during the last registration.
+func (c *Client) registerLoop(g Group, l *queue) {
 	for {
 		c.mu.Lock()
 		waiting := int64(len(l.parked))
@@ -213,33 +215,34 @@ func (c *Client) tell(g Group, l *line) {
 			Count:  waiting,
 		})
 		cancel()
-		var told Awaited
+		var counts Awaited
 		if err == nil {
-			told, err = DecodeAwaited(a.Data)
+			counts, err = DecodeAwaited(a.Data)
 		}
-		if c.told(g, l, told, err) {
+		if c.registered(g, l, counts, err) {
 			return
 		}
 	}
 }
 
-// lookFor is how far ahead a timer is set for an item that falls due later: every registration sets it again.
-const lookFor = time.Hour
+// maxTimer bounds the timer for an item that falls due later. Every registration sets it again.
+const maxTimer = time.Hour
 
-// registerFor is how long a registration may take: the sweep makes another one.
+// registerFor bounds a registration. The sweep makes another one.
 const registerFor = 10 * time.Second
 
-// told takes the answer to a registration, and reports that there is nothing more to tell.
-func (c *Client) told(g Group, l *line, a Awaited, err error) (done bool) {
+// registered takes the answer to a registration. It returns false if another one has to follow.
+func (c *Client) registered(g Group, l *queue, a Awaited, err error) (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		c.cfg.Log.Debug("claims that wait are registered again in a second", "store", g.Store, "group", g.Name, "err", err)
+		c.cfg.Log.Debug("claims that wait are registered again in a second",
+			"store", g.Store, "group", g.Name, "err", err)
 	} else {
 		l.wakeLocked(a.Available)
 		l.stopLocked()
 		if a.DueIn >= 0 && len(l.parked) > 0 {
-			due := time.Duration(min(a.DueIn, lookFor.Milliseconds())) * time.Millisecond
+			due := time.Duration(min(a.DueIn, maxTimer.Milliseconds())) * time.Millisecond
 			l.due = time.AfterFunc(due, func() { c.fallsDue(l) })
 		}
 	}
@@ -249,7 +252,7 @@ func (c *Client) told(g Group, l *line, a Awaited, err error) (done bool) {
 	l.registering = false
 	if len(l.parked) == 0 {
 		l.stopLocked()
-		delete(c.lines, g)
+		delete(c.queues, g)
 	}
 	return true
 }

@@ -8,7 +8,8 @@ import (
 	"taskledger/projection/items"
 )
 
-// IsQuestion reports whether the command is a question about items, and whether the answer has to wait for a proof of ownership.
+// IsQuestion reports whether the command is a question about items, and whether its answer has to wait for a proof
+// of ownership.
 func IsQuestion(c command.Command) (linear, is bool) {
 	switch c := c.(type) {
 	case *Read:
@@ -23,31 +24,31 @@ func IsQuestion(c command.Command) (linear, is bool) {
 	return false, false
 }
 
-// Look looks for the answer to a question within a budget that is not used up.
-func Look(all *items.Stores, c command.Command, now events.Millis, b command.Budget) command.Found {
+// Find finds the answer to a question within a budget that is not used up.
+func Find(all *items.Stores, c command.Command, now events.Millis, b command.Budget) command.Found {
 	switch c := c.(type) {
 	case *Read:
-		return c.look(all, &b)
+		return c.find(all, &b)
 	case *Page:
-		return c.look(all, now, &b)
+		return c.find(all, now, &b)
 	case *Groups:
-		return c.look(all, &b)
+		return c.find(all, &b)
 	case *Await:
-		told := Awaited{Group: c.Group, Available: int64(all.Free(c.Store, c.Group)), DueIn: -1}
+		state := Awaited{Group: c.Group, Available: int64(all.Free(c.Store, c.Group)), DueIn: -1}
 		if next := all.NextOf(c.Store, c.Group); next != 0 {
-			told.DueIn = int64(max(next-now, 0))
+			state.DueIn = int64(max(next-now, 0))
 		}
-		return command.Found{Answer: func() command.Answer { return command.Answer{Data: told.Encode()} }}
+		return command.Found{Answer: func() command.Answer { return command.Answer{Data: state.Encode()} }}
 	}
 	return command.Found{Answer: func() command.Answer {
 		return command.Refused(command.AnswerBug, "command %d is no question about items", c.Op())
 	}}
 }
 
-func (c *Read) look(all *items.Stores, b *command.Budget) command.Found {
+func (c *Read) find(all *items.Stores, b *command.Budget) command.Found {
 	var out rows
 	for _, id := range c.IDs {
-		if out.Looked > 0 && b.SpentAt(int(out.Looked)) {
+		if out.Scanned > 0 && b.SpentAt(int(out.Scanned)) {
 			break
 		}
 		if id > 0 {
@@ -55,23 +56,23 @@ func (c *Read) look(all *items.Stores, b *command.Budget) command.Found {
 				break
 			}
 		}
-		out.Looked++
+		out.Scanned++
 	}
-	return out.looked(int(out.Looked))
+	return out.result(int(out.Scanned))
 }
 
-func (c *Page) look(all *items.Stores, now events.Millis, b *command.Budget) command.Found {
+func (c *Page) find(all *items.Stores, now events.Millis, b *command.Budget) command.Found {
 	var out rows
-	limit, looked := MaxItems, 0
+	limit, scanned := MaxItems, 0
 	if c.Limit > 0 {
 		limit = int(min(c.Limit, MaxItems))
 	}
 	all.Group(c.Store, c.Group, uint64(c.After), func(it *items.Item) bool {
-		if looked > 0 && b.SpentAt(looked) {
+		if scanned > 0 && b.SpentAt(scanned) {
 			out.More = true
 			return false
 		}
-		looked++
+		scanned++
 		if !c.Owned && !it.Available(now) {
 			out.Last = int64(it.ID)
 			return true
@@ -83,16 +84,16 @@ func (c *Page) look(all *items.Stores, now events.Millis, b *command.Budget) com
 		out.Last = int64(it.ID)
 		return true
 	})
-	return out.looked(looked)
+	return out.result(scanned)
 }
 
-// looked is the answer of rows that took so many looks.
-func (r *rows) looked(n int) command.Found {
+// result returns the rows, for which n items were scanned, as an answer.
+func (r *rows) result(n int) command.Found {
 	answer := func() command.Answer { return command.Answer{Data: message.Encode(r.found)} }
 	return command.Found{Items: n, Bytes: r.bytes, Answer: answer}
 }
 
-func (c *Groups) look(all *items.Stores, b *command.Budget) command.Found {
+func (c *Groups) find(all *items.Stores, b *command.Budget) command.Found {
 	var out foundGroups
 	all.Groups(c.Store, c.After, func(g *items.Group) bool {
 		if len(out.Rows) > 0 && b.SpentAt(len(out.Rows)) {

@@ -74,16 +74,16 @@ func (r *row) bytes() int { return 48 + len(r.Group) + len(r.Data) }
 
 // found answers a Read and a Page.
 type found struct {
-	Rows   []row
-	Looked int64 // of a Read: at so many of the ids
-	More   bool  // of a Page: there may be others after Last
-	Last   int64 // of a Page: the last id that it has looked at
+	Rows    []row
+	Scanned int64 // of a Read: the number of ids that it has scanned
+	More    bool  // of a Page: there may be others after Last
+	Last    int64 // of a Page: the last id that it has scanned
 }
 
 // Check refuses more items than an answer has, before any of them is decoded.
 func (f *found) Check() error {
-	if len(f.Rows) > MaxItems || f.Looked < 0 || f.Looked > MaxItems {
-		return fmt.Errorf("%d items of %d, at most %d", len(f.Rows), f.Looked, MaxItems)
+	if len(f.Rows) > MaxItems || f.Scanned < 0 || f.Scanned > MaxItems {
+		return fmt.Errorf("%d items of %d, at most %d", len(f.Rows), f.Scanned, MaxItems)
 	}
 	return nil
 }
@@ -112,23 +112,23 @@ func (r *rows) add(it item.Item) bool {
 	return true
 }
 
-// Found is what a Read or a Page was answered.
+// Found is the answer to a Read or a Page.
 type Found struct {
-	Items  []item.Item
-	Looked int   // of a Read: at so many of the ids, from the first on
-	More   bool  // of a Page: there may be others after Last
-	Last   int64 // of a Page: the last id that it has looked at
+	Items   []item.Item
+	Scanned int   // of a Read: the number of ids that it has scanned, from the first on
+	More    bool  // of a Page: there may be others after Last
+	Last    int64 // of a Page: the last id that it has scanned
 }
 
 // DecodeFound reads the answer to a Read or a Page.
 func DecodeFound(data []byte) (f Found, err error) {
-	told, err := command.ReadLenient[found](data)
+	msg, err := command.ReadLenient[found](data)
 	if err != nil {
 		return f, err
 	}
-	f.Looked, f.More, f.Last = int(told.Looked), told.More, told.Last
-	for i := range told.Rows {
-		r := &told.Rows[i]
+	f.Scanned, f.More, f.Last = int(msg.Scanned), msg.More, msg.Last
+	for i := range msg.Rows {
+		r := &msg.Rows[i]
 		f.Items = append(f.Items, item.Item{
 			ID:     r.ID,
 			Group:  r.Group,
@@ -151,7 +151,7 @@ type groupRow struct {
 	Oldest    int64
 }
 
-// groupBytes is what a group takes in an answer besides its name.
+// groupBytes bounds the bytes of a group in an answer, without its name.
 const groupBytes = 48
 
 // groups answers a Groups.
@@ -191,14 +191,14 @@ func (f *foundGroups) add(g *items.Group) bool {
 	return true
 }
 
-// DecodeGroups reads the answer to a Groups; more tells that there are others after the last one.
+// DecodeGroups reads the answer to a Groups. more reports that there are others after the last one.
 func DecodeGroups(data []byte) (all []item.Group, more bool, err error) {
-	told, err := command.ReadLenient[groups](data)
+	msg, err := command.ReadLenient[groups](data)
 	if err != nil {
 		return nil, false, err
 	}
-	for i := range told.Rows {
-		r := &told.Rows[i]
+	for i := range msg.Rows {
+		r := &msg.Rows[i]
 		all = append(all, item.Group{
 			Name:      r.Name,
 			Available: r.Available,
@@ -208,7 +208,7 @@ func DecodeGroups(data []byte) (all []item.Group, more bool, err error) {
 			Oldest:    events.Millis(r.Oldest),
 		})
 	}
-	return all, told.More, nil
+	return all, msg.More, nil
 }
 
 // Awaited answers an Await.
@@ -224,7 +224,7 @@ func (a Awaited) Encode() []byte { return message.Encode(a) }
 // DecodeAwaited reads what Encode writes.
 func DecodeAwaited(data []byte) (Awaited, error) { return command.ReadLenient[Awaited](data) }
 
-// Hint tells a sender that items of a group are there for so many of its callers.
+// Hint notifies a sender that items of a group are there for so many of its callers.
 type Hint struct {
 	Store string
 	Group string

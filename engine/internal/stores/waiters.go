@@ -6,28 +6,31 @@ import (
 )
 
 const (
-	// maxWaiters bounds the senders that wait for groups, each of them once for each group: who comes later is told nothing, and asks again.
+	// maxWaiters bounds the senders that wait for groups, each counted once for each group. A sender that comes
+	// later gets no hints, and asks again.
 	maxWaiters = 10_000
-	// forgetAfter is how long a sender is known that does not register again.
+	// forgetAfter is the time after which a sender that does not register again is forgotten.
 	forgetAfter = 5 * time.Second
-	// claimWithin is how long a caller that was told has to claim: until then, or until somebody does, its item counts as taken.
+	// claimWithin is the time that a notified caller has to claim: until then, or until somebody claims, its item
+	// counts as taken.
 	claimWithin = 100 * time.Millisecond
 )
 
 // Group names a group of a store.
 type Group struct{ Store, Name string }
 
-// Waiters is who waits. The zero value is that nobody does. One goroutine at a time may use it. Times are of a monotonic clock.
+// Waiters holds the senders that wait for items. The zero value is empty. One goroutine at a time may use it. Times
+// are of a monotonic clock.
 type Waiters struct {
-	lines map[Group]*crowd
-	count int           // of senders in lines
-	swept time.Duration // when those were left out last who do not register again
+	crowds map[Group]*crowd
+	count  int           // of senders in crowds
+	swept  time.Duration // when senders that do not register again were last removed
 }
 
-// crowd is who waits for a group, in turn.
+// crowd holds the senders that wait for a group, in turn.
 type crowd struct {
-	senders []waiter
-	told    []time.Duration // when callers were told that may not have claimed yet, in order
+	senders  []waiter
+	notified []time.Duration // when callers that may not have claimed yet were notified, in order
 }
 
 type waiter struct {
@@ -41,7 +44,7 @@ func (w *Waiters) Set(g Group, sender string, count int64, now time.Duration) {
 	if now-w.swept > forgetAfter {
 		w.sweep(now)
 	}
-	l := w.lines[g]
+	l := w.crowds[g]
 	at := -1
 	if l != nil {
 		at = slices.IndexFunc(l.senders, func(s waiter) bool { return s.sender == sender })
@@ -54,45 +57,45 @@ func (w *Waiters) Set(g Group, sender string, count int64, now time.Duration) {
 		w.drop(g, l)
 	case count > 0 && w.count < maxWaiters:
 		if l == nil {
-			if w.lines == nil {
-				w.lines = map[Group]*crowd{}
+			if w.crowds == nil {
+				w.crowds = map[Group]*crowd{}
 			}
 			l = &crowd{}
-			w.lines[g] = l
+			w.crowds[g] = l
 		}
 		l.senders = append(l.senders, waiter{sender, count, now})
 		w.count++
 	}
 }
 
-// remove takes a sender out of a line.
+// remove takes a sender out of a crowd.
 func (w *Waiters) remove(l *crowd, at int) {
 	l.senders = slices.Delete(l.senders, at, at+1)
 	w.count--
 }
 
-// drop forgets a crowd in which nobody waits. Who was told and claims later finds another one.
+// drop forgets a crowd in which nobody waits. A notified caller that claims later finds another one.
 func (w *Waiters) drop(g Group, l *crowd) {
 	if len(l.senders) == 0 {
-		delete(w.lines, g)
+		delete(w.crowds, g)
 	}
 }
 
 // None reports that nobody waits.
 func (w *Waiters) None() bool { return w.count == 0 }
 
-// Wake calls tell with one caller of a sender after the other, each sender in turn, as long as a group that has got
-// items has some available for them. Who was told waits no more, until it registers again.
-func (w *Waiters) Wake(now time.Duration, got Group, available int, tell func(sender string)) {
-	l := w.lines[got]
+// Wake calls notify with the sender of one caller after the other, each sender in turn, as long as a group that has
+// got items has some available for them. A notified caller waits no more, until its sender registers again.
+func (w *Waiters) Wake(now time.Duration, got Group, available int, notify func(sender string)) {
+	l := w.crowds[got]
 	if l == nil {
 		return
 	}
 	w.forget(l, now)
-	for n := available - len(l.told); n > 0 && len(l.senders) > 0; n-- {
+	for n := available - len(l.notified); n > 0 && len(l.senders) > 0; n-- {
 		s := &l.senders[0]
-		tell(s.sender)
-		l.told = append(l.told, now)
+		notify(s.sender)
+		l.notified = append(l.notified, now)
 		if s.count--; s.count == 0 {
 			w.remove(l, 0)
 		} else {
@@ -102,28 +105,28 @@ func (w *Waiters) Wake(now time.Duration, got Group, available int, tell func(se
 	w.drop(got, l)
 }
 
-// sweep leaves out who has not registered for long, of all groups.
+// sweep removes the senders of all groups that have not registered for long.
 func (w *Waiters) sweep(now time.Duration) {
 	w.swept = now
-	for g, l := range w.lines {
+	for g, l := range w.crowds {
 		w.forget(l, now)
 		w.drop(g, l)
 	}
 }
 
-// Claimed says that an item of a group was claimed: by somebody who was told, most likely.
+// Claimed notes that an item of a group was claimed, most likely by a notified caller.
 func (w *Waiters) Claimed(g Group) {
-	if l := w.lines[g]; l != nil && len(l.told) > 0 {
-		l.told = l.told[1:]
+	if l := w.crowds[g]; l != nil && len(l.notified) > 0 {
+		l.notified = l.notified[1:]
 	}
 }
 
-// forget leaves out who has not registered for long, and who has had time to claim.
+// forget removes the senders that have not registered for long, and the notified callers that have had time to claim.
 func (w *Waiters) forget(l *crowd, now time.Duration) {
 	for at := len(l.senders) - 1; at >= 0; at-- {
 		if now-l.senders[at].since > forgetAfter {
 			w.remove(l, at)
 		}
 	}
-	l.told = slices.DeleteFunc(l.told, func(at time.Duration) bool { return now-at > claimWithin })
+	l.notified = slices.DeleteFunc(l.notified, func(at time.Duration) bool { return now-at > claimWithin })
 }

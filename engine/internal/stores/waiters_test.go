@@ -11,16 +11,16 @@ import (
 
 var group = stores.Group{Store: "s", Name: "g"}
 
-// woken returns who is told when so many items are there.
-func woken(w *stores.Waiters, now time.Duration, items int) (told []string) {
-	w.Wake(now, group, items, func(sender string) { told = append(told, sender) })
-	return told
+// woken returns the senders that are notified when so many items are there.
+func woken(w *stores.Waiters, now time.Duration, items int) (notified []string) {
+	w.Wake(now, group, items, func(sender string) { notified = append(notified, sender) })
+	return notified
 }
 
 func want(t *testing.T, when string, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("%s: %q are told, want %q", when, got, want)
+		t.Errorf("%s: %q are notified, want %q", when, got, want)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestWaiters_AreToldInTurnOneForEachItem(t *testing.T) {
 	want(t, "the same three", woken(&w, 2, 3))
 	want(t, "one more", woken(&w, 3, 4), "a")
 	if !w.None() {
-		t.Error("somebody waits who was told")
+		t.Error("a notified sender waits")
 	}
 }
 
@@ -53,7 +53,7 @@ func TestWaiters_NextItemIsToldOfOnceTheOneBeforeIsClaimed(t *testing.T) {
 	w.Claimed(stores.Group{Store: "s", Name: "other"})
 	want(t, "another", woken(&w, 0, 1), "a")
 	w.Claimed(group)
-	want(t, "when all were told", woken(&w, 0, 1))
+	want(t, "when all were notified", woken(&w, 0, 1))
 }
 
 func TestWaiters_ThatDoNotRegisterAgainAreForgotten(t *testing.T) {
@@ -76,12 +76,12 @@ func TestWaiters_AreBounded(t *testing.T) {
 	for i := range 10_001 {
 		w.Set(of(i), "a", 1, 0)
 	}
-	told := 0
+	notified := 0
 	for i := range 10_001 {
-		w.Wake(0, of(i), 1, func(string) { told++ })
+		w.Wake(0, of(i), 1, func(string) { notified++ })
 	}
-	if told != 10_000 {
-		t.Errorf("%d are told, want 10,000", told)
+	if notified != 10_000 {
+		t.Errorf("%d are notified, want 10,000", notified)
 	}
 }
 
@@ -94,14 +94,14 @@ func TestWaiters_LeaveNothingBehindWhereNothingComes(t *testing.T) {
 		w.Set(g, "a", 1, 0)
 		w.Set(g, "a", 0, 0)
 	}
-	if n := w.Lines(); n != 0 {
-		t.Errorf("%d lines are kept", n)
+	if n := w.Crowds(); n != 0 {
+		t.Errorf("%d crowds are left", n)
 	}
 	for i := range 10_000 {
 		w.Set(stores.Group{Store: "s", Name: fmt.Sprint(i)}, "gone", 1, 0)
 	}
 	w.Set(group, "a", 1, 6*time.Second)
-	if n := w.Lines(); n != 1 {
-		t.Errorf("%d lines are kept, want that of who waits", n)
+	if n := w.Crowds(); n != 1 {
+		t.Errorf("%d crowds are left, want the one of the waiter", n)
 	}
 }
