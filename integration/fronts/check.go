@@ -125,11 +125,14 @@ func (t *Tables) eachRoute(f *Front, fits func(*api.Route) bool) string {
 // lack returns what is missing of a part; "" stands for nothing. A row of the front goes before the tables.
 func (t *Tables) lack(f *Front, part Part) string {
 	place, has := f.Places[part]
+	ask := asked[part]
 	switch {
-	case !has && asked[part] == nil:
+	case !has && ask == nil:
 		return "no row"
 	case !has:
-		return asked[part](t, f)
+		return ask(t, f)
+	case place.Not != "" && ask != nil && ask(t, f) == "":
+		return "a row says why there is none, and there is one"
 	case place.Not != "":
 		return ""
 	}

@@ -172,6 +172,17 @@ func TestCheck_TellsEachPartThatIsMissing(t *testing.T) {
 	}
 }
 
+func TestCheck_TellsAReasonAgainstAPartThatIsThere(t *testing.T) {
+	is := tables(t)
+	f := fronts.All[0]
+	f.Places = maps.Clone(f.Places)
+	f.Places[fronts.View] = fronts.Place{Not: "nobody looks"}
+	problems := fronts.Check([]fronts.Front{f}, &is)
+	if !slices.ContainsFunc(problems, func(p string) bool { return strings.HasPrefix(p, f.Name+": view: ") }) {
+		t.Errorf("problems are %q", problems)
+	}
+}
+
 func TestCheck_TellsARecordOfNoFrontAndOneOfTwo(t *testing.T) {
 	is := tables(t)
 	without := slices.Clone(fronts.All)
