@@ -18,7 +18,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
@@ -35,7 +35,7 @@ const bulkTasks = 320
 func caller(t *testing.T, dir string) (c *engine.Client, stop func()) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	link, err := cluster.In(t.Context(), filepath.Join(dir, "taskledger-data"), cluster.Addresses{Existing: true, Log: log})
+	link, err := connect.In(t.Context(), filepath.Join(dir, "taskledger-data"), connect.Addresses{Existing: true, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func caller(t *testing.T, dir string) (c *engine.Client, stop func()) {
 }
 
 // callerOver is a client over a link, which it closes.
-func callerOver(t *testing.T, link *cluster.Link) (c *engine.Client, stop func()) {
+func callerOver(t *testing.T, link *connect.Link) (c *engine.Client, stop func()) {
 	t.Helper()
 	c, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive})
 	if err != nil {
@@ -104,7 +104,7 @@ func mustLoad(t *testing.T, dir, prefix string, n int) {
 // mustLoadAt is mustLoad by a client of servers at addresses.
 func mustLoadAt(t *testing.T, etcd, nats string) {
 	t.Helper()
-	link, err := cluster.At(t.Context(), cluster.Addresses{Etcd: []string{etcd}, NATS: []string{nats}, Log: slog.New(slog.DiscardHandler)})
+	link, err := connect.At(t.Context(), connect.Addresses{Etcd: []string{etcd}, NATS: []string{nats}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

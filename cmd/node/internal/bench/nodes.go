@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/engine"
 	"taskledger/store"
 )
@@ -17,18 +17,18 @@ const readyWithin = 30 * time.Second
 // node is a member of the cluster under measurement.
 type node struct {
 	*engine.Node
-	link  *cluster.Link
+	link  *connect.Link
 	stop  context.CancelFunc
 	ended chan error
 }
 
 // startNode returns when the node is ready. cfg gets the link's store and its bus.
-func startNode(ctx context.Context, link *cluster.Link, cfg engine.NodeConfig) (*node, error) {
+func startNode(ctx context.Context, link *connect.Link, cfg engine.NodeConfig) (*node, error) {
 	return startNodeOn(ctx, link, link.Store, cfg)
 }
 
 // startNodeOn is startNode with a store in front of the link's.
-func startNodeOn(ctx context.Context, link *cluster.Link, store store.Store, cfg engine.NodeConfig) (*node, error) {
+func startNodeOn(ctx context.Context, link *connect.Link, store store.Store, cfg engine.NodeConfig) (*node, error) {
 	cfg.Store, cfg.Bus, cfg.Log = store, link.Bus, discard
 	inner, err := engine.NewNode(cfg)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/engine"
 	"taskledger/task"
 )
@@ -250,7 +250,7 @@ func Generate(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	if err := from.Decode(&cfg); err != nil {
 		return fmt.Errorf("read where the cluster is: %w", err)
 	}
-	link, err := cluster.At(ctx, cluster.Addresses{Etcd: []string{cfg.Etcd}, NATS: []string{cfg.NATS}, NATSNKey: cfg.NKey,
+	link, err := connect.At(ctx, connect.Addresses{Etcd: []string{cfg.Etcd}, NATS: []string{cfg.NATS}, NATSNKey: cfg.NKey,
 		Existing: true, Log: discard})
 	if err != nil {
 		return err

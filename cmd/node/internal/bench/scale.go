@@ -13,7 +13,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/events"
@@ -280,7 +280,7 @@ func takeOver(ctx context.Context, s *servers, first *node) (seconds float64, er
 }
 
 // sessionEnd returns when the node key of a session is gone.
-func sessionEnd(ctx context.Context, link *cluster.Link, id string) (time.Time, error) {
+func sessionEnd(ctx context.Context, link *connect.Link, id string) (time.Time, error) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
@@ -300,7 +300,7 @@ func sessionEnd(ctx context.Context, link *cluster.Link, id string) (time.Time, 
 }
 
 // acceptedEverywhere returns when the last of the shards has accepted a command of a client.
-func acceptedEverywhere(ctx context.Context, link *cluster.Link) (time.Time, error) {
+func acceptedEverywhere(ctx context.Context, link *connect.Link) (time.Time, error) {
 	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Name: "bench"})
 	if err != nil {
 		return time.Time{}, err
@@ -351,7 +351,7 @@ func resolveWithoutNATS(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, doomed.Close()) }()
-	at := cluster.Addresses{Etcd: []string{s.embedded.EtcdEndpoint()}, NATS: []string{doomed.NATSURL()}, NATSNKey: doomed.NATSNKey(), Log: discard}
+	at := connect.Addresses{Etcd: []string{s.embedded.EtcdEndpoint()}, NATS: []string{doomed.NATSURL()}, NATSNKey: doomed.NATSNKey(), Log: discard}
 	var ended sync.Map // time by task
 	stamp := behaviors.Define[behaviors.None, behaviors.None]("stamp", nil)
 	bound := stamp.Bind(func(ctx context.Context, _ behaviors.None) (behaviors.None, error) {
@@ -404,8 +404,8 @@ func oneNode(ctx context.Context, s *servers, cfg engine.NodeConfig) (*node, err
 	return startNode(ctx, link, cfg)
 }
 
-func nodeAt(ctx context.Context, at cluster.Addresses, cfg engine.NodeConfig) (*node, error) {
-	link, err := cluster.At(ctx, at)
+func nodeAt(ctx context.Context, at connect.Addresses, cfg engine.NodeConfig) (*node, error) {
+	link, err := connect.At(ctx, at)
 	if err != nil {
 		return nil, err
 	}

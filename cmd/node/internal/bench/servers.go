@@ -16,8 +16,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	library "taskledger/cluster"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/internal/connection"
@@ -55,11 +55,11 @@ func startServers(ctx context.Context, self []string) (s *servers, err error) {
 }
 
 // link opens one more store and bus.
-func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
+func (s *servers) link(ctx context.Context) (*connect.Link, error) {
 	if s.child == nil {
-		return cluster.On(ctx, s.embedded, "", s.shards, discard)
+		return connect.On(ctx, s.embedded, "", s.shards, discard)
 	}
-	open := new(library.Cluster)
+	open := new(cluster.Cluster)
 	var err error
 	open.Store, open.Bus, open.Archive, err = connection.Open(ctx, connection.Config{
 		Etcd: etcdstore.Config{
@@ -79,7 +79,7 @@ func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster.Link{Cluster: open}, nil
+	return &connect.Link{Cluster: open}, nil
 }
 
 // applied returns the number of requests that write which etcd has applied so far.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/engine"
 	"taskledger/store"
 	"taskledger/task"
@@ -54,7 +54,7 @@ func Upkeep(ctx context.Context, cfg UpkeepConfig) (r UpkeepResult, err error) {
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	start := func(name string, bare bool) (*node, error) {
-		link, err := cluster.On(ctx, s.embedded, name, 0, discard)
+		link, err := connect.On(ctx, s.embedded, name, 0, discard)
 		if err != nil {
 			return nil, err
 		}

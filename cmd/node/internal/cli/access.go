@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/store"
@@ -33,7 +33,7 @@ type access struct {
 	await   bool // a node, where none is alive
 
 	logLevel         slog.Level // --log-level of the commands that ask a cluster
-	addresses        cluster.Addresses
+	addresses        connect.Addresses
 	etcdPasswordFile string
 	natsPasswordFile string
 }
@@ -83,7 +83,7 @@ func (c *access) given(dir string) (args []string) {
 		case "etcd":
 			value = strings.Join(c.addresses.Etcd, ",")
 		case "nats":
-			value = strings.Join(cluster.Bare(c.addresses.NATS), ",")
+			value = strings.Join(connect.Bare(c.addresses.NATS), ",")
 		}
 		if f.Changed {
 			args = append(args, "--"+f.Name, value)
@@ -93,20 +93,20 @@ func (c *access) given(dir string) (args []string) {
 }
 
 // open links to the cluster that is meant; existing refuses to create it.
-func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cluster.Link, error) {
+func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*connect.Link, error) {
 	if len(c.addresses.Etcd) == 0 {
-		return cluster.In(ctx, c.dir, cluster.Addresses{Cluster: c.addresses.Cluster, ID: c.addresses.ID, Existing: existing, Log: log})
+		return connect.In(ctx, c.dir, connect.Addresses{Cluster: c.addresses.Cluster, ID: c.addresses.ID, Existing: existing, Log: log})
 	}
 	at, err := c.named()
 	if err != nil {
 		return nil, err
 	}
 	at.Log, at.Existing = log, existing
-	return cluster.At(ctx, at)
+	return connect.At(ctx, at)
 }
 
 // named are the addresses that the flags name, with the passwords.
-func (c *access) named() (at cluster.Addresses, err error) {
+func (c *access) named() (at connect.Addresses, err error) {
 	at = c.addresses
 	if at.EtcdPassword, err = secret("TASKLEDGER_ETCD_PASSWORD", c.etcdPasswordFile); err != nil {
 		return at, err

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
-	library "taskledger/cluster"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/engine"
@@ -73,7 +73,7 @@ func always() bool { return true }
 func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) (err error) {
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: a.access.logLevel}))
 	link, err := a.reach(ctx, log)
-	if errors.Is(err, library.ErrNoNode) {
+	if errors.Is(err, cluster.ErrNoNode) {
 		dir := "data"
 		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
 			dir = "join"
@@ -99,15 +99,15 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 }
 
 // reach links to the cluster. While that is away it waits as long as answers may take, and says so.
-func (a *app) reach(ctx context.Context, log *slog.Logger) (*cluster.Link, error) {
-	return a.link(ctx, func(ctx context.Context) (*cluster.Link, error) { return a.access.open(ctx, log, true) })
+func (a *app) reach(ctx context.Context, log *slog.Logger) (*connect.Link, error) {
+	return a.link(ctx, func(ctx context.Context) (*connect.Link, error) { return a.access.open(ctx, log, true) })
 }
 
 // link opens a link to servers that may be starting.
-func (a *app) link(ctx context.Context, open func(context.Context) (*cluster.Link, error)) (*cluster.Link, error) {
+func (a *app) link(ctx context.Context, open func(context.Context) (*connect.Link, error)) (*connect.Link, error) {
 	ctx, stop := a.answering(ctx)
 	defer stop()
-	return cluster.Await(ctx, open, func() {
+	return connect.Await(ctx, open, func() {
 		where := "the node on " + a.access.dir
 		if etcd := a.access.addresses.Etcd; len(etcd) > 0 {
 			where = "etcd at " + strings.Join(etcd, ", ")

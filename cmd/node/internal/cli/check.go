@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/archiving"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/httpd"
 )
 
@@ -52,7 +52,7 @@ func (a *app) check(ctx context.Context) error {
 		at.Log = slog.New(slog.DiscardHandler) // what goes wrong is in the lines
 		at.Shards = a.serve.shards
 		at.Private = a.serve.builtins.runPrograms()
-		all = append(all, cluster.Check(ctx, at, a.serve.needsJetStream())...)
+		all = append(all, connect.Check(ctx, at, a.serve.needsJetStream())...)
 	}
 	p := a.print("WHAT", "WORKS", "SAYS")
 	failed := ""
@@ -74,18 +74,18 @@ func (a *app) check(ctx context.Context) error {
 }
 
 // needsJetStream grades JetStream by --archive.
-func (o *serveOptions) needsJetStream() cluster.Need {
+func (o *serveOptions) needsJetStream() connect.Need {
 	switch o.archive {
 	case archiving.JetStream:
-		return cluster.Needed
+		return connect.Needed
 	case "":
-		return cluster.Useful
+		return connect.Useful
 	}
-	return cluster.Unneeded
+	return connect.Unneeded
 }
 
 // checkFiles looks at the files that the flags name.
-func (a *app) checkFiles() (all []cluster.Finding) {
+func (a *app) checkFiles() (all []connect.Finding) {
 	for _, f := range a.certificates() {
 		if f.Path == "" {
 			continue
@@ -94,24 +94,24 @@ func (a *app) checkFiles() (all []cluster.Finding) {
 		if left := time.Until(until); err == nil && left < 0 {
 			err = fmt.Errorf("%s: it has expired, at %s", f.Path, until.Format(time.RFC3339))
 		}
-		all = append(all, cluster.Found(f.Name, fmt.Sprintf("%d days left", int(time.Until(until).Hours()/24)), err))
+		all = append(all, connect.Found(f.Name, fmt.Sprintf("%d days left", int(time.Until(until).Hours()/24)), err))
 	}
 	o := &a.serve.api
 	if o.Cert != "" {
-		all = append(all, cluster.Found("api-key", "it fits the certificate", httpd.CheckPair(o.Cert, o.Key)))
+		all = append(all, connect.Found("api-key", "it fits the certificate", httpd.CheckPair(o.Cert, o.Key)))
 	}
 	if o.Tokens != "" {
 		n, err := httpd.CheckTokens(o.Tokens)
-		all = append(all, cluster.Found("api-tokens", fmt.Sprintf("%d tokens", n), err))
+		all = append(all, connect.Found("api-tokens", fmt.Sprintf("%d tokens", n), err))
 	}
 	return all
 }
 
 // checkListening listens for a moment wherever the node is to listen, and shares out the files that the process may open.
-func (a *app) checkListening() (all []cluster.Finding) {
+func (a *app) checkListening() (all []connect.Finding) {
 	inside := len(a.access.addresses.Etcd) == 0 && a.serve.join == ""
 	if err := a.serve.shareFiles(inside, slog.New(slog.DiscardHandler)); err != nil {
-		all = append(all, cluster.Found("open files", "", err))
+		all = append(all, connect.Found("open files", "", err))
 	}
 	loopback := func(port int) string {
 		if port == 0 {
@@ -133,7 +133,7 @@ func (a *app) checkListening() (all []cluster.Finding) {
 		if err == nil {
 			defer func() { _ = l.Close() }() // not before the others: two flags may name one port
 		}
-		all = append(all, cluster.Found(at.what, "may listen at "+at.address, err))
+		all = append(all, connect.Found(at.what, "may listen at "+at.address, err))
 	}
 	return all
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
-	library "taskledger/cluster"
+	"taskledger/cluster"
 	"taskledger/cmd/node/internal/archiving"
 	"taskledger/cmd/node/internal/certificates"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/guard"
 	"taskledger/cmd/node/internal/httpd"
@@ -119,7 +119,7 @@ func (a *app) runNode(ctx context.Context) (err error) {
 }
 
 // runListening opens the listeners, which close with the node, makes the node, and runs it.
-func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *cluster.Link, servers *embedded.Servers, log *slog.Logger) error {
+func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *connect.Link, servers *embedded.Servers, log *slog.Logger) error {
 	web, err := a.openAPI(servers, log)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (a *app) warnOfExec(ctx context.Context, log *slog.Logger) {
 }
 
 // runUntil runs the node, and says where it listens once it serves.
-func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) error {
+func (a *app) runUntil(ctx context.Context, node *engine.Node, link *connect.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	watched, drained := context.WithCancel(context.WithoutCancel(ctx))
@@ -227,7 +227,7 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 }
 
 // attach links to the cluster to serve in, and remembers it; servers is nil unless they run in this process.
-func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
+func (a *app) attach(ctx context.Context, log *slog.Logger) (*connect.Link, *embedded.Servers, error) {
 	at := &a.access.addresses
 	at.New = a.serve.newCluster
 	if !a.remembers() {
@@ -240,13 +240,13 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 	link, servers, err := a.attachTo(ctx, log)
 	if was != "" && (errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, etcdstore.ErrNoCluster)) {
 		err = fmt.Errorf("%w; %s says that this node is of cluster %s: look whether etcd is the one that is meant and has its data, or restore it; "+
-			"where the cluster was made anew on purpose, start once with --new-cluster", err, cluster.RememberedIn(a.access.dir, at.Cluster), was)
+			"where the cluster was made anew on purpose, start once with --new-cluster", err, connect.RememberedIn(a.access.dir, at.Cluster), was)
 	}
 	if err != nil {
 		return link, servers, err
 	}
 	if is := link.Store.Cluster().ID; is != was {
-		if err = cluster.Remember(a.access.dir, at.Cluster, is); err != nil {
+		if err = connect.Remember(a.access.dir, at.Cluster, is); err != nil {
 			err = errors.Join(err, link.Close())
 		}
 	}
@@ -261,7 +261,7 @@ func (a *app) remembers() bool {
 // expectRemembered expects the cluster of which this node was last, if it remembers one, and returns its id.
 func (a *app) expectRemembered() (was string, err error) {
 	at := &a.access.addresses
-	if was, err = cluster.Remembered(a.access.dir, at.Cluster); err != nil {
+	if was, err = connect.Remembered(a.access.dir, at.Cluster); err != nil {
 		return "", err
 	}
 	if at.New || was == "" {
@@ -269,14 +269,14 @@ func (a *app) expectRemembered() (was string, err error) {
 	}
 	if at.ID != "" && at.ID != was {
 		return "", &exitcode.UsageError{Problem: fmt.Sprintf("--expect-cluster %s: %s says that this node is of cluster %s: remove that file to let it go into another one",
-			at.ID, cluster.RememberedIn(a.access.dir, at.Cluster), was)}
+			at.ID, connect.RememberedIn(a.access.dir, at.Cluster), was)}
 	}
 	at.ID = was
 	return was, nil
 }
 
 // attachTo links to the cluster to serve in; servers is nil unless they run in this process.
-func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
+func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*connect.Link, *embedded.Servers, error) {
 	at := &a.access.addresses
 	at.Private = a.serve.builtins.runPrograms()
 	if len(a.access.addresses.Etcd) > 0 {
@@ -289,11 +289,11 @@ func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*cluster.Link, *e
 	}
 	if a.serve.join != "" {
 		a.access.dir = a.serve.join
-		link, err := a.link(ctx, func(ctx context.Context) (*cluster.Link, error) { // it may be starting, too
-			return cluster.In(ctx, a.serve.join,
-				cluster.Addresses{Cluster: at.Cluster, ID: at.ID, New: at.New, Shards: a.serve.shards, Private: at.Private, Log: log})
+		link, err := a.link(ctx, func(ctx context.Context) (*connect.Link, error) { // it may be starting, too
+			return connect.In(ctx, a.serve.join,
+				connect.Addresses{Cluster: at.Cluster, ID: at.ID, New: at.New, Shards: a.serve.shards, Private: at.Private, Log: log})
 		})
-		if errors.Is(err, library.ErrNoNode) {
+		if errors.Is(err, cluster.ErrNoNode) {
 			err = fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given("data")...)...))
 		}
 		return link, nil, ofExec(err)
@@ -303,7 +303,7 @@ func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*cluster.Link, *e
 	if err != nil {
 		return nil, nil, err
 	}
-	link, err := cluster.On(ctx, servers, a.access.addresses.Cluster, a.serve.shards, log)
+	link, err := connect.On(ctx, servers, a.access.addresses.Cluster, a.serve.shards, log)
 	return link, servers, err
 }
 
@@ -323,7 +323,7 @@ func ofExec(err error) error {
 }
 
 // chooseArchive settles what becomes of entries that snapshots cover, and says so where nobody has.
-func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine.NodeConfig) error {
+func (a *app) chooseArchive(ctx context.Context, link *connect.Link, cfg *engine.NodeConfig) error {
 	why, err := archiving.Choose(ctx, a.serve.archive, link.Archive, cfg)
 	if why != "" {
 		fmt.Fprintf(a.Err, "%s: the journal is kept in etcd, and grows: %s (--archive keep or drop says so on purpose)\n", a.Name, why)
@@ -340,7 +340,7 @@ func (a *app) openAPI(servers *embedded.Servers, log *slog.Logger) (*httpd.Serve
 }
 
 // greet says where the node listens and what to type next.
-func (a *app) greet(link *cluster.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) {
+func (a *app) greet(link *connect.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) {
 	name := a.serve.name
 	if name == "" {
 		name, _ = os.Hostname() // what the engine has shown by now

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/task"
@@ -24,7 +24,7 @@ type member struct {
 	*engine.Node
 	name    string
 	session string // id, known when it is ready
-	link    *cluster.Link
+	link    *connect.Link
 	ended   chan error
 	stop    context.CancelFunc
 }
@@ -54,7 +54,7 @@ func startTeam(ctx context.Context, log *slog.Logger, behavior func(name string)
 }
 
 func (t *team) add(ctx context.Context, name string, b task.Behavior) error {
-	link, err := cluster.On(ctx, t.servers, "", 0, t.log)
+	link, err := connect.On(ctx, t.servers, "", 0, t.log)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cluster_test
+package connect_test
 
 import (
 	"crypto/tls"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
@@ -67,14 +67,14 @@ func TestTLS_FilesAreReadAgainForEveryHandshake(t *testing.T) {
 	t.Parallel()
 	ca, other := testcluster.NewAuthority(t), testcluster.NewAuthority(t)
 	address, dir := echo(t, ca.Server(true)), t.TempDir()
-	files := cluster.TLS{CA: filepath.Join(dir, "ca"), Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
+	files := connect.TLS{CA: filepath.Join(dir, "ca"), Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
 	install := func(a *testcluster.Authority, c testcluster.Certificate) {
 		put(t, a.File, files.CA)
 		put(t, c.CertFile, files.Cert)
 		put(t, c.KeyFile, files.Key)
 	}
 	install(ca, ca.Issue("node"))
-	cfg, authorities, err := cluster.Config(files)
+	cfg, authorities, err := connect.Config(files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,13 +110,13 @@ func TestTLS_FilesThatDoNotFitAreBadInput(t *testing.T) {
 	t.Parallel()
 	ca := testcluster.NewAuthority(t)
 	one, two := ca.Issue("one"), ca.Issue("two")
-	for name, files := range map[string]cluster.TLS{
+	for name, files := range map[string]connect.TLS{
 		"a key of another certificate": {Cert: one.CertFile, Key: two.KeyFile},
 		"no key":                       {Cert: one.CertFile},
 		"no file":                      {CA: filepath.Join(t.TempDir(), "none")},
 		"a key as authorities":         {CA: one.KeyFile},
 	} {
-		if _, _, err := cluster.Config(files); !isInvalid(err) {
+		if _, _, err := connect.Config(files); !isInvalid(err) {
 			t.Errorf("%s: %v, want an InvalidError", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package cluster_test
+package connect_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/engine/embedded"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
@@ -27,7 +27,7 @@ func startServers(t *testing.T, cfg embedded.ServersConfig) *embedded.Servers {
 	return s
 }
 
-func linked(t *testing.T, link *cluster.Link, err error) *cluster.Link {
+func linked(t *testing.T, link *connect.Link, err error) *connect.Link {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -43,9 +43,9 @@ func TestLink_ProcessesOnOneDirectoryShareTheArchive(t *testing.T) {
 	if err := servers.Advertise(nil); err != nil {
 		t.Fatal(err)
 	}
-	link, err := cluster.On(t.Context(), servers, "", 4, log)
+	link, err := connect.On(t.Context(), servers, "", 4, log)
 	here := linked(t, link, err)
-	link, err = cluster.In(t.Context(), servers.Dir(), cluster.Addresses{Log: log})
+	link, err = connect.In(t.Context(), servers.Dir(), connect.Addresses{Log: log})
 	there := linked(t, link, err)
 	if here.Archive.DurableAfter() != 0 || there.Archive.DurableAfter() != 0 {
 		t.Errorf("durable after %s and %s, want at once", here.Archive.DurableAfter(), there.Archive.DurableAfter())
@@ -65,11 +65,11 @@ func TestLink_WithoutJetStreamNothingIsArchived(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	servers := startServers(t, embedded.ServersConfig{NoNATS: true})
-	link, err := cluster.On(t.Context(), servers, "", 4, log)
+	link, err := connect.On(t.Context(), servers, "", 4, log)
 	if linked(t, link, err).Archive != nil {
 		t.Error("an archive without NATS")
 	}
-	link, err = cluster.At(t.Context(), cluster.Addresses{Etcd: []string{servers.EtcdEndpoint()}, Log: log,
+	link, err = connect.At(t.Context(), connect.Addresses{Etcd: []string{servers.EtcdEndpoint()}, Log: log,
 		NATS: []string{testcluster.StartNATS(t).URL}})
 	archive := linked(t, link, err).Archive
 	if got, err := archivetest.Collect(archive.ReadArchive(t.Context(), 0, 1)); len(got) > 0 || !errors.Is(err, store.ErrNoArchive) {

@@ -1,6 +1,6 @@
-// Package cluster reaches a cluster as the flags say: on servers of this process, on those that a directory advertises, or at
+// Package connect reaches a cluster as the flags say: on servers of this process, on those that a directory advertises, or at
 // addresses.
-package cluster
+package connect
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package cluster_test
+package connect_test
 
 import (
 	"bytes"
@@ -7,28 +7,28 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/connect"
 	"taskledger/internal/testcluster"
 )
 
 func TestAt_WarnsOfConnectionsToOtherMachinesWithoutTLS(t *testing.T) {
 	t.Parallel()
-	ca := cluster.TLS{CA: testcluster.NewAuthority(t).File}
+	ca := connect.TLS{CA: testcluster.NewAuthority(t).File}
 	ended, end := context.WithCancel(t.Context())
 	end() // the refusal must come before any request
 	for name, c := range map[string]struct {
-		at   cluster.Addresses
+		at   connect.Addresses
 		want []string
 	}{
-		"loopback":       {cluster.Addresses{Etcd: []string{"127.0.0.1:1", "localhost:1", "[::1]:1"}, NATS: []string{"nats://localhost:1"}}, nil},
-		"TLS":            {cluster.Addresses{Etcd: []string{"192.0.2.1:1"}, NATS: []string{"nats://192.0.2.2:1"}, EtcdTLS: ca, NATSTLS: ca}, nil},
-		"TLS by address": {cluster.Addresses{Etcd: []string{"https://192.0.2.1:1"}, NATS: []string{"tls://192.0.2.2:1"}}, nil},
-		"none": {cluster.Addresses{Etcd: []string{"192.0.2.1:1", "http://etcd.test:1"}, NATS: []string{"nats://u:hunter2@[2001:db8::1]:1"}},
+		"loopback":       {connect.Addresses{Etcd: []string{"127.0.0.1:1", "localhost:1", "[::1]:1"}, NATS: []string{"nats://localhost:1"}}, nil},
+		"TLS":            {connect.Addresses{Etcd: []string{"192.0.2.1:1"}, NATS: []string{"nats://192.0.2.2:1"}, EtcdTLS: ca, NATSTLS: ca}, nil},
+		"TLS by address": {connect.Addresses{Etcd: []string{"https://192.0.2.1:1"}, NATS: []string{"tls://192.0.2.2:1"}}, nil},
+		"none": {connect.Addresses{Etcd: []string{"192.0.2.1:1", "http://etcd.test:1"}, NATS: []string{"nats://u:hunter2@[2001:db8::1]:1"}},
 			[]string{"server=etcd host=192.0.2.1\n", "server=etcd host=etcd.test\n", "server=nats host=2001:db8::1\n"}},
 	} {
 		var log bytes.Buffer
 		c.at.Log = slog.New(slog.NewTextHandler(&log, nil))
-		if link, err := cluster.At(ended, c.at); err == nil {
+		if link, err := connect.At(ended, c.at); err == nil {
 			t.Errorf("%s: linked without servers: %v", name, link.Close())
 		}
 		if n := strings.Count(log.String(), "without TLS"); n != len(c.want) {

@@ -1,4 +1,4 @@
-package cluster
+package connect
 
 // Config lets tests make connections by the files of a TLS.
 var Config = TLS.config
