@@ -83,8 +83,8 @@ type Config struct {
 	Log     *slog.Logger          // default: slog.Default()
 }
 
-// Cluster is one open cluster. Its fields may be used concurrently until Close. A program that has opened a store and a bus itself
-// may fill them in.
+// Cluster is one open cluster. Its fields may be used concurrently until Close. A program that has opened a store and a
+// bus itself may fill them in.
 type Cluster struct {
 	Store   store.Store   // nil without etcd
 	Bus     store.Bus     // nil without NATS
@@ -96,9 +96,10 @@ type Cluster struct {
 // ErrArchived reports that a cluster was not created because NATS holds an archive of its name, which is another one's.
 var ErrArchived = connection.ErrArchived
 
-// Open connects to etcd, creates or reads the cluster there, and goes on connecting to NATS in the background, for ever. ctx
-// bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, store.ErrUnavailable when etcd cannot be reached,
-// etcdstore.ErrDenied when that refuses the user, and ErrArchived. The caller must Close the cluster, after the nodes and clients on it.
+// Open connects to etcd, creates or reads the cluster there, and goes on connecting to NATS in the background, for
+// ever. ctx bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, store.ErrUnavailable when etcd cannot
+// be reached, etcdstore.ErrDenied when that refuses the user, and ErrArchived. The caller must Close the cluster, after
+// the nodes and clients on it.
 func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err

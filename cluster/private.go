@@ -16,7 +16,8 @@ import (
 	"taskledger/internal/connection"
 )
 
-// keepPrivate returns connection.ErrNotPrivate where others can write etcd, as far as this process can tell, and has the store go on checking.
+// keepPrivate returns connection.ErrNotPrivate where others can write etcd, as far as this process can tell, and has
+// the store go on checking.
 func (c Config) keepPrivate(store *etcdstore.Config) error {
 	if shows(c.EtcdTLS) {
 		return nil

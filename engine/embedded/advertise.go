@@ -11,8 +11,9 @@ import (
 	"taskledger/internal/advertised"
 )
 
-// Advertise writes where the servers are, and the HTTP API if there is one, into the directory, readable by the user alone, until
-// Close: another process joins with cluster.Config.Dir. Only the command line has an API to name; other programs pass nil.
+// Advertise writes where the servers are, and the HTTP API if there is one, into the directory, readable by the user
+// alone, until Close: another process joins with cluster.Config.Dir. Only the command line has an API to name; other
+// programs pass nil.
 func (s *Servers) Advertise(api *advertised.API) error {
 	at := advertised.Servers{
 		Data: s.member,

@@ -77,7 +77,8 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	if n.Node, err = n.cluster.NewNode(cfg.Node); err != nil {
 		return err
 	}
-	// The servers are advertised before the node serves, which may take longer than the sessions of those who joined last.
+	// The servers are advertised before the node serves, which may take longer than the sessions of those who joined
+	// last.
 	if err := n.Advertise(nil); err != nil {
 		return err
 	}

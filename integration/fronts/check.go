@@ -23,8 +23,9 @@ type Tables struct {
 	Routes []*api.Route
 }
 
-// asked returns, by part, what the tables lack of a front; "" stands for nothing. The table of commands is internal to the engine:
-// the tests of package commands ask it for those that a front names, for their largest forms and for their sizes.
+// asked returns, by part, what the tables lack of a front; "" stands for nothing. The table of commands is internal to
+// the engine: the tests of package commands ask it for those that a front names, for their largest forms and for their
+// sizes.
 var asked = map[Part]func(t *Tables, f *Front) string{
 	Kinds: func(t *Tables, f *Front) string {
 		for _, of := range f.Records {
@@ -51,7 +52,8 @@ var asked = map[Part]func(t *Tables, f *Front) string{
 	Fold: func(t *Tables, f *Front) string {
 		x := f.extension()
 		for _, of := range f.Records {
-			if state := t.State(of); !slices.Contains(x.Records, of) || reflect.TypeOf(state) != reflect.TypeOf(x.State) {
+			state := t.State(of)
+			if !slices.Contains(x.Records, of) || reflect.TypeOf(state) != reflect.TypeOf(x.State) {
 				return fmt.Sprintf("record %s has the state %T in a shard, want %T", of, state, x.State)
 			}
 		}

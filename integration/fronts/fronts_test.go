@@ -109,7 +109,9 @@ func takeOut(part fronts.Part, f *fronts.Front, t *fronts.Tables) {
 	}
 	switch part {
 	case fronts.Kinds:
-		t.Kinds = slices.DeleteFunc(slices.Clone(t.Kinds), func(k events.Kind) bool { return slices.Contains(f.Records, k.Record()) })
+		t.Kinds = slices.DeleteFunc(slices.Clone(t.Kinds), func(k events.Kind) bool {
+			return slices.Contains(f.Records, k.Record())
+		})
 	case fronts.Goldens:
 		t.Golden = func(events.Kind) (events.Event, error) { return events.Event{}, os.ErrNotExist }
 	case fronts.View:
@@ -142,7 +144,8 @@ func takeOut(part fronts.Part, f *fronts.Front, t *fronts.Tables) {
 	}
 }
 
-// A part that is taken out of its file or table, and a row that is taken out of the list, are each told by front and part.
+// A part that is taken out of its file or table, and a row that is taken out of the list, are each told by front and
+// part.
 func TestCheck_TellsEachPartThatIsMissing(t *testing.T) {
 	is := tables(t)
 	told := func(f fronts.Front, without fronts.Tables, part fronts.Part) bool {

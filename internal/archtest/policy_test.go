@@ -9,8 +9,8 @@ import (
 	"taskledger/internal/archtest"
 )
 
-// The numbers below bound how large things may get. A package's own number marks an exception: it only falls, and goes when its
-// package no longer needs it.
+// The numbers below bound how large things may get. A package's own number marks an exception: it only falls, and goes
+// when its package no longer needs it.
 
 // circles bounds by package the files that form a circle: each uses, directly or through the others, what every other
 // one declares.

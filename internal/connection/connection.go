@@ -20,7 +20,7 @@ type Config struct {
 	Etcd    etcdstore.Config
 	NATS    natsbus.Config        // without URLs there is neither bus nor archive; with the Key of the cluster, no store
 	Archive natsbus.ArchiveConfig // Open sets Cluster
-	New     bool                  // create the cluster beside the archive of another one, which Open refuses with ErrArchived otherwise
+	New     bool                  // create the cluster beside the archive of another one; default: ErrArchived
 }
 
 // Open opens what cfg names, and leaves nil what it does not name. The caller closes store and bus with Close.
@@ -42,7 +42,8 @@ func Open(ctx context.Context, cfg Config) (etcd store.Store, bus store.Bus, arc
 		return nil, nil, nil, errors.Join(err, Close(etcd, nil))
 	}
 	if etcd != nil && opened.Name() != name {
-		err = &store.InvalidError{Field: "name", Problem: fmt.Sprintf("%s of the bus, want %s as of the store", opened.Name(), name)}
+		problem := fmt.Sprintf("%s of the bus, want %s as of the store", opened.Name(), name)
+		err = &store.InvalidError{Field: "name", Problem: problem}
 	} else {
 		archive, err = opened.Archive(cfg.Archive)
 	}

@@ -1,5 +1,5 @@
-// Package connect reaches a cluster as the flags say: on servers of this process, on those that a directory advertises, or at
-// addresses.
+// Package connect reaches a cluster as the flags say: on servers of this process, on those that a directory advertises,
+// or at addresses.
 package connect
 
 import (
