@@ -18,6 +18,7 @@ const (
 	Fold        Part = "fold"         // what they do to the state of a shard
 	Section     Part = "section"      // the state in a snapshot
 	Owner       Part = "owner"        // what an owner does for it beside its tasks
+	Process     Part = "process"      // what it does in each process, and takes from owners there
 	Commands    Part = "commands"     // what changes it
 	Questions   Part = "questions"    // what reads it
 	Largest     Part = "largest"      // its commands and questions in their largest form
@@ -36,7 +37,7 @@ const (
 )
 
 // Parts lists every part.
-var Parts = []Part{Kinds, Goldens, Fold, Section, Owner, Commands, Questions, Largest, Size, View, Export, Metrics, Explain, Routes, Scope,
+var Parts = []Part{Kinds, Goldens, Fold, Section, Owner, Process, Commands, Questions, Largest, Size, View, Export, Metrics, Explain, Routes, Scope,
 	CommandLine, ExitCode, Checker, Traffic, Simulated}
 
 // Place says where a part stands that no table of the program tells of, or why the front has no such part.
@@ -74,6 +75,7 @@ var All = []Front{
 		Routes:    "/store/{name}/",
 		Places: map[Part]Place{
 			Owner:       in("engine/extensions.go", "stores.AtOwner("),
+			Process:     in("engine/extensions.go", "Hinted: items.Hinted,"),
 			Metrics:     in("engine/internal/stores/owner.go", "set(meter.ItemsAvailable,"),
 			Explain:     not("no task waits for an item"),
 			CommandLine: in("cmd/node/internal/storecli/storecli.go", `Use:   "store"`),
@@ -92,6 +94,7 @@ var All = []Front{
 		Routes:    "/v1/behaviors/{behavior}/",
 		Places: map[Part]Place{
 			Owner:       in("engine/extensions.go", "pauses.AtOwner("),
+			Process:     in("engine/settings.go", "bus.Subscribe(ctx, settingsSubject"),
 			Export:      not("an export of one record is of a task or an item"),
 			Metrics:     not("operators pause few behaviors, and list them"),
 			Explain:     in("engine/ownerhost.go", "task.WhyPaused"),
@@ -108,6 +111,7 @@ var All = []Front{
 		Extend:  journal.Extend,
 		Places: map[Part]Place{
 			Owner:       in("engine/internal/shard/recover.go", "d.Recover(&events.Recovered{"),
+			Process:     not("no process follows it"),
 			Commands:    not("an operator leaves a loss in the store, and the next owner records it before any command"),
 			Questions:   not("verify reads the losses from the journal"),
 			Largest:     not("it has no command"),

@@ -2,9 +2,9 @@ package fronts
 
 import "taskledger/integration/bugs"
 
-// ToyRows are the rows that the toy front adds to existing files. It counts the ends of attempts in their entries, rings
-// a bell at a time that it prepares beside the turns of an owner, and holds one task back. Its own files are below
-// testdata/toy.
+// ToyRows are the rows that the toy front adds to existing files. It counts the ends of attempts in their entries,
+// rings a bell at a time that it prepares beside the turns of an owner, and holds one task back. Its own files are
+// below testdata/toy.
 var ToyRows = []bugs.Bug{
 	row("events/kinds.go",
 		insert("	kindEnd\n)", "	KindToyCounted\n	KindToyRang\n"),
