@@ -6,7 +6,7 @@ var lists = []Bug{
 		{"	l.tasks -= tasks\n", ""},
 	}, shardPkg, "TestList_LooksAtABoundedNumberOfTasksInATurn"},
 	{"list that leaves out what an answer had no room for", "engine/internal/command/list.go", []Edit{
-		{"			told.Before, told.Until, told.Done = uint64(last.Created), int64(last.CreatedAt), false\n", "			_ = last\n"},
+		{"			msg.Before, msg.Until, msg.Done = uint64(last.Created), int64(last.CreatedAt), false\n", "			_ = last\n"},
 	}, shardPkg, "TestList_GoesOnWhereAnAnswerHadNoRoom"},
 	{"cursor of another filter", "projection/listing/cursor.go", []Edit{
 		{"	case digest != Digest(f):\n", "	case digest == 0:\n"},

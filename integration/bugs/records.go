@@ -142,7 +142,7 @@ var requests = []Bug{
 		{"return max(c.NotBefore, now.Add(c.Delay))", "return max(c.NotBefore, now)"},
 	}, engine, "TestDelay_IsSoLongAfterTheSubmitWhateverTheClockOfTheSubmitterShows"},
 	{"key that any random id may have used", "engine/internal/command/submit.go", []Edit{
-		{" && events.TaskOfRequest(t.Kind.Creator, t.Kind.Behavior, events.RequestKey(c.RequestID)) == id", ""},
+		{" &&\n			events.TaskOfRequest(t.Kind.Creator, t.Kind.Behavior, events.RequestKey(c.RequestID)) == id", ""},
 	}, commandPkg, "TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey"},
 	{"unknown operation that deletes", "engine/internal/command/operate.go", []Edit{
 		{"	if c.Do >= task.OperationCount {\n", "	if false {\n"},

@@ -12,15 +12,15 @@ import (
 	"taskledger/task"
 )
 
-// Answer is what became of a command.
+// Answer reports the result of a command.
 type Answer struct {
 	Code     AnswerCode
 	Joined   bool       // the task that is submitted existed already
 	Repeated bool       // the submit joined, and the same request had made or changed the task before
-	Life     events.Ref // position of Created: names the life of the task
+	Life     events.Ref // position of Created, which names the life of the task
 	Run      uint32     // the run whose end is the outcome of the submit
 	Text     string     // the cause of a refusal, or the field that is wrong
-	Number   int64      // a refusal's limit, phase, or milliseconds to wait; the task's last event if the submit joined a run to come
+	Number   int64      // a refusal's limit, phase, or wait in ms; if a submit joined a run to come, the last event
 	Data     []byte     // the answer to a query, the names of attempts for Reconcile, the assignments for Offer
 }
 
@@ -30,16 +30,18 @@ type AnswerCode uint8
 const (
 	AnswerOK AnswerCode = iota
 	AnswerNotFound
-	AnswerStale         // the attempt is over or not the node's; the outcome was not recorded
-	AnswerChanged       // a merge or an operation came too late: the task has changed since it was seen
-	AnswerMerge         // the task exists, and the submitter wants to combine parameters
-	AnswerState         // the task's state does not allow it: text
-	AnswerInvalid       // field and problem: text
-	AnswerOverload      // text, and milliseconds in number
-	AnswerTryAgain      // did not fit into the answer
-	AnswerNotKept       // it is no longer known
-	AnswerUnserved      // the shard is quarantined, or waits for room in the store: text
-	AnswerStoreFull     // instead of answers: the batch waits for room in the store; text and number as of AnswerOverload. To a question for an outcome: ask again
+	AnswerStale    // the attempt is over or not the node's; the outcome was not recorded
+	AnswerChanged  // a merge or an operation came too late: the task has changed since it was seen
+	AnswerMerge    // the task exists, and the submitter wants to combine parameters
+	AnswerState    // the task's state does not allow it: text
+	AnswerInvalid  // field and problem: text
+	AnswerOverload // text, and milliseconds in number
+	AnswerTryAgain // did not fit into the answer
+	AnswerNotKept  // it is no longer known
+	AnswerUnserved // the shard is quarantined, or waits for room in the store: text
+	// AnswerStoreFull replaces the answers: the batch waits for room in the store; text and number as of
+	// AnswerOverload. To a question for an outcome: ask again.
+	AnswerStoreFull
 	AnswerClock         // made too long ago, or too far ahead: text
 	AnswerBug           // the owner decided what the fold refuses, and has changed nothing: text
 	AnswerKeyUsed       // the key stands for another request: text
@@ -174,8 +176,8 @@ func ArrayOf(r *wire.Reader, data []byte, each int) int {
 	return n
 }
 
-// Fit adds the answer to others of the given size and returns their size then. One that would make them too large together, unless
-// it is the first, is left out, to be asked for again; so is all that comes after it.
+// Fit adds the answer to others of the given size and returns the sum. An answer that would make them too large
+// together, unless it is the first, is left out and has to be asked for again; so are all that come after it.
 func (a *Answer) Fit(size int) int {
 	n := answerBytes + len(a.Text) + len(a.Data)
 	if size > 0 && size+n > MaxReadBytes {
@@ -185,7 +187,7 @@ func (a *Answer) Fit(size int) int {
 	return size + n
 }
 
-// StoreFull says why nothing can be recorded, and the remedy.
+// StoreFull gives the reason why nothing can be recorded, and the remedy.
 const StoreFull = "the store is full: compact, defragment and disarm the alarm"
 
 // Overload refuses a submit for now.

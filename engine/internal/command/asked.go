@@ -12,11 +12,11 @@ type Asked struct {
 	Asker events.Asker
 }
 
-// Add appends a command, and notes who asked for it; nil is the sender.
-func (b *Batch) Add(c Command, asker *events.Asker) {
+// Add appends a command, and notes the caller that asked for it; nil is the sender.
+func (b *Batch) Add(c Command, caller *events.Asker) {
 	var is, last events.Asker
-	if asker != nil {
-		is = *asker
+	if caller != nil {
+		is = *caller
 	}
 	if n := len(b.Asked); n > 0 {
 		last = b.Asked[n-1].Asker

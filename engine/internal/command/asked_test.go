@@ -106,8 +106,8 @@ func TestDecideBatch_RefusesWhoNoEventCanNameByFieldAndLimit(t *testing.T) {
 	}
 }
 
-// Every event tells who asked for it: the caller of its command, or the sender of the batch. A caller whose commands cause nothing is not
-// recorded, and neither is a batch without events.
+// Every event tells who asked for it: the caller of its command, or the sender of the batch. A caller whose
+// commands cause nothing is not recorded, and neither is a batch without events.
 func TestDecideBatch_EventsTellWhoAsked(t *testing.T) {
 	l := newJournalDriver(t)
 	l.entry(func(d *command.Decider) {

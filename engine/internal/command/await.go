@@ -10,7 +10,7 @@ import (
 // Await asks for the outcome of a run.
 type Await struct {
 	Task events.TaskID
-	Life events.Ref // 0 = whichever life there is
+	Life events.Ref // 0 = the present life
 	Run  uint64     // at most math.MaxUint32; 0 = the present run, or the last one when none is due
 }
 
@@ -20,7 +20,7 @@ func (c *Await) Size() int { return 64 + len(c.Task) }
 
 func (c *Await) Limits() error { return limitID(c.Task) }
 
-// Check refuses a run that no life of a task has.
+// Check refuses a run that no task can have.
 func (c *Await) Check() error {
 	if c.Run > math.MaxUint32 {
 		return fmt.Errorf("run %d", c.Run)

@@ -24,18 +24,19 @@ const (
 	MaxBatchCommands = 2048
 	MaxBatchBytes    = 192 << 10 // a batch takes no further command beyond it
 	MaxAnswerBytes   = 512 << 10
-	// MaxReadBytes bounds the answers to a batch of questions. One alone is smaller: a task takes 520 KiB at most, and so much after
-	// the first half of a page of 512.
+	// MaxReadBytes bounds the answers to a batch of questions. One answer is smaller: a page takes no further task once
+	// it has half of MaxAnswerBytes, and a task takes 520 KiB at most.
 	MaxReadBytes = 896 << 10
 	// answerBytes is at least what an answer takes besides its text and its data.
 	answerBytes = 48
 	// originBytes is at least what a batch takes in an entry besides its names and its commands.
 	originBytes = 64
-	// maxBatchSize bounds the size of a batch: it fits into an entry of its own. One that a sender makes is much smaller.
+	// maxBatchSize bounds the size of a batch, so that it fits into an entry of its own. Senders make much smaller
+	// ones.
 	maxBatchSize = events.MaxEntryBytes - 1024
 )
 
-// Batch is what travels to an owner: commands that are decided in one entry, in order.
+// Batch carries commands to an owner, which decides them in one entry, in order.
 type Batch struct {
 	Sender    string
 	Lane      uint8
@@ -69,9 +70,10 @@ func (b *Batch) Encode() []byte {
 	return bytes.Clone(w.B)
 }
 
-// What users and operators ask has to reach its owner in time: whoever has recorded it and repeats it later, when its number is
-// no longer kept, shall not have it decided again. A number is known for projection.KeepSenders after its last use, so the two together
-// must be less; and MaxBatchAge is longer than giveUp by what the clock of an honest sender may be behind.
+// Commands of users and operators have to reach their owner in time: a recorded copy that is repeated later, when
+// the number of its batch is forgotten, must not be decided again. A number is remembered for
+// projection.KeepSenders after its last use, so the two together must be less; and MaxBatchAge exceeds
+// sender.GiveUp by the time that the clock of an honest sender may be behind.
 const (
 	MaxBatchAge   = 45 * time.Minute
 	MaxBatchAhead = 10 * time.Minute
@@ -89,23 +91,25 @@ func (b *Batch) size() int {
 	return n
 }
 
-// Aging is a command that tells how long ago it was first asked, and is told for how long it has waited until its batch is made.
+// Aging is a command that holds its age since it was first asked, to which Waited adds the time until its batch is
+// made.
 type Aging interface{ Waited(d time.Duration) }
 
-// Untimely refuses a batch that is too old, or comes from too far ahead, by the owner's clock. Batches of the other lanes change
-// nothing twice, whatever is known of their numbers: work names its attempt, a Reconcile its owner, and an offer is closed by its
-// node. A barrier only records a number.
+// Untimely refuses a batch that is too old, or from too far ahead, by the owner's clock. Batches of the other lanes
+// change nothing twice, even once their numbers are forgotten: work names its attempt, a Reconcile its owner, and
+// an offer is closed by its node. A barrier only records a number.
 func (b *Batch) Untimely(now events.Millis) (why Answer, refuse bool) {
 	age := now - b.Made
-	if b.Lane != LaneSubmit || age <= events.Millis(MaxBatchAge.Milliseconds()) && age >= -events.Millis(MaxBatchAhead.Milliseconds()) {
+	oldest, furthest := events.Millis(MaxBatchAge.Milliseconds()), events.Millis(MaxBatchAhead.Milliseconds())
+	if b.Lane != LaneSubmit || age <= oldest && age >= -furthest {
 		return Answer{}, false
 	}
 	return Refused(AnswerClock, "asked at %s by the caller's clock, which is %s by that of the shard's owner",
 		b.Made.Time().UTC().Format(time.RFC3339), now.Time().UTC().Format(time.RFC3339)), true
 }
 
-// EncodeAnswerMessage writes what goes back to the sender of a batch; nil answers acknowledge that it has come. recorded
-// tells that they are in the journal.
+// EncodeAnswerMessage writes the message that goes back to the sender of a batch; nil answers acknowledge that it
+// has come. recorded reports that they are in the journal.
 func EncodeAnswerMessage(shard int, b *Batch, answers []Answer, recorded bool) []byte {
 	var body []byte
 	if answers != nil {
@@ -122,7 +126,9 @@ func EncodeAnswerMessage(shard int, b *Batch, answers []Answer, recorded bool) [
 }
 
 // DecodeAnswerMessage reads what EncodeAnswerMessage writes.
-func DecodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, answers []Answer, recorded bool, err error) {
+func DecodeAnswerMessage(data []byte) (
+	shard int, laneID uint8, number uint64, answers []Answer, recorded bool, err error,
+) {
 	r, err := Scanned(data)
 	if err != nil {
 		return 0, 0, 0, nil, false, err

@@ -242,7 +242,7 @@ func TestAnswers_ThatNobodyGivesAreRefused(t *testing.T) {
 		Before  uint64
 		Until   int64
 		Done    bool
-		Looked  int64
+		Scanned int64
 		Cluster string
 		Head    uint64
 	}
@@ -256,11 +256,11 @@ func TestAnswers_ThatNobodyGivesAreRefused(t *testing.T) {
 		read func([]byte) error
 		data []byte
 	}{
-		{"", readPage, of(page{Looked: 1 << 30})},
+		{"", readPage, of(page{Scanned: 1 << 30})},
 		{"page of 0 tasks with 1 sightings", readPage, of(page{Seen: []int64{1}})},
 		{"page of 1001 tasks, at most 1000", readPage, of(page{Tasks: make([][]byte, 1001), Seen: make([]int64, 1001)})},
-		{"page that looked at -1 tasks", readPage, of(page{Looked: -1})},
-		{"page that looked at 1073741825 tasks", readPage, of(page{Looked: 1<<30 + 1})},
+		{"page that looked at -1 tasks", readPage, of(page{Scanned: -1})},
+		{"page that looked at 1073741825 tasks", readPage, of(page{Scanned: 1<<30 + 1})},
 		{"", readTallies, of(counts{3, []row{{"a", 4, uint64(task.SubCancelled), 1}, {"b", 1, 1, 2}}})},
 		{"1 tasks of status 5", readTallies, of(counts{1, []row{{"a", 5, 1, 1}}})},
 		{"1 tasks of status 1 and substatus ", readTallies, of(counts{1, []row{{"a", 1, uint64(task.SubCancelled) + 1, 1}}})},

@@ -7,8 +7,9 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Command is one request to a shard: a pointer to a type of a Table. What running tasks cause all the time encodes itself: Submit, Merge, Complete, Progress,
-// Offer and Reconcile. The others, which people and readers ask, are messages, encoded by package message.
+// Command is one request to a shard: a pointer to a type of a Table. The commands of running tasks encode
+// themselves: Submit, Merge, Complete, Progress, Offer and Reconcile. The others, which people and readers ask, are
+// encoded by package message.
 type Command interface {
 	Op() uint64
 	Size() int     // at least what it takes encoded, and what its events and its answer take in an entry
@@ -64,5 +65,5 @@ const (
 	opTally
 )
 
-// commandBytes is what a command takes besides its texts and payloads: encoded, or as an event and its answer.
+// commandBytes bounds the bytes of a command without its texts and payloads: encoded, or as an event and its answer.
 const commandBytes = 192

@@ -13,13 +13,17 @@ import (
 
 // Complete reports how an attempt ended.
 type Complete struct {
-	Task     events.TaskID
-	Started  events.Ref // names the attempt
-	Node     string
-	How      Completion
-	Result   events.Payload
-	Error    *events.Error // of failed
-	Next     events.Millis // earliest time of the next attempt, but of snoozed; AnyTime = Wait alone counts, 0 = there is no next attempt; of released, it is made at once
+	Task    events.TaskID
+	Started events.Ref // names the attempt
+	Node    string
+	How     Completion
+	Result  events.Payload
+	Error   *events.Error // of failed
+
+	// Next is the earliest time of the next attempt, but of snoozed. AnyTime = Wait alone counts; 0 = there is no next
+	// attempt; of released, it is made at once.
+	Next events.Millis
+
 	ByPolicy bool          // of failed: Next follows from the recorded policy and Random
 	Random   uint32        // drawn for the back-off; the fraction of 2^32
 	Wait     time.Duration // how long the next attempt is put off at least; counts for snoozed, and beside a Next
@@ -31,7 +35,7 @@ const maxSentProperties = 64 * events.MaxProperties
 // ofContext is the text of context.Canceled, which a pure package does not import.
 const ofContext = "context canceled"
 
-// Completion is how an attempt ended.
+// Completion names the way in which an attempt ended.
 type Completion uint8
 
 const (
@@ -64,8 +68,12 @@ func (c *Complete) Limits() error {
 	for name, value := range c.Error.Properties {
 		properties += len(name) + len(value)
 	}
-	return cmp.Or(atMost("error code", len(c.Error.Code), events.MaxNameBytes), atMost("error message", len(c.Error.Message), events.MaxPayloadBytes/2),
-		atMost("number of error properties", len(c.Error.Properties), events.MaxProperties), atMost("error properties", properties, events.MaxPayloadBytes/2))
+	return cmp.Or(
+		atMost("error code", len(c.Error.Code), events.MaxNameBytes),
+		atMost("error message", len(c.Error.Message), events.MaxPayloadBytes/2),
+		atMost("number of error properties", len(c.Error.Properties), events.MaxProperties),
+		atMost("error properties", properties, events.MaxPayloadBytes/2),
+	)
 }
 
 func (c *Complete) encode(w *wire.Writer) {
@@ -102,9 +110,10 @@ func (c *Complete) decode(r *wire.Reader) {
 	}
 }
 
-// leastRepeat is the least time from the start of an attempt to the next one that the behavior asks for, by a repetition, a snooze
-// or a retry after a wait or at a time: a behavior that asks for it at once, again and again, shall not fill the journal. A retry
-// by policy is exempt: its back-off has full jitter, and its attempts are counted.
+// leastRepeat bounds from below the time from the start of an attempt to a next one that the behavior asks for: by
+// a repetition, a snooze or a retry after a wait or at a time. A behavior that asks for it at once, again and
+// again, must not fill the journal. A retry by policy is exempt: its back-off has full jitter, and its attempts are
+// counted.
 const leastRepeat = 50 * time.Millisecond
 
 // complete records how an attempt ended, if it is still the task's attempt: the first committed outcome wins.
@@ -172,8 +181,8 @@ func (d *Decider) repetition(t *projection.Task) events.Millis {
 	return max(d.Now.Add(every), t.StartedAt.Add(leastRepeat))
 }
 
-// cancelled is the failure of a task that somebody has cancelled while an attempt ran. What the attempt ended with is
-// told, unless the function has returned why its context ended.
+// cancelled returns the failure of a task that was cancelled while an attempt ran. It includes the error of the
+// attempt, unless the function has returned the cause of its context's end.
 func cancelled(t *projection.Task, e events.Error) events.Error {
 	is := events.Error{Code: events.CodeCancelled, Message: "cancelled"}
 	if t.Wait != nil && t.Wait.Reason != "" {
@@ -181,7 +190,8 @@ func cancelled(t *projection.Task, e events.Error) events.Error {
 	} else if e.Code == events.CodeCancelled {
 		return e
 	}
-	if e.Code != events.CodeCancelled && !strings.HasPrefix(e.Message, task.ErrCancelled.Error()) && e.Message != ofContext {
+	if e.Code != events.CodeCancelled && e.Message != ofContext &&
+		!strings.HasPrefix(e.Message, task.ErrCancelled.Error()) {
 		is.Message += "; the attempt ended with " + e.Code + ": " + e.Message
 	}
 	return is
@@ -195,7 +205,8 @@ func (d *Decider) chosen(t *projection.Task, c *Complete) events.Millis {
 	return max(c.Next, d.waited(t, c))
 }
 
-// waited is when a completion's wait is over. It counts from now, not from the clock of the worker, which may be wrong.
+// waited is when a completion's wait is over. It counts from now, not from the clock of the worker, which may be
+// wrong.
 func (d *Decider) waited(t *projection.Task, c *Complete) events.Millis {
 	return max(d.Now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))
 }

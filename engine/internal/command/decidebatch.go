@@ -7,11 +7,12 @@ import (
 	"taskledger/events"
 )
 
-// countsEvery is how long after the last entry a batch without events is recorded because time has to be counted.
+// countsEvery is the time after the last entry from which a batch without events is recorded so that time counts.
 const countsEvery = time.Second
 
-// DecideBatch decides every command of a batch of LaneSubmit or LaneWork, unless it has to refuse all of them; what does not fit into the
-// entry shall be sent again. A batch without events leaves no trace in the entry, unless Counts.
+// DecideBatch decides every command of a batch of LaneSubmit or LaneWork, unless it has to refuse all of them.
+// Commands that do not fit into the entry have to be sent again. A batch without events leaves no trace in the
+// entry, unless Counts is set.
 func (d *Decider) DecideBatch(b *Batch) []Answer {
 	if why, refuse := d.refusesBatch(b); refuse {
 		return slices.Repeat([]Answer{why}, len(b.Commands))

@@ -12,8 +12,8 @@ import (
 	"taskledger/store"
 )
 
-// Decider decides the commands of one entry, each against the state as the events before it in the entry left it. It is
-// pure: the same state, commands and time lead to the same events. It runs no user code.
+// Decider decides the commands of one entry, each against the state as the events before it in the entry left it.
+// It is pure: the same state, commands and time lead to the same events. It runs no user code.
 type Decider struct {
 	State    *projection.Shard
 	Entry    *events.Builder
@@ -21,13 +21,14 @@ type Decider struct {
 	Wall     events.Millis // of the owner's clock; entry time may be ahead of it
 	Origin   int           // of the batch or the caller whose command is being decided; 0 = the owner itself
 	Sender   string        // of the batch being decided
-	UnderWay time.Duration // since the batch being decided was made, by the clocks of its sender and of the owner; never negative
-	// ParamsMayGo says that what the journal alone holds may be removed any time: a final task has lost its parameters.
+	UnderWay time.Duration // since its sender made the batch being decided, by both clocks; never negative
+	// ParamsMayGo says that what the journal alone holds may be removed any time: a final task has lost its
+	// parameters.
 	ParamsMayGo bool
 
-	Members   *store.Membership                          // who is there, of the owner's latest view; nil = everybody reads everything
+	Members   *store.Membership                          // of the latest view; nil = all nodes read everything
 	Oversized *Oversized                                 // nil = none
-	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it; nil for an event of no task
+	Note      func(t *projection.Task, ev *events.Event) // called with every event and its task, nil = none
 
 	Room
 	Ownership
@@ -39,16 +40,16 @@ type Decider struct {
 	Counts bool
 
 	Stale int     // late and foreign reports of attempts, so far
-	Bugs  []error // of commands that were refused because their first event was: nothing of them is in the state or the entry
-	Err   error   // of an event that was refused after others of its command, or without one: a bug; nothing of the entry may be used
+	Bugs  []error // of commands whose first event was refused: nothing of them is in the state or the entry
+	Err   error   // of a refused event that follows others of its command, or has none: the entry must not be used
 
 	caller  *events.Asker // behind the commands being decided, until it is recorded
 	decides bool          // a command, whose decision may be refused
 	problem string        // why it must not be recorded; "" = nothing so far
 }
 
-// emit records an event of a task, nil for Created, and returns the task as it is after it. One that the fold refuses, or the entry
-// cannot hold, leaves no trace but Err.
+// emit records an event of a task, nil for Created, and returns the task as it is after it. An event that the fold
+// refuses, or that the entry cannot hold, leaves no trace but Err.
 func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, body events.Body) *projection.Task {
 	ev := events.Event{
 		Task:      id,
@@ -111,8 +112,8 @@ func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 	return after
 }
 
-// follow records what fronts let follow the end of an attempt, in its entry. What a node that is present cannot read does
-// not follow: the end itself must not wait for the upgrade of that node.
+// follow records the events that fronts add to the end of an attempt, in its entry. It leaves out an event that a
+// present node cannot read: the end itself must not wait for the upgrade of that node.
 func (d *Decider) follow(t *projection.Task, ended *events.Event) {
 	for _, ev := range d.State.Ended(t, ended) {
 		if d.forbids(ev.Kind()) == "" {
@@ -151,13 +152,15 @@ func (d *Decider) giveBack(t *projection.Task, body events.Body) *projection.Tas
 	return t
 }
 
-// Lose gives up the attempts of a node whose session has ended; false when the entry is full before all are given up.
+// Lose records the attempts of a node whose session has ended as lost. It returns false when the entry is full
+// before all are recorded.
 func (d *Decider) Lose(node string) bool {
 	for _, t := range d.runningOn(node) {
 		if d.EntryFull() {
 			return false
 		}
-		t = d.giveBack(t, &events.Lost{Until: d.Now.Add(t.Kind.Policy.LostWait(int(t.Lost)+1, t.ID, t.Started)), Node: t.Node})
+		until := d.Now.Add(t.Kind.Policy.LostWait(int(t.Lost)+1, t.ID, t.Started))
+		t = d.giveBack(t, &events.Lost{Until: until, Node: t.Node})
 		if d.Err == nil && t.Phase() == projection.Waiting && int(t.Lost) >= t.Kind.Policy.MaxLost {
 			d.fail(t, events.Error{Code: events.CodeLost, Message: "the nodes that ran it were lost too often"}, 0)
 		}
@@ -193,7 +196,7 @@ func (d *Decider) Start(t *projection.Task, node string, offer uint64, lease tim
 	}))
 }
 
-// decideReadable decides a command, or refuses it when its first event is of a kind that a node which is present cannot read.
+// decideReadable decides a command, or refuses it when a present node cannot read the kind of its first event.
 func (d *Decider) decideReadable(c decided) Answer {
 	d.decides, d.problem = true, ""
 	before := len(d.Entry.Entry.Events)
@@ -209,8 +212,8 @@ func (d *Decider) decideReadable(c decided) Answer {
 	return Refused(AnswerState, "%s", problem)
 }
 
-// unread reports that no event of a kind may be recorded: a node that is present cannot read it. It refuses the command that is being
-// decided, and whatever else that wants to record.
+// unread reports that no event of a kind may be recorded, because a present node cannot read it. It refuses the
+// command that is being decided, with all further events of it.
 func (d *Decider) unread(kind events.Kind) bool {
 	if d.problem != "" {
 		return true

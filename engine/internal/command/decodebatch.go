@@ -35,7 +35,8 @@ func (t Table) decodeBatch(data []byte, later bool) (*Batch, error) {
 	lane := r.Uint()
 	b.Lane, b.Number, b.Made, b.Principal = uint8(lane), r.Uint(), events.Millis(r.Int()), r.Text()
 	n := r.Array()
-	if lane >= uint64(LaneCount) || len(b.Sender) > events.MaxNameBytes || b.Number == 0 || b.Sender == "" || n == 0 || n%2 != 0 || n > 2*MaxBatchCommands {
+	if lane >= uint64(LaneCount) || len(b.Sender) > events.MaxNameBytes || b.Number == 0 || b.Sender == "" ||
+		n == 0 || n%2 != 0 || n > 2*MaxBatchCommands {
 		r.Fail("batch %d of lane %d from %q with %d commands", b.Number, lane, b.Sender, n/2)
 		return nil, r.Err()
 	}
@@ -95,8 +96,9 @@ func (b *Batch) decodeAsked(r *wire.Reader) {
 	}
 }
 
-// decodeTail reads what follows the commands of a batch that a later release may have made. Where this release does not know all of it,
-// it knows none of the commands: who asks for them, or under which condition, is half understood.
+// decodeTail reads the fields that follow the commands of a batch, which a later release may have made. If this
+// release does not know all of them, every command becomes an Unknown: the caller or the condition of it is half
+// understood.
 func (b *Batch) decodeTail(r *wire.Reader, fields int) {
 	known := fields <= 7
 	if fields >= 7 {
@@ -119,11 +121,13 @@ func (b *Batch) decodeTail(r *wire.Reader, fields int) {
 	}
 }
 
-// readsLater reports whether a batch of a lane is read in spite of commands of a later release. Others wait for an owner that knows
-// them: a report of an attempt must not be lost, and an offer is answered with assignments or not at all.
+// readsLater reports whether a batch of a lane is read in spite of commands of a later release. Batches of the
+// other lanes wait for an owner that knows them: a report of an attempt must not be lost, and an offer is answered
+// with assignments or not at all.
 func readsLater(lane uint8) bool { return lane == LaneSubmit || lane == LaneQuery }
 
-// decodeLater reads the command that follows its number, as an Unknown where only a later release knows it, or all of its values.
+// decodeLater reads the command that follows its number. It returns an Unknown if only a later release knows the
+// command, or all of its values.
 func (t Table) decodeLater(r *wire.Reader, op uint64) Command {
 	raw := r.Raw()
 	c := t.New(op)

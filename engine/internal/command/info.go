@@ -7,7 +7,7 @@ import (
 	"taskledger/meter"
 )
 
-// Info reads what the shard tells of itself.
+// Info asks for a ShardReport.
 type Info struct {
 	Digest bool // with the digest of the state, for which every task is read
 }
@@ -41,7 +41,8 @@ type ShardReport struct {
 	Figures      []int64
 }
 
-// Check refuses hashes that are none, the want of one that others are compared with, and counts below zero, and figures that no owner tells.
+// Check refuses malformed hashes, a missing hash that others are compared with, counts below zero, and figures that
+// no owner reports.
 func (s *ShardReport) Check() error {
 	for _, hash := range [...][]byte{s.Hash, s.Digest} {
 		if hash != nil && len(hash) != len(events.Hash{}) {

@@ -31,12 +31,13 @@ func limitNote(field, text string) error {
 // limitTime refuses times that arithmetic with others could overflow.
 func limitTime(field string, at events.Millis) error {
 	if at < 0 || at > MaxTime {
-		return &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d ms, want 0 to %d, the end of the year 9999", at, MaxTime)}
+		problem := fmt.Sprintf("%d ms, want 0 to %d, the end of the year 9999", at, MaxTime)
+		return &store.InvalidError{Field: field, Problem: problem}
 	}
 	return nil
 }
 
-// maxDelay is how far in the future a task may be scheduled: 10 years.
+// maxDelay bounds the time ahead at which a task may be scheduled: 10 years.
 const maxDelay = 10 * 365 * 24 * time.Hour
 
 func limitDelay(d time.Duration) error {
@@ -49,8 +50,8 @@ func limitDelay(d time.Duration) error {
 func limitNode(node string) error     { return atMost("node", len(node), events.MaxNameBytes) }
 func limitBehavior(name string) error { return atMost("behavior", len(name), events.MaxBehaviorBytes) }
 
-// limitPayload refuses what is too large, or in a codec that this program does not know. Whether text is JSON is for the two ends: to read
-// all of it would cost an owner more than to decide its command.
+// limitPayload refuses a payload that is too large, or in a codec that this program does not know. The two ends
+// check that text is JSON: to read all of it would cost an owner more than to decide its command.
 func limitPayload(field string, p events.Payload) error {
 	if len(p) > events.MaxPayloadBytes+1 {
 		return &task.LimitError{Field: field, Limit: events.MaxPayloadBytes, Got: int64(len(p)) - 1}

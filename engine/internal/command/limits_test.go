@@ -20,7 +20,8 @@ func namesLimit(text string) bool {
 	return strings.Contains(text, "exceed") || strings.Contains(text, "want")
 }
 
-// A new command without limits is found here: it cannot grow without bound, and its owner refuses it as its sender does.
+// A new command without limits is found here: it cannot grow without bound, and its owner refuses it as its sender
+// does.
 func TestCheck_RefusesEveryFieldAboveItsLimit(t *testing.T) {
 	for op := uint64(1); op < commandtest.Count(); op++ {
 		for _, c := range commandtest.Largest(op) {

@@ -23,12 +23,12 @@ type List struct {
 	Before                     uint64 // an events.Ref
 	Until                      int64  // events.Millis
 	Limit                      int64  // of tasks
-	Look                       int64  // at so many tasks at most; 0 = at as many as the owner's turn has room for
+	Scan                       int64  // so many tasks at most; 0 = as many as the budget of the owner allows
 	Cluster                    string // whose cursor names the place; "" = no cursor does
 }
 
 // ListOf asks for the tasks of a filter from a place on.
-func ListOf(f task.Filter, from listing.Place, limit, look int, cluster string) *List {
+func ListOf(f task.Filter, from listing.Place, limit, scan int, cluster string) *List {
 	return &List{
 		Status:      uint64(f.Status),
 		Substatus:   uint64(f.Substatus),
@@ -44,7 +44,7 @@ func ListOf(f task.Filter, from listing.Place, limit, look int, cluster string) 
 		Before:      uint64(from.Before),
 		Until:       int64(from.Until),
 		Limit:       int64(limit),
-		Look:        int64(look),
+		Scan:        int64(scan),
 		Cluster:     cluster,
 	}
 }
@@ -57,13 +57,20 @@ func (c *List) Size() int {
 
 func (c *List) Limits() error {
 	if c.Status > uint64(task.Failure) || c.Substatus > uint64(task.SubCancelled) {
-		return &store.InvalidError{Field: "filter", Problem: fmt.Sprintf("there is no status %d, or no substatus %d", c.Status, c.Substatus)}
+		problem := fmt.Sprintf("there is no status %d, or no substatus %d", c.Status, c.Substatus)
+		return &store.InvalidError{Field: "filter", Problem: problem}
 	}
-	return cmp.Or(limitBehavior(c.Behavior), atMost("affinity", len(c.Affinity), events.MaxIDBytes), atMost("affinity-prefix", len(c.Prefix), events.MaxIDBytes),
-		limitNode(c.Node), atMost("creator", len(c.Creator), events.MaxNameBytes), atMost("cluster", len(c.Cluster), events.MaxNameBytes))
+	return cmp.Or(
+		limitBehavior(c.Behavior),
+		atMost("affinity", len(c.Affinity), events.MaxIDBytes),
+		atMost("affinity-prefix", len(c.Prefix), events.MaxIDBytes),
+		limitNode(c.Node),
+		atMost("creator", len(c.Creator), events.MaxNameBytes),
+		atMost("cluster", len(c.Cluster), events.MaxNameBytes),
+	)
 }
 
-// Filter is that of the list.
+// Filter returns the filter of the list.
 func (c *List) Filter() task.Filter {
 	return task.Filter{
 		Status:         task.Status(c.Status),
@@ -95,7 +102,7 @@ type page struct {
 	Before  uint64
 	Until   int64
 	Done    bool
-	Looked  int64
+	Scanned int64
 	Cluster string
 	Head    uint64
 }
@@ -108,19 +115,20 @@ func (p *page) Check() error {
 	if len(p.Tasks) > MaxPage {
 		return fmt.Errorf("page of %d tasks, at most %d", len(p.Tasks), MaxPage)
 	}
-	if p.Looked < 0 || p.Looked > 1<<30 {
-		return fmt.Errorf("page that looked at %d tasks", p.Looked)
+	if p.Scanned < 0 || p.Scanned > 1<<30 {
+		return fmt.Errorf("page that looked at %d tasks", p.Scanned)
 	}
 	return nil
 }
 
-// EncodePage answers a List with the tasks that fit of what was found, the first of them, and when their nodes were seen.
+// EncodePage answers a List with as many of the tasks that were found as fit, from the first on, and the last
+// sightings of their nodes.
 func EncodePage(found listing.Found, seen Sightings, cluster string) []byte {
-	told := page{
+	msg := page{
 		Before:  uint64(found.Next.Before),
 		Until:   int64(found.Next.Until),
 		Done:    found.Done,
-		Looked:  int64(found.Looked),
+		Scanned: int64(found.Looked),
 		Cluster: cluster,
 		Head:    found.Head,
 	}
@@ -128,17 +136,17 @@ func EncodePage(found listing.Found, seen Sightings, cluster string) []byte {
 	for i, t := range found.Tasks {
 		if size >= MaxAnswerBytes/2 {
 			last := found.Tasks[i-1]
-			told.Before, told.Until, told.Done = uint64(last.Created), int64(last.CreatedAt), false
+			msg.Before, msg.Until, msg.Done = uint64(last.Created), int64(last.CreatedAt), false
 			break
 		}
 		task := EncodeTask(t)
-		told.Tasks, told.Seen = append(told.Tasks, task), append(told.Seen, int64(seen.Of(t)))
+		msg.Tasks, msg.Seen = append(msg.Tasks, task), append(msg.Seen, int64(seen.Of(t)))
 		size += len(task)
 	}
-	return message.Encode(told)
+	return message.Encode(msg)
 }
 
-// Page is what EncodePage has written.
+// Page is a decoded answer to a List.
 type Page struct {
 	listing.Part
 	Cluster string
@@ -146,17 +154,18 @@ type Page struct {
 
 // DecodePage reads what EncodePage writes.
 func DecodePage(data []byte) (p Page, err error) {
-	told, err := ReadLenient[page](data)
+	msg, err := ReadLenient[page](data)
 	if err != nil {
 		return p, err
 	}
-	p.Cluster, p.Head, p.Done, p.Looked, p.Next = told.Cluster, told.Head, told.Done, int(told.Looked), listing.Place{Before: events.Ref(told.Before), Until: events.Millis(told.Until)}
-	p.Tasks = make([]projection.Task, len(told.Tasks))
-	for i, data := range told.Tasks {
+	p.Cluster, p.Head, p.Done, p.Looked = msg.Cluster, msg.Head, msg.Done, int(msg.Scanned)
+	p.Next = listing.Place{Before: events.Ref(msg.Before), Until: events.Millis(msg.Until)}
+	p.Tasks = make([]projection.Task, len(msg.Tasks))
+	for i, data := range msg.Tasks {
 		if p.Tasks[i], err = DecodeTask(data); err != nil {
 			return Page{}, err
 		}
-		p.Tasks[i].Sight(events.Millis(told.Seen[i]))
+		p.Tasks[i].Sight(events.Millis(msg.Seen[i]))
 	}
 	return p, nil
 }

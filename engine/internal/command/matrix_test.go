@@ -276,7 +276,8 @@ func (m *matrix) join(c *command.Submit) {
 	}
 }
 
-// recorded is a submit that gets the outcome of a task which has ended for good: its request is recorded where there is room.
+// recorded is a submit that gets the outcome of a task which has ended for good: its request is recorded where
+// there is room.
 func (m *matrix) recorded(c *command.Submit) {
 	if c.RequestID != "" && m.room(0) {
 		m.add(c.Task, events.KindJoined, func(p *taskModel) { p.request(c.RequestID) })

@@ -37,7 +37,7 @@ func (c *Merge) decode(r *wire.Reader) {
 }
 
 func (c *Merge) Decide(d *Decider) Answer {
-	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
+	if d.StoreFull { // an entry would wait for room, and delay all behind it
 		return d.noSpace()
 	}
 	t := d.State.Task(c.Submit.Task)
@@ -61,7 +61,7 @@ func (c *Merge) Decide(d *Decider) Answer {
 	if !t.Final() { // the limit counts the parameters of live tasks, and so these already
 		adds -= len(t.Params)
 	}
-	if !c.Operator && (t.Final() || adds > 0 || changes && d.Refusal != "") { // whatever is merged takes its bytes in the journal
+	if !c.Operator && (t.Final() || adds > 0 || changes && d.Refusal != "") { // a merge takes bytes in the journal
 		if refusal, refused := d.noRoom(t.Final(), adds); refused {
 			return refusal
 		}

@@ -19,7 +19,8 @@ func TestMerge_OfAnotherBehaviorIsRefused(t *testing.T) {
 	}
 }
 
-// The run has ended since the submitter was asked to combine: there is an outcome, and with ReturnRecorded nothing runs again.
+// The run has ended since the submitter was asked to combine: there is an outcome, and with ReturnRecorded nothing
+// runs again.
 func TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome(t *testing.T) {
 	for _, at := range []situation{atSuccess, atFailure} {
 		for _, mayGo := range []bool{false, true} {
@@ -44,7 +45,8 @@ func TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome(t *testing.T) {
 	}
 }
 
-// Two copies of one request, of a behavior that combines, are both asked to: what the first brings the second does not bring again.
+// Two copies of one request, of a behavior that combines, are both asked to: what the first brings the second does
+// not bring again.
 func TestMerge_OfARequestThatWasRecordedJoins(t *testing.T) {
 	for _, at := range []situation{atCreated, atRunning, atSuccess} {
 		l := ledgerAt(t, at)

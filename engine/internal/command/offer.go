@@ -9,7 +9,7 @@ import (
 	"taskledger/projection"
 )
 
-// MaxOffered is how many behaviors a node may have: each offer names those that have free slots.
+// MaxOffered bounds the behaviors of a node: each offer names those that have free slots.
 const MaxOffered = 2048
 
 // Offer is a standing offer: slots of a node that the owner may fill. It is answered with assignments, or with
@@ -21,7 +21,7 @@ type Offer struct {
 	Behaviors []OfferedBehavior
 }
 
-// OfferedBehavior is how many slots of an offer a behavior may fill.
+// OfferedBehavior bounds the slots of an offer that a behavior may fill.
 type OfferedBehavior struct {
 	Behavior string
 	Slots    int

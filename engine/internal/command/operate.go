@@ -10,7 +10,7 @@ import (
 	"taskledger/task"
 )
 
-// Operate is what an operator asks of a task.
+// Operate is an operation on a task.
 type Operate struct {
 	Task   events.TaskID
 	Do     task.Operation
@@ -34,13 +34,14 @@ func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason)
 
 func (c *Operate) Limits() error {
 	if c.Do >= task.OperationCount {
-		return &store.InvalidError{Field: "operation", Problem: fmt.Sprintf("%d, want less than %d", uint64(c.Do), uint64(task.OperationCount))}
+		problem := fmt.Sprintf("%d, want less than %d", uint64(c.Do), uint64(task.OperationCount))
+		return &store.InvalidError{Field: "operation", Problem: problem}
 	}
 	return cmp.Or(limitID(c.Task), limitNote("reason", c.Reason))
 }
 
 func (c *Operate) Decide(d *Decider) Answer {
-	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
+	if d.StoreFull { // an entry would wait for room, and delay all behind it
 		return d.noSpace()
 	}
 	t := d.State.Task(c.Task)
@@ -70,7 +71,8 @@ func (d *Decider) operation(t *projection.Task, c *Operate) (events.Body, bool) 
 	case DoCancel:
 		switch {
 		case waits:
-			return &events.Failed{Error: events.Error{Code: events.CodeCancelled, Message: cmp.Or(c.Reason, "cancelled")}.Fit(), Run: t.Runs + 1}, true
+			why := events.Error{Code: events.CodeCancelled, Message: cmp.Or(c.Reason, "cancelled")}.Fit()
+			return &events.Failed{Error: why, Run: t.Runs + 1}, true
 		case t.OnNode() && t.Cancelled:
 			return nil, true
 		case t.OnNode():

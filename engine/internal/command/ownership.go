@@ -2,8 +2,9 @@ package command
 
 // Ownership describes the owner of the shard to the nodes that report their attempts and offers.
 type Ownership struct {
-	Self           string                              // session of the owner
-	Epoch          int64                               // of its ownership
-	Began          uint64                              // the first entry of that
-	OffersAnswered func(sender string, through uint64) // called when a node has the answers to its offers up to a number
+	Self  string // session of the owner
+	Epoch int64  // of its ownership
+	Began uint64 // the first entry of that
+	// OffersAnswered is called when a node has received the answers to its offers up to a number.
+	OffersAnswered func(sender string, through uint64)
 }

@@ -7,7 +7,7 @@ import (
 	"taskledger/projection/settings"
 )
 
-// Pause keeps tasks of a behavior from starting, or lets them start again.
+// Pause pauses the tasks of a behavior, which then do not start, or lets them start again.
 type Pause struct {
 	Behavior string
 	Paused   bool
@@ -23,7 +23,7 @@ func (c *Pause) Limits() error {
 }
 
 func (c *Pause) Decide(d *Decider) Answer {
-	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
+	if d.StoreFull { // an entry would wait for room, and delay all behind it
 		return d.noSpace()
 	}
 	body, err := c.event(d)

@@ -21,10 +21,15 @@ func (*Plan) Op() uint64 { return opPlan }
 func (c *Plan) Size() int { return 96 + len(c.Params) + len(c.Stored) }
 
 func (c *Plan) Limits() error {
-	return cmp.Or(limitBehavior(c.Behavior), atMost("parameters", len(c.Params), events.MaxPayloadBytes), atMost("stored parameters", len(c.Stored), events.MaxPayloadBytes))
+	return cmp.Or(
+		limitBehavior(c.Behavior),
+		atMost("parameters", len(c.Params), events.MaxPayloadBytes),
+		atMost("stored parameters", len(c.Stored), events.MaxPayloadBytes),
+	)
 }
 
-// MaxPlanners is how many nodes a letter asks: where so many do not answer, more would not. Each of them reads all their names.
+// MaxPlanners bounds the nodes that a PlanMessage asks: where so many do not answer, more would not. Each of them
+// reads all their names.
 const MaxPlanners = 1000
 
 // PlanMessage asks some of the nodes for a plan.
@@ -33,7 +38,7 @@ type PlanMessage struct {
 	Plan     Plan
 }
 
-// Check refuses more nodes than a letter asks.
+// Check refuses more nodes than a message may ask.
 func (l *PlanMessage) Check() error {
 	if len(l.Planners) > MaxPlanners {
 		return fmt.Errorf("letter to %d nodes, at most %d", len(l.Planners), MaxPlanners)

@@ -9,15 +9,15 @@ import (
 	"taskledger/projection"
 )
 
-// MaxReconciled is how many attempts one command lists. With ids of full length they fit into a batch, and so does the
-// answer that names them all; an entry with it stays below events.MaxEntryBytes.
+// MaxReconciled bounds the attempts that one command lists. With ids of full length they fit into a batch, and so does
+// the answer that names them all; an entry with it stays below events.MaxEntryBytes.
 const MaxReconciled = 2048
 
 // Reconcile lists the attempts of a node in a shard, running or with an unanswered outcome, that started in the
 // range from From to before To.
 type Reconcile struct {
 	Node     string
-	Epoch    int64 // of the owner that it is for: what the node started in its own shard under a later one is not listed
+	Epoch    int64 // of the owner that it is for: attempts that the node started itself under a later one are left out
 	Attempts []AttemptName
 	Answered uint64     // every offer up to this number is answered
 	From, To events.Ref // To 0: without end
@@ -87,11 +87,11 @@ func decodeAttempts(r *wire.Reader) (attempts []AttemptName) {
 	return attempts
 }
 
-// reconcile compares what a node runs with what the state says it runs. It releases the attempts that the node does not
-// know although their assignment must have reached it: those that answered an offer which the node counts as answered,
-// and those that an earlier owner started on its own node (began is the first entry of this ownership). Attempts outside the
-// range of the command are left alone; all is false when the entry is full before all are released. It returns the node's
-// attempts that have ended or are cancelled.
+// reconcile compares the attempts that a node runs with those that it runs by the state. It releases the attempts
+// that the node does not know although their assignment must have reached it: those that answered an offer which
+// the node counts as answered, and those that an earlier owner started on its own node (began is the first entry of
+// this ownership). It leaves attempts outside the range of the command alone. It returns the node's attempts that
+// have ended or are cancelled; all is false when the entry is full before all are released.
 func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (ended []AttemptName, all bool) {
 	present := make(map[AttemptName]bool, len(c.Attempts))
 	for _, a := range c.Attempts {

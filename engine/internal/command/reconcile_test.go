@@ -22,8 +22,8 @@ func covers(c *command.Reconcile, started events.Ref) bool {
 	return started >= c.From && (c.To == 0 || started < c.To)
 }
 
-// reconcile decides a part for an owner whose ownership began with an entry. It returns the attempts that are over, and whether all
-// that had to be released were.
+// reconcile decides a part for an owner whose ownership began with an entry. It returns the attempts that are over,
+// and whether all that had to be released were.
 func reconcile(t checker, d *command.Decider, c *command.Reconcile, self string, began uint64) (over []command.AttemptName, all bool) {
 	t.Helper()
 	answered := uint64(0)

@@ -12,7 +12,9 @@ import (
 
 // NewSubmit makes the command of a request that its behavior has planned, at a time. A delay stays one: the owner
 // adds it. It names the task if the request or the plan does, and still has to be checked.
-func NewSubmit(now time.Time, behavior string, policy *events.Policy, plan *task.Plan, q *task.Request) (*Submit, error) {
+func NewSubmit(
+	now time.Time, behavior string, policy *events.Policy, plan *task.Plan, q *task.Request,
+) (*Submit, error) {
 	if !policy.IsComplete() {
 		complete, err := policy.Complete()
 		if err != nil {
@@ -34,7 +36,8 @@ func NewSubmit(now time.Time, behavior string, policy *events.Policy, plan *task
 		delay = (delay + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
 	if d := notBefore.Sub(now); d > maxDelay {
-		return nil, &store.InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
+		problem := fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)
+		return nil, &store.InvalidError{Field: "not before", Problem: problem}
 	}
 	c := &Submit{
 		Task:      cmp.Or(q.ID, plan.ID),
@@ -53,7 +56,7 @@ func NewSubmit(now time.Time, behavior string, policy *events.Policy, plan *task
 	return c, nil
 }
 
-// Asked is what a request asks for that the command was made of.
+// Asked returns the request that the command was made of, as its events record it.
 func (c *Submit) Asked(q *task.Request) events.Request {
 	return events.Request{
 		Behavior:  c.Behavior,

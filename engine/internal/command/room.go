@@ -9,12 +9,12 @@ type Room struct {
 	LiveLimit int64  // bytes of live tasks; 0 = any
 }
 
-// Full reports that a batch has to wait for the next entry: this one takes no more, or what it holds leaves no room for the batch.
+// Full reports that a batch has to wait for the next entry: this one takes no more, or has no room left for the batch.
 func (d *Decider) Full(b *Batch) bool {
 	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size() > d.Oversized.limit()
 }
 
-// refusesBatch refuses a batch that is not asked in time, is asked by somebody whom no event can name, or cannot be stored.
+// refusesBatch refuses a batch that is not in time, has a caller that no event can name, or cannot be stored.
 func (d *Decider) refusesBatch(b *Batch) (why Answer, refuse bool) {
 	if why, refuse = b.Untimely(d.Wall); refuse {
 		return why, true
@@ -25,11 +25,11 @@ func (d *Decider) refusesBatch(b *Batch) (why Answer, refuse bool) {
 	return Answer{}, false
 }
 
-// Grows refuses a command that would add so many bytes to what the shard holds where there is no room for them. What adds none is refused
-// only where nothing can be recorded.
+// Grows refuses a command that would add so many bytes to the shard if there is no room for them. A command that
+// adds none is refused only if nothing can be recorded.
 func (d *Decider) Grows(bytes int) (refusal Answer, refused bool) {
 	switch {
-	case d.StoreFull: // what needs an entry would wait for room, and hold up all behind it
+	case d.StoreFull: // an entry would wait for room, and delay all behind it
 		return d.noSpace(), true
 	case bytes <= 0:
 		return Answer{}, false
@@ -37,16 +37,18 @@ func (d *Decider) Grows(bytes int) (refusal Answer, refused bool) {
 	return d.noRoom(false, bytes)
 }
 
-// noRoom refuses a submit that asks for a live task more, or adds bytes of parameters to one, where there is no room for them.
-// Operators' commands pass: they have to work in a shard that is full.
+// noRoom refuses a submit that asks for another live task, or adds bytes of parameters to one, if there is no room
+// for them. Operators' commands pass: they have to work in a shard that is full.
 func (d *Decider) noRoom(task bool, adds int) (refusal Answer, refused bool) {
 	with := d.State.LiveBytes() + int64(adds)
-	defer func() { d.Counts = d.Counts || refused && d.Refusal == "" && d.State.Held() > 0 }() // those that are held make room in time
+	// Tasks that are held for their requests make room in time.
+	defer func() { d.Counts = d.Counts || refused && d.Refusal == "" && d.State.Held() > 0 }()
 	switch {
 	case d.Refusal != "":
 		return Overload("%s", d.Refusal), true
 	case task && d.State.Live()+d.State.Held() >= maxLiveTasks:
-		return Overload("shard holds %d tasks that are not finished or whose requests may be repeated", maxLiveTasks), true
+		return Overload("shard holds %d tasks that are not finished or whose requests may be repeated",
+			maxLiveTasks), true
 	case d.LiveLimit > 0 && with >= d.LiveLimit:
 		return Overload("tasks of the shard would take %d bytes, the store has room for %d", with, d.LiveLimit), true
 	}

@@ -9,8 +9,8 @@ import (
 // Sightings is when reads of the membership last showed each node, by session id.
 type Sightings map[string]events.Millis
 
-// After returns the sightings after a read at a time. Of a node that it does not show the last sighting is kept if its attempts are
-// still served.
+// After returns the sightings after a read at a time. For a node that the read does not show it retains the last
+// sighting while the attempts of the node are still served.
 func (s Sightings) After(at events.Millis, present map[string]store.NodeInfo, served func(node string) bool) Sightings {
 	next := make(Sightings, len(present))
 	for node := range present {
@@ -24,5 +24,6 @@ func (s Sightings) After(at events.Millis, present map[string]store.NodeInfo, se
 	return next
 }
 
-// Of is when the node was last seen that runs the task; 0 = none does, or it was not seen. Who is shown the task moves its stamps on by it.
+// Of returns when the node that runs the task was last seen; 0 = no node runs it, or it was not seen. Readers of
+// the task move its stamps on by it.
 func (s Sightings) Of(t *projection.Task) events.Millis { return s[t.Node] }

@@ -119,10 +119,11 @@ func otherBehavior(t *projection.Task, c *Submit) Answer {
 	return Refused(AnswerState, "exists with behavior %s, not %s", t.Kind.Behavior, c.Behavior)
 }
 
-// usedByAnother reports whether another request has used the key of a submit: a request of a single task the key of a request of many, the
-// reverse, or another request of many. Both kinds derive the ids of their tasks from the key: the id of the single task is the affinity of the
-// many. Of the many the first one is looked at; where it was refused for lack of room, or deleted, another request may make it. Tasks that
-// callers named themselves are of no request: within each the key counts alone.
+// usedByAnother reports whether another request has used the key of a submit: a request of a single task the key of
+// a request of many, the reverse, or another request of many. Both kinds derive the ids of their tasks from the
+// key: the id of the single task is the affinity of the many. Of the many only the first one is checked; if it was
+// refused for lack of room, or deleted, another request may make it. Tasks that callers named themselves belong to
+// no request: within each the key counts alone.
 func (d *Decider) usedByAnother(c *Submit) bool {
 	if c.RequestID == "" {
 		return false
@@ -132,14 +133,15 @@ func (d *Decider) usedByAnother(c *Submit) bool {
 		return false
 	}
 	for _, t := range [...]*projection.Task{d.State.Task(id), d.State.Task(id + "/0")} {
-		if t != nil && t.Requests.Another(c.RequestID) && events.TaskOfRequest(t.Kind.Creator, t.Kind.Behavior, events.RequestKey(c.RequestID)) == id {
+		if t != nil && t.Requests.Another(c.RequestID) &&
+			events.TaskOfRequest(t.Kind.Creator, t.Kind.Behavior, events.RequestKey(c.RequestID)) == id {
 			return true
 		}
 	}
 	return false
 }
 
-// paramsGone reports that a task has ended and nothing keeps its parameters for a further run.
+// paramsGone reports that a task has ended and nothing retains its parameters for a further run.
 func (d *Decider) paramsGone(t *projection.Task) bool {
 	return d.ParamsMayGo && t.Final() && t.ParamsElided
 }
@@ -153,7 +155,8 @@ func (d *Decider) requestsFull(t *projection.Task) bool {
 // tooManyRequests refuses what must be recorded of a task that remembers as many late requests as it can.
 func (d *Decider) tooManyRequests() Answer {
 	d.Counts = true // else no time would pass in a shard where nothing else happens
-	return Overload("the task remembers %d requests of the last %s, and a run or parameters of another one must be remembered, too", requests.Max, projection.HoldRequests)
+	return Overload("the task remembers %d requests of the last %s, "+
+		"and a run or parameters of another one must be remembered, too", requests.Max, projection.HoldRequests)
 }
 
 // rerun gives a task that has ended a new run with parameters of its own.
@@ -169,8 +172,8 @@ func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 	return joined(t)
 }
 
-// terms returns what the submit changes of the policy and the priority of a task that exists, nil for nothing: those of the last
-// submit hold.
+// terms returns the changes of the submit to the policy and the priority of a task that exists, nil for none: the
+// terms of the last submit count.
 func (c *Submit) terms(t *projection.Task) *events.Terms {
 	if t.Priority == c.Priority && t.Kind.Policy == c.Policy {
 		return nil
@@ -178,8 +181,8 @@ func (c *Submit) terms(t *projection.Task) *events.Terms {
 	return &events.Terms{Policy: c.Policy, Priority: c.Priority}
 }
 
-// join lets a submit share an existing task with its stored parameters. What changes nothing but the terms, or what is known of
-// the request, is given up while there is no room for more, or while a node is present that cannot read Joined.
+// join lets a submit share an existing task with its stored parameters. It drops changes of the terms and of the
+// remembered requests alone while there is no room for more, or while a node is present that cannot read Joined.
 func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 	at, request := c.due(d.Now), c.RequestID
 	if t.Requests.Of(request) == nil && d.requestsFull(t) { // what has only joined changes nothing when it comes again
@@ -199,12 +202,14 @@ func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 	return joined(t)
 }
 
-// mayRecordJoin reports whether there is room for what a submit that joins leaves, and every node that is present can read it.
+// mayRecordJoin reports whether there is room for the event of a submit that joins, and every present node can read
+// it.
 func (d *Decider) mayRecordJoin() bool {
 	return !d.StoreFull && d.Refusal == "" && d.forbids(events.KindJoined) == ""
 }
 
-// recorded answers a submit with the outcome of a task that has ended for good, and records its request: the task is held for that.
+// recorded answers a submit with the outcome of a task that has ended for good, and records its request, for which
+// the task is retained.
 func (d *Decider) recorded(t *projection.Task, c *Submit) Answer {
 	if _, full := d.noRoom(true, 0); c.RequestID != "" && !full && !d.requestsFull(t) && d.mayRecordJoin() {
 		t = d.emit(t.ID, t, c.RequestID, &events.Joined{})
@@ -222,10 +227,11 @@ func joined(t *projection.Task) Answer {
 	return a
 }
 
-// reservedAffinities is how the affinities begin that no submit may give.
+// reservedAffinities is the prefix of affinities that no submit may name.
 const reservedAffinities = "store:"
 
-// repeated answers a request that the task remembers with the run that was promised to it. One that was cancelled before it began is none.
+// repeated answers a request that the task remembers with the run that was promised to it. A run that was cancelled
+// before it began does not count.
 func repeated(t *projection.Task, q *requests.Request) Answer {
 	a := joined(t)
 	a.Repeated = true
@@ -246,7 +252,8 @@ func (c *Submit) Check() error {
 	case c.Task == events.Settings:
 		return &store.InvalidError{Field: "id", Problem: "cluster/settings is reserved"}
 	case strings.HasPrefix(string(c.Task), reservedAffinities):
-		return &store.InvalidError{Field: "id", Problem: fmt.Sprintf("affinity %.48q is reserved, as all that begin with %s are", c.Task.Affinity(), reservedAffinities)}
+		const problem = "affinity %.48q is reserved, as all that begin with %s are"
+		return &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, c.Task.Affinity(), reservedAffinities)}
 	}
 	if err := c.Task.Validate(); err != nil {
 		return &store.InvalidError{Field: "id", Problem: err.Error()}
@@ -271,7 +278,8 @@ func (c *Submit) Check() error {
 	}
 	switch {
 	case len(c.RequestID) > events.MaxNameBytes:
-		return &task.LimitError{Field: "request key", Limit: events.MaxKeyBytes, Got: int64(len(c.RequestID) - events.MaxNameBytes + events.MaxKeyBytes)}
+		got := len(c.RequestID) - events.MaxNameBytes + events.MaxKeyBytes
+		return &task.LimitError{Field: "request key", Limit: events.MaxKeyBytes, Got: int64(got)}
 	case !utf8.ValidString(c.RequestID):
 		return &store.InvalidError{Field: "request key", Problem: "no UTF-8"}
 	case c.Priority < 0 || c.Priority > events.MaxPriority:

@@ -132,8 +132,8 @@ func TestSubmit_ThatMergesIsAskedToAndThenCommits(t *testing.T) {
 	}
 }
 
-// What the store has no room for: a further live task, and larger parameters of one. What ends tasks, and what operators ask, is
-// decided all the same.
+// What the store has no room for: a further live task, and larger parameters of one. What ends tasks, and what
+// operators ask, is decided all the same.
 func TestRefusalAndLimit_HoldForAllThatSubmitsAdd(t *testing.T) {
 	large := events.JSON(fmt.Appendf(nil, "%q", strings.Repeat("x", 500)))
 	again := events.Policy{Existing: events.RunAgain}
@@ -372,8 +372,8 @@ func TestSubmit_SameRequestJoinsItself(t *testing.T) {
 	}
 }
 
-// Whatever became of the task, and whether or not the shard takes anything: who repeats a request is told of it, and another one under its
-// key is refused.
+// Whatever became of the task, and whether or not the shard takes anything: who repeats a request is told of it,
+// and another one under its key is refused.
 func TestSubmit_TellsARepeatedRequestFromAnotherOfItsKey(t *testing.T) {
 	for _, at := range situations[1:] {
 		for _, merges := range []bool{false, true} {

@@ -21,7 +21,7 @@ func (c *Tally) Size() int { return 16 + len(c.Behavior) }
 
 func (c *Tally) Limits() error { return limitBehavior(c.Behavior) }
 
-// maxTallied is how many behaviors are told apart, the first by name, and maxCounts how many rows an answer has then.
+// maxTallied bounds the behaviors that are counted apart, the first by name, and maxCounts the rows of an answer then.
 const (
 	maxTallied = 500
 	maxCounts  = (maxTallied + 1) * 19
@@ -59,13 +59,13 @@ func (c *counts) Check() error {
 
 // EncodeTallies answers a Tally.
 func EncodeTallies(s *projection.Shard, c *Tally) []byte {
-	var told counts
+	var msg counts
 	rest, all := s.Tally(), maps.Collect(s.Tallies())
 	maps.DeleteFunc(all, func(name string, _ *projection.Tally) bool { return c.Behavior != "" && name != c.Behavior })
 	names := slices.Sorted(maps.Keys(all))
 	for _, behavior := range names[:min(len(names), maxTallied)] {
 		of := all[behavior]
-		told.add(behavior, of)
+		msg.add(behavior, of)
 		for status := range of {
 			for substatus, n := range of[status] {
 				rest[status][substatus] -= n
@@ -73,9 +73,9 @@ func EncodeTallies(s *projection.Shard, c *Tally) []byte {
 		}
 	}
 	if c.Behavior == "" {
-		told.add("", &rest)
+		msg.add("", &rest)
 	}
-	return message.Encode(told)
+	return message.Encode(msg)
 }
 
 func (c *counts) add(behavior string, of *projection.Tally) {
@@ -96,12 +96,12 @@ func (c *counts) add(behavior string, of *projection.Tally) {
 
 // DecodeTallies reads what EncodeTallies writes.
 func DecodeTallies(data []byte) ([]task.Count, error) {
-	told, err := ReadLenient[counts](data)
+	msg, err := ReadLenient[counts](data)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]task.Count, len(told.Rows))
-	for i, r := range told.Rows {
+	rows := make([]task.Count, len(msg.Rows))
+	for i, r := range msg.Rows {
 		rows[i] = task.Count{
 			Behavior:  r.Behavior,
 			Status:    task.Status(r.Status),

@@ -6,8 +6,9 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Unknown is a command of a later release: of a number that this one does not have, or with a tail that it does not know, in it, in a part
-// of it, or in its batch. It is refused by the name of who cannot read it, since what is half understood must not be decided.
+// Unknown is a command of a later release: with a number that this release does not have, or with a tail that it
+// does not know in the command, in a part of it, or in its batch. The refusal names the node that cannot read it,
+// since a half understood command must not be decided.
 type Unknown struct {
 	Number uint64
 	Known  bool   // the number is known, and not all that the command holds
@@ -45,8 +46,9 @@ func (c *Unknown) refused(session string) Answer {
 	if c.Known {
 		what = "does not know all fields of"
 	}
-	return Refused(AnswerState, "node %s %s command %d: upgrade it first", session[:min(len(session), maxShownNode)], what, c.Number)
+	shown := session[:min(len(session), maxShownNode)]
+	return Refused(AnswerState, "node %s %s command %d: upgrade it first", shown, what, c.Number)
 }
 
-// maxShownNode is how much of a session id a refusal shows: it begins with the name of the node.
+// maxShownNode bounds the bytes of a session id that a refusal shows: it begins with the name of the node.
 const maxShownNode = 32

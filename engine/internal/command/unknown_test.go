@@ -111,8 +111,8 @@ func grownIn(t *testing.T, whole, part []byte) []byte {
 	return bytes.ReplaceAll(whole, part, grow(part))
 }
 
-// A batch of which this release does not know all asks for nothing that may be decided: not under a condition that it does not see, and not
-// for a caller whom it half knows.
+// A batch of which this release does not know all asks for nothing that may be decided: not under a condition that
+// it does not see, and not for a caller whom it half knows.
 func TestBatch_ThatHasATailIsOfCommandsThatNobodyKnows(t *testing.T) {
 	asker := events.Asker{Principal: "ada", RequestID: "r"}
 	var asked wire.Writer

@@ -55,7 +55,7 @@ func testList_LooksAtABoundedNumberOfTasksInATurn(t *testing.T) {
 		}
 		return looked, pages
 	}
-	list := func() *command.List { return &command.List{Affinity: "nobody", Limit: 10, Look: 1 << 40} }
+	list := func() *command.List { return &command.List{Affinity: "nobody", Limit: 10, Scan: 1 << 40} }
 	if looked, pages := ask(list(), list(), list()); looked > shard.LookTasks || looked == 0 || pages[0].Done || len(pages) != 3 {
 		t.Errorf("three lists looked at %d tasks in one turn: %+v", looked, pages)
 	}

@@ -245,8 +245,8 @@ func (o *Owner) list(c *command.List) command.Answer {
 	}
 	o.scan.late()
 	most := o.scan.tasks
-	if c.Look > 0 {
-		most = int(min(c.Look, int64(most)))
+	if c.Scan > 0 {
+		most = int(min(c.Scan, int64(most)))
 	}
 	found := listing.Look(o.state, c.Filter(), c.From(), int(min(max(c.Limit, 1), command.MaxPage)), most, o.scan.late)
 	data := command.EncodePage(found, o.cfg.Host.Sighted(), cluster)

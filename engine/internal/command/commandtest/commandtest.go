@@ -1,5 +1,5 @@
-// Package commandtest has every command in its largest form, and with each of its fields too large by one: for tests of what holds for
-// every command, which so find a new one.
+// Package commandtest makes every command in its largest form, and with each of its fields too large by one. Tests
+// of rules for every command use it, and so cover a new one.
 package commandtest
 
 import (
@@ -58,7 +58,8 @@ func Policy() events.Policy {
 
 // Error is the largest one that a Complete may carry.
 func Error() *events.Error {
-	e := &events.Error{Code: name, Message: strings.Repeat("m", events.MaxPayloadBytes/2), Properties: map[string]string{}}
+	message := strings.Repeat("m", events.MaxPayloadBytes/2)
+	e := &events.Error{Code: name, Message: message, Properties: map[string]string{}}
 	for i := range events.MaxProperties {
 		e.Properties[fmt.Sprintf("%08d", i)] = strings.Repeat("v", events.MaxPayloadBytes/2/events.MaxProperties-8)
 	}
@@ -166,7 +167,7 @@ func largest(op uint64) command.Command {
 			Before:      math.MaxUint64,
 			Until:       math.MinInt64,
 			Limit:       math.MinInt64,
-			Look:        math.MinInt64,
+			Scan:        math.MinInt64,
 			Cluster:     name,
 		}
 	case *command.Tally:
@@ -190,8 +191,8 @@ func largest(op uint64) command.Command {
 	panic(fmt.Sprintf("command %d has no largest form", op))
 }
 
-// Oversized returns, by the name of a field, a command of a number in its largest form with that field, a text, a list, the latest time, a
-// priority or one of a policy, larger by one.
+// Oversized returns, by the name of a field, a command of a number in its largest form with that field larger by
+// one: a text, a list, the latest time, a priority or a field of a policy.
 func Oversized(op uint64) map[string]command.Command {
 	all := map[string]command.Command{}
 	for form := range Largest(op) {
@@ -209,10 +210,15 @@ func Oversized(op uint64) map[string]command.Command {
 }
 
 // steps is by what a number that is a limit grows.
-var steps = map[any]int64{command.MaxTime: 1, int64(events.MaxPriority): 1, often: 1, time.Duration(long): int64(time.Millisecond)}
+var steps = map[any]int64{
+	command.MaxTime:           1,
+	int64(events.MaxPriority): 1,
+	often:                     1,
+	time.Duration(long):       int64(time.Millisecond),
+}
 
-// grow makes one field of v larger, the one that *left others come before, and returns its name; "" when there are not so many. Fields
-// that are empty have no part in a form.
+// grow makes one field of v larger, the one after *left others, and returns its name; "" when there are not so
+// many. Empty fields have no part in a form.
 func grow(v reflect.Value, name string, left *int) (grown string) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -59,7 +59,8 @@ func itemForms(op uint64) []command.Command {
 			Depends:  slices.Repeat([]int64{number}, item.MaxIDs),
 		}}
 	case *stores.Read:
-		return []command.Command{&stores.Read{Store: storeName, IDs: slices.Repeat([]int64{number}, stores.MaxItems), Linear: true}}
+		ids := slices.Repeat([]int64{number}, stores.MaxItems)
+		return []command.Command{&stores.Read{Store: storeName, IDs: ids, Linear: true}}
 	case *stores.Page:
 		return []command.Command{&stores.Page{
 			Store:  storeName,
