@@ -23,9 +23,9 @@ type Tables struct {
 	Routes []*api.Route
 }
 
-// asked returns, by part, what the tables lack of a front; "" stands for nothing. The table of commands is internal to
-// the engine: the tests of package commands ask it for those that a front names, for their largest forms and for their
-// sizes.
+// asked returns, by part, what the tables lack of a front; "" stands for nothing. The tables of commands, of the command
+// line and of exit codes are internal to the engine and to the program: tests there ask them for those that a front names,
+// and for the largest forms and sizes of its commands.
 var asked = map[Part]func(t *Tables, f *Front) string{
 	Kinds: func(t *Tables, f *Front) string {
 		for _, of := range f.Records {
@@ -71,10 +71,17 @@ var asked = map[Part]func(t *Tables, f *Front) string{
 		}
 		return ""
 	},
-	Commands:  func(_ *Tables, f *Front) string { return named(f.Commands) },
-	Questions: func(_ *Tables, f *Front) string { return named(f.Questions) },
-	Largest:   func(_ *Tables, f *Front) string { return named(f.Commands, f.Questions) },
-	Size:      func(_ *Tables, f *Front) string { return named(f.Commands, f.Questions) },
+	Commands:    func(_ *Tables, f *Front) string { return named(f.Commands) },
+	Questions:   func(_ *Tables, f *Front) string { return named(f.Questions) },
+	Largest:     func(_ *Tables, f *Front) string { return named(f.Commands, f.Questions) },
+	Size:        func(_ *Tables, f *Front) string { return named(f.Commands, f.Questions) },
+	CommandLine: func(_ *Tables, f *Front) string { return named(f.CommandLine) },
+	ExitCode: func(_ *Tables, f *Front) string {
+		if f.Refusal == nil {
+			return "no refusal is named"
+		}
+		return ""
+	},
 	Routes: func(t *Tables, f *Front) string {
 		return t.eachRoute(f, func(r *api.Route) bool { return r.Role != token.Nobody })
 	},

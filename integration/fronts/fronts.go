@@ -2,6 +2,7 @@ package fronts
 
 import (
 	"taskledger/events"
+	"taskledger/item"
 	"taskledger/projection/extension"
 	"taskledger/projection/items"
 	"taskledger/projection/journal"
@@ -49,13 +50,15 @@ type Place struct {
 
 // Front is a front, as the tables of the program name it.
 type Front struct {
-	Name      string
-	Records   []events.Record
-	Extend    func(extension.Shard) extension.Extension // makes its state in a shard
-	Commands  []string                                  // the types of those that change it
-	Questions []string                                  // the types of those that read it
-	Routes    string                                    // the patterns of its routes begin so
-	Places    map[Part]Place
+	Name        string
+	Records     []events.Record
+	Extend      func(extension.Shard) extension.Extension // makes its state in a shard
+	Commands    []string                                  // the types of those that change it
+	Questions   []string                                  // the types of those that read it
+	Routes      string                                    // the patterns of its routes begin so
+	CommandLine []string                                  // its commands on the command line
+	Refusal     error                                     // has an exit code of its own
+	Places      map[Part]Place
 }
 
 // in names the place of a part.
@@ -67,65 +70,65 @@ func not(why string) Place { return Place{Not: why} }
 // All lists the fronts. Tasks are the heart, to which fronts are added.
 var All = []Front{
 	{
-		Name:      "task stores",
-		Records:   []events.Record{events.OfItem, events.OfForgotten},
-		Extend:    items.Extend,
-		Commands:  []string{"stores.Update", "stores.Claim"},
-		Questions: []string{"stores.Read", "stores.Page", "stores.Groups", "stores.Await"},
-		Routes:    "/store/{name}/",
+		Name:        "task stores",
+		Records:     []events.Record{events.OfItem, events.OfForgotten},
+		Extend:      items.Extend,
+		Commands:    []string{"stores.Update", "stores.Claim"},
+		Questions:   []string{"stores.Read", "stores.Page", "stores.Groups", "stores.Await"},
+		Routes:      "/store/{name}/",
+		CommandLine: []string{"store"},
+		Refusal:     &item.ConflictError{},
 		Places: map[Part]Place{
-			Owner:       in("engine/extensions.go", "stores.AtOwner("),
-			Process:     in("engine/extensions.go", "Hinted: items.Hinted,"),
-			Metrics:     in("engine/internal/stores/owner.go", "set(meter.ItemsAvailable,"),
-			Explain:     not("no task waits for an item"),
-			CommandLine: in("cmd/node/internal/storecli/storecli.go", `Use:   "store"`),
-			ExitCode:    in("cmd/node/internal/exitcode/exitcode.go", "is[*item.ConflictError](err)"),
-			Checker:     in("integration/robustness/check/records.go", "j.items.Apply(ev)"),
-			Traffic:     in("integration/robustness/keepers/keeper.go", "history.ItemCall{Claim: q}"),
-			Simulated:   in("integration/simulation/world/scenarios.go", "w.keepers.Keep(count, seed)"),
+			Owner:     in("engine/extensions.go", "stores.AtOwner("),
+			Process:   in("engine/extensions.go", "Hinted: items.Hinted,"),
+			Metrics:   in("engine/internal/stores/owner.go", "set(meter.ItemsAvailable,"),
+			Explain:   not("no task waits for an item"),
+			Checker:   in("integration/robustness/check/records.go", "j.items.Apply(ev)"),
+			Traffic:   in("integration/robustness/keepers/keeper.go", "history.ItemCall{Claim: q}"),
+			Simulated: in("integration/simulation/world/scenarios.go", "w.keepers.Keep(count, seed)"),
 		},
 	},
 	{
-		Name:      "settings",
-		Records:   []events.Record{events.OfSettings},
-		Extend:    settings.Extend,
-		Commands:  []string{"command.Pause"},
-		Questions: []string{"command.Settings"},
-		Routes:    "/v1/behaviors/{behavior}/",
+		Name:        "settings",
+		Records:     []events.Record{events.OfSettings},
+		Extend:      settings.Extend,
+		Commands:    []string{"command.Pause"},
+		Questions:   []string{"command.Settings"},
+		Routes:      "/v1/behaviors/{behavior}/",
+		CommandLine: []string{"pause", "unpause", "settings"},
 		Places: map[Part]Place{
-			Owner:       in("engine/extensions.go", "pauses.AtOwner("),
-			Process:     in("engine/settings.go", "bus.Subscribe(ctx, settingsSubject"),
-			Export:      not("an export of one record is of a task or an item"),
-			Metrics:     not("operators pause few behaviors, and list them"),
-			Explain:     in("engine/ownerhost.go", "task.WhyPaused"),
-			CommandLine: in("cmd/node/internal/cli/operate.go", "{operations.Pause, "),
-			ExitCode:    not("what a pause is refused for any command is"),
-			Checker:     in("integration/robustness/check/settings.go", "events.OfSettings"),
-			Traffic:     in("integration/robustness/traffic/request.go", "case history.Pause:"),
-			Simulated:   in("integration/simulation/world/caller.go", "op.Verb, op.Reason = history.Pause, reason"),
+			Owner:     in("engine/extensions.go", "pauses.AtOwner("),
+			Process:   in("engine/settings.go", "bus.Subscribe(ctx, settingsSubject"),
+			Export:    not("an export of one record is of a task or an item"),
+			Metrics:   not("operators pause few behaviors, and list them"),
+			Explain:   in("engine/ownerhost.go", "task.WhyPaused"),
+			ExitCode:  not("what a pause is refused for any command is"),
+			Checker:   in("integration/robustness/check/settings.go", "events.OfSettings"),
+			Traffic:   in("integration/robustness/traffic/request.go", "case history.Pause:"),
+			Simulated: in("integration/simulation/world/caller.go", "op.Verb, op.Reason = history.Pause, reason"),
 		},
 	},
 	{
-		Name:    "losses of the journal",
-		Records: []events.Record{events.OfJournal},
-		Extend:  journal.Extend,
+		Name:        "losses of the journal",
+		Records:     []events.Record{events.OfJournal},
+		Extend:      journal.Extend,
+		CommandLine: []string{"repair"},
 		Places: map[Part]Place{
-			Owner:       in("engine/internal/shard/recover.go", "d.Recover(&events.Recovered{"),
-			Process:     not("no process follows it"),
-			Commands:    not("an operator leaves a loss in the store, and the next owner records it before any command"),
-			Questions:   not("verify reads the losses from the journal"),
-			Largest:     not("it has no command"),
-			Size:        not("it stands in an entry of its own"),
-			Export:      in("ledger/exportverify.go", "journal.NewChecker("),
-			Metrics:     not("the loss ends a quarantine, which is counted"),
-			Explain:     not("a task of a shard in quarantine is explained by the quarantine"),
-			Routes:      not("repair needs the store itself"),
-			Scope:       not("it has no route"),
-			CommandLine: in("cmd/node/internal/cli/repair.go", "--restored"),
-			ExitCode:    not("repair has the exit codes of any command"),
-			Checker:     in("integration/robustness/check/records.go", "case *events.Recovered:"),
-			Traffic:     not("what a store loses, tests of repair lose on purpose: runs of real nodes have sound stores"),
-			Simulated:   not("the simulated etcd loses nothing that it acknowledged"),
+			Owner:     in("engine/internal/shard/recover.go", "d.Recover(&events.Recovered{"),
+			Process:   not("no process follows it"),
+			Commands:  not("an operator leaves a loss in the store, and the next owner records it before any command"),
+			Questions: not("verify reads the losses from the journal"),
+			Largest:   not("it has no command"),
+			Size:      not("it stands in an entry of its own"),
+			Export:    in("ledger/exportverify.go", "journal.NewChecker("),
+			Metrics:   not("the loss ends a quarantine, which is counted"),
+			Explain:   not("a task of a shard in quarantine is explained by the quarantine"),
+			Routes:    not("repair needs the store itself"),
+			Scope:     not("it has no route"),
+			ExitCode:  not("repair has the exit codes of any command"),
+			Checker:   in("integration/robustness/check/records.go", "case *events.Recovered:"),
+			Traffic:   not("what a store loses, tests of repair lose on purpose: runs of real nodes have sound stores"),
+			Simulated: not("the simulated etcd loses nothing that it acknowledged"),
 		},
 	},
 }

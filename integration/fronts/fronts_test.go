@@ -128,6 +128,10 @@ func takeOut(part fronts.Part, f *fronts.Front, t *fronts.Tables) {
 		f.Questions = nil
 	case fronts.Largest, fronts.Size:
 		f.Commands, f.Questions = nil, nil
+	case fronts.CommandLine:
+		f.CommandLine = nil
+	case fronts.ExitCode:
+		f.Refusal = nil
 	case fronts.Routes:
 		t.Routes = nil
 	case fronts.Scope:

@@ -143,7 +143,7 @@ integration/otheruser | github.com/nats-io/nats.go                      | runs t
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/backups   |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
-integration/fronts   | api api/token integration/bugs events projection/extension projection/items projection/journal projection/settings projection/steady | says where the parts of a front stand, and lays a toy over the tree
+integration/fronts   | api api/token integration/bugs events item projection/extension projection/items projection/journal projection/settings projection/steady | says where the parts of a front stand, and lays a toy over the tree
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests
 integration/proof     |                                                  | notes what the long proof of a tree came to
