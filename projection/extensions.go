@@ -48,8 +48,14 @@ func (s *Shard) extend() {
 }
 
 // State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of
-// and items.Of return it by its type. It is the shard's own: read only, until the next Apply.
-func (s *Shard) State(of events.Record) any { return s.extensions.byRecord[of].State }
+// and items.Of return it by its type. It is the shard's own: read only, until the next Apply. A record that no extension
+// has is without a state: nil.
+func (s *Shard) State(of events.Record) any {
+	if x := s.extensions.byRecord[of]; x != nil {
+		return x.State
+	}
+	return nil
+}
 
 // Next returns the sequence and the predecessor of the next event of a record of which the shard has one.
 func (s *Shard) Next(of events.Record) (seq uint64, prev events.Ref) {
