@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// presumedQuota is etcd's default, until the store has told its own.
+	// presumedQuota is etcd's default, which counts until the quota of the store is known.
 	presumedQuota = 2 << 30
-	// liveShare is the share of its part of the quota that the live tasks of a shard may take: two snapshots are kept.
+	// liveShare limits the live tasks of a shard to one part in so many of its share of the quota: two snapshots of
+	// them are stored.
 	liveShare = 4
 )
 
@@ -37,8 +38,8 @@ func (a *admission) begin() {
 	a.refusal.Store(new(string))
 }
 
-// weigh takes a measurement of the store, and reports whether the cause of the refusal has changed. Bytes in use count:
-// the file never shrinks by itself. advice says how to make room.
+// weigh takes a measurement of the store, and reports whether the cause of the refusal has changed. Bytes in use
+// count: the file never shrinks by itself. advice says how to make room.
 func (a *admission) weigh(u store.Usage, advice func() string) (changed bool) {
 	a.usage.Store(&u)
 	cause, why := noRefusal, ""

@@ -9,17 +9,17 @@ import (
 	"taskledger/store"
 )
 
-// watchArchiveEvery is the time between two looks at the archive.
+// watchArchiveEvery is the interval at which the archive is inspected.
 const watchArchiveEvery = time.Minute
 
 // archiveEmptied is the problem of an archive that has lost everything.
 const archiveEmptied = "it holds nothing, although entries were archived: it was removed"
 
-// archiveWatch looks at the archive as a whole, also while there is nothing to archive: whoever may change its settings
-// could have it lose everything unseen. The zero value knows of no problem.
+// archiveWatch inspects the archive as a whole, also while there is nothing to archive: a change of its settings could
+// make it lose everything unnoticed. The zero value knows of no problem.
 type archiveWatch struct{ problem atomic.Pointer[string] }
 
-// Problem says why the archive does not keep everything, as it was last looked at; "" = nothing is known.
+// Problem returns why the archive does not retain everything, as of the last inspection; "" = no problem is known.
 func (w *archiveWatch) Problem() string {
 	if problem := w.problem.Load(); problem != nil {
 		return *problem
@@ -27,9 +27,9 @@ func (w *archiveWatch) Problem() string {
 	return ""
 }
 
-// Run looks until ctx ends, and logs what changes. held says whether entries are known to be in the archive. An archive
-// that cannot be looked at is left alone.
-func (w *archiveWatch) Run(ctx context.Context, archive store.Archive, held func() bool, log *slog.Logger) {
+// Run inspects the archive until ctx ends, and logs changes. archived reports whether entries are known to be in the
+// archive. Run does nothing for an archive that cannot be inspected.
+func (w *archiveWatch) Run(ctx context.Context, archive store.Archive, archived func() bool, log *slog.Logger) {
 	of, can := archive.(store.Inspecting)
 	if !can {
 		<-ctx.Done()
@@ -38,7 +38,7 @@ func (w *archiveWatch) Run(ctx context.Context, archive store.Archive, held func
 	ticker := time.NewTicker(watchArchiveEvery)
 	defer ticker.Stop()
 	for {
-		w.look(ctx, of, held, log)
+		w.inspect(ctx, of, archived, log)
 		select {
 		case <-ctx.Done():
 			return
@@ -47,9 +47,9 @@ func (w *archiveWatch) Run(ctx context.Context, archive store.Archive, held func
 	}
 }
 
-// look notes what is wrong. While the archive does not answer, what was noted holds.
-func (w *archiveWatch) look(ctx context.Context, archive store.Inspecting, held func() bool, log *slog.Logger) {
-	some := held() // before it is looked at what is there
+// inspect notes the problem of the archive. While the archive does not answer, the last one stays.
+func (w *archiveWatch) inspect(ctx context.Context, archive store.Inspecting, archived func() bool, log *slog.Logger) {
+	some := archived() // before the inspection
 	is, err := archive.Inspect(ctx)
 	if err != nil {
 		log.DebugContext(ctx, "the archive was not looked at", "err", err)
@@ -64,7 +64,7 @@ func (w *archiveWatch) look(ctx context.Context, archive store.Inspecting, held 
 	}
 	w.problem.Store(&problem)
 	if problem == "" {
-		log.WarnContext(ctx, "the archive keeps everything again") // at the level of serve, which told of the problem
+		log.WarnContext(ctx, "the archive keeps everything again") // at the level at which the problem was logged
 		return
 	}
 	log.WarnContext(ctx, "the archive does not keep everything", "problem", problem)

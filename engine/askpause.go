@@ -3,9 +3,10 @@ package engine
 import "time"
 
 const (
-	// settleTime is how long a node lives before it asks for shards that others serve well.
-	settleTime = 5 * time.Second
-	// askAgain is the first pause before a shard is asked for again that its owner has kept. It doubles up to settleTime.
+	// rebalanceDelay is the time from the begin of a session until it asks for shards that others serve well.
+	rebalanceDelay = 5 * time.Second
+	// askAgain is the first pause before a shard whose owner has not handed it over is asked for again. It doubles
+	// up to rebalanceDelay.
 	askAgain = 250 * time.Millisecond
 )
 
@@ -23,7 +24,7 @@ func (a askPauses) over(shard int, now time.Time) bool { return now.After(a[shar
 // extend begins a pause of a shard. It is doubled, up to most, as long as one soon follows the other.
 func (a askPauses) extend(shard int, now time.Time, least, most time.Duration) {
 	pause := a[shard]
-	if now.Sub(pause.until) > settleTime {
+	if now.Sub(pause.until) > rebalanceDelay {
 		pause.lasts = 0
 	}
 	pause.lasts = min(max(2*pause.lasts, least), most)

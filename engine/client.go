@@ -26,24 +26,31 @@ import (
 
 // ClientConfig configures a client: a process that submits, waits and reads, but owns no shard and makes no attempts.
 type ClientConfig struct {
-	Bus     store.Bus           // required unless Store is given
-	Store   store.Store         // without it nothing is accepted while the bus is away, and Ledger, Operations.Nodes and Operations.Repair do not work
-	Archive store.ArchiveReader // holds what was trimmed from the store; nil: that cannot be read
+	Bus store.Bus // required unless Store is set
+
+	// Store may be nil. Then nothing is accepted while the bus is away, and Ledger, Operations.Nodes and
+	// Operations.Repair do not work.
+	Store store.Store
+
+	Archive store.ArchiveReader // holds entries that were trimmed from the store; nil: they cannot be read
 	Shards  int                 // of the cluster; required without Store, otherwise read from it
-	Name    string              // recorded as the principal of everything that it asks for; at most 256 bytes; default "client"
+	Name    string              // recorded as the principal of its commands; at most 256 bytes; default "client"
 	Log     *slog.Logger        // default: slog.Default()
-	Now     func() time.Time    // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
+
+	// Now is the wall clock; default time.Now. It must return at once, since owners wait for it. Several goroutines
+	// call it, with no lock held.
+	Now func() time.Time
 }
 
-// maxForgotten is how many calls of GetForgotten look at once for what is no longer in memory.
+// maxForgotten bounds the concurrent searches of GetForgotten for tasks that are no longer in memory.
 const maxForgotten = 4
 
-// Client submits tasks, waits for their outcomes and reads them; Operations, Stores and Ledger do the rest. Its methods
-// may be called concurrently. Before Run, a call that needs an owner waits for Run, or until its ctx ends:
+// Client submits tasks, waits for their outcomes and reads them; Operations, Stores and Ledger do the rest. Its
+// methods may be called concurrently. Before Run, a call that needs an owner waits for Run, or until its ctx ends:
 // store.ErrUnavailable. While no node is alive it ends within 3 s, with an error that wraps task.ErrNoNode, unless
-// task.AwaitNodes makes it wait. A client without a Store cannot know that, and waits; so does a Node, which is about
-// to join. Futures go on waiting. Operations.Nodes, Operations.Repair and much of Ledger read the store, and do not
-// wait.
+// task.AwaitNodes makes it wait. A client without a Store cannot know that, and waits; so does a Node, which is
+// about to join. Futures go on waiting. Operations.Nodes, Operations.Repair and much of Ledger read the store, and
+// do not wait.
 type Client struct {
 	cfg     ClientConfig
 	sender  *sender.Sender
@@ -54,9 +61,9 @@ type Client struct {
 	local   func() localNode // the node in this process, nil between its sessions; nil in a plain client
 	killed  context.Context  // ends when a node is to end as a crash would; never in a plain client
 
-	forgotten chan struct{} // taken by each GetForgotten that looks for what is no longer in memory
-	mailLeft  sendersLeft
-	items     *stores.Client
+	forgotten   chan struct{} // taken by each GetForgotten that searches for a task that is no longer in memory
+	sendersLeft sendersLeft
+	items       *stores.Client
 
 	extensions clientExtensions
 
@@ -72,7 +79,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		cfg.Shards = cfg.Store.Cluster().Shards
 	}
 	if cfg.Shards < 1 || cfg.Shards > store.MaxShards {
-		return nil, &store.InvalidError{Field: "shards", Problem: fmt.Sprintf("%d, want 1 to %d", cfg.Shards, store.MaxShards)}
+		problem := fmt.Sprintf("%d, want 1 to %d", cfg.Shards, store.MaxShards)
+		return nil, &store.InvalidError{Field: "shards", Problem: problem}
 	}
 	if len(cfg.Name) > events.MaxNameBytes {
 		return nil, &task.LimitError{Field: "name", Limit: events.MaxNameBytes, Got: int64(len(cfg.Name))}
@@ -128,7 +136,7 @@ type localNode interface {
 	busConnected()
 	// plan plans a raw submit with this node's code; false when it does not run the behavior.
 	plan(ctx context.Context, c *command.Plan) (a command.Answer, runs bool)
-	// unservedSince returns since when a shard is known to have no owner that lives; the zero time: it has one.
+	// unservedSince returns since when a shard is known to have no live owner; the zero time: it has one.
 	unservedSince(shard int) time.Time
 }
 
@@ -142,7 +150,7 @@ func (c *Client) nodeHere() localNode {
 
 func (c *Client) now() time.Time { return c.cfg.Now() }
 
-// Run serves the client until ctx ends and leaves nothing behind. It may be called once. Calls that are waiting when it ends
+// Run serves the client until ctx ends and leaves nothing behind. It may be called once. Calls that wait when it ends
 // return task.ErrClosed, or task.ErrUnknown if their command was sent and not answered.
 func (c *Client) Run(ctx context.Context) error {
 	return c.run(ctx, func(ctx context.Context) error {
@@ -176,7 +184,7 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	err = errors.Join(err, g.Wait())
 	c.futures.Close()
 	c.extensions.close()
-	c.removeMail(ctx)
+	c.removeMailboxes(ctx)
 	return err
 }
 
@@ -250,19 +258,20 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 	return a, err
 }
 
-// Get returns a task with its parameters and result, which Payload.JSON makes text of, as the owner of its shard has it in memory. It
-// may be a moment behind. It returns task.ErrNotFound also for a task that retention has removed from memory: see GetForgotten.
+// Get returns a task with its parameters and result, which Payload.JSON makes text of, as the owner of its shard
+// has it in memory. It may be a moment behind. It returns task.ErrNotFound also for a task that retention has
+// removed from memory: see GetForgotten.
 func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	return c.get(ctx, id, false)
 }
 
-// GetForgotten is Get, and reads a task that its owner does not know from the journal and the archive. It is then as its last event left
-// it, and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and an index of its archive. At most
-// four such searches of a client run at a time.
+// GetForgotten is Get, and reads a task that its owner does not know from the journal and the archive. It is then
+// as its last event left it, and Forgotten is set. A miss is as expensive: it reads the journal of the shard in
+// etcd and an index of its archive. At most four such searches of a client run at a time.
 //
-// It returns task.ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and the client lacks the
-// Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is no longer held; and store.ErrUnavailable while it
-// cannot be read.
+// It returns task.ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and
+// the client lacks the Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is
+// no longer held; and store.ErrUnavailable while it cannot be read.
 func (c *Client) GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	t, err := c.get(ctx, id, false)
 	if c.cfg.Store == nil || !errors.Is(err, task.ErrNotFound) {

@@ -7,22 +7,24 @@ import (
 )
 
 const (
-	// clockEvery is how often an idle node without a bus tells its clock by its key.
+	// clockEvery is the interval at which an idle node without a bus reports its clock by its key.
 	clockEvery = 20 * time.Second
-	// clockAge is how long what a node told of its clock counts.
+	// clockAge is the time for which the report of a node's clock counts.
 	clockAge = time.Minute
-	// clockLimit is how far a node's clock may be off its peers' before it must not own shards: entry time drives retention.
+	// clockLimit bounds the skew of a node's clock from its peers'. Beyond it the node must not own shards: entry
+	// time drives retention.
 	clockLimit = time.Minute
-	// clockWarning is from which difference on operators are told.
+	// clockWarning is the skew from which on operators are warned.
 	clockWarning = time.Second
-	// hearClocksFor is how long a process whose first session has just begun waits to hear the clocks of the others before it takes shards.
+	// hearClocksFor bounds the wait of a process whose first session has just begun for the clocks of the others,
+	// before it takes shards.
 	hearClocksFor = 2500 * time.Millisecond
 )
 
-// compared is what the other nodes' clocks say of the one here.
+// compared is the result of comparing the clock here with the other nodes' clocks.
 type compared struct {
 	ahead time.Duration // of the median of all clocks; with one other node, of that
-	off   bool          // too far from most, or, once it was, still too far from who is left
+	off   bool          // too far from most, or, once it was, still too far from those that are left
 	all   bool          // every node that is present was heard
 }
 
@@ -55,8 +57,8 @@ func (l *load) compare() (c compared) {
 	}
 	slices.Sort(drifts)
 	middle, other := drifts[len(drifts)/2], drifts[(len(drifts)-1)/2]
-	// An even number of clocks has two middles. The nearer one counts, since no majority says that this clock is wrong; once a
-	// majority has said so, the farther one counts.
+	// An even number of clocks has two middles. The nearer one counts, since no majority says that this clock is
+	// wrong; once a majority has said so, the farther one counts.
 	found := l.m.node.clockWrong.Load() && l.othersOwn()
 	if (other.Abs() < middle.Abs()) != found {
 		middle = other
@@ -66,8 +68,8 @@ func (l *load) compare() (c compared) {
 	return c
 }
 
-// othersOwn reports whether another node may own shards. If none may, this node owns them although its clock was found wrong: else
-// nobody would.
+// othersOwn reports whether another node may own shards. If none may, this node owns them although its clock was
+// found wrong.
 func (l *load) othersOwn() bool {
 	for id, n := range l.m.view.Load().Nodes {
 		if id != l.m.session.ID && n.Owner && !n.Draining {
@@ -77,8 +79,8 @@ func (l *load) othersOwn() bool {
 	return false
 }
 
-// mayTake reports that nothing is known against the clock here. A process takes no shard before it has heard the clocks of
-// those who are there, or has been there for long enough.
+// mayTake reports that nothing is known against the clock here. A process takes no shard before it has heard the
+// clocks of all present nodes, or has been present for long enough.
 func (l *load) mayTake() bool {
 	if l.m.node.clockWrong.Load() {
 		return false
@@ -87,8 +89,8 @@ func (l *load) mayTake() bool {
 	return !c.off && (c.all || time.Since(l.m.node.joined) >= hearClocksFor)
 }
 
-// checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from taking any.
-// It tells operators of smaller differences, too.
+// checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from
+// taking any. It warns operators of smaller differences, too.
 func (l *load) checkClock(ctx context.Context) {
 	m := l.m
 	c := l.compare()
@@ -111,11 +113,12 @@ func (l *load) checkClock(ctx context.Context) {
 		return
 	}
 	if c.off != wasWrong {
-		m.log.ErrorContext(ctx, "whether the clock is right has changed; a node with a wrong one owns no shards", "off", c.off, "ahead", ahead)
+		m.log.ErrorContext(ctx, "whether the clock is right has changed; a node with a wrong one owns no shards",
+			"off", c.off, "ahead", ahead)
 	} else {
 		m.log.WarnContext(ctx, "clock differs from the other nodes'", "ahead", ahead)
 	}
-	if err := m.updateKey(ctx); err != nil { // tried again at the next look, perhaps that of the next session
+	if err := m.updateKey(ctx); err != nil { // tried again at the next check, perhaps in the next session
 		m.node.clockWrong.Store(wasWrong)
 		l.mu.Lock()
 		l.ahead = was

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// lookEvery is how often a node that waits for answers looks whether anybody is there to give them.
-	lookEvery = 50 * time.Millisecond
-	// releaseWithin is how long a drain waits for the owners of attempts that it releases although they run.
+	// pollEvery is the interval at which a node that waits for answers checks whether anybody is there to give them.
+	pollEvery = 50 * time.Millisecond
+	// releaseWithin bounds the wait of a drain for the owners of attempts that it releases although they run.
 	releaseWithin = 500 * time.Millisecond
-	// handOverWithin is how long the end of a drain takes after the time of its functions is over: those owners, and
-	// the shards.
+	// handOverWithin bounds the end of a drain after the time of its functions is over: the wait for those owners, and
+	// the hand-over of the shards.
 	handOverWithin = time.Second
 )
 
@@ -34,11 +34,11 @@ func (m *member) drain(ctx context.Context) (stopBy time.Time) {
 	m.exec.Drain() // before what returns is released, and could begin here again
 	cutting := time.AfterFunc(time.Until(cut), func() { m.exec.CancelAll(m.worker, worker.ErrDraining) })
 	defer cutting.Stop()
-	if err := m.tellDraining(ctx); err != nil {
+	if err := m.announceDraining(ctx); err != nil {
 		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
 	}
 	m.waitForOwners(ctx, last, m.offers.Withdraw(m.worker))
-	told := m.offers.LastReconcile(m.worker)
+	reconciled := m.offers.LastReconcile(m.worker)
 	idle := m.exec.Drain()
 	if !waitFor(ctx, idle, time.Until(cut)) {
 		m.exec.CancelAll(m.worker, worker.ErrDraining) // also what came late
@@ -47,14 +47,14 @@ func (m *member) drain(ctx context.Context) (stopBy time.Time) {
 			waitFor(ctx, idle, releaseWithin)
 		}
 	}
-	// What was given to an offer whose answer got lost is released by now. The end of the session would make it Lost.
-	m.waitForOwners(ctx, last.Add(releaseWithin), told)
+	// Attempts assigned to an offer whose answer was lost are released by now. The end of the session would lose them.
+	m.waitForOwners(ctx, last.Add(releaseWithin), reconciled)
 	m.place.giveAll(ctx)
 	return stopBy
 }
 
-// tellDraining gives up after the TTL: a full store may take no write for long.
-func (m *member) tellDraining(ctx context.Context) error {
+// announceDraining gives up after the TTL: a full store may take no write for long.
+func (m *member) announceDraining(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.ttl)
 	defer cancel()
 	return m.updateKey(ctx)
@@ -65,7 +65,7 @@ func (m *member) tellDraining(ctx context.Context) error {
 func (m *member) waitForOwners(ctx context.Context, until time.Time, answered <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(ctx, min(m.ttl, time.Until(until)))
 	defer cancel()
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -115,24 +115,24 @@ func (p *placement) giveAll(ctx context.Context) {
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, p.m.ttl)
 	defer cancel()
-	v, err := p.m.look(ctx)
+	v, err := p.m.refresh(ctx)
 	if err != nil {
 		p.m.log.WarnContext(ctx, "shards are left, not handed over", "err", err)
 		return
 	}
 	ranks := rankNodes(v, p.m.shards)
-	type given struct {
+	type handOver struct {
 		shard int
 		done  chan error
 	}
-	var all []given
+	var all []handOver
 	for _, o := range p.served() {
 		shard := o.Ownership().Shard
 		next := ranks.best(shard)
 		if next == "" || next == p.m.session.ID || v.Outdated(v.Nodes[next].Reads.UpTo(0)) != "" {
 			continue // nobody is there for it, or it writes what a node that is still present cannot read
 		}
-		g := given{shard, make(chan error, 1)}
+		g := handOver{shard, make(chan error, 1)}
 		if o.HandOver(next, func(err error) { g.done <- err }) {
 			all = append(all, g)
 		}

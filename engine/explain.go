@@ -20,15 +20,15 @@ type Explanation struct {
 	Since events.Millis `json:"since,omitzero"` // 0 = not known
 	Text  string        `json:"text"`
 
-	// Substatus is the task's own; 0 = nobody who knows the task answers.
+	// Substatus is the task's own; 0 = no owner that knows the task has answered.
 	Substatus task.Substatus `json:"substatus,omitzero"`
 }
 
-// askOwnerFor is how long Explain waits for an owner: its absence is an explanation too.
+// askOwnerFor bounds the wait of Explain for an owner: its absence is an explanation too.
 const askOwnerFor = 3 * time.Second
 
-// Explain says why a task does not run, and since when. A shard without an owner is an explanation and not an error. For a shard
-// that waits for room in the store it returns store.ErrUnavailable, with the remedy.
+// Explain returns why a task does not run, and since when. A shard without an owner is an explanation and not an
+// error. For a shard that waits for room in the store it returns store.ErrUnavailable, with the remedy.
 func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, err error) {
 	if err := id.Validate(); err != nil {
 		return e, &store.InvalidError{Field: "id", Problem: err.Error()}
@@ -50,7 +50,8 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	return Explanation(answered), err
 }
 
-// explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process can tell.
+// explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process
+// can tell.
 func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int) Explanation {
 	e := Explanation{Task: id, Why: task.WhyNoOwner, Text: fmt.Sprintf("nobody answers for shard %d", shard)}
 	if n := c.nodeHere(); n != nil {
@@ -61,7 +62,7 @@ func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int
 	}
 	v, err := c.cfg.Store.ReadMembers(ctx)
 	if err != nil {
-		return e // that etcd is away may be the reason; who asks for nodes or shards is told
+		return e // perhaps because etcd is away, which questions for nodes or shards report
 	}
 	owner := v.Owners[shard].Node
 	switch n, alive := v.Nodes[owner]; {

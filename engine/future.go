@@ -8,9 +8,10 @@ import (
 	"taskledger/events"
 )
 
-// Future is the outcome of one run of a task: the run that its submit joined. It resolves once, with the SUCCESS of that run or
-// with its final FAILURE; a failed attempt that is retried does not resolve it. It costs nothing until Done, Wait or Then is
-// called, so a caller that needs no outcome can drop it. Methods may be called concurrently. The engine never returns a nil Future.
+// Future is the outcome of one run of a task: the run that its submit joined. It resolves once, with the SUCCESS of
+// that run or with its final FAILURE; a failed attempt that is retried does not resolve it. It costs nothing until
+// Done, Wait or Then is called, so a caller that needs no outcome can drop it. Methods may be called concurrently.
+// The engine never returns a nil Future.
 type Future struct {
 	run      futures.Future
 	id       events.TaskID
@@ -31,7 +32,8 @@ func (f *Future) ID() events.TaskID { return f.id }
 // Joined reports whether the task existed before this submit.
 func (f *Future) Joined() bool { return f.joined }
 
-// Repeated reports whether the same request, by its key, had made or changed the task before this submit, and so this one changed nothing.
+// Repeated reports whether the same request, by its key, had made or changed the task before this submit, and so
+// this one changed nothing.
 func (f *Future) Repeated() bool { return f.repeated }
 
 // Done is closed when the outcome is known or the future is closed.

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// compactAfter, compactBytes and compactShare: replaced and removed values are forgotten so often, and after so much
-	// growth: so many bytes, and this share of what the store holds, all of which a compaction reads.
+	// compactAfter, compactBytes and compactShare: replaced and removed values are forgotten so often, and after so
+	// much growth: so many bytes, and this share of what the store holds, all of which a compaction reads.
 	compactAfter = 5 * time.Minute
 	compactBytes = 8 << 20
 	compactShare = 32
-	// compactKeep is how long values are kept that were replaced or removed: watches that were cut off resume within it.
+	// compactKeep is the time for which replaced and removed values are retained: watches that were cut off resume
+	// within it.
 	compactKeep = 5 * time.Second
 	// defragmentAfter is the least time between two defragmentations, during which writes wait.
 	defragmentAfter = 10 * time.Minute
@@ -30,7 +31,7 @@ type housekeeper struct {
 	compacted    time.Time
 	low          int64 // least bytes in use since the last compaction
 	defragmented time.Time
-	full         bool // at the last look, since a compaction
+	full         bool // at the last check, since a compaction
 }
 
 // newHousekeeper returns the housekeeper of a store whose last compaction was at a time; the zero time = long ago.
@@ -59,7 +60,7 @@ func (h *housekeeper) Keep(ctx context.Context, u store.Usage, now time.Time, fi
 		errs = append(errs, h.compact(ctx, now))
 	}
 	wasteful := u.Size > u.Quota/2 && u.InUse < u.Size/4
-	stillFull := u.Full && h.full // most of what was compacted is free by now; etcd does not tell while it is full
+	stillFull := u.Full && h.full // most compacted bytes are free by now, which etcd does not report while it is full
 	h.full = u.Full && (h.full || h.compacted.Equal(now))
 	pause := defragmentAfter
 	if stillFull {

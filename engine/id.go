@@ -7,7 +7,7 @@ import (
 	"taskledger/events"
 )
 
-// randomID returns 80 random bits as 16 letters and digits: the id of a sender, or of a question.
+// randomID returns 80 random bits as 16 characters: the id of a sender, or of a question.
 func randomID() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], rand.Uint64())

@@ -13,8 +13,8 @@ import (
 	"taskledger/store"
 )
 
-// Ledger returns what reads the journals of the cluster: histories, projections, verification. It needs a Store: without one its
-// methods return store.ErrUnavailable.
+// Ledger returns a reader of the journals of the cluster: histories, projections, verification. It needs a Store:
+// without one its methods return store.ErrUnavailable.
 func (c *Client) Ledger() *ledger.Ledger {
 	if c.cfg.Store == nil {
 		return ledger.New(ledger.Config{Cluster: store.Cluster{Shards: c.cfg.Shards}})
@@ -61,7 +61,8 @@ func (o owners) Task(ctx context.Context, id events.TaskID) (projection.Task, er
 // Present implements ledger.Owners.
 func (o owners) Present(ctx context.Context) (bool, error) {
 	members, err := o.c.cfg.Store.ReadMembers(ctx)
-	return slices.ContainsFunc(slices.Collect(maps.Values(members.Nodes)), func(n store.NodeInfo) bool { return n.Owner }), err
+	owns := func(n store.NodeInfo) bool { return n.Owner }
+	return slices.ContainsFunc(slices.Collect(maps.Values(members.Nodes)), owns), err
 }
 
 // Heads implements ledger.Owners.

@@ -19,20 +19,20 @@ import (
 
 const (
 	loadSubject = "load"
-	// loadEvery is the shortest time between two load messages; the first change is told at once.
+	// loadEvery is the shortest time between two load messages. The first change is sent at once.
 	loadEvery = 20 * time.Millisecond
-	// loadKeyEvery is the shortest time between two updates of the node key, which carries the load while there is no bus.
-	// A new session is told at once.
+	// loadKeyEvery is the shortest time between two updates of the node key, which carries the load while there is
+	// no bus. A new session gets one at once.
 	loadKeyEvery = 200 * time.Millisecond
-	// tellEvery is the time between two messages while nothing changes.
-	tellEvery = loadAge / 4
-	// loadAge is how long the backlog of a load message is believed, and how long who is present may be silent on the bus until
-	// it counts as cut off from it.
+	// sendEvery is the time between two messages while nothing changes.
+	sendEvery = loadAge / 4
+	// loadAge is the time for which the backlog of a load message counts, and after which a present node that is
+	// silent on the bus counts as cut off from it.
 	loadAge = 10 * time.Second
 )
 
-// load tells the other nodes which ready tasks wait in the shards served here, and what the clock here says, and keeps what
-// they tell. It tells over the bus, and by the node key where the bus does not reach everybody.
+// load sends to the other nodes which ready tasks wait in the shards served here, and the time of the clock here,
+// and holds what they send. It sends over the bus, and by the node key if the bus does not reach every node.
 type load struct {
 	m              *member
 	overBus, byKey *way
@@ -43,13 +43,14 @@ type load struct {
 	count uint64           // of the last message
 	up    time.Time        // when the bus was last connected
 	keyed time.Time        // when the node key was last updated with a message
-	ahead time.Duration    // what is told of the clock here: how far it is ahead of the others'
+	ahead time.Duration    // of the clock here against the others', as reported
 }
 
-// way is one on which loads are told.
+// way is a channel on which loads are sent: the bus, or the node key.
 type way struct {
-	// tell sends a message, unless nobody needs it, and returns how long to keep silent. Without a change a few seconds have passed.
-	tell         func(ctx context.Context, changed bool) (pause time.Duration)
+	// send sends a message, unless nobody needs it, and returns the pause after it. Without a change a few seconds
+	// have passed.
+	send         func(ctx context.Context, changed bool) (pause time.Duration)
 	wake, greets signal.Signal
 }
 
@@ -66,24 +67,24 @@ type peer struct {
 
 func newLoad(m *member) *load {
 	l := &load{m: m, peers: map[string]*peer{}}
-	l.overBus = &way{l.tellOverBus, signal.New(), signal.New()}
-	l.byKey = &way{l.tellByKey, signal.New(), signal.New()}
+	l.overBus = &way{l.sendOverBus, signal.New(), signal.New()}
+	l.byKey = &way{l.sendByKey, signal.New(), signal.New()}
 	return l
 }
 
-// changed lets a change be told.
+// changed makes both channels send a change.
 func (l *load) changed() {
 	l.overBus.wake.Notify()
 	l.byKey.wake.Notify()
 }
 
-// greet lets the load be told at once, whether it has changed or not: somebody is there who has not heard it.
+// greet makes both channels send the load at once, whether it has changed or not: a present node has not heard it.
 func (l *load) greet() {
 	l.overBus.greets.Notify()
 	l.byKey.greets.Notify()
 }
 
-// busConnected greets who has not heard this node, for want of a bus.
+// busConnected greets the nodes that have not heard this one while it had no bus.
 func (l *load) busConnected() {
 	l.mu.Lock()
 	l.up = time.Now()
@@ -91,7 +92,7 @@ func (l *load) busConnected() {
 	l.greet()
 }
 
-// run tells of every change, the first at once, and every few seconds in any case.
+// run sends every change, the first at once, and the load every few seconds in any case.
 func (l *load) run(ctx context.Context) error {
 	if bus := l.m.bus; bus != nil {
 		err := bus.Subscribe(ctx, loadSubject, "", func(msg store.Message) { l.hear(msg.Data) })
@@ -99,11 +100,11 @@ func (l *load) run(ctx context.Context) error {
 			return fmt.Errorf("subscribe to loads: %w", err)
 		}
 	}
-	var telling sync.WaitGroup
-	defer telling.Wait()
-	telling.Go(func() { l.keepTelling(ctx, l.overBus) })
-	telling.Go(func() { l.keepTelling(ctx, l.byKey) })
-	regular := time.NewTicker(tellEvery)
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	sending.Go(func() { l.sendLoop(ctx, l.overBus) })
+	sending.Go(func() { l.sendLoop(ctx, l.byKey) })
+	regular := time.NewTicker(sendEvery)
 	defer regular.Stop()
 	for {
 		select {
@@ -118,8 +119,8 @@ func (l *load) run(ctx context.Context) error {
 	}
 }
 
-func (l *load) keepTelling(ctx context.Context, w *way) {
-	regular := time.NewTicker(tellEvery)
+func (l *load) sendLoop(ctx context.Context, w *way) {
+	regular := time.NewTicker(sendEvery)
 	defer regular.Stop()
 	for wasBusy := false; ; {
 		force, greet := false, false
@@ -127,7 +128,7 @@ func (l *load) keepTelling(ctx context.Context, w *way) {
 		case <-ctx.Done():
 			return
 		case <-w.wake:
-		case <-w.greets: // what it says is heard: its subscription was made before, or Notify tells true again
+		case <-w.greets: // the greeted node hears it: it had subscribed before, or greets again
 			greet = true
 		case <-regular.C:
 			force = true
@@ -136,12 +137,12 @@ func (l *load) keepTelling(ctx context.Context, w *way) {
 		changed := busy || wasBusy || greet
 		wasBusy = busy
 		if changed || force {
-			w.rest(ctx, w.tell(ctx, changed))
+			w.rest(ctx, w.send(ctx, changed))
 		}
 	}
 }
 
-// rest keeps silent for a while, which a greeting cuts short.
+// rest waits for a pause, which a greeting cuts short.
 func (w *way) rest(ctx context.Context, pause time.Duration) {
 	least := min(pause, loadEvery)
 	select {
@@ -159,7 +160,7 @@ func (w *way) rest(ctx context.Context, pause time.Duration) {
 	}
 }
 
-func (l *load) tellOverBus(context.Context, bool) (pause time.Duration) {
+func (l *load) sendOverBus(context.Context, bool) (pause time.Duration) {
 	if l.m.bus == nil || !l.m.sender.Connected() {
 		return 0
 	}
@@ -167,8 +168,9 @@ func (l *load) tellOverBus(context.Context, bool) (pause time.Duration) {
 	return loadEvery
 }
 
-// tellByKey updates the node key, which is done less often than messages are sent, and while nothing changes only for the clock.
-func (l *load) tellByKey(ctx context.Context, changed bool) (pause time.Duration) {
+// sendByKey updates the node key, less often than messages are sent over the bus, and while nothing changes only
+// for the clock.
+func (l *load) sendByKey(ctx context.Context, changed bool) (pause time.Duration) {
 	l.mu.Lock()
 	due := changed || time.Since(l.keyed) >= clockEvery
 	l.mu.Unlock()
@@ -181,8 +183,8 @@ func (l *load) tellByKey(ctx context.Context, changed bool) (pause time.Duration
 	return loadKeyEvery
 }
 
-// busReachesAll reports whether messages on the bus are heard by everybody, as far as is known here: who is not heard there does
-// not hear them either.
+// busReachesAll reports whether messages on the bus reach every node, as far as is known here: a node that is not
+// heard there does not hear them either.
 func (l *load) busReachesAll() bool {
 	if l.m.bus == nil || !l.m.sender.Connected() {
 		return false
@@ -199,8 +201,8 @@ func (l *load) busReachesAll() bool {
 	return true
 }
 
-// forKey is the message that the node key is to carry: it does where the bus does not reach everybody, and where the clock here
-// differs from the others', which is to be seen by who reads the keys.
+// forKey returns the message for the node key. It is nil if the bus reaches every node and the clock here agrees
+// with the others': readers of the keys see a difference.
 func (l *load) forKey() []byte {
 	l.mu.Lock()
 	off := l.ahead != 0
@@ -220,7 +222,7 @@ func (p *placement) backlogged() bool {
 	return slices.ContainsFunc(p.served(), func(o *shard.Owner) bool { return len(o.Backlog()) > 0 })
 }
 
-// message makes a message of what is the case now. Each has a greater number than those before it.
+// message makes a message of the present load. Each has a greater number than those before it.
 func (l *load) message() []byte {
 	var rows []backlogRow
 	for _, o := range l.m.place.served() {
@@ -253,16 +255,18 @@ func (l *load) message() []byte {
 	})
 }
 
-// hear takes a load message from the bus. Whoever is heard for the first time may not have heard this node: it was not yet
-// subscribed when others saw its session.
+// hear takes a load message from the bus. A node that is heard for the first time may not have heard this one: it
+// was not yet subscribed when others saw its session.
 func (l *load) hear(data []byte) {
-	if m, err := command.ReadLenient[loadMessage](data); err == nil && m.Node != l.m.session.ID && l.take(m, true, true) {
+	m, err := command.ReadLenient[loadMessage](data)
+	if err == nil && m.Node != l.m.session.ID && l.take(m, true, true) {
 		l.greet()
 	}
 }
 
-// take keeps what a message says, once: one that is heard again, or late, changes nothing. What a node key held before this
-// session began is of unknown age, and only its number counts. It reports whether the clock of that node was not known.
+// take stores the content of a message, once: a message that is heard again, or late, changes nothing. The content
+// of a node key from before this session is of unknown age, so that only its number counts. It reports whether the
+// clock of that node was not known.
 func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 	l.mu.Lock()
 	p := l.peers[m.Node]
@@ -290,7 +294,7 @@ func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 	return first
 }
 
-// see takes who is there, and the loads that node keys carry.
+// see takes the present nodes from the view, with the loads that their keys carry.
 func (l *load) see() {
 	for id, n := range l.m.view.Load().Nodes {
 		m, err := command.ReadLenient[loadMessage](n.Load)
@@ -298,7 +302,7 @@ func (l *load) see() {
 			continue
 		}
 		if l.take(m, n.Modified > l.m.session.Revision, false) && l.m.bus != nil {
-			l.greet() // when it joined, this node may have told its load over the bus alone
+			l.greet() // when it joined, this node may have sent its load over the bus alone
 		}
 	}
 	l.mu.Lock()
@@ -326,8 +330,8 @@ func (l *load) see() {
 	}
 }
 
-// readyAt returns the ready tasks by behavior of a shard, as its owner told after a time; nil when that is not known. It must
-// not be changed.
+// readyAt returns the ready tasks by behavior of a shard, as its owner reported after a time; nil when that is not
+// known. The caller must not change it.
 func (l *load) readyAt(shard int, owner string, after time.Time) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"taskledger/store"
 )
 
-// loadMessage is what a node tells.
+// loadMessage reports the load and the clock of a node.
 type loadMessage struct {
 	Node    string
 	Count   uint64 // grows with every message of a session
@@ -17,14 +17,16 @@ type loadMessage struct {
 	Backlog []backlogRow
 }
 
-// Check refuses more rows than a node tells, and rows that there cannot be. Sums of what it lets pass do not overflow.
+// Check refuses more rows than a node sends, and impossible rows. Sums of the numbers that it accepts do not overflow.
 func (m *loadMessage) Check() error {
 	if len(m.Backlog) > maxBacklogRows {
 		return fmt.Errorf("load of %d rows", len(m.Backlog))
 	}
 	for _, row := range m.Backlog {
-		if row.Shard < 0 || row.Shard >= store.MaxShards || len(row.Behavior) > events.MaxBehaviorBytes || row.Ready < 0 || row.Ready > math.MaxInt32 {
-			return fmt.Errorf("load of shard %d: %d tasks ready of a behavior of %d bytes", row.Shard, row.Ready, len(row.Behavior))
+		if row.Shard < 0 || row.Shard >= store.MaxShards || len(row.Behavior) > events.MaxBehaviorBytes ||
+			row.Ready < 0 || row.Ready > math.MaxInt32 {
+			return fmt.Errorf("load of shard %d: %d tasks ready of a behavior of %d bytes",
+				row.Shard, row.Ready, len(row.Behavior))
 		}
 	}
 	return nil
@@ -51,11 +53,11 @@ type backlogRow struct {
 }
 
 const (
-	// maxLoadBytes bounds the backlog in a load message, of which the longest are told: a node key is read by all at every
-	// change of any, and neither NATS nor etcd takes much more than 1 MiB.
+	// maxLoadBytes bounds the backlogs in a load message, which holds the longest ones: a node key is read by all
+	// at every change of any, and neither NATS nor etcd takes much more than 1 MiB.
 	maxLoadBytes = 128 << 10
 	// backlogRowBytes is at least what a row takes encoded besides the text of its behavior.
 	backlogRowBytes = 16
-	// maxBacklogRows is how many rows a message has at most, those of no text, within maxLoadBytes.
+	// maxBacklogRows bounds the rows of a message: so many rows without text fit into maxLoadBytes.
 	maxBacklogRows = maxLoadBytes / backlogRowBytes
 )

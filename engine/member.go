@@ -91,7 +91,7 @@ func newMember(n *Node) *member {
 	return m
 }
 
-// watchArchive looks at the archive until ctx ends.
+// watchArchive inspects the archive until ctx ends.
 func (m *member) watchArchive(ctx context.Context) error {
 	m.node.archive.Run(ctx, m.cfg.Archive, m.place.haveArchived, m.log)
 	return nil
@@ -117,8 +117,10 @@ func (m *member) run(ctx context.Context) error {
 	defer m.worker.End()
 	m.offers.Serve(m.worker)
 	m.node.member.Store(m)
-	for _, loop := range []func(context.Context) error{m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run,
-		m.followSettings, m.offerSlots, m.reconcile, m.sweepMail, m.care, m.serveBus, m.answerPlans, m.watchArchive} {
+	for _, loop := range []func(context.Context) error{
+		m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run, m.followSettings, m.offerSlots, m.reconcile,
+		m.sweepMailboxes, m.maintain, m.serveBus, m.answerPlans, m.watchArchive,
+	} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}
 	var stopBy time.Time // zero: no drain has begun
@@ -160,7 +162,7 @@ func (m *member) guard(ctx context.Context, loop func(context.Context) error) er
 	return err
 }
 
-// key is what the node key says now.
+// key returns the present content of the node key.
 func (m *member) key() store.NodeInfo {
 	info := m.node.info()
 	info.Draining, info.Joined = m.draining.Load(), m.joinedAt
@@ -188,7 +190,7 @@ func (m *member) join(ctx context.Context) error {
 	if m.cfg.SessionFile == "" {
 		return nil
 	}
-	if err := writeSessionFile(m.cfg.SessionFile, m.session); err != nil { // it would only save a restarted process a wait
+	if err := writeSessionFile(m.cfg.SessionFile, m.session); err != nil { // it only spares a restarted process a wait
 		m.log.WarnContext(ctx, "session is not remembered: a restart waits for its TTL", "err", err)
 	}
 	return nil
@@ -197,7 +199,8 @@ func (m *member) join(ctx context.Context) error {
 // mayStart reports whether the session is young enough to take on work, and to answer from memory.
 func (m *member) mayStart() bool { return m.age() < m.ttl*2/3 && m.ctx.Err() == nil }
 
-// renew extends the lease every second, by single requests, while the owners turn: a hung process must lose its shards.
+// renew extends the lease every second, by single requests, while the owners turn: a hung process must lose its
+// shards.
 func (m *member) renew(ctx context.Context) error {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
@@ -240,7 +243,7 @@ func (m *member) watchFence(ctx context.Context) error {
 	}
 }
 
-// watchMembers keeps the view of who is there.
+// watchMembers keeps the view of the membership current.
 func (m *member) watchMembers(ctx context.Context) error {
 	var failing notice.Onset
 	for members, err := range m.members.WatchMembers(ctx) {
@@ -288,8 +291,8 @@ func (m *member) see(v *store.Membership) error {
 	return nil
 }
 
-// look reads the membership now and takes it as the view.
-func (m *member) look(ctx context.Context) (*store.Membership, error) {
+// refresh reads the membership now and takes it as the view.
+func (m *member) refresh(ctx context.Context) (*store.Membership, error) {
 	at := m.now()
 	members, err := m.members.ReadMembers(ctx)
 	if err != nil {
@@ -300,15 +303,15 @@ func (m *member) look(ctx context.Context) (*store.Membership, error) {
 	return &members, m.see(&members)
 }
 
-// readable makes sure that entries with events up to a kind can be read by all nodes: no other one may join any more, and none is there.
-// Whoever joined before that was said is in every view that says it. The error wraps command.ErrOversized when the entry need only be decided
-// anew, with what is known of the nodes now.
+// readable makes sure that all nodes can read entries with events up to a kind: it records that no other node may
+// join any more, and checks that none is present. Every view with that record has all nodes that joined before it.
+// The error wraps command.ErrOversized when the entry need only be decided anew, with the nodes that are known now.
 func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	v, need := m.view.Load(), ledger.Reads().UpTo(kind)
 	if v.Written.Lacks(need) != "" {
 		err := m.sessions.Raise(ctx, need)
 		if err == nil {
-			v, err = m.look(ctx)
+			v, err = m.refresh(ctx)
 		}
 		if err != nil {
 			return fmt.Errorf("write what needs an upgrade: %w", err)
@@ -324,7 +327,7 @@ func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	return fmt.Errorf("%w: %s", command.ErrOversized, problem)
 }
 
-// cancelAttempt hints to the node of an attempt that it is cancelled; the roll call repeats it.
+// cancelAttempt hints to the node of an attempt that it is cancelled. The next Reconcile repeats it.
 func (m *member) cancelAttempt(shard int, c shard.Cancel) {
 	if c.Node == m.session.ID {
 		m.exec.Cancel(shard, c.Started, worker.CancelledBy(c.By, c.Reason))
@@ -339,7 +342,7 @@ func (m *member) cancelAttempt(shard int, c shard.Cancel) {
 	}))
 }
 
-// announce tells everybody who may wait of the outcomes of a committed entry.
+// announce reports the outcomes of a committed entry to all that may wait for them.
 func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 	m.node.futures.Report(shard, outcomes)
 	if m.bus == nil || !m.sender.Connected() {
@@ -351,7 +354,7 @@ func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 	public := outcome.CloudEvents{Source: m.source(), Shard: shard}
 	var text []byte
 	var subject string
-	var last *outcome.Outcome // that the subject is of
+	var last *outcome.Outcome // of which the subject is
 	for i := range outcomes {
 		o := &outcomes[i]
 		if o.Status == 0 {

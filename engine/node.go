@@ -33,11 +33,11 @@ const (
 	defaultGrace = 15 * time.Second
 )
 
-// leftBehind is how long a node that has stopped waits for functions that do not return; a drain has waited for them,
-// too.
+// leftBehind bounds the wait of a stopped node for functions that do not return. A drain has waited for them, too.
 const leftBehind = 500 * time.Millisecond
 
-// sessionPause is the time between two sessions; doubled after each that was shorter than a TTL, up to maxSessionPause.
+// sessionPause is the time between two sessions; doubled after each that was shorter than a TTL, up to
+// maxSessionPause.
 const (
 	sessionPause    = 200 * time.Millisecond
 	maxSessionPause = 3 * time.Second
@@ -49,45 +49,54 @@ type NodeConfig struct {
 	Bus       store.Bus       // nil: everything goes by way of the store, at the speed of its watches
 	Behaviors []task.Behavior // those that it runs; may be empty: it then only owns shards
 
-	// Name is shown to people, and recorded as the principal of what the node asks for: at most 256 bytes; default the host name. It need
-	// not be unique. Its first 16 characters begin the ids of the node's sessions, and are all that histories know of it: names should
-	// differ in those, and other characters than [A-Za-z0-9_-] become _ there.
+	// Name is shown to people, and recorded as the principal of the node's commands: at most 256 bytes; default the
+	// host name. It need not be unique. Its first 16 characters begin the ids of the node's sessions, and histories
+	// show them alone: names should differ in those, and other characters than [A-Za-z0-9_-] become _ there.
 	Name   string
 	Slots  int            // attempts at once; default 512, at most 65,536; -1: it makes none
 	Limits map[string]int // attempts at once by behavior; a behavior without a limit is bounded by Slots
 	Owner  *bool          // whether it owns shards; default true
 
-	Archive  store.Archive // keeps what is trimmed from the journals; nil = none
+	Archive  store.Archive // stores entries that are trimmed from the journals; nil = none
 	Trimming Trimming      // of the journals; default TrimArchived
 
-	TTL   time.Duration // of the session: after this time without renewal the node counts as dead; default 10s, 3s to 60s
-	Grace time.Duration // how long running attempts may go on when Run ends; default 15s; negative: not at all. Run ends 12s after that at the latest
+	// TTL is that of the session: after this time without renewal the node counts as dead; default 10s, 3s to 60s.
+	TTL time.Duration
 
-	// SessionFile is the path of a file that keeps the session across restarts, so that a restarted process can end its last session
-	// instead of waiting for its TTL. It must not be shared with another process. "": none.
+	// Grace is the time that running attempts may go on when Run ends; default 15s; negative: not at all. Run ends 12s
+	// after that at the latest.
+	Grace time.Duration
+
+	// SessionFile is the path of a file that stores the session across restarts, so that a restarted process can
+	// end its last session instead of waiting for its TTL. It must not be shared with another process. "": none.
 	SessionFile string
 
-	Meter meter.Meter      // is told what the node measures; nil: nobody is
-	Log   *slog.Logger     // gets the attributes node, the Name, and session, the id; default: slog.Default()
-	Now   func() time.Time // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
+	Meter meter.Meter  // receives what the node measures; nil: none
+	Log   *slog.Logger // gets the attributes node, the Name, and session, the id; default: slog.Default()
+
+	// Now is the wall clock; default time.Now. It must return at once, since owners wait for it. Several goroutines
+	// call it, with no lock held.
+	Now func() time.Time
 }
 
-// Trimming is which entries are removed from the journals once both kept snapshots of their shard cover them.
+// Trimming selects the entries that are removed from the journals once both stored snapshots of their shard cover
+// them.
 type Trimming uint8
 
 const (
-	// TrimArchived removes what NodeConfig.Archive holds. Without an archive nothing is removed, and a node that owns shards
-	// warns of it when it starts.
+	// TrimArchived removes the entries that NodeConfig.Archive holds. Without an archive nothing is removed, and a
+	// node that owns shards warns of it when it starts.
 	TrimArchived Trimming = iota
-	// TrimNothing keeps the journals whole on purpose. An archive is then only read, for what was trimmed before.
+	// TrimNothing keeps the journals whole on purpose. An archive is then only read, for entries that were trimmed
+	// before.
 	TrimNothing
-	// TrimAll needs no archive, and allows none. What happened before the kept snapshots is forgotten: there is no history of
-	// it, and no verification from the beginning.
+	// TrimAll needs no archive, and allows none. Events from before the stored snapshots are forgotten: there is no
+	// history of them, and no verification from the beginning.
 	TrimAll
 )
 
-// Node is a member of the cluster that owns shards and makes attempts. It can do everything that a Client can: it is one, whose
-// commands reach its own shards by a call.
+// Node is a member of the cluster that owns shards and makes attempts. It can do everything that a Client can: it
+// is one, whose commands reach its own shards by a call.
 type Node struct {
 	*Client
 	cfg       NodeConfig
@@ -104,21 +113,23 @@ type Node struct {
 
 	joined     time.Time   // when its first session began
 	clockWrong atomic.Bool // too far off the other nodes'
-	relimited  atomic.Bool // limits have changed that its key does not tell yet
+	relimited  atomic.Bool // limits have changed that its key does not have yet
 
 	archive  archiveWatch
 	archived atomic.Int64 // when a shard of the process was archived last, in milliseconds; 0 = never
 }
 
-// Validate returns why NewNode would refuse the configuration, but for the Store, which may be missing yet. It asks nothing outside of the
-// process, so that a process can call it before it opens or creates a cluster.
+// Validate returns the error with which NewNode would refuse the configuration, except that the Store may be
+// missing. It asks nothing outside of the process, so that a process can call it before it opens or creates a
+// cluster.
 func (c *NodeConfig) Validate() error {
 	whole := *c
 	_, err := whole.complete()
 	return err
 }
 
-// NewNode returns a node, or an error if the configuration or one of the behaviors is wrong. It starts nothing: call Run.
+// NewNode returns a node, or an error if the configuration or one of the behaviors is wrong. It starts nothing:
+// call Run.
 func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.Store == nil {
 		return nil, &store.InvalidError{Field: "store", Problem: "missing"}
@@ -173,7 +184,8 @@ func checkBehavior(b task.Behavior) error {
 	}
 	if v, ok := b.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return &store.InvalidError{Field: "behavior " + b.ID(), Problem: strings.TrimPrefix(err.Error(), "behavior "+b.ID()+": ")}
+			field := "behavior " + b.ID()
+			return &store.InvalidError{Field: field, Problem: strings.TrimPrefix(err.Error(), field+": ")}
 		}
 	}
 	if _, err := b.Policy().Complete(); err != nil {
@@ -210,8 +222,9 @@ func (c *NodeConfig) byID() (map[string]task.Behavior, error) {
 	}
 	for _, id := range sortedKeys(c.Limits) {
 		if n := c.Limits[id]; behaviors[id] == nil || n < 0 {
-			return nil, &store.InvalidError{Field: "limits", Problem: fmt.Sprintf("%s=%d, want 0 or more for a behavior of the node: %s",
-				id, n, strings.Join(sortedKeys(behaviors), ", "))}
+			problem := fmt.Sprintf("%s=%d, want 0 or more for a behavior of the node: %s",
+				id, n, strings.Join(sortedKeys(behaviors), ", "))
+			return nil, &store.InvalidError{Field: "limits", Problem: problem}
 		}
 	}
 	return behaviors, nil
@@ -220,7 +233,8 @@ func (c *NodeConfig) byID() (map[string]task.Behavior, error) {
 // complete sets the defaults, and returns the behaviors by their ids.
 func (c *NodeConfig) complete() (map[string]task.Behavior, error) {
 	if c.Trimming > TrimAll {
-		return nil, &store.InvalidError{Field: "trimming", Problem: fmt.Sprintf("%d, want 0 to %d", c.Trimming, TrimAll)}
+		problem := fmt.Sprintf("%d, want 0 to %d", c.Trimming, TrimAll)
+		return nil, &store.InvalidError{Field: "trimming", Problem: problem}
 	}
 	if c.Archive != nil && c.Trimming == TrimAll {
 		return nil, &store.InvalidError{Field: "trimming", Problem: "all although there is an archive"}
@@ -264,7 +278,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
 		if n.cfg.Archive == nil && n.cfg.Trimming == TrimArchived && *n.cfg.Owner {
-			n.cfg.Log.WarnContext(ctx, "no archive is configured: the journals are kept in the store, which grows until it refuses new tasks; NodeConfig.Trimming chooses so")
+			n.cfg.Log.WarnContext(ctx, "no archive is configured: the journals are kept in the store, "+
+				"which grows until it refuses new tasks; NodeConfig.Trimming chooses so")
 		}
 		if err := n.endLastSession(ctx); err != nil {
 			n.cfg.Log.WarnContext(ctx, "the session before this one ends by its TTL", "err", err)
@@ -313,7 +328,7 @@ func (n *Node) here() localNode {
 	return nil
 }
 
-// attemptValue is what the contexts of attempts hold for the engine.
+// attemptValue returns the values that the contexts of attempts hold for the engine.
 func (n *Node) attemptValue(key any) any {
 	if key == (clientKey{}) {
 		return n.Client
@@ -321,8 +336,9 @@ func (n *Node) attemptValue(key any) any {
 	return nil
 }
 
-// SetLimit changes how many attempts of a behavior of the node are made at once, from now on: NodeConfig.Limits, while the node runs. Below 0
-// their number is bounded by the slots alone. What runs above a lower limit goes on, and at 0 none starts. The other nodes hear of it within seconds.
+// SetLimit changes how many attempts of a behavior of the node are made at once, from now on: NodeConfig.Limits,
+// while the node runs. Below 0 the slots alone bound their number. Attempts above a lower limit go on, and at 0
+// none starts. The other nodes learn of it within seconds.
 func (n *Node) SetLimit(behavior string, limit int) error {
 	if n.behaviors[behavior] == nil {
 		return &store.InvalidError{Field: "limit", Problem: fmt.Sprintf("the node does not run %.48q", behavior)}
@@ -336,7 +352,7 @@ func (n *Node) SetLimit(behavior string, limit int) error {
 	return nil
 }
 
-// Ready is closed when the node has joined and first serves all shards that fall to it and that nobody else serves. Shards that
+// Ready is closed when the node has joined and first serves all its shards that no other node serves. Shards that
 // other nodes serve move to it later, one by one.
 func (n *Node) Ready() <-chan struct{} { return n.ready }
 

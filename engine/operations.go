@@ -19,11 +19,11 @@ import (
 	"taskledger/task"
 )
 
-// Operations changes tasks and behaviors as operators ask for it, and looks at the cluster itself.
+// Operations changes tasks and behaviors as operators ask for it, and reports on the cluster itself.
 //
 // A method that changes a task returns task.ErrNotFound if there is no such task, a *task.StateError if its state does
-// not allow the change, a *store.InvalidError for an id that breaks the rules, store.ErrUnavailable for what was not
-// sent, and task.ErrUnknown for what was sent and not answered.
+// not allow the change, a *store.InvalidError for an id that breaks the rules, store.ErrUnavailable if the command was
+// not sent, and task.ErrUnknown if it was sent and not answered.
 type Operations struct{ c *Client }
 
 // Operations returns what operators do.
@@ -47,7 +47,7 @@ func (o Operations) RunNow(ctx context.Context, id events.TaskID) error {
 // Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. Attach,
 // right after it, waits for that run. A task that retention has removed from memory begins a new life instead, with
 // its recorded behavior, policy, priority and parameters, and anew is true: to find them costs what
-// Client.GetForgotten costs. Retry returns a *task.StateError if the parameters are no longer kept.
+// Client.GetForgotten costs. Retry returns a *task.StateError if the parameters are no longer stored.
 func (o Operations) Retry(ctx context.Context, id events.TaskID) (anew bool, err error) {
 	err = o.operate(ctx, id, task.Retry, "")
 	if o.c.cfg.Store == nil || !errors.Is(err, task.ErrNotFound) {
@@ -155,7 +155,7 @@ func (o Operations) Each(
 	}{o.c, o}, f, to, how)
 }
 
-// Suspend keeps a task from starting until Resume is called; a running attempt goes on. Client.Explain tells the
+// Suspend keeps a task from starting until Resume is called; a running attempt goes on. Client.Explain shows the
 // reason.
 func (o Operations) Suspend(ctx context.Context, id events.TaskID, reason string) error {
 	return o.operate(ctx, id, task.Suspend, reason)
@@ -238,7 +238,7 @@ func (o Operations) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	return all, nil
 }
 
-// Shards returns what every shard tells of itself. For a shard that has not answered when ctx ends, Problem says so.
+// Shards returns the report of every shard's owner. For a shard that has not answered when ctx ends, Problem says so.
 func (o Operations) Shards(ctx context.Context) ([]ShardInfo, error) { return o.c.shardInfos(ctx) }
 
 // Repair finds keys of the cluster that are not where they belong, and removes those that can be removed without loss,

@@ -80,7 +80,7 @@ func (p *placement) run(ctx context.Context) error {
 
 // reread looks at the membership even if the watch is silent: watches only hasten.
 func (p *placement) reread(ctx context.Context) {
-	if _, err := p.m.look(ctx); err != nil && ctx.Err() == nil {
+	if _, err := p.m.refresh(ctx); err != nil && ctx.Err() == nil {
 		if errors.Is(err, store.ErrSessionEnded) {
 			p.m.end(err)
 			return
@@ -151,7 +151,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *store.Membership
 			return p.serve(ctx, o, nil)
 		})
 	case alive && p.given == nil && mayTake && p.ranks.best(shard) == p.m.session.ID &&
-		now.Sub(p.m.began) > settleTime && p.spared.over(shard, now):
+		now.Sub(p.m.began) > rebalanceDelay && p.spared.over(shard, now):
 		wait, given := context.WithCancel(ctx)
 		p.asked, p.given = shard, given
 		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, wait, shard) })
@@ -244,7 +244,7 @@ func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownershi
 		return o, err
 	}
 	for {
-		v, err := p.m.look(ctx)
+		v, err := p.m.refresh(ctx)
 		if err == nil && v.Owners[o.Shard].Node != p.m.session.ID {
 			return o, fmt.Errorf("shard %d has been taken: %w", o.Shard, store.ErrFenced)
 		}
@@ -255,7 +255,7 @@ func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownershi
 		select {
 		case <-ctx.Done():
 			return o, context.Cause(ctx)
-		case <-time.After(lookForRepair):
+		case <-time.After(recheckEvery):
 		}
 	}
 }
@@ -341,7 +341,7 @@ func (p *placement) catchUp(ctx context.Context, shard int, have *shard.Loaded) 
 
 // isGone reports whether a node's session has ended, by a linearizable read.
 func (p *placement) isGone(ctx context.Context, node string) (bool, error) {
-	v, err := p.m.look(ctx)
+	v, err := p.m.refresh(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -379,17 +379,17 @@ func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	if err == nil {
 		err = a.Err("")
 	}
-	v, unread := p.m.look(ctx)
+	v, unread := p.m.refresh(ctx)
 	if unread != nil {
 		return fmt.Errorf("%w: %w", errStays, unread)
 	}
 	key := v.Owners[shard]
 	switch {
 	case key.Node != p.m.session.ID && err != nil:
-		p.spare(shard, askAgain, settleTime)
+		p.spare(shard, askAgain, rebalanceDelay)
 		return fmt.Errorf("%w: %w", errStays, err)
 	case key.Node != p.m.session.ID:
-		p.spare(shard, askAgain, settleTime)
+		p.spare(shard, askAgain, rebalanceDelay)
 		return errStays
 	}
 	p.askNoMore(shard)
@@ -431,7 +431,7 @@ func (p *placement) findLost(ctx context.Context) {
 	if len(missing) == 0 {
 		return
 	}
-	v, err := p.m.look(ctx)
+	v, err := p.m.refresh(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			p.m.log.WarnContext(ctx, "lost attempts are found later", "err", err)

@@ -18,12 +18,12 @@ import (
 const (
 	// planWithin bounds how long a raw submit waits for a node that has its behavior.
 	planWithin = 5 * time.Second
-	// planLimit is how long a plan may take.
+	// planLimit bounds the time of a plan.
 	planLimit = time.Second
 )
 
-// planned is what a node with the code says of a raw submit: where and when its task belongs, the policy in its stored form,
-// whether the behavior combines parameters, and what it has combined.
+// planned is a node's plan for a raw submit of a behavior that it has: the id and the schedule of the task, the
+// policy in its stored form, whether the behavior combines parameters, and the combined parameters.
 type planned struct {
 	ID        events.TaskID
 	NotBefore int64 // ms
@@ -87,7 +87,8 @@ func (c *Client) askPlanner(ctx context.Context, cmd *command.Plan) (planned, er
 	defer cancel()
 	if c.cfg.Bus != nil && c.sender.Connected() {
 		a, err := c.requestPlan(ctx, cmd)
-		for c.cfg.Store == nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // another one may get it
+		// Another node may get the next request.
+		for c.cfg.Store == nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			a, err = c.requestPlan(ctx, cmd)
 		}
 		if err == nil || c.cfg.Store == nil {

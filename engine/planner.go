@@ -53,7 +53,8 @@ func (m *member) planHere(ctx context.Context, c *command.Plan) command.Answer {
 		return a
 	case <-ctx.Done():
 	}
-	m.log.WarnContext(ctx, "a plan does not return and is left behind", "behavior", c.Behavior, "under way", len(places))
+	m.log.WarnContext(ctx, "a plan does not return and is left behind",
+		"behavior", c.Behavior, "under way", len(places))
 	return command.Overload("behavior %s: its plan does not return", c.Behavior)
 }
 
@@ -104,7 +105,8 @@ func (m *member) servePlans(ctx context.Context) error {
 		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg store.Message) {
 			c, err := command.ReadMessage[command.Plan](msg.Data)
 			if errors.Is(err, wire.ErrTail) && msg.Reply != "" {
-				m.sender.Hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{command.Misplaced(command.LaterPlan, m.session.ID)}))
+				misplaced := command.Misplaced(command.LaterPlan, m.session.ID)
+				m.sender.Hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{misplaced}))
 			}
 			if err != nil || msg.Reply == "" {
 				return
@@ -144,8 +146,10 @@ func (m *member) answerPlans(ctx context.Context) error {
 			if !later {
 				a = m.planHere(ctx, &letter.Plan)
 			}
-			if err := m.mailbox.Answer(ctx, l, command.EncodeAnswers([]command.Answer{a})); err != nil && ctx.Err() == nil {
-				m.log.WarnContext(ctx, "the answer to a plan is lost until it is asked for again", "sender", l.Sender, "err", err)
+			err := m.mailbox.Answer(ctx, l, command.EncodeAnswers([]command.Answer{a}))
+			if err != nil && ctx.Err() == nil {
+				m.log.WarnContext(ctx, "the answer to a plan is lost until it is asked for again",
+					"sender", l.Sender, "err", err)
 			}
 		})
 	}

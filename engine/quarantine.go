@@ -19,19 +19,20 @@ import (
 )
 
 const (
-	// lookForRepair is the time between two looks whether what is damaged has changed.
-	lookForRepair = 2 * time.Second
-	// reloadEvery is the least time between two reads of the whole shard while its damage seems unchanged, and reloadShare how
-	// many times as long as such a read takes.
+	// recheckEvery is the interval at which the damage is checked for changes.
+	recheckEvery = 2 * time.Second
+	// reloadEvery is the least time between two reads of the whole shard while its damage seems unchanged, which is
+	// also at least reloadShare times the duration of such a read.
 	reloadEvery = 30 * time.Second
 	reloadShare = 20
-	// relapse is how soon after a quarantine another one means that there is no damage in the store to be repaired.
+	// relapse is the time within which another quarantine of a shard means that the store has no damage to be
+	// repaired.
 	relapse = time.Minute
 )
 
-// quarantine stands for a shard that is this node's and cannot be read: its journal makes no sense, or what the archive alone
-// holds is not read yet. It says so to everybody who asks or wants
-// something of the shard, until that has changed. It decides nothing: what was decided before is not known.
+// quarantine serves a shard of this node that cannot be read: its journal is corrupt, or entries that the archive
+// alone holds are not read yet. It answers all commands and questions with the reason, until that has changed. It
+// decides nothing: what was decided before is not known.
 type quarantine struct {
 	p     *placement
 	shard int
@@ -39,29 +40,32 @@ type quarantine struct {
 	inbox *shard.Inbox
 	taken store.Ownership           // that the damage was met under
 	knows func(*command.Batch) bool // that the journal holds a batch, as far as it goes; nil = it cannot be known
-	tried func(*command.Batch) bool // that a write under way when the damage was met may hold a batch; nil = there is none
+	tried func(*command.Batch) bool // that a write under way at the damage may hold a batch; nil = no write
 	why   atomic.Pointer[string]
 	owned atomic.Pointer[store.Ownership] // begun for the quarantine; nil = not yet
 
-	// Of the look under way, one at a time.
-	entry    uint64 // that is damaged; 0 = not known
-	revision int64  // of it when it was looked at last; 0 = it was missing
-	reload   time.Time
-	given    int64 // revision of what an operator gave up, when it was looked at last; 0 = nothing
-	cause    error // that was told last
-	advised  bool  // with a remedy that is known to help
+	// Of the check under way, one at a time.
+	entry        uint64 // that is damaged; 0 = not known
+	revision     int64  // of it at the last check; 0 = it was missing
+	reload       time.Time
+	lossRevision int64 // of the loss that an operator had declared at the last check; 0 = none
+	cause        error // that was reported last
+	advised      bool  // with a remedy that is known to help
 }
 
-// quarantine tells why the shard cannot be served until it is sound, and returns its state and an ownership to serve it under; or
-// until it is lost, or the session over. left is the owner that has met the damage, nil when none began to serve.
-func (p *placement) quarantine(ctx context.Context, o store.Ownership, why error, left *shard.Owner) (store.Ownership, *shard.Loaded, error) {
+// quarantine reports why the shard cannot be served until it is sound, and returns its state and an ownership to
+// serve it under; or until it is lost, or the session over. left is the owner that has met the damage, nil when
+// none began to serve.
+func (p *placement) quarantine(
+	ctx context.Context, o store.Ownership, why error, left *shard.Owner,
+) (store.Ownership, *shard.Loaded, error) {
 	q := newQuarantine(p, o, left)
 	var at *shard.DamageError
 	if errors.As(why, &at) {
 		q.entry = at.Entry
 	}
-	short, cancel := context.WithTimeout(ctx, remedyPatience)
-	q.tell(short, why)
+	short, cancel := context.WithTimeout(ctx, remedyTimeout)
+	q.report(short, why)
 	cancel()
 	p.mu.Lock()
 	p.broken[o.Shard] = q
@@ -99,27 +103,27 @@ func newQuarantine(p *placement, o store.Ownership, left *shard.Owner) *quaranti
 	return q
 }
 
-// relapsesLocked returns how long to wait before the first look at a shard of which no entry is known to be damaged: nothing,
-// unless a look has just found it sound in vain.
+// relapsesLocked returns the wait before the first check of a shard of which no entry is known to be damaged: none,
+// unless a check has just found it sound in vain.
 func (p *placement) relapsesLocked(shard int) time.Duration {
 	h := p.healed[shard]
 	if time.Since(h.at) > relapse {
 		h.wait = 0
 	} else {
-		h.wait = min(max(2*h.wait, lookForRepair), relapse)
+		h.wait = min(max(2*h.wait, recheckEvery), relapse)
 	}
 	p.healed[shard] = h
 	return h.wait
 }
 
-// healing is when a shard was last found sound again, and how long the look before that was put off.
+// healing holds when a shard was last found sound again, and how long the check before that was put off.
 type healing struct {
 	at   time.Time
 	wait time.Duration
 }
 
-// tell makes known why the shard cannot be served, and what to do.
-func (q *quarantine) tell(ctx context.Context, why error) {
+// report logs and remembers why the shard cannot be served, and the remedy.
+func (q *quarantine) report(ctx context.Context, why error) {
 	remedy, known := q.p.m.remedy(ctx, q.shard, q.entry, why)
 	q.cause, q.advised = why, known
 	text := fmt.Sprintf("%v; remedy: %s", why, remedy)
@@ -128,13 +132,15 @@ func (q *quarantine) tell(ctx context.Context, why error) {
 	}
 }
 
-type look struct {
+type recheck struct {
 	have *shard.Loaded // the shard is sound; nil = it is not
 	err  error         // it is not this node's any more
 }
 
-func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Duration) (store.Ownership, *shard.Loaded, error) {
-	begun, looked := make(chan error, 1), make(chan look, 1)
+func (q *quarantine) run(
+	ctx context.Context, o store.Ownership, wait time.Duration,
+) (store.Ownership, *shard.Loaded, error) {
+	begun, checked := make(chan error, 1), make(chan recheck, 1)
 	q.p.m.spawn(func(context.Context) { begun <- q.begin(ctx, o) })
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -171,15 +177,15 @@ func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Durat
 		case <-full.C:
 			submits = q.refuse(ctx, submits)
 		case <-timer.C:
-			q.p.m.spawn(func(context.Context) { looked <- q.look(ctx) })
-		case l := <-looked:
+			q.p.m.spawn(func(context.Context) { checked <- q.recheck(ctx) })
+		case l := <-checked:
 			if l.err != nil || l.have != nil {
 				q.p.mu.Lock()
 				q.p.healed[q.shard] = healing{time.Now(), q.p.healed[q.shard].wait}
 				q.p.mu.Unlock()
 				return *q.owned.Load(), l.have, l.err
 			}
-			timer.Reset(lookForRepair)
+			timer.Reset(recheckEvery)
 		}
 	}
 }
@@ -195,30 +201,31 @@ func (q *quarantine) begin(ctx context.Context, o store.Ownership) error {
 	return nil
 }
 
-// look reports whether the shard is sound: at once when what is damaged has changed or was given up, else now and then.
-func (q *quarantine) look(ctx context.Context) look {
-	v, err := q.p.m.look(ctx)
+// recheck loads the shard to find out whether it is sound: at once when the damaged entry has changed or was given
+// up, else now and then.
+func (q *quarantine) recheck(ctx context.Context) recheck {
+	v, err := q.p.m.refresh(ctx)
 	if err != nil {
-		return look{}
+		return recheck{}
 	}
 	if v.Owners[q.shard].Revision != q.owned.Load().Revision {
-		return look{err: fmt.Errorf("quarantine: %w", store.ErrFenced)}
+		return recheck{err: fmt.Errorf("quarantine: %w", store.ErrFenced)}
 	}
 	now := time.Now()
-	if changed, given := q.changed(ctx), q.givenUp(ctx); !changed && !given && now.Before(q.reload) {
-		return look{}
+	if changed, givenUp := q.changed(ctx), q.givenUp(ctx); !changed && !givenUp && now.Before(q.reload) {
+		return recheck{}
 	}
 	have, err := q.p.m.loader.Load(ctx, q.shard)
 	if err == nil {
 		q.p.m.log.WarnContext(ctx, "shard is sound again", "shard", q.shard, "entries", have.Head.Number)
-		return look{have: have}
+		return recheck{have: have}
 	}
 	pause := reloadShare * time.Since(now)
-	if q.revision != 0 { // look sees when the entry changes; of a missing one the cause lies behind it, where look sees nothing
+	if q.revision != 0 { // recheck sees the entry change, but not the cause of a missing one, which lies behind it
 		pause = max(pause, reloadEvery)
 	}
 	if errors.Is(err, shard.ErrArchiveAway) {
-		q.tell(ctx, err)
+		q.report(ctx, err)
 		pause = 0
 	}
 	q.reload = time.Now().Add(pause)
@@ -228,14 +235,14 @@ func (q *quarantine) look(ctx context.Context) look {
 		if at != nil {
 			q.entry = at.Entry
 		}
-		q.tell(ctx, err)
+		q.report(ctx, err)
 	} else if !q.advised {
-		q.tell(ctx, q.cause)
+		q.report(ctx, q.cause)
 	}
-	return look{}
+	return recheck{}
 }
 
-// changed reports whether the damaged entry is another one than at the last look.
+// changed reports whether the damaged entry was replaced since the last check.
 func (q *quarantine) changed(ctx context.Context) bool {
 	if q.entry == 0 {
 		return false
@@ -249,20 +256,23 @@ func (q *quarantine) changed(ctx context.Context) bool {
 	return q.revision != before
 }
 
-// givenUp reports whether an operator has given something up since the last look.
+// givenUp reports whether an operator has declared a loss since the last check.
 func (q *quarantine) givenUp(ctx context.Context) bool {
 	l, err := q.p.m.loader.Losses.Loss(ctx, q.shard)
 	if err != nil {
 		return false
 	}
-	before := q.given
-	q.given = l.Revision
-	return q.given != before
+	before := q.lossRevision
+	q.lossRevision = l.Revision
+	return q.lossRevision != before
 }
 
-// latest adds a delivery in the place of an earlier one of its sender that came the same way: of a lane one batch is under way.
+// latest adds a delivery in the place of an earlier one of its sender that came the same way: a lane has one batch
+// under way.
 func latest(all []shard.Delivery, d shard.Delivery) []shard.Delivery {
-	at := slices.IndexFunc(all, func(other shard.Delivery) bool { return other.Sender == d.Sender && other.Letter == d.Letter })
+	at := slices.IndexFunc(all, func(other shard.Delivery) bool {
+		return other.Sender == d.Sender && other.Letter == d.Letter
+	})
 	switch {
 	case at < 0:
 		return append(all, d)
@@ -272,8 +282,8 @@ func latest(all []shard.Delivery, d shard.Delivery) []shard.Delivery {
 	return all
 }
 
-// takeOffer acknowledges an offer, or answers the one that closes another: nothing is given here. What an earlier owner gave is
-// found by the roll call.
+// takeOffer acknowledges an offer, or answers the one that closes another: nothing is assigned here. A Reconcile
+// finds the attempts that an earlier owner assigned.
 func (q *quarantine) takeOffer(d shard.Delivery) {
 	if c, ok := d.Commands[0].(*command.Offer); ok && c.Slots == 0 {
 		d.Reply(d.Batch, []command.Answer{{}}, false)
@@ -282,11 +292,12 @@ func (q *quarantine) takeOffer(d shard.Delivery) {
 	d.Reply(d.Batch, nil, false)
 }
 
-// refuse turns submits down, and returns those that have to wait until the quarantine has begun. While the store is full it cannot
-// begin. Then what no write can hold is turned down, but for letters, whose answers need room.
+// refuse refuses submits, and returns those that have to wait until the quarantine has begun. While the store is
+// full it cannot begin. Then it refuses the submits that no write can hold, except those from the mailbox, whose
+// answers need room.
 func (q *quarantine) refuse(ctx context.Context, submits []shard.Delivery) (rest []shard.Delivery) {
 	if o := q.owned.Load(); o != nil {
-		q.turnDown(ctx, *o, submits)
+		q.refuseAll(ctx, *o, submits)
 		return nil
 	}
 	if !q.p.m.admission.usage.Load().Full {
@@ -300,23 +311,23 @@ func (q *quarantine) refuse(ctx context.Context, submits []shard.Delivery) (rest
 			certain = append(certain, d)
 		}
 	}
-	q.turnDown(ctx, q.taken, certain)
+	q.refuseAll(ctx, q.taken, certain)
 	return rest
 }
 
-// turnDown refuses what was to be decided, once a read has shown that nobody else may decide it. What is reported of attempts
-// waits for an owner.
-func (q *quarantine) turnDown(ctx context.Context, o store.Ownership, submits []shard.Delivery) {
+// refuseAll refuses submits, once a read has shown that nobody else may decide them.
+func (q *quarantine) refuseAll(ctx context.Context, o store.Ownership, submits []shard.Delivery) {
 	if len(submits) == 0 {
 		return
 	}
 	q.p.m.spawn(func(context.Context) {
-		v, err := q.p.m.look(ctx)
+		v, err := q.p.m.refresh(ctx)
 		if err != nil || v.Owners[q.shard].Revision != o.Revision {
 			return // they are sent again, and another owner may decide them
 		}
 		for _, d := range submits {
-			never := d.Posted > o.Revision || q.knows != nil && !q.knows(d.Batch) // was this copy decided by an owner before
+			// No owner before has decided this copy.
+			never := d.Posted > o.Revision || q.knows != nil && !q.knows(d.Batch)
 			d.Reply(d.Batch, q.answers(d.Batch), never)
 		}
 	})
@@ -324,6 +335,7 @@ func (q *quarantine) turnDown(ctx context.Context, o store.Ownership, submits []
 
 func (q *quarantine) answers(b *command.Batch) []command.Answer {
 	why := *q.why.Load()
+	text := fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)
 	answers := make([]command.Answer, len(b.Commands))
 	for i, c := range b.Commands {
 		switch c.(type) {
@@ -334,9 +346,9 @@ func (q *quarantine) answers(b *command.Batch) []command.Answer {
 			}
 			answers[i].Data = message.Encode(s)
 		case *command.Explain:
-			answers[i] = explanation.Explanation{Why: task.WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}.Answer()
+			answers[i] = explanation.Explanation{Why: task.WhyQuarantined, Since: q.since, Text: text}.Answer()
 		default:
-			answers[i] = command.Answer{Code: command.AnswerUnserved, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}
+			answers[i] = command.Answer{Code: command.AnswerUnserved, Text: text}
 		}
 	}
 	return answers

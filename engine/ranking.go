@@ -12,7 +12,7 @@ type ranking struct {
 }
 
 // rankNodes ranks the nodes of a membership. Nodes are placed by name, so that a restart moves nothing; nodes of one
-// name are told apart by their ids.
+// name are distinguished by their ids.
 func rankNodes(v *store.Membership, shards int) ranking {
 	ids := map[string]string{}
 	var keys []string

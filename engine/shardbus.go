@@ -17,7 +17,7 @@ import (
 
 // serveShard lets batches reach an owner over the bus and through the store while ctx lasts.
 func (m *member) serveShard(ctx context.Context, of int, in *shard.Inbox) {
-	m.spawn(func(context.Context) { m.readLetters(ctx, of, in) })
+	m.spawn(func(context.Context) { m.readMailbox(ctx, of, in) })
 	if m.bus == nil {
 		return
 	}
@@ -36,9 +36,9 @@ func (m *member) serveShard(ctx context.Context, of int, in *shard.Inbox) {
 	}
 }
 
-// readLetters takes the batches that come through the store until ctx ends. Should they end before, the session does: this
-// process cannot serve the shard.
-func (m *member) readLetters(ctx context.Context, of int, in *shard.Inbox) {
+// readMailbox takes the batches that come through the store until ctx ends. If their stream ends before, so does
+// the session: this process cannot serve the shard.
+func (m *member) readMailbox(ctx context.Context, of int, in *shard.Inbox) {
 	defer func() {
 		if ctx.Err() == nil {
 			m.end(fmt.Errorf("letters of shard %d %w", of, errEndedEarly))
@@ -63,11 +63,13 @@ func (m *member) readLetters(ctx context.Context, of int, in *shard.Inbox) {
 			Posted: l.Revision,
 			Reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
 				if answers == nil {
-					return // that the letter lies there is acknowledgement enough
+					return // a posted batch needs no acknowledgement
 				}
 				m.spawn(func(ctx context.Context) {
-					if err := m.answerLetter(ctx, in, l, command.EncodeAnswerMessage(l.Shard, b, answers, recorded)); err != nil && ctx.Err() == nil {
-						m.log.WarnContext(ctx, "answer is delayed until it is asked for again", "shard", l.Shard, "sender", l.Sender, "err", err)
+					answer := command.EncodeAnswerMessage(l.Shard, b, answers, recorded)
+					if err := m.answerMailbox(ctx, in, l, answer); err != nil && ctx.Err() == nil {
+						m.log.WarnContext(ctx, "answer is delayed until it is asked for again",
+							"shard", l.Shard, "sender", l.Sender, "err", err)
 					}
 				})
 			},
@@ -75,7 +77,7 @@ func (m *member) readLetters(ctx context.Context, of int, in *shard.Inbox) {
 	}
 }
 
-func (m *member) answerLetter(ctx context.Context, in *shard.Inbox, l store.MailboxBatch, answer []byte) error {
+func (m *member) answerMailbox(ctx context.Context, in *shard.Inbox, l store.MailboxBatch, answer []byte) error {
 	if o := in.Fence(); o != nil {
 		return m.mailbox.AnswerAs(ctx, *o, l, answer)
 	}
@@ -107,6 +109,6 @@ type cancelMessage struct {
 	Shard   int64
 	Task    events.TaskID
 	Started events.Ref // names the attempt
-	By      string     // the principal who has cancelled the task
+	By      string     // the principal that has cancelled the task
 	Reason  string
 }

@@ -12,34 +12,34 @@ import (
 	"taskledger/task"
 )
 
-// ShardInfo is what the owner of a shard tells of it.
+// ShardInfo is the report of a shard's owner.
 type ShardInfo struct {
-	Bugs int64 `json:"bugs"` // commands that this owner refused because its decision was a bug; its log tells of each
+	Bugs int64 `json:"bugs"` // commands that this owner refused because its decision was a bug; its log shows each
 
 	Shard    int           `json:"shard"`
 	Owner    string        `json:"session"`            // id of the owner's session
 	Epoch    int64         `json:"epoch"`              // etcd revision of the ownership
 	Entries  uint64        `json:"entries"`            // number of the last entry
 	Hash     events.Hash   `json:"hash"`               // chain hash of the last entry
-	Digest   events.Hash   `json:"digest,omitzero"`    // of the state after that entry; zero unless the ledger asks for it
+	Digest   events.Hash   `json:"digest,omitzero"`    // of the state after that entry; zero unless the ledger asks
 	Time     events.Millis `json:"time,omitzero"`      // of the last entry
 	Tasks    int           `json:"tasks"`              // in memory
 	Live     int           `json:"live"`               // those that have not finished
 	Ready    int           `json:"ready"`              // those that wait for a slot
-	Refused  int64         `json:"refused"`            // outcomes that this owner refused because they were late or of another attempt
+	Refused  int64         `json:"refused"`            // outcomes that this owner refused: late, or of another attempt
 	Snapshot uint64        `json:"snapshot"`           // entry of the newest snapshot; 0 = none
-	First    uint64        `json:"first"`              // first entry of the journal in the store; 0 = not known at the moment, or nothing was trimmed
-	Archived uint64        `json:"archived"`           // last entry that was read back from the archive; 0 = none, or not known yet
+	First    uint64        `json:"first"`              // first entry in the store; 0 = not known, or nothing trimmed
+	Archived uint64        `json:"archived"`           // last entry read back from the archive; 0 = none, or not known
 	Drops    bool          `json:"drops,omitempty"`    // entries that snapshots cover are removed, and archived nowhere
 	Degraded string        `json:"degraded,omitempty"` // what no longer works, and the remedy; "" = all works
-	Problem  string        `json:"problem,omitempty"`  // why it is not served: no owner answers, or it is quarantined; "" = it is served
+	Problem  string        `json:"problem,omitempty"`  // why it is not served: no answer, or a quarantine; "" = it is
 	NodeName string        `json:"node,omitempty"`     // name of the owner, for people; the command line fills it in
 
 	Began   uint64          `json:"-"` // number of the first entry of this owner
 	Figures []meter.Figures `json:"-"` // what its entries hold, from that one on
 }
 
-// infoOf is what the owner of a shard reports, with what the asker knows.
+// infoOf returns the report of a shard's owner, with the number of the shard.
 func infoOf(shard int, s *command.ShardReport) ShardInfo {
 	info := ShardInfo{
 		Bugs:     s.Bugs,

@@ -17,18 +17,20 @@ import (
 	"taskledger/task"
 )
 
-// mergeTries is how often a submit combines parameters again because the task changed meanwhile.
+// mergeTries bounds how often a submit combines parameters again because the task changed meanwhile.
 const mergeTries = 5
 
-// Submit commits a request and returns once it is durable. ctx bounds the call, never the task. The Future is never nil: after an error
-// its Wait returns that error. After task.ErrUnknown its ID names the task that may exist: submit again with that id, or the same key. After any other error nothing was accepted:
-// *store.InvalidError, *task.LimitError, *task.StateError, *task.OverloadError, store.ErrUnavailable, task.ErrClosed, or the error of b's Plan.
+// Submit commits a request and returns once it is durable. ctx bounds the call, never the task. The Future is never
+// nil: after an error its Wait returns that error. After task.ErrUnknown its ID names the task that may exist:
+// submit again with that id, or the same key. After any other error nothing was accepted: *store.InvalidError,
+// *task.LimitError, *task.StateError, *task.OverloadError, store.ErrUnavailable, task.ErrClosed, or the error of
+// b's Plan.
 func (c *Client) Submit(ctx context.Context, b task.Behavior, params []byte, o task.SubmitOptions) (*Future, error) {
 	return c.submit(ctx, &task.Request{Behavior: b, Params: params, SubmitOptions: o})
 }
 
-// SubmitRaw is Submit for a process without the behavior's code: a node that has the behavior plans the task. It returns
-// task.ErrUnknownBehavior if no live node has it.
+// SubmitRaw is Submit for a process without the behavior's code: a node that has the behavior plans the task. It
+// returns task.ErrUnknownBehavior if no live node has it.
 func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, o task.SubmitOptions) (*Future, error) {
 	return c.submit(ctx, &task.Request{Name: behavior, Params: params, SubmitOptions: o})
 }
@@ -75,7 +77,8 @@ func (c *Client) submit(ctx context.Context, q *task.Request) (*Future, error) {
 	return c.conclude(ctx, s, a, err)
 }
 
-// plan lets the behavior plan a request, here or on a node that has it, and makes its command, which may name no task yet.
+// plan lets the behavior plan a request, here or on a node that has it, and makes its command, which may name no
+// task yet.
 func (c *Client) plan(ctx context.Context, q *task.Request) (submission, error) {
 	if !utf8.Valid(q.Params) { // a JSON decoder would let it pass
 		return submission{}, &store.InvalidError{Field: "parameters", Problem: "no UTF-8"}
@@ -97,7 +100,8 @@ func (c *Client) plan(ctx context.Context, q *task.Request) (submission, error) 
 // planRaw is plan for a request that names its behavior alone.
 func (c *Client) planRaw(ctx context.Context, q *task.Request) (submission, error) {
 	if err := events.ValidateBehavior(q.Name); err != nil {
-		return submission{}, &store.InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
+		problem := strings.TrimPrefix(err.Error(), "behavior ")
+		return submission{}, &store.InvalidError{Field: "behavior", Problem: problem}
 	}
 	planned, err := c.planAway(ctx, &command.Plan{Behavior: q.Name, Params: q.Params})
 	if err != nil {
@@ -115,7 +119,9 @@ func (c *Client) planRaw(ctx context.Context, q *task.Request) (submission, erro
 	return submissionOf(c.now(), q.Name, &policy, &plan, q, merge)
 }
 
-func submissionOf(now time.Time, behavior string, policy *task.Policy, plan *task.Plan, q *task.Request, merge task.Merger) (submission, error) {
+func submissionOf(
+	now time.Time, behavior string, policy *task.Policy, plan *task.Plan, q *task.Request, merge task.Merger,
+) (submission, error) {
 	cmd, err := command.NewSubmit(now, behavior, policy, plan, q)
 	if err != nil {
 		return submission{}, err
@@ -177,7 +183,8 @@ func (c *Client) combineUntilIn(ctx context.Context, s submission) (a command.An
 			return a, err
 		}
 	}
-	return a, fmt.Errorf("task %s changed %d times while parameters were combined: %w", s.cmd.Task, mergeTries, store.ErrUnavailable)
+	return a, fmt.Errorf("task %s changed %d times while parameters were combined: %w",
+		s.cmd.Task, mergeTries, store.ErrUnavailable)
 }
 
 // combines reports whether an answer asks for combined parameters.
@@ -185,7 +192,7 @@ func combines(a command.Answer) bool {
 	return a.Code == command.AnswerMerge || a.Code == command.AnswerChanged
 }
 
-// principal is who asks for what a call under ctx sends.
+// principal returns the principal of the commands that a call under ctx sends.
 func (c *Client) principal(ctx context.Context) string {
 	if a, err := sender.AskerOf(ctx); err == nil && a != nil {
 		return cmp.Or(a.Principal, c.cfg.Name)
@@ -200,14 +207,16 @@ func (c *Client) combine(ctx context.Context, s submission) (command.Answer, err
 	if err == nil && stored.ParamsElided && stored.Params == nil {
 		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment
 	}
-	if recorded := err == nil && stored.Final() && cmd.Policy.Existing == events.ReturnRecorded; recorded || errors.Is(err, task.ErrNotFound) {
+	recorded := err == nil && stored.Final() && cmd.Policy.Existing == events.ReturnRecorded
+	if recorded || errors.Is(err, task.ErrNotFound) {
 		return c.askSubmit(ctx, cmd.Task, cmd)
 	}
 	if err != nil {
 		return command.Answer{}, err
 	}
 	if stored.ParamsElided && stored.Params == nil {
-		return command.Answer{}, &task.StateError{Task: cmd.Task, Problem: "cannot combine parameters: the stored ones are no longer kept"}
+		const problem = "cannot combine parameters: the stored ones are no longer kept"
+		return command.Answer{}, &task.StateError{Task: cmd.Task, Problem: problem}
 	}
 	text, err := stored.Params.JSON()
 	if err != nil {
@@ -218,16 +227,18 @@ func (c *Client) combine(ctx context.Context, s submission) (command.Answer, err
 		return command.Answer{}, fmt.Errorf("task %s: combine parameters: %w", cmd.Task, err)
 	}
 	if len(merged) > events.MaxPayloadBytes {
-		return command.Answer{}, &task.LimitError{Field: "merged parameters", Limit: events.MaxPayloadBytes, Got: int64(len(merged))}
+		got := int64(len(merged))
+		return command.Answer{}, &task.LimitError{Field: "merged parameters", Limit: events.MaxPayloadBytes, Got: got}
 	}
 	second := &command.Merge{Submit: *cmd, Life: stored.Created, Seq: stored.Seq}
 	second.Submit.Params = events.JSON(merged)
 	return c.askSubmit(ctx, cmd.Task, second)
 }
 
-// Attach returns the future of a task that any process has submitted, at any time: the outcome of its present run, or of its last
-// one if no further run is due. For a task that retention has removed from memory it finds what Get finds, at the same cost. Wait
-// returns task.ErrNotFound for such a task if the client lacks the Store or the Archive that holds its events.
+// Attach returns the future of a task that any process has submitted, at any time: the outcome of its present run,
+// or of its last one if no further run is due. For a task that retention has removed from memory it finds what Get
+// finds, at the same cost. Wait returns task.ErrNotFound for such a task if the client lacks the Store or the
+// Archive that holds its events.
 func (c *Client) Attach(id events.TaskID) *Future {
 	if err := id.Validate(); err != nil {
 		return failedFuture(id, &store.InvalidError{Field: "id", Problem: err.Error()})

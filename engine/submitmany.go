@@ -14,18 +14,20 @@ import (
 	"taskledger/task"
 )
 
-// abreast is how many requests of one SubmitMany are planned by name, or have their parameters combined, at once.
+// abreast bounds the requests of one SubmitMany that are planned by name, or have their parameters combined, at once.
 const abreast = 16
 
-// Result is what became of one request of SubmitMany. Its Future is never nil: after an error its Wait returns that error.
+// Result reports the outcome of one request of SubmitMany. Its Future is never nil: after an error its Wait returns
+// that error.
 type Result struct {
 	*Future
 	Err error // what Submit would have returned
 }
 
-// SubmitMany is Submit for up to 1,000 requests, and returns a result for each, in their order, when the last of them is known. Of more
-// none is submitted: each has a *task.LimitError. The requests to one shard travel and are decided in their order, up to
-// 192 KiB of them in one batch and one entry, and tasks of one affinity are in one shard. What is wrong with one request concerns no other, unless o says so.
+// SubmitMany is Submit for up to 1,000 requests, and returns a result for each, in their order, when the last of
+// them is known. If there are more it submits none: each has a *task.LimitError. The requests to one shard travel
+// and are decided in their order, up to 192 KiB of them in one batch and one entry, and tasks of one affinity are
+// in one shard. An error of one request concerns no other, unless o says so.
 func (c *Client) SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Result {
 	m := &many{Client: c, ctx: ctx, all: make([]one, len(requests))}
 	for i := range m.all {
@@ -116,10 +118,12 @@ func (m *many) share(key string) error {
 		s := &m.all[i]
 		asked[i] = s.cmd.Asked(s.Request)
 		if s.RequestKey != "" {
-			return &store.InvalidError{Field: "request key", Problem: fmt.Sprintf("request %d has one of its own beside that of all", i)}
+			problem := fmt.Sprintf("request %d has one of its own beside that of all", i)
+			return &store.InvalidError{Field: "request key", Problem: problem}
 		}
 		if other, twice := about[s.cmd.Task]; twice && s.cmd.Task != "" {
-			return &store.InvalidError{Field: "id", Problem: fmt.Sprintf("requests %d and %d of one key name task %s", other, i, s.cmd.Task)}
+			problem := fmt.Sprintf("requests %d and %d of one key name task %s", other, i, s.cmd.Task)
+			return &store.InvalidError{Field: "id", Problem: problem}
 		}
 		about[s.cmd.Task] = i
 	}
@@ -139,7 +143,7 @@ func (m *many) share(key string) error {
 	return nil
 }
 
-// send sends what is left, and returns when all of it is answered or given up.
+// send sends the remaining submissions, and returns when all of them are answered or given up.
 func (m *many) send() {
 	var sent []*one
 	var commands []sender.Submission
@@ -156,7 +160,7 @@ func (m *many) send() {
 
 func (s *one) shard() int { return s.cmd.Task.Shard(s.many.cfg.Shards) }
 
-// results tells what became of each. Parameters of one shard are combined in turn: they may be about one task.
+// results returns the results. Parameters of one shard are combined one after the other: they may be about one task.
 func (m *many) results() []Result {
 	all := make([]Result, len(m.all))
 	merging := map[int][]int{}

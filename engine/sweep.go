@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// sweepMailEvery is the time between two sweeps of mail that others have left behind. Senders give up after as long: what
-	// they still want answered they have posted again since, or will.
-	sweepMailEvery = sender.GiveUp
+	// sweepMailboxesEvery is the time between two sweeps of mailboxes that others have left behind. Senders give up
+	// after as long: batches that they still want answered they have posted again since, or will.
+	sweepMailboxesEvery = sender.GiveUp
 )
 
-// sweepMail removes the mail of senders that are gone, as long as this node owns shard 0: letters and answers that were
-// not written during the last period.
-func (m *member) sweepMail(ctx context.Context) error {
-	timer := time.NewTimer(sweepMailEvery)
+// sweepMailboxes removes the mailboxes of senders that are gone, as long as this node owns shard 0: batches and
+// answers that were not written during the last period.
+func (m *member) sweepMailboxes(ctx context.Context) error {
+	timer := time.NewTimer(sweepMailboxesEvery)
 	defer timer.Stop()
 	var noted int64
 	for {
@@ -26,11 +26,12 @@ func (m *member) sweepMail(ctx context.Context) error {
 		case <-timer.C:
 		}
 		noted = m.sweepOnce(ctx, noted)
-		timer.Reset(sweepMailEvery)
+		timer.Reset(sweepMailboxesEvery)
 	}
 }
 
-// sweepOnce removes mail last written at a revision up to noted and returns what to note for the next time; 0 = nothing.
+// sweepOnce removes mailboxes last written at a revision up to noted. It returns the revision to note for the next
+// time; 0 = none.
 func (m *member) sweepOnce(ctx context.Context, noted int64) int64 {
 	if m.view.Load().Owners[0].Node != m.session.ID {
 		return 0

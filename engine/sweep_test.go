@@ -51,7 +51,7 @@ func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 		p.view.Store(new(present(1, selfID)))
 		s := &sweptStore{now: 100}
 		p.sweeper = s
-		go p.sweepMail(p.ctx)
+		go p.sweepMailboxes(p.ctx)
 		want := func(what string, before ...int64) {
 			t.Helper()
 			synctest.Wait()
@@ -59,18 +59,18 @@ func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 				t.Errorf("%s: swept up to %v, want %v", what, got, before)
 			}
 		}
-		time.Sleep(sweepMailEvery - time.Nanosecond)
+		time.Sleep(sweepMailboxesEvery - time.Nanosecond)
 		want("before the first period has ended")
 		time.Sleep(time.Nanosecond)
 		want("the first period only notes", 0)
 		s.is(200, nil)
-		time.Sleep(sweepMailEvery)
+		time.Sleep(sweepMailboxesEvery)
 		want("after a period", 0, 100)
 		s.is(200, errors.New("etcd is away"))
-		time.Sleep(sweepMailEvery)
+		time.Sleep(sweepMailboxesEvery)
 		want("after another", 0, 100, 200)
 		s.is(200, nil)
-		time.Sleep(sweepMailEvery)
+		time.Sleep(sweepMailboxesEvery)
 		want("after one that failed", 0, 100, 200, 200)
 	})
 }

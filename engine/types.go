@@ -8,7 +8,7 @@ import (
 	"taskledger/store"
 )
 
-// typeDigests returns what a node key tells of the types of behaviors: a digest of each, in the order of their ids.
+// typeDigests returns the digests of the types of behaviors for a node key, in the order of the behaviors' ids.
 func typeDigests(ids []string, types func(id string) string) string {
 	digests := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -18,7 +18,7 @@ func typeDigests(ids []string, types func(id string) string) string {
 	return strings.Join(digests, " ")
 }
 
-// typesOn returns the digest of the types of a behavior on a node; "" = the node does not run it, or does not tell.
+// typesOn returns the digest of the types of a behavior on a node; "" = the node does not run it, or reports none.
 func typesOn(n *store.NodeInfo, behavior string) string {
 	digests := strings.Fields(n.Types)
 	for i, id := range n.Behaviors {

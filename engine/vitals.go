@@ -7,7 +7,7 @@ import (
 	"taskledger/store"
 )
 
-// Vitals returns how the node is at the moment, for who asks whether it is ready and for gauges: what a Meter is not told.
+// Vitals returns the present state of the node, for readiness and for gauges: a Meter does not receive it.
 func (n *Node) Vitals() meter.Vitals {
 	v := meter.Vitals{HasBus: n.cfg.Bus != nil, BusConnected: n.sender.Connected(), Slots: max(n.cfg.Slots, 0)}
 	if bus, knows := n.cfg.Bus.(store.Refusing); knows {
@@ -24,11 +24,13 @@ func (n *Node) Vitals() meter.Vitals {
 		return v
 	}
 	usage := m.admission.usage.Load()
-	v.Session, v.Silent, v.Renewed, v.Settled, v.Draining = m.session.ID, m.age(), m.mayStart(), m.place.settled.Load(), m.draining.Load()
+	v.Session, v.Silent, v.Renewed = m.session.ID, m.age(), m.mayStart()
+	v.Settled, v.Draining = m.place.settled.Load(), m.draining.Load()
 	if why := m.silence.Load(); why != nil {
 		v.Silence = *why
 	}
-	v.Refusing, v.StoreBytes, v.StoreQuota, v.Nodes = *m.admission.refusal.Load(), usage.InUse, usage.Quota, len(m.view.Load().Nodes)
+	v.Refusing, v.StoreBytes, v.StoreQuota = *m.admission.refusal.Load(), usage.InUse, usage.Quota
+	v.Nodes = len(m.view.Load().Nodes)
 	v.Fronts = map[meter.Gauge]int64{}
 	v.ShardsUnowned = unowned(m.view.Load(), m.shards)
 	v.TasksReady = m.load.readyHere()
@@ -53,7 +55,7 @@ func (n *Node) Vitals() meter.Vitals {
 	return v
 }
 
-// unowned is how many of the shards have no owner that is present.
+// unowned returns how many of the shards have no present owner.
 func unowned(view *store.Membership, shards int) int {
 	for _, owner := range view.Owners {
 		if _, present := view.Nodes[owner.Node]; present {

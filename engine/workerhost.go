@@ -8,8 +8,7 @@ import (
 	"taskledger/store"
 )
 
-// workerHost is what a session is to the attempts and offers of the node: it implements worker.Host and
-// worker.Cluster.
+// workerHost serves the attempts and offers of the node for a session: it implements worker.Host and worker.Cluster.
 type workerHost struct{ m *member }
 
 // MayStart implements worker.Host.
@@ -46,5 +45,5 @@ func (h workerHost) ReadyAt(shard int, owner string, after time.Time) map[string
 // offerSlots keeps the offers of the session as they should be, until ctx ends.
 func (m *member) offerSlots(ctx context.Context) error { return m.offers.Run(ctx, m.worker) }
 
-// reconcile tells the owners what runs here, until ctx ends.
+// reconcile reports to the owners what runs here, until ctx ends.
 func (m *member) reconcile(ctx context.Context) error { return m.offers.RunReconcile(ctx, m.worker) }

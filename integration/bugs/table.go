@@ -309,7 +309,7 @@ var assignments = []Bug{
 		{" && c.covers(t.Started) && ", " && "},
 	}, commandPkg, "TestReconcile_OfManyAttemptsReleasesExactlyTheMissingOne"},
 	{"drain that does not wait for its roll call", "engine/drain.go", []Edit{
-		{"	m.waitForOwners(ctx, last.Add(releaseWithin), told)\n", "	_ = told\n"},
+		{"	m.waitForOwners(ctx, last.Add(releaseWithin), reconciled)\n", "	_ = told\n"},
 	}, engine, "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost"},
 	{"roll call that doubts the owner's own starts", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
@@ -324,10 +324,10 @@ var assignments = []Bug{
 
 var losses = []Bug{
 	{"loss declared from a view", "engine/placement.go", []Edit{
-		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		if ctx.Err() == nil {", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		if ctx.Err() == nil {"},
+		{"	v, err := p.m.refresh(ctx)\n	if err != nil {\n		if ctx.Err() == nil {", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		if ctx.Err() == nil {"},
 	}, engine, "TestLost_AbsenceFromAViewIsNoEvidence"},
 	{"loss declared from a view by a new owner", "engine/placement.go", []Edit{
-		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		return false, err", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		return false, err"},
+		{"	v, err := p.m.refresh(ctx)\n	if err != nil {\n		return false, err", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		return false, err"},
 	}, engine, "TestLost_ANewOwnerAsksWhoIsThere"},
 	{"stamps served as the events have them", "engine/internal/shard/query.go", []Edit{
 		{"Number: int64(o.cfg.Host.Sighted().Of(t)), ", ""},

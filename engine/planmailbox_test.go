@@ -13,25 +13,25 @@ import (
 	"taskledger/store"
 )
 
-// planMail is a store in which a plan is answered when it was asked for often enough.
-type planMail struct {
+// planMailbox is a store in which a plan is answered when it was asked for often enough.
+type planMailbox struct {
 	store.Store
 	left     int // letters that are not answered
 	answered chan struct{}
 	full     bool // nothing can be removed
-	asker    string
+	sender   string
 	removed  []string
 }
 
-func (s *planMail) Post(_ context.Context, _ int, asker string, _ uint8, _ []byte) error {
-	s.asker = asker
+func (s *planMailbox) Post(_ context.Context, _ int, sender string, _ uint8, _ []byte) error {
+	s.sender = sender
 	if s.left--; s.left == 0 {
 		close(s.answered)
 	}
 	return nil
 }
 
-func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[store.MailboxAnswer, error] {
+func (s *planMailbox) Answers(ctx context.Context, _ string) iter.Seq2[store.MailboxAnswer, error] {
 	return func(yield func(store.MailboxAnswer, error) bool) {
 		select {
 		case <-s.answered:
@@ -41,7 +41,7 @@ func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[store.Mailbo
 	}
 }
 
-func (s *planMail) RemoveMailboxes(_ context.Context, sender string, _ ...int) error {
+func (s *planMailbox) RemoveMailboxes(_ context.Context, sender string, _ ...int) error {
 	if s.full {
 		return store.ErrFull
 	}
@@ -58,17 +58,17 @@ func TestPlan_LeavesNoMailBehind(t *testing.T) {
 	}{"asked once": {letters: 1}, "asked again": {letters: 2}, "removed when the client ends": {1, true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &planMail{left: c.letters, answered: make(chan struct{}), full: c.full}
+				s := &planMailbox{left: c.letters, answered: make(chan struct{}), full: c.full}
 				client := &Client{cfg: ClientConfig{Store: s, Log: slog.New(slog.DiscardHandler)}, sender: sender.New(sender.Config{ID: "client"}), killed: t.Context()}
 				a, err := client.postPlan(t.Context(), &command.Plan{Behavior: "work"}, []string{"a", "b"})
 				if err != nil || a.Text != "planned" {
 					t.Errorf("answer %+v, %v", a, err)
 				}
-				want := []string{s.asker}
+				want := []string{s.sender}
 				if c.full {
 					s.full = false
-					client.removeMail(t.Context())
-					want = []string{"client", s.asker}
+					client.removeMailboxes(t.Context())
+					want = []string{"client", s.sender}
 				}
 				if !slices.Equal(s.removed, want) {
 					t.Errorf("mail of %q was removed, want of %q", s.removed, want)

@@ -14,10 +14,11 @@ import (
 	"taskledger/store"
 )
 
-// firstPlanners is how many nodes are asked at first for a plan by way of the store. One of them may have died a moment ago.
+// firstPlanners is the number of nodes that are asked first for a plan through the store. One of them may have died
+// a moment ago.
 const firstPlanners = 3
 
-// errNotPlanned is why a plan is given up.
+// errNotPlanned reports a plan that was given up.
 var errNotPlanned = errors.New("no node that runs it answers")
 
 // plannersOf returns the sessions of the nodes that run a behavior, in any order: those that stay, if there are any,
@@ -35,22 +36,24 @@ func plannersOf(v *store.Membership, behavior string) []string {
 	return ids[:min(len(ids), command.MaxPlanners)]
 }
 
-// postPlan asks the planners by letters to the box that every node reads, whether it owns shards or not: a few at first, then
-// all. The first answer counts. It is a sender of its own, so that questions do not wait for each other.
+// postPlan asks the planners through the mailbox that every node reads, whether it owns shards or not: a few at
+// first, then all. The first answer counts. Every plan is a sender of its own, so that questions do not wait for
+// each other.
 //
-// Its mail is removed in the end, also when it was answered: a letter whose outcome was unknown may have been posted twice, and
-// both are answered.
+// Its mailboxes are removed in the end, also when it was answered: a message whose post had an unknown outcome may
+// have been posted twice, and both are answered.
 func (c *Client) postPlan(ctx context.Context, cmd *command.Plan, planners []string) (command.Answer, error) {
-	asker := randomID()
-	defer c.removePlanMail(ctx, asker)
+	from := randomID()
+	defer c.removePlanMailboxes(ctx, from)
 	got := make(chan command.Answer, 1)
 	listen, stop := context.WithCancel(ctx)
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	defer stop()
-	listening.Go(func() { c.awaitPlan(listen, asker, got) })
+	listening.Go(func() { c.awaitPlan(listen, from, got) })
 	for ask := planners[:min(len(planners), firstPlanners)]; ; ask = planners {
-		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, command.LaneQuery, message.Encode(command.PlanMessage{Planners: ask, Plan: *cmd})); err != nil {
+		question := message.Encode(command.PlanMessage{Planners: ask, Plan: *cmd})
+		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, from, command.LaneQuery, question); err != nil {
 			return command.Answer{}, err
 		}
 		select {
@@ -63,19 +66,19 @@ func (c *Client) postPlan(ctx context.Context, cmd *command.Plan, planners []str
 	}
 }
 
-// removePlanMail removes the mail of a plan. What cannot be removed now is removed when the client ends, or swept.
-func (c *Client) removePlanMail(ctx context.Context, asker string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
+// removePlanMailboxes removes the mailboxes of a plan. If that fails they are removed when the client ends, or swept.
+func (c *Client) removePlanMailboxes(ctx context.Context, from string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailboxesWithin)
 	defer cancel()
-	if err := c.cfg.Store.RemoveMailboxes(ctx, asker, c.cfg.Shards); err != nil {
+	if err := c.cfg.Store.RemoveMailboxes(ctx, from, c.cfg.Shards); err != nil {
 		c.cfg.Log.WarnContext(ctx, "the mail of a plan is removed later", "err", err)
-		c.mailLeft.add(asker)
+		c.sendersLeft.add(from)
 	}
 }
 
 // awaitPlan takes the first answer that can be read.
-func (c *Client) awaitPlan(ctx context.Context, asker string, got chan<- command.Answer) {
-	for l, err := range c.cfg.Store.Answers(ctx, asker) {
+func (c *Client) awaitPlan(ctx context.Context, from string, got chan<- command.Answer) {
+	for l, err := range c.cfg.Store.Answers(ctx, from) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -10,19 +10,20 @@ import (
 	"taskledger/store"
 )
 
-// careEvery is the time between two looks at how full the store is.
-const careEvery = time.Second
+// maintainEvery is the interval at which the usage of the store is read.
+const maintainEvery = time.Second
 
-// care keeps an eye on the store, brakes before it is full, and keeps it small: the owner of shard 0 compacts, everybody while
-// it is full, and the process that etcd runs in defragments.
-func (m *member) care(ctx context.Context) error {
-	ticker := time.NewTicker(careEvery)
+// maintain watches the usage of the store, refuses new tasks before it is full, and keeps it small: the owner of
+// shard 0 compacts, or every node while it is full, and the process that etcd runs in defragments.
+func (m *member) maintain(ctx context.Context) error {
+	ticker := time.NewTicker(maintainEvery)
 	defer ticker.Stop()
 	k := newHousekeeper(m.housekeeping, time.Now())
 	for weighed := false; ; {
 		u, err := m.housekeeping.Usage(ctx)
 		if least := leastQuota(m.shards); err == nil && !weighed && u.Quota < least {
-			m.log.WarnContext(ctx, "the store's quota is too small for so many shards: new tasks may be refused for good",
+			m.log.WarnContext(ctx,
+				"the store's quota is too small for so many shards: new tasks may be refused for good",
 				"quota", u.Quota, "shards", m.shards, "least", least)
 		}
 		if err == nil {
@@ -42,14 +43,14 @@ func (m *member) care(ctx context.Context) error {
 	}
 }
 
-// leastQuota is how many bytes a store needs whatever is trimmed: of each shard two snapshots and a tail of their size are kept,
-// below the brake.
+// leastQuota returns how many bytes a store needs however much is trimmed: two snapshots of each shard and a tail
+// of their size are stored, and must leave new tasks admitted.
 func leastQuota(shards int) int64 { return int64(shards) * 3 * shard.MinTail / 4 * 5 }
 
-// makeRoom cares for a store that is too full for a session to begin, until it is not.
+// makeRoom maintains a store that is too full for a session to begin, until it is not.
 func (m *member) makeRoom(ctx context.Context, k *housekeeper) {
 	m.log.ErrorContext(ctx, "no session can begin", "cause", command.StoreFull)
-	ticker := time.NewTicker(careEvery)
+	ticker := time.NewTicker(maintainEvery)
 	defer ticker.Stop()
 	for {
 		u, err := m.housekeeping.Usage(ctx)
@@ -82,10 +83,11 @@ func (m *member) weigh(u store.Usage) {
 		return
 	}
 	m.place.ringOwners()                       // repetitions have waited
-	m.log.Warn("new tasks are accepted again") // at the level of serve, which told of the refusal
+	m.log.Warn("new tasks are accepted again") // at the level at which serve shows the refusal
 }
 
-// room says how to make some in a store that is almost full. What the shards here keep stands for all shards.
+// room returns advice for a store that is almost full. The live bytes of the shards here stand for those of all
+// shards.
 func (m *member) room(u store.Usage) string {
 	trimmed, served, live := m.cfg.archives() || m.cfg.Trimming == TrimAll, 0, int64(0)
 	for _, o := range m.place.served() {

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// removeMailWithin bounds how long a client that leaves removes its mail. What it cannot remove is swept.
-const removeMailWithin = time.Second
+// removeMailboxesWithin bounds the time for which a client that ends removes its mailboxes. The rest is swept.
+const removeMailboxesWithin = time.Second
 
 // maxSendersLeft bounds how many senders a client remembers.
 const maxSendersLeft = 100
 
-// sendersLeft remembers senders that ended while their mail could not be removed. It is safe for concurrent use.
+// sendersLeft remembers senders that ended while their mailboxes could not be removed. It is safe for concurrent use.
 type sendersLeft struct {
 	mu      sync.Mutex
 	senders []string
 }
 
-// add remembers a sender. The mail of one too many is swept.
+// add remembers a sender, unless they are too many: then its mailboxes are swept.
 func (s *sendersLeft) add(sender string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,14 +36,14 @@ func (s *sendersLeft) take() []string {
 	return senders
 }
 
-// removeMail removes what the client has left in the store, as it ends for good.
-func (c *Client) removeMail(ctx context.Context) {
+// removeMailboxes removes the mailboxes of the client as it ends for good.
+func (c *Client) removeMailboxes(ctx context.Context) {
 	if c.cfg.Store == nil || c.killed.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailboxesWithin)
 	defer cancel()
-	for _, sender := range append([]string{c.sender.ID()}, c.mailLeft.take()...) {
+	for _, sender := range append([]string{c.sender.ID()}, c.sendersLeft.take()...) {
 		if err := c.cfg.Store.RemoveMailboxes(ctx, sender); err != nil {
 			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "sender", sender, "err", err)
 		}
