@@ -10,8 +10,8 @@ import (
 	"taskledger/store"
 )
 
-// clientExtension is what a front does in a process, whether or not that owns shards. A function that is nil stands
-// for a part that the front does not have. None but Run may block.
+// clientExtension is the part of a front in every process, whether or not that owns shards. A function that is nil
+// stands for a part that the front does not have. None but Run may block.
 type clientExtension struct {
 	// Hint names the hints that owners of shards send to the front in this process; "" = they send none.
 	Hint string

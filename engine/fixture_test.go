@@ -18,7 +18,8 @@ import (
 const (
 	// soon bounds what should come at once, on a slow and busy machine.
 	soon = 2 * time.Minute
-	// quiet is how long a test watches that something does not happen. It can only miss a fault, never invent one.
+	// quiet is the time for which a test watches that something does not happen. It can only miss a fault, never
+	// invent one.
 	quiet = 300 * time.Millisecond
 )
 
@@ -173,8 +174,8 @@ func with(changes ...func(*cfg)) func(*cfg) {
 // nodeKey is the presence of a session.
 func nodeKey(session string) string { return "taskledger/node/" + session }
 
-// endSession revokes a node's lease, as etcd may do although it has just renewed it, and waits until the node has begun
-// another session.
+// endSession revokes a node's lease, as etcd may do although it has just renewed it, and waits until the node has
+// begun another session.
 func endSession(t *testing.T, c *testcluster.Cluster, n *testcluster.Node) {
 	t.Helper()
 	old := n.SessionID()

@@ -60,7 +60,8 @@ type NodeConfig struct {
 	Archive  store.Archive // stores entries that are trimmed from the journals; nil = none
 	Trimming Trimming      // of the journals; default TrimArchived
 
-	// TTL is that of the session: after this time without renewal the node counts as dead; default 10s, 3s to 60s.
+	// TTL bounds the time without renewal after which the session ends and the node counts as dead; default 10s, 3s
+	// to 60s.
 	TTL time.Duration
 
 	// Grace is the time that running attempts may go on when Run ends; default 15s; negative: not at all. Run ends 12s

@@ -11,8 +11,8 @@ import (
 	"taskledger/task"
 )
 
-// Tasks of all shards of a node wait for its one slot. Those of the highest priority come first, and of one priority those that
-// became ready first.
+// Tasks of all shards of a node wait for its one slot. Those of the highest priority come first, and of one
+// priority those that became ready first.
 func TestPriorityAndOrder_HoldAmongAllShardsOfANode(t *testing.T) {
 	for _, shards := range []int{1, 2, 16} {
 		for _, bus := range []bool{true, false} {
@@ -92,7 +92,7 @@ func TestPriorityAndOrder_HoldWhenManySlotsBecomeFree(t *testing.T) {
 	})
 }
 
-// priority is that of the attempt's task.
+// priority returns the priority of the attempt's task.
 func (r *run) priority(t *testing.T, c *engine.Client) int64 {
 	t.Helper()
 	task, err := c.GetLinear(within(t), r.Task)

@@ -21,7 +21,7 @@ import (
 	"taskledger/task"
 )
 
-// questions are what can be asked or wanted of a task, by name. Their errors are what is told of its shard.
+// questions returns all calls for a task, by name. Their errors report the state of its shard.
 func questions(c *engine.Client, id events.TaskID) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"get": func(ctx context.Context) error {
@@ -119,8 +119,9 @@ func askOnAndOn(t *testing.T, nodes []*modelledNode, id events.TaskID, until <-c
 	}
 }
 
-// wantToldAtOnce asks all questions of a task, which may be running, from now on until some seconds after the owner of its shard has met
-// damage. It asserts that from then on everybody is told within a second that the shard cannot be served, and why.
+// wantToldAtOnce asks all questions of a task, which may be running, from now on until some seconds after the owner
+// of its shard has met damage. It asserts that from then on everybody is told within a second that the shard cannot
+// be served, and why.
 func wantToldAtOnce(t *testing.T, nodes []*modelledNode, id events.TaskID, running bool, why string) {
 	t.Helper()
 	enough := make(chan struct{})
@@ -164,8 +165,8 @@ func wantToldAtOnce(t *testing.T, nodes []*modelledNode, id events.TaskID, runni
 	}
 }
 
-// A shard that cannot be served says so at every question: in its owner's process and in another one, with NATS and without. The damage is
-// there when the shard is taken.
+// A shard that cannot be served says so at every question: in its owner's process and in another one, with NATS and
+// without. The damage is there when the shard is taken.
 func TestShard_ThatCannotBeServedSaysSoWithinASecond(t *testing.T) {
 	t.Parallel()
 	const shard = 3
@@ -227,8 +228,8 @@ func TestShard_ThatCannotBeServedAnyMoreSaysSoWithinASecond(t *testing.T) {
 	}
 }
 
-// A key behind the last entry that is not the next entry's is named by the remedy. Once it is removed the shard is served within
-// seconds.
+// A key behind the last entry that is not the next entry's is named by the remedy. Once it is removed the shard is
+// served within seconds.
 func TestShard_IsServedSoonAfterWhatLiesFurtherBehindIsRemoved(t *testing.T) {
 	const shard = 3
 	for _, row := range []struct {
@@ -383,7 +384,8 @@ func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 	}
 }
 
-// wantQuarantined asserts that of a cluster's shards one, at once, tells everybody who asks that it is quarantined, and why.
+// wantQuarantined asserts that of a cluster's shards one, at once, tells everybody who asks that it is quarantined,
+// and why.
 func wantQuarantined(t *testing.T, c *engine.Client, shard, shards int, why string) {
 	t.Helper()
 	infos, err := c.Operations().Shards(within(t))

@@ -17,7 +17,8 @@ import (
 	"taskledger/task"
 )
 
-// inService runs a test in a cluster of two nodes of one name, which is the principal of their requests, with and without a bus.
+// inService runs a test in a cluster of two nodes of one name, which is the principal of their requests, with and
+// without a bus.
 func inService(t *testing.T, p task.Policy, test func(t *testing.T, c *modelled, j *job)) {
 	for _, bus := range []bool{true, false} {
 		t.Run(fmt.Sprintf("bus %t", bus), func(t *testing.T) {
@@ -36,7 +37,7 @@ func (c *modelled) startService(name string, j *job) *modelledNode {
 	return c.start(name, 0, func(config *cfg) { config.Name = "service" }, j)
 }
 
-// submitted is what became of a request.
+// submitted is the result of a request.
 type submitted struct {
 	*engine.Future
 	err error
@@ -155,7 +156,8 @@ func TestRequest_RepeatedAfterItsAnswerWasLostFindsItsTask(t *testing.T) {
 	})
 }
 
-// The first run of the task has ended, its owner has gone, and a behavior that runs again would begin another run for another request.
+// The first run of the task has ended, its owner has gone, and a behavior that runs again would begin another run
+// for another request.
 func TestRequest_RepeatedAfterTheEndAndARestartGetsTheRecordedOutcome(t *testing.T) {
 	inService(t, task.Policy{Existing: events.RunAgain}, func(t *testing.T, c *modelled, j *job) {
 		o := task.SubmitOptions{RequestKey: "k", Delay: time.Second, Priority: 3}
@@ -209,7 +211,8 @@ func TestRequest_WithTheKeyOfAnotherIsRefusedAndChangesNothing(t *testing.T) {
 	})
 }
 
-// Its policy keeps one task for a minute. Whatever else ends, the task is there for ten minutes; then its key is forgotten with it.
+// Its policy keeps one task for a minute. Whatever else ends, the task is there for ten minutes; then its key is
+// forgotten with it.
 func TestRequest_IsRememberedForTenMinutesAfterTheEndAndThenMakesANewTask(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
@@ -262,7 +265,8 @@ func TestRequest_OfADeletedTaskMakesANewOne(t *testing.T) {
 	})
 }
 
-// Of two requests for one task each is remembered: a rule of the behavior, or the caller, says which task they are about.
+// Of two requests for one task each is remembered: a rule of the behavior, or the caller, says which task they are
+// about.
 func TestRequest_CountsWithinTheTaskThatARuleOrItsCallerNames(t *testing.T) {
 	inService(t, task.Policy{Existing: events.RunAgain}, func(t *testing.T, c *modelled, j *job) {
 		node := c.nodes[0].Client

@@ -133,8 +133,8 @@ func (s *storm) faulty(on bool) {
 	}
 }
 
-// settle waits for the copies that are still under way, so that the cluster is verified after all of them. What they have
-// put back into the mailbox is swept, and mail of the living with it, which must do no harm.
+// settle waits for the copies that are still under way, so that the cluster is verified after all of them. What
+// they have put back into the mailbox is swept, and mail of the living with it, which must do no harm.
 func (s *storm) settle() {
 	var lost int64
 	for _, f := range s.faults {
@@ -157,7 +157,7 @@ func (s *storm) settle() {
 	}
 }
 
-// workloads are what a caller does with a task of its own, each with what must have become of it in the end.
+// workloads returns the calls that a caller makes for a task of its own. Each checks the end of its task.
 func (s *storm) workloads(client *engine.Client) map[string]func(events.TaskID) {
 	submit := func(id events.TaskID, later time.Duration) *engine.Future {
 		at := time.Time{}

@@ -20,7 +20,7 @@ const (
 	laneOffer  = "3"
 )
 
-// fate is what becomes of a message.
+// fate decides whether and how a message arrives.
 type fate int
 
 const (
@@ -30,7 +30,7 @@ const (
 	hold // until release
 )
 
-// wire is what lies between a node and the others, its way through the store included, with fates that a test decides.
+// wire connects a node with the others, over the bus and through the store, with fates that a test decides.
 // Messages are known by their lane: batches by their reply subject, answers by their subject.
 type wire struct {
 	sent     func(lane string) fate // of batches to owners, by bus and store

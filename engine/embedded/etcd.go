@@ -22,18 +22,19 @@ const (
 	// single member has none: at the defaults 375 MB of journal take 452 MB of heap.
 	snapshotCount  = 500
 	catchUpEntries = 100
-	// compactionRetention is how long etcd keeps replaced values, compactionBatch how many it looks at in one of its transactions, for
-	// which commits wait: 10,000 hold them up for 200 ms in a large store. Between two it rests for 10 ms.
+	// compactionRetention is the time for which etcd retains replaced values. compactionBatch bounds the values
+	// that it scans in one of its transactions, for which commits wait: 10,000 hold them up for 200 ms in a large
+	// store. Between two it rests for 10 ms.
 	compactionRetention = 5 * time.Minute
 	compactionBatch     = 300
-	// watchProgress is how often an idle watch is told the revision.
+	// watchProgress is the interval at which an idle watch learns the revision.
 	watchProgress = 10 * time.Second
 )
 
 const loopback = "127.0.0.1"
 
-// startEtcd returns when the member serves, on the socket and, unless it is 0, the port. Where it gives up it stores true
-// in closing before it stops what runs.
+// startEtcd returns when the member serves, on the socket and, unless it is 0, the port. Where it gives up it
+// stores true in closing before it stops what runs.
 func startEtcd(
 	ctx context.Context, dir, socket string, port int, log *zap.Logger, closing *atomic.Bool, serves func(*grpc.Server),
 ) (*embed.Etcd, error) {

@@ -8,13 +8,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// JetStreamConfig is how the NATS inside keeps streams.
+// JetStreamConfig returns the configuration with which the NATS inside stores streams.
 func (s *Servers) JetStreamConfig() *server.JetStreamConfig { return s.nats.JetStreamConfig() }
 
 // EtcdLog is where the etcd inside says what it thinks.
 func (s *Servers) EtcdLog() *zap.Logger { return s.etcd.GetLogger() }
 
-// EtcdWaitsForWatchers is how long the etcd inside waits, when it is closed, for watchers outside to leave.
+// EtcdWaitsForWatchers returns how long the etcd inside waits, when it is closed, for watchers outside to leave.
 func (s *Servers) EtcdWaitsForWatchers() time.Duration { return s.etcd.Server.Cfg.ReqTimeout() }
 
 // EtcdListeners are the addresses where the etcd inside accepts connections, those of peers included.

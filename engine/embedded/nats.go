@@ -20,11 +20,11 @@ const (
 	seedFile = "nats.nk"
 	// portFile holds the port of NATS, so that whoever subscribes finds it again after a restart.
 	portFile = "nats-port"
-	// natsMaxPayload is what the engine's messages are cut to fit.
+	// natsMaxPayload bounds a message of NATS. The engine cuts its messages to fit.
 	natsMaxPayload = 1 << 20
 	// natsMemory bounds what JetStream keeps in memory: the archive lies in files, only what reads it is there.
 	natsMemory = 64 << 20
-	// natsConnections is how many connections NATS takes at once unless it is told.
+	// natsConnections is the default number of connections that NATS takes at once.
 	natsConnections = 1024
 	// natsFiles bounds what JetStream keeps on disk: by default it would be a share of what is free at the start.
 	natsFiles = 1 << 60

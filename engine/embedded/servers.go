@@ -34,25 +34,25 @@ type ServersConfig struct {
 	NATSPort int          // on 127.0.0.1; default: that of the last start on Dir if it is free, else a free one
 	Log      *slog.Logger // gets what the servers call errors; default: slog.Default()
 
-	// NATSConnections is how many connections NATS takes at once, 1 or more; default 1,024. Who opens some without
-	// proving anything takes no other files of the process.
+	// NATSConnections bounds the connections that NATS takes at once, 1 or more; default 1,024. Connections without
+	// credentials take no other files of the process.
 	NATSConnections int
 
-	// ID is that of the clusters to connect to: etcdstore.Config has it. Default: any.
+	// ID names the cluster to connect to, as etcdstore.Config does. Default: any.
 	ID string
 	// New lets Connect create a cluster where the archive of another one of its name is. Default: cluster.ErrArchived.
 	New bool
 
-	// GaveUp is called when etcd has started and cannot go on, as when its disk is full, before it panics in a goroutine of its
-	// own: it may end the process in another way. Default: none.
+	// GaveUp is called when etcd has started and cannot go on, as when its disk is full, before it panics in a
+	// goroutine of its own: it may end the process in another way. Default: none.
 	GaveUp func(problem string)
 }
 
-// Servers is one etcd member and one NATS server with JetStream inside this process, for the user who runs it. What either
-// acknowledges is on disk. etcd listens on a Unix socket in a directory that no other user may enter; it asks for nothing, so
-// that with EtcdPort every user of this machine can read and write it. NATS listens on 127.0.0.1 alone and lets in who
-// can sign with an nkey, whose seed lies in the directory, readable by the user alone: who holds the port instead learns
-// nothing. Its methods may be called concurrently.
+// Servers is one etcd member and one NATS server with JetStream inside this process, for the user who runs it. What
+// either acknowledges is on disk. etcd listens on a Unix socket in a directory that no other user may enter; it
+// asks for nothing, so that with EtcdPort every user of this machine can read and write it. NATS listens on
+// 127.0.0.1 alone and lets in who can sign with an nkey, whose seed lies in the directory, readable by the user
+// alone: who holds the port instead learns nothing. Its methods may be called concurrently.
 type Servers struct {
 	dir       string
 	temporary bool
@@ -74,10 +74,10 @@ type Servers struct {
 // ErrDirInUse reports that another process, or another Servers in this one, runs on the directory.
 var ErrDirInUse = errors.New("directory is in use")
 
-// StartServers starts the servers and returns when both can be used; ctx bounds the start only. Data of an earlier start
-// in the same directory is there again. It wraps ErrDirInUse, naming the directory. After an error nothing
-// runs, except that etcd may give up half-way on damaged data: the process should then end. Where etcd gives up later, or
-// in a goroutine of its own, it panics, naming the file.
+// StartServers starts the servers and returns when both can be used; ctx bounds the start only. Data of an earlier
+// start in the same directory is there again. It wraps ErrDirInUse, naming the directory. After an error nothing
+// runs, except that etcd may give up half-way on damaged data: the process should then end. Where etcd gives up
+// later, or in a goroutine of its own, it panics, naming the file.
 func StartServers(ctx context.Context, cfg ServersConfig) (*Servers, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
@@ -186,8 +186,8 @@ func closedToOthers(dir string) error {
 }
 
 const (
-	// lockWithin is how long a lock may be held by nobody: a process that this one starts shares its locks until it has
-	// replaced its memory, also those that were closed meanwhile.
+	// lockWithin bounds the wait for a lock that its holder has closed: a process that this one starts shares its
+	// locks until it has replaced its memory.
 	lockWithin = time.Second
 	lockPause  = 10 * time.Millisecond
 )
@@ -213,7 +213,8 @@ func (s *Servers) Dir() string { return s.dir }
 // EtcdEndpoint is where another process of this user reaches etcd: unix:PATH, as etcdstore.Config takes it.
 func (s *Servers) EtcdEndpoint() string { return "unix:" + s.socket }
 
-// SocketPath is where to make another socket: in the directory of etcd's, which only the user can enter and each start makes anew.
+// SocketPath is where to make another socket: in the directory of etcd's, which only the user can enter and each
+// start makes anew.
 func (s *Servers) SocketPath(name string) string { return filepath.Join(filepath.Dir(s.socket), name) }
 
 func (s *Servers) etcdEndpoints() []string {
@@ -226,8 +227,8 @@ func (s *Servers) etcdEndpoints() []string {
 // EtcdURL is where every user of this machine reaches etcd; "" without EtcdPort.
 func (s *Servers) EtcdURL() string { return s.etcdURL }
 
-// EtcdClient reaches etcd within the process. Close closes it. Its Maintenance cannot defragment: that takes a client of
-// the endpoint.
+// EtcdClient reaches etcd within the process. Close closes it. Its Maintenance cannot defragment: that takes a
+// client of the endpoint.
 func (s *Servers) EtcdClient() *clientv3.Client { return s.client }
 
 // defragment gives unused bytes of etcd's file back. It dials for it: the client within the process cannot.
@@ -240,8 +241,8 @@ func (s *Servers) defragment(ctx context.Context) error {
 	return errors.Join(err, client.Close())
 }
 
-// NATSURL is what a NATS client of another process connects to, with NATSNKey; "" without NATS. A client within the process
-// uses both together with NATSInProcess.
+// NATSURL returns the address for NATS clients of other processes, which need NATSNKey, too; "" without NATS. A
+// client within the process uses both together with NATSInProcess.
 func (s *Servers) NATSURL() string {
 	if s.nats == nil {
 		return ""

@@ -10,17 +10,18 @@ import (
 const (
 	// socketName is etcd's socket in a directory of its own, which nobody but the user may enter.
 	socketName = "etcd"
-	// maxSocketPath is what every system takes of a socket's path, with some left.
+	// maxSocketPath bounds the path of a socket: every system takes a little more.
 	maxSocketPath = 100
 	// socketDirFile remembers in the data where the directory of the socket is, if it is elsewhere.
 	socketDirFile = "socket.dir"
-	// elsewhere is what the names of such directories begin with.
+	// elsewhere is the prefix of the names of such directories.
 	elsewhere = "taskledger-"
 )
 
-// makeSocketDir makes the directory of the socket, for the user alone, and returns the socket's path: below the data, or
-// below the system's directory for temporary files where that would be too long. The data must be locked: what is there of
-// an earlier start is removed. A directory that exists is never used, since another user may have made it.
+// makeSocketDir makes the directory of the socket, for the user alone, and returns the socket's path: below the
+// data, or below the system's directory for temporary files where that would be too long. The data must be locked:
+// what is there of an earlier start is removed. A directory that exists is never used, since another user may have
+// made it.
 func makeSocketDir(data string) (path string, err error) {
 	data, err = filepath.Abs(data)
 	if err != nil {
@@ -50,8 +51,8 @@ func remakeDir(dir string) error {
 	return os.Mkdir(dir, 0o700)
 }
 
-// makeDirElsewhere makes the remembered directory again, or else one with a random name. Everybody may make directories there:
-// another user who knew the name could take it first, and the node would not start.
+// makeDirElsewhere makes the remembered directory again, or else one with a random name. Everybody may make
+// directories there: another user who knew the name could take it first, and the node would not start.
 func makeDirElsewhere(remembered string) (dir string, err error) {
 	if text, err := os.ReadFile(remembered); err == nil && strings.HasPrefix(filepath.Base(string(text)), elsewhere) &&
 		remakeDir(string(text)) == nil {

@@ -80,7 +80,7 @@ func FuzzDecodeAnswers(f *testing.F) {
 	fuzzed(f, command.DecodeAnswers, command.EncodeAnswers, []byte{0x91, 0x93, 0xcc, 0xc8, 0x01, 0x01}, command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}}))
 }
 
-// answerMessage is what an answer message says.
+// answerMessage holds the content of an answer message.
 type answerMessage struct {
 	shard   int
 	lane    uint8

@@ -210,7 +210,7 @@ func TestBatch_RefusesWhatNoSenderMakes(t *testing.T) {
 	}
 }
 
-// cutLast is what follows the head of an array of few, without its last values.
+// cutLast returns the values of a short array without the last n.
 func cutLast(t *testing.T, whole []byte, n int) []byte {
 	t.Helper()
 	r := wire.NewReader(whole)

@@ -37,7 +37,7 @@ func fuzzed[T any](f *testing.F, decode func([]byte) (T, error), encode func(T) 
 	})
 }
 
-// checker is what testing.T and rapid.T share.
+// checker has the methods that testing.T and rapid.T share.
 type checker interface {
 	Helper()
 	Fatalf(format string, args ...any)

@@ -47,7 +47,7 @@ func (l *journalDriver) stored(n int, at int64) (last int64) {
 	return int64(items.Of(l.state).Store(largeStore).Last)
 }
 
-// ids are those of so many of the latest items.
+// ids returns the ids of the n latest items.
 func ids(last int64, n int) (all []int64) {
 	for i := range int64(n) {
 		all = append(all, last-i)

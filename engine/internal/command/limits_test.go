@@ -192,7 +192,7 @@ func (l *journalDriver) outcome(which int) *command.Complete {
 	return c
 }
 
-// cancel is of the task as it is.
+// cancel cancels the task as it is.
 func (l *journalDriver) cancel() *command.Operate {
 	c := form[*command.Operate](0)
 	c.Seen = l.state.Task(c.Task).Last

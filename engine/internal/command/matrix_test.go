@@ -14,7 +14,7 @@ import (
 	"taskledger/task"
 )
 
-// taskModel is what the state matrix says a task is, written down without the fold and its table.
+// taskModel models a task by the state matrix, without the fold and its table.
 type taskModel struct {
 	behavior string
 	policy   events.Policy
@@ -204,12 +204,12 @@ func (m *matrix) wait(id events.TaskID, kind events.Kind, until events.Millis) {
 	}
 }
 
-// lostWait is how long the task waits after another loss.
+// lostWait returns how long the task waits after another loss.
 func (p *taskModel) lostWait(id events.TaskID) time.Duration {
 	return p.policy.LostWait(int(p.losses)+1, id, p.started)
 }
 
-// paramBytes is how much of the parameters is in memory.
+// paramBytes returns the bytes of parameters in memory.
 func (p *taskModel) paramBytes() int {
 	if p.kept {
 		return len(p.params)
@@ -545,7 +545,7 @@ func (p *taskModel) keptUntil() events.Millis {
 	return p.finalSince + events.Millis(p.policy.Retain.Milliseconds())
 }
 
-// seen is what the fold says of a task, in the words of the matrix.
+// seen returns the task of the fold in the terms of the matrix.
 func seen(t *projection.Task) taskModel {
 	p := taskModel{
 		behavior:    t.Kind.Behavior,

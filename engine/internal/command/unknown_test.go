@@ -92,7 +92,7 @@ func grow(value []byte) []byte {
 	return append(append(head, rest...), 0x93, 0xc0, 0x81, 0xa1, 'k', 0x01, 0xc4, 0x01, 'x', 0xa1, 'y')
 }
 
-// longer is what is sent of a command, with a part of it grown.
+// longer returns the encoded command with a part of it grown.
 func longer(t *testing.T, c command.Command, part []byte) []byte {
 	t.Helper()
 	var w wire.Writer

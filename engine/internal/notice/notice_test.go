@@ -20,7 +20,7 @@ import (
 	"taskledger/store"
 )
 
-// book is what was logged.
+// book holds the log.
 type book struct{ bytes.Buffer }
 
 func newBook() (*book, *notice.Log) {

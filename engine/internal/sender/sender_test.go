@@ -155,7 +155,7 @@ func newWays(t *testing.T, connected bool) *ways {
 	return w
 }
 
-// result is what a sender was told.
+// result is the reply to a command.
 type result struct {
 	command.Answer
 	err error

@@ -78,7 +78,7 @@ func (o *owner) read(_ context.Context, _ int, c command.Command) (command.Answe
 	return stores.Find(items.Of(o.state), c, o.now(), all).Answer(), nil
 }
 
-// claims is how many claims were asked.
+// claims returns how many claims have come.
 func (o *owner) claims() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,7 +106,7 @@ func add(t *testing.T, c *stores.Client, at item.When) item.Item {
 	return made[0]
 }
 
-// end is how a claim ended.
+// end is the result of a claim.
 type end struct {
 	it  *item.Item
 	err error

@@ -19,8 +19,8 @@ const (
 // Group names a group of a store.
 type Group struct{ Store, Name string }
 
-// Waiters holds the senders that wait for items. The zero value is empty. One goroutine at a time may use it. Times
-// are of a monotonic clock.
+// Waiters holds the senders that wait for items. The zero value is empty. One goroutine at a time may use it. It
+// reads times of a monotonic clock.
 type Waiters struct {
 	crowds map[Group]*crowd
 	count  int           // of senders in crowds

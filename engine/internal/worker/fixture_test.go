@@ -193,7 +193,7 @@ func (s *script) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}
 // Run implements task.Behavior.
 func (s *script) Run(ctx context.Context, a task.Attempt) task.Outcome { return s.run(ctx, a) }
 
-// host is the node of a worker. Its fields are what it says.
+// host is the node of a worker, which answers with its fields.
 type host struct {
 	old     atomic.Bool // the session is too old to take on work
 	payload events.Payload
@@ -212,14 +212,14 @@ func (h *host) Payload(context.Context, int, events.Ref) (events.Payload, error)
 // TypesDiffer implements worker.Host.
 func (h *host) TypesDiffer(string) bool { return h.differ }
 
-// cluster is what the node of a worker sees of the others. Its fields are what it says.
+// cluster shows the other nodes to a worker. It answers with its fields.
 type cluster struct {
 	view  *store.Membership
 	here  map[string]int  // ready tasks of the shards that the node serves
 	there map[int]backlog // of other shards
 }
 
-// backlog is what the owner of a shard has told.
+// backlog is the report of a shard's owner.
 type backlog struct {
 	owner string
 	at    time.Time
@@ -268,7 +268,7 @@ type delivered struct {
 	reply sender.ReplyFunc
 }
 
-// inbox is that of an owner in this process, who takes what waits when the test says so. It waits for slots, too.
+// inbox belongs to an owner in this process that takes batches when the test says so. It waits for slots, too.
 type inbox struct {
 	woken   signal.Signal
 	mu      sync.Mutex
