@@ -3,7 +3,7 @@
 // pure: it reads no clock, does no I/O, starts no goroutine and calls no user code, so the same state, commands and
 // time lead to the same events on any node.
 //
-// A command is a file: its fields, its form if it has one of its own, and what it decides. It registers itself
-// under its number, which is a line in command.go. Commands of LaneQuery and LaneOffer decide nothing here: the
-// owner answers them, a question by a case in read of engine/query.go.
+// A command is a file: its fields, its form if it has one of its own, and its decision. Its number is a row of the
+// table in engine/internal/commands. Commands of LaneQuery and LaneOffer decide nothing here: the owner answers them,
+// a question by a case in engine/internal/shard/query.go.
 package command

@@ -73,7 +73,7 @@ func pairs(r *wire.Reader) int {
 	return n / 2
 }
 
-// Assignment tells a node to make an attempt: the answer to its offer.
+// Assignment makes a node run an attempt. It is the answer to an offer.
 type Assignment struct {
 	AttemptName
 	Behavior string

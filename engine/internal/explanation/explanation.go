@@ -81,7 +81,7 @@ func OfReady(nodes map[string]store.NodeInfo, behavior string, free func() bool)
 	return Explanation{Why: task.WhyWaiting, Text: text}
 }
 
-// named lists names, not more than a line takes.
+// named lists names, the first five at most.
 func named(names []string) string {
 	const most = 5
 	slices.Sort(names)

@@ -118,7 +118,7 @@ func tail(message string, t *projection.Task) string {
 	return Line(message)
 }
 
-// Line is the beginning of a text on one line, for people.
+// Line returns the beginning of a text on one line, for people.
 func Line(text string) string {
 	const most = 160
 	line := strings.Join(strings.Fields(text), " ")

@@ -84,7 +84,7 @@ type shardState struct {
 	index  map[events.Ref]int // by life: place in recent of its latest
 }
 
-// askState tells when a future asks next, in sweeps.
+// askState holds when a future asks next, in sweeps.
 type askState struct{ next, wait int64 }
 
 // New returns a registry without futures.
