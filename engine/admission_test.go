@@ -63,8 +63,8 @@ func wantOverload(t *testing.T, by submitter, b task.Behavior, cause string) {
 	}
 }
 
-// A store that is almost full takes no new tasks; those that exist are joined, retried and completed. What counts is the
-// bytes in use: the file never shrinks.
+// A store that is almost full takes no new tasks; those that exist are joined, retried and completed. What counts
+// is the bytes in use: the file never shrinks.
 func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
@@ -179,7 +179,8 @@ func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 	}
 }
 
-// Where the bytes of a store that is almost full are no tasks, the past takes them, and the command that removes it is told.
+// Where the bytes of a store that is almost full are no tasks, the past takes them, and the command that removes it
+// is told.
 func TestBrake_TellsTheCommandThatCompactsWhereLiveDataIsSmall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

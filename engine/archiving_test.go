@@ -161,7 +161,8 @@ func (s *torn) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPoin
 	return s.Store.Trim(ctx, o, p, first, until)
 }
 
-// Of a trim that failed some pieces may have been made: what reads the journal from its first entry must not begin before it.
+// Of a trim that failed some pieces may have been made: what reads the journal from its first entry must not begin
+// before it.
 func TestTrim_GoesOnWhereOneWasCutOff(t *testing.T) {
 	t.Parallel()
 	s := &torn{}

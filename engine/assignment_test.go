@@ -11,8 +11,8 @@ import (
 	"taskledger/task"
 )
 
-// The owner commits Started for another node and dies before its answer leaves, by whichever way. The node is alive, so
-// the attempt is never lost: only the next owner's answer to the same offer brings it.
+// The owner commits Started for another node and dies before its answer leaves, by whichever way. The node is
+// alive, so the attempt is never lost: only the next owner's answer to the same offer brings it.
 func TestAssignment_LostWithItsOwnerComesFromTheNext(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
@@ -63,7 +63,8 @@ func TestAssignment_DoubledIsMadeOnce(t *testing.T) {
 	}
 }
 
-// The answer is held up while the node calls its roll again and again. No node has died, so the task must not run twice.
+// The answer is held up while the node calls its roll again and again. No node has died, so the task must not run
+// twice.
 func TestAssignment_SlowAnswerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})

@@ -71,7 +71,8 @@ func TestAttempt_WhoseFunctionDoesNotReturnIsNamed(t *testing.T) {
 	})
 }
 
-// A behavior that asks for no attempt for now gives them back: neither the retries nor the losses of the run are used up.
+// A behavior that asks for no attempt for now gives them back: neither the retries nor the losses of the run are
+// used up.
 func TestRelease_IsNeitherFailureNorLoss(t *testing.T) {
 	inService(t, task.Policy{MaxAttempts: 1, MaxLost: 1}, func(t *testing.T, c *modelled, j *job) {
 		f := j.submit(t, c.nodes[0].Client, "x")

@@ -80,8 +80,8 @@ func TestBus_LostHintsOnlyDelay(t *testing.T) {
 	}
 }
 
-// An offer has reached the owner twice, as a letter and then over the bus. What fills it is told over the bus, and lost.
-// The letter is still there; sent again, it must bring the answer.
+// An offer has reached the owner twice, as a letter and then over the bus. What fills it is told over the bus, and
+// lost. The letter is still there; sent again, it must bring the answer.
 func TestBus_AssignmentLostOnItComesThroughTheStore(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})

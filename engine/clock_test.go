@@ -18,8 +18,8 @@ import (
 	"taskledger/task"
 )
 
-// Ten minutes without NATS, or after NATS was away and is back, and nothing to do: nobody takes a clock for wrong, no shard
-// moves, and who dies then is replaced as fast as ever.
+// Ten minutes without NATS, or after NATS was away and is back, and nothing to do: nobody takes a clock for wrong,
+// no shard moves, and who dies then is replaced as fast as ever.
 func TestClock_QuietClusterDoubtsNobody(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
@@ -103,8 +103,8 @@ func (c *modelled) wantRunAgainAfterCrash(j *job) {
 	f.Close()
 }
 
-// A clock that is an hour off is found, and that node gives its shards away, also where nothing but keys tells of clocks
-// and nothing is to be done; when it is right again it gets them back.
+// A clock that is an hour off is found, and that node gives its shards away, also where nothing but keys tells of
+// clocks and nothing is to be done; when it is right again it gets them back.
 func TestClock_AnHourOffIsFound(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
@@ -184,8 +184,9 @@ func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
 	})
 }
 
-// A node reads its clock anew for every copy of an update. So a full store that has room again never takes an old reading: no clock
-// counts as wrong, and no shard moves. The store is slow, so that what is told first is not replaced soon.
+// A node reads its clock anew for every copy of an update. So a full store that has room again never takes an old
+// reading: no clock counts as wrong, and no shard moves. The store is slow, so that what is told first is not
+// replaced soon.
 func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
@@ -261,8 +262,8 @@ func (c *modelled) endSession(n *modelledNode) {
 	}
 }
 
-// Fresh processes tell each other their clocks at once, one alone waits for nobody, and one whose peers are mute waits for
-// 2.5s: the start of a cluster takes no longer than without the comparison.
+// Fresh processes tell each other their clocks at once, one alone waits for nobody, and one whose peers are mute
+// waits for 2.5s: the start of a cluster takes no longer than without the comparison.
 func TestClock_FreshProcessesDoNotWaitForEachOther(t *testing.T) {
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
@@ -334,7 +335,8 @@ func TestLoad_RecordedMessagesChangeNothing(t *testing.T) {
 	})
 }
 
-// Who reads the membership sees whose clock differs by more than a second: of three that of the one that differs, of two both.
+// Who reads the membership sees whose clock differs by more than a second: of three that of the one that differs,
+// of two both.
 func TestNodes_ShowWhoseClockDiffers(t *testing.T) {
 	t.Parallel()
 	for _, withBus := range []bool{false, true} {

@@ -24,7 +24,8 @@ func (c *modelled) leave(name string) {
 	c.Fatalf("%s is not there", name)
 }
 
-// wantServed wants every shard to be served by one of the named nodes, for longer than what a node told of its clock counts.
+// wantServed wants every shard to be served by one of the named nodes, for longer than what a node told of its
+// clock counts.
 func (c *modelled) wantServed(when string, by ...string) {
 	c.Helper()
 	for range 9 {
@@ -40,8 +41,8 @@ func (c *modelled) wantServed(when string, by ...string) {
 	}
 }
 
-// A clock that was found wrong is not right again because one who said so leaves: it takes no shard while it differs from
-// those who are left. Alone it does, and when the difference is gone.
+// A clock that was found wrong is not right again because one who said so leaves: it takes no shard while it
+// differs from those who are left. Alone it does, and when the difference is gone.
 func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
@@ -102,8 +103,8 @@ func TestClock_FoundWrongIsRightWhenTheDifferenceIsGone(t *testing.T) {
 	}
 }
 
-// Of three clocks that differ the middle one counts. When its node leaves, the others, both found wrong, do not leave the shards to
-// each other.
+// Of three clocks that differ the middle one counts. When its node leaves, the others, both found wrong, do not
+// leave the shards to each other.
 func TestClock_NodesThatWereAllFoundWrongServeAllTheSame(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)

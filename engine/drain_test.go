@@ -101,8 +101,9 @@ func TestDrain_AFailureThatIsNotDecidedInTimeIsReleased(t *testing.T) {
 	})
 }
 
-// An offer is filled while the letter that closes it replaces its own: the assignment has no way back, and the node gives
-// the offer up. It must not leave before the owner has heard so, or a task that never ran would count as lost.
+// An offer is filled while the letter that closes it replaces its own: the assignment has no way back, and the node
+// gives the offer up. It must not leave before the owner has heard so, or a task that never ran would count as
+// lost.
 func TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1})

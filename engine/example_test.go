@@ -21,8 +21,8 @@ func louder(_ context.Context, text string) (string, error) {
 	return strings.ToUpper(text), nil
 }
 
-// A task is submitted under an id of the caller's choice, which makes it safe to submit again. Whoever knows the id gets the
-// outcome, and the task as it is now.
+// A task is submitted under an id of the caller's choice, which makes it safe to submit again. Whoever knows the id
+// gets the outcome, and the task as it is now.
 func ExampleClient_Attach() {
 	ctx := context.Background()
 	node, err := embedded.Start(ctx, "", shout.Bind(louder))
@@ -43,7 +43,8 @@ func ExampleClient_Attach() {
 	// SUCCESS 1 <nil>
 }
 
-// An error from Wait is a *task.Error when the task has failed. Every other error means that its outcome is not known here.
+// An error from Wait is a *task.Error when the task has failed. Every other error means that its outcome is not
+// known here.
 func ExampleFuture_Wait() {
 	ctx := context.Background()
 	node, err := embedded.Start(ctx, "", shout.Bind(louder))

@@ -233,7 +233,8 @@ func TestAttach_FindsHowAForgottenTaskHasEnded(t *testing.T) {
 	}
 }
 
-// What a finished task has left to the journal is served, and runs again, from where it is kept; where it is not, that is said.
+// What a finished task has left to the journal is served, and runs again, from where it is kept; where it is not,
+// that is said.
 func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {
@@ -361,8 +362,8 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 	}
 }
 
-// Where journals are trimmed without an archive a task that is retried takes its parameters along: no trim takes them from it, however long it waits, and
-// whoever runs it then.
+// Where journals are trimmed without an archive a task that is retried takes its parameters along: no trim takes
+// them from it, however long it waits, and whoever runs it then.
 func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 	t.Parallel()
 	p := newAged(t, "drop", task.Policy{})
@@ -427,8 +428,8 @@ func TestKeep_ServesWhatWasArchivedBefore(t *testing.T) {
 	}
 }
 
-// While the archive is away, what only it holds is waited for: no question fails, and no task for want of its parameters.
-// A journal that was trimmed tells that there was an archive, where none is to be seen.
+// While the archive is away, what only it holds is waited for: no question fails, and no task for want of its
+// parameters. A journal that was trimmed tells that there was an archive, where none is to be seen.
 func TestTask_WaitsForAnArchiveThatIsAway(t *testing.T) {
 	t.Parallel()
 	for name, why := range map[string]error{"no answer": errAway, "none to be seen": fmt.Errorf("no JetStream: %w", store.ErrNoArchive)} {

@@ -29,8 +29,8 @@ func (s *refusing) Follow(ctx context.Context, shard int, from uint64) iter.Seq2
 	return func(yield func(store.Record, error) bool) { yield(store.Record{}, *why) }
 }
 
-// Without NATS the outcome of a task is known at once to who has waited for long, although the journal could not be followed
-// for a while.
+// Without NATS the outcome of a task is known at once to who has waited for long, although the journal could not be
+// followed for a while.
 func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
 	t.Parallel()
 	for _, why := range []error{errors.New("permission denied"), fmt.Errorf("at entry 1: %w", store.ErrTrimmed)} {
@@ -80,7 +80,8 @@ func (s *trimming) Follow(ctx context.Context, shard int, from uint64) iter.Seq2
 	}
 }
 
-// When the journal was trimmed past the place that a future follows, the future asks the owner and follows from there on.
+// When the journal was trimmed past the place that a future follows, the future asks the owner and follows from
+// there on.
 func TestFuture_FollowsTheJournalBeyondWhatWasTrimmed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 var labelled atomic.Int64
 
-// StartedBy calls f, and returns what counts the goroutines that it has started, directly or not, and that have not ended: whatever else
-// runs in the process, such as what earlier tests leave to end, is not among them.
+// StartedBy calls f, and returns what counts the goroutines that it has started, directly or not, and that have not
+// ended: whatever else runs in the process, such as what earlier tests leave to end, is not among them.
 func StartedBy(t *testing.T, f func()) (count func() int) {
 	label := fmt.Sprint(t.Name(), " ", labelled.Add(1))
 	pprof.Do(context.Background(), pprof.Labels("started by", label), func(context.Context) { f() })

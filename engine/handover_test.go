@@ -19,8 +19,8 @@ import (
 	"taskledger/task"
 )
 
-// The word that a shard was handed over never arrives. The owner key says so, too, and the shard must not be without an
-// owner for as long as the answer is waited for, which is a TTL.
+// The word that a shard was handed over never arrives. The owner key says so, too, and the shard must not be
+// without an owner for as long as the answer is waited for, which is a TTL.
 func TestHandOver_LostAnswerLeavesNoShardUnserved(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{TTL: time.Minute, Shards: 2})
@@ -86,7 +86,8 @@ func (s *mistaken) Pointer(ctx context.Context, shard int) (store.SnapshotPointe
 	return s.Store.Pointer(ctx, shard)
 }
 
-// A node asks for shards that their owners keep, since they see other members: it pauses, and does not read them all the time.
+// A node asks for shards that their owners keep, since they see other members: it pauses, and does not read them
+// all the time.
 func TestHandOver_AShardThatItsOwnerKeepsIsAskedForAfterPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +162,8 @@ func (s *slowLoad) Read(ctx context.Context, shard int, from uint64) iter.Seq2[s
 	return s.Store.Read(ctx, shard, from)
 }
 
-// While the node that asks for a shard reads it, its owner publishes two more snapshots and trims past what is being read.
+// While the node that asks for a shard reads it, its owner publishes two more snapshots and trims past what is
+// being read.
 func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"parts", "journal"} {

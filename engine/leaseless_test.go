@@ -12,7 +12,8 @@ import (
 	"taskledger/task"
 )
 
-// leaseless are the two orders of events: a node ends, and somebody else puts its key without a lease. Etcd never removes such a key.
+// leaseless are the two orders of events: a node ends, and somebody else puts its key without a lease. Etcd never
+// removes such a key.
 var leaseless = map[string]func(c *modelled, n *modelledNode){
 	"before its end": func(c *modelled, n *modelledNode) {
 		c.write(nodeKey(n.SessionID()), "junk")
@@ -36,7 +37,8 @@ func besideALeaselessKey(t *testing.T, test func(t *testing.T, withBus bool, end
 	}
 }
 
-// Somebody puts the key of a node without a lease: its shards and its attempts are lost as with any other node that ends.
+// Somebody puts the key of a node without a lease: its shards and its attempts are lost as with any other node that
+// ends.
 func TestLeaselessNodeKey_IsNoSignOfLife(t *testing.T) {
 	t.Parallel()
 	besideALeaselessKey(t, func(t *testing.T, withBus bool, end func(*modelled, *modelledNode)) {

@@ -16,7 +16,8 @@ import (
 	"taskledger/task"
 )
 
-// Shards whose owner has died are named after three seconds, with what the others hold; the cursor brings the rest once they are served.
+// Shards whose owner has died are named after three seconds, with what the others hold; the cursor brings the rest
+// once they are served.
 func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {

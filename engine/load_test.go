@@ -85,7 +85,8 @@ func TestClock_IsOffWhenMostOthersAreFarFromIt(t *testing.T) {
 	}
 }
 
-// What was told of a clock goes on with time, and counts for a minute; a clock that jumps here is seen in what was heard before.
+// What was told of a clock goes on with time, and counts for a minute; a clock that jumps here is seen in what was
+// heard before.
 func TestClock_OfOthersGoesOnSinceItWasHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t)

@@ -16,8 +16,8 @@ import (
 	"taskledger/task"
 )
 
-// Where the archive goes beyond the end of a journal, the store has lost what was committed: nobody serves the shard until an operator gives
-// that up. From then on it is served, by later owners too.
+// Where the archive goes beyond the end of a journal, the store has lost what was committed: nobody serves the
+// shard until an operator gives that up. From then on it is served, by later owners too.
 func TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
 	const cut, whole = 0, 1
@@ -70,7 +70,8 @@ func TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator(t *testing.T) 
 	}
 }
 
-// A snapshot that goes beyond the end of a journal tells of a loss as well. Once that is recorded no snapshot of what was lost is left.
+// A snapshot that goes beyond the end of a journal tells of a loss as well. Once that is recorded no snapshot of
+// what was lost is left.
 func TestShard_WhoseSnapshotGoesBeyondItsJournalWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
 	u := &upkeep{shelf: newShelf()}

@@ -65,7 +65,8 @@ func TestCare_CompactsWhenTheStoreHasGrown(t *testing.T) {
 	}
 }
 
-// What a compaction forgets is free a little later. A store that is full after a defragmentation gets another one soon.
+// What a compaction forgets is free a little later. A store that is full after a defragmentation gets another one
+// soon.
 func TestCare_DefragmentsAgainWhileTheStoreIsFull(t *testing.T) {
 	t.Parallel()
 	s := &tended{}

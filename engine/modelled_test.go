@@ -18,8 +18,8 @@ import (
 	"taskledger/task"
 )
 
-// modelled is a cluster on a modelled etcd, for a bubble of synctest: what takes minutes there takes none here. When the test
-// ends everybody stops.
+// modelled is a cluster on a modelled etcd, for a bubble of synctest: what takes minutes there takes none here.
+// When the test ends everybody stops.
 type modelled struct {
 	*testing.T
 	etcd  *modeletcd.Model

@@ -45,7 +45,8 @@ func (b *logBook) said(t *testing.T, message string) (all []map[string]any) {
 	return all
 }
 
-// Whoever reads the logs learns, once and by name, who came, died and left, which attempt was lost with it, and which task failed for good.
+// Whoever reads the logs learns, once and by name, who came, died and left, which attempt was lost with it, and
+// which task failed for good.
 func TestNotices_TellOfNodesLossesAndFinalFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, job, book := newModelled(t, true), newJob(task.Policy{}), new(logBook)

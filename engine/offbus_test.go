@@ -103,7 +103,8 @@ var offBus = map[string]func(t *testing.T, c *modelled, start func(bus store.Bus
 	},
 }
 
-// A node that alone has no bus, or one that reaches nobody, hears what waits in the shards of the others, and is given their work, however few slots it has.
+// A node that alone has no bus, or one that reaches nobody, hears what waits in the shards of the others, and is
+// given their work, however few slots it has.
 func TestLoad_ReachesWhoAloneHasNoBus(t *testing.T) {
 	for name, off := range offBus {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +132,8 @@ func TestLoad_ReachesWhoAloneHasNoBus(t *testing.T) {
 	}
 }
 
-// The clock of a node that alone has no bus, or one that reaches nobody, is found to be wrong, and stays so for as long as it is.
+// The clock of a node that alone has no bus, or one that reaches nobody, is found to be wrong, and stays so for as
+// long as it is.
 func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
 	t.Parallel()
 	steps := map[string]time.Duration{"begun without": time.Hour, "cut off later": -time.Hour,
@@ -168,8 +170,8 @@ func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
 	}
 }
 
-// A process that alone has no bus is told the clocks of the others as soon as they see that, also where etcd is slow: with a
-// wrong clock it takes no shard, and finds that out.
+// A process that alone has no bus is told the clocks of the others as soon as they see that, also where etcd is
+// slow: with a wrong clock it takes no shard, and finds that out.
 func TestClock_WrongAtTheStartTakesNoShardWithoutABusOfItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -49,8 +49,9 @@ func TestOffer_OfAnEndedSessionKeepsNoTask(t *testing.T) {
 	}
 }
 
-// Without a bus an offer and its answer take six requests, one after another. However slow these are, and however many shards
-// want the few slots of the only node that runs anything, or most of it, it is given work about as fast as offers travel.
+// Without a bus an offer and its answer take six requests, one after another. However slow these are, and however
+// many shards want the few slots of the only node that runs anything, or most of it, it is given work about as fast
+// as offers travel.
 func TestOffers_BringWorkThroughASlowStore(t *testing.T) {
 	t.Parallel()
 	const tasks, slots = 24, 2
@@ -102,8 +103,8 @@ func TestOffers_BringWorkThroughASlowStore(t *testing.T) {
 	}
 }
 
-// Others answer over the bus within milliseconds. An owner off the bus, which nobody hears there or whose link is cut without
-// a word, is not judged by that: it has an offer when its letter is written.
+// Others answer over the bus within milliseconds. An owner off the bus, which nobody hears there or whose link is
+// cut without a word, is not judged by that: it has an offer when its letter is written.
 func TestOffers_BringWorkOfAnOwnerThatOnlyASlowStoreReaches(t *testing.T) {
 	t.Parallel()
 	const tasks, slots = 8, 2
@@ -203,8 +204,8 @@ func (n *named) submit(t *testing.T, to submitter, ids ...events.TaskID) {
 	}
 }
 
-// Lent slots are offered to the owners of other shards. The attempts that had lent them go on before the offers are answered:
-// then the offers must bring nothing until fewer slots are used than there are.
+// Lent slots are offered to the owners of other shards. The attempts that had lent them go on before the offers are
+// answered: then the offers must bring nothing until fewer slots are used than there are.
 func TestOffers_OfLentSlotsAreClosedWhenTheirAttemptsGoOn(t *testing.T) {
 	t.Parallel()
 	for _, withBus := range []bool{true, false} {

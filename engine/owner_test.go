@@ -43,8 +43,8 @@ func (s *writes) Append(ctx context.Context, o store.Ownership, after store.Head
 	return spoil(write)
 }
 
-// A write that is refused, or of which nobody knows what became, ends the session: the shard must not stay with an owner
-// that cannot write. What the caller asked for happens once, whether or not the write was applied.
+// A write that is refused, or of which nobody knows what became, ends the session: the shard must not stay with an
+// owner that cannot write. What the caller asked for happens once, whether or not the write was applied.
 func TestOwner_ThatCannotWriteStartsAgainAsANewNode(t *testing.T) {
 	unknown := errors.New("outcome unknown")
 	for name, spoil := range map[string]func(write func() (int64, error)) (int64, error){

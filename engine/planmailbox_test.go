@@ -49,8 +49,8 @@ func (s *planMailbox) RemoveMailboxes(_ context.Context, sender string, _ ...int
 	return nil
 }
 
-// Of two letters one may be answered and the other one not yet; and one whose outcome was unknown may have been posted twice. What
-// is left would lie there until mail is swept.
+// Of two letters one may be answered and the other one not yet; and one whose outcome was unknown may have been
+// posted twice. What is left would lie there until mail is swept.
 func TestPlan_LeavesNoMailBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		letters int

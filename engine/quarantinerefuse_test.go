@@ -14,8 +14,8 @@ import (
 	"taskledger/task"
 )
 
-// A write may still land that was under way when the damage was met. While the quarantine cannot begin, what such a write may hold is not
-// turned down, nor is a letter, whose answer needs room.
+// A write may still land that was under way when the damage was met. While the quarantine cannot begin, what such a
+// write may hold is not turned down, nor is a letter, whose answer needs room.
 func TestQuarantine_WhileEtcdIsFullNothingIsTurnedDownThatMayBeDecided(t *testing.T) {
 	p := newPost(t)
 	members := &roster{now: present(1, selfID)}

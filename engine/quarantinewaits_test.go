@@ -111,7 +111,8 @@ func TestQuarantine_OutcomesWaitForItsEnd(t *testing.T) {
 	})
 }
 
-// Without NATS a future follows the journal. Something that is no entry is removed from it, and the entry with the outcome takes its place.
+// Without NATS a future follows the journal. Something that is no entry is removed from it, and the entry with the
+// outcome takes its place.
 func TestQuarantine_OutcomeInThePlaceOfWhatWasNoEntryIsHeardWithoutNATS(t *testing.T) {
 	const shard = 3
 	synctest.Test(t, func(t *testing.T) {

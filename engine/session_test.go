@@ -200,8 +200,8 @@ func (s *stoppedClock) now() time.Time {
 	return time.Now()
 }
 
-// The owner's loop hangs while everything else of the node is well. A session that went on being renewed would keep the
-// shards from everybody for ever.
+// The owner's loop hangs while everything else of the node is well. A session that went on being renewed would keep
+// the shards from everybody for ever.
 func TestSession_IsNotRenewedWhileAnOwnerHangs(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{TTL: 6 * time.Second})

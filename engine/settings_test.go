@@ -136,7 +136,8 @@ type otherJob struct{ *job }
 
 func (*otherJob) ID() string { return "other" }
 
-// Something is paused while a process is cut off. Its next session starts nothing of it, whichever shards it serves first.
+// Something is paused while a process is cut off. Its next session starts nothing of it, whichever shards it serves
+// first.
 func TestPause_HoldsInTheNextSessionOfWhoWasCutOff(t *testing.T) {
 	t.Parallel()
 	for _, withBus := range []bool{true, false} {

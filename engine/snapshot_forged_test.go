@@ -18,8 +18,8 @@ import (
 	"taskledger/store"
 )
 
-// forge alters the number or the hash in the head of every part of a snapshot, or the rest, and makes all sums right again: those of the
-// parts, and the pointer's.
+// forge alters the number or the hash in the head of every part of a snapshot, or the rest, and makes all sums
+// right again: those of the parts, and the pointer's.
 func (g *ground) forge(t *testing.T, s store.SnapshotInfo, alter func(number, hash, rest []byte)) {
 	t.Helper()
 	rec, err := g.store.Entry(within(t), 0, s.Entry)
@@ -54,8 +54,8 @@ func raise(number []byte) {
 	number[last] |= number[last] + 1
 }
 
-// A snapshot that is sound in itself, but not the state after the entry that the pointer names, is passed over as a damaged
-// one is.
+// A snapshot that is sound in itself, but not the state after the entry that the pointer names, is passed over as a
+// damaged one is.
 func TestSnapshot_OfAnotherStateIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for name, alter := range map[string]func(number, hash, rest []byte){
@@ -99,7 +99,8 @@ func TestSnapshot_BothOfAnotherHistoryQuarantineTheShard(t *testing.T) {
 	}
 }
 
-// What another build has written may hold more than this one can fold. Whoever goes on from an earlier state loses that.
+// What another build has written may hold more than this one can fold. Whoever goes on from an earlier state loses
+// that.
 func TestSnapshot_WithASectionThatIsNotKnownIsRefusedByNameAndNotPassedOver(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, "keep")

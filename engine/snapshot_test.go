@@ -80,7 +80,8 @@ func (r *unwilling) PutPart(ctx context.Context, o store.Ownership, entry uint64
 	return r.Store.PutPart(ctx, o, entry, part, data)
 }
 
-// A snapshot is due, since the newest one is damaged; it cannot be stored at first, and nothing else happens in the shard.
+// A snapshot is due, since the newest one is damaged; it cannot be stored at first, and nothing else happens in the
+// shard.
 func TestSnapshot_GivenUpIsTriedAgainThoughNothingHappens(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, "keep")
@@ -274,7 +275,8 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 	}
 }
 
-// The archive alone holds what the shard was, and is away when its next owner asks for it: the shard says so until it is back.
+// The archive alone holds what the shard was, and is away when its next owner asks for it: the shard says so until
+// it is back.
 func TestSnapshot_BothDamagedWaitForAnArchiveThatIsAway(t *testing.T) {
 	t.Parallel()
 	for _, withBus := range []bool{true, false} {

@@ -20,8 +20,8 @@ import (
 	"taskledger/task"
 )
 
-// etcd is filled up under a node. Its session lives on, the outcome of what ran is kept until there is space, and new tasks
-// are refused with the remedy.
+// etcd is filled up under a node. Its session lives on, the outcome of what ran is kept until there is space, and
+// new tasks are refused with the remedy.
 func TestStore_FullLosesNothing(t *testing.T) {
 	t.Parallel()
 	const ttl = 6 * time.Second
@@ -153,8 +153,9 @@ func reads(c *engine.Client, id events.TaskID) map[string]func(context.Context) 
 	return all
 }
 
-// An append that waits for room makes its shard say so at every question, the ones that came just before included, while who waits
-// for an outcome gets it once there is room. Without NATS questions from elsewhere are writes, which the store refuses.
+// An append that waits for room makes its shard say so at every question, the ones that came just before included,
+// while who waits for an outcome gets it once there is room. Without NATS questions from elsewhere are writes,
+// which the store refuses.
 func TestStore_FullIsToldWithinASecond(t *testing.T) {
 	t.Parallel()
 	const shard = 3

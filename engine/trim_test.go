@@ -227,8 +227,8 @@ func fill(t *testing.T, by *engine.Client, b task.Behavior, prefix string, n int
 	all.Wait()
 }
 
-// wantWhole checks that archive and journal together hold every entry, and alike where both do. The journal may be trimmed
-// meanwhile.
+// wantWhole checks that archive and journal together hold every entry, and alike where both do. The journal may be
+// trimmed meanwhile.
 func wantWhole(t *testing.T, kept store.Store, archive *shelf, shard int) {
 	t.Helper()
 	for {
@@ -272,8 +272,8 @@ func compareWith(t *testing.T, archived []store.Record, journal iter.Seq2[store.
 	return nil
 }
 
-// At every write of a snapshot, an archived segment and a trim the owner dies, before it or just after it. Whoever comes
-// next finds the shard as it was, goes on, and loses and doubles nothing.
+// At every write of a snapshot, an archived segment and a trim the owner dies, before it or just after it. Whoever
+// comes next finds the shard as it was, goes on, and loses and doubles nothing.
 func TestUpkeep_DeathAtAnyStepLosesAndDoublesNothing(t *testing.T) {
 	for _, write := range []string{"part", "publish", "archive", "trim"} {
 		for nth := 1; nth <= 2; nth++ {
@@ -464,9 +464,10 @@ func TestTrim_BeginsAnArchiveAnewThatTheJournalOvertookBeforeItsLossWasGivenUp(t
 	wantWhole(t, kept, archive, 0)
 }
 
-// An archive that has lost its end, since a stream was restored from an old backup, say, does not reach what the journal begins with: what
-// was trimmed between is in neither. That is told with the remedy. Once an operator has given it up the journal is trimmed again, what
-// the archive had can be read, and every check names what is missing.
+// An archive that has lost its end, since a stream was restored from an old backup, say, does not reach what the
+// journal begins with: what was trimmed between is in neither. That is told with the remedy. Once an operator has
+// given it up the journal is trimmed again, what the archive had can be read, and every check names what is
+// missing.
 func TestTrim_GoesOnWhereAnArchiveThatLostItsEndIsGivenUp(t *testing.T) {
 	t.Parallel()
 	const end = 5 // of what is left of the archive

@@ -47,7 +47,8 @@ func withdraw(dir string) error {
 	return nil
 }
 
-// replaceFile writes the file whole or not at all, for the user alone. A crash may undo it, and does not leave it empty.
+// replaceFile writes the file whole or not at all, for the user alone. A crash may undo it, and does not leave it
+// empty.
 func replaceFile(path string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
 	if err != nil {

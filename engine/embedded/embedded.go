@@ -1,5 +1,5 @@
-// Package embedded runs etcd, NATS and a node in one process: for tests, for trying things, for a service of one node. It
-// is the only library package that imports server code.
+// Package embedded runs etcd, NATS and a node in one process: for tests, for trying things, for a service of one
+// node. It is the only library package that imports server code.
 package embedded
 
 import (
@@ -20,12 +20,14 @@ import (
 
 // Config configures the process. The zero value works.
 type Config struct {
-	Dir     string            // data; default: a temporary directory that Close removes
-	Node    engine.NodeConfig // Store, Bus and SessionFile are set by StartWith, and Archive unless it is given or Trimming is TrimAll
-	NoNATS  bool              // etcd only
-	Cluster string            // name of the cluster, 1 to 64 of [a-z0-9-]; default "taskledger"
-	Shards  int               // of a cluster that is created; default 16
-	Log     *slog.Logger      // of the servers, and of the node unless Node.Log is set; default: slog.Default()
+	Dir     string       // data; default: a temporary directory that Close removes
+	NoNATS  bool         // etcd only
+	Cluster string       // name of the cluster, 1 to 64 of [a-z0-9-]; default "taskledger"
+	Shards  int          // of a cluster that is created; default 16
+	Log     *slog.Logger // of the servers, and of the node unless Node.Log is set; default: slog.Default()
+
+	// StartWith sets Store, Bus and SessionFile of Node, and Archive unless that is set or Trimming is TrimAll.
+	Node engine.NodeConfig
 }
 
 // Node is an engine.Node whose servers live in this process.
@@ -38,8 +40,8 @@ type Node struct {
 	close   func() error
 }
 
-// Start runs a node with every default on data in dir ("" = temporary). It returns when the node is ready. Until Close, other processes of
-// this user find the servers by dir: see Servers.Advertise.
+// Start runs a node with every default on data in dir ("" = temporary). It returns when the node is ready. Until
+// Close, other processes of this user find the servers by dir: see Servers.Advertise.
 func Start(ctx context.Context, dir string, behaviors ...task.Behavior) (*Node, error) {
 	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
 }
@@ -96,8 +98,8 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	}
 }
 
-// Connect opens the named cluster ("" = "taskledger") on the servers, for one more node or client in this process. shards
-// counts only when that creates the cluster; 0 = 16. The caller closes it before the servers.
+// Connect opens the named cluster ("" = "taskledger") on the servers, for one more node or client in this process.
+// shards counts only when that creates the cluster; 0 = 16. The caller closes it before the servers.
 func (s *Servers) Connect(ctx context.Context, name string, shards int, log *slog.Logger) (*cluster.Cluster, error) {
 	to := connection.Config{
 		Etcd: etcdstore.Config{

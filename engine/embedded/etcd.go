@@ -80,7 +80,8 @@ func etcdConfig(dir, socket string, port int, log *zap.Logger) *embed.Config {
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
 	if port != 0 {
-		cfg.ListenClientUrls = append(cfg.ListenClientUrls, url.URL{Scheme: "http", Host: net.JoinHostPort(loopback, strconv.Itoa(port))})
+		host := net.JoinHostPort(loopback, strconv.Itoa(port))
+		cfg.ListenClientUrls = append(cfg.ListenClientUrls, url.URL{Scheme: "http", Host: host})
 	}
 	cfg.AdvertiseClientUrls = cfg.ListenClientUrls
 	cfg.QuotaBackendBytes = quotaBytes

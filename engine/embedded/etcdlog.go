@@ -12,8 +12,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// zapInto returns a logger that passes on what etcd calls an error or worse; once it is closing, only what is worse. Where etcd gives up, in goroutines of its
-// own, gaveUp is told all that etcd says, and the process panics with it: by default it would name no file, or end without a word.
+// zapInto returns a logger that passes on what etcd calls an error or worse; once it is closing, only what is
+// worse. Where etcd gives up, in goroutines of its own, gaveUp is told all that etcd says, and the process panics
+// with it: by default it would name no file, or end without a word.
 func zapInto(log *slog.Logger, closing *atomic.Bool, gaveUp func(problem string)) *zap.Logger {
 	return zap.New(errorCore{log, closing}, zap.WithFatalHook(panicHook{gaveUp}), zap.WithPanicHook(panicHook{gaveUp}))
 }

@@ -20,8 +20,8 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Lo
 
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// A test of a service runs its behaviors on a real node with real servers in a temporary directory, by a clock of its own. A node
-// notices within a second that its clock has moved.
+// A test of a service runs its behaviors on a real node with real servers in a temporary directory, by a clock of
+// its own. A node notices within a second that its clock has moved.
 func ExampleStartWith() {
 	ctx := context.Background()
 	remind := behaviors.Define("remind", &behaviors.Rules[string, string]{

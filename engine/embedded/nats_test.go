@@ -24,7 +24,8 @@ func TestServers_PortOfTheLastStartIsGivenUpWhereverItIsTaken(t *testing.T) {
 	t.Error("the port was never taken in time")
 }
 
-// takenAfterTheLook starts servers while a thief tries to take the port, and reports whether that was taken before NATS.
+// takenAfterTheLook starts servers while a thief tries to take the port, and reports whether that was taken before
+// NATS.
 func takenAfterTheLook(t *testing.T) bool {
 	t.Helper()
 	dir, port := t.TempDir(), freePort(t)

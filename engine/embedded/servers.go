@@ -117,7 +117,8 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	}
 	if cfg.EtcdPort != 0 {
 		s.etcdURL = "http://" + net.JoinHostPort(loopback, strconv.Itoa(cfg.EtcdPort))
-		cfg.Log.WarnContext(ctx, "etcd listens on TCP: every user of this machine can read and write it", "url", s.etcdURL)
+		cfg.Log.WarnContext(ctx, "etcd listens on TCP: every user of this machine can read and write it",
+			"url", s.etcdURL)
 	}
 	log := zapInto(cfg.Log, &s.closing, s.gaveUp(cfg.GaveUp))
 	s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), s.socket, cfg.EtcdPort, log, &s.closing, s.grpc.Store)
@@ -180,7 +181,8 @@ func closedToOthers(dir string) error {
 		return fmt.Errorf("make directory: %w", err)
 	}
 	if mode := info.Mode(); info.IsDir() && mode.Perm()&0o002 != 0 {
-		return fmt.Errorf("%s has mode %#o: everybody may write to it, and replace its files: want 0700, or name a directory of its own below it", dir, mode.Perm())
+		return fmt.Errorf("%s has mode %#o: everybody may write to it, and replace its files: "+
+			"want 0700, or name a directory of its own below it", dir, mode.Perm())
 	}
 	return nil
 }

@@ -128,7 +128,8 @@ func read(t *testing.T, path string) string {
 // greeting is the first thing a NATS server says, with a challenge.
 const greeting = `INFO {"server_id":"x","version":"2.15.0","headers":true,"max_payload":1048576,"auth_required":true,"nonce":"bm9uY2U"}` + "\r\n"
 
-// Whoever takes the port while the servers are away hears nothing that lets him in, and the next start gets out of his way.
+// Whoever takes the port while the servers are away hears nothing that lets him in, and the next start gets out of
+// his way.
 func TestServers_WhoHoldsThePortOfNATSLearnsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -420,7 +421,8 @@ func TestServers_DamagedDataEndsTheStartNamingTheDir(t *testing.T) {
 	}
 }
 
-// A process that starts another one shares its locks with it for a moment. Such a lock may outlive the servers that held it.
+// A process that starts another one shares its locks with it for a moment. Such a lock may outlive the servers that
+// held it.
 func TestServers_LockThatOutlivesThemIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -39,7 +39,8 @@ func makeSocketDir(data string) (path string, err error) {
 	path = filepath.Join(dir, socketName)
 	if len(path) > maxSocketPath {
 		_ = os.Remove(dir) // it is empty
-		return "", fmt.Errorf("etcd's socket %s: %d bytes, want at most %d: data in %s, TMPDIR", path, len(path), maxSocketPath, data)
+		return "", fmt.Errorf("etcd's socket %s: %d bytes, want at most %d: data in %s, TMPDIR",
+			path, len(path), maxSocketPath, data)
 	}
 	return path, nil
 }

@@ -18,6 +18,7 @@ type apart struct {
 }
 
 func (a *apart) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
-	ctx = metadata.AppendToOutgoingContext(ctx, "watch", strconv.FormatUint(a.watches.Add(1), 10)) // a client shares streams by it
+	number := strconv.FormatUint(a.watches.Add(1), 10) // a client shares streams by the metadata
+	ctx = metadata.AppendToOutgoingContext(ctx, "watch", number)
 	return a.Watcher.Watch(ctx, key, opts...)
 }

@@ -18,7 +18,8 @@ import (
 	"taskledger/task"
 )
 
-// An outcome is delayed while a worker is on its way to the next attempt. If that one takes long, nobody may wait for it.
+// An outcome is delayed while a worker is on its way to the next attempt. If that one takes long, nobody may wait
+// for it.
 func TestExecutor_NoOutcomeWaitsForALongAttempt(t *testing.T) {
 	release := make(chan struct{})
 	quick := &script{"quick", func(context.Context, task.Attempt) task.Outcome { return task.Outcome{} }}
