@@ -85,7 +85,7 @@ func (s behaviors) countListed(c *Call) (counts task.Counts, partial bool, err e
 	}
 	defer c.leave()
 	f, _ := narrowed(task.Filter{Limit: 1000}, c.by.Prefix, c.by.Behaviors)
-	at, begun := now(), time.Now()
+	begun := time.Now()
 	cursor := ""
 	for range maxCounted {
 		page, err := s.reader.ListPage(c.ctx, f, cursor)
@@ -94,11 +94,10 @@ func (s behaviors) countListed(c *Call) (counts task.Counts, partial bool, err e
 		}
 		for i := range page.Tasks {
 			t := &page.Tasks[i]
-			substatus, _ := t.Substatus(at)
 			counts.Rows = append(counts.Rows, task.Count{
-				Behavior:  t.Kind.Behavior,
+				Behavior:  t.Behavior,
 				Status:    t.Status,
-				Substatus: substatus,
+				Substatus: t.Substatus,
 				Tasks:     1,
 			})
 		}

@@ -9,8 +9,6 @@ import (
 	"taskledger/api/operations"
 
 	"taskledger/events"
-	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -21,12 +19,13 @@ type crowded struct {
 	asked *int
 }
 
-func (c crowded) ListPage(_ context.Context, _ task.Filter, cursor string) (page listing.Page, err error) {
+func (c crowded) ListPage(_ context.Context, _ task.Filter, cursor string) (page task.Page, err error) {
 	*c.asked++
-	page.Tasks = []projection.Task{{
-		ID:     events.TaskID("t1." + cursor),
-		Kind:   &projection.Kind{Behavior: "noop"},
-		Status: task.Created,
+	page.Tasks = []task.Task{{
+		ID:        events.TaskID("t1." + cursor),
+		Behavior:  "noop",
+		Status:    task.Created,
+		Substatus: task.SubReady,
 	}}
 	if page.Through = *c.asked == c.pages; !page.Through {
 		page.Cursor = fmt.Sprint(*c.asked)

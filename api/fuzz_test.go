@@ -14,8 +14,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/ledger"
-	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -39,15 +37,15 @@ func (away) Operate(context.Context, operations.Verb, string, string) (bool, err
 	return false, store.ErrUnavailable
 }
 
-func (away) Get(context.Context, events.TaskID) (t projection.Task, err error) {
+func (away) Get(context.Context, events.TaskID) (t task.Task, err error) {
 	return t, store.ErrUnavailable
 }
 
-func (away) GetForgotten(context.Context, events.TaskID) (t projection.Task, err error) {
+func (away) GetForgotten(context.Context, events.TaskID) (t task.Task, err error) {
 	return t, store.ErrUnavailable
 }
 
-func (away) ListPage(context.Context, task.Filter, string) (p listing.Page, err error) {
+func (away) ListPage(context.Context, task.Filter, string) (p task.Page, err error) {
 	return p, store.ErrUnavailable
 }
 

@@ -8,15 +8,14 @@ import (
 
 	"taskledger/api/problem"
 	"taskledger/api/view"
-	"taskledger/events"
 	"taskledger/ledger"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // HistoryPage holds some of the events of a task.
 type HistoryPage struct {
 	Events []view.Event `json:"events"`
-	States []view.Task  `json:"states,omitempty"` // the task after each
+	States []task.Task  `json:"states,omitempty"` // the task after each
 	Cursor string       `json:"cursor,omitempty"` // asks for the next page; "" = there is none
 }
 
@@ -49,16 +48,16 @@ func (s tasks) history(c *Call) error {
 	if err != nil {
 		return err
 	}
-	answer := HistoryPage{Events: make([]view.Event, len(page.Events)), Cursor: page.Next}
+	answer := HistoryPage{
+		Events: make([]view.Event, len(page.Events)),
+		States: page.States,
+		Cursor: page.Next,
+	}
 	for i, e := range page.Events {
 		if e.Behavior != "" && !c.by.MayBehavior(e.Behavior) || e.Behavior == "" && len(c.by.Behaviors) > 0 {
 			return problem.New(problem.NotFound, "there is no task %s", c.id)
 		}
 		answer.Events[i] = view.OfEvent(e)
-	}
-	for i := range page.States {
-		t := &page.States[i]
-		answer.States = append(answer.States, view.OfTask(*t, l.Version(t), page.Events[i].At))
 	}
 	return c.JSON(http.StatusOK, answer)
 }
@@ -89,11 +88,9 @@ func (s tasks) state(c *Call, at, seq string) error {
 		return err
 	}
 	l := s.historian.Ledger()
-	var t projection.Task
-	when := events.MillisOf(then)
+	var t task.Task
 	if n > 0 {
 		t, err = l.StateAfter(ctx, c.id, n)
-		when = t.Changed()
 	} else {
 		t, err = l.StateAt(ctx, c.id, then)
 	}
@@ -103,5 +100,5 @@ func (s tasks) state(c *Call, at, seq string) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, view.OfTask(t, l.Version(&t), when))
+	return c.JSON(http.StatusOK, t)
 }

@@ -4,13 +4,12 @@ import (
 	"net/http"
 
 	"taskledger/api/problem"
-	"taskledger/api/view"
 	"taskledger/task"
 )
 
 // TaskPage is a page of a list.
 type TaskPage struct {
-	Tasks []view.Task `json:"tasks"`
+	Tasks []task.Task `json:"tasks"`
 	// Cursor asks for the next page, which may be empty and have one; "" = there is none.
 	Cursor string `json:"cursor,omitempty"`
 	// Missing lists the shards that did not answer: their tasks are not in the page.
@@ -40,7 +39,7 @@ func (s tasks) list(c *Call) error {
 	if err != nil {
 		return err
 	}
-	answer := TaskPage{Tasks: []view.Task{}}
+	answer := TaskPage{Tasks: []task.Task{}}
 	if !left {
 		return c.JSON(http.StatusOK, answer)
 	}
@@ -49,10 +48,9 @@ func (s tasks) list(c *Call) error {
 	if err != nil {
 		return err
 	}
-	l := s.historian.Ledger()
 	for _, t := range page.Tasks {
 		if visible(c.by, &t) == nil {
-			answer.Tasks = append(answer.Tasks, view.OfTask(t, l.Version(&t), now()))
+			answer.Tasks = append(answer.Tasks, t)
 		}
 	}
 	answer.Missing = missing(page.Missing)

@@ -17,7 +17,6 @@ import (
 	"taskledger/api/token"
 	"taskledger/api/view"
 	"taskledger/events"
-	"taskledger/projection/name"
 	"taskledger/task"
 )
 
@@ -29,7 +28,6 @@ var textTypes = []any{
 	events.Kind(0),
 	task.Status(0),
 	task.Substatus(0),
-	name.Name{},
 	problem.Type(""),
 }
 

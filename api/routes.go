@@ -87,7 +87,7 @@ func routes(client operations.Client, node *process) []Route {
 				{"at", "as it was at this time, in RFC 3339"},
 				{"seq", "as it was after the event of this number, 1 to 100,000"},
 			},
-			Out:    view.Task{},
+			Out:    task.Task{},
 			Status: []int{http.StatusOK, http.StatusAccepted, http.StatusNotModified},
 			Serve:  show.get,
 		},

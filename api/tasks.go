@@ -4,11 +4,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"taskledger/api/operations"
 	"taskledger/api/view"
-	"taskledger/events"
 	"taskledger/task"
 )
 
@@ -59,10 +57,7 @@ func (s tasks) get(c *Call) error {
 			return err
 		}
 	}
-	version := s.historian.Ledger().Version(&t)
-	at := now()
-	substatus, _ := t.Substatus(at) // which changes with time alone
-	tag := strconv.Quote(version.String() + "." + substatus.String())
+	tag := strconv.Quote(t.Version.String() + "." + t.Substatus.String()) // the substatus changes with time alone
 	c.w.Header().Set("ETag", "W/"+tag)
 	if !waits && isAmong(c.r.Header.Values("If-None-Match"), tag) {
 		c.begin(http.StatusNotModified)
@@ -73,7 +68,7 @@ func (s tasks) get(c *Call) error {
 		status = http.StatusAccepted
 		c.w.Header().Set("Retry-After", "1")
 	}
-	return c.JSON(status, view.OfTask(t, version, at))
+	return c.JSON(status, t)
 }
 
 // isAmong reports whether the values of the header If-None-Match name a tag, weak or not, or any.
@@ -101,5 +96,3 @@ func (s tasks) explain(c *Call) error {
 	}
 	return c.JSON(http.StatusOK, e)
 }
-
-func now() events.Millis { return events.MillisOf(time.Now()) }

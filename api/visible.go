@@ -5,12 +5,12 @@ import (
 	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/events"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // visible returns an error unless the token may see a task.
-func visible(by *token.Token, t *projection.Task) error {
-	if t.Kind != nil && !by.MayBehavior(t.Kind.Behavior) {
+func visible(by *token.Token, t *task.Task) error {
+	if t.Behavior != "" && !by.MayBehavior(t.Behavior) {
 		return problem.New(problem.NotFound, "there is no task %s", t.ID)
 	}
 	return nil

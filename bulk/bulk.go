@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
@@ -34,9 +33,9 @@ const (
 
 // Client lists and changes tasks. engine.Operations.Each brings one that asks the cluster.
 type Client interface {
-	ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error)
-	Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error
-	GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error)
+	ListPage(ctx context.Context, f task.Filter, cursor string) (task.Page, error)
+	Change(ctx context.Context, seen *task.Task, to task.Operation, reason string) error
+	GetLinear(ctx context.Context, id events.TaskID) (task.Task, error)
 }
 
 // Options say how the tasks are changed. All may be zero.
@@ -90,7 +89,7 @@ func Each(ctx context.Context, c Client, f task.Filter, to task.Operation, o Opt
 		r := run{Client: c, to: to, options: o, at: at, filter: f}
 		r.Cursor = o.Cursor // until a page is listed
 		for more := true; more && err == nil; {
-			var page listing.Page
+			var page task.Page
 			if page, err = c.ListPage(ctx, f, r.at.List); err == nil {
 				err = r.hear(page, yield)
 			}
@@ -129,7 +128,7 @@ type run struct {
 
 // hear records the shards of a page. If some are heard for the first time, it yields a report before a task of them is
 // changed.
-func (r *run) hear(page listing.Page, yield func(Report, error) bool) error {
+func (r *run) hear(page task.Page, yield func(Report, error) bool) error {
 	first, err := r.at.hear(page)
 	if err != nil {
 		return err
@@ -150,7 +149,7 @@ func (r *run) mark() {
 }
 
 // turn goes on to the next page, and returns whether there is one.
-func (r *run) turn(page listing.Page) (more bool, err error) {
+func (r *run) turn(page task.Page) (more bool, err error) {
 	r.Missing = page.Missing
 	silent := slices.ContainsFunc(page.Missing, func(m task.Missing) bool { return m.Silent })
 	if r.at.List = page.Cursor; page.Cursor != "" || r.unsure != nil {
@@ -167,10 +166,10 @@ func (r *run) turn(page listing.Page) (more bool, err error) {
 
 // change does the operation with the tasks of a page that it leaves not. It returns an error where ctx has ended before all were done, and
 // where none could be changed for lack of room.
-func (r *run) change(ctx context.Context, tasks []projection.Task) error {
+func (r *run) change(ctx context.Context, tasks []task.Task) error {
 	r.Matched += int64(len(tasks))
 	all := len(tasks)
-	tasks = slices.DeleteFunc(tasks, func(t projection.Task) bool { return r.at.since(t.ID, t.Last) && !r.cancels(&t) })
+	tasks = slices.DeleteFunc(tasks, func(t task.Task) bool { return r.at.since(t.ID, t.Version.Ref) && !r.cancels(&t) })
 	r.Left += int64(all - len(tasks))
 	r.count(tasks)
 	if r.options.DryRun {
@@ -178,7 +177,7 @@ func (r *run) change(ctx context.Context, tasks []projection.Task) error {
 	}
 	changed, failed := r.Changed, r.Failed
 	r.full = nil
-	next := make(chan *projection.Task)
+	next := make(chan *task.Task)
 	until := time.Now().Add(roomWithin)
 	var workers sync.WaitGroup
 	for range min(abreast, len(tasks)) {
@@ -210,23 +209,22 @@ func (r *run) change(ctx context.Context, tasks []projection.Task) error {
 }
 
 // count adds tasks to those that have matched.
-func (r *run) count(tasks []projection.Task) {
+func (r *run) count(tasks []task.Task) {
 	rows := r.Rows
 	for i := range tasks {
 		t := &tasks[i]
-		substatus, _ := t.Substatus(events.MillisOf(time.Now()))
-		rows = append(rows, task.Count{Behavior: t.Kind.Behavior, Status: t.Status, Substatus: substatus, Tasks: 1})
+		rows = append(rows, task.Count{Behavior: t.Behavior, Status: t.Status, Substatus: t.Substatus, Tasks: 1})
 	}
 	r.Rows = task.SumCounts(rows)
 }
 
 // cancels reports whether a task that has made an event since the operation began is cancelled nevertheless.
-func (r *run) cancels(t *projection.Task) bool {
-	return r.to == task.Cancel && !r.at.since(t.ID, t.Created) && !t.Final() && !t.Cancelled
+func (r *run) cancels(t *task.Task) bool {
+	return r.to == task.Cancel && !r.at.since(t.ID, t.Details.Life) && !t.Final() && !t.Cancelled
 }
 
 // patiently does the operation with a task, and again as long as there is no room for it.
-func (r *run) patiently(ctx context.Context, seen *projection.Task, until time.Time) error {
+func (r *run) patiently(ctx context.Context, seen *task.Task, until time.Time) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	for {
@@ -244,7 +242,7 @@ func (r *run) patiently(ctx context.Context, seen *projection.Task, until time.T
 }
 
 // once does the operation with a task as it was seen. A task to cancel that has changed is looked at again.
-func (r *run) once(ctx context.Context, seen *projection.Task) error {
+func (r *run) once(ctx context.Context, seen *task.Task) error {
 	for try := 1; ; try++ {
 		err := r.Change(ctx, seen, r.to, r.options.Reason)
 		if state, refused := errors.AsType[*task.StateError](err); !refused || !state.Changed || r.to != task.Cancel || try == cancelTries {
@@ -254,7 +252,7 @@ func (r *run) once(ctx context.Context, seen *projection.Task) error {
 		if failed != nil {
 			return failed
 		}
-		if now.Created != seen.Created || !r.cancels(&now) || !listing.Matches(r.filter, &now, events.MillisOf(time.Now())) {
+		if now.Details.Life != seen.Details.Life || !r.cancels(&now) || !listing.Matches(r.filter, &now) {
 			return err
 		}
 		seen = &now

@@ -20,7 +20,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
-	"taskledger/projection/listing"
+	"taskledger/projection/taskview"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -60,8 +60,11 @@ func newCluster(n int) *cluster {
 	return c
 }
 
+// shown returns a task as it is now for a caller.
+func shown(t *projection.Task) task.Task { return taskview.Of(t, 1, events.MillisOf(time.Now())) }
+
 // ListPage goes by id, from the last one down.
-func (c *cluster) ListPage(_ context.Context, f task.Filter, cursor string) (page listing.Page, err error) {
+func (c *cluster) ListPage(_ context.Context, f task.Filter, cursor string) (page task.Page, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lost != nil {
@@ -85,7 +88,7 @@ func (c *cluster) ListPage(_ context.Context, f task.Filter, cursor string) (pag
 		looked++
 		t := c.tasks[id]
 		if f.Status == 0 || t.Status == f.Status {
-			page.Tasks = append(page.Tasks, *t)
+			page.Tasks = append(page.Tasks, shown(t))
 		}
 	}
 	if page.Missing, page.Through = c.missing, true; len(c.missing) > 0 {
@@ -95,7 +98,7 @@ func (c *cluster) ListPage(_ context.Context, f task.Filter, cursor string) (pag
 }
 
 // Change lets a task that is retried fail again at once, and refuses what is no longer as it was seen.
-func (c *cluster) Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error {
+func (c *cluster) Change(ctx context.Context, seen *task.Task, to task.Operation, reason string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.refuses[seen.ID]; err != nil {
@@ -112,7 +115,7 @@ func (c *cluster) Change(ctx context.Context, seen *projection.Task, to task.Ope
 		c.busy[t.ID]--
 		c.touch(t)
 	}
-	if t.Last != seen.Last {
+	if t.Last != seen.Version.Ref {
 		return &task.StateError{Task: seen.ID, Problem: "it has changed", Changed: true}
 	}
 	c.changes[t.ID] = append(c.changes[t.ID], strings.TrimSpace(to.String()+" "+reason))
@@ -131,13 +134,13 @@ func (c *cluster) Change(ctx context.Context, seen *projection.Task, to task.Ope
 	return nil
 }
 
-func (c *cluster) GetLinear(_ context.Context, id events.TaskID) (t projection.Task, err error) {
+func (c *cluster) GetLinear(_ context.Context, id events.TaskID) (t task.Task, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tasks[id] == nil {
 		return t, task.ErrNotFound
 	}
-	return *c.tasks[id], nil
+	return shown(c.tasks[id]), nil
 }
 
 // touch gives a task another event.

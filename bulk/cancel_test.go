@@ -8,7 +8,6 @@ import (
 	"taskledger/bulk"
 	"taskledger/events"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -100,9 +99,9 @@ func TestEach_OfOtherOperationsLeavesTasksThatReportProgress(t *testing.T) {
 // late is a cluster without entries, in which a task is created after the first page.
 type late struct{ *cluster }
 
-func (c late) ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error) {
+func (c late) ListPage(ctx context.Context, f task.Filter, cursor string) (task.Page, error) {
 	if cursor == "" {
-		return listing.Page{Nexts: []uint64{1}, Cluster: c.name, Cursor: "~"}, nil
+		return task.Page{Nexts: []uint64{1}, Cluster: c.name, Cursor: "~"}, nil
 	}
 	made := &projection.Task{ID: "made", Kind: &projection.Kind{Behavior: "work"}, Status: task.Created, Due: 1}
 	c.touch(made)

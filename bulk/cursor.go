@@ -99,7 +99,7 @@ func isSession(session, node string) bool {
 }
 
 // hear takes in what a page tells of its cluster, and reports whether a shard was heard for the first time.
-func (c *cursor) hear(page listing.Page) (first bool, err error) {
+func (c *cursor) hear(page task.Page) (first bool, err error) {
 	switch {
 	case c.Cluster != "" && page.Cluster != "" && c.Cluster != page.Cluster:
 		return false, refuse("it is of another cluster")

@@ -29,8 +29,8 @@ func TestAssignment_LostWithItsOwnerComesFromTheNext(t *testing.T) {
 	a.Kill()
 	c.StartNode("d", noSlots)
 	r := j.next(t)
-	if r.Token.Ref != task.Started || task.Node != b.SessionID() {
-		t.Errorf("attempt %s runs, want %d on %s", r.Token, task.Started, task.Node)
+	if r.Token.Ref != task.Details.Started || task.Session != b.SessionID() {
+		t.Errorf("attempt %s runs, want %d on %s", r.Token, task.Details.Started, task.Session)
 	}
 	r.succeed("1")
 	want(t, f, "1")

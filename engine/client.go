@@ -20,6 +20,7 @@ import (
 	"taskledger/engine/internal/taskids"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/taskview"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -113,7 +114,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	waiting := futures.Config{Shards: cfg.Shards, Bus: cfg.Bus, Log: cfg.Log}
 	if cfg.Store != nil {
 		sending.Mailbox, sending.Members = cfg.Store, cfg.Store
-		waiting.Journal, waiting.Recall = cfg.Store, c.GetForgotten
+		waiting.Journal, waiting.Recall = cfg.Store, c.getForgotten
 	}
 	c.sender = sender.New(sending)
 	waiting.Sender = c.sender
@@ -258,21 +259,37 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 	return a, err
 }
 
-// Get returns a task with its parameters and result, which Payload.JSON makes text of, as the owner of its shard
-// has it in memory. It may be a moment behind. It returns task.ErrNotFound also for a task that retention has
-// removed from memory: see GetForgotten.
-func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
-	return c.get(ctx, id, false)
+// Get returns a task with its parameters and result, as the owner of its shard has it in memory. It may be a moment
+// behind. It returns task.ErrNotFound also for a task that retention has removed from memory: see GetForgotten.
+func (c *Client) Get(ctx context.Context, id events.TaskID) (task.Task, error) {
+	return c.view(c.get(ctx, id, false))
 }
 
-// GetForgotten is Get, and reads a task that its owner does not know from the journal and the archive. It is then
-// as its last event left it, and Forgotten is set. A miss is as expensive: it reads the journal of the shard in
-// etcd and an index of its archive. At most four such searches of a client run at a time.
+// GetForgotten is Get, and reads a task that its owner does not know from the journal and the archive. It is then as
+// its last event left it, and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and
+// an index of its archive. At most four such searches of a client run at a time.
 //
-// It returns task.ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and
-// the client lacks the Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is
-// no longer held; and store.ErrUnavailable while it cannot be read.
-func (c *Client) GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error) {
+// It returns task.ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and the
+// client lacks the Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is no
+// longer held; and store.ErrUnavailable while it cannot be read.
+func (c *Client) GetForgotten(ctx context.Context, id events.TaskID) (task.Task, error) {
+	return c.view(c.getForgotten(ctx, id))
+}
+
+// GetLinear is Get, and reflects everything that was committed before the call.
+func (c *Client) GetLinear(ctx context.Context, id events.TaskID) (task.Task, error) {
+	return c.view(c.get(ctx, id, true))
+}
+
+// view returns a task as it is now for the caller, or the error.
+func (c *Client) view(t projection.Task, err error) (task.Task, error) {
+	if err != nil {
+		return task.Task{}, err
+	}
+	return taskview.Of(&t, c.cfg.Shards, events.MillisOf(c.now())), nil
+}
+
+func (c *Client) getForgotten(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	t, err := c.get(ctx, id, false)
 	if c.cfg.Store == nil || !errors.Is(err, task.ErrNotFound) {
 		return t, err
@@ -283,14 +300,9 @@ func (c *Client) GetForgotten(ctx context.Context, id events.TaskID) (projection
 	case <-ctx.Done():
 		return t, fmt.Errorf("task %s: %w: %w", id, store.ErrUnavailable, context.Cause(ctx))
 	}
-	t, err = c.Ledger().StateAt(ctx, id, time.Time{})
+	t, err = c.Ledger().FoldAt(ctx, id, time.Time{})
 	t.Forgotten = t.Final()
 	return t, err
-}
-
-// GetLinear is Get, and reflects everything that was committed before the call.
-func (c *Client) GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error) {
-	return c.get(ctx, id, true)
 }
 
 func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t projection.Task, err error) {

@@ -87,7 +87,7 @@ func (c *modelled) wantRunAgainAfterCrash(j *job) {
 		c.Fatal(err)
 	}
 	for i, n := range c.nodes {
-		if n.SessionID() == task.Node {
+		if n.SessionID() == task.Session {
 			n.crash()
 			c.nodes = append(c.nodes[:i:i], c.nodes[i+1:]...)
 			break

@@ -44,7 +44,7 @@ func TestDelay_IsSoLongAfterTheSubmitWhateverTheClockOfTheSubmitterShows(t *test
 					t.Fatalf("%s: %v", id, err)
 				}
 				got, err := n.GetLinear(context.Background(), id)
-				if wait := got.Due - got.CreatedAt; err != nil || time.Duration(wait)*time.Millisecond != delay {
+				if wait := got.Due() - got.CreatedAt; err != nil || time.Duration(wait)*time.Millisecond != delay {
 					t.Errorf("%s waits for %d ms, want %s; %v", id, wait, delay, err)
 				}
 			}
@@ -67,7 +67,7 @@ func TestDelay_OfARuleIsAWaitWhereANodePlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := owner.GetLinear(within(t), "x")
-			if wait := got.Due - got.CreatedAt; err != nil || wait != 60_000 {
+			if wait := got.Due() - got.CreatedAt; err != nil || wait != 60_000 {
 				t.Errorf("waits for %d ms, want a minute; %v", wait, err)
 			}
 		})

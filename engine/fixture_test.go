@@ -11,7 +11,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -141,9 +140,9 @@ func wantHistory(t *testing.T, c *engine.Client, id events.TaskID, kinds string)
 }
 
 // awaitTask polls a task until it is as wanted.
-func awaitTask(t *testing.T, c *engine.Client, id events.TaskID, what string, holds func(projection.Task) bool) projection.Task {
+func awaitTask(t *testing.T, c *engine.Client, id events.TaskID, what string, holds func(task.Task) bool) task.Task {
 	t.Helper()
-	var last projection.Task
+	var last task.Task
 	testcluster.Await(t, fmt.Sprintf("task %s %s", id, what), func() bool {
 		task, err := c.Get(within(t), id)
 		last = task
@@ -152,7 +151,7 @@ func awaitTask(t *testing.T, c *engine.Client, id events.TaskID, what string, ho
 	return last
 }
 
-func isRunning(task projection.Task) bool { return task.OnNode() }
+func isRunning(task task.Task) bool { return task.OnNode() }
 
 // cfg shortens the configuration of nodes.
 type cfg = engine.NodeConfig

@@ -157,12 +157,12 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 				if !errors.Is(err, store.ErrTrimmed) {
 					t.Errorf("get of what is not kept: %+v, %v; want ErrTrimmed", last, err)
 				}
-			} else if same := events.JSON(bulk); err != nil || !last.Forgotten || !bytes.Equal(last.Params, same) || !bytes.Equal(last.Result, same) {
+			} else if err != nil || !last.Forgotten || !bytes.Equal(last.Params, bulk) || !bytes.Equal(last.Result, bulk) {
 				t.Errorf("get: %.20s, %.20s, forgotten %t, %v; want its last state", last.Params, last.Result, last.Forgotten, err)
 			}
 			if mode != "drop" {
 				wantHistory(t, p.node.Client, "early", "Created Started Succeeded")
-				if then, err := p.node.Ledger().StateAfter(within(t), "early", 2); err != nil || then.Status != task.Running || !bytes.Equal(then.Params, events.JSON(bulk)) {
+				if then, err := p.node.Ledger().StateAfter(within(t), "early", 2); err != nil || then.Status != task.Running || !bytes.Equal(then.Params, bulk) {
 					t.Errorf("after its second event: %s of %.20s, %v", then.Status, then.Params, err)
 				}
 				if then, err := p.node.Ledger().StateAt(within(t), "early", last.EndedAt.Time()); err != nil || then.Status != task.Success {
@@ -200,7 +200,7 @@ func wantAttachAsGet(t *testing.T, who string, c *engine.Client, id events.TaskI
 		if !errors.As(err, &failure) || failure.Code != then.Error.Code || failure.Attempt != int(then.Attempt) {
 			t.Errorf("%s: attached to %s: %.20s, %v; get: %+v", who, id, got, err, then.Error)
 		}
-	case err != nil || !bytes.Equal(events.JSON(got), then.Result):
+	case err != nil || !bytes.Equal(got, then.Result):
 		t.Errorf("%s: attached to %s: %.20s, %v; get: %.20s", who, id, got, err, then.Result)
 	}
 }
@@ -247,17 +247,10 @@ func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			params, err := early.Params.JSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			result, err := early.Result.JSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			params, result := early.Params, early.Result
 			_, err = p.client.Operations().Retry(within(t), "early")
 			if mode == "drop" {
-				if params != nil || result != nil || !early.ParamsElided || !early.ResultElided {
+				if params != nil || result != nil || !early.Details.ParamsElided || !early.Details.ResultElided {
 					t.Errorf("got %.20s and %.20s, want none, and both elided", params, result)
 				}
 				var state *task.StateError
@@ -287,7 +280,7 @@ func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
 				t.Errorf("%d bytes and %v are told at once", len(f.Message), f.Properties)
 			}
 			p.pass()
-			var listed []projection.Task
+			var listed []task.Task
 			testcluster.Await(t, "a list", func() bool {
 				listed = nil
 				for task, err := range p.client.List(within(t), task.Filter{Status: task.Failure}) {
@@ -301,7 +294,7 @@ func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
 				}
 				return true
 			})
-			if len(listed) != 1 || listed[0].Error.Message != longText[:projection.MaxKeptError] || !listed[0].ErrorElided {
+			if len(listed) != 1 || listed[0].Error.Message != longText[:projection.MaxKeptError] || !listed[0].ErrorCut {
 				t.Errorf("%+v are listed; want the failure, with the beginning of its error", listed)
 			}
 			message, properties := longText, "no"
@@ -352,7 +345,7 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 			want(t, p.node.Attach("early"), string(bulk))
 			wantHistory(t, p.node.Client, "early", "Created Started Succeeded")
 			after, err := p.node.Get(within(t), "early")
-			if err != nil || after.Created == before.Created || after.Kind.Policy != before.Kind.Policy || after.Kind.Behavior != before.Kind.Behavior {
+			if err != nil || after.Details.Life == before.Details.Life || after.Details.Policy != before.Details.Policy || after.Behavior != before.Behavior {
 				t.Errorf("got %+v, %v; want another life of %+v", after, err, before)
 			}
 			if _, err := p.node.Operations().Retry(within(t), "never"); !errors.Is(err, task.ErrNotFound) {

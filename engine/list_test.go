@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/paging"
 	"taskledger/events"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -35,7 +35,7 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 					}
 				}
 				told := map[events.TaskID]bool{}
-				page := func(cursor string) listing.Page {
+				page := func(cursor string) task.Page {
 					t.Helper()
 					p, err := asker.ListPage(t.Context(), task.Filter{}, cursor)
 					if err != nil {
@@ -112,7 +112,7 @@ func TestList_EndsWithItsContext(t *testing.T) {
 		for _, until := range []int{0, 1} {
 			ctx, end := context.WithCancelCause(t.Context())
 			told, pages, failed, cursor := 0, 0, error(nil), ""
-			list := func(f task.Filter, at string) (listing.Page, error) {
+			list := func(f task.Filter, at string) (task.Page, error) {
 				if told >= until {
 					end(why)
 				}
@@ -124,7 +124,7 @@ func TestList_EndsWithItsContext(t *testing.T) {
 				cursor = p.Cursor
 				return p, err
 			}
-			for _, err := range listing.All(task.Filter{Limit: 100}, list) {
+			for _, err := range paging.All(task.Filter{Limit: 100}, list) {
 				if failed = err; err == nil {
 					told++
 				}

@@ -33,7 +33,7 @@ func (c *Client) Operations() Operations { return Operations{c} }
 // retry keeps its failure, and is not retried. The context of a running attempt ends, and the task fails with that
 // code unless the attempt still succeeds first; nothing starts after it. A finished task with a next run loses that
 // run. For a task that has ended for good Cancel returns a *task.StateError. reason, cut at 256 bytes, is the message
-// of the task's failure; of a task that loses a next run, Task.Wait and the history have it.
+// of the task's failure; of a task that loses a next run, Task.Reason and the history have it.
 func (o Operations) Cancel(ctx context.Context, id events.TaskID, reason string) error {
 	return o.operate(ctx, id, task.Cancel, reason)
 }
@@ -60,7 +60,7 @@ func (o Operations) Retry(ctx context.Context, id events.TaskID) (anew bool, err
 // somebody makes meanwhile.
 func (o Operations) retryForgotten(ctx context.Context, id events.TaskID) (anew bool, err error) {
 	c := o.c
-	t, err := c.GetForgotten(ctx, id)
+	t, err := c.getForgotten(ctx, id)
 	if errors.Is(err, store.ErrTrimmed) {
 		return false, &task.StateError{
 			Task: id,
@@ -105,15 +105,15 @@ func resubmit(t *projection.Task) command.Submit {
 
 // Change does what an operation says to a task as it was seen, in a list say. Once the task has another event, it
 // does nothing and returns a *task.StateError with Changed set.
-func (o Operations) Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error {
+func (o Operations) Change(ctx context.Context, seen *task.Task, to task.Operation, reason string) error {
 	a, err := o.c.ask(ctx, seen.ID, command.LaneSubmit, &command.Operate{
 		Task:   seen.ID,
 		Do:     to,
 		Reason: strings.ToValidUTF8(events.Head(reason, events.MaxNameBytes), ""),
-		Seen:   seen.Last,
+		Seen:   seen.Version.Ref,
 	})
 	again := func() bool {
-		return a.Code == command.AnswerMerge || a.Code == command.AnswerChanged && seen.Last == 0
+		return a.Code == command.AnswerMerge || a.Code == command.AnswerChanged && seen.Version.Ref == 0
 	}
 	for try := 0; again() && try < mergeTries; try++ {
 		a, err = o.retryWith(ctx, seen)
@@ -122,13 +122,13 @@ func (o Operations) Change(ctx context.Context, seen *projection.Task, to task.O
 }
 
 // retryWith lets the command bring the parameters, as the last run had them.
-func (o Operations) retryWith(ctx context.Context, seen *projection.Task) (command.Answer, error) {
+func (o Operations) retryWith(ctx context.Context, seen *task.Task) (command.Answer, error) {
 	id := seen.ID
-	t, err := o.c.GetLinear(ctx, id)
+	t, err := o.c.get(ctx, id, true)
 	if err != nil {
 		return command.Answer{}, err
 	}
-	if seen.Last != 0 && t.Last != seen.Last {
+	if seen.Version.Ref != 0 && t.Last != seen.Version.Ref {
 		return command.Answer{}, command.Answer{Code: command.AnswerChanged}.Err(id)
 	}
 	if t.ParamsElided && t.Params == nil {
@@ -173,7 +173,7 @@ func (o Operations) Delete(ctx context.Context, id events.TaskID) error {
 }
 
 func (o Operations) operate(ctx context.Context, id events.TaskID, do task.Operation, reason string) error {
-	return o.Change(ctx, &projection.Task{ID: id}, do, reason)
+	return o.Change(ctx, &task.Task{ID: id}, do, reason)
 }
 
 // Pause keeps the tasks of a behavior, which no node need have, from starting in the whole cluster until Unpause is

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -90,7 +89,7 @@ func TestOwner_WithoutTheCodeRetriesAndGivesUp(t *testing.T) {
 	if _, err := f.Wait(within(t)); !errors.As(err, &failure) || failure.Attempt != 3 {
 		t.Errorf("error is %v, want the failure of attempt 3", err)
 	}
-	awaitTask(t, a.Client, "x", "has failed", func(task projection.Task) bool { return task.Final() && task.Failures == 3 })
+	awaitTask(t, a.Client, "x", "has failed", func(task task.Task) bool { return task.Final() && task.Failures == 3 })
 	if _, err := a.SubmitRaw(within(t), "nobody-has-it", nil, task.SubmitOptions{}); !errors.Is(err, task.ErrUnknownBehavior) {
 		t.Errorf("raw submit of a behavior that no node runs: %v, want %v", err, task.ErrUnknownBehavior)
 	}

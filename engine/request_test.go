@@ -259,7 +259,7 @@ func TestRequest_OfADeletedTaskMakesANewOne(t *testing.T) {
 		}
 		wantTask(t, request(t, j, c.nodes[0].Client, "2", o), first.ID(), false)
 		got, err := c.nodes[0].GetLinear(within(t), first.ID())
-		if err != nil || got.Status != task.Created || string(got.Params[1:]) != "2" {
+		if err != nil || got.Status != task.Created || string(got.Params) != "2" {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})

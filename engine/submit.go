@@ -205,7 +205,7 @@ func (c *Client) combine(ctx context.Context, s submission) (command.Answer, err
 	cmd := s.cmd
 	stored, err := c.get(ctx, cmd.Task, false)
 	if err == nil && stored.ParamsElided && stored.Params == nil {
-		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment
+		stored, err = c.get(ctx, cmd.Task, true) // which waits where they cannot be read at the moment
 	}
 	recorded := err == nil && stored.Final() && cmd.Policy.Existing == events.ReturnRecorded
 	if recorded || errors.Is(err, task.ErrNotFound) {

@@ -9,7 +9,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -33,7 +32,7 @@ func TestSubmit_LostAnswerOfRunAgainRunsOnce(t *testing.T) {
 		go func() { submitted <- j.submit(t, client, "x") }()
 		j.next(t).succeed(strconv.Itoa(i))
 		watcher := c.StartClient("watcher", nil)
-		awaitTask(t, watcher.Client, "x", "has run", func(task projection.Task) bool { return task.Final() && int(task.Runs) == i+1 })
+		awaitTask(t, watcher.Client, "x", "has run", func(task task.Task) bool { return task.Final() && int(task.Runs) == i+1 })
 		deaf.Store(false)
 		want(t, <-submitted, strconv.Itoa(i))
 	}

@@ -93,10 +93,10 @@ func TestSubmitMany_OfOneKeyIsOneRequest(t *testing.T) {
 		entries := map[uint64]bool{}
 		for i := range asked {
 			created, err := c.nodes[0].GetLinear(within(t), id+events.TaskID(fmt.Sprint("/", i)))
-			if err != nil || created.Seq != 1 {
-				t.Fatalf("task %d has %d events, want one: %v", i, created.Seq, err)
+			if err != nil || created.Details.Seq != 1 {
+				t.Fatalf("task %d has %d events, want one: %v", i, created.Details.Seq, err)
 			}
-			entries[created.Created.Entry()] = true
+			entries[created.Details.Life.Entry()] = true
 		}
 		if len(entries) > 2 { // a batch has room for most of them
 			t.Errorf("the tasks are in %d entries, want 2 at most", len(entries))

@@ -1,6 +1,11 @@
 package events
 
-import "fmt"
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
 
 // Payload is parameters or a result: one byte that names the codec, then the bytes. nil means none, which for a result
 // is a void success. It is opaque to everything but the two ends.
@@ -37,4 +42,15 @@ func (p Payload) JSON() ([]byte, error) {
 		return nil, fmt.Errorf("payload of %d bytes in codec %d, this version knows %d, JSON", len(p), p.Codec(), CodecJSON)
 	}
 	return p[1:], nil
+}
+
+// Readable returns the payload as JSON, nil for none. A payload that is no JSON text, or no UTF-8, is shown as its codec
+// and its bytes.
+func (p Payload) Readable() json.RawMessage {
+	text, err := p.JSON()
+	if err == nil && (text == nil || json.Valid(text) && utf8.Valid(text)) {
+		return text
+	}
+	bytes := base64.StdEncoding.EncodeToString(p[min(len(p), 1):])
+	return fmt.Appendf(nil, `{"codec":%d,"base64":%q}`, p.Codec(), bytes)
 }

@@ -23,7 +23,6 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/natsbus"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -177,7 +176,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 	})
 	const early = "task-0-0" // its parameters are in the archive alone
 	ok(t, second(a.Operations().Retry(within(t, soon), early)))
-	awaitListed(t, a.Client, early, "waits for its parameters", func(got projection.Task) bool {
+	awaitListed(t, a.Client, early, "waits for its parameters", func(got task.Task) bool {
 		if got.Status == task.Failure {
 			t.Fatalf("the task has failed: %+v", got.Error)
 		}
@@ -192,7 +191,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 }
 
 // awaitListed polls a task as its owner holds it in memory, until it is as wanted.
-func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string, holds func(projection.Task) bool) {
+func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string, holds func(task.Task) bool) {
 	t.Helper()
 	testcluster.Await(t, "task "+string(id)+" "+what, func() bool {
 		for task, err := range at.List(within(t, soon), task.Filter{Affinity: id.Affinity()}) {

@@ -13,7 +13,6 @@ import (
 	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
@@ -73,7 +72,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 			t.Errorf("who goes on ends with %+v", r)
 		}
 		awaitFailed(t, client.Client, tasks)
-		for _, got := range pages(t, client.Client, task.Filter{Behavior: "fails", Limit: 1000}, func(listing.Page) {}) {
+		for _, got := range pages(t, client.Client, task.Filter{Behavior: "fails", Limit: 1000}, func(task.Page) {}) {
 			if got.Runs != 2 {
 				t.Fatalf("task %s has %d runs, want 2", got.ID, got.Runs)
 			}
@@ -108,7 +107,7 @@ func TestChange_OfATaskThatIsNoLongerAsItWasSeenIsRefused(t *testing.T) {
 				t.Errorf("%s of a task that waited: want it refused", op)
 			}
 		}
-		if now, err := n.Get(within(t, soon), "x"); err != nil || now.Last != ended.Last {
+		if now, err := n.Get(within(t, soon), "x"); err != nil || now.Version != ended.Version {
 			t.Errorf("the task has changed: %+v, %v", now, err)
 		}
 		ok(t, n.Operations().Change(within(t, soon), &ended, task.Delete, ""))

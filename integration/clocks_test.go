@@ -8,7 +8,6 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -45,7 +44,7 @@ func TestClock_WrongOnesDoNotChangeWaits(t *testing.T) {
 			run.fail(behaviors.RetryAfter(wait, errNoLuck))
 			w.next(t).succeed("again")
 			w.next(t).succeed("done")
-			awaitTask(t, n, idFromParams(c.task), "has run twice", func(task projection.Task) bool { return task.Runs == 2 && task.Due == 0 })
+			awaitTask(t, n, idFromParams(c.task), "has run twice", func(task task.Task) bool { return task.Runs == 2 && task.Due() == 0 })
 			for at, i := startedAt(t, n.Client, idFromParams(c.task)), 1; i < 3; i++ {
 				if took := at[i].Sub(at[i-1]); took < wait {
 					t.Errorf("attempt %d started %s after the one before, want %s at least", i+1, took, wait)

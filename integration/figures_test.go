@@ -16,7 +16,6 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/meter"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -135,7 +134,7 @@ func losesAttempts(t *testing.T, a, dies *testcluster.Node, held *work) {
 		}
 	}
 	for _, f := range open { // whatever does not run on the node that dies has ended
-		awaitTask(t, a, f.ID(), "ends or runs on "+dies.Name, func(p projection.Task) bool { return p.Final() || strings.HasPrefix(p.Node, dies.Name+"-") })
+		awaitTask(t, a, f.ID(), "ends or runs on "+dies.Name, func(p task.Task) bool { return p.Final() || strings.HasPrefix(p.Session, dies.Name+"-") })
 	}
 	dies.Kill()
 	go func() {

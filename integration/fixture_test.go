@@ -11,7 +11,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -116,7 +115,7 @@ func (r *run) fail(err error)        { r.ends <- ending{err: err} }
 // member is a node or a client.
 type member interface {
 	behaviors.Client
-	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
+	Get(ctx context.Context, id events.TaskID) (task.Task, error)
 }
 
 // submit asks for work and fails the test when it is refused.
@@ -190,9 +189,9 @@ func pending[R any](t *testing.T, f *behaviors.Future[R]) {
 }
 
 // awaitTask polls a task until it is as wanted.
-func awaitTask(t *testing.T, at member, id events.TaskID, what string, holds func(projection.Task) bool) projection.Task {
+func awaitTask(t *testing.T, at member, id events.TaskID, what string, holds func(task.Task) bool) task.Task {
 	t.Helper()
-	var last projection.Task
+	var last task.Task
 	testcluster.Await(t, "task "+string(id)+" "+what, func() bool {
 		task, err := at.Get(within(t, soon), id)
 		last = task

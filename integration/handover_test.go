@@ -136,7 +136,7 @@ func wantNoEvent(t *testing.T, c *engine.Client, kinds ...string) {
 		if err != nil {
 			t.Fatalf("list: %v", err)
 		}
-		if task.Seq == 3 { // Created, Started, Succeeded: there is room for nothing else
+		if task.Details.Seq == 3 { // Created, Started, Succeeded: there is room for nothing else
 			continue
 		}
 		got := history(t, c, task.ID)

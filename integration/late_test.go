@@ -11,7 +11,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -31,7 +30,7 @@ func TestFuture_LateOneIsAnsweredAfterTheTaskWasForgottenAndTheOwnerChanged(t *t
 			}
 		}
 		for _, id := range []events.TaskID{"same/good", "same/bad"} {
-			awaitTask(t, client, id, "has ended", func(task projection.Task) bool { return task.Final() })
+			awaitTask(t, client, id, "has ended", func(task task.Task) bool { return task.Final() })
 		}
 		for i := range 2 { // of which the shard keeps no more
 			f := w.submit(t, client, fmt.Sprint("same/later-", i))
@@ -88,7 +87,7 @@ func TestFuture_OfAnEarlierRunGetsThatRunsOutcome(t *testing.T) {
 			} else {
 				w.next(t).succeed(fmt.Sprint("run ", i+1))
 			}
-			awaitTask(t, n, "x", "has ended", func(task projection.Task) bool { return task.Final() && int(task.Runs) == i+1 })
+			awaitTask(t, n, "x", "has ended", func(task task.Task) bool { return task.Final() && int(task.Runs) == i+1 })
 		}
 		want(t, futures[0], "run 1")
 		wantFailure(t, futures[1], "broken")
@@ -105,11 +104,11 @@ func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		runs := func(id string, n int) {
-			awaitTask(t, client, events.TaskID(id), "has ended", func(task projection.Task) bool { return task.Final() && int(task.Runs) == n })
+			awaitTask(t, client, events.TaskID(id), "has ended", func(task task.Task) bool { return task.Final() && int(task.Runs) == n })
 		}
 		late, later := w.submit(t, client, "same/x"), w.submit(t, client, "same/x")
 		w.next(t).fail(errNoLuck)
-		awaitTask(t, client, "same/x", "has failed", func(got projection.Task) bool { return got.Status == task.Failure && !got.Final() })
+		awaitTask(t, client, "same/x", "has failed", func(got task.Task) bool { return got.Status == task.Failure && !got.Final() })
 		ok(t, client.Operations().Cancel(within(t, soon), "same/x", "enough"))
 		runs("same/x", 1)
 		again := w.submit(t, client, "same/x")

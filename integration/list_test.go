@@ -12,14 +12,13 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
 
 // pages lists all that matches, page by page, and calls between after each of them.
-func pages(t *testing.T, c *engine.Client, f task.Filter, between func(listing.Page)) (all []projection.Task) {
+func pages(t *testing.T, c *engine.Client, f task.Filter, between func(task.Page)) (all []task.Task) {
 	t.Helper()
 	for cursor, more := "", true; more; more = cursor != "" {
 		p, err := c.ListPage(within(t, soon), f, cursor)
@@ -46,7 +45,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		}
 		for _, at := range []*engine.Client{n.Client, client.Client} {
 			got, changed := map[events.TaskID]bool{}, 0
-			all := pages(t, at, task.Filter{Behavior: "work", Limit: 7}, func(p listing.Page) {
+			all := pages(t, at, task.Filter{Behavior: "work", Limit: 7}, func(p task.Page) {
 				for _, task := range p.Tasks {
 					got[task.ID] = true
 				}
@@ -66,7 +65,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 					}
 				}
 			})
-			if !slices.IsSortedFunc(all, func(a, b projection.Task) int { return b.CreatedAt.Time().Compare(a.CreatedAt.Time()) }) {
+			if !slices.IsSortedFunc(all, func(a, b task.Task) int { return b.CreatedAt.Time().Compare(a.CreatedAt.Time()) }) {
 				t.Error("the tasks are not listed newest first")
 			}
 			if len(got) != len(all) {
@@ -88,7 +87,7 @@ func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 		all := 0
 		for task, err := range client.List(within(t, soon), task.Filter{Limit: 1000}) {
 			ok(t, err)
-			if task.Kind.Behavior == "work" {
+			if task.Behavior == "work" {
 				all++
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"taskledger/behaviors"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -86,7 +85,7 @@ func TestMerge_WithAFinalTaskFollowsThePolicy(t *testing.T) {
 		recorded := defineMerging(events.ReturnRecorded)
 		want(t, recorded.submit(t, n, "x:c"), "2")
 		again.nothing(t)
-		if task := awaitTask(t, n, "x", "stays", func(task projection.Task) bool { return task.Final() }); task.Runs != 2 {
+		if task := awaitTask(t, n, "x", "stays", func(task task.Task) bool { return task.Final() }); task.Runs != 2 {
 			t.Errorf("%d runs, want 2", task.Runs)
 		}
 	})

@@ -11,7 +11,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -106,7 +105,7 @@ func TestCancel_SuccessThatComesFirstCounts(t *testing.T) {
 		pending(t, f)
 		close(end)
 		want(t, f, "done")
-		task := awaitTask(t, n, "x", "has ended", func(got projection.Task) bool { return got.Status == task.Success })
+		task := awaitTask(t, n, "x", "has ended", func(got task.Task) bool { return got.Status == task.Success })
 		if !task.Final() || len(started) > 0 {
 			t.Errorf("task %+v: want no repetition after a cancel", task)
 		}
@@ -125,7 +124,7 @@ func TestCancel_RecurringTaskLosesItsNextRun(t *testing.T) {
 		pending(t, waiting)
 		ok(t, n.Operations().Cancel(within(t, soon), "x", ""))
 		wantFailure(t, waiting, events.CodeCancelled)
-		got := awaitTask(t, n, "x", "is final", func(task projection.Task) bool { return task.Final() })
+		got := awaitTask(t, n, "x", "is final", func(task task.Task) bool { return task.Final() })
 		if got.Status != task.Success {
 			t.Errorf("status %s, want that of its last run", got.Status)
 		}

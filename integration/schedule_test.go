@@ -9,7 +9,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -50,8 +49,8 @@ func TestDelay_SecondSubmitCanOnlyBringTheStartForward(t *testing.T) {
 		first := w.submitWith(t, n, "x", task.SubmitOptions{NotBefore: time.Now().Add(time.Hour)})
 		w.submitWith(t, n, "x", task.SubmitOptions{NotBefore: time.Now().Add(2 * time.Hour)})
 		w.nothing(t)
-		task := awaitTask(t, n, "x", "waits", func(got projection.Task) bool { return got.Status == task.Created })
-		if left := time.Until(task.Due.Time()); left > time.Hour {
+		task := awaitTask(t, n, "x", "waits", func(got task.Task) bool { return got.Status == task.Created })
+		if left := time.Until(task.Due().Time()); left > time.Hour {
 			t.Errorf("due in %s, want at most an hour", left)
 		}
 		w.submit(t, n, "x")
@@ -69,7 +68,7 @@ func TestRetry_FutureStaysPendingUntilTheRetrySucceeds(t *testing.T) {
 		first, second := w.submit(t, n, "x"), w.submit(t, client, "x")
 		w.next(t).fail(behaviors.RetryAfter(time.Second, errNoLuck))
 		pending(t, first)
-		task := awaitTask(t, n, "x", "failed", func(got projection.Task) bool { return got.Status == task.Failure })
+		task := awaitTask(t, n, "x", "failed", func(got task.Task) bool { return got.Status == task.Failure })
 		if task.Final() || task.Error == nil || task.Error.Message != "no luck" {
 			t.Errorf("task %+v: want a failure that will be retried", task)
 		}
@@ -145,7 +144,7 @@ func TestRepeat_TaskRunsAgainAfterEachSuccess(t *testing.T) {
 		w.next(t).succeed("2")
 		want(t, second, "2")
 		w.next(t).succeed("3")
-		awaitTask(t, n, "x", "has run three times", func(task projection.Task) bool { return task.Runs == 3 })
+		awaitTask(t, n, "x", "has run three times", func(task task.Task) bool { return task.Runs == 3 })
 		for at, i := startedAt(t, n.Client, "x"), 1; i < 3; i++ {
 			if at[i].Sub(at[i-1]) < pause {
 				t.Errorf("run %d started %s after the one before", i+1, at[i].Sub(at[i-1]))
@@ -174,8 +173,8 @@ func TestRules_SubmitThatRunsNowDoesNotWaitForTheRepetition(t *testing.T) {
 			t.Errorf("result %s, %v", result, err)
 		}
 		task, err := n.Get(within(t, soon), "xxx")
-		if err != nil || task.Priority != 3 || task.Due == 0 {
-			t.Errorf("priority %d, next run at %d, %v; want 3, and a next run", task.Priority, task.Due, err)
+		if err != nil || task.Priority != 3 || task.Due() == 0 {
+			t.Errorf("priority %d, next run at %d, %v; want 3, and a next run", task.Priority, task.Due(), err)
 		}
 	})
 }
@@ -206,7 +205,7 @@ func TestSnooze_IsNoFailureAndNeedsNoBudget(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"))
 		f := w.submit(t, n, "x")
 		w.next(t).fail(behaviors.Snooze(300 * time.Millisecond))
-		snoozed := awaitTask(t, n, "x", "is snoozed", func(snoozed projection.Task) bool { return !snoozed.OnNode() })
+		snoozed := awaitTask(t, n, "x", "is snoozed", func(snoozed task.Task) bool { return !snoozed.OnNode() })
 		if snoozed.Status != task.Running || snoozed.Error != nil {
 			t.Errorf("status %s, error %v; want RUNNING without error", snoozed.Status, snoozed.Error)
 		}

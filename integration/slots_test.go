@@ -9,7 +9,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -140,17 +139,17 @@ func TestProgress_IsCoalescedToTheLatest(t *testing.T) {
 		for i := range int64(1000) {
 			r.attempt.Progress(i+1, 1000, "step")
 		}
-		task := awaitTask(t, n, "x", "shows the last report", func(task projection.Task) bool {
+		seen := awaitTask(t, n, "x", "shows the last report", func(task task.Task) bool {
 			return task.Progress != nil && task.Progress.Done == 1000
 		})
-		if task.Progress.Total != 1000 || task.Progress.Note != "step" {
-			t.Errorf("progress %+v", task.Progress)
+		if seen.Progress.Total != 1000 || seen.Progress.Note != "step" {
+			t.Errorf("progress %+v", seen.Progress)
 		}
 		if reports := count(history(t, n.Client, "x"), "Progressed"); reports != 2 {
 			t.Errorf("%d reports are recorded, want the first and the last", reports)
 		}
 		r.succeed("done")
-		awaitTask(t, n, "x", "has ended", func(task projection.Task) bool { return task.Final() })
+		awaitTask(t, n, "x", "has ended", func(task task.Task) bool { return task.Final() })
 		r.attempt.Progress(1, 1, "after the end")
 		probeQuiet(t, n.Client, "x")
 	})

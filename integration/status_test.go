@@ -7,7 +7,6 @@ import (
 	"taskledger/behaviors"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -18,9 +17,9 @@ type stamps struct {
 	onNode, result, failure, afterStarted bool
 }
 
-func stampsOf(t projection.Task) stamps {
-	return stamps{t.Status, t.ScheduleNotBefore() != 0, t.StartedAt != 0, t.RecheckNotBefore() != 0, t.LostNotBefore() != 0,
-		t.OnNode(), t.Result != nil, t.Error != nil, t.LostNotBefore() == 0 || t.LostNotBefore() >= t.StartedAt}
+func stampsOf(t task.Task) stamps {
+	return stamps{t.Status, t.ScheduleNotBefore != 0, t.StartedAt != 0, t.RecheckNotBefore != 0, t.LostNotBefore != 0,
+		t.OnNode(), t.Result != nil, t.Error != nil, t.LostNotBefore == 0 || t.LostNotBefore >= t.StartedAt}
 }
 
 func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
@@ -41,7 +40,7 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 				act(w.next(t))
 			}
 			expect.status, expect.afterStarted = status, true
-			task := awaitTask(t, client, idFromParams(params), "is "+status.String(), func(task projection.Task) bool {
+			task := awaitTask(t, client, idFromParams(params), "is "+status.String(), func(task task.Task) bool {
 				return task.Status == status && task.OnNode() == expect.onNode
 			})
 			if got := stampsOf(task); got != expect {
@@ -56,12 +55,15 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 		see("failed", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.Cancel(errNoLuck)) }, task.Failure, stamps{started: true, failure: true})
 		see("retried", task.SubmitOptions{}, func(r *run) { r.fail(behaviors.RetryAfter(time.Hour, errNoLuck)) }, task.Failure, stamps{started: true, failure: true, schedule: true})
 		ok(t, n.Operations().Cancel(within(t, soon), "waiting", ""))
-		found := awaitTask(t, client, "waiting", "is cancelled", func(task projection.Task) bool { return task.Final() })
+		found := awaitTask(t, client, "waiting", "is cancelled", func(task task.Task) bool { return task.Final() })
 		if got, want := stampsOf(found), (stamps{status: task.Failure, failure: true, afterStarted: true}); got != want {
 			t.Errorf("cancelled: %+v, want %+v", got, want)
 		}
 	})
 }
+
+// lease returns the lease of an attempt, two thirds of which lie between the two stamps.
+func lease(t *task.Task) events.Millis { return (t.LostNotBefore - t.RecheckNotBefore) * 3 / 2 }
 
 // An attempt that is longer than a lease is no lost one: while its node is there both stamps are still to come. What was recorded of it
 // does not change.
@@ -72,13 +74,13 @@ func TestStatus_StampsOfALongAttemptMoveOnWithItsNode(t *testing.T) {
 		c.StartNode("worker", noShards, w.on("worker"))
 		f := w.submit(t, owner, "x")
 		r := w.next(t)
-		task := awaitTask(t, owner, "x", "is served with stamps to come after its lease", func(task projection.Task) bool {
+		task := awaitTask(t, owner, "x", "is served with stamps to come after its lease", func(task task.Task) bool {
 			now := events.MillisOf(time.Now())
-			return now > task.StartedAt+task.Lease && task.RecheckNotBefore() > now && task.LostNotBefore() > now
+			return now > task.StartedAt+lease(&task) && task.RecheckNotBefore > now && task.LostNotBefore > now
 		})
 		then, err := owner.Ledger().StateAt(within(t, soon), "x", time.Now())
-		if err != nil || then.LostNotBefore() != task.StartedAt+task.Lease || then.Started != task.Started {
-			t.Errorf("recorded with the lost stamp %d, %v; want a lease after the start at %d", then.LostNotBefore(), err, task.StartedAt)
+		if err != nil || then.LostNotBefore != task.StartedAt+lease(&task) || then.Details.Started != task.Details.Started {
+			t.Errorf("recorded with the lost stamp %d, %v; want a lease after the start at %d", then.LostNotBefore, err, task.StartedAt)
 		}
 		r.succeed("done")
 		want(t, f, "done")

@@ -12,7 +12,6 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -73,7 +72,7 @@ func TestSubmit_LaterOneGetsTheRecordedFailure(t *testing.T) {
 			t.Errorf("later submit: %+v", e)
 		}
 		w.nothing(t)
-		awaitTask(t, n, "x", "is a failure", func(got projection.Task) bool { return got.Status == task.Failure && got.Final() })
+		awaitTask(t, n, "x", "is a failure", func(got task.Task) bool { return got.Status == task.Failure && got.Final() })
 	})
 }
 
@@ -85,7 +84,7 @@ func TestSubmit_ResultlessSuccessIsASuccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, f, behaviors.None{})
-		task := awaitTask(t, n, f.ID(), "is a success", func(got projection.Task) bool { return got.Status == task.Success })
+		task := awaitTask(t, n, f.ID(), "is a success", func(got task.Task) bool { return got.Status == task.Success })
 		if task.Result != nil {
 			t.Errorf("result %q, want none", task.Result)
 		}

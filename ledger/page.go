@@ -13,6 +13,7 @@ import (
 	"taskledger/ledger/internal/earlier"
 	"taskledger/ledger/pagecursor"
 	"taskledger/projection"
+	"taskledger/projection/taskview"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -40,8 +41,8 @@ type HistoryOptions struct {
 // HistoryPage is some of the events of a task, one after the other.
 type HistoryPage struct {
 	Events []Event
-	States []projection.Task // the task after each event, if asked for, with parameters and result; zero after Deleted
-	Next   string            // the cursor of the next page; "" = there is none
+	States []task.Task // the task after each event, if asked for, with parameters and result; without an id after Deleted
+	Next   string      // the cursor of the next page; "" = there is none
 }
 
 // HistoryPage reads a page of what History yields. The cursor of a page names a life: what follows it is of that life also when the task
@@ -101,7 +102,15 @@ func (l *Ledger) pages(ctx context.Context, id events.TaskID, o HistoryOptions, 
 		return err
 	}
 	at.Last = f.last()
-	p := &pager{life: f, before: f.newRecall(), at: at, limit: cmp.Or(o.Limit, defaultHistoryPage), wanted: cmp.Or(o.Total, math.MaxInt), yield: yield}
+	p := &pager{
+		life:   f,
+		shards: l.cfg.Cluster.Shards,
+		before: f.newRecall(),
+		at:     at,
+		limit:  cmp.Or(o.Limit, defaultHistoryPage),
+		wanted: cmp.Or(o.Total, math.MaxInt),
+		yield:  yield,
+	}
 	if at.Behavior != "" {
 		p.before.met.Keep(id, earlier.Make(at.Behavior, at.Node))
 	}
@@ -117,6 +126,7 @@ func (l *Ledger) pages(ctx context.Context, id events.TaskID, o HistoryOptions, 
 // pager makes pages.
 type pager struct {
 	*life
+	shards int // of the cluster
 	before *recall
 	at     pagecursor.Cursor // of the page before
 	limit  int
@@ -227,7 +237,8 @@ func (p *pager) oldest(ctx context.Context) error {
 		last, page.Events = after{ev.Position.Ref, ev.Seq}, append(page.Events, told)
 		if p.fold != nil {
 			t := p.fold.Task()
-			page.States, p.size = append(page.States, t), p.size+len(t.Params)+len(t.Result)
+			page.States = append(page.States, taskview.Of(&t, p.shards, ev.At))
+			p.size += len(t.Params) + len(t.Result)
 		}
 		if p.size += payloadBytes(ev.Body); !p.full(len(page.Events)) {
 			continue

@@ -80,7 +80,7 @@ func (p *paper) replayed(id events.TaskID) (all []ledger.Event) {
 }
 
 // paged reads page after page, each by a call of its own, until the error or the end.
-func paged(t *testing.T, l *ledger.Ledger, id events.TaskID, o ledger.HistoryOptions) (all []ledger.Event, states []projection.Task, err error) {
+func paged(t *testing.T, l *ledger.Ledger, id events.TaskID, o ledger.HistoryOptions) (all []ledger.Event, states []task.Task, err error) {
 	t.Helper()
 	for {
 		page, err := l.HistoryPage(t.Context(), id, o)
@@ -221,8 +221,8 @@ func TestHistory_TellsTheStateAfterEachEventInTheSamePass(t *testing.T) {
 	p := newPaper(t)
 	p.wholeLife()
 	l := p.ledger(nil)
-	shown := func(t projection.Task) string {
-		return fmt.Sprint(t.ID, t.Seq, t.Last, t.Status, t.Due, t.Attempt, t.Runs, t.Suspended, t.Node, string(t.Params), string(t.Result), t.ParamsElided)
+	shown := func(t task.Task) string {
+		return fmt.Sprint(t.ID, t.Details.Seq, t.Version.Ref, t.Status, t.Due(), t.Attempt, t.Runs, t.Suspended, t.Session, string(t.Params), string(t.Result), t.Details.ParamsElided)
 	}
 	for _, limit := range []int{5, 0} {
 		all, states, err := paged(t, l, "x", ledger.HistoryOptions{Limit: limit, States: true})

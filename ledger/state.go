@@ -7,14 +7,27 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/taskview"
 	"taskledger/task"
 )
 
 // StateAt returns a task as it was at a time of the owners' clocks, with its parameters and result: the fold of its events
 // up to then. The zero time means now. A finished task that is no longer kept is as its last event left it. It wraps
-// task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the beginning of
-// its life is no longer there.
-func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {
+// task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the beginning
+// of its life is no longer there.
+func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (task.Task, error) {
+	t, err := l.FoldAt(ctx, id, at)
+	if err != nil {
+		return task.Task{}, err
+	}
+	if at.IsZero() {
+		at = time.Now()
+	}
+	return taskview.Of(&t, l.cfg.Cluster.Shards, events.MillisOf(at)), nil
+}
+
+// FoldAt is StateAt, and returns the fold itself, for whoever computes with it.
+func (l *Ledger) FoldAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {
 	until := events.MillisOf(at)
 	f, err := l.life(ctx, id, until)
 	if err != nil {
@@ -23,9 +36,9 @@ func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (p
 	return f.state(ctx, until, 0)
 }
 
-// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last life. It
-// wraps task.ErrNotFound if that life has no such event.
-func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error) {
+// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last
+// life. It wraps task.ErrNotFound if that life has no such event.
+func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (task.Task, error) {
 	f, err := l.life(ctx, id, 0)
 	var last *events.Event
 	if err == nil {
@@ -35,14 +48,13 @@ func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (
 		err = absent(fmt.Sprintf("no event %d, it has 1 to %d", seq, last.Seq))
 	}
 	if err != nil {
-		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
+		return task.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
-	return f.state(ctx, 0, seq)
-}
-
-// Version returns the version of a task, which each of its events changes and nothing else: the position of the last one.
-func (l *Ledger) Version(t *projection.Task) events.Position {
-	return events.Position{Shard: uint16(t.ID.Shard(l.cfg.Cluster.Shards)), Ref: t.Last}
+	t, err := f.state(ctx, 0, seq)
+	if err != nil {
+		return task.Task{}, err
+	}
+	return taskview.Of(&t, l.cfg.Cluster.Shards, t.Changed()), nil
 }
 
 // absent says what is not there, when it is no task: a task.ErrNotFound in other words.

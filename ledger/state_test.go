@@ -34,8 +34,8 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 	testcluster.Await(t, "a later millisecond", func() bool { return time.Since(deleted) > 5*time.Millisecond })
 	p.do(id)
 	for _, r := range []*engine.Client{p.node.Client, p.reader(nil)} {
-		if got, err := r.Ledger().StateAt(testcluster.Within(t), id, first[2].At.Time()); err != nil || got.Status != task.Success || string(got.Result) != "\x011" ||
-			got.Created != first[0].Position.Ref {
+		if got, err := r.Ledger().StateAt(testcluster.Within(t), id, first[2].At.Time()); err != nil || got.Status != task.Success || string(got.Result) != "1" ||
+			got.Details.Life != first[0].Position.Ref {
 			t.Errorf("at the end of the first life: %+v, %v", got, err)
 		}
 		if _, err := r.Ledger().StateAt(testcluster.Within(t), id, first[0].At.Time().Add(-time.Millisecond)); !errors.Is(err, task.ErrNotFound) {
@@ -44,12 +44,12 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 		if _, err := r.Ledger().StateAt(testcluster.Within(t), id, deleted.Add(2*time.Millisecond)); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("between its lives: %v", err)
 		}
-		if got, err := r.Ledger().StateAt(testcluster.Within(t), id, time.Time{}); err != nil || got.Status != task.Success || got.Created == first[0].Position.Ref {
+		if got, err := r.Ledger().StateAt(testcluster.Within(t), id, time.Time{}); err != nil || got.Status != task.Success || got.Details.Life == first[0].Position.Ref {
 			t.Errorf("now: %+v, %v", got, err)
 		}
 		for seq, status := range []task.Status{task.Created, task.Running, task.Success} {
 			task, err := r.Ledger().StateAfter(testcluster.Within(t), id, uint64(seq+1))
-			if err != nil || task.Status != status || task.Seq != uint64(seq+1) {
+			if err != nil || task.Status != status || task.Details.Seq != uint64(seq+1) {
 				t.Errorf("after event %d: %+v, %v", seq+1, task, err)
 			}
 		}
@@ -87,8 +87,8 @@ func TestState_AfterAnEarlyEventOfALongLifeTakesFewReads(t *testing.T) {
 		for _, seq := range []uint64{1, 2, 50} {
 			p.asked = 0
 			now, err := l.StateAfter(t.Context(), "x", seq)
-			if err != nil || now.Seq != seq {
-				t.Fatalf("%d between: after event %d: %d, %v", between, seq, now.Seq, err)
+			if err != nil || now.Details.Seq != seq {
+				t.Fatalf("%d between: after event %d: %d, %v", between, seq, now.Details.Seq, err)
 			}
 			if p.asked > most {
 				t.Errorf("%d between: %d reads for the state after event %d", between, p.asked, seq)

@@ -1,11 +1,6 @@
 // Package projection folds the events of a shard into the state of its tasks and the orders in which they are due,
 // ready and forgotten. It is pure: what it holds is a function of the entries applied, and time enters as an argument.
-//
-// # For users
-//
-// A program meets this package by Task, which engine.Client.Get and List and ledger.Ledger.StateAt return. Such a Task is a copy, and
-// belongs to the caller. Its Params and Result are read by Payload.JSON. Its Kind holds the behavior and the policy; the zero Task, as it
-// comes with an error, has a nil Kind. Status says how the last attempt ended, and not whether another one follows: Task.Final does.
+// Callers get a task.Task, which package taskview makes of a Task.
 package projection
 
 import (

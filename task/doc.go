@@ -1,5 +1,6 @@
 // Package task declares everything that the implementer of a behavior sees: the behavior itself, the plan of a submit,
-// the attempt that a node makes and its outcome, and the errors that callers get. Package engine runs behaviors.
+// the attempt that a node makes and its outcome; and everything that callers get: a Task, pages and counts of those that
+// a Filter selects, and errors. Package engine runs behaviors.
 // Package behaviors implements Behavior for functions of any parameter and result types; a program that uses it needs
 // this package for its policies, the options of its submits, and its errors.
 //

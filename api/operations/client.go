@@ -14,8 +14,6 @@ import (
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
-	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/projection/settings"
 	"taskledger/store"
 	"taskledger/task"
@@ -90,9 +88,9 @@ var OfMany = map[Verb]task.Operation{
 
 // Reader reads tasks.
 type Reader interface {
-	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
-	GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error)
-	ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error)
+	Get(ctx context.Context, id events.TaskID) (task.Task, error)
+	GetForgotten(ctx context.Context, id events.TaskID) (task.Task, error)
+	ListPage(ctx context.Context, f task.Filter, cursor string) (task.Page, error)
 	Counts(ctx context.Context, behavior string) (task.Counts, error)
 	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
 }

@@ -1,9 +1,11 @@
+// Package view gives the answers of a cluster their JSON, the same wherever it is shown. Times are in UTC.
 package view
 
 import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // Event is an event as JSON shows it.
@@ -68,15 +70,15 @@ func body(of events.Body) any {
 		return withTies(object{
 			"priority":   b.Priority,
 			"not_before": b.NotBefore,
-			"params":     raw(b.Params),
+			"params":     b.Params.Readable(),
 			"policy":     policy(b.Policy),
 		}, b.Ties)
 	case *events.Started:
 		return object{"attempt": b.Attempt, "offer": b.Offer, "lease_ms": int64(b.Lease)}
 	case *events.Progressed:
-		return Progress{b.Done, b.Total, b.Note}
+		return task.Progress{Done: b.Done, Total: b.Total, Note: b.Note}
 	case *events.Succeeded:
-		return withNext(object{"result": raw(b.Result), "run": b.Run}, b.Next)
+		return withNext(object{"result": b.Result.Readable(), "run": b.Run}, b.Next)
 	case *events.Failed:
 		return withNext(object{"error": b.Error, "run": b.Run}, b.Next)
 	case *events.Snoozed:
@@ -92,7 +94,7 @@ func body(of events.Body) any {
 		}
 		return o
 	case *events.Merged:
-		return withTerms(object{"params": raw(b.Params)}, b.Terms)
+		return withTerms(object{"params": b.Params.Readable()}, b.Terms)
 	case *events.Joined:
 		return withTerms(object{}, b.Terms)
 	case *events.AcceptedLoss:

@@ -23,7 +23,7 @@ type Error struct {
 
 // OfOutcome shows how a task ended: failed is nil after a success.
 func OfOutcome(id events.TaskID, result []byte, failed *task.Error) Outcome {
-	v := Outcome{ID: id, Status: task.Success, Result: raw(events.JSON(result))}
+	v := Outcome{ID: id, Status: task.Success, Result: events.JSON(result).Readable()}
 	if failed != nil {
 		v.Status = task.Failure
 		v.Error = &Error{failed.Attempt, events.Error{

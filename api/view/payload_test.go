@@ -9,6 +9,7 @@ import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/taskview"
 )
 
 // One payload that nobody can read must not hide all that is shown beside it.
@@ -23,8 +24,8 @@ func TestPayloads_ThatAreNoJSONTextAreShownAsTheirBytes(t *testing.T) {
 	} {
 		p := events.Payload(payload)
 		for what, v := range map[string]any{
-			"params of a task":  view.OfTask(projection.Task{Params: p}, events.Position{}, 1),
-			"result of a task":  view.OfTask(projection.Task{Result: p}, events.Position{}, 1),
+			"params of a task":  taskview.Of(&projection.Task{Params: p}, 1, 1),
+			"result of a task":  taskview.Of(&projection.Task{Result: p}, 1, 1),
 			"created event":     view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Created{Params: p}}}),
 			"merged event":      view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Merged{Params: p}}}),
 			"event of a result": view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Succeeded{Result: p}}}),

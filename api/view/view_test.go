@@ -10,19 +10,21 @@ import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/taskview"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // What is shown of a session that has ended long ago comes from its id alone.
 func TestNames_StandBesideSessionsWhereverANodeIsShown(t *testing.T) {
 	session := store.SessionID("web-1", "abcdefghij")
-	task := view.OfTask(projection.Task{
+	shown := taskview.Of(&projection.Task{
 		Kind:        &projection.Kind{Behavior: "work"},
 		LastAttempt: projection.LastAttempt{Node: session},
-	}, events.Position{}, 1)
+	}, 1, 1)
 	event := view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Lost{}}, Behavior: "work", Node: session})
 	started := view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Started{Node: session}}, Behavior: "work", Node: session})
-	for what, v := range map[string]any{"task": task, "event": event, "start": started, "node": view.OfNode(store.NodeInfo{ID: session, Name: "web-1"}),
+	for what, v := range map[string]any{"task": shown, "event": event, "start": started, "node": view.OfNode(store.NodeInfo{ID: session, Name: "web-1"}),
 		"shard": engine.ShardInfo{Owner: session, NodeName: "web-1"}} {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -36,7 +38,7 @@ func TestNames_StandBesideSessionsWhereverANodeIsShown(t *testing.T) {
 			t.Errorf("%s: %s", what, text)
 		}
 	}
-	if idle, err := json.Marshal(view.Task{}); err != nil || strings.Contains(string(idle), "session") {
+	if idle, err := json.Marshal(task.Task{}); err != nil || strings.Contains(string(idle), "session") {
 		t.Errorf("a task that does not run: %s, %v", idle, err)
 	}
 }

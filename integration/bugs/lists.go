@@ -36,8 +36,8 @@ var lists = []Bug{
 		{"|| try == cancelTries {\n", "|| try == 1 {\n"},
 	}, "./bulk", "TestEach_CancelsTasksThatReportProgressAllTheTime"},
 	{"bulk cancel of another life", "bulk/bulk.go", []Edit{
-		{"now.Created != seen.Created || ", ""},
-		{"!r.at.since(t.ID, t.Created) && ", ""},
+		{"now.Details.Life != seen.Details.Life || ", ""},
+		{"!r.at.since(t.ID, t.Details.Life) && ", ""},
 	}, "./bulk", "TestEach_CancelLeavesWhatMatchesNoMore"},
 	{"shard without entries that counts as not heard", "engine/internal/paging/paging.go", []Edit{
 		{"p.Head+1)", "p.Head)"},

@@ -212,7 +212,7 @@ var decisions = []Bug{
 		{"	if c.Seen != 0 && t.Last != c.Seen {\n", "	if c.Seen != 0 && t.Created > c.Seen {\n"},
 	}, commandPkg, "TestOperate_OfATaskThatHasAnotherEventSinceItWasSeenDoesNothing"},
 	{"bulk operation on a task that has changed since it began", "bulk/bulk.go", []Edit{
-		{"return r.at.since(t.ID, t.Last) && !r.cancels(&t)", "return false"},
+		{"return r.at.since(t.ID, t.Version.Ref) && !r.cancels(&t)", "return false"},
 	}, "./bulk", "TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce"},
 	{"merge that starts another run after the end of the one it was for", "engine/internal/command/merge.go", []Edit{
 		{"	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "	case false: //"},
@@ -365,7 +365,7 @@ var futures = []Bug{
 		{"o.Err, o.Rest, o.Elided = t.Error, true, t.ErrorElided", "o.Err = t.Error"},
 	}, commandPkg, "TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{
-		{"		waiting.Journal, waiting.Recall = cfg.Store, c.GetForgotten\n", "		waiting.Journal = cfg.Store\n"},
+		{"		waiting.Journal, waiting.Recall = cfg.Store, c.getForgotten\n", "		waiting.Journal = cfg.Store\n"},
 	}, engine, "TestAttach_FindsHowAForgottenTaskHasEnded"},
 }
 

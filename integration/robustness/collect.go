@@ -20,8 +20,8 @@ import (
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/ledger"
-	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -122,7 +122,7 @@ func readSettings(ctx context.Context, r *cluster.Cluster) history.Operation {
 // shown asks the owners for tasks. Those that are not shown are damage the last time, and left before.
 func shown(ctx context.Context, r *cluster.Cluster, ids []string, last bool) (all []history.Served, left []string) {
 	var mu sync.Mutex
-	r.Look(ctx, ids, func(id string, t *projection.Task, err error) {
+	r.Look(ctx, ids, func(id string, t *task.Task, err error) {
 		if err == nil && t == nil {
 			return
 		}
@@ -132,17 +132,13 @@ func shown(ctx context.Context, r *cluster.Cluster, ids []string, last bool) (al
 			left = append(left, id)
 			return
 		}
-		var s history.Served
-		if err == nil {
-			s, err = traffic.Served(t, time.Now())
-		}
 		if err != nil {
 			r.Broken(check.Served, "task %s is not shown at the end: %v", id, err)
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		all = append(all, s)
+		all = append(all, traffic.Served(t))
 	})
 	return all, left
 }

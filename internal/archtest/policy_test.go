@@ -80,6 +80,16 @@ var unions = []string{
 	"integration/simulation/world.sized",
 }
 
+// foldFree lists the packages whose users meet no type of the fold: they get task.Task and its like.
+var foldFree = []string{
+	"api/operations",
+	"behaviors",
+	"bulk",
+	"engine",
+	"task",
+	"taskstore",
+}
+
 var compiled = sync.OnceValues(func() (types.Importer, error) { return archtest.Exports(context.Background(), root) })
 
 func exports(t *testing.T) types.Importer {
@@ -103,6 +113,8 @@ func TestProject_FilesStandApartAndFieldsAreNarrow(t *testing.T) {
 	types := loadTypes(t)
 	report(t, types.Circles(circles))
 	report(t, types.Unions(unions...))
+	report(t, types.Surface("projection", foldFree,
+		"engine.Operations.Settings", "api/operations.Observer.Settings", "api/operations.Direct.Settings"))
 }
 
 func TestProject_LargeLiteralsHaveALineAField(t *testing.T) {

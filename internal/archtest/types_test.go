@@ -178,3 +178,48 @@ func TestMeasures_CountsEachPackage(t *testing.T) {
 		t.Errorf("measures %+v, want %+v", got, want)
 	}
 }
+
+func TestSurface_CatchesHiddenTypesInWhatUsersMeet(t *testing.T) {
+	_, types := loadTypesOf(t, map[string]string{
+		"fold/a.go":     "package fold\ntype State struct{}\n",
+		"fold/sub/a.go": "package sub\ntype Row struct{}\n",
+		"folded/a.go":   "package folded\ntype Other struct{}\n",
+		"p/a.go": `package p
+import (
+	"iter"
+	"m/fold"
+	"m/fold/sub"
+	"m/folded"
+)
+type Fine struct {
+	inner fold.State
+	Other folded.Other
+}
+func (Fine) hidden(fold.State) {}
+func own(fold.State) {}
+type state = fold.State
+
+var Seen map[string][]*fold.State
+type Name = sub.Row
+type Rows []sub.Row
+func Each() iter.Seq2[sub.Row, error] { return nil }
+type Asks interface { Ask(...fold.State) }
+type Holds struct {
+	Excused func(chan fold.State)
+	inner
+}
+type inner struct { Shown struct{ State fold.State } }
+func (*Holds) State() (state, error) { return state{}, nil }`,
+	})
+	equal(t, types.Surface("fold", []string{"p", "q"}, "p.Holds.Excused", "p.Fine.Other"),
+		"p.Asks.Ask names fold.State",
+		"p.Each names sub.Row",
+		"p.Fine.Other: may name a type of fold, and names none",
+		"p.Holds.Shown.State names fold.State",
+		"p.Holds.State names fold.State",
+		"p.Name names sub.Row",
+		"p.Rows names sub.Row",
+		"p.Seen names fold.State",
+		"q: no such package",
+	)
+}

@@ -18,6 +18,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/projection/taskview"
 	"taskledger/task"
 )
 
@@ -174,9 +175,10 @@ func TestLook_TellsEachTaskOnceThatMatchesThroughout(t *testing.T) {
 				told[l], last = true, key
 			}
 			from, done = found.Next, found.Done
-			for task := range j.state.Tasks() {
-				if listing.Matches(f, task, j.now) != matches(f, task, j.now) {
-					t.Fatalf("%s matches %+v: %t", task.ID, f, listing.Matches(f, task, j.now))
+			for of := range j.state.Tasks() {
+				shown := taskview.Of(of, 1, j.now)
+				if is := listing.Matches(f, &shown); is != matches(f, of, j.now) {
+					t.Fatalf("%s matches %+v: %t", of.ID, f, is)
 				}
 			}
 			for range rapid.IntRange(0, 5).Draw(t, "between") {

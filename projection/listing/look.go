@@ -85,13 +85,17 @@ func (m *matcher) sought(from Place) projection.Sought {
 	return of
 }
 
-// Matches reports whether a task matches at a time.
-func Matches(f task.Filter, t *projection.Task, now events.Millis) bool {
+// Matches reports whether a filter selects a task as callers get it.
+func Matches(f task.Filter, t *task.Task) bool {
 	m := matcherOf(f)
-	return t.CreatedAt >= m.createdFrom && m.matches(t, func() task.Substatus {
-		substatus, _ := t.Substatus(now)
-		return substatus
-	})
+	return t.CreatedAt >= m.createdFrom && m.matches(&projection.Task{
+		ID:          t.ID,
+		Kind:        &projection.Kind{Behavior: t.Behavior, Creator: t.Creator},
+		Status:      t.Status,
+		LastAttempt: projection.LastAttempt{Node: t.Session},
+		CreatedAt:   t.CreatedAt,
+		EndedAt:     t.EndedAt,
+	}, func() task.Substatus { return t.Substatus })
 }
 
 // matches reports whether a task that was not created too early matches.

@@ -27,7 +27,7 @@ type Result struct {
 	Missing []task.Missing
 	Next    []listing.Key // by shard, the zero Key where there is nothing more; nil = nowhere is
 	Through bool          // but in missing shards there is nothing more
-	Nexts   []uint64      // as in listing.Page
+	Nexts   []uint64      // as in task.Page
 }
 
 // Page makes a page of at most limit tasks, in the order of the list, of those in each shard whose keys are smaller

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/projection/taskview"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -29,14 +32,15 @@ var errSilent = errors.New("nobody has answered in time")
 // Shards asks questions that concern all shards.
 type Shards struct {
 	Count   int
-	Cluster string                          // its id; "" = not known
+	Cluster string // its id; "" = not known
+	Now     func() time.Time
 	Ready   func(ctx context.Context) error // waits until Ask can be called
 	Ask     func(ctx context.Context, shard int, q command.Command) (command.Answer, error)
 }
 
 // List returns a page of the tasks that match, from a cursor on. When ctx ends before the list is through, it
 // returns the page as it is, and an error: so no page of an ended ctx asks for another one.
-func (s Shards) List(ctx context.Context, f task.Filter, cursor string) (page listing.Page, err error) {
+func (s Shards) List(ctx context.Context, f task.Filter, cursor string) (page task.Page, err error) {
 	if f.Limit < 0 || f.Limit > command.MaxPage {
 		return page, &task.LimitError{Field: "limit", Limit: command.MaxPage, Got: int64(f.Limit)}
 	}
@@ -71,8 +75,8 @@ func (s Shards) List(ctx context.Context, f task.Filter, cursor string) (page li
 		return p.Part, err
 	}
 	found := Page(soon, at.From, cmp.Or(f.Limit, 100), ask)
-	page = listing.Page{
-		Tasks:   found.Tasks,
+	page = task.Page{
+		Tasks:   s.view(found.Tasks),
 		Missing: found.Missing,
 		Through: found.Through,
 		Nexts:   found.Nexts,
@@ -82,12 +86,22 @@ func (s Shards) List(ctx context.Context, f task.Filter, cursor string) (page li
 		page.Cursor = listing.Cursor{Cluster: cluster, From: found.Next}.Text(f)
 	}
 	if err := refusal(page.Missing); err != nil {
-		return listing.Page{}, err
+		return task.Page{}, err
 	}
 	if ctx.Err() != nil && page.Cursor != "" {
 		return page, fmt.Errorf("the list is not through: %w: %w", store.ErrUnavailable, context.Cause(ctx))
 	}
 	return page, nil
+}
+
+// view returns tasks as they are now for the caller.
+func (s Shards) view(tasks []projection.Task) []task.Task {
+	now := events.MillisOf(s.Now())
+	shown := make([]task.Task, len(tasks))
+	for i := range tasks {
+		shown[i] = taskview.Of(&tasks[i], s.Count, now)
+	}
+	return shown
 }
 
 // Counts returns how many tasks of a behavior, or of each where that is "", have each status and substatus.

@@ -27,7 +27,13 @@ type owners struct {
 }
 
 func (o *owners) shards() paging.Shards {
-	return paging.Shards{Count: 2, Cluster: "c", Ready: func(context.Context) error { return nil }, Ask: o.ask}
+	return paging.Shards{
+		Count:   2,
+		Cluster: "c",
+		Now:     time.Now,
+		Ready:   func(context.Context) error { return nil },
+		Ask:     o.ask,
+	}
 }
 
 func (o *owners) ask(ctx context.Context, shard int, q command.Command) (command.Answer, error) {
@@ -79,7 +85,7 @@ func TestList_InPagesEndsWhereverItsContextEnds(t *testing.T) {
 			}
 		}}
 		pages, listed, failed := 0, 0, error(nil)
-		for _, err := range listing.All(task.Filter{Limit: 2 * tasks}, func(f task.Filter, cursor string) (listing.Page, error) {
+		for _, err := range paging.All(task.Filter{Limit: 2 * tasks}, func(f task.Filter, cursor string) (task.Page, error) {
 			if pages++; pages > 100 {
 				t.Fatal("the list does not end")
 			}
@@ -151,16 +157,16 @@ type operator struct {
 	changed chan struct{}
 }
 
-func (o operator) ListPage(ctx context.Context, f task.Filter, cursor string) (listing.Page, error) {
+func (o operator) ListPage(ctx context.Context, f task.Filter, cursor string) (task.Page, error) {
 	return o.shards().List(ctx, f, cursor)
 }
 
-func (o operator) Change(context.Context, *projection.Task, task.Operation, string) error {
+func (o operator) Change(context.Context, *task.Task, task.Operation, string) error {
 	o.changed <- struct{}{}
 	return nil
 }
 
-func (o operator) GetLinear(context.Context, events.TaskID) (t projection.Task, err error) {
+func (o operator) GetLinear(context.Context, events.TaskID) (t task.Task, err error) {
 	return t, task.ErrNotFound
 }
 

@@ -25,7 +25,6 @@ import (
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/integration/robustness/worth"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -274,9 +273,9 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 	var times shardTimes
 	for len(waiting) > 0 && ctx.Err() == nil && err == nil {
 		var left []string
-		scheduled := map[string]*projection.Task{}
+		scheduled := map[string]*task.Task{}
 		var mu sync.Mutex
-		r.Look(ctx, waiting, func(id string, t *projection.Task, failed error) {
+		r.Look(ctx, waiting, func(id string, t *task.Task, failed error) {
 			var unasked error
 			if verb := wantsFor(t); verb != "" && failed == nil {
 				if unasked = r.Clients[0].Ask(ctx, traffic.Request{Verb: verb, Task: id}); ctx.Err() != nil {
@@ -292,7 +291,7 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 			switch {
 			case failed != nil, t != nil && (t.Suspended || t.OnNode()):
 				left = append(left, id)
-			case t != nil && t.Due != 0:
+			case t != nil && t.Due() != 0:
 				scheduled[id] = t
 			}
 		})
@@ -317,12 +316,12 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 }
 
 // wantsFor says what a task lacks to come to an end; "" = nothing.
-func wantsFor(t *projection.Task) history.Verb {
+func wantsFor(t *task.Task) history.Verb {
 	switch {
 	case t == nil:
 	case t.Suspended:
 		return history.Resume
-	case t.Kind.Policy.Every != 0 && !t.Final() && !t.Cancelled:
+	case t.Details.Policy.Every != 0 && !t.Final() && !t.Cancelled:
 		return history.Cancel
 	}
 	return ""
@@ -332,7 +331,7 @@ func wantsFor(t *projection.Task) history.Verb {
 const looks = 8
 
 // Look reads tasks linearly and calls f for each, several at a time; t is nil when there is no such task.
-func (r *Cluster) Look(ctx context.Context, ids []string, f func(id string, t *projection.Task, err error)) {
+func (r *Cluster) Look(ctx context.Context, ids []string, f func(id string, t *task.Task, err error)) {
 	var next atomic.Int64
 	_ = EachOf(make([]struct{}, looks), func(struct{}) error {
 		for i := int(next.Add(1)) - 1; i < len(ids); i = int(next.Add(1)) - 1 {

@@ -3,7 +3,7 @@ package cluster
 import (
 	"taskledger/events"
 	"taskledger/integration/robustness/record"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // shardTimes holds, by shard, a time that the shard has reached: the latest stamp of those of its tasks that were seen. After a step of
@@ -11,12 +11,12 @@ import (
 type shardTimes [record.Shards]events.Millis
 
 // see takes the stamps of a task.
-func (s *shardTimes) see(t *projection.Task) {
+func (s *shardTimes) see(t *task.Task) {
 	of := &s[t.ID.Shard(record.Shards)]
 	*of = max(*of, t.CreatedAt, t.StartedAt, t.EndedAt)
 }
 
 // far reports whether a task is due farAhead or more of the time that its shard has reached.
-func (s *shardTimes) far(t *projection.Task) bool {
-	return t.Due-s[t.ID.Shard(record.Shards)] >= events.Millis(farAhead.Milliseconds())
+func (s *shardTimes) far(t *task.Task) bool {
+	return t.Due()-s[t.ID.Shard(record.Shards)] >= events.Millis(farAhead.Milliseconds())
 }

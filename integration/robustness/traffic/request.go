@@ -11,7 +11,6 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
@@ -60,9 +59,9 @@ func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation
 	case history.Wait:
 		err = Wait(ctx, c.Attach(id), op)
 	case history.Get:
-		var t projection.Task
+		var t task.Task
 		if t, err = c.GetLinear(ctx, id); err == nil {
-			err = Shown(op, &t, time.Now())
+			Shown(op, &t)
 		}
 	case history.Pause:
 		err = c.Operations().Pause(ctx, r.Behavior, r.Reason)

@@ -2,47 +2,47 @@ package traffic
 
 import (
 	"context"
-	"time"
 
 	"taskledger/engine"
-	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
-// Served returns the state in which an owner shows a task, by the clock of the reader.
-func Served(t *projection.Task, now time.Time) (history.Served, error) {
-	s := history.Served{Task: string(t.ID), Status: t.Status.String(), Seq: t.Seq, Attempt: t.Attempt, Runs: t.Runs,
-		Whole: true, Suspended: t.Suspended, Due: t.Due, Failures: t.Failures, Lost: t.Lost,
-		Creator: t.Kind.Creator, LastNode: t.LastNode.String(), Terms: history.TermsOf(&t.Kind.Policy, t.Priority)}
-	if t.OnNode() { // Due is the lost stamp then, which moves on with the node; in the fold there is none
-		s.Due = 0
+// Served returns the state in which an owner shows a task.
+func Served(t *task.Task) history.Served {
+	d := &t.Details
+	s := history.Served{
+		Task:        string(t.ID),
+		Status:      t.Status.String(),
+		Seq:         d.Seq,
+		Attempt:     t.Attempt,
+		Runs:        t.Runs,
+		Outcome:     OutcomeOf(t),
+		Whole:       true,
+		Suspended:   t.Suspended,
+		Due:         t.Due(),
+		Failures:    t.Failures,
+		Lost:        t.Lost,
+		Creator:     t.Creator,
+		LastNode:    t.LastNode,
+		WaitSince:   d.WaitsSince,
+		SuspendedAt: t.SuspendedAt,
+		Terms:       history.TermsOf(&d.Policy, t.Priority),
+		Substatus:   t.Substatus.String(),
+		Since:       t.Since,
+		Looked:      d.At,
 	}
-	if w := t.Wait; w != nil {
-		s.WaitSince, s.SuspendedAt = w.Since, w.SuspendedAt
-		if w.Cause != 0 {
-			s.WaitCause = w.Cause.String()
-		}
+	if d.Cause != 0 {
+		s.WaitCause = d.Cause.String()
 	}
-	s.Substatus, s.Since, s.Looked = substatus(t, now)
-	var err error
-	s.Outcome, err = OutcomeOf(t)
-	return s, err
+	return s
 }
 
 // Shown records what a read shows of a task.
-func Shown(op *history.Operation, t *projection.Task, now time.Time) (err error) {
-	op.Status, op.Attempt, op.Terms = t.Status.String(), t.Attempt, history.TermsOf(&t.Kind.Policy, t.Priority)
-	op.Substatus, op.Since, op.Looked = substatus(t, now)
-	op.Outcome, err = OutcomeOf(t)
-	return err
-}
-
-func substatus(t *projection.Task, now time.Time) (word string, since, looked events.Millis) {
-	looked = events.MillisOf(now)
-	is, since := t.Substatus(looked)
-	return is.String(), since, looked
+func Shown(op *history.Operation, t *task.Task) {
+	op.Status, op.Attempt, op.Terms = t.Status.String(), t.Attempt, history.TermsOf(&t.Details.Policy, t.Priority)
+	op.Substatus, op.Since, op.Looked = t.Substatus.String(), t.Since, t.Details.At
+	op.Outcome = OutcomeOf(t)
 }
 
 // List reads every page of a list, and pauses between them.
@@ -53,7 +53,8 @@ func List(ctx context.Context, c *engine.Client, f task.Filter, op *history.Oper
 			return err
 		}
 		for i := range page.Tasks {
-			op.Listed = append(op.Listed, history.Life{Task: string(page.Tasks[i].ID), Created: page.Tasks[i].Created})
+			t := &page.Tasks[i]
+			op.Listed = append(op.Listed, history.Life{Task: string(t.ID), Created: t.Details.Life})
 		}
 		cursor = page.Cursor
 		pause()

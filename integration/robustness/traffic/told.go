@@ -7,7 +7,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -48,15 +47,14 @@ func Outcome(result []byte, err error) (string, error) {
 }
 
 // OutcomeOf is the outcome of the last run of a task that has ended; "" while none has, or one has begun since.
-func OutcomeOf(t *projection.Task) (string, error) {
+func OutcomeOf(t *task.Task) string {
 	switch {
 	case t.Status == task.Success:
-		text, err := t.Result.JSON()
-		return "=" + string(text), err
-	case t.Status == task.Failure && t.RunEnded:
-		return "!" + t.Error.Code, nil
+		return "=" + string(t.Result)
+	case t.Status == task.Failure && t.Details.RunEnded:
+		return "!" + t.Error.Code
 	}
-	return "", nil
+	return ""
 }
 
 // Operate makes a call that changes a task: one of Cancel, Retry, RunNow, Delete, Suspend and Resume.

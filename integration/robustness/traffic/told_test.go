@@ -9,7 +9,6 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -54,16 +53,16 @@ func TestOutcome_IsThatOfTheRun(t *testing.T) {
 	}
 	failed := &events.Error{Code: "no"}
 	for _, row := range []struct {
-		task projection.Task
+		task task.Task
 		want string
 	}{
-		{projection.Task{Status: task.Running}, ""},
-		{projection.Task{Status: task.Success, Result: events.JSON([]byte("1"))}, "=1"},
-		{projection.Task{Status: task.Failure, Error: failed, Flags: projection.Flags{RunEnded: true}}, "!no"},
-		{projection.Task{Status: task.Failure, Error: failed}, ""},
+		{task.Task{Status: task.Running}, ""},
+		{task.Task{Status: task.Success, Result: []byte("1")}, "=1"},
+		{task.Task{Status: task.Failure, Error: failed, Details: task.Details{RunEnded: true}}, "!no"},
+		{task.Task{Status: task.Failure, Error: failed}, ""},
 	} {
-		if o, err := traffic.OutcomeOf(&row.task); o != row.want || err != nil {
-			t.Errorf("%s: %q, %v, want %q", row.task.Status, o, err, row.want)
+		if o := traffic.OutcomeOf(&row.task); o != row.want {
+			t.Errorf("%s: %q, want %q", row.task.Status, o, row.want)
 		}
 	}
 }

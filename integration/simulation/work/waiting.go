@@ -3,11 +3,11 @@ package work
 import (
 	"fmt"
 
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 // SomeWait reports whether a task has still something to do.
-func SomeWait(tasks []projection.Task) bool {
+func SomeWait(tasks []task.Task) bool {
 	for i := range tasks {
 		if t := &tasks[i]; t.OnNode() || !t.Final() && !t.Suspended {
 			return true
@@ -17,7 +17,7 @@ func SomeWait(tasks []projection.Task) bool {
 }
 
 // Waiting names tasks that have still something to do.
-func Waiting(tasks []projection.Task) (all []string) {
+func Waiting(tasks []task.Task) (all []string) {
 	for i := range tasks {
 		if t := &tasks[i]; SomeWait(tasks[i : i+1]) {
 			all = append(all, fmt.Sprintf("%s (%s, attempt %d)", t.ID, t.Status, t.Attempt))
@@ -27,9 +27,9 @@ func Waiting(tasks []projection.Task) (all []string) {
 }
 
 // EventsOf counts the events of tasks.
-func EventsOf(tasks []projection.Task) (n uint64) {
+func EventsOf(tasks []task.Task) (n uint64) {
 	for i := range tasks {
-		n += tasks[i].Seq
+		n += tasks[i].Details.Seq
 	}
 	return n
 }

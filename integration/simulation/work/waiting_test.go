@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"taskledger/integration/simulation/work"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
 // Tasks that have still something to do are named: the settlement that waits for them in vain is damage.
 func TestWaiting_NamesTasksThatGoOn(t *testing.T) {
-	tasks := []projection.Task{{ID: "ended", Status: task.Success}, {ID: "waits", Status: task.Created},
-		{ID: "suspended", Status: task.Created, Flags: projection.Flags{Suspended: true}}}
+	tasks := []task.Task{{ID: "ended", Status: task.Success}, {ID: "waits", Status: task.Created},
+		{ID: "suspended", Status: task.Created, Suspended: true}}
 	if got := strings.Join(work.Waiting(tasks), "; "); !strings.HasPrefix(got, "waits (") || strings.Contains(got, ";") {
 		t.Errorf("still waiting: %s", got)
 	}

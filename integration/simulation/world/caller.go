@@ -207,7 +207,7 @@ func (c *caller) get(p *process, task string) history.Operation {
 			return errNoAnswer
 		}
 		if err == nil {
-			err = traffic.Shown(op, &t, time.Now())
+			traffic.Shown(op, &t)
 		}
 		return err
 	})

@@ -15,12 +15,11 @@ import (
 	"taskledger/integration/robustness/traffic"
 	"taskledger/internal/modeletcd"
 	"taskledger/ledger"
-	"taskledger/projection"
 	"taskledger/task"
 )
 
 // tasks returns all tasks as their owners show them.
-func (w *world) tasks(ctx context.Context) (all []projection.Task, err error) {
+func (w *world) tasks(ctx context.Context) (all []task.Task, err error) {
 	for t, err := range w.clients[0].client.List(ctx, task.Filter{Limit: 1000}) {
 		if err != nil {
 			return nil, err
@@ -73,10 +72,7 @@ func (w *world) collect() error {
 	run := &w.record.Run
 	for i := range tasks {
 		t := &tasks[i]
-		served, err := traffic.Served(t, time.Now())
-		if err != nil {
-			return fmt.Errorf("task %s: %w", t.ID, err)
-		}
+		served := traffic.Served(t)
 		served.Substatus = words[t.ID]
 		run.Served = append(run.Served, served)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/simulation/work"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 const (
@@ -111,9 +111,9 @@ func (w *world) settle() error {
 }
 
 // endRepetitions cancels the tasks that would go on for ever.
-func (w *world) endRepetitions(tasks []projection.Task) {
+func (w *world) endRepetitions(tasks []task.Task) {
 	for i := range tasks {
-		if t := &tasks[i]; t.Kind.Policy.Every != 0 && !t.Final() && !t.Suspended && !t.Cancelled {
+		if t := &tasks[i]; t.Details.Policy.Every != 0 && !t.Final() && !t.Suspended && !t.Cancelled {
 			w.caller().operate(w.clients[0], history.Cancel, string(t.ID))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +38,7 @@ takes longer, also where there is no such task.`,
 			t, err := get(ctx, events.TaskID(id))
 			switch {
 			case err == nil:
-				err = rows.Task(p, t, client.Ledger().Version(&t), now())
+				err = rows.Task(p, t)
 			case !forgotten:
 				err = orForgotten(err)
 			}
@@ -56,6 +55,3 @@ func orForgotten(err error) error {
 	}
 	return fmt.Errorf("%w, or it is no longer kept: get --forgotten looks for it in the journal and the archive", err)
 }
-
-// now is the time by this machine's clock.
-func now() events.Millis { return events.MillisOf(time.Now()) }

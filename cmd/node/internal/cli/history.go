@@ -48,7 +48,7 @@ func (a *app) history(ctx context.Context, l *ledger.Ledger, id events.TaskID, o
 	for page, err := range l.HistoryPages(ctx, id, o) {
 		for i := range page.Events {
 			if err == nil && o.States {
-				err = rows.Moment(p, page.Events[i], page.States[i], l.Version(&page.States[i]))
+				err = rows.Moment(p, page.Events[i], page.States[i])
 			} else if err == nil {
 				err = rows.Event(p, page.Events[i])
 			}

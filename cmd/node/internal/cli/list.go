@@ -12,13 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
-	"taskledger/api/view"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/rows"
 
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -101,7 +99,7 @@ func (a *app) list(ctx context.Context, client operations.Client, f task.Filter,
 			return err
 		}
 		for _, t := range page.Tasks {
-			errs = append(errs, listTask(p, t, client.Ledger().Version(&t)))
+			errs = append(errs, listTask(p, &t))
 		}
 		limit -= len(page.Tasks)
 		if page.Cursor != "" || err == nil {
@@ -127,10 +125,12 @@ func (a *app) list(ctx context.Context, client operations.Client, f task.Filter,
 	return errors.Join(errs...)
 }
 
-func listTask(p *output.Printer, t projection.Task, version events.Position) error {
-	v := view.OfTask(t, version, now())
-	return p.Row(v, v.ID, v.Behavior, rows.Status(t), v.Substatus, output.Time(v.Since), v.Attempt, cmp.Or(v.Node, store.NodeName(v.LastNode.String()), "-"),
-		output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt), errorCut(v.Error))
+func listTask(p *output.Printer, t *task.Task) error {
+	return p.Row(
+		t, t.ID, t.Behavior, rows.Status(t), t.Substatus, output.Time(t.Since), t.Attempt,
+		cmp.Or(t.Node, store.NodeName(t.LastNode), "-"),
+		output.Time(t.CreatedAt), output.Time(t.ScheduleNotBefore), output.Time(t.EndedAt), errorCut(t.Error),
+	)
 }
 
 // errorCut is the beginning of an error, for a column.

@@ -13,8 +13,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/ledger"
-	"taskledger/projection"
-	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -31,14 +29,17 @@ func (p *paged) Ledger() *ledger.Ledger {
 	return ledger.New(ledger.Config{Cluster: store.Cluster{Shards: 1}})
 }
 
-func (p *paged) ListPage(ctx context.Context, _ task.Filter, cursor string) (listing.Page, error) {
+func (p *paged) ListPage(ctx context.Context, _ task.Filter, cursor string) (task.Page, error) {
 	if want := fmt.Sprint("c", p.pages); cursor != want && p.pages > 0 {
-		return listing.Page{}, fmt.Errorf("cursor %q, want %q", cursor, want)
+		return task.Page{}, fmt.Errorf("cursor %q, want %q", cursor, want)
 	}
 	if p.pages++; p.pages == p.ends {
 		p.end()
 	}
-	page := listing.Page{Tasks: []projection.Task{{ID: events.TaskID(fmt.Sprint("t", p.pages)), Kind: &projection.Kind{Behavior: "work"}}}, Cursor: fmt.Sprint("c", p.pages)}
+	page := task.Page{
+		Tasks:  []task.Task{{ID: events.TaskID(fmt.Sprint("t", p.pages)), Behavior: "work"}},
+		Cursor: fmt.Sprint("c", p.pages),
+	}
 	if ctx.Err() != nil {
 		return page, fmt.Errorf("the list is not through: %w: %w", store.ErrUnavailable, context.Cause(ctx))
 	}

@@ -11,7 +11,7 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/rows"
 	"taskledger/events"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
 func (a *app) stateCommand() *cobra.Command {
@@ -36,24 +36,24 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 		if at == "" && seq == 0 {
 			return &exitcode.UsageError{Problem: "--seq 0: want 1 or more"}
 		}
-		t, when, err := stateOf(ctx, client, events.TaskID(args[0]), at, seq)
+		t, err := stateOf(ctx, client, events.TaskID(args[0]), at, seq)
 		if err != nil {
 			return err
 		}
 		p := a.print()
-		return errors.Join(rows.Task(p, t, client.Ledger().Version(&t), when), p.Flush())
+		return errors.Join(rows.Task(p, t), p.Flush())
 	})
 }
 
-func stateOf(ctx context.Context, client operations.Historian, id events.TaskID, at string, seq uint64) (t projection.Task, when events.Millis, err error) {
+func stateOf(
+	ctx context.Context, client operations.Historian, id events.TaskID, at string, seq uint64,
+) (t task.Task, err error) {
 	if at == "" {
-		t, err = client.Ledger().StateAfter(ctx, id, seq)
-		return t, t.Changed(), err
+		return client.Ledger().StateAfter(ctx, id, seq)
 	}
 	then, err := flags.Time("at", at)
 	if err != nil {
-		return t, 0, err
+		return t, err
 	}
-	t, err = client.Ledger().StateAt(ctx, id, then)
-	return t, events.MillisOf(then), err
+	return client.Ledger().StateAt(ctx, id, then)
 }

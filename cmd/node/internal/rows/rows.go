@@ -10,22 +10,20 @@ import (
 
 	"taskledger/api/view"
 	"taskledger/cmd/node/internal/output"
-	"taskledger/events"
 	"taskledger/ledger"
-	"taskledger/projection"
+	"taskledger/task"
 )
 
-// Task writes one task as it is at a time, as a table one field a line.
-func Task(p *output.Printer, t projection.Task, version events.Position, now events.Millis) error {
-	v := view.OfTask(t, version, now)
+// Task writes one task, as a table one field a line.
+func Task(p *output.Printer, v task.Task) error {
 	if p.IsJSON() {
 		return p.Row(v)
 	}
 	lines := [][2]any{
-		{"id", v.ID}, {"behavior", v.Behavior}, {"status", Status(t)}, {"substatus", v.Substatus}, {"since", output.Time(v.Since)}, {"priority", v.Priority}, {"attempt", v.Attempt},
+		{"id", v.ID}, {"behavior", v.Behavior}, {"status", Status(&v)}, {"substatus", v.Substatus}, {"since", output.Time(v.Since)}, {"priority", v.Priority}, {"attempt", v.Attempt},
 		{"failures", v.Failures}, {"lost", v.Lost}, {"creator", cmp.Or(v.Creator, "-")}, {"created", output.Time(v.CreatedAt)}, {"starts", output.Time(v.ScheduleNotBefore)},
 		{"started", output.Time(v.StartedAt)}, {"ended", output.Time(v.EndedAt)}, {"node", cmp.Or(view.Owner(v.Node, v.Session), "-")},
-		{"last node", cmp.Or(v.LastNode.String(), "-")}, {"version", v.Version},
+		{"last node", cmp.Or(v.LastNode, "-")}, {"version", v.Version},
 	}
 	if v.Progress != nil {
 		lines = append(lines, [2]any{"progress", fmt.Sprintf("%d/%d %s", v.Progress.Done, v.Progress.Total, v.Progress.Note)})
@@ -57,7 +55,7 @@ func because(who, why string) string {
 }
 
 // Status is the status with what an operator, or retention, did to it.
-func Status(t projection.Task) string {
+func Status(t *task.Task) string {
 	text := t.Status.String()
 	if t.Suspended {
 		text += " suspended"
@@ -83,17 +81,16 @@ func EventColumns(states bool) []string {
 // moment is an event with the task after it.
 type moment struct {
 	view.Event
-	State *view.Task `json:"state"` // null after Deleted
+	State *task.Task `json:"state"` // null after Deleted
 }
 
-// Moment writes an event with the task after it, the zero Task after Deleted.
-func Moment(p *output.Printer, e ledger.Event, t projection.Task, version events.Position) error {
+// Moment writes an event with the task after it, which has no id after Deleted.
+func Moment(p *output.Printer, e ledger.Event, t task.Task) error {
 	v := view.OfEvent(e)
 	m := moment{Event: v}
 	now, substatus := "-", "-"
 	if t.ID != "" {
-		then := view.OfTask(t, version, e.At)
-		m.State, now, substatus = &then, Status(t), then.Substatus.String()
+		m.State, now, substatus = &t, Status(&t), t.Substatus.String()
 	}
 	cells, err := eventCells(e, v)
 	if err != nil {
