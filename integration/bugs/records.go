@@ -162,7 +162,7 @@ var requests = []Bug{
 // Who asked.
 var callers = []Bug{
 	{"sender taken for the caller before it", "engine/internal/command/asked.go", []Edit{
-		{"	if is != last {\n", "	if is != last && asker != nil {\n"},
+		{"	if is != last {\n", "	if is != last && caller != nil {\n"},
 	}, commandPkg, "TestDecideBatch_EventsTellWhoAsked"},
 	{"caller of all that follows in its batch", "engine/internal/command/decidebatch.go", []Edit{
 		{"			d.Origin, d.caller = batch, nil\n			if asked[0]", "			if asked[0]"},
