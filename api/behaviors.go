@@ -9,15 +9,14 @@ import (
 	"taskledger/api/problem"
 
 	"taskledger/events"
-	"taskledger/projection/settings"
 	"taskledger/task"
 )
 
 // Behaviors counts the tasks, and lists the behaviors that are paused.
 type Behaviors struct {
-	Counts  []task.Count     `json:"counts"`
-	Paused  []settings.Pause `json:"paused"`
-	Missing []Missing        `json:"missing,omitempty"` // shards whose tasks are not counted
+	Counts  []task.Count `json:"counts"`
+	Paused  []task.Pause `json:"paused"`
+	Missing []Missing    `json:"missing,omitempty"` // shards whose tasks are not counted
 	// Partial says that only the newest tasks are counted: all are too many for a token with a prefix.
 	Partial bool `json:"partial,omitempty"`
 }
@@ -47,7 +46,7 @@ func (s behaviors) list(c *Call) error {
 	}
 	answer := Behaviors{
 		Counts:  []task.Count{},
-		Paused:  []settings.Pause{},
+		Paused:  []task.Pause{},
 		Missing: missing(counts.Missing),
 		Partial: partial,
 	}
@@ -58,7 +57,7 @@ func (s behaviors) list(c *Call) error {
 			answer.Counts = append(answer.Counts, n)
 		}
 	}
-	for _, p := range paused.Pauses() {
+	for _, p := range paused.Paused {
 		if !c.by.MayBehavior(p.Behavior) || c.by.Prefix != "" && !its[p.Behavior] {
 			continue
 		}
@@ -162,8 +161,8 @@ func (s behaviors) known(c *Call, verb operations.Verb, behavior string) error {
 			"no node runs %s; with force it is paused before it is deployed", behavior)
 	}
 	now, err := s.observer.Settings(c.ctx)
-	is := func(p settings.Pause) bool { return p.Behavior == behavior }
-	if err != nil || slices.ContainsFunc(now.Pauses(), is) {
+	is := func(p task.Pause) bool { return p.Behavior == behavior }
+	if err != nil || slices.ContainsFunc(now.Paused, is) {
 		return err
 	}
 	return problem.New(problem.UnknownBehavior, "no node runs %s, and it is not paused", behavior)

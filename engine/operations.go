@@ -14,7 +14,6 @@ import (
 	"taskledger/events"
 	"taskledger/ledger/repair"
 	"taskledger/projection"
-	"taskledger/projection/settings"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -205,15 +204,16 @@ func (o Operations) pause(ctx context.Context, change *command.Pause) error {
 
 // Settings returns what operators set for the whole cluster, as it is now. It returns store.ErrUnavailable while its
 // shard is not served.
-func (o Operations) Settings(ctx context.Context) (settings.State, error) {
+func (o Operations) Settings(ctx context.Context) (task.Settings, error) {
 	a, err := o.c.read(ctx, events.Settings.Shard(o.c.cfg.Shards), &command.Settings{Linear: true})
 	if err == nil {
 		err = a.Err("")
 	}
 	if err != nil {
-		return settings.State{}, fmt.Errorf("settings: %w", err)
+		return task.Settings{}, fmt.Errorf("settings: %w", err)
 	}
-	return command.DecodeSettings(a.Data)
+	set, err := command.DecodeSettings(a.Data)
+	return task.Settings{Paused: set.Pauses()}, err
 }
 
 // Nodes returns the nodes that are present, ordered by name. Without a Store it returns store.ErrUnavailable.

@@ -34,8 +34,8 @@ func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := p.node.Operations().Settings(within(t))
-	if err != nil || len(s.Pauses()) != 1 || s.Pauses()[0].Behavior != p.job.ID() || s.Pauses()[0].Reason != "a migration" || s.Pauses()[0].By != "n" ||
-		s.Pauses()[0].Since < before || s.Pauses()[0].Since > after {
+	if err != nil || len(s.Paused) != 1 || s.Paused[0].Behavior != p.job.ID() || s.Paused[0].Reason != "a migration" || s.Paused[0].By != "n" ||
+		s.Paused[0].Since < before || s.Paused[0].Since > after {
 		t.Fatalf("%+v, %v; want a pause of %s since %d to %d", s, err, p.job.ID(), before, after)
 	}
 	id := idIn(0, pastShards)
@@ -45,7 +45,7 @@ func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitExplained(t, p.node.Client, id, func(e engine.Explanation) bool { // no task was kept from starting before it was there
-		return e.Why == task.WhyPaused && e.Since == max(s.Pauses()[0].Since, created.CreatedAt)
+		return e.Why == task.WhyPaused && e.Since == max(s.Paused[0].Since, created.CreatedAt)
 	}, "a migration")
 
 	var limit *task.LimitError
@@ -55,7 +55,7 @@ func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
 	if err := p.node.Operations().Unpause(within(t), p.job.ID()); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := p.node.Operations().Settings(within(t)); err != nil || len(s.Pauses()) != 0 {
+	if s, err := p.node.Operations().Settings(within(t)); err != nil || len(s.Paused) != 0 {
 		t.Errorf("after the pause: %+v, %v", s, err)
 	}
 	p.job.next(t).succeed("1")

@@ -14,7 +14,6 @@ import (
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
-	"taskledger/projection/settings"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -102,7 +101,7 @@ type Historian interface{ Ledger() *ledger.Ledger }
 type Observer interface {
 	Nodes(ctx context.Context) ([]store.NodeInfo, error)
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
-	Settings(ctx context.Context) (settings.State, error)
+	Settings(ctx context.Context) (task.Settings, error)
 	Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error)
 }
 
@@ -185,7 +184,7 @@ func (d Direct) Shards(ctx context.Context) ([]engine.ShardInfo, error) {
 }
 
 // Settings implements Observer.
-func (d Direct) Settings(ctx context.Context) (settings.State, error) {
+func (d Direct) Settings(ctx context.Context) (task.Settings, error) {
 	return d.Client.Operations().Settings(ctx)
 }
 

@@ -15,7 +15,7 @@ var records = []Bug{
 		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return slices.Delete(s.pauses, at, at+1), nil"},
 	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
 	{"settings without a limit", "projection/settings/settings.go", []Edit{
-		{"	if n := s.bytes() + p.bytes() + events.MaxNameBytes; n > MaxBytes {", "	if n := 0; n > MaxBytes {"},
+		{"	if n := s.bytes() + bytesOf(&p) + events.MaxNameBytes; n > MaxBytes {", "	if n := 0; n > MaxBytes {"},
 	}, settingsPkg, "TestState_StaysSmall"},
 	{"end of a journal given up for another one", "engine/internal/shard/loader.go", []Edit{
 		{" && given.Hash == l.State.Hash, err", ", err"},
@@ -78,7 +78,7 @@ var records = []Bug{
 		{"	if err := s.Follow(ev); err != nil {\n		return err\n	}\n	s.pauses = pauses\n	return nil\n", "	s.pauses = pauses\n	return s.Follow(ev)\n"},
 	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
 	{"pause told by nobody", "projection/settings/settings.go", []Edit{
-		{"Pause{b.Behavior, b.Reason, ev.Asker.Principal, ev.At}", `Pause{b.Behavior, b.Reason, "", ev.At}`},
+		{"			By:       ev.Asker.Principal,\n", ""},
 	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
 	{"pause of what is paused", "projection/settings/settings.go", []Edit{
 		{"	if _, paused := s.find(behavior); paused {\n		return nil, nil\n	}\n", ""},

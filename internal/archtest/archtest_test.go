@@ -32,7 +32,7 @@ projection/steady    | events internal/wire                              | time 
 projection/extension | projection/steady events internal/wire          | what a front keeps in a shard, as the fold knows it, pure
 projection/items     | projection/extension projection/record projection/steady internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
-projection/settings  | projection/extension projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
+projection/settings  | projection/extension projection/record task events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/extension projection/record events internal/wire            | a record: its fold and its stored form, pure
 projection           | projection/extension projection/name projection/steady projection/items projection/requests projection/settings projection/journal task events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
@@ -78,10 +78,10 @@ natsbus              | store events internal/wire github.com/nats-io/nats.go git
 cluster              | internal/advertised internal/connection store engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 api/doors            |                                                  | bounds connections of several listeners together
-api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform store events projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/measured         | api/problem                                       | what an API tells of its requests: a port
 api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
-api/operations       | bulk engine events item ledger ledger/repair projection/settings store task | what can be asked of a cluster: interfaces
+api/operations       | bulk engine events item ledger ledger/repair store task | what can be asked of a cluster: interfaces
 api/problem          | events store task                                 | errors as HTTP tells them, both ways
 api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api

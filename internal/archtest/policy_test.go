@@ -113,8 +113,7 @@ func TestProject_FilesStandApartAndFieldsAreNarrow(t *testing.T) {
 	types := loadTypes(t)
 	report(t, types.Circles(circles))
 	report(t, types.Unions(unions...))
-	report(t, types.Surface("projection", foldFree,
-		"engine.Operations.Settings", "api/operations.Observer.Settings", "api/operations.Direct.Settings"))
+	report(t, types.Surface("projection", foldFree))
 }
 
 func TestProject_LargeLiteralsHaveALineAField(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/projection/extension"
 	"taskledger/projection/record"
+	"taskledger/task"
 )
 
 // MaxBytes bounds the settings in all: every session reads them at once.
@@ -20,30 +21,11 @@ const MaxBytes = 32 << 10
 // pauseBytes is what a pause takes besides its texts, rounded up.
 const pauseBytes = 32
 
-// Pause keeps the tasks of a behavior from starting.
-type Pause struct {
-	Behavior string        `json:"behavior"`
-	Reason   string        `json:"reason,omitempty"`
-	By       string        `json:"by,omitempty"` // the principal who asked
-	Since    events.Millis `json:"since"`
-}
+// bytesOf returns how much a pause takes.
+func bytesOf(p *task.Pause) int { return pauseBytes + len(p.Behavior) + len(p.Reason) + len(p.By) }
 
-// String says what is paused, by whom and why.
-func (p Pause) String() string {
-	text := "behavior " + p.Behavior + " is paused"
-	if p.By != "" {
-		text += " by " + p.By
-	}
-	if p.Reason != "" {
-		text += ": " + p.Reason
-	}
-	return text
-}
-
-func (p *Pause) bytes() int { return pauseBytes + len(p.Behavior) + len(p.Reason) + len(p.By) }
-
-// check says what keeps it from being a pause.
-func (p *Pause) check() error {
+// check says what keeps a pause from being one.
+func check(p *task.Pause) error {
 	if err := events.ValidateBehavior(p.Behavior); err != nil {
 		return err
 	}
@@ -53,7 +35,7 @@ func (p *Pause) check() error {
 // State is the settings: the fold of their events. A copy keeps its value. The zero value is that without events.
 type State struct {
 	record.Chain
-	pauses []Pause // by behavior; copies share it, so it is never changed
+	pauses []task.Pause // by behavior; copies share it, so it is never changed
 }
 
 // Extend returns the settings of a shard before their first event.
@@ -66,14 +48,14 @@ func Extend(extension.Shard) extension.Extension {
 func Of(in extension.Holder) *State { return in.State(events.OfSettings).(*State) }
 
 // Pauses returns every pause by behavior. The slice must not be changed.
-func (s *State) Pauses() []Pause { return s.pauses }
+func (s *State) Pauses() []task.Pause { return s.pauses }
 
 // Pause returns the pause of a behavior; false if it is not paused.
-func (s *State) Pause(behavior string) (Pause, bool) {
+func (s *State) Pause(behavior string) (task.Pause, bool) {
 	if at, paused := s.find(behavior); paused {
 		return s.pauses[at], true
 	}
-	return Pause{}, false
+	return task.Pause{}, false
 }
 
 // Paused reports whether a behavior must not start.
@@ -83,13 +65,13 @@ func (s *State) Paused(behavior string) bool {
 }
 
 func (s *State) find(behavior string) (at int, paused bool) {
-	return slices.BinarySearchFunc(s.pauses, behavior, func(p Pause, behavior string) int { return cmp.Compare(p.Behavior, behavior) })
+	return slices.BinarySearchFunc(s.pauses, behavior, func(p task.Pause, behavior string) int { return cmp.Compare(p.Behavior, behavior) })
 }
 
 // bytes is how much the settings take.
 func (s *State) bytes() (n int) {
 	for i := range s.pauses {
-		n += s.pauses[i].bytes()
+		n += bytesOf(&s.pauses[i])
 	}
 	return n
 }
@@ -97,14 +79,14 @@ func (s *State) bytes() (n int) {
 // DecidePause returns the event that pauses a behavior, nil if it is paused. An error names what is wrong with the
 // request, and the limit.
 func (s *State) DecidePause(behavior, reason string) (events.Body, error) {
-	p := Pause{Behavior: behavior, Reason: reason}
-	if err := p.check(); err != nil {
+	p := task.Pause{Behavior: behavior, Reason: reason}
+	if err := check(&p); err != nil {
 		return nil, err
 	}
 	if _, paused := s.find(behavior); paused {
 		return nil, nil
 	}
-	if n := s.bytes() + p.bytes() + events.MaxNameBytes; n > MaxBytes { // whoever asks may have the longest name
+	if n := s.bytes() + bytesOf(&p) + events.MaxNameBytes; n > MaxBytes { // whoever asks may have the longest name
 		return nil, fmt.Errorf("settings: %d bytes exceed the limit of %d", n, MaxBytes)
 	}
 	return &events.Paused{Behavior: behavior, Reason: reason}, nil
@@ -135,21 +117,26 @@ func (s *State) Fold(ev *events.Event) error {
 }
 
 // after returns the pauses after an event.
-func (s *State) after(ev *events.Event) ([]Pause, error) {
+func (s *State) after(ev *events.Event) ([]task.Pause, error) {
 	switch b := ev.Body.(type) {
 	case *events.Paused:
-		p := Pause{b.Behavior, b.Reason, ev.Asker.Principal, ev.At}
-		if err := p.check(); err != nil {
+		p := task.Pause{
+			Behavior: b.Behavior,
+			Reason:   b.Reason,
+			By:       ev.Asker.Principal,
+			Since:    ev.At,
+		}
+		if err := check(&p); err != nil {
 			return nil, err
 		}
 		at, paused := s.find(p.Behavior)
 		if paused {
 			return nil, fmt.Errorf("behavior %s is paused already", p.Behavior)
 		}
-		if n := s.bytes() + p.bytes(); n > MaxBytes {
+		if n := s.bytes() + bytesOf(&p); n > MaxBytes {
 			return nil, fmt.Errorf("%d bytes exceed the limit of %d", n, MaxBytes)
 		}
-		return slices.Concat(s.pauses[:at], []Pause{p}, s.pauses[at:]), nil
+		return slices.Concat(s.pauses[:at], []task.Pause{p}, s.pauses[at:]), nil
 	case *events.Unpaused:
 		at, paused := s.find(b.Behavior)
 		if !paused {
@@ -186,8 +173,13 @@ func (s *State) Decode(r *wire.Reader) {
 	}
 	for i := 0; i < n && r.Err() == nil; i++ {
 		r.ArrayOf(4)
-		p := Pause{r.Text(), r.Text(), r.Text(), events.Millis(r.Int())}
-		if err := p.check(); err != nil {
+		p := task.Pause{
+			Behavior: r.Text(),
+			Reason:   r.Text(),
+			By:       r.Text(),
+			Since:    events.Millis(r.Int()),
+		}
+		if err := check(&p); err != nil {
 			r.Fail("%v", err)
 		}
 		if i > 0 && s.pauses[i-1].Behavior >= p.Behavior {

@@ -14,18 +14,19 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/internal/wire/wiretest"
 	"taskledger/projection/settings"
+	"taskledger/task"
 )
 
 // machine decides and folds, one event an entry, beside a model.
 type machine struct {
 	t       *rapid.T
 	state   settings.State
-	model   map[string]settings.Pause
+	model   map[string]task.Pause
 	entry   uint64
 	seq     uint64
 	last    events.Ref
 	earlier []settings.State // copies
-	then    [][]settings.Pause
+	then    [][]task.Pause
 }
 
 // next is the next event, with a body.
@@ -47,7 +48,7 @@ func (m *machine) decided(body events.Body, by string) {
 }
 
 func (m *machine) pause(t *rapid.T) {
-	p := settings.Pause{Behavior: genBehavior.Draw(t, "behavior"), Reason: genReason.Draw(t, "reason"), By: genReason.Draw(t, "by")}
+	p := task.Pause{Behavior: genBehavior.Draw(t, "behavior"), Reason: genReason.Draw(t, "reason"), By: genReason.Draw(t, "by")}
 	body, err := m.state.DecidePause(p.Behavior, p.Reason)
 	_, paused := m.model[p.Behavior]
 	p.Since = events.Millis(1000 + m.entry)
@@ -120,7 +121,7 @@ func (m *machine) restore(t *rapid.T) {
 }
 
 func (m *machine) check(t *rapid.T) {
-	want := make([]settings.Pause, 0, len(m.model))
+	want := make([]task.Pause, 0, len(m.model))
 	for _, behavior := range slices.Sorted(maps.Keys(m.model)) {
 		want = append(want, m.model[behavior])
 	}
@@ -165,7 +166,7 @@ func decode(data []byte) (s settings.State, err error) {
 
 func TestState_IsTheModelWhateverIsAskedAndRecorded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{t: t, model: map[string]settings.Pause{}}
+		m := &machine{t: t, model: map[string]task.Pause{}}
 		t.Repeat(map[string]func(*rapid.T){"pause": m.pause, "unpause": m.unpause, "illegal": m.illegal, "out of place": m.outOfPlace,
 			"keep": m.keep, "restore": m.restore, "": m.check})
 	})

@@ -66,7 +66,7 @@ func List(ctx context.Context, c *engine.Client, f task.Filter, op *history.Oper
 func Paused(ctx context.Context, c *engine.Client) (string, error) {
 	set, err := c.Operations().Settings(ctx)
 	var all []history.PausedBehavior
-	for _, p := range set.Pauses() {
+	for _, p := range set.Paused {
 		all = append(all, history.PausedBehavior{Behavior: p.Behavior, Reason: p.Reason, By: p.By, Since: p.Since})
 	}
 	return history.PausedText(all), err

@@ -78,7 +78,7 @@ before.`}
 			return err
 		}
 		p := a.print("PAUSED", "SINCE", "BY", "REASON")
-		for _, pause := range s.Pauses() {
+		for _, pause := range s.Paused {
 			if err := p.Row(pause, pause.Behavior, output.Time(pause.Since), pause.By, pause.Reason); err != nil {
 				return err
 			}

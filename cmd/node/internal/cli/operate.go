@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -145,9 +146,10 @@ func (a *app) operateBehaviors(ctx context.Context, client operations.Client, ve
 	}
 	for _, behavior := range behaviors {
 		unknown := !operations.Runs(nodes, behavior)
+		paused := slices.ContainsFunc(set.Paused, func(p task.Pause) bool { return p.Behavior == behavior })
 		if _, err := client.Operate(ctx, verb, behavior, reason); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", verb, behavior, err))
-		} else if told := toldOf(verb, behavior, set.Paused(behavior), unknown); told != "" {
+		} else if told := toldOf(verb, behavior, paused, unknown); told != "" {
 			fmt.Fprintf(a.Err, "%s: behavior %s\n", a.Name, told)
 		}
 	}
