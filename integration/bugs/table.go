@@ -309,7 +309,7 @@ var assignments = []Bug{
 		{" && c.covers(t.Started) && ", " && "},
 	}, commandPkg, "TestReconcile_OfManyAttemptsReleasesExactlyTheMissingOne"},
 	{"drain that does not wait for its roll call", "engine/drain.go", []Edit{
-		{"	m.waitForOwners(ctx, last.Add(releaseWithin), reconciled)\n", "	_ = told\n"},
+		{"	m.waitForOwners(ctx, last.Add(releaseWithin), reconciled)\n", "	_ = reconciled\n"},
 	}, engine, "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost"},
 	{"roll call that doubts the owner's own starts", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
