@@ -118,7 +118,7 @@ var requests = []Bug{
 		{"	w.Text(behavior)\n", ""},
 	}, "./events", "TestTaskOfRequest_TellsItsTextsApart"},
 	{"principal of the client for that of its caller", "engine/submit.go", []Edit{
-		{"		return cmp.Or(a.Principal, c.cfg.Name)\n", "		return c.cfg.Name\n"},
+		{"		return cmp.Or(a.Principal, c.cfg.Name)\n", "		return cmp.Or(c.cfg.Name, a.Principal)\n"},
 	}, engine, "TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask"},
 	{"repeated request that is a further one", "engine/internal/command/submit.go", []Edit{
 		{"	case t.Requests.Of(c.RequestID) != nil:\n", "	case false:\n"},

@@ -71,6 +71,7 @@ var lossOfTheLiving = []bugs.Bug{
 // definiteFull takes an etcd that has no space at its word, which it breaks when the request is the one that filled it.
 var definiteFull = []bugs.Bug{
 	edit("etcdstore/transact.go", "errors.Is(err, rpctypes.ErrPermissionDenied) || tooLarge(err)", "errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrNoSpace) || tooLarge(err)"),
+	edit("engine/internal/shard/turn.go", "import (\n", "import (\n	\"errors\"\n"),
 	edit("engine/internal/shard/turn.go", "		if err := o.commit(ctx, d.Highest); err != nil {\n", `		if err := o.commit(ctx, d.Highest); err != nil {
 			for _, r := range o.pending.replies {
 				for i := range r.answers {
@@ -88,7 +89,7 @@ var definiteFull = []bugs.Bug{
 var planOfOneOwner = []bugs.Bug{
 	known("plan asked of owners alone"),
 	edit("engine/plan.go", "	a, err := c.postPlan(ctx, cmd, planners)\n	return readPlanned(a, err, cmd.Behavior)\n",
-		"	a, err := c.postPlan(ctx, cmd, planners[:1])\n	if err != nil {\n		err = fmt.Errorf(\"%w: %w\", ErrUnknown, err)\n	}\n	return readPlanned(a, err, cmd.Behavior)\n"),
+		"	a, err := c.postPlan(ctx, cmd, planners[:1])\n	if err != nil {\n		err = fmt.Errorf(\"%w: %w\", task.ErrUnknown, err)\n	}\n	return readPlanned(a, err, cmd.Behavior)\n"),
 }
 
 // firstCaller gives all commands of a batch the caller of the first one.
