@@ -30,7 +30,9 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 		return explanation.Explanation{Why: task.WhySuspended, Since: since, Text: explanation.OfSuspended(t)}
 	}
 	if e, blocked := o.cfg.Explainer.WhyBlocked(behavior, substatus == task.SubReady); blocked {
-		e.Since = max(e.Since, since)
+		if e.Since != 0 {
+			e.Since = max(e.Since, since)
+		}
 		return e
 	}
 	if e, waits := o.explainExtensions(t); waits {

@@ -77,7 +77,7 @@ type Admission interface {
 // Explainer explains what keeps a task from starting here.
 type Explainer interface {
 	// WhyBlocked explains why tasks of a behavior must not start; false when they may. A task that is not ready
-	// waits for its time before it waits for a cause that is about to pass.
+	// waits for its time before it waits for a cause that is about to pass. Since is 0 where nobody knows it.
 	WhyBlocked(behavior string, ready bool) (explanation.Explanation, bool)
 	// Ready explains why a task of a behavior that is ready waits. offered reports whether another node has offered
 	// a slot for it.
