@@ -161,5 +161,5 @@ func TestHistory_OfAForgottenTaskIsShownByItsBehavior(t *testing.T) {
 	}
 }
 
-// at is where an event of a life of testcluster is.
+// at returns where an event of a life of testcluster is.
 func at(seq uint64) events.Ref { return events.RefOf(seq, 0) }

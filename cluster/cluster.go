@@ -84,7 +84,8 @@ type Config struct {
 }
 
 // Cluster is one open cluster. Its fields may be used concurrently until Close. A program that has opened a store and a
-// bus itself may fill them in.
+// bus of the same name itself may fill them in. Its archive is then of a natsbus.ArchiveConfig that has the id of the
+// store's cluster: without that an archive of another cluster is taken for this one's.
 type Cluster struct {
 	Store   store.Store   // nil without etcd
 	Bus     store.Bus     // nil without NATS

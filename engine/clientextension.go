@@ -13,9 +13,10 @@ import (
 // clientExtension is the part of a front in every process, whether or not that owns shards. A function that is nil
 // stands for a part that the front does not have. None but Run may block.
 type clientExtension struct {
-	// Hint names the hints that owners of shards send to the front in this process; "" = they send none.
+	// Hint names the hints that owners of shards send to the front in this process; "" = they send none. No other
+	// front has the name.
 	Hint string
-	// Hinted takes a hint.
+	// Hinted takes a hint; it is there if Hint is.
 	Hinted func(data []byte) error
 	// Again learns that owners may have changed, or that hints may have been lost.
 	Again func()
@@ -23,7 +24,7 @@ type clientExtension struct {
 	Drain func()
 	// Run serves the front until ctx ends.
 	Run func(ctx context.Context) error
-	// Close ends the calls that still wait, once Run has returned.
+	// Close ends the calls that still wait. Run has returned, or will never be called.
 	Close func()
 }
 
@@ -40,9 +41,7 @@ func (all clientExtensions) subscribe(ctx context.Context, bus store.Bus, sender
 		if x.Hint == "" {
 			continue
 		}
-		err := bus.Subscribe(ctx, hintSubject(sender, x.Hint), "", func(m store.Message) {
-			all.hinted(x.Hint, m.Data, log)
-		})
+		err := bus.Subscribe(ctx, hintSubject(sender, x.Hint), "", func(m store.Message) { x.take(m.Data, log) })
 		if err != nil {
 			return fmt.Errorf("subscribe to hints: %w", err)
 		}
@@ -53,12 +52,16 @@ func (all clientExtensions) subscribe(ctx context.Context, bus store.Bus, sender
 // hinted hands a hint to its front.
 func (all clientExtensions) hinted(name string, data []byte, log *slog.Logger) {
 	for _, x := range all {
-		if x.Hint != name {
-			continue
+		if x.Hint == name {
+			x.take(data, log)
 		}
-		if err := x.Hinted(data); err != nil {
-			log.Warn("hint cannot be read", "of", name, "err", err)
-		}
+	}
+}
+
+// take hands a hint to the front.
+func (x *clientExtension) take(data []byte, log *slog.Logger) {
+	if err := x.Hinted(data); err != nil {
+		log.Warn("hint cannot be read", "of", x.Hint, "err", err)
 	}
 }
 

@@ -87,11 +87,11 @@
 //
 // # Reading
 //
-// Get and List answer from the memory of the owners and may be a moment behind; GetLinear reflects everything that was
-// committed before the call. GetForgotten finds what they have forgotten in the journals and the archive, too, and takes
-// longer. They return a task.Task, whose Version every event of the task changes, and nothing else. Ledger returns what
-// reads the journals and the archive: histories, states at a time, all events in order, verification and exports.
-// Package ledger describes it.
+// Get and List answer from the memory of the owners and may be a moment behind; GetLinear reflects everything that
+// was committed before the call. GetForgotten finds what they have forgotten in the journals and the archive, too,
+// and takes longer. They return a task.Task, whose Version every event of the task changes, and nothing else.
+// Ledger returns what reads the journals and the archive: histories, states at a time, all events in order,
+// verification and exports. Package ledger describes it.
 //
 // # Operating
 //

@@ -8,17 +8,17 @@ import (
 	"taskledger/task"
 )
 
-// List yields the tasks that match, newest first by their creation, at most f.Limit in all. The tasks of shards that do
-// not answer are left out, and each such shard is yielded as an error, after the tasks.
+// List yields the tasks that match, newest first by their creation, at most f.Limit in all. The tasks of shards
+// that do not answer are left out, and each such shard is yielded as an error, after the tasks.
 func (c *Client) List(ctx context.Context, f task.Filter) iter.Seq2[task.Task, error] {
 	return paging.All(f, func(f task.Filter, cursor string) (task.Page, error) {
 		return c.ListPage(ctx, f, cursor)
 	})
 }
 
-// ListPage returns a page of the tasks that match, newest first by their creation: at most f.Limit. The cursor of a page
-// asks for the one after it; "" asks for the first. Through all pages no task comes twice, and none is left out that
-// was there at the first page and still matches when its page is made.
+// ListPage returns a page of the tasks that match, newest first by their creation: at most f.Limit. The cursor of a
+// page asks for the one after it; "" asks for the first. Through all pages no task comes twice, and none is left
+// out that was there at the first page and still matches when its page is made.
 //
 // A page scans 20,000 tasks at most, and is full with 4 MiB of parameters and results, so that it may have less than
 // f.Limit, or none, and a cursor. Shards that have not answered after three seconds, or half of what ctx leaves, are

@@ -305,7 +305,7 @@ func (m *member) refresh(ctx context.Context) (*store.Membership, error) {
 
 // readable makes sure that all nodes can read entries with events up to a kind: it records that no other node may
 // join any more, and checks that none is present. Every view with that record has all nodes that joined before it.
-// The error wraps command.ErrOversized when the entry need only be decided anew, with the nodes that are known now.
+// The error wraps command.ErrDecideAnew when the entry need only be decided anew, with the nodes that are known now.
 func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	v, need := m.view.Load(), ledger.Reads().UpTo(kind)
 	if v.Written.Lacks(need) != "" {
@@ -324,7 +324,7 @@ func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	case v.Outdated(need.UpTo(0)) != "":
 		return errors.New(problem)
 	}
-	return fmt.Errorf("%w: %s", command.ErrOversized, problem)
+	return fmt.Errorf("%w: %s", command.ErrDecideAnew, problem)
 }
 
 // cancelAttempt hints to the node of an attempt that it is cancelled. The next Reconcile repeats it.

@@ -39,8 +39,8 @@ type placement struct {
 	ranks     ranking             // of the newest view
 	leaving   bool
 
-	asked int                // the shard that is being asked for
-	given context.CancelFunc // ends the wait for the answer; nil: none is asked for
+	asked     int                // the shard that is being asked for
+	cancelAsk context.CancelFunc // ends the wait for the answer; nil: none is asked for
 }
 
 func newPlacement(m *member) *placement {
@@ -130,8 +130,8 @@ func (p *placement) consider(ctx context.Context, shard int, v *store.Membership
 		own.Stop() // somebody else has it, and this node did not notice for want of work
 	}
 	_, alive := v.Nodes[key.Node]
-	if p.given != nil && p.asked == shard && (key.Node == p.m.session.ID || !alive) {
-		p.given() // the answer is late, or lost; or nobody is left to answer, and the shard can be taken
+	if p.cancelAsk != nil && p.asked == shard && (key.Node == p.m.session.ID || !alive) {
+		p.cancelAsk() // the answer is late, or lost; or nobody is left to answer, and the shard can be taken
 	}
 	if p.busy[shard] {
 		return
@@ -150,10 +150,10 @@ func (p *placement) consider(ctx context.Context, shard int, v *store.Membership
 			}
 			return p.serve(ctx, o, nil)
 		})
-	case alive && p.given == nil && mayTake && p.ranks.best(shard) == p.m.session.ID &&
+	case alive && p.cancelAsk == nil && mayTake && p.ranks.best(shard) == p.m.session.ID &&
 		now.Sub(p.m.began) > rebalanceDelay && p.spared.over(shard, now):
-		wait, given := context.WithCancel(ctx)
-		p.asked, p.given = shard, given
+		wait, cancel := context.WithCancel(ctx)
+		p.asked, p.cancelAsk = shard, cancel
 		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, wait, shard) })
 	}
 	if alive {
@@ -161,7 +161,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *store.Membership
 	}
 }
 
-// unservedSince is since when a shard is known to have no owner that lives; the zero time: it has one.
+// unservedSince returns since when a shard is known to have no owner that lives; the zero time: it has one.
 func (p *placement) unservedSince(shard int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,8 +216,8 @@ func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *
 	for {
 		left, err := p.serveSound(ctx, ownership, have)
 		switch {
-		case left == nil && ctx.Err() == nil && errors.Is(err, command.ErrOversized):
-			p.m.log.ErrorContext(ctx, "an entry cannot be stored: what it decided is decided anew",
+		case left == nil && ctx.Err() == nil && errors.Is(err, command.ErrDecideAnew):
+			p.m.log.ErrorContext(ctx, "an entry cannot be committed: what it decided is decided anew",
 				"shard", ownership.Shard, "err", err)
 			have = nil
 			ownership, err = p.anew(ctx, ownership)
@@ -407,9 +407,9 @@ func (p *placement) spare(shard int, least, most time.Duration) {
 func (p *placement) askNoMore(shard int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.given != nil && p.asked == shard {
-		p.given()
-		p.given = nil
+	if p.cancelAsk != nil && p.asked == shard {
+		p.cancelAsk()
+		p.cancelAsk = nil
 	}
 }
 

@@ -32,7 +32,7 @@ func TestPlacement_StopsAskingAnOwnerThatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t).place
 			wait, given := context.WithCancel(t.Context())
-			p.asked, p.given, p.busy[0] = 0, given, true
+			p.asked, p.cancelAsk, p.busy[0] = 0, given, true
 			members := present(1, selfID, farID)
 			members.Owners[0] = store.Owner{Node: c.owner, Revision: 1}
 			p.consider(t.Context(), 0, &members, time.Now(), true)

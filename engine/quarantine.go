@@ -271,7 +271,7 @@ func (q *quarantine) givenUp(ctx context.Context) bool {
 // under way.
 func latest(all []shard.Delivery, d shard.Delivery) []shard.Delivery {
 	at := slices.IndexFunc(all, func(other shard.Delivery) bool {
-		return other.Sender == d.Sender && other.Letter == d.Letter
+		return other.Sender == d.Sender && other.Stored == d.Stored
 	})
 	switch {
 	case at < 0:
@@ -305,7 +305,7 @@ func (q *quarantine) refuse(ctx context.Context, submits []shard.Delivery) (rest
 	}
 	var certain []shard.Delivery
 	for _, d := range submits {
-		if d.Letter || q.tried != nil && q.tried(d.Batch) {
+		if d.Stored || q.tried != nil && q.tried(d.Batch) {
 			rest = append(rest, d)
 		} else {
 			certain = append(certain, d)

@@ -38,7 +38,7 @@ func TestQuarantine_WhileEtcdIsFullNothingIsTurnedDownThatMayBeDecided(t *testin
 				Principal: sender,
 				Commands:  []command.Command{&command.Submit{Task: "x", Behavior: workBehavior, Policy: policy}},
 			},
-			Letter: letter,
+			Stored: letter,
 			Reply:  func(b *command.Batch, a []command.Answer, _ bool) { got[b.Sender] = append(got[b.Sender], a...) },
 		})
 	}
@@ -73,7 +73,7 @@ func (brokenJournal) Append(context.Context, store.Ownership, store.Head, []byte
 // Until it begins, a quarantine keeps the latest batch of each sender and way.
 func TestLatest_KeepsOneForEachSenderAndWay(t *testing.T) {
 	of := func(sender string, number uint64, letter bool) shard.Delivery {
-		return shard.Delivery{Batch: &command.Batch{Sender: sender, Number: number}, Letter: letter}
+		return shard.Delivery{Batch: &command.Batch{Sender: sender, Number: number}, Stored: letter}
 	}
 	var all []shard.Delivery
 	for _, d := range []shard.Delivery{of("a", 2, false), of("a", 1, false), of("a", 2, true), of("b", 7, false), of("a", 3, false), of("b", 7, false)} {

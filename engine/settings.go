@@ -22,9 +22,9 @@ const (
 	// followSettingsEvery is how long a process may not know that the settings have changed, while their owner
 	// answers.
 	followSettingsEvery = time.Second
-	// settingsPatience is how long owners that have heard no settings wait for the owner of these before they read
+	// settingsTimeout is how long owners that have heard no settings wait for the owner of these before they read
 	// them from the store.
-	settingsPatience = 2 * time.Second
+	settingsTimeout = 2 * time.Second
 	// settingsRetry is the pause after a read that failed; doubled with each that follows, up to settingsRetryMost.
 	settingsRetry     = 5 * time.Second
 	settingsRetryMost = 5 * time.Minute
@@ -117,11 +117,11 @@ func (m *member) followSettings(ctx context.Context) error {
 // replaced may not know of a pause. Later ones need no proof: older settings than the known ones are not taken.
 func (m *member) askSettings(ctx context.Context) {
 	first := !m.heard.Load()
-	patience := m.ttl
+	timeout := m.ttl
 	if first {
-		patience = settingsPatience
+		timeout = settingsTimeout
 	}
-	one, cancel := context.WithTimeout(ctx, patience)
+	one, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	a, err := m.sender.Ask(one, m.settingsShard(), command.LaneQuery, &command.Settings{Linear: first})
 	switch {
@@ -153,7 +153,7 @@ func (m *member) settingsUnread(ctx context.Context, cause string) {
 
 // readSettings reads the settings from the store as long as the session has heard none, beside those who ask for them.
 func (m *member) readSettings(ctx context.Context) {
-	ticker := time.NewTicker(settingsPatience / 10)
+	ticker := time.NewTicker(settingsTimeout / 10)
 	defer ticker.Stop()
 	read := settingsReader{m: m}
 	for !m.heard.Load() {
@@ -182,7 +182,7 @@ func (r *settingsReader) step(ctx context.Context, now time.Time) {
 	if r.since.IsZero() {
 		r.since = now
 	}
-	if now.Sub(r.since) < settingsPatience || now.Before(r.retry) {
+	if now.Sub(r.since) < settingsTimeout || now.Before(r.retry) {
 		return
 	}
 	err := r.read(ctx)

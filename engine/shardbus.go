@@ -59,7 +59,7 @@ func (m *member) readMailbox(ctx context.Context, of int, in *shard.Inbox) {
 		}
 		in.Deliver(shard.Delivery{
 			Batch:  b,
-			Letter: true,
+			Stored: true,
 			Posted: l.Revision,
 			Reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
 				if answers == nil {

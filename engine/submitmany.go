@@ -99,7 +99,7 @@ func (m *many) prepare(o task.ManyOptions) error {
 	return nil
 }
 
-// invalid is why none is sent if one request is refused here; nil if none is.
+// invalid returns why none is sent if one request is refused here; nil if none is.
 func (m *many) invalid() error {
 	at := slices.IndexFunc(m.all, func(s one) bool { return s.err != nil })
 	if at < 0 {

@@ -323,7 +323,7 @@ func TestKind_ThatWentIsMadeAnewForTheNextTask(t *testing.T) {
 		j.add("x", &events.Failed{Error: events.Error{Code: "x"}, Run: 1})
 		j.add("x", &events.Deleted{})
 		j.add("x", c)
-		j.state.Ripen(j.now)
+		j.state.MakeDue(j.now)
 		if next := j.state.Ready(c.Behavior); next == nil || next.ID != "x" {
 			t.Fatalf("behavior %d: %v is ready, want x", i, next)
 		}

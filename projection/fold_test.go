@@ -161,7 +161,7 @@ func TestShard_EveryLegalSequenceKeepsTheInvariants(t *testing.T) {
 			checkPlaces(t, j.state, j.now)
 		}
 		again := replay(t, j.entries)
-		again.Ripen(j.now)
+		again.MakeDue(j.now)
 		if !reflect.DeepEqual(viewAll(again), viewAll(j.state)) || !reflect.DeepEqual(places(again), places(j.state)) {
 			t.Fatalf("replay leads to\n%v, Apply and Seal to\n%v", viewAll(again), viewAll(j.state))
 		}
@@ -339,7 +339,7 @@ func TestReady_ByPriorityThenTimeThenSequence(t *testing.T) {
 		j.add(row.id, c)
 	}
 	j.seal(time.Second)
-	j.state.Ripen(j.now)
+	j.state.MakeDue(j.now)
 	for _, want := range []events.TaskID{"high", "early", "late", "second", "low"} {
 		got := j.state.Ready("work")
 		if got == nil || got.ID != want {
@@ -365,7 +365,7 @@ func TestRipen_MovesExactlyWhatIsDue(t *testing.T) {
 	if got, want := j.state.NextDue(), j.now+1000; got != want {
 		t.Errorf("next due %d, want %d", got, want)
 	}
-	j.state.Ripen(j.now + 4000)
+	j.state.MakeDue(j.now + 4000)
 	checkPlaces(t, j.state, j.now+4000)
 	ready := 0
 	for _, n := range j.state.Backlog() {

@@ -140,7 +140,7 @@ func viewAll(s *projection.Shard) map[events.TaskID]map[string]any {
 	return all
 }
 
-// places is where a shard keeps its tasks, as far as it shows.
+// places returns where a shard keeps its tasks, as far as it shows.
 func places(s *projection.Shard) map[string]any {
 	running := map[string]int{}
 	for _, node := range s.RunningNodes() {

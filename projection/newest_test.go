@@ -66,7 +66,7 @@ func TestNewest_ListsEveryTaskByItsCreationAndCountsIt(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "entries") {
 			stepEntry(t, j, func() {})
 			wantNewest(t, j.state)
-			j.state.Ripen(j.now)
+			j.state.MakeDue(j.now)
 			wantNewest(t, j.state)
 		}
 		wantNewest(t, replay(t, j.entries))

@@ -210,7 +210,7 @@ func (r *Restorer) addTask(in *wire.Reader) {
 }
 
 // Done returns the shard, which from here on is as the one that the snapshot is of; which of the waiting tasks are
-// ready is for Ripen to say. It wraps ErrSnapshot when a part is missing or what they say does not fit. The
+// ready is for MakeDue to say. It wraps ErrSnapshot when a part is missing or what they say does not fit. The
 // restorer must not be used again.
 func (r *Restorer) Done() (*Shard, error) {
 	if r.err == nil {

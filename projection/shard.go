@@ -243,7 +243,7 @@ func (s *Shard) LiveBytes() int64 { return s.bytes + s.extensionBytes() }
 // Tasks yields every task, in no order.
 func (s *Shard) Tasks() iter.Seq[*Task] { return maps.Values(s.tasks) }
 
-// NextDue is when the next waiting task becomes ready; 0 = none waits.
+// NextDue returns when the next waiting task becomes ready; 0 = none waits.
 func (s *Shard) NextDue() events.Millis {
 	if t := s.due.first(); t != nil {
 		return t.Due
@@ -251,9 +251,9 @@ func (s *Shard) NextDue() events.Millis {
 	return 0
 }
 
-// Ripen moves the tasks whose time has come to the ready order. It is no part of the fold, which has no clock: what is
+// MakeDue moves the tasks whose time has come to the ready order. It is no part of the fold, which has no clock: what is
 // ready is a function of the journal and of the latest time given.
-func (s *Shard) Ripen(now events.Millis) (moved bool) {
+func (s *Shard) MakeDue(now events.Millis) (moved bool) {
 	for t := s.due.first(); t != nil && t.Due <= now; t = s.due.first() {
 		s.count(t, -1)
 		s.due.remove(t)

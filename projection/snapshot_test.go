@@ -24,7 +24,7 @@ var testLanes = []projection.SenderLane{{Sender: "x"}, {Sender: "x", Lane: 3}, {
 
 // whole is everything that a shard shows, time aside; now is the latest time it was given.
 func whole(s *projection.Shard, now events.Millis) map[string]any {
-	s.Ripen(now)
+	s.MakeDue(now)
 	senders := map[projection.SenderLane]string{} // when they are forgotten, unwind tells
 	for _, lane := range testLanes {
 		if d := s.Decided(lane); d != nil {
@@ -81,7 +81,7 @@ func write(s *projection.Shard) (parts [][]byte) {
 func unwind(t tb, s *projection.Shard, now events.Millis) (left []string) {
 	t.Helper()
 	for ; now != 0; now = s.NextDue() {
-		s.Ripen(now)
+		s.MakeDue(now)
 		for _, behavior := range []string{"purge", "work"} {
 			for task := s.Ready(behavior); task != nil; task = s.Ready(behavior) {
 				left = append(left, "ready "+string(task.ID))

@@ -495,7 +495,7 @@ func FuzzRestorer(f *testing.F) {
 		}
 		again := restore(t, write(s))
 		wantSame(t, whole(again, s.Time), whole(s, s.Time), "restored again")
-		s.Ripen(s.Time + 1_000_000)
+		s.MakeDue(s.Time + 1_000_000)
 		s.Seal(&events.Entry{Number: s.Number + 1, Time: s.Time + 1_000_000})
 	})
 }

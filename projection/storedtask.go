@@ -63,7 +63,7 @@ const (
 	mostValues  = 15
 )
 
-// values is how many values a task has: what is left out at the end is empty.
+// values returns how many values a task has: what is left out at the end is empty.
 func (t *Task) values() int {
 	switch {
 	case t.Wait != nil:

@@ -44,7 +44,7 @@ func (t *Task) substatus(due bool) task.Substatus {
 // waitsFor is the substatus of a RUNNING task on no node, by the cause.
 var waitsFor = map[events.Kind]task.Substatus{events.KindSnoozed: task.SubSnoozed, events.KindLost: task.SubLost, events.KindReleased: task.SubReleased}
 
-// waitsSince is since when the task waits as it does, or has ended.
+// waitsSince returns since when the task waits as it does, or has ended.
 func (t *Task) waitsSince() events.Millis {
 	switch since := t.waited().Since; {
 	case since != 0:
@@ -55,7 +55,7 @@ func (t *Task) waitsSince() events.Millis {
 	return t.EndedAt
 }
 
-// Changed is when the last change began that its substatus depends on.
+// Changed returns when the last change began that its substatus depends on.
 func (t *Task) Changed() events.Millis {
 	w := t.waited()
 	return max(t.CreatedAt, t.StartedAt, t.EndedAt, w.Since, w.SuspendedAt)

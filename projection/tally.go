@@ -16,7 +16,7 @@ func (s *Shard) count(t *Task, sign int32) {
 }
 
 // Substatus returns the substatus of a task of the shard by its place in it: what waits for its time is ready from
-// the Ripen on that finds it due.
+// the MakeDue on that finds it due.
 func (s *Shard) Substatus(t *Task) task.Substatus {
 	return t.substatus(t.in == &t.Kind.group.ready || t.in == &t.Kind.group.repeats)
 }

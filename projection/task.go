@@ -131,7 +131,7 @@ func (t *Task) Repeats() bool {
 // OnNode reports that an attempt runs.
 func (t *Task) OnNode() bool { return t.Node != "" }
 
-// ScheduleNotBefore is when a task that is not RUNNING runs next; 0 = never.
+// ScheduleNotBefore returns when a task that is not RUNNING runs next; 0 = never.
 func (t *Task) ScheduleNotBefore() events.Millis {
 	if t.Status == task.Running {
 		return 0
@@ -139,7 +139,7 @@ func (t *Task) ScheduleNotBefore() events.Millis {
 	return t.Due
 }
 
-// LostNotBefore is from when on a RUNNING task may run again; 0 for others. Of a running attempt it is a lease after its start, and
+// LostNotBefore returns from when on a RUNNING task may run again; 0 for others. Of a running attempt it is a lease after its start, and
 // as an owner serves it a lease after the owner last saw its node.
 func (t *Task) LostNotBefore() events.Millis {
 	switch {
@@ -151,7 +151,7 @@ func (t *Task) LostNotBefore() events.Millis {
 	return t.Due
 }
 
-// RecheckNotBefore is from when on a look at a RUNNING task may show something new; 0 for others. Of a running attempt it comes two
+// RecheckNotBefore returns from when on a look at a RUNNING task may show something new; 0 for others. Of a running attempt it comes two
 // thirds of a lease before LostNotBefore.
 func (t *Task) RecheckNotBefore() events.Millis {
 	if t.OnNode() {
@@ -168,10 +168,10 @@ func (t *Task) Sight(at events.Millis) {
 	}
 }
 
-// heldFrom is when the time began for which a finished task is held for its requests.
+// heldFrom returns when the time began for which a finished task is held for its requests.
 func (t *Task) heldFrom() events.Millis { return max(t.waitsSince(), t.Requests.Latest()) }
 
-// keepUntil is when a finished task may be forgotten that is not held.
+// keepUntil returns when a finished task may be forgotten that is not held.
 func (t *Task) keepUntil() events.Millis {
 	if t.Status == task.Failure {
 		return t.waitsSince().Add(RetainFailures)

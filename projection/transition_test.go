@@ -233,13 +233,13 @@ func TestApply_EligibleFromItsTimeOnInclusively(t *testing.T) {
 		j := inPhase(t, from)
 		j.add(subject, &events.Rescheduled{At: j.now.Add(time.Minute)})
 		j.seal(time.Minute - time.Millisecond)
-		j.state.Ripen(j.now)
+		j.state.MakeDue(j.now)
 		if got := j.state.Ready("work"); got != nil {
 			t.Errorf("%s: ready a millisecond early", from)
 		}
 		wantRefused(t, j, j.next(subject, j.started(subject)), from, projection.OnNode)
 		j.seal(time.Millisecond)
-		j.state.Ripen(j.now)
+		j.state.MakeDue(j.now)
 		if got := j.state.Ready("work"); got == nil {
 			t.Errorf("%s: not ready at its time", from)
 		}
@@ -263,7 +263,7 @@ func TestApply_NeverEligibleWithoutTimeWhileSuspendedOrCancelled(t *testing.T) {
 			j.add(subject, body)
 		}
 		j.now += 1_000_000
-		j.state.Ripen(j.now)
+		j.state.MakeDue(j.now)
 		from := j.state.Task(subject).Phase()
 		if got := j.state.Ready("work"); got != nil && !got.Cancelled {
 			t.Errorf("%s after %T is ready", from, row.before[0])

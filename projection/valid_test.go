@@ -52,7 +52,7 @@ func checkValid(t tb, got *projection.Task) {
 // checkPlaces compares every index of a shard with what its tasks say, now being the latest time it was given.
 func checkPlaces(t tb, s *projection.Shard, now events.Millis) {
 	t.Helper()
-	s.Ripen(now)
+	s.MakeDue(now)
 	m := modelOf(s, now)
 	if s.Finished() != m.finished || s.Live() != s.Len()-m.finished {
 		t.Errorf("%d finished, %d live of %d; want %d finished", s.Finished(), s.Live(), s.Len(), m.finished)
@@ -147,7 +147,7 @@ func modelOf(s *projection.Shard, now events.Millis) model {
 	return m
 }
 
-// overSince is since when a finished task is over: its last outcome, or what took its further run away after that.
+// overSince returns since when a finished task is over: its last outcome, or what took its further run away after that.
 func overSince(t *projection.Task) events.Millis {
 	if t.Wait == nil {
 		return t.EndedAt
@@ -155,7 +155,7 @@ func overSince(t *projection.Task) events.Millis {
 	return max(t.EndedAt, t.Wait.Since)
 }
 
-// heldSince is since when a finished task is held for its requests: the latest may have joined it long after it was over.
+// heldSince returns since when a finished task is held for its requests: the latest may have joined it long after it was over.
 func heldSince(t *projection.Task) events.Millis {
 	since := overSince(t)
 	for _, r := range t.Requests {

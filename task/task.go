@@ -6,8 +6,9 @@ import (
 	"taskledger/events"
 )
 
-// Task describes a task at a time: as the owner of its shard answers, or as its history had it. A zero Task comes with
-// an error. The caller owns it. JSON shows it as the HTTP API does, except for Details. Times are in UTC.
+// Task describes a task at a time: as the owner of its shard answers, or as its history had it. The Task that comes
+// with an error is to be ignored. The caller owns it. JSON shows it as the HTTP API does, except for Details. Times
+// are in UTC.
 type Task struct {
 	ID        events.TaskID   `json:"id"`
 	Version   events.Position `json:"version"` // the position of its last event
@@ -76,7 +77,7 @@ type Progress struct {
 
 // Details holds what is recorded of a task and is not part of its JSON.
 type Details struct {
-	At       events.Millis // the time for which Substatus was found, by the clock of whoever asked
+	At       events.Millis // the time for which Substatus was found: of the asking process, or, of a moment in history, of the owners
 	Life     events.Ref    // the event that created the task; it names the life
 	Seq      uint64        // of the last event, from 1 in each life
 	Started  events.Ref    // the event that started the last attempt; its fencing token
@@ -92,8 +93,8 @@ type Details struct {
 	WaitsSince events.Millis
 }
 
-// Final reports that the task has ended and will not run again unless somebody asks. The status alone says how the last
-// attempt ended, and not whether another one follows.
+// Final reports that the task has ended and will not run again unless somebody asks. The status alone says how the
+// last attempt ended, and not whether another one follows.
 func (t *Task) Final() bool {
 	return (t.Status == Success || t.Status == Failure) && t.ScheduleNotBefore == 0
 }

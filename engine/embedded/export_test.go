@@ -11,7 +11,7 @@ import (
 // JetStreamConfig returns the configuration with which the NATS inside stores streams.
 func (s *Servers) JetStreamConfig() *server.JetStreamConfig { return s.nats.JetStreamConfig() }
 
-// EtcdLog is where the etcd inside says what it thinks.
+// EtcdLog returns where the etcd inside says what it thinks.
 func (s *Servers) EtcdLog() *zap.Logger { return s.etcd.GetLogger() }
 
 // EtcdWaitsForWatchers returns how long the etcd inside waits, when it is closed, for watchers outside to leave.

@@ -209,13 +209,13 @@ func lock(ctx context.Context, path string) (*fileutil.LockedFile, error) {
 	}
 }
 
-// Dir is where the data lies.
+// Dir returns where the data lies.
 func (s *Servers) Dir() string { return s.dir }
 
-// EtcdEndpoint is where another process of this user reaches etcd: unix:PATH, as etcdstore.Config takes it.
+// EtcdEndpoint returns where another process of this user reaches etcd: unix:PATH, as etcdstore.Config takes it.
 func (s *Servers) EtcdEndpoint() string { return "unix:" + s.socket }
 
-// SocketPath is where to make another socket: in the directory of etcd's, which only the user can enter and each
+// SocketPath returns where to make another socket: in the directory of etcd's, which only the user can enter and each
 // start makes anew.
 func (s *Servers) SocketPath(name string) string { return filepath.Join(filepath.Dir(s.socket), name) }
 
@@ -226,7 +226,7 @@ func (s *Servers) etcdEndpoints() []string {
 	return []string{s.EtcdEndpoint(), s.etcdURL}
 }
 
-// EtcdURL is where every user of this machine reaches etcd; "" without EtcdPort.
+// EtcdURL returns where every user of this machine reaches etcd; "" without EtcdPort.
 func (s *Servers) EtcdURL() string { return s.etcdURL }
 
 // EtcdClient reaches etcd within the process. Close closes it. Its Maintenance cannot defragment: that takes a

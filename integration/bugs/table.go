@@ -84,7 +84,7 @@ var snapshots = []Bug{
 		{"	until := pointer.Kept[1].Entry\n", "	until := pointer.Kept[0].Entry\n"},
 	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
 	{"trim before the archive has settled", "engine/internal/shard/trim.go", []Edit{
-		{" && time.Since(t.settling[0].at) >= archive.DurableAfter() {", " {"},
+		{" && time.Since(t.confirming[0].at) >= archive.DurableAfter() {", " {"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
 	{"trim of what was not read back", "engine/internal/shard/trim.go", []Edit{
 		{"		until = min(until, t.confirmed+1)\n", "		until = min(until, t.head.Entry+1)\n"},
@@ -301,10 +301,10 @@ var assignments = []Bug{
 	}, shardPkg, "TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince"},
 	{"no roll call", "engine/internal/command/reconcile.go", []Edit{
 		{"	if c.Epoch != d.Epoch {\n", "	if true {\n"},
-	}, shardPkg, "TestRollCall_ReleasesAnAssignmentThatNeverArrived"},
+	}, shardPkg, "TestReconcile_ReleasesAnAssignmentThatNeverArrived"},
 	{"roll call that releases assignments under way", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Offer > 0 && t.Offer <= c.Answered", "t.Offer > 0"},
-	}, shardPkg, "TestRollCall_LeavesAnAssignmentUnderWay"},
+	}, shardPkg, "TestReconcile_LeavesAnAssignmentUnderWay"},
 	{"roll call that releases what another part lists", "engine/internal/command/reconcile.go", []Edit{
 		{" && c.covers(t.Started) && ", " && "},
 	}, commandPkg, "TestReconcile_OfManyAttemptsReleasesExactlyTheMissingOne"},
@@ -313,13 +313,13 @@ var assignments = []Bug{
 	}, engine, "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost"},
 	{"roll call that doubts the owner's own starts", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
-	}, shardPkg, "TestRollCall_ReleasesALocalStartOfAnEarlierOwner"},
+	}, shardPkg, "TestReconcile_ReleasesALocalStartOfAnEarlierOwner"},
 	{"cancel that is only a hint", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Node != c.Node || t.Cancelled {\n			ended", "t.Node != c.Node {\n			ended"},
-	}, shardPkg, "TestRollCall_RepeatsACancelThatCameTooEarly"},
+	}, shardPkg, "TestReconcile_RepeatsACancelThatCameTooEarly"},
 	{"offer answered before its attempts are known", "engine/internal/worker/offers.go", []Edit{
 		{"		x.Launch(session, shard, assigned[i])\n	}\n", "		of.mu.Unlock()\n		x.Launch(session, shard, assigned[i])\n		of.mu.Lock()\n	}\n"},
-	}, workerPkg, "TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer"},
+	}, workerPkg, "TestReconcile_NeverMissesTheAttemptsOfAnAnsweredOffer"},
 }
 
 var losses = []Bug{
@@ -378,7 +378,7 @@ var times = []Bug{
 		{"	now := o.clock.Now(o.wall(), began)", "	now := o.wall()"},
 	}, shardPkg, "TestTime_NeverRunsBackWithinAShard"},
 	{"ready by a clock that was set back", "engine/internal/shard/turn.go", []Edit{
-		{"		o.ring(o.extensions.tasks, now, began)\n", "		o.state.Ripen(now)\n"},
+		{"		o.ring(o.extensions.tasks, now, began)\n", "		o.state.MakeDue(now)\n"},
 	}, shardPkg, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
 	{"time of a shard that stands still after a jump", "engine/internal/shard/clock.go", []Edit{
 		{"c.latest.Add((mono - c.since) / 2)", "c.latest"},
@@ -482,7 +482,7 @@ var subtle = []Bug{
 	}, shardPkg, "TestTrim_CountsAsUnarchivedWhatIsNeitherArchivedNorTrimmed"},
 	{"offer that stands though its node has given it up", "engine/internal/shard/assign.go", []Edit{
 		{"p.Sender == sender && p.Number <= number\n", "p.Sender == sender && p.Number < number\n"},
-	}, shardPkg, "TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered"},
+	}, shardPkg, "TestReconcile_ClosesTheLastOfferThatItCountsAsAnswered"},
 	{"attempts that start for a session that is over", "engine/internal/worker/offers.go", []Edit{
 		{"		assigned = nil // attempts", "		// attempts"},
 	}, workerPkg, "TestOffer_AnsweredAfterItsSessionStartsNothing"},

@@ -14,15 +14,15 @@ import (
 // one's.
 var ErrArchived = errors.New("there is an archive of another cluster of this name")
 
-// archivePatience bounds the search for such an archive. Where NATS does not answer, the cluster is created.
-const archivePatience = 3 * time.Second
+// archiveTimeout bounds the search for such an archive. Where NATS does not answer, the cluster is created.
+const archiveTimeout = 3 * time.Second
 
 // mayCreate returns an error that wraps ErrArchived where a cluster must not be created, since the archive of one
 // with its name is there: etcd is empty because it has lost its data, or is not the one that is meant.
 func mayCreate(ctx context.Context, over natsbus.Config) error {
-	looking, cancel := context.WithTimeout(ctx, archivePatience)
+	search, cancel := context.WithTimeout(ctx, archiveTimeout)
 	defer cancel()
-	found, err := natsbus.FindArchive(looking, over)
+	found, err := natsbus.FindArchive(search, over)
 	switch {
 	case err != nil:
 		log := over.Log

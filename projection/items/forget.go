@@ -14,7 +14,7 @@ import (
 // forgotten again and again.
 const emptyLasts events.Millis = 60_000
 
-// keeps is how long a store must be kept after its last event when it has no items: as long as its keys.
+// keeps returns how long a store must be kept after its last event when it has no items: as long as its keys.
 func (in *Store) keeps() events.Millis {
 	if in.keys.Len() > 0 || in.gaveUp != 0 {
 		return KeysLast
@@ -46,7 +46,7 @@ func (s *Stores) reindex(in *Store) {
 	}
 }
 
-// remains is how long a store without items must be kept, as time counts.
+// remains returns how long a store without items must be kept, as time counts.
 func (s *Stores) remains(in *Store, now events.Millis) events.Millis {
 	keeps := in.keeps()
 	if keeps == 0 {

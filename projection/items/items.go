@@ -39,7 +39,7 @@ func (i *Item) Available(now events.Millis) bool { return i.At <= now }
 // bytes is about what an item takes in a snapshot.
 func (i *Item) bytes() int64 { return itemBytes + int64(len(i.Data)) }
 
-// data is how many bytes of data the item has, without their codec.
+// data returns how many bytes of data the item has, without their codec.
 func (i *Item) data() int64 { return int64(max(len(i.Data)-1, 0)) }
 
 const (
@@ -69,7 +69,7 @@ type sums struct {
 
 // Counts are of items, each of which is in one of them.
 type Counts struct {
-	Available int // as Ripen has found
+	Available int // as MakeDue has found
 	Waiting   int // for their time, and never claimed since they were added or got other data
 	Claimed   int // the others
 }
@@ -181,10 +181,10 @@ func countsOf(all int, held *btree.BTreeG[*Item], of sums) Counts {
 	return Counts{Available: all - held.Len(), Waiting: held.Len() - of.claimed, Claimed: of.claimed}
 }
 
-// Data is how many bytes of data the items of the group have.
+// Data returns how many bytes of data the items of the group have.
 func (g *Group) Data() int64 { return g.sums.data }
 
-// Oldest is since when the first of the available items is; 0 = none is available.
+// Oldest returns since when the first of the available items is; 0 = none is available.
 func (g *Group) Oldest() events.Millis { return nextOf(g.free) }
 
 // Group calls each with the items of a group whose ids are greater than after, by id, until it returns false.
@@ -196,7 +196,7 @@ func (s *Stores) Group(store, name string, after uint64, each func(*Item) bool) 
 	g.byID.Ascend(&Item{ID: after + 1}, each)
 }
 
-// Free is the number of items of a group that Ripen has found available.
+// Free is the number of items of a group that MakeDue has found available.
 func (s *Stores) Free(store, group string) int {
 	g := s.group(store, group)
 	if g == nil {
@@ -205,7 +205,7 @@ func (s *Stores) Free(store, group string) int {
 	return g.free.Len()
 }
 
-// NextOf is when the next item of a group becomes available that is not; 0 = there is none.
+// NextOf returns when the next item of a group becomes available that is not; 0 = there is none.
 func (s *Stores) NextOf(store, group string) events.Millis {
 	g := s.group(store, group)
 	if g == nil {
@@ -234,12 +234,12 @@ func (s *Stores) group(store, name string) *Group {
 	return g
 }
 
-// NextDue is when the next item becomes available that is not; 0 = there is none.
+// NextDue returns when the next item becomes available that is not; 0 = there is none.
 func (s *Stores) NextDue() events.Millis { return nextOf(s.held) }
 
-// Ripen makes the items available whose time has come, and calls each, unless that is nil, with every one. It is no
+// MakeDue makes the items available whose time has come, and calls each, unless that is nil, with every one. It is no
 // part of the fold, which has no clock: what is available is a function of the items and of the latest time given.
-func (s *Stores) Ripen(now events.Millis, each func(*Item)) (moved bool) {
+func (s *Stores) MakeDue(now events.Millis, each func(*Item)) (moved bool) {
 	for due := s.NextDue(); due != 0 && due <= now; due = s.NextDue() {
 		i, _ := s.held.PopMin()
 		i.Group.held.Delete(i)

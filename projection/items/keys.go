@@ -100,7 +100,7 @@ func (s *Stores) keyRoom(store string, now events.Millis) (room bool, wait event
 	return wait < 0 || s.age(oldest, now) > KeysLast || own < MaxKeys/sharers && n < mostKeys, max(wait, 1)
 }
 
-// age is how long ago a request was carried out.
+// age returns how long ago a request was carried out.
 func (s *Stores) age(k *key, now events.Millis) events.Millis { return s.clock.Since(k.at, now) }
 
 // remember adds the key of a request that has room, and forgets those that are too many or too old by then.

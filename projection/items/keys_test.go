@@ -130,7 +130,7 @@ func (s *shard) used(t *testing.T, store string, first, n int) {
 	}
 }
 
-// full is why a keyed update is refused, and for how long.
+// full returns why a keyed update is refused, and for how long.
 func (s *shard) full(store string, client int64) *items.Refusal {
 	u := keyed(client, "k", "a")
 	_, err := s.state.DecideUpdate(store, u, u.RequestID(), s.now)

@@ -168,7 +168,7 @@ func TestRipen_MakesAvailableWhatIsDueAndTellsOfEach(t *testing.T) {
 		next  events.Millis
 	}{{999, nil, s.now + 1000}, {1000, []uint64{2}, s.now + 2000}, {5000, []uint64{1}, 0}} {
 		var got []uint64
-		moved := s.state.Ripen(s.now+step.after, func(i *items.Item) { got = append(got, i.ID) })
+		moved := s.state.MakeDue(s.now+step.after, func(i *items.Item) { got = append(got, i.ID) })
 		if !slices.Equal(got, step.want) || moved != (len(step.want) > 0) || s.state.NextDue() != step.next {
 			t.Errorf("after %d ms: %v, moved %t, next %d; want %v, next %d", step.after, got, moved, s.state.NextDue(), step.want, step.next)
 		}

@@ -48,7 +48,7 @@ func (s *shard) apply(d *items.Decision, request string) error {
 // later begins the next entry.
 func (s *shard) later(d time.Duration) {
 	s.entry, s.index, s.now = s.entry+1, 0, s.now.Add(d)
-	s.state.Ripen(s.now, nil)
+	s.state.MakeDue(s.now, nil)
 }
 
 // rows is what a snapshot of the state holds, by section.

@@ -216,6 +216,6 @@ func (s *Stores) Restored(entry uint64, now events.Millis) error {
 		s.reindex(in)
 	}
 	s.restoring = restoring{}
-	s.Ripen(now, nil)
+	s.MakeDue(now, nil)
 	return nil
 }

@@ -41,7 +41,7 @@ func (j *journal) append(id events.TaskID, body events.Body, by string) {
 		j.t.Fatalf("%s of %s: %v", ev.Kind(), id, err)
 	}
 	j.state.Seal(&events.Entry{Number: j.state.Number + 1, Time: j.now})
-	j.state.Ripen(j.now)
+	j.state.MakeDue(j.now)
 }
 
 // step creates a task, or changes or deletes one.

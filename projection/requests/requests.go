@@ -51,7 +51,7 @@ func (l List) With(r Request) List {
 	return append(l[max(0, len(l)-Max+1):len(l):len(l)], r)
 }
 
-// Latest is when the latest request came; 0 without one.
+// Latest returns when the latest request came; 0 without one.
 func (l List) Latest() events.Millis {
 	if len(l) == 0 {
 		return 0

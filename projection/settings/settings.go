@@ -68,7 +68,7 @@ func (s *State) find(behavior string) (at int, paused bool) {
 	return slices.BinarySearchFunc(s.pauses, behavior, func(p task.Pause, behavior string) int { return cmp.Compare(p.Behavior, behavior) })
 }
 
-// bytes is how much the settings take.
+// bytes returns how much the settings take.
 func (s *State) bytes() (n int) {
 	for i := range s.pauses {
 		n += bytesOf(&s.pauses[i])

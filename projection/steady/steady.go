@@ -43,7 +43,7 @@ func (c *Clock) Tick(now events.Millis) {
 	}
 }
 
-// cut is how much of the time since the last entry does not count when the next one is of a time.
+// cut returns how much of the time since the last entry does not count when the next one is of a time.
 func (c *Clock) cut(now events.Millis) events.Millis {
 	if c.time == 0 {
 		return 0
@@ -51,7 +51,7 @@ func (c *Clock) cut(now events.Millis) events.Millis {
 	return max(now-c.time-MaxGap, 0)
 }
 
-// Since is how much of the time counts that has passed from an entry on, given as that of the entry, until now, the
+// Since returns how much of the time counts that has passed from an entry on, given as that of the entry, until now, the
 // time of the last entry or of the next one. Beyond Longest it may be more.
 func (c *Clock) Since(at, now events.Millis) events.Millis {
 	passed := now - at

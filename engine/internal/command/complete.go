@@ -172,7 +172,7 @@ func (d *Decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	}
 }
 
-// repetition is when the next run of a task begins whose policy repeats it; 0 = it does not.
+// repetition returns when the next run of a task begins whose policy repeats it; 0 = it does not.
 func (d *Decider) repetition(t *projection.Task) events.Millis {
 	every := t.Kind.Policy.Every
 	if every == 0 {
@@ -197,7 +197,7 @@ func cancelled(t *projection.Task, e events.Error) events.Error {
 	return is
 }
 
-// chosen is when a task starts again as its behavior chose; 0 = it did not.
+// chosen returns when a task starts again as its behavior chose; 0 = it did not.
 func (d *Decider) chosen(t *projection.Task, c *Complete) events.Millis {
 	if c.Next == 0 {
 		return 0
@@ -205,13 +205,13 @@ func (d *Decider) chosen(t *projection.Task, c *Complete) events.Millis {
 	return max(c.Next, d.waited(t, c))
 }
 
-// waited is when a completion's wait is over. It counts from now, not from the clock of the worker, which may be
+// waited returns when a completion's wait is over. It counts from now, not from the clock of the worker, which may be
 // wrong.
 func (d *Decider) waited(t *projection.Task, c *Complete) events.Millis {
 	return max(d.Now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))
 }
 
-// nextTry is when a failed attempt is tried again; 0 = never.
+// nextTry returns when a failed attempt is tried again; 0 = never.
 func (d *Decider) nextTry(t *projection.Task, c *Complete) events.Millis {
 	policy, failures := &t.Kind.Policy, int(t.Failures)+1
 	switch {

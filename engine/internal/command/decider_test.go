@@ -29,7 +29,7 @@ func (m *matrixMachine) turn(steps []func(d *command.Decider)) {
 	m.matrix.now, m.matrix.entry, m.matrix.want = m.now, m.state.Number+1, nil
 	m.entry(func(d *command.Decider) {
 		d.ParamsMayGo, d.Refusal, d.LiveLimit = m.matrix.paramsMayGo, m.matrix.refusal, m.matrix.limit
-		m.state.Ripen(m.now)
+		m.state.MakeDue(m.now)
 		for _, step := range steps {
 			step(d)
 			m.legal(d)

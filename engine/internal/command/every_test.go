@@ -97,7 +97,7 @@ func TestEvery_WhatNobodyAskedForIsToldApartFromWhatIsReadyBesides(t *testing.T)
 	l := everyHour(t)
 	l.decide(l.done(command.Failed))
 	l.now = l.task().Due
-	l.state.Ripen(l.now)
+	l.state.MakeDue(l.now)
 	if l.state.Ready("work") != l.task() || l.state.ReadyBeside("work") != nil || l.task().RunEnded != true {
 		t.Errorf("ready %v, beside repetitions %v", l.state.Ready("work"), l.state.ReadyBeside("work"))
 	}

@@ -38,7 +38,7 @@ func (c *crashing) submit(id events.TaskID, kills bool) {
 // start starts what is ready in the slots that are free.
 func (c *crashing) start() {
 	c.entry(func(d *command.Decider) {
-		c.state.Ripen(c.now)
+		c.state.MakeDue(c.now)
 		for len(c.ends) < c.slots {
 			t := c.state.Ready("work")
 			if t == nil {

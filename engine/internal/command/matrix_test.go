@@ -122,7 +122,7 @@ func (p *taskModel) rememberAsking(now events.Millis) {
 }
 
 // end predicts the end of an attempt, or of a task that waits.
-// repetition is when the next run begins of a task that its policy repeats; 0 = it does not.
+// repetition returns when the next run begins of a task that its policy repeats; 0 = it does not.
 func (m *matrix) repetition(p *taskModel) events.Millis {
 	if p.policy.Every == 0 {
 		return 0

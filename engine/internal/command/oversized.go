@@ -28,15 +28,15 @@ type oversizedBatch struct {
 	refused map[int]int // by index: bytes of that entry
 }
 
-// ErrOversized reports an entry that was too large for the store. Nothing of it is recorded: its commands have to
+// ErrDecideAnew reports an entry that was too large for the store, or that a node cannot read. Nothing of it is recorded: its commands have to
 // be decided anew.
-var ErrOversized = errors.New("entry does not fit into the store")
+var ErrDecideAnew = errors.New("the entry has to be decided anew")
 
 // leastMost is the size of an entry that every store takes.
 const leastMost = 4 << 10
 
 // Learn notes an entry that was too large for the store: its command is refused from now on if it was alone, else
-// later entries hold less. It returns an error that wraps ErrOversized then, unless there is nothing left to try,
+// later entries hold less. It returns an error that wraps ErrDecideAnew then, unless there is nothing left to try,
 // and any other error as it is.
 func (m *Oversized) Learn(b *events.Builder, why error) error {
 	e := &b.Entry
@@ -53,7 +53,7 @@ func (m *Oversized) Learn(b *events.Builder, why error) error {
 	default:
 		m.most = min(m.limit(), b.Size()) / 4 * 3
 	}
-	return fmt.Errorf("%w: %w", ErrOversized, why)
+	return fmt.Errorf("%w: %w", ErrDecideAnew, why)
 }
 
 func (m *Oversized) refuse(o *events.Origin, command, bytes int) {
@@ -86,7 +86,7 @@ func (m *Oversized) of(b *Batch) (refused map[int]int) {
 	return nil
 }
 
-// recorded takes note of what an entry holds of a batch.
+// recorded notes how many commands of a batch the entry decided, and the index of the last one.
 func (m *Oversized) recorded(decided, last int) {
 	if m != nil {
 		m.decided, m.last = decided, last

@@ -70,7 +70,7 @@ func (c *Submit) decode(r *wire.Reader) {
 	c.Params, c.RequestID, c.Merges, c.RunNow = r.Bytes(), r.Text(), r.Bool(), r.Bool()
 }
 
-// due is when the task may start at the earliest. A delay counts from now, not by the clock of the submitter, which
+// due returns when the task may start at the earliest. A delay counts from now, not by the clock of the submitter, which
 // may be wrong.
 func (c *Submit) due(now events.Millis) events.Millis { return max(c.NotBefore, now.Add(c.Delay)) }
 

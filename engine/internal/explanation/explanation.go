@@ -1,4 +1,4 @@
-// Package explanation is why a task does not run.
+// Package explanation says why a task does not run.
 package explanation
 
 import (

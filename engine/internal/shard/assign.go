@@ -220,7 +220,7 @@ func (o *Owner) park(b Delivery) {
 // removeMessage answers an offer that a later one has closed. Nobody waits for that, but a message is removed with
 // its answer.
 func (o *Owner) removeMessage(b Delivery) {
-	if b.Letter {
+	if b.Stored {
 		o.pending.replies = append(o.pending.replies, pendingReply{b, []command.Answer{}})
 	}
 }
@@ -251,8 +251,8 @@ func (o *Owner) closeOffers(sender string, number uint64) {
 	}
 }
 
-// assignedBefore is what an offer was answered with, as far as the attempts are still current. Those are left out
-// whose parameters were replaced since: they started with others. If the first answer was lost the next roll call
+// assignedBefore returns what an offer was answered with, as far as the attempts are still current. Those are left out
+// whose parameters were replaced since: they started with others. If the first answer was lost the next reconcile
 // releases them.
 func (o *Owner) assignedBefore(c *command.Offer, number uint64) []command.Answer {
 	var current []*projection.Task

@@ -22,7 +22,7 @@ type clock struct {
 // newClock returns a clock that goes on from the time by which something was decided last, folded at mono.
 func newClock(last events.Millis, mono time.Duration) clock { return clock{last, mono} }
 
-// ahead is how far time has come without the wall clock.
+// ahead returns how far time has come without the wall clock.
 func (c *clock) ahead(mono time.Duration) events.Millis { return c.latest.Add((mono - c.since) / 2) }
 
 // Now is the time of the shard.
@@ -37,7 +37,7 @@ func (c *clock) Hold(now events.Millis, mono time.Duration) {
 	}
 }
 
-// Until is how long the owner may sleep before the time is due: a second at most, since the wall clock may jump.
+// Until returns how long the owner may sleep before the time is due: a second at most, since the wall clock may jump.
 func (c *clock) Until(due, wall events.Millis, mono time.Duration) time.Duration {
 	left := min(due-wall, 2*min(due-c.latest, math.MaxInt64/4)-events.Millis((mono-c.since).Milliseconds()), 1000)
 	return time.Duration(max(left, 0)) * time.Millisecond

@@ -28,7 +28,7 @@ func (o *Owner) decideLane(d *command.Decider, lane uint8, batches []Delivery) {
 			return
 		}
 		if answers, done := o.decided(b.Batch); done {
-			if answers == nil && b.Letter {
+			if answers == nil && b.Stored {
 				answers = []command.Answer{} // nobody waits for them, but the message is removed with its answer
 			}
 			if answers != nil {

@@ -17,11 +17,12 @@ import (
 type Extension struct {
 	// Served learns that the owner begins to serve the shard; no goroutine of the owner runs yet.
 	Served func()
-	// NextDue returns when Ripen has something to do, by the time of the shard; 0 = never. Both are there, or neither.
+	// NextDue returns when MakeDue has something to do, by the time of the shard; 0 = never. Both are there, or
+	// neither.
 	NextDue func() events.Millis
-	// Ripen makes due what is due by now, before commands are decided and questions are answered. It reports whether
+	// MakeDue makes due what is due by now, before commands are decided and questions are answered. It reports whether
 	// anything was: the time of the shard does not run back behind now then.
-	Ripen func(now events.Millis) (moved bool)
+	MakeDue func(now events.Millis) (moved bool)
 	// Prepare returns work that takes too long for a turn, nil for none. The work runs in a goroutine of the session,
 	// one of an extension at a time, which may outlive the owner: it must not use the state, and must end soon after
 	// ctx. The function that the work returns is called in a later turn, before commands are decided. Prepare is asked

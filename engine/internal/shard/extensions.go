@@ -41,15 +41,15 @@ type preparation struct {
 // extend makes the extensions of an owner.
 func (o *Owner) extend(all []NewExtension) {
 	x := &o.extensions
-	x.tasks = alarm{o.state.NextDue, o.state.Ripen}
+	x.tasks = alarm{o.state.NextDue, o.state.MakeDue}
 	x.setGauge = func(g meter.Gauge, value int64) { o.published.gauges[g].Store(value) }
 	x.late = x.unasked.late
 	x.prepared = make([]atomic.Pointer[preparation], len(all))
-	for _, make := range all {
-		of := make(o.state)
+	for _, extend := range all {
+		of := extend(o.state)
 		x.all = append(x.all, of)
 		if of.NextDue != nil {
-			x.alarms = append(x.alarms, alarm{of.NextDue, of.Ripen})
+			x.alarms = append(x.alarms, alarm{of.NextDue, of.MakeDue})
 		}
 	}
 }

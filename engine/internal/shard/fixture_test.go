@@ -319,7 +319,7 @@ func (b *fixture) put(l *letter, mailed bool) {
 	}
 	b.own.Inbox().Deliver(shard.Delivery{
 		Batch:  copied,
-		Letter: mailed,
+		Stored: mailed,
 		Reply:  func(_ *command.Batch, a []command.Answer, _ bool) { l.got = append(l.got, a) },
 	})
 }

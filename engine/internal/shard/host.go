@@ -24,7 +24,7 @@ type Host interface {
 	// Sighted returns when the nodes were seen last.
 	Sighted() command.Sightings
 	// Readable makes sure that all nodes can read entries with events up to a kind. The error wraps
-	// command.ErrOversized when the entry need only be decided anew, with what is known of the nodes now.
+	// command.ErrDecideAnew when the entry need only be decided anew, with what is known of the nodes now.
 	Readable(ctx context.Context, kind events.Kind) error
 	// Spawn runs f, which must end soon after the session, in a goroutine of the session.
 	Spawn(f func(ctx context.Context))
@@ -76,8 +76,8 @@ type Admission interface {
 
 // Explainer explains what keeps a task from starting here.
 type Explainer interface {
-	// WhyBlocked explains why tasks of a behavior must not start; false when they may. A task that is not ready
-	// waits for its time before it waits for a cause that is about to pass. Since is 0 where nobody knows it.
+	// WhyBlocked explains why tasks of a behavior must not start; false when they may. A cause that is about to
+	// pass is told of ready tasks alone: the others wait for their time. Since is 0 where nobody knows it.
 	WhyBlocked(behavior string, ready bool) (explanation.Explanation, bool)
 	// Ready explains why a task of a behavior that is ready waits. offered reports whether another node has offered
 	// a slot for it.

@@ -16,7 +16,7 @@ import (
 type Delivery struct {
 	*command.Batch
 	Reply  sender.ReplyFunc
-	Letter bool  // it came through the store
+	Stored bool  // it came through the store
 	Posted int64 // revision of the message
 	warned bool  // its sender has learned that the store has no room
 }
@@ -79,7 +79,7 @@ func (i *Inbox) Deliver(d Delivery) {
 }
 
 func (d Delivery) repeats(other Delivery) bool {
-	return d.Number == other.Number && d.Sender == other.Sender && d.Letter == other.Letter
+	return d.Number == other.Number && d.Sender == other.Sender && d.Stored == other.Stored
 }
 
 // Lose notes once that a node is gone: it is seen again and again until the owner has taken its turn.

@@ -43,7 +43,7 @@ func TestInbox_KeepsOneCopyOfABatchForEachWayItCame(t *testing.T) {
 	for range 3 {
 		for _, letter := range []bool{false, true} {
 			for number := range uint64(2) {
-				in.Deliver(shard.Delivery{Batch: &command.Batch{Sender: "a", Number: number + 1, Lane: command.LaneWork}, Letter: letter})
+				in.Deliver(shard.Delivery{Batch: &command.Batch{Sender: "a", Number: number + 1, Lane: command.LaneWork}, Stored: letter})
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestInbox_AnswersTheLatestCopyOfALetter(t *testing.T) {
 	in := shard.NewInbox()
 	latest := 0
 	for i := range 3 {
-		in.Deliver(shard.Delivery{Batch: &command.Batch{Sender: "a", Number: 1, Lane: command.LaneWork}, Letter: true,
+		in.Deliver(shard.Delivery{Batch: &command.Batch{Sender: "a", Number: 1, Lane: command.LaneWork}, Stored: true,
 			Reply: func(*command.Batch, []command.Answer, bool) { latest = i }})
 	}
 	for _, d := range in.Take(&shard.Mail{}).Lanes[command.LaneWork] {

@@ -185,7 +185,7 @@ func (m *shardMachine) turn(lost, nodes []string, commit bool) {
 	}
 	o.decideLane(d, command.LaneWork, m.pending[command.LaneWork])
 	o.decideLane(d, command.LaneSubmit, m.pending[command.LaneSubmit])
-	m.state.Ripen(m.now)
+	m.state.MakeDue(m.now)
 	for _, node := range nodes {
 		if t := m.state.Ready("work"); t != nil {
 			d.Start(t, node, 0, 9*time.Second)

@@ -159,7 +159,7 @@ func TestOffer_LetterOfOneThatIsClosedIsRemoved(t *testing.T) {
 }
 
 // No answer ever reached the node. It closed the offer with a later one, and does not know the attempt.
-func TestRollCall_ReleasesAnAssignmentThatNeverArrived(t *testing.T) {
+func TestReconcile_ReleasesAnAssignmentThatNeverArrived(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
 	offer, _ := b.assign()
@@ -174,7 +174,7 @@ func TestRollCall_ReleasesAnAssignmentThatNeverArrived(t *testing.T) {
 }
 
 // The answer is slow, however slow: nobody but the node, or the end of its session, takes the attempt away from it.
-func TestRollCall_LeavesAnAssignmentUnderWay(t *testing.T) {
+func TestReconcile_LeavesAnAssignmentUnderWay(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
 	offer, task := b.assign()
@@ -184,7 +184,7 @@ func TestRollCall_LeavesAnAssignmentUnderWay(t *testing.T) {
 	}
 }
 
-func TestRollCall_LeavesWhatTheNodeKnows(t *testing.T) {
+func TestReconcile_LeavesWhatTheNodeKnows(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
 	offer, task := b.assign()
@@ -195,7 +195,7 @@ func TestRollCall_LeavesWhatTheNodeKnows(t *testing.T) {
 }
 
 // An owner on this node committed Started for the node itself, and lost the shard before it could call the function.
-func TestRollCall_ReleasesALocalStartOfAnEarlierOwner(t *testing.T) {
+func TestReconcile_ReleasesALocalStartOfAnEarlierOwner(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
 	b.localStart()
@@ -220,7 +220,7 @@ func (b *fixture) localStart() {
 
 // The node called the roll, then served the shard itself for a while and started the task, then handed the shard
 // over. The roll call, sent again to the next owner, knows nothing of the attempt, which runs.
-func TestRollCall_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
+func TestReconcile_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
 	b.localStart()
@@ -235,7 +235,7 @@ func TestRollCall_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
 	}
 }
 
-func TestRollCall_NamesWhatIsOver(t *testing.T) {
+func TestReconcile_NamesWhatIsOver(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
 	_, first := b.assign()
@@ -248,7 +248,7 @@ func TestRollCall_NamesWhatIsOver(t *testing.T) {
 }
 
 // The cancel overtook the assignment on another way and found nothing to cancel. The roll call brings it again.
-func TestRollCall_RepeatsACancelThatCameTooEarly(t *testing.T) {
+func TestReconcile_RepeatsACancelThatCameTooEarly(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
 	offer, task := b.assign()
@@ -263,7 +263,7 @@ func TestRollCall_RepeatsACancelThatCameTooEarly(t *testing.T) {
 }
 
 // The same node keeps a name for another attempt of the task: names must not be confused.
-func TestRollCall_AttemptOfAnotherLifeIsOver(t *testing.T) {
+func TestReconcile_AttemptOfAnotherLifeIsOver(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
 	_, first := b.assign()
@@ -304,7 +304,7 @@ func TestOwner_ComesAgainForWhatItMayNotStart(t *testing.T) {
 
 // The node has given an offer up whose copy, or whose parking, is still with the owner. Filled, it would bring an
 // attempt that the node drops and nobody asks for.
-func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
+func TestReconcile_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
 	b := newFixture(t)
 	parked, late := b.offer(), b.offer()
 	b.deliver(parked)
@@ -322,7 +322,7 @@ func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
 }
 
 // An offer of the very number that a roll call counts as answered is closed, too.
-func TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered(t *testing.T) {
+func TestReconcile_ClosesTheLastOfferThatItCountsAsAnswered(t *testing.T) {
 	b := newFixture(t)
 	parked := b.offer()
 	b.deliver(parked)

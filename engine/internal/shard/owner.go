@@ -66,7 +66,7 @@ type handOverRequest struct {
 	done   func(error)
 }
 
-// published is what other goroutines may know of an owner.
+// published holds what other goroutines may read of an owner.
 type published struct {
 	deciding atomic.Int64                   // since when, on the monotonic clock; 0 = waiting, for commands or for etcd
 	running  atomic.Pointer[[]string]       // nodes with attempts
@@ -156,7 +156,7 @@ func (o *Owner) DecidesFor() time.Duration {
 	return time.Since(base) - time.Duration(since)
 }
 
-// Vitals is how an owner is.
+// Vitals describes the state of an owner.
 type Vitals struct {
 	Tasks, Live int64 // in memory, and of these not finished
 	LiveBytes   int64
@@ -246,7 +246,7 @@ var ErrHandedOver = errors.New("shard was handed over")
 // mayStartAgain is how often an owner whose session may be over looks whether it was renewed.
 const mayStartAgain = 50 * time.Millisecond
 
-// untilDue is how long the owner may sleep.
+// untilDue returns how long the owner may sleep.
 func (o *Owner) untilDue() (time.Duration, bool) {
 	if o.starts.barred && len(*o.published.backlog.Load()) > 0 { // what is ready was passed over
 		return mayStartAgain, true

@@ -115,7 +115,7 @@ func (b *fixture) report() *command.ShardReport {
 	return &s
 }
 
-// laneOf is where a command travels.
+// laneOf returns where a command travels.
 func laneOf(c command.Command) uint8 {
 	switch c.(type) {
 	case *command.Submit, *command.Merge, *command.Operate, *command.Pause, *stores.Update, *stores.Claim:

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// maxSearches is how many looks into the journal an owner takes at once, or keeps the answers of.
+	// maxSearches bounds the searches in the journal that an owner makes at once, or retains the answers of.
 	maxSearches = 8
-	// retainFound is how long an answer is kept for who was told to ask again, and has not yet.
+	// retainFound bounds the time for which an answer waits for a caller that was told to ask again.
 	retainFound = 10 * time.Second
-	// askedAgain is within what time whoever was told to ask again does: a search that nobody asks for any longer
+	// askedAgain bounds the time within which such a caller asks again: a search that nobody asks for any longer
 	// gives its place to another.
 	askedAgain = 2 * readAgain
 )
 
-// searches are the looks of an owner into its journal and archive. They may take longer than those who ask can
-// wait: what is found then is told when they ask again.
+// searches holds the searches of an owner in its journal and archive. One may take longer than its callers can
+// wait: they get the answer when they ask again.
 type searches struct {
 	host    Host
 	stopped <-chan struct{} // closed when the owner is gone

@@ -89,7 +89,7 @@ func (s *snapshots) current() store.SnapshotPointer {
 	return s.pointer
 }
 
-// trouble is why the last snapshot was given up; "" = it was not.
+// trouble returns why the last snapshot was given up; "" = it was not.
 func (s *snapshots) trouble() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

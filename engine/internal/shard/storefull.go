@@ -114,7 +114,7 @@ func (o *Owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 		lane := projection.SenderLane{Sender: d.Sender, Lane: d.Lane}
 		_, done := o.decided(d.Batch)
 		switch waits := done && refused[lane] != d.Number || d.Batch.Barrier() != nil; {
-		case d.Letter: // whose answer needs room; its sender has learned that there is none when it posts again
+		case d.Stored: // whose answer needs room; its sender has learned that there is none when it posts again
 			rest = append(rest, d)
 			continue
 		case waits && !d.warned:
@@ -148,7 +148,7 @@ func (o *Owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 func (o *Owner) answerWaiting(asked []Delivery) (messages []Delivery) {
 	why := fmt.Sprintf("shard %d waits for room: %s", o.ownership.Shard, command.StoreFull)
 	for _, d := range asked {
-		if d.Letter {
+		if d.Stored {
 			messages = append(messages, d)
 			continue
 		}

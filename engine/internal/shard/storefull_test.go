@@ -87,6 +87,6 @@ func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {
 	b.post(l)
 	b.own.RefuseGathered(map[projection.SenderLane]uint64{})
 	if len(l.got) != 1 || b.own.Inbox().Size() != 1 {
-		t.Errorf("a Letter: told %+v, %d batches wait; want nothing and one", l.got, b.own.Inbox().Size())
+		t.Errorf("a Stored: told %+v, %d batches wait; want nothing and one", l.got, b.own.Inbox().Size())
 	}
 }

@@ -41,16 +41,17 @@ type trims struct {
 	archived atomic.Uint64          // last entry that was read back from the archive, as far as known
 	late     atomic.Uint64          // entry that the archive begins with, where what was before is lost; 0 = it begins with the first
 
-	head      store.ArchiveHead
-	intact    int64      // revision of the pointer whose snapshots were read back
-	known     bool       // head was read
-	lost      []uint64   // entries after which the store lost the rest of the journal, as that records it
-	settling  []settling // acknowledged, and not yet read back
-	confirmed uint64     // last entry that was read back
+	head       store.ArchiveHead
+	intact     int64          // revision of the pointer whose snapshots were read back
+	known      bool           // head was read
+	lost       []uint64       // entries after which the store lost the rest of the journal, as that records it
+	confirming []acknowledged // not yet read back
+	confirmed  uint64         // last entry that was read back
 }
 
-// settling is a segment that was acknowledged. First is 0 for what was archived before this owner came.
-type settling struct {
+// acknowledged is a segment that the archive has acknowledged. First is 0 for what was archived before this owner
+// came.
+type acknowledged struct {
 	first   uint64
 	head    store.ArchiveHead
 	entries []store.Record // nil: they are read from the journal again
@@ -68,7 +69,7 @@ func newTrims(s *snapshots, end *atomic.Uint64) *trims {
 	}
 }
 
-// unarchived is how many entries were not read back from the archive, as far as that is known; 0 where nothing is
+// unarchived returns how many entries were not read back from the archive, as far as that is known; 0 where nothing is
 // archived.
 func (t *trims) unarchived() uint64 {
 	first, last := t.first.Load(), t.end.Load()
@@ -202,11 +203,11 @@ func (t *trims) confirm(ctx context.Context, archive Archive, until uint64) erro
 			t.beginsLate(begins)
 		}
 		t.head, t.known = head, true
-		t.settling = append(t.settling[:0], settling{head: head, at: time.Now()})
+		t.confirming = append(t.confirming[:0], acknowledged{head: head, at: time.Now()})
 	}
 	err := t.archive(ctx, archive, until)
 	if err == nil {
-		err = t.readSettled(ctx, archive)
+		err = t.readConfirmable(ctx, archive)
 	}
 	if errors.Is(err, store.ErrConflict) { // somebody else has written, or the archive has lost some: look again
 		t.known, t.confirmed = false, 0
@@ -318,10 +319,10 @@ func (t *trims) beginsLate(first uint64) {
 	}
 }
 
-// readSettled reads back the segments whose time has come.
-func (t *trims) readSettled(ctx context.Context, archive Archive) error {
-	for len(t.settling) > 0 && time.Since(t.settling[0].at) >= archive.DurableAfter() {
-		oldest := &t.settling[0]
+// readConfirmable reads back the segments whose time has come.
+func (t *trims) readConfirmable(ctx context.Context, archive Archive) error {
+	for len(t.confirming) > 0 && time.Since(t.confirming[0].at) >= archive.DurableAfter() {
+		oldest := &t.confirming[0]
 		if err := t.readBack(ctx, archive, oldest); err != nil {
 			return err
 		}
@@ -329,8 +330,8 @@ func (t *trims) readSettled(ctx context.Context, archive Archive) error {
 		if oldest.head.Sequence != 0 { // else it stands for what was never archived
 			t.archived.Store(t.confirmed)
 		}
-		*oldest = settling{}
-		t.settling = t.settling[1:]
+		*oldest = acknowledged{}
+		t.confirming = t.confirming[1:]
 	}
 	return nil
 }
@@ -348,16 +349,16 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 			return fmt.Errorf("archive entries %d to %d: %w", segment[0].Number, segment[len(segment)-1].Number, err)
 		}
 		t.cfg.Archiver.Archived()
-		done := settling{first: segment[0].Number, head: head, at: time.Now()}
+		done := acknowledged{first: segment[0].Number, head: head, at: time.Now()}
 		if archive.DurableAfter() == 0 {
 			done.entries = segment
 		}
 		t.head, segment, size = head, nil, 0
-		t.settling = append(t.settling, done)
+		t.confirming = append(t.confirming, done)
 		if archive.DurableAfter() > 0 {
 			return nil
 		}
-		return t.readSettled(ctx, archive)
+		return t.readConfirmable(ctx, archive)
 	}
 	for rec, err := range t.cfg.Loader.Journal.Read(ctx, t.shard(), t.head.Entry+1) {
 		if errors.Is(err, store.ErrTrimmed) {
@@ -387,7 +388,7 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 }
 
 // readBack compares what the archive holds with the journal.
-func (t *trims) readBack(ctx context.Context, archive Archive, s *settling) error {
+func (t *trims) readBack(ctx context.Context, archive Archive, s *acknowledged) error {
 	if s.first == 0 {
 		return t.compare(ctx, archive, t.first.Load(), s.head.Entry)
 	}

@@ -239,8 +239,8 @@ func (o *Owner) recorded(b *command.Batch) bool {
 	return row != nil && row.Number == b.Number
 }
 
-// tellsState reports whether answers that are not recorded say what only the shard's owner can. Those to submits
-// do; of work they do when an attempt is called over, but not when a roll call finds nothing to say.
+// tellsState reports whether answers that are not recorded rest on the state, which only the shard's owner can know.
+// Answers to submits do. Answers to work do where an attempt is over, and not where a reconcile finds nothing to say.
 func (r *pendingReply) tellsState() bool {
 	return r.Batch.Lane == command.LaneSubmit ||
 		slices.ContainsFunc(r.answers, func(a command.Answer) bool { return a.Code != command.AnswerOK || a.Data != nil })

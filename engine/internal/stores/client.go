@@ -196,7 +196,7 @@ func of(store string, err error) error {
 	return fmt.Errorf("store %s: %w", store, err)
 }
 
-// failure is why an answer is none.
+// failure returns the error of an answer that brings nothing.
 func failure(store, key string, a *command.Answer) error {
 	switch a.Code {
 	case command.AnswerConflict:

@@ -44,7 +44,7 @@ func (o *owner) ask(_ context.Context, _ int, c command.Command) (command.Answer
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = append(o.asked, c)
-	items.Of(o.state).Ripen(o.now(), nil)
+	items.Of(o.state).MakeDue(o.now(), nil)
 	o.builder.Reset(events.Entry{Number: o.state.Number + 1, Epoch: 1, Owner: "owner", Time: o.now(), Prev: o.state.Hash})
 	d := &command.Decider{State: o.state, Entry: &o.builder, Now: o.now(), Note: func(*projection.Task, *events.Event) {}}
 	a := d.Decide(c)
@@ -73,7 +73,7 @@ func (o *owner) read(_ context.Context, _ int, c command.Command) (command.Answe
 		}
 		o.awaiting = q.Count
 	}
-	items.Of(o.state).Ripen(o.now(), nil)
+	items.Of(o.state).MakeDue(o.now(), nil)
 	all := command.Budget{Items: math.MaxInt, Over: func() bool { return false }}
 	return stores.Find(items.Of(o.state), c, o.now(), all).Answer(), nil
 }

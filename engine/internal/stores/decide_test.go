@@ -22,7 +22,7 @@ const start events.Millis = 1_800_000_000_000
 // decide decides commands in one entry and folds it.
 func decide(t *testing.T, s *projection.Shard, now events.Millis, commands ...command.Command) (answers []command.Answer) {
 	t.Helper()
-	items.Of(s).Ripen(now, nil)
+	items.Of(s).MakeDue(now, nil)
 	var b events.Builder
 	b.Reset(events.Entry{Number: s.Number + 1, Epoch: 1, Owner: "owner", Time: now, Prev: s.Hash})
 	d := &command.Decider{State: s, Entry: &b, Now: now, Note: func(*projection.Task, *events.Event) {}}

@@ -32,7 +32,7 @@ func AtOwner(hint func(sender string, data []byte)) shard.NewExtension {
 		}
 		return shard.Extension{
 			NextDue:  o.stores.NextDue,
-			Ripen:    o.makeDue,
+			MakeDue:  o.makeDue,
 			Decide:   o.forget,
 			Note:     o.note,
 			Complete: o.complete,
@@ -45,7 +45,7 @@ func AtOwner(hint func(sender string, data []byte)) shard.NewExtension {
 
 // makeDue makes items available once their time has come.
 func (o *atOwner) makeDue(now events.Millis) (moved bool) {
-	return o.stores.Ripen(now, func(i *items.Item) { o.gotItem(i.Group) })
+	return o.stores.MakeDue(now, func(i *items.Item) { o.gotItem(i.Group) })
 }
 
 // gotItem notes a group that may have a further item for waiters.

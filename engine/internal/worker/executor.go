@@ -153,8 +153,8 @@ func (x *Executor) next(woken bool) *attempt {
 	return a
 }
 
-// delays reports whether the outcome in a shard's lane has to wait for the worker on its way, which sends it.
-func (x *Executor) delays(shard int) bool {
+// leaveToWorker leaves the outcome in a shard's lane to the worker that is on its way, if there is one.
+func (x *Executor) leaveToWorker(shard int) bool {
 	x.Lock()
 	defer x.Unlock()
 	if x.waking && !slices.Contains(x.delayed, shard) {

@@ -35,7 +35,7 @@ func (x *Executor) LetWait() { x.queue, x.waking = append(x.queue, &attempt{}), 
 func (x *Executor) Next() bool { return x.next(true) != nil }
 
 // Hold reports whether an outcome of a shard is delayed.
-func (x *Executor) Hold(shard int) bool { return x.delays(shard) }
+func (x *Executor) Hold(shard int) bool { return x.leaveToWorker(shard) }
 
 // AwaitWorkers waits until no worker is left.
 func (x *Executor) AwaitWorkers() { x.workers.Wait() }

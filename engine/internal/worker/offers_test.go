@@ -40,7 +40,7 @@ func (w *fixture) offer(slots int) uint64 {
 
 // An answer comes while the roll is called. Were the offer counted as answered and its attempts not yet known, the
 // owner would release attempts that are about to begin.
-func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
+func TestReconcile_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 	const slots, rounds = 256, 100
 	w := newFixture(t, slots, nil, &script{workBehavior, func(ctx context.Context, _ task.Attempt) task.Outcome {
 		<-ctx.Done()

@@ -10,7 +10,7 @@ import (
 func nobody(int) bool { return false }
 
 // An owner that is away for long must not find a heap of Reconciles.
-func TestRollCall_WaitsForTheAnswerToTheLastOne(t *testing.T) {
+func TestReconcile_WaitsForTheAnswerToTheLastOne(t *testing.T) {
 	w := newFixture(t, 8, nil)
 	of := w.offers
 	busy := func(shard int) bool { return shard == 0 }
@@ -28,7 +28,7 @@ func TestRollCall_WaitsForTheAnswerToTheLastOne(t *testing.T) {
 	}
 }
 
-func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
+func TestReconcile_OfASessionThatIsOverIsNotSent(t *testing.T) {
 	w := newFixture(t, 1, nil)
 	of := w.offers
 	of.OwnerChanged(0)
@@ -46,7 +46,7 @@ func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
 }
 
 // A node whose Reconcile was not answered sends another one.
-func TestRollCall_ThatIsRefusedCountsAsStale(t *testing.T) {
+func TestReconcile_ThatIsRefusedCountsAsStale(t *testing.T) {
 	w := newFixture(t, -1, nil)
 	of := w.offers
 	of.OwnerChanged(0)

@@ -49,7 +49,7 @@ func (a *attempt) report(out task.Outcome, ended bool) {
 		reportSuccess(c, out)
 	}
 	a.x.cfg.Sender.Later(a.shard, c, a)
-	if !a.x.delays(a.shard) {
+	if !a.x.leaveToWorker(a.shard) {
 		a.x.cfg.Sender.Flush(a.shard, command.LaneWork)
 	}
 }

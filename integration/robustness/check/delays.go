@@ -42,7 +42,7 @@ func (c *checker) checkWait(t *task, s *step, x *history.Execution) {
 	}
 }
 
-// next is when the outcome of a step is followed by another attempt or run; 0 = never.
+// next returns when the outcome of a step is followed by another attempt or run; 0 = never.
 func (s *step) next() events.Millis {
 	switch b := s.ev.Body.(type) {
 	case *events.Succeeded:

@@ -65,7 +65,7 @@ func (c *checker) checkBound(t *task) {
 	}
 }
 
-// endedAt is when the outcome at the end was committed, by the clock of the run; 0 = not known.
+// endedAt returns when the outcome at the end was committed, by the clock of the run; 0 = not known.
 func (t *task) endedAt() int64 {
 	ending := t.last().ending
 	for i := range t.steps {

@@ -119,7 +119,7 @@ func roomFor(rooms []*roomOf, behavior string, s span, limit time.Duration) stri
 	return ""
 }
 
-// disturbed is when faults were in force, or could still be felt.
+// disturbed returns when faults were in force, or could still be felt.
 func (c *checker) disturbed() []span {
 	return c.disturbedBy(func(*history.Fault) bool { return true })
 }
@@ -154,7 +154,7 @@ func (c *checker) timed() bool {
 	return c.run.Info.EndWall != 0 && (!c.stepped() || !slices.ContainsFunc(c.shards, untimed))
 }
 
-// moment is when a step was committed, or else decided, by the clock of the run.
+// moment returns when a step was committed, or else decided, by the clock of the run.
 func (c *checker) moment(t *task, step int) int64 {
 	return c.committed(t.shard, t.steps[step].entry)
 }

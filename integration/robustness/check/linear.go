@@ -245,7 +245,7 @@ func (t *task) clock() *clock {
 	return k
 }
 
-// committed is when a step was, by the clock of the run; 0 = not known.
+// committed returns when a step was, by the clock of the run; 0 = not known.
 func (t *task) committed(step int) int64 { return t.shard.entries[t.steps[step].entry-1].at }
 
 // least returns a lower bound of the events that had happened at a time.

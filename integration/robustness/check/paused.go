@@ -36,7 +36,7 @@ func (c *checker) checkPaused() {
 	}
 }
 
-// heardBy is when every node has heard of what was committed: some time without faults later.
+// heardBy returns when every node has heard of what was committed: some time without faults later.
 func heardBy(committed int64, disturbed []span) (by int64) {
 	by = committed + int64(toHear)
 	for again := true; again; {

@@ -29,7 +29,7 @@ func (f *finished) holds(t *task) bool {
 	return n > 0 && f.clock.Since(max(s.overSince(), s.requests[n-1].at)) <= heldFor
 }
 
-// overSince is when the task ended, or when the further run that was promised after that was cancelled.
+// overSince returns when the task ended, or when the further run that was promised after that was cancelled.
 func (s *state) overSince() events.Millis { return max(s.endedAt, s.waits) }
 
 type shelf struct {

@@ -85,7 +85,7 @@ func (s *Slots) wanting(task string, from, until int64) (all []span) {
 	return all
 }
 
-// free is when some node that no fault disturbed had a free slot for a behavior.
+// free returns when some node that no fault disturbed had a free slot for a behavior.
 func (s *Slots) free(behavior string) (all []span) {
 	for _, r := range s.rooms {
 		if !slices.Contains(r.behaviors, behavior) {
@@ -99,7 +99,7 @@ func (s *Slots) free(behavior string) (all []span) {
 	return all
 }
 
-// undisturbed is when some node was there that no fault disturbed.
+// undisturbed returns when some node was there that no fault disturbed.
 func (s *Slots) undisturbed() (all []span) {
 	for _, r := range s.rooms {
 		all = append(all, r.there.without(s.disturbed(r.node))...)
@@ -107,7 +107,7 @@ func (s *Slots) undisturbed() (all []span) {
 	return all
 }
 
-// disturbed is when faults had the session of a node as their target, or left no room in the store.
+// disturbed returns when faults had the session of a node as their target, or left no room in the store.
 func (s *Slots) disturbed(session string) (all []span) {
 	for i := range s.checker.run.Faults {
 		f := &s.checker.run.Faults[i]

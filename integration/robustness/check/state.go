@@ -240,7 +240,7 @@ func (s *state) repeats(code string) bool {
 // leastRepeat is the least time from the start of an attempt to another one that its policy does not count.
 const leastRepeat = 50 * time.Millisecond
 
-// repetition is when another run follows one that ends at a time, as the policy says.
+// repetition returns when another run follows one that ends at a time, as the policy says.
 func (s *state) repetition(end events.Millis) events.Millis {
 	return max(end.Add(s.policy.Every), s.since.Add(leastRepeat))
 }

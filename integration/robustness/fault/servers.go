@@ -92,7 +92,7 @@ func (h *household) end() {
 	_ = os.RemoveAll(h.temporary)
 }
 
-// where is where the servers listen, as the directory tells.
+// where returns where the servers listen, as the directory tells.
 func (h *household) where() (nats, etcd string, err error) {
 	at, err := advertised.Read(filepath.Join(h.dir, servedFrom))
 	if err != nil {

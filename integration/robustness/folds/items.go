@@ -26,7 +26,7 @@ type store struct {
 	uses  map[string]int // keys of each client so far
 }
 
-// use is when a key was used, and the how manieth of its client it was.
+// use records when a key was used, and its ordinal among those of its client.
 type use struct {
 	at    events.Millis
 	count int

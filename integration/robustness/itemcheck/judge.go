@@ -200,7 +200,7 @@ func firstOf(c *history.ItemCall) int64 {
 	return c.Problems[0].ID // of a claim that was carried out, and whose item has gone since
 }
 
-// began is when a call was made, or the first one of its request.
+// began returns when a call was made, or the first one of its request.
 func (j *judge) began(c *history.ItemCall, request string) int64 {
 	began := c.Call
 	for _, other := range j.calls {

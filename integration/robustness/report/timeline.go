@@ -227,7 +227,7 @@ func (st *story) lane(s scale, wall int64) lane {
 	return l
 }
 
-// when is where an event stands: by its owner's clock, corrected by the call of a function that it led to or that led
+// when returns where an event stands: by its owner's clock, corrected by the call of a function that it led to or that led
 // to it.
 func (st *story) when(ev *events.Event, wall int64) int64 {
 	at := (int64(ev.At) - wall) * 1e6

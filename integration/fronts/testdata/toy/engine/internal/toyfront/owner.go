@@ -34,7 +34,7 @@ func AtOwner(rang func(count uint64)) shard.NewExtension {
 		var ringing, noted bool
 		return shard.Extension{
 			NextDue: func() events.Millis { return due },
-			Ripen: func(now events.Millis) bool {
+			MakeDue: func(now events.Millis) bool {
 				if due == 0 || due > now {
 					return false
 				}

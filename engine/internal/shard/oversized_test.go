@@ -27,7 +27,7 @@ func (b *fixture) settled(all ...*letter) {
 		if tries == 20 {
 			b.Fatalf("%d batches are not answered", left)
 		}
-		if err := b.own.Turn(b.Context()); errors.Is(err, command.ErrOversized) {
+		if err := b.own.Turn(b.Context()); errors.Is(err, command.ErrDecideAnew) {
 			b.takeOver()
 		} else if err != nil {
 			b.Fatal(err)
