@@ -33,7 +33,7 @@ type ChangeMatching struct {
 // ChangeReport is a line of the answer: the result of the tasks so far.
 type ChangeReport struct {
 	bulk.Report
-	Counts   []task.Count       `json:"counts,omitempty"`   // what a dry run has counted, in its last line
+	Counts   []task.Count       `json:"counts,omitempty"`   // the last line of a dry run has them
 	Problems []*problem.Problem `json:"problems,omitempty"` // why the first tasks were refused or failed
 	Missing  []Missing          `json:"missing,omitempty"`  // shards that are waited for
 	Done     bool               `json:"done"`               // this is the last line, and nothing is left to do

@@ -54,10 +54,12 @@ type Report struct {
 	Gone    int64 `json:"gone"`    // the task was deleted or forgotten since it was listed
 	Failed  int64 `json:"failed"`  // it is not known what became of the task, or it could not be asked for; the cursor stays before it
 
-	Problems []error        `json:"-"`                // of the first that were refused or failed
-	Missing  []task.Missing `json:"-"`                // shards that the last page lacks
-	Rows     []task.Count   `json:"-"`                // the tasks that have matched and are not left, by behavior, status and substatus
-	Cursor   string         `json:"cursor,omitempty"` // goes on from here; "" = all is done, or beside an error nothing has begun
+	Problems []error        `json:"-"` // the first refusals and failures
+	Missing  []task.Missing `json:"-"` // shards that the last page lacks
+	// Rows counts the tasks that have matched and are not left, by behavior, status and substatus.
+	Rows []task.Count `json:"-"`
+	// Cursor goes on from here; "" = all is done, or, beside an error, nothing has begun.
+	Cursor string `json:"cursor,omitempty"`
 }
 
 // Each does an operation with every task that a filter selects, newest first. It yields a report before the first task is changed, and one

@@ -51,7 +51,14 @@ func newCluster(n int) *cluster {
 	c := &cluster{name: "c", head: 1, tasks: map[events.TaskID]*projection.Task{}, changes: map[events.TaskID][]string{}, refuses: map[events.TaskID]error{}}
 	for i := range n {
 		created := events.MillisOf(epoch.Add(-time.Hour + time.Duration(i)*time.Millisecond))
-		t := &projection.Task{ID: events.TaskID(fmt.Sprintf("t%06d", i)), Kind: &projection.Kind{Behavior: "work"}, CreatedAt: created, Status: task.Created, Due: created, Last: events.RefOf(1, i)}
+		t := &projection.Task{
+			ID:        events.TaskID(fmt.Sprintf("t%06d", i)),
+			Kind:      &projection.Kind{Behavior: "work"},
+			CreatedAt: created,
+			Status:    task.Created,
+			Due:       created,
+			Last:      events.RefOf(1, i),
+		}
 		if i%2 == 0 {
 			t.Status, t.Due, t.EndedAt = task.Failure, 0, events.MillisOf(epoch.Add(-time.Minute))
 		}
@@ -272,7 +279,8 @@ func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	delete(c.refuses, lost)
-	if r = last(t, c, task.Filter{Status: task.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Changed+r.Left != r.Matched || r.Cursor != "" || len(c.changes[lost]) != 1 {
+	r = last(t, c, task.Filter{Status: task.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor})
+	if r.Changed != 1 || r.Changed+r.Left != r.Matched || r.Cursor != "" || len(c.changes[lost]) != 1 {
 		t.Errorf("resumed: %+v, and it was changed %d times", r, len(c.changes[lost]))
 	}
 }

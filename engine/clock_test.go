@@ -262,8 +262,8 @@ func (c *modelled) endSession(n *modelledNode) {
 	}
 }
 
-// Fresh processes tell each other their clocks at once, one alone waits for nobody, and one whose peers are mute
-// waits for 2.5s: the start of a cluster takes no longer than without the comparison.
+// Fresh processes tell each other their clocks at once, one alone waits for nobody, and one whose peers do
+// not answer waits for 2.5s: the start of a cluster takes no longer than without the comparison.
 func TestClock_FreshProcessesDoNotWaitForEachOther(t *testing.T) {
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
@@ -335,8 +335,8 @@ func TestLoad_RecordedMessagesChangeNothing(t *testing.T) {
 	})
 }
 
-// Who reads the membership sees whose clock differs by more than a second: of three that of the one that differs,
-// of two both.
+// Who reads the membership sees whose clock differs by more than a second: of three nodes it is
+// the one that differs, of two both.
 func TestNodes_ShowWhoseClockDiffers(t *testing.T) {
 	t.Parallel()
 	for _, withBus := range []bool{false, true} {

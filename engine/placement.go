@@ -264,9 +264,7 @@ func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownershi
 // shard until the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not
 // decided in its inbox.
 func (p *placement) serveSound(
-	ctx context.Context,
-	ownership store.Ownership,
-	have *shard.Loaded,
+	ctx context.Context, ownership store.Ownership, have *shard.Loaded,
 ) (left *shard.Owner, err error) {
 	at, began := ownership.Shard, time.Now()
 	have, err = p.catchUp(ctx, at, have)

@@ -24,8 +24,13 @@ func TestNames_StandBesideSessionsWhereverANodeIsShown(t *testing.T) {
 	}, 1, 1)
 	event := view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Lost{}}, Behavior: "work", Node: session})
 	started := view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Started{Node: session}}, Behavior: "work", Node: session})
-	for what, v := range map[string]any{"task": shown, "event": event, "start": started, "node": view.OfNode(store.NodeInfo{ID: session, Name: "web-1"}),
-		"shard": engine.ShardInfo{Owner: session, NodeName: "web-1"}} {
+	for what, v := range map[string]any{
+		"task":  shown,
+		"event": event,
+		"start": started,
+		"node":  view.OfNode(store.NodeInfo{ID: session, Name: "web-1"}),
+		"shard": engine.ShardInfo{Owner: session, NodeName: "web-1"},
+	} {
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
