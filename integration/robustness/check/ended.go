@@ -19,11 +19,15 @@ func (c *checker) checkEnded() {
 	if ends == 0 {
 		ends = c.latest
 	}
-	ripe := ends - events.Millis(2*c.run.Info.TTLMs+graceMs)
+	late := events.Millis(2*c.run.Info.TTLMs + graceMs)
+	ripe := ends - late
 	for _, t := range c.sorted() {
 		c.checkBound(t)
 		s := t.last()
 		if !t.known() || !t.promised() || slices.Contains(paused, s.behavior) || !s.stuck(ripe) {
+			continue
+		}
+		if s.phase != running && c.dueAfterTheBrake(s, late) > ripe {
 			continue
 		}
 		if s.phase == running {

@@ -86,6 +86,7 @@ func (c *checker) checkIdle() {
 	}
 	rooms := c.rooms(toHear)
 	disturbed := c.disturbed()
+	held := c.heldRepetitions()
 	paused := c.pauses()
 	for _, pauses := range paused {
 		for i := range pauses {
@@ -98,7 +99,11 @@ func (c *checker) checkIdle() {
 			continue
 		}
 		for _, w := range c.waits(t) {
-			for _, s := range w.without(slices.Concat(disturbed, paused[w.behavior])) {
+			excused := slices.Concat(disturbed, paused[w.behavior])
+			if w.repetition {
+				excused = append(excused, held...)
+			}
+			for _, s := range w.without(excused) {
 				if room := roomFor(rooms, w.behavior, s, limit); s.lasts() > limit && room != "" {
 					c.accuseLate(idle, t, w.entry, "it was ready for %s, from %s on, while %s had a free slot", s.lasts(), time.Duration(s.from), room)
 				}
@@ -176,8 +181,9 @@ func (c *checker) clock(at events.Millis) int64 {
 // readySpan is when a task was ready and not on a node, and the entry after which it was.
 type readySpan struct {
 	span
-	behavior string
-	entry    uint64
+	behavior   string
+	entry      uint64
+	repetition bool
 }
 
 // waits returns when a task was ready and waited.
@@ -191,12 +197,17 @@ func (c *checker) waits(t *task) (all []readySpan) {
 		if i+1 < len(t.steps) {
 			until = c.moment(t, i+1)
 		}
-		if n := len(all); n > 0 && all[n-1].until == from { // an event that keeps it ready
+		if n := len(all); n > 0 && all[n-1].until == from && all[n-1].repetition == s.isRepetition() { // an event that keeps it ready
 			all[n-1].until = max(until, from)
 			continue
 		}
 		if from < until {
-			all = append(all, readySpan{span{from, until}, s.behavior, t.steps[i].entry})
+			all = append(all, readySpan{
+				span:       span{from, until},
+				behavior:   s.behavior,
+				entry:      t.steps[i].entry,
+				repetition: s.isRepetition(),
+			})
 		}
 	}
 	return all

@@ -94,6 +94,11 @@ const maxRequests = 16
 // final reports that nothing will run again unless somebody asks.
 func (s *state) final() bool { return (s.phase == success || s.phase == failure) && s.due == 0 }
 
+// isRepetition reports that the next run is one that nobody has asked for: its behavior or policy repeats the task.
+func (s *state) isRepetition() bool {
+	return (s.phase == success || s.phase == failure) && s.runEnded && s.due != 0 && s.waits == 0
+}
+
 // step pairs an event of a task with the state after it. A nil event stands for a finished task that was forgotten with
 // an entry.
 type step struct {

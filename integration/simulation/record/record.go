@@ -61,6 +61,15 @@ func (r *Record) Filled() {
 	*spans = append(*spans, history.Span{From: now, Until: now})
 }
 
+// IsFilled reports whether a process has seen such a store at its last look.
+func (r *Record) IsFilled() bool {
+	now := r.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.Run.Info.Filled)
+	return n > 0 && now-r.Run.Info.Filled[n-1].Until < int64(looksEvery)
+}
+
 // Begin implements work.Record: the execution begins now.
 func (r *Record) Begin(e history.Execution) int {
 	e.Begin = r.Now()

@@ -6,20 +6,12 @@ import (
 	"taskledger/task"
 )
 
-// SomeWait reports whether a task has still something to do.
-func SomeWait(tasks []task.Task) bool {
+// Waiting names tasks that have still something to do. Repetitions have nothing to do while the store is filled.
+func Waiting(tasks []task.Task, filled bool) (all []string) {
 	for i := range tasks {
-		if t := &tasks[i]; t.OnNode() || !t.Final() && !t.Suspended {
-			return true
-		}
-	}
-	return false
-}
-
-// Waiting names tasks that have still something to do.
-func Waiting(tasks []task.Task) (all []string) {
-	for i := range tasks {
-		if t := &tasks[i]; SomeWait(tasks[i : i+1]) {
+		t := &tasks[i]
+		repeats := t.Details.RunEnded && t.Details.WaitsSince == 0
+		if t.OnNode() || !t.Final() && !t.Suspended && !(filled && repeats) {
 			all = append(all, fmt.Sprintf("%s (%s, attempt %d)", t.ID, t.Status, t.Attempt))
 		}
 	}

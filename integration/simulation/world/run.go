@@ -94,7 +94,7 @@ func (w *world) settle() error {
 	for last := time.Now(); time.Since(last) < stillFor; {
 		tasks, err := w.tasks(ctx)
 		w.endRepetitions(tasks)
-		if events := work.EventsOf(tasks); err != nil || work.SomeWait(tasks) || events != before {
+		if events := work.EventsOf(tasks); err != nil || len(work.Waiting(tasks, w.record.IsFilled())) > 0 || events != before {
 			last, before = time.Now(), events
 		}
 		select {
@@ -103,7 +103,7 @@ func (w *world) settle() error {
 			if err != nil {
 				return fmt.Errorf("the cluster does not settle: %w", err)
 			}
-			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), work.Waiting(tasks))
+			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), work.Waiting(tasks, w.record.IsFilled()))
 			return nil
 		}
 	}
