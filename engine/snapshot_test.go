@@ -315,18 +315,6 @@ func TestSnapshot_BothDamagedWaitForAnArchiveThatIsAway(t *testing.T) {
 	}
 }
 
-// A snapshot begins between two entries, never with events that are not committed.
-func TestSnapshot_IsOfACommittedState(t *testing.T) {
-	t.Parallel()
-	for i := range 3 { // which entry a snapshot falls on is left to chance
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			g := newGround(t, "keep")
-			g.load(t)
-			wantServed(t, g.node(t))
-		})
-	}
-}
-
 // An owner that fell back to the older snapshot does not take the damaged one for the older of its own first: trimmed
 // up to that, the shard would hang by a single snapshot.
 func TestSnapshot_DamagedIsNeverTheOlderOne(t *testing.T) {

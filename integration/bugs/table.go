@@ -64,7 +64,7 @@ var snapshots = []Bug{
 	}, store, contract + "Remove/NothingThatWasWrittenSince"},
 	{"snapshot of a state that is not committed", "engine/internal/shard/turn.go", []Edit{
 		{"		if err := o.commit(ctx, d.Highest); err != nil {\n", "		o.taking.covered, o.taking.tail = 0, maxTail\n		o.takeSnapshot()\n		if err := o.commit(ctx, d.Highest); err != nil {\n"},
-	}, engine, "TestSnapshot_IsOfACommittedState"},
+	}, shardPkg, "TestSnapshot_IsOfACommittedState"},
 	{"fall-back disabled", "engine/internal/shard/loader.go", []Edit{
 		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):\n			r.Log", "case errors.Is(err, store.ErrTrimmed):\n			r.Log"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/drop"},

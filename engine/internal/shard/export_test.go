@@ -113,6 +113,17 @@ func (o *Owner) SetTrims(first, archived, head uint64) {
 	o.published.head.Store(head)
 }
 
+// TakeSnapshot takes a snapshot between two turns, as Run does once the tail of the journal is long, unless a turn has
+// taken one. It returns the entry that the snapshot is of, and its parts.
+func (o *Owner) TakeSnapshot() (entry uint64, parts [][]byte) {
+	o.taking.tail = maxTail
+	for o.takeSnapshot() {
+	}
+	entry, parts, _ = o.snapshots.next()
+	o.snapshots.begin(0)
+	return entry, parts
+}
+
 // GiveUpSnapshot ends the snapshot of an entry.
 func (o *Owner) GiveUpSnapshot(entry uint64, err error) { o.snapshots.giveUp(entry, err) }
 
