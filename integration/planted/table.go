@@ -190,7 +190,7 @@ var list = []planted{
 	own("join with a request that is not recorded", "linear",
 		edit("engine/internal/command/submit.go", `(request != "" && t.Requests.Of(request) == nil || c.terms(t) != nil)`, "c.terms(t) != nil")),
 	own("requests but the last forgotten by a snapshot", "3, 11, linear",
-		edit("projection/storedtask.go", "		t.Requests = requests.Decode(r)\n", "		t.Requests = requests.Decode(r)\n		t.Requests = t.Requests[len(t.Requests)-1:]\n")),
+		edit("projection/storedtask.go", "		t.Requests = requests.Decode(r)\n", "		t.Requests = requests.Decode(r)\n		t.Requests = t.Requests[max(0, len(t.Requests)-1):]\n")),
 	like("terms of the submit before", "linear"),
 	like("repeated request that gets the last run", "9, linear"),
 	like("request that meets what has ended and is not recorded", "11, linear"),

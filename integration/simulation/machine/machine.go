@@ -10,6 +10,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
@@ -33,6 +34,10 @@ var environment = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=1GiB", "GODEB
 // hangs begins the last words of a program that computes for ever: it bounds its time of a processor itself.
 const hangs = "SIGXCPU:"
 
+// computes is the time of a processor after which a program that is killed computed for ever, and found no time for
+// last words: the kernel kills it at twice its own bound.
+var computes = time.Minute
+
 // ErrHangs reports that a program was not done when its time was over.
 var ErrHangs = errors.New("the program hangs")
 
@@ -53,12 +58,21 @@ func Run(ctx context.Context, program string, seed uint64) ([]byte, error) {
 	}
 	if err != nil {
 		told := unframe(problem.Bytes())
-		if bytes.Contains(told, []byte(hangs)) {
+		if bytes.Contains(told, []byte(hangs)) || killedComputing(cmd.ProcessState) {
 			err = ErrHangs
 		}
 		return nil, fmt.Errorf("seed %d: %w\n%s", seed, err, told)
 	}
 	return unframe(out.Bytes()), nil
+}
+
+// killedComputing reports whether a program was killed that had computed for too long. s may be nil.
+func killedComputing(s *os.ProcessState) bool {
+	if s == nil {
+		return false
+	}
+	how, known := s.Sys().(syscall.WaitStatus)
+	return known && how.Signal() == syscall.SIGKILL && s.UserTime()+s.SystemTime() >= computes
 }
 
 // unframe joins what was written. Under a virtual clock each write is framed: a mark of 4 bytes, the time in 8, the

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"taskledger/integration/simulation/machine"
 )
@@ -19,6 +20,21 @@ func TestRun_AProgramThatUsesUpItsTimeOfAProcessorHangs(t *testing.T) {
 		}
 		if _, err := machine.Run(t.Context(), program, 7); err == nil || errors.Is(err, machine.ErrHangs) != (want != nil) {
 			t.Errorf("a program that says %q: %v", said, err)
+		}
+	}
+}
+
+// A program that computes for ever may find no time for last words before the kernel kills it. One that is killed for
+// another cause tells nothing.
+func TestRun_AProgramThatIsKilledWhileItComputesHangs(t *testing.T) {
+	defer machine.SetComputes(machine.SetComputes(time.Second / 2))
+	for does, want := range map[string]error{"ulimit -t 1; while :; do :; done": machine.ErrHangs, "kill -9 $$": nil} {
+		program := filepath.Join(t.TempDir(), "program")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+does+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := machine.Run(t.Context(), program, 7); err == nil || errors.Is(err, machine.ErrHangs) != (want != nil) {
+			t.Errorf("%s: %v", does, err)
 		}
 	}
 }
