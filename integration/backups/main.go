@@ -88,6 +88,7 @@ func (w *world) restoring() error {
 		func() error { return w.script("users") },
 		func() error { return w.start(w.nodes...) },
 		w.ready,
+		w.backUpTheYoung,
 		func() error { return w.load("before") },
 		func() error { return w.script("backup") },
 		func() error { return w.load("after") }, // the archive moves on, too
@@ -107,6 +108,21 @@ func (w *world) restoring() error {
 		func() error { return w.script("restored") },
 		w.stopAll,
 	)
+}
+
+// backUpTheYoung backs up a cluster that has archived nothing, again after a run that has failed.
+func (w *world) backUpTheYoung() error {
+	backup := w.env["BACKUP"]
+	defer func() { w.env["BACKUP"] = backup }()
+	w.env["BACKUP"] = filepath.Join(w.dir, "young")
+	if err := os.Mkdir(w.env["BACKUP"]+".part", 0o700); err != nil {
+		return err
+	}
+	if err := w.script("backup"); err != nil {
+		return err
+	}
+	_, err := os.Stat(filepath.Join(w.env["BACKUP"], "no-archive"))
+	return err
 }
 
 // moving runs a node with the servers inside, and goes on with its cluster on new servers.

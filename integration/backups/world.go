@@ -114,6 +114,7 @@ func (w *world) servers(certs string, free []int) {
 		"TASKLEDGER_NATS_KEY":      pem("node.key"),
 		"TASKLEDGER_NATS_USER":     "taskledger",
 		"TASKLEDGER_NATS_PASSWORD": "secret-node",
+		"ARCHIVE":                  "jetstream",
 		"CHECKPOINT_KEY":           pem("ledger.key"),
 		"MEMBERS":                  strings.Join(members, ","),
 		"TOKEN":                    "first",
