@@ -130,7 +130,7 @@ func (s behaviors) pause(verb operations.Verb) func(*Call) error {
 		if err := c.readOptional(&p); err != nil {
 			return err
 		}
-		if err := p.check(); err != nil {
+		if err := checkReason(p.Reason.Reason); err != nil {
 			return err
 		}
 		behavior := c.r.PathValue("behavior")

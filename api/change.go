@@ -54,6 +54,9 @@ func (s changes) change(c *Call) error {
 	if ask.Reason != "" && ask.Operation != operations.Cancel && ask.Operation != operations.Suspend {
 		return invalid("reason", "it is of cancel and suspend alone")
 	}
+	if err := checkReason(ask.Reason); err != nil {
+		return err
+	}
 	if n := len(ask.IDs); n == 0 || n > maxChanged {
 		return invalid("ids", "%d ids: want 1 to %d", n, maxChanged)
 	}

@@ -12,7 +12,6 @@ import (
 	"taskledger/api/shape"
 	"taskledger/api/token"
 	"taskledger/bulk"
-	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -52,8 +51,8 @@ func (s changes) changeMatching(c *Call) error {
 	if ask.Reason != "" && ask.Operation != operations.Cancel {
 		return invalid("reason", "it is of cancel alone")
 	}
-	if err := events.CheckReason(ask.Reason); err != nil {
-		return invalid("reason", "%s", err)
+	if err := checkReason(ask.Reason); err != nil {
+		return err
 	}
 	if ask.Expected != nil && (*ask.Expected < 0 || ask.DryRun || ask.Cursor != "") {
 		return invalid("expected", "want 0 or more, and neither dry_run nor cursor with it")

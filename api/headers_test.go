@@ -74,6 +74,10 @@ func TestSuspend_TellsItsReason(t *testing.T) {
 	s.want(s.send("viewer", "GET", "/v1/tasks/x/explain", nil), 200, `olga suspended the task: the disk is full`)
 	long := strings.Repeat("x", 257)
 	s.want(s.send("operator", "POST", "/v1/tasks/x/suspend", `{"reason":"`+long+`"}`), 400, "limit of 256")
+	for _, verb := range []string{"suspend", "cancel"} {
+		change := `{"operation":"` + verb + `","ids":["x"],"reason":"` + long + `"}`
+		s.want(s.send("operator", "POST", "/v1/tasks:change", change), 400, "limit of 256")
+	}
 	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"suspend","ids":["x"],"reason":"again"}`), 200,
 		`"id":"x"`)
 	s.want(s.send("operator", "POST", "/v1/tasks:change", `{"operation":"resume","ids":["x"],"reason":"why"}`), 400,

@@ -12,8 +12,8 @@ type Reason struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-func (r *Reason) check() error {
-	if err := events.CheckReason(r.Reason); err != nil {
+func checkReason(reason string) error {
+	if err := events.CheckReason(reason); err != nil {
 		return invalid("reason", "%s", err)
 	}
 	return nil
@@ -34,7 +34,7 @@ func (s changes) operate(verb operations.Verb) func(*Call) error {
 		var why Reason
 		err := c.readOptional(&why)
 		if err == nil {
-			err = why.check()
+			err = checkReason(why.Reason)
 		}
 		if err == nil {
 			err = known(c, s.reader, c.id, verb)
