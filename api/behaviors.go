@@ -8,7 +8,6 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/problem"
 
-	"taskledger/events"
 	"taskledger/task"
 )
 
@@ -134,8 +133,8 @@ func (s behaviors) pause(verb operations.Verb) func(*Call) error {
 			return err
 		}
 		behavior := c.r.PathValue("behavior")
-		if err := events.ValidateBehavior(behavior); err != nil {
-			return invalid("behavior", "%s", err)
+		if err := checkBehavior(behavior); err != nil {
+			return err
 		}
 		if !p.Force { // a mistyped name must not be taken silently
 			if err := s.known(c, verb, behavior); err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"runtime/debug"
 
@@ -62,8 +63,8 @@ func (s changes) change(c *Call) error {
 	}
 	seen := map[events.TaskID]bool{}
 	for i, id := range ask.IDs {
-		if err := id.Validate(); err != nil {
-			return invalid("ids", "id %d: %s", i, err)
+		if err := checkID(fmt.Sprintf("ids[%d]", i), id); err != nil {
+			return err
 		}
 		if seen[id] {
 			return invalid("ids", "%s is there more than once", id)

@@ -31,8 +31,8 @@ func (c *Call) check() error {
 	}
 	if c.route.Scope == OneTask {
 		id := idOf(c.r.PathValue("id"))
-		if err := id.Validate(); err != nil {
-			return invalid("id", "%s", err)
+		if err := checkID("id", id); err != nil {
+			return err
 		}
 		if !c.by.MayTask(id) {
 			return problem.New(problem.NotFound, "there is no task %s", id)

@@ -106,7 +106,7 @@ func TestGet_IsNotModifiedByItsWholeTagAlone(t *testing.T) {
 func TestSubmit_TellsTheLimitOfADelay(t *testing.T) {
 	s, _ := serve(t, nil)
 	for body, want := range map[string]string{
-		`{"behavior":"noop","delay_ms":315360000001}`:             "delay_ms: 315360000001: want 0 to 315360000000",
+		`{"behavior":"noop","delay_ms":315360000001}`:             "delay_ms: 315360000001 exceeds the limit of 315360000000",
 		`{"behavior":"noop","not_before":"9999-01-01T00:00:00Z"}`: "not_before: 9999-01-01T00:00:00Z: want ten years ahead at most",
 		`{"behavior":"noop","params":{},"id":".."}`:               "id: task id",
 		`{"behavior":"noop","params":{},"priority":99999999}`:     "priority: ",

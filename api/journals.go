@@ -36,8 +36,8 @@ func (s journals) replay(c *Call) error {
 		return invalid("to", "%s is before from", c.Param("to"))
 	}
 	if behavior != "" {
-		if err := events.ValidateBehavior(behavior); err != nil {
-			return invalid("behavior", "%s", err)
+		if err := checkBehavior(behavior); err != nil {
+			return err
 		}
 	}
 	var err error
@@ -107,8 +107,8 @@ func (s journals) export(c *Call) error {
 
 // mayExport refuses an invalid id, and a task that the token is not for.
 func (s journals) mayExport(c *Call, id events.TaskID) error {
-	if err := id.Validate(); err != nil {
-		return invalid("id", "%s", err)
+	if err := checkID("id", id); err != nil {
+		return err
 	}
 	if !c.by.MayTask(id) {
 		return problem.New(problem.NotFound, "there is no task %s", id)

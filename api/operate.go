@@ -4,19 +4,11 @@ import (
 	"net/http"
 
 	"taskledger/api/operations"
-	"taskledger/events"
 )
 
 // Reason gives the reason of a change.
 type Reason struct {
 	Reason string `json:"reason,omitempty"`
-}
-
-func checkReason(reason string) error {
-	if err := events.CheckReason(reason); err != nil {
-		return invalid("reason", "%s", err)
-	}
-	return nil
 }
 
 // verbs describes the verbs of a task that have a route of their own.

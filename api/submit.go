@@ -76,8 +76,8 @@ func (s submissions) submit(c *Call) error {
 
 // options checks that the token may ask for the task, and returns the options of the submit.
 func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
-	if err := events.ValidateBehavior(s.Behavior); err != nil {
-		return o, invalid("behavior", "%s", err)
+	if err := checkBehavior(s.Behavior); err != nil {
+		return o, err
 	}
 	if !by.MayBehavior(s.Behavior) {
 		return o, problem.New(problem.Forbidden, "the token is not for the behavior %s", s.Behavior)
@@ -89,8 +89,13 @@ func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 	if s.ID != nil && *s.ID == "" {
 		return o, invalid("id", "it is empty: leave it out for the default")
 	}
-	if s.DelayMs < 0 || s.DelayMs > int64(maxDelay/time.Millisecond) {
-		return o, invalid("delay_ms", "%d: want 0 to %d", s.DelayMs, int64(maxDelay/time.Millisecond))
+	if s.ID != nil {
+		if err := checkID("id", *s.ID); err != nil {
+			return o, err
+		}
+	}
+	if most := maxDelay.Milliseconds(); s.DelayMs < 0 || s.DelayMs > most {
+		return o, &task.LimitError{Field: "delay_ms", Limit: most, Got: s.DelayMs}
 	}
 	if s.DelayMs > 0 && s.NotBefore != nil {
 		return o, invalid("delay_ms", "want it or not_before")

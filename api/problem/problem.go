@@ -30,7 +30,7 @@ const Prefix = "urn:taskledger:problem:"
 const (
 	Malformed       Type = "malformed"        // no JSON, an unknown field, a field of another type, more than one value
 	Invalid         Type = "invalid"          // a field with a value that cannot be; field names it
-	Limit           Type = "limit"            // a field over its limit; field, limit and got tell
+	Limit           Type = "limit"            // a text or number over its limit; field, limit and got tell
 	Slow            Type = "slow"             // a body that has not come in time
 	TooLarge        Type = "too-large"        // a body, or parameters, over their limit
 	Unauthorized    Type = "unauthorized"     // no token, or one that is not known
