@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"taskledger/api/problem"
 	"taskledger/api/shape"
@@ -37,14 +36,14 @@ func (b *Batch) UnmarshalJSON(data []byte) error {
 		if name != "tasks" || b.Tasks != nil {
 			return invalid(shape.Clip(fmt.Sprint(name)), "want the field tasks, once, and no other")
 		}
-		if err := b.readTasks(d); err != nil {
+		if err := b.readTasks(d, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *Batch) readTasks(d *json.Decoder) error {
+func (b *Batch) readTasks(d *json.Decoder, data []byte) error {
 	if open, err := d.Token(); err != nil || open != json.Delim('[') {
 		return invalid("tasks", "want an array")
 	}
@@ -54,8 +53,10 @@ func (b *Batch) readTasks(d *json.Decoder) error {
 			return invalid("tasks", "more than %d tasks: want 1 to %d", maxRequests, maxRequests)
 		}
 		var one Submit
+		before := d.InputOffset()
 		if err := d.Decode(&one); err != nil {
-			return invalid("tasks", "task %d: %s", len(b.Tasks), strings.TrimPrefix(err.Error(), "json: "))
+			text := bytes.TrimLeft(data[before:d.InputOffset()], ", \t\r\n")
+			return shape.Refused(fmt.Sprintf("tasks[%d]", len(b.Tasks)), text, &one, err)
 		}
 		b.Tasks = append(b.Tasks, one)
 	}

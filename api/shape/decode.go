@@ -27,20 +27,24 @@ func (s *Shape) Decode(data []byte, into any) error {
 		return problem.New(problem.Malformed, "the body is no UTF-8")
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return undecoded(data, into, err)
+		return Refused("", data, into, err)
 	}
 	return nil
 }
 
-// undecoded returns the error of a body that encoding/json refuses, with its place.
-func undecoded(data []byte, into any, err error) error {
+// Refused returns the error of a value that encoding/json refuses, with its place. The value is at a place in the body,
+// such as tasks[3]; "" stands for the body itself.
+func Refused(place string, data []byte, into any, err error) error {
+	if p, ok := errors.AsType[*problem.Problem](err); ok {
+		return p
+	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return problem.New(problem.Malformed, "body: it is empty")
 	}
-	at := ""
+	at := place
 	if len(data) <= maxPlaced {
 		if where, why := misplaced(data, reflect.TypeOf(into).Elem()); why != nil {
-			at, err = where, why
+			at, err = within(place, where), why
 		}
 	}
 	if invalid, ok := errors.AsType[*store.InvalidError](err); ok {

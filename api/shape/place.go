@@ -3,8 +3,12 @@ package shape
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
+	"time"
+
+	"taskledger/store"
 )
 
 // maxPlaced is the size of the largest body in which misplaced looks: it takes several times the memory of the body.
@@ -21,6 +25,8 @@ func misplaced(data []byte, t reflect.Type) (at string, why error) {
 	}
 	var below error
 	switch {
+	case t == reflect.TypeFor[time.Time]():
+		below = noTime(data)
 	case decodesItself(t):
 	case t.Kind() == reflect.Struct:
 		at, below = misplacedField(data, t)
@@ -28,6 +34,15 @@ func misplaced(data []byte, t reflect.Type) (at string, why error) {
 		at, below = misplacedElement(data, t)
 	}
 	return at, cmp.Or(below, why)
+}
+
+// noTime returns why a JSON value is no time.
+func noTime(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	return &store.InvalidError{Problem: fmt.Sprintf("%.40q: want a time such as 2026-11-21T12:00:00Z", text)}
 }
 
 func misplacedField(data []byte, t reflect.Type) (at string, why error) {
@@ -62,7 +77,7 @@ func misplacedElement(data []byte, t reflect.Type) (at string, why error) {
 
 // within joins two parts of a place.
 func within(outer, inner string) string {
-	if inner == "" || inner[0] == '[' {
+	if outer == "" || inner == "" || inner[0] == '[' {
 		return outer + inner
 	}
 	return outer + "." + inner
