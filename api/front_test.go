@@ -163,6 +163,16 @@ func TestNew_RefusesRoutesThatLackSomething(t *testing.T) {
 	}
 }
 
+// What the document says of a route is what it does.
+func TestOpenAPI_SaysThatATaskIsDeletedThatDoesNotRun(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.submit("submitter", "runs", "gate")
+	s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, `"summary":"Delete a task that does not run"`)
+	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","id":"waits","delay_ms":3600000}`), 202, "")
+	s.want(s.send("operator", "DELETE", "/v1/tasks/waits", nil), 204, "")
+	s.want(s.send("operator", "DELETE", "/v1/tasks/runs", nil), 409, "")
+}
+
 // A client is generated from the document: each operation has a name of its own, and whatever is referred to is there.
 func TestOpenAPI_NamesEveryOperationOnceAndRefersToWhatIsThere(t *testing.T) {
 	s, _ := serve(t, nil)

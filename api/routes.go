@@ -120,7 +120,7 @@ func routes(client operations.Client, node *process) []Route {
 		{
 			Method:  http.MethodDelete,
 			Pattern: "/v1/tasks/{id}",
-			Summary: "Delete a task that has ended",
+			Summary: "Delete a task that does not run",
 			Role:    token.Operator,
 			Scope:   OneTask,
 			Status:  []int{http.StatusNoContent},
