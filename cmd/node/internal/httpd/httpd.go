@@ -60,7 +60,8 @@ type Options struct {
 func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Address, "api", "", `address and port of the HTTP API, or off; beyond loopback it needs --api-cert (default: `+defaultAddress+`,
 or another free port, for a node with servers inside, else off)`)
-	f.StringVar(&o.Tokens, "api-tokens", "", "`file` of the tokens of the API (default: tokens.json in --data)")
+	f.StringVar(&o.Tokens, "api-tokens", "", "`file` of the tokens of the API, the same on every node (default: tokens.json in --data, for a node with servers inside;\n"+
+		"with --join or --etcd it must be given)")
 	f.StringVar(&o.Cert, "api-cert", "", "PEM `file` of the certificate of the API; a changed one is taken within a second")
 	f.StringVar(&o.Key, "api-key", "", "PEM `file` of its key")
 	flags.ListVar(f, &o.Hosts, "api-host", "`names` under which the API and the pages of --metrics may be asked, beside localhost and addresses")

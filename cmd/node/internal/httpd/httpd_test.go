@@ -2,8 +2,29 @@ package httpd
 
 import (
 	"net"
+	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
+
+// A file of tokens that each node made for itself would differ from node to node.
+func TestFlags_SayWhereTheTokensMustBeNamed(t *testing.T) {
+	var o Options
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.Flags(f)
+	o.Address = "127.0.0.1:0"
+	if said := o.Check(false); !strings.Contains(said, "--api needs --api-tokens") {
+		t.Errorf("without servers inside: %q", said)
+	}
+	if said := o.Check(true); said != "" {
+		t.Errorf("with servers inside: %q", said)
+	}
+	usage := f.Lookup("api-tokens").Usage
+	if !strings.Contains(usage, "with --join or --etcd it must be given") {
+		t.Errorf("the help says %q", usage)
+	}
+}
 
 // The usual port is given up where another program has it, and one that was asked for is not.
 func TestListen_TakesAFreePortWhereNoneWasAskedFor(t *testing.T) {
