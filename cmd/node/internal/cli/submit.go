@@ -138,7 +138,11 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 	case view.Repeated:
 		fmt.Fprintf(a.Err, "%s: this request was submitted before, and changes nothing\n", a.Name)
 	case view.Joined:
-		fmt.Fprintf(a.Err, "%s: there was such a task already: the request has joined it\n", a.Name)
+		stays := ""
+		if len(params) > 0 {
+			stays = "; the parameters of the task stay, unless its behavior combines them with these"
+		}
+		fmt.Fprintf(a.Err, "%s: there was such a task already: the request has joined it%s\n", a.Name, stays)
 	}
 	if !o.wait {
 		return nil

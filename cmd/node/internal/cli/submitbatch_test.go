@@ -62,6 +62,33 @@ func (p *picky) SubmitMany(ctx context.Context, all []task.Request, o task.ManyO
 	return results
 }
 
+// joining is a cluster where each task is there already.
+type joining struct{ operations.Submitter }
+
+type joined struct{ submitted }
+
+func (joined) Joined() bool { return true }
+
+func (joining) SubmitRaw(context.Context, string, []byte, task.SubmitOptions) (operations.Handle, error) {
+	return joined{submitted{id: "a"}}, nil
+}
+
+func TestSubmit_ThatJoinsSaysThatItsParametersAreNotTaken(t *testing.T) {
+	for params, want := range map[string]string{
+		"":  "the request has joined it\n",
+		"1": "the request has joined it; the parameters of the task stay, unless its behavior combines them with these\n",
+	} {
+		var out, said bytes.Buffer
+		a := &app{Program: Program{Out: &out, Err: &said}, output: "table"}
+		if err := a.submit(t.Context(), joining{}, submitOptions{id: "a"}, "noop", []byte(params)); err != nil {
+			t.Error(err)
+		}
+		if !strings.HasSuffix(said.String(), want) {
+			t.Errorf("with parameters %q: said %q, want %q", params, said.String(), want)
+		}
+	}
+}
+
 // lines are requests with the ids a, b and c.
 func lines() (all []requests.Line) {
 	for i, id := range []events.TaskID{"a", "b", "c"} {
