@@ -72,7 +72,7 @@ func (a *app) operateMany(ctx context.Context, client operations.Client, verb op
 			if err := p.Row(r); err != nil {
 				return err
 			}
-		} else if o.yes && r.Cursor != "" && exitcode.Of(failed) != exitcode.Usage {
+		} else if o.yes && r.Cursor != "" && r.Matched > 0 && exitcode.Of(failed) != exitcode.Usage {
 			fmt.Fprintf(a.Err, "%d tasks, %d changed; if this is interrupted, go on with --cursor %s\n", r.Matched, r.Changed, r.Cursor)
 		}
 		if silent := silentShards(r.Missing); silent != waits {

@@ -54,6 +54,19 @@ func TestDelete_OfATimeThatWouldBeNoBoundDeletesNothing(t *testing.T) {
 	}
 }
 
+// Before a task has matched, to go on is to begin anew.
+func TestOperateMany_NamesACursorOnceThereIsSomethingToGoOnWith(t *testing.T) {
+	var out, said bytes.Buffer
+	a := &app{Program: Program{Out: &out, Err: &said}, output: "table"}
+	c := &changing{reports: []bulk.Report{{Cursor: "none"}, {Matched: 2, Changed: 2, Cursor: "some"}, {Matched: 2, Changed: 2}}}
+	if err := a.operateMany(t.Context(), c, operations.Cancel, manyOptions{filters: []string{"behavior=noop"}, yes: true}, ""); err != nil {
+		t.Error(err)
+	}
+	if want := "2 tasks, 2 changed; if this is interrupted, go on with --cursor some\n"; said.String() != want {
+		t.Errorf("said %q, want %q", said.String(), want)
+	}
+}
+
 // Tasks that are left are told with why, in the table and beside JSON.
 func TestOperateMany_SaysHowManyTasksAreLeftAndWhy(t *testing.T) {
 	for verb, why := range map[operations.Verb]string{operations.Cancel: "match no more", operations.Retry: "an event since it began", operations.Delete: "an event since it began"} {
