@@ -12,6 +12,7 @@ func (c *checker) checkFutures() {
 			continue
 		}
 		ends, tries := t.outcomes()
+		maker, made := t.firstRun()
 		for _, o := range t.operations {
 			switch {
 			case o.Verb == history.Wait && o.Answer == history.Untold && (t.last().phase == absent || t.last().final()):
@@ -19,11 +20,35 @@ func (c *checker) checkFutures() {
 			case o.Answer != history.OK:
 			case o.Verb == history.Wait && !ends[o.Outcome]:
 				c.accuse(futures, t, 0, "client %d was told outcome %.60q; no run ended so", o.Client, o.Outcome)
+			case o.Verb == history.Wait && maker != "" && o.Request == maker && o.Outcome != made:
+				c.accuse(futures, t, 0, "client %d was told outcome %.60q; the run that its request made ended with %.60q",
+					o.Client, o.Outcome, made)
 			case o.Verb == history.Get && o.Outcome != "" && !tries[o.Outcome]:
 				c.accuse(futures, t, 0, "client %d read outcome %.60q; no attempt ended so", o.Client, o.Outcome)
 			}
 		}
 	}
+}
+
+// firstRun returns the request that made the task, and how its run ended, whatever ran after it; "" where there was
+// another life, or no such request or end.
+func (t *task) firstRun() (request, outcome string) {
+	for i := range t.steps {
+		ev := t.steps[i].ev
+		switch {
+		case ev == nil:
+		case ev.Kind() == events.KindCreated && i > 0 || ev.Kind() == events.KindDeleted:
+			return "", ""
+		case i == 0 && ev.RequestID != "":
+			request = events.RequestKey(ev.RequestID)
+		}
+	}
+	for i := range t.steps {
+		if outcome, ended := t.endOfRun(i); ended {
+			return request, outcome
+		}
+	}
+	return "", ""
 }
 
 // outcomes returns those with which runs of the task ended, and those of its attempts.

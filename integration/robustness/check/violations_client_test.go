@@ -124,6 +124,15 @@ var told = []planted{
 		b.done("a")
 		b.tell(history.Wait, "a", "=2")
 	}, nil},
+	{"a request that made a task learns of a later run", "9 futures", func(b *builder) {
+		b.asked("a", "k", "once")
+		b.command(history.Retry, "a", &events.Rescheduled{At: b.now + 1})
+		b.start("a", "n-1")
+		b.returns("a", "=2")
+		b.add("a", &events.Succeeded{Result: events.JSON([]byte("2")), Run: 2})
+		b.repeats("a", "k", "once")
+		b.tell(history.Wait, "a", "=2").Request = "k"
+	}, nil},
 	{"a wait learns of a failure that is tried again", "9 futures", func(b *builder) {
 		b.started()
 		b.fail("a", b.now+10)

@@ -104,6 +104,9 @@ func (s *Source) unique() Request {
 		return r
 	}
 	r.Task, r.Key = "", r.Task
+	if r.By != "" { // it gets further runs, and whoever repeats the request wants that which it was promised
+		s.remember(string(events.TaskOfRequest(r.By, r.behavior(), r.Key)))
+	}
 	s.keyed = append(s.keyed[max(0, len(s.keyed)-rememberedKeys+1):], r)
 	return r
 }
