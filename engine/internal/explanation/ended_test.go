@@ -30,6 +30,21 @@ func TestOfEnd_SaysThatARetryWasCancelledOnlyWhereOneWas(t *testing.T) {
 	}
 }
 
+// What was due after a failure for good was the next run, which the task does not tell from a retry any more.
+func TestOfEnd_PromisesNoRetryThatThereMayNotHaveBeen(t *testing.T) {
+	t.Parallel()
+	task := &projection.Task{
+		Status: task.Failure,
+		Flags:  projection.Flags{RunEnded: true},
+		Kind:   &projection.Kind{Policy: events.Policy{MaxAttempts: 3, Every: 1}},
+		Error:  &events.Error{Code: "boom"},
+		Wait:   &projection.Wait{Since: 7, By: "olga"},
+	}
+	if text := explanation.OfEnd(task); !strings.HasSuffix(text, "; the attempt that was due next was cancelled by olga") {
+		t.Errorf("%q", text)
+	}
+}
+
 // One may have cancelled it, and another one suspended.
 func TestExplanations_TellWhoCancelledAndWhoSuspended(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ func OfEnd(t *projection.Task) string {
 	case t.Error != nil:
 		text := "it has ended with FAILURE: " + failed(t)
 		if t.Wait != nil && t.Wait.Since != 0 {
-			text += "; its retry was cancelled" + asked(t)
+			text += "; the attempt that was due next was cancelled" + asked(t) // a retry, or the first one of the next run
 		}
 		return text
 	case t.Wait != nil && t.Wait.Since != 0:
