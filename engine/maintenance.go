@@ -32,7 +32,7 @@ func (m *member) maintain(ctx context.Context) error {
 			err = k.Keep(ctx, u, time.Now(), m.view.Load().Owners[0].Node == m.session.ID)
 		}
 		if err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "etcd was not measured, compacted and defragmented, trying again", "err", err)
+			m.log.WarnContext(ctx, "housekeeping of etcd failed, trying again", "err", err)
 		}
 		m.notices.Flush()
 		select {
@@ -61,7 +61,7 @@ func (m *member) makeRoom(ctx context.Context, k *housekeeper) {
 			err = k.Keep(ctx, u, time.Now(), false)
 		}
 		if err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "etcd was not measured, compacted and defragmented, trying again", "err", err)
+			m.log.WarnContext(ctx, "housekeeping of etcd failed, trying again", "err", err)
 		}
 		select {
 		case <-ctx.Done():

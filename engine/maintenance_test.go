@@ -121,3 +121,27 @@ func TestCare_WarnsOnceOfAQuotaThatIsTooSmallForTheShards(t *testing.T) {
 		})
 	}
 }
+
+// unmeasured is a store of which nobody learns how full it is.
+type unmeasured struct{ store.Store }
+
+func (s *unmeasured) under(c *cfg) { s.Store, c.Store = c.Store, s }
+
+func (*unmeasured) Usage(context.Context) (store.Usage, error) {
+	return store.Usage{}, store.ErrUnavailable
+}
+
+// An etcd of one's own is defragmented by nobody: the line must not tell of steps that were never meant.
+func TestCare_LogsNoStepThatWasNotTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newModelled(t, false)
+		said, wrong := new(atomic.Int64), new(atomic.Int64)
+		c.start("a", 0, with((&unmeasured{}).under, func(c *cfg) {
+			c.Log = slog.New(counted{counted{c.Log.Handler(), "defragmented", wrong}, "housekeeping of etcd failed", said})
+		})).ready(t)
+		time.Sleep(10 * time.Second)
+		if said.Load() == 0 || wrong.Load() > 0 {
+			t.Errorf("the failure was logged %d times, and %d times as of another step", said.Load(), wrong.Load())
+		}
+	})
+}
