@@ -114,6 +114,10 @@ func TestClient_IsToldThatNoNodeIsAliveUnlessItAwaitsOne(t *testing.T) {
 			t.Errorf("%q: %+v", asked, r)
 		}
 	}
+	r := run(t, dir, append([]string{"wait", "before", "--timeout", "8s"}, access...)...)
+	if r.code != 4 || strings.Count(r.err, "waiting for a node: no node is alive") != 1 || !strings.Contains(r.err, "serve --etcd "+endpoint) {
+		t.Errorf("wait: %+v", r)
+	}
 	waiting := command(context.Background(), dir, append([]string{"submit", "noop", "--id", "after", "--await-node", "--timeout", patience.String()}, access...)...)
 	var out, said bytes.Buffer
 	waiting.Stdout, waiting.Stderr = &out, &said

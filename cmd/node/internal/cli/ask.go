@@ -49,8 +49,7 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 // withRemedy adds what to do to damage that a command has met itself, as the owner of a shard does, and to the want of nodes.
 func (a *app) withRemedy(err error) error {
 	if errors.Is(err, task.ErrNoNode) {
-		serve := a.command(append([]string{"serve"}, a.access.given("join")...)...)
-		return fmt.Errorf("%w; start one with: %s; --await-node waits for one", err, serve)
+		return fmt.Errorf("%w; start one with: %s; --await-node waits for one", err, a.startNode())
 	}
 	if !errors.Is(err, events.ErrDamaged) {
 		return err

@@ -81,6 +81,9 @@ func (a *app) submitCommand() *cobra.Command {
 	var params []byte
 	var lines []requests.Line
 	a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client operations.Client, args []string) error {
+		if o.wait {
+			defer a.tellNoNode(ctx, client)()
+		}
 		if o.batch != "" {
 			return a.submitBatch(ctx, client, o, lines)
 		}

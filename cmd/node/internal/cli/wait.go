@@ -17,7 +17,8 @@ func (a *app) waitCommand() *cobra.Command {
 		Short: "Wait for outcomes and print the results",
 		Long: `Wait prints the result of each task as JSON text, and nothing for a task without result. It waits for
 all of them side by side, and prints them in the order of their ids. It ends with exit code 1 when a task failed, with 4 when
---timeout passed; of several ids with the first of 1, 2, 6, 3 and 4 that one of them has.`,
+--timeout passed; of several ids with the first of 1, 2, 6, 3 and 4 that one of them has. While no node is alive it goes on
+waiting, and says so.`,
 		Args:              flags.Arguments,
 		Example:           a.examples(example{"for at most a minute", []string{"wait", "report/2026-11", "--timeout", "1m"}}),
 		ValidArgsFunction: a.completeTasks,
@@ -27,6 +28,7 @@ all of them side by side, and prints them in the order of their ids. It ends wit
 		for i, id := range args {
 			handles[i] = client.Attach(events.TaskID(id))
 		}
+		defer a.tellNoNode(ctx, client)()
 		return a.awaitAll(ctx, handles)
 	})
 }
