@@ -100,3 +100,30 @@ func TestCheck_NamesAnotherClusterThanExpected(t *testing.T) {
 	check(2, "says that this node is of cluster other", "--data", data, "--expect-cluster", id)
 	check(0, "cluster "+id, "--data", data, "--new-cluster")
 }
+
+// A node that joins another one needs it to serve there; whoever names nothing has proved nothing.
+func TestCheck_AsksTheNodeToJoinAndWantsSomethingToAsk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serve(t, dir)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--join", "taskledger-data"}, 0, "a node serves there; cluster "},
+		{[]string{"--join", "taskledger-data", "--cluster", "red"}, 0, "there is no such cluster yet"},
+		{[]string{"--join", "taskledger-data", "--expect-cluster", "other"}, 1, "does not work: join taskledger-data"},
+		{[]string{"--join", "nowhere"}, 1, "does not work: join nowhere"},
+		{nil, 2, "nothing is named that can be checked"},
+	} {
+		r := run(t, dir, append([]string{"check"}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.out+r.err, c.says) {
+			t.Errorf("check %q: %+v, want code %d and %q", c.args, r, c.code, c.says)
+		}
+	}
+	n.stop(t)
+	if r := run(t, dir, "check", "--join", "taskledger-data"); r.code != 1 {
+		t.Errorf("a node that has stopped: %+v", r)
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"taskledger/cmd/node/internal/archiving"
 	"taskledger/cmd/node/internal/connect"
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/httpd"
 )
 
@@ -21,7 +22,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Connect to everything that a configuration names, and say what it may do there",
 		Long: `Check takes the flags, variables and file of settings of serve, and starts nothing. It reads the files of certificates and tokens,
 listens for a moment where the node is to, and asks each member of etcd and each server of NATS, as a node would, for what a node
-needs there; nothing is changed. A line tells of each what works, or what does not. Exit code 1 means that something does not.`,
+needs there, or the node that --join names; nothing is changed. A line tells of each what works, or what does not. Exit code 1 means
+that something does not, and 2 also that nothing is named that can be checked.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"before a node is started", []string{"check", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},
@@ -53,6 +55,19 @@ func (a *app) check(ctx context.Context) error {
 		at.Shards = a.serve.shards
 		at.Private = a.serve.builtins.runPrograms()
 		all = append(all, connect.Check(ctx, at, a.serve.needsJetStream())...)
+	}
+	if a.serve.join != "" {
+		all = append(all, connect.CheckIn(ctx, a.serve.join, connect.Addresses{
+			Cluster: a.access.addresses.Cluster,
+			Shards:  a.serve.shards,
+			ID:      a.access.addresses.ID,
+			Private: a.serve.builtins.runPrograms(),
+			Log:     slog.New(slog.DiscardHandler),
+		}))
+	}
+	if len(all) == 0 {
+		return &exitcode.UsageError{Problem: "nothing is named that can be checked: name what serve is to use, " +
+			"such as --etcd and --nats, --join, --api and --metrics, or files of certificates and tokens"}
 	}
 	p := a.print("WHAT", "WORKS", "SAYS")
 	failed := ""

@@ -104,6 +104,24 @@ func Check(ctx context.Context, a Addresses, archive Need) (all []Finding) {
 	return all
 }
 
+// CheckIn asks the servers of the node that runs on dir for the cluster, as a node that joins it would, and changes
+// nothing. Of a count the fields that count for In.
+func CheckIn(ctx context.Context, dir string, a Addresses) Finding {
+	ctx, stop := context.WithTimeout(ctx, checkWithin)
+	defer stop()
+	says := "a node serves there; there is no such cluster yet"
+	a.Existing = true
+	link, err := In(ctx, dir, a)
+	switch {
+	case err == nil:
+		says = "a node serves there; cluster " + link.Store.Cluster().ID
+		err = link.Close()
+	case errors.Is(err, etcdstore.ErrNoCluster) && a.ID == "": // else no node would create it
+		err = nil
+	}
+	return Found("join "+dir, says, err)
+}
+
 // bareEtcd leaves out what an endpoint may hold of a user.
 func bareEtcd(endpoint string) string {
 	if bare := Bare([]string{endpoint}); len(bare) > 0 {
