@@ -213,8 +213,12 @@ func TestAPI_FlagsThatCannotBeMeantAreRefused(t *testing.T) {
 		{"prefix", 2, []string{"token", "new", "x", "--role", "viewer", "--prefix", "a/b", "--file", filepath.Join(dir, "t.json")}},
 		{"no such file", 2, []string{"token", "list", "--file", filepath.Join(dir, "none.json")}},
 	} {
-		if r := run(t, t.TempDir(), c.args...); r.code != c.code || !strings.Contains(r.err, c.want) {
+		in := t.TempDir()
+		if r := run(t, in, c.args...); r.code != c.code || !strings.Contains(r.err, c.want) {
 			t.Errorf("%q: code %d, want %d and %q: %s", c.args, r.code, c.code, c.want, r.err)
+		}
+		if made, err := os.ReadDir(in); err != nil || len(made) > 0 {
+			t.Errorf("%q: a cluster was begun, or %v: %v", c.args, err, made)
 		}
 	}
 	file := filepath.Join(dir, "t.json")

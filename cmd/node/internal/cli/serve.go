@@ -87,6 +87,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := a.serve.api.CheckFiles(); err != nil { // before the cluster is created
+		return err
+	}
 	link, servers, err := a.attach(ctx, log)
 	if servers != nil {
 		defer func() { err = errors.Join(err, servers.Close()) }()

@@ -406,6 +406,19 @@ func CheckTokens(path string) (int, error) {
 	return len(all), err
 }
 
+// CheckFiles says why the files that the flags name cannot be used.
+func (o *Options) CheckFiles() error {
+	if o.Tokens != "" {
+		if _, err := CheckTokens(o.Tokens); err != nil {
+			return err
+		}
+	}
+	if o.Cert != "" {
+		return CheckPair(o.Cert, o.Key)
+	}
+	return nil
+}
+
 // CheckPair says why a certificate and its key cannot be used together.
 func CheckPair(cert, key string) error {
 	_, err := tls.LoadX509KeyPair(cert, key)
