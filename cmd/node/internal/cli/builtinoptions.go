@@ -33,6 +33,16 @@ or a socket in a directory of yours (default: none)`)
 may submit learns size and SHA-256 of every file there (default: none)`)
 }
 
+// given returns those of the flags that were given, which all nodes should have alike.
+func (o *builtinOptions) given(f *pflag.FlagSet) (args []string) {
+	for _, name := range []string{"exec-allow", "exec-env", "http-allow-private", "checksum-root"} {
+		if flag := f.Lookup(name); flag.Changed {
+			args = append(args, "--"+name+"="+strings.TrimSuffix(strings.TrimPrefix(flag.Value.String(), "["), "]"))
+		}
+	}
+	return args
+}
+
 // runPrograms reports whether tasks may run any program.
 func (o *builtinOptions) runPrograms() bool { return len(o.execAllow) > 0 }
 

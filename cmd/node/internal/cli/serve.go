@@ -374,7 +374,7 @@ func (a *app) greet(link *connect.Link, servers *embedded.Servers, watch *monito
 	if name == next {
 		next = "c"
 	}
-	fmt.Fprintf(&b, "  %s\n\n", a.command(slices.Concat([]string{"serve"}, a.access.given("join"), []string{"--name", next})...))
+	fmt.Fprintf(&b, "  %s\n\n", a.command(slices.Concat([]string{"serve"}, a.access.given("join"), a.serve.builtins.given(a.serve.flags()), []string{"--name", next})...))
 	fmt.Fprint(a.Out, b.String())
 }
 

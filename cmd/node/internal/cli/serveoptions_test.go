@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,5 +102,20 @@ func TestServe_RefusesWhatTheEngineWouldBeforeItOpensACluster(t *testing.T) {
 				t.Errorf("%q: %v", good, err)
 			}
 		}
+	}
+}
+
+// A second node would refuse what the first allows, for good.
+func TestServe_SuggestsFlagsThatAllNodesShouldHave(t *testing.T) {
+	t.Parallel()
+	var o serveOptions
+	flags := o.flags()
+	args := []string{"--exec-allow=date", `--exec-allow=say=/bin/echo {}`, "--http-allow-private", "--checksum-root=.", "--slots=3"}
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"--exec-allow=date,say=/bin/echo {}", "--http-allow-private=true", "--checksum-root=."}
+	if got := o.builtins.given(flags); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
