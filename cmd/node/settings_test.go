@@ -3,8 +3,11 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"taskledger/internal/testcluster"
 )
 
 // dataMeant returns the directory of data that a client without a running node takes for meant.
@@ -55,7 +58,10 @@ func TestSettings_ListsAndMapsReachTheNode(t *testing.T) {
 	file := settingsFile(t, "exec-allow: [sh, date]\nlimit: {exec: 3}\nttl: 3s\nname: from-file\nslots: 7\n")
 	cmd := command(t.Context(), dir, "--config", file)
 	cmd.Env = append(cmd.Env, "TASKLEDGER_NAME=from-env", "TASKLEDGER_SHARDS=4")
-	start(t, cmd)
+	n := start(t, cmd)
+	if !slices.ContainsFunc(n.commands, func(line string) bool { return strings.Contains(line, "--exec-allow=sh,date --name b") }) {
+		t.Errorf("no second node that runs the same is suggested: %q", n.commands)
+	}
 	nodes := objects(t, must(t, dir, "nodes", "-o", "json"))
 	if len(nodes) != 1 || nodes[0]["node"] != "from-env" || nodes[0]["slots"] != 7.0 {
 		t.Errorf("nodes: %v", nodes)
@@ -109,6 +115,22 @@ func TestSettings_ThatWouldBeLeftOutAreWrongUsage(t *testing.T) {
 	}
 	if got := dataMeant(t, []string{"TASKLEDGER_DATA="}, "--data", "from-flag"); got != "from-flag" {
 		t.Errorf("beside a flag: %q", got)
+	}
+}
+
+// A node remembers in --data which cluster it is of, also where a variable names the etcd.
+func TestSettings_ANodeHasItsDataBesideEtcdOfAVariable(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	dir := t.TempDir()
+	cmd := command(t.Context(), dir, "serve", "--data", "own/n1", "--archive", "keep")
+	cmd.Env = append(cmd.Env, "TASKLEDGER_ETCD="+endpoint)
+	start(t, cmd)
+	if _, err := os.Stat(filepath.Join(dir, "own", "n1", "cluster-taskledger.id")); err != nil {
+		t.Error(err)
+	}
+	if r := runWith(t, []string{"TASKLEDGER_ETCD=" + endpoint}, "check", "--data", "here", "--archive", "keep"); r.code != 0 {
+		t.Errorf("check: %+v", r)
 	}
 }
 

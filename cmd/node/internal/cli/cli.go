@@ -79,7 +79,8 @@ func (a *app) root() *cobra.Command {
 			if err := cmd.ValidateFlagGroups(); err != nil {
 				return err
 			}
-			data := cmd.Flags().Changed("data") && !cmd.Flags().Changed("etcd")
+			serves := cmd.Flags().Lookup("join") == a.serve.flags().Lookup("join") // where --data beside --etcd has a meaning
+			data := cmd.Flags().Changed("data") && !cmd.Flags().Changed("etcd") && !serves
 			if err := a.settings.apply(cmd.Flags()); err != nil {
 				return err
 			}
