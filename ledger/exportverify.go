@@ -30,7 +30,8 @@ type ExportVerification struct {
 // shows whether the chain is the right one; heads of entries that are not in the file are left out, and Heads counts the others.
 //
 // A file without damage proves of a task that these events happened in this order, and that nothing else happened to it between
-// them; it does not prove that nothing happened after the last one. Damage is part of the result; an error means that the file is no
+// them; it does not prove that nothing happened after the last one. No entry names its cluster: Cluster is what the file
+// says, which a checkpoint alone proves. Damage is part of the result; an error means that the file is no
 // export or cannot be read.
 func VerifyExport(file io.Reader, against ...Checkpoint) (ExportVerification, error) {
 	return ReadExport(file, nil, against...)

@@ -28,8 +28,8 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Export writes one JSON object a line: of a shard, all its entries; of a task, its events with what proves their place in
 the hash chain of their shard. Of other tasks a task's export holds digests only. With --key the file ends with a signed
 checkpoint of its last entry. That signature is the word of whoever exports, today: only a checkpoint that somebody kept shows that
-nothing before it was changed since. With --checkpoint a task's export goes on, by digests, to the entry that the note names, so that
-verify FILE --checkpoint holds it against the note.`,
+nothing before it was changed since. Without either, the name of the cluster in the first line is a mere claim. With --checkpoint a
+task's export goes on, by digests, to the entry that the note names, so that verify FILE --checkpoint holds it against the note.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"for an auditor", []string{"export", "--task", "report/2026-11", "--key", "ledger.key", "--out", "report.export"}},
