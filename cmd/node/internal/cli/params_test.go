@@ -21,6 +21,24 @@ func TestParams_ReadNoMoreThanIsRefused(t *testing.T) {
 	}
 }
 
+func TestParams_SayWhereTheyAreNoJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"duration":"2s",}`: "parameters: byte 18: invalid character '}' looking for beginning of object key string",
+		`{"a":1`:             "parameters: byte 6: unexpected end of JSON input",
+		` [1 2]`:             "parameters: byte 5: invalid character '2' after array element",
+		`"a`:                 "parameters: byte 2: unexpected end of JSON input",
+		`hello`:              `parameters: "hello" is no JSON; a string needs its quotes`,
+		`nobody`:             `parameters: "nobody" is no JSON; a string needs its quotes`,
+		`2s`:                 `parameters: "2s" is no JSON; a string needs its quotes`,
+		``:                   `parameters: "" is no JSON; a string needs its quotes`,
+	} {
+		_, err := (&app{}).params(t.Context(), text)
+		if exitcode.Of(err) != exitcode.Usage || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // Nobody writes into the pipe.
 func TestParams_ReadingEndsWithTheCommand(t *testing.T) {
 	in, out := io.Pipe()

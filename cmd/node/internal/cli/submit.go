@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,10 +185,24 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	switch {
 	case len(text) > events.MaxPayloadBytes: // of the argument itself
 		return nil, &task.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(text))}
-	case !json.Valid(text):
-		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("parameters: %.40q is no JSON; a string needs its quotes", text)}
+	}
+	if err := checkJSON(text); err != nil {
+		return nil, &exitcode.UsageError{Problem: "parameters: " + err.Error()}
 	}
 	return text, nil
+}
+
+// checkJSON says where a text is no JSON, and what is there. What begins like no string, list or object may lack quotes.
+func checkJSON(text []byte) error {
+	var value json.RawMessage
+	wrong, is := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &value))
+	switch begins := bytes.TrimLeft(text, " \t\r\n"); {
+	case !is:
+		return nil
+	case len(begins) == 0 || !strings.ContainsRune("\"[{", rune(begins[0])):
+		return fmt.Errorf("%.40q is no JSON; a string needs its quotes", text)
+	}
+	return fmt.Errorf("byte %d: %w", wrong.Offset, wrong)
 }
 
 // input reads a file, or standard input for -, for --timeout at most.
