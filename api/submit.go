@@ -94,13 +94,13 @@ func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 			return o, err
 		}
 	}
-	if most := maxDelay.Milliseconds(); s.DelayMs < 0 || s.DelayMs > most {
+	if most := events.MaxDelay.Milliseconds(); s.DelayMs < 0 || s.DelayMs > most {
 		return o, &task.LimitError{Field: "delay_ms", Limit: most, Got: s.DelayMs}
 	}
 	if s.DelayMs > 0 && s.NotBefore != nil {
 		return o, invalid("delay_ms", "want it or not_before")
 	}
-	if s.NotBefore != nil && s.NotBefore.After(time.Now().Add(maxDelay)) {
+	if s.NotBefore != nil && s.NotBefore.After(time.Now().Add(events.MaxDelay)) {
 		return o, invalid("not_before", "%s: want ten years ahead at most", s.NotBefore.UTC().Format(time.RFC3339))
 	}
 	if string(s.Params) == "null" {
@@ -115,9 +115,6 @@ func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 	}
 	return o, nil
 }
-
-// maxDelay bounds how far ahead a task may be scheduled: ten years.
-const maxDelay = 10 * 365 * 24 * time.Hour
 
 // idFor returns the id of a task that a token submits. It begins with the prefix of the token.
 func idFor(by *token.Token, id events.TaskID, behavior, key string) (events.TaskID, error) {

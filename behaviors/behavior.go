@@ -73,9 +73,6 @@ type Failure struct {
 	Backoff time.Time
 }
 
-// maxDelay bounds what rules and handlers may ask for: every point in time stays far from overflow.
-const maxDelay = 10 * 365 * 24 * time.Hour
-
 // Behavior is one kind of work, without the function that does it. It is immutable and may be used concurrently.
 type Behavior[P, R any] struct {
 	id      string

@@ -236,7 +236,7 @@ const leastWait = time.Millisecond
 func followed(out task.Outcome, rule string, next, now time.Time) (task.Outcome, error) {
 	switch wait := next.Sub(now); {
 	case next.IsZero():
-	case wait > maxDelay:
+	case wait > events.MaxDelay:
 		return task.Outcome{}, checkDelay(rule, wait)
 	case next == next.Round(0): // it has no monotonic reading, which Round strips
 		out.Next = next
@@ -247,8 +247,8 @@ func followed(out task.Outcome, rule string, next, now time.Time) (task.Outcome,
 }
 
 func checkDelay(field string, d time.Duration) error {
-	if d < 0 || d > maxDelay {
-		return &store.InvalidError{Field: field, Problem: fmt.Sprintf("%s, want 0 to %s", d, maxDelay)}
+	if d < 0 || d > events.MaxDelay {
+		return &store.InvalidError{Field: field, Problem: fmt.Sprintf("%s, want 0 to ten years", d)}
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 package events
 
+import "time"
+
 // Limits of what one event may hold, each with its reason. Everything that reaches the journal has passed them.
 const (
 	// MaxIDBytes bounds a task id: ids stand in every event, answer and subject.
@@ -15,6 +17,9 @@ const (
 	MaxProperties = 64
 	// MaxPriority keeps priority*10^12 within an int64, for stores that sort by one number.
 	MaxPriority = 9_223_371
+	// MaxDelay bounds the time ahead at which a task may be scheduled, ten years: every point in time stays far from
+	// overflow.
+	MaxDelay = 10 * 365 * 24 * time.Hour
 	// SealEntryBytes is the size at which an entry takes no further command: larger ones delay those behind them.
 	SealEntryBytes = 256 << 10
 	// MaxEntryBytes bounds an entry: an etcd request holds 1.5 MiB and a NATS message 1 MiB, with headers.

@@ -37,12 +37,9 @@ func limitTime(field string, at events.Millis) error {
 	return nil
 }
 
-// maxDelay bounds the time ahead at which a task may be scheduled: 10 years.
-const maxDelay = 10 * 365 * 24 * time.Hour
-
 func limitDelay(d time.Duration) error {
-	if d < 0 || d > maxDelay {
-		return &store.InvalidError{Field: "delay", Problem: fmt.Sprintf("%s, want 0 to %s", d, maxDelay)}
+	if d < 0 || d > events.MaxDelay {
+		return &store.InvalidError{Field: "delay", Problem: fmt.Sprintf("%s, want 0 to ten years", d)}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
@@ -54,6 +55,15 @@ func TestDecide_RefusesPayloadsThatNobodyReads(t *testing.T) {
 				t.Errorf("%T with payload %q: answer %+v with events %v, want it refused by field and codec", c, p, a, kinds)
 			}
 		}
+	}
+}
+
+func TestNewSubmit_SaysHowFarAheadATaskMayBeScheduled(t *testing.T) {
+	now := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
+	q := &task.Request{SubmitOptions: task.SubmitOptions{NotBefore: now.AddDate(24, 0, 0)}}
+	_, err := command.NewSubmit(now, "noop", &events.Policy{}, &task.Plan{}, q)
+	if want := "not before: 2050-11-27T00:00:00Z: want ten years ahead at most"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

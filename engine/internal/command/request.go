@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"taskledger/events"
@@ -32,11 +31,11 @@ func NewSubmit(
 	case q.Delay > 0:
 		notBefore, delay = time.Time{}, q.Delay
 	}
-	if 0 < delay && delay <= maxDelay { // a short delay is not none
+	if 0 < delay && delay <= events.MaxDelay { // a short delay is not none
 		delay = (delay + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
-	if d := notBefore.Sub(now); d > maxDelay {
-		problem := fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)
+	if notBefore.Sub(now) > events.MaxDelay {
+		problem := notBefore.UTC().Format(time.RFC3339) + ": want ten years ahead at most"
 		return nil, &store.InvalidError{Field: "not before", Problem: problem}
 	}
 	c := &Submit{

@@ -21,6 +21,23 @@ func TestParams_ReadNoMoreThanIsRefused(t *testing.T) {
 	}
 }
 
+func TestSubmit_NamesTheFlagOfATimeTooFarAhead(t *testing.T) {
+	now := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
+	for want, o := range map[string]submitOptions{
+		"--at 2050-01-01T00:00:00Z: want ten years ahead at most": {at: "2050-01-01T00:00:00Z"},
+		"--delay 87600h0m1s: want ten years at most":              {delay: 87600*time.Hour + time.Second},
+	} {
+		if _, err := o.options(now); exitcode.Of(err) != exitcode.Usage || err.Error() != want {
+			t.Errorf("%+v: %v, want %s", o, err, want)
+		}
+	}
+	for _, o := range []submitOptions{{at: "2036-11-24T00:00:00Z"}, {delay: 87600 * time.Hour}} {
+		if _, err := o.options(now); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
 func TestParams_SayWhereTheyAreNoJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"duration":"2s",}`: "parameters: byte 18: invalid character '}' looking for beginning of object key string",

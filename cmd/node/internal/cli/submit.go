@@ -164,6 +164,9 @@ func (o submitOptions) options(now time.Time) (task.SubmitOptions, error) {
 		if err != nil {
 			return options, &exitcode.UsageError{Problem: fmt.Sprintf("--at %s: want a time such as %s", o.at, now.UTC().Format(time.RFC3339))}
 		}
+		if at.Sub(now) > events.MaxDelay {
+			return options, &exitcode.UsageError{Problem: fmt.Sprintf("--at %s: want ten years ahead at most", o.at)}
+		}
 		options.NotBefore = at
 	}
 	return options, nil
@@ -220,6 +223,8 @@ func (o *submitOptions) check() error {
 	switch {
 	case o.delay < 0:
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--delay %s: want 0 or more", o.delay)}
+	case o.delay > events.MaxDelay:
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--delay %s: want ten years at most", o.delay)}
 	case o.priority < 0 || o.priority > events.MaxPriority:
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--priority %d: want 0 to %d", o.priority, int64(events.MaxPriority))}
 	}

@@ -124,10 +124,16 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 		if o.Delay, err = time.ParseDuration(l.Delay); err != nil || o.Delay < 0 {
 			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want a duration such as 90s", l.Delay)}
 		}
+		if o.Delay > events.MaxDelay {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want ten years at most", l.Delay)}
+		}
 	}
 	if l.At != "" {
 		if o.NotBefore, err = time.Parse(time.RFC3339, l.At); err != nil {
 			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want a time such as 2026-11-21T18:00:00Z", l.At)}
+		}
+		if time.Until(o.NotBefore) > events.MaxDelay {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want ten years ahead at most", l.At)}
 		}
 	}
 	if err := events.ValidateBehavior(l.Behavior); err != nil {

@@ -17,6 +17,18 @@ func TestRead_KeepsFewOfManyWrongLinesAndCountsAll(t *testing.T) {
 	}
 }
 
+func TestRead_NamesTheFieldOfATimeTooFarAhead(t *testing.T) {
+	for field, want := range map[string]string{
+		`"at":"9999-01-01T00:00:00Z"`: `line 1: at "9999-01-01T00:00:00Z": want ten years ahead at most`,
+		`"delay":"87600h1s"`:          `line 1: delay "87600h1s": want ten years at most`,
+	} {
+		_, err := Read([]byte(`{"behavior":"noop",`+field+"}\n"), false, nil)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", field, err, want)
+		}
+	}
+}
+
 func TestRead_CountsRequestsBeyondTheLimit(t *testing.T) {
 	_, err := Read([]byte(strings.Repeat(`{"behavior":"noop"}`+"\n", 3000)), false, nil)
 	if limit, ok := errors.AsType[*task.LimitError](err); !ok || limit.Got != 3000 {
