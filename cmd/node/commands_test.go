@@ -161,10 +161,10 @@ func submitBatchTellsOfEachLine(t *testing.T, dir string) {
 func submitBatchWithAWrongLine(t *testing.T, dir string) {
 	for i, row := range []struct{ line, says string }{
 		{`{"behavior":"noop","id":"b c"}`, "line 2: id"},
-		{`{"behavior":"noop","parms":1}`, `line 2: there is no field "parms"`},
-		{`{"behavior":"noop","priority":"high"}`, "line 2: priority: is string, want a whole number"},
-		{`{"behavior":7}`, "line 2: behavior: is number, want a text"},
-		{`[]`, "line 2: want a JSON object, and it is array"},
+		{`{"behavior":"noop","parms":1}`, "line 2: parms: the request has no such field"},
+		{`{"behavior":"noop","priority":"high"}`, "line 2: priority: want a whole number, got the JSON type string"},
+		{`{"behavior":7}`, "line 2: behavior: want a text, got the JSON type number"},
+		{`[]`, "line 2: want an object, got the JSON type array"},
 		{`{"behavior":"noop","key":""}`, "1 line is wrong, nothing is submitted: line 2: key is empty"},
 		{`{"behavior":"noop"} {}`, "line 2: want one JSON object on a line"},
 		{`{"behavior":"noop","priority":-1}`, "line 2: priority: -1"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"taskledger/api/shape"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/events"
 	"taskledger/store"
@@ -80,23 +81,33 @@ type requestLine struct {
 	Params   json.RawMessage `json:"params"`
 	ID       *string         `json:"id"`
 	Key      *string         `json:"key"`
-	Delay    string          `json:"delay"`
-	At       string          `json:"at"`
-	Priority int64           `json:"priority"`
+	Delay    *string         `json:"delay"`
+	At       *string         `json:"at"`
+	Priority *int64          `json:"priority"`
+}
+
+// lineShape holds the names of a line.
+var lineShape = shape.Of(reflect.TypeFor[requestLine]())
+
+// orZero returns the value of a field that may be left out, or null.
+func orZero[T any](field *T) (value T) {
+	if field != nil {
+		value = *field
+	}
+	return value
 }
 
 // readRequest reads one line. keyed says that all lines have a key together.
 func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	var l requestLine
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&l); err != nil {
-		return q, &exitcode.UsageError{Problem: misread(err)}
+	if err := checkJSON(line); err != nil {
+		return q, &exitcode.UsageError{Problem: err.Error()}
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return q, &exitcode.UsageError{Problem: "want one JSON object on a line"}
+	if err := lineShape.Decode(line, &l); err != nil {
+		return q, &exitcode.UsageError{Problem: strings.TrimPrefix(err.Error(), "body: ")}
 	}
-	o := task.SubmitOptions{Priority: l.Priority}
+	o := task.SubmitOptions{Priority: orZero(l.Priority)}
+	at, delay := orZero(l.At), orZero(l.Delay)
 	switch {
 	case l.Behavior == "":
 		return q, &exitcode.UsageError{Problem: "behavior is missing"}
@@ -106,7 +117,7 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 		return q, &exitcode.UsageError{Problem: "key is empty: leave it out for the default"}
 	case l.Key != nil && keyed:
 		return q, &exitcode.UsageError{Problem: "it has a key of its own beside --key"}
-	case l.At != "" && l.Delay != "":
+	case at != "" && delay != "":
 		return q, &exitcode.UsageError{Problem: "at and delay exclude each other"}
 	case l.ID != nil:
 		o.ID = events.TaskID(*l.ID)
@@ -117,23 +128,23 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	if l.Key != nil {
 		o.RequestKey = *l.Key
 	}
-	if l.Priority < 0 || l.Priority > events.MaxPriority {
-		return q, &task.LimitError{Field: "priority", Limit: events.MaxPriority, Got: l.Priority}
+	if o.Priority < 0 || o.Priority > events.MaxPriority {
+		return q, &task.LimitError{Field: "priority", Limit: events.MaxPriority, Got: o.Priority}
 	}
-	if l.Delay != "" {
-		if o.Delay, err = time.ParseDuration(l.Delay); err != nil || o.Delay < 0 {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want a duration such as 90s", l.Delay)}
+	if delay != "" {
+		if o.Delay, err = time.ParseDuration(delay); err != nil || o.Delay < 0 {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want a duration such as 90s", delay)}
 		}
 		if o.Delay > events.MaxDelay {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want ten years at most", l.Delay)}
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want ten years at most", delay)}
 		}
 	}
-	if l.At != "" {
-		if o.NotBefore, err = time.Parse(time.RFC3339, l.At); err != nil {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want a time such as 2026-11-21T18:00:00Z", l.At)}
+	if at != "" {
+		if o.NotBefore, err = time.Parse(time.RFC3339, at); err != nil {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want a time such as 2026-11-21T18:00:00Z", at)}
 		}
 		if time.Until(o.NotBefore) > events.MaxDelay {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want ten years ahead at most", l.At)}
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want ten years ahead at most", at)}
 		}
 	}
 	if err := events.ValidateBehavior(l.Behavior); err != nil {
@@ -148,28 +159,27 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	return task.Request{Name: l.Behavior, Params: l.Params, SubmitOptions: o}, nil
 }
 
+// checkJSON says where a line is no JSON, and whether there is more than one value.
+func checkJSON(line []byte) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	var value json.RawMessage
+	if err := d.Decode(&value); err != nil {
+		wrong, _ := errors.AsType[*json.SyntaxError](err)
+		if wrong == nil {
+			return fmt.Errorf("want a JSON object: %w", err)
+		}
+		return fmt.Errorf("want a JSON object: byte %d: %w", wrong.Offset, wrong)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("want one JSON object on a line")
+	}
+	return nil
+}
+
 // Refused reports whether for certain nothing was submitted that ended with an error.
 func Refused(err error) bool {
 	_, overloaded := errors.AsType[*task.OverloadError](err)
 	return overloaded || exitcode.Of(err) == exitcode.Usage || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, store.ErrUnavailable) && !errors.Is(err, task.ErrUnknown)
-}
-
-// misread says in plain words why a line could not be read.
-func misread(err error) string {
-	if field, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		return "there is no field " + field
-	}
-	mismatch, is := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case !is || mismatch.Field == "":
-		if is {
-			return "want a JSON object, and it is " + mismatch.Value
-		}
-		return "want a JSON object: " + strings.TrimPrefix(err.Error(), "json: ")
-	case mismatch.Type.Kind() == reflect.Int64:
-		return fmt.Sprintf("%s: is %s, want a whole number", mismatch.Field, mismatch.Value)
-	}
-	return fmt.Sprintf("%s: is %s, want a text", mismatch.Field, mismatch.Value)
 }
 
 // Problems holds the errors of lines, and has their class.

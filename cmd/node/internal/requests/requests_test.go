@@ -29,6 +29,29 @@ func TestRead_NamesTheFieldOfATimeTooFarAhead(t *testing.T) {
 	}
 }
 
+// encoding/json takes a name in any case, and the last of two.
+func TestRead_RefusesNamesInAnotherCaseAndThoseThatComeTwice(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"behavior":"noop","Id":"x"}`:            "line 1: Id: the field is named id",
+		`{"behavior":"noop","id":"x","ID":""}`:    "line 1: ID: the field is named id",
+		`{"behavior":"noop","id":"x","id":""}`:    "line 1: id: it is there more than once",
+		`{"behavior":"noop","parms":1}`:           "line 1: parms: the request has no such field",
+		`{"behavior":"noop",}`:                    "line 1: want a JSON object: byte 20: invalid character '}' looking for beginning of object key string",
+		`{"behavior":"noop"`:                      "line 1: want a JSON object: unexpected EOF",
+		`{"behavior":"noop"} {}`:                  "line 1: want one JSON object on a line",
+		"{\"behavior\":\"noop\",\"id\":\"\xff\"}": "line 1: the body is no UTF-8",
+	} {
+		if _, err := Read([]byte(line), false, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+	absent := `{"behavior":"noop","params":null,"id":null,"key":null,"delay":null,"at":null,"priority":null}`
+	cased := `{"behavior":"noop","params":{"Id":1,"id":2,"ID":3,"ID":4}}`
+	if lines, err := Read([]byte(absent+"\n"+cased), false, nil); err != nil || len(lines) != 2 || lines[0].ID != "" {
+		t.Errorf("null, and names in parameters: %+v, %v", lines, err)
+	}
+}
+
 func TestRead_CountsRequestsBeyondTheLimit(t *testing.T) {
 	_, err := Read([]byte(strings.Repeat(`{"behavior":"noop"}`+"\n", 3000)), false, nil)
 	if limit, ok := errors.AsType[*task.LimitError](err); !ok || limit.Got != 3000 {
