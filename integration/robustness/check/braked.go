@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"taskledger/events"
 	"taskledger/integration/robustness/history"
 )
 
@@ -26,30 +25,6 @@ func (c *checker) checkBraked() {
 			}
 		}
 	}
-}
-
-// heldRepetitions returns when repetitions may wait because the load had filled the store, with the time that owners take
-// to see that it holds less.
-func (c *checker) heldRepetitions() (all []span) {
-	for _, s := range c.run.Info.Filled {
-		all = append(all, span{s.From, s.Until + c.felt()})
-	}
-	return all
-}
-
-// dueAfterTheBrake returns when a task is due, at the earliest: a repetition that the brake meets before it is late is
-// due when owners know that the store has room again.
-func (c *checker) dueAfterTheBrake(s *state, late events.Millis) events.Millis {
-	due := s.due
-	if !s.isRepetition() || c.run.Info.EndWall == 0 {
-		return due
-	}
-	for _, held := range c.heldRepetitions() {
-		if c.wall(held.from) <= due+late {
-			due = max(due, c.wall(held.until))
-		}
-	}
-	return due
 }
 
 // checkAdded holds that submits have added nothing to a task in a span.

@@ -38,6 +38,21 @@ func (c *checker) checkEnded() {
 	}
 }
 
+// dueAfterTheBrake returns when a task is due, at the earliest: a repetition that the brake meets before it is late is
+// due when owners know that the store has room again.
+func (c *checker) dueAfterTheBrake(s *state, late events.Millis) events.Millis {
+	due := s.due
+	if !s.isRepetition() || c.run.Info.EndWall == 0 {
+		return due
+	}
+	for _, held := range c.heldRepetitions() {
+		if c.wall(held.from) <= due+late {
+			due = max(due, c.wall(held.until))
+		}
+	}
+	return due
+}
+
 // checkBound holds that a task ended within the bound of the run after all faults had healed, and nobody asked for more
 // of it.
 func (c *checker) checkBound(t *task) {

@@ -153,6 +153,15 @@ func (c *checker) disturbedBy(these func(*history.Fault) bool) (all []span) {
 // felt is for how long a fault may be felt after its end.
 func (c *checker) felt() int64 { return 2*c.run.Info.TTLMs*int64(time.Millisecond) + int64(afterFault) }
 
+// heldRepetitions returns when repetitions may wait because the load had filled the store, with the time that owners take
+// to see that it holds less.
+func (c *checker) heldRepetitions() (all []span) {
+	for _, s := range c.run.Info.Filled {
+		all = append(all, span{s.From, s.Until + c.felt()})
+	}
+	return all
+}
+
 // timed reports whether the record tells when entries were committed, or wall clocks do.
 func (c *checker) timed() bool {
 	untimed := func(j *journal) bool { return slices.ContainsFunc(j.entries, func(e *entry) bool { return e.at == 0 }) }
