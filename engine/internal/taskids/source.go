@@ -40,9 +40,15 @@ type Source struct {
 	spare   [][]events.TaskID
 }
 
-// New returns a source for a cluster of so many shards.
+// New returns a source for a cluster of so many shards. It begins with any of them, so that the ids of processes
+// that draw but a few fall into all.
 func New(shards int) *Source {
-	return &Source{shards: shards, abreast: 1, spare: make([][]events.TaskID, shards)}
+	return &Source{
+		shards:  shards,
+		at:      rand.IntN(shards),
+		abreast: 1,
+		spare:   make([][]events.TaskID, shards),
+	}
 }
 
 // Prefer names the shards that ids are drawn for: those that this process owns.

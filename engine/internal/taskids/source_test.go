@@ -92,3 +92,15 @@ func TestSource_ManySubmitsAtOnceShareTwoShards(t *testing.T) {
 		}
 	})
 }
+
+// Many processes that draw one id each, as command lines do, do not all choose the same shard.
+func TestSource_FirstIdsOfManyProcessesFallIntoAllShards(t *testing.T) {
+	const shards = 8
+	drawn := map[int]int{}
+	for range 100 * shards {
+		drawn[New(shards).Draw(time.Now()).Shard(shards)]++
+	}
+	if len(drawn) != shards {
+		t.Errorf("first ids fall into %d of %d shards: %v", len(drawn), shards, drawn)
+	}
+}
