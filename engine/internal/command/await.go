@@ -16,6 +16,8 @@ type Await struct {
 
 func (*Await) Op() uint64 { return opAwait }
 
+func (c *Await) Shard(count int) int { return c.Task.Shard(count) }
+
 func (c *Await) Size() int { return 64 + len(c.Task) }
 
 func (c *Await) Limits() error { return limitID(c.Task) }

@@ -14,6 +14,8 @@ type Get struct {
 
 func (*Get) Op() uint64 { return opGet }
 
+func (c *Get) Shard(count int) int { return c.Task.Shard(count) }
+
 func (c *Get) Size() int { return 64 + len(c.Task) }
 
 func (c *Get) Limits() error { return limitID(c.Task) }

@@ -18,6 +18,8 @@ type Merge struct {
 
 func (*Merge) Op() uint64 { return opMerge }
 
+func (c *Merge) Shard(count int) int { return c.Submit.Task.Shard(count) }
+
 func (c *Merge) Size() int { return commandBytes + len(c.Submit.Task) + c.Submit.Size() }
 
 func (c *Merge) Limits() error { return c.Submit.Limits() }

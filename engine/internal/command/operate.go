@@ -30,6 +30,8 @@ const (
 
 func (*Operate) Op() uint64 { return opOperate }
 
+func (c *Operate) Shard(count int) int { return c.Task.Shard(count) }
+
 func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }
 
 func (c *Operate) Limits() error {

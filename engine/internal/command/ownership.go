@@ -2,6 +2,8 @@ package command
 
 // Ownership describes the owner of the shard to the nodes that report their attempts and offers.
 type Ownership struct {
+	Shard Shard
+
 	Self  string // session of the owner
 	Epoch int64  // of its ownership
 	Began uint64 // the first entry of that

@@ -16,6 +16,8 @@ type Pause struct {
 
 func (*Pause) Op() uint64 { return opPause }
 
+func (*Pause) Shard(count int) int { return events.Settings.Shard(count) }
+
 func (c *Pause) Size() int { return commandBytes + len(c.Behavior) + len(c.Reason) }
 
 func (c *Pause) Limits() error {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection/settings"
 )
@@ -11,6 +12,8 @@ type Settings struct {
 }
 
 func (*Settings) Op() uint64 { return opSettings }
+
+func (*Settings) Shard(count int) int { return events.Settings.Shard(count) }
 
 func (*Settings) Size() int { return 64 }
 

@@ -32,6 +32,8 @@ type Submit struct {
 
 func (*Submit) Op() uint64 { return opSubmit }
 
+func (c *Submit) Shard(count int) int { return c.Task.Shard(count) }
+
 func (c *Submit) Size() int {
 	n := commandBytes + len(c.Task) + len(c.Behavior) + len(c.RequestID) + len(c.Params)
 	if c.Policy.Existing != events.ReturnRecorded { // the task may have ended and be run again: two events

@@ -110,6 +110,10 @@ func New(cfg *Config, o store.Ownership, have *Loaded, oversized *command.Oversi
 	return own
 }
 
+func (o *Owner) shard() command.Shard {
+	return command.Shard{Number: o.ownership.Shard, Count: o.cfg.Shards}
+}
+
 // Inbox returns where batches and lost nodes reach the owner.
 func (o *Owner) Inbox() *Inbox { return o.inbox }
 

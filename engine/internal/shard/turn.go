@@ -104,6 +104,7 @@ func (o *Owner) decider(now events.Millis) *command.Decider {
 			LiveLimit: o.cfg.Admission.LiveLimit(),
 		},
 		Ownership: command.Ownership{
+			Shard:          o.shard(),
 			Self:           o.ownership.Session.ID,
 			Epoch:          o.ownership.Revision,
 			Began:          o.began,

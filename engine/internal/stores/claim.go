@@ -50,6 +50,9 @@ func (c *Claim) Waited(d time.Duration) { c.Age = older(c.Age, d) }
 // Op implements command.Command.
 func (*Claim) Op() uint64 { return opClaim }
 
+// Shard returns the shard of the store.
+func (c *Claim) Shard(count int) int { return Shard(c.Store, count) }
+
 // Size implements command.Command.
 func (c *Claim) Size() int {
 	return commandBytes + itemBytes + len(c.Store) + len(c.Key) + len(c.Group) + itemBytes*len(c.Depends)

@@ -48,6 +48,12 @@ func (*Page) Op() uint64   { return opPage }
 func (*Groups) Op() uint64 { return opGroups }
 func (*Await) Op() uint64  { return opAwait }
 
+// Shard returns the shard of the store.
+func (c *Read) Shard(count int) int   { return Shard(c.Store, count) }
+func (c *Page) Shard(count int) int   { return Shard(c.Store, count) }
+func (c *Groups) Shard(count int) int { return Shard(c.Store, count) }
+func (c *Await) Shard(count int) int  { return Shard(c.Store, count) }
+
 // Size implements command.Command.
 func (c *Read) Size() int   { return 64 + len(c.Store) + 9*len(c.IDs) }
 func (c *Page) Size() int   { return 64 + len(c.Store) + len(c.Group) }

@@ -102,6 +102,9 @@ func older(age int64, d time.Duration) int64 {
 // Op implements command.Command.
 func (*Update) Op() uint64 { return opUpdate }
 
+// Shard returns the shard of the store.
+func (c *Update) Shard(count int) int { return Shard(c.Store, count) }
+
 // Size implements command.Command.
 func (c *Update) Size() int {
 	n := commandBytes + len(c.Store) + len(c.Key) + itemBytes*(len(c.Depends)+len(c.Deletes))

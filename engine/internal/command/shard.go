@@ -1,0 +1,39 @@
+package command
+
+import (
+	"fmt"
+
+	"taskledger/store"
+)
+
+// Shard names the shard of an owner among those of its cluster.
+type Shard struct {
+	Number int
+	Count  int // 0 = not known: no command is misdirected
+}
+
+// addressed is a command that names a task, a store or another id by which its shard is chosen.
+type addressed interface {
+	Shard(count int) int
+}
+
+// Refuse refuses a command for which Check returns an error, and one that belongs to another shard: its sender counts
+// other shards than the cluster has.
+func (s Shard) Refuse(c Command) (refusal Answer, refused bool) {
+	if refusal, refused = RefuseInvalid(c); refused {
+		return refusal, true
+	}
+	to, ok := c.(addressed)
+	if !ok || s.Count == 0 {
+		return Answer{}, false
+	}
+	of := to.Shard(s.Count)
+	if of == s.Number {
+		return Answer{}, false
+	}
+	return Refused(AnswerInvalid, "%v", &store.InvalidError{
+		Field: "shards",
+		Problem: fmt.Sprintf("what the command names is of shard %d of %d, and was sent to shard %d: Shards of the client must be %d",
+			of, s.Count, s.Number, s.Count),
+	}), true
+}
