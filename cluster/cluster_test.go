@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,35 @@ func TestOpen_AClientWithoutEtcdSubmitsByTheKeyAlone(t *testing.T) {
 		}
 		return err == nil
 	})
+}
+
+// With fewer shards tasks would be sent to wrong ones, and with more to some that no cluster has.
+func TestOpen_AClientByTheKeyLearnsThatItsShardsAreWrong(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	nats := []string{testcluster.StartNATS(t).URL}
+	c := open(t, cluster.Config{Shards: 4, Etcd: []string{endpoint}, NATS: nats})
+	startNode(t, c)
+	key := c.Store.Cluster().Key
+	for _, shards := range []int{1, 2, 8, 256} {
+		away := open(t, cluster.Config{Key: key, Shards: shards, NATS: nats})
+		client, err := away.NewClient(engine.ClientConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- client.Run(testcluster.Within(t)) }()
+		want := fmt.Sprintf("shards: %d, want 4: as many as the cluster has", shards)
+		if err := <-ended; err == nil || !invalid(err, "shards") || err.Error() != want {
+			t.Errorf("Run of a client of %d shards: %v, want %s", shards, err, want)
+		}
+		if _, err := client.Submit(t.Context(), builtin.Noop(), nil, task.SubmitOptions{}); !invalid(err, "shards") {
+			t.Errorf("submit of a client of %d shards: %v", shards, err)
+		}
+		if _, err := client.Get(t.Context(), "x"); !invalid(err, "shards") {
+			t.Errorf("get of a client of %d shards: %v", shards, err)
+		}
+	}
 }
 
 func TestOpen_NamesWhatIsMissingOrGivenTwice(t *testing.T) {

@@ -34,7 +34,7 @@ type ClientConfig struct {
 	Store store.Store
 
 	Archive store.ArchiveReader // holds entries that were trimmed from the store; nil: they cannot be read
-	Shards  int                 // of the cluster; required without Store, otherwise read from it
+	Shards  int                 // of the cluster; required without Store, where Run checks it, else read from that
 	Name    string              // recorded as the principal of its commands; at most 256 bytes; default "client"
 	Log     *slog.Logger        // default: slog.Default()
 
@@ -57,7 +57,7 @@ type Client struct {
 	sender  *sender.Sender
 	futures *futures.Registry
 	ids     *taskids.Source
-	running chan struct{}
+	gate    *gate
 	ran     atomic.Bool
 	local   func() localNode // the node in this process, nil between its sessions; nil in a plain client
 	killed  context.Context  // ends when a node is to end as a crash would; never in a plain client
@@ -99,7 +99,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	c := &Client{
 		cfg:       cfg,
 		ids:       taskids.New(cfg.Shards),
-		running:   make(chan struct{}),
+		gate:      newGate(),
 		forgotten: make(chan struct{}, maxForgotten),
 		killed:    context.Background(),
 	}
@@ -153,8 +153,16 @@ func (c *Client) now() time.Time { return c.cfg.Now() }
 
 // Run serves the client until ctx ends and leaves nothing behind. It may be called once. Calls that wait when it ends
 // return task.ErrClosed, or task.ErrUnknown if their command was sent and not answered.
+//
+// Without a Store it ends with a *store.InvalidError of the field "shards" when it learns from an owner that the
+// cluster has another number of shards, and so does every call from then on.
 func (c *Client) Run(ctx context.Context) error {
 	return c.run(ctx, func(ctx context.Context) error {
+		if c.cfg.Store == nil {
+			if err := c.checkShards(ctx); err != nil {
+				return err
+			}
+		}
 		<-ctx.Done()
 		return nil
 	})
@@ -179,7 +187,9 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	g.Go(func() error { return c.sender.Run(serve) })
 	g.Go(func() error { return c.futures.Run(serve) })
 	c.extensions.run(serve, g)
-	close(c.running)
+	if c.cfg.Store != nil {
+		c.gate.open()
+	}
 	err := main(ctx)
 	stop()
 	err = errors.Join(err, g.Wait())
@@ -206,26 +216,11 @@ func (c *Client) joinBus(ctx context.Context) error {
 	})
 }
 
-// awaitRun waits until Run serves.
-func (c *Client) awaitRun(ctx context.Context) error {
-	select {
-	case <-c.running:
-		return nil
-	default:
-	}
-	select {
-	case <-c.running:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: the client is not running: %w", store.ErrUnavailable, context.Cause(ctx))
-	}
-}
-
 func (c *Client) ask(ctx context.Context, id events.TaskID, lane uint8, cmd command.Command) (command.Answer, error) {
 	if err := id.Validate(); err != nil {
 		return command.Answer{}, &store.InvalidError{Field: "id", Problem: err.Error()}
 	}
-	if err := c.awaitRun(ctx); err != nil {
+	if err := c.gate.pass(ctx); err != nil {
 		return command.Answer{}, err
 	}
 	a, err := c.sender.Ask(ctx, id.Shard(c.cfg.Shards), lane, cmd)
@@ -237,7 +232,7 @@ func (c *Client) ask(ctx context.Context, id events.TaskID, lane uint8, cmd comm
 
 // askShard is ask for what is no task.
 func (c *Client) askShard(ctx context.Context, shard int, cmd command.Command) (command.Answer, error) {
-	if err := c.awaitRun(ctx); err != nil {
+	if err := c.gate.pass(ctx); err != nil {
 		return command.Answer{}, err
 	}
 	return c.sender.Ask(ctx, shard, command.LaneSubmit, cmd)
@@ -245,7 +240,7 @@ func (c *Client) askShard(ctx context.Context, shard int, cmd command.Command) (
 
 // read is ask for what changes nothing: an unanswered question is no unknown outcome.
 func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (command.Answer, error) {
-	if err := c.awaitRun(ctx); err != nil {
+	if err := c.gate.pass(ctx); err != nil {
 		return command.Answer{}, err
 	}
 	a, err := c.sender.Ask(ctx, shard, command.LaneQuery, cmd)

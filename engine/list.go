@@ -38,7 +38,7 @@ func (c *Client) shards() paging.Shards {
 	s := paging.Shards{
 		Count: c.cfg.Shards,
 		Now:   c.cfg.Now,
-		Ready: c.awaitRun,
+		Ready: c.gate.pass,
 		Ask:   c.read,
 	}
 	if c.cfg.Store != nil {

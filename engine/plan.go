@@ -80,7 +80,7 @@ func (c *Client) askPlanner(ctx context.Context, cmd *command.Plan) (planned, er
 			return readPlanned(a, context.Cause(ctx), cmd.Behavior)
 		}
 	}
-	if err := c.awaitRun(ctx); err != nil {
+	if err := c.gate.pass(ctx); err != nil {
 		return planned{}, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, planWithin, errNotPlanned)

@@ -340,7 +340,7 @@ func (q *quarantine) answers(b *command.Batch) []command.Answer {
 	for i, c := range b.Commands {
 		switch c.(type) {
 		case *command.Info:
-			s := command.ShardReport{Problem: "quarantined: " + why}
+			s := command.ShardReport{Problem: "quarantined: " + why, Shards: int64(q.p.m.shards)}
 			if o := q.owned.Load(); o != nil {
 				s.Owner, s.Epoch = o.Session.ID, o.Revision
 			}

@@ -68,7 +68,7 @@ func (c *Client) submit(ctx context.Context, q *task.Request) (*Future, error) {
 	if err != nil {
 		return failedFuture(q.ID, err), err
 	}
-	if err := c.awaitRun(ctx); err != nil {
+	if err := c.gate.pass(ctx); err != nil {
 		return failedFuture(s.cmd.Task, err), err
 	}
 	c.ids.Submitting.Add(1)

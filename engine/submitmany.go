@@ -37,7 +37,7 @@ func (c *Client) SubmitMany(ctx context.Context, requests []task.Request, o task
 	defer c.ids.Submitting.Add(-int64(len(requests)))
 	err := m.prepare(o)
 	if err == nil {
-		err = c.awaitRun(ctx)
+		err = c.gate.pass(ctx)
 	}
 	for i := range m.all {
 		m.all[i].err = cmp.Or(m.all[i].err, err)

@@ -39,7 +39,11 @@ type ShardReport struct {
 	Began        uint64   // the first entry of this owner
 	Behaviors    []string // of the figures that the owner counts, as meter.Pack makes them
 	Figures      []int64
+	Shards       int64 // of the cluster; 0 = an earlier release does not say
 }
+
+// Optional implements message.Optional.
+func (*ShardReport) Optional() int { return 1 }
 
 // Check refuses malformed hashes, a missing hash that others are compared with, counts below zero, and figures that
 // no owner reports.
@@ -52,7 +56,7 @@ func (s *ShardReport) Check() error {
 	if s.Hash == nil && s.Entries > 0 && s.Problem == "" {
 		return fmt.Errorf("no hash of entry %d", s.Entries)
 	}
-	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs); least < 0 {
+	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards); least < 0 {
 		return fmt.Errorf("epoch or count %d", least)
 	}
 	for _, id := range s.Behaviors {

@@ -31,9 +31,7 @@ func (s Shard) Refuse(c Command) (refusal Answer, refused bool) {
 	if of == s.Number {
 		return Answer{}, false
 	}
-	return Refused(AnswerInvalid, "%v", &store.InvalidError{
-		Field: "shards",
-		Problem: fmt.Sprintf("what the command names is of shard %d of %d, and was sent to shard %d: Shards of the client must be %d",
-			of, s.Count, s.Number, s.Count),
-	}), true
+	problem := fmt.Sprintf("what the command names is of shard %d of %d, and was sent to shard %d: "+
+		"Shards of the client must be %d", of, s.Count, s.Number, s.Count)
+	return Refused(AnswerInvalid, "%v", &store.InvalidError{Field: "shards", Problem: problem}), true
 }

@@ -24,6 +24,7 @@ func (o *Owner) info(c *command.Info) command.Answer {
 		Degraded: o.degraded(),
 		Began:    o.began,
 		Drops:    o.cfg.Drops,
+		Shards:   int64(o.cfg.Shards),
 	}
 	s.Behaviors, s.Figures = o.tally.Figures()
 	for _, n := range *o.published.backlog.Load() {

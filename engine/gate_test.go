@@ -1,0 +1,48 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+// silentBus is a bus that nobody else is on.
+type silentBus struct{ store.Bus }
+
+func (silentBus) Publish(string, string, []byte) error { return nil }
+
+func (silentBus) Subscribe(context.Context, string, string, func(store.Message)) error { return nil }
+
+func (silentBus) Notify(_ context.Context, h func(bool)) error {
+	h(true)
+	return nil
+}
+
+// A client without a store asks how many shards there are, and goes on where nobody answers: the owner of shard 0 may
+// be away alone.
+func TestClient_SendsAlthoughNobodySaysHowManyShardsThereAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := engine.NewClient(engine.ClientConfig{Bus: silentBus{}, Shards: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		short, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		if err := c.Operations().Cancel(short, "x", ""); !errors.Is(err, task.ErrUnknown) {
+			t.Errorf("cancel: %v, want one that was sent and not answered", err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
