@@ -18,6 +18,7 @@ const (
 	DamageOrder      Damage = "out of order"         // another entry is stored in its place
 	DamageChain      Damage = "broken chain"         // it does not continue the entry before
 	DamageTransition Damage = "illegal transition"   // it holds an event that the state of its task or record does not allow
+	DamageShard      Damage = "wrong shard"          // it holds an event of a task or an item whose id belongs to another shard
 	DamageLoss       Damage = "false loss"           // it says of entries that they were lost, or which was the last before them, and others show that it is not so
 	DamageSnapshot   Damage = "snapshot differs"     // a snapshot cannot be read, or is not the fold of the entries up to it
 	DamageState      Damage = "state differs"        // what the owner serves is not the fold of the entries

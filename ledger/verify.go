@@ -26,8 +26,9 @@ type VerifyOptions struct {
 
 // Verify reads all that is left of every shard, from the archive where the journal was trimmed, and checks that no
 // entry is missing, that each continues the hash chain, that every transition is legal, that no loss is recorded which
-// the entries contradict, and that the snapshots and the state of the owner equal the fold. It checks a shard up to the
-// first damage. Damage is part of the result; an error means that the check could not be made.
+// the entries contradict, that each task is in the shard of its id, and that the snapshots and the state of the owner
+// equal the fold. It checks a shard up to the first damage, or to its end where events of tasks of other shards are all
+// that is wrong. Damage is part of the result; an error means that the check could not be made.
 //
 // If the first entries were dropped, checking begins at the older snapshot, and From says so; of entries before it that
 // are still there only the chain is checked. Each owner, one after the other, computes a digest of its state, and
@@ -55,11 +56,12 @@ func (l *Ledger) Verify(ctx context.Context, o VerifyOptions) ([]Verification, e
 			served[shard] = l.cfg.Owners.Digest(ask, shard)
 			cancel()
 		}
-		v, err := verifyShard(ctx, r, &served[shard], heads[shard], &o)
+		v, err := l.verifyShard(ctx, r, &served[shard], heads[shard], &o)
 		if err != nil {
 			return all, fmt.Errorf("verify shard %d: %w", shard, err)
 		}
 		v.tellUnproved(&o)
+		v.tellStrays()
 		all = append(all, v.Verification)
 	}
 	return all, nil
@@ -81,11 +83,19 @@ func (l *Ledger) served(ctx context.Context) ([]Head, error) {
 
 // verifyShard begins again, with a later snapshot, whenever the entries that it was to read next have been dropped
 // since.
-func verifyShard(ctx context.Context, r *Reader, served *Head, heads headsByEntry, o *VerifyOptions) (*verifier, error) {
+func (l *Ledger) verifyShard(
+	ctx context.Context, r *Reader, served *Head, heads headsByEntry, o *VerifyOptions,
+) (*verifier, error) {
 	silent := served.Problem != ""
 	archive := o.Archive || len(heads) > 0 && r.archive != nil && (silent || !served.Drops)
 	for {
-		v := &verifier{Verification: Verification{Shard: served.Shard}, served: served, heads: maps.Clone(heads), progress: o.Progress}
+		v := &verifier{
+			Verification: Verification{Shard: served.Shard},
+			shards:       l.cfg.Cluster.Shards,
+			served:       served,
+			heads:        maps.Clone(heads),
+			progress:     o.Progress,
+		}
 		if err := v.run(ctx, r, archive); err != nil || v.Damage != DamageMissing {
 			v.Unknown = silent && !o.Archive && len(heads) > 0 && v.From > 1 && v.Damage == ""
 			if archive && v.From > 1 && !v.Unknown {
@@ -103,6 +113,7 @@ func verifyShard(ctx context.Context, r *Reader, served *Head, heads headsByEntr
 // verifier checks one shard.
 type verifier struct {
 	Verification
+	shards    int // of the cluster
 	served    *Head
 	folds     uint64       // the entry that the fold begins with
 	heads     headsByEntry // of checkpoints; those compared are removed
@@ -111,6 +122,7 @@ type verifier struct {
 	snapshots map[uint64]keptSnapshot
 	state     *projection.Shard
 	lost      *journal.Checker
+	strays    strays
 	progress  func(int, uint64)
 }
 
@@ -184,6 +196,7 @@ func (v *verifier) apply(rec store.Record) {
 		return
 	}
 	v.Events += uint64(len(e.Events))
+	v.strays.read(e, v.shards)
 	v.compare()
 	if v.progress != nil {
 		v.progress(v.Shard, e.Number)

@@ -374,3 +374,34 @@ func TestVerify_BeginsAgainWhenEntriesAreDroppedMeanwhile(t *testing.T) {
 		t.Errorf("dropped while it was read: %+v", v)
 	}
 }
+
+// A client that counted other shards than the cluster has made owners record tasks that nobody finds by their ids.
+func TestVerify_NamesATaskOfAnotherShard(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	whole := p.Records(1)
+	last := testcluster.Decoded(t, whole[len(whole)-1].Data)
+	stray := events.TaskID(testcluster.IDIn(0, pastShards))
+	created := testcluster.Decoded(t, whole[0].Data).Events[0].Body.(*events.Created)
+	next := &events.Entry{
+		Shard:  1,
+		Number: last.Number + 1,
+		Epoch:  last.Epoch,
+		Owner:  last.Owner,
+		Time:   last.Time,
+		Prev:   last.Hash,
+		Events: []events.Event{{Task: stray, Seq: 1, Body: created}},
+	}
+	added := store.Record{Head: store.Head{Number: next.Number}, Data: testcluster.Sealed(t, next)}
+	p.Replace(1, append(slices.Clone(whole), added))
+	all := verified(t, p.unserved(nil), ledger.VerifyOptions{})
+	wantDamage(t, all[0], "", 0)
+	wantDamage(t, all[1], ledger.DamageShard, next.Number)
+	if want := string(stray) + " is of shard 0 of 2"; !strings.Contains(all[1].Problem, want) {
+		t.Errorf("problem %q, want it to say that %s", all[1].Problem, want)
+	}
+	if all[1].Entries != next.Number {
+		t.Errorf("checked up to entry %d, want %d", all[1].Entries, next.Number)
+	}
+}
