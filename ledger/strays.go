@@ -22,11 +22,3 @@ func (s *strays) read(e *events.Entry, shards int) {
 		}
 	}
 }
-
-// tellStrays notes strays where there is no other damage: they do not keep the rest from being checked.
-func (v *verifier) tellStrays() {
-	if s := &v.strays; s.count > 0 {
-		v.damaged(DamageShard, s.entry, "%s is of shard %d of %d; events of tasks and items of other shards: %d",
-			s.task, s.task.Shard(v.shards), v.shards, s.count)
-	}
-}

@@ -223,6 +223,14 @@ func (v *verifier) end() {
 	}
 }
 
+// tellStrays notes strays where there is no other damage: they do not keep the rest from being checked.
+func (v *verifier) tellStrays() {
+	if s := &v.strays; s.count > 0 {
+		v.damaged(DamageShard, s.entry, "%s is of shard %d of %d; events of tasks and items of other shards: %d",
+			s.task, s.task.Shard(v.shards), v.shards, s.count)
+	}
+}
+
 // begin reads the snapshots and chooses the state to begin with.
 func (v *verifier) begin(ctx context.Context, r *Reader) error {
 	v.state, v.From, v.snapshots = projection.NewShard(v.Shard), 1, map[uint64]keptSnapshot{}
