@@ -239,7 +239,7 @@ var decisions = []Bug{
 		{staleCompletion, "	t := d.State.Task(c.Task)\n	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {" + answersStale},
 	}, shardPkg, "TestComplete_OutcomeOfAnEarlierLifeIsRefused"},
 	{"owner that believes that its senders check", "engine/internal/command/decider.go", []Edit{
-		{"	if refusal, refused := d.Shard.Refuse(c); refused {\n", "	if refusal, refused := d.Shard.Refuse(c); refused && false {\n"},
+		{"	if refusal, refused := RefuseInvalid(c); refused {\n", "	if refusal, refused := RefuseInvalid(c); refused && false {\n"},
 	}, shardPkg, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
 	{"batch that is decided whatever room the entry has", "engine/internal/command/room.go", []Edit{
 		{"	return d.EntryFull() || ", "	return d.EntryFull() || false && "},

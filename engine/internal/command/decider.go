@@ -124,7 +124,10 @@ func (d *Decider) follow(t *projection.Task, ended *events.Event) {
 
 // Decide answers one command of LaneSubmit or LaneWork.
 func (d *Decider) Decide(c Command) Answer {
-	if refusal, refused := d.Shard.Refuse(c); refused {
+	if refusal, refused := RefuseInvalid(c); refused {
+		return refusal
+	}
+	if refusal, refused := d.Shard.Misdirected(c); refused {
 		return refusal
 	}
 	asked, ok := c.(decided)

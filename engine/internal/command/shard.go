@@ -17,12 +17,8 @@ type addressed interface {
 	Shard(count int) int
 }
 
-// Refuse refuses a command for which Check returns an error, and one that belongs to another shard: its sender counts
-// other shards than the cluster has.
-func (s Shard) Refuse(c Command) (refusal Answer, refused bool) {
-	if refusal, refused = RefuseInvalid(c); refused {
-		return refusal, true
-	}
+// Misdirected refuses a command that belongs to another shard: its sender counts other shards than the cluster has.
+func (s Shard) Misdirected(c Command) (refusal Answer, refused bool) {
 	to, ok := c.(addressed)
 	if !ok || s.Count == 0 {
 		return Answer{}, false

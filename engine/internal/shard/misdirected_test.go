@@ -115,11 +115,11 @@ func TestOwner_KnowsWhereEveryCommandBelongs(t *testing.T) {
 	}
 }
 
-func BenchmarkShard_Refuse(b *testing.B) {
+func BenchmarkShard_Misdirected(b *testing.B) {
 	here, c := command.Shard{Count: 1}, &command.Get{Task: "orders/0001"}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, refused := here.Refuse(c); refused {
+		if _, refused := here.Misdirected(c); refused {
 			b.Fatal("refused")
 		}
 	}

@@ -66,7 +66,10 @@ func (o *Owner) query(d Delivery) {
 
 // read answers one query, or returns what has to be done outside the owner's goroutine to answer it.
 func (o *Owner) read(c command.Command) (command.Answer, func(context.Context) command.Answer) {
-	if refusal, refused := o.shard().Refuse(c); refused {
+	if refusal, refused := command.RefuseInvalid(c); refused {
+		return refusal, nil
+	}
+	if refusal, refused := o.shard().Misdirected(c); refused {
 		return refusal, nil
 	}
 	switch c := c.(type) {
