@@ -76,7 +76,8 @@ type Config struct {
 	Private bool
 
 	// Key is the cluster's, 32 bytes, for a client that does without etcd: with NATS, and with Shards, which must be the
-	// cluster's. Both come from a member (Store.Cluster). Whoever holds the key can submit and forge messages.
+	// cluster's: engine.Client.Run checks it once a node answers. Both come from a member (Store.Cluster). Whoever holds
+	// the key can submit and forge messages.
 	Key []byte
 
 	Archive natsbus.ArchiveConfig // the servers of Dir sync always: there it does not count
