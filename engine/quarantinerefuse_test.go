@@ -36,7 +36,7 @@ func TestQuarantine_WhileEtcdIsFullNothingIsTurnedDownThatMayBeDecided(t *testin
 				Number:    1,
 				Made:      p.now(),
 				Principal: sender,
-				Commands:  []command.Command{&command.Submit{Task: "x", Behavior: workBehavior, Policy: policy}},
+				Commands:  []command.Command{&command.Submit{Task: "d", Behavior: workBehavior, Policy: policy}},
 			},
 			Stored: letter,
 			Reply:  func(b *command.Batch, a []command.Answer, _ bool) { got[b.Sender] = append(got[b.Sender], a...) },
