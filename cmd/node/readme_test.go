@@ -121,7 +121,8 @@ func TestManual_NamesTheCommandsAndFlagsThatThereAre(t *testing.T) {
 	}
 	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
 	dir := t.TempDir()
-	for _, m := range regexp.MustCompile(`(?m)^  ([a-z-]+) +[A-Z]`).FindAllStringSubmatch(must(t, dir, "--help"), -1) {
+	commands := regexp.MustCompile(`(?m)^  ([a-z-]+) +[A-Z]`)
+	for _, m := range commands.FindAllStringSubmatch(must(t, dir, "--help"), -1) {
 		command := m[1]
 		if command == "help" {
 			continue
@@ -129,7 +130,11 @@ func TestManual_NamesTheCommandsAndFlagsThatThereAre(t *testing.T) {
 		if !regexp.MustCompile("(?m)^\\|[^|]*`" + command + "[` ]").MatchString(manual) {
 			t.Errorf("the manual does not name the command %s", command)
 		}
-		for _, name := range flag.FindAllString(must(t, dir, command, "--help"), -1) {
+		help := must(t, dir, command, "--help")
+		for _, below := range commands.FindAllStringSubmatch(help, -1) {
+			help += must(t, dir, command, below[1], "--help")
+		}
+		for _, name := range flag.FindAllString(help, -1) {
 			flags[name] = true
 		}
 	}
