@@ -211,7 +211,7 @@ const tooLargeAgain = 24 * time.Hour
 
 func isTooLarge(err error) bool {
 	_, is := errors.AsType[*store.InvalidError](err) // the failure breaks no other limit
-	return is
+	return is && !isClock(err)
 }
 
 // retry has the item be available again after RetryAfter.

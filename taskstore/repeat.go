@@ -117,6 +117,13 @@ func isNoAnswer(err error) bool {
 	return full || errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown)
 }
 
+// isClock says that a call was refused because the clocks of the caller and of the store's owner differ: nothing was
+// changed, and clocks are set right.
+func isClock(err error) bool {
+	refused, is := errors.AsType[*store.InvalidError](err)
+	return is && refused.Field == "clock"
+}
+
 // rest pauses before a call is repeated. It returns the cause of ctx when that ends.
 func rest(ctx context.Context, pause *time.Duration, err error) error {
 	wait := *pause

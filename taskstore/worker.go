@@ -60,6 +60,9 @@ const (
 // unheardWithin bounds how long a worker that stops tries to release the items that it has claimed.
 const unheardWithin = 2 * time.Second
 
+// clockPause is the pause of a worker whose clock, or that of the store's owner, is taken for wrong.
+const clockPause = 10 * time.Second
+
 // Worker claims the items of a group and gives each to a handler. It never drops one: an item goes away when its
 // handler has succeeded, or with MaxClaims to another group.
 type Worker struct {
@@ -110,7 +113,8 @@ func NewWorker(s *Store, group string, handle Handler, o WorkerOptions) (*Worker
 }
 
 // Run claims and handles items until ctx ends, or the store refuses to be asked: it is closed, or the caller may
-// not. It waits for the handlers, whose contexts end with ctx, and for the updates of those that return in time: at
+// not. While the owner of the store refuses claims because the two clocks differ, Run says so in the log, and claims
+// again every 10 s. It waits for the handlers, whose contexts end with ctx, and for the updates of those that return in time: at
 // most for the duration of a claim, if the cluster does not answer. It returns nil if ctx has ended.
 //
 // When it stops, the items of handlers that fail are released at once. So is an item that was claimed as ctx ended:
@@ -155,6 +159,9 @@ func (w *Worker) work(ctx context.Context) error {
 			w.unclaim(ctx, c, it, err)
 			return nil
 		case lost: // the answer came too late: the item is another's by now
+		case isClock(err):
+			w.o.Log.Warn("No item is claimed while the clock is wrong", "store", w.store.name, "group", w.group, "error", err)
+			_ = sleep(ctx, clockPause)
 		case err != nil:
 			return err
 		case it != nil:

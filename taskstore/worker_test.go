@@ -425,6 +425,43 @@ func TestWorker_GoesOnAfterTheClusterWasAwayAndItsWorkIsDoneOnce(t *testing.T) {
 	})
 }
 
+// Clocks are set right: a worker whose claims and updates are refused because of them goes on, and loses nothing.
+func TestWorker_GoesOnOnceClocksAreSetRight(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.add("g", "a", "b")
+		began := time.Now()
+		refuse := func() error {
+			if d := time.Since(began); d < time.Minute || d > 2*time.Minute && d < 3*time.Minute {
+				return &store.InvalidError{Field: "clock", Problem: "an hour ahead"}
+			}
+			return nil
+		}
+		b.update = func(_ context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error) {
+			if err := refuse(); err != nil && u.Client == 1 {
+				return nil, err
+			}
+			return ask()
+		}
+		b.claim = func(_ context.Context, _ *item.Claim, ask func() (*item.Item, error)) (*item.Item, error) {
+			if err := refuse(); err != nil {
+				return nil, err
+			}
+			return ask()
+		}
+		o := taskstore.WorkerOptions{Slots: 1, MaxClaims: 1, RetryAfter: time.Second}
+		stop := b.work(o, func(ctx context.Context, it *item.Item) (item.Update, error) {
+			time.Sleep(75 * time.Second) // the first one ends while clocks are wrong again
+			return item.Update{Adds: []item.Add{{Group: "done", Data: it.Data}}}, nil
+		})
+		time.Sleep(10 * time.Minute)
+		stop()
+		failed := len(b.left("g/err"))
+		if claims := len(b.claims); len(b.left("done"))+failed != 2 || failed > 1 || len(b.left("g")) != 0 || claims > 60 {
+			b.t.Errorf("done: %q; failed: %d; left: %q; %d claims", b.left("done"), failed, b.left("g"), claims)
+		}
+	})
+}
+
 func TestWorker_RunEndsWithAnErrorThatNoRepetitionHelpsAndStopsItsOtherHandlers(t *testing.T) {
 	bubble(t, func(b *bench) {
 		b.add("g", "data")
