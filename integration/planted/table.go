@@ -224,7 +224,7 @@ var list = []planted{
 	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),
 	underFaults("loss declared while the node's key lives", "6", "rolling-restart", lossOfTheLiving...),
-	underFaults("forged messages are heard", "2", "bus-forged",
+	underFaults("forged messages are heard", "2, 7", "bus-forged",
 		edit("natsbus/subscribe.go", "		s.bus.dropForged(m.Subject)\n", "		s.bus.dropForged(m.Subject)\n		s.handle(msg)\n")),
 	underFaults("address of NATS that is read once", "8", "servers-elsewhere", known("address of NATS that is read once")),
 	underFaults("callers of a batch taken for its first one", "7", "partition-node-etcd,etcd-leader-kill", firstCaller),
