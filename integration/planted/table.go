@@ -158,7 +158,7 @@ var list = []planted{
 		edit("engine/internal/shard/trim.go", "	if archive := t.cfg.Loader.Archive; archive != nil {\n", "	if archive := t.cfg.Loader.Archive; archive != nil && archive.DurableAfter() > 0 {\n")),
 	own("snapshot without the runs that have ended", "no end, 3, 8, 9, 11",
 		edit("projection/restore.go", "		s.weigh(t, 1)\n", "		t.Runs = 0\n		s.weigh(t, 1)\n")),
-	like("entry time that runs back", "1"),
+	like("entry time that runs back", "1, no end"),
 	own("no space is taken for a definite no", "7, 11", definiteFull...),
 	own("futures hear nothing and never ask again", "9",
 		edit("engine/internal/futures/registry.go", "		r.deliver(shard, outcomes)\n", "		_ = outcomes\n"),
