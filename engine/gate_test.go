@@ -12,7 +12,7 @@ import (
 	"taskledger/task"
 )
 
-// silentBus is a bus that nobody else is on.
+// silentBus delivers no message to anybody.
 type silentBus struct{ store.Bus }
 
 func (silentBus) Publish(string, string, []byte) error { return nil }
@@ -24,8 +24,8 @@ func (silentBus) Notify(_ context.Context, h func(bool)) error {
 	return nil
 }
 
-// A client without a store asks how many shards there are, and goes on where nobody answers: the owner of shard 0 may
-// be away alone.
+// A client without a store asks the owner of shard 0 how many shards there are, and sends its calls a second later
+// though nobody has answered.
 func TestClient_SendsAlthoughNobodySaysHowManyShardsThereAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := engine.NewClient(engine.ClientConfig{Bus: silentBus{}, Shards: 4})

@@ -101,7 +101,7 @@ func TestCheck_NamesAnotherClusterThanExpected(t *testing.T) {
 	check(0, "cluster "+id, "--data", data, "--new-cluster")
 }
 
-// A node that joins another one needs it to serve there; whoever names nothing has proved nothing.
+// A check fails where no node serves on the directory that --join names, and where nothing is named.
 func TestCheck_AsksTheNodeToJoinAndWantsSomethingToAsk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

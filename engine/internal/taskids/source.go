@@ -40,8 +40,8 @@ type Source struct {
 	spare   [][]events.TaskID
 }
 
-// New returns a source for a cluster of so many shards. It begins with any of them, so that the ids of processes
-// that draw but a few fall into all.
+// New returns a source for a cluster of so many shards. It begins with a random one: processes that draw few ids fall
+// into all shards together.
 func New(shards int) *Source {
 	return &Source{
 		shards:  shards,

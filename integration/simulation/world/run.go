@@ -103,7 +103,8 @@ func (w *world) settle() error {
 			if err != nil {
 				return fmt.Errorf("the cluster does not settle: %w", err)
 			}
-			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), work.Waiting(tasks, w.record.IsFilled()))
+			waiting := work.Waiting(tasks, w.record.IsFilled())
+			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), waiting)
 			return nil
 		}
 	}

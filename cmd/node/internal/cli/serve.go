@@ -374,7 +374,8 @@ func (a *app) greet(link *connect.Link, servers *embedded.Servers, watch *monito
 	if name == next {
 		next = "c"
 	}
-	fmt.Fprintf(&b, "  %s\n\n", a.command(slices.Concat([]string{"serve"}, a.access.given("join"), a.serve.builtins.given(a.serve.flags()), []string{"--name", next})...))
+	args := slices.Concat([]string{"serve"}, a.access.given("join"), a.serve.builtins.given(a.serve.flags()))
+	fmt.Fprintf(&b, "  %s\n\n", a.command(append(args, "--name", next)...))
 	fmt.Fprint(a.Out, b.String())
 }
 
