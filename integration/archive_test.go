@@ -47,7 +47,7 @@ func bulky(name string) string {
 }
 
 // megabytes is a load of a few MiB a second, more than enough.
-var megabytes = load{2, 30 * time.Millisecond, bulky}
+var megabytes = load{atOnce: 2, pause: 30 * time.Millisecond, params: bulky}
 
 // bulkyTally is a tally of tasks with such parameters.
 func bulkyTally() *tally {
@@ -209,7 +209,7 @@ func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
-	f := startFlowOf(t, l, load{8, 0, bulky}, a)
+	f := startFlowOf(t, l, load{atOnce: 8, params: bulky}, a)
 	first := uint64(1)
 	for range 3 {
 		first = awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(first))[0].First
@@ -301,7 +301,7 @@ func TestArchive_ThatBeginsLateIsShown(t *testing.T) {
 	l := bulkyTally()
 	run := func(name string, configure func(*engine.NodeConfig), holds func(engine.ShardInfo) bool) {
 		n := c.StartNode(name, configure, l.run())
-		f := startFlowOf(t, l, load{megabytes.atOnce, megabytes.pause, func(task string) string { return bulky(name + task) }}, n)
+		f := startFlowOf(t, l, load{atOnce: megabytes.atOnce, pause: megabytes.pause, params: func(task string) string { return bulky(name + task) }}, n)
 		awaitShards(t, n.Client, "a shard of "+name, holds)
 		f.end()
 		n.Stop()

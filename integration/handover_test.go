@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -63,7 +65,7 @@ type flow struct {
 
 // startFlow begins a flow of deterministic ids through the members, by turns.
 func startFlow(t *testing.T, l *tally, members ...behaviors.Client) *flow {
-	return startFlowOf(t, l, load{8, 0, func(name string) string { return name }}, members...)
+	return startFlowOf(t, l, load{atOnce: 8, params: func(name string) string { return name }}, members...)
 }
 
 // load describes a flow.
@@ -71,6 +73,7 @@ type load struct {
 	atOnce int                      // goroutines
 	pause  time.Duration            // of each, between two tasks
 	params func(name string) string // of a task
+	again  bool                     // what nobody answers is submitted again: no node may live for long
 }
 
 func startFlowOf(t *testing.T, l *tally, of load, members ...behaviors.Client) *flow {
@@ -85,7 +88,11 @@ func startFlowOf(t *testing.T, l *tally, of load, members ...behaviors.Client) *
 				}
 				name := fmt.Sprintf("task-%d-%d", i, n)
 				p := of.params(name)
-				future, err := l.Submit(within(t, soon), members[(i+n)%len(members)], p)
+				ctx := within(t, soon)
+				future, err := l.Submit(ctx, members[(i+n)%len(members)], p)
+				for of.again && ctx.Err() == nil && (errors.Is(err, task.ErrUnknown) || errors.Is(err, store.ErrUnavailable)) {
+					future, err = l.Submit(ctx, members[(i+n)%len(members)], p)
+				}
 				if err != nil {
 					t.Errorf("submit %s: %v", name, err)
 					return

@@ -103,7 +103,7 @@ func TestProcess_KilledAtAnyWriteOfUpkeepLosesAndDoublesNothing(t *testing.T) {
 			t.Parallel()
 			repeat.Busy(t)
 			c := joinUpkeep(t, servers, "upkeep-"+strconv.Itoa(i))
-			work := load{16, 0, padded}
+			work := load{atOnce: 16, params: padded, again: true}
 			if at.Kind == writePiece {
 				work.atOnce = 1 // a task at a time: a trim of many small entries has several pieces
 			}
@@ -172,6 +172,10 @@ func (c *upkeepCluster) wantNoLeftovers() {
 	got, err := c.etcd.Get(within(c.T, soon), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	ok(c.T, err)
 	kept := c.kept()
+	if len(kept) == 0 {
+		c.Error("no snapshot is kept")
+		return
+	}
 	for _, kv := range got.Kvs {
 		key := strings.TrimPrefix(string(kv.Key), prefix)
 		of := func(s store.SnapshotInfo) bool {

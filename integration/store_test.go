@@ -227,7 +227,7 @@ func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 			one, other := s.StartClient("one", nil), s.StartClient("other", nil)
 			w := &storeWork{t: t, added: map[int64]bool{}, removed: map[int64]bool{}}
 			w.add(one.Client)
-			tasks := startFlowOf(t, echo(), load{2, 20 * time.Millisecond, func(name string) string { return name }}, one, other)
+			tasks := startFlowOf(t, echo(), load{atOnce: 2, pause: 20 * time.Millisecond, params: func(name string) string { return name }}, one, other)
 			stop := make(chan struct{})
 			ended := w.run(stop, one.Client, other.Client)
 			began, away := time.Now(), false

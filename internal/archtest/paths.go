@@ -16,7 +16,7 @@ var machinePath = regexp.MustCompile(
 	`(?:^|[^\w./-])(/wor[k]/|/roo[t]/|/hom[e]/[a-z]|/User[s]/[A-Za-z]|/tm[p]/bash)|(\.\./share[d]/)`)
 
 // MachinePaths returns every line of a text file that holds a path of somebody's machine. It reads everything but binary
-// files, other hidden folders than .ci and .github, and what the node writes beside itself.
+// files, other hidden folders than .ci and .github, and what the node and make proof write beside themselves.
 func MachinePaths(fsys fs.FS) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -47,5 +47,5 @@ func MachinePaths(fsys fs.FS) ([]string, error) {
 
 func untracked(dir string) bool {
 	base := path.Base(dir)
-	return base == "taskledger-data" || strings.HasPrefix(base, ".") && !slices.Contains([]string{".", ".ci", ".github"}, base)
+	return base == "taskledger-data" || dir == "proof" || strings.HasPrefix(base, ".") && !slices.Contains([]string{".", ".ci", ".github"}, base)
 }

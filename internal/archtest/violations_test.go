@@ -274,6 +274,7 @@ func TestMachinePaths_CatchesThemInAnyText(t *testing.T) {
 		".ci/run":                slash + "root/go",
 		".git/config":            slash + "root/go",
 		"taskledger-data/log":    slash + "root/go",
+		"proof/1f/race.log":      slash + "root/go",
 		"p/binary":               "\x00" + slash + "root/go",
 		"docs/homework/notes.md": "the home/work of framework/ and dir/../../" + "root/../secret",
 	}))
