@@ -6,15 +6,7 @@ import (
 
 // check returns an error for an event that neither Seal nor Decode accepts in an entry with that many origins.
 func (e *Event) check(origins int) error {
-	if of := e.Kind().Record(); of == OfItem {
-		if err := checkItem(e.Task, e.Body); err != nil {
-			return err
-		}
-	} else if of != OfTask {
-		if e.Task != "" || e.RequestID != "" {
-			return fmt.Errorf("task %q and request id %q in an event of the %s", e.Task, e.RequestID, of)
-		}
-	} else if err := e.Task.Validate(); err != nil {
+	if err := e.checkRecord(); err != nil {
 		return err
 	}
 	if e.Origin < 0 || e.Origin > origins {
@@ -24,6 +16,23 @@ func (e *Event) check(origins int) error {
 		return fmt.Errorf("payload of %d bytes exceeds the limit of %d", n-1, MaxPayloadBytes)
 	}
 	return checkBody(e.Body)
+}
+
+// checkRecord returns an error for an event that does not name its task or record as it has to.
+func (e *Event) checkRecord() error {
+	switch of := e.Kind().Record(); of {
+	case OfTask:
+		return e.Task.Validate()
+	case OfItem:
+		return checkItem(e.Task, e.Body)
+	case OfSchedule:
+		return checkScheduleID(e)
+	default:
+		if e.Task != "" || e.RequestID != "" {
+			return fmt.Errorf("task %q and request id %q in an event of the %s", e.Task, e.RequestID, of)
+		}
+		return nil
+	}
 }
 
 // checked is a body with rules of its own.

@@ -32,6 +32,8 @@ func drawEntry(t *rapid.T, b *events.Builder) {
 			ev.Task, ev.RequestID = drawTaskID(t), text.Draw(t, "request")
 		case events.OfItem:
 			ev.Task, ev.RequestID = drawItem(t), text.Draw(t, "request")
+		case events.OfSchedule:
+			ev.Task = drawSchedule(t)
 		}
 		b.Add(ev)
 	}
@@ -44,6 +46,11 @@ func drawTaskID(t *rapid.T) events.TaskID {
 
 func drawItem(t *rapid.T) events.TaskID {
 	return events.StoreItem(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}`).Draw(t, "store"), drawNumber(t))
+}
+
+func drawSchedule(t *rapid.T) events.TaskID {
+	valid := func(name string) bool { return events.ValidateSchedule(name) == nil }
+	return events.ScheduleRecord(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}`).Filter(valid).Draw(t, "schedule"))
 }
 
 func drawNumber(t *rapid.T) uint64 {
@@ -61,7 +68,38 @@ func drawTies(t *rapid.T, text *rapid.Generator[string]) events.Ties {
 	if rapid.Bool().Draw(t, "no ties") {
 		return events.Ties{}
 	}
-	return events.Ties{Parent: drawTaskID(t), Schedule: text.Draw(t, "schedule"), Group: text.Draw(t, "group")}
+	return events.Ties{Parent: drawTaskID(t), Schedule: text.Draw(t, "schedule"), Group: text.Draw(t, "group"),
+		By: text.Draw(t, "by")}
+}
+
+func drawPlan(t *rapid.T) events.SchedulePlan {
+	policy, err := drawPolicy(t).Complete()
+	if err != nil {
+		policy = samplePolicy
+	}
+	return events.SchedulePlan{
+		Cron: rapid.StringN(1, 20, 100).Draw(t, "cron"), Zone: rapid.StringN(1, 10, 60).Draw(t, "zone"), Behavior: "b", Policy: policy,
+		Priority: rapid.Int64Range(0, events.MaxPriority).Draw(t, "priority"), Overlap: events.Overlap(rapid.IntRange(0, 2).Draw(t, "overlap")),
+		Misfire: events.Misfire(rapid.IntRange(0, 2).Draw(t, "misfire")), Grace: drawSpan(t), Jitter: drawSpan(t), Start: drawItemTime(t), End: drawItemTime(t),
+		Keep: rapid.Uint32Range(0, events.MaxKeptRuns).Draw(t, "keep"), PauseOnFailure: rapid.Bool().Draw(t, "pause"),
+	}
+}
+
+func drawSpan(t *rapid.T) events.Millis {
+	return events.Millis(rapid.Int64Range(0, events.MaxDelay.Milliseconds()).Draw(t, "span"))
+}
+
+func drawOffset(t *rapid.T) int64 { return rapid.Int64Range(-48*3600, 48*3600).Draw(t, "offset") }
+
+func drawTicked(t *rapid.T) *events.Ticked {
+	b := &events.Ticked{Decision: events.TickDecision(rapid.IntRange(1, 6).Draw(t, "decision")), Cause: events.TickCause(rapid.IntRange(0, 6).Draw(t, "cause")),
+		From: drawItemTime(t), Next: drawItemTime(t), ToOffset: drawOffset(t), NextOffset: drawOffset(t)}
+	if b.To = b.From; b.Decision == events.TickCreated || b.Decision == events.TickFilled {
+		b.Run = drawTaskID(t)
+	} else {
+		b.To = max(b.To, drawItemTime(t))
+	}
+	return b
 }
 
 func drawHash(t *rapid.T) events.Hash {
@@ -137,6 +175,22 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return &events.ItemRemoved{ID: drawNumber(t), Owner: drawNumber(t)}
 	case events.KindStoreForgotten:
 		return &events.StoreForgotten{Store: rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}`).Draw(t, "store"), Last: drawNumber(t)}
+	case events.KindScheduleSet:
+		return &events.ScheduleSet{Plan: drawPlan(t), Params: drawBytes(t), Next: drawItemTime(t), Offset: drawOffset(t),
+			Code: rapid.StringN(0, 10, 60).Draw(t, "code")}
+	case events.KindTicked:
+		return drawTicked(t)
+	case events.KindSchedulePaused:
+		return &events.SchedulePaused{Reason: text.Draw(t, "reason"), Failed: drawTaskID(t)}
+	case events.KindScheduleResumed:
+		return &events.ScheduleResumed{}
+	case events.KindBackfillSet:
+		from := drawItemTime(t)
+		return &events.BackfillSet{From: from, To: max(from, drawItemTime(t)), Ticks: rapid.Uint32Range(1, events.MaxBackfill).Draw(t, "ticks")}
+	case events.KindBackfillEnded:
+		return &events.BackfillEnded{Reason: text.Draw(t, "reason")}
+	case events.KindScheduleEnded:
+		return &events.ScheduleEnded{}
 	default:
 		t.Fatalf("no generator for %s", kind)
 		return nil

@@ -128,7 +128,11 @@ func expected(body events.Body) ([]any, events.Payload) {
 	case *events.Created:
 		values := []any{b.Behavior, b.Priority, int64(b.NotBefore), policyValues(b.Policy)}
 		if b.Ties != (events.Ties{}) {
-			values = append(values, []any{string(b.Ties.Parent), b.Ties.Schedule, b.Ties.Group})
+			ties := []any{string(b.Ties.Parent), b.Ties.Schedule, b.Ties.Group}
+			if b.Ties.By != "" {
+				ties = append(ties, b.Ties.By)
+			}
+			values = append(values, ties)
 		}
 		return values, b.Params
 	case *events.Started:
@@ -178,6 +182,16 @@ func expected(body events.Body) ([]any, events.Payload) {
 		return []any{b.ID, b.Owner}, nil
 	case *events.StoreForgotten:
 		return []any{b.Store, b.Last}, nil
+	case *events.ScheduleSet:
+		return []any{planValues(b.Plan), int64(b.Next), b.Offset, b.Code}, b.Params
+	case *events.Ticked:
+		return []any{uint8(b.Decision), uint8(b.Cause), int64(b.From), int64(b.To), string(b.Run), int64(b.Next), b.ToOffset, b.NextOffset}, nil
+	case *events.SchedulePaused:
+		return []any{b.Reason, string(b.Failed)}, nil
+	case *events.BackfillSet:
+		return []any{int64(b.From), int64(b.To), b.Ticks}, nil
+	case *events.BackfillEnded:
+		return []any{b.Reason}, nil
 	case *events.Suspended:
 		return []any{b.Reason}, nil
 	case *events.CancelRequested:
@@ -189,6 +203,11 @@ func expected(body events.Body) ([]any, events.Payload) {
 func policyValues(p events.Policy) []any {
 	return []any{p.Timeout.Milliseconds(), p.MaxAttempts, p.MaxLost, p.LostDelay.Milliseconds(), p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(),
 		uint8(p.Existing), p.Priority, p.Retain.Milliseconds(), p.RetainCount, p.Every.Milliseconds()}
+}
+
+func planValues(p events.SchedulePlan) []any {
+	return []any{p.Cron, p.Zone, p.Behavior, policyValues(p.Policy), p.Priority, uint8(p.Overlap), uint8(p.Misfire), int64(p.Grace), int64(p.Jitter),
+		int64(p.Start), int64(p.End), p.Keep, p.PauseOnFailure}
 }
 
 func termsValues(t *events.Terms) []any {

@@ -32,6 +32,13 @@ const (
 	KindItemReplaced
 	KindItemRemoved
 	KindStoreForgotten
+	KindScheduleSet
+	KindTicked
+	KindSchedulePaused
+	KindScheduleResumed
+	KindBackfillSet
+	KindBackfillEnded
+	KindScheduleEnded
 	kindEnd
 )
 
@@ -64,6 +71,13 @@ var kinds = [kindEnd]struct {
 	KindItemReplaced:    {"ItemReplaced", OfItem, empty[ItemReplaced]},
 	KindItemRemoved:     {"ItemRemoved", OfItem, empty[ItemRemoved]},
 	KindStoreForgotten:  {"StoreForgotten", OfForgotten, empty[StoreForgotten]},
+	KindScheduleSet:     {"ScheduleSet", OfSchedule, empty[ScheduleSet]},
+	KindTicked:          {"Ticked", OfSchedule, empty[Ticked]},
+	KindSchedulePaused:  {"SchedulePaused", OfSchedule, empty[SchedulePaused]},
+	KindScheduleResumed: {"ScheduleResumed", OfSchedule, empty[ScheduleResumed]},
+	KindBackfillSet:     {"BackfillSet", OfSchedule, empty[BackfillSet]},
+	KindBackfillEnded:   {"BackfillEnded", OfSchedule, empty[BackfillEnded]},
+	KindScheduleEnded:   {"ScheduleEnded", OfSchedule, empty[ScheduleEnded]},
 }
 
 func empty[T any, P interface {

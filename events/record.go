@@ -9,7 +9,7 @@ import (
 )
 
 // Record is what an event is of: a task, or one of the few records of a shard that are no tasks. The events of such
-// a record have no Task, but for those of items; their Seq and Prev count and link them as those of a task do,
+// a record have no Task, but for those of items and schedules; their Seq and Prev count and link them as those of a task do,
 // without a second life.
 type Record uint8
 
@@ -20,6 +20,7 @@ const (
 	OfSettings         // the settings of the cluster, in the shard of the id Settings
 	OfItem             // an item of a store, of which a shard has many
 	OfForgotten        // the stores of the shard that were forgotten
+	OfSchedule         // a schedule, of which a shard has many
 	recordEnd
 )
 
@@ -29,6 +30,7 @@ var recordNames = [recordEnd]string{
 	OfSettings:  "settings",
 	OfItem:      "item",
 	OfForgotten: "forgotten",
+	OfSchedule:  "schedule",
 }
 
 // Records returns every record.

@@ -14,6 +14,13 @@ var samplePolicy = events.Policy{
 	Existing: events.RunAgain, Priority: 42, Retain: 48 * time.Hour, RetainCount: 500, Every: 90 * time.Minute,
 }
 
+// samplePlan sets every field to a value of its own.
+var samplePlan = events.SchedulePlan{
+	Cron: "0 30 3 ? * MON-FRI", Zone: "Europe/Berlin", Behavior: "purge-table", Policy: samplePolicy, Priority: 100,
+	Overlap: events.OverlapReplace, Misfire: events.MisfireAll, Grace: 3_600_000, Jitter: 60_000,
+	Start: sampleTime, End: sampleTime.Add(365 * 24 * time.Hour), Keep: 30, PauseOnFailure: true,
+}
+
 const sampleTime events.Millis = 1_700_000_000_123
 
 // samples holds one event of every kind, in stored order. The golden files pin them: values here never change.
@@ -44,6 +51,14 @@ func samples() []events.Event {
 		&events.ItemReplaced{From: 7, To: 9, At: sampleTime, Owner: 12, Data: events.Bytes(nil)},
 		&events.ItemRemoved{ID: 9, Owner: 12},
 		&events.StoreForgotten{Store: "crawl", Last: 9},
+		&events.ScheduleSet{Plan: samplePlan, Params: events.JSON([]byte(`{"table":"orders"}`)), Next: sampleTime.Add(time.Hour), Offset: -16_200, Code: "5f0c"},
+		&events.Ticked{Decision: events.TickCreated, From: sampleTime, To: sampleTime, Run: "nightly/tick:1700000000123", Next: sampleTime.Add(time.Hour),
+			ToOffset: 3600, NextOffset: 7200},
+		&events.SchedulePaused{Reason: "orders are being moved", Failed: "nightly/tick:1700000000123"},
+		&events.ScheduleResumed{},
+		&events.BackfillSet{From: sampleTime, To: sampleTime.Add(24 * time.Hour), Ticks: 25},
+		&events.BackfillEnded{Reason: "enough"},
+		&events.ScheduleEnded{},
 	}
 	all := make([]events.Event, len(bodies))
 	for i, body := range bodies {
@@ -52,6 +67,8 @@ func samples() []events.Event {
 		case events.OfTask:
 		case events.OfItem:
 			all[i].Task = events.StoreItem("crawl", 7)
+		case events.OfSchedule:
+			all[i].Task = events.ScheduleRecord("nightly")
 		default:
 			all[i].Task = ""
 		}

@@ -34,7 +34,7 @@ func drawExtremeBody(t *rapid.T) events.Body {
 			b.Policy.MaxAttempts, b.Policy.Priority = rapid.Int().Draw(t, "attempts"), rapid.Int64().Draw(t, "policy's priority")
 		}
 		if rarely(t, "extreme ties") {
-			b.Ties = events.Ties{Parent: events.TaskID(extreme.Draw(t, "parent")), Schedule: extreme.Draw(t, "schedule"), Group: extreme.Draw(t, "group")}
+			b.Ties = events.Ties{Parent: events.TaskID(extreme.Draw(t, "parent")), Schedule: extreme.Draw(t, "schedule"), Group: extreme.Draw(t, "group"), By: extreme.Draw(t, "by")}
 		}
 		b.Params = extremePayload.Draw(t, "params")
 	case *events.Merged:
@@ -48,6 +48,12 @@ func drawExtremeBody(t *rapid.T) events.Body {
 				b.Error.Properties[fmt.Sprint(i)] = ""
 			}
 		}
+	case *events.ScheduleSet:
+		b.Params, b.Plan.Keep = extremePayload.Draw(t, "params"), rapid.Uint32Range(0, events.MaxKeptRuns+1).Draw(t, "keep")
+	case *events.Ticked:
+		b.Cause, b.Run = events.TickCause(rapid.IntRange(0, 8).Draw(t, "cause")), events.TaskID(extreme.Draw(t, "run"))
+	case *events.BackfillSet:
+		b.Ticks = rapid.Uint32Range(0, events.MaxBackfill+1).Draw(t, "ticks")
 	case *events.AcceptedLoss:
 		b.Entry = rapid.Uint64().Draw(t, "any entry")
 	case *events.Recovered:
@@ -81,8 +87,11 @@ func TestSeal_TakesNothingThatDecodeRefuses(t *testing.T) {
 			if (ev.Kind().Record() == events.OfTask) != rarely(t, "of another record") {
 				ev.Task, ev.RequestID = drawTaskID(t), extreme.Draw(t, "request")
 			}
-			if ev.Kind().Record() == events.OfItem {
+			switch ev.Kind().Record() {
+			case events.OfItem:
 				ev.Task = drawItem(t)
+			case events.OfSchedule:
+				ev.Task, ev.RequestID = drawSchedule(t), ""
 			}
 			if rarely(t, "any task") {
 				ev.Task = events.TaskID(extreme.Draw(t, "any task"))

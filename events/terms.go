@@ -26,19 +26,32 @@ type Ties struct {
 	Parent   TaskID // of the task that made it
 	Schedule string // whose tick made it
 	Group    string // which is retained together
+	By       string // the principal on whose behalf it was made; "" = who asked for it
 }
 
 func (t *Ties) encode(w *wire.Writer) {
-	w.Array(3)
+	w.Array(3 + tail(t.By != ""))
 	w.Text(string(t.Parent))
 	w.Text(t.Schedule)
 	w.Text(t.Group)
+	if t.By != "" {
+		w.Text(t.By)
+	}
 }
 
 func (t *Ties) decode(r *wire.Reader) {
-	r.ArrayOf(3)
+	n := r.Array()
 	t.Parent, t.Schedule, t.Group = TaskID(r.Text()), r.Text(), r.Text()
-	if (*t == Ties{}) {
+	switch {
+	case n > 4:
+		r.Tail(n, 4)
+	case n == 4:
+		if t.By = r.Text(); t.By == "" {
+			r.Fail("ties on behalf of nobody")
+		}
+	case n < 3:
+		r.Fail("array of %d, want 3 or 4", n)
+	case *t == Ties{}:
 		r.Fail("ties to nothing")
 	}
 }
@@ -50,7 +63,7 @@ func (t *Ties) check() error {
 			return fmt.Errorf("parent: %w", err)
 		}
 	}
-	for _, f := range [...]struct{ name, text string }{{"schedule", t.Schedule}, {"group", t.Group}} {
+	for _, f := range [...]struct{ name, text string }{{"schedule", t.Schedule}, {"group", t.Group}, {"by", t.By}} {
 		if len(f.text) > MaxNameBytes {
 			return fmt.Errorf("%s: %d bytes exceed the limit of %d", f.name, len(f.text), MaxNameBytes)
 		}

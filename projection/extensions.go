@@ -5,6 +5,7 @@ import (
 	"taskledger/projection/extension"
 	"taskledger/projection/items"
 	"taskledger/projection/journal"
+	"taskledger/projection/schedules"
 	"taskledger/projection/settings"
 )
 
@@ -13,6 +14,7 @@ var fronts = []func(extension.Shard) extension.Extension{
 	journal.Extend,
 	settings.Extend,
 	items.Extend,
+	schedules.Extend,
 }
 
 // extensions are those of one shard.
@@ -47,8 +49,8 @@ func (s *Shard) extend() {
 	}
 }
 
-// State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of
-// and items.Of return it by its type. It is the shard's own: read only, until the next Apply. A record that no extension
+// State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of,
+// items.Of and schedules.Of return it by its type. It is the shard's own: read only, until the next Apply. A record that no extension
 // has is without a state: nil.
 func (s *Shard) State(of events.Record) any {
 	if x := s.extensions.byRecord[of]; x != nil {
@@ -130,13 +132,10 @@ func (s *Shard) extensionBytes() (sum int64) {
 	return sum
 }
 
-// saw shows an event of a task to the extensions that look at them.
+// saw shows an event of a task, which has no place yet, to the extensions that look at them.
 func (s *Shard) saw(t *Task, ev *events.Event) {
 	for _, x := range s.extensions.saw {
 		x.Saw(t.seen(), ev)
-	}
-	if len(s.extensions.holds) > 0 {
-		s.reconsider(t.ID)
 	}
 }
 
@@ -150,9 +149,10 @@ func (s *Shard) heldBack(t *Task) bool {
 	return false
 }
 
-// reconsider gives a task its place anew, after an extension may have changed what it holds.
+// reconsider gives a task its place anew, after an extension may have changed what it holds. A task that has no place
+// is about to have one.
 func (s *Shard) reconsider(id events.TaskID) {
-	if t := s.tasks[id]; t != nil && t.Final() {
+	if t := s.tasks[id]; t != nil && t.in != nil && t.Final() {
 		s.weigh(t, -1)
 		s.lift(t)
 		s.place(t, s.Time)
@@ -160,8 +160,8 @@ func (s *Shard) reconsider(id events.TaskID) {
 	}
 }
 
-// Ended returns the events that follow in the entry of the event which has ended an attempt of the task; the task
-// is as that event left it.
+// Ended returns the events that follow in the entry of the event which has ended an attempt of the task, or a task that
+// waited; the task is as that event left it.
 func (s *Shard) Ended(t *Task, ev *events.Event) (follow []events.Event) {
 	for _, x := range s.extensions.ended {
 		follow = append(follow, x.Ended(t.seen(), ev)...)
@@ -185,5 +185,6 @@ func (t *Task) seen() extension.Task {
 		Behavior: t.Kind.Behavior,
 		Running:  t.OnNode(),
 		Final:    t.Final(),
+		Bytes:    t.bytes(),
 	}
 }

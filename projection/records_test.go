@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/items"
+	"taskledger/projection/schedules"
 )
 
 // recordBodies has a body of every kind that is of no task, in an order in which they are legal.
@@ -26,6 +27,30 @@ func recordBodies(j *journal) []events.Body {
 	}
 }
 
+// scheduleBodies has a body of every kind that is of a schedule, in an order in which they are legal.
+func scheduleBodies(j *journal) []events.Body {
+	return []events.Body{
+		&events.ScheduleSet{Plan: nightly, Params: events.JSON([]byte(`{}`)), Next: j.now.Add(time.Hour), Code: "5f"},
+		&events.Ticked{Decision: events.TickMissed, Cause: events.TickOld, From: j.now.Add(time.Hour), To: j.now.Add(time.Hour), Next: j.now.Add(2 * time.Hour)},
+		&events.SchedulePaused{Reason: "a deployment"},
+		&events.ScheduleResumed{},
+		&events.BackfillSet{From: j.now, To: j.now.Add(time.Minute), Ticks: 1},
+		&events.BackfillEnded{},
+		&events.ScheduleEnded{},
+	}
+}
+
+// nightly is the plan of a schedule.
+var nightly = events.SchedulePlan{Cron: "0 0 3 * * ?", Zone: "UTC", Behavior: "work", Policy: completePolicy(), Keep: 1}
+
+func completePolicy() events.Policy {
+	p, err := events.Policy{}.Complete()
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 // ofRecord is the event that would come next in a record that is no task.
 func (j *journal) ofRecord(body events.Body) events.Event {
 	ev := events.Event{Body: body, At: j.now}
@@ -36,7 +61,15 @@ func (j *journal) ofRecord(body events.Body) events.Event {
 
 // follows is the record of a body, and what the record's next event follows.
 func (j *journal) follows(body events.Body) (of events.TaskID, seq uint64, prev events.Ref) {
-	if body.Kind().Record() != events.OfItem {
+	switch body.Kind().Record() {
+	case events.OfItem:
+	case events.OfSchedule:
+		of = events.ScheduleRecord("nightly")
+		if s := schedules.Of(j.state).Schedule("nightly"); s != nil {
+			return of, s.Seq + 1, s.Last
+		}
+		return of, 1, 0
+	default:
 		seq, prev = j.state.Next(body.Kind().Record())
 		return "", seq, prev
 	}
@@ -51,7 +84,7 @@ func (j *journal) follows(body events.Body) (of events.TaskID, seq uint64, prev 
 
 func TestRecords_HaveEveryKindOfEventFolded(t *testing.T) {
 	j := newJournal(t)
-	bodies := recordBodies(j)
+	bodies := append(recordBodies(j), scheduleBodies(j)...)
 	for _, kind := range events.Kinds() {
 		if kind.Record() != events.OfTask && !slices.ContainsFunc(bodies, func(b events.Body) bool { return b.Kind() == kind }) {
 			t.Errorf("%s has no sample", kind)
@@ -62,7 +95,7 @@ func TestRecords_HaveEveryKindOfEventFolded(t *testing.T) {
 		of, before := body.Kind().Record(), j.state.Digest(nil)
 		_, seq, _ := j.follows(body)
 		j.addEvent(j.ofRecord(body))
-		if _, next, prev := j.follows(body); body.Kind() != events.KindItemRemoved && (next != seq+1 || prev == 0) {
+		if _, next, prev := j.follows(body); body.Kind() != events.KindItemRemoved && body.Kind() != events.KindScheduleEnded && (next != seq+1 || prev == 0) {
 			t.Errorf("%s: the next event of the %s is %d after %d", body.Kind(), of, next, prev)
 		}
 		if j.state.Digest(nil) == before {

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -28,7 +29,7 @@ type Shard struct {
 	tasks     map[events.TaskID]*Task
 	created   creations
 	tally     Tally
-	bytes     int64 // of the tasks that retention may not forget
+	bytes     int64 // of the tasks that are unfinished, or held for their requests
 	due       queue
 	held      queue // finished tasks that are kept for their requests
 	pinned    queue // finished tasks that an extension holds
@@ -105,7 +106,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		return nil, err
 	}
 	if c, ok := ev.Body.(*events.Created); ok {
-		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy, ev.Asker.Principal}), Status: task.Created, Priority: c.Priority, Params: c.Params,
+		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy, cmp.Or(c.Ties.By, ev.Asker.Principal)}), Status: task.Created, Priority: c.Priority, Params: c.Params,
 			ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
 		s.tasks[t.ID] = t
 		s.enlist(t)
@@ -128,9 +129,9 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	if t.Final() {
 		t.close()
 	}
+	s.saw(t, ev)
 	s.place(t, ev.At)
 	s.weigh(t, 1)
-	s.saw(t, ev)
 	return t, nil
 }
 
@@ -145,13 +146,14 @@ func (s *Shard) Seal(e *events.Entry) {
 }
 
 // weigh adds what a task takes, or with sign -1 takes it away, to the bytes of those that retention may forget, or
-// of the others. The task is where it belongs.
+// of those that are unfinished or held for their requests. The task is where it belongs.
 func (s *Shard) weigh(t *Task, sign int64) {
 	switch t.in {
 	case &t.Kind.group.finished:
 		s.retention.bytes += sign * t.bytes()
 	case &s.failed.queue:
 		s.failed.bytes += sign * t.bytes()
+	case &s.pinned: // whoever holds them bounds them
 	default:
 		s.bytes += sign * t.bytes()
 	}
@@ -228,16 +230,18 @@ func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
 func (s *Shard) Len() int { return len(s.tasks) }
 
 // Finished returns the number of tasks that are final.
-func (s *Shard) Finished() int { return s.retention.count + s.failed.len() + s.Held() }
+func (s *Shard) Finished() int {
+	return s.retention.count + s.failed.len() + s.held.len() + s.pinned.len()
+}
 
-// Held returns the number of final tasks that retention may not forget: for their requests, or for an extension.
-func (s *Shard) Held() int { return s.held.len() + s.pinned.len() }
+// Held returns the number of final tasks that are kept for their requests.
+func (s *Shard) Held() int { return s.held.len() }
 
 // Live returns the number of tasks that are not final.
 func (s *Shard) Live() int { return len(s.tasks) - s.Finished() }
 
-// LiveBytes is about how much the tasks that are not finished, or are held, take in a snapshot: their parameters,
-// results, ids and texts, and a fixed amount each.
+// LiveBytes is about how much the tasks that are not finished, or are held for their requests, take in a snapshot, and
+// the records of extensions: parameters, results, ids and texts, and a fixed amount each.
 func (s *Shard) LiveBytes() int64 { return s.bytes + s.extensionBytes() }
 
 // Tasks yields every task, in no order.

@@ -102,6 +102,30 @@ func TestGolden_RecordsThatAreNoTasksAreStoredAsEver(t *testing.T) {
 	golden(t, "records", j.state)
 }
 
+func TestGolden_SchedulesAreStoredAsEver(t *testing.T) {
+	j := newJournal(t)
+	add := func(bodies ...events.Body) {
+		for _, body := range bodies {
+			j.addEvent(j.ofRecord(body))
+		}
+	}
+	first, second := j.now.Add(time.Hour), j.now.Add(2*time.Hour)
+	plan := nightly
+	plan.Misfire, plan.Jitter, plan.Start, plan.End, plan.PauseOnFailure = events.MisfireAll, 500, j.now, j.now.Add(48*time.Hour), true
+	run := events.TaskID("nightly/tick:" + strconv.FormatInt(int64(first), 10))
+	add(
+		&events.ScheduleSet{Plan: plan, Params: events.JSON([]byte(`{"table":"orders"}`)), Next: first, Offset: 3600, Code: "5f0c"},
+		&events.Ticked{Decision: events.TickCreated, From: first, To: first, Run: run, Next: second, ToOffset: 3600, NextOffset: 7200},
+	)
+	j.add(run, &events.Created{Behavior: "work", Policy: plan.Policy, NotBefore: j.now, Ties: events.Ties{Schedule: "nightly", By: "ada"}})
+	add(
+		&events.BackfillSet{From: 1000, To: 9000, Ticks: 3},
+		&events.SchedulePaused{Reason: "orders are being moved", Failed: run},
+	)
+	j.seal(time.Second)
+	golden(t, "schedules", j.state)
+}
+
 func TestGolden_ItemsAreStoredAsEver(t *testing.T) {
 	j := newJournal(t)
 	add := func(store string, lineage, seq uint64, prev events.Ref, request string, body events.Body) events.Ref {
@@ -450,8 +474,8 @@ func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 			top[inSections] = append(top[inSections].([]any), []any{"plans", []any{[]any{1}}})
 			return top
 		},
-		`section "schedules" of a snapshot, which this program does not know`: func(top []any) []any {
-			top[inCounts] = append(top[inCounts].([]any), []any{"schedules", 3})
+		`section "works" of a snapshot, which this program does not know`: func(top []any) []any {
+			top[inCounts] = append(top[inCounts].([]any), []any{"works", 3})
 			return top
 		},
 		"array of 15 values expected, found 16": func(top []any) []any { return longer(t, top, "tasks", 15) },

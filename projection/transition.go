@@ -52,7 +52,7 @@ const illegal Phase = 0xff
 
 // next is the state matrix: the phase that an event of a kind leads to from each phase. It is the one place that says
 // which transitions are legal; the fold, the tests and the diagram in ARCHITECTURE.md are all driven by it.
-var next = func() (m [32][phaseCount]Phase) {
+var next = func() (m [64][phaseCount]Phase) {
 	for kind := range m {
 		for from := range m[kind] {
 			m[kind][from] = illegal

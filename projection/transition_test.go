@@ -37,6 +37,13 @@ ItemAdded        -        -        -        -        -        -
 ItemReplaced     -        -        -        -        -        -
 ItemRemoved      -        -        -        -        -        -
 StoreForgotten   -        -        -        -        -        -
+ScheduleSet      -        -        -        -        -        -
+Ticked           -        -        -        -        -        -
+SchedulePaused   -        -        -        -        -        -
+ScheduleResumed  -        -        -        -        -        -
+BackfillSet      -        -        -        -        -        -
+BackfillEnded    -        -        -        -        -        -
+ScheduleEnded    -        -        -        -        -        -
 `
 
 var phaseNames = map[string]projection.Phase{"absent": projection.Absent, "CREATED": projection.IsCreated, "RUNNING": projection.OnNode,

@@ -40,13 +40,15 @@ type Extension struct {
 	// Partial announces that events of some records alone will be folded, as an export of one of them holds.
 	Partial func()
 
-	// Saw learns of each event of a task, once the task is as the event left it.
+	// Saw learns of each event of a task, once the task is as the event left it, and before it has its place among the
+	// others.
 	Saw func(t Task, ev *events.Event)
-	// Holds reports whether a finished task must not be forgotten. It is asked whenever the task changes, and after
-	// Shard.Reconsider of the task. The extension bounds how many it holds: they count against what a shard may have.
+	// Holds reports whether a finished task must not be forgotten. It is asked whenever the task changes, after Saw,
+	// and after Shard.Reconsider of the task. The extension bounds how many it holds, and what they take: they count
+	// neither as unfinished nor as finished ones against what a shard may have.
 	Holds func(t Task) bool
-	// Ended decides which events follow when an attempt of a task ends, by its own report or not. They stand in the
-	// entry of its end, take EndBytes at most, and name their Seq and Prev. It changes nothing: Fold takes the events
+	// Ended decides which events follow when an attempt of a task ends, by its own report or not, or when a task fails
+	// for good that waits. They stand in the entry of that end, take EndBytes at most, and name their Seq and Prev. It changes nothing: Fold takes the events
 	// once they are recorded, and no replay asks Ended. While a node is present that cannot read them, none follow.
 	Ended func(t Task, ev *events.Event) []events.Event
 	// EndBytes declares how much Ended adds to an entry for one attempt at most, as events.Builder counts: batches
@@ -75,6 +77,7 @@ type Task struct {
 	Behavior string
 	Running  bool
 	Final    bool
+	Bytes    int64 // about what it takes in a snapshot
 }
 
 // Section is a kind of rows of a state, as snapshots and digests have them. Its name is never used again for another.

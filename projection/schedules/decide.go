@@ -1,0 +1,174 @@
+package schedules
+
+import (
+	"taskledger/events"
+)
+
+// Step holds what is recorded next of a schedule: an event, and what belongs to it in its entry.
+type Step struct {
+	Body   events.Body     // nil = none
+	Create events.TaskID   // the run that is created behind the event; "" = none
+	Cancel []events.TaskID // runs that shall end, before anything else can be decided
+}
+
+// correctEvery bounds from below the time from one correction of the next tick to another.
+const correctEvery events.Millis = 60 * 60 * 1000
+
+// Correct returns the event that corrects the next tick of a schedule where the data of its time zone are others than
+// those of who found it, nil for none. It never moves a tick that is due, and none back to a decided one.
+func (a *Ahead) Correct(s *Schedule, now events.Millis) *events.Ticked {
+	switch {
+	case !a.corrects || a.of != s.Next || s.Next == 0 || s.Next+s.Delay() <= now:
+		return nil
+	case a.corrected != 0 && a.corrected <= s.Decided:
+		return nil
+	case s.Decided < s.SetAt && a.corrected != 0 && a.corrected <= now: // it was over for who has set the schedule
+		return nil
+	case s.CorrectedAt != 0 && now < s.CorrectedAt+correctEvery:
+		return nil
+	}
+	return &events.Ticked{
+		Decision:   events.TickCorrected,
+		Next:       a.corrected,
+		NextOffset: a.correctedOffset,
+	}
+}
+
+// Decide returns what is recorded next of a schedule whose time has come, by an answer that fits it; false = nothing
+// before something changes. taken reports whether there is a task of an id.
+func (s *Schedules) Decide(of *Schedule, a *Ahead, now events.Millis, taken func(events.TaskID) bool) (Step, bool) {
+	tick := of.Paused == nil && of.Next != 0 && !of.waits() && of.Next+of.Delay() <= now
+	switch {
+	case tick && of.active > 0 && of.Plan.Overlap == events.OverlapReplace:
+		return Step{Cancel: s.toCancel(of)}, true
+	case tick:
+		return of.decideTick(a, now, taken), true
+	case of.Fill != nil && of.active == 0:
+		return of.decideFill(a, taken), true
+	}
+	return Step{}, false
+}
+
+// toCancel returns the runs of a schedule that have not ended and that nobody has cancelled.
+func (s *Schedules) toCancel(of *Schedule) (all []events.TaskID) {
+	s.each(of, func(id events.TaskID, r run) {
+		if r.active && !r.cancelled {
+			all = append(all, id)
+		}
+	})
+	return all
+}
+
+// decideTick decides the first undecided tick, with those after it of which the same is true.
+func (s *Schedule) decideTick(a *Ahead, now events.Millis, taken func(events.TaskID) bool) Step {
+	switch {
+	case s.skips():
+		return Step{Body: s.passOver(events.TickSkipped, events.TickOverlap, a)}
+	case s.Next > s.CatchUp && s.Next <= s.PausedUntil:
+		return Step{Body: s.passOver(events.TickMissed, events.TickPaused, a)}
+	case s.active >= MaxActive:
+		return Step{Body: s.passOver(events.TickSkipped, events.TickTooMany, a)}
+	case s.Plan.Misfire == events.MisfireAll:
+		return s.decideAll(a, taken)
+	case s.Plan.Misfire == events.MisfireSkip && now-s.Delay()-a.newest > s.Plan.Grace:
+		return Step{Body: s.passOver(events.TickMissed, events.TickLate, a)}
+	case a.newest == s.Next:
+		return s.create(a.next, a.nextOffset, taken)
+	}
+	b := &events.Ticked{
+		Decision:   events.TickMissed,
+		Cause:      events.TickOld,
+		From:       s.Next,
+		To:         a.before,
+		ToOffset:   a.beforeOffset,
+		Next:       a.newest,
+		NextOffset: a.newestOffset,
+	}
+	if s.Plan.Overlap == events.OverlapReplace && s.Next <= s.BusyUntil {
+		b.Decision, b.Cause = events.TickSkipped, events.TickOverlap
+	}
+	a.of, a.second, a.secondOffset = a.newest, a.next, a.nextOffset // what is decided next
+	return Step{Body: b}
+}
+
+// decideAll decides ticks of which the newest have their runs.
+func (s *Schedule) decideAll(a *Ahead, taken func(events.TaskID) bool) Step {
+	if a.older == 0 {
+		return s.create(a.second, a.secondOffset, taken)
+	}
+	first := a.recent[len(a.recent)-1]
+	b := &events.Ticked{
+		Decision:   events.TickMissed,
+		Cause:      events.TickOld,
+		From:       s.Next,
+		To:         a.older,
+		ToOffset:   a.olderOffset,
+		Next:       first,
+		NextOffset: a.recentOffset,
+	}
+	return Step{Body: b}
+}
+
+// passOver decides that ticks have no run: the first undecided one to the newest.
+func (s *Schedule) passOver(decision events.TickDecision, cause events.TickCause, a *Ahead) events.Body {
+	return &events.Ticked{
+		Decision:   decision,
+		Cause:      cause,
+		From:       s.Next,
+		To:         a.newest,
+		ToOffset:   a.newestOffset,
+		Next:       a.next,
+		NextOffset: a.nextOffset,
+	}
+}
+
+// create decides that the next tick has its run, unless there is a task of that id.
+func (s *Schedule) create(next events.Millis, offset int64, taken func(events.TaskID) bool) Step {
+	id := TickRun(s.Name, s.Next)
+	b := &events.Ticked{
+		Decision:   events.TickCreated,
+		From:       s.Next,
+		To:         s.Next,
+		ToOffset:   s.NextOffset,
+		Run:        id,
+		Next:       next,
+		NextOffset: offset,
+	}
+	if taken(id) {
+		b.Decision, b.Cause, b.Run, id = events.TickSkipped, events.TickTaken, "", ""
+	}
+	return Step{Body: b, Create: id}
+}
+
+// decideFill decides the next tick of a backfill, or ends it.
+func (s *Schedule) decideFill(a *Ahead, taken func(events.TaskID) bool) Step {
+	f := s.Fill
+	if f.Left == 0 || f.Next == 0 {
+		return Step{Body: &events.BackfillEnded{}}
+	}
+	id := FillRun(s.Name, f.Next)
+	b := &events.Ticked{
+		Decision: events.TickFilled,
+		From:     f.Next,
+		To:       f.Next,
+		ToOffset: a.fillOffset,
+		Run:      id,
+		Next:     a.fillNext,
+	}
+	if taken(id) {
+		b.Decision, b.Cause, b.Run, id = events.TickNotFilled, events.TickTaken, "", ""
+	}
+	return Step{Body: b, Create: id}
+}
+
+// Run returns the body of the event that creates a run.
+func (s *Schedule) Run(now events.Millis) *events.Created {
+	return &events.Created{
+		Behavior:  s.Plan.Behavior,
+		Policy:    s.Plan.Policy,
+		Priority:  s.Plan.Priority,
+		NotBefore: now,
+		Params:    s.Params,
+		Ties:      events.Ties{Schedule: s.Name, By: s.SetBy},
+	}
+}

@@ -1,0 +1,250 @@
+package schedules_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"taskledger/events"
+)
+
+// The table has what must stand in the journal of a schedule with a tick each ten minutes, for each pair of overlap and
+// misfire: down for an hour from 10:05 to 11:08 with the run of 10:00 ended, the same with that run going on until
+// 11:09, and paused for that hour. Ticks are late after five minutes.
+func TestDecide_EveryPairOfOverlapAndMisfire(t *testing.T) {
+	const (
+		newest  = "missed old 10:10..10:50, created 11:00"
+		late    = "missed late 10:10..11:00"
+		each    = "created 10:10, created 10:20, created 10:30, created 10:40, created 10:50, created 11:00"
+		skipped = "skipped overlap 10:10..11:00"
+	)
+	for _, row := range []struct {
+		overlap    events.Overlap
+		misfire    events.Misfire
+		down, busy string
+	}{
+		{events.OverlapForbid, events.MisfireOnce, newest, skipped},
+		{events.OverlapForbid, events.MisfireSkip, late, skipped},
+		{events.OverlapForbid, events.MisfireAll, each, skipped},
+		{events.OverlapAllow, events.MisfireOnce, newest, newest},
+		{events.OverlapAllow, events.MisfireSkip, late, late},
+		{events.OverlapAllow, events.MisfireAll, each, each},
+		{events.OverlapReplace, events.MisfireOnce, newest, "skipped overlap 10:10..10:50, created 11:00"},
+		{events.OverlapReplace, events.MisfireSkip, late, late},
+		{events.OverlapReplace, events.MisfireAll, each, each},
+	} {
+		begin := func() *world {
+			w := newWorld(t, every(millis(10*time.Minute)), clock("09:55"))
+			w.set(planOf(row.overlap, row.misfire))
+			w.now = clock("10:00")
+			w.settle()
+			w.told = w.told[1:] // created 10:00
+			return w
+		}
+		check := func(what string, w *world, want string) {
+			t.Helper()
+			for range 20 { // one after the other
+				w.endAll()
+				w.settle()
+			}
+			if got := fmt.Sprint(w.told); got != "["+joined(want)+"]" {
+				t.Errorf("overlap %d, misfire %d, %s: %s, want %s", row.overlap, row.misfire, what, got, want)
+			}
+			if s := w.schedule(); s.Next != clock("11:10") || s.Decided != clock("11:00") {
+				t.Errorf("overlap %d, misfire %d, %s: next %s after %s", row.overlap, row.misfire, what, at(s.Next), at(s.Decided))
+			}
+		}
+
+		w := begin()
+		w.endAll()
+		w.now = clock("11:08")
+		w.settle()
+		check("down", w, row.down)
+
+		w = begin()
+		run := w.start(w.active()[0])
+		w.now = clock("11:08")
+		w.settle()
+		if run = w.shard.Task(run.ID); run.Cancelled != (row.overlap == events.OverlapReplace) {
+			t.Errorf("overlap %d: the run is cancelled: %t", row.overlap, run.Cancelled)
+		}
+		w.now = clock("11:09")
+		w.end(run, "")
+		w.settle()
+		check("down and busy", w, row.busy)
+
+		w = begin()
+		w.endAll()
+		w.now = clock("10:05")
+		w.must(w.record(&events.SchedulePaused{}))
+		w.now = clock("11:08")
+		w.settle()
+		if len(w.told) > 0 {
+			t.Errorf("overlap %d, misfire %d: %v while it is paused", row.overlap, row.misfire, w.told)
+		}
+		w.seal()
+		w.must(w.record(&events.ScheduleResumed{}))
+		w.seal()
+		w.settle()
+		check("paused", w, "missed paused 10:10..11:00")
+	}
+}
+
+// joined writes a list as fmt does.
+func joined(list string) string {
+	var text []byte
+	for i := 0; i < len(list); i++ {
+		if list[i] != ',' {
+			text = append(text, list[i])
+		}
+	}
+	return string(text)
+}
+
+// A schedule that fires each second costs one event a run, however long that takes.
+func TestDecide_WhatIsSkippedMeanwhileIsOneEvent(t *testing.T) {
+	w := newWorld(t, every(1000), clock("10:00"))
+	w.set(planOf(events.OverlapForbid, events.MisfireOnce))
+	w.now += 1000
+	w.settle()
+	run := w.start(w.active()[0])
+	for range 3600 {
+		w.now += 1000
+		if w.decide() {
+			t.Fatal("something is decided while the run has not ended")
+		}
+	}
+	w.end(run, "")
+	w.settle()
+	if n := len(w.ticked); n != 2 || w.ticked[1].To-w.ticked[1].From != 3_599_000 {
+		t.Errorf("%d decisions, the last from %d to %d", n, w.ticked[n-1].From, w.ticked[n-1].To)
+	}
+}
+
+// Of very many undecided ticks the newest hundred have their runs, and those that come meanwhile do not take their place.
+func TestDecide_AllRunsTheNewestHundredOneAfterTheOther(t *testing.T) {
+	w := newWorld(t, every(1000), clock("10:00"))
+	w.set(planOf(events.OverlapForbid, events.MisfireAll))
+	w.now = clock("11:00")
+	created := 0
+	for range 300 {
+		w.settle()
+		if n := len(w.active()); n > 1 {
+			t.Fatalf("%d runs at a time", n)
+		}
+		w.now += 5000
+		w.endAll()
+	}
+	for _, b := range w.ticked {
+		if b.Decision == events.TickCreated && b.From <= clock("11:00") {
+			created++
+		}
+	}
+	if first := w.ticked[0]; created != 100 || first.Decision != events.TickMissed || first.To-first.From != 3_499_000 {
+		t.Errorf("%d runs of ticks that were undecided, and %v first", created, tell(first))
+	}
+}
+
+// A final failure of a tick's run pauses the schedule in its entry; a cancel and a run by hand do not.
+func TestEnded_PausesOnFailureOfATick(t *testing.T) {
+	w := newWorld(t, every(60_000), clock("10:00"))
+	plan := planOf(events.OverlapForbid, events.MisfireOnce)
+	plan.PauseOnFailure = true
+	w.set(plan)
+	w.now = clock("10:01")
+	w.settle()
+	w.end(w.active()[0], events.CodeCancelled)
+	if w.schedule().Paused != nil {
+		t.Fatal("a cancelled run pauses the schedule")
+	}
+	w.now = clock("10:02")
+	w.settle()
+	run := w.active()[0]
+	w.end(run, "broken")
+	if p := w.schedule().Paused; p == nil || p.Failed != run.ID || p.Since != w.now {
+		t.Fatalf("paused: %+v", p)
+	}
+	if w.now = clock("10:05"); w.decide() {
+		t.Error("a paused schedule decides")
+	}
+}
+
+// A run of a tick is never joined to a task that has its id.
+func TestDecide_ATakenIDIsSkipped(t *testing.T) {
+	w := newWorld(t, every(60_000), clock("10:00"))
+	_, err := w.apply(nil, events.Event{
+		Task: "nightly/tick:" + events.TaskID(fmt.Sprint(int64(clock("10:01")))),
+		Seq:  1,
+		Body: &events.Created{Behavior: "other", Policy: policy, NotBefore: w.now},
+	})
+	w.must(err)
+	w.set(planOf(events.OverlapAllow, events.MisfireOnce))
+	w.now = clock("10:01")
+	w.settle()
+	if want := []string{"skipped taken 10:01"}; !slices.Equal(w.told, want) {
+		t.Errorf("%v, want %v", w.told, want)
+	}
+}
+
+// A backfill runs its ticks one at a time, the oldest first, beside a schedule that is paused.
+func TestDecide_BackfillRunsOneTickAtATime(t *testing.T) {
+	w := newWorld(t, every(60_000), clock("10:00"))
+	w.set(planOf(events.OverlapForbid, events.MisfireOnce))
+	w.must(w.record(&events.SchedulePaused{}))
+	w.must(w.record(&events.BackfillSet{From: clock("09:10"), To: clock("09:12"), Ticks: 3}))
+	w.seal()
+	for range 3 {
+		w.settle()
+		if n := len(w.active()); n != 1 {
+			t.Fatalf("%d runs at a time", n)
+		}
+		w.endAll()
+	}
+	w.settle()
+	if want := []string{"filled 09:10", "filled 09:11", "filled 09:12"}; !slices.Equal(w.told, want) || w.schedule().Fill != nil {
+		t.Errorf("%v, want %v, and no backfill: %+v", w.told, want, w.schedule().Fill)
+	}
+}
+
+// The newest ended runs are kept, whatever retention forgets of others.
+func TestHolds_TheNewestRunsAreKept(t *testing.T) {
+	w := newWorld(t, every(60_000), clock("10:00"))
+	plan := planOf(events.OverlapForbid, events.MisfireOnce)
+	plan.Policy.RetainCount = 1
+	w.set(plan)
+	for range 10 {
+		w.now += 60_000
+		w.settle()
+		w.endAll()
+	}
+	w.now += events.Millis(policy.Retain.Milliseconds()) * 2
+	other, err := w.apply(nil, events.Event{
+		Task: "other",
+		Seq:  1,
+		Body: &events.Created{Behavior: "work", Policy: policy, NotBefore: w.now},
+	})
+	w.must(err)
+	w.end(other, "")
+	kept := w.schedule().Kept()
+	if len(kept) != 3 {
+		t.Fatalf("%v are kept, want 3", kept)
+	}
+	for _, id := range kept {
+		if w.shard.Task(id) == nil {
+			t.Errorf("run %s was forgotten", id)
+		}
+	}
+	if w.shard.Live() != 0 || w.shard.Len() != 4 {
+		t.Errorf("%d tasks of which %d live, want the three and the other", w.shard.Len(), w.shard.Live())
+	}
+	w.must(w.record(&events.ScheduleEnded{}))
+	w.seal()
+	w.begin()
+	w.now += 1
+	w.must(w.record(&events.ScheduleSet{Plan: plan, Next: w.ticks.Next(w.now)}))
+	w.seal()
+	if w.shard.Len() > 2 {
+		t.Errorf("%d tasks are left after the schedule has ended", w.shard.Len())
+	}
+}

@@ -1,0 +1,54 @@
+package schedule
+
+import (
+	"errors"
+
+	"taskledger/events"
+)
+
+// ErrNotFound is wrapped when there is no schedule of a name.
+var ErrNotFound = errors.New("no such schedule")
+
+// ErrChanged is wrapped when a schedule is not, or no longer, as the caller has seen it.
+var ErrChanged = errors.New("the schedule has changed since it was seen")
+
+// Version names a state of a schedule: each change has another one.
+type Version = events.Ref
+
+// Schedule is a schedule as it is.
+type Schedule struct {
+	Name       string        `json:"name"`
+	Definition Definition    `json:"definition"`
+	Version    Version       `json:"version"`
+	SetBy      string        `json:"set_by,omitempty"`
+	SetAt      events.Millis `json:"set_at"`
+	// Next is the next tick, Last the last one that was decided: with a run or without. Zero stands for none.
+	Next   events.Millis `json:"next,omitempty"`
+	Last   events.Millis `json:"last,omitempty"`
+	Active int           `json:"active"` // runs that have not ended
+	Kept   int           `json:"kept"`   // runs that have ended and are kept
+	Paused *Pause        `json:"paused,omitempty"`
+	Fill   *Fill         `json:"backfill,omitempty"`
+	// GaveUp is when ended runs were given up last that the schedule was to keep, for want of room; zero = never.
+	GaveUp events.Millis `json:"gave_up,omitempty"`
+	Why    string        `json:"why,omitempty"` // a tick is due and not decided; "" = none is
+}
+
+// Pause says who paused a schedule, when and why.
+type Pause struct {
+	By     string        `json:"by,omitempty"`
+	Reason string        `json:"reason,omitempty"`
+	Since  events.Millis `json:"since"`
+	Failed events.TaskID `json:"failed,omitempty"` // the run whose failure paused it
+}
+
+// Fill is a backfill under way.
+type Fill struct {
+	From  events.Millis `json:"from"`
+	To    events.Millis `json:"to"`
+	Next  events.Millis `json:"next,omitempty"`
+	Ticks int           `json:"ticks"` // of all
+	Left  int           `json:"left"`  // that are not decided
+	By    string        `json:"by,omitempty"`
+	Since events.Millis `json:"since"`
+}
