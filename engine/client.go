@@ -15,6 +15,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/futures"
+	"taskledger/engine/internal/schedules"
 	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/stores"
 	"taskledger/engine/internal/taskids"
@@ -46,7 +47,7 @@ type ClientConfig struct {
 // maxForgotten bounds the concurrent searches of GetForgotten for tasks that are no longer in memory.
 const maxForgotten = 4
 
-// Client submits tasks, waits for their outcomes and reads them; Operations, Stores and Ledger do the rest. Its
+// Client submits tasks, waits for their outcomes and reads them; Operations, Schedules, Stores and Ledger do the rest. Its
 // methods may be called concurrently. Before Run, a call that needs an owner waits for Run, or until its ctx ends:
 // store.ErrUnavailable. While no node is alive it ends within 3 s, with an error that wraps task.ErrNoNode, unless
 // task.AwaitNodes makes it wait. A client without a Store cannot know that, and waits; so does a Node, which is
@@ -65,6 +66,7 @@ type Client struct {
 	forgotten   chan struct{} // taken by each GetForgotten that searches for a task that is no longer in memory
 	sendersLeft sendersLeft
 	items       *stores.Client
+	schedules   *schedules.Client
 
 	extensions clientExtensions
 
@@ -126,6 +128,12 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		Sender: c.sender.ID(),
 		Random: rand.Uint64,
 		Log:    cfg.Log,
+	})
+	c.schedules = schedules.New(schedules.Config{
+		Ask:    c.askShard,
+		Read:   c.read,
+		Shards: cfg.Shards,
+		Now:    cfg.Now,
 	})
 	c.extensions = clientExtensionsOf(c.items)
 	return c, nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"taskledger/engine/internal/pauses"
+	"taskledger/engine/internal/schedules"
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/stores"
 	"taskledger/projection/settings"
@@ -11,11 +12,14 @@ import (
 const itemHints = "items"
 
 // ownerExtensions returns the parts of fronts that live with the owner of a shard, by what they have the session do:
-// learn takes the settings, which the shard home has, and hints sends hints of a name.
-func ownerExtensions(home int, learn func(settings.State), hints func(name string) sendHint) []shard.NewExtension {
+// learn takes the settings, which the shard home has, hints sends hints of a name, and the session is of the node.
+func ownerExtensions(
+	home int, learn func(settings.State), hints func(name string) sendHint, node string,
+) []shard.NewExtension {
 	return []shard.NewExtension{
 		pauses.AtOwner(home, learn),
 		stores.AtOwner(hints(itemHints)),
+		schedules.AtOwner(node),
 	}
 }
 

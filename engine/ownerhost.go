@@ -29,7 +29,7 @@ func (m *member) ownerConfig() *shard.Config {
 		Placement: h,
 		Archiver:  h,
 
-		Extensions: ownerExtensions(m.settingsShard(), m.learnSettings, h.hints),
+		Extensions: ownerExtensions(m.settingsShard(), m.learnSettings, h.hints, m.cfg.Name),
 
 		Loader:  m.loader,
 		Owners:  m.owners,

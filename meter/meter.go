@@ -78,6 +78,8 @@ const (
 	ItemsAvailable              // of task stores, in the shards served here: stores are named by users, and are not told apart
 	ItemsWaiting                // for their time, and not claimed
 	ItemsClaimed
+	Schedules    // in the shards served here
+	SchedulesDue // those of them whose time has come, and nothing is decided yet
 	ShardsServed
 	ShardsQuarantined
 	ShardsNotTrimmed
@@ -140,6 +142,8 @@ var (
 		ItemsAvailable:    {"items_available", "Items of all task stores, in the shards served here, that everybody may have.", false, nil},
 		ItemsWaiting:      {"items_waiting", "Items of all task stores, in the shards served here, whose time has not come, and that nobody has claimed.", false, nil},
 		ItemsClaimed:      {"items_claimed", "Items of all task stores, in the shards served here, that are claimed, or were and are put off.", false, nil},
+		Schedules:         {"schedules", "Schedules in the shards served here.", false, nil},
+		SchedulesDue:      {"schedules_due", "Schedules in the shards served here with a tick that is due and not decided.", false, nil},
 		ShardsServed:      {"shards_served", "Shards served here.", false, nil},
 		ShardsQuarantined: {"shards_quarantined", "Shards owned here that cannot be read.", false, nil},
 		ShardsNotTrimmed:  {"shards_not_trimmed", "Shards served here whose journals cannot be archived or trimmed.", false, nil},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"taskledger/bulk"
 	"taskledger/engine"
@@ -14,11 +15,12 @@ import (
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
+	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
 )
 
-// Client has all operations of a cluster, in six parts; each command takes the part that it uses.
+// Client has all operations of a cluster, in eight parts; each command takes the part that it uses.
 type Client interface {
 	Submitter
 	Operator
@@ -26,6 +28,8 @@ type Client interface {
 	Historian
 	Observer
 	Stores() Stores
+	Schedules() Schedules
+	Backfills() Backfills
 }
 
 // Submitter asks for work and waits for its outcome.
@@ -114,6 +118,35 @@ type Stores interface {
 	Groups(ctx context.Context, store string, linear bool) ([]item.Group, error)
 }
 
+// Schedules set, read and steer schedules, each by its name, as engine.Schedules does.
+type Schedules interface {
+	Set(ctx context.Context, name string, d schedule.Definition, seen schedule.Version) (v schedule.Version, changed bool, err error)
+	Get(ctx context.Context, name string) (schedule.Schedule, error)
+	List(ctx context.Context, after string, limit int) (all []schedule.Schedule, more bool, err error)
+	// Steer does what a verb says: Pause and Resume are about ticks, Delete ends the schedule, EndBackfill its backfill.
+	// With seen, the version that the caller knows, it changes no other; 0 = any.
+	Steer(ctx context.Context, verb ScheduleVerb, name, reason string, seen schedule.Version) error
+	// Run makes a run, or shares one.
+	Run(ctx context.Context, name, key string) (Handle, error)
+}
+
+// ScheduleVerb names a change of a schedule, as the command line and paths of HTTP spell it.
+type ScheduleVerb string
+
+// The verbs of schedules.
+const (
+	PauseSchedule  ScheduleVerb = "pause"
+	ResumeSchedule ScheduleVerb = "resume"
+	DeleteSchedule ScheduleVerb = "delete"
+	EndBackfill    ScheduleVerb = "end-backfill"
+)
+
+// Backfills give ticks of the past runs.
+type Backfills interface {
+	// Backfill is engine.Schedules.Backfill.
+	Backfill(ctx context.Context, name string, from, to time.Time) (ticks int, err error)
+}
+
 // Direct is a Client that is itself a client of the cluster's etcd and NATS.
 type Direct struct{ *engine.Client }
 
@@ -195,6 +228,37 @@ func (d Direct) Repair(ctx context.Context, o repair.Options) ([]repair.Stray, e
 
 // Stores implements Client.
 func (d Direct) Stores() Stores { return d.Client.Stores() }
+
+// Schedules implements Client.
+func (d Direct) Schedules() Schedules { return directSchedules{d.Client.Schedules()} }
+
+// Backfills implements Client.
+func (d Direct) Backfills() Backfills { return d.Client.Schedules() }
+
+// directSchedules implements Schedules.
+type directSchedules struct{ engine.Schedules }
+
+// Steer implements Schedules.
+func (d directSchedules) Steer(
+	ctx context.Context, verb ScheduleVerb, name, reason string, seen schedule.Version,
+) error {
+	switch verb {
+	case PauseSchedule:
+		return d.Pause(ctx, name, reason, seen)
+	case ResumeSchedule:
+		return d.Resume(ctx, name, seen)
+	case DeleteSchedule:
+		return d.Delete(ctx, name, seen)
+	case EndBackfill:
+		return d.EndBackfill(ctx, name, reason, seen)
+	}
+	return fmt.Errorf("verb %q is unknown", verb)
+}
+
+// Run implements Schedules.
+func (d directSchedules) Run(ctx context.Context, name, key string) (Handle, error) {
+	return d.Schedules.Run(ctx, name, key)
+}
 
 // Runs reports whether any of the nodes has the code of a behavior.
 func Runs(nodes []store.NodeInfo, behavior string) bool {

@@ -129,7 +129,7 @@ func body(of events.Body) any {
 	case *events.StoreForgotten:
 		return object{"store": b.Store, "last": b.Last}
 	}
-	return nil
+	return ofSchedule(of)
 }
 
 // withText adds the data of an item where an event changes them.
@@ -155,12 +155,12 @@ func withTerms(o object, t *events.Terms) object {
 }
 
 func withTies(o object, t events.Ties) object {
-	for name, is := range map[string]string{"parent": string(t.Parent), "schedule": t.Schedule, "group": t.Group} {
-		if is != "" {
-			o[name] = is
-		}
-	}
-	return o
+	return withSome(o, map[string]string{
+		"parent":   string(t.Parent),
+		"schedule": t.Schedule,
+		"group":    t.Group,
+		"by":       t.By,
+	})
 }
 
 func policy(p events.Policy) object {

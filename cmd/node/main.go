@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // for schedules, where the system has no data of time zones
 
 	"taskledger/cmd/node/internal/cli"
 )

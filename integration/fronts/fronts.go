@@ -6,6 +6,7 @@ import (
 	"taskledger/projection/extension"
 	"taskledger/projection/items"
 	"taskledger/projection/journal"
+	"taskledger/projection/schedules"
 	"taskledger/projection/settings"
 )
 
@@ -106,6 +107,26 @@ var All = []Front{
 			Checker:   in("integration/robustness/check/settings.go", "events.OfSettings"),
 			Traffic:   in("integration/robustness/traffic/request.go", "case history.Pause:"),
 			Simulated: in("integration/simulation/world/caller.go", "op.Verb, op.Reason = history.Pause, reason"),
+		},
+	},
+	{
+		Name:      "schedules",
+		Records:   []events.Record{events.OfSchedule},
+		Extend:    schedules.Extend,
+		Commands:  []string{"schedules.Set", "schedules.Steer", "schedules.Run", "schedules.Backfill"},
+		Questions: []string{"schedules.Get", "schedules.List"},
+		Places: map[Part]Place{
+			Owner:       in("engine/extensions.go", "schedules.AtOwner("),
+			Process:     not("no owner sends it anything, and none is told"),
+			Metrics:     in("engine/internal/schedules/owner.go", "set(meter.Schedules,"),
+			Explain:     not("a run waits as any task does; a schedule says itself why a tick is not decided"),
+			Routes:      not("the library alone sets schedules yet"),
+			Scope:       not("it has no route yet"),
+			CommandLine: not("the library alone sets schedules yet"),
+			ExitCode:    not("it has no command on the command line yet"),
+			Checker:     not("no traffic of the harnesses has schedules yet"),
+			Traffic:     not("no traffic of the harnesses has schedules yet"),
+			Simulated:   not("no traffic of the harnesses has schedules yet"),
 		},
 	},
 	{

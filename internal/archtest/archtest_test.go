@@ -27,14 +27,16 @@ internal/archtest    |                                                   | a lea
 internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
+cron                 |                                                   | a leaf: when something is to happen, pure
 projection/name      |                                                 | a leaf: texts that many tasks share
 projection/steady    | events internal/wire                              | time by the entries of a journal: pure
 projection/extension | projection/steady events internal/wire          | what a front keeps in a shard, as the fold knows it, pure
 projection/items     | projection/extension projection/record projection/steady internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
+projection/schedules | projection/extension events internal/wire github.com/cespare/xxhash github.com/tidwall/btree | a record: the fold of schedules and their runs, and the decisions of ticks, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/extension projection/record task events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/extension projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/extension projection/name projection/steady projection/items projection/requests projection/settings projection/journal task events internal/wire | folds are pure: state must follow from the journal alone
+projection           | projection/extension projection/name projection/steady projection/items projection/requests projection/settings projection/journal projection/schedules task events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
 projection/listing   | projection task events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 projection/taskview  | events projection store task                        | a task as callers get it: pure, beside the fold
@@ -47,11 +49,13 @@ ledger/pagecursor    | store events internal/wire                        | the f
 ledger/repair        | ledger store events                               | alone removes what is no entry
 meter                |                                                   | a leaf: names of figures, and the port that takes them
 meter/prommeter      | meter github.com/prometheus/client_golang         | what a node measures, for Prometheus
+schedule             | cron events store task                            | what a schedule is: its definition, its ticks, and what is told of it
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
 engine/internal/pauses | engine/internal/command engine/internal/shard events projection projection/settings | what the owner of the settings does for them
-engine/internal/commands | engine/internal/command engine/internal/stores | the table of all commands
+engine/internal/schedules | engine/internal/command engine/internal/shard schedule meter task store events projection projection/schedules internal/message internal/wire | the front of schedules: it asks by functions that it is given, and knows nothing of the engine
+engine/internal/commands | engine/internal/command engine/internal/schedules engine/internal/stores | the table of all commands
 engine/internal/paging | engine/internal/command events projection projection/listing projection/taskview store task | asks all shards, by a function that it is given
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
 engine/internal/explanation | engine/internal/command events internal/message projection store task | why a task does not run: pure
@@ -61,12 +65,12 @@ engine/internal/lookout | store task                               | looks at th
 engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/listing store task | the owner of a shard: it knows its node by interfaces of its own
 engine/internal/worker | engine/internal/command engine/internal/sender engine/internal/signal engine/internal/slots events store task | attempts and offers: it knows its node by interfaces of its own
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
-engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/stores item events task | every command in its largest form, for tests
+engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/schedules engine/internal/stores item events task | every command in its largest form, for tests
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | bulk item engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker task meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker task meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
@@ -81,7 +85,7 @@ api/doors            |                                                  | bounds
 api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/measured         | api/problem                                       | what an API tells of its requests: a port
 api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
-api/operations       | bulk engine events item ledger ledger/repair store task | what can be asked of a cluster: interfaces
+api/operations       | schedule bulk engine events item ledger ledger/repair store task | what can be asked of a cluster: interfaces
 api/problem          | events store task                                 | errors as HTTP tells them, both ways
 api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
@@ -89,7 +93,7 @@ api/stores/form      | item store                                        | JSON 
 taskstore            | item store task golang.org/x/sync                  | asks a backend that it is given: it sends nothing itself
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
-api/view             | task events ledger store | what is shown as JSON, wherever it is shown
+api/view             | schedule task events ledger store | what is shown as JSON, wherever it is shown
 cmd/node/...         | internal/connection api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin bulk cluster engine task store engine/embedded events etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/connect | internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
@@ -144,7 +148,7 @@ integration/otheruser | github.com/nats-io/nats.go                      | runs t
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/backups   |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
-integration/fronts   | api api/token integration/bugs events item projection/extension projection/items projection/journal projection/settings projection/steady | says where the parts of a front stand, and lays a toy over the tree
+integration/fronts   | api api/token integration/bugs events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/steady | says where the parts of a front stand, and lays a toy over the tree
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests
 integration/proof     |                                                  | notes what the long proof of a tree came to
@@ -185,7 +189,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
+	report(t, load(t).Pure("cron/*.go", "events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
 		"engine/internal/shard/clock.go"))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
@@ -105,6 +106,7 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 			return c
 		},
 	}
+	maps.Copy(kinds, scheduleBatches)
 	covered := map[uint64]bool{}
 	for name, commandOf := range kinds {
 		l := newJournalDriver(t)

@@ -145,6 +145,9 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 	case *stores.Await:
 		return &stores.Await{Store: genText.Draw(t, "store"), Group: genText.Draw(t, "group"), Sender: genText.Draw(t, "sender"), Count: rapid.Int64().Draw(t, "count")}
 	}
+	if c := drawSchedules(t, commands.Table.New(op)); c != nil {
+		return c
+	}
 	t.Fatalf("command %d has no generator", op)
 	return nil
 }
@@ -174,7 +177,8 @@ func TestCommand_SizeCoversItsBytes(t *testing.T) {
 func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 	want := []string{1: "Submit", "Merge", "Complete", "Progress", "Operate", "Pause", "Offer", "Reconcile", "HandOver", "Get", "Await", "List",
 		"Info", "Explain", "Plan", "Barrier", "Settings", "Tally",
-		"stores.Update", "stores.Claim", "stores.Read", "stores.Page", "stores.Groups", "stores.Await"}
+		"stores.Update", "stores.Claim", "stores.Read", "stores.Page", "stores.Groups", "stores.Await",
+		"schedules.Set", "schedules.Steer", "schedules.Run", "schedules.Backfill", "schedules.Get", "schedules.List"}
 	for op := range uint64(len(want)) {
 		c := commands.Table.New(op)
 		if op == 0 {

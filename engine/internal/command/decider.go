@@ -106,13 +106,13 @@ func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 		return nil
 	}
 	d.Note(after, added)
-	if ran && !after.OnNode() {
+	if _, failed := added.Body.(*events.Failed); ran && !after.OnNode() || failed {
 		d.follow(after, added)
 	}
 	return after
 }
 
-// follow records the events that fronts add to the end of an attempt, in its entry. It leaves out an event that a
+// follow records the events that fronts add to the end of an attempt, or of a task that waited, in its entry. It leaves out an event that a
 // present node cannot read: the end itself must not wait for the upgrade of that node.
 func (d *Decider) follow(t *projection.Task, ended *events.Event) {
 	for _, ev := range d.State.Ended(t, ended) {

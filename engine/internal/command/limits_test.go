@@ -239,6 +239,7 @@ func TestCommand_RefusalAddsNoMoreToAnEntryThanItsSize(t *testing.T) {
 func TestCommand_AddsNoMoreToAnEntryThanItsSize(t *testing.T) {
 	covered := map[uint64]bool{}
 	maps.Copy(largest, itemCases)
+	maps.Copy(largest, scheduleCases)
 	for name, ask := range largest {
 		l := newJournalDriver(t)
 		l.now += 1 << 40

@@ -260,6 +260,10 @@ func (c *Submit) Check() error {
 	if err := c.Task.Validate(); err != nil {
 		return &store.InvalidError{Field: "id", Problem: err.Error()}
 	}
+	if prefix := events.ScheduledPrefix(c.Task); prefix != "" {
+		const problem = "name %.48q is reserved for schedules, as all that begin with %s behind a slash are"
+		return &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, c.Task, prefix)}
+	}
 	if err := events.ValidateBehavior(c.Behavior); err != nil {
 		return &store.InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
 	}

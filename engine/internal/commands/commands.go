@@ -3,6 +3,7 @@ package commands
 
 import (
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/schedules"
 	"taskledger/engine/internal/stores"
 )
 
@@ -32,4 +33,10 @@ var Table = command.Table{
 	22: command.Empty[stores.Page],
 	23: command.Empty[stores.Groups],
 	24: command.Empty[stores.Await],
+	25: command.Empty[schedules.Set],
+	26: command.Empty[schedules.Steer],
+	27: command.Empty[schedules.Run],
+	28: command.Empty[schedules.Backfill],
+	29: command.Empty[schedules.Get],
+	30: command.Empty[schedules.List],
 }

@@ -81,8 +81,10 @@ func Largest(op uint64) []command.Command {
 		failed.How, failed.Error, failed.ByPolicy, failed.Random = command.Failed, Error(), true, math.MaxUint32
 		return []command.Command{&succeeded, &failed}
 	}
-	if forms := itemForms(op); forms != nil {
-		return forms
+	for _, forms := range [...]func(uint64) []command.Command{itemForms, scheduleForms} {
+		if all := forms(op); all != nil {
+			return all
+		}
 	}
 	return []command.Command{largest(op)}
 }

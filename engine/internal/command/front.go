@@ -1,0 +1,30 @@
+package command
+
+import (
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// MayCreate refuses a task with so many bytes of parameters if there is no room for it.
+func (d *Decider) MayCreate(bytes int) (refusal Answer, refused bool) {
+	if d.StoreFull { // an entry would wait for room, and delay all behind it
+		return d.noSpace(), true
+	}
+	return d.noRoom(true, bytes)
+}
+
+// Create records that a task is created, which must not be there, and returns it; nil if that is refused.
+func (d *Decider) Create(id events.TaskID, body *events.Created) *projection.Task {
+	return d.emit(id, nil, "", body)
+}
+
+// Cancel ends a task on behalf of a front as an operator would. A task that has ended for good is left as it is.
+func (d *Decider) Cancel(t *projection.Task, reason string) {
+	body, ok := d.operation(t, &Operate{Task: t.ID, Do: DoCancel, Reason: reason})
+	if ok && body != nil {
+		d.emit(t.ID, t, "", body)
+	}
+}
+
+// Joined answers a command that shares a task which is there.
+func Joined(t *projection.Task) Answer { return joined(t) }

@@ -1,0 +1,311 @@
+package schedules_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/schedules"
+	"taskledger/engine/internal/shard"
+	"taskledger/events"
+	"taskledger/internal/message"
+	"taskledger/projection"
+	fold "taskledger/projection/schedules"
+	"taskledger/task"
+)
+
+// owner drives the extension of an owner through its turns, as the owner of a shard does.
+type owner struct {
+	t     *testing.T
+	state *projection.Shard
+	shard.Extension
+	now   events.Millis
+	room  command.Room
+	entry events.Builder
+	told  []events.Event
+}
+
+func newOwner(t *testing.T) *owner {
+	o := &owner{
+		t:     t,
+		state: projection.NewShard(0),
+		now:   events.MillisOf(time.Date(2027, 3, 1, 9, 30, 0, 0, time.UTC)),
+	}
+	o.takeOver()
+	return o
+}
+
+// takeOver gives the shard to another owner.
+func (o *owner) takeOver() {
+	o.Extension = schedules.AtOwner("n1")(o.state)
+	o.Served()
+}
+
+// turn takes a turn in which something is asked.
+func (o *owner) turn(asked ...command.Command) (answers []command.Answer) {
+	o.t.Helper()
+	o.MakeDue(o.now)
+	if work := o.Prepare(o.now); work != nil {
+		work(o.t.Context())()
+	}
+	o.entry.Reset(events.Entry{
+		Number: o.state.Number + 1,
+		Owner:  "n1-s",
+		Time:   o.now,
+		Prev:   o.state.Hash,
+	})
+	d := &command.Decider{
+		State: o.state,
+		Entry: &o.entry,
+		Now:   o.now,
+		Wall:  o.now,
+		Room:  o.room,
+		Note: func(_ *projection.Task, ev *events.Event) {
+			o.Note(ev)
+			o.told = append(o.told, *ev)
+		},
+	}
+	for _, c := range asked {
+		answers = append(answers, d.Decide(c))
+	}
+	o.Decide(d, command.Budget{Items: 64, Over: func() bool { return false }})
+	if d.Err != nil {
+		o.t.Fatal(d.Err)
+	}
+	if len(o.entry.Entry.Events) > 0 {
+		if _, err := o.entry.Seal(); err != nil {
+			o.t.Fatal(err)
+		}
+		o.state.Seal(&o.entry.Entry)
+	}
+	return answers
+}
+
+// rest takes turns until none is due.
+func (o *owner) rest() {
+	o.t.Helper()
+	for range 100 {
+		o.turn()
+		if due := o.NextDue(); due == 0 || due > o.now {
+			return
+		}
+	}
+	o.t.Fatal("a turn is always due")
+}
+
+// set sets a schedule whose next tick is in half an hour.
+func (o *owner) set(name, zone string) {
+	o.t.Helper()
+	policy, err := task.Policy{}.Complete()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	plan := events.SchedulePlan{
+		Cron:     "0 0 * * * ?",
+		Zone:     zone,
+		Behavior: "work",
+		Policy:   policy,
+		Grace:    3_600_000,
+		Keep:     10,
+	}
+	a := o.turn(&schedules.Set{
+		Name: name,
+		Plan: schedules.EncodePlan(&plan),
+		Next: int64(o.now + 1_800_000),
+	})
+	if a[0].Code != command.AnswerOK {
+		o.t.Fatalf("set %s: %+v", name, a[0])
+	}
+}
+
+// ticked returns the decisions of ticks.
+func (o *owner) ticked() (all []*events.Ticked) {
+	for _, ev := range o.told {
+		if b, is := ev.Body.(*events.Ticked); is {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// why asks why a schedule decides nothing.
+func (o *owner) why(name string) string {
+	o.t.Helper()
+	found, is := o.Answer(&schedules.Get{Name: name}, o.now, command.Budget{Items: 64, Over: func() bool { return false }})
+	if !is {
+		o.t.Fatal("no answer")
+	}
+	return fmt.Sprintf("%q", found.Answer().Data)
+}
+
+func TestAtOwner_ATickIsDecidedInTheTurnInWhichItIsDue(t *testing.T) {
+	o := newOwner(t)
+	o.set("hourly", "UTC")
+	o.rest()
+	if due := o.NextDue(); due != o.now+1_800_000 {
+		t.Fatalf("due at %d, want %d", due, o.now+1_800_000)
+	}
+	o.now += 1_800_000
+	o.turn() // what it needs was found before
+	ticked := o.ticked()
+	if len(ticked) != 1 || ticked[0].Decision != events.TickCreated || ticked[0].From != o.now {
+		t.Fatalf("decisions %+v", ticked)
+	}
+	if run := o.state.Task(ticked[0].Run); run == nil || run.Created.Entry() != o.state.Number {
+		t.Errorf("run %+v", run)
+	}
+	if o.rest(); len(o.ticked()) != 1 {
+		t.Errorf("decisions %+v", o.ticked())
+	}
+}
+
+// Whoever takes the shard over decides from what the journal has, at once when a tick is due.
+func TestAtOwner_AnotherOwnerGoesOn(t *testing.T) {
+	o := newOwner(t)
+	o.set("hourly", "UTC")
+	o.now += 1_900_000
+	o.takeOver()
+	o.rest()
+	if ticked := o.ticked(); len(ticked) != 1 || ticked[0].Decision != events.TickCreated || ticked[0].From != o.now-100_000 {
+		t.Errorf("decisions %+v", ticked)
+	}
+	o.takeOver()
+	if o.rest(); len(o.ticked()) != 1 {
+		t.Errorf("decisions %+v", o.ticked())
+	}
+}
+
+// A tick that was found by other data of the time zone is corrected before it is due, once an hour at most.
+func TestAtOwner_CorrectsATickOfOtherZoneData(t *testing.T) {
+	o := newOwner(t)
+	o.set("hourly", "UTC")
+	s := fold.Of(o.state).Schedule("hourly")
+	plan, found := s.Plan, s.Next
+	a := o.turn(&schedules.Set{
+		Name: "hourly",
+		Plan: schedules.EncodePlan(&events.SchedulePlan{
+			Cron:     "0 0 5 * * ?",
+			Zone:     "UTC",
+			Behavior: plan.Behavior,
+			Policy:   plan.Policy,
+			Grace:    plan.Grace,
+			Keep:     plan.Keep,
+		}),
+		Next:   int64(found),
+		Offset: 3600,
+	})
+	if a[0].Code != command.AnswerOK {
+		t.Fatalf("set: %+v", a[0])
+	}
+	o.rest()
+	o.takeOver()
+	o.rest()
+	want := events.MillisOf(time.Date(2027, 3, 2, 5, 0, 0, 0, time.UTC))
+	ticked := o.ticked()
+	if len(ticked) != 1 || ticked[0].Decision != events.TickCorrected || ticked[0].Next != want {
+		t.Fatalf("decisions %+v", ticked)
+	}
+	o.takeOver()
+	if o.rest(); len(o.ticked()) != 1 {
+		t.Errorf("decisions %+v", o.ticked())
+	}
+}
+
+// Under the brake no tick is decided, a question says why, and the tick has its run once there is room.
+func TestAtOwner_DecidesNothingWhileThereIsNoRoom(t *testing.T) {
+	o := newOwner(t)
+	o.set("hourly", "UTC")
+	o.rest()
+	o.now += 1_800_000
+	o.room.Refusal = "the store is almost full"
+	o.turn()
+	if len(o.ticked()) != 0 || !strings.Contains(o.why("hourly"), "almost full") {
+		t.Errorf("decisions %+v, why %s", o.ticked(), o.why("hourly"))
+	}
+	due := o.NextDue()
+	if due <= o.now {
+		t.Fatalf("due at %d: the owner is busy with it", due)
+	}
+	o.now, o.room.Refusal = due, ""
+	if o.rest(); len(o.ticked()) != 1 {
+		t.Errorf("decisions %+v", o.ticked())
+	}
+}
+
+// An owner without the data of a time zone decides no tick of it, records nothing, and names its node.
+func TestAtOwner_NamesItsNodeWhereTheZoneIsNotKnown(t *testing.T) {
+	o := newOwner(t)
+	o.set("lost", "Atlantis/Poseidonis")
+	o.rest()
+	o.now += 1_800_000
+	o.rest()
+	if len(o.ticked()) != 0 {
+		t.Errorf("decisions %+v", o.ticked())
+	}
+	if why := o.why("lost"); !strings.Contains(why, "n1") || !strings.Contains(why, "Atlantis/Poseidonis") {
+		t.Errorf("why %s", why)
+	}
+}
+
+// A thousand schedules of one tick are decided within the budgets of turns, each once.
+func TestAtOwner_AThousandSchedulesOnOneTick(t *testing.T) {
+	o := newOwner(t)
+	for i := range 1000 {
+		o.set(fmt.Sprintf("s%d", i), "UTC")
+	}
+	o.rest()
+	o.now += 1_800_000
+	most := 0
+	for range 100 {
+		before := len(o.ticked())
+		o.turn()
+		most = max(most, len(o.ticked())-before)
+		if due := o.NextDue(); due > o.now+1 {
+			break
+		}
+	}
+	if n := len(o.ticked()); n != 1000 || most > 32 {
+		t.Errorf("%d decisions, up to %d in a turn", n, most)
+	}
+}
+
+// A definition from code counts once: what came after it stands, also a delete, until the code changes.
+func TestSet_ADefinitionInCodeCountsOnce(t *testing.T) {
+	o := newOwner(t)
+	o.set("hourly", "UTC")
+	s := fold.Of(o.state).Schedule("hourly")
+	fromCode := func(code string, keep uint32) bool {
+		t.Helper()
+		plan := s.Plan
+		plan.Keep = keep
+		a := o.turn(&schedules.Set{
+			Name: "hourly",
+			Plan: schedules.EncodePlan(&plan),
+			Next: int64(o.now + 1_800_000),
+			Code: code,
+		})
+		if a[0].Code != command.AnswerOK {
+			t.Fatalf("%+v", a[0])
+		}
+		var set struct {
+			Version uint64
+			Changed bool
+		}
+		if err := message.Read(a[0].Data, 1000, &set); err != nil {
+			t.Fatal(err)
+		}
+		return set.Changed
+	}
+	if !fromCode("v1", 11) || fromCode("v1", 12) || !fromCode("v2", 12) || fromCode("v1", 11) {
+		t.Error("a definition from code counts twice, or not at all")
+	}
+	o.turn(&schedules.Steer{Name: "hourly", Verb: int64(schedules.Delete)})
+	if fromCode("v2", 12) || fold.Of(o.state).Schedule("hourly") != nil {
+		t.Error("a deleted schedule comes back by its old code")
+	}
+	if !fromCode("v3", 13) {
+		t.Error("new code does not count after a delete")
+	}
+}
