@@ -113,6 +113,9 @@ func (b *builder) set(shard int, bodies ...events.Body) {
 		if of == events.OfItem {
 			return b.chains[shard][of], events.StoreItem("crawl", 1)
 		}
+		if of == events.OfSchedule {
+			return b.chains[shard][of], events.ScheduleRecord("nightly")
+		}
 		return b.chains[shard][of], ""
 	})
 }

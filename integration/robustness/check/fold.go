@@ -22,6 +22,7 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 		c.applyRecord(j, e, ev)
 		return
 	}
+	c.judgeRun(j, e, ev)
 	t := c.task(string(ev.Task))
 	if t.shard != j {
 		t.broken = true

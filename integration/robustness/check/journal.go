@@ -8,11 +8,12 @@ import (
 
 // journal is the decoded journal of one shard.
 type journal struct {
-	shard   int
-	entries []*entry
-	broken  bool // it goes on, but makes no sense
-	records map[events.Record]*folds.Chain
-	items   itemcheck.Shard
+	shard     int
+	entries   []*entry
+	broken    bool // it goes on, but makes no sense
+	records   map[events.Record]*folds.Chain
+	items     itemcheck.Shard
+	schedules folds.Schedules
 }
 
 // last is the number of the last entry, 0 without one.

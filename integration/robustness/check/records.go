@@ -28,6 +28,12 @@ func (c *checker) applyRecord(j *journal, e *entry, ev *events.Event) {
 		}
 		return
 	}
+	if of == events.OfSchedule {
+		if problem := j.schedules.Apply(ev); problem != "" {
+			c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
+		}
+		return
+	}
 	at := j.records[of]
 	if at == nil {
 		at = &folds.Chain{}
@@ -48,6 +54,19 @@ func (c *checker) applyRecord(j *journal, e *entry, ev *events.Event) {
 	at.Follow(ev)
 }
 
+// judgeRun holds an event of a task to what schedules have decided.
+func (c *checker) judgeRun(j *journal, e *entry, ev *events.Event) {
+	problem := ""
+	if b, is := ev.Body.(*events.Created); is {
+		problem = j.schedules.Created(ev, b)
+	} else {
+		problem = j.schedules.Between()
+	}
+	if problem != "" {
+		c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
+	}
+}
+
 // changeRecord folds what an event says, or says what forbids it.
 func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 	switch b := ev.Body.(type) {
@@ -59,9 +78,11 @@ func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 		return j.items.Forgotten(b.Store, b.Last)
 	case *events.AcceptedLoss:
 		j.items.Lost()
+		j.schedules.Lost()
 		return folds.Lost(b.Entry-1, e.Number, b.Sound, j.hash(b.Entry-1))
 	case *events.Recovered:
 		j.items.Lost()
+		j.schedules.Lost()
 		return folds.Lost(b.Entry, e.Number, b.Sound, j.hash(b.Entry))
 	}
 	return "of a kind that is not judged"

@@ -8,11 +8,24 @@ import (
 	"taskledger/integration/robustness/check"
 )
 
+// nightly is the plan of a schedule.
+var nightly = events.SchedulePlan{Cron: "0 0 3 * * ?", Zone: "UTC", Behavior: "work", Policy: complete()}
+
+func complete() events.Policy {
+	p, err := events.Policy{}.Complete()
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 // recordSamples has an event of every kind that is of no task, in an order in which they are legal.
 func recordSamples(b *builder) []events.Body {
 	last := b.heads[events.Settings.Shard(shards)]
 	return []events.Body{&events.Paused{Behavior: "work"}, &events.Unpaused{Behavior: "work"},
 		&events.ItemAdded{ID: 1, Group: "g", Owner: 7, Data: events.Bytes(nil)}, &events.ItemReplaced{From: 1, To: 2, Owner: 8}, &events.ItemRemoved{ID: 2, Owner: 9}, &events.StoreForgotten{Store: "crawl", Last: 2},
+		&events.ScheduleSet{Plan: nightly, Next: 1000}, &events.Ticked{Decision: events.TickMissed, From: 1000, To: 2000, Next: 3000}, &events.SchedulePaused{},
+		&events.ScheduleResumed{}, &events.BackfillSet{From: 1, To: 2, Ticks: 1}, &events.BackfillEnded{}, &events.ScheduleEnded{},
 		&events.AcceptedLoss{Entry: last.Number + 1, Sound: last.Hash, Reason: "torn"}, &events.Recovered{Entry: last.Number, Sound: last.Hash}}
 }
 
