@@ -8,6 +8,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -61,6 +62,11 @@ type Rules[P, R any] struct {
 	// which are final too, nor for lost attempts, which follow Policy. What must go on after these as well is
 	// repeated by Policy.Every.
 	AfterFailure func(p P, f Failure, now time.Time) time.Time
+	// Schedules are schedules of the behavior, by name; their Behavior is left out. Each node that runs the behavior
+	// sets those whose definitions, as they stand here, the cluster has not seen: so what operators change, pause and
+	// delete stays, also when nodes of older code start again, until the code changes. It remembers the last 16
+	// definitions of each. A node tries again each minute, as while another is present that cannot read schedules.
+	Schedules map[string]schedule.Definition
 }
 
 // Failure is a failed attempt as AfterFailure sees it.
@@ -102,6 +108,9 @@ func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 	}
 	return b
 }
+
+// Schedules returns the rule of that name, for engine.NewNode.
+func (b *Behavior[P, R]) Schedules() map[string]schedule.Definition { return b.rules.Schedules }
 
 // ID returns the behavior's id.
 func (b *Behavior[P, R]) ID() string { return b.id }

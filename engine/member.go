@@ -97,6 +97,12 @@ func (m *member) watchArchive(ctx context.Context) error {
 	return nil
 }
 
+// setSchedules sets the schedules in the code of this node.
+func (m *member) setSchedules(ctx context.Context) error {
+	setEach(ctx, codeSchedulesOf(m.node.behaviors), m.node.Schedules().setFromCode, m.log)
+	return nil
+}
+
 func (m *member) now() events.Millis { return events.MillisOf(m.cfg.Now()) }
 
 // run joins, serves until ctx ends and then drains, or returns why the session ended.
@@ -119,7 +125,7 @@ func (m *member) run(ctx context.Context) error {
 	m.node.member.Store(m)
 	for _, loop := range []func(context.Context) error{
 		m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run, m.followSettings, m.offerSlots, m.reconcile,
-		m.sweepMailboxes, m.maintain, m.serveBus, m.answerPlans, m.watchArchive,
+		m.sweepMailboxes, m.maintain, m.serveBus, m.answerPlans, m.watchArchive, m.setSchedules,
 	} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}

@@ -192,7 +192,8 @@ func checkBehavior(b task.Behavior) error {
 	if _, err := b.Policy().Complete(); err != nil {
 		return &store.InvalidError{Field: "behavior " + b.ID(), Problem: err.Error()}
 	}
-	return nil
+	_, err := codeSchedules(b)
+	return err
 }
 
 // archives reports whether journals are trimmed of what is in the archive, and of nothing else.

@@ -75,7 +75,7 @@ bulk                 | events projection/listing store task internal/message int
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
-behaviors            | engine store task events | shared by callers and workers: light
+behaviors            | schedule engine store task events | shared by callers and workers: light
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived

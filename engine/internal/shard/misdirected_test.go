@@ -9,6 +9,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/commands"
+	"taskledger/engine/internal/schedules"
 	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/item"
@@ -101,6 +102,7 @@ func TestOwner_KnowsWhereEveryCommandBelongs(t *testing.T) {
 		&command.Plan{},
 		&command.Barrier{},
 		&command.Tally{},
+		&schedules.List{},
 	}
 	for op := range commands.Table {
 		c := commands.Table.New(uint64(op))
