@@ -8,6 +8,7 @@ import (
 	"taskledger/projection/journal"
 	"taskledger/projection/schedules"
 	"taskledger/projection/settings"
+	"taskledger/schedule"
 )
 
 // Part is one of the parts that a front has: CONTRIBUTING.md, "A new front".
@@ -110,23 +111,23 @@ var All = []Front{
 		},
 	},
 	{
-		Name:      "schedules",
-		Records:   []events.Record{events.OfSchedule},
-		Extend:    schedules.Extend,
-		Commands:  []string{"schedules.Set", "schedules.Steer", "schedules.Run", "schedules.Backfill"},
-		Questions: []string{"schedules.Get", "schedules.List"},
+		Name:        "schedules",
+		Records:     []events.Record{events.OfSchedule},
+		Extend:      schedules.Extend,
+		Commands:    []string{"schedules.Set", "schedules.Steer", "schedules.Run", "schedules.Backfill"},
+		Questions:   []string{"schedules.Get", "schedules.List"},
+		CommandLine: []string{"schedule"},
+		Refusal:     schedule.ErrChanged,
 		Places: map[Part]Place{
-			Owner:       in("engine/extensions.go", "schedules.AtOwner("),
-			Process:     not("no owner sends it anything, and none is told"),
-			Metrics:     in("engine/internal/schedules/owner.go", "set(meter.Schedules,"),
-			Explain:     not("a run waits as any task does; a schedule says itself why a tick is not decided"),
-			Routes:      not("the library alone sets schedules yet"),
-			Scope:       not("it has no route yet"),
-			CommandLine: not("the library alone sets schedules yet"),
-			ExitCode:    not("it has no command on the command line yet"),
-			Checker:     not("no traffic of the harnesses has schedules yet"),
-			Traffic:     not("no traffic of the harnesses has schedules yet"),
-			Simulated:   not("no traffic of the harnesses has schedules yet"),
+			Owner:     in("engine/extensions.go", "schedules.AtOwner("),
+			Process:   not("no owner sends it anything, and none is told"),
+			Metrics:   in("engine/internal/schedules/owner.go", "set(meter.Schedules,"),
+			Explain:   not("a run waits as any task does; a schedule says itself why a tick is not decided"),
+			Routes:    not("the library and the command line alone set schedules yet"),
+			Scope:     not("it has no route yet"),
+			Checker:   not("no traffic of the harnesses has schedules yet"),
+			Traffic:   not("no traffic of the harnesses has schedules yet"),
+			Simulated: not("no traffic of the harnesses has schedules yet"),
 		},
 	},
 	{

@@ -54,7 +54,7 @@ Every flag of serve, and those that say where the cluster is, can also be given 
 TASKLEDGER_EXEC_ALLOW for --exec-allow) or as a line of a YAML file (--config). A flag wins over a variable, a variable
 over the file. An empty variable is wrong usage.
 
-Exit codes: 0 done; 1 the task failed, verify found something, or repair left something to do; 2 wrong usage; 3 no such task; 4 the cluster is
+Exit codes: 0 done; 1 the task failed, verify found something, or repair left something to do; 2 wrong usage; 3 no such task or schedule; 4 the cluster is
 unavailable or did not answer in time, an outcome did not come in time, or a node cannot start or go on, as its port,
 directory or disk is not available; 5 refused or denied; 6 what is asked of the task, as its history, is not held any
 more; 130 interrupted.`
@@ -128,7 +128,8 @@ type group struct {
 func (a *app) groups() []group {
 	return []group{
 		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.checkCommand(), a.tokenCommand(), a.demoCommand(), a.benchCommand()}},
-		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand(), a.storeCommand())},
+		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand(), a.storeCommand(),
+			a.scheduleCommand())},
 		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
 			a.nodesCommand(), a.shardsCommand(), a.statsCommand(), a.settingsCommand(), a.repairCommand()}},
 		{"prove", "Prove:", []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.checkpointCommand()}},

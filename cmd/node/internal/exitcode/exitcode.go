@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/item"
+	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -36,10 +37,10 @@ func Of(err error) int {
 		return Usage
 	case errors.Is(err, task.ErrNotKept) || errors.Is(err, store.ErrTrimmed):
 		return NotKept
-	case errors.Is(err, task.ErrNotFound):
+	case errors.Is(err, task.ErrNotFound) || errors.Is(err, schedule.ErrNotFound):
 		return NotFound
 	case is[*task.StateError](err) || is[*task.OverloadError](err) || is[*item.ConflictError](err) ||
-		errors.Is(err, task.ErrOtherRequest) || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
+		errors.Is(err, schedule.ErrChanged) || errors.Is(err, task.ErrOtherRequest) || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
 		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated):
 		return Refused
 	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) || errors.Is(err, task.ErrClosed) ||

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/etcdstore"
+	"taskledger/schedule"
 )
 
 func TestOf_AnotherClusterIsRefusedAsAnotherNumberOfShardsIs(t *testing.T) {
@@ -14,6 +15,15 @@ func TestOf_AnotherClusterIsRefusedAsAnotherNumberOfShardsIs(t *testing.T) {
 	for _, err := range []error{etcdstore.ErrShards, etcdstore.ErrOtherCluster} {
 		if got := exitcode.Of(fmt.Errorf("open: %w", err)); got != exitcode.Refused {
 			t.Errorf("%v: %d, want %d", err, got, exitcode.Refused)
+		}
+	}
+}
+
+func TestOf_SchedulesAreMissingAndRefusedAsTasksAre(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]int{schedule.ErrNotFound: exitcode.NotFound, schedule.ErrChanged: exitcode.Refused} {
+		if got := exitcode.Of(fmt.Errorf("schedule nightly: %w", err)); got != want {
+			t.Errorf("%v: %d, want %d", err, got, want)
 		}
 	}
 }
