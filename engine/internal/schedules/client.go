@@ -124,6 +124,7 @@ func (c *Client) List(ctx context.Context, after string, limit int) (all []sched
 	if err := command.Check(q); err != nil {
 		return nil, false, err
 	}
+	upTo := "" // the last name that every shard has told; "" = each has told all
 	for shard := range c.cfg.Shards {
 		a, err := c.cfg.Read(ctx, shard, q)
 		if err == nil {
@@ -137,6 +138,12 @@ func (c *Client) List(ctx context.Context, after string, limit int) (all []sched
 			return nil, false, fmt.Errorf("schedules of shard %d: %w", shard, err)
 		}
 		all, more = append(all, some...), more || others
+		if n := len(some); others && n > 0 && (upTo == "" || some[n-1].Name < upTo) {
+			upTo = some[n-1].Name
+		}
+	}
+	if upTo != "" { // a later page goes on behind its last name, on every shard
+		all = slices.DeleteFunc(all, func(s schedule.Schedule) bool { return s.Name > upTo })
 	}
 	slices.SortFunc(all, func(a, b schedule.Schedule) int { return strings.Compare(a.Name, b.Name) })
 	if len(all) > limit {
