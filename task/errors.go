@@ -61,7 +61,7 @@ type LimitError struct {
 
 // numbers are the fields whose value is a number, or which are counted; every other one is a text.
 var numbers = []string{
-	"priority", "delay_ms", "limit", "requests", "behaviors", "attempts", "number of error properties",
+	"priority", "delay_ms", "limit", "requests", "behaviors", "attempts", "keep", "ticks", "number of error properties",
 }
 
 // Error names the field, its value or its size in bytes, and the limit.
