@@ -25,6 +25,14 @@ type tick struct {
 	UTC   events.Millis `json:"utc"`
 }
 
+func tickAt(ticks schedule.Ticks, at events.Millis) tick {
+	zone := time.FixedZone("", int(ticks.Offset(at)))
+	return tick{Local: at.Time().In(zone).Format(time.RFC3339), UTC: at}
+}
+
+// String returns both times, with spaces between them.
+func (t tick) String() string { return t.Local + "  " + output.Time(t.UTC) }
+
 // previewOf returns the preview of a plan, with up to n ticks after a time. It returns a *store.InvalidError of cron or
 // timezone.
 func previewOf(p *events.SchedulePlan, after events.Millis, n int) (preview, error) {
@@ -39,7 +47,7 @@ func previewOf(p *events.SchedulePlan, after events.Millis, n int) (preview, err
 		Next:        []tick{},
 	}
 	for at := ticks.Next(after); at != 0 && len(v.Next) < n; at = ticks.Next(at) {
-		v.Next = append(v.Next, tick{Local: local(ticks, at), UTC: at})
+		v.Next = append(v.Next, tickAt(ticks, at))
 	}
 	return v, nil
 }
@@ -53,11 +61,6 @@ func describe(text string) string {
 	return expression.Describe()
 }
 
-// local returns a time as clocks of the time zone show it.
-func local(ticks schedule.Ticks, at events.Millis) string {
-	return at.Time().In(time.FixedZone("", int(ticks.Offset(at)))).Format(time.RFC3339)
-}
-
 // rows adds the preview to a table of words and their values.
 func (v *preview) rows(p *output.Printer) error {
 	lines := [][]any{{"fires", v.Description}, {"timezone", v.Timezone}}
@@ -66,7 +69,7 @@ func (v *preview) rows(p *output.Printer) error {
 		if i == 0 {
 			word = "next"
 		}
-		lines = append(lines, []any{word, at.Local, output.Time(at.UTC)})
+		lines = append(lines, []any{word, at.String()})
 	}
 	if len(v.Next) == 0 {
 		lines = append(lines, []any{"next", "-"})

@@ -86,7 +86,7 @@ func stateRows(s *schedule.Schedule) [][]any {
 	next := []any{"next", output.Time(s.Next)}
 	ticks, err := schedule.TicksOf(&events.SchedulePlan{Cron: s.Definition.Cron, Zone: s.Definition.Timezone})
 	if err == nil && s.Next != 0 { // other machines may know more time zones
-		next = []any{"next", local(ticks, s.Next), output.Time(s.Next)}
+		next = []any{"next", tickAt(ticks, s.Next)}
 	}
 	rows := [][]any{
 		{"state", state(s)}, next, {"last", output.Time(s.Last)}, {"active", s.Active}, {"kept", s.Kept},
