@@ -12,7 +12,8 @@ var ErrNotFound = errors.New("no such schedule")
 // ErrChanged is wrapped when a schedule is not, or no longer, as the caller has seen it.
 var ErrChanged = errors.New("the schedule has changed since it was seen")
 
-// Version names a state of a schedule: each change has another one.
+// Version names a definition of a schedule: each Set that changes it makes another one. Ticks, pauses and backfills do
+// not.
 type Version = events.Ref
 
 // Schedule is a schedule as it is.

@@ -33,7 +33,7 @@ type Schedule struct {
 	Plan   events.SchedulePlan
 	Params events.Payload
 	Seq    uint64     // of Last
-	Last   events.Ref // its last event: its version
+	Last   events.Ref // its last event
 	Set    events.Ref // its last ScheduleSet: the version of its definition
 	SetBy  string
 	SetAt  events.Millis

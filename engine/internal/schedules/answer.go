@@ -52,7 +52,7 @@ func rowOf(s *schedules.Schedule, why string) row {
 		Name:    s.Name,
 		Plan:    EncodePlan(&s.Plan),
 		Params:  s.Params,
-		Version: uint64(s.Last),
+		Version: uint64(s.Set),
 		SetBy:   s.SetBy,
 		SetAt:   int64(s.SetAt),
 		Next:    int64(s.Next),

@@ -34,7 +34,7 @@ type Set struct {
 	Next   int64
 	Offset int64
 	Code   string
-	Seen   uint64 // the version of the schedule that the caller has seen; 0 = any
+	Seen   uint64 // the version of the definition that the caller has seen; 0 = any
 }
 
 // Verb says what a Steer does.

@@ -41,7 +41,7 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 	params := events.Payload(c.Params)
 	next, offset := events.Millis(c.Next), c.Offset
 	switch {
-	case c.Seen != 0 && (of == nil || uint64(of.Last) != c.Seen):
+	case c.Seen != 0 && (of == nil || uint64(of.Set) != c.Seen):
 		return changed()
 	case c.Code != "" && all.Knows(c.Name, c.Code):
 		return answerSet(of, false)
@@ -80,7 +80,7 @@ func sameTicks(of *schedules.Schedule, p *events.SchedulePlan) bool {
 func answerSet(of *schedules.Schedule, changed bool) command.Answer {
 	msg := setAnswer{Changed: changed}
 	if of != nil {
-		msg.Version = uint64(of.Last)
+		msg.Version = uint64(of.Set)
 	}
 	return command.Answer{Data: message.Encode(msg)}
 }
@@ -91,7 +91,7 @@ func (c *Steer) Decide(d *command.Decider) command.Answer {
 	switch {
 	case of == nil:
 		return notThere()
-	case c.Seen != 0 && uint64(of.Last) != c.Seen:
+	case c.Seen != 0 && uint64(of.Set) != c.Seen:
 		return changed()
 	}
 	if refusal, refused := d.Grows(0); refused {

@@ -27,7 +27,7 @@ func (t *Terminal) set() *cobra.Command {
 		Short: "Make a schedule, or change it",
 		Long: `Set makes the schedule, or changes it to exactly what the flags say: a flag that is left out stands for its
 default, not for what the schedule has. It prints made, changed or unchanged, when the schedule fires in words, and its
-next ticks. Each tick that is decided makes another version for --if-version.`,
+next ticks. Ticks, pauses and backfills leave the version as it is.`,
 		Args: flags.Arguments,
 	}
 	says.flags(c)
