@@ -96,6 +96,10 @@ func (s *Schedule) skips() bool {
 	return s.Plan.Overlap == events.OverlapForbid && s.Next > s.CatchUp && s.Next <= s.BusyUntil
 }
 
+// lately bounds the age of an answer about ticks that were due when it was found: it may be used although another tick
+// has come since, or the ticks of a schedule that fires more often than its owner takes turns would never be decided.
+const lately events.Millis = 10_000
+
 // Fits reports whether an answer still tells what deciding a schedule at a time needs.
 func (a *Ahead) Fits(s *Schedule, now events.Millis) bool {
 	if a == nil || a.set != s.Set {
@@ -108,7 +112,8 @@ func (a *Ahead) Fits(s *Schedule, now events.Millis) bool {
 		return true
 	}
 	through := s.through(now)
-	return a.of == s.Next && (a.through >= through || a.next == 0 || a.next > through)
+	late := a.through > a.of && a.through+lately >= through
+	return a.of == s.Next && (a.through >= through || a.next == 0 || a.next > through || late)
 }
 
 // Find answers a question.

@@ -25,6 +25,8 @@ type owner struct {
 	room  command.Room
 	entry events.Builder
 	told  []events.Event
+	slow  bool   // what is prepared is there in the next turn alone
+	late  func() // takes it
 }
 
 func newOwner(t *testing.T) *owner {
@@ -47,8 +49,15 @@ func (o *owner) takeOver() {
 func (o *owner) turn(asked ...command.Command) (answers []command.Answer) {
 	o.t.Helper()
 	o.MakeDue(o.now)
+	if o.late != nil {
+		o.late()
+		o.late = nil
+	}
 	if work := o.Prepare(o.now); work != nil {
-		work(o.t.Context())()
+		if o.late = work(o.t.Context()); !o.slow {
+			o.late()
+			o.late = nil
+		}
 	}
 	o.entry.Reset(events.Entry{
 		Number: o.state.Number + 1,
@@ -95,17 +104,24 @@ func (o *owner) rest() {
 	o.t.Fatal("a turn is always due")
 }
 
-// set sets a schedule whose next tick is in half an hour.
+// set sets a schedule of each hour whose next tick is in half an hour.
 func (o *owner) set(name, zone string) {
+	o.t.Helper()
+	o.setTo(name, "0 0 * * * ?", zone, o.now+1_800_000)
+}
+
+// setTo sets a schedule of an expression.
+func (o *owner) setTo(name, cron, zone string, next events.Millis) {
 	o.t.Helper()
 	policy, err := task.Policy{}.Complete()
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	plan := events.SchedulePlan{
-		Cron:     "0 0 * * * ?",
+		Cron:     cron,
 		Zone:     zone,
 		Behavior: "work",
+		Overlap:  events.OverlapAllow, // no run ends here
 		Policy:   policy,
 		Grace:    3_600_000,
 		Keep:     10,
@@ -113,7 +129,7 @@ func (o *owner) set(name, zone string) {
 	a := o.turn(&schedules.Set{
 		Name: name,
 		Plan: schedules.EncodePlan(&plan),
-		Next: int64(o.now + 1_800_000),
+		Next: int64(next),
 	})
 	if a[0].Code != command.AnswerOK {
 		o.t.Fatalf("set %s: %+v", name, a[0])
@@ -210,6 +226,21 @@ func TestAtOwner_CorrectsATickOfOtherZoneData(t *testing.T) {
 	o.takeOver()
 	if o.rest(); len(o.ticked()) != 1 {
 		t.Errorf("decisions %+v", o.ticked())
+	}
+}
+
+// A schedule that fires more often than its owner takes turns is decided all the same.
+func TestAtOwner_DecidesTicksThatComeFasterThanTurns(t *testing.T) {
+	o := newOwner(t)
+	o.slow = true
+	o.setTo("often", "* * * * * ?", "UTC", o.now+1000)
+	for range 20 {
+		o.now += 2500
+		o.turn()
+	}
+	ticked := o.ticked()
+	if len(ticked) < 5 || ticked[len(ticked)-1].To < o.now-10_000 {
+		t.Errorf("%d decisions until %d: %+v", len(ticked), o.now, ticked)
 	}
 }
 
