@@ -11,8 +11,9 @@ import (
 	"taskledger/events"
 )
 
-// form is the JSON of a Definition. Durations are texts such as "90s", times are RFC 3339.
-type form struct {
+// Form has the members of a Definition in JSON, for those who document or check it. Durations are texts such as "90s",
+// times are RFC 3339.
+type Form struct {
 	Cron           string          `json:"cron"`
 	Timezone       string          `json:"timezone,omitempty"`
 	Behavior       string          `json:"behavior"`
@@ -49,7 +50,7 @@ func (d *duration) UnmarshalText(text []byte) error {
 // MarshalJSON writes the definition with the members cron, timezone, behavior, params, overlap, misfire, grace, jitter, start,
 // end, priority, timeout, attempts, keep and pause_on_failure. A grace or keep of 0 is none at all.
 func (d Definition) MarshalJSON() ([]byte, error) {
-	f := form{
+	f := Form{
 		Cron:           d.Cron,
 		Timezone:       d.Timezone,
 		Behavior:       d.Behavior,
@@ -89,7 +90,7 @@ func timeOf(t time.Time) *time.Time {
 
 // UnmarshalJSON reads what MarshalJSON writes. It refuses members that a definition does not have.
 func (d *Definition) UnmarshalJSON(data []byte) error {
-	var f form
+	var f Form
 	in := json.NewDecoder(bytes.NewReader(data))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&f); err != nil {
@@ -98,7 +99,13 @@ func (d *Definition) UnmarshalJSON(data []byte) error {
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("more than one definition")
 	}
-	*d = Definition{
+	*d = f.Definition()
+	return nil
+}
+
+// Definition returns the definition that was read.
+func (f *Form) Definition() Definition {
+	d := Definition{
 		Cron:           f.Cron,
 		Timezone:       f.Timezone,
 		Behavior:       f.Behavior,
@@ -127,7 +134,7 @@ func (d *Definition) UnmarshalJSON(data []byte) error {
 			d.Keep = -1
 		}
 	}
-	return nil
+	return d
 }
 
 // none returns a duration, of which 0 is none at all, and nil the default.
