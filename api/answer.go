@@ -67,6 +67,12 @@ func (c *Call) JSON(status int, v any) error {
 	return nil
 }
 
+// Done answers with 204 and no body.
+func (c *Call) Done() error {
+	c.begin(http.StatusNoContent)
+	return nil
+}
+
 func (c *Call) begin(status int) {
 	c.begun = true
 	c.w.WriteHeader(status)

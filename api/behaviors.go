@@ -126,7 +126,7 @@ type PauseRequest struct {
 func (s behaviors) pause(verb operations.Verb) func(*Call) error {
 	return func(c *Call) error {
 		var p PauseRequest
-		if err := c.readOptional(&p); err != nil {
+		if err := c.ReadOptional(&p); err != nil {
 			return err
 		}
 		if err := checkReason(p.Reason.Reason); err != nil {
@@ -144,8 +144,7 @@ func (s behaviors) pause(verb operations.Verb) func(*Call) error {
 		if _, err := s.operator.Operate(c.ctx, verb, behavior, p.Reason.Reason); err != nil {
 			return err
 		}
-		c.begin(http.StatusNoContent)
-		return nil
+		return c.Done()
 	}
 }
 

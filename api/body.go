@@ -35,8 +35,8 @@ func (c *Call) Read(into any) error {
 	return c.Decode(body, into)
 }
 
-// readOptional decodes a body that may be left out.
-func (c *Call) readOptional(into any) error {
+// ReadOptional decodes a body that may be left out.
+func (c *Call) ReadOptional(into any) error {
 	if c.route.MaxBody == 0 || c.r.ContentLength == 0 {
 		return nil
 	}

@@ -48,6 +48,9 @@ func (c *Call) Token() *token.Token { return c.by }
 // Path returns the value of a wildcard of the pattern.
 func (c *Call) Path(name string) string { return c.r.PathValue(name) }
 
+// Header returns the headers of the answer. They may be set until it begins.
+func (c *Call) Header() http.Header { return c.w.Header() }
+
 // EscapedPath returns the path of the request as it was sent. A pattern that ends with {$} takes a last segment that
 // is an encoded slash, as well.
 func (c *Call) EscapedPath() string { return c.r.URL.EscapedPath() }

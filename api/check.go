@@ -8,6 +8,7 @@ import (
 
 	"taskledger/api/problem"
 	"taskledger/api/shape"
+	"taskledger/events"
 )
 
 // allowed returns why the token does not allow the route, nil if it does.
@@ -39,6 +40,15 @@ func (c *Call) check() error {
 		}
 		c.id = id
 	}
+	if c.route.Scope == OneSchedule {
+		name := c.r.PathValue("name")
+		if err := events.ValidateSchedule(name); err != nil {
+			return invalid("name", "%s", err)
+		}
+		if !c.by.MayTask(events.ScheduleRecord(name)) {
+			return problem.New(problem.NotFound, "there is no schedule %s", name)
+		}
+	}
 	if err := c.checkHeaders(); err != nil {
 		return err
 	}
@@ -48,7 +58,7 @@ func (c *Call) check() error {
 // checkHeaders refuses headers that would not do what their sender believes.
 func (c *Call) checkHeaders() error {
 	changes := c.route.Method != http.MethodGet
-	refused := map[string]bool{"If-Match": true, "If-Unmodified-Since": true, "If-None-Match": changes}
+	refused := map[string]bool{matchHeader: !c.route.Matched, "If-Unmodified-Since": true, "If-None-Match": changes}
 	for name, is := range refused {
 		if is && c.r.Header.Get(name) != "" {
 			return invalid(name, "changes under a condition are not supported")

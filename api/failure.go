@@ -36,7 +36,7 @@ func (c *Call) problemOf(err error) *problem.Problem {
 		p.Field = name
 	}
 	if p.Type == problem.NotFound && c.by != nil && c.by.Limited() {
-		p.Detail = "there is no such task, or the token is not for it"
+		p.Detail = "it is not there, or the token is not for it"
 	}
 	return p
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -10,6 +11,7 @@ const (
 	keyHeader    = "Idempotency-Key"
 	ageHeader    = "Idempotency-Age"
 	withinHeader = "Idempotency-Within"
+	matchHeader  = "If-Match"
 )
 
 // Key returns the key of the request, "" for none. An empty key is an error: its sender would believe that
@@ -53,4 +55,18 @@ func (c *Call) Within() (int, error) {
 		return 0, invalid(withinHeader, "%.64q: want one number of 0 to %d", all, math.MaxInt32)
 	}
 	return int(n), nil
+}
+
+// Match returns the entity tag of the header If-Match without its quotes, "" for none. Lists, * and weak tags are
+// errors.
+func (c *Call) Match() (string, error) {
+	all := c.r.Header.Values(matchHeader)
+	if len(all) == 0 {
+		return "", nil
+	}
+	tag := strings.Trim(all[0], `"`)
+	if len(all) > 1 || tag == "" || strconv.Quote(tag) != all[0] {
+		return "", invalid(matchHeader, "%.64q: want one tag as an ETag had it, in quotes", all)
+	}
+	return tag, nil
 }

@@ -28,7 +28,7 @@ func (s tasks) history(c *Call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.number("limit", 100, 1, ledger.MaxHistoryPage)
+	limit, err := c.Number("limit", 100, 1, ledger.MaxHistoryPage)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (s journals) export(c *Call) error {
 		if c.by.Limited() {
 			return problem.New(problem.Forbidden, "a shard is of the whole cluster, and the token of some of its tasks")
 		}
-		n, err := c.number("shard", 0, 0, math.MaxUint16)
+		n, err := c.Number("shard", 0, 0, math.MaxUint16)
 		if err != nil {
 			return err
 		}

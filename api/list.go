@@ -31,7 +31,7 @@ func missing(all []task.Missing) (shown []Missing) {
 }
 
 func (s tasks) list(c *Call) error {
-	limit, err := c.number("limit", 100, 1, 1000)
+	limit, err := c.Number("limit", 100, 1, 1000)
 	if err != nil {
 		return err
 	}

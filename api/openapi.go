@@ -17,6 +17,7 @@ import (
 	"taskledger/api/token"
 	"taskledger/api/view"
 	"taskledger/events"
+	"taskledger/schedule"
 	"taskledger/task"
 )
 
@@ -38,6 +39,7 @@ func document(table []*Route, version string, refusals *refusals) ([]byte, error
 		schemas.RegisterTypeAlias(reflect.TypeOf(text), reflect.TypeFor[string]())
 	}
 	schemas.RegisterTypeAlias(reflect.TypeFor[events.Millis](), reflect.TypeFor[time.Time]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[schedule.Definition](), reflect.TypeFor[schedule.Form]())
 	ofProblem := schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")
 	failure := response("What is wrong", problem.ContentType, ofProblem)
 	paths := map[string]*huma.PathItem{}
@@ -59,6 +61,8 @@ func document(table []*Route, version string, refusals *refusals) ([]byte, error
 			paths[at].Get = op
 		case http.MethodPost:
 			paths[at].Post = op
+		case http.MethodPut:
+			paths[at].Put = op
 		case http.MethodDelete:
 			paths[at].Delete = op
 		}
@@ -199,6 +203,9 @@ func parameters(r *Route) (all []*huma.Param) {
 			"the most requests of the client that were carried out since then, "+
 			"this one and those under way with it among them; one within the last 64 is not refused for the others"))
 	}
+	if r.Matched {
+		all = append(all, parameter(matchHeader, "header", "the ETag that was seen: another version is refused with 412"))
+	}
 	return all
 }
 
@@ -230,8 +237,11 @@ func schemaName(t reflect.Type, hint string) string {
 	case reflect.TypeFor[view.Error](): // many languages have an Error of their own
 		return "OutcomeError"
 	}
-	if path.Base(t.PkgPath()) == "form" { // of a task store
+	switch of := path.Base(t.PkgPath()); {
+	case of == "form": // of a task store
 		return "Store" + name
+	case of == "schedules", of == "schedule" && name != "Schedule":
+		return "Schedule" + name
 	}
 	return name
 }

@@ -24,7 +24,7 @@ var verbs = map[operations.Verb]string{
 func (s changes) operate(verb operations.Verb) func(*Call) error {
 	return func(c *Call) error {
 		var why Reason
-		err := c.readOptional(&why)
+		err := c.ReadOptional(&why)
 		if err == nil {
 			err = checkReason(why.Reason)
 		}
@@ -41,7 +41,6 @@ func (s changes) operate(verb operations.Verb) func(*Call) error {
 		case anew:
 			return c.JSON(http.StatusOK, ChangedTask{ID: c.id, NewLife: true})
 		}
-		c.begin(http.StatusNoContent)
-		return nil
+		return c.Done()
 	}
 }

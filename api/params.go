@@ -23,8 +23,8 @@ func (c *Call) flag(name string) (bool, error) {
 	}
 }
 
-// number reads a parameter that is a whole number within bounds.
-func (c *Call) number(name string, otherwise, least, most int) (int, error) {
+// Number reads a parameter that is a whole number within bounds.
+func (c *Call) Number(name string, otherwise, least, most int) (int, error) {
 	text := c.Param(name)
 	if text == "" {
 		return otherwise, nil

@@ -35,6 +35,8 @@ type Route struct {
 	Aged bool
 	// Counted says that it takes the header Idempotency-Within beside that.
 	Counted bool
+	// Matched says that it takes the header If-Match.
+	Matched bool
 	// In and Out are values of the types of the body and of what it answers; nil = none, or no JSON.
 	In, Out any
 	// Status lists the status codes of its answers, the usual one first. Default 200.
@@ -67,6 +69,9 @@ const (
 	Everything
 	// OneStore concerns the task store that {name} names: a token that is not for it is refused.
 	OneStore
+	// OneSchedule concerns the schedule that {name} names: one that the prefix of the token leaves out is not found. The
+	// handler judges its behavior.
+	OneSchedule
 )
 
 func (r *Route) check() error {
@@ -79,8 +84,8 @@ func (r *Route) check() error {
 		return fmt.Errorf("tells everybody of tasks")
 	case r.Role == token.Nobody && r.Large:
 		return fmt.Errorf("makes large answers for everybody")
-	case r.Scope == OneStore && !strings.Contains(r.Pattern, "{name}"):
-		return fmt.Errorf("want {name} in the pattern where its scope is one store")
+	case (r.Scope == OneStore || r.Scope == OneSchedule) && !strings.Contains(r.Pattern, "{name}"):
+		return fmt.Errorf("want {name} in the pattern where its scope is one store or schedule")
 	case (r.In != nil) != (r.MaxBody > 0):
 		return fmt.Errorf("want the type of a body and its size, or neither")
 	}

@@ -79,12 +79,8 @@ func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 	if err := checkBehavior(s.Behavior); err != nil {
 		return o, err
 	}
-	if !by.MayBehavior(s.Behavior) {
-		return o, problem.New(problem.Forbidden, "the token is not for the behavior %s", s.Behavior)
-	}
-	if !by.MaySubmit(s.Behavior) {
-		return o, problem.New(problem.Forbidden, "the behavior %s runs programs: it needs role operator, "+
-			"or a token that names it (token new --behavior %[1]s)", s.Behavior)
+	if err := maySubmit(by, s.Behavior); err != nil {
+		return o, err
 	}
 	if s.ID != nil && *s.ID == "" {
 		return o, invalid("id", "it is empty: leave it out for the default")

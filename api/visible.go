@@ -3,6 +3,7 @@ package api
 import (
 	"taskledger/api/operations"
 	"taskledger/api/problem"
+	"taskledger/api/shape"
 	"taskledger/api/token"
 	"taskledger/events"
 	"taskledger/task"
@@ -30,4 +31,18 @@ func known(c *Call, reader operations.Reader, id events.TaskID, verb operations.
 		return err
 	}
 	return visible(c.by, &t)
+}
+
+// MaySubmit returns an error unless the token of the caller may submit tasks of a behavior.
+func (c *Call) MaySubmit(behavior string) error { return maySubmit(c.by, behavior) }
+
+func maySubmit(by *token.Token, behavior string) error {
+	if !by.MayBehavior(behavior) {
+		return problem.New(problem.Forbidden, "the token is not for the behavior %s", shape.Clip(behavior))
+	}
+	if !by.MaySubmit(behavior) {
+		return problem.New(problem.Forbidden, "the behavior %s runs programs: it needs role operator, "+
+			"or a token that names it (token new --behavior %[1]s)", behavior)
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -39,6 +40,7 @@ const (
 	Method          Type = "method"           // Allow lists the route's methods
 	MediaType       Type = "media-type"       // a body that is no application/json
 	State           Type = "state"            // the task's state does not allow it
+	Changed         Type = "changed"          // it is no longer as If-Match says
 	OtherCount      Type = "other-count"      // another number of tasks matches than expected; got tells
 	NotKept         Type = "not-kept"         // it was trimmed, and is not archived
 	KeyReused       Type = "key-reused"       // the key stands for another request
@@ -84,6 +86,7 @@ var kinds = map[Type]struct {
 	Method:          {http.StatusMethodNotAllowed, "The route has no such method"},
 	MediaType:       {http.StatusUnsupportedMediaType, "The body is no JSON"},
 	State:           {http.StatusConflict, "The state of the task does not allow this"},
+	Changed:         {http.StatusPreconditionFailed, "It has changed since it was seen"},
 	OtherCount:      {http.StatusConflict, "Another number of tasks matches"},
 	NotKept:         {http.StatusGone, "It is not kept any more"},
 	KeyReused:       {http.StatusUnprocessableEntity, "The key stands for another request"},
@@ -198,7 +201,8 @@ var table = []row{
 		return &task.OverloadError{Cause: p.Detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
 	}},
 	sentinel(UnknownBehavior, task.ErrUnknownBehavior),
-	sentinel(NotFound, task.ErrNotFound),
+	sentinel(NotFound, task.ErrNotFound, schedule.ErrNotFound),
+	sentinel(Changed, schedule.ErrChanged),
 	sentinel(NotKept, task.ErrNotKept, store.ErrTrimmed),
 	sentinel(Unavailable, store.ErrUnavailable),
 	{Unavailable, func(err error) *Problem { // a caller that has gone, or a server that ends

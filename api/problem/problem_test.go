@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/api/problem"
+	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -32,6 +33,8 @@ func TestOf_AnErrorOfTheEngineComesBackAtTheClient(t *testing.T) {
 		{fmt.Errorf("submit: %w", task.ErrUnknownBehavior), 422, problem.UnknownBehavior},
 		{&task.OverloadError{Cause: "the store is full", RetryAfter: 5 * time.Second}, 503, problem.Overloaded},
 		{fmt.Errorf("a/1: %w", task.ErrNotFound), 404, problem.NotFound},
+		{fmt.Errorf("schedule a: %w", schedule.ErrNotFound), 404, problem.NotFound},
+		{fmt.Errorf("schedule a: %w", schedule.ErrChanged), 412, problem.Changed},
 		{task.ErrNotKept, 410, problem.NotKept},
 		{store.ErrTrimmed, 410, problem.NotKept},
 		{store.ErrUnavailable, 503, problem.Unavailable},
@@ -61,7 +64,7 @@ func TestOf_AnErrorOfTheEngineComesBackAtTheClient(t *testing.T) {
 
 // matches reports whether an error wraps what the other one is.
 func matches(was, is error) bool {
-	for _, sentinel := range []error{task.ErrOtherRequest, task.ErrUnknownBehavior, task.ErrNotFound, task.ErrUnknown, task.ErrNoneSubmitted, store.ErrUnavailable} {
+	for _, sentinel := range []error{task.ErrOtherRequest, task.ErrUnknownBehavior, task.ErrNotFound, task.ErrUnknown, task.ErrNoneSubmitted, store.ErrUnavailable, schedule.ErrChanged} {
 		if errors.Is(was, sentinel) {
 			return errors.Is(is, sentinel)
 		}
@@ -69,6 +72,8 @@ func matches(was, is error) bool {
 	switch {
 	case errors.Is(was, task.ErrNotKept), errors.Is(was, store.ErrTrimmed):
 		return errors.Is(is, task.ErrNotKept)
+	case errors.Is(was, schedule.ErrNotFound):
+		return errors.Is(is, task.ErrNotFound)
 	case errors.Is(was, task.ErrClosed):
 		return errors.Is(is, store.ErrUnavailable)
 	}

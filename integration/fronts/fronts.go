@@ -116,6 +116,7 @@ var All = []Front{
 		Extend:      schedules.Extend,
 		Commands:    []string{"schedules.Set", "schedules.Steer", "schedules.Run", "schedules.Backfill"},
 		Questions:   []string{"schedules.Get", "schedules.List"},
+		Routes:      "/v1/schedules",
 		CommandLine: []string{"schedule"},
 		Refusal:     schedule.ErrChanged,
 		Places: map[Part]Place{
@@ -123,8 +124,6 @@ var All = []Front{
 			Process:   not("no owner sends it anything, and none is told"),
 			Metrics:   in("engine/internal/schedules/owner.go", "set(meter.Schedules,"),
 			Explain:   not("a run waits as any task does; a schedule says itself why a tick is not decided"),
-			Routes:    not("the library and the command line alone set schedules yet"),
-			Scope:     not("it has no route yet"),
 			Checker:   not("no traffic of the harnesses has schedules yet"),
 			Traffic:   not("no traffic of the harnesses has schedules yet"),
 			Simulated: not("no traffic of the harnesses has schedules yet"),

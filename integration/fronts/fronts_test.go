@@ -12,6 +12,7 @@ import (
 
 	"taskledger/api"
 	"taskledger/api/operations"
+	"taskledger/api/schedules"
 	"taskledger/api/stores"
 	"taskledger/api/token"
 	"taskledger/api/view"
@@ -54,7 +55,7 @@ func (nobody) Find(string) *token.Token { return nil }
 // tables returns those of the program.
 func tables(t *testing.T) fronts.Tables {
 	t.Helper()
-	a, err := api.New(api.Config{Client: operations.Direct{}, Tokens: nobody{}, Routes: stores.Routes(nil)})
+	a, err := api.New(api.Config{Client: operations.Direct{}, Tokens: nobody{}, Routes: slices.Concat(stores.Routes(nil), schedules.Routes(nil, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

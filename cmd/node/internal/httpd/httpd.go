@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ import (
 	"taskledger/api/doors"
 	"taskledger/api/figures"
 	"taskledger/api/operations"
+	"taskledger/api/schedules"
 	"taskledger/api/stores"
 	"taskledger/api/token"
 	"taskledger/cmd/node/internal/flags"
@@ -343,7 +345,7 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 		Ready:        lately(notReady),
 		Metrics:      page,
 		Version:      version.Version,
-		Routes:       stores.Routes(all.Stores()),
+		Routes:       slices.Concat(stores.Routes(all.Stores()), schedules.Routes(all.Schedules(), all.Backfills())),
 		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
 		Log:          s.log,
 	}

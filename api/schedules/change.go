@@ -1,0 +1,163 @@
+package schedules
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/problem"
+	"taskledger/schedule"
+	"taskledger/store"
+)
+
+// Set is the answer to a definition.
+type Set struct {
+	Version schedule.Version `json:"version"`
+	Changed bool             `json:"changed"` // false = the schedule had an equal definition
+}
+
+// Range gives the ticks of a backfill, both ends inclusive.
+type Range struct {
+	From time.Time `json:"from"` // RFC 3339
+	To   time.Time `json:"to"`
+}
+
+// Backfill is a backfill that has begun.
+type Backfill struct {
+	Ticks int `json:"ticks"` // that have their runs, one after the other
+}
+
+func (f *front) set(c *api.Call) error {
+	var body schedule.Form
+	if err := c.Read(&body); err != nil {
+		return err
+	}
+	d := body.Definition()
+	if string(d.Params) == "null" {
+		d.Params = nil
+	}
+	seen, err := seenBy(c)
+	if err == nil {
+		err = c.MaySubmit(d.Behavior)
+	}
+	if err != nil {
+		return err
+	}
+	name := c.Path("name")
+	was, err := f.schedules.Get(c.Context(), name)
+	made := errors.Is(err, schedule.ErrNotFound)
+	if err == nil {
+		err = mayReplace(c, &was)
+	}
+	if err != nil && !made {
+		return err
+	}
+	v, changed, err := f.schedules.Set(c.Context(), name, d, seen)
+	if errors.Is(err, schedule.ErrChanged) && seen == 0 { // no condition of the caller has failed
+		p := problem.New(problem.State, "%s", err)
+		p.Changed = true
+		return p
+	}
+	if err != nil {
+		return err
+	}
+	tag(c, v)
+	status := http.StatusOK
+	if made {
+		status = http.StatusCreated
+	}
+	return c.JSON(status, Set{v, changed})
+}
+
+// seenBy returns the version that the caller has seen, by the header If-Match; 0 = it names none.
+func seenBy(c *api.Call) (schedule.Version, error) {
+	tag, err := c.Match()
+	if tag == "" || err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(tag, 10, 64)
+	if err != nil || n == 0 {
+		return 0, &store.InvalidError{Field: "If-Match", Problem: "want the ETag of a schedule"}
+	}
+	return schedule.Version(n), nil
+}
+
+// mayReplace returns an error unless the caller may put another definition in the place of one.
+func mayReplace(c *api.Call, was *schedule.Schedule) error {
+	if !isFor(c.Token(), was) {
+		return problem.New(problem.State, "the name is taken, by a schedule that the token is not for")
+	}
+	return c.MaySubmit(was.Definition.Behavior)
+}
+
+// maySteer returns an error unless the caller may submit tasks of the behavior that the schedule has now. What others
+// change a moment later is not judged again.
+func (f *front) maySteer(c *api.Call) error {
+	s, err := f.get(c)
+	if err != nil {
+		return err
+	}
+	return c.MaySubmit(s.Definition.Behavior)
+}
+
+// steer returns the handler of a verb.
+func (f *front) steer(verb operations.ScheduleVerb) func(*api.Call) error {
+	return func(c *api.Call) error {
+		var why api.Reason
+		if err := c.ReadOptional(&why); err != nil {
+			return err
+		}
+		seen, err := seenBy(c)
+		if err == nil {
+			err = f.maySteer(c)
+		}
+		if err == nil {
+			err = f.schedules.Steer(c.Context(), verb, c.Path("name"), why.Reason, seen)
+		}
+		if err != nil {
+			return err
+		}
+		return c.Done()
+	}
+}
+
+func (f *front) run(c *api.Call) error {
+	key, err := c.Key()
+	if err == nil {
+		err = f.maySteer(c)
+	}
+	if err != nil {
+		return err
+	}
+	h, err := f.schedules.Run(c.Context(), c.Path("name"), key)
+	if err != nil {
+		return err
+	}
+	answer := api.Submitted{Joined: h.Joined()}
+	answer.ID = h.ID()
+	c.Header().Set("Location", "/v1/tasks/"+strings.Replace(string(answer.ID), "/", "~", 1))
+	c.Header().Set("Retry-After", "1")
+	return c.JSON(http.StatusAccepted, answer)
+}
+
+func (f *front) backfill(c *api.Call) error {
+	var r Range
+	if err := c.Read(&r); err != nil {
+		return err
+	}
+	if r.To.IsZero() {
+		return &store.InvalidError{Field: "to", Problem: "want a time such as 2026-11-21T12:00:00Z"}
+	}
+	if err := f.maySteer(c); err != nil {
+		return err
+	}
+	n, err := f.backfills.Backfill(c.Context(), c.Path("name"), r.From, r.To)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, Backfill{n})
+}
