@@ -118,7 +118,12 @@ func TestSchedules_RunByHandIsShared(t *testing.T) {
 	if slices.Sort(got); len(slices.Compact(got)) != 1 {
 		t.Errorf("runs %v, want one", got)
 	}
+	first, err := all.Run(within(t), "daily", "")
+	if err != nil || !first.Joined() || first.ID() != got[0] {
+		t.Fatalf("run %s, joined %t, %v, want %s", first.ID(), first.Joined(), err, got[0])
+	}
 	j.next(t).succeed("7")
+	want(t, first, "7") // what has not ended would be shared once more
 	f, err := all.Run(within(t), "daily", "k")
 	if err != nil {
 		t.Fatal(err)
