@@ -56,7 +56,7 @@ type Expression struct {
 	text     string
 	schedule schedule
 	interval bool          // the hours follow one another at a distance, rather than being named
-	every    time.Duration // of @every; 0 = the schedule counts
+	every    time.Duration // the period of @every; 0 = the schedule counts
 }
 
 // String returns the text that was parsed: words in upper case, those with an @ in lower case, a space between two.

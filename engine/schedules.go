@@ -98,6 +98,10 @@ func (s Schedules) Delete(ctx context.Context, name string, seen schedule.Versio
 // 239 bytes, of the same principal shares the run that the first one made, as long as that is kept; without a key each
 // call is a request of its own.
 func (s Schedules) Run(ctx context.Context, name, key string) (*Future, error) {
+	if len(key) > events.MaxKeyBytes {
+		err := &task.LimitError{Field: "request key", Limit: events.MaxKeyBytes, Got: int64(len(key))}
+		return failedFuture("", err), err
+	}
 	of := string(s.c.ids.Draw(s.c.now()))
 	if key != "" {
 		of = string(events.TaskOfRequest(s.c.principal(ctx), name, key))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,6 +137,10 @@ func TestSchedules_RunByHandIsShared(t *testing.T) {
 	}
 	j.next(t).succeed("9")
 	j.nothing(t)
+	long := strings.Repeat("k", events.MaxKeyBytes+1)
+	if _, err := all.Run(within(t), "daily", long); !errors.As(err, new(*task.LimitError)) {
+		t.Errorf("with a long key: %v", err)
+	}
 }
 
 func TestSchedules_AnEqualDefinitionWritesNothing(t *testing.T) {

@@ -120,7 +120,9 @@ type Stores interface {
 
 // Schedules set, read and steer schedules, each by its name, as engine.Schedules does.
 type Schedules interface {
-	Set(ctx context.Context, name string, d schedule.Definition, seen schedule.Version) (v schedule.Version, changed bool, err error)
+	Set(
+		ctx context.Context, name string, d schedule.Definition, seen schedule.Version,
+	) (v schedule.Version, changed bool, err error)
 	Get(ctx context.Context, name string) (schedule.Schedule, error)
 	List(ctx context.Context, after string, limit int) (all []schedule.Schedule, more bool, err error)
 	// Steer does what a verb says: Pause and Resume are about ticks, Delete ends the schedule, EndBackfill its backfill.

@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -28,7 +29,7 @@ type Range struct {
 
 // Backfill is a backfill that has begun.
 type Backfill struct {
-	Ticks int `json:"ticks"` // that have their runs, one after the other
+	Ticks int `json:"ticks"` // counts those that have their runs, one after the other
 }
 
 func (f *front) set(c *api.Call) error {
@@ -56,14 +57,9 @@ func (f *front) set(c *api.Call) error {
 	if err != nil && !made {
 		return err
 	}
-	v, changed, err := f.schedules.Set(c.Context(), name, d, seen)
-	if errors.Is(err, schedule.ErrChanged) && seen == 0 { // no condition of the caller has failed
-		p := problem.New(problem.State, "%s", err)
-		p.Changed = true
-		return p
-	}
+	v, changed, err := f.schedules.Set(c.Context(), name, d, cmp.Or(seen, was.Version))
 	if err != nil {
-		return err
+		return unmatched(err, seen)
 	}
 	tag(c, v)
 	status := http.StatusOK
@@ -94,14 +90,25 @@ func mayReplace(c *api.Call, was *schedule.Schedule) error {
 	return c.MaySubmit(was.Definition.Behavior)
 }
 
-// maySteer returns an error unless the caller may submit tasks of the behavior that the schedule has now. What others
-// change a moment later is not judged again.
-func (f *front) maySteer(c *api.Call) error {
+// maySteer returns the version of the schedule, or an error unless the caller may submit tasks of the behavior that it
+// has. Run and backfill are not judged again by what others change a moment later.
+func (f *front) maySteer(c *api.Call) (schedule.Version, error) {
 	s, err := f.get(c)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return c.MaySubmit(s.Definition.Behavior)
+	return s.Version, c.MaySubmit(s.Definition.Behavior)
+}
+
+// unmatched returns the error of a change that came after another one. Where the caller gave no condition, none has
+// failed: the schedule was judged as it was before.
+func unmatched(err error, seen schedule.Version) error {
+	if errors.Is(err, schedule.ErrChanged) && seen == 0 {
+		p := problem.New(problem.State, "%s", err)
+		p.Changed = true
+		return p
+	}
+	return err
 }
 
 // steer returns the handler of a verb.
@@ -112,14 +119,16 @@ func (f *front) steer(verb operations.ScheduleVerb) func(*api.Call) error {
 			return err
 		}
 		seen, err := seenBy(c)
-		if err == nil {
-			err = f.maySteer(c)
-		}
-		if err == nil {
-			err = f.schedules.Steer(c.Context(), verb, c.Path("name"), why.Reason, seen)
-		}
 		if err != nil {
 			return err
+		}
+		judged, err := f.maySteer(c)
+		if err != nil {
+			return err
+		}
+		err = f.schedules.Steer(c.Context(), verb, c.Path("name"), why.Reason, cmp.Or(seen, judged))
+		if err != nil {
+			return unmatched(err, seen)
 		}
 		return c.Done()
 	}
@@ -128,7 +137,7 @@ func (f *front) steer(verb operations.ScheduleVerb) func(*api.Call) error {
 func (f *front) run(c *api.Call) error {
 	key, err := c.Key()
 	if err == nil {
-		err = f.maySteer(c)
+		_, err = f.maySteer(c)
 	}
 	if err != nil {
 		return err
@@ -152,7 +161,7 @@ func (f *front) backfill(c *api.Call) error {
 	if r.To.IsZero() {
 		return &store.InvalidError{Field: "to", Problem: "want a time such as 2026-11-21T12:00:00Z"}
 	}
-	if err := f.maySteer(c); err != nil {
+	if _, err := f.maySteer(c); err != nil {
 		return err
 	}
 	n, err := f.backfills.Backfill(c.Context(), c.Path("name"), r.From, r.To)

@@ -21,7 +21,7 @@ import (
 type shelf struct {
 	operations.Schedules
 	all   []schedule.Schedule // by name
-	short []int               // what the pages have at most, by turns
+	short []int               // bounds the pages, by turns
 	pages int
 }
 

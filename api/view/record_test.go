@@ -31,7 +31,10 @@ func TestEvents_OfEveryRecordAreShown(t *testing.T) {
 		events.KindBackfillEnded:   &events.BackfillEnded{Reason: "torn"},
 		events.KindScheduleEnded:   &events.ScheduleEnded{},
 	}
-	plain := []events.Kind{events.KindUnpaused, events.KindItemRemoved, events.KindScheduleResumed, events.KindBackfillSet, events.KindScheduleEnded}
+	plain := []events.Kind{
+		events.KindUnpaused, events.KindItemRemoved, events.KindScheduleResumed, events.KindBackfillSet,
+		events.KindScheduleEnded,
+	}
 	for _, kind := range events.Kinds() {
 		of := kind.Record()
 		if of == events.OfTask {

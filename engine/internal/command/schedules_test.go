@@ -3,6 +3,7 @@ package command_test
 import (
 	"fmt"
 	"strings"
+	"testing"
 
 	"pgregory.net/rapid"
 
@@ -129,4 +130,24 @@ func firstSet() *schedules.Set {
 	c := form[*schedules.Set](0)
 	c.Seen = 0
 	return c
+}
+
+// A run of a schedule never repeats by itself, whatever its behavior asks for.
+func TestComplete_ARunOfAScheduleDoesNotRepeat(t *testing.T) {
+	l := newJournalDriver(t)
+	l.decide(firstSet())
+	run := form[*schedules.Run](0)
+	l.decide(run)
+	id := events.TaskID(run.ID)
+	l.start(id, "n-1")
+	l.decide(&command.Complete{
+		Task:    id,
+		Started: l.state.Task(id).Started,
+		Node:    "n-1",
+		How:     command.Succeeded,
+		Next:    command.AnyTime,
+	})
+	if got := l.state.Task(id); !got.Final() {
+		t.Errorf("the run is to run again at %d", got.Due)
+	}
 }

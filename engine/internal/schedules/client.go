@@ -67,7 +67,7 @@ func (c *Client) Set(ctx context.Context, name string, d *Definition) (v schedul
 		if next != 0 {
 			cmd.Offset = ticks.Offset(next)
 		}
-		if a, err = c.ask(ctx, name, cmd); a.Code != command.AnswerChanged || d.Seen != 0 {
+		if a, err = c.ask(ctx, name, cmd); a.Code != command.AnswerChanged {
 			break
 		}
 	}
@@ -186,8 +186,8 @@ func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time) 
 	plan := events.SchedulePlan{
 		Cron:  s.Definition.Cron,
 		Zone:  s.Definition.Timezone,
-		Start: boundOf(s.Definition.Start),
-		End:   boundOf(s.Definition.End),
+		Start: events.MillisOf(s.Definition.Start),
+		End:   events.MillisOf(s.Definition.End),
 	}
 	ticks, err := schedule.TicksOf(&plan)
 	if err != nil {
@@ -220,14 +220,6 @@ func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time) 
 	}
 	_, err = c.ask(ctx, name, cmd)
 	return len(all), err
-}
-
-// boundOf returns a bound of the ticks; 0 = there is none.
-func boundOf(t time.Time) events.Millis {
-	if t.IsZero() {
-		return 0
-	}
-	return events.MillisOf(t)
 }
 
 // ask sends a command.

@@ -1,0 +1,59 @@
+package schedules_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"taskledger/api/operations"
+	"taskledger/api/token"
+	"taskledger/schedule"
+)
+
+// moving is a schedule that somebody changes right after each Get.
+type moving struct {
+	operations.Schedules
+	version schedule.Version
+	done    int // changes that were not refused
+}
+
+func (m *moving) Get(_ context.Context, name string) (schedule.Schedule, error) {
+	s := schedule.Schedule{Name: name, Version: m.version}
+	s.Definition.Behavior = "noop"
+	m.version++
+	return s, nil
+}
+
+func (m *moving) change(seen schedule.Version) error {
+	if seen != 0 && seen != m.version {
+		return fmt.Errorf("moving: %w", schedule.ErrChanged)
+	}
+	m.done++
+	return nil
+}
+
+func (m *moving) Set(
+	_ context.Context, _ string, _ schedule.Definition, seen schedule.Version,
+) (schedule.Version, bool, error) {
+	return m.version, true, m.change(seen)
+}
+
+func (m *moving) Steer(
+	_ context.Context, _ operations.ScheduleVerb, _, _ string, seen schedule.Version,
+) error {
+	return m.change(seen)
+}
+
+// A caller is judged by the behavior that the schedule has: one that gets another in between is left as it is.
+func TestSchedules_WhatChangesAfterItWasJudgedIsLeftAsItIs(t *testing.T) {
+	of := &moving{version: 7}
+	s := serveOf(t, secrets{"who": {Name: "who", Role: token.Operator}}, operations.Direct{}, of, nil)
+	for _, q := range [][3]string{
+		{"PUT", "", `{"cron":"@daily","behavior":"noop"}`}, {"POST", "/pause", ""}, {"POST", "/resume", ""}, {"DELETE", "", ""},
+	} {
+		if a := s.send("who", q[0], "/v1/schedules/a"+q[1], q[2]); a.Code != http.StatusConflict || of.done != 0 {
+			t.Errorf("%s %s: status %d, %d changes: %s", q[0], q[1], a.Code, of.done, a.Body)
+		}
+	}
+}
