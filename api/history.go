@@ -24,7 +24,7 @@ type HistoryPage struct {
 const maxFolded = 100_000
 
 func (s tasks) history(c *Call) error {
-	states, err := c.flag("states")
+	states, err := c.Flag("states")
 	if err != nil {
 		return err
 	}

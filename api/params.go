@@ -11,8 +11,8 @@ import (
 // Param returns a parameter of the query, "" for none.
 func (c *Call) Param(name string) string { return c.query.Get(name) }
 
-// flag reads a parameter that is true or false.
-func (c *Call) flag(name string) (bool, error) {
+// Flag reads a parameter that is true or false.
+func (c *Call) Flag(name string) (bool, error) {
 	switch text := c.Param(name); text {
 	case "", "false", "0":
 		return false, nil

@@ -22,7 +22,7 @@ func (s tasks) get(c *Call) error {
 	if err != nil {
 		return err
 	}
-	forgotten, err := c.flag("forgotten")
+	forgotten, err := c.Flag("forgotten")
 	if err != nil {
 		return err
 	}

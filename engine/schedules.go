@@ -71,10 +71,12 @@ func (s Schedules) GetLinear(ctx context.Context, name string) (schedule.Schedul
 	return s.c.schedules.Get(ctx, name, true)
 }
 
-// List returns up to limit schedules, 1 to 100, by name, after one name, "" being before all; more reports that there
-// may be others. It asks every shard, and fails if one does not answer.
-func (s Schedules) List(ctx context.Context, after string, limit int) (all []schedule.Schedule, more bool, err error) {
-	return s.c.schedules.List(ctx, after, limit)
+// List returns up to limit, 1 to 100, of the schedules that a filter selects, by name, after one name, "" being before
+// all; more reports that there may be others. It asks every shard, and fails if one does not answer.
+func (s Schedules) List(
+	ctx context.Context, f schedule.Filter, after string, limit int,
+) (all []schedule.Schedule, more bool, err error) {
+	return s.c.schedules.List(ctx, f, after, limit)
 }
 
 // Pause keeps a schedule from deciding ticks until it is resumed: ticks that fall between have no runs. Runs by hand
@@ -97,7 +99,7 @@ func (s Schedules) Delete(ctx context.Context, name string, seen schedule.Versio
 // shares a run that has not ended: the future is that of this run, and Joined. A repetition with the same key, up to
 // 239 bytes, of the same principal shares the run that the first one made, as long as that is kept; without a key each
 // call is a request of its own.
-func (s Schedules) Run(ctx context.Context, name, key string) (*Future, error) {
+func (s Schedules) Run(ctx context.Context, name, key string, seen schedule.Version) (*Future, error) {
 	if len(key) > events.MaxKeyBytes {
 		err := &task.LimitError{Field: "request key", Limit: events.MaxKeyBytes, Got: int64(len(key))}
 		return failedFuture("", err), err
@@ -106,7 +108,7 @@ func (s Schedules) Run(ctx context.Context, name, key string) (*Future, error) {
 	if key != "" {
 		of = string(events.TaskOfRequest(s.c.principal(ctx), name, key))
 	}
-	id, a, err := s.c.schedules.Run(ctx, name, of)
+	id, a, err := s.c.schedules.Run(ctx, name, of, seen)
 	if err != nil {
 		return failedFuture(id, err), err
 	}
@@ -123,9 +125,12 @@ func (s Schedules) Run(ctx context.Context, name, key string) (*Future, error) {
 
 // Backfill gives the ticks from one time of the past to another, both inclusive, runs of their own, the oldest first,
 // one at a time, whether these ticks had runs or not, and returns how many they are: 1 to 1,000. A schedule has one
-// backfill at a time.
-func (s Schedules) Backfill(ctx context.Context, name string, from, to time.Time) (ticks int, err error) {
-	return s.c.schedules.Backfill(ctx, name, from, to)
+// backfill at a time. Of a definition that changes during the call nothing is filled, and the error wraps
+// schedule.ErrChanged.
+func (s Schedules) Backfill(
+	ctx context.Context, name string, from, to time.Time, seen schedule.Version,
+) (ticks int, err error) {
+	return s.c.schedules.Backfill(ctx, name, from, to, seen)
 }
 
 // EndBackfill ends a backfill: no further tick of it has a run. One that runs goes on.

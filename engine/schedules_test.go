@@ -105,7 +105,7 @@ func TestSchedules_RunByHandIsShared(t *testing.T) {
 	ids := make(chan events.TaskID, 100)
 	for i := range cap(ids) {
 		go func() {
-			f, err := nodes[i%len(nodes)].Client.Schedules().Run(within(t), "daily", "")
+			f, err := nodes[i%len(nodes)].Client.Schedules().Run(within(t), "daily", "", 0)
 			if err != nil {
 				t.Error(err)
 			}
@@ -119,26 +119,26 @@ func TestSchedules_RunByHandIsShared(t *testing.T) {
 	if slices.Sort(got); len(slices.Compact(got)) != 1 {
 		t.Errorf("runs %v, want one", got)
 	}
-	first, err := all.Run(within(t), "daily", "")
+	first, err := all.Run(within(t), "daily", "", 0)
 	if err != nil || !first.Joined() || first.ID() != got[0] {
 		t.Fatalf("run %s, joined %t, %v, want %s", first.ID(), first.Joined(), err, got[0])
 	}
 	j.next(t).succeed("7")
 	want(t, first, "7") // what has not ended would be shared once more
-	f, err := all.Run(within(t), "daily", "k")
+	f, err := all.Run(within(t), "daily", "k", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.next(t).succeed("8")
 	want(t, f, "8")
-	again, err := nodes[1].Client.Schedules().Run(within(t), "daily", "other")
+	again, err := nodes[1].Client.Schedules().Run(within(t), "daily", "other", 0)
 	if err != nil || again.ID() == f.ID() {
 		t.Errorf("another key has run %s, %v", again.ID(), err)
 	}
 	j.next(t).succeed("9")
 	j.nothing(t)
 	long := strings.Repeat("k", events.MaxKeyBytes+1)
-	if _, err := all.Run(within(t), "daily", long); !errors.As(err, new(*task.LimitError)) {
+	if _, err := all.Run(within(t), "daily", long, 0); !errors.As(err, new(*task.LimitError)) {
 		t.Errorf("with a long key: %v", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestSchedules_AnEqualDefinitionWritesNothing(t *testing.T) {
 	if _, _, err = all.Set(within(t), "daily", daily(), v); !errors.Is(err, schedule.ErrChanged) {
 		t.Errorf("with an old version: %v", err)
 	}
-	list, more, err := all.List(within(t), "", 10)
+	list, more, err := all.List(within(t), schedule.Filter{}, "", 10)
 	if err != nil || more || len(list) != 1 || list[0].Definition.Overlap != schedule.Replace {
 		t.Errorf("list %+v, more %t, %v", list, more, err)
 	}
@@ -180,10 +180,10 @@ func TestSchedules_BackfillRunsTicksOfThePast(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	if n, err := all.Backfill(within(t), "hourly", from, from.Add(2*time.Hour)); err != nil || n != 3 {
+	if n, err := all.Backfill(within(t), "hourly", from, from.Add(2*time.Hour), 0); err != nil || n != 3 {
 		t.Fatalf("%d ticks, %v", n, err)
 	}
-	if _, err := all.Backfill(within(t), "hourly", from, from); err == nil {
+	if _, err := all.Backfill(within(t), "hourly", from, from, 0); err == nil {
 		t.Error("a second backfill begins")
 	}
 	for i := range 3 {
@@ -201,7 +201,7 @@ func TestSchedules_BackfillRunsTicksOfThePast(t *testing.T) {
 		return err == nil && s.Fill == nil
 	})
 	var wrong *store.InvalidError
-	if _, err := all.Backfill(within(t), "hourly", from, time.Now().Add(time.Hour)); !errors.As(err, &wrong) || wrong.Field != "to" {
+	if _, err := all.Backfill(within(t), "hourly", from, time.Now().Add(time.Hour), 0); !errors.As(err, &wrong) || wrong.Field != "to" {
 		t.Errorf("of the future: %v", err)
 	}
 }

@@ -46,6 +46,9 @@ const (
 
 	OutcomesStale Counter = iota - 1 // outcomes that came late, or were of another attempt
 	CommandsBugs                     // commands that were refused because of a bug
+	TicksDecided                     // of schedules: decisions, of which one may be about many ticks
+	TicksSkipped                     // those of them by which ticks have no run, since a run was there
+	TicksMissed                      // those by which they have none, since nobody decided in time, or the schedule was paused
 	counters      = iota - 1
 )
 
@@ -64,6 +67,7 @@ const (
 	CommitLatency Histogram = iota - 1 // seconds until an entry was committed
 	EntryEvents                        // events of an entry
 	TakeOver                           // seconds from the ownership of a shard until it is served
+	TickLateness                       // seconds from when a tick of a schedule was due until its run was created
 	histograms    = iota - 1
 )
 
@@ -126,6 +130,9 @@ var (
 		SubmitsRefused:    {"submits_refused_total", "Submits refused by the owner of their shard.", true, nil},
 		OutcomesStale:     {"outcomes_stale_total", "Outcomes refused because they came late or were of another attempt.", false, nil},
 		CommandsBugs:      {"commands_bugs_total", "Commands refused because of a bug; the log tells of each.", false, nil},
+		TicksDecided:      {"schedule_ticks_decided_total", "Decisions about ticks of schedules: one that many ticks have no run counts once.", false, nil},
+		TicksSkipped:      {"schedule_ticks_skipped_total", "Decisions that ticks of schedules have no run, since a run was there.", false, nil},
+		TicksMissed:       {"schedule_ticks_missed_total", "Decisions that ticks of schedules have no run, since nobody decided in time, or the schedule was paused.", false, nil},
 	}
 	Histograms = [histograms]Description{
 		Lateness:      {"lateness_seconds", "Time from when an attempt was due to its start.", true, seconds(timeBounds[:])},
@@ -134,6 +141,7 @@ var (
 		CommitLatency: {"commit_latency_seconds", "Time until the store had committed an entry.", false, []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10}},
 		EntryEvents:   {"entry_events", "Events of an entry.", false, []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}},
 		TakeOver:      {"take_over_seconds", "Time from the ownership of a shard until it was served.", false, seconds(timeBounds[:])},
+		TickLateness:  {"schedule_lateness_seconds", "Time from when a tick of a schedule was due until its run was created.", false, seconds(timeBounds[:])},
 	}
 	Gauges = [gauges]Description{
 		TasksReady:        {"tasks_ready", "Tasks that wait for a slot, in the shards served here; not those of paused behaviors.", true, nil},

@@ -35,6 +35,13 @@ type Schedule struct {
 	Why    string        `json:"why,omitempty"` // a tick is due and not decided; "" = none is
 }
 
+// Filter selects schedules: those that have all that it names. The zero Filter selects every one.
+type Filter struct {
+	Prefix   string // of their names
+	Behavior string
+	Paused   bool // those that are paused
+}
+
 // Pause says who paused a schedule, when and why.
 type Pause struct {
 	By     string        `json:"by,omitempty"`

@@ -13,7 +13,8 @@ const (
 	WhyPaused      Reason = "paused"      // an operator paused its behavior
 	WhySettings    Reason = "settings"    // what operators paused is not known yet, so nothing starts
 	WhyQuarantined Reason = "quarantined" // its shard cannot be read
-	WhyStoreFull   Reason = "store-full"  // it is repeated, and repetitions wait while the store is almost full
+	WhyStoreFull   Reason = "store-full"  // it is repeated, or a schedule, which wait while the store is almost full
+	WhyNoZone      Reason = "no-zone"     // the node that decides the ticks of the schedule does not know its time zone
 	WhyRunning     Reason = "running"     // it runs
 	WhyFinished    Reason = "finished"    // it has ended
 )

@@ -124,12 +124,14 @@ type Schedules interface {
 		ctx context.Context, name string, d schedule.Definition, seen schedule.Version,
 	) (v schedule.Version, changed bool, err error)
 	Get(ctx context.Context, name string) (schedule.Schedule, error)
-	List(ctx context.Context, after string, limit int) (all []schedule.Schedule, more bool, err error)
+	List(
+		ctx context.Context, f schedule.Filter, after string, limit int,
+	) (all []schedule.Schedule, more bool, err error)
 	// Steer does what a verb says: Pause and Resume are about ticks, Delete ends the schedule, EndBackfill its backfill.
 	// With seen, the version that the caller knows, it changes no other; 0 = any.
 	Steer(ctx context.Context, verb ScheduleVerb, name, reason string, seen schedule.Version) error
 	// Run makes a run, or shares one.
-	Run(ctx context.Context, name, key string) (Handle, error)
+	Run(ctx context.Context, name, key string, seen schedule.Version) (Handle, error)
 }
 
 // ScheduleVerb names a change of a schedule, as the command line and paths of HTTP spell it.
@@ -146,7 +148,9 @@ const (
 // Backfills give ticks of the past runs.
 type Backfills interface {
 	// Backfill is engine.Schedules.Backfill.
-	Backfill(ctx context.Context, name string, from, to time.Time) (ticks int, err error)
+	Backfill(
+		ctx context.Context, name string, from, to time.Time, seen schedule.Version,
+	) (ticks int, err error)
 }
 
 // Direct is a Client that is itself a client of the cluster's etcd and NATS.
@@ -258,8 +262,8 @@ func (d directSchedules) Steer(
 }
 
 // Run implements Schedules.
-func (d directSchedules) Run(ctx context.Context, name, key string) (Handle, error) {
-	return d.Schedules.Run(ctx, name, key)
+func (d directSchedules) Run(ctx context.Context, name, key string, seen schedule.Version) (Handle, error) {
+	return d.Schedules.Run(ctx, name, key, seen)
 }
 
 // Runs reports whether any of the nodes has the code of a behavior.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"taskledger/api/operations"
 	"taskledger/api/token"
@@ -45,12 +46,25 @@ func (m *moving) Steer(
 	return m.change(seen)
 }
 
+func (m *moving) Run(_ context.Context, _, _ string, seen schedule.Version) (operations.Handle, error) {
+	return nil, m.change(seen)
+}
+
+func (m *moving) Backfill(_ context.Context, _ string, _, _ time.Time, seen schedule.Version) (int, error) {
+	return 1, m.change(seen)
+}
+
 // A caller is judged by the behavior that the schedule has: one that gets another in between is left as it is.
 func TestSchedules_WhatChangesAfterItWasJudgedIsLeftAsItIs(t *testing.T) {
 	of := &moving{version: 7}
-	s := serveOf(t, secrets{"who": {Name: "who", Role: token.Operator}}, operations.Direct{}, of, nil)
+	s := serveOf(t, secrets{"who": {Name: "who", Role: token.Operator}}, operations.Direct{}, of, of)
 	for _, q := range [][3]string{
-		{"PUT", "", `{"cron":"@daily","behavior":"noop"}`}, {"POST", "/pause", ""}, {"POST", "/resume", ""}, {"DELETE", "", ""},
+		{"PUT", "", `{"cron":"@daily","behavior":"noop"}`},
+		{"POST", "/pause", ""},
+		{"POST", "/resume", ""},
+		{"DELETE", "", ""},
+		{"POST", "/run", ""},
+		{"POST", "/backfill", `{"from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z"}`},
 	} {
 		if a := s.send("who", q[0], "/v1/schedules/a"+q[1], q[2]); a.Code != http.StatusConflict || of.done != 0 {
 			t.Errorf("%s %s: status %d, %d changes: %s", q[0], q[1], a.Code, of.done, a.Body)

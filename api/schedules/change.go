@@ -90,14 +90,17 @@ func mayReplace(c *api.Call, was *schedule.Schedule) error {
 	return c.MaySubmit(was.Definition.Behavior)
 }
 
-// maySteer returns the version of the schedule, or an error unless the caller may submit tasks of the behavior that it
-// has. Run and backfill are not judged again by what others change a moment later.
-func (f *front) maySteer(c *api.Call) (schedule.Version, error) {
+// versions returns the version that the caller has seen, 0 = it names none, and the one as which the schedule was
+// judged: an error unless the caller may submit tasks of the behavior that it has.
+func (f *front) versions(c *api.Call) (seen, judged schedule.Version, err error) {
+	if seen, err = seenBy(c); err != nil {
+		return 0, 0, err
+	}
 	s, err := f.get(c)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return s.Version, c.MaySubmit(s.Definition.Behavior)
+	return seen, s.Version, c.MaySubmit(s.Definition.Behavior)
 }
 
 // unmatched returns the error of a change that came after another one. Where the caller gave no condition, none has
@@ -118,11 +121,7 @@ func (f *front) steer(verb operations.ScheduleVerb) func(*api.Call) error {
 		if err := c.ReadOptional(&why); err != nil {
 			return err
 		}
-		seen, err := seenBy(c)
-		if err != nil {
-			return err
-		}
-		judged, err := f.maySteer(c)
+		seen, judged, err := f.versions(c)
 		if err != nil {
 			return err
 		}
@@ -136,15 +135,16 @@ func (f *front) steer(verb operations.ScheduleVerb) func(*api.Call) error {
 
 func (f *front) run(c *api.Call) error {
 	key, err := c.Key()
-	if err == nil {
-		_, err = f.maySteer(c)
-	}
 	if err != nil {
 		return err
 	}
-	h, err := f.schedules.Run(c.Context(), c.Path("name"), key)
+	seen, judged, err := f.versions(c)
 	if err != nil {
 		return err
+	}
+	h, err := f.schedules.Run(c.Context(), c.Path("name"), key, cmp.Or(seen, judged))
+	if err != nil {
+		return unmatched(err, seen)
 	}
 	answer := api.Submitted{Joined: h.Joined()}
 	answer.ID = h.ID()
@@ -161,12 +161,13 @@ func (f *front) backfill(c *api.Call) error {
 	if r.To.IsZero() {
 		return &store.InvalidError{Field: "to", Problem: "want a time such as 2026-11-21T12:00:00Z"}
 	}
-	if _, err := f.maySteer(c); err != nil {
-		return err
-	}
-	n, err := f.backfills.Backfill(c.Context(), c.Path("name"), r.From, r.To)
+	seen, judged, err := f.versions(c)
 	if err != nil {
 		return err
+	}
+	n, err := f.backfills.Backfill(c.Context(), c.Path("name"), r.From, r.To, cmp.Or(seen, judged))
+	if err != nil {
+		return unmatched(err, seen)
 	}
 	return c.JSON(http.StatusOK, Backfill{n})
 }

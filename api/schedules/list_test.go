@@ -3,9 +3,10 @@ package schedules_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,18 +26,32 @@ type shelf struct {
 	pages int
 }
 
-func (s *shelf) List(_ context.Context, after string, limit int) ([]schedule.Schedule, bool, error) {
-	from := 0
-	for from < len(s.all) && s.all[from].Name <= after {
-		from++
-	}
-	to := min(from+min(limit, s.short[s.pages%len(s.short)]), len(s.all))
+func (s *shelf) List(
+	_ context.Context, f schedule.Filter, after string, limit int,
+) (page []schedule.Schedule, more bool, err error) {
+	most := min(limit, s.short[s.pages%len(s.short)])
 	s.pages++
-	return s.all[from:to], to < len(s.all), nil
+	for i := range s.all {
+		switch one := &s.all[i]; {
+		case one.Name <= after || !selects(f, one):
+		case len(page) == most:
+			return page, true, nil
+		default:
+			page = append(page, *one)
+		}
+	}
+	return page, false, nil
 }
 
-// The pages of a list together are the schedules that the token is for, by name, and no page names another one.
-func TestList_PagesAreWhatTheTokenIsForInOrder(t *testing.T) {
+// selects reports whether a filter selects a schedule.
+func selects(f schedule.Filter, s *schedule.Schedule) bool {
+	return strings.HasPrefix(s.Name, f.Prefix) && (f.Behavior == "" || f.Behavior == s.Definition.Behavior) &&
+		(!f.Paused || s.Paused != nil)
+}
+
+// The pages of a list together are the schedules that the filter selects and the token is for, by name, and no page
+// names another one.
+func TestList_PagesAreWhatIsSelectedAndTheTokenIsForInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[-.:A_z]{1,3}`)
 		behavior := rapid.SampledFrom([]string{"noop", "sleep"})
@@ -51,12 +66,27 @@ func TestList_PagesAreWhatTheTokenIsForInOrder(t *testing.T) {
 		if rapid.Bool().Draw(t, "of a behavior") {
 			who.Behaviors = []string{"noop"}
 		}
+		filter, query := schedule.Filter{}, url.Values{}
+		if rapid.Bool().Draw(t, "filter by prefix") {
+			filter.Prefix = name.Draw(t, "prefix of the filter")
+			query.Set("prefix", filter.Prefix)
+		}
+		if rapid.Bool().Draw(t, "filter by behavior") {
+			filter.Behavior = behavior.Draw(t, "behavior of the filter")
+			query.Set("behavior", filter.Behavior)
+		}
+		if filter.Paused = rapid.Bool().Draw(t, "filter by pauses"); filter.Paused {
+			query.Set("paused", "true")
+		}
 		var want []string
 		for _, n := range names {
 			s := schedule.Schedule{Name: n}
 			s.Definition.Behavior = behavior.Draw(t, "behavior of "+n)
+			if rapid.Bool().Draw(t, "paused: "+n) {
+				s.Paused = &schedule.Pause{}
+			}
 			of.all = append(of.all, s)
-			if who.MayTask(events.ScheduleRecord(n)) && who.MayBehavior(s.Definition.Behavior) {
+			if selects(filter, &s) && who.MayTask(events.ScheduleRecord(n)) && who.MayBehavior(s.Definition.Behavior) {
 				want = append(want, n)
 			}
 		}
@@ -65,7 +95,9 @@ func TestList_PagesAreWhatTheTokenIsForInOrder(t *testing.T) {
 		var got []string
 		for after := ""; ; {
 			var page schedules.Page
-			a := s.send("who", "GET", fmt.Sprintf("/v1/schedules?limit=%d&after=%s", limit, url.QueryEscape(after)), "")
+			query.Set("after", after)
+			query.Set("limit", strconv.Itoa(limit))
+			a := s.send("who", "GET", "/v1/schedules?"+query.Encode(), "")
 			if err := json.Unmarshal(a.Body.Bytes(), &page); err != nil || a.Code != 200 {
 				t.Fatalf("after %q: status %d, %s", after, a.Code, a.Body)
 			}

@@ -34,19 +34,18 @@ func (f *front) list(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	prefix := c.Token().Prefix
-	after, page := max(c.Param("after"), before(prefix)), Page{Schedules: []schedule.Schedule{}}
-	for more := true; more; {
+	filter := schedule.Filter{Prefix: c.Param("prefix"), Behavior: c.Param("behavior")}
+	if filter.Paused, err = c.Flag("paused"); err != nil {
+		return err
+	}
+	after, page := c.Param("after"), Page{Schedules: []schedule.Schedule{}}
+	for more := narrow(&filter, c.Token().Prefix); more; {
 		var some []schedule.Schedule
-		if some, more, err = f.schedules.List(c.Context(), after, limit); err != nil {
+		if some, more, err = f.schedules.List(c.Context(), filter, after, limit); err != nil {
 			return err
 		}
 		for i, s := range some {
 			after = s.Name
-			if after > prefix && !strings.HasPrefix(after, prefix) {
-				more = false
-				break
-			}
 			if !isFor(c.Token(), &s) {
 				continue
 			}
@@ -62,14 +61,14 @@ func (f *front) list(c *api.Call) error {
 	return c.JSON(http.StatusOK, page)
 }
 
-// before returns a text that parts the names that begin with a prefix from all that come before these.
-func before(prefix string) string {
-	if prefix == "" {
-		return ""
+// narrow bounds a filter to names whose records may have the prefix of a token; false = it selects none.
+func narrow(filter *schedule.Filter, prefix string) bool {
+	prefix, _, _ = strings.Cut(prefix, "/")
+	if strings.HasPrefix(prefix, filter.Prefix) {
+		filter.Prefix = prefix
+		return true
 	}
-	last := len(prefix) - 1
-	text := prefix[:last] + string(rune(prefix[last]-1)) + "~" // no name has a byte above ~
-	return text[:min(len(text), events.MaxScheduleBytes)]
+	return strings.HasPrefix(filter.Prefix, prefix)
 }
 
 // isFor reports whether a token is for a schedule.

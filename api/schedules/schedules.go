@@ -59,6 +59,9 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 		Query: []api.Param{
 			{Name: "after", Does: "name after which the page begins: next of the page before"},
 			{Name: "limit", Does: "most schedules of a page: 1 to 100, default 100"},
+			{Name: "prefix", Does: "only schedules whose names begin so"},
+			{Name: "behavior", Does: "only schedules of this behavior"},
+			{Name: "paused", Does: "true: only schedules that are paused"},
 		},
 		Out:   Page{},
 		Serve: f.list,
@@ -72,9 +75,9 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 	next.Query = []api.Param{{Name: "n", Does: "most ticks: 1 to 100, default 10"}}
 	next.Out = Ticks{}
 	run := one(http.MethodPost, "/run", "Make a run now, or share one that has not ended", token.Submitter, f.run)
-	run.Keyed, run.Out, run.Status = true, api.Submitted{}, []int{http.StatusAccepted}
+	run.Keyed, run.Matched, run.Out, run.Status = true, true, api.Submitted{}, []int{http.StatusAccepted}
 	fill := one(http.MethodPost, "/backfill", "Give ticks of the past their runs", token.Submitter, f.backfill)
-	fill.MaxBody, fill.In, fill.Out = maxRange, Range{}, Backfill{}
+	fill.MaxBody, fill.Matched, fill.In, fill.Out = maxRange, true, Range{}, Backfill{}
 	pause := steer(http.MethodPost, "/pause", "Keep a schedule from deciding ticks", token.Operator,
 		operations.PauseSchedule)
 	pause.MaxBody, pause.In = maxReason, api.Reason{}

@@ -123,7 +123,7 @@ var All = []Front{
 			Owner:     in("engine/extensions.go", "schedules.AtOwner("),
 			Process:   not("no owner sends it anything, and none is told"),
 			Metrics:   in("engine/internal/schedules/owner.go", "set(meter.Schedules,"),
-			Explain:   not("a run waits as any task does; a schedule says itself why a tick is not decided"),
+			Explain:   in("engine/internal/schedules/owner.go", "ExplainRecord: o.explain"),
 			Checker:   not("no traffic of the harnesses has schedules yet"),
 			Traffic:   not("no traffic of the harnesses has schedules yet"),
 			Simulated: not("no traffic of the harnesses has schedules yet"),

@@ -168,11 +168,11 @@ func (s *Schedules) Ended(name string) *Schedule {
 // Len returns the number of schedules.
 func (s *Schedules) Len() int { return s.alive }
 
-// After returns up to n schedules by name, after one name.
-func (s *Schedules) After(name string, n int) []*Schedule {
+// After returns up to n of the schedules that match, by name, after one name.
+func (s *Schedules) After(name string, n int, match func(*Schedule) bool) []*Schedule {
 	var all []*Schedule
 	for _, of := range s.byName {
-		if !of.Ended && of.Name > name {
+		if !of.Ended && of.Name > name && match(of) {
 			all = append(all, of)
 		}
 	}

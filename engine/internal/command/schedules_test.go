@@ -35,18 +35,29 @@ func drawSchedules(t *rapid.T, c command.Command) command.Command {
 			Seen:   rapid.Uint64().Draw(t, "seen"),
 		}
 	case *schedules.Run:
-		return &schedules.Run{Name: genText.Draw(t, "name"), ID: genText.Draw(t, "id")}
+		return &schedules.Run{
+			Name: genText.Draw(t, "name"),
+			ID:   genText.Draw(t, "id"),
+			Seen: rapid.Uint64().Draw(t, "seen"),
+		}
 	case *schedules.Backfill:
 		return &schedules.Backfill{
 			Name:  genText.Draw(t, "name"),
 			From:  number("from"),
 			To:    number("to"),
 			Ticks: number("ticks"),
+			Seen:  rapid.Uint64().Draw(t, "seen"),
 		}
 	case *schedules.Get:
 		return &schedules.Get{Name: genText.Draw(t, "name"), Linear: rapid.Bool().Draw(t, "linear")}
 	case *schedules.List:
-		return &schedules.List{After: genText.Draw(t, "after"), Limit: number("limit")}
+		return &schedules.List{
+			After:    genText.Draw(t, "after"),
+			Limit:    number("limit"),
+			Prefix:   genText.Draw(t, "prefix"),
+			Behavior: genText.Draw(t, "behavior"),
+			Paused:   rapid.Bool().Draw(t, "paused"),
+		}
 	}
 	return nil
 }
@@ -115,12 +126,12 @@ var scheduleCases = map[string]func(l *journalDriver) command.Command{
 	},
 	"first run by hand": func(l *journalDriver) command.Command {
 		l.decide(firstSet())
-		return form[*schedules.Run](0)
+		return firstRun()
 	},
 	"backfill": func(l *journalDriver) command.Command {
 		l.decide(firstSet())
 		c := form[*schedules.Backfill](0)
-		c.From, c.To = int64(l.now)-1, int64(l.now)-1
+		c.From, c.To, c.Seen = int64(l.now)-1, int64(l.now)-1, 0
 		return c
 	},
 }
@@ -132,11 +143,18 @@ func firstSet() *schedules.Set {
 	return c
 }
 
+// firstRun is the largest Run, whatever the version of the schedule.
+func firstRun() *schedules.Run {
+	c := form[*schedules.Run](0)
+	c.Seen = 0
+	return c
+}
+
 // A run of a schedule never repeats by itself, whatever its behavior asks for.
 func TestComplete_ARunOfAScheduleDoesNotRepeat(t *testing.T) {
 	l := newJournalDriver(t)
 	l.decide(firstSet())
-	run := form[*schedules.Run](0)
+	run := firstRun()
 	l.decide(run)
 	id := events.TaskID(run.ID)
 	l.start(id, "n-1")

@@ -1,6 +1,8 @@
 package schedules
 
 import (
+	"strings"
+
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -141,7 +143,7 @@ func (c *Get) find(all *schedules.Schedules, why func(*schedules.Schedule) strin
 
 // find answers a List.
 func (c *List) find(all *schedules.Schedules, why func(*schedules.Schedule) string) command.Found {
-	some := all.After(c.After, int(c.Limit)+1)
+	some := all.After(c.After, int(c.Limit)+1, c.matches)
 	p, bytes := page{}, 0
 	for i, of := range some {
 		if i == int(c.Limit) || bytes > pageBytes {
@@ -152,6 +154,12 @@ func (c *List) find(all *schedules.Schedules, why func(*schedules.Schedule) stri
 		bytes += len(of.Params) + planBytes
 	}
 	return p.found(all.Len(), false)
+}
+
+// matches reports whether a schedule is one of the list.
+func (c *List) matches(of *schedules.Schedule) bool {
+	return strings.HasPrefix(of.Name, c.Prefix) && (c.Behavior == "" || of.Plan.Behavior == c.Behavior) &&
+		(!c.Paused || of.Paused != nil)
 }
 
 // found returns the page as an answer, for which so many schedules were looked at.

@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -117,10 +118,18 @@ func (c *Client) Get(ctx context.Context, name string, linear bool) (schedule.Sc
 	return all[0], nil
 }
 
-// List returns up to limit schedules by name, after one name, and reports whether there may be others. It asks every
-// shard.
-func (c *Client) List(ctx context.Context, after string, limit int) (all []schedule.Schedule, more bool, err error) {
-	q := &List{After: after, Limit: int64(limit)}
+// List returns up to limit of the schedules that a filter selects, by name, after one name, and reports whether there
+// may be others. It asks every shard.
+func (c *Client) List(
+	ctx context.Context, f schedule.Filter, after string, limit int,
+) (all []schedule.Schedule, more bool, err error) {
+	q := &List{
+		After:    after,
+		Limit:    int64(limit),
+		Prefix:   f.Prefix,
+		Behavior: f.Behavior,
+		Paused:   f.Paused,
+	}
 	if err := command.Check(q); err != nil {
 		return nil, false, err
 	}
@@ -168,8 +177,10 @@ func (c *Client) Steer(ctx context.Context, name string, verb Verb, reason strin
 }
 
 // Run makes a run now, or shares one. of tells the run from others that somebody asks for.
-func (c *Client) Run(ctx context.Context, name, of string) (id events.TaskID, a command.Answer, err error) {
-	cmd := &Run{Name: name, ID: string(schedules.HandRun(name, of))}
+func (c *Client) Run(
+	ctx context.Context, name, of string, seen schedule.Version,
+) (id events.TaskID, a command.Answer, err error) {
+	cmd := &Run{Name: name, ID: string(schedules.HandRun(name, of)), Seen: uint64(seen)}
 	if err := command.Check(cmd); err != nil {
 		return "", a, err
 	}
@@ -177,8 +188,11 @@ func (c *Client) Run(ctx context.Context, name, of string) (id events.TaskID, a 
 	return events.TaskID(a.Data), a, err
 }
 
-// Backfill begins a backfill of the ticks from one time to another, both inclusive, and returns how many they are.
-func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time) (int, error) {
+// Backfill begins a backfill of the ticks from one time to another, both inclusive, and returns how many they are by
+// the definition of the version seen; 0 = as it is.
+func (c *Client) Backfill(
+	ctx context.Context, name string, from, to time.Time, seen schedule.Version,
+) (int, error) {
 	s, err := c.Get(ctx, name, false)
 	if err != nil {
 		return 0, err
@@ -214,6 +228,7 @@ func (c *Client) Backfill(ctx context.Context, name string, from, to time.Time) 
 		From:  int64(all[0]),
 		To:    int64(all[len(all)-1]),
 		Ticks: int64(len(all)),
+		Seen:  uint64(cmp.Or(seen, s.Version)),
 	}
 	if err := command.Check(cmd); err != nil {
 		return 0, err

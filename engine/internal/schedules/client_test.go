@@ -10,6 +10,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/schedules"
 	"taskledger/events"
+	"taskledger/schedule"
 	"taskledger/task"
 )
 
@@ -60,7 +61,7 @@ func TestClientList_PagesLeaveOutNoScheduleOfAnyShard(t *testing.T) {
 	for _, limit := range []int{1, 3, 100} {
 		var got []string
 		for after, more := "", true; more; {
-			page, others, err := client.List(t.Context(), after, limit)
+			page, others, err := client.List(t.Context(), schedule.Filter{}, after, limit)
 			if err != nil || len(page) > limit || others && len(page) == 0 {
 				t.Fatalf("%d schedules of at most %d, more %t, %v", len(page), limit, others, err)
 			}
@@ -73,6 +74,44 @@ func TestClientList_PagesLeaveOutNoScheduleOfAnyShard(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("pages of %d: %q, want %q", limit, got, want)
+		}
+	}
+}
+
+// A list has the schedules of all shards that a filter selects.
+func TestClient_ListsWhatAFilterSelects(t *testing.T) {
+	o := newOwner(t)
+	for _, name := range []string{"a", "b1", "b2", "c"} {
+		o.set(name, "UTC")
+	}
+	if a := o.turn(&schedules.Steer{Name: "b2", Verb: int64(schedules.Pause)}); a[0].Code != command.AnswerOK {
+		t.Fatalf("pause: %+v", a[0])
+	}
+	client := schedules.New(schedules.Config{
+		Read: func(_ context.Context, _ int, c command.Command) (command.Answer, error) {
+			found, _ := o.Answer(c, o.now, command.Budget{Items: 64, Over: func() bool { return false }})
+			return found.Answer(), nil
+		},
+		Shards: 1,
+	})
+	for _, c := range []struct {
+		filter schedule.Filter
+		want   string
+	}{
+		{schedule.Filter{}, "a b1 b2 c"},
+		{schedule.Filter{Prefix: "b"}, "b1 b2"},
+		{schedule.Filter{Behavior: "work"}, "a b1 b2 c"},
+		{schedule.Filter{Behavior: "wor"}, ""},
+		{schedule.Filter{Paused: true}, "b2"},
+		{schedule.Filter{Paused: true, Prefix: "c"}, ""},
+	} {
+		all, more, err := client.List(t.Context(), c.filter, "", 100)
+		var names []string
+		for i := range all {
+			names = append(names, all[i].Name)
+		}
+		if err != nil || more || strings.Join(names, " ") != c.want {
+			t.Errorf("%+v: %q, more %t, %v, want %q", c.filter, names, more, err, c.want)
 		}
 	}
 }

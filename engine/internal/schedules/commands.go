@@ -61,6 +61,7 @@ type Steer struct {
 type Run struct {
 	Name string
 	ID   string // of the run
+	Seen uint64 // as of Set
 }
 
 // Backfill begins a backfill.
@@ -68,6 +69,7 @@ type Backfill struct {
 	Name     string
 	From, To int64
 	Ticks    int64
+	Seen     uint64 // as of Set
 }
 
 // Get asks for a schedule.
@@ -78,8 +80,11 @@ type Get struct {
 
 // List asks for the schedules of a shard.
 type List struct {
-	After string // their names come after this one
-	Limit int64
+	After    string // their names come after this one
+	Limit    int64
+	Prefix   string // of their names
+	Behavior string // "" = any
+	Paused   bool   // only those that are
 }
 
 // MaxListed bounds the schedules of an answer.
@@ -114,7 +119,7 @@ func (c *Run) Size() int {
 }
 func (c *Backfill) Size() int { return commandBytes + 2*len(c.Name) }
 func (c *Get) Size() int      { return commandBytes + len(c.Name) }
-func (c *List) Size() int     { return commandBytes + len(c.After) }
+func (c *List) Size() int     { return commandBytes + len(c.After) + len(c.Prefix) + len(c.Behavior) }
 
 // Limits implements command.Command.
 func (c *Set) Limits() error {
@@ -184,7 +189,11 @@ func (c *List) Limits() error {
 	if c.Limit < 1 || c.Limit > MaxListed {
 		return &task.LimitError{Field: "limit", Limit: MaxListed, Got: c.Limit}
 	}
-	return limitText("after", c.After, events.MaxScheduleBytes)
+	return cmp.Or(
+		limitText("after", c.After, events.MaxScheduleBytes),
+		limitText("prefix", c.Prefix, events.MaxScheduleBytes),
+		limitText("behavior", c.Behavior, events.MaxBehaviorBytes),
+	)
 }
 
 func invalid(field, problem string) error { return &store.InvalidError{Field: field, Problem: problem} }

@@ -129,6 +129,9 @@ func (c *Run) Decide(d *command.Decider) command.Answer {
 	if t := d.State.Task(id); t != nil {
 		return shared(t.ID, command.Joined(t))
 	}
+	if c.Seen != 0 && uint64(of.Set) != c.Seen {
+		return changed()
+	}
 	if of.Plan.Overlap != events.OverlapAllow {
 		if active := all.Active(of); active != "" {
 			t := d.State.Task(active)
@@ -161,6 +164,8 @@ func (c *Backfill) Decide(d *command.Decider) command.Answer {
 	switch {
 	case of == nil:
 		return notThere()
+	case c.Seen != 0 && uint64(of.Set) != c.Seen:
+		return changed()
 	case of.Fill != nil:
 		return command.Refused(command.AnswerState, "a backfill is under way")
 	case events.Millis(c.To) >= d.Now:

@@ -6,6 +6,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/shard"
+	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/meter"
 	"taskledger/projection"
@@ -68,8 +69,11 @@ func AtOwner(node string) shard.NewExtension {
 			Prepare: o.prepare,
 			Decide:  o.decide,
 			Note:    o.note,
+			Count:   o.count,
 			Answer:  o.answer,
 			Gauges:  o.gauges,
+
+			ExplainRecord: o.explain,
 		}
 	}
 }
@@ -106,6 +110,27 @@ func (o *atOwner) note(ev *events.Event) {
 		o.trusted[name] = struct{}{}
 	}
 	o.asking[name] = struct{}{}
+}
+
+// count counts decisions about ticks.
+func (o *atOwner) count(ev *events.Event, to *tally.Tally) {
+	b, is := ev.Body.(*events.Ticked)
+	if !is {
+		return
+	}
+	switch b.Decision {
+	case events.TickCreated:
+		to.Add(meter.TicksDecided, 1)
+		if s := o.all.Schedule(ev.Task.Affinity()); s != nil {
+			to.Took(meter.TickLateness, ev.At-b.From-s.Delay())
+		}
+	case events.TickSkipped:
+		to.Add(meter.TicksDecided, 1)
+		to.Add(meter.TicksSkipped, 1)
+	case events.TickMissed:
+		to.Add(meter.TicksDecided, 1)
+		to.Add(meter.TicksMissed, 1)
+	}
 }
 
 func (o *atOwner) nextDue() events.Millis {

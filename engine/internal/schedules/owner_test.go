@@ -136,6 +136,22 @@ func (o *owner) setTo(name, cron, zone string, next events.Millis) {
 	}
 }
 
+// overlap gives a schedule another rule for runs that overlap.
+func (o *owner) overlap(name string, overlap events.Overlap) {
+	o.t.Helper()
+	s := fold.Of(o.state).Schedule(name)
+	plan := s.Plan
+	plan.Overlap = overlap
+	a := o.turn(&schedules.Set{
+		Name: name,
+		Plan: schedules.EncodePlan(&plan),
+		Next: int64(s.Next),
+	})
+	if a[0].Code != command.AnswerOK {
+		o.t.Fatalf("set %s: %+v", name, a[0])
+	}
+}
+
 // ticked returns the decisions of ticks.
 func (o *owner) ticked() (all []*events.Ticked) {
 	for _, ev := range o.told {
@@ -299,6 +315,42 @@ func TestAtOwner_AThousandSchedulesOnOneTick(t *testing.T) {
 	}
 	if n := len(o.ticked()); n != 1000 || most > 32 {
 		t.Errorf("%d decisions, up to %d in a turn", n, most)
+	}
+}
+
+// Who has judged one definition makes no run of another.
+func TestRunAndBackfill_OfAnotherVersionAreRefused(t *testing.T) {
+	o := newOwner(t)
+	o.set("hourly", "UTC")
+	seen := uint64(fold.Of(o.state).Schedule("hourly").Set)
+	o.overlap("hourly", events.OverlapForbid)
+	run := &schedules.Run{
+		Name: "hourly",
+		ID:   "hourly/run:x",
+		Seen: seen,
+	}
+	fill := &schedules.Backfill{
+		Name:  "hourly",
+		From:  int64(o.now - 7_200_000),
+		To:    int64(o.now - 3_600_000),
+		Ticks: 2,
+		Seen:  seen,
+	}
+	for _, a := range o.turn(run, fill) {
+		if a.Code != command.AnswerChanged {
+			t.Errorf("%+v", a)
+		}
+	}
+	run.Seen = uint64(fold.Of(o.state).Schedule("hourly").Set)
+	fill.Seen = run.Seen
+	for _, a := range o.turn(run, fill) {
+		if a.Code != command.AnswerOK {
+			t.Errorf("%+v", a)
+		}
+	}
+	run.Seen = seen // a repetition of what was done
+	if a := o.turn(run); a[0].Code != command.AnswerOK {
+		t.Errorf("%+v", a)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func (o *Owner) explain(c *command.Explain) command.Answer {
 	t := o.state.Task(c.Task)
 	if t == nil {
-		return command.Answer{Code: command.AnswerNotFound}
+		return o.explainRecord(c.Task)
 	}
 	return o.why(t).Answer()
 }

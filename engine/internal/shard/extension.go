@@ -5,6 +5,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/explanation"
+	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/meter"
 	"taskledger/projection"
@@ -34,6 +35,8 @@ type Extension struct {
 	Decide func(d *command.Decider, b command.Budget)
 	// Note learns of each event of the entry in the making, which may not be committed.
 	Note func(ev *events.Event)
+	// Count gathers what an event of the entry in the making counts for the meter; what is not committed is not counted.
+	Count func(ev *events.Event, to *tally.Tally)
 	// Complete returns the answers to the commands of a batch as they leave, once all that they rest on is committed:
 	// an entry does not hold again what the state has. It is called anew for each copy of a batch that comes.
 	Complete func(commands []command.Command, answers []command.Answer) []command.Answer
@@ -44,6 +47,8 @@ type Extension struct {
 	Answer func(c command.Command, now events.Millis, b command.Budget) (command.Found, bool)
 	// Explain explains why a task that does not run waits for the front; false = it does not.
 	Explain func(t *projection.Task) (explanation.Explanation, bool)
+	// ExplainRecord explains an id that no task has; false = it names nothing of the front.
+	ExplainRecord func(id events.TaskID) (explanation.Explanation, bool)
 	// Gauges sets the gauges of the front after each turn. They are summed over the shards of a node.
 	Gauges func(set func(g meter.Gauge, value int64))
 }

@@ -182,6 +182,18 @@ func (o *Owner) explainExtensions(t *projection.Task) (explanation.Explanation, 
 	return explanation.Explanation{}, false
 }
 
+// explainRecord explains an id that no task has.
+func (o *Owner) explainRecord(id events.TaskID) command.Answer {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.ExplainRecord != nil {
+			if e, is := x.ExplainRecord(id); is {
+				return e.Answer()
+			}
+		}
+	}
+	return command.Answer{Code: command.AnswerNotFound}
+}
+
 // publishGauges shows the gauges of extensions.
 func (o *Owner) publishGauges() {
 	for i := range o.extensions.all {

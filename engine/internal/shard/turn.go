@@ -216,8 +216,12 @@ func (o *Owner) note(t *projection.Task, ev *events.Event) {
 		})
 	}
 	for i := range o.extensions.all {
-		if x := &o.extensions.all[i]; x.Note != nil {
+		x := &o.extensions.all[i]
+		if x.Note != nil {
 			x.Note(ev)
+		}
+		if x.Count != nil {
+			x.Count(ev, o.tally)
 		}
 	}
 }

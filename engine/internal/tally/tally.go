@@ -20,8 +20,17 @@ type Tally struct {
 	last  *row   // that was asked for
 	fresh []*row // with something that is not counted yet
 
+	front [len(meter.Counters)]int64 // what fronts count
+	took  []took                     // what took fronts time
+
 	due   events.Millis // of the task that is being started
 	times []float64     // scratch
+}
+
+// took is a value of a histogram of no behavior.
+type took struct {
+	of      meter.Histogram
+	seconds float64
 }
 
 // row holds the counts of a behavior.
@@ -97,6 +106,14 @@ func (t *Tally) Refused(commands []command.Command, answers []command.Answer, kn
 	}
 }
 
+// Add gathers n for a counter of no behavior.
+func (t *Tally) Add(c meter.Counter, n int64) { t.front[c] += n }
+
+// Took gathers a time for a histogram of no behavior.
+func (t *Tally) Took(h meter.Histogram, ms events.Millis) {
+	t.took = append(t.took, took{h, float64(max(ms, 0)) / 1000})
+}
+
 // Committed counts an entry of n events, which it took so long to write.
 func (t *Tally) Committed(n int, took time.Duration) {
 	t.observe(meter.CommitLatency, took.Seconds())
@@ -121,6 +138,7 @@ func (t *Tally) Count(stale, bugs int) {
 		t.countRow(r)
 	}
 	t.fresh = t.fresh[:0]
+	t.countFronts()
 	if t.meter == nil {
 		return
 	}
@@ -130,6 +148,19 @@ func (t *Tally) Count(stale, bugs int) {
 	if bugs > 0 {
 		t.meter.Count(meter.CommandsBugs, "", int64(bugs))
 	}
+}
+
+// countFronts counts what fronts have gathered.
+func (t *Tally) countFronts() {
+	for c, n := range t.front {
+		if n > 0 && t.meter != nil {
+			t.meter.Count(meter.Counter(c), "", n)
+		}
+	}
+	for _, v := range t.took {
+		t.observe(v.of, v.seconds)
+	}
+	t.front, t.took = [len(meter.Counters)]int64{}, t.took[:0]
 }
 
 func (t *Tally) countRow(r *row) {

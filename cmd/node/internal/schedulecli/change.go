@@ -99,7 +99,7 @@ allows overlaps, a run that has not ended is shared.`,
 	}
 	c.Flags().StringVar(&key, "key", "", "`text` of up to 239 bytes that makes a repetition share the run of the first")
 	return t.Ask(c, func(ctx context.Context, client Client, args []string) error {
-		handle, err := client.Schedules().Run(ctx, args[0], key)
+		handle, err := client.Schedules().Run(ctx, args[0], key, 0)
 		if errors.Is(err, task.ErrUnknown) && key != "" {
 			return fmt.Errorf("%w; to be sure, run it again with the same --key", err)
 		}
@@ -138,7 +138,7 @@ a time, whether these ticks had runs or not: 1,000 at most. Times are RFC 3339, 
 		if err != nil {
 			return err
 		}
-		ticks, err := client.Backfills().Backfill(ctx, args[0], from, to)
+		ticks, err := client.Backfills().Backfill(ctx, args[0], from, to, 0)
 		if err != nil {
 			return err
 		}

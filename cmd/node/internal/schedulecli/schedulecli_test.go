@@ -74,17 +74,21 @@ func (c *cluster) Set(
 func (c *cluster) Get(_ context.Context, name string) (schedule.Schedule, error) { return c.find(name) }
 
 // List returns half of what it may, as an owner of large schedules does.
-func (c *cluster) List(_ context.Context, after string, limit int) (some []schedule.Schedule, more bool, err error) {
+func (c *cluster) List(
+	_ context.Context, f schedule.Filter, after string, limit int,
+) (some []schedule.Schedule, more bool, err error) {
 	if limit < 1 || limit > 100 {
 		return nil, false, fmt.Errorf("limit %d", limit)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.all)) {
+		s := c.all[name]
 		switch {
-		case name <= after:
+		case name <= after || !strings.HasPrefix(name, f.Prefix) || f.Paused && s.Paused == nil ||
+			f.Behavior != "" && f.Behavior != s.Definition.Behavior:
 		case len(some) == (limit+1)/2:
 			return some, true, c.fails
 		default:
-			some = append(some, c.all[name])
+			some = append(some, s)
 		}
 	}
 	return some, false, c.fails
@@ -123,7 +127,7 @@ type handle struct {
 func (h handle) ID() events.TaskID { return h.id }
 func (h handle) Joined() bool      { return h.joined }
 
-func (c *cluster) Run(_ context.Context, name, key string) (operations.Handle, error) {
+func (c *cluster) Run(_ context.Context, name, key string, _ schedule.Version) (operations.Handle, error) {
 	s, err := c.find(name)
 	if err != nil {
 		return handle{}, err
@@ -134,7 +138,9 @@ func (c *cluster) Run(_ context.Context, name, key string) (operations.Handle, e
 	return handle{id: events.TaskID(name + "/run:x"), joined: s.Active > 1}, nil
 }
 
-func (c *cluster) Backfill(_ context.Context, name string, from, to time.Time) (int, error) {
+func (c *cluster) Backfill(
+	_ context.Context, name string, from, to time.Time, _ schedule.Version,
+) (int, error) {
 	s, err := c.find(name)
 	if err != nil {
 		return 0, err
@@ -421,6 +427,32 @@ func TestList_ShowsTheStateOfEach(t *testing.T) {
 	}
 	if got := words(out); !slices.Equal(got, want) {
 		t.Errorf("printed %q, want %q", got, want)
+	}
+}
+
+func TestList_ShowsWhatItsFlagsSelect(t *testing.T) {
+	l := newLine(t)
+	for name, behavior := range map[string]string{"app-a": "purge", "app-b": "work", "b": "work", "c": "work"} {
+		l.all[name] = schedule.Schedule{Name: name, Definition: schedule.Definition{Behavior: behavior}}
+	}
+	paused := l.all["c"]
+	paused.Paused = &schedule.Pause{}
+	l.all["c"] = paused
+	for want, args := range map[string][]string{
+		"app-a app-b": {"--prefix", "app-"},
+		"app-b b c":   {"--behavior", "work"},
+		"app-b":       {"--behavior", "work", "--prefix", "app-"},
+		"c":           {"--paused"},
+	} {
+		out, _ := l.must(append([]string{"list"}, args...)...)
+		var got []string
+		for _, row := range words(out)[1:] {
+			name, _, _ := strings.Cut(row, " ")
+			got = append(got, name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: listed %q, want %q", args, got, want)
+		}
 	}
 }
 

@@ -134,15 +134,19 @@ func state(s *schedule.Schedule) string {
 func (t *Terminal) list() *cobra.Command {
 	var after string
 	var limit int
+	var filter schedule.Filter
 	c := &cobra.Command{Use: "list", Short: "List schedules by name", Args: cobra.NoArgs}
 	c.Flags().StringVar(&after, "after", "", "`name` behind which the list begins")
 	c.Flags().IntVar(&limit, "limit", 100, "most schedules; 0 = all")
+	c.Flags().StringVar(&filter.Prefix, "prefix", "", "only schedules whose `names` begin so")
+	c.Flags().StringVar(&filter.Behavior, "behavior", "", "only schedules of this `behavior`")
+	c.Flags().BoolVar(&filter.Paused, "paused", false, "only schedules that are paused")
 	return t.Ask(c, func(ctx context.Context, client Client, _ []string) error {
 		if limit < 0 {
 			return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 0 or more", limit)}
 		}
 		p, last := t.Print("NAME", "BEHAVIOR", "CRON", "ZONE", "NEXT", "LAST", "ACTIVE", "STATE"), after
-		more, err := each(ctx, client.Schedules(), after, limit, func(s *schedule.Schedule) error {
+		more, err := each(ctx, client.Schedules(), filter, after, limit, func(s *schedule.Schedule) error {
 			d := &s.Definition
 			last = s.Name
 			next, decided := output.Time(s.Next), output.Time(s.Last)
@@ -159,16 +163,17 @@ func (t *Terminal) list() *cobra.Command {
 // pageSchedules is the number of schedules that one list may ask for.
 const pageSchedules = 100
 
-// each calls do for schedules by name, page by page, and reports whether there are more. A limit of 0 is none.
+// each calls do for the schedules that a filter selects, by name, page by page, and reports whether there are more. A limit of 0 is none.
 func each(
-	ctx context.Context, all operations.Schedules, after string, limit int, do func(*schedule.Schedule) error,
+	ctx context.Context, all operations.Schedules, filter schedule.Filter, after string, limit int,
+	do func(*schedule.Schedule) error,
 ) (more bool, err error) {
 	for left := limit; ; {
 		size := pageSchedules
 		if limit > 0 {
 			size = min(left, pageSchedules)
 		}
-		some, more, err := all.List(ctx, after, size)
+		some, more, err := all.List(ctx, filter, after, size)
 		if err != nil {
 			return false, err
 		}

@@ -57,6 +57,7 @@ func scheduleForms(op uint64) []command.Command {
 		return []command.Command{&schedules.Run{
 			Name: scheduleName,
 			ID:   run + strings.Repeat("r", events.MaxIDBytes-len(run)),
+			Seen: math.MaxUint64,
 		}}
 	case *schedules.Backfill:
 		return []command.Command{&schedules.Backfill{
@@ -64,11 +65,18 @@ func scheduleForms(op uint64) []command.Command {
 			From:  int64(command.MaxTime) - 1,
 			To:    int64(command.MaxTime) - 1,
 			Ticks: events.MaxBackfill,
+			Seen:  math.MaxUint64,
 		}}
 	case *schedules.Get:
 		return []command.Command{&schedules.Get{Name: scheduleName, Linear: true}}
 	case *schedules.List:
-		return []command.Command{&schedules.List{After: scheduleName, Limit: schedules.MaxListed}}
+		return []command.Command{&schedules.List{
+			After:    scheduleName,
+			Limit:    schedules.MaxListed,
+			Prefix:   scheduleName,
+			Behavior: strings.Repeat("b", events.MaxBehaviorBytes),
+			Paused:   true,
+		}}
 	}
 	return nil
 }
