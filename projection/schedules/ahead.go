@@ -37,22 +37,33 @@ type Ahead struct {
 
 	of      events.Millis // the first undecided tick
 	through events.Millis // ticks were looked for up to then
-	newest  events.Millis // the last of them that is not after through; of, if that itself is
-	before  events.Millis // the tick before newest, if newest is not of
-	recent  []events.Millis
-	older   events.Millis // the tick before the first of recent, if recent does not begin with of
-	next    events.Millis // the first tick after newest
-	second  events.Millis // the first tick after of
+	second  tick          // the first one after of
 
-	newestOffset, beforeOffset, nextOffset, secondOffset, olderOffset, recentOffset int64
+	newest tick // the last one that is not after through; of, if that itself is
+	before tick // the one before newest, if newest is not of
+	next   tick // the first one after newest
 
-	// corrected is the first tick after the last decided one, where that is not of.
-	corrected       events.Millis
-	correctedOffset int64
-	corrects        bool
+	first tick // of misfire all, the oldest of the newest ones, which have their runs
+	older tick // the one before first, if first is not of
 
-	fill, fillNext events.Millis
-	fillOffset     int64
+	corrects  bool // the first tick after the last decided one is not of
+	corrected tick // that one; none, if none comes
+
+	fill, fillNext tick // of a backfill, the tick that is next and the one after it
+}
+
+// tick is a tick with the offset of the time zone at it, in seconds east of UTC. The zero tick is none.
+type tick struct {
+	at     events.Millis
+	offset int64
+}
+
+// tickAt returns the tick at a time; 0 = none.
+func tickAt(t Ticks, at events.Millis) tick {
+	if at == 0 {
+		return tick{}
+	}
+	return tick{at, t.Offset(at)}
 }
 
 // Question returns what is to be found so that a schedule can be decided at a time. correct asks whether the next tick,
@@ -105,7 +116,7 @@ func (a *Ahead) Fits(s *Schedule, now events.Millis) bool {
 	if a == nil || a.set != s.Set {
 		return false
 	}
-	if f := s.Fill; f != nil && a.fill != f.Next {
+	if f := s.Fill; f != nil && a.fill.at != f.Next {
 		return false
 	}
 	if s.Next == 0 {
@@ -113,58 +124,53 @@ func (a *Ahead) Fits(s *Schedule, now events.Millis) bool {
 	}
 	through := s.through(now)
 	late := a.through > a.of && a.through+lately >= through
-	return a.of == s.Next && (a.through >= through || a.next == 0 || a.next > through || late)
+	return a.of == s.Next && (a.through >= through || a.next.at == 0 || a.next.at > through || late)
 }
 
 // Find answers a question.
 func Find(q Question, t Ticks) *Ahead {
-	a := &Ahead{Name: q.Name, set: q.set, of: q.next, through: q.through, fill: q.fill}
+	a := &Ahead{
+		Name:    q.Name,
+		set:     q.set,
+		of:      q.next,
+		through: q.through,
+		fill:    tickAt(t, q.fill),
+	}
 	if q.fill != 0 {
-		if next := t.Next(q.fill); next != 0 && next <= q.fillTo {
-			a.fillNext = next
+		if next := t.Next(q.fill); next <= q.fillTo {
+			a.fillNext = tickAt(t, next)
 		}
-		a.fillOffset = t.Offset(q.fill)
 	}
 	if q.next == 0 {
 		return a
 	}
 	if q.correct {
-		a.corrected = firstAfter(t, q.decided, q.offset)
-		a.correctedOffset = offset(t, a.corrected)
-		a.corrects = a.corrected != q.next
+		a.corrected = tickAt(t, firstAfter(t, q.decided, q.offset))
+		a.corrects = a.corrected.at != q.next
 	}
-	a.newest = max(t.Prev(q.through+1), q.next)
-	if a.newest > q.next {
-		a.before = max(t.Prev(a.newest), q.next)
+	a.newest = tickAt(t, max(t.Prev(q.through+1), q.next))
+	if a.newest.at > q.next {
+		a.before = tickAt(t, max(t.Prev(a.newest.at), q.next))
 	}
-	a.next, a.second = t.Next(a.newest), t.Next(a.of)
+	a.second, a.next = tickAt(t, t.Next(a.of)), tickAt(t, t.Next(a.newest.at))
 	if q.Plan.Misfire == events.MisfireAll {
-		a.findRecent(t)
+		a.findFirst(t)
 	}
-	a.newestOffset, a.beforeOffset = offset(t, a.newest), offset(t, a.before)
-	a.nextOffset, a.secondOffset = offset(t, a.next), offset(t, a.second)
 	return a
 }
 
-// findRecent finds the newest ticks that are undecided, as many as have their runs.
-func (a *Ahead) findRecent(t Ticks) {
-	at := a.newest
-	for range maxCaughtUp {
-		a.recent = append(a.recent, at)
-		if at <= a.of {
+// findFirst finds the newest undecided ticks, as many as have their runs.
+func (a *Ahead) findFirst(t Ticks) {
+	first := a.newest.at
+	for range maxCaughtUp - 1 {
+		if first <= a.of {
 			return
 		}
-		at = max(t.Prev(at), a.of)
+		first = max(t.Prev(first), a.of)
 	}
-	a.older = at
-	a.olderOffset, a.recentOffset = offset(t, a.older), offset(t, a.recent[len(a.recent)-1])
-}
-
-func offset(t Ticks, at events.Millis) int64 {
-	if at == 0 {
-		return 0
+	if first > a.of {
+		a.first, a.older = tickAt(t, first), tickAt(t, max(t.Prev(first), a.of))
 	}
-	return t.Offset(at)
 }
 
 // firstAfter returns the first tick after a decided one, which was found by data that put the clocks of the zone offset

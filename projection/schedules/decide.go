@@ -20,17 +20,17 @@ func (a *Ahead) Correct(s *Schedule, now events.Millis) *events.Ticked {
 	switch {
 	case !a.corrects || a.of != s.Next || s.Next == 0 || s.Next+s.Delay() <= now:
 		return nil
-	case a.corrected != 0 && a.corrected <= s.Decided:
+	case a.corrected.at != 0 && a.corrected.at <= s.Decided:
 		return nil
-	case s.Decided < s.SetAt && a.corrected != 0 && a.corrected <= now: // it was over for who has set the schedule
+	case s.Decided < s.SetAt && a.corrected.at != 0 && a.corrected.at <= now: // it was over for who has set the schedule
 		return nil
 	case s.CorrectedAt != 0 && now < s.CorrectedAt+correctEvery:
 		return nil
 	}
 	return &events.Ticked{
 		Decision:   events.TickCorrected,
-		Next:       a.corrected,
-		NextOffset: a.correctedOffset,
+		Next:       a.corrected.at,
+		NextOffset: a.corrected.offset,
 	}
 }
 
@@ -70,41 +70,40 @@ func (s *Schedule) decideTick(a *Ahead, now events.Millis, taken func(events.Tas
 		return Step{Body: s.passOver(events.TickSkipped, events.TickTooMany, a)}
 	case s.Plan.Misfire == events.MisfireAll:
 		return s.decideAll(a, taken)
-	case s.Plan.Misfire == events.MisfireSkip && now-s.Delay()-a.newest > s.Plan.Grace:
+	case s.Plan.Misfire == events.MisfireSkip && now-s.Delay()-a.newest.at > s.Plan.Grace:
 		return Step{Body: s.passOver(events.TickMissed, events.TickLate, a)}
-	case a.newest == s.Next:
-		return s.create(a.next, a.nextOffset, taken)
+	case a.newest.at == s.Next:
+		return s.create(a.next, taken)
 	}
 	b := &events.Ticked{
 		Decision:   events.TickMissed,
 		Cause:      events.TickOld,
 		From:       s.Next,
-		To:         a.before,
-		ToOffset:   a.beforeOffset,
-		Next:       a.newest,
-		NextOffset: a.newestOffset,
+		To:         a.before.at,
+		ToOffset:   a.before.offset,
+		Next:       a.newest.at,
+		NextOffset: a.newest.offset,
 	}
 	if s.Plan.Overlap == events.OverlapReplace && s.Next <= s.BusyUntil {
 		b.Decision, b.Cause = events.TickSkipped, events.TickOverlap
 	}
-	a.of, a.second, a.secondOffset = a.newest, a.next, a.nextOffset // what is decided next
+	a.of, a.second = a.newest.at, a.next // what is decided next
 	return Step{Body: b}
 }
 
 // decideAll decides ticks of which the newest have their runs.
 func (s *Schedule) decideAll(a *Ahead, taken func(events.TaskID) bool) Step {
-	if a.older == 0 {
-		return s.create(a.second, a.secondOffset, taken)
+	if a.older.at == 0 {
+		return s.create(a.second, taken)
 	}
-	first := a.recent[len(a.recent)-1]
 	b := &events.Ticked{
 		Decision:   events.TickMissed,
 		Cause:      events.TickOld,
 		From:       s.Next,
-		To:         a.older,
-		ToOffset:   a.olderOffset,
-		Next:       first,
-		NextOffset: a.recentOffset,
+		To:         a.older.at,
+		ToOffset:   a.older.offset,
+		Next:       a.first.at,
+		NextOffset: a.first.offset,
 	}
 	return Step{Body: b}
 }
@@ -115,15 +114,15 @@ func (s *Schedule) passOver(decision events.TickDecision, cause events.TickCause
 		Decision:   decision,
 		Cause:      cause,
 		From:       s.Next,
-		To:         a.newest,
-		ToOffset:   a.newestOffset,
-		Next:       a.next,
-		NextOffset: a.nextOffset,
+		To:         a.newest.at,
+		ToOffset:   a.newest.offset,
+		Next:       a.next.at,
+		NextOffset: a.next.offset,
 	}
 }
 
 // create decides that the next tick has its run, unless there is a task of that id.
-func (s *Schedule) create(next events.Millis, offset int64, taken func(events.TaskID) bool) Step {
+func (s *Schedule) create(next tick, taken func(events.TaskID) bool) Step {
 	id := TickRun(s.Name, s.Next)
 	b := &events.Ticked{
 		Decision:   events.TickCreated,
@@ -131,8 +130,8 @@ func (s *Schedule) create(next events.Millis, offset int64, taken func(events.Ta
 		To:         s.Next,
 		ToOffset:   s.NextOffset,
 		Run:        id,
-		Next:       next,
-		NextOffset: offset,
+		Next:       next.at,
+		NextOffset: next.offset,
 	}
 	if taken(id) {
 		b.Decision, b.Cause, b.Run, id = events.TickSkipped, events.TickTaken, "", ""
@@ -151,9 +150,9 @@ func (s *Schedule) decideFill(a *Ahead, taken func(events.TaskID) bool) Step {
 		Decision: events.TickFilled,
 		From:     f.Next,
 		To:       f.Next,
-		ToOffset: a.fillOffset,
+		ToOffset: a.fill.offset,
 		Run:      id,
-		Next:     a.fillNext,
+		Next:     a.fillNext.at,
 	}
 	if taken(id) {
 		b.Decision, b.Cause, b.Run, id = events.TickNotFilled, events.TickTaken, "", ""
