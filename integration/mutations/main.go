@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	tests := pool{places: make(chan struct{}, atOnce)}
 	for _, pkg := range packages(chosen) {
-		b := binary{pkg, filepath.Join(dir, filepath.Base(pkg)+".test")}
+		b := binary{pkg, filepath.Join(dir, strings.ReplaceAll(pkg, "/", "-")+".test")}
 		if err = b.build(ctx, overlay); err != nil {
 			break
 		}

@@ -212,28 +212,27 @@ func TestAtOwner_AnotherOwnerGoesOn(t *testing.T) {
 // A tick that was found by other data of the time zone is corrected before it is due, once an hour at most.
 func TestAtOwner_CorrectsATickOfOtherZoneData(t *testing.T) {
 	o := newOwner(t)
-	o.set("hourly", "UTC")
-	s := fold.Of(o.state).Schedule("hourly")
+	o.set("daily", "UTC")
+	s := fold.Of(o.state).Schedule("daily")
 	plan, found := s.Plan, s.Next
-	a := o.turn(&schedules.Set{
-		Name: "hourly",
-		Plan: schedules.EncodePlan(&events.SchedulePlan{
-			Cron:     "0 0 5 * * ?",
-			Zone:     "UTC",
-			Behavior: plan.Behavior,
-			Policy:   plan.Policy,
-			Grace:    plan.Grace,
-			Keep:     plan.Keep,
-		}),
-		Next:   int64(found),
-		Offset: 3600,
-	})
-	if a[0].Code != command.AnswerOK {
-		t.Fatalf("set: %+v", a[0])
+	plan.Cron = "0 0 5 * * ?"
+	// elsewhere sets the schedule as a node does by whose data the clocks show five in half an hour.
+	elsewhere := func(keep uint32) {
+		plan.Keep = keep
+		a := o.turn(&schedules.Set{
+			Name:   "daily",
+			Plan:   schedules.EncodePlan(&plan),
+			Next:   int64(found),
+			Offset: -4*3600 - 1800,
+		})
+		if a[0].Code != command.AnswerOK {
+			t.Fatalf("set: %+v", a[0])
+		}
+		o.rest()
+		o.takeOver()
+		o.rest()
 	}
-	o.rest()
-	o.takeOver()
-	o.rest()
+	elsewhere(1)
 	want := events.MillisOf(time.Date(2027, 3, 2, 5, 0, 0, 0, time.UTC))
 	ticked := o.ticked()
 	if len(ticked) != 1 || ticked[0].Decision != events.TickCorrected || ticked[0].Next != want {
@@ -242,6 +241,11 @@ func TestAtOwner_CorrectsATickOfOtherZoneData(t *testing.T) {
 	o.takeOver()
 	if o.rest(); len(o.ticked()) != 1 {
 		t.Errorf("decisions %+v", o.ticked())
+	}
+	plan.Cron = "0 0 5 * * ? *" // ticks that were found anew
+	elsewhere(2)
+	if len(o.ticked()) != 1 {
+		t.Errorf("another one within an hour: %+v", o.ticked())
 	}
 }
 

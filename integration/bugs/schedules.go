@@ -1,0 +1,54 @@
+package bugs
+
+const (
+	foldSchedules = "./projection/schedules"
+	ownSchedules  = "./engine/internal/schedules"
+	apiSchedules  = "./api/schedules"
+	decidesTicks  = "projection/schedules/decide.go"
+	asksSchedules = "engine/internal/schedules/decide.go"
+	ownsSchedules = "engine/internal/schedules/owner.go"
+	pairs         = "TestDecide_EveryPairOfOverlapAndMisfire"
+)
+
+// What becomes of the ticks of schedules, and who may change these.
+var schedules = []Bug{
+	{"late tick that has its run all the same", decidesTicks, []Edit{
+		{"s.Plan.Misfire == events.MisfireSkip &&", "s.Plan.Misfire == events.MisfireAll &&"},
+	}, foldSchedules, pairs},
+	{"tick of a pause that has its run", decidesTicks, []Edit{
+		{"s.Next > s.CatchUp && s.Next <= s.PausedUntil:", "s.Next > s.CatchUp && s.Next < 0:"},
+	}, foldSchedules, pairs},
+	{"tick of a run's time that is missed and not skipped", decidesTicks, []Edit{
+		{"	case s.skips():\n", "	case s.Next < 0:\n"},
+	}, foldSchedules, pairs},
+	{"newest tick alone of those that have their runs one after the other", decidesTicks, []Edit{
+		{"	if a.older.at == 0 {\n", "	if a.older.at == 0 && a.newest.at == s.Next {\n"},
+	}, foldSchedules, "TestDecide_AllRunsTheNewestHundredOneAfterTheOther"},
+	{"run with the id of another task", decidesTicks, []Edit{
+		{"		b.Decision, b.Cause, b.Run, id = events.TickSkipped, events.TickTaken, \"\", \"\"\n", "		_ = events.TickTaken\n"},
+	}, foldSchedules, "TestDecide_ATakenIDIsSkipped"},
+	{"correction once for every owner", decidesTicks, []Edit{
+		{"now < s.CorrectedAt+correctEvery:", "now < s.CorrectedAt:"},
+	}, ownSchedules, "TestAtOwner_CorrectsATickOfOtherZoneData"},
+	{"tick that no later owner looks at", ownsSchedules, []Edit{
+		{"		o.asking[s.Name] = struct{}{}\n		return true\n", "		return true\n"},
+	}, ownSchedules, "TestAtOwner_CorrectsATickOfOtherZoneData"},
+	{"tick that is decided while there is no room", ownsSchedules, []Edit{
+		{"if o.barred = o.bars(d); o.barred != \"\" {", "if o.barred = o.bars(d); o.barred == \"-\" {"},
+	}, ownSchedules, "TestAtOwner_DecidesNothingWhileThereIsNoRoom"},
+	{"definition in code that counts twice", asksSchedules, []Edit{
+		{"	case c.Code != \"\" && all.Knows(c.Name, c.Code):\n", "	case c.Code == \"-\":\n"},
+	}, ownSchedules, "TestSet_ADefinitionInCodeCountsOnce"},
+	{"run by hand of a definition that nobody has judged", asksSchedules, []Edit{
+		{"	if c.Seen != 0 && uint64(of.Set) != c.Seen {\n", "	if false {\n"},
+	}, ownSchedules, "TestRunAndBackfill_OfAnotherVersionAreRefused"},
+	{"list that leaves out schedules of a shard", "engine/internal/schedules/client.go", []Edit{
+		{"	if upTo != \"\" {", "	if upTo == \"-\" {"},
+	}, ownSchedules, "TestClientList_PagesLeaveOutNoScheduleOfAnyShard"},
+	{"change of a definition that nobody has judged", "api/schedules/change.go", []Edit{
+		{"why.Reason, cmp.Or(seen, judged))", "why.Reason, cmp.Or(seen, judged*0))"},
+	}, apiSchedules, "TestSchedules_WhatChangesAfterItWasJudgedIsLeftAsItIs"},
+	{"run of a schedule that repeats", "engine/internal/command/complete.go", []Edit{
+		{"	if t.Cancelled || events.ScheduledPrefix(t.ID) != \"\" {", "	if t.Cancelled {"},
+	}, commandPkg, "TestComplete_ARunOfAScheduleDoesNotRepeat"},
+}
