@@ -130,7 +130,7 @@ integration/robustness/check   | integration/robustness/folds integration/robust
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
-integration/robustness/traffic | engine store events task integration/robustness/clock integration/robustness/history | what clients ask, and functions do
+integration/robustness/traffic | engine schedule store events task integration/robustness/clock integration/robustness/history | what clients ask, and functions do
 integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io integration/robustness/clock integration/robustness/keepers item | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell

@@ -59,7 +59,7 @@ type Verb string
 
 // The verbs. Wait is the wait for a future: the one that the submit returned, or one that was attached later. Pause,
 // Unpause and Settings concern the settings, and their Task is events.Settings. List concerns no single task, and its
-// Task is "".
+// Task is "". File schedules.go has the verbs of schedules.
 const (
 	Submit   Verb = "submit"
 	Wait     Verb = "wait"
@@ -118,6 +118,8 @@ type Operation struct {
 	Reason       string       // of Pause
 	Paused       string       // of Settings: what is paused, as PausedText writes it
 	Listed       []Life       // of List: in its order
+
+	Schedule *ScheduleCall `json:",omitempty"` // of a verb of schedules; nil for every other one
 }
 
 // Shown holds the state of a task that a Get returned.

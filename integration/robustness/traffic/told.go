@@ -7,6 +7,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
+	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -23,10 +24,10 @@ func Answer(err error) history.Answer {
 		return history.OK
 	case errors.Is(err, task.ErrUnknown):
 		return history.Unknown
-	case errors.Is(err, task.ErrNotFound), errors.Is(err, task.ErrNotKept):
+	case errors.Is(err, task.ErrNotFound), errors.Is(err, task.ErrNotKept), errors.Is(err, schedule.ErrNotFound):
 		return history.Absent
 	case errors.As(err, &state), errors.As(err, &invalid), errors.As(err, &overload), errors.As(err, &limit),
-		errors.Is(err, store.ErrUnavailable), errors.Is(err, task.ErrClosed):
+		errors.Is(err, store.ErrUnavailable), errors.Is(err, task.ErrClosed), errors.Is(err, schedule.ErrChanged):
 		return history.Refused
 	}
 	return history.Unknown
