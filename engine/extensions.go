@@ -12,14 +12,15 @@ import (
 const itemHints = "items"
 
 // ownerExtensions returns the parts of fronts that live with the owner of a shard, by what they have the session do:
-// learn takes the settings, which the shard home has, hints sends hints of a name, and the session is of the node.
+// learn takes the settings, which the shard home has, hints sends hints of a name, and the session is of a node with
+// that configuration.
 func ownerExtensions(
-	home int, learn func(settings.State), hints func(name string) sendHint, node string,
+	home int, learn func(settings.State), hints func(name string) sendHint, node *NodeConfig,
 ) []shard.NewExtension {
 	return []shard.NewExtension{
 		pauses.AtOwner(home, learn),
 		stores.AtOwner(hints(itemHints)),
-		schedules.AtOwner(node),
+		schedules.AtOwner(node.Name, node.Zones),
 	}
 }
 

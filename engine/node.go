@@ -78,6 +78,11 @@ type NodeConfig struct {
 	// Now is the wall clock; default time.Now. It must return at once, since owners wait for it. Several goroutines
 	// call it, with no lock held.
 	Now func() time.Time
+
+	// Zones finds a time zone by its name in the IANA database, for the ticks of schedules that the node decides: for
+	// programs that bring their own data of time zones, and for tests. Default time.LoadLocation. Several goroutines
+	// call it; a zone that it has no data for is an error, which Schedule.Why tells.
+	Zones func(name string) (*time.Location, error)
 }
 
 // Trimming selects the entries that are removed from the journals once both stored snapshots of their shard cover
@@ -267,6 +272,9 @@ func (c *NodeConfig) complete() (map[string]task.Behavior, error) {
 	c.Log = c.Log.With("node", c.Name)
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Zones == nil {
+		c.Zones = time.LoadLocation
 	}
 	return c.byID()
 }

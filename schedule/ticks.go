@@ -16,12 +16,15 @@ type Ticks struct {
 
 // TicksOf returns the ticks of a plan, by the data of time zones that this process has. It returns a
 // *store.InvalidError of cron or timezone.
-func TicksOf(p *events.SchedulePlan) (Ticks, error) {
+func TicksOf(p *events.SchedulePlan) (Ticks, error) { return TicksIn(p, time.LoadLocation) }
+
+// TicksIn is TicksOf by the data of time zones that load has. load is called once, with the name of the zone.
+func TicksIn(p *events.SchedulePlan, load func(zone string) (*time.Location, error)) (Ticks, error) {
 	expression, err := cron.Parse(p.Cron)
 	if err != nil {
 		return Ticks{}, invalid("cron", "%v", err)
 	}
-	zone, err := time.LoadLocation(p.Zone)
+	zone, err := load(p.Zone)
 	if err != nil || p.Zone == "Local" || p.Zone == "" {
 		return Ticks{}, invalid("timezone", "%q is not known, want a name of the IANA database, such as Europe/Berlin",
 			events.Head(p.Zone, events.MaxZoneBytes))

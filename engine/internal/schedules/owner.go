@@ -3,6 +3,7 @@ package schedules
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/shard"
@@ -32,6 +33,7 @@ type atOwner struct {
 	state *projection.Shard
 	all   *schedules.Schedules
 	node  string // of the owner, for whoever asks why
+	zones func(name string) (*time.Location, error)
 
 	ahead   map[string]*schedules.Ahead
 	asking  map[string]struct{} // schedules whose ticks are to be found
@@ -49,13 +51,14 @@ type unknown struct {
 	again events.Millis
 }
 
-// AtOwner returns the extension of owners on a node.
-func AtOwner(node string) shard.NewExtension {
+// AtOwner returns the extension of owners on a node, which has its data of time zones from zones.
+func AtOwner(node string, zones func(name string) (*time.Location, error)) shard.NewExtension {
 	return func(state *projection.Shard) shard.Extension {
 		o := &atOwner{
 			state:   state,
 			all:     schedules.Of(state),
 			node:    node,
+			zones:   zones,
 			ahead:   map[string]*schedules.Ahead{},
 			asking:  map[string]struct{}{},
 			trusted: map[string]struct{}{},
@@ -204,7 +207,7 @@ func (o *atOwner) prepare(now events.Millis) func(context.Context) func() {
 			if ctx.Err() != nil {
 				break
 			}
-			ticks, err := schedule.TicksOf(&q.Plan)
+			ticks, err := schedule.TicksIn(&q.Plan, o.zones)
 			a := answered{name: q.Name, err: err}
 			if err == nil {
 				a.ahead = schedules.Find(q, ticks)

@@ -25,6 +25,7 @@ type owner struct {
 	room  command.Room
 	entry events.Builder
 	told  []events.Event
+	zones func(name string) (*time.Location, error)
 	slow  bool   // what is prepared is there in the next turn alone
 	late  func() // takes it
 }
@@ -34,6 +35,7 @@ func newOwner(t *testing.T) *owner {
 		t:     t,
 		state: projection.NewShard(0),
 		now:   events.MillisOf(time.Date(2027, 3, 1, 9, 30, 0, 0, time.UTC)),
+		zones: time.LoadLocation,
 	}
 	o.takeOver()
 	return o
@@ -41,7 +43,7 @@ func newOwner(t *testing.T) *owner {
 
 // takeOver gives the shard to another owner.
 func (o *owner) takeOver() {
-	o.Extension = schedules.AtOwner("n1")(o.state)
+	o.Extension = schedules.AtOwner("n1", o.zones)(o.state)
 	o.Served()
 }
 
@@ -246,6 +248,25 @@ func TestAtOwner_CorrectsATickOfOtherZoneData(t *testing.T) {
 	elsewhere(2)
 	if len(o.ticked()) != 1 {
 		t.Errorf("another one within an hour: %+v", o.ticked())
+	}
+}
+
+// An owner finds ticks by the data of its own node, and decides no date and time again that clocks have shown.
+func TestAtOwner_FindsTicksByTheDataOfItsNode(t *testing.T) {
+	o := newOwner(t)
+	at := func(hour int) events.Millis { return events.MillisOf(time.Date(2027, 3, 1, hour, 0, 0, 0, time.UTC)) }
+	o.setTo("daily", "0 0 11 * * ?", "Europe/Berlin", at(10))
+	o.zones = func(name string) (*time.Location, error) { return time.FixedZone(name, 7200), nil }
+	o.takeOver()
+	o.rest()
+	ticked := o.ticked()
+	if len(ticked) != 1 || ticked[0].Decision != events.TickCorrected || ticked[0].NextOffset != 7200 || ticked[0].Next == at(10) {
+		t.Fatalf("decisions %+v", ticked)
+	}
+	o.now = ticked[0].Next
+	o.rest()
+	if ticked = o.ticked(); len(ticked) != 2 || ticked[1].Decision != events.TickCreated {
+		t.Errorf("decisions %+v", ticked)
 	}
 }
 
