@@ -18,6 +18,8 @@ const (
 	byJoin  // a submit that shares a task, and brings a request or terms
 	bySuspend
 	byResume
+	byTick // a tick of a schedule, or one of a backfill, which has a run
+	byHand // a run by hand of a schedule
 	causes
 )
 
@@ -33,10 +35,16 @@ func (t *task) cause(i int) cause {
 	}
 	switch b := s.ev.Body.(type) {
 	case *events.Created:
-		return bySubmit
+		return causeOfCreation(s.ev.Task)
 	case *events.CancelRequested:
+		if s.replaced {
+			return byEngine
+		}
 		return byCancel
 	case *events.Failed:
+		if s.replaced {
+			return byEngine
+		}
 		return before.causeOfFailure(b)
 	case *events.Rescheduled:
 		if b.At == 0 {
@@ -58,6 +66,16 @@ func (t *task) cause(i int) cause {
 		return byDelete
 	}
 	return byEngine
+}
+
+func causeOfCreation(id events.TaskID) cause {
+	switch events.ScheduledPrefix(id) {
+	case "":
+		return bySubmit
+	case events.HandPrefix:
+		return byHand
+	}
+	return byTick
 }
 
 // causeOfFailure tells the end of an attempt, and of a task that was lost too often or cancelled before, from a cancel that

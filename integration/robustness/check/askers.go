@@ -17,6 +17,7 @@ var askedBy = [causes][]history.Verb{
 	byDelete:  {history.Delete},
 	bySuspend: {history.Suspend},
 	byResume:  {history.Resume},
+	byHand:    {history.RunSchedule},
 }
 
 // checkAskers holds that each event names who asked for what it follows from, that what a task came to by itself names no caller, and
@@ -41,7 +42,7 @@ func (c *checker) checkAskersOf(t *task) {
 			continue
 		}
 		by := t.cause(i)
-		if by == byEngine {
+		if by == byEngine || by == byTick {
 			if ev.Asker.RequestID != "" || ev.Asker.Traceparent != "" {
 				c.accuse(acknowledged, t, t.steps[i].entry, "%s (event %d) names a caller, %+v, and nobody asked for it", ev.Kind(), ev.Seq, ev.Asker)
 				return
@@ -49,7 +50,7 @@ func (c *checker) checkAskersOf(t *task) {
 			continue
 		}
 		asked := func(o *history.Operation) bool { return slices.Contains(askedBy[by], o.Verb) && mayHave(o, ev.Asker) }
-		if !slices.ContainsFunc(t.operations, asked) {
+		if !slices.ContainsFunc(c.askedOf(t, by), asked) {
 			c.accuse(acknowledged, t, t.steps[i].entry, "%s (event %d) names %+v, who did not ask for it", ev.Kind(), ev.Seq, ev.Asker)
 			return
 		}
@@ -67,6 +68,17 @@ func (c *checker) checkAskersOf(t *task) {
 			return
 		}
 	}
+}
+
+// askedOf returns the operations from which events of a cause may follow: a run by hand is asked of its schedule.
+func (c *checker) askedOf(t *task, by cause) []*history.Operation {
+	if by != byHand {
+		return t.operations
+	}
+	if s := c.schedules[events.TaskID(t.id).Affinity()]; s != nil {
+		return s.operations
+	}
+	return nil
 }
 
 // names reports whether an event of a cause names who asked.

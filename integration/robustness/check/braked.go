@@ -7,7 +7,7 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// checkBraked holds that no submit adds a task, a run or other parameters while the store is almost full, from when every owner must
+// checkBraked holds that no submit and no schedule adds a task, a run or other parameters while the store is almost full, from when every owner must
 // have seen it. What operators ask for is free.
 func (c *checker) checkBraked() {
 	if !c.timed() {
@@ -27,11 +27,11 @@ func (c *checker) checkBraked() {
 	}
 }
 
-// checkAdded holds that submits have added nothing to a task in a span.
+// checkAdded holds that submits and schedules have added nothing to a task in a span.
 func (c *checker) checkAdded(t *task, s span) {
 	for i := range t.steps {
 		by := t.cause(i)
-		adds := by == bySubmit || by == byMerge || by == byAgain && t.steps[i-1].state.final()
+		adds := by == bySubmit || by == byTick || by == byHand || by == byMerge || by == byAgain && t.steps[i-1].state.final()
 		if at := c.moment(t, i); adds && at > s.from && at < s.until {
 			c.accuse(braked, t, t.steps[i].entry, "%s, %s after the store began to be almost full", t.steps[i].ev.Kind(), time.Duration(at-s.from)+toHear)
 		}

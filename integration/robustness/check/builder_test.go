@@ -37,6 +37,7 @@ type builder struct {
 type tracked struct {
 	history.Served
 	last, started events.Ref
+	version       events.Ref // of a schedule: its last definition
 	node          string
 	execution     int
 	due           events.Millis
@@ -97,7 +98,11 @@ func (b *builder) set(shard int, bodies ...events.Body) {
 			case *events.Unpaused:
 				o.Verb, o.Behavior = history.Unpause, body.Behavior
 			default:
-				continue
+				var of bool
+				if o.Verb, o.Schedule, of = b.callOf(body, shard); !of {
+					continue
+				}
+				o.Task = string(events.ScheduleRecord(scheduleIn(shard)))
 			}
 			b.run.Operations = append(b.run.Operations, o)
 		}
@@ -114,10 +119,57 @@ func (b *builder) set(shard int, bodies ...events.Body) {
 			return b.chains[shard][of], events.StoreItem("crawl", 1)
 		}
 		if of == events.OfSchedule {
-			return b.chains[shard][of], events.ScheduleRecord("nightly")
+			return b.chains[shard][of], events.ScheduleRecord(scheduleIn(shard))
 		}
 		return b.chains[shard][of], ""
 	})
+}
+
+// byOwner reports whether nobody asked for an event: it decides a tick, creates the run of one, or follows a failure.
+func byOwner(ev events.Event) bool {
+	switch body := ev.Body.(type) {
+	case *events.Ticked:
+		return true
+	case *events.Created:
+		prefix := events.ScheduledPrefix(ev.Task)
+		return prefix == events.TickPrefix || prefix == events.FillPrefix
+	case *events.SchedulePaused:
+		return body.Failed != ""
+	}
+	return false
+}
+
+// scheduleIn returns the name of a schedule that is in a shard.
+func scheduleIn(shard int) string {
+	name := "nightly"
+	for events.ScheduleRecord(name).Shard(shards) != shard {
+		name += "-"
+	}
+	return name
+}
+
+// callOf returns the call about a schedule that an event follows from, if it does from one.
+func (b *builder) callOf(body events.Body, shard int) (verb history.Verb, call *history.ScheduleCall, of bool) {
+	call = &history.ScheduleCall{}
+	switch body := body.(type) {
+	case *events.ScheduleSet:
+		params, _ := body.Params.JSON()
+		call.Plan, call.Params, call.Changed = &body.Plan, string(params), true
+		call.Version = b.chains[shard][events.OfSchedule].version
+		return history.SetSchedule, call, true
+	case *events.SchedulePaused:
+		return history.PauseSchedule, call, body.Failed == ""
+	case *events.ScheduleResumed:
+		return history.ResumeSchedule, call, true
+	case *events.ScheduleEnded:
+		return history.DeleteSchedule, call, true
+	case *events.BackfillSet:
+		call.From, call.To, call.Ticks = body.From, body.To, int(body.Ticks)
+		return history.Backfill, call, true
+	case *events.BackfillEnded:
+		return history.EndBackfill, call, true
+	}
+	return "", nil, false
 }
 
 // commit commits an entry with events, each of what of returns for it.
@@ -139,6 +191,9 @@ func (b *builder) commit(shard int, bodies []events.Body, of func(events.Body) (
 	for _, body := range bodies {
 		t, id := of(body)
 		ev := events.Event{Task: id, Seq: t.Seq + 1, Prev: t.last, Origin: origin, Body: body}
+		if byOwner(ev) {
+			ev.Origin = 0
+		}
 		if b.event != nil {
 			b.event(&ev)
 		}
@@ -183,6 +238,8 @@ func (t *tracked) nameNode(body events.Body) {
 func (t *tracked) fold(ev *events.Event) {
 	t.Seq, t.last = ev.Seq, ev.Position.Ref
 	switch body := ev.Body.(type) {
+	case *events.ScheduleSet:
+		t.version = ev.Position.Ref
 	case *events.Created:
 		t.Status, t.due, t.Creator, t.Terms = "CREATED", body.NotBefore, ev.Asker.Principal, history.TermsOf(&body.Policy, body.Priority)
 	case *events.Started:

@@ -83,6 +83,7 @@ func (c *checker) checkAll() {
 	c.checkSettings()
 	c.checkLists()
 	c.checkItems()
+	c.checkSchedules()
 	c.checkLinear()
 }
 

@@ -15,26 +15,33 @@ import (
 
 // checker is a run in the making of its judgement.
 type checker struct {
-	run      *history.Run
-	limit    time.Duration // of the search for an order
-	shards   []*journal
-	tasks    map[string]*task
-	order    []*task       // by id
-	pausings []pausing     // in the order of the settings' shard
-	latest   events.Millis // the latest time that any entry has
-	found    []Violation
-	unjudged []string        // tasks for which the search took too long
-	excused  bool            // nothing that came too late is judged, which unjudged tells
-	accused  map[string]bool // tasks with violations
+	run       *history.Run
+	limit     time.Duration // of the search for an order
+	shards    []*journal
+	tasks     map[string]*task
+	schedules map[string]*timetable // by name
+	order     []*task               // by id
+	pausings  []pausing             // in the order of the settings' shard
+	latest    events.Millis         // the latest time that any entry has
+	found     []Violation
+	unjudged  []string        // tasks for which the search took too long
+	excused   bool            // nothing that came too late is judged, which unjudged tells
+	accused   map[string]bool // tasks with violations
 }
 
 func newChecker(run *history.Run) *checker {
-	c := &checker{run: run, tasks: map[string]*task{}, accused: map[string]bool{}}
+	c := &checker{run: run, tasks: map[string]*task{}, schedules: map[string]*timetable{}, accused: map[string]bool{}}
 	for shard := range max(run.Info.Shards, 1) {
 		c.shards = append(c.shards, &journal{shard: shard, records: map[events.Record]*folds.Chain{}})
 	}
 	for i := range run.Operations {
-		if run.Operations[i].Verb == history.List {
+		if o := &run.Operations[i]; o.Verb.OfSchedule() {
+			if o.Verb != history.ListSchedules {
+				s := c.schedule(events.TaskID(o.Task).Affinity())
+				s.operations = append(s.operations, o)
+			}
+			continue
+		} else if o.Verb == history.List {
 			continue
 		}
 		t := c.task(run.Operations[i].Task)

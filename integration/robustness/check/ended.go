@@ -61,6 +61,9 @@ func (c *checker) checkBound(t *task) {
 		return
 	}
 	from := info.Healed
+	if t.scheduled() && (t.committed(0) != 0 || info.EndWall != 0) {
+		from = max(from, c.moment(t, 0))
+	}
 	for _, o := range t.operations {
 		if o.Verb != history.Get && o.Verb != history.Wait {
 			from = max(from, o.Call, o.Return)
@@ -95,9 +98,12 @@ func (t *task) endedAt() int64 {
 	return 0
 }
 
-// promised reports whether a client was promised a run.
+// scheduled reports whether the task is a run of a schedule.
+func (t *task) scheduled() bool { return events.ScheduledPrefix(events.TaskID(t.id)) != "" }
+
+// promised reports whether a client was promised a run, of the task or of its schedule.
 func (t *task) promised() bool {
-	return slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
+	return t.scheduled() || slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
 		return o.Answer == history.OK && (o.Verb == history.Submit || o.Verb == history.Retry || o.Verb == history.RunNow)
 	})
 }

@@ -1,6 +1,11 @@
 package check
 
-import "taskledger/events"
+import (
+	"cmp"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/folds"
+)
 
 // fold applies every event, and forgets finished tasks as the entries prescribe.
 func (c *checker) fold() {
@@ -19,7 +24,7 @@ func (c *checker) fold() {
 
 func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 	if ev.Kind().Record() != events.OfTask {
-		c.applyRecord(j, e, ev)
+		c.applyRecord(j, f, e, ev)
 		return
 	}
 	c.judgeRun(j, e, ev)
@@ -35,14 +40,34 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 	before := t.last()
 	if p := judge(before, ev); p != nil {
 		t.broken = true
+		j.schedules.Lose(ev.Task)
 		f.remove(t)
 		c.accuse(p.invariant, t, e.Number, "%s (event %d) while %s: %s", ev.Kind(), ev.Seq, before.phase, p.text)
 		return
 	}
 	after := before.after(ev)
 	f.remove(t)
-	t.steps = append(t.steps, step{ev, e.Number, after})
-	if after.final() {
+	t.steps = append(t.steps, step{
+		ev:       ev,
+		entry:    e.Number,
+		state:    after,
+		replaced: j.schedules.Replaces(ev),
+	})
+	givenUp := j.schedules.Task(ev, folds.Task{Life: cmp.Or(after.life, before.life), Final: after.final()})
+	if after.final() && !j.schedules.Holds(ev.Task) {
 		f.add(t)
+	}
+	c.leave(f, ev.Task, givenUp)
+	if events.ScheduledPrefix(ev.Task) != "" {
+		c.mark(j, e, nil, ev.Task.Affinity())
+	}
+}
+
+// leave hands the ended runs that their schedules keep no more to retention, but for the one that has just had an event.
+func (c *checker) leave(f *finished, but events.TaskID, runs []events.TaskID) {
+	for _, id := range runs {
+		if t := c.task(string(id)); id != but && !t.broken {
+			f.add(t)
+		}
 	}
 }

@@ -20,7 +20,7 @@ type pausing struct {
 }
 
 // applyRecord folds an event that is of no task.
-func (c *checker) applyRecord(j *journal, e *entry, ev *events.Event) {
+func (c *checker) applyRecord(j *journal, f *finished, e *entry, ev *events.Event) {
 	of := ev.Kind().Record()
 	if of == events.OfItem {
 		if problem := j.items.Apply(ev); problem != "" {
@@ -29,9 +29,7 @@ func (c *checker) applyRecord(j *journal, e *entry, ev *events.Event) {
 		return
 	}
 	if of == events.OfSchedule {
-		if problem := j.schedules.Apply(ev); problem != "" {
-			c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
-		}
+		c.applySchedule(j, f, e, ev)
 		return
 	}
 	at := j.records[of]
@@ -52,19 +50,6 @@ func (c *checker) applyRecord(j *journal, e *entry, ev *events.Event) {
 		return
 	}
 	at.Follow(ev)
-}
-
-// judgeRun holds an event of a task to what schedules have decided.
-func (c *checker) judgeRun(j *journal, e *entry, ev *events.Event) {
-	problem := ""
-	if b, is := ev.Body.(*events.Created); is {
-		problem = j.schedules.Created(ev, b)
-	} else {
-		problem = j.schedules.Between()
-	}
-	if problem != "" {
-		c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
-	}
 }
 
 // changeRecord folds what an event says, or says what forbids it.

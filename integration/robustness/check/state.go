@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +58,8 @@ type state struct {
 	suspended bool
 	cancelled bool // and still on its node
 
-	creator  string // principal
+	life     events.Ref // its Created
+	creator  string     // principal
 	behavior string
 	policy   *events.Policy
 	priority int64
@@ -102,9 +104,10 @@ func (s *state) isRepetition() bool {
 // step pairs an event of a task with the state after it. A nil event stands for a finished task that was forgotten with
 // an entry.
 type step struct {
-	ev    *events.Event
-	entry uint64
-	state state
+	ev       *events.Event
+	entry    uint64
+	state    state
+	replaced bool // a schedule has cancelled it, to make room for a tick that is due
 }
 
 // problem is a broken rule of the fold.
@@ -273,7 +276,7 @@ func (s *state) after(ev *events.Event) state {
 	n.seq, n.prev = ev.Seq, ev.Position.Ref
 	switch b := ev.Body.(type) {
 	case *events.Created:
-		n = state{phase: created, creator: ev.Asker.Principal, behavior: b.Behavior, policy: &b.Policy, priority: b.Priority, made: ev.At, due: b.NotBefore,
+		n = state{phase: created, life: ev.Position.Ref, creator: cmp.Or(b.Ties.By, ev.Asker.Principal), behavior: b.Behavior, policy: &b.Policy, priority: b.Priority, made: ev.At, due: b.NotBefore,
 			seq: ev.Seq, prev: ev.Position.Ref}
 	case *events.Started:
 		n.begin()

@@ -1,74 +1,146 @@
 package folds
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"taskledger/events"
 )
 
-// Schedules folds the schedules of a shard: the ticks of each are decided in order, each once, and a run stands in the
-// entry of its tick, right behind it. The zero value has folded no event.
+// Schedules folds the schedules of a shard and their runs. It holds that the ticks of each are decided in order, each
+// once and in time, with a cause that is true, and that a run stands in the entry of its tick, right behind it. The zero
+// value has folded no event.
 type Schedules struct {
 	byName map[string]*plan
+	runs   map[events.TaskID]run
 	broken map[string]bool // schedules that had an illegal event: what follows tells nothing
-	owed   events.TaskID   // the run that the last decision has; "" = none
-	owes   uint64          // the entry of that decision
+	owed   owed
 }
 
-// plan is a schedule.
+// owed is the event that an entry must have next.
+type owed struct {
+	run   events.TaskID // that a decision has; "" = none
+	pause events.TaskID // the run whose failure pauses its schedule; "" = none
+	entry uint64
+}
+
+// plan is a schedule, or one that has ended and has runs that have not.
 type plan struct {
-	seq     uint64
-	prev    events.Ref
-	next    events.Millis // the tick that is decided next; 0 = none comes
-	decided events.Millis
-	paused  bool
-	fill    *events.BackfillSet // under way; From is the tick that is decided next, Ticks counts those left
+	seq  uint64
+	prev events.Ref
+
+	def     *events.ScheduleSet
+	version events.Ref
+	by      string // principal of who set it
+	ended   bool
+	codes   bool // it remembers a definition in code, and so is not forgotten
+
+	progress
+	paused bool
+	fill   *events.BackfillSet // under way; From is the tick that is decided next, Ticks counts those left
+
+	active int   // runs that have not ended
+	kept   []run // that have ended and are kept, the oldest first
 }
 
-// Created judges an event that creates a task, or says what forbids it; "" for nothing.
-func (s *Schedules) Created(ev *events.Event, b *events.Created) string {
-	ran := s.owed
-	s.owed = ""
-	prefix := events.ScheduledPrefix(ev.Task)
-	switch {
-	case ran != "" && (ev.Task != ran || ev.Position.Ref.Entry() != s.owes):
-		return fmt.Sprintf("it is created where run %s of entry %d should be", ran, s.owes)
-	case ran == "" && (prefix == events.TickPrefix || prefix == events.FillPrefix):
-		return "a run without its tick before it"
-	case prefix != "" && b.Ties.Schedule != ev.Task.Affinity():
-		return fmt.Sprintf("a run of schedule %q by its name, and of %q by its ties", ev.Task.Affinity(), b.Ties.Schedule)
-	}
-	return ""
+// progress tells how far the ticks of a schedule are decided, and what explains those without a run.
+type progress struct {
+	next        events.Millis // the tick that is decided next; 0 = none comes
+	decided     events.Millis
+	busyUntil   events.Millis // until then a run had not ended
+	pausedUntil events.Millis
+	corrected   events.Millis // when the next tick was corrected last
 }
 
-// Between judges an event that creates no task.
-func (s *Schedules) Between() string {
-	if s.owed == "" {
-		return ""
-	}
-	ran := s.owed
-	s.owed = ""
-	return fmt.Sprintf("it stands where run %s of entry %d should be created", ran, s.owes)
+// Schedule is a schedule after an event.
+type Schedule struct {
+	There      bool
+	Definition *events.ScheduleSet
+	Version    events.Ref // the event that has set it
+	Next, Last events.Millis
+	Paused     bool
+	Left       int // ticks of a backfill that are not decided; -1 = none is under way
+	Active     int
 }
 
-// Apply folds the next event of a schedule, or says what forbids it; "" for nothing.
-func (s *Schedules) Apply(ev *events.Event) string {
-	if problem := s.Between(); problem != "" {
-		return problem
+// Schedule returns a schedule as it is.
+func (s *Schedules) Schedule(name string) Schedule {
+	p := s.alive(name)
+	if p == nil {
+		return Schedule{Left: -1}
 	}
+	is := Schedule{
+		There:      true,
+		Definition: p.def,
+		Version:    p.version,
+		Next:       p.next,
+		Last:       p.decided,
+		Paused:     p.paused,
+		Left:       -1,
+		Active:     p.active,
+	}
+	if p.fill != nil {
+		is.Left = int(p.fill.Ticks)
+	}
+	return is
+}
+
+// Broken reports whether a schedule had an illegal event.
+func (s *Schedules) Broken(name string) bool { return s.broken[name] }
+
+// alive returns a schedule that has not ended, nil for none.
+func (s *Schedules) alive(name string) *plan {
+	if p := s.byName[name]; p != nil && !p.ended {
+		return p
+	}
+	return nil
+}
+
+// pays says what an event is not that its entry must have; "" for nothing.
+func (s *Schedules) pays(ev *events.Event) string {
+	o := s.owed
+	s.owed = owed{}
+	switch b := ev.Body.(type) {
+	case *events.Created:
+		if o.pause == "" && (o.run == "" || ev.Task == o.run && ev.Position.Ref.Entry() == o.entry) {
+			return ""
+		}
+	case *events.SchedulePaused:
+		if o.run == "" && o.pause == b.Failed && (o.pause == "" || ev.Position.Ref.Entry() == o.entry) {
+			return ""
+		}
+		if o == (owed{}) {
+			return fmt.Sprintf("it is paused for run %s, which has not failed before it", b.Failed)
+		}
+	default:
+		if o == (owed{}) {
+			return ""
+		}
+	}
+	if o.run != "" {
+		return fmt.Sprintf("it stands where run %s of entry %d should be created", o.run, o.entry)
+	}
+	return fmt.Sprintf("it stands where the failure of run %s in entry %d should pause its schedule", o.pause, o.entry)
+}
+
+// Apply folds the next event of a schedule, or says what forbids it, "" for nothing; and returns the ended runs that are
+// kept no more. there reports whether there is a task of an id.
+func (s *Schedules) Apply(ev *events.Event, there func(events.TaskID) bool) (problem string, givenUp []events.TaskID) {
+	problem = s.pays(ev)
 	name, err := events.ScheduleOf(ev.Task)
 	if err != nil {
-		return err.Error()
+		return cmp.Or(problem, err.Error()), nil
 	}
 	if s.byName == nil {
-		s.byName, s.broken = map[string]*plan{}, map[string]bool{}
+		s.byName, s.runs, s.broken = map[string]*plan{}, map[events.TaskID]run{}, map[string]bool{}
 	}
-	if s.broken[name] {
-		return ""
+	if problem == "" && !s.broken[name] {
+		problem = s.judge(name, ev, there)
 	}
-	problem := s.apply(name, ev)
-	s.broken[name] = problem != ""
-	return problem
+	s.broken[name] = s.broken[name] || problem != ""
+	s.fold(name, ev)
+	return problem, s.trim(name)
 }
 
 // Lost lets every schedule go on anywhere: a part of the journal is lost.
@@ -78,9 +150,10 @@ func (s *Schedules) Lost() {
 	}
 }
 
-func (s *Schedules) apply(name string, ev *events.Event) string {
-	p := s.byName[name]
-	_, sets := ev.Body.(*events.ScheduleSet)
+// judge says what forbids an event of a schedule.
+func (s *Schedules) judge(name string, ev *events.Event, there func(events.TaskID) bool) string {
+	p := s.alive(name)
+	b, sets := ev.Body.(*events.ScheduleSet)
 	switch {
 	case p == nil && !sets:
 		return "there is no such schedule"
@@ -89,76 +162,100 @@ func (s *Schedules) apply(name string, ev *events.Event) string {
 	case p != nil && (ev.Seq != p.seq+1 || ev.Prev != p.prev):
 		return fmt.Sprintf("sequence %d after %d follows %d of %d", ev.Seq, ev.Prev, p.seq, p.prev)
 	case p == nil:
-		p = &plan{}
+		return ""
+	case sets:
+		return p.judgeSet(ev, b)
+	}
+	switch b := ev.Body.(type) {
+	case *events.Ticked:
+		return p.judgeTick(ev, b, name, there)
+	case *events.SchedulePaused:
+		if p.paused {
+			return "it was paused before"
+		}
+	case *events.ScheduleResumed:
+		if !p.paused {
+			return "it was not paused"
+		}
+	case *events.BackfillSet:
+		if p.fill != nil {
+			return "a second backfill"
+		}
+	case *events.BackfillEnded:
+		switch {
+		case p.fill == nil:
+			return "there is no backfill"
+		case ev.Asker == events.Asker{} && p.fill.Ticks > 0 && p.fill.From != 0:
+			return fmt.Sprintf("nobody ends a backfill of which %d ticks are left", p.fill.Ticks)
+		}
+	}
+	return ""
+}
+
+// judgeSet says what forbids another definition: what is decided stays so, and a tick that is due is not passed over.
+func (p *plan) judgeSet(ev *events.Event, b *events.ScheduleSet) string {
+	is, was := &b.Plan, &p.def.Plan
+	same := is.Cron == was.Cron && is.Zone == was.Zone && is.Start == was.Start && is.End == was.End
+	switch {
+	case b.Next != 0 && b.Next <= p.decided:
+		return fmt.Sprintf("tick %d comes, and %d was decided", b.Next, p.decided)
+	case same && p.next != 0 && p.next <= ev.At && (b.Next == 0 || b.Next > p.next):
+		return fmt.Sprintf("tick %d comes, and %d is due and not decided", b.Next, p.next)
+	}
+	return ""
+}
+
+// fold changes a schedule by an event.
+func (s *Schedules) fold(name string, ev *events.Event) {
+	p := s.byName[name]
+	if p == nil {
+		p = &plan{ended: true}
 		s.byName[name] = p
 	}
 	p.seq, p.prev = ev.Seq, ev.Position.Ref
 	switch b := ev.Body.(type) {
 	case *events.ScheduleSet:
-		if b.Next != 0 && b.Next <= p.decided {
-			return fmt.Sprintf("tick %d comes, and %d was decided", b.Next, p.decided)
+		if p.ended {
+			p.ended, p.progress = false, progress{}
 		}
-		p.next = b.Next
+		p.def, p.version, p.by, p.next = b, ev.Position.Ref, strings.Clone(ev.Asker.Principal), b.Next
+		p.codes = p.codes || b.Code != ""
 	case *events.Ticked:
-		return s.tick(p, ev, b)
-	case *events.SchedulePaused:
-		return p.pause(true)
-	case *events.ScheduleResumed:
-		return p.pause(false)
-	case *events.BackfillSet:
-		if p.fill != nil {
-			return "a second backfill"
+		p.tick(ev, b)
+		if b.Run != "" {
+			s.owed = owed{run: b.Run, entry: ev.Position.Ref.Entry()}
 		}
+	case *events.SchedulePaused:
+		p.paused = true
+	case *events.ScheduleResumed:
+		p.paused, p.pausedUntil = false, ev.At
+	case *events.BackfillSet:
 		begun := *b
 		p.fill = &begun
 	case *events.BackfillEnded:
-		if p.fill == nil {
-			return "there is no backfill"
-		}
 		p.fill = nil
 	case *events.ScheduleEnded:
-		delete(s.byName, name)
+		p.ended, p.paused, p.fill, p.next = true, false, nil, 0
 	}
-	return ""
-}
-
-func (p *plan) pause(paused bool) string {
-	if p.paused == paused {
-		return fmt.Sprintf("paused %t before", paused)
-	}
-	p.paused = paused
-	return ""
 }
 
 // tick folds a decision.
-func (s *Schedules) tick(p *plan, ev *events.Event, b *events.Ticked) string {
+func (p *plan) tick(ev *events.Event, b *events.Ticked) {
 	switch b.Decision {
 	case events.TickCorrected:
-		if b.Next != 0 && b.Next <= p.decided {
-			return fmt.Sprintf("the next tick is corrected to %d, and %d was decided", b.Next, p.decided)
-		}
-		p.next = b.Next
-		return ""
+		p.next, p.corrected = b.Next, ev.At
 	case events.TickFilled, events.TickNotFilled:
-		f := p.fill
-		if f == nil || f.Ticks == 0 || b.From != f.From || b.To != b.From || b.Next != 0 && (b.Next <= b.To || b.Next > f.To) {
-			return fmt.Sprintf("tick %d of a backfill is decided, which is %+v", b.From, f)
-		}
-		f.From, f.Ticks = b.Next, f.Ticks-1
-		if b.Next == 0 {
-			f.Ticks = 0
+		if p.fill != nil {
+			p.fill.From, p.fill.Ticks = b.Next, p.fill.Ticks-1
 		}
 	default:
-		if p.next == 0 || b.From != p.next || b.To < b.From || b.Next != 0 && b.Next <= b.To {
-			return fmt.Sprintf("ticks %d to %d are decided before %d, and the next one is %d", b.From, b.To, b.Next, p.next)
-		}
-		if b.Decision == events.TickCreated && p.paused {
-			return "a tick has a run while the schedule is paused"
-		}
 		p.decided, p.next = b.To, b.Next
 	}
-	if b.Run != "" {
-		s.owed, s.owes = b.Run, ev.Position.Ref.Entry()
+}
+
+// Lose judges a schedule no further, of which a run had an event that makes no sense.
+func (s *Schedules) Lose(run events.TaskID) {
+	if events.ScheduledPrefix(run) != "" && s.byName != nil {
+		s.broken[run.Affinity()] = true
 	}
-	return ""
 }

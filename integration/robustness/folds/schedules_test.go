@@ -1,6 +1,7 @@
 package folds_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -8,82 +9,238 @@ import (
 	"taskledger/integration/robustness/folds"
 )
 
-const tick events.Millis = 3_600_000
+const second events.Millis = 1000
 
-// ofSchedule returns the history of one that is set, has two runs, is paused, and backfills one tick. Each decision and its run are an entry.
-func ofSchedule() []events.Event {
-	run := func(id events.TaskID) events.Event {
-		return events.Event{Task: id, Body: &events.Created{Ties: events.Ties{Schedule: "s"}}}
-	}
-	ticked := func(b events.Ticked) events.Event { return events.Event{Body: &b} }
-	all := []events.Event{
-		{Body: &events.ScheduleSet{Next: tick}},
-		ticked(events.Ticked{Decision: events.TickCreated, From: tick, To: tick, Run: "s/tick:3600000", Next: 2 * tick}), run("s/tick:3600000"),
-		ticked(events.Ticked{Decision: events.TickMissed, From: 2 * tick, To: 4 * tick, Next: 5 * tick}),
-		{Body: &events.SchedulePaused{}}, {Body: &events.ScheduleResumed{}},
-		{Body: &events.BackfillSet{From: 1, To: 9, Ticks: 1}},
-		ticked(events.Ticked{Decision: events.TickFilled, From: 1, To: 1, Run: "s/fill:1"}), run("s/fill:1"),
-		{Body: &events.BackfillEnded{}},
-		{Body: &events.ScheduleEnded{}},
-		{Body: &events.ScheduleSet{Next: 9 * tick}},
-	}
-	return all
+// entry is one of a shard: what is recorded of the schedule "s", and of its runs, at a time.
+type entry struct {
+	at   events.Millis // seconds
+	said []events.Event
 }
 
-// judge gives the events their places and folds them: a task stands in the entry of the event before it.
-func judge(all []events.Event) (problems []string) {
+// definition is that of a schedule which fires each second.
+func definition(next events.Millis) *events.ScheduleSet {
+	return &events.ScheduleSet{
+		Plan: events.SchedulePlan{Cron: "0/1 * * * * ?", Zone: "UTC", Behavior: "work", Keep: 1, PauseOnFailure: true},
+		Next: next * second,
+	}
+}
+
+func of(body events.Body) events.Event { return events.Event{Body: body} }
+
+// ticked decides ticks, which are in seconds; the next one follows them.
+func ticked(d events.TickDecision, c events.TickCause, from, to events.Millis) *events.Ticked {
+	b := &events.Ticked{
+		Decision: d,
+		Cause:    c,
+		From:     from * second,
+		To:       to * second,
+		Next:     (to + 1) * second,
+	}
+	if d == events.TickCreated || d == events.TickFilled {
+		b.Run = run(d, from)
+	}
+	return b
+}
+
+func run(d events.TickDecision, tick events.Millis) events.TaskID {
+	prefix := events.TickPrefix
+	if d == events.TickFilled {
+		prefix = events.FillPrefix
+	}
+	return events.TaskID(fmt.Sprint("s/", prefix, tick*second))
+}
+
+// created decides a tick, and creates its run.
+func created(tick events.Millis) []events.Event {
+	return []events.Event{
+		of(ticked(events.TickCreated, events.TickNoCause, tick, tick)),
+		made(run(events.TickCreated, tick), tick),
+	}
+}
+
+func made(id events.TaskID, at events.Millis) events.Event {
+	return events.Event{Task: id, Body: &events.Created{
+		Behavior:  "work",
+		NotBefore: at * second,
+		Ties:      events.Ties{Schedule: "s"},
+	}}
+}
+
+func ended(id events.TaskID) events.Event {
+	return events.Event{Task: id, Body: &events.Succeeded{Run: 1}}
+}
+
+func failed(id events.TaskID) events.Event {
+	return events.Event{Task: id, Body: &events.Failed{Error: events.Error{Code: "no"}, Run: 1}}
+}
+
+// whole has a schedule that goes through all that may become of its ticks.
+func whole() []entry {
+	filled := ticked(events.TickFilled, events.TickNoCause, 1, 1)
+	filled.Next = 0
+	correct := &events.Ticked{Decision: events.TickCorrected, Next: 3000 * second}
+	return []entry{
+		{0, []events.Event{of(definition(1))}},
+		{1, created(1)},
+		{5, []events.Event{ended("s/tick:1000"), of(ticked(events.TickSkipped, events.TickOverlap, 2, 5))}},
+		{6, created(6)},
+		{7, []events.Event{failed("s/tick:6000"), of(&events.SchedulePaused{Failed: "s/tick:6000"})}},
+		{8, []events.Event{made("s/run:1", 8)}},
+		{9, []events.Event{ended("s/run:1"), of(&events.ScheduleResumed{})}},
+		{11, []events.Event{of(ticked(events.TickSkipped, events.TickOverlap, 7, 9)), of(ticked(events.TickMissed, events.TickOld, 10, 10))}},
+		{11, created(11)},
+		{11, []events.Event{ended("s/tick:11000"), of(&events.BackfillSet{From: 1 * second, To: 2 * second, Ticks: 1})}},
+		{11, []events.Event{of(filled), made("s/fill:1000", 11)}},
+		{11, []events.Event{ended("s/fill:1000"), of(&events.BackfillEnded{})}},
+		{11, []events.Event{of(correct)}},
+		{12, []events.Event{of(&events.ScheduleEnded{})}},
+		{12, []events.Event{of(definition(1))}},
+		{13, []events.Event{of(ticked(events.TickMissed, events.TickOld, 1, 11)), of(ticked(events.TickSkipped, events.TickTaken, 12, 12))}},
+	}
+}
+
+// judge gives the events their places and folds them.
+func judge(all []entry) (problems []string) {
 	var s folds.Schedules
-	entry, index, seq, prev := uint64(0), 0, uint64(0), events.Ref(0)
-	for i := range all {
-		ev := &all[i]
-		created, runs := ev.Body.(*events.Created)
-		if index++; !runs {
-			entry, index = entry+1, 0
-		}
-		ev.Position.Ref = events.RefOf(entry, index)
-		if runs {
-			if problem := s.Created(ev, created); problem != "" {
-				problems = append(problems, problem)
+	seq, prev := uint64(0), events.Ref(0)
+	there := map[events.TaskID]events.Ref{"s/tick:12000": 1}
+	for n, e := range all {
+		for i := range e.said {
+			ev := e.said[i]
+			ev.Position.Ref, ev.At = events.RefOf(uint64(n+1), i), e.at*second
+			if ev.Kind().Record() == events.OfTask {
+				problems = append(problems, s.Judge(&ev))
+				if ev.Kind() == events.KindCreated {
+					there[ev.Task] = ev.Position.Ref
+				}
+				_, first := ev.Body.(*events.Created)
+				s.Task(&ev, folds.Task{Life: there[ev.Task], Final: !first})
+				continue
 			}
-			continue
-		}
-		seq++
-		ev.Task, ev.Seq, ev.Prev = events.ScheduleRecord("s"), seq, prev
-		prev = ev.Position.Ref
-		if _, ends := ev.Body.(*events.ScheduleEnded); ends {
-			seq, prev = 0, 0
-		}
-		if problem := s.Apply(ev); problem != "" {
+			seq++
+			ev.Task, ev.Seq, ev.Prev = events.ScheduleRecord("s"), seq, prev
+			prev = ev.Position.Ref
+			if ev.Kind() == events.KindScheduleEnded {
+				seq, prev = 0, 0
+			}
+			problem, _ := s.Apply(&ev, func(id events.TaskID) bool { return there[id] != 0 })
 			problems = append(problems, problem)
 		}
 	}
-	return problems
+	return slices.DeleteFunc(problems, func(text string) bool { return text == "" })
 }
 
 func TestSchedules_TakesALegalHistory(t *testing.T) {
-	if problems := judge(ofSchedule()); len(problems) > 0 {
+	if problems := judge(whole()); len(problems) > 0 {
 		t.Error(problems)
 	}
 }
 
 func TestSchedules_FindsWhatIsForbidden(t *testing.T) {
-	ticked := func(all []events.Event, i int) *events.Ticked { return all[i].Body.(*events.Ticked) }
-	for name, plant := range map[string]func(all []events.Event) []events.Event{
-		"a tick is decided twice":           func(all []events.Event) []events.Event { ticked(all, 3).From = tick; return all },
-		"a tick is left out":                func(all []events.Event) []events.Event { ticked(all, 3).From = 3 * tick; return all },
-		"the next tick is decided":          func(all []events.Event) []events.Event { ticked(all, 3).Next = 2 * tick; return all },
-		"a run is left out":                 func(all []events.Event) []events.Event { return slices.Delete(all, 2, 3) },
-		"another run stands there":          func(all []events.Event) []events.Event { all[2].Task = "s/tick:7200000"; return all },
-		"a run comes without its tick":      func(all []events.Event) []events.Event { return slices.Delete(all, 1, 2) },
-		"a run is tied to another schedule": func(all []events.Event) []events.Event { all[2].Body = &events.Created{}; return all },
-		"it is paused twice":                func(all []events.Event) []events.Event { return slices.Insert(all, 4, all[4]) },
-		"a backfill goes on beyond its end": func(all []events.Event) []events.Event { ticked(all, 7).Next = 10; return all },
-		"what is decided comes again": func(all []events.Event) []events.Event {
-			return append(all[:4], events.Event{Body: &events.ScheduleSet{Next: tick}})
+	tick := func(e *entry, i int) *events.Ticked { return e.said[i].Body.(*events.Ticked) }
+	plan := func(all []entry) *events.SchedulePlan { return &all[0].said[0].Body.(*events.ScheduleSet).Plan }
+	body := func(all []entry) *events.Created { return all[1].said[1].Body.(*events.Created) }
+	for name, plant := range map[string]func(all []entry) []entry{
+		"a tick is decided twice":                  func(all []entry) []entry { return slices.Insert(all, 4, all[3]) },
+		"a tick is decided again behind its run":   func(all []entry) []entry { return slices.Insert(all, 2, entry{2, all[1].said[:1]}) },
+		"a tick is left out":                       func(all []entry) []entry { tick(&all[2], 1).From = 3 * second; return all },
+		"ticks are passed over":                    func(all []entry) []entry { tick(&all[2], 1).Next = 7 * second; return all },
+		"a stretch ends between two ticks":         func(all []entry) []entry { tick(&all[2], 1).To = 4500; return all },
+		"a tick is decided before its time":        func(all []entry) []entry { all[3].at = 5; return all },
+		"a run is left out":                        func(all []entry) []entry { all[1].said = all[1].said[:1]; return all },
+		"another run stands there":                 func(all []entry) []entry { all[1].said[1].Task = "s/tick:2000"; return all },
+		"a run comes without its tick":             func(all []entry) []entry { all[1].said = all[1].said[1:]; return all },
+		"a run stands outside of its entry":        func(all []entry) []entry { return apart(all, 1) },
+		"a run of a backfill is outside":           func(all []entry) []entry { return apart(all, 10) },
+		"a run by hand of no schedule":             func(all []entry) []entry { return slices.Insert(all, 0, all[5]) },
+		"a run is tied to another schedule":        func(all []entry) []entry { body(all).Ties.Schedule = "t"; return all },
+		"a run is of another behavior":             func(all []entry) []entry { body(all).Behavior = "sleep"; return all },
+		"a run has other parameters":               func(all []entry) []entry { body(all).Params = events.JSON([]byte("1")); return all },
+		"a run has a run beside it":                func(all []entry) []entry { all[2].said = created(2); all[2].at = 2; return all },
+		"a run by hand has a run beside it":        func(all []entry) []entry { return slices.Insert(all, 2, all[5]) },
+		"a tick is skipped for no run":             func(all []entry) []entry { all[3].said = skips(6); return all },
+		"more is skipped than a run took":          func(all []entry) []entry { all[2].at = 4; all[2].said[1].Body = skip(2, 5); return all },
+		"a tick is skipped where runs may overlap": func(all []entry) []entry { plan(all).Overlap = events.OverlapAllow; return all },
+		"a tick is skipped for no task of its id": func(all []entry) []entry {
+			tick(&all[15], 1).From = 13 * second
+			tick(&all[15], 1).To = 13 * second
+			return all
 		},
+		"a tick is missed as late and is not": func(all []entry) []entry {
+			plan(all).Misfire, plan(all).Grace = events.MisfireSkip, 60*second
+			tick(&all[7], 1).Cause = events.TickLate
+			return all
+		},
+		"a tick is missed and none is newer":      func(all []entry) []entry { all[7].at = 10; return all },
+		"a tick of the newest hundred is missed":  func(all []entry) []entry { plan(all).Misfire = events.MisfireAll; return all },
+		"a tick is missed for no pause":           func(all []entry) []entry { tick(&all[7], 1).Cause = events.TickPaused; return all },
+		"a failure pauses nothing":                func(all []entry) []entry { all[4].said = all[4].said[:1]; return all },
+		"a success pauses":                        func(all []entry) []entry { all[4].said[0] = ended("s/tick:6000"); return all },
+		"a failure pauses against the definition": func(all []entry) []entry { plan(all).PauseOnFailure = false; return all },
+		"it is paused twice": func(all []entry) []entry {
+			return slices.Insert(all, 5, entry{7, []events.Event{of(&events.SchedulePaused{})}})
+		},
+		"a tick has a run while it is paused":    func(all []entry) []entry { return slices.Insert(all, 5, entry{7, created(7)}) },
+		"a tick of a backfill has a run beside":  func(all []entry) []entry { all[9].said = all[9].said[1:]; return all },
+		"a backfill goes on beyond its end":      func(all []entry) []entry { tick(&all[10], 0).Next = 3 * second; return all },
+		"a backfill is ended by nobody":          func(all []entry) []entry { return slices.Insert(all, 10, all[11]) },
+		"what was decided comes again":           func(all []entry) []entry { return slices.Insert(all, 5, entry{7, []events.Event{of(definition(3))}}) },
+		"what is due is passed over by a change": func(all []entry) []entry { return slices.Insert(all, 1, entry{1, []events.Event{of(definition(2))}}) },
+		"a correction goes back":                 func(all []entry) []entry { tick(&all[12], 0).Next = 4 * second; return all },
+		"a correction changes nothing":           func(all []entry) []entry { tick(&all[12], 0).Next = 12 * second; return all },
+		"a correction passes over what is due":   func(all []entry) []entry { all[12].at = 12; return all },
+		"a second correction within the hour": func(all []entry) []entry {
+			return slices.Insert(all, 13, entry{12, []events.Event{of(&events.Ticked{Decision: events.TickCorrected, Next: 13 * second})}})
+		},
+		"a run repeats by itself":  func(all []entry) []entry { all[2].said[0].Body.(*events.Succeeded).Next = 9; return all },
+		"ticks come after the end": func(all []entry) []entry { plan(all).End = 5 * second; return all },
 	} {
-		if problems := judge(plant(ofSchedule())); len(problems) == 0 {
+		if problems := judge(plant(whole())); len(problems) == 0 {
 			t.Errorf("%s, and nothing is told", name)
 		}
+	}
+}
+
+// apart gives the run of a decision an entry of its own.
+func apart(all []entry, n int) []entry {
+	said := all[n].said
+	all[n].said = said[:1]
+	return slices.Insert(all, n+1, entry{all[n].at, said[1:]})
+}
+
+func skip(from, to events.Millis) *events.Ticked {
+	return ticked(events.TickSkipped, events.TickOverlap, from, to)
+}
+
+func skips(tick events.Millis) []events.Event { return []events.Event{of(skip(tick, tick))} }
+
+func TestSchedules_KeepTheirNewestRunsUntilTheyEnd(t *testing.T) {
+	var s folds.Schedules
+	none := func(events.TaskID) bool { return false }
+	tell := func(ref events.Ref, id events.TaskID, body events.Body, final bool) []events.TaskID {
+		ev := events.Event{
+			Task:     id,
+			Position: events.Position{Ref: ref},
+			Body:     body,
+		}
+		if ev.Kind().Record() == events.OfTask {
+			return s.Task(&ev, folds.Task{Life: ref, Final: final})
+		}
+		_, left := s.Apply(&ev, none)
+		return left
+	}
+	record := events.ScheduleRecord("s")
+	tell(1, record, definition(1), false)
+	tell(2, "s/run:1", &events.Created{}, false)
+	tell(2, "s/run:1", &events.Succeeded{}, true)
+	tell(3, "s/run:2", &events.Created{}, false)
+	if !s.Holds("s/run:1") || s.Schedule("s").Active != 1 {
+		t.Errorf("holds run 1: %t, of %+v", s.Holds("s/run:1"), s.Schedule("s"))
+	}
+	if left := tell(3, "s/run:2", &events.Succeeded{}, true); !slices.Equal(left, []events.TaskID{"s/run:1"}) || s.Holds("s/run:1") {
+		t.Errorf("left %v", left)
+	}
+	if left := tell(4, record, &events.ScheduleEnded{}, false); !slices.Equal(left, []events.TaskID{"s/run:2"}) || s.Schedule("s").There {
+		t.Errorf("left %v of %+v", left, s.Schedule("s"))
 	}
 }

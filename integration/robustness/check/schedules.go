@@ -1,0 +1,389 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/folds"
+	"taskledger/integration/robustness/history"
+)
+
+// timetable is all that the run tells of one schedule.
+type timetable struct {
+	name       string
+	shard      *journal
+	marks      []mark
+	operations []*history.Operation
+}
+
+// mark is an event of a schedule, or of one of its runs, and the schedule after it.
+type mark struct {
+	ev    *events.Event // nil = it is of a run
+	entry uint64
+	state folds.Schedule
+}
+
+// schedule returns what is known of a schedule.
+func (c *checker) schedule(name string) *timetable {
+	s := c.schedules[name]
+	if s == nil {
+		s = &timetable{name: name, shard: c.shards[events.ScheduleRecord(name).Shard(len(c.shards))]}
+		c.schedules[name] = s
+	}
+	return s
+}
+
+// after returns the schedule after so many marks.
+func (s *timetable) after(marks int) folds.Schedule {
+	if marks == 0 {
+		return folds.Schedule{Left: -1}
+	}
+	return s.marks[marks-1].state
+}
+
+// applySchedule folds an event of a schedule.
+func (c *checker) applySchedule(j *journal, f *finished, e *entry, ev *events.Event) {
+	if of := c.schedule(ev.Task.Affinity()); of.shard != j {
+		c.report(legal, j.shard, e.Number, "%s (event %d of %s): it belongs to shard %d", ev.Kind(), ev.Seq, ev.Task, of.shard.shard)
+		return
+	}
+	there := func(id events.TaskID) bool { return c.task(string(id)).last().phase != absent }
+	problem, givenUp := j.schedules.Apply(ev, there)
+	if problem != "" {
+		c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
+	}
+	c.leave(f, "", givenUp)
+	c.mark(j, e, ev, ev.Task.Affinity())
+}
+
+// mark notes the state of a schedule after an event of it, or with nil after one of a run of it. One of a run that leaves
+// the schedule as it is leaves no mark.
+func (c *checker) mark(j *journal, e *entry, ev *events.Event, name string) {
+	is := j.schedules.Schedule(name)
+	s := c.schedules[name]
+	if s == nil && ev == nil {
+		return
+	}
+	if s = c.schedule(name); ev != nil || s.after(len(s.marks)) != is {
+		s.marks = append(s.marks, mark{ev, e.Number, is})
+	}
+}
+
+// judgeRun holds an event of a task to what schedules have decided.
+func (c *checker) judgeRun(j *journal, e *entry, ev *events.Event) {
+	if problem := j.schedules.Judge(ev); problem != "" {
+		c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
+	}
+}
+
+// checkSchedules holds what was asked of schedules, and told of them, against their events: each event names who asked
+// for it, what was acknowledged has its event, reads tell the state of a moment, and no tick that can be decided waits.
+func (c *checker) checkSchedules() {
+	for _, name := range slices.Sorted(maps.Keys(c.schedules)) {
+		s := c.schedules[name]
+		if s.shard.broken || s.shard.schedules.Broken(name) {
+			continue
+		}
+		c.checkAskedFor(s)
+		c.checkRunsByHand(s)
+		c.checkOrder(s)
+		c.checkUndecided(s)
+	}
+	for i := range c.run.Operations {
+		if o := &c.run.Operations[i]; o.Verb == history.ListSchedules && o.Answer == history.OK {
+			c.checkListed(o)
+		}
+	}
+}
+
+// accuseSchedule records a violation of a schedule.
+func (c *checker) accuseSchedule(invariant string, s *timetable, entry uint64, format string, args ...any) {
+	c.accuse(invariant, s.asTask(), entry, format, args...)
+}
+
+// asTask returns a task that stands for the schedule where a violation names one.
+func (s *timetable) asTask() *task {
+	return &task{id: string(events.ScheduleRecord(s.name)), shard: s.shard}
+}
+
+// checkAskedFor holds that an event follows from what its asker asked for, and that a decision of a tick names nobody.
+func (c *checker) checkAskedFor(s *timetable) {
+	for i := range s.marks {
+		m := &s.marks[i]
+		switch ev := m.ev; {
+		case ev == nil:
+		case unasked(ev):
+			if ev.Asker != (events.Asker{}) {
+				c.accuseSchedule(acknowledged, s, m.entry, "%s (event %d) names %+v, and nobody asked for it", ev.Kind(), ev.Seq, ev.Asker)
+			}
+		case !slices.ContainsFunc(s.operations, func(o *history.Operation) bool { return mayCause(o, ev) }):
+			c.accuseSchedule(acknowledged, s, m.entry, "%s (event %d) names %+v, who did not ask for it", ev.Kind(), ev.Seq, ev.Asker)
+		}
+	}
+}
+
+// unasked reports whether an event of a schedule follows from no command: decisions of ticks, the pause after a failure, the
+// end of a backfill that is done, and definitions that stand in code.
+func unasked(ev *events.Event) bool {
+	switch b := ev.Body.(type) {
+	case *events.Ticked:
+		return true
+	case *events.SchedulePaused:
+		return b.Failed != ""
+	case *events.BackfillEnded:
+		return ev.Asker == events.Asker{}
+	case *events.ScheduleSet:
+		return b.Code != ""
+	}
+	return false
+}
+
+// mayCause reports whether an operation may have caused an event.
+func mayCause(o *history.Operation, ev *events.Event) bool {
+	if unasked(ev) || !mayHave(o, ev.Asker) {
+		return false
+	}
+	call := o.Schedule
+	switch b := ev.Body.(type) {
+	case *events.ScheduleSet:
+		return o.Verb == history.SetSchedule && defines(call, b) && (o.Answer != history.OK || call.Changed && call.Version == ev.Position.Ref)
+	case *events.SchedulePaused:
+		return o.Verb == history.PauseSchedule
+	case *events.ScheduleResumed:
+		return o.Verb == history.ResumeSchedule
+	case *events.ScheduleEnded:
+		return o.Verb == history.DeleteSchedule
+	case *events.BackfillSet:
+		return o.Verb == history.Backfill && call.From <= b.From && b.To <= call.To && (o.Answer != history.OK || call.Ticks == int(b.Ticks))
+	case *events.BackfillEnded:
+		return o.Verb == history.EndBackfill
+	}
+	return false
+}
+
+// defines reports whether a call asks for the definition of an event.
+func defines(call *history.ScheduleCall, b *events.ScheduleSet) bool {
+	if call.Plan == nil {
+		return true
+	}
+	params, err := b.Params.JSON()
+	return err == nil && *call.Plan == b.Plan && call.Params == string(params)
+}
+
+// checkRunsByHand holds that a run that somebody was told to have made, or to share, is one of the schedule.
+func (c *checker) checkRunsByHand(s *timetable) {
+	for _, o := range s.operations {
+		if o.Verb != history.RunSchedule || o.Answer != history.OK {
+			continue
+		}
+		t := c.task(o.Schedule.Run)
+		made := func(st step) bool {
+			return st.ev != nil && st.ev.Kind() == events.KindCreated && (o.Joined || mayHave(o, st.ev.Asker))
+		}
+		switch id := events.TaskID(t.id); {
+		case id.Affinity() != s.name || events.ScheduledPrefix(id) == "":
+			c.accuseSchedule(acknowledged, s, 0, "a run by hand was told to be %q", t.id)
+		case t.known() && !slices.ContainsFunc(t.steps, made):
+			c.accuseSchedule(acknowledged, s, 0, "run %s was acknowledged, and there is none", t.id)
+		}
+	}
+}
+
+// checkOrder holds that what was asked of a schedule, and told, can be put in one order that the journal explains, as
+// checkLinear does for a task.
+func (c *checker) checkOrder(s *timetable) {
+	ops := c.placesIn(s)
+	if c.accused[s.asTask().id] || len(ops) == 0 || len(ops) == 1 && !impossible(ops) {
+		return
+	}
+	switch porcupine.CheckOperationsTimeout(explained, ops, max(c.limit, time.Millisecond)) {
+	case porcupine.Illegal:
+		c.accuseSchedule(linear, s, 0, "no order of what was asked of it, and told, is explained by the journal: %s", s.describe())
+	case porcupine.Unknown:
+		c.unjudged = append(c.unjudged, fmt.Sprintf("schedule %s is not judged: no order of %d operations was found within %s", s.name, len(ops), c.limit))
+	}
+}
+
+// placesIn returns the operations that were told something, with the places that they can take among the marks.
+func (c *checker) placesIn(s *timetable) (ops []porcupine.Operation) {
+	k := clock{before: make([]int64, len(s.marks)), after: make([]int64, len(s.marks))}
+	for i := range s.marks {
+		k.before[i] = math.MaxInt64
+		if at := s.shard.entries[s.marks[i].entry-1].at; at != 0 {
+			k.before[i], k.after[i] = at, at
+		}
+	}
+	for _, o := range s.operations {
+		free := o.Answer == history.Absent && o.Verb == history.Backfill // it first reads what may be a moment old
+		if o.Answer != history.OK && o.Answer != history.Absent || free {
+			continue
+		}
+		p := &candidate{
+			from:   k.least(o.Call),
+			to:     k.most(o.Return),
+			claims: make([]bool, len(s.marks)+1),
+			fits:   make([]bool, len(s.marks)+1),
+		}
+		for at := range p.fits {
+			p.claims[at], p.fits[at] = s.explains(o, at)
+		}
+		ops = append(ops, porcupine.Operation{Input: p, Call: o.Call, Return: o.Return})
+	}
+	return ops
+}
+
+// explains reports whether the mark before a place may be the operation's own event, and whether its answer is right
+// there without one.
+func (s *timetable) explains(o *history.Operation, at int) (claims, fits bool) {
+	is, call := s.after(at), o.Schedule
+	if o.Answer == history.Absent {
+		return false, !is.There
+	}
+	seen := func(is folds.Schedule) bool { return call.Seen == 0 || is.There && is.Version == call.Seen }
+	claims = at > 0 && s.marks[at-1].ev != nil && mayCause(o, s.marks[at-1].ev) && seen(s.after(at-1))
+	if !is.There || !seen(is) {
+		return claims, false
+	}
+	switch o.Verb {
+	case history.SetSchedule:
+		fits = !call.Changed && call.Version == is.Version && defines(call, is.Definition)
+	case history.PauseSchedule:
+		fits = is.Paused
+	case history.ResumeSchedule:
+		fits = !is.Paused
+	case history.RunSchedule:
+		fits = true
+	case history.GetSchedule:
+		fits = len(call.Shown) == 1 && shows(&call.Shown[0], s.name, is) && call.Shown[0].Active == is.Active
+	}
+	return claims, fits
+}
+
+// shows reports whether what an owner showed is a schedule as it was, but for its runs.
+func shows(told *history.ShownSchedule, name string, is folds.Schedule) bool {
+	return told.Name == name && is.There && told.Version == is.Version && told.Next == is.Next && told.Last == is.Last &&
+		told.Paused == is.Paused && told.Left == is.Left
+}
+
+// describe lists what was told of a schedule, in the order of the calls, and its events.
+func (s *timetable) describe() (text string) {
+	for _, o := range s.operations {
+		if o.Answer == history.OK || o.Answer == history.Absent {
+			text += fmt.Sprintf("%s %s [%d, %d] %+v; ", o.Verb, o.Answer, o.Call, o.Return, *o.Schedule)
+		}
+	}
+	text += "events:"
+	for _, m := range s.marks {
+		if m.ev != nil {
+			text += fmt.Sprintf(" %s", m.ev.Kind())
+		}
+	}
+	return text
+}
+
+// checkListed holds that a list tells each schedule once, by name and as it was at some time, and all that were there when
+// it began and have stayed.
+func (c *checker) checkListed(o *history.Operation) {
+	told, stale := map[string]bool{}, o.Call-c.run.Info.TTLMs*int64(time.Millisecond) // as for a list of tasks
+	last := ""
+	for i := range o.Schedule.Shown {
+		shown := &o.Schedule.Shown[i]
+		s := c.schedule(shown.Name)
+		if shown.Name <= last {
+			c.accuseSchedule(listed, s, 0, "the list of client %d tells it after %s", o.Client, last)
+		}
+		last, told[shown.Name] = shown.Name, true
+		was := func(m mark) bool { return shows(shown, s.name, m.state) }
+		if c.knows(s) && !slices.ContainsFunc(s.marks, was) {
+			c.accuseSchedule(listed, s, 0, "the list of client %d tells it as it never was: %+v", o.Client, *shown)
+		}
+	}
+	for name, s := range c.schedules {
+		if c.knows(s) && !told[name] && s.stays(stale) {
+			c.accuseSchedule(listed, s, 0, "the list of client %d has left it out", o.Client)
+		}
+	}
+}
+
+// knows reports whether the marks of a schedule are all there are.
+func (c *checker) knows(s *timetable) bool {
+	return !s.shard.broken && !s.shard.schedules.Broken(s.name)
+}
+
+// stays reports whether the schedule was there since a time, to the end.
+func (s *timetable) stays(since int64) bool {
+	there := false
+	for i := range s.marks {
+		at := s.shard.entries[s.marks[i].entry-1].at
+		switch is := s.marks[i].state.There; {
+		case !is && (at == 0 || at > since), is && !there && (at == 0 || at > since):
+			return false
+		default:
+			there = is
+		}
+	}
+	return there
+}
+
+// tickPromise is within what a tick that is due is decided, outside of faults: a turn, and the second after which an owner
+// that had no room tries again.
+const tickPromise = IdlePromise + time.Second
+
+// checkUndecided holds that no tick that is due and can be decided waits, outside of faults, until an owner serves no more.
+// It judges schedules of UTC alone, of which every node knows the data.
+func (c *checker) checkUndecided(s *timetable) {
+	limit := tickPromise
+	if c.run.Info.Kind == "real" {
+		limit += idleSlack
+	}
+	if !c.timed() {
+		return
+	}
+	excused := slices.Concat(c.disturbed(), c.heldRepetitions())
+	end := c.served()
+	for i, m := range s.marks {
+		if is := m.state; !decidable(is) || i > 0 && decidable(s.marks[i-1].state) && s.marks[i-1].state.Next == is.Next {
+			continue
+		}
+		until := end
+		for _, later := range s.marks[i+1:] {
+			if !decidable(later.state) || later.state.Next != m.state.Next {
+				until = min(end, c.committed(s.shard, later.entry))
+				break
+			}
+		}
+		due := c.clock(m.state.Next + m.state.Definition.Plan.Jitter)
+		for _, left := range (span{max(due, c.committed(s.shard, m.entry)), until}).without(excused) {
+			if left.lasts() > limit {
+				c.accuseLate(ended, s.asTask(), m.entry, "tick %d was due and not decided for %s, from %s on", m.state.Next, left.lasts(), time.Duration(left.from))
+			}
+		}
+	}
+}
+
+// decidable reports whether the next tick of a schedule can be decided once it is due.
+func decidable(is folds.Schedule) bool {
+	if !is.There || is.Paused || is.Next == 0 || is.Definition.Plan.Zone != "UTC" {
+		return false
+	}
+	plan := &is.Definition.Plan
+	return is.Active == 0 || plan.Overlap == events.OverlapAllow && plan.Misfire != events.MisfireAll
+}
+
+// served returns until when nodes served: after the faults the first one that leaves is the beginning of the end.
+func (c *checker) served() int64 {
+	end := cmp.Or(c.run.Info.Read, c.run.Info.End)
+	for i := range c.run.Keys {
+		if k := &c.run.Keys[i]; k.Node != "" && (k.Deleted || k.Draining) && k.At > c.run.Info.Healed {
+			end = min(end, k.At)
+		}
+	}
+	return end
+}

@@ -1,0 +1,152 @@
+package folds
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"taskledger/events"
+)
+
+// run is a run of a schedule that has not ended, or is kept.
+type run struct {
+	id     events.TaskID
+	life   events.Ref // the event that created it
+	active bool
+}
+
+// Task is a task after an event.
+type Task struct {
+	Life  events.Ref // the event that created it
+	Final bool       // nothing will run again unless somebody asks
+}
+
+// Judge holds an event of a task, before it is folded, to what schedules have decided, or says what forbids it; "" for
+// nothing.
+func (s *Schedules) Judge(ev *events.Event) string {
+	ran := s.owed.run
+	if problem := s.pays(ev); problem != "" {
+		return problem
+	}
+	prefix := events.ScheduledPrefix(ev.Task)
+	if prefix == "" {
+		return ""
+	}
+	switch b := ev.Body.(type) {
+	case *events.Created:
+		if ran == "" && prefix != events.HandPrefix {
+			return "a run without its tick before it"
+		}
+		return s.judgeCreated(ev, b)
+	case *events.Succeeded:
+		if b.Next != 0 {
+			return "a run of a schedule is to repeat by itself"
+		}
+	}
+	return ""
+}
+
+// judgeCreated says what of a run is not as its schedule has it.
+func (s *Schedules) judgeCreated(ev *events.Event, b *events.Created) string {
+	name := ev.Task.Affinity()
+	p := s.alive(name)
+	if p == nil {
+		return "a run of a schedule that is not there"
+	}
+	d := &p.def.Plan
+	want := events.Ties{Schedule: name, By: p.by}
+	switch {
+	case s.broken[name]:
+		return ""
+	case p.active > 0 && d.Overlap != events.OverlapAllow:
+		return fmt.Sprintf("a run is created, and %d have not ended", p.active)
+	case b.Ties != want:
+		return fmt.Sprintf("a run of %+v, which is of %+v", b.Ties, want)
+	case b.Behavior != d.Behavior || b.Policy != d.Policy || b.Priority != d.Priority || b.NotBefore != ev.At || !slices.Equal(b.Params, p.def.Params):
+		return fmt.Sprintf("a run that is not as the definition of event %d has it", p.version)
+	}
+	return ""
+}
+
+// Replaces reports whether an event that cancels a task is the way in which a schedule makes room for a tick that is due.
+func (s *Schedules) Replaces(ev *events.Event) bool {
+	p := s.alive(ev.Task.Affinity())
+	return p != nil && ev.Asker == events.Asker{} && s.runs[ev.Task].active &&
+		p.def.Plan.Overlap == events.OverlapReplace && !p.paused && p.next != 0 && p.next <= ev.At
+}
+
+// Task folds an event of a task, which is as the event left it, and returns the ended runs that are kept no more.
+func (s *Schedules) Task(ev *events.Event, t Task) (givenUp []events.TaskID) {
+	name, was := ev.Task.Affinity(), s.runs[ev.Task]
+	p := s.byName[name]
+	if p == nil || events.ScheduledPrefix(ev.Task) == "" {
+		return nil
+	}
+	is := run{id: ev.Task, life: t.Life, active: !t.Final}
+	switch {
+	case ev.Kind() == events.KindDeleted:
+		is = run{}
+	case was.id == "" && t.Final:
+		return nil
+	}
+	p.count(was, -1)
+	p.count(is, 1)
+	if is.id == "" {
+		delete(s.runs, ev.Task)
+	} else {
+		s.runs[ev.Task] = is
+	}
+	if was.active && !is.active && p.active == 0 {
+		p.busyUntil = ev.At
+	}
+	if b, failed := ev.Body.(*events.Failed); failed && p.pauses(ev.Task, b) {
+		s.owed = owed{pause: ev.Task, entry: ev.Position.Ref.Entry()}
+	}
+	return s.trim(name)
+}
+
+// pauses reports whether a failure pauses the schedule.
+func (p *plan) pauses(id events.TaskID, b *events.Failed) bool {
+	return b.Run != 0 && b.Error.Code != events.CodeCancelled && events.ScheduledPrefix(id) == events.TickPrefix &&
+		!p.ended && p.def.Plan.PauseOnFailure && !p.paused
+}
+
+// count counts a run, or with sign -1 counts it no more.
+func (p *plan) count(r run, sign int) {
+	byLife := func(a, b run) int { return cmp.Compare(a.life, b.life) }
+	switch at, found := slices.BinarySearchFunc(p.kept, r, byLife); {
+	case r.id == "":
+	case r.active:
+		p.active += sign
+	case sign > 0:
+		p.kept = slices.Insert(p.kept, at, r)
+	case found:
+		p.kept = slices.Delete(p.kept, at, at+1)
+	}
+}
+
+// trim gives up the ended runs that a schedule has more than it keeps, and forgets one that has ended with its runs.
+func (s *Schedules) trim(name string) (givenUp []events.TaskID) {
+	p := s.byName[name]
+	for most := p.keeps(); len(p.kept) > most; p.kept = p.kept[1:] {
+		givenUp = append(givenUp, p.kept[0].id)
+		delete(s.runs, p.kept[0].id)
+	}
+	if p.ended && p.active == 0 && !p.codes {
+		delete(s.byName, name)
+	}
+	return givenUp
+}
+
+func (p *plan) keeps() int {
+	if p.ended {
+		return 0
+	}
+	return int(p.def.Plan.Keep)
+}
+
+// Holds reports whether an ended task is a run that is kept.
+func (s *Schedules) Holds(id events.TaskID) bool {
+	_, held := s.runs[id]
+	return held
+}

@@ -1,0 +1,142 @@
+package folds
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"taskledger/events"
+)
+
+const (
+	// correctEvery is the least time from one correction of the next tick to another.
+	correctEvery = events.Millis(time.Hour / time.Millisecond)
+	// caughtUp counts the newest of the undecided ticks that have their runs where the misfire is all.
+	caughtUp = 100
+	// mostActive bounds the runs of a schedule that have not ended.
+	mostActive = 1000
+)
+
+// judgeTick says what forbids a decision.
+func (p *plan) judgeTick(ev *events.Event, b *events.Ticked, name string, there func(events.TaskID) bool) string {
+	switch b.Decision {
+	case events.TickCorrected:
+		return p.judgeCorrection(ev, b)
+	case events.TickFilled, events.TickNotFilled:
+		return p.judgeFill(b, name, there)
+	}
+	d, from, to := &p.def.Plan, b.From, b.To
+	switch {
+	case p.next == 0 || from != p.next || to < from || b.Next != 0 && b.Next <= to:
+		return fmt.Sprintf("ticks %d to %d are decided before %d, and the next one is %d", from, to, b.Next, p.next)
+	case p.paused && b.Decision != events.TickMissed:
+		return "a tick is decided while the schedule is paused"
+	case to > ev.At:
+		return fmt.Sprintf("tick %d is decided at %d, before its time", to, ev.At)
+	case from < d.Start || d.End != 0 && max(to, b.Next) > d.End:
+		return fmt.Sprintf("ticks %d to %d, and %d next, of a schedule from %d to %d", from, to, b.Next, d.Start, d.End)
+	}
+	if period := periodOf(d); period != 0 {
+		next := to + period
+		if d.End != 0 && next > d.End {
+			next = 0
+		}
+		if (to-from)%period != 0 || b.Next != next {
+			return fmt.Sprintf("ticks %d to %d are decided before %d, and there is one each %d ms", from, to, b.Next, period)
+		}
+	}
+	return p.judgeDecision(ev, b, name, there)
+}
+
+// judgeDecision says what is not true of the decision and its cause.
+func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, there func(events.TaskID) bool) string {
+	d := &p.def.Plan
+	due := b.Next != 0 && b.Next <= ev.At // a newer tick is undecided, too
+	taken := there(runOf(name, events.TickPrefix, b.From))
+	told := false
+	switch {
+	case b.Decision == events.TickCreated && p.active > 0 && d.Overlap != events.OverlapAllow:
+		return fmt.Sprintf("a tick has a run, and %d runs have not ended", p.active)
+	case b.Decision == events.TickCreated:
+		told = b.Cause == events.TickNoCause && b.Run == runOf(name, events.TickPrefix, b.From) && !taken && p.active < mostActive
+	case b.Decision == events.TickSkipped && b.Cause == events.TickOverlap && d.Overlap == events.OverlapForbid:
+		told = b.To <= p.busyUntil || p.active > 0
+	case b.Decision == events.TickSkipped && b.Cause == events.TickOverlap && d.Overlap == events.OverlapReplace:
+		told = b.From <= p.busyUntil && due
+	case b.Decision == events.TickSkipped && b.Cause == events.TickTaken:
+		told = b.From == b.To && taken
+	case b.Decision == events.TickSkipped && b.Cause == events.TickTooMany:
+		told = p.active >= mostActive
+	case b.Decision == events.TickMissed && b.Cause == events.TickPaused:
+		told = b.To <= p.pausedUntil || p.paused
+	case b.Decision == events.TickMissed && b.Cause == events.TickLate:
+		told = d.Misfire == events.MisfireSkip && ev.At-b.To > d.Grace
+	case b.Decision == events.TickMissed && b.Cause == events.TickOld:
+		told = due && (d.Misfire != events.MisfireAll || b.Next+(caughtUp-1)*periodOf(d) <= ev.At)
+	}
+	if told {
+		return ""
+	}
+	return fmt.Sprintf("decision %d, cause %d, of ticks %d to %d at %d: runs that had not ended: %d, and until %d; paused %t, and until %d; a task of the id: %t; overlap %d, misfire %d",
+		b.Decision, b.Cause, b.From, b.To, ev.At, p.active, p.busyUntil, p.paused, p.pausedUntil, taken, d.Overlap, d.Misfire)
+}
+
+// judgeCorrection says what forbids a correction of the next tick.
+func (p *plan) judgeCorrection(ev *events.Event, b *events.Ticked) string {
+	switch {
+	case b.Next != 0 && b.Next <= p.decided:
+		return fmt.Sprintf("the next tick is corrected to %d, and %d was decided", b.Next, p.decided)
+	case p.next == 0 || b.Next == p.next:
+		return fmt.Sprintf("the next tick, %d, is corrected to %d", p.next, b.Next)
+	case p.next+p.def.Plan.Jitter <= ev.At:
+		return fmt.Sprintf("the next tick, %d, is corrected when it is due, at %d", p.next, ev.At)
+	case p.corrected != 0 && ev.At < p.corrected+correctEvery:
+		return fmt.Sprintf("the next tick is corrected at %d, and was at %d", ev.At, p.corrected)
+	}
+	return ""
+}
+
+// judgeFill says what forbids a decision of a backfill.
+func (p *plan) judgeFill(b *events.Ticked, name string, there func(events.TaskID) bool) string {
+	f := p.fill
+	if f == nil || f.Ticks == 0 || f.From == 0 || b.From != f.From || b.To != b.From || b.Next != 0 && (b.Next <= b.To || b.Next > f.To) {
+		return fmt.Sprintf("tick %d of a backfill is decided, which is %+v", b.From, f)
+	}
+	id := runOf(name, events.FillPrefix, b.From)
+	filled := b.Decision == events.TickFilled
+	switch {
+	case p.active > 0:
+		return fmt.Sprintf("a tick of a backfill is decided, and %d runs have not ended", p.active)
+	case filled == there(id) || filled && b.Run != id || !filled && b.Cause != events.TickTaken:
+		return fmt.Sprintf("a tick of a backfill has run %q, and a task of its id is there: %t", b.Run, there(id))
+	}
+	return ""
+}
+
+// runOf returns the id of the run of a tick.
+func runOf(name, prefix string, tick events.Millis) events.TaskID {
+	return events.TaskID(fmt.Sprintf("%s/%s%d", name, prefix, tick))
+}
+
+// periodOf returns the time from each tick of a schedule to the next one, as far as that is plain to see; 0 = it is not.
+func periodOf(p *events.SchedulePlan) events.Millis {
+	if p.Zone != "UTC" {
+		return 0
+	}
+	if every, is := strings.CutPrefix(p.Cron, "@every "); is {
+		period, err := time.ParseDuration(every)
+		if err != nil {
+			return 0
+		}
+		return events.Millis(period.Milliseconds())
+	}
+	second, is := strings.CutSuffix(p.Cron, " * * * * ?")
+	if second == "*" && is {
+		return 1000
+	}
+	var first, each events.Millis
+	if n, err := fmt.Sscanf(second, "%d/%d", &first, &each); !is || n != 2 || err != nil || each <= 0 || 60%each != 0 || first >= each {
+		return 0
+	}
+	return each * 1000
+}
