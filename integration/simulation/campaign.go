@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -122,8 +123,8 @@ func (c *campaign) proved() (err error) {
 	if c.snapshots == 0 || c.trimmed == 0 {
 		lack("%d snapshots and %d trimmed entries", c.snapshots, c.trimmed)
 	}
-	if s := c.seen; s.Repeated == 0 || s.Lost == 0 || s.Forgotten == 0 || s.Reborn == 0 || s.GivenUp == 0 {
-		lack("too little was seen: %+v", s)
+	if lacks := c.seen.Lacks(); len(lacks) > 0 {
+		lack("too little was seen: no %s", strings.Join(lacks, ", no "))
 	}
 	if n := len(c.reruns.slow); n > 0 {
 		lack("%d tasks of killed nodes ran again much later than promised", n)

@@ -19,7 +19,7 @@ import (
 func TestCampaign_ProvesSomething(t *testing.T) {
 	whole := func() *campaign {
 		c := &campaign{options: options{histories: large}, made: large, snapshots: 1, trimmed: 1, faults: map[string]int{},
-			seen: check.Seen{Repeated: 1, Lost: 1, Forgotten: 1, Reborn: 1, GivenUp: 1}}
+			seen: seenAll()}
 		for _, kind := range world.Kinds() {
 			c.faults[kind] = 1
 		}

@@ -30,21 +30,15 @@ func (t *task) cause(i int) cause {
 	if i > 0 {
 		before = &t.steps[i-1].state
 	}
-	if s.ev == nil {
+	if s.ev == nil || s.replaced {
 		return byEngine
 	}
 	switch b := s.ev.Body.(type) {
 	case *events.Created:
 		return causeOfCreation(s.ev.Task)
 	case *events.CancelRequested:
-		if s.replaced {
-			return byEngine
-		}
 		return byCancel
 	case *events.Failed:
-		if s.replaced {
-			return byEngine
-		}
 		return before.causeOfFailure(b)
 	case *events.Rescheduled:
 		if b.At == 0 {

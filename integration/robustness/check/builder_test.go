@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type tracked struct {
 	history.Served
 	last, started events.Ref
 	version       events.Ref // of a schedule: its last definition
+	set           *events.SchedulePlan
 	node          string
 	execution     int
 	due           events.Millis
@@ -239,9 +241,9 @@ func (t *tracked) fold(ev *events.Event) {
 	t.Seq, t.last = ev.Seq, ev.Position.Ref
 	switch body := ev.Body.(type) {
 	case *events.ScheduleSet:
-		t.version = ev.Position.Ref
+		t.version, t.set = ev.Position.Ref, &body.Plan
 	case *events.Created:
-		t.Status, t.due, t.Creator, t.Terms = "CREATED", body.NotBefore, ev.Asker.Principal, history.TermsOf(&body.Policy, body.Priority)
+		t.Status, t.due, t.Creator, t.Terms = "CREATED", body.NotBefore, cmp.Or(body.Ties.By, ev.Asker.Principal), history.TermsOf(&body.Policy, body.Priority)
 	case *events.Started:
 		t.Status, t.Outcome, t.Attempt = "RUNNING", "", body.Attempt
 		t.started, t.node, t.LastNode = ev.Position.Ref, body.Node, body.Node

@@ -120,7 +120,11 @@ func (c *checker) checkAskedFor(s *timetable) {
 		switch ev := m.ev; {
 		case ev == nil:
 		case unasked(ev):
-			if ev.Asker != (events.Asker{}) {
+			by := ev.Asker
+			if ev.Kind() == events.KindSchedulePaused { // it comes with the command that tells of the failure, of a node
+				by.Principal = ""
+			}
+			if by != (events.Asker{}) && ev.Kind() != events.KindScheduleSet {
 				c.accuseSchedule(acknowledged, s, m.entry, "%s (event %d) names %+v, and nobody asked for it", ev.Kind(), ev.Seq, ev.Asker)
 			}
 		case !slices.ContainsFunc(s.operations, func(o *history.Operation) bool { return mayCause(o, ev) }):

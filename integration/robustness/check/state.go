@@ -107,7 +107,7 @@ type step struct {
 	ev       *events.Event
 	entry    uint64
 	state    state
-	replaced bool // a schedule has cancelled it, to make room for a tick that is due
+	replaced bool // its schedule cancels it, to make room for a tick that is due
 }
 
 // problem is a broken rule of the fold.

@@ -345,7 +345,7 @@ var remaining = []planted{
 
 // Every rule is broken once, and exactly the checker that it belongs to says so.
 func TestAll_FindsWhatIsPlanted(t *testing.T) {
-	for _, rows := range [][]planted{times, idleness, journals, transitions, fencing, serving, commands, progress, told, executions, orders, remaining, callers, terms, settings, lists} {
+	for _, rows := range [][]planted{times, idleness, journals, transitions, fencing, serving, commands, progress, told, executions, orders, remaining, callers, terms, settings, lists, schedules} {
 		for _, row := range rows {
 			t.Run(row.invariant+"/"+row.name, func(t *testing.T) {
 				b := newBuilder(t)

@@ -68,11 +68,24 @@ func (s *Schedules) judgeCreated(ev *events.Event, b *events.Created) string {
 	return ""
 }
 
-// Replaces reports whether an event that cancels a task is the way in which a schedule makes room for a tick that is due.
+// Replaces reports whether an event is a cancel by which a schedule makes room for a tick that is due.
 func (s *Schedules) Replaces(ev *events.Event) bool {
 	p := s.alive(ev.Task.Affinity())
-	return p != nil && ev.Asker == events.Asker{} && s.runs[ev.Task].active &&
+	return p != nil && cancels(ev) && ev.Asker == events.Asker{} && s.runs[ev.Task].active &&
 		p.def.Plan.Overlap == events.OverlapReplace && !p.paused && p.next != 0 && p.next <= ev.At
+}
+
+// cancels reports whether an event may be of a cancel.
+func cancels(ev *events.Event) bool {
+	switch b := ev.Body.(type) {
+	case *events.CancelRequested:
+		return true
+	case *events.Failed:
+		return b.Error.Code == events.CodeCancelled
+	case *events.Rescheduled:
+		return b.At == 0
+	}
+	return false
 }
 
 // Task folds an event of a task, which is as the event left it, and returns the ended runs that are kept no more.

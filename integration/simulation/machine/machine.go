@@ -135,7 +135,7 @@ func judge(h *history.Run) {
 func Commands(h *history.Run) (asked, done int) {
 	for i := range h.Operations {
 		op := &h.Operations[i]
-		if op.Verb == history.Wait || op.Verb == history.Get || op.Verb == history.List {
+		if op.Verb == history.Wait || op.Verb == history.Get || op.Verb == history.List || op.Verb.Asks() {
 			continue
 		}
 		asked++

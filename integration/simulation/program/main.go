@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+	_ "time/tzdata" // for schedules, where the machine has no data of time zones
 
 	"taskledger/integration/simulation/world"
 )

@@ -103,6 +103,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 			Limits:    p.world.record.Run.Info.Limits,
 			Grace:     p.world.dice.between(50*time.Millisecond, time.Second),
 			Now:       p.now,
+			Zones:     p.world.zones.of(p.name),
 		}
 		if p.world.unwritable {
 			cfg.SessionFile = "\x00" // refused without a system call, in which another goroutine could run

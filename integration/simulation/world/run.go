@@ -94,6 +94,7 @@ func (w *world) settle() error {
 	for last := time.Now(); time.Since(last) < stillFor; {
 		tasks, err := w.tasks(ctx)
 		w.endRepetitions(tasks)
+		w.endSchedules(ctx)
 		if events := work.EventsOf(tasks); err != nil || len(work.Waiting(tasks, w.record.IsFilled())) > 0 || events != before {
 			last, before = time.Now(), events
 		}

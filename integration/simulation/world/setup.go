@@ -25,6 +25,7 @@ type setup struct {
 	long       bool   // minutes follow in which little happens
 	unwritable bool   // no node can write its session file
 	archived   bool   // entries leave the journals for an archive
+	zones      zones
 }
 
 // drawSetup draws the setup of a history.
@@ -42,6 +43,7 @@ func drawSetup(d *dice) setup {
 	}
 	s.archived = s.small && d.chance(0.9) || d.chance(0.1)
 	s.archived = s.archived || s.pad != "" // large entries that stay would fill the store
+	s.zones = drawZones(d)
 	return s
 }
 
