@@ -124,9 +124,9 @@ var All = []Front{
 			Process:   not("no owner sends it anything, and none is told"),
 			Metrics:   in("engine/internal/schedules/owner.go", "set(meter.Schedules,"),
 			Explain:   in("engine/internal/schedules/owner.go", "ExplainRecord: o.explain"),
-			Checker:   not("no traffic of the harnesses has schedules yet"),
+			Checker:   in("integration/robustness/check/schedules.go", "j.schedules.Apply(ev, there)"),
 			Traffic:   not("no traffic of the harnesses has schedules yet"),
-			Simulated: not("no traffic of the harnesses has schedules yet"),
+			Simulated: in("integration/simulation/world/schedules.go", "s.call(history.SetSchedule, *call, "),
 		},
 	},
 	{

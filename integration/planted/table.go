@@ -110,6 +110,15 @@ var lateDelete = []bugs.Bug{
 	edit("engine/internal/stores/decide.go", "		was := all.Item(store, uint64(id))\n		n -=", "		was := all.Item(store, uint64(id))\n		if was == nil {\n			continue\n		}\n		n -="),
 }
 
+// runInTheNextEntry creates the run of a tick in the turn after the one that decides the tick.
+var runInTheNextEntry = []bugs.Bug{
+	edit("engine/internal/schedules/owner.go", "	retry   events.Millis       // when", "	late    []func(*command.Decider)\n	retry   events.Millis       // when"),
+	edit("engine/internal/schedules/owner.go", "		d.Create(next.Create, run)\n",
+		"		id := next.Create\n		o.late = append(o.late, func(d *command.Decider) { d.Create(id, run) })\n		o.retryAt(d.Now + 1)\n"),
+	edit("engine/internal/schedules/owner.go", "	o.correct(d)\n	o.barred = \"\"\n",
+		"	for _, create := range o.late {\n		create(d)\n	}\n	o.late = nil\n	o.correct(d)\n	o.barred = \"\"\n"),
+}
+
 // list is every bug that is to be found. Each breaks a promise: what only hides behind another compare, or costs time, is
 // no bug that a history can show.
 var list = []planted{
@@ -220,6 +229,13 @@ var list = []planted{
 		edit("engine/internal/command/complete.go", "	case t.Cancelled:\n		body.Next, body.Run = 0, t.Runs+1\n", "	case t.Cancelled:\n		body.Next, body.Run = d.repetition(t), t.Runs+1\n"),
 		edit("projection/check.go", "	if t.Cancelled && next != 0 {\n", "	if false {\n")),
 	like("repetition that ends with a run that failed", "2"),
+
+	own("tick of a schedule that is decided again after a take-over", "2",
+		edit("engine/internal/schedules/owner.go", "	o.all.All(func(s *schedules.Schedule) bool {\n",
+			"	o.all.All(func(s *schedules.Schedule) bool {\n		if s.Decided != 0 {\n			s.Next, s.NextOffset = s.Decided, s.Offset\n		}\n")),
+	own("tick of a schedule that is not skipped while a run goes on", "2",
+		edit("projection/schedules/schedules.go", "		return s.cancelled == s.active\n	}\n	return true\n", "		return s.cancelled == s.active\n	}\n	return false\n")),
+	own("run of a schedule outside the entry of its tick", "2", runInTheNextEntry...),
 
 	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),

@@ -60,7 +60,7 @@ func TestCampaign_ProvesSomething(t *testing.T) {
 		"a fault that never bit":  {func(c *campaign) { c.faults["freeze"] = 0 }, `fault "freeze" never bit`},
 		"no snapshots":            {func(c *campaign) { c.snapshots = 0 }, "0 snapshots"},
 		"no store came again":     {func(c *campaign) { c.seen.Reborn = 0 }, "too little was seen"},
-		"no run made room":         {func(c *campaign) { c.seen.Replaced = 0 }, "no run that made room for a tick"},
+		"no run made room":        {func(c *campaign) { c.seen.Replaced = 0 }, "no run that made room for a tick"},
 		"no trims":                {func(c *campaign) { c.trimmed = 0 }, "0 trimmed entries"},
 		"late reruns":             {func(c *campaign) { c.reruns.slow = []string{"late"} }, "later than promised"},
 		"many late among faults":  {func(c *campaign) { c.reruns.other, c.reruns.among = make([]time.Duration, 99), []string{"late"} }, "1 ran again later than 6s"},
