@@ -22,10 +22,10 @@ type Question struct {
 	Plan events.SchedulePlan
 	set  events.Ref // the definition
 
-	next, decided events.Millis
-	offset        int64 // of the zone at decided, by who decided it
-	through       events.Millis
-	correct       bool // the next tick was found by another owner
+	next    tick // the first undecided one, with the offset by which it was found
+	decided tick // the last decided one, or when the schedule was set
+	through events.Millis
+	correct bool // the next tick was found by another owner
 
 	fill, fillTo events.Millis
 }
@@ -58,14 +58,6 @@ type tick struct {
 	offset int64
 }
 
-// tickAt returns the tick at a time; 0 = none.
-func tickAt(t Ticks, at events.Millis) tick {
-	if at == 0 {
-		return tick{}
-	}
-	return tick{at, t.Offset(at)}
-}
-
 // Question returns what is to be found so that a schedule can be decided at a time. correct asks whether the next tick,
 // which another owner has found, is the same by the data that there are.
 func (s *Schedule) Question(now events.Millis, correct bool) Question {
@@ -73,14 +65,13 @@ func (s *Schedule) Question(now events.Millis, correct bool) Question {
 		Name:    s.Name,
 		Plan:    s.Plan,
 		set:     s.Set,
-		next:    s.Next,
-		decided: max(s.Decided, s.SetAt),
-		offset:  s.Offset,
+		next:    tick{s.Next, s.NextOffset},
+		decided: tick{s.Decided, s.Offset},
 		through: max(s.through(now), s.Next),
 		correct: correct && s.Next != 0,
 	}
 	if s.Decided < s.SetAt {
-		q.offset = s.NextOffset
+		q.decided = tick{s.SetAt, s.NextOffset}
 	}
 	if s.Fill != nil {
 		q.fill, q.fillTo = s.Fill.Next, s.Fill.To
@@ -132,56 +123,76 @@ func Find(q Question, t Ticks) *Ahead {
 	a := &Ahead{
 		Name:    q.Name,
 		set:     q.set,
-		of:      q.next,
+		of:      q.next.at,
 		through: q.through,
-		fill:    tickAt(t, q.fill),
+		fill:    q.tickAt(t, q.fill),
 	}
 	if q.fill != 0 {
 		if next := t.Next(q.fill); next <= q.fillTo {
-			a.fillNext = tickAt(t, next)
+			a.fillNext = q.tickAt(t, next)
 		}
 	}
-	if q.next == 0 {
+	if a.of == 0 {
 		return a
 	}
 	if q.correct {
-		a.corrected = tickAt(t, firstAfter(t, q.decided, q.offset))
-		a.corrects = a.corrected.at != q.next
+		a.corrected = q.tickAt(t, firstAfter(t, q.decided))
+		a.corrects = a.corrected.at != a.of
 	}
-	a.newest = tickAt(t, max(t.Prev(q.through+1), q.next))
-	if a.newest.at > q.next {
-		a.before = tickAt(t, max(t.Prev(a.newest.at), q.next))
+	a.second = q.tickAt(t, firstAfter(t, q.next))
+	a.newest, a.next = q.tickAt(t, a.prev(t, q.through+1)), a.second
+	if a.newest.at > a.of {
+		a.before, a.next = q.tickAt(t, a.prev(t, a.newest.at)), q.tickAt(t, t.Next(a.newest.at))
 	}
-	a.second, a.next = tickAt(t, t.Next(a.of)), tickAt(t, t.Next(a.newest.at))
 	if q.Plan.Misfire == events.MisfireAll {
-		a.findFirst(t)
+		a.findFirst(t, &q)
 	}
 	return a
 }
 
+// prev returns the last undecided tick before a time; the first one of all, if none that comes after it is before that
+// time.
+func (a *Ahead) prev(t Ticks, before events.Millis) events.Millis {
+	if at := t.Prev(before); a.second.at != 0 && at >= a.second.at {
+		return at
+	}
+	return a.of
+}
+
 // findFirst finds the newest undecided ticks, as many as have their runs.
-func (a *Ahead) findFirst(t Ticks) {
+func (a *Ahead) findFirst(t Ticks, q *Question) {
 	first := a.newest.at
 	for range maxCaughtUp - 1 {
 		if first <= a.of {
 			return
 		}
-		first = max(t.Prev(first), a.of)
+		first = a.prev(t, first)
 	}
 	if first > a.of {
-		a.first, a.older = tickAt(t, first), tickAt(t, max(t.Prev(first), a.of))
+		a.first, a.older = q.tickAt(t, first), q.tickAt(t, a.prev(t, first))
 	}
 }
 
-// firstAfter returns the first tick after a decided one, which was found by data that put the clocks of the zone offset
-// seconds ahead of UTC. Of times that clocks show none is decided again under another offset.
-func firstAfter(t Ticks, decided events.Millis, offset int64) events.Millis {
-	here := t.Offset(decided)
-	if here == offset || !t.Fixed() {
-		return t.Next(decided)
+// tickAt returns the tick at a time, with the offset by the data by which it was found; 0 = none.
+func (q *Question) tickAt(t Ticks, at events.Millis) tick {
+	switch at {
+	case 0:
+		return tick{}
+	case q.next.at:
+		return q.next
 	}
-	shown := decided + events.Millis(offset)*1000
-	next := t.Next(max(decided, shown-events.Millis(here)*1000))
+	return tick{at, t.Offset(at)}
+}
+
+// firstAfter returns the first tick after one, which was found by data that put the clocks of the zone its offset ahead
+// of UTC. Of times that clocks show none is decided again under another offset.
+func firstAfter(t Ticks, last tick) events.Millis {
+	here := t.Offset(last.at)
+	if here == last.offset || !t.Fixed() {
+		return t.Next(last.at)
+	}
+	shown := last.at + events.Millis(last.offset)*1000
+	next := t.Next(max(last.at, shown-events.Millis(here)*1000))
 	for range maxShown {
 		if next == 0 || next+events.Millis(t.Offset(next))*1000 > shown {
 			return next

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/projection/schedules"
 )
 
 // The table has what must stand in the journal of a schedule with a tick each ten minutes, for each pair of overlap and
@@ -246,5 +247,52 @@ func TestHolds_TheNewestRunsAreKept(t *testing.T) {
 	w.seal()
 	if w.shard.Len() > 2 {
 		t.Errorf("%d tasks are left after the schedule has ended", w.shard.Len())
+	}
+}
+
+// zone has a tick at each midnight of clocks that are so many seconds ahead of UTC.
+type zone events.Millis
+
+const wholeDay events.Millis = 24 * 60 * 60 * 1000
+
+func (z zone) Next(after events.Millis) events.Millis {
+	return (after+events.Millis(z)*1000)/wholeDay*wholeDay + wholeDay - events.Millis(z)*1000
+}
+
+func (z zone) Prev(before events.Millis) events.Millis { return z.Next(before-1) - wholeDay }
+func (z zone) Offset(events.Millis) int64              { return int64(z) }
+func (zone) Fixed() bool                               { return true }
+
+// The owner decides a tick that another one has found by other data of the zone. That tick stands for the time that clocks showed
+// there, whatever came since: the one that follows is of the next day.
+func TestDecide_ATimeOfTheDayIsNotDecidedAgainByOtherData(t *testing.T) {
+	for _, misfire := range []events.Misfire{events.MisfireOnce, events.MisfireSkip, events.MisfireAll} {
+		for _, of := range []struct{ found, decides zone }{{3600, 3600}, {3605, 3600}, {3600, 3605}, {7200, 3600}, {3600, 7200}} {
+			for _, late := range []events.Millis{0, 10_000, 7_200_000} {
+				tick := of.found.Next(clock("10:00"))
+				w := newWorld(t, every(wholeDay), clock("10:00"))
+				plan := planOf(events.OverlapAllow, misfire)
+				plan.Grace = wholeDay
+				w.must(w.record(&events.ScheduleSet{Plan: plan, Next: tick, Offset: int64(of.found)}))
+				w.seal()
+				w.now = tick + late
+				s := w.schedule()
+				a := schedules.Find(s.Question(w.now, false), of.decides)
+				w.all().MakeDue(w.now)
+				step, is := w.all().Decide(s, a, w.now, func(events.TaskID) bool { return false })
+				want := events.Ticked{
+					Decision:   events.TickCreated,
+					From:       tick,
+					To:         tick,
+					ToOffset:   int64(of.found),
+					Run:        schedules.TickRun(name, tick),
+					Next:       tick + wholeDay + events.Millis(of.found-of.decides)*1000,
+					NextOffset: int64(of.decides),
+				}
+				if b, _ := step.Body.(*events.Ticked); !is || b == nil || *b != want {
+					t.Errorf("misfire %d, found by %d, decided by %d, %d ms late: %+v, want %+v", misfire, of.found, of.decides, late, b, want)
+				}
+			}
+		}
 	}
 }

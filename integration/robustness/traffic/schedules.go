@@ -38,10 +38,10 @@ func Schedule(
 	case history.DeleteSchedule:
 		err = all.Delete(ctx, name, call.Seen)
 	case history.RunSchedule:
-		f, err = all.Run(ctx, name, op.Request)
+		f, err = all.Run(ctx, name, op.Request, 0)
 		call.Run, op.Joined = string(f.ID()), f.Joined()
 	case history.Backfill:
-		call.Ticks, err = all.Backfill(ctx, name, call.From.Time(), call.To.Time())
+		call.Ticks, err = all.Backfill(ctx, name, call.From.Time(), call.To.Time(), 0)
 	case history.EndBackfill:
 		err = all.EndBackfill(ctx, name, reason, call.Seen)
 	case history.GetSchedule:
@@ -60,7 +60,7 @@ func Schedule(
 // listSchedules reads every page.
 func listSchedules(ctx context.Context, all engine.Schedules, call *history.ScheduleCall) error {
 	for after := ""; ; {
-		page, more, err := all.List(ctx, after, listedAtOnce)
+		page, more, err := all.List(ctx, schedule.Filter{}, after, listedAtOnce)
 		if err != nil {
 			return err
 		}

@@ -276,7 +276,7 @@ func (s *scenario) end() {
 
 // endSchedules deletes the schedules that would go on for ever.
 func (w *world) endSchedules(ctx context.Context) {
-	all, _, err := w.clients[0].client.Schedules().List(ctx, "", 100)
+	all, _, err := w.clients[0].client.Schedules().List(ctx, schedule.Filter{}, "", 100)
 	if err != nil {
 		return // it is tried again
 	}
