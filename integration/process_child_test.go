@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/engine"
@@ -36,13 +37,16 @@ type role struct {
 	Shards  int
 	Slots   int
 	TTL     time.Duration
-	Upkeep  bool        // it archives, and takes its store for a small one
-	Dies    *fatalWrite // nil = only when it is told to
+	Upkeep  bool          // it archives, and takes its store for a small one
+	Ahead   time.Duration // of its wall clock, of that of the machine
+	Zones   string        // directory of time zones, before those of the system; "" = none
+	Dies    *fatalWrite   // nil = only when it is told to
 }
 
 // order is a line on a process's standard input.
 type order struct {
-	Submit, Succeed string // id of a task
+	Submit, Succeed string         // id of a task
+	Clock           *time.Duration // how far ahead its wall clock is from now on; nil = as before
 }
 
 // word is a line on a process's standard output.
@@ -62,6 +66,7 @@ type word struct {
 // child is a process of a cluster. It ends in order when its standard input does.
 type child struct {
 	role
+	ahead   atomic.Int64 // of its wall clock, nanoseconds
 	mu      sync.Mutex
 	out     *json.Encoder
 	running map[string]chan struct{} // attempts that wait for Succeed, by task
@@ -124,8 +129,17 @@ func (c *child) work() error {
 		return err
 	}
 	defer store.Close()
-	cfg := engine.NodeConfig{Store: store, Name: c.Name, Slots: c.Slots, TTL: c.TTL, Grace: time.Second, Log: log,
-		Behaviors: []task.Behavior{c, runEcho()}}
+	c.ahead.Store(int64(c.Ahead))
+	cfg := engine.NodeConfig{
+		Store:     store,
+		Name:      c.Name,
+		Slots:     c.Slots,
+		TTL:       c.TTL,
+		Grace:     time.Second,
+		Log:       log,
+		Now:       func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
+		Behaviors: []task.Behavior{c, runEcho()},
+	}
 	if c.NATS != "" {
 		bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS}, NKey: c.NKey, Cluster: c.Cluster, Key: store.Cluster().Key, Log: log})
 		if err != nil {
@@ -164,6 +178,9 @@ func (c *child) obey(n *engine.Node) {
 		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 			fmt.Fprintln(os.Stderr, "order cannot be read:", err)
 			return
+		}
+		if o.Clock != nil {
+			c.ahead.Store(int64(*o.Clock))
 		}
 		if o.Submit != "" {
 			go c.submit(n, o.Submit)

@@ -41,6 +41,9 @@ func startProcess(t *testing.T, r role) (*process, word) {
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+string(text))
+	if r.Zones != "" {
+		cmd.Env = append(cmd.Env, "ZONEINFO="+r.Zones)
+	}
 	cmd.Stderr = t.Output()
 	in, err := cmd.StdinPipe()
 	if err != nil {
