@@ -1,0 +1,61 @@
+package benchcli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/bench"
+	"taskledger/cmd/node/internal/exitcode"
+)
+
+// The limits of what may be measured: each shard has room for 5,000 schedules.
+const (
+	maxSchedules = 50_000
+	maxTicks     = 1000
+)
+
+func (t *Terminal) schedulesCommand() *cobra.Command {
+	var cfg bench.SchedulesConfig
+	var bounds bench.SchedulesBounds
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "schedules",
+		Short: "Measure many schedules that fire at one instant, beside other tasks",
+		Long: `Schedules runs two nodes on temporary data, as bench does, and many schedules that fire together every five seconds. It measures how
+long after the instant each has its run, and how many noop tasks end in the two seconds from it on, for each in the two seconds
+before. It fails when a tick has no run or two, or one before its time. Before that it sets the schedules to a time that is half a
+day away, and fails when they have an entry of a journal written while nothing happens.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case cfg.Schedules < 1 || cfg.Schedules > maxSchedules:
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--schedules: want 1 to %d", maxSchedules)}
+			case cfg.Ticks < 1 || cfg.Ticks > maxTicks:
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--ticks: want 1 to %d", maxTicks)}
+			case cfg.InFlight < 1 || cfg.InFlight > maxInFlight:
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--in-flight: want 1 to %d", maxInFlight)}
+			case cfg.Idle <= 0:
+				return &exitcode.UsageError{Problem: "--idle: want some time"}
+			}
+			r, err := bench.Schedules(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if err := t.printFields(r, asJSON); err != nil {
+				return err
+			}
+			return r.Within(bounds)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&cfg.Schedules, "schedules", 1000, "that fire together")
+	f.IntVar(&cfg.Ticks, "ticks", 5, "how often they fire, every 5s")
+	f.IntVar(&cfg.InFlight, "in-flight", 64, "noop tasks under way at any time")
+	f.DurationVar(&cfg.Idle, "idle", 5*time.Second, "watch schedules that do not fire for so long")
+	f.DurationVar(&bounds.Late, "max-late", 0, "fail when the last run of a tick is created later; 0 = never")
+	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when there are fewer noop tasks beside a tick for each before it; 0 = never")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
