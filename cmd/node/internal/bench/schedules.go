@@ -225,7 +225,7 @@ func undecided(ctx context.Context, all engine.Schedules) (left int, err error) 
 	const page = 100
 	for after, more := "", true; more; {
 		var some []schedule.Schedule
-		if some, more, err = all.List(ctx, after, page); err != nil {
+		if some, more, err = all.List(ctx, schedule.Filter{}, after, page); err != nil {
 			return 0, err
 		}
 		for _, s := range some {
