@@ -80,23 +80,28 @@ func (s *Schedule) Question(now events.Millis, correct bool) Question {
 }
 
 // through returns up to when ticks are decided together: a run that had not ended, and a pause, each explain those
-// before their ends, and ticks that have their runs one after the other are told from those that came since.
+// that were due before their ends, and ticks that have their runs one after the other are told from those that came since.
 func (s *Schedule) through(now events.Millis) events.Millis {
 	switch {
 	case s.Next <= s.CatchUp:
 		return min(s.CatchUp, now)
 	case s.skips():
-		return min(s.BusyUntil, now)
-	case s.Next <= s.PausedUntil:
-		return min(s.PausedUntil, now)
+		now = min(s.BusyUntil, now)
+	case s.due() <= s.PausedUntil:
+		now = min(s.PausedUntil, now)
 	}
 	return max(now-s.Delay(), 0)
 }
 
-// skips reports whether the next tick came while a run had not ended, and is skipped for that.
-func (s *Schedule) skips() bool {
-	return s.Plan.Overlap == events.OverlapForbid && s.Next > s.CatchUp && s.Next <= s.BusyUntil
-}
+// due returns when the next tick is due.
+func (s *Schedule) due() events.Millis { return s.Next + s.Delay() }
+
+// skips reports whether the next tick was due while a run had not ended, and is skipped for that.
+func (s *Schedule) skips() bool { return s.Plan.Overlap == events.OverlapForbid && s.overlapped() }
+
+// overlapped reports whether the next tick was due while a run had not ended, other than one of those that ticks have
+// one after the other.
+func (s *Schedule) overlapped() bool { return s.Next > s.CatchUp && s.due() <= s.BusyUntil }
 
 // lately bounds the age of an answer about ticks that were due when it was found: it may be used although another tick
 // has come since, or the ticks of a schedule that fires more often than its owner takes turns would never be decided.

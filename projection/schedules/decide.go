@@ -18,7 +18,7 @@ const correctEvery events.Millis = 60 * 60 * 1000
 // those of who found it, nil for none. It never moves a tick that is due, and none back to a decided one.
 func (a *Ahead) Correct(s *Schedule, now events.Millis) *events.Ticked {
 	switch {
-	case !a.corrects || a.of != s.Next || s.Next == 0 || s.Next+s.Delay() <= now:
+	case !a.corrects || a.of != s.Next || s.Next == 0 || s.due() <= now:
 		return nil
 	case a.corrected.at != 0 && a.corrected.at <= s.Decided:
 		return nil
@@ -37,7 +37,7 @@ func (a *Ahead) Correct(s *Schedule, now events.Millis) *events.Ticked {
 // Decide returns what is recorded next of a schedule whose time has come, by an answer that fits it; false = nothing
 // before something changes. taken reports whether there is a task of an id.
 func (s *Schedules) Decide(of *Schedule, a *Ahead, now events.Millis, taken func(events.TaskID) bool) (Step, bool) {
-	tick := of.Paused == nil && of.Next != 0 && !of.waits() && of.Next+of.Delay() <= now
+	tick := of.Paused == nil && of.Next != 0 && !of.waits() && of.due() <= now
 	switch {
 	case tick && of.active > 0 && of.Plan.Overlap == events.OverlapReplace:
 		return Step{Cancel: s.toCancel(of)}, true
@@ -64,11 +64,11 @@ func (s *Schedule) decideTick(a *Ahead, now events.Millis, taken func(events.Tas
 	switch {
 	case s.skips():
 		return Step{Body: s.passOver(events.TickSkipped, events.TickOverlap, a)}
-	case s.Next > s.CatchUp && s.Next <= s.PausedUntil:
+	case s.Next > s.CatchUp && s.due() <= s.PausedUntil:
 		return Step{Body: s.passOver(events.TickMissed, events.TickPaused, a)}
 	case s.active >= MaxActive:
 		return Step{Body: s.passOver(events.TickSkipped, events.TickTooMany, a)}
-	case s.Plan.Misfire == events.MisfireAll:
+	case s.Plan.Misfire == events.MisfireAll && !(s.Plan.Overlap == events.OverlapReplace && s.overlapped()):
 		return s.decideAll(a, taken)
 	case s.Plan.Misfire == events.MisfireSkip && now-s.Delay()-a.newest.at > s.Plan.Grace:
 		return Step{Body: s.passOver(events.TickMissed, events.TickLate, a)}
@@ -84,10 +84,10 @@ func (s *Schedule) decideTick(a *Ahead, now events.Millis, taken func(events.Tas
 		Next:       a.newest.at,
 		NextOffset: a.newest.offset,
 	}
-	if s.Plan.Overlap == events.OverlapReplace && s.Next <= s.BusyUntil {
+	if s.Plan.Overlap == events.OverlapReplace && s.overlapped() {
 		b.Decision, b.Cause = events.TickSkipped, events.TickOverlap
 	}
-	a.of, a.second = a.newest.at, a.next // what is decided next
+	a.of, a.second, a.first, a.older = a.newest.at, a.next, tick{}, tick{} // what is decided next
 	return Step{Body: b}
 }
 

@@ -176,7 +176,7 @@ func (s *Schedule) tick(ev *events.Event, b *events.Ticked) error {
 	}
 	s.Decided, s.Offset = b.To, b.ToOffset
 	s.Next, s.NextOffset = b.Next, b.NextOffset
-	if s.Plan.Misfire == events.MisfireAll && b.From > s.CatchUp && b.Next != 0 && b.Next+s.Delay() <= ev.At {
+	if s.Plan.Misfire == events.MisfireAll && s.active == 0 && b.From > s.CatchUp && b.Next != 0 && s.due() <= ev.At {
 		s.CatchUp = ev.At - s.Delay() // what comes from then on is decided when its time has come
 	}
 	return nil

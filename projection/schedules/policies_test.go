@@ -3,6 +3,7 @@ package schedules_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestDecide_EveryPairOfOverlapAndMisfire(t *testing.T) {
 		{events.OverlapAllow, events.MisfireAll, each, each},
 		{events.OverlapReplace, events.MisfireOnce, newest, "skipped overlap 10:10..10:50, created 11:00"},
 		{events.OverlapReplace, events.MisfireSkip, late, late},
-		{events.OverlapReplace, events.MisfireAll, each, each},
+		{events.OverlapReplace, events.MisfireAll, each, "skipped overlap 10:10..10:50, created 11:00"},
 	} {
 		begin := func() *world {
 			w := newWorld(t, every(millis(10*time.Minute)), clock("09:55"))
@@ -144,6 +145,76 @@ func TestDecide_AllRunsTheNewestHundredOneAfterTheOther(t *testing.T) {
 	}
 	if first := w.ticked[0]; created != 100 || first.Decision != events.TickMissed || first.To-first.From != 3_499_000 {
 		t.Errorf("%d runs of ticks that were undecided, and %v first", created, tell(first))
+	}
+}
+
+// Runs that take longer than the time from tick to tick make no backlog: those of ticks that had to wait for others are
+// told from those that nobody decided in time.
+func TestDecide_AllIsUpToDateOnceTheUndecidedHaveTheirRuns(t *testing.T) {
+	for overlap, most := range map[events.Overlap]int{events.OverlapAllow: 100, events.OverlapReplace: 1} {
+		w := newWorld(t, every(1000), clock("10:00"))
+		w.set(planOf(overlap, events.MisfireAll))
+		w.now += 20_000 // down
+		ends := map[events.TaskID]events.Millis{}
+		behind := 0
+		for second := range 300 {
+			w.now += 1000
+			for _, run := range w.active() {
+				switch at, begun := ends[run.ID]; {
+				case !begun:
+					ends[run.ID] = w.now + 3000
+				case at <= w.now || run.Cancelled:
+					w.end(run, "")
+				}
+			}
+			w.settle()
+			if n := len(w.active()); n > most {
+				t.Fatalf("overlap %d: %d runs at a time", overlap, n)
+			}
+			if second > 200 && w.schedule().Next <= w.now-2000 {
+				behind++
+			}
+		}
+		if behind > 0 {
+			t.Errorf("overlap %d: it is behind in %d seconds, and ends with tick %s at %s", overlap, behind,
+				at(w.schedule().Next), at(w.now))
+		}
+	}
+}
+
+// A tick that jitter puts off is judged by the time at which it is due: what ended before is no run that had not ended.
+func TestDecide_JitterMakesNoTickOverlapThatIsDueLater(t *testing.T) {
+	w := newWorld(t, every(10_000), clock("10:00"))
+	plan := planOf(events.OverlapForbid, events.MisfireOnce)
+	plan.Jitter = 9000
+	w.set(plan)
+	delay := w.schedule().Delay()
+	if delay < 1000 {
+		t.Fatalf("the jitter of the name is %d ms, which tells nothing", delay)
+	}
+	for range 20 {
+		w.now = w.schedule().Next + delay
+		w.settle()
+		run := w.start(w.active()[0])
+		w.seal()
+		w.now += 9500 // beyond the time of the next tick, and before it is due
+		w.end(run, "")
+		w.settle()
+	}
+	for _, told := range w.told {
+		if !strings.HasPrefix(told, "created") {
+			t.Fatalf("%v", w.told)
+		}
+	}
+	w.now = w.schedule().Next + delay
+	w.settle()
+	run := w.start(w.active()[0])
+	w.seal()
+	w.now += 15_000 // beyond when the next tick is due
+	w.end(run, "")
+	w.settle()
+	if last := w.ticked[len(w.ticked)-1]; last.Decision != events.TickSkipped || last.From != last.To {
+		t.Errorf("%s, want the one tick that was due meanwhile skipped", tell(last))
 	}
 }
 

@@ -14,7 +14,7 @@ func (q *queue) first() events.Millis {
 	if len(q.order) == 0 {
 		return 0
 	}
-	return q.order[0].due
+	return q.order[0].queued
 }
 
 // upTo returns the first one if it is due by now, else nil.
@@ -27,8 +27,8 @@ func (q *queue) upTo(now events.Millis) *Schedule {
 
 // set gives a schedule the place of a time; 0 = none.
 func (q *queue) set(s *Schedule, due events.Millis) {
-	was := s.due
-	s.due = due
+	was := s.queued
+	s.queued = due
 	switch {
 	case was == 0 && due != 0:
 		heap.Push(&q.order, s)
@@ -45,8 +45,8 @@ type byDue []*Schedule
 func (h byDue) Len() int { return len(h) }
 
 func (h byDue) Less(i, j int) bool {
-	if h[i].due != h[j].due {
-		return h[i].due < h[j].due
+	if h[i].queued != h[j].queued {
+		return h[i].queued < h[j].queued
 	}
 	return h[i].Name < h[j].Name
 }

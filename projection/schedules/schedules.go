@@ -52,8 +52,8 @@ type Schedule struct {
 	GaveUp events.Millis
 
 	counted
-	due events.Millis // the time for which it has its place in the queue; 0 = it has none
-	at  int           // its place in the queue; -1 = none
+	queued events.Millis // the time for which it has its place in the queue; 0 = it has none
+	at     int           // its place in the queue; -1 = none
 }
 
 // Progress tells how far the ticks of a schedule are decided, and what explains those that have no run.
@@ -198,7 +198,7 @@ func (s *Schedule) dueAt() events.Millis {
 	case s.Paused != nil || s.Next == 0 || s.waits():
 		return 0
 	}
-	return max(s.Next+s.Delay(), 1)
+	return max(s.due(), 1)
 }
 
 // waits reports whether nothing can be decided before a run ends.
