@@ -35,8 +35,8 @@ type codeSchedule struct {
 }
 
 // codeSchedules returns the schedules in the code of a behavior, by name. It returns an error for one that nobody may
-// set.
-func codeSchedules(b task.Behavior) (all []codeSchedule, err error) {
+// set, or whose parameters the behavior refuses.
+func codeSchedules(b task.Behavior, now time.Time) (all []codeSchedule, err error) {
 	has, is := b.(scheduled)
 	if !is {
 		return nil, nil
@@ -50,6 +50,9 @@ func codeSchedules(b task.Behavior) (all []codeSchedule, err error) {
 			return nil, wrong(err)
 		}
 		if _, err := d.Plan(b.Policy()); err != nil {
+			return nil, wrong(err)
+		}
+		if _, err := b.Plan(d.Params, now); err != nil {
 			return nil, wrong(err)
 		}
 		text, err := json.Marshal(d)
@@ -67,13 +70,25 @@ func codeSchedules(b task.Behavior) (all []codeSchedule, err error) {
 	return all, nil
 }
 
-// codeSchedulesOf returns the schedules in the code of behaviors, of which each was found right.
-func codeSchedulesOf(behaviors map[string]task.Behavior) (all []codeSchedule) {
+// codeSchedulesOf returns the schedules in the code of behaviors. It returns an error for one that nobody may set, and
+// for one that two behaviors have.
+func codeSchedulesOf(behaviors map[string]task.Behavior, now time.Time) (all []codeSchedule, err error) {
+	of := map[string]string{}
 	for _, id := range slices.Sorted(maps.Keys(behaviors)) {
-		some, _ := codeSchedules(behaviors[id])
+		some, err := codeSchedules(behaviors[id], now)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range some {
+			if other, there := of[s.name]; there {
+				problem := fmt.Sprintf("schedule %s: behavior %s has one of the name, too", s.name, other)
+				return nil, &store.InvalidError{Field: "behavior " + id, Problem: problem}
+			}
+			of[s.name] = id
+		}
 		all = append(all, some...)
 	}
-	return all
+	return all, nil
 }
 
 // setEach sets schedules until ctx ends, each once. What fails is tried again each minute: a node may be present that

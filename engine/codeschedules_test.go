@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
@@ -65,5 +67,40 @@ func TestNewNode_RefusesAWrongScheduleInCode(t *testing.T) {
 		if wrong := new(store.InvalidError); !errors.As(cfg.Validate(), &wrong) || wrong.Field != "behavior job" {
 			t.Errorf("schedule %s: %v", name, cfg.Validate())
 		}
+	}
+}
+
+// named is a behavior with schedules in code under another id, which takes parameters alone that are there.
+type named struct {
+	codeJob
+	id string
+}
+
+func (n named) ID() string { return n.id }
+
+func (n named) Plan(params []byte, _ time.Time) (task.Plan, error) {
+	if len(params) == 0 {
+		return task.Plan{}, errors.New("parameters: none, want a number")
+	}
+	return task.Plan{}, nil
+}
+
+// What can never be set is refused when the program starts, and not tried again each minute.
+func TestNewNode_RefusesSchedulesInCodeThatCanNeverBeSet(t *testing.T) {
+	with := daily()
+	with.Params = []byte("7")
+	one := inCode(map[string]schedule.Definition{"nightly": with})
+	for want, all := range map[string][]task.Behavior{
+		"none, want a number":                 {named{inCode(map[string]schedule.Definition{"nightly": daily()}), "a"}},
+		"behavior a has one of the name, too": {named{one, "a"}, named{one, "b"}},
+	} {
+		cfg := engine.NodeConfig{Name: "a", Behaviors: all}
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	cfg := engine.NodeConfig{Name: "a", Behaviors: []task.Behavior{named{one, "a"}}}
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("a sound one: %v", err)
 	}
 }

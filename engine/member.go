@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -99,7 +100,7 @@ func (m *member) watchArchive(ctx context.Context) error {
 
 // setSchedules sets the schedules in the code of this node.
 func (m *member) setSchedules(ctx context.Context) error {
-	setEach(ctx, codeSchedulesOf(m.node.behaviors), m.node.Schedules().setFromCode, m.log)
+	setEach(ctx, slices.Clone(m.node.inCode), m.node.Schedules().setFromCode, m.log)
 	return nil
 }
 

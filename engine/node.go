@@ -108,6 +108,7 @@ type Node struct {
 	cfg       NodeConfig
 	types     string // of the behaviors: see typeDigests
 	behaviors map[string]task.Behavior
+	inCode    []codeSchedule
 	exec      *worker.Executor
 	offers    *worker.Offers
 	member    atomic.Pointer[member]
@@ -144,6 +145,10 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	inCode, err := codeSchedulesOf(behaviors, cfg.Now())
+	if err != nil {
+		return nil, err
+	}
 	client, err := NewClient(ClientConfig{
 		Bus:     cfg.Bus,
 		Store:   cfg.Store,
@@ -164,7 +169,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		ready:  make(chan struct{}),
 	}
 	n.killed, n.kill = context.WithCancelCause(context.Background())
-	n.behaviors = behaviors
+	n.behaviors, n.inCode = behaviors, inCode
 	n.exec = worker.NewExecutor(worker.Config{
 		Behaviors: behaviors,
 		Slots:     cfg.Slots,
@@ -197,8 +202,7 @@ func checkBehavior(b task.Behavior) error {
 	if _, err := b.Policy().Complete(); err != nil {
 		return &store.InvalidError{Field: "behavior " + b.ID(), Problem: err.Error()}
 	}
-	_, err := codeSchedules(b)
-	return err
+	return nil
 }
 
 // archives reports whether journals are trimmed of what is in the archive, and of nothing else.
@@ -234,7 +238,8 @@ func (c *NodeConfig) byID() (map[string]task.Behavior, error) {
 			return nil, &store.InvalidError{Field: "limits", Problem: problem}
 		}
 	}
-	return behaviors, nil
+	_, err := codeSchedulesOf(behaviors, c.Now())
+	return behaviors, err
 }
 
 // complete sets the defaults, and returns the behaviors by their ids.

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"taskledger/engine/internal/futures"
@@ -14,7 +17,7 @@ import (
 // Schedules sets, reads and steers schedules. A name has 1 to 64 bytes of [A-Za-z0-9._:-]; it is no ".", "..",
 // "cluster", and does not begin with "store:". The runs of a schedule are the tasks "NAME/tick:MS" of its ticks, MS
 // being the tick in milliseconds since 1970, "NAME/run:..." of those that somebody asked for, and "NAME/fill:MS" of
-// backfills. No submit may name such a task, whether the schedule exists or not.
+// backfills, with ":SINCE" behind it, when the backfill began, if an earlier one has had the tick. No submit may name such a task, whether the schedule exists or not.
 //
 // A method returns an error that wraps schedule.ErrNotFound if there is no such schedule, a *store.InvalidError or a
 // *task.LimitError for an argument that breaks a rule, by field and limit, store.ErrUnavailable if the command was not
@@ -58,7 +61,24 @@ func (s Schedules) plan(ctx context.Context, d *schedule.Definition) (*schedules
 	policy := sub.cmd.Policy
 	policy.Priority = sub.cmd.Priority
 	plan, err := d.Plan(policy)
-	return &schedules.Definition{Plan: plan, Params: sub.cmd.Params}, err
+	if err != nil {
+		return nil, err
+	}
+	params, err := compact(sub.cmd.Params)
+	return &schedules.Definition{Plan: plan, Params: params}, err
+}
+
+// compact returns parameters without the spaces that make two equal ones differ.
+func compact(params events.Payload) (events.Payload, error) {
+	text, err := params.JSON()
+	if err != nil || len(text) == 0 {
+		return params, err
+	}
+	var short bytes.Buffer
+	if err := json.Compact(&short, text); err != nil {
+		return nil, fmt.Errorf("parameters of a schedule: %w", err)
+	}
+	return events.JSON(short.Bytes()), nil
 }
 
 // Get returns a schedule. It may be a moment behind.

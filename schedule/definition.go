@@ -192,6 +192,17 @@ func (d *Definition) limits(p *events.SchedulePlan, policy events.Policy) error 
 	if p.Priority == 0 {
 		p.Priority = policy.Priority
 	}
+	for _, f := range [...]struct {
+		name, says string
+		is         events.Policy
+	}{
+		{"timeout", "policy: timeout ", events.Policy{Timeout: d.Timeout}},
+		{"attempts", "policy: max attempts ", events.Policy{MaxAttempts: d.Attempts}},
+	} {
+		if _, err := f.is.Complete(); err != nil {
+			return invalid(f.name, "%s", strings.TrimPrefix(err.Error(), f.says))
+		}
+	}
 	policy.Every = 0 // runs come by the ticks alone
 	if d.Timeout != 0 {
 		policy.Timeout = d.Timeout

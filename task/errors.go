@@ -77,13 +77,18 @@ func (e *LimitError) Error() string {
 
 // StateError reports a command that the present state of the task does not allow. Nothing was changed.
 type StateError struct {
-	Task    events.TaskID
-	Problem string // what was asked, and the state
-	Changed bool   // the task is no longer as whoever asked has seen it
+	Task    events.TaskID // "" = none: whatever wraps the error names it
+	Problem string        // what was asked, and the state
+	Changed bool          // the task is no longer as whoever asked has seen it
 }
 
 // Error names the task, what was asked and the state.
-func (e *StateError) Error() string { return fmt.Sprintf("task %s: %s", e.Task, e.Problem) }
+func (e *StateError) Error() string {
+	if e.Task == "" {
+		return e.Problem
+	}
+	return fmt.Sprintf("task %s: %s", e.Task, e.Problem)
+}
 
 // OverloadError reports that a submit was refused for lack of room or time. Nothing was accepted; submit again after RetryAfter.
 type OverloadError struct {

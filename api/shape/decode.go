@@ -3,6 +3,7 @@ package shape
 import (
 	"bytes"
 	"cmp"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,6 +62,12 @@ func Refused(place string, data []byte, into any, err error) error {
 
 // jsonOf names the JSON type of a Go type.
 func jsonOf(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a text"
+	}
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"

@@ -145,7 +145,10 @@ func (s *Schedule) decideFill(a *Ahead, taken func(events.TaskID) bool) Step {
 	if f.Left == 0 || f.Next == 0 {
 		return Step{Body: &events.BackfillEnded{}}
 	}
-	id := FillRun(s.Name, f.Next)
+	id := FillRun(s.Name, f.Next, 0)
+	if taken(id) {
+		id = FillRun(s.Name, f.Next, f.Since)
+	}
 	b := &events.Ticked{
 		Decision: events.TickFilled,
 		From:     f.Next,

@@ -279,6 +279,33 @@ func TestDecide_BackfillRunsOneTickAtATime(t *testing.T) {
 	}
 }
 
+// A tick that a backfill has had runs again in another one, as a run of its own.
+func TestDecide_ABackfillRunsTicksAgainThatAnEarlierOneHad(t *testing.T) {
+	w := newWorld(t, every(millis(time.Minute)), clock("10:00"))
+	w.set(planOf(events.OverlapForbid, events.MisfireOnce))
+	w.must(w.record(&events.SchedulePaused{}))
+	w.seal()
+	for range 2 {
+		w.now += 1000
+		w.must(w.record(&events.BackfillSet{From: clock("09:10"), To: clock("09:11"), Ticks: 2}))
+		w.seal()
+		for range 3 {
+			w.settle()
+			w.endAll()
+		}
+	}
+	if want := []string{"filled 09:10", "filled 09:11", "filled 09:10", "filled 09:11"}; !slices.Equal(w.told, want) {
+		t.Fatalf("%v, want %v", w.told, want)
+	}
+	runs := map[events.TaskID]bool{}
+	for _, b := range w.ticked {
+		runs[b.Run] = true
+	}
+	if len(runs) != 4 {
+		t.Errorf("runs %v", runs)
+	}
+}
+
 // The newest ended runs are kept, whatever retention forgets of others.
 func TestHolds_TheNewestRunsAreKept(t *testing.T) {
 	w := newWorld(t, every(60_000), clock("10:00"))

@@ -14,9 +14,14 @@ func TickRun(name string, tick events.Millis) events.TaskID {
 	return runID(name, events.TickPrefix, tick)
 }
 
-// FillRun returns the id of the run of a tick in a backfill.
-func FillRun(name string, tick events.Millis) events.TaskID {
-	return runID(name, events.FillPrefix, tick)
+// FillRun returns the id of the run of a tick in a backfill. One whose id is taken, by the run of an earlier backfill, say,
+// has the other id, which tells when its backfill began.
+func FillRun(name string, tick, again events.Millis) events.TaskID {
+	id := runID(name, events.FillPrefix, tick)
+	if again != 0 {
+		id += events.TaskID(":" + strconv.FormatInt(int64(again), 10))
+	}
+	return id
 }
 
 func runID(name, prefix string, tick events.Millis) events.TaskID {

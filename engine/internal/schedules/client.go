@@ -261,5 +261,5 @@ func failure(name string, a *command.Answer) error {
 	if name == "" {
 		return a.Err("")
 	}
-	return fmt.Errorf("schedule %s: %w", name, a.Err(events.ScheduleRecord(name)))
+	return fmt.Errorf("schedule %s: %w", name, a.Err(""))
 }

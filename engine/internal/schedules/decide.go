@@ -47,6 +47,8 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 		return answerSet(of, false)
 	case of != nil && of.Plan == plan && bytes.Equal(of.Params, params) && c.Code == "":
 		return answerSet(of, false)
+	case next == 0 && plan.End != 0 && plan.End < d.Now:
+		return command.Refused(command.AnswerInvalid, "%v", invalid("end", "it is over: no tick comes any more"))
 	case next == 0:
 		return command.Refused(command.AnswerInvalid, "%v",
 			invalid("cron", "it does not fire between now and end, nor within 110 years"))

@@ -37,6 +37,8 @@ func (o *atOwner) whyNow(s *schedules.Schedule) explanation.Explanation {
 		return explanation.Explanation{Why: task.WhyFinished, Text: "it has no further tick"}
 	case unknown:
 		return explanation.Explanation{Why: task.WhyNoZone, Text: is.why}
+	case o.catchesUp(s) != "":
+		return explanation.Explanation{Why: task.WhyRunning, Since: due, Text: o.catchesUp(s)}
 	case s.Active() > 0 && s.Plan.Overlap == events.OverlapForbid:
 		text := fmt.Sprintf("its run %s has not ended: ticks that fall due before are skipped", o.all.Active(s))
 		return explanation.Explanation{Why: task.WhyRunning, Text: text}
@@ -48,6 +50,15 @@ func (o *atOwner) whyNow(s *schedules.Schedule) explanation.Explanation {
 		return explanation.Explanation{Why: task.WhyWaiting, Since: due, Text: "a tick is due: " + why}
 	}
 	return explanation.Explanation{Why: task.WhyScheduled, Text: "its next tick is at " + shown(due)}
+}
+
+// catchesUp says that the next tick waits for a run of one before it; "" = it does not.
+func (o *atOwner) catchesUp(s *schedules.Schedule) string {
+	if s.Active() == 0 || s.Next == 0 || s.Next > s.CatchUp {
+		return ""
+	}
+	return fmt.Sprintf("ticks up to %s, which nobody decided in time, have their runs one after the other, and run %s has not ended",
+		shown(s.CatchUp), o.all.Active(s))
 }
 
 // whyPaused says who or what paused a schedule.

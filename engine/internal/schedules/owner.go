@@ -340,7 +340,7 @@ func (o *atOwner) why(s *schedules.Schedule) string {
 	if o.all.Waiting(s.Name) {
 		return o.barred
 	}
-	return ""
+	return o.catchesUp(s)
 }
 
 // answer answers a question about schedules.

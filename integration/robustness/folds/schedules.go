@@ -40,6 +40,8 @@ type plan struct {
 	paused bool
 	fill   *events.BackfillSet // under way; From is the tick that is decided next, Ticks counts those left
 
+	filledSince events.Millis // when the last backfill began
+
 	active int   // runs that have not ended
 	kept   []run // that have ended and are kept, the oldest first
 }
@@ -231,7 +233,7 @@ func (s *Schedules) fold(name string, ev *events.Event) {
 		p.paused, p.pausedUntil = false, ev.At
 	case *events.BackfillSet:
 		begun := *b
-		p.fill = &begun
+		p.fill, p.filledSince = &begun, ev.At
 	case *events.BackfillEnded:
 		p.fill = nil
 	case *events.ScheduleEnded:

@@ -103,6 +103,9 @@ func (p *plan) judgeFill(b *events.Ticked, name string, there func(events.TaskID
 		return fmt.Sprintf("tick %d of a backfill is decided, which is %+v", b.From, f)
 	}
 	id := runOf(name, events.FillPrefix, b.From)
+	if there(id) { // an earlier backfill had the tick
+		id += events.TaskID(fmt.Sprintf(":%d", p.filledSince))
+	}
 	filled := b.Decision == events.TickFilled
 	switch {
 	case p.active > 0:

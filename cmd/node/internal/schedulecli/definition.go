@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"reflect"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,10 +61,11 @@ func (d *definition) read(ctx context.Context, c *cobra.Command, stdin io.Reader
 		if err != nil {
 			return is, err
 		}
-		if err := json.Unmarshal(text, &is); err != nil {
-			return is, &exitcode.UsageError{Problem: "definition: " + shape.Refused("", text, &is, err).Error()}
+		var form schedule.Form
+		if err := shape.Of(reflect.TypeFor[schedule.Form]()).Decode(text, &form); err != nil {
+			return is, &exitcode.UsageError{Problem: "definition: " + err.Error()}
 		}
-		return is, nil
+		return form.Definition(), nil
 	}
 	if d.params != "" {
 		is.Params = json.RawMessage(d.params)

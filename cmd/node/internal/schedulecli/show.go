@@ -72,13 +72,21 @@ func definitionRows(d *schedule.Definition) [][]any {
 		{"behavior", d.Behavior}, {"cron", d.Cron}, {"fires", describe(d.Cron)}, {"timezone", d.Timezone},
 		{"overlap", d.Overlap}, {"misfire", d.Misfire}, {"grace", max(d.Grace, 0)}, {"jitter", d.Jitter},
 		{"start", output.Time(events.MillisOf(d.Start))}, {"end", output.Time(events.MillisOf(d.End))},
-		{"priority", d.Priority}, {"attempts", d.Attempts}, {"attempt timeout", d.Timeout}, {"keep", max(d.Keep, 0)},
+		{"priority", d.Priority}, {"attempts", d.Attempts}, {"attempt timeout", orNone(d.Timeout)}, {"keep", max(d.Keep, 0)},
 		{"pause on failure", d.PauseOnFailure},
 	}
 	if len(d.Params) > 0 {
 		rows = append(rows, []any{"params", string(d.Params)})
 	}
 	return rows
+}
+
+// orNone shows a duration of which 0 is none.
+func orNone(d time.Duration) string {
+	if d == 0 {
+		return "none"
+	}
+	return d.String()
 }
 
 // stateRows returns the rows of a table about what became of a schedule.
