@@ -158,7 +158,7 @@ func (b *Bound[P, R]) succeeded(p P, a task.Attempt, r R) task.Outcome {
 		// The same result would come again, so Policy does not; the rule may, to keep a repetition going.
 		return b.afterFailure(p, a, rejection(err), 0, b.now())
 	}
-	if b.rules.AfterSuccess == nil {
+	if b.rules.AfterSuccess == nil || events.ScheduledPrefix(a.Task) != "" { // runs of a schedule do not repeat
 		return task.Outcome{Result: raw}
 	}
 	now := b.now()

@@ -69,6 +69,20 @@ func TestRun_AfterSuccessDecidesTheNextRun(t *testing.T) {
 	}
 }
 
+// A run of a schedule does not repeat, so that nobody asks when it shall.
+func TestRun_OfAScheduleDoesNotAskAfterSuccess(t *testing.T) {
+	b := failing(nil, &behaviors.Rules[int, int]{
+		AfterSuccess: func(int, int, time.Time) time.Time { panic("asked") },
+	})
+	for _, id := range []events.TaskID{"daily/tick:1", "daily/run:x", "daily/fill:1"} {
+		a := behaviortest.Attempt(t, 1)
+		a.Task = id
+		if o := b.Run(t.Context(), a); o.Err != nil || !o.Next.IsZero() {
+			t.Errorf("%s: %+v", id, o)
+		}
+	}
+}
+
 func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
 	half := 500 * time.Millisecond // half of the first back-off of 1s
 	properties := map[string]string{"table": "a"}

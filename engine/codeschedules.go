@@ -55,6 +55,7 @@ func codeSchedules(b task.Behavior, now time.Time) (all []codeSchedule, err erro
 		if _, err := b.Plan(d.Params, now); err != nil {
 			return nil, wrong(err)
 		}
+		d.Start, d.End = d.Start.UTC(), d.End.UTC() // the hash is of the instants
 		text, err := json.Marshal(d)
 		if err != nil {
 			return nil, wrong(err)

@@ -70,15 +70,15 @@ func TestNewNode_RefusesAWrongScheduleInCode(t *testing.T) {
 	}
 }
 
-// named is a behavior with schedules in code under another id, which takes parameters alone that are there.
-type named struct {
+// strict is a behavior with schedules in code under another id, which takes parameters alone that are there.
+type strict struct {
 	codeJob
 	id string
 }
 
-func (n named) ID() string { return n.id }
+func (n strict) ID() string { return n.id }
 
-func (n named) Plan(params []byte, _ time.Time) (task.Plan, error) {
+func (n strict) Plan(params []byte, _ time.Time) (task.Plan, error) {
 	if len(params) == 0 {
 		return task.Plan{}, errors.New("parameters: none, want a number")
 	}
@@ -91,15 +91,15 @@ func TestNewNode_RefusesSchedulesInCodeThatCanNeverBeSet(t *testing.T) {
 	with.Params = []byte("7")
 	one := inCode(map[string]schedule.Definition{"nightly": with})
 	for want, all := range map[string][]task.Behavior{
-		"none, want a number":                 {named{inCode(map[string]schedule.Definition{"nightly": daily()}), "a"}},
-		"behavior a has one of the name, too": {named{one, "a"}, named{one, "b"}},
+		"none, want a number":                 {strict{inCode(map[string]schedule.Definition{"nightly": daily()}), "a"}},
+		"behavior a has one of the name, too": {strict{one, "a"}, strict{one, "b"}},
 	} {
 		cfg := engine.NodeConfig{Name: "a", Behaviors: all}
 		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	cfg := engine.NodeConfig{Name: "a", Behaviors: []task.Behavior{named{one, "a"}}}
+	cfg := engine.NodeConfig{Name: "a", Behaviors: []task.Behavior{strict{one, "a"}}}
 	if err := cfg.Validate(); err != nil {
 		t.Errorf("a sound one: %v", err)
 	}

@@ -25,7 +25,7 @@ import (
 // sent and not answered: all but Run may be repeated then, and Run with a key.
 //
 // seen is the version of the schedule that the caller knows: another one is left as it is, and the error wraps
-// schedule.ErrChanged. 0 stands for any version.
+// schedule.ErrChanged. 0 stands for any version, schedule.Absent for none.
 type Schedules struct{ c *Client }
 
 // Schedules returns the schedules of the cluster.

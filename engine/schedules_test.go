@@ -263,3 +263,35 @@ func TestSchedules_GoOnWhenTheirOwnerDies(t *testing.T) {
 }
 
 func decimal(at events.Millis) string { return strconv.FormatInt(int64(at), 10) }
+
+// An ended run of a schedule is retried as any task is, whatever became of the journal; a forgotten one is told from a
+// task that somebody may submit again.
+func TestRetry_OfARunOfASchedule(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newAged(t, mode, task.Policy{RetainCount: 1})
+			d := daily()
+			d.Behavior, d.Params, d.Keep = "echo", []byte(`{"n":1}`), -1
+			if _, _, err := p.client.Schedules().Set(within(t), "daily", d, 0); err != nil {
+				t.Fatal(err)
+			}
+			f, err := p.client.Schedules().Run(within(t), "daily", "", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, f, `{"n":1}`)
+			if _, err := p.client.Operations().Retry(within(t), f.ID()); err != nil {
+				t.Fatal(err)
+			}
+			want(t, p.client.Attach(f.ID()), `{"n":1}`)
+			p.pass()
+			state := new(task.StateError)
+			_, err = p.node.Operations().Retry(within(t), f.ID())
+			if !errors.Is(err, task.ErrNotFound) && !errors.As(err, &state) {
+				t.Errorf("retry of a forgotten run: %v", err)
+			}
+		})
+	}
+}

@@ -97,7 +97,8 @@ func TestPlan_NamesTheFieldThatIsWrong(t *testing.T) {
 		"start":    func(d *schedule.Definition) { d.Start = time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"end":      func(d *schedule.Definition) { d.End = d.Start.Add(-time.Hour) },
 		"priority": func(d *schedule.Definition) { d.Priority = events.MaxPriority + 1 },
-		"policy":   func(d *schedule.Definition) { d.Attempts = -1 },
+		"attempts": func(d *schedule.Definition) { d.Attempts = -1 },
+		"timeout":  func(d *schedule.Definition) { d.Timeout = -time.Second },
 		"keep":     func(d *schedule.Definition) { d.Keep = events.MaxKeptRuns + 1 },
 		"params":   func(d *schedule.Definition) { d.Params = []byte("{") },
 	} {

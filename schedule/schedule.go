@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"errors"
+	"math"
 
 	"taskledger/events"
 )
@@ -15,6 +16,9 @@ var ErrChanged = errors.New("the schedule has changed since it was seen")
 // Version names a definition of a schedule: each Set that changes it makes another one. Ticks, pauses and backfills do
 // not.
 type Version = events.Ref
+
+// Absent stands for the version of a schedule that is not there: a Set with it makes one, and changes none.
+const Absent Version = math.MaxUint64
 
 // Schedule is a schedule as it is.
 type Schedule struct {

@@ -57,7 +57,11 @@ func (f *front) set(c *api.Call) error {
 	if err != nil && !made {
 		return err
 	}
-	v, changed, err := f.schedules.Set(c.Context(), name, d, cmp.Or(seen, was.Version))
+	judged := was.Version
+	if made {
+		judged = schedule.Absent
+	}
+	v, changed, err := f.schedules.Set(c.Context(), name, d, cmp.Or(seen, judged))
 	if err != nil {
 		return unmatched(err, seen)
 	}

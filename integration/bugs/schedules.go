@@ -13,10 +13,10 @@ const (
 // What becomes of the ticks of schedules, and who may change these.
 var schedules = []Bug{
 	{"late tick that has its run all the same", decidesTicks, []Edit{
-		{"s.Plan.Misfire == events.MisfireSkip &&", "s.Plan.Misfire == events.MisfireAll &&"},
+		{"	case s.late(a, now):\n", "	case s.Next < 0:\n"},
 	}, foldSchedules, pairs},
 	{"tick of a pause that has its run", decidesTicks, []Edit{
-		{"s.Next > s.CatchUp && s.Next <= s.PausedUntil:", "s.Next > s.CatchUp && s.Next < 0:"},
+		{"	case s.inPause():\n", "	case s.Next < 0:\n"},
 	}, foldSchedules, pairs},
 	{"tick of a run's time that is missed and not skipped", decidesTicks, []Edit{
 		{"	case s.skips():\n", "	case s.Next < 0:\n"},
@@ -40,7 +40,7 @@ var schedules = []Bug{
 		{"	case c.Code != \"\" && all.Knows(c.Name, c.Code):\n", "	case c.Code == \"-\":\n"},
 	}, ownSchedules, "TestSet_ADefinitionInCodeCountsOnce"},
 	{"run by hand of a definition that nobody has judged", asksSchedules, []Edit{
-		{"	if c.Seen != 0 && uint64(of.Set) != c.Seen {\n", "	if false {\n"},
+		{"	if !unchanged(of, c.Seen) {\n", "	if false {\n"},
 	}, ownSchedules, "TestRunAndBackfill_OfAnotherVersionAreRefused"},
 	{"list that leaves out schedules of a shard", "engine/internal/schedules/client.go", []Edit{
 		{"	if upTo != \"\" {", "	if upTo == \"-\" {"},

@@ -24,6 +24,7 @@ type Question struct {
 
 	next    tick // the first undecided one, with the offset by which it was found
 	decided tick // the last decided one, or when the schedule was set
+	first   bool // none is decided since it was set
 	through events.Millis
 	correct bool // the next tick was found by another owner
 
@@ -71,7 +72,7 @@ func (s *Schedule) Question(now events.Millis, correct bool) Question {
 		correct: correct && s.Next != 0,
 	}
 	if s.Decided < s.SetAt {
-		q.decided = tick{s.SetAt, s.NextOffset}
+		q.decided, q.first = tick{at: s.SetAt}, true
 	}
 	if s.Fill != nil {
 		q.fill, q.fillTo = s.Fill.Next, s.Fill.To
@@ -80,15 +81,22 @@ func (s *Schedule) Question(now events.Millis, correct bool) Question {
 }
 
 // through returns up to when ticks are decided together: a run that had not ended, and a pause, each explain those
-// that were due before their ends, and ticks that have their runs one after the other are told from those that came since.
+// that were due meanwhile, and ticks that have their runs one after the other are told from those that came since.
 func (s *Schedule) through(now events.Millis) events.Millis {
-	switch {
+	switch due := s.due(); {
 	case s.Next <= s.CatchUp:
 		return min(s.CatchUp, now)
 	case s.skips():
 		now = min(s.BusyUntil, now)
-	case s.due() <= s.PausedUntil:
+	case s.inPause():
 		now = min(s.PausedUntil, now)
+	default:
+		if due < s.PausedFrom {
+			now = min(s.PausedFrom-1, now)
+		}
+		if due < s.BusyFrom && s.Plan.Overlap == events.OverlapForbid {
+			now = min(s.BusyFrom-1, now)
+		}
 	}
 	return max(now-s.Delay(), 0)
 }
@@ -101,7 +109,14 @@ func (s *Schedule) skips() bool { return s.Plan.Overlap == events.OverlapForbid 
 
 // overlapped reports whether the next tick was due while a run had not ended, other than one of those that ticks have
 // one after the other.
-func (s *Schedule) overlapped() bool { return s.Next > s.CatchUp && s.due() <= s.BusyUntil }
+func (s *Schedule) overlapped() bool {
+	return s.Next > s.CatchUp && s.BusyFrom <= s.due() && s.due() <= s.BusyUntil
+}
+
+// inPause reports whether the next tick was due in the last pause.
+func (s *Schedule) inPause() bool {
+	return s.Next > s.CatchUp && s.PausedFrom <= s.due() && s.due() <= s.PausedUntil
+}
 
 // lately bounds the age of an answer about ticks that were due when it was found: it may be used although another tick
 // has come since, or the ticks of a schedule that fires more often than its owner takes turns would never be decided.
@@ -141,6 +156,9 @@ func Find(q Question, t Ticks) *Ahead {
 		return a
 	}
 	if q.correct {
+		if q.first {
+			q.decided.offset = t.Offset(q.decided.at)
+		}
 		a.corrected = q.tickAt(t, firstAfter(t, q.decided))
 		a.corrects = a.corrected.at != a.of
 	}

@@ -39,11 +39,11 @@ func (a *Ahead) Correct(s *Schedule, now events.Millis) *events.Ticked {
 func (s *Schedules) Decide(of *Schedule, a *Ahead, now events.Millis, taken func(events.TaskID) bool) (Step, bool) {
 	tick := of.Paused == nil && of.Next != 0 && !of.waits() && of.due() <= now
 	switch {
-	case tick && of.active > 0 && of.Plan.Overlap == events.OverlapReplace:
+	case tick && of.active > 0 && of.Plan.Overlap == events.OverlapReplace && !of.inPause() && !of.late(a, now):
 		return Step{Cancel: s.toCancel(of)}, true
 	case tick:
 		return of.decideTick(a, now, taken), true
-	case of.Fill != nil && of.active == 0:
+	case of.fills():
 		return of.decideFill(a, taken), true
 	}
 	return Step{}, false
@@ -59,18 +59,26 @@ func (s *Schedules) toCancel(of *Schedule) (all []events.TaskID) {
 	return all
 }
 
+// leastGrace is how late a decision may come at least: a turn takes its time.
+const leastGrace events.Millis = 1000
+
+// late reports whether the newest undecided tick comes too late for a run.
+func (s *Schedule) late(a *Ahead, now events.Millis) bool {
+	return s.Plan.Misfire == events.MisfireSkip && now-s.Delay()-a.newest.at > max(s.Plan.Grace, leastGrace)
+}
+
 // decideTick decides the first undecided tick, with those after it of which the same is true.
 func (s *Schedule) decideTick(a *Ahead, now events.Millis, taken func(events.TaskID) bool) Step {
 	switch {
 	case s.skips():
 		return Step{Body: s.passOver(events.TickSkipped, events.TickOverlap, a)}
-	case s.Next > s.CatchUp && s.due() <= s.PausedUntil:
+	case s.inPause():
 		return Step{Body: s.passOver(events.TickMissed, events.TickPaused, a)}
 	case s.active >= MaxActive:
 		return Step{Body: s.passOver(events.TickSkipped, events.TickTooMany, a)}
 	case s.Plan.Misfire == events.MisfireAll && !(s.Plan.Overlap == events.OverlapReplace && s.overlapped()):
 		return s.decideAll(a, taken)
-	case s.Plan.Misfire == events.MisfireSkip && now-s.Delay()-a.newest.at > s.Plan.Grace:
+	case s.late(a, now):
 		return Step{Body: s.passOver(events.TickMissed, events.TickLate, a)}
 	case a.newest.at == s.Next:
 		return s.create(a.next, taken)

@@ -84,6 +84,9 @@ func (s *Schedules) apply(of *Schedule, ev *events.Event) error {
 		if of.Paused != nil {
 			return errors.New("the schedule is paused already")
 		}
+		if !of.inPause() {
+			of.PausedFrom = ev.At
+		}
 		of.Paused = &Pause{
 			By:     strings.Clone(ev.Asker.Principal),
 			Reason: strings.Clone(b.Reason), // the rest of the entry shall be freed
@@ -174,10 +177,11 @@ func (s *Schedule) tick(ev *events.Event, b *events.Ticked) error {
 	case b.Decision == events.TickCreated && s.Paused != nil:
 		return errors.New("a tick of a paused schedule has a run")
 	}
+	through := s.through(ev.At)
 	s.Decided, s.Offset = b.To, b.ToOffset
 	s.Next, s.NextOffset = b.Next, b.NextOffset
-	if s.Plan.Misfire == events.MisfireAll && s.active == 0 && b.From > s.CatchUp && b.Next != 0 && s.due() <= ev.At {
-		s.CatchUp = ev.At - s.Delay() // what comes from then on is decided when its time has come
+	if s.Plan.Misfire == events.MisfireAll && s.active == 0 && b.From > s.CatchUp && b.Next != 0 && b.Next <= through {
+		s.CatchUp = through // what comes from then on is decided when its time has come
 	}
 	return nil
 }

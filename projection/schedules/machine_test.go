@@ -35,6 +35,9 @@ func (m *machine) follow(t *rapid.T) {
 		if b.From != m.next || b.From%events.Millis(m.ticks) != 0 || b.To%events.Millis(m.ticks) != 0 {
 			t.Fatalf("ticks %d to %d are decided, the next one is %d", b.From, b.To, m.next)
 		}
+		if s := m.schedule(); s != nil && b.To+s.Delay() > m.now {
+			t.Fatalf("tick %d is decided at %d, before it is due", b.To, m.now)
+		}
 		m.next = m.ticks.Next(b.To)
 		if b.Next != m.next {
 			t.Fatalf("tick %d follows %d, want %d", b.Next, b.To, m.next)

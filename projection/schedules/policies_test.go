@@ -68,8 +68,9 @@ func TestDecide_EveryPairOfOverlapAndMisfire(t *testing.T) {
 		run := w.start(w.active()[0])
 		w.now = clock("11:08")
 		w.settle()
-		if run = w.shard.Task(run.ID); run.Cancelled != (row.overlap == events.OverlapReplace) {
-			t.Errorf("overlap %d: the run is cancelled: %t", row.overlap, run.Cancelled)
+		replaced := row.overlap == events.OverlapReplace && row.misfire != events.MisfireSkip // what comes too late replaces none
+		if run = w.shard.Task(run.ID); run.Cancelled != replaced {
+			t.Errorf("overlap %d, misfire %d: the run is cancelled: %t", row.overlap, row.misfire, run.Cancelled)
 		}
 		w.now = clock("11:09")
 		w.end(run, "")
@@ -215,6 +216,97 @@ func TestDecide_JitterMakesNoTickOverlapThatIsDueLater(t *testing.T) {
 	w.settle()
 	if last := w.ticked[len(w.ticked)-1]; last.Decision != events.TickSkipped || last.From != last.To {
 		t.Errorf("%s, want the one tick that was due meanwhile skipped", tell(last))
+	}
+}
+
+// A run by hand and a pause explain the ticks that were due meanwhile, and none that was undecided before: what becomes
+// of that misfire decides.
+func TestDecide_UndecidedTicksFromBeforeARunOrAPauseAreMisfires(t *testing.T) {
+	for what, meanwhile := range map[string]func(w *world){
+		"a run": func(w *world) {
+			run := events.Event{Task: schedules.HandRun(name, "x"), Seq: 1, Body: w.schedule().Run(w.now)}
+			hand, err := w.apply(nil, run)
+			w.must(err)
+			w.seal()
+			w.now += millis(25 * time.Minute)
+			w.end(hand, "")
+		},
+		"a pause": func(w *world) {
+			w.must(w.record(&events.SchedulePaused{}))
+			w.seal()
+			w.now += millis(25 * time.Minute)
+			w.must(w.record(&events.ScheduleResumed{}))
+			w.seal()
+		},
+	} {
+		w := newWorld(t, every(millis(10*time.Minute)), clock("09:55"))
+		w.set(planOf(events.OverlapForbid, events.MisfireOnce))
+		w.now = clock("12:05") // nothing could be decided
+		meanwhile(w)
+		for range 3 {
+			w.settle()
+			w.endAll()
+		}
+		want := "[missed old 10:00..11:50 created 12:00 skipped overlap 12:10..12:30]"
+		if what == "a pause" {
+			want = "[missed old 10:00..11:50 created 12:00 missed paused 12:10..12:30]"
+		}
+		if got := fmt.Sprint(w.told); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+}
+
+// A tick that has no run, since it fell into a pause or comes too late, replaces none.
+func TestDecide_ATickWithoutARunReplacesNone(t *testing.T) {
+	for misfire, want := range map[events.Misfire]string{
+		events.MisfireOnce: "missed paused 10:10",
+		events.MisfireSkip: "missed late 10:10",
+	} {
+		w := newWorld(t, every(millis(10*time.Minute)), clock("09:55"))
+		w.set(planOf(events.OverlapReplace, misfire))
+		w.now = clock("10:00")
+		w.settle()
+		run := w.start(w.active()[0])
+		w.seal()
+		if misfire == events.MisfireOnce {
+			w.now = clock("10:05")
+			w.must(w.record(&events.SchedulePaused{}))
+			w.seal()
+		}
+		w.now = clock("10:18")
+		if misfire == events.MisfireOnce {
+			w.must(w.record(&events.ScheduleResumed{}))
+			w.seal()
+		}
+		w.settle()
+		if w.shard.Task(run.ID).Cancelled || w.told[len(w.told)-1] != want {
+			t.Errorf("misfire %d: cancelled %t, %v, want %s", misfire, w.shard.Task(run.ID).Cancelled, w.told, want)
+		}
+	}
+}
+
+// Where runs may overlap, a backfill waits for its own runs alone.
+func TestDecide_ABackfillBesideRunsThatMayOverlap(t *testing.T) {
+	w := newWorld(t, every(millis(time.Minute)), clock("10:00"))
+	w.set(planOf(events.OverlapAllow, events.MisfireOnce))
+	w.now += 60_000
+	w.settle()
+	w.start(w.active()[0]) // and does not end
+	w.must(w.record(&events.BackfillSet{From: clock("09:10"), To: clock("09:11"), Ticks: 2}))
+	w.seal()
+	w.settle()
+	if n := len(w.active()); n != 2 {
+		t.Fatalf("%d runs, want the one of the tick and the first one of the backfill", n)
+	}
+	for _, run := range w.active() {
+		if events.ScheduledPrefix(run.ID) == events.FillPrefix {
+			w.end(run, "")
+		}
+	}
+	w.settle()
+	if last := w.told[len(w.told)-1]; last != "filled 09:11" {
+		t.Errorf("%v", w.told)
 	}
 }
 

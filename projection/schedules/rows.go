@@ -55,10 +55,12 @@ func (s *Schedule) encode(w *wire.Writer) {
 	w.Array(2)
 	w.Int(int64(s.Decided))
 	w.Int(s.Offset)
-	w.Array(5)
+	w.Array(7)
+	w.Int(int64(s.BusyFrom))
 	w.Int(int64(s.BusyUntil))
 	w.Int(int64(s.CatchUp))
 	w.Int(int64(s.CorrectedAt))
+	w.Int(int64(s.PausedFrom))
 	w.Int(int64(s.PausedUntil))
 	w.Int(int64(s.GaveUp))
 	if p := s.Paused; p == nil {
@@ -104,9 +106,11 @@ func (s *Schedule) decode(r *wire.Reader) {
 	s.Next, s.NextOffset = events.Millis(r.Int()), r.Int()
 	r.ArrayOf(2)
 	s.Decided, s.Offset = events.Millis(r.Int()), r.Int()
-	r.ArrayOf(5)
-	s.BusyUntil, s.CatchUp, s.CorrectedAt = events.Millis(r.Int()), events.Millis(r.Int()), events.Millis(r.Int())
-	s.PausedUntil, s.GaveUp = events.Millis(r.Int()), events.Millis(r.Int())
+	r.ArrayOf(7)
+	s.BusyFrom, s.BusyUntil = events.Millis(r.Int()), events.Millis(r.Int())
+	s.CatchUp, s.CorrectedAt = events.Millis(r.Int()), events.Millis(r.Int())
+	s.PausedFrom, s.PausedUntil = events.Millis(r.Int()), events.Millis(r.Int())
+	s.GaveUp = events.Millis(r.Int())
 	switch n := r.Array(); n {
 	case 0:
 	case 4:

@@ -92,8 +92,11 @@ func (s *Schedules) change(id events.TaskID, was, is run, now events.Millis) {
 		s.runs.Set(id, is)
 		s.count(of, id, is, 1)
 	}
-	if was.active && !is.active && of.active == 0 {
+	switch {
+	case was.active && !is.active && of.active == 0:
 		of.BusyUntil = now
+	case is.active && !was.active && of.active == 1 && of.Next > of.CatchUp && !of.overlapped():
+		of.BusyFrom = now
 	}
 	s.trim(of, now)
 	s.reindex(of)
@@ -106,6 +109,9 @@ func (s *Schedules) count(of *Schedule, id events.TaskID, r run, sign int) {
 		of.active += sign
 		if r.cancelled {
 			of.cancelled += sign
+		}
+		if r.of == ofFill {
+			of.filling += sign
 		}
 		return
 	}

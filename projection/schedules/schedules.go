@@ -63,16 +63,19 @@ type Progress struct {
 	Decided    events.Millis // the last tick that is decided; 0 = none
 	Offset     int64         // of the zone at Decided
 
-	BusyUntil   events.Millis // until then a run had not ended
+	BusyFrom    events.Millis // a run had not ended from then
+	BusyUntil   events.Millis // until then
 	CatchUp     events.Millis // ticks up to then have their runs one after the other
 	CorrectedAt events.Millis // when Next was corrected last
-	PausedUntil events.Millis // the end of the last pause
+	PausedFrom  events.Millis // when the last pause began
+	PausedUntil events.Millis // and when it ended
 }
 
 // counted counts the runs of a schedule.
 type counted struct {
 	active    int       // that have not ended
 	cancelled int       // of the active ones, those that somebody has cancelled
+	filling   int       // of the active ones, those of backfills
 	kept      []keptRun // that have ended and are kept, the oldest first
 	keptBytes int64
 }
@@ -193,12 +196,22 @@ func (s *Schedule) dueAt() events.Millis {
 	switch {
 	case s.Ended:
 		return 0
-	case s.Fill != nil && s.active == 0:
+	case s.fills():
 		return 1
 	case s.Paused != nil || s.Next == 0 || s.waits():
 		return 0
 	}
 	return max(s.due(), 1)
+}
+
+// fills reports whether a tick of a backfill can be decided: each waits for the run of the one before it, and, unless
+// runs may overlap, for every other run.
+func (s *Schedule) fills() bool {
+	waits := s.active
+	if s.Plan.Overlap == events.OverlapAllow {
+		waits = s.filling
+	}
+	return s.Fill != nil && waits == 0
 }
 
 // waits reports whether nothing can be decided before a run ends.

@@ -22,7 +22,13 @@ func (c *Merge) Shard(count int) int { return c.Submit.Task.Shard(count) }
 
 func (c *Merge) Size() int { return commandBytes + len(c.Submit.Task) + c.Submit.Size() }
 
-func (c *Merge) Limits() error { return c.Submit.Limits() }
+// Limits implements Command. An operator retries a task that is there, which may be a run of a schedule.
+func (c *Merge) Limits() error {
+	if c.Operator && !c.Submit.Checked {
+		return c.Submit.checkTask()
+	}
+	return c.Submit.Limits()
+}
 
 func (c *Merge) encode(w *wire.Writer) {
 	w.Array(4)

@@ -250,6 +250,15 @@ func otherRequest(id string) Answer {
 
 // Check returns a *store.InvalidError or a *task.LimitError.
 func (c *Submit) Check() error {
+	if prefix := events.ScheduledPrefix(c.Task); prefix != "" && c.Task.Validate() == nil {
+		const problem = "name %.48q is reserved for schedules, as all that begin with %s behind a slash are"
+		return &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, c.Task, prefix)}
+	}
+	return c.checkTask()
+}
+
+// checkTask is Check, and allows the runs of schedules.
+func (c *Submit) checkTask() error {
 	switch {
 	case c.Task == events.Settings:
 		return &store.InvalidError{Field: "id", Problem: "cluster/settings is reserved"}
@@ -259,10 +268,6 @@ func (c *Submit) Check() error {
 	}
 	if err := c.Task.Validate(); err != nil {
 		return &store.InvalidError{Field: "id", Problem: err.Error()}
-	}
-	if prefix := events.ScheduledPrefix(c.Task); prefix != "" {
-		const problem = "name %.48q is reserved for schedules, as all that begin with %s behind a slash are"
-		return &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, c.Task, prefix)}
 	}
 	if err := events.ValidateBehavior(c.Behavior); err != nil {
 		return &store.InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}

@@ -131,14 +131,16 @@ func (r *row) schedule() (schedule.Schedule, error) {
 	return s, nil
 }
 
-// find answers a Get.
-func (c *Get) find(all *schedules.Schedules, why func(*schedules.Schedule) string) command.Found {
+// find answers a Get at a time, which the answer tells.
+func (c *Get) find(all *schedules.Schedules, now events.Millis, why func(*schedules.Schedule) string) command.Found {
 	of := all.Schedule(c.Name)
 	if of == nil {
-		return command.Found{Items: 1, Linear: c.Linear, Answer: notThere}
+		absent := notThere()
+		absent.Number = int64(now)
+		return command.Found{Items: 1, Linear: c.Linear, Answer: func() command.Answer { return absent }}
 	}
 	p := page{Rows: []row{rowOf(of, why(of))}}
-	return p.found(1, c.Linear)
+	return p.found(1, c.Linear, now)
 }
 
 // find answers a List.
@@ -153,7 +155,7 @@ func (c *List) find(all *schedules.Schedules, why func(*schedules.Schedule) stri
 		p.Rows = append(p.Rows, rowOf(of, why(of)))
 		bytes += len(of.Params) + planBytes
 	}
-	return p.found(all.Len(), false)
+	return p.found(all.Len(), false, 0)
 }
 
 // matches reports whether a schedule is one of the list.
@@ -163,13 +165,13 @@ func (c *List) matches(of *schedules.Schedule) bool {
 }
 
 // found returns the page as an answer, for which so many schedules were looked at.
-func (p page) found(scanned int, linear bool) command.Found {
+func (p page) found(scanned int, linear bool, now events.Millis) command.Found {
 	data := message.Encode(p)
 	return command.Found{
 		Items:  scanned,
 		Bytes:  len(data),
 		Linear: linear,
-		Answer: func() command.Answer { return command.Answer{Data: data} },
+		Answer: func() command.Answer { return command.Answer{Number: int64(now), Data: data} },
 	}
 }
 

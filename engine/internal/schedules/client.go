@@ -59,11 +59,11 @@ func (c *Client) Set(ctx context.Context, name string, d *Definition) (v schedul
 	}
 	var a command.Answer
 	for range setTries {
-		var decided events.Millis
-		if decided, err = c.decided(ctx, name); err != nil {
+		var after events.Millis
+		if after, err = c.after(ctx, name); err != nil {
 			return 0, false, err
 		}
-		next := ticks.Next(max(events.MillisOf(c.cfg.Now()), decided))
+		next := ticks.Next(after)
 		cmd.Next, cmd.Offset = int64(next), 0
 		if next != 0 {
 			cmd.Offset = ticks.Offset(next)
@@ -79,11 +79,13 @@ func (c *Client) Set(ctx context.Context, name string, d *Definition) (v schedul
 	return schedule.Version(set.Version), set.Changed, err
 }
 
-// decided returns the last tick of a schedule that is decided; 0 = none, or there is no such schedule.
-func (c *Client) decided(ctx context.Context, name string) (events.Millis, error) {
+// after returns the time after which the first tick comes of a definition that is set now: by the owner's clock, which
+// decides its ticks, and after the last decided one.
+func (c *Client) after(ctx context.Context, name string) (events.Millis, error) {
 	a, err := c.cfg.Read(ctx, Shard(name, c.cfg.Shards), &Get{Name: name})
+	now := events.Millis(a.Number)
 	if err != nil || a.Code == command.AnswerNotFound {
-		return 0, err
+		return now, err
 	}
 	if err := failure(name, &a); err != nil {
 		return 0, err
@@ -92,7 +94,7 @@ func (c *Client) decided(ctx context.Context, name string) (events.Millis, error
 	if err != nil || len(all) != 1 {
 		return 0, fmt.Errorf("schedule %s: answer of %d schedules: %w", name, len(all), err)
 	}
-	return all[0].Last, nil
+	return max(now, all[0].Last), nil
 }
 
 // Get returns a schedule. With linear it reflects everything that was committed before the call.

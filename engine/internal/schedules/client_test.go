@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/schedules"
@@ -112,6 +113,43 @@ func TestClient_ListsWhatAFilterSelects(t *testing.T) {
 		}
 		if err != nil || more || strings.Join(names, " ") != c.want {
 			t.Errorf("%+v: %q, more %t, %v, want %q", c.filter, names, more, err, c.want)
+		}
+	}
+}
+
+// The first tick is found by the clock of the owner, which decides it, and not by that of who sets the schedule.
+func TestClient_SetsTheFirstTickByTheClockOfTheOwner(t *testing.T) {
+	for _, off := range []time.Duration{-45 * time.Minute, 10 * time.Minute} {
+		o := newOwner(t)
+		client := schedules.New(schedules.Config{
+			Read: func(_ context.Context, _ int, c command.Command) (command.Answer, error) {
+				found, _ := o.Answer(c, o.now, command.Budget{Items: 64, Over: func() bool { return false }})
+				return found.Answer(), nil
+			},
+			Ask: func(_ context.Context, _ int, c command.Command) (command.Answer, error) {
+				return o.turn(c)[0], nil
+			},
+			Shards: 1,
+			Now:    func() time.Time { return o.now.Time().Add(off) },
+		})
+		policy, err := task.Policy{}.Complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for keep := range 2 { // it makes one, and changes it
+			plan := events.SchedulePlan{
+				Cron:     fmt.Sprintf("0 %d/5 * * * ?", keep),
+				Zone:     "UTC",
+				Behavior: "work",
+				Policy:   policy,
+			}
+			if _, _, err := client.Set(t.Context(), "often", &schedules.Definition{Plan: plan}); err != nil {
+				t.Fatal(err)
+			}
+			s, err := client.Get(t.Context(), "often", false)
+			if err != nil || s.Next <= o.now || s.Next > o.now+300_000 {
+				t.Errorf("clock %s off: next %s, it is %s, %v", off, s.Next.Time(), o.now.Time(), err)
+			}
 		}
 	}
 }

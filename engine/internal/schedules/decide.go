@@ -7,6 +7,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection/schedules"
+	"taskledger/schedule"
 )
 
 // setAnswer answers a Set.
@@ -20,6 +21,17 @@ func notThere() command.Answer { return command.Answer{Code: command.AnswerNotFo
 
 // changed refuses a command whose sender has seen another version.
 func changed() command.Answer { return command.Answer{Code: command.AnswerChanged} }
+
+// unchanged reports whether a schedule, nil for none, is as the sender of a command has seen it.
+func unchanged(of *schedules.Schedule, seen uint64) bool {
+	switch schedule.Version(seen) {
+	case 0:
+		return true
+	case schedule.Absent:
+		return of == nil
+	}
+	return of != nil && uint64(of.Set) == seen
+}
 
 // emit records an event of a schedule, nil for one that is not there.
 func emit(d *command.Decider, name string, of *schedules.Schedule, body events.Body) {
@@ -40,8 +52,11 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 	}
 	params := events.Payload(c.Params)
 	next, offset := events.Millis(c.Next), c.Offset
+	if sameTicks(of, &plan) && of.Next != 0 { // the next tick stays, also one that is due, and whatever data its sender has
+		next, offset = of.Next, of.NextOffset
+	}
 	switch {
-	case c.Seen != 0 && (of == nil || uint64(of.Set) != c.Seen):
+	case !unchanged(of, c.Seen):
 		return changed()
 	case c.Code != "" && all.Knows(c.Name, c.Code):
 		return answerSet(of, false)
@@ -54,12 +69,8 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 			invalid("cron", "it does not fire between now and end, nor within 110 years"))
 	case of == nil && all.Len() >= schedules.MaxSchedules:
 		return command.Overload("shard holds %d schedules", schedules.MaxSchedules)
-	}
-	if of != nil && next != 0 && next <= of.Decided { // its sender did not know of that tick
+	case of != nil && next <= of.Decided: // its sender did not know of that tick
 		return changed()
-	}
-	if sameTicks(of, &plan) && of.Next != 0 && (next == 0 || of.Next < next) { // a tick that is due stays so
-		next, offset = of.Next, of.NextOffset
 	}
 	if refusal, refused := d.Grows(c.Size()); refused {
 		return refusal
@@ -93,7 +104,7 @@ func (c *Steer) Decide(d *command.Decider) command.Answer {
 	switch {
 	case of == nil:
 		return notThere()
-	case c.Seen != 0 && uint64(of.Set) != c.Seen:
+	case !unchanged(of, c.Seen):
 		return changed()
 	}
 	if refusal, refused := d.Grows(0); refused {
@@ -131,7 +142,7 @@ func (c *Run) Decide(d *command.Decider) command.Answer {
 	if t := d.State.Task(id); t != nil {
 		return shared(t.ID, command.Joined(t))
 	}
-	if c.Seen != 0 && uint64(of.Set) != c.Seen {
+	if !unchanged(of, c.Seen) {
 		return changed()
 	}
 	if of.Plan.Overlap != events.OverlapAllow {
@@ -166,7 +177,7 @@ func (c *Backfill) Decide(d *command.Decider) command.Answer {
 	switch {
 	case of == nil:
 		return notThere()
-	case c.Seen != 0 && uint64(of.Set) != c.Seen:
+	case !unchanged(of, c.Seen):
 		return changed()
 	case of.Fill != nil:
 		return command.Refused(command.AnswerState, "a backfill is under way")

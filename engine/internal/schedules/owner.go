@@ -179,6 +179,7 @@ func (o *atOwner) retryAt(at events.Millis) {
 type answered struct {
 	ahead *schedules.Ahead
 	name  string
+	zone  string
 	err   error
 }
 
@@ -208,7 +209,7 @@ func (o *atOwner) prepare(now events.Millis) func(context.Context) func() {
 				break
 			}
 			ticks, err := schedule.TicksIn(&q.Plan, o.zones)
-			a := answered{name: q.Name, err: err}
+			a := answered{name: q.Name, zone: q.Plan.Zone, err: err}
 			if err == nil {
 				a.ahead = schedules.Find(q, ticks)
 			}
@@ -224,7 +225,12 @@ func (o *atOwner) prepare(now events.Millis) func(context.Context) func() {
 // take takes what was found.
 func (o *atOwner) take(found []answered, now events.Millis) {
 	for _, a := range found {
-		if o.all.Schedule(a.name) == nil {
+		s := o.all.Schedule(a.name)
+		if s == nil {
+			continue
+		}
+		if s.Plan.Zone != a.zone { // it was set anew meanwhile
+			o.asking[a.name] = struct{}{}
 			continue
 		}
 		if a.err != nil {
@@ -344,10 +350,10 @@ func (o *atOwner) why(s *schedules.Schedule) string {
 }
 
 // answer answers a question about schedules.
-func (o *atOwner) answer(c command.Command, _ events.Millis, b command.Budget) (command.Found, bool) {
+func (o *atOwner) answer(c command.Command, now events.Millis, b command.Budget) (command.Found, bool) {
 	switch c := c.(type) {
 	case *Get:
-		return c.find(o.all, o.why), true
+		return c.find(o.all, now, o.why), true
 	case *List:
 		if b.Spent() {
 			return command.Found{Answer: command.TryAgain}, true

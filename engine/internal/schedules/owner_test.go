@@ -13,6 +13,7 @@ import (
 	"taskledger/internal/message"
 	"taskledger/projection"
 	fold "taskledger/projection/schedules"
+	"taskledger/schedule"
 	"taskledger/task"
 )
 
@@ -376,6 +377,47 @@ func TestRunAndBackfill_OfAnotherVersionAreRefused(t *testing.T) {
 	run.Seen = seen // a repetition of what was done
 	if a := o.turn(run); a[0].Code != command.AnswerOK {
 		t.Errorf("%+v", a)
+	}
+}
+
+// Who has seen none makes one, and changes none that has come in between.
+func TestSet_OfAnAbsentScheduleChangesNone(t *testing.T) {
+	o := newOwner(t)
+	o.set("there", "UTC")
+	s := fold.Of(o.state).Schedule("there")
+	for name, want := range map[string]command.AnswerCode{"there": command.AnswerChanged, "new": command.AnswerOK} {
+		plan := s.Plan
+		plan.Keep = 7
+		a := o.turn(&schedules.Set{
+			Name: name,
+			Plan: schedules.EncodePlan(&plan),
+			Next: int64(s.Next),
+			Seen: uint64(schedule.Absent),
+		})
+		if a[0].Code != want {
+			t.Errorf("%s: %+v, want code %d", name, a[0], want)
+		}
+	}
+}
+
+// A change that leaves the ticks as they are leaves the next one, whatever data of the zone its sender has, also where
+// that is the last one and due.
+func TestSet_OfTheSameTicksKeepsTheNextOne(t *testing.T) {
+	o := newOwner(t)
+	o.set("hourly", "UTC")
+	next := fold.Of(o.state).Schedule("hourly").Next
+	for keep, sent := range []events.Millis{next - 60_000, next + 60_000, 0} {
+		plan := fold.Of(o.state).Schedule("hourly").Plan
+		plan.Keep = uint32(20 + keep)
+		a := o.turn(&schedules.Set{
+			Name:   "hourly",
+			Plan:   schedules.EncodePlan(&plan),
+			Next:   int64(sent),
+			Offset: 60,
+		})
+		if s := fold.Of(o.state).Schedule("hourly"); a[0].Code != command.AnswerOK || s.Next != next || s.NextOffset != 0 {
+			t.Errorf("next %d sent: %+v, next %d, offset %d", sent, a[0], s.Next, s.NextOffset)
+		}
 	}
 }
 

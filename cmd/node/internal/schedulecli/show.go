@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,7 @@ func (t *Terminal) next() *cobra.Command {
 		Args:  flags.Arguments,
 	}
 	c.Flags().StringVar(&zone, "timezone", schedule.DefaultZone, "`zone` of the IANA database, such as Europe/Berlin")
+	c.Flags().StringVar(&zone, "zone", schedule.DefaultZone, "the same as --timezone")
 	c.Flags().IntVar(&n, "n", 5, "ticks to show, 1 to 1000")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if n < 1 || n > maxNext {
