@@ -49,7 +49,9 @@ type plan struct {
 // progress tells how far the ticks of a schedule are decided, and what explains those without a run.
 type progress struct {
 	next        events.Millis // the tick that is decided next; 0 = none comes
+	nextOffset  int64         // of the clocks of its zone then, in seconds
 	decided     events.Millis
+	shown       events.Millis // by the clocks of the zone when it was decided; 0 = no tick of the definition was
 	busyUntil   events.Millis // until then a run had not ended
 	pausedUntil events.Millis
 	corrected   events.Millis // when the next tick was corrected last
@@ -220,7 +222,8 @@ func (s *Schedules) fold(name string, ev *events.Event) {
 		if p.ended {
 			p.ended, p.progress = false, progress{}
 		}
-		p.def, p.version, p.by, p.next = b, ev.Position.Ref, strings.Clone(ev.Asker.Principal), b.Next
+		p.def, p.version, p.by = b, ev.Position.Ref, strings.Clone(ev.Asker.Principal)
+		p.next, p.nextOffset, p.shown = b.Next, b.Offset, 0
 		p.codes = p.codes || b.Code != ""
 	case *events.Ticked:
 		p.tick(ev, b)
@@ -245,13 +248,14 @@ func (s *Schedules) fold(name string, ev *events.Event) {
 func (p *plan) tick(ev *events.Event, b *events.Ticked) {
 	switch b.Decision {
 	case events.TickCorrected:
-		p.next, p.corrected = b.Next, ev.At
+		p.next, p.nextOffset, p.corrected = b.Next, b.NextOffset, ev.At
 	case events.TickFilled, events.TickNotFilled:
 		if p.fill != nil {
 			p.fill.From, p.fill.Ticks = b.Next, p.fill.Ticks-1
 		}
 	default:
-		p.decided, p.next = b.To, b.Next
+		p.shown = p.shownUntil(b)
+		p.decided, p.next, p.nextOffset = b.To, b.Next, b.NextOffset
 	}
 }
 

@@ -192,7 +192,12 @@ func TestSchedules_FindsWhatIsForbidden(t *testing.T) {
 		"a second correction within the hour": func(all []entry) []entry {
 			return slices.Insert(all, 13, entry{12, []events.Event{of(&events.Ticked{Decision: events.TickCorrected, Next: 13 * second})}})
 		},
-		"a run repeats by itself":  func(all []entry) []entry { all[2].said[0].Body.(*events.Succeeded).Next = 9; return all },
+		"a run repeats by itself": func(all []entry) []entry { all[2].said[0].Body.(*events.Succeeded).Next = 9; return all },
+		"a time of day comes again": func(all []entry) []entry {
+			plan(all).Cron, plan(all).Zone = "0/1 0,1 0 * * ?", "Europe/Berlin"
+			tick(&all[2], 1).NextOffset = -3600
+			return all
+		},
 		"ticks come after the end": func(all []entry) []entry { plan(all).End = 5 * second; return all },
 	} {
 		if problems := judge(plant(whole())); len(problems) == 0 {

@@ -36,6 +36,9 @@ func (p *plan) judgeTick(ev *events.Event, b *events.Ticked, name string, there 
 	case from < d.Start || d.End != 0 && max(to, b.Next) > d.End:
 		return fmt.Sprintf("ticks %d to %d, and %d next, of a schedule from %d to %d", from, to, b.Next, d.Start, d.End)
 	}
+	if p.goesBack(b, p.shownUntil(b), to) {
+		return fmt.Sprintf("tick %d comes, %d s from UTC, when clocks show what they have shown for ticks %d to %d", b.Next, b.NextOffset, from, to)
+	}
 	if period := periodOf(d); period != 0 {
 		next := to + period
 		if d.End != 0 && next > d.End {
@@ -90,10 +93,37 @@ func (p *plan) judgeCorrection(ev *events.Event, b *events.Ticked) string {
 		return fmt.Sprintf("the next tick, %d, is corrected to %d", p.next, b.Next)
 	case p.next+p.def.Plan.Jitter <= ev.At:
 		return fmt.Sprintf("the next tick, %d, is corrected when it is due, at %d", p.next, ev.At)
+	case p.goesBack(b, p.shown, p.decided):
+		return fmt.Sprintf("the next tick is corrected to %d, %d s from UTC, when clocks show what they have shown for tick %d", b.Next, b.NextOffset, p.decided)
 	case p.corrected != 0 && ev.At < p.corrected+correctEvery:
 		return fmt.Sprintf("the next tick is corrected at %d, and was at %d", ev.At, p.corrected)
 	}
 	return ""
+}
+
+// shownUntil returns the latest date and time that the clocks of the zone show at the ticks of a decision: by the data of
+// who found the first of them, and of who decides.
+func (p *plan) shownUntil(b *events.Ticked) events.Millis {
+	return max(clocks(b.From, p.nextOffset), clocks(b.To, b.ToOffset))
+}
+
+// clocks returns what clocks show at a time that are so many seconds ahead of UTC.
+func clocks(at events.Millis, offset int64) events.Millis { return at + events.Millis(1000*offset) }
+
+// goesBack reports whether the next tick is at a date and time that clocks have shown, 0 for none, when tick last was
+// decided, and not because the clocks of the zone went back since.
+func (p *plan) goesBack(b *events.Ticked, shown, last events.Millis) bool {
+	d := &p.def.Plan
+	if shown == 0 || b.Next == 0 || clocks(b.Next, b.NextOffset) > shown || strings.HasPrefix(d.Cron, "@every ") {
+		return false
+	}
+	zone, err := time.LoadLocation(d.Zone)
+	if err != nil {
+		return false
+	}
+	_, before := last.Time().In(zone).Zone()
+	_, after := b.Next.Time().In(zone).Zone()
+	return before == after
 }
 
 // judgeFill says what forbids a decision of a backfill.
