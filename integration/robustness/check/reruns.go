@@ -47,9 +47,9 @@ func (t *task) gaveOut() bool {
 	return slices.ContainsFunc(t.steps, func(s step) bool { return s.state.outcome == "!"+events.CodeLost })
 }
 
-// mayStop reports whether a client wanted the task not to run.
+// mayStop reports whether a client, or its schedule, wanted the task not to run.
 func (t *task) mayStop() bool {
-	return slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
+	return slices.ContainsFunc(t.steps, func(s step) bool { return s.replaced }) || slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
 		return o.Answer != history.Refused && (o.Verb == history.Cancel || o.Verb == history.Suspend || o.Verb == history.Delete)
 	})
 }

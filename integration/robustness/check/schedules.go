@@ -378,7 +378,15 @@ func decidable(is folds.Schedule) bool {
 		return false
 	}
 	plan := &is.Definition.Plan
-	return is.Active == 0 || plan.Overlap == events.OverlapAllow && plan.Misfire != events.MisfireAll
+	switch {
+	case is.Active == 0:
+		return true
+	case is.CatchesUp:
+		return false
+	case plan.Overlap == events.OverlapReplace:
+		return is.Cancelled < is.Active // the others are cancelled now
+	}
+	return plan.Overlap == events.OverlapAllow
 }
 
 // served returns until when nodes served: after the faults the first one that leaves is the beginning of the end.

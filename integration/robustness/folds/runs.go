@@ -10,9 +10,10 @@ import (
 
 // run is a run of a schedule that has not ended, or is kept.
 type run struct {
-	id     events.TaskID
-	life   events.Ref // the event that created it
-	active bool
+	id        events.TaskID
+	life      events.Ref // the event that created it
+	active    bool
+	cancelled bool // of an active one: somebody wants it to end
 }
 
 // Task is a task after an event.
@@ -95,7 +96,12 @@ func (s *Schedules) Task(ev *events.Event, t Task) (givenUp []events.TaskID) {
 	if p == nil || events.ScheduledPrefix(ev.Task) == "" {
 		return nil
 	}
-	is := run{id: ev.Task, life: t.Life, active: !t.Final}
+	is := run{
+		id:        ev.Task,
+		life:      t.Life,
+		active:    !t.Final,
+		cancelled: !t.Final && (was.cancelled || ev.Kind() == events.KindCancelRequested),
+	}
 	switch {
 	case ev.Kind() == events.KindDeleted:
 		is = run{}
@@ -131,6 +137,9 @@ func (p *plan) count(r run, sign int) {
 	case r.id == "":
 	case r.active:
 		p.active += sign
+		if r.cancelled {
+			p.cancelled += sign
+		}
 	case sign > 0:
 		p.kept = slices.Insert(p.kept, at, r)
 	case found:

@@ -3,6 +3,7 @@ package folds
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"taskledger/events"
@@ -42,8 +43,10 @@ type plan struct {
 
 	filledSince events.Millis // when the last backfill began
 
-	active int   // runs that have not ended
-	kept   []run // that have ended and are kept, the oldest first
+	active    int   // runs that have not ended
+	cancelled int   // of these: runs that somebody has cancelled
+	filling   int   // of these: runs of backfills
+	kept      []run // that have ended and are kept, the oldest first
 }
 
 // progress tells how far the ticks of a schedule are decided, and what explains those without a run.
@@ -55,6 +58,7 @@ type progress struct {
 	busyUntil   events.Millis // until then a run had not ended
 	pausedUntil events.Millis
 	corrected   events.Millis // when the next tick was corrected last
+	all         bool          // the misfire was all: ticks of that time may have their runs one after the other
 }
 
 // Schedule is a schedule after an event.
@@ -66,6 +70,8 @@ type Schedule struct {
 	Paused     bool
 	Left       int // ticks of a backfill that are not decided; -1 = none is under way
 	Active     int
+	Cancelled  int  // of the active runs
+	CatchesUp  bool // ticks may have to wait until no run is active, whatever the overlap
 }
 
 // Schedule returns a schedule as it is.
@@ -83,6 +89,8 @@ func (s *Schedules) Schedule(name string) Schedule {
 		Paused:     p.paused,
 		Left:       -1,
 		Active:     p.active,
+		Cancelled:  p.cancelled,
+		CatchesUp:  p.all,
 	}
 	if p.fill != nil {
 		is.Left = int(p.fill.Ticks)
@@ -201,6 +209,8 @@ func (p *plan) judgeSet(ev *events.Event, b *events.ScheduleSet) string {
 	is, was := &b.Plan, &p.def.Plan
 	same := is.Cron == was.Cron && is.Zone == was.Zone && is.Start == was.Start && is.End == was.End
 	switch {
+	case *is == *was && slices.Equal(b.Params, p.def.Params) && b.Code == "":
+		return "it is set to what it was"
 	case b.Next != 0 && b.Next <= p.decided:
 		return fmt.Sprintf("tick %d comes, and %d was decided", b.Next, p.decided)
 	case same && p.next != 0 && p.next <= ev.At && (b.Next == 0 || b.Next > p.next):
@@ -224,6 +234,7 @@ func (s *Schedules) fold(name string, ev *events.Event) {
 		}
 		p.def, p.version, p.by = b, ev.Position.Ref, strings.Clone(ev.Asker.Principal)
 		p.next, p.nextOffset, p.shown = b.Next, b.Offset, 0
+		p.all = p.all || b.Plan.Misfire == events.MisfireAll
 		p.codes = p.codes || b.Code != ""
 	case *events.Ticked:
 		p.tick(ev, b)

@@ -15,6 +15,8 @@ const (
 	caughtUp = 100
 	// mostActive bounds the runs of a schedule that have not ended.
 	mostActive = 1000
+	// lately is the age of what an owner knows of a tick, and goes by: a newer one may be due by then.
+	lately = 10_000
 )
 
 // judgeTick says what forbids a decision.
@@ -60,6 +62,12 @@ func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, th
 	switch {
 	case b.Decision == events.TickCreated && p.active > 0 && d.Overlap != events.OverlapAllow:
 		return fmt.Sprintf("a tick has a run, and %d runs have not ended", p.active)
+	case p.explained(b.From) && b.Decision != events.TickSkipped && b.Cause != events.TickPaused:
+		return fmt.Sprintf("tick %d is decided so, and came while a run had not ended, until %d, or in a pause, until %d", b.From, p.busyUntil, p.pausedUntil)
+	case b.Decision == events.TickCreated && d.Misfire == events.MisfireSkip && ev.At-b.From > d.Grace+d.Jitter:
+		return fmt.Sprintf("tick %d has a run at %d, too late", b.From, ev.At)
+	case b.Decision == events.TickCreated && d.Misfire != events.MisfireAll && periodOf(d) > 0 && b.From+periodOf(d)+d.Jitter+lately <= ev.At:
+		return fmt.Sprintf("tick %d has a run at %d, and is not the newest", b.From, ev.At)
 	case b.Decision == events.TickCreated:
 		told = b.Cause == events.TickNoCause && b.Run == runOf(name, events.TickPrefix, b.From) && !taken && p.active < mostActive
 	case b.Decision == events.TickSkipped && b.Cause == events.TickOverlap && d.Overlap == events.OverlapForbid:
@@ -82,6 +90,12 @@ func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, th
 	}
 	return fmt.Sprintf("decision %d, cause %d, of ticks %d to %d at %d: runs that had not ended: %d, and until %d; paused %t, and until %d; a task of the id: %t; overlap %d, misfire %d",
 		b.Decision, b.Cause, b.From, b.To, ev.At, p.active, p.busyUntil, p.paused, p.pausedUntil, taken, d.Overlap, d.Misfire)
+}
+
+// explained reports whether a tick has no run because it came while a run of a schedule that forbids overlaps had not
+// ended, or in a pause. Ticks that catch up may have one all the same.
+func (p *plan) explained(tick events.Millis) bool {
+	return !p.all && (tick <= p.pausedUntil || p.def.Plan.Overlap == events.OverlapForbid && tick <= p.busyUntil)
 }
 
 // judgeCorrection says what forbids a correction of the next tick.
