@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 )
@@ -130,6 +132,10 @@ func (c *checker) checkCommands(t *task) {
 		happened[by]++
 		last[by] = t.steps[i].entry
 	}
+	cancelled := min(asked[history.Cancel].ok, 1)
+	if t.replaced() { // by then nothing was left to cancel
+		cancelled = 0
+	}
 	submit, retry, runNow := asked[history.Submit], asked[history.Retry], asked[history.RunNow]
 	for _, row := range []struct {
 		by    cause
@@ -139,7 +145,7 @@ func (c *checker) checkCommands(t *task) {
 	}{
 		{bySubmit, "Created", max(news.ok, min(submit.ok, 1)), news.most() + retry.most()}, // a retry of what is forgotten begins a life
 		{byDelete, "Deleted", asked[history.Delete].ok, asked[history.Delete].most()},
-		{byCancel, "events of a cancel", min(asked[history.Cancel].ok, 1), asked[history.Cancel].most()},
+		{byCancel, "events of a cancel", cancelled, asked[history.Cancel].most()},
 		{bySuspend, "Suspended", min(asked[history.Suspend].ok, 1), asked[history.Suspend].most()},
 		{byResume, "Resumed", 0, asked[history.Resume].most()},
 		{byAgain, "Rescheduled", 0, submit.most() + retry.most() + runNow.most()},
@@ -160,6 +166,11 @@ func (c *checker) checkCommands(t *task) {
 		c.accuse(acknowledged, t, 0, "a run-now was acknowledged, and the task was never due")
 	}
 	c.checkSuspension(t)
+}
+
+// replaced reports whether the schedule of the task has cancelled it.
+func (t *task) replaced() bool {
+	return slices.ContainsFunc(t.steps, func(s step) bool { return s.replaced })
 }
 
 // everDue reports whether the task was in one of the phases and due by a time.

@@ -49,7 +49,7 @@ func (t *task) gaveOut() bool {
 
 // mayStop reports whether a client, or its schedule, wanted the task not to run.
 func (t *task) mayStop() bool {
-	return slices.ContainsFunc(t.steps, func(s step) bool { return s.replaced }) || slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
+	return t.replaced() || slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
 		return o.Answer != history.Refused && (o.Verb == history.Cancel || o.Verb == history.Suspend || o.Verb == history.Delete)
 	})
 }
