@@ -90,9 +90,9 @@ func (s *scenario) elsewhere(d *schedule.Definition) {
 	d.Cron = pick(s.w.dice, "0/3 * 23,0,1 * * ?", "0/7 * 23,0,1 * * ?", "5/20 * 0-2,23 ? * *", "0 0 0,1 * * ?")
 }
 
-// slowly is one that fires seldom.
+// slowly is one that fires seldom, as long as the history lasts.
 func (s *scenario) slowly(d *schedule.Definition) {
-	d.Cron = pick(s.w.dice, "0/20 * * * * ?", "@every 30s", "0 * * * * ?", "0 0 * * * ?", "@hourly")
+	d.Cron = pick(s.w.dice, "0/5 * * * * ?", "@every 7s", "0/20 * * * * ?", "@every 30s", "0 * * * * ?", "0 0 * * * ?", "@hourly")
 }
 
 // define draws a definition.
@@ -109,7 +109,7 @@ func (s *scenario) define() schedule.Definition {
 		PauseOnFailure: s.w.dice.chance(0.3),
 	}
 	pick(s.w.dice, timetables...)(s, &d)
-	does := job{Work: pick(s.w.dice, 50, 300, 1500, 2500)}
+	does := job{Work: pick(s.w.dice, 50, 300, 1500, 2500, 6500)}
 	switch s.w.dice.n(4) {
 	case 0:
 		does.Fails, does.Panics = s.w.dice.n(3), s.w.dice.chance(0.3)
@@ -138,7 +138,7 @@ func (s *scenario) scheduled() {
 	}
 }
 
-// life sets a schedule, has it fire and be steered, and ends it, or leaves it when it fires seldom.
+// life sets a schedule, has it fire and be steered, and ends it, or leaves it paused, or firing seldom.
 func (s *scenario) life() {
 	d := s.define()
 	set := s.set(d, 0)
@@ -170,13 +170,20 @@ func (s *scenario) life() {
 		}
 		s.ask(history.GetSchedule, history.ScheduleCall{}, "")
 	}
-	if s.w.dice.chance(0.8) {
+	switch s.w.dice.n(10) {
+	case 0, 1, 2:
+		s.slowly(&d)
+		d.Timezone, d.Start, d.End = "", time.Time{}, time.Time{}
+		s.set(d, 0)
+	case 3:
+		s.steer(history.PauseSchedule)
+	case 4:
+		if d.End.IsZero() { // else its ticks end by themselves
+			s.end()
+		}
+	default:
 		s.end()
-		return
 	}
-	s.slowly(&d)
-	d.Timezone, d.Start, d.End = "", time.Time{}, time.Time{}
-	s.set(d, 0)
 }
 
 // record is the id that the events of the scenario's schedule carry.
