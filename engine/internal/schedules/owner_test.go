@@ -261,13 +261,38 @@ func TestAtOwner_FindsTicksByTheDataOfItsNode(t *testing.T) {
 	o.takeOver()
 	o.rest()
 	ticked := o.ticked()
-	if len(ticked) != 1 || ticked[0].Decision != events.TickCorrected || ticked[0].NextOffset != 7200 || ticked[0].Next == at(10) {
+	if len(ticked) != 1 || ticked[0].Decision != events.TickCorrected || ticked[0].NextOffset != 7200 ||
+		ticked[0].Next == at(10) {
 		t.Fatalf("decisions %+v", ticked)
 	}
 	o.now = ticked[0].Next
 	o.rest()
 	if ticked = o.ticked(); len(ticked) != 2 || ticked[1].Decision != events.TickCreated {
 		t.Errorf("decisions %+v", ticked)
+	}
+}
+
+// A date and time that clocks have shown by the data of who found a tick does not come again by those of who decides
+// it, however late.
+func TestAtOwner_DecidesNoTimeOfDayTwiceByOtherData(t *testing.T) {
+	at := func(day, hour int) events.Millis {
+		return events.MillisOf(time.Date(2027, 3, day, hour, 0, 0, 0, time.UTC))
+	}
+	for name, late := range map[string]events.Millis{"at once": 0, "after the hour": 3_600_000 + 60_000} {
+		o := newOwner(t)
+		o.setTo("daily", "0 0 10 * * ?", "Europe/London", at(1, 10))
+		o.now = at(1, 10) + late
+		o.zones = func(name string) (*time.Location, error) { return time.FixedZone(name, -3600), nil }
+		o.takeOver()
+		o.rest()
+		o.takeOver()
+		o.rest()
+		o.now = at(2, 9)
+		o.rest()
+		ticked := o.ticked()
+		if len(ticked) != 1 || ticked[0].From != at(1, 10) || ticked[0].Next != at(2, 11) || ticked[0].ToOffset != 0 {
+			t.Errorf("%s: decisions %+v", name, ticked)
+		}
 	}
 }
 

@@ -51,7 +51,8 @@ func (s *timetable) after(marks int) folds.Schedule {
 // applySchedule folds an event of a schedule.
 func (c *checker) applySchedule(j *journal, f *finished, e *entry, ev *events.Event) {
 	if of := c.schedule(ev.Task.Affinity()); of.shard != j {
-		c.report(legal, j.shard, e.Number, "%s (event %d of %s): it belongs to shard %d", ev.Kind(), ev.Seq, ev.Task, of.shard.shard)
+		const elsewhere = "%s (event %d of %s): it belongs to shard %d"
+		c.report(legal, j.shard, e.Number, elsewhere, ev.Kind(), ev.Seq, ev.Task, of.shard.shard)
 		return
 	}
 	there := func(id events.TaskID) bool { return c.task(string(id)).last().phase != absent }
@@ -63,8 +64,8 @@ func (c *checker) applySchedule(j *journal, f *finished, e *entry, ev *events.Ev
 	c.mark(j, e, ev, ev.Task.Affinity())
 }
 
-// mark notes the state of a schedule after an event of it, or with nil after one of a run of it. One of a run that leaves
-// the schedule as it is leaves no mark.
+// mark notes the state of a schedule after an event of it, or with nil after one of a run of it. One of a run that
+// leaves the schedule as it is leaves no mark.
 func (c *checker) mark(j *journal, e *entry, ev *events.Event, name string) {
 	is := j.schedules.Schedule(name)
 	s := c.schedules[name]
@@ -121,20 +122,22 @@ func (c *checker) checkAskedFor(s *timetable) {
 		case ev == nil:
 		case unasked(ev):
 			by := ev.Asker
-			if ev.Kind() == events.KindSchedulePaused { // it comes with the command that tells of the failure, of a node
+			if ev.Kind() == events.KindSchedulePaused { // a node tells of the failure
 				by.Principal = ""
 			}
 			if by != (events.Asker{}) && ev.Kind() != events.KindScheduleSet {
-				c.accuseSchedule(acknowledged, s, m.entry, "%s (event %d) names %+v, and nobody asked for it", ev.Kind(), ev.Seq, ev.Asker)
+				const named = "%s (event %d) names %+v, and nobody asked for it"
+				c.accuseSchedule(acknowledged, s, m.entry, named, ev.Kind(), ev.Seq, ev.Asker)
 			}
 		case !slices.ContainsFunc(s.operations, func(o *history.Operation) bool { return mayCause(o, ev) }):
-			c.accuseSchedule(acknowledged, s, m.entry, "%s (event %d) names %+v, who did not ask for it", ev.Kind(), ev.Seq, ev.Asker)
+			const other = "%s (event %d) names %+v, who did not ask for it"
+			c.accuseSchedule(acknowledged, s, m.entry, other, ev.Kind(), ev.Seq, ev.Asker)
 		}
 	}
 }
 
-// unasked reports whether an event of a schedule follows from no command: decisions of ticks, the pause after a failure, the
-// end of a backfill that is done, and definitions that stand in code.
+// unasked reports whether an event of a schedule follows from no command: decisions of ticks, the pause after a
+// failure, the end of a backfill that is done, and definitions that stand in code.
 func unasked(ev *events.Event) bool {
 	switch b := ev.Body.(type) {
 	case *events.Ticked:
@@ -157,7 +160,8 @@ func mayCause(o *history.Operation, ev *events.Event) bool {
 	call := o.Schedule
 	switch b := ev.Body.(type) {
 	case *events.ScheduleSet:
-		return o.Verb == history.SetSchedule && defines(call, b) && (o.Answer != history.OK || call.Changed && call.Version == ev.Position.Ref)
+		return o.Verb == history.SetSchedule && defines(call, b) &&
+			(o.Answer != history.OK || call.Changed && call.Version == ev.Position.Ref)
 	case *events.SchedulePaused:
 		return o.Verb == history.PauseSchedule
 	case *events.ScheduleResumed:
@@ -165,7 +169,8 @@ func mayCause(o *history.Operation, ev *events.Event) bool {
 	case *events.ScheduleEnded:
 		return o.Verb == history.DeleteSchedule
 	case *events.BackfillSet:
-		return o.Verb == history.Backfill && call.From <= b.From && b.To <= call.To && (o.Answer != history.OK || call.Ticks == int(b.Ticks))
+		return o.Verb == history.Backfill && call.From <= b.From && b.To <= call.To &&
+			(o.Answer != history.OK || call.Ticks == int(b.Ticks))
 	case *events.BackfillEnded:
 		return o.Verb == history.EndBackfill
 	}
@@ -209,9 +214,11 @@ func (c *checker) checkOrder(s *timetable) {
 	}
 	switch porcupine.CheckOperationsTimeout(explained, ops, max(c.limit, time.Millisecond)) {
 	case porcupine.Illegal:
-		c.accuseSchedule(linear, s, 0, "no order of what was asked of it, and told, is explained by the journal: %s", s.describe())
+		const disorder = "no order of what was asked of it, and told, is explained by the journal: %s"
+		c.accuseSchedule(linear, s, 0, disorder, s.describe())
 	case porcupine.Unknown:
-		c.unjudged = append(c.unjudged, fmt.Sprintf("schedule %s is not judged: no order of %d operations was found within %s", s.name, len(ops), c.limit))
+		const unjudged = "schedule %s is not judged: no order of %d operations was found within %s"
+		c.unjudged = append(c.unjudged, fmt.Sprintf(unjudged, s.name, len(ops), c.limit))
 	}
 }
 
@@ -272,8 +279,8 @@ func (s *timetable) explains(o *history.Operation, at int) (claims, fits bool) {
 
 // shows reports whether what an owner showed is a schedule as it was, but for its runs.
 func shows(told *history.ShownSchedule, name string, is folds.Schedule) bool {
-	return told.Name == name && is.There && told.Version == is.Version && told.Next == is.Next && told.Last == is.Last &&
-		told.Paused == is.Paused && told.Left == is.Left
+	return told.Name == name && is.There && told.Version == is.Version && told.Next == is.Next &&
+		told.Last == is.Last && told.Paused == is.Paused && told.Left == is.Left
 }
 
 // describe lists what was told of a schedule, in the order of the calls, and its events.
@@ -292,8 +299,8 @@ func (s *timetable) describe() (text string) {
 	return text
 }
 
-// checkListed holds that a list tells each schedule once, by name and as it was at some time, and all that were there when
-// it began and have stayed.
+// checkListed holds that a list tells each schedule once, by name and as it was at some time, and all that were there
+// when it began and have stayed.
 func (c *checker) checkListed(o *history.Operation) {
 	told, stale := map[string]bool{}, o.Call-c.run.Info.TTLMs*int64(time.Millisecond) // as for a list of tasks
 	last := ""
@@ -336,12 +343,12 @@ func (s *timetable) stays(since int64) bool {
 	return there
 }
 
-// tickPromise is within what a tick that is due is decided, outside of faults: a turn, and the second after which an owner
-// that had no room tries again.
+// tickPromise bounds the time from when a tick is due until it is decided, outside of faults: a turn, and the second
+// after which an owner that had no room tries again.
 const tickPromise = IdlePromise + time.Second
 
-// checkUndecided holds that no tick that is due and can be decided waits, outside of faults, until an owner serves no more.
-// It judges schedules of UTC alone, of which every node knows the data.
+// checkUndecided holds that no tick that is due and can be decided waits, outside of faults, until an owner serves no
+// more. It judges schedules of UTC alone, of which every node knows the data.
 func (c *checker) checkUndecided(s *timetable) {
 	limit := tickPromise
 	if c.run.Info.Kind == "real" {
@@ -353,7 +360,8 @@ func (c *checker) checkUndecided(s *timetable) {
 	excused := slices.Concat(c.disturbed(), c.heldRepetitions())
 	end := c.served()
 	for i, m := range s.marks {
-		if is := m.state; !decidable(is) || i > 0 && decidable(s.marks[i-1].state) && s.marks[i-1].state.Next == is.Next {
+		was := s.after(i)
+		if !decidable(m.state) || decidable(was) && was.Next == m.state.Next {
 			continue
 		}
 		until := end
@@ -366,7 +374,8 @@ func (c *checker) checkUndecided(s *timetable) {
 		due := c.clock(m.state.Next + m.state.Definition.Plan.Jitter)
 		for _, left := range (span{max(due, c.committed(s.shard, m.entry)), until}).without(excused) {
 			if left.lasts() > limit {
-				c.accuseLate(ended, s.asTask(), m.entry, "tick %d was due and not decided for %s, from %s on", m.state.Next, left.lasts(), time.Duration(left.from))
+				const waits = "tick %d was due and not decided for %s, from %s on"
+				c.accuseLate(ended, s.asTask(), m.entry, waits, m.state.Next, left.lasts(), time.Duration(left.from))
 			}
 		}
 	}

@@ -285,9 +285,8 @@ var schedules = []planted{
 	}, nil},
 	{"a schedule in a shard where it does not belong", "2 legal", func(b *builder) {
 		shard, record := ofNightly()
-		b.commit(1-shard, []events.Body{&events.ScheduleSet{Plan: nightly, Next: 1}}, func(events.Body) (*tracked, events.TaskID) {
-			return &tracked{}, record
-		})
+		of := func(events.Body) (*tracked, events.TaskID) { return &tracked{}, record }
+		b.commit(1-shard, []events.Body{&events.ScheduleSet{Plan: nightly, Next: 1}}, of)
 	}, nil},
 	{"a tick that is due and waits", "8 ended", func(b *builder) {
 		b.sets(often(), 1)
@@ -316,7 +315,12 @@ var schedules = []planted{
 	}, nil},
 	{"a tick that has its run while the store is almost full", "16 braked", func(b *builder) {
 		b.sets(often(), 10)
-		b.run.Faults = append(b.run.Faults, history.Fault{Kind: history.AlmostFullKind, From: b.clock, Until: b.clock + int64(time.Minute), Proof: "full"})
+		b.run.Faults = append(b.run.Faults, history.Fault{
+			Kind:  history.AlmostFullKind,
+			From:  b.clock,
+			Until: b.clock + int64(time.Minute),
+			Proof: "full",
+		})
 		b.fires(10)
 		b.runs(tickRun(10))
 		b.steers(&events.ScheduleEnded{})

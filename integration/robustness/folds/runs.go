@@ -63,7 +63,8 @@ func (s *Schedules) judgeCreated(ev *events.Event, b *events.Created) string {
 		return fmt.Sprintf("a run is created, and %d have not ended", p.active)
 	case b.Ties != want:
 		return fmt.Sprintf("a run of %+v, which is of %+v", b.Ties, want)
-	case b.Behavior != d.Behavior || b.Policy != d.Policy || b.Priority != d.Priority || b.NotBefore != ev.At || !slices.Equal(b.Params, p.def.Params):
+	case b.Behavior != d.Behavior || b.Policy != d.Policy || b.Priority != d.Priority, b.NotBefore != ev.At,
+		!slices.Equal(b.Params, p.def.Params):
 		return fmt.Sprintf("a run that is not as the definition of event %d has it", p.version)
 	}
 	return ""

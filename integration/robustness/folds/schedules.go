@@ -10,8 +10,8 @@ import (
 )
 
 // Schedules folds the schedules of a shard and their runs. It holds that the ticks of each are decided in order, each
-// once and in time, with a cause that is true, and that a run stands in the entry of its tick, right behind it. The zero
-// value has folded no event.
+// once and in time, with a cause that is true, and that a run stands in the entry of its tick, right behind it. The
+// zero value has folded no event.
 type Schedules struct {
 	byName map[string]*plan
 	runs   map[events.TaskID]run
@@ -136,8 +136,8 @@ func (s *Schedules) pays(ev *events.Event) string {
 	return fmt.Sprintf("it stands where the failure of run %s in entry %d should pause its schedule", o.pause, o.entry)
 }
 
-// Apply folds the next event of a schedule, or says what forbids it, "" for nothing; and returns the ended runs that are
-// kept no more. there reports whether there is a task of an id.
+// Apply folds the next event of a schedule, or says what forbids it, "" for nothing; and returns the ended runs that
+// are kept no more. there reports whether there is a task of an id.
 func (s *Schedules) Apply(ev *events.Event, there func(events.TaskID) bool) (problem string, givenUp []events.TaskID) {
 	problem = s.pays(ev)
 	name, err := events.ScheduleOf(ev.Task)

@@ -87,15 +87,24 @@ func whole() []entry {
 		{7, []events.Event{failed("s/tick:6000"), of(&events.SchedulePaused{Failed: "s/tick:6000"})}},
 		{8, []events.Event{made("s/run:1", 8)}},
 		{9, []events.Event{ended("s/run:1"), of(&events.ScheduleResumed{})}},
-		{11, []events.Event{of(ticked(events.TickSkipped, events.TickOverlap, 7, 9)), of(ticked(events.TickMissed, events.TickOld, 10, 10))}},
+		{11, []events.Event{
+			of(ticked(events.TickSkipped, events.TickOverlap, 7, 9)),
+			of(ticked(events.TickMissed, events.TickOld, 10, 10)),
+		}},
 		{11, created(11)},
-		{11, []events.Event{ended("s/tick:11000"), of(&events.BackfillSet{From: 1 * second, To: 2 * second, Ticks: 1})}},
+		{11, []events.Event{
+			ended("s/tick:11000"),
+			of(&events.BackfillSet{From: 1 * second, To: 2 * second, Ticks: 1}),
+		}},
 		{11, []events.Event{of(filled), made("s/fill:1000", 11)}},
 		{11, []events.Event{ended("s/fill:1000"), of(&events.BackfillEnded{})}},
 		{11, []events.Event{of(correct)}},
 		{12, []events.Event{of(&events.ScheduleEnded{})}},
 		{12, []events.Event{of(definition(1))}},
-		{13, []events.Event{of(ticked(events.TickMissed, events.TickOld, 1, 11)), of(ticked(events.TickSkipped, events.TickTaken, 12, 12))}},
+		{13, []events.Event{
+			of(ticked(events.TickMissed, events.TickOld, 1, 11)),
+			of(ticked(events.TickSkipped, events.TickTaken, 12, 12)),
+		}},
 	}
 }
 
@@ -140,70 +149,106 @@ func TestSchedules_FindsWhatIsForbidden(t *testing.T) {
 	tick := func(e *entry, i int) *events.Ticked { return e.said[i].Body.(*events.Ticked) }
 	plan := func(all []entry) *events.SchedulePlan { return &all[0].said[0].Body.(*events.ScheduleSet).Plan }
 	body := func(all []entry) *events.Created { return all[1].said[1].Body.(*events.Created) }
-	for name, plant := range map[string]func(all []entry) []entry{
-		"a tick is decided twice":                  func(all []entry) []entry { return slices.Insert(all, 4, all[3]) },
-		"a tick is decided again behind its run":   func(all []entry) []entry { return slices.Insert(all, 2, entry{2, all[1].said[:1]}) },
-		"a tick is left out":                       func(all []entry) []entry { tick(&all[2], 1).From = 3 * second; return all },
-		"ticks are passed over":                    func(all []entry) []entry { tick(&all[2], 1).Next = 7 * second; return all },
-		"a stretch ends between two ticks":         func(all []entry) []entry { tick(&all[2], 1).To = 4500; return all },
-		"a tick is decided before its time":        func(all []entry) []entry { all[3].at = 5; return all },
-		"a run is left out":                        func(all []entry) []entry { all[1].said = all[1].said[:1]; return all },
-		"another run stands there":                 func(all []entry) []entry { all[1].said[1].Task = "s/tick:2000"; return all },
-		"a run comes without its tick":             func(all []entry) []entry { all[1].said = all[1].said[1:]; return all },
-		"a run stands outside of its entry":        func(all []entry) []entry { return apart(all, 1) },
-		"a run of a backfill is outside":           func(all []entry) []entry { return apart(all, 10) },
-		"a run by hand of no schedule":             func(all []entry) []entry { return slices.Insert(all, 0, all[5]) },
-		"a run is tied to another schedule":        func(all []entry) []entry { body(all).Ties.Schedule = "t"; return all },
-		"a run is of another behavior":             func(all []entry) []entry { body(all).Behavior = "sleep"; return all },
-		"a run has other parameters":               func(all []entry) []entry { body(all).Params = events.JSON([]byte("1")); return all },
-		"a run has a run beside it":                func(all []entry) []entry { all[2].said = created(2); all[2].at = 2; return all },
-		"a run by hand has a run beside it":        func(all []entry) []entry { return slices.Insert(all, 2, all[5]) },
-		"a tick is skipped for no run":             func(all []entry) []entry { all[3].said = skips(6); return all },
-		"more is skipped than a run took":          func(all []entry) []entry { all[2].at = 4; all[2].said[1].Body = skip(2, 5); return all },
-		"a tick is skipped where runs may overlap": func(all []entry) []entry { plan(all).Overlap = events.OverlapAllow; return all },
-		"a tick is skipped for no task of its id": func(all []entry) []entry {
-			tick(&all[15], 1).From = 13 * second
-			tick(&all[15], 1).To = 13 * second
-			return all
+	for name, plant := range map[string]func(all []entry){
+		"a tick is left out":               func(all []entry) { tick(&all[2], 1).From = 3 * second },
+		"ticks are passed over":            func(all []entry) { tick(&all[2], 1).Next = 7 * second },
+		"a stretch ends between two ticks": func(all []entry) { tick(&all[2], 1).To = 4500 },
+		"a tick is decided before its time": func(all []entry) {
+			all[3].at = 5
 		},
-		"a tick is missed as late and is not": func(all []entry) []entry {
+		"a run is left out":                        func(all []entry) { all[1].said = all[1].said[:1] },
+		"another run stands there":                 func(all []entry) { all[1].said[1].Task = "s/tick:2000" },
+		"a run comes without its tick":             func(all []entry) { all[1].said = all[1].said[1:] },
+		"a run is tied to another schedule":        func(all []entry) { body(all).Ties.Schedule = "t" },
+		"a run is of another behavior":             func(all []entry) { body(all).Behavior = "sleep" },
+		"a run has other parameters":               func(all []entry) { body(all).Params = events.JSON([]byte("1")) },
+		"a run has a run beside it":                func(all []entry) { all[2] = entry{2, created(2)} },
+		"a tick is skipped for no run":             func(all []entry) { all[3].said = skips(6) },
+		"more is skipped than a run took":          func(all []entry) { all[2] = entry{4, all[2].said} },
+		"a tick is skipped where runs may overlap": func(all []entry) { plan(all).Overlap = events.OverlapAllow },
+		"a tick is skipped for no task of its id": func(all []entry) {
+			tick(&all[15], 1).From, tick(&all[15], 1).To = 13*second, 13*second
+		},
+		"a tick that came while a run went on has one": func(all []entry) { all[2].said = append(all[2].said[:1], created(2)...) },
+		"a tick that came in a pause is missed as old": func(all []entry) {
+			all[7].said = []events.Event{of(ticked(events.TickMissed, events.TickOld, 7, 9))}
+			plan(all).Overlap = events.OverlapAllow
+			all[2].said, all[3].at = all[2].said[:1], 5
+		},
+		"a tick has its run too late": func(all []entry) { plan(all).Misfire, all[1].at = events.MisfireSkip, 3 },
+		"a tick has its run, and is not the newest": func(all []entry) {
+			all[1].at = 20
+		},
+		"a tick is missed as late and is not": func(all []entry) {
 			plan(all).Misfire, plan(all).Grace = events.MisfireSkip, 60*second
 			tick(&all[7], 1).Cause = events.TickLate
-			return all
 		},
-		"a tick is missed and none is newer":      func(all []entry) []entry { all[7].at = 10; return all },
-		"a tick of the newest hundred is missed":  func(all []entry) []entry { plan(all).Misfire = events.MisfireAll; return all },
-		"a tick is missed for no pause":           func(all []entry) []entry { tick(&all[7], 1).Cause = events.TickPaused; return all },
-		"a failure pauses nothing":                func(all []entry) []entry { all[4].said = all[4].said[:1]; return all },
-		"a success pauses":                        func(all []entry) []entry { all[4].said[0] = ended("s/tick:6000"); return all },
-		"a failure pauses against the definition": func(all []entry) []entry { plan(all).PauseOnFailure = false; return all },
-		"it is paused twice": func(all []entry) []entry {
-			return slices.Insert(all, 5, entry{7, []events.Event{of(&events.SchedulePaused{})}})
-		},
-		"a tick has a run while it is paused":    func(all []entry) []entry { return slices.Insert(all, 5, entry{7, created(7)}) },
-		"a tick of a backfill has a run beside":  func(all []entry) []entry { all[9].said = all[9].said[1:]; return all },
-		"a backfill goes on beyond its end":      func(all []entry) []entry { tick(&all[10], 0).Next = 3 * second; return all },
-		"a backfill is ended by nobody":          func(all []entry) []entry { return slices.Insert(all, 10, all[11]) },
-		"what was decided comes again":           func(all []entry) []entry { return slices.Insert(all, 5, entry{7, []events.Event{of(definition(3))}}) },
-		"what is due is passed over by a change": func(all []entry) []entry { return slices.Insert(all, 1, entry{1, []events.Event{of(definition(2))}}) },
-		"a correction goes back":                 func(all []entry) []entry { tick(&all[12], 0).Next = 4 * second; return all },
-		"a correction changes nothing":           func(all []entry) []entry { tick(&all[12], 0).Next = 12 * second; return all },
-		"a correction passes over what is due":   func(all []entry) []entry { all[12].at = 12; return all },
-		"a second correction within the hour": func(all []entry) []entry {
-			return slices.Insert(all, 13, entry{12, []events.Event{of(&events.Ticked{Decision: events.TickCorrected, Next: 13 * second})}})
-		},
-		"a run repeats by itself": func(all []entry) []entry { all[2].said[0].Body.(*events.Succeeded).Next = 9; return all },
-		"a time of day comes again": func(all []entry) []entry {
+		"a tick is missed and none is newer":      func(all []entry) { all[7].at = 10 },
+		"a tick of the newest hundred is missed":  func(all []entry) { plan(all).Misfire = events.MisfireAll },
+		"a tick is missed for no pause":           func(all []entry) { tick(&all[7], 1).Cause = events.TickPaused },
+		"a failure pauses nothing":                func(all []entry) { all[4].said = all[4].said[:1] },
+		"a success pauses":                        func(all []entry) { all[4].said[0] = ended("s/tick:6000") },
+		"a failure pauses against the definition": func(all []entry) { plan(all).PauseOnFailure = false },
+		"a tick of a backfill has a run beside":   func(all []entry) { all[9].said = all[9].said[1:] },
+		"a backfill goes on beyond its end":       func(all []entry) { tick(&all[10], 0).Next = 3 * second },
+		"a correction goes back":                  func(all []entry) { tick(&all[12], 0).Next = 4 * second },
+		"a correction changes nothing":            func(all []entry) { tick(&all[12], 0).Next = 12 * second },
+		"a correction passes over what is due":    func(all []entry) { all[12].at = 12 },
+		"a run repeats by itself":                 func(all []entry) { all[2].said[0].Body.(*events.Succeeded).Next = 9 },
+		"ticks come after the end":                func(all []entry) { plan(all).End = 5 * second },
+		"a time of day comes again": func(all []entry) {
 			plan(all).Cron, plan(all).Zone = "0/1 0,1 0 * * ?", "Europe/Berlin"
 			tick(&all[2], 1).NextOffset = -3600
-			return all
 		},
-		"ticks come after the end": func(all []entry) []entry { plan(all).End = 5 * second; return all },
 	} {
-		if problems := judge(plant(whole())); len(problems) == 0 {
+		all := whole()
+		if plant(all); len(judge(all)) == 0 {
 			t.Errorf("%s, and nothing is told", name)
 		}
 	}
+}
+
+func TestSchedules_FindsWhatStandsWhereItMustNot(t *testing.T) {
+	of := func(at events.Millis, bodies ...events.Body) entry {
+		e := entry{at: at}
+		for _, body := range bodies {
+			e.said = append(e.said, of(body))
+		}
+		return e
+	}
+	all := whole()
+	for name, row := range map[string]struct {
+		before int
+		is     entry
+	}{
+		"a tick is decided twice":                {4, all[3]},
+		"a tick is decided again behind its run": {2, entry{2, all[1].said[:1]}},
+		"a run by hand of no schedule":           {0, all[5]},
+		"a run by hand has a run beside it":      {2, all[5]},
+		"it is set to what it was":               {1, of(0, definition(1))},
+		"it is paused twice":                     {5, of(7, &events.SchedulePaused{})},
+		"a tick has a run while it is paused":    {5, entry{7, created(7)}},
+		"a backfill is ended by nobody":          {10, all[11]},
+		"what was decided comes again":           {5, of(7, changed(3))},
+		"what is due is passed over by a change": {1, of(1, changed(2))},
+		"a second correction within the hour":    {13, of(12, &events.Ticked{Decision: events.TickCorrected, Next: 13 * second})},
+	} {
+		if problems := judge(slices.Insert(whole(), row.before, row.is)); len(problems) == 0 {
+			t.Errorf("%s, and nothing is told", name)
+		}
+	}
+	for _, decision := range []int{1, 10} {
+		if problems := judge(apart(whole(), decision)); len(problems) == 0 {
+			t.Errorf("the run of decision %d stands outside of its entry, and nothing is told", decision)
+		}
+	}
+}
+
+// changed is another definition with the same ticks.
+func changed(next events.Millis) *events.ScheduleSet {
+	b := definition(next)
+	b.Plan.Behavior = "sleep"
+	return b
 }
 
 // apart gives the run of a decision an entry of its own.
@@ -242,10 +287,12 @@ func TestSchedules_KeepTheirNewestRunsUntilTheyEnd(t *testing.T) {
 	if !s.Holds("s/run:1") || s.Schedule("s").Active != 1 {
 		t.Errorf("holds run 1: %t, of %+v", s.Holds("s/run:1"), s.Schedule("s"))
 	}
-	if left := tell(3, "s/run:2", &events.Succeeded{}, true); !slices.Equal(left, []events.TaskID{"s/run:1"}) || s.Holds("s/run:1") {
+	left := tell(3, "s/run:2", &events.Succeeded{}, true)
+	if !slices.Equal(left, []events.TaskID{"s/run:1"}) || s.Holds("s/run:1") {
 		t.Errorf("left %v", left)
 	}
-	if left := tell(4, record, &events.ScheduleEnded{}, false); !slices.Equal(left, []events.TaskID{"s/run:2"}) || s.Schedule("s").There {
+	left = tell(4, record, &events.ScheduleEnded{}, false)
+	if !slices.Equal(left, []events.TaskID{"s/run:2"}) || s.Schedule("s").There {
 		t.Errorf("left %v of %+v", left, s.Schedule("s"))
 	}
 }

@@ -39,7 +39,8 @@ func (p *plan) judgeTick(ev *events.Event, b *events.Ticked, name string, there 
 		return fmt.Sprintf("ticks %d to %d, and %d next, of a schedule from %d to %d", from, to, b.Next, d.Start, d.End)
 	}
 	if p.goesBack(b, p.shownUntil(b), to) {
-		return fmt.Sprintf("tick %d comes, %d s from UTC, when clocks show what they have shown for ticks %d to %d", b.Next, b.NextOffset, from, to)
+		const again = "tick %d comes, %d s from UTC, when clocks show what they have shown for ticks %d to %d"
+		return fmt.Sprintf(again, b.Next, b.NextOffset, from, to)
 	}
 	if period := periodOf(d); period != 0 {
 		next := to + period
@@ -47,7 +48,8 @@ func (p *plan) judgeTick(ev *events.Event, b *events.Ticked, name string, there 
 			next = 0
 		}
 		if (to-from)%period != 0 || b.Next != next {
-			return fmt.Sprintf("ticks %d to %d are decided before %d, and there is one each %d ms", from, to, b.Next, period)
+			const gap = "ticks %d to %d are decided before %d, and there is one each %d ms"
+			return fmt.Sprintf(gap, from, to, b.Next, period)
 		}
 	}
 	return p.judgeDecision(ev, b, name, there)
@@ -63,13 +65,16 @@ func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, th
 	case b.Decision == events.TickCreated && p.active > 0 && d.Overlap != events.OverlapAllow:
 		return fmt.Sprintf("a tick has a run, and %d runs have not ended", p.active)
 	case p.explained(b.From) && b.Decision != events.TickSkipped && b.Cause != events.TickPaused:
-		return fmt.Sprintf("tick %d is decided so, and came while a run had not ended, until %d, or in a pause, until %d", b.From, p.busyUntil, p.pausedUntil)
+		const explained = "tick %d is decided so, and came while a run had not ended, until %d, or in a pause, until %d"
+		return fmt.Sprintf(explained, b.From, p.busyUntil, p.pausedUntil)
 	case b.Decision == events.TickCreated && d.Misfire == events.MisfireSkip && ev.At-b.From > d.Grace+d.Jitter:
 		return fmt.Sprintf("tick %d has a run at %d, too late", b.From, ev.At)
-	case b.Decision == events.TickCreated && d.Misfire != events.MisfireAll && periodOf(d) > 0 && b.From+periodOf(d)+d.Jitter+lately <= ev.At:
+	case b.Decision == events.TickCreated && d.Misfire != events.MisfireAll &&
+		periodOf(d) > 0 && b.From+periodOf(d)+d.Jitter+lately <= ev.At:
 		return fmt.Sprintf("tick %d has a run at %d, and is not the newest", b.From, ev.At)
 	case b.Decision == events.TickCreated:
-		told = b.Cause == events.TickNoCause && b.Run == runOf(name, events.TickPrefix, b.From) && !taken && p.active < mostActive
+		run := runOf(name, events.TickPrefix, b.From)
+		told = b.Cause == events.TickNoCause && b.Run == run && !taken && p.active < mostActive
 	case b.Decision == events.TickSkipped && b.Cause == events.TickOverlap && d.Overlap == events.OverlapForbid:
 		told = b.To <= p.busyUntil || p.active > 0
 	case b.Decision == events.TickSkipped && b.Cause == events.TickOverlap && d.Overlap == events.OverlapReplace:
@@ -88,8 +93,10 @@ func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, th
 	if told {
 		return ""
 	}
-	return fmt.Sprintf("decision %d, cause %d, of ticks %d to %d at %d: runs that had not ended: %d, and until %d; paused %t, and until %d; a task of the id: %t; overlap %d, misfire %d",
-		b.Decision, b.Cause, b.From, b.To, ev.At, p.active, p.busyUntil, p.paused, p.pausedUntil, taken, d.Overlap, d.Misfire)
+	const untrue = "decision %d, cause %d, of ticks %d to %d at %d: runs that had not ended: %d, and until %d; " +
+		"paused %t, and until %d; a task of the id: %t; overlap %d, misfire %d"
+	return fmt.Sprintf(untrue, b.Decision, b.Cause, b.From, b.To, ev.At, p.active, p.busyUntil, p.paused, p.pausedUntil,
+		taken, d.Overlap, d.Misfire)
 }
 
 // explained reports whether a tick has no run because it came while a run of a schedule that forbids overlaps had not
@@ -108,15 +115,16 @@ func (p *plan) judgeCorrection(ev *events.Event, b *events.Ticked) string {
 	case p.next+p.def.Plan.Jitter <= ev.At:
 		return fmt.Sprintf("the next tick, %d, is corrected when it is due, at %d", p.next, ev.At)
 	case p.goesBack(b, p.shown, p.decided):
-		return fmt.Sprintf("the next tick is corrected to %d, %d s from UTC, when clocks show what they have shown for tick %d", b.Next, b.NextOffset, p.decided)
+		const again = "the next tick is corrected to %d, %d s from UTC, when clocks show what they have shown for tick %d"
+		return fmt.Sprintf(again, b.Next, b.NextOffset, p.decided)
 	case p.corrected != 0 && ev.At < p.corrected+correctEvery:
 		return fmt.Sprintf("the next tick is corrected at %d, and was at %d", ev.At, p.corrected)
 	}
 	return ""
 }
 
-// shownUntil returns the latest date and time that the clocks of the zone show at the ticks of a decision: by the data of
-// who found the first of them, and of who decides.
+// shownUntil returns the latest date and time that the clocks of the zone show at the ticks of a decision: by the data
+// of who found the first of them, and of who decides.
 func (p *plan) shownUntil(b *events.Ticked) events.Millis {
 	return max(clocks(b.From, p.nextOffset), clocks(b.To, b.ToOffset))
 }
@@ -143,7 +151,8 @@ func (p *plan) goesBack(b *events.Ticked, shown, last events.Millis) bool {
 // judgeFill says what forbids a decision of a backfill.
 func (p *plan) judgeFill(b *events.Ticked, name string, there func(events.TaskID) bool) string {
 	f := p.fill
-	if f == nil || f.Ticks == 0 || f.From == 0 || b.From != f.From || b.To != b.From || b.Next != 0 && (b.Next <= b.To || b.Next > f.To) {
+	if f == nil || f.Ticks == 0 || f.From == 0 || b.From != f.From || b.To != b.From ||
+		b.Next != 0 && (b.Next <= b.To || b.Next > f.To) {
 		return fmt.Sprintf("tick %d of a backfill is decided, which is %+v", b.From, f)
 	}
 	id := runOf(name, events.FillPrefix, b.From)
@@ -165,7 +174,8 @@ func runOf(name, prefix string, tick events.Millis) events.TaskID {
 	return events.TaskID(fmt.Sprintf("%s/%s%d", name, prefix, tick))
 }
 
-// periodOf returns the time from each tick of a schedule to the next one, as far as that is plain to see; 0 = it is not.
+// periodOf returns the time from each tick of a schedule to the next one, as far as that is plain to see; 0 = it is
+// not.
 func periodOf(p *events.SchedulePlan) events.Millis {
 	if p.Zone != "UTC" {
 		return 0
@@ -182,7 +192,8 @@ func periodOf(p *events.SchedulePlan) events.Millis {
 		return 1000
 	}
 	var first, each events.Millis
-	if n, err := fmt.Sscanf(second, "%d/%d", &first, &each); !is || n != 2 || err != nil || each <= 0 || 60%each != 0 || first >= each {
+	_, err := fmt.Sscanf(second, "%d/%d", &first, &each)
+	if !is || err != nil || each <= 0 || 60%each != 0 || first >= each {
 		return 0
 	}
 	return each * 1000

@@ -58,18 +58,19 @@ func (z zones) of(node string) func(name string) (*time.Location, error) {
 	}
 }
 
-// endings are those of attempts after which a run comes to its end.
+// endings lists the ways to end of attempts, but for those after which a run would never end.
 var endings = strings.ReplaceAll(work.Endings, string(work.Snoozes), "")
 
 // timetables lists the kinds of schedules.
 var timetables = []func(*scenario, *schedule.Definition){
-	(*scenario).each, (*scenario).each, (*scenario).each, (*scenario).bounded, (*scenario).elsewhere, (*scenario).elsewhere,
-	(*scenario).slowly,
+	(*scenario).each, (*scenario).each, (*scenario).each, (*scenario).bounded,
+	(*scenario).elsewhere, (*scenario).elsewhere, (*scenario).slowly,
 }
 
 // each is a schedule of every second, or of every few.
 func (s *scenario) each(d *schedule.Definition) {
-	d.Cron = pick(s.w.dice, "@every 1s", "0/1 * * * * ?", "* * * * * ?", "0/2 * * * * ?", "0/3 * * * * ?", "1/5 * * * * ?", "@every 4s")
+	d.Cron = pick(s.w.dice, "@every 1s", "0/1 * * * * ?", "* * * * * ?",
+		"0/2 * * * * ?", "0/3 * * * * ?", "1/5 * * * * ?", "@every 4s")
 }
 
 // bounded is one that begins or ends soon.
@@ -83,8 +84,8 @@ func (s *scenario) bounded(d *schedule.Definition) {
 	}
 }
 
-// elsewhere is one by the clocks of a zone of which a node may have other data. A history begins at 23:00 UTC, and it has
-// ticks then by the data of everybody.
+// elsewhere is one by the clocks of a zone of which a node may have other data. A history begins at 23:00 UTC, and it
+// has ticks then by the data of everybody.
 func (s *scenario) elsewhere(d *schedule.Definition) {
 	d.Timezone = disputed
 	d.Cron = pick(s.w.dice, "0/3 * 23,0,1 * * ?", "0/7 * 23,0,1 * * ?", "5/20 * 0-2,23 ? * *", "0 0 0,1 * * ?")
@@ -92,7 +93,8 @@ func (s *scenario) elsewhere(d *schedule.Definition) {
 
 // slowly is one that fires seldom, as long as the history lasts.
 func (s *scenario) slowly(d *schedule.Definition) {
-	d.Cron = pick(s.w.dice, "0/5 * * * * ?", "@every 7s", "0/20 * * * * ?", "@every 30s", "0 * * * * ?", "0 0 * * * ?", "@hourly")
+	d.Cron = pick(s.w.dice, "0/5 * * * * ?", "@every 7s", "0/20 * * * * ?", "@every 30s",
+		"0 * * * * ?", "0 0 * * * ?", "@hourly")
 }
 
 // define draws a definition.
@@ -274,7 +276,8 @@ func (s *scenario) meddle() {
 // end deletes the schedule, again until it is told that there is none.
 func (s *scenario) end() {
 	for range 6 {
-		if op := s.ask(history.DeleteSchedule, history.ScheduleCall{}, ""); op.Answer == history.OK || op.Answer == history.Absent {
+		op := s.ask(history.DeleteSchedule, history.ScheduleCall{}, "")
+		if op.Answer == history.OK || op.Answer == history.Absent {
 			return
 		}
 		s.pause(time.Second)
