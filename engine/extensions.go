@@ -12,8 +12,8 @@ import (
 const itemHints = "items"
 
 // ownerExtensions returns the parts of fronts that live with the owner of a shard, by what they have the session do:
-// learn takes the settings, which the shard home has, hints sends hints of a name, and the session is of a node with
-// that configuration.
+// learn takes the settings, which the shard home has, and hints sends hints of a name. The node of the session has that
+// configuration.
 func ownerExtensions(
 	home int, learn func(settings.State), hints func(name string) sendHint, node *NodeConfig,
 ) []shard.NewExtension {

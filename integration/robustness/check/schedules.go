@@ -25,7 +25,7 @@ type timetable struct {
 
 // mark is an event of a schedule, or of one of its runs, and the schedule after it.
 type mark struct {
-	ev    *events.Event // nil = it is of a run
+	ev    *events.Event // nil for one of a run
 	entry uint64
 	state folds.Schedule
 }

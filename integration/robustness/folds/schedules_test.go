@@ -17,7 +17,7 @@ type entry struct {
 	said []events.Event
 }
 
-// definition is that of a schedule which fires each second.
+// definition defines a schedule which fires each second.
 func definition(next events.Millis) *events.ScheduleSet {
 	return &events.ScheduleSet{
 		Plan: events.SchedulePlan{Cron: "0/1 * * * * ?", Zone: "UTC", Behavior: "work", Keep: 1, PauseOnFailure: true},
