@@ -116,8 +116,11 @@ func (s *Schedules) Task(ev *events.Event, t Task) (givenUp []events.TaskID) {
 	} else {
 		s.runs[ev.Task] = is
 	}
-	if was.active && !is.active && p.active == 0 {
+	switch {
+	case was.active && !is.active && p.active == 0:
 		p.busyUntil = ev.At
+	case is.active && !was.active && p.active == 1:
+		p.busyFrom = ev.At
 	}
 	if b, failed := ev.Body.(*events.Failed); failed && p.pauses(ev.Task, b) {
 		s.owed = owed{pause: ev.Task, entry: ev.Position.Ref.Entry()}
@@ -140,6 +143,9 @@ func (p *plan) count(r run, sign int) {
 		p.active += sign
 		if r.cancelled {
 			p.cancelled += sign
+		}
+		if events.ScheduledPrefix(r.id) == events.FillPrefix {
+			p.filling += sign
 		}
 	case sign > 0:
 		p.kept = slices.Insert(p.kept, at, r)

@@ -55,7 +55,9 @@ type progress struct {
 	nextOffset  int64         // of the clocks of its zone then, in seconds
 	decided     events.Millis
 	shown       events.Millis // by the clocks of the zone when it was decided; 0 = no tick of the definition was
+	busyFrom    events.Millis // when a run began, and none went on
 	busyUntil   events.Millis // until then a run had not ended
+	pausedFrom  events.Millis
 	pausedUntil events.Millis
 	corrected   events.Millis // when the next tick was corrected last
 	all         bool          // the misfire was all: ticks of that time may have their runs one after the other
@@ -242,7 +244,7 @@ func (s *Schedules) fold(name string, ev *events.Event) {
 			s.owed = owed{run: b.Run, entry: ev.Position.Ref.Entry()}
 		}
 	case *events.SchedulePaused:
-		p.paused = true
+		p.paused, p.pausedFrom = true, ev.At
 	case *events.ScheduleResumed:
 		p.paused, p.pausedUntil = false, ev.At
 	case *events.BackfillSet:

@@ -17,6 +17,8 @@ const (
 	mostActive = 1000
 	// lately is the age of what an owner knows of a tick, and goes by: a newer one may be due by then.
 	lately = 10_000
+	// leastGrace is how late a tick may be decided whatever the grace.
+	leastGrace = 1000
 )
 
 // judgeTick says what forbids a decision.
@@ -67,9 +69,9 @@ func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, th
 	case p.explained(b.From) && b.Decision != events.TickSkipped && b.Cause != events.TickPaused:
 		const explained = "tick %d is decided so, and came while a run had not ended, until %d, or in a pause, until %d"
 		return fmt.Sprintf(explained, b.From, p.busyUntil, p.pausedUntil)
-	case b.Decision == events.TickCreated && d.Misfire == events.MisfireSkip && ev.At-b.From > d.Grace+d.Jitter:
+	case b.Decision == events.TickCreated && d.Misfire == events.MisfireSkip && ev.At-b.From > max(d.Grace, leastGrace)+d.Jitter:
 		return fmt.Sprintf("tick %d has a run at %d, too late", b.From, ev.At)
-	case b.Decision == events.TickCreated && d.Misfire != events.MisfireAll &&
+	case b.Decision == events.TickCreated && d.Misfire != events.MisfireAll && b.From >= max(p.busyFrom, p.pausedFrom) &&
 		periodOf(d) > 0 && b.From+periodOf(d)+d.Jitter+lately <= ev.At:
 		return fmt.Sprintf("tick %d has a run at %d, and is not the newest", b.From, ev.At)
 	case b.Decision == events.TickCreated:
@@ -99,10 +101,12 @@ func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, th
 		taken, d.Overlap, d.Misfire)
 }
 
-// explained reports whether a tick has no run because it came while a run of a schedule that forbids overlaps had not
+// explained reports whether a tick has no run because it was due while a run of a schedule that forbids overlaps had not
 // ended, or in a pause. Ticks that catch up may have one all the same.
 func (p *plan) explained(tick events.Millis) bool {
-	return !p.all && (tick <= p.pausedUntil || p.def.Plan.Overlap == events.OverlapForbid && tick <= p.busyUntil)
+	latest := tick + p.def.Plan.Jitter // it is due by then
+	busy := p.def.Plan.Overlap == events.OverlapForbid && p.busyFrom <= tick && latest <= p.busyUntil
+	return !p.all && (busy || p.pausedFrom <= tick && latest <= p.pausedUntil)
 }
 
 // judgeCorrection says what forbids a correction of the next tick.
@@ -159,10 +163,13 @@ func (p *plan) judgeFill(b *events.Ticked, name string, there func(events.TaskID
 	if there(id) { // an earlier backfill had the tick
 		id += events.TaskID(fmt.Sprintf(":%d", p.filledSince))
 	}
-	filled := b.Decision == events.TickFilled
+	filled, waits := b.Decision == events.TickFilled, p.active
+	if p.def.Plan.Overlap == events.OverlapAllow {
+		waits = p.filling
+	}
 	switch {
-	case p.active > 0:
-		return fmt.Sprintf("a tick of a backfill is decided, and %d runs have not ended", p.active)
+	case waits > 0:
+		return fmt.Sprintf("a tick of a backfill is decided, and %d runs have not ended", waits)
 	case filled == there(id) || filled && b.Run != id || !filled && b.Cause != events.TickTaken:
 		return fmt.Sprintf("a tick of a backfill has run %q, and a task of its id is there: %t", b.Run, there(id))
 	}
