@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
@@ -138,7 +139,7 @@ func (c *child) work() error {
 		Grace:     time.Second,
 		Log:       log,
 		Now:       func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
-		Behaviors: []task.Behavior{c, runEcho()},
+		Behaviors: []task.Behavior{c, runEcho(), runNap()},
 	}
 	if c.NATS != "" {
 		bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS}, NKey: c.NKey, Cluster: c.Cluster, Key: store.Cluster().Key, Log: log})
@@ -205,6 +206,18 @@ func (c *child) submit(n *engine.Node, id string) {
 		result, err := f.Wait(ctx)
 		c.say(word{Resolved: id, Result: string(result), Err: textOf(err)})
 	}
+}
+
+// runNap is a behavior that takes longer than a second.
+func runNap() task.Behavior {
+	return behaviors.Define[string, string]("nap", nil).Bind(func(ctx context.Context, p string) (string, error) {
+		select {
+		case <-time.After(1500 * time.Millisecond):
+			return p, nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	})
 }
 
 func textOf(err error) string {

@@ -114,11 +114,11 @@ func (c *ticking) owner() (name string) {
 	return name
 }
 
-// set makes a schedule in the shard, and returns its name.
-func (c *ticking) set(name string, d schedule.Definition) string {
+// set makes a schedule in the shard, of a behavior of the processes, and returns its name.
+func (c *ticking) set(name, behavior string, d schedule.Definition) string {
 	c.Helper()
 	name = idOf(c.shard, processShards, name)
-	d.Behavior, d.Params = "echo", []byte(`"x"`)
+	d.Behavior, d.Params = behavior, []byte(`"x"`)
 	_, _, err := c.client.Schedules().Set(within(c.T, soon), name, d, 0)
 	ok(c.T, err)
 	return name
@@ -135,7 +135,7 @@ func (c *ticking) setDay(in time.Duration) {
 		if zone == hourZone { // so that both data name this tick
 			hours += fmt.Sprint(",", (tick.Hour()+1)%24)
 		}
-		name := c.set(fmt.Sprintf("%s-%d-", filepath.Base(zone), tick.Unix()), schedule.Definition{
+		name := c.set(fmt.Sprintf("%s-%d-", filepath.Base(zone), tick.Unix()), "echo", schedule.Definition{
 			Cron:     fmt.Sprintf("%d %d %s * * ?", tick.Second(), tick.Minute(), hours),
 			Timezone: zone,
 		})
@@ -319,12 +319,13 @@ func TestProcess_EachTickIsDecidedOnceWhateverDiesAndWhateverClocksSay(t *testin
 			whole := time.Duration(repeat.Times(4, 12)) * life
 			c := startTicking(t, life)
 			c.end = time.Now().Truncate(time.Second).Add(whole + c.near + setting)
-			if jump > 0 {
-				c.end = c.end.Add(jump)
+			if jump > 0 { // the shard is ahead then, and goes on at half speed
+				c.end = c.end.Add(jump - setting)
 			}
 			c.second = []string{
-				c.set("forbid", schedule.Definition{Cron: "* * * * * ?", End: c.end}),
-				c.set("allow", schedule.Definition{
+				c.set("once", "echo", schedule.Definition{Cron: "* * * * * ?", End: c.end}),
+				c.set("busy", "nap", schedule.Definition{Cron: "* * * * * ?", End: c.end}),
+				c.set("allow", "echo", schedule.Definition{
 					Cron:    "* * * * * ?",
 					Overlap: schedule.Allow,
 					Misfire: schedule.All,
