@@ -125,7 +125,7 @@ var All = []Front{
 			Metrics:   in("engine/internal/schedules/owner.go", "set(meter.Schedules,"),
 			Explain:   in("engine/internal/schedules/owner.go", "ExplainRecord: o.explain"),
 			Checker:   in("integration/robustness/check/schedules.go", "j.schedules.Apply(ev, there)"),
-			Traffic:   not("no traffic of the harnesses has schedules yet"),
+			Traffic:   in("integration/robustness/traffic/source.go", "{6, (*Source).schedule},"),
 			Simulated: in("integration/simulation/world/schedules.go", "s.call(history.SetSchedule, *call, "),
 		},
 	},

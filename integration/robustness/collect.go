@@ -95,9 +95,10 @@ func writtenSince(j history.Journals, revision int64) bool {
 // within 30 s that its connection to NATS is half-open.
 const archiveWithin = 35 * time.Second
 
-// served asks the owners for every task. It asks again for those that may have to be read from the archive.
+// served asks the owners for every task, those of schedules as they are listed. It asks again for those that may have to be read
+// from the archive.
 func served(ctx context.Context, r *cluster.Cluster) (all []history.Served) {
-	waiting := r.Operations.Tasks()
+	waiting := append(r.Operations.Tasks(), r.Runs(ctx)...)
 	for until := time.Now().Add(archiveWithin); len(waiting) > 0; clock.Sleep(ctx, readAgain) {
 		last := !r.Archives() || time.Now().After(until) || ctx.Err() != nil
 		shown, left := shown(ctx, r, waiting, last)

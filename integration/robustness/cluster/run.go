@@ -264,12 +264,14 @@ func IDIn(prefix string, shard int) string {
 	}
 }
 
-// Settle resumes what is suspended, cancels what its policy repeats, and waits until every task has ended that can.
+// Settle ends schedules, resumes what is suspended, cancels what its policy repeats, and waits until every task has ended that
+// can.
 func (r *Cluster) Settle(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Bound())
 	defer cancel()
 	stepped := slices.ContainsFunc(r.Faults, stepsClock)
-	waiting := r.Operations.Tasks()
+	runs, err := r.endSchedules(ctx)
+	waiting := append(r.Operations.Tasks(), runs...)
 	var times shardTimes
 	for len(waiting) > 0 && ctx.Err() == nil && err == nil {
 		var left []string

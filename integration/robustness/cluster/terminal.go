@@ -101,10 +101,10 @@ func (r *Cluster) startTerminal() error {
 	return nil
 }
 
-// typable reports whether the program takes a request: where it draws an id, it might not live to print that, and what
-// breaks a limit ends it as a misuse.
+// typable reports whether people type a request: where the program draws an id, it might not live to print that, what
+// breaks a limit ends it as a misuse, and schedules are left to the other clients.
 func typable(q traffic.Request) bool {
-	return q.Forbidden == "" && q.Verb != history.Settings && (q.Verb != history.Submit || q.Task != "")
+	return q.Forbidden == "" && !q.Verb.OfSchedule() && q.Verb != history.Settings && (q.Verb != history.Submit || q.Task != "")
 }
 
 // EndTerminal interrupts what runs, and returns when all has ended.

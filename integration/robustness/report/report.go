@@ -75,8 +75,11 @@ func Write(w io.Writer, run *history.Run, j *check.Judgement) error {
 
 var answers = []history.Answer{history.OK, history.Refused, history.Absent, history.Unknown, history.Untold}
 
-var verbs = []history.Verb{history.Submit, history.Wait, history.Get, history.Cancel, history.Retry, history.RunNow, history.Delete,
-	history.Suspend, history.Resume}
+var verbs = []history.Verb{
+	history.Submit, history.Wait, history.Get, history.Cancel, history.Retry, history.RunNow, history.Delete, history.Suspend, history.Resume,
+	history.SetSchedule, history.PauseSchedule, history.ResumeSchedule, history.DeleteSchedule, history.RunSchedule, history.Backfill,
+	history.EndBackfill, history.GetSchedule, history.ListSchedules,
+}
 
 func countVerbs(run *history.Run) (rows []verbRow) {
 	for _, v := range verbs {

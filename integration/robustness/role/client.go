@@ -186,6 +186,8 @@ func (c *client) call(wait context.Context, caller int, r traffic.Request) {
 	c.say(Word{Call: call})
 	switch {
 	case f == nil:
+	case call.Answer == history.OK && call.Call%100 < watchedFutures && call.Schedule != nil:
+		c.watch(wait, call.Schedule.Run, "", f)
 	case call.Answer == history.OK && call.Call%100 < watchedFutures:
 		c.watch(wait, call.Task, call.Request, f)
 	default:

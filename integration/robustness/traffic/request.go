@@ -21,13 +21,15 @@ type Request struct {
 	Again  bool   // of Submit: a final record gets a further run
 	Repeat bool   // of Submit: the policy repeats the task
 	Named  bool   // of Submit: with a request key, that of its history.Operation
-	Key    string // of Submit without Task: the request key; "" = that of its history.Operation
+	Key    string // of Submit without Task: the request key, "" = that of its history.Operation; of RunSchedule, "" = none
 	Params Params
 	Delay  time.Duration
 
 	Priority int64  // of Submit; 0 = that of the behavior
 	Behavior string // of Pause and Unpause
-	Reason   string // of Pause
+	Reason   string // of Pause, PauseSchedule and EndBackfill
+
+	Schedule *Timing `json:",omitempty"` // of the verbs of schedules; nil for every other one
 
 	By        string // principal of the caller who asks; "" = that of the client
 	Traced    bool   // the caller gives a request id and a trace
@@ -41,6 +43,9 @@ func (r Request) Operation(client int, begin int64) history.Operation {
 	if r.ofSettings() {
 		op.Task = string(events.Settings)
 	}
+	if r.Verb.OfSchedule() {
+		r.Schedule.record(&op)
+	}
 	return op
 }
 
@@ -48,11 +53,17 @@ func (r Request) ofSettings() bool {
 	return r.Verb == history.Pause || r.Verb == history.Unpause || r.Verb == history.Settings
 }
 
-// Do makes the request for the caller of its record, and records what came of it. A Submit returns its future.
+// Do makes the request for the caller of its record, and records what came of it. A Submit and a RunSchedule return their
+// futures.
 func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation, begin int64) (f *engine.Future) {
 	ctx = engine.WithAsker(ctx, events.Asker{Principal: r.By, RequestID: op.Asker.RequestID, Traceparent: op.Asker.Traceparent})
 	id := events.TaskID(r.Task)
 	var err error
+	if r.Verb.OfSchedule() {
+		f, err = Schedule(ctx, c, op, r.Schedule.Definition, r.Reason)
+		Settle(op, err, begin)
+		return f
+	}
 	switch r.Verb {
 	case history.Submit:
 		f, err = r.submit(ctx, c, op)
@@ -94,6 +105,8 @@ func (r Request) Ask(op *history.Operation, principal, key string) {
 		op.Asker.RequestID, op.Asker.Traceparent = key, "00-"+key+"-01"
 	}
 	switch {
+	case r.Verb == history.RunSchedule:
+		op.Request = r.Key
 	case r.Named:
 		op.Request = key
 	case r.Verb == history.Submit && r.Task == "":

@@ -39,6 +39,7 @@ type Source struct {
 	suspended []string
 	repeats   string    // the task that its policy repeats and that nobody has cancelled; "" = none
 	keyed     []Request // the latest with a key
+	scheduled bool      // it has set a schedule
 }
 
 // NewSource returns the source of a name; name and seed determine what it draws.
@@ -55,14 +56,15 @@ var mix = []struct {
 	share int
 	draw  func(*Source) Request
 }{
-	{25, (*Source).unique},
+	{22, (*Source).unique},
+	{6, (*Source).schedule},
 	{3, (*Source).repeated},
 	{14, (*Source).shared},
 	{3, (*Source).together},
 	{4, (*Source).settings},
 	{1, (*Source).forbidden},
-	{12, func(s *Source) Request { return s.about(history.Get) }},
-	{12, func(s *Source) Request { return s.about(history.Wait) }},
+	{10, func(s *Source) Request { return s.about(history.Get) }},
+	{11, func(s *Source) Request { return s.about(history.Wait) }},
 	{7, func(s *Source) Request { return s.about(history.Cancel) }},
 	{5, func(s *Source) Request { return s.about(history.Retry) }},
 	{5, func(s *Source) Request { return s.about(history.RunNow) }},

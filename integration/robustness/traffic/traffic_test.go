@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
@@ -75,6 +76,20 @@ func TestSource_DrawsEveryProfile(t *testing.T) {
 		"end of what is repeated": func(r traffic.Request) bool {
 			return r.Verb == history.Cancel && slices.ContainsFunc(requests, func(o traffic.Request) bool { return o.Repeat && o.Task == r.Task })
 		},
+
+		"schedule": func(r traffic.Request) bool {
+			return r.Verb == history.SetSchedule && r.Schedule.Name != "" && r.Schedule.Definition.Cron != "" && r.Schedule.Seen == 0
+		},
+		"schedule of another version": func(r traffic.Request) bool { return r.Verb == history.SetSchedule && r.Schedule.Seen != 0 },
+		"pause of a schedule":         func(r traffic.Request) bool { return r.Verb == history.PauseSchedule && r.Reason != "" },
+		"resumption of a schedule":    func(r traffic.Request) bool { return r.Verb == history.ResumeSchedule },
+		"end of a schedule":           func(r traffic.Request) bool { return r.Verb == history.DeleteSchedule },
+		"run by hand":                 func(r traffic.Request) bool { return r.Verb == history.RunSchedule && r.Key == "" },
+		"run by hand with a key":      func(r traffic.Request) bool { return r.Verb == history.RunSchedule && r.Key != "" },
+		"backfill":                    func(r traffic.Request) bool { return r.Verb == history.Backfill && r.Schedule.For > time.Second },
+		"end of a backfill":           func(r traffic.Request) bool { return r.Verb == history.EndBackfill },
+		"read of a schedule":          func(r traffic.Request) bool { return r.Verb == history.GetSchedule },
+		"list of schedules":           func(r traffic.Request) bool { return r.Verb == history.ListSchedules && r.Schedule.Name == "" },
 
 		"wait":    func(r traffic.Request) bool { return r.Verb == history.Wait },
 		"get":     func(r traffic.Request) bool { return r.Verb == history.Get },
