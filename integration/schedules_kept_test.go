@@ -22,12 +22,10 @@ func echoes(id string, retain int) task.Behavior {
 }
 
 // listed returns the runs of a schedule that are listed, in the order of their ids.
-func listed(t *testing.T, n *testcluster.Node, schedule string) (ids []events.TaskID) {
+func listed(t *testing.T, n *testcluster.Node, of string) (ids []events.TaskID) {
 	t.Helper()
-	page, err := n.ListPage(within(t, soon), task.Filter{Affinity: schedule, Limit: 1000}, "")
-	ok(t, err)
-	for i := range page.Tasks {
-		ids = append(ids, page.Tasks[i].ID)
+	for _, is := range pages(t, n.Client, task.Filter{Affinity: of}, func(task.Page) {}) {
+		ids = append(ids, is.ID)
 	}
 	slices.Sort(ids)
 	return ids

@@ -270,8 +270,14 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Bound())
 	defer cancel()
 	stepped := slices.ContainsFunc(r.Faults, stepsClock)
-	runs, err := r.endSchedules(ctx)
-	waiting := append(r.Operations.Tasks(), runs...)
+	waiting := r.Operations.Tasks()
+	if len(r.Clients) > 0 {
+		runs, err := endSchedules(ctx, r.Observer.Connection, r.Clients[0].Ask)
+		if err != nil {
+			return err
+		}
+		waiting = append(waiting, runs...)
+	}
 	var times shardTimes
 	for len(waiting) > 0 && ctx.Err() == nil && err == nil {
 		var left []string

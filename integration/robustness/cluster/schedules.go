@@ -6,39 +6,37 @@ import (
 
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/task"
 )
 
 const (
-	// listedSchedules is the number of schedules of a page, which are more than there are.
+	// listWithin bounds a list, listAgain is the pause before the next one.
+	listWithin = 3 * time.Second
+	listAgain  = 100 * time.Millisecond
+	// listedSchedules is the number of schedules of a page, which are more than there are, listedRuns that of their runs.
 	listedSchedules = 100
-	// listedRuns is the number of runs of a page.
-	listedRuns = 1000
-	// listAgain is the pause before they, or their runs, are listed again.
-	listAgain = 100 * time.Millisecond
+	listedRuns      = 1000
 )
 
-// endSchedules deletes all schedules, since they would go on for ever, and returns their runs that have not ended.
-func (r *Cluster) endSchedules(ctx context.Context) (runs []string, err error) {
-	if len(r.Clients) == 0 {
-		return nil, nil
-	}
+// endSchedules has somebody delete all schedules, since they would go on for ever, and returns their runs that have not ended.
+func endSchedules(ctx context.Context, c *role.Connection, ask func(context.Context, traffic.Request) error) (runs []string, err error) {
 	for ; ctx.Err() == nil; clock.Sleep(ctx, listAgain) {
-		ask, cancel := context.WithTimeout(ctx, callWithin)
-		all, _, failed := r.Observer.Schedules().List(ask, "", listedSchedules)
+		list, cancel := context.WithTimeout(ctx, listWithin)
+		all, _, failed := c.Schedules().List(list, "", listedSchedules)
 		cancel()
 		if failed == nil && len(all) == 0 {
 			break
 		}
 		for i := range all {
 			end := traffic.Request{Verb: history.DeleteSchedule, Schedule: &traffic.Timing{Name: all[i].Name}}
-			if err := r.Clients[0].Ask(ctx, end); err != nil && ctx.Err() == nil {
+			if err := ask(ctx, end); err != nil && ctx.Err() == nil {
 				return nil, err
 			}
 		}
 	}
-	for _, t := range r.runs(ctx) {
+	for _, t := range listRuns(ctx, c) {
 		if !t.Final() {
 			runs = append(runs, string(t.ID))
 		}
@@ -46,28 +44,28 @@ func (r *Cluster) endSchedules(ctx context.Context) (runs []string, err error) {
 	return runs, nil
 }
 
-// Runs returns the runs of schedules that are listed.
-func (r *Cluster) Runs(ctx context.Context) (ids []string) {
-	for _, t := range r.runs(ctx) {
+// RunsOfSchedules returns the runs of schedules that are listed.
+func RunsOfSchedules(ctx context.Context, c *role.Connection) (ids []string) {
+	for _, t := range listRuns(ctx, c) {
 		ids = append(ids, string(t.ID))
 	}
 	return ids
 }
 
-// runs lists the runs of schedules, again until every shard answers or ctx ends.
-func (r *Cluster) runs(ctx context.Context) []task.Task {
+// listRuns lists the runs of schedules, again until every shard answers or ctx ends, which others tell.
+func listRuns(ctx context.Context, c *role.Connection) []task.Task {
 	for ; ctx.Err() == nil; clock.Sleep(ctx, listAgain) {
-		if all, err := r.listRuns(ctx); err == nil {
+		if all, err := listRunsOnce(ctx, c); err == nil {
 			return all
 		}
 	}
-	return nil // it is too late, which others tell
+	return nil
 }
 
-func (r *Cluster) listRuns(ctx context.Context) (all []task.Task, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+func listRunsOnce(ctx context.Context, c *role.Connection) (all []task.Task, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
-	for t, err := range r.Observer.List(ctx, task.Filter{AffinityPrefix: traffic.SchedulePrefix, Limit: listedRuns}) {
+	for t, err := range c.List(ctx, task.Filter{AffinityPrefix: traffic.SchedulePrefix, Limit: listedRuns}) {
 		if err != nil {
 			return nil, err
 		}

@@ -43,35 +43,6 @@ func TestListsResult_WithinTellsTheBoundThatIsBroken(t *testing.T) {
 	}
 }
 
-func TestSchedulesResult_WithinTellsTheBoundThatIsBroken(t *testing.T) {
-	r := SchedulesResult{
-		Runs:      9,
-		LatestMs:  300,
-		TasksPerS: 1000,
-		Ratio:     0.7,
-	}
-	for says, b := range map[string]SchedulesBounds{
-		"":       {Late: time.Second, Ratio: 0.7},
-		"300 ms": {Late: 200 * time.Millisecond},
-		"0.70":   {Ratio: 0.8},
-	} {
-		if err := r.Within(b); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
-			t.Errorf("%+v: %v, want %q", b, err, says)
-		}
-	}
-	for says, change := range map[string]func(*SchedulesResult){
-		"too few to tell":       func(r *SchedulesResult) { r.Runs = 0 },
-		"before their tick":     func(r *SchedulesResult) { r.Early = 1 },
-		"had 1 entries written": func(r *SchedulesResult) { r.IdleEntries = 1 },
-	} {
-		wrong := r
-		change(&wrong)
-		if err := wrong.Within(SchedulesBounds{}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%+v: %v, want %q", wrong, err, says)
-		}
-	}
-}
-
 // line is so many samples, each a million tasks after the one before, of which one quantity grows by so much.
 func line(n int, of func(*SoakPoint) *float64, from, growth float64) []SoakPoint {
 	all := make([]SoakPoint, n)

@@ -6,19 +6,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/cmd/node/internal/bench"
+	"taskledger/cmd/node/internal/bench/overschedules"
 	"taskledger/cmd/node/internal/exitcode"
 )
 
-// The limits of what may be measured: each shard has room for 5,000 schedules.
+// The limits of what may be measured. Each shard has room for 5,000 schedules.
 const (
 	maxSchedules = 50_000
 	maxTicks     = 1000
+	maxBeside    = 16_384 // other tasks under way
 )
 
-func (t *Terminal) schedulesCommand() *cobra.Command {
-	var cfg bench.SchedulesConfig
-	var bounds bench.SchedulesBounds
+// schedulesCommand returns the command; print prints a result.
+func schedulesCommand(print func(result any, asJSON bool) error) *cobra.Command {
+	var cfg overschedules.Config
+	var bounds overschedules.Bounds
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "schedules",
@@ -34,16 +36,16 @@ day away, and fails when they have an entry of a journal written while nothing h
 				return &exitcode.UsageError{Problem: fmt.Sprintf("--schedules: want 1 to %d", maxSchedules)}
 			case cfg.Ticks < 1 || cfg.Ticks > maxTicks:
 				return &exitcode.UsageError{Problem: fmt.Sprintf("--ticks: want 1 to %d", maxTicks)}
-			case cfg.InFlight < 1 || cfg.InFlight > maxInFlight:
-				return &exitcode.UsageError{Problem: fmt.Sprintf("--in-flight: want 1 to %d", maxInFlight)}
+			case cfg.InFlight < 1 || cfg.InFlight > maxBeside:
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--in-flight: want 1 to %d", maxBeside)}
 			case cfg.Idle <= 0:
 				return &exitcode.UsageError{Problem: "--idle: want some time"}
 			}
-			r, err := bench.Schedules(cmd.Context(), cfg)
+			r, err := overschedules.Run(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := print(r, asJSON); err != nil {
 				return err
 			}
 			return r.Within(bounds)

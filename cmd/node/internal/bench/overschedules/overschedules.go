@@ -1,4 +1,5 @@
-package bench
+// Package overschedules measures schedules that fire together, beside other tasks.
+package overschedules
 
 import (
 	"context"
@@ -8,11 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"taskledger/behaviors/builtin"
-	"taskledger/engine"
+	"taskledger/cmd/node/internal/bench"
 	"taskledger/events"
 	"taskledger/ledger"
-	"taskledger/meter"
 	"taskledger/schedule"
 )
 
@@ -21,18 +23,22 @@ const (
 	besideFor  = 2 * time.Second        // before and after each of them, in which other tasks are counted
 	countEvery = 100 * time.Millisecond // divides both
 	halfADay   = 12                     // hours until the schedules fire that are watched while nothing happens
+	warmUp     = 500 * time.Millisecond // of the other tasks
+	setters    = 256                    // who set schedules side by side
+	lookAgain  = 10 * time.Millisecond
+	doneWithin = 30 * time.Second // after the last of the other tasks every tick is decided
 )
 
-// SchedulesConfig says how many schedules fire at one instant, and how often.
-type SchedulesConfig struct {
+// Config says how many schedules fire at one instant, and how often.
+type Config struct {
 	Schedules int
 	Ticks     int
 	InFlight  int           // other tasks under way beside them
 	Idle      time.Duration // for which schedules are watched that do not fire
 }
 
-// SchedulesResult holds the measured values.
-type SchedulesResult struct {
+// Result holds the measured values.
+type Result struct {
 	Schedules       int     `json:"schedules"`
 	Ticks           int     `json:"ticks"`
 	Runs            int     `json:"runs"`
@@ -46,15 +52,15 @@ type SchedulesResult struct {
 	IdleS           float64 `json:"idle_s"`
 }
 
-// SchedulesBounds are for checks; zero ones allow everything.
-type SchedulesBounds struct {
+// Bounds are for checks; zero ones allow everything.
+type Bounds struct {
 	Late  time.Duration // of the last run of a tick
 	Ratio float64       // of the rates of other tasks beside a tick and before it
 }
 
 // Within returns which bound is broken, or could not be measured. That no run is early and idle schedules write nothing has no
 // other bound.
-func (r SchedulesResult) Within(b SchedulesBounds) error {
+func (r Result) Within(b Bounds) error {
 	switch {
 	case r.Runs == 0 || r.TasksPerS == 0:
 		return fmt.Errorf("%d runs beside %.0f tasks/s are too few to tell", r.Runs, r.TasksPerS)
@@ -70,32 +76,27 @@ func (r SchedulesResult) Within(b SchedulesBounds) error {
 	return nil
 }
 
-// Schedules measures many schedules that fire at one instant beside a closed loop of noop tasks, as in Run, and what they write
+// Run measures many schedules that fire at one instant beside a closed loop of noop tasks, and what they write
 // while they do not fire. It returns an error if a tick has not exactly one run.
-func Schedules(ctx context.Context, cfg SchedulesConfig) (r SchedulesResult, err error) {
-	r = SchedulesResult{Schedules: cfg.Schedules, Ticks: cfg.Ticks}
-	s, err := startServers(ctx, nil)
+func Run(ctx context.Context, cfg Config) (r Result, err error) {
+	r = Result{Schedules: cfg.Schedules, Ticks: cfg.Ticks}
+	p, err := bench.StartPair(ctx, max(cfg.InFlight, cfg.Schedules))
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	a, b, err := startPair(ctx, s, max(cfg.InFlight, cfg.Schedules), [2]meter.Meter{})
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, a.close(), b.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	begun := time.Now()
 	far := schedule.Definition{Cron: fmt.Sprintf("0 0 %d * * ?", (begun.UTC().Hour()+halfADay)%24)}
-	if err := setAll(ctx, a, cfg.Schedules, far); err != nil {
+	if err := setAll(ctx, p, cfg.Schedules, far); err != nil {
 		return r, err
 	}
 	took := time.Since(begun)
-	if err := watchIdle(ctx, a, cfg.Idle, &r); err != nil {
+	if err := watchIdle(ctx, p, cfg.Idle, &r); err != nil {
 		return r, err
 	}
 	first := time.Now().Add(2*took + warmUp + 2*besideFor).Truncate(tickEvery).Add(tickEvery)
 	last := first.Add(time.Duration(cfg.Ticks-1) * tickEvery)
-	if err := setAll(ctx, a, cfg.Schedules, schedule.Definition{
+	if err := setAll(ctx, p, cfg.Schedules, schedule.Definition{
 		Cron:    fmt.Sprint("@every ", tickEvery),
 		Overlap: schedule.Allow,
 		Misfire: schedule.All,
@@ -107,29 +108,34 @@ func Schedules(ctx context.Context, cfg SchedulesConfig) (r SchedulesResult, err
 	if time.Until(first) < besideFor+warmUp {
 		return r, fmt.Errorf("setting %d schedules took longer than the %s of the first time", cfg.Schedules, took)
 	}
-	if err := loadBeside(ctx, a, cfg, first, last, &r); err != nil {
+	if err := loadBeside(ctx, p, cfg, first, last, &r); err != nil {
 		return r, err
 	}
-	if err := awaitDecided(ctx, a); err != nil {
+	if err := awaitDecided(ctx, p); err != nil {
 		return r, err
 	}
-	return r, readRuns(ctx, a, cfg, first, &r)
+	return r, readRuns(ctx, p, cfg, first, &r)
 }
 
-func scheduleName(i int) string { return fmt.Sprintf("schedule-%d", i) }
+func nameOf(i int) string { return fmt.Sprintf("schedule-%d", i) }
 
 // setAll gives every schedule a definition.
-func setAll(ctx context.Context, n *node, schedules int, d schedule.Definition) error {
+func setAll(ctx context.Context, p *bench.Pair, schedules int, d schedule.Definition) error {
 	d.Behavior = builtin.Noop().ID()
-	return inParallel(ctx, schedules, func(ctx context.Context, i int) error {
-		_, _, err := n.Client.Schedules().Set(ctx, scheduleName(i), d, 0)
-		return err
-	})
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(setters)
+	for i := range schedules {
+		g.Go(func() error {
+			_, _, err := p.Schedules().Set(ctx, nameOf(i), d, 0)
+			return err
+		})
+	}
+	return g.Wait()
 }
 
 // watchIdle counts the entries that are written in a time in which no schedule fires.
-func watchIdle(ctx context.Context, n *node, d time.Duration, r *SchedulesResult) error {
-	before, err := entries(ctx, n.Client)
+func watchIdle(ctx context.Context, p *bench.Pair, d time.Duration, r *Result) error {
+	before, err := entries(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -138,14 +144,14 @@ func watchIdle(ctx context.Context, n *node, d time.Duration, r *SchedulesResult
 		return context.Cause(ctx)
 	}
 	r.IdleS = time.Since(begun).Seconds()
-	after, err := entries(ctx, n.Client)
+	after, err := entries(ctx, p)
 	r.IdleEntries = int(after - before)
 	return err
 }
 
 // entries returns the number of entries of all shards.
-func entries(ctx context.Context, c *engine.Client) (all uint64, err error) {
-	shards, err := c.Operations().Shards(ctx)
+func entries(ctx context.Context, p *bench.Pair) (all uint64, err error) {
+	shards, err := p.Operations().Shards(ctx)
 	for _, s := range shards {
 		if s.Problem != "" {
 			return 0, fmt.Errorf("shard %d: %s", s.Shard, s.Problem)
@@ -185,10 +191,10 @@ func (b *beats) perSecond(from time.Time) float64 {
 }
 
 // loadBeside runs a closed loop of noop tasks until the schedules have fired, and compares its rates.
-func loadBeside(ctx context.Context, n *node, cfg SchedulesConfig, first, last time.Time, r *SchedulesResult) error {
+func loadBeside(ctx context.Context, p *bench.Pair, cfg Config, first, last time.Time, r *Result) error {
 	end := last.Add(besideFor)
-	done, turn := newBeats(end), submitAndWait(n)
-	if _, err := closedLoop(ctx, cfg.InFlight, time.Until(end), func(ctx context.Context, worker int) error {
+	done, turn := newBeats(end), p.SubmitAndWait()
+	if _, _, _, err := bench.Loop(ctx, cfg.InFlight, time.Until(end), func(ctx context.Context, worker int) error {
 		err := turn(ctx, worker)
 		done.count()
 		return err
@@ -201,31 +207,31 @@ func loadBeside(ctx context.Context, n *node, cfg SchedulesConfig, first, last t
 		before, beside = append(before, calm), append(beside, busy)
 		ratios = append(ratios, busy/max(calm, 1))
 	}
-	r.TasksPerS, r.BesideTasksPerS, r.Ratio = median(before), median(beside), median(ratios)
+	r.TasksPerS, r.BesideTasksPerS, r.Ratio = bench.Median(before), bench.Median(beside), bench.Median(ratios)
 	return nil
 }
 
 // awaitDecided waits until every tick of all schedules is decided.
-func awaitDecided(ctx context.Context, n *node) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, stuckAfter, fmt.Errorf("not every tick was decided within %s", stuckAfter))
+func awaitDecided(ctx context.Context, p *bench.Pair) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, doneWithin, fmt.Errorf("not every tick was decided within %s", doneWithin))
 	defer cancel()
 	for {
-		left, err := undecided(ctx, n.Client.Schedules())
+		left, err := undecided(ctx, p)
 		if err != nil || left == 0 {
 			return err
 		}
-		if !pause(ctx, askAgain) {
+		if !pause(ctx, lookAgain) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
 // undecided counts the schedules that have a further tick.
-func undecided(ctx context.Context, all engine.Schedules) (left int, err error) {
+func undecided(ctx context.Context, p *bench.Pair) (left int, err error) {
 	const page = 100
 	for after, more := "", true; more; {
 		var some []schedule.Schedule
-		if some, more, err = all.List(ctx, schedule.Filter{}, after, page); err != nil {
+		if some, more, err = p.Schedules().List(ctx, schedule.Filter{}, after, page); err != nil {
 			return 0, err
 		}
 		for _, s := range some {
@@ -239,16 +245,16 @@ func undecided(ctx context.Context, all engine.Schedules) (left int, err error) 
 }
 
 // readRuns reads in the journals when the run of each tick was created.
-func readRuns(ctx context.Context, n *node, cfg SchedulesConfig, first time.Time, r *SchedulesResult) error {
+func readRuns(ctx context.Context, p *bench.Pair, cfg Config, first time.Time, r *Result) error {
 	due := map[events.TaskID]time.Time{}
 	for i := range cfg.Schedules {
 		for tick := range cfg.Ticks {
 			at := first.Add(time.Duration(tick) * tickEvery)
-			due[events.TaskID(fmt.Sprintf("%s/%s%d", scheduleName(i), events.TickPrefix, at.UnixMilli()))] = at
+			due[events.TaskID(fmt.Sprintf("%s/%s%d", nameOf(i), events.TickPrefix, at.UnixMilli()))] = at
 		}
 	}
 	var late []time.Duration
-	for ev, err := range n.Client.Ledger().Replay(ctx, ledger.ReplayOptions{Records: []events.Record{events.OfTask}}) {
+	for ev, err := range p.Ledger().Replay(ctx, ledger.ReplayOptions{Records: []events.Record{events.OfTask}}) {
 		if err != nil {
 			return fmt.Errorf("read the journals: %w", err)
 		}
@@ -266,12 +272,23 @@ func readRuns(ctx context.Context, n *node, cfg SchedulesConfig, first time.Time
 		return fmt.Errorf("%d ticks have no run, among them %s", len(due), id)
 	}
 	slices.Sort(late)
-	r.Runs, r.LateP50Ms = len(late), quantile(late, 0.5)
-	r.LatestMs = quantile(late, 1)
+	r.Runs, r.LateP50Ms, r.LatestMs = len(late), inMillis(late[len(late)/2]), inMillis(late[len(late)-1])
 	for _, d := range late {
 		if d < 0 {
 			r.Early++
 		}
 	}
 	return nil
+}
+
+func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// pause waits, and returns false if ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
