@@ -54,7 +54,7 @@ func TestSchedules_TheNewestRunsStayListedWhileManyOthersFinish(t *testing.T) {
 	ok(t, err)
 	ok(t, all.Pause(within(t, soon), name, "its runs are those of a backfill", 0))
 	to := time.Now().Truncate(time.Minute)
-	ticks, err := all.Backfill(within(t, soon), name, to.Add(-(filled-1)*time.Minute), to)
+	ticks, err := all.Backfill(within(t, soon), name, to.Add(-(filled-1)*time.Minute), to, 0)
 	if err != nil || ticks != filled {
 		t.Fatalf("backfill of %d ticks, %v", ticks, err)
 	}

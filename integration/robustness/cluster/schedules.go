@@ -15,22 +15,21 @@ const (
 	// listWithin bounds a list, listAgain is the pause before the next one.
 	listWithin = 3 * time.Second
 	listAgain  = 100 * time.Millisecond
-	// listedSchedules is the number of schedules of a page, which are more than there are, listedRuns that of their runs.
-	listedSchedules = 100
-	listedRuns      = 1000
+	// listedRuns is the number of runs of a page.
+	listedRuns = 1000
 )
 
 // endSchedules has somebody delete all schedules, since they would go on for ever, and returns their runs that have not ended.
 func endSchedules(ctx context.Context, c *role.Connection, ask func(context.Context, traffic.Request) error) (runs []string, err error) {
 	for ; ctx.Err() == nil; clock.Sleep(ctx, listAgain) {
 		list, cancel := context.WithTimeout(ctx, listWithin)
-		all, _, failed := c.Schedules().List(list, "", listedSchedules)
+		names, failed := traffic.ScheduleNames(list, c.Client)
 		cancel()
-		if failed == nil && len(all) == 0 {
+		if failed == nil && len(names) == 0 {
 			break
 		}
-		for i := range all {
-			end := traffic.Request{Verb: history.DeleteSchedule, Schedule: &traffic.Timing{Name: all[i].Name}}
+		for _, name := range names {
+			end := traffic.Request{Verb: history.DeleteSchedule, Schedule: &traffic.Timing{Name: name}}
 			if err := ask(ctx, end); err != nil && ctx.Err() == nil {
 				return nil, err
 			}

@@ -74,6 +74,18 @@ func listSchedules(ctx context.Context, all engine.Schedules, call *history.Sche
 	}
 }
 
+// ScheduleNames returns the names of all schedules.
+func ScheduleNames(ctx context.Context, c *engine.Client) (names []string, err error) {
+	var call history.ScheduleCall
+	if err = listSchedules(ctx, c.Schedules(), &call); err != nil {
+		return nil, err
+	}
+	for i := range call.Shown {
+		names = append(names, call.Shown[i].Name)
+	}
+	return names, nil
+}
+
 func shownSchedule(s *schedule.Schedule) history.ShownSchedule {
 	shown := history.ShownSchedule{
 		Name:    s.Name,
