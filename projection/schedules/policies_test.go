@@ -322,6 +322,13 @@ func TestEnded_PausesOnFailureOfATick(t *testing.T) {
 	if w.schedule().Paused != nil {
 		t.Fatal("a cancelled run pauses the schedule")
 	}
+	for _, id := range []events.TaskID{schedules.HandRun(name, "x"), schedules.FillRun(name, clock("09:00"), 0)} {
+		run, err := w.apply(nil, events.Event{Task: id, Seq: 1, Body: w.schedule().Run(w.now)})
+		w.must(err)
+		if w.end(run, "broken"); w.schedule().Paused != nil {
+			t.Fatalf("run %s pauses the schedule", id)
+		}
+	}
 	w.now = clock("10:02")
 	w.settle()
 	run := w.active()[0]
@@ -437,6 +444,53 @@ func TestHolds_TheNewestRunsAreKept(t *testing.T) {
 	w.seal()
 	if w.shard.Len() > 2 {
 		t.Errorf("%d tasks are left after the schedule has ended", w.shard.Len())
+	}
+}
+
+// What a process does each night is no different for a schedule that fires once a week.
+func TestDecide_AProcessThatRestartsEveryNightRunsItsWeeklySchedule(t *testing.T) {
+	w := newWorld(t, every(millis(7*24*time.Hour)), clock("10:00"))
+	w.set(planOf(events.OverlapForbid, events.MisfireOnce))
+	for range 4 * 7 {
+		w.now += millis(20 * time.Hour)
+		w.settle()
+		w.endAll()
+		w.now += millis(4 * time.Hour) // down
+		w.shard = w.restored()
+		w.begin()
+		w.settle()
+		w.endAll()
+	}
+	if n := len(w.ticked); n != 4 || strings.Contains(fmt.Sprint(w.told), "missed") {
+		t.Errorf("%v", w.told)
+	}
+}
+
+// A service that was down for two weeks does not run its daily work fourteen times.
+func TestDecide_TwoWeeksOfDowntimeMakeOneRun(t *testing.T) {
+	w := newWorld(t, every(millis(24*time.Hour)), clock("10:00"))
+	w.set(planOf(events.OverlapForbid, events.MisfireOnce))
+	w.now += millis(14 * 24 * time.Hour)
+	for range 5 {
+		w.settle()
+		w.endAll()
+	}
+	if n := len(w.ticked); n != 2 || w.ticked[0].Decision != events.TickMissed || w.ticked[1].Decision != events.TickCreated {
+		t.Errorf("%v", w.told)
+	}
+}
+
+// However often a schedule fires whose runs do not end, there is a bound for them.
+func TestDecide_RunsThatDoNotEndAreBounded(t *testing.T) {
+	w := newWorld(t, every(1000), clock("10:00"))
+	w.set(planOf(events.OverlapAllow, events.MisfireOnce))
+	for range schedules.MaxActive + 10 {
+		w.now += 1000
+		w.settle()
+	}
+	last := w.ticked[len(w.ticked)-1]
+	if n := w.schedule().Active(); n != schedules.MaxActive || last.Cause != events.TickTooMany {
+		t.Errorf("%d runs, and %s", n, tell(last))
 	}
 }
 

@@ -446,6 +446,24 @@ func TestSet_OfTheSameTicksKeepsTheNextOne(t *testing.T) {
 	}
 }
 
+// A shard has a bound for its schedules, which a change of one does not meet.
+func TestSet_OfMoreSchedulesThanAShardHoldsIsRefused(t *testing.T) {
+	o := newOwner(t)
+	for i := range fold.MaxSchedules {
+		o.set(fmt.Sprintf("s%d", i), "UTC")
+	}
+	s := fold.Of(o.state).Schedule("s7")
+	plan := s.Plan
+	plan.Keep++
+	change := schedules.Set{Name: "s7", Plan: schedules.EncodePlan(&plan), Next: int64(s.Next)}
+	another := change
+	another.Name = "another"
+	a := o.turn(&change, &another)
+	if a[0].Code != command.AnswerOK || a[1].Code != command.AnswerOverload {
+		t.Errorf("%+v", a)
+	}
+}
+
 // A definition from code counts once: what came after it stands, also a delete, until the code changes.
 func TestSet_ADefinitionInCodeCountsOnce(t *testing.T) {
 	o := newOwner(t)
