@@ -55,7 +55,7 @@ func codeSchedules(b task.Behavior, now time.Time) (all []codeSchedule, err erro
 		if _, err := b.Plan(d.Params, now); err != nil {
 			return nil, wrong(err)
 		}
-		d.Start, d.End = d.Start.UTC(), d.End.UTC() // the hash is of the instants
+		d.Start, d.End = d.Start.UTC(), d.End.UTC() // in whichever zone they are written
 		text, err := json.Marshal(d)
 		if err != nil {
 			return nil, wrong(err)
@@ -116,15 +116,4 @@ func setEach(ctx context.Context, left []codeSchedule, set func(context.Context,
 		case <-ticker.C:
 		}
 	}
-}
-
-// setFromCode sets a schedule as code defines it, unless it has been so once.
-func (s Schedules) setFromCode(ctx context.Context, code *codeSchedule) error {
-	planned, err := s.plan(ctx, &code.definition)
-	if err != nil {
-		return err
-	}
-	planned.Code = code.hash
-	_, _, err = s.c.schedules.Set(ctx, code.name, planned)
-	return err
 }

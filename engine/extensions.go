@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"taskledger/engine/internal/pauses"
 	"taskledger/engine/internal/schedules"
 	"taskledger/engine/internal/shard"
@@ -12,15 +14,16 @@ import (
 const itemHints = "items"
 
 // ownerExtensions returns the parts of fronts that live with the owner of a shard, by what they have the session do:
-// learn takes the settings, which the shard home has, and hints sends hints of a name. The node of the session has that
-// configuration.
+// learn takes the settings, which the shard home has, and hints sends hints of a name. The session is of a node, which has
+// its data of time zones from zones.
 func ownerExtensions(
-	home int, learn func(settings.State), hints func(name string) sendHint, node *NodeConfig,
+	home int, learn func(settings.State), hints func(name string) sendHint,
+	node string, zones func(string) (*time.Location, error),
 ) []shard.NewExtension {
 	return []shard.NewExtension{
 		pauses.AtOwner(home, learn),
 		stores.AtOwner(hints(itemHints)),
-		schedules.AtOwner(node.Name, node.Zones),
+		schedules.AtOwner(node, zones),
 	}
 }
 

@@ -29,7 +29,7 @@ func (m *member) ownerConfig() *shard.Config {
 		Placement: h,
 		Archiver:  h,
 
-		Extensions: ownerExtensions(m.settingsShard(), m.learnSettings, h.hints, m.cfg),
+		Extensions: ownerExtensions(m.settingsShard(), m.learnSettings, h.hints, m.cfg.Name, m.cfg.Zones),
 
 		Loader:  m.loader,
 		Owners:  m.owners,

@@ -68,6 +68,17 @@ func (s Schedules) plan(ctx context.Context, d *schedule.Definition) (*schedules
 	return &schedules.Definition{Plan: plan, Params: params}, err
 }
 
+// setFromCode sets a schedule as code defines it, unless it has been so once.
+func (s Schedules) setFromCode(ctx context.Context, code *codeSchedule) error {
+	planned, err := s.plan(ctx, &code.definition)
+	if err != nil {
+		return err
+	}
+	planned.Code = code.hash
+	_, _, err = s.c.schedules.Set(ctx, code.name, planned)
+	return err
+}
+
 // compact returns parameters without the spaces that make two equal ones differ.
 func compact(params events.Payload) (events.Payload, error) {
 	text, err := params.JSON()

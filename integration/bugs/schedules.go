@@ -50,5 +50,5 @@ var schedules = []Bug{
 	}, apiSchedules, "TestSchedules_WhatChangesAfterItWasJudgedIsLeftAsItIs"},
 	{"run of a schedule that repeats", "engine/internal/command/complete.go", []Edit{
 		{"	if t.Cancelled || events.ScheduledPrefix(t.ID) != \"\" {", "	if t.Cancelled {"},
-	}, commandPkg, "TestComplete_ARunOfAScheduleDoesNotRepeat"},
+	}, "./engine/internal/command", "TestComplete_ARunOfAScheduleDoesNotRepeat"},
 }

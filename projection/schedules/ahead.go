@@ -101,23 +101,6 @@ func (s *Schedule) through(now events.Millis) events.Millis {
 	return max(now-s.Delay(), 0)
 }
 
-// due returns when the next tick is due.
-func (s *Schedule) due() events.Millis { return s.Next + s.Delay() }
-
-// skips reports whether the next tick was due while a run had not ended, and is skipped for that.
-func (s *Schedule) skips() bool { return s.Plan.Overlap == events.OverlapForbid && s.overlapped() }
-
-// overlapped reports whether the next tick was due while a run had not ended, other than one of those that ticks have
-// one after the other.
-func (s *Schedule) overlapped() bool {
-	return s.Next > s.CatchUp && s.BusyFrom <= s.due() && s.due() <= s.BusyUntil
-}
-
-// inPause reports whether the next tick was due in the last pause.
-func (s *Schedule) inPause() bool {
-	return s.Next > s.CatchUp && s.PausedFrom <= s.due() && s.due() <= s.PausedUntil
-}
-
 // lately bounds the age of an answer about ticks that were due when it was found: it may be used although another tick
 // has come since, or the ticks of a schedule that fires more often than its owner takes turns would never be decided.
 const lately events.Millis = 10_000

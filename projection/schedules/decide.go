@@ -59,7 +59,7 @@ func (s *Schedules) toCancel(of *Schedule) (all []events.TaskID) {
 	return all
 }
 
-// leastGrace is how late a decision may come at least: a turn takes its time.
+// No decision that comes within leastGrace is late: a turn takes its time.
 const leastGrace events.Millis = 1000
 
 // late reports whether the newest undecided tick comes too late for a run.

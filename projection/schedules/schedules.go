@@ -191,6 +191,23 @@ func (s *Schedule) Delay() events.Millis {
 	return events.Millis(xxhash.Sum64String(s.Name) % uint64(s.Plan.Jitter+1))
 }
 
+// due returns when the next tick is due.
+func (s *Schedule) due() events.Millis { return s.Next + s.Delay() }
+
+// skips reports whether the next tick was due while a run had not ended, and is skipped for that.
+func (s *Schedule) skips() bool { return s.Plan.Overlap == events.OverlapForbid && s.overlapped() }
+
+// overlapped reports whether the next tick was due while a run had not ended, other than one of those that ticks have
+// one after the other.
+func (s *Schedule) overlapped() bool {
+	return s.Next > s.CatchUp && s.BusyFrom <= s.due() && s.due() <= s.BusyUntil
+}
+
+// inPause reports whether the next tick was due in the last pause.
+func (s *Schedule) inPause() bool {
+	return s.Next > s.CatchUp && s.PausedFrom <= s.due() && s.due() <= s.PausedUntil
+}
+
 // dueAt returns when the schedule has something to decide; 0 = not before it changes.
 func (s *Schedule) dueAt() events.Millis {
 	switch {

@@ -123,3 +123,13 @@ func (c *checker) starved() (sessions []string) {
 	}
 	return sessions
 }
+
+// schedule returns what is known of a schedule.
+func (c *checker) schedule(name string) *timetable {
+	s := c.schedules[name]
+	if s == nil {
+		s = &timetable{name: name, shard: c.shards[events.ScheduleRecord(name).Shard(len(c.shards))]}
+		c.schedules[name] = s
+	}
+	return s
+}

@@ -63,11 +63,9 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 	}
 }
 
-// leave hands the ended runs that their schedules keep no more to retention, but for the one that has just had an event.
-func (c *checker) leave(f *finished, but events.TaskID, runs []events.TaskID) {
-	for _, id := range runs {
-		if t := c.task(string(id)); id != but && !t.broken {
-			f.add(t)
-		}
+// judgeRun holds an event of a task to what schedules have decided.
+func (c *checker) judgeRun(j *journal, e *entry, ev *events.Event) {
+	if problem := j.schedules.Judge(ev); problem != "" {
+		c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
 	}
 }

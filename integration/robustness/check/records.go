@@ -123,3 +123,41 @@ func (c *checker) pausedAtTheEnd() (paused []string) {
 	}
 	return paused
 }
+
+// applySchedule folds an event of a schedule.
+func (c *checker) applySchedule(j *journal, f *finished, e *entry, ev *events.Event) {
+	if of := c.schedule(ev.Task.Affinity()); of.shard != j {
+		const elsewhere = "%s (event %d of %s): it belongs to shard %d"
+		c.report(legal, j.shard, e.Number, elsewhere, ev.Kind(), ev.Seq, ev.Task, of.shard.shard)
+		return
+	}
+	there := func(id events.TaskID) bool { return c.task(string(id)).last().phase != absent }
+	problem, givenUp := j.schedules.Apply(ev, there)
+	if problem != "" {
+		c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
+	}
+	c.leave(f, "", givenUp)
+	c.mark(j, e, ev, ev.Task.Affinity())
+}
+
+// mark notes the state of a schedule after an event of it, or with nil after one of a run of it. One of a run that
+// leaves the schedule as it is leaves no mark.
+func (c *checker) mark(j *journal, e *entry, ev *events.Event, name string) {
+	is := j.schedules.Schedule(name)
+	s := c.schedules[name]
+	if s == nil && ev == nil {
+		return
+	}
+	if s = c.schedule(name); ev != nil || s.after(len(s.marks)) != is {
+		s.marks = append(s.marks, mark{ev, e.Number, is})
+	}
+}
+
+// leave hands the ended runs that their schedules keep no more to retention, but for the one that has just had an event.
+func (c *checker) leave(f *finished, but events.TaskID, runs []events.TaskID) {
+	for _, id := range runs {
+		if t := c.task(string(id)); id != but && !t.broken {
+			f.add(t)
+		}
+	}
+}

@@ -15,75 +15,6 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// timetable is all that the run tells of one schedule.
-type timetable struct {
-	name       string
-	shard      *journal
-	marks      []mark
-	operations []*history.Operation
-}
-
-// mark is an event of a schedule, or of one of its runs, and the schedule after it.
-type mark struct {
-	ev    *events.Event // nil for one of a run
-	entry uint64
-	state folds.Schedule
-}
-
-// schedule returns what is known of a schedule.
-func (c *checker) schedule(name string) *timetable {
-	s := c.schedules[name]
-	if s == nil {
-		s = &timetable{name: name, shard: c.shards[events.ScheduleRecord(name).Shard(len(c.shards))]}
-		c.schedules[name] = s
-	}
-	return s
-}
-
-// after returns the schedule after so many marks.
-func (s *timetable) after(marks int) folds.Schedule {
-	if marks == 0 {
-		return folds.Schedule{Left: -1}
-	}
-	return s.marks[marks-1].state
-}
-
-// applySchedule folds an event of a schedule.
-func (c *checker) applySchedule(j *journal, f *finished, e *entry, ev *events.Event) {
-	if of := c.schedule(ev.Task.Affinity()); of.shard != j {
-		const elsewhere = "%s (event %d of %s): it belongs to shard %d"
-		c.report(legal, j.shard, e.Number, elsewhere, ev.Kind(), ev.Seq, ev.Task, of.shard.shard)
-		return
-	}
-	there := func(id events.TaskID) bool { return c.task(string(id)).last().phase != absent }
-	problem, givenUp := j.schedules.Apply(ev, there)
-	if problem != "" {
-		c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
-	}
-	c.leave(f, "", givenUp)
-	c.mark(j, e, ev, ev.Task.Affinity())
-}
-
-// mark notes the state of a schedule after an event of it, or with nil after one of a run of it. One of a run that
-// leaves the schedule as it is leaves no mark.
-func (c *checker) mark(j *journal, e *entry, ev *events.Event, name string) {
-	is := j.schedules.Schedule(name)
-	s := c.schedules[name]
-	if s == nil && ev == nil {
-		return
-	}
-	if s = c.schedule(name); ev != nil || s.after(len(s.marks)) != is {
-		s.marks = append(s.marks, mark{ev, e.Number, is})
-	}
-}
-
-// judgeRun holds an event of a task to what schedules have decided.
-func (c *checker) judgeRun(j *journal, e *entry, ev *events.Event) {
-	if problem := j.schedules.Judge(ev); problem != "" {
-		c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
-	}
-}
-
 // checkSchedules holds what was asked of schedules, and told of them, against their events: each event names who asked
 // for it, what was acknowledged has its event, reads tell the state of a moment, and no tick that can be decided waits.
 func (c *checker) checkSchedules() {
@@ -134,22 +65,6 @@ func (c *checker) checkAskedFor(s *timetable) {
 			c.accuseSchedule(acknowledged, s, m.entry, other, ev.Kind(), ev.Seq, ev.Asker)
 		}
 	}
-}
-
-// unasked reports whether an event of a schedule follows from no command: decisions of ticks, the pause after a
-// failure, the end of a backfill that is done, and definitions that stand in code.
-func unasked(ev *events.Event) bool {
-	switch b := ev.Body.(type) {
-	case *events.Ticked:
-		return true
-	case *events.SchedulePaused:
-		return b.Failed != ""
-	case *events.BackfillEnded:
-		return ev.Asker == events.Asker{}
-	case *events.ScheduleSet:
-		return b.Code != ""
-	}
-	return false
 }
 
 // mayCause reports whether an operation may have caused an event.

@@ -17,7 +17,7 @@ const (
 	mostActive = 1000
 	// lately is the age of what an owner knows of a tick, and goes by: a newer one may be due by then.
 	lately = 10_000
-	// leastGrace is how late a tick may be decided whatever the grace.
+	// No decision within leastGrace is late, whatever the grace.
 	leastGrace = 1000
 )
 

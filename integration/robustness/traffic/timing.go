@@ -19,7 +19,7 @@ const (
 	handKeys = 3
 )
 
-// Timing is what a request about schedules asks for.
+// Timing says what a request about schedules asks for.
 type Timing struct {
 	Name       string              // "" = all of them
 	Definition schedule.Definition // of SetSchedule

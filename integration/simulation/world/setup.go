@@ -5,6 +5,8 @@ import (
 )
 
 const (
+	nodes   = 3
+	clients = 2
 	// quietShare is the share of histories that go on for minutes with scenes in which little happens.
 	quietShare = 0.4
 	// crowdShare is the share of crowded histories among those that are not roomy.

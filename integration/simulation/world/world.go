@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	nodes   = 3
-	clients = 2
 	// wholeCluster is the name that stands for every process.
 	wholeCluster = "all"
 	// roomyWithin bounds the time after the last fault and the last call within which every task that can run must have
