@@ -174,7 +174,8 @@ func (s *timetable) explains(o *history.Operation, at int) (claims, fits bool) {
 	}
 	seen := func(is folds.Schedule) bool { return call.Seen == 0 || is.There && is.Version == call.Seen }
 	claims = at > 0 && s.marks[at-1].ev != nil && mayCause(o, s.marks[at-1].ev) && seen(s.after(at-1))
-	if !is.There || !seen(is) {
+	shared := o.Verb == history.RunSchedule && o.Joined // a run of the same key is, of whatever version
+	if !is.There || !seen(is) && !shared {
 		return claims, false
 	}
 	switch o.Verb {

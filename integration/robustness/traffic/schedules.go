@@ -38,10 +38,10 @@ func Schedule(
 	case history.DeleteSchedule:
 		err = all.Delete(ctx, name, call.Seen)
 	case history.RunSchedule:
-		f, err = all.Run(ctx, name, op.Request, 0)
+		f, err = all.Run(ctx, name, op.Request, call.Seen)
 		call.Run, op.Joined = string(f.ID()), f.Joined()
 	case history.Backfill:
-		call.Ticks, err = all.Backfill(ctx, name, call.From.Time(), call.To.Time(), 0)
+		call.Ticks, err = all.Backfill(ctx, name, call.From.Time(), call.To.Time(), call.Seen)
 	case history.EndBackfill:
 		err = all.EndBackfill(ctx, name, reason, call.Seen)
 	case history.GetSchedule:

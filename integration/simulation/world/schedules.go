@@ -192,10 +192,13 @@ func (s *scenario) set(d schedule.Definition, seen schedule.Version) history.Ope
 	return s.call(history.SetSchedule, *call, "", d)
 }
 
-// steer makes a call that has no argument but, now and then, a version that is there no more.
+// steer makes a call that has no argument but, now and then, a version that there never was.
 func (s *scenario) steer(verb history.Verb) history.Operation {
-	return s.ask(verb, history.ScheduleCall{Seen: pick[events.Ref](s.w.dice, 0, 0, 0, 0, 1)}, "")
+	return s.ask(verb, history.ScheduleCall{Seen: s.seen()}, "")
 }
+
+// seen draws the version that a caller has seen: any, or, now and then, one that there never was.
+func (s *scenario) seen() events.Ref { return pick[events.Ref](s.w.dice, 0, 0, 0, 0, 1) }
 
 // runs has several callers ask for a run at once, some under one key.
 func (s *scenario) runs() {
@@ -203,7 +206,7 @@ func (s *scenario) runs() {
 	var all sync.WaitGroup
 	for range 1 + s.w.dice.n(3) {
 		request := pick(s.w.dice, "", key, key)
-		all.Go(func() { s.ask(history.RunSchedule, history.ScheduleCall{}, request) })
+		all.Go(func() { s.ask(history.RunSchedule, history.ScheduleCall{Seen: s.seen()}, request) })
 	}
 	all.Wait()
 }
@@ -212,7 +215,11 @@ func (s *scenario) runs() {
 func (s *scenario) fills() {
 	to := time.Now().Add(-s.w.dice.between(time.Second, 5*time.Second))
 	from := to.Add(-s.w.dice.between(time.Second, 9*time.Second))
-	s.ask(history.Backfill, history.ScheduleCall{From: events.MillisOf(from), To: events.MillisOf(to)}, "")
+	s.ask(history.Backfill, history.ScheduleCall{
+		From: events.MillisOf(from),
+		To:   events.MillisOf(to),
+		Seen: s.seen(),
+	}, "")
 }
 
 // meddle does to a run what may be done to any task.
