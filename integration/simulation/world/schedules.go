@@ -69,7 +69,7 @@ func (s *scenario) define() schedule.Definition {
 		PauseOnFailure: s.w.dice.chance(0.3),
 	}
 	pick(s.w.dice, timetables...)(s, &d)
-	does := job{Work: pick(s.w.dice, 50, 300, 1500, 2500, 6500)}
+	does := job{Work: pick(s.w.dice, 50, 300, 1500, 2500)}
 	switch s.w.dice.n(4) {
 	case 0:
 		does.Fails, does.Panics = s.w.dice.n(3), s.w.dice.chance(0.3)
@@ -77,6 +77,11 @@ func (s *scenario) define() schedule.Definition {
 		does.Ends = string(endings[s.w.dice.n(len(endings))])
 	case 2:
 		does.Runs = 2
+	default:
+		does.Work = pick(s.w.dice, does.Work, 6500) // what fails is tried again, and has less time
+	}
+	if d.Overlap == schedule.Allow { // few slots must do for those that come meanwhile
+		does.Work = min(does.Work, 1500)
 	}
 	params, err := json.Marshal(does)
 	if err != nil {
