@@ -22,6 +22,7 @@ import (
 	"taskledger/internal/wire/wiretest"
 	"taskledger/projection"
 	"taskledger/projection/requests"
+	"taskledger/projection/schedules"
 )
 
 var update = flag.Bool("update", false, "write golden files that are missing; existing ones are never changed")
@@ -126,6 +127,15 @@ func TestGolden_SchedulesAreStoredAsEver(t *testing.T) {
 	golden(t, "schedules", j.state)
 }
 
+// A snapshot of before schedules kept the beginnings of runs and pauses is read.
+func TestGolden_SchedulesOfBeforeAreRead(t *testing.T) {
+	s := restore(t, [][]byte{stored(t, "schedules-before.golden")})
+	of := schedules.Of(s).Schedule("nightly")
+	if of == nil || of.Paused == nil || of.Fill == nil || of.Active() != 1 || of.BusyFrom != 0 || of.PausedFrom != 0 {
+		t.Errorf("read as %+v", of)
+	}
+}
+
 func TestGolden_ItemsAreStoredAsEver(t *testing.T) {
 	j := newJournal(t)
 	add := func(store string, lineage, seq uint64, prev events.Ref, request string, body events.Body) events.Ref {
@@ -154,15 +164,21 @@ func golden(t *testing.T, name string, s *projection.Shard) {
 	pinned(t, name+".golden", lines.Bytes())
 	pinned(t, name+".txt", []byte(render(generic(t, parts[0]))))
 
-	text, err := os.ReadFile(filepath.Join("testdata", name+".golden"))
+	wantSame(t, whole(restore(t, [][]byte{stored(t, name+".golden")}), s.Time), whole(s, s.Time), name+".golden is read as another state")
+}
+
+// stored returns what a golden file has.
+func stored(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
+	data, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSame(t, whole(restore(t, [][]byte{stored}), s.Time), whole(s, s.Time), name+".golden is read as another state")
+	return data
 }
 
 // render is what another library reads, each row on a line.

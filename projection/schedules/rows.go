@@ -106,10 +106,17 @@ func (s *Schedule) decode(r *wire.Reader) {
 	s.Next, s.NextOffset = events.Millis(r.Int()), r.Int()
 	r.ArrayOf(2)
 	s.Decided, s.Offset = events.Millis(r.Int()), r.Int()
-	r.ArrayOf(7)
-	s.BusyFrom, s.BusyUntil = events.Millis(r.Int()), events.Millis(r.Int())
-	s.CatchUp, s.CorrectedAt = events.Millis(r.Int()), events.Millis(r.Int())
-	s.PausedFrom, s.PausedUntil = events.Millis(r.Int()), events.Millis(r.Int())
+	switch n := r.Array(); n {
+	case 5: // of before beginnings were kept: whatever was undecided is explained
+		s.BusyUntil, s.CatchUp, s.CorrectedAt = events.Millis(r.Int()), events.Millis(r.Int()), events.Millis(r.Int())
+		s.PausedUntil = events.Millis(r.Int())
+	case 7:
+		s.BusyFrom, s.BusyUntil = events.Millis(r.Int()), events.Millis(r.Int())
+		s.CatchUp, s.CorrectedAt = events.Millis(r.Int()), events.Millis(r.Int())
+		s.PausedFrom, s.PausedUntil = events.Millis(r.Int()), events.Millis(r.Int())
+	default:
+		r.Fail("times of %d values", n)
+	}
 	s.GaveUp = events.Millis(r.Int())
 	switch n := r.Array(); n {
 	case 0:
