@@ -91,8 +91,12 @@ func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t pr
 
 // addTo folds the next event of a life, which an item of a store has none of: History tells what happened to it.
 func addTo(fold *projection.Life, ev *events.Event) error {
-	if ev.Kind().Record() != events.OfTask {
-		return absent("it names no task, but " + ev.Kind().Record().String() + ", which has no state of a task")
+	switch of := ev.Kind().Record(); of {
+	case events.OfTask:
+	case events.OfItem:
+		return absent("it is an item of a store, and has no state of a task")
+	default:
+		return absent("it is a record of its own, " + of.String() + ", and has no state of a task")
 	}
 	return damaged(fold.Add(ev))
 }

@@ -124,7 +124,7 @@ var All = []Front{
 			Process:   not("no owner sends it anything, and none is told"),
 			Metrics:   in("engine/internal/schedules/owner.go", "set(meter.Schedules,"),
 			Explain:   in("engine/internal/schedules/owner.go", "ExplainRecord: o.explain"),
-			Checker:   in("integration/robustness/check/schedules.go", "j.schedules.Apply(ev, there)"),
+			Checker:   in("integration/robustness/check/records.go", "j.schedules.Apply(ev, there)"),
 			Traffic:   in("integration/robustness/traffic/source.go", "{6, (*Source).schedule},"),
 			Simulated: in("integration/simulation/world/schedules.go", "s.call(history.SetSchedule, *call, "),
 		},
