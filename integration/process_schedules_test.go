@@ -23,7 +23,8 @@ const (
 	nearZone = "Africa/Maputo" // some seconds
 )
 
-// writeZone writes data of a time zone whose clocks are always so far ahead of UTC, as a directory in ZONEINFO has them.
+// writeZone writes data of a time zone whose clocks are always so far ahead of UTC, as a directory in ZONEINFO has
+// them.
 func writeZone(t *testing.T, dir, name string, ahead time.Duration) {
 	t.Helper()
 	data := make([]byte, 44) // the header of RFC 8536, with one kind of local time and a name for it
@@ -150,8 +151,8 @@ func (c *ticking) get(name string) schedule.Schedule {
 	return s
 }
 
-// run lets owners decide ticks of so long each before they die, until every tick is decided. The clock of the first one jumps
-// before it dies.
+// run lets owners decide ticks of so long each before they die, until every tick is decided. The clock of the first
+// one jumps before it dies.
 func (c *ticking) run(life, jump time.Duration) {
 	c.Helper()
 	jumps := jump != 0
@@ -182,8 +183,8 @@ func (c *ticking) run(life, jump time.Duration) {
 		return !slices.ContainsFunc(c.second, func(name string) bool { return c.get(name).Next != 0 })
 	})
 	testcluster.Await(c.T, "the ticks of the day", func() bool {
-		for name := range c.days {
-			if c.get(name).Last == 0 {
+		for name, is := range c.days {
+			if s := c.get(name); s.Last == 0 && s.Next <= events.MillisOf(is.tick) {
 				return false
 			}
 		}
@@ -197,8 +198,8 @@ type decided struct {
 	entry uint64
 }
 
-// decisions returns when a schedule was set, its first tick, and what became of that and of those behind it, as its history
-// tells it. It asserts that each decision begins where the one before, or a correction, has said.
+// decisions returns when a schedule was set, its first tick, and what became of that and of those behind it, as its
+// history tells it. It asserts that each decision begins where the one before, or a correction, has said.
 func (c *ticking) decisions(name string) (set, first events.Millis, all []decided) {
 	c.Helper()
 	var next events.Millis
@@ -244,8 +245,8 @@ func (c *ticking) wantSeconds(name string, first events.Millis, all []decided) {
 	}
 }
 
-// wantDay asserts that each time of the day that a schedule names was decided once, by whichever data: the tick that comes within
-// the test, and in hourZone another one an hour later, if the clock of an owner was so far ahead.
+// wantDay asserts that each time of the day that a schedule names was decided once, by whichever data: the tick that
+// comes within the test, and in hourZone another one an hour later, if the clock of an owner was so far ahead.
 func (c *ticking) wantDay(name string, set events.Millis, all []decided) {
 	c.Helper()
 	is := c.days[name]
@@ -275,8 +276,8 @@ func (c *ticking) wantDay(name string, set events.Millis, all []decided) {
 	c.Logf("schedule %s: ticks %d were decided, when clocks showed %d", name, ticks, shown)
 }
 
-// wantRuns asserts that each tick with a run has one, which was created in the entry of the decision, and that there are no
-// other runs.
+// wantRuns asserts that each tick with a run has one, which was created in the entry of the decision, and that there
+// are no other runs.
 func (c *ticking) wantRuns(all map[string][]decided) {
 	c.Helper()
 	created := map[events.TaskID][]uint64{}
@@ -296,7 +297,8 @@ func (c *ticking) wantRuns(all map[string][]decided) {
 					c.Errorf("run %s was created in entries %d, and its tick has none", run, entries)
 				}
 			case d.From != d.To || d.Run != run || !slices.Equal(entries, []uint64{d.entry}):
-				c.Errorf("ticks %d to %d of entry %d have run %q, which was created in entries %d", d.From, d.To, d.entry, d.Run, entries)
+				c.Errorf("ticks %d to %d of entry %d have run %q, which was created in entries %d",
+					d.From, d.To, d.entry, d.Run, entries)
 			}
 		}
 	}
@@ -306,8 +308,8 @@ func (c *ticking) wantRuns(all map[string][]decided) {
 }
 
 // The owner of schedules is killed again and again, its clock and those of the others differ, one by an hour, and one
-// process has other data of time zones. Each tick is decided once all the same, in order, without a gap, and has its run in
-// the same entry.
+// process has other data of time zones. Each tick is decided once all the same, in order, without a gap, and has its
+// run in the same entry.
 func TestProcess_EachTickIsDecidedOnceWhateverDiesAndWhateverClocksSay(t *testing.T) {
 	t.Parallel()
 	for name, jump := range map[string]time.Duration{"right": 0, "ahead": time.Hour, "back": -time.Hour} {

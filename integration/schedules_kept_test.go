@@ -31,8 +31,8 @@ func listed(t *testing.T, n *testcluster.Node, of string) (ids []events.TaskID) 
 	return ids
 }
 
-// The newest runs of a schedule stay listed, as many as it keeps, while so many other tasks of the shard finish that retention
-// forgets them.
+// The newest runs of a schedule stay listed, as many as it keeps, while so many other tasks of the shard finish that
+// retention forgets them.
 func TestSchedules_TheNewestRunsStayListedWhileManyOthersFinish(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
@@ -50,7 +50,8 @@ func TestSchedules_TheNewestRunsStayListedWhileManyOthersFinish(t *testing.T) {
 	}
 	n := testcluster.New(t, testcluster.Options{Shards: 1}).StartNode("a", nil, both...)
 	all := n.Client.Schedules()
-	_, _, err := all.Set(within(t, soon), name, schedule.Definition{Cron: "0 * * * * ?", Behavior: "quick", Params: []byte("1")}, 0)
+	d := schedule.Definition{Cron: "0 * * * * ?", Behavior: "quick", Params: []byte("1")}
+	_, _, err := all.Set(within(t, soon), name, d, 0)
 	ok(t, err)
 	ok(t, all.Pause(within(t, soon), name, "its runs are those of a backfill", 0))
 	to := time.Now().Truncate(time.Minute)
@@ -65,7 +66,8 @@ func TestSchedules_TheNewestRunsStayListedWhileManyOthersFinish(t *testing.T) {
 	})
 	var newest []events.TaskID
 	for i := range schedule.DefaultKeep {
-		newest = append(newest, events.TaskID(fmt.Sprintf("%s/fill:%d", name, to.Add(-time.Duration(i)*time.Minute).UnixMilli())))
+		tick := to.Add(-time.Duration(i) * time.Minute)
+		newest = append(newest, events.TaskID(fmt.Sprintf("%s/fill:%d", name, tick.UnixMilli())))
 	}
 	slices.Sort(newest)
 	// Of the others retention has left some.

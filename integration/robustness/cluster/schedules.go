@@ -19,8 +19,11 @@ const (
 	listedRuns = 1000
 )
 
-// endSchedules has somebody delete all schedules, since they would go on for ever, and returns their runs that have not ended.
-func endSchedules(ctx context.Context, c *role.Connection, ask func(context.Context, traffic.Request) error) (runs []string, err error) {
+// endSchedules has somebody delete all schedules, since they would go on for ever, and returns their runs that have
+// not ended.
+func endSchedules(
+	ctx context.Context, c *role.Connection, ask func(context.Context, traffic.Request) error,
+) (runs []string, err error) {
 	for ; ctx.Err() == nil; clock.Sleep(ctx, listAgain) {
 		list, cancel := context.WithTimeout(ctx, listWithin)
 		names, failed := traffic.ScheduleNames(list, c.Client)

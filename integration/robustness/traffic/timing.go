@@ -51,7 +51,8 @@ var verbsOfSchedules = []history.Verb{
 	history.SetSchedule, history.SetSchedule, history.SetSchedule,
 	history.RunSchedule, history.RunSchedule, history.RunSchedule, history.Backfill, history.Backfill, history.EndBackfill,
 	history.PauseSchedule, history.ResumeSchedule, history.ResumeSchedule, history.DeleteSchedule,
-	history.GetSchedule, history.GetSchedule, history.GetSchedule, history.GetSchedule, history.GetSchedule, history.ListSchedules,
+	history.GetSchedule, history.GetSchedule, history.GetSchedule, history.GetSchedule, history.GetSchedule,
+	history.ListSchedules,
 }
 
 func pick[T any](s *Source, all ...T) T { return all[s.random.IntN(len(all))] }

@@ -25,10 +25,11 @@ func schedulesCommand(print func(result any, asJSON bool) error) *cobra.Command 
 	c := &cobra.Command{
 		Use:   "schedules",
 		Short: "Measure many schedules that fire at one instant, beside other tasks",
-		Long: `Schedules runs two nodes on temporary data, as bench does, and many schedules that fire together every five seconds. It measures how
-long after the instant each has its run, and how many noop tasks end in the two seconds from it on, for each in the two seconds
-before. It fails when a tick has no run or two, or one before its time. Before that it sets the schedules to a time that is half a
-day away, and fails when they have an entry of a journal written while nothing happens.`,
+		Long: `Schedules runs two nodes on temporary data, as bench does, and many schedules that fire together every
+five seconds. It measures how long after the instant each has its run, and how many noop tasks end in the two seconds
+from it on, for each in the two seconds before. It fails when a tick has no run or two, or one before its time. Before
+that it sets the schedules to a time that is half a day away, and fails when they have an entry of a journal written
+while nothing happens.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -57,7 +58,7 @@ day away, and fails when they have an entry of a journal written while nothing h
 	f.IntVar(&cfg.InFlight, "in-flight", 64, "noop tasks under way at any time")
 	f.DurationVar(&cfg.Idle, "idle", 5*time.Second, "watch schedules that do not fire for so long")
 	f.DurationVar(&bounds.Late, "max-late", 0, "fail when the last run of a tick is created later; 0 = never")
-	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when there are fewer noop tasks beside a tick for each before it; 0 = never")
+	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when fewer noop tasks end for each before a tick; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

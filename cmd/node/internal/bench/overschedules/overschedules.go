@@ -58,8 +58,8 @@ type Bounds struct {
 	Ratio float64       // of the rates of other tasks beside a tick and before it
 }
 
-// Within returns which bound is broken, or could not be measured. That no run is early and idle schedules write nothing has no
-// other bound.
+// Within returns which bound is broken, or could not be measured. That no run is early and idle schedules write
+// nothing has no other bound.
 func (r Result) Within(b Bounds) error {
 	switch {
 	case r.Runs == 0 || r.TasksPerS == 0:
@@ -213,7 +213,8 @@ func loadBeside(ctx context.Context, p *bench.Pair, cfg Config, first, last time
 
 // awaitDecided waits until every tick of all schedules is decided.
 func awaitDecided(ctx context.Context, p *bench.Pair) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, doneWithin, fmt.Errorf("not every tick was decided within %s", doneWithin))
+	late := fmt.Errorf("not every tick was decided within %s", doneWithin)
+	ctx, cancel := context.WithTimeoutCause(ctx, doneWithin, late)
 	defer cancel()
 	for {
 		left, err := undecided(ctx, p)
