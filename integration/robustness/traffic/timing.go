@@ -77,7 +77,7 @@ func (s *Source) schedule() Request {
 	case history.ListSchedules:
 		t.Name = ""
 	}
-	if !r.Verb.Asks() && r.Verb != history.RunSchedule && r.Verb != history.Backfill {
+	if !r.Verb.Asks() {
 		t.Seen = pick[events.Ref](s, 0, 0, 0, 0, 0, 1)
 	}
 	return r
