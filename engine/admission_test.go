@@ -63,6 +63,18 @@ func wantOverload(t *testing.T, by submitter, b task.Behavior, cause string) {
 	}
 }
 
+// submitInTime submits until it is not refused: the refusal of a batch that was sent twice keeps its sender from sending
+// other submits for as long as it says.
+func submitInTime(t *testing.T, by submitter, b task.Behavior, id events.TaskID) (f *engine.Future) {
+	t.Helper()
+	testcluster.Await(t, "a submit of "+string(id), func() (done bool) {
+		var err error
+		f, err = by.Submit(within(t), b, nil, task.SubmitOptions{ID: id})
+		return err == nil
+	})
+	return f
+}
+
 // A store that is almost full takes no new tasks; those that exist are joined, retried and completed. What counts
 // is the bytes in use: the file never shrinks.
 func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
@@ -78,7 +90,7 @@ func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 	g.show(85)
 	awaitDegraded(t, client.Client, "the store holds")
 	wantOverload(t, client, j, "the store holds")
-	joined := j.submit(t, client, "x")
+	joined := submitInTime(t, client, j, "x")
 	if !joined.Joined() {
 		t.Error("the second submit has not joined the task")
 	}
@@ -174,9 +186,7 @@ func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 		}
 	}
 	awaitDegraded(t, client.Client, "")
-	if err := put(0); err != nil {
-		t.Errorf("with room again: %v", err)
-	}
+	testcluster.Await(t, "a submit with room again", func() bool { return put(0) == nil })
 }
 
 // Where the bytes of a store that is almost full are no tasks, the past takes them, and the command that removes it
