@@ -63,8 +63,8 @@ func wantOverload(t *testing.T, by submitter, b task.Behavior, cause string) {
 	}
 }
 
-// submitInTime submits until it is not refused: the refusal of a batch that was sent twice keeps its sender from sending
-// other submits for as long as it says.
+// submitInTime submits until it is not refused: the refusal of a batch that was sent twice keeps its sender from
+// sending other submits for as long as it says.
 func submitInTime(t *testing.T, by submitter, b task.Behavior, id events.TaskID) (f *engine.Future) {
 	t.Helper()
 	testcluster.Await(t, "a submit of "+string(id), func() (done bool) {

@@ -14,8 +14,8 @@ import (
 const itemHints = "items"
 
 // ownerExtensions returns the parts of fronts that live with the owner of a shard, by what they have the session do:
-// learn takes the settings, which the shard home has, and hints sends hints of a name. The session is of a node, which has
-// its data of time zones from zones.
+// learn takes the settings, which the shard home has, and hints sends hints of a name. The session is of a node, which
+// has its data of time zones from zones.
 func ownerExtensions(
 	home int, learn func(settings.State), hints func(name string) sendHint,
 	node string, zones func(string) (*time.Location, error),

@@ -17,7 +17,8 @@ import (
 // Schedules sets, reads and steers schedules. A name has 1 to 64 bytes of [A-Za-z0-9._:-]; it is no ".", "..",
 // "cluster", and does not begin with "store:". The runs of a schedule are the tasks "NAME/tick:MS" of its ticks, MS
 // being the tick in milliseconds since 1970, "NAME/run:..." of those that somebody asked for, and "NAME/fill:MS" of
-// backfills, with ":SINCE" behind it, when the backfill began, if an earlier one has had the tick. No submit may name such a task, whether the schedule exists or not.
+// backfills, with ":SINCE" behind it, when the backfill began, if an earlier one has had the tick. No submit may name
+// such a task, whether the schedule exists or not.
 //
 // A method returns an error that wraps schedule.ErrNotFound if there is no such schedule, a *store.InvalidError or a
 // *task.LimitError for an argument that breaks a rule, by field and limit, store.ErrUnavailable if the command was not

@@ -12,7 +12,7 @@ import (
 	"taskledger/schedule"
 )
 
-// moving is a schedule that somebody changes right after each Get.
+// moving has one schedule, of which each Get makes another version.
 type moving struct {
 	operations.Schedules
 	version schedule.Version

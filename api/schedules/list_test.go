@@ -18,7 +18,7 @@ import (
 	"taskledger/schedule"
 )
 
-// shelf lists schedules that nobody changes, in pages that may be short.
+// shelf lists schedules in pages that may be short. Nobody changes its schedules.
 type shelf struct {
 	operations.Schedules
 	all   []schedule.Schedule // by name

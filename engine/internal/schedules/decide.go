@@ -52,7 +52,7 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 	}
 	params := events.Payload(c.Params)
 	next, offset := events.Millis(c.Next), c.Offset
-	if sameTicks(of, &plan) && of.Next != 0 { // the next tick stays, also one that is due, and whatever data its sender has
+	if sameTicks(of, &plan) && of.Next != 0 { // the next tick stays, also when it is due, whatever the sender has found
 		next, offset = of.Next, of.NextOffset
 	}
 	switch {

@@ -57,8 +57,9 @@ func (o *atOwner) catchesUp(s *schedules.Schedule) string {
 	if s.Active() == 0 || s.Next == 0 || s.Next > s.CatchUp {
 		return ""
 	}
-	return fmt.Sprintf("ticks up to %s, which nobody decided in time, have their runs one after the other, and run %s has not ended",
-		shown(s.CatchUp), o.all.Active(s))
+	const text = "ticks up to %s, which nobody decided in time, have their runs one after the other, " +
+		"and run %s has not ended"
+	return fmt.Sprintf(text, shown(s.CatchUp), o.all.Active(s))
 }
 
 // whyPaused says who or what paused a schedule.

@@ -173,7 +173,8 @@ func (t *Terminal) list() *cobra.Command {
 // pageSchedules is the number of schedules that one list may ask for.
 const pageSchedules = 100
 
-// each calls do for the schedules that a filter selects, by name, page by page, and reports whether there are more. A limit of 0 is none.
+// each calls do for the schedules that a filter selects, by name, page by page, and reports whether there are more. A
+// limit of 0 is none.
 func each(
 	ctx context.Context, all operations.Schedules, filter schedule.Filter, after string, limit int,
 	do func(*schedule.Schedule) error,

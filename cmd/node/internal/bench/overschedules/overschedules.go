@@ -23,8 +23,8 @@ const (
 	besideFor  = 2 * time.Second        // before and after each of them, in which other tasks are counted
 	countEvery = 100 * time.Millisecond // divides both
 	halfADay   = 12                     // hours until the schedules fire that are watched while nothing happens
-	warmUp     = 500 * time.Millisecond // of the other tasks
-	setters    = 256                    // who set schedules side by side
+	warmUp     = 500 * time.Millisecond // in which the other tasks come to their speed
+	setters    = 256                    // schedules that are set side by side
 	lookAgain  = 10 * time.Millisecond
 	doneWithin = 30 * time.Second // after the last of the other tasks every tick is decided
 )
@@ -48,14 +48,14 @@ type Result struct {
 	TasksPerS       float64 `json:"tasks_per_s"`  // other tasks, in the two seconds before a tick
 	BesideTasksPerS float64 `json:"beside_per_s"` // in the two seconds from it on
 	Ratio           float64 `json:"ratio"`        // median over ticks
-	IdleEntries     int     `json:"idle_entries"` // that were written while no schedule fired
+	IdleEntries     int     `json:"idle_entries"` // entries that were written while no schedule fired
 	IdleS           float64 `json:"idle_s"`
 }
 
 // Bounds are for checks; zero ones allow everything.
 type Bounds struct {
-	Late  time.Duration // of the last run of a tick
-	Ratio float64       // of the rates of other tasks beside a tick and before it
+	Late  time.Duration // how late the last run of a tick may be
+	Ratio float64       // the least one of the rates of other tasks, beside a tick and before it
 }
 
 // Within returns which bound is broken, or could not be measured. That no run is early and idle schedules write
