@@ -29,9 +29,9 @@ type Store struct {
 
 	defragment func(context.Context) error // nil = refused
 
-	stream atomic.Uint64 // that new watches join
-	tries  tries         // of requests, of a client of its own
-	told   sync.Map      // key -> mod revision of the value that was complained of
+	streams atomic.Uint64 // of watches, opened so far
+	tries   tries         // of requests, of a client of its own
+	told    sync.Map      // key -> mod revision of the value that was complained of
 }
 
 var _ store.Store = (*Store)(nil)

@@ -67,17 +67,15 @@ func (s *Store) insist(ctx context.Context, what string, step func() error) erro
 // watch calls each with the changes of the keys from first to before end, from revision rev on, which must not be
 // in the future of the read that it continues by more than one. It returns the first error of each or of the watch.
 //
-// The client sends watches of equal metadata over one stream, with the log-in of the time when it was opened. Once
-// etcd has forgotten that, every new watch fails as long as an older one holds the stream. So they leave it after
-// an error.
+// Each watch has a stream of its own: the client sends watches of equal metadata over one stream, which keeps the
+// log-in of the time when it was opened as long as any watch holds it, and whose goroutine may hang for good where
+// two of its watches end at once (etcd client 3.7.3).
 func (s *Store) watch(ctx context.Context, first, end string, rev int64, each func(*clientv3.Event) error) error {
-	stream := s.stream.Load()
-	ctx = metadata.AppendToOutgoingContext(ctx, "stream", strconv.FormatUint(stream, 10))
+	ctx = metadata.AppendToOutgoingContext(ctx, "stream", strconv.FormatUint(s.streams.Add(1), 10))
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	for resp := range s.client.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(rev)) {
 		if err := resp.Err(); err != nil {
-			s.stream.CompareAndSwap(stream, stream+1)
 			return fmt.Errorf("watch from revision %d: %w", rev, err)
 		}
 		for _, ev := range resp.Events {

@@ -3,11 +3,15 @@ package etcdstore_test
 import (
 	"context"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/store"
 )
 
 // refusing is a KV whose reads etcd refuses, as it does when a role is changed, so many times.
@@ -67,4 +71,47 @@ func firstValue[V any](seq iter.Seq2[V, error]) (err error) {
 		}
 	}
 	return err
+}
+
+// refusingWatches is a Watcher whose watches etcd refuses when they are created, so many times.
+type refusingWatches struct {
+	clientv3.Watcher
+	left atomic.Int32
+}
+
+func (r *refusingWatches) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	if r.left.Add(-1) >= 0 {
+		opts = append(opts, clientv3.WithRange("a")) // before every key: an empty range
+	}
+	return r.Watcher.Watch(ctx, key, opts...)
+}
+
+// The client's goroutine of a stream may hang for good where two of its watches end at once and one of them was
+// refused when it was created: whoever watches over that stream later would wait for ever.
+func TestFollow_GoesOnAfterManyRefusedWatches(t *testing.T) {
+	f := newFixture(t)
+	const followers, each = 32, 8
+	r := &refusingWatches{Watcher: f.client.Watcher}
+	r.left.Store(followers * each)
+	f.client.Watcher = r
+	o := f.own()
+	head := f.append(o, store.Head{}, "one")
+	var all sync.WaitGroup
+	for range followers {
+		all.Go(func() {
+			next, stop := iter.Pull2(f.faulty.Follow(f.ctx, 0, 1))
+			defer stop()
+			for _, want := range []string{"one", "two"} {
+				if r, err, ok := next(); err != nil || !ok || string(r.Data) != want {
+					t.Errorf("got entry %+v %q, %v, %v, want %q", r.Head, r.Data, err, ok, want)
+					return
+				}
+			}
+		})
+	}
+	for r.left.Load() > 0 && f.ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	f.append(o, head, "two")
+	all.Wait()
 }
