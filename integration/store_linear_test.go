@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -59,14 +60,25 @@ type itemHistory struct {
 	t     *testing.T
 	mu    sync.Mutex
 	calls []porcupine.Operation
-	known []int64 // ids that somebody was told of
+	lost  []porcupine.Operation // claims that were carried out, of an item that their clients were not told
+	known []int64               // ids that somebody was told of
 	began time.Time
+}
+
+// operation returns a call that began then and has ended now.
+func (h *itemHistory) operation(client int, began time.Time, c itemCall) porcupine.Operation {
+	return porcupine.Operation{
+		ClientId: client,
+		Input:    c,
+		Call:     int64(began.Sub(h.began)),
+		Return:   int64(time.Since(h.began)),
+	}
 }
 
 func (h *itemHistory) note(client int, began time.Time, c itemCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.calls = append(h.calls, porcupine.Operation{ClientId: client, Input: c, Call: int64(began.Sub(h.began)), Return: int64(time.Since(h.began))})
+	h.calls = append(h.calls, h.operation(client, began, c))
 	if c.made > 0 {
 		h.known = append(h.known, c.made)
 	}
@@ -109,7 +121,10 @@ func (h *itemHistory) call(at *engine.Client, random *rand.Rand, client, n int) 
 			return err
 		})
 		if lost := (*item.ConflictError)(nil); errors.As(err, &lost) {
-			return // its answer was lost, and the claim has ended since: which item it was is not told
+			h.mu.Lock() // the answer was lost, and the claim has ended since: which item it was the journal alone tells
+			h.lost = append(h.lost, h.operation(client, began, itemCall{what: "claim", done: true}))
+			h.mu.Unlock()
+			return
 		}
 		if h.done(err, itemCall{}, client, began) && got != nil {
 			h.note(client, began, itemCall{what: "claim", made: got.ID, done: true})
@@ -178,8 +193,12 @@ func (h *itemHistory) judge(c *engine.Client) (judged int) {
 			lineage[int64(b.To)], from[int64(b.To)] = lineage[int64(b.From)], int64(b.From)
 		}
 	}
+	found, err := withLost(h.calls, h.lost, from)
+	if err != nil {
+		h.t.Error(err)
+	}
 	items := map[int64][]porcupine.Operation{}
-	for _, op := range h.calls {
+	for _, op := range found {
 		call := op.Input.(itemCall)
 		if call.what == "claim" {
 			call.id = from[call.made]
@@ -202,6 +221,31 @@ func (h *itemHistory) judge(c *engine.Client) (judged int) {
 		}
 	}
 	return judged
+}
+
+// withLost returns all calls, with one for each change that nobody was told of. Any of the lost claims may have made
+// it. from tells of the id of a changed item which id it had before.
+func withLost(calls, lost []porcupine.Operation, from map[int64]int64) ([]porcupine.Operation, error) {
+	told := map[int64]bool{}
+	for _, op := range calls {
+		told[op.Input.(itemCall).made] = true
+	}
+	someone := porcupine.Operation{Call: math.MaxInt64}
+	for _, op := range lost {
+		someone.Call, someone.Return = min(someone.Call, op.Call), max(someone.Return, op.Return)
+	}
+	calls, left := slices.Clone(calls), len(lost)
+	for made, id := range from {
+		if told[made] {
+			continue
+		}
+		if left--; left < 0 {
+			return calls, fmt.Errorf("nobody was told of the change of item %d to %d, and no claim of it was lost", id, made)
+		}
+		someone.Input = itemCall{what: "claim", id: id, made: made, done: true}
+		calls = append(calls, someone)
+	}
+	return calls, nil
 }
 
 // On three nodes, whose owners are killed and started again, what six clients are told of the items of a store has an order, item by item;
@@ -264,6 +308,30 @@ func TestItemModel_ExplainsNoContradiction(t *testing.T) {
 		}
 		if porcupine.CheckOperations(itemModel, all) || !porcupine.CheckOperations(itemModel, all[:len(all)-1]) {
 			t.Errorf("%s is explained, or what was before it is not", name)
+		}
+	}
+}
+
+func TestItemHistory_AChangeOfWhichNobodyWasToldWasMadeByALostClaim(t *testing.T) {
+	call := func(c itemCall, began, ended int64) porcupine.Operation {
+		return porcupine.Operation{Input: c, Call: began, Return: ended}
+	}
+	calls := []porcupine.Operation{
+		call(itemCall{what: "add", made: 1, done: true}, 0, 1),
+		call(itemCall{what: "claim", id: 2, made: 3, done: true}, 6, 7),
+	}
+	from := map[int64]int64{2: 1, 3: 2}
+	for what, one := range map[string]struct {
+		lost []porcupine.Operation
+		good bool
+	}{
+		"none was lost":          {nil, false},
+		"one was lost, in time":  {[]porcupine.Operation{call(itemCall{}, 2, 3)}, true},
+		"one was lost, too late": {[]porcupine.Operation{call(itemCall{}, 8, 9)}, false},
+	} {
+		all, err := withLost(calls, one.lost, from)
+		if good := err == nil && porcupine.CheckOperations(itemModel, all); good != one.good {
+			t.Errorf("%s: explained %v, %v", what, good, err)
 		}
 	}
 }
