@@ -277,18 +277,18 @@ func (c *checker) checkUndecided(s *timetable) {
 	end := c.served()
 	for i, m := range s.marks {
 		was := s.after(i)
-		if !decidable(m.state) || decidable(was) && was.Next == m.state.Next {
+		if !decidable(m.state) || decidable(was) && due(was) == due(m.state) {
 			continue
 		}
 		until := end
 		for _, later := range s.marks[i+1:] {
-			if !decidable(later.state) || later.state.Next != m.state.Next {
+			if !decidable(later.state) || due(later.state) != due(m.state) {
 				until = min(end, c.committed(s.shard, later.entry))
 				break
 			}
 		}
-		due := c.clock(m.state.Next + m.state.Definition.Plan.Jitter)
-		for _, left := range (span{max(due, c.committed(s.shard, m.entry)), until}).without(excused) {
+		from := max(c.clock(due(m.state)), c.committed(s.shard, m.entry))
+		for _, left := range (span{from, until}).without(excused) {
 			if left.lasts() > limit {
 				const waits = "tick %d was due and not decided for %s, from %s on"
 				c.accuseLate(ended, s.asTask(), m.entry, waits, m.state.Next, left.lasts(), time.Duration(left.from))
@@ -296,6 +296,9 @@ func (c *checker) checkUndecided(s *timetable) {
 		}
 	}
 }
+
+// due returns when the next tick of a schedule is due at the latest.
+func due(is folds.Schedule) events.Millis { return is.Next + is.Definition.Plan.Jitter }
 
 // decidable reports whether the next tick of a schedule can be decided once it is due.
 func decidable(is folds.Schedule) bool {

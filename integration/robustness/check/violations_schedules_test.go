@@ -183,6 +183,19 @@ func TestAll_TakesWhatSchedulesMayDo(t *testing.T) {
 	}
 }
 
+func TestAll_TakesATickThatADefinitionPutsOff(t *testing.T) {
+	b := newBuilder(t)
+	b.sets(often(), 1)
+	late := often()
+	late.Jitter = 3000
+	b.sets(late, 1)
+	b.reach(4)
+	b.steers(&events.ScheduleEnded{})
+	for _, v := range check.All(b.finish()) {
+		t.Error(v)
+	}
+}
+
 var schedules = []planted{
 	{"a definition that nobody asked for", "7 acknowledged", func(b *builder) {
 		b.sets(nightly, 90_000)
@@ -289,6 +302,14 @@ var schedules = []planted{
 		b.commit(1-shard, []events.Body{&events.ScheduleSet{Plan: nightly, Next: 1}}, of)
 	}, nil},
 	{"a tick that is due and waits", "8 ended", func(b *builder) {
+		b.sets(often(), 1)
+		b.reach(4)
+		b.steers(&events.ScheduleEnded{})
+	}, nil},
+	{"a tick that a definition no longer puts off, and that waits", "8 ended", func(b *builder) {
+		late := often()
+		late.Jitter = 60_000
+		b.sets(late, 1)
 		b.sets(often(), 1)
 		b.reach(4)
 		b.steers(&events.ScheduleEnded{})
