@@ -29,7 +29,7 @@ type Store struct {
 
 	defragment func(context.Context) error // nil = refused
 
-	streams atomic.Uint64 // of watches, opened so far
+	streams atomic.Uint64 // counts the streams that were opened for watches
 	tries   tries         // of requests, of a client of its own
 	told    sync.Map      // key -> mod revision of the value that was complained of
 }

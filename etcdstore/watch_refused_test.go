@@ -86,8 +86,8 @@ func (r *refusingWatches) Watch(ctx context.Context, key string, opts ...clientv
 	return r.Watcher.Watch(ctx, key, opts...)
 }
 
-// The client's goroutine of a stream may hang for good where two of its watches end at once and one of them was
-// refused when it was created: whoever watches over that stream later would wait for ever.
+// The etcd client may never serve a stream again after two of its watches end at once, if etcd refused to create one
+// of them. A later watch over that stream would wait for ever.
 func TestFollow_GoesOnAfterManyRefusedWatches(t *testing.T) {
 	f := newFixture(t)
 	const followers, each = 32, 8

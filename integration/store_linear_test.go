@@ -60,8 +60,8 @@ type itemHistory struct {
 	t     *testing.T
 	mu    sync.Mutex
 	calls []porcupine.Operation
-	lost  []porcupine.Operation // claims that were carried out, of an item that their clients were not told
-	known []int64               // ids that somebody was told of
+	lost  []porcupine.Operation // claims whose clients were not told which item they got
+	known []int64               // ids that a client was told
 	began time.Time
 }
 
@@ -223,8 +223,8 @@ func (h *itemHistory) judge(c *engine.Client) (judged int) {
 	return judged
 }
 
-// withLost returns all calls, with one for each change that nobody was told of. Any of the lost claims may have made
-// it. from tells of the id of a changed item which id it had before.
+// withLost adds a claim to the calls for each change that no client was told of. Any of the lost claims may have made
+// such a change. The map from leads from the id of a changed item to the id that the item had before.
 func withLost(calls, lost []porcupine.Operation, from map[int64]int64) ([]porcupine.Operation, error) {
 	told := map[int64]bool{}
 	for _, op := range calls {

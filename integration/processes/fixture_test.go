@@ -76,9 +76,9 @@ type flow struct {
 // load describes a flow.
 type load struct {
 	atOnce int                      // goroutines
-	pause  time.Duration            // of each, between two tasks
-	params func(name string) string // of a task
-	again  bool                     // what nobody answers is submitted again: no node may live for long
+	pause  time.Duration            // passes before each goroutine submits its next task
+	params func(name string) string // returns the parameters of a task
+	again  bool                     // has a task submitted again while no node answers
 }
 
 // startFlow begins a flow of deterministic ids through the members, by turns.
