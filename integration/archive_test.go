@@ -81,23 +81,6 @@ func archiveReader(t *testing.T, c *testcluster.Cluster) *testcluster.Client {
 	return c.StartClient("reader", func(cfg *engine.ClientConfig) { cfg.Archive = archiveOf(t, cfg.Bus) })
 }
 
-// awaitShards polls until every shard is as wanted.
-func awaitShards(t *testing.T, at *engine.Client, what string, holds func(engine.ShardInfo) bool) []engine.ShardInfo {
-	t.Helper()
-	var last []engine.ShardInfo
-	var err error
-	defer func() {
-		if t.Failed() {
-			t.Logf("%s: %+v, %v", what, last, err)
-		}
-	}()
-	testcluster.Await(t, what, func() bool {
-		last, err = at.Operations().Shards(within(t, soon))
-		return err == nil && !slices.ContainsFunc(last, func(s engine.ShardInfo) bool { return !holds(s) }) || t.Failed()
-	})
-	return last
-}
-
 func trimmedBeyond(entry uint64) func(engine.ShardInfo) bool {
 	return func(s engine.ShardInfo) bool { return s.First > entry && s.Degraded == "" }
 }
@@ -131,15 +114,15 @@ func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *te
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
-	awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(1))
+	testcluster.AwaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(1))
 	c.NATS.Stop()
 	wantAway(t, a.Client)
-	before := awaitShards(t, a.Client, "a shard that says that it is not trimmed", func(s engine.ShardInfo) bool {
+	before := testcluster.AwaitShards(t, a.Client, "a shard that says that it is not trimmed", func(s engine.ShardInfo) bool {
 		return strings.Contains(s.Degraded, "not trimmed")
 	})[0]
 	f.await(t, 20)
 	c.NATS.Start()
-	awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(before.First))
+	testcluster.AwaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(before.First))
 	l.wantOnce(t, a.Client, f.end())
 	wantWhole(t, a.Client)
 }
@@ -160,7 +143,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
-	awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(10))
+	testcluster.AwaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(10))
 	l.wantOnce(t, a.Client, f.end())
 
 	dir := c.NATS.Store
@@ -212,7 +195,7 @@ func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
 	f := startFlowOf(t, l, load{atOnce: 8, params: bulky}, a)
 	first := uint64(1)
 	for range 3 {
-		first = awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(first))[0].First
+		first = testcluster.AwaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(first))[0].First
 	}
 	l.wantOnce(t, a.Client, f.end())
 }
@@ -227,7 +210,7 @@ func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
-	full := awaitShards(t, a.Client, "a full archive", func(s engine.ShardInfo) bool {
+	full := testcluster.AwaitShards(t, a.Client, "a full archive", func(s engine.ShardInfo) bool {
 		return strings.Contains(s.Degraded, "not trimmed") && strings.Contains(s.Degraded, store.ErrFull.Error())
 	})[0]
 	f.await(t, 100)
@@ -237,7 +220,7 @@ func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 	c.NATS.Stop()
 	c.NATS.MaxStore = 0
 	c.NATS.Start()
-	awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(full.Archived))
+	testcluster.AwaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(full.Archived))
 	l.wantOnce(t, a.Client, f.end())
 	wantWhole(t, a.Client)
 }
@@ -249,7 +232,7 @@ func TestArchive_WithoutJetStreamTheJournalStaysWhole(t *testing.T) {
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
-	s := awaitShards(t, a.Client, "a shard that says what is missing", func(s engine.ShardInfo) bool {
+	s := testcluster.AwaitShards(t, a.Client, "a shard that says what is missing", func(s engine.ShardInfo) bool {
 		return strings.Contains(s.Degraded, "nats-server -js")
 	})[0]
 	f.await(t, 100)
@@ -279,7 +262,7 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 			f := startFlowOf(t, l, megabytes, a)
 			f.await(t, 20)
 			c.NATS.Stop()
-			s := awaitShards(t, a.Client, name, mode.is)[0]
+			s := testcluster.AwaitShards(t, a.Client, name, mode.is)[0]
 			if s.Degraded != "" || s.Archived != 0 {
 				t.Errorf("shard %+v", s)
 			}
@@ -302,7 +285,7 @@ func TestArchive_ThatBeginsLateIsShown(t *testing.T) {
 	run := func(name string, configure func(*engine.NodeConfig), holds func(engine.ShardInfo) bool) {
 		n := c.StartNode(name, configure, l.run())
 		f := startFlowOf(t, l, load{atOnce: megabytes.atOnce, pause: megabytes.pause, params: func(task string) string { return bulky(name + task) }}, n)
-		awaitShards(t, n.Client, "a shard of "+name, holds)
+		testcluster.AwaitShards(t, n.Client, "a shard of "+name, holds)
 		f.end()
 		n.Stop()
 	}
@@ -327,7 +310,7 @@ func TestArchive_NodesRestartedInTurnUnderLoadLeaveItWhole(t *testing.T) {
 		n.Stop()
 		nodes[i] = c.StartNode(n.Name+"-again", archives(t), l.run())
 	}
-	awaitShards(t, reader.Client, "trimmed journals", trimmedBeyond(1))
+	testcluster.AwaitShards(t, reader.Client, "trimmed journals", trimmedBeyond(1))
 	l.wantOnce(t, reader.Client, f.end())
 	wantWhole(t, reader.Client)
 }
@@ -354,7 +337,7 @@ func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
-	awaitShards(t, a.Client, "an archive of some segments", func(s engine.ShardInfo) bool { return s.First > 110 })
+	testcluster.AwaitShards(t, a.Client, "an archive of some segments", func(s engine.ShardInfo) bool { return s.First > 110 })
 	l.wantOnce(t, a.Client, f.end())
 	wantWhole(t, a.Client)
 	in := c.NATS.Stream()

@@ -28,7 +28,7 @@ func TestItems_HistoryAndExportsTellTheWholeLifeOfAnItem(t *testing.T) {
 		first = events.StoreItem("s", 2)
 	}
 	f := startFlowOf(t, l, megabytes, a)
-	awaitShards(t, a.Client, "a journal without the item", trimmedBeyond(10))
+	testcluster.AwaitShards(t, a.Client, "a journal without the item", trimmedBeyond(10))
 	l.wantOnce(t, a.Client, f.end())
 	for name, at := range map[string]*engine.Client{"node": a.Client, "client": reader.Client} {
 		var kinds []string

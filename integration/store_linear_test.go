@@ -20,7 +20,6 @@ import (
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/store"
-	"taskledger/task"
 )
 
 // itemCall records a request about an item of a store, and its answer.
@@ -101,9 +100,9 @@ func (h *itemHistory) call(at *engine.Client, random *rand.Rand, client, n int) 
 	ask := func(u *item.Update) (got []item.Item, err error) {
 		u.Client, u.Key = by, key
 		do := func(ctx context.Context) (err error) { got, err = at.Stores().Update(ctx, "linear", u); return err }
-		err = untilAnswered(ctx, do)
+		err = testcluster.UntilAnswered(ctx, do)
 		if first := slices.Clone(got); err == nil && random.IntN(3) == 0 {
-			if err := untilAnswered(ctx, do); err != nil || !slices.EqualFunc(first, got, func(a, b item.Item) bool { return a.ID == b.ID && a.At == b.At }) {
+			if err := testcluster.UntilAnswered(ctx, do); err != nil || !slices.EqualFunc(first, got, func(a, b item.Item) bool { return a.ID == b.ID && a.At == b.At }) {
 				h.t.Errorf("repeated, an update is answered with %+v, %v; first %+v", got, err, first)
 			}
 		}
@@ -116,7 +115,7 @@ func (h *itemHistory) call(at *engine.Client, random *rand.Rand, client, n int) 
 		}
 	case what < 4:
 		var got *item.Item
-		err := untilAnswered(ctx, func(ctx context.Context) (err error) {
+		err := testcluster.UntilAnswered(ctx, func(ctx context.Context) (err error) {
 			got, err = at.Stores().Claim(ctx, "linear", &item.Claim{Client: by, Key: key, Group: "g", Duration: 20 * time.Millisecond})
 			return err
 		})
@@ -278,7 +277,9 @@ func TestStore_IsLinearizableItemByItemWhileOwnersDie(t *testing.T) {
 		shard := events.StoreItem("linear", 1).Shard(c.Shards())
 		for n := range 2 {
 			h.await(100 * (n + 1))
-			shards := awaitShards(t, clients[0].Client, "owners", func(i engine.ShardInfo) bool { return i.Owner != "" && i.Problem == "" })
+			shards := testcluster.AwaitShards(t, clients[0].Client, "owners", func(i engine.ShardInfo) bool {
+				return i.Owner != "" && i.Problem == ""
+			})
 			nodes[store.NodeName(shards[shard].Owner)].Kill()
 			name := fmt.Sprint("again-", n)
 			nodes[name] = c.StartNode(name, nil)
@@ -332,21 +333,6 @@ func TestItemHistory_AChangeOfWhichNobodyWasToldWasMadeByALostClaim(t *testing.T
 		all, err := withLost(calls, one.lost, from)
 		if good := err == nil && porcupine.CheckOperations(itemModel, all); good != one.good {
 			t.Errorf("%s: explained %v, %v", what, good, err)
-		}
-	}
-}
-
-// untilAnswered repeats a call with its key until its outcome is known: an unknown one is no failure.
-func untilAnswered(ctx context.Context, call func(context.Context) error) error {
-	for {
-		err := call(ctx)
-		var conflict *item.ConflictError
-		if err == nil || errors.As(err, &conflict) || ctx.Err() != nil {
-			return err
-		}
-		var overload *task.OverloadError
-		if !errors.Is(err, task.ErrUnknown) && !errors.Is(err, store.ErrUnavailable) && !errors.As(err, &overload) {
-			return err
 		}
 	}
 }

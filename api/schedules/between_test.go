@@ -12,7 +12,7 @@ import (
 	"taskledger/schedule"
 )
 
-// moving has one schedule, of which each Get makes another version.
+// moving has one schedule, which another caller changes after each Get.
 type moving struct {
 	operations.Schedules
 	version schedule.Version

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/testcluster"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -47,23 +45,6 @@ func history(t *testing.T, c *engine.Client, id events.TaskID) (kinds []string) 
 		kinds = append(kinds, ev.Kind().String())
 	}
 	return kinds
-}
-
-// awaitShards polls until every shard is as wanted.
-func awaitShards(t *testing.T, at *engine.Client, what string, holds func(engine.ShardInfo) bool) []engine.ShardInfo {
-	t.Helper()
-	var last []engine.ShardInfo
-	var err error
-	defer func() {
-		if t.Failed() {
-			t.Logf("%s: %+v, %v", what, last, err)
-		}
-	}()
-	testcluster.Await(t, what, func() bool {
-		last, err = at.Operations().Shards(within(t, soon))
-		return err == nil && !slices.ContainsFunc(last, func(s engine.ShardInfo) bool { return !holds(s) }) || t.Failed()
-	})
-	return last
 }
 
 // flow submits tasks of the behavior echo from several goroutines, and waits for each, until it is stopped.

@@ -17,7 +17,6 @@ import (
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/store"
-	"taskledger/task"
 )
 
 const (
@@ -41,21 +40,6 @@ type storeWork struct {
 	late    atomic.Int64
 }
 
-// untilAnswered repeats a call with its key until its outcome is known: an unknown one is no failure.
-func untilAnswered(ctx context.Context, call func(context.Context) error) error {
-	for {
-		err := call(ctx)
-		var conflict *item.ConflictError
-		if err == nil || errors.As(err, &conflict) || ctx.Err() != nil {
-			return err
-		}
-		var overload *task.OverloadError
-		if !errors.Is(err, task.ErrUnknown) && !errors.Is(err, store.ErrUnavailable) && !errors.As(err, &overload) {
-			return err
-		}
-	}
-}
-
 // add puts the first items there.
 func (w *storeWork) add(c *engine.Client) {
 	w.t.Helper()
@@ -64,7 +48,7 @@ func (w *storeWork) add(c *engine.Client) {
 		u.Adds = append(u.Adds, item.Add{Group: storeGroup, Data: fmt.Append(nil, "first ", i)})
 	}
 	var got []item.Item
-	ok(w.t, untilAnswered(within(w.t, soon), func(ctx context.Context) (err error) {
+	ok(w.t, testcluster.UntilAnswered(within(w.t, soon), func(ctx context.Context) (err error) {
 		got, err = c.Stores().Update(ctx, storeName, u)
 		return err
 	}))
@@ -77,7 +61,7 @@ func (w *storeWork) add(c *engine.Client) {
 func (w *storeWork) cycle(ctx context.Context, c *engine.Client, client int64, n int) error {
 	key := fmt.Sprint(client, "-", n)
 	var got *item.Item
-	err := untilAnswered(ctx, func(ctx context.Context) (err error) {
+	err := testcluster.UntilAnswered(ctx, func(ctx context.Context) (err error) {
 		got, err = c.Stores().Claim(ctx, storeName, &item.Claim{Client: client, Key: "claim-" + key, Group: storeGroup,
 			Duration: 3 * time.Second, Wait: time.Second})
 		return err
@@ -90,7 +74,7 @@ func (w *storeWork) cycle(ctx context.Context, c *engine.Client, client int64, n
 		return err
 	}
 	var made []item.Item
-	err = untilAnswered(ctx, func(ctx context.Context) (err error) {
+	err = testcluster.UntilAnswered(ctx, func(ctx context.Context) (err error) {
 		made, err = c.Stores().Update(ctx, storeName, &item.Update{
 			Client:  client,
 			Key:     "update-" + key,
@@ -211,7 +195,9 @@ func (s *storeNodes) start(name string) {
 // killOwner kills the owner of the shard with -9, and starts it again at once.
 func (s *storeNodes) killOwner(c *engine.Client) {
 	s.t.Helper()
-	shards := awaitShards(s.t, c, "an owner", func(i engine.ShardInfo) bool { return i.Owner != "" && i.Problem == "" })
+	shards := testcluster.AwaitShards(s.t, c, "an owner", func(i engine.ShardInfo) bool {
+		return i.Owner != "" && i.Problem == ""
+	})
 	name := store.NodeName(shards[0].Owner)
 	s.nodes[name].kill()
 	s.start(name)

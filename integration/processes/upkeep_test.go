@@ -135,7 +135,7 @@ func TestProcess_KilledAtAnyWriteOfUpkeepLosesAndDoublesNothing(t *testing.T) {
 				t.Errorf("the journal begins with entry %d, the snapshots are %+v: it did not die within a trim", before, c.kept())
 			}
 			b := c.node("b", nil)
-			awaitShards(t, c.client, "a trim by the next owner", func(s engine.ShardInfo) bool {
+			testcluster.AwaitShards(t, c.client, "a trim by the next owner", func(s engine.ShardInfo) bool {
 				return s.First > max(before, 1) && s.Degraded == ""
 			})
 			c.wantOneOutcomeEach(f.end())

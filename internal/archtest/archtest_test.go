@@ -116,14 +116,14 @@ examples/completed   | github.com/nats-io/nats.go                        | a sub
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
 taskstore/taskstoretest | internal/repeat item store task taskstore                    | holds any task store to its promises, so it knows none
 taskstore/taskstoretest/model | events item task                       | a task store in memory, for tests: it knows no other
-internal/testcluster | ledger store task engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
+internal/testcluster | ledger store task item engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
 internal/behaviortest | events task                                     | runs behaviors without an engine
 internal/repeat      |                                                  | tells tests how often, and what they draw from
 internal/locktest    |                                                  | a leaf: it finds calls under a lock
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
-integration/processes |                                               | black-box tests of nodes that are processes of their own
+integration/processes |                                               | tests of nodes that are processes
 integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
 integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
