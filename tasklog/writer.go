@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// storeWithin bounds one call of the store.
-	storeWithin = 5 * time.Second
+	// storeWithin bounds a call of the store: less than closeWithin, so that one without an answer is made again.
+	storeWithin = 2 * time.Second
 	// closeWithin is the time that Run has, after Close, to store what is left; closeAway where the store is away.
 	closeWithin = 5 * time.Second
 	closeAway   = time.Second

@@ -63,7 +63,11 @@ type world struct {
 }
 
 // of is the log of most tests.
-var of = tasklog.Attempt{Shard: 3, Life: events.RefOf(7, 1), Number: 1}
+var of = named(3, events.RefOf(7, 1), 1)
+
+func named(shard uint16, life events.Ref, number uint32) tasklog.Attempt {
+	return tasklog.Attempt{Shard: shard, Life: life, Number: number}
+}
 
 func (w *world) append(of tasklog.Attempt, after tasklog.End, b tasklog.Batch) tasklog.End {
 	w.Helper()
@@ -143,11 +147,11 @@ func (w *world) lives(shard uint16) (all []events.Ref) {
 
 var tests = map[string]func(*world){
 	"Append/AttemptsHaveLogsOfTheirOwn": func(w *world) {
-		for i, other := range []tasklog.Attempt{of, {4, of.Life, 1}, {of.Shard, of.Life + 1, 1}, {of.Shard, of.Life, 2}} {
+		for i, other := range []tasklog.Attempt{of, named(4, of.Life, 1), named(3, of.Life+1, 1), named(3, of.Life, 2)} {
 			w.append(other, tasklog.End{}, Lines(1, i+1))
 		}
 		w.has(of, tasklog.Range{}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 1)}, Last: 1})
-		w.has(tasklog.Attempt{Shard: of.Shard, Life: of.Life, Number: 2}, tasklog.Range{}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 4)}, Last: 4})
+		w.has(named(3, of.Life, 2), tasklog.Range{}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 4)}, Last: 4})
 	},
 	"Append/KeepsEveryLegalLine": func(w *world) {
 		b := tasklog.Batch{First: 1, Lines: []tasklog.Line{
@@ -241,10 +245,9 @@ var tests = map[string]func(*world){
 			after tasklog.End
 			b     tasklog.Batch
 		}{
-			"life":    {tasklog.Attempt{Number: 1}, tasklog.End{}, Lines(1, 1)},
-			"attempt": {tasklog.Attempt{Life: 1}, tasklog.End{}, Lines(1, 1)},
-			"lines: 0": {
-				of, tasklog.End{}, tasklog.Batch{First: 1}},
+			"life":               {tasklog.Attempt{Number: 1}, tasklog.End{}, Lines(1, 1)},
+			"attempt":            {tasklog.Attempt{Life: 1}, tasklog.End{}, Lines(1, 1)},
+			"lines: 0":           {of, tasklog.End{}, tasklog.Batch{First: 1}},
 			"lines: 501":         {of, tasklog.End{}, Lines(1, tasklog.MaxBatchLines+1)},
 			"lines: 81920 bytes": {of, tasklog.End{}, large},
 			"first: line 0":      {of, tasklog.End{}, Lines(0, 1)},
@@ -263,7 +266,7 @@ var tests = map[string]func(*world){
 	"Read/OfNothingIsEmpty": func(w *world) {
 		w.has(of, tasklog.Range{}, tasklog.Stretch{})
 		w.append(of, tasklog.End{}, Lines(1, 1))
-		w.has(tasklog.Attempt{Shard: of.Shard, Life: of.Life, Number: 2}, tasklog.Range{}, tasklog.Stretch{})
+		w.has(named(3, of.Life, 2), tasklog.Range{}, tasklog.Stretch{})
 	},
 	"Read/OfALogThatWasEmptiedSaysFromWhenTheStoreHasSomething": func(w *world) {
 		w.fill(of, 1)
@@ -340,7 +343,7 @@ var tests = map[string]func(*world){
 		w.append(of, ends[2], Lines(7, 1))
 	},
 	"Trim/UpToWholeLeavesNothingOfTheAttempt": func(w *world) {
-		second := tasklog.Attempt{Shard: of.Shard, Life: of.Life, Number: 2}
+		second := named(3, of.Life, 2)
 		w.fill(of, 2, 2)
 		w.fill(second, 1)
 		if err := w.Trim(w.ctx, of, tasklog.Whole); err != nil {
@@ -355,8 +358,8 @@ var tests = map[string]func(*world){
 		}
 	},
 	"Forget/RemovesAllAttemptsOfALife": func(w *world) {
-		others := []tasklog.Attempt{{4, of.Life, 1}, {of.Shard, of.Life + 1, 1}, {of.Shard, of.Life * 10, 1}}
-		for _, other := range append(others, of, tasklog.Attempt{Shard: of.Shard, Life: of.Life, Number: 12}) {
+		others := []tasklog.Attempt{named(4, of.Life, 1), named(3, of.Life+1, 1), named(3, of.Life*10, 1)}
+		for _, other := range append(others, of, named(3, of.Life, 12)) {
 			w.fill(other, 1, 1)
 		}
 		for range 2 {
@@ -365,7 +368,7 @@ var tests = map[string]func(*world){
 			}
 			w.has(of, tasklog.Range{}, tasklog.Stretch{})
 		}
-		w.has(tasklog.Attempt{Shard: of.Shard, Life: of.Life, Number: 12}, tasklog.Range{}, tasklog.Stretch{})
+		w.has(named(3, of.Life, 12), tasklog.Range{}, tasklog.Stretch{})
 		for _, other := range others {
 			w.has(other, tasklog.Range{}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 1), Lines(2, 1)}, Last: 2})
 		}
@@ -379,7 +382,7 @@ var tests = map[string]func(*world){
 		if all := w.lives(3); len(all) > 0 {
 			w.Errorf("lives %v of a shard without logs", all)
 		}
-		for _, a := range []tasklog.Attempt{{3, 9, 1}, {3, 9, 2}, {3, 10, 1}, {3, 1 << 63, 1}, {30, 5, 1}} {
+		for _, a := range []tasklog.Attempt{named(3, 9, 1), named(3, 9, 2), named(3, 10, 1), named(3, 1<<63, 1), named(30, 5, 1)} {
 			w.fill(a, 1, 1)
 		}
 		if all := w.lives(3); !slices.Equal(all, []events.Ref{9, 10, 1 << 63}) {
