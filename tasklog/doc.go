@@ -1,11 +1,11 @@
 // Package tasklog keeps what tasks write while they run: the output of programs, and what functions log.
 //
-// A log belongs to one attempt, and one Writer writes it. It consists of lines, numbered 1, 2, 3 ... in the order in which
-// they were written. A line that could not be kept leaves its number out: nothing else has to be stored for a reader to
-// know how many lines are missing, and where. Read makes a line of level Error for each such gap.
+// A log belongs to one attempt, and one Writer writes it. It consists of lines, numbered 1, 2, 3 ... in the order
+// in which they were written. A line that could not be kept leaves its number out: nothing else has to be stored
+// for a reader to know how many lines are missing, and where. Read makes a line of level Error for each such gap.
 //
-// A log is no record of the journal. It is bounded, it may be lost with the disk of its store, and no decision depends on
-// it.
+// A log is no record of the journal. It is bounded, it may be lost with the disk of its store, and no decision
+// depends on it.
 //
 // # Bounds
 //
@@ -17,10 +17,11 @@
 //
 // # Writing
 //
-// Lines leave in batches, of which one at most is under way: at 64 KiB or 500 lines, or 200 ms after the first line. A batch
-// whose outcome is unknown is sent again as it is, and the Store takes it once. While no batch is acknowledged 1,000 lines or
-// 1 MiB wait, and then the oldest of them go. A program is held before that, as long as the store answers: its output is read
-// as fast as batches are acknowledged. After 5 s without an acknowledgement the store counts as away, and nobody is held.
+// Lines leave in batches, of which one at most is under way: at 64 KiB or 500 lines, or 200 ms after the first
+// line. A batch whose outcome is unknown is sent again as it is, and the Store takes it once. While no batch is
+// acknowledged 1,000 lines or 1 MiB wait, and then the oldest of them go. A program is held before that, as long as
+// the store answers: its output is read as fast as batches are acknowledged. After 5 s without an acknowledgement
+// the store counts as away, and nobody is held.
 //
 // # Another implementation
 //

@@ -3,8 +3,8 @@ package tasklog
 // parts is by how many chunks the writer knows a full log.
 const parts = 64
 
-// kept is what the store has of a log, in few chunks: what a writer trims, and remembers, does not grow with the number
-// of its batches.
+// kept is what the store has of a log, in few chunks: what a writer trims, and remembers, does not grow with the
+// number of its batches.
 type kept struct {
 	chunks []chunk // the oldest first
 	chunk          // the sum of all
@@ -26,15 +26,18 @@ func (c *chunk) add(end End, lines, bytes int) {
 func (k *kept) add(end End, b Batch) {
 	lines, bytes := len(b.Lines), b.Bytes()
 	k.chunk.add(end, lines, bytes)
-	if n := len(k.chunks); n > 0 && k.chunks[n-1].lines+lines <= MaxLines/parts && k.chunks[n-1].bytes+bytes <= MaxBytes/parts {
-		k.chunks[n-1].add(end, lines, bytes)
-		return
+	if n := len(k.chunks); n > 0 {
+		last := &k.chunks[n-1]
+		if last.lines+lines <= MaxLines/parts && last.bytes+bytes <= MaxBytes/parts {
+			last.add(end, lines, bytes)
+			return
+		}
 	}
 	k.chunks = append(k.chunks, chunk{end, lines, bytes})
 }
 
-// excess returns up to which end the log has to be trimmed before a batch is stored; the zero value = not at all. It is
-// somewhat more than has to go, so that not every batch trims.
+// excess returns up to which end the log has to be trimmed before a batch is stored; the zero value = not at all.
+// It is somewhat more than has to go, so that not every batch trims.
 func (k *kept) excess(b Batch) (upTo End) {
 	lines, bytes := k.lines+len(b.Lines), k.bytes+b.Bytes()
 	if lines <= MaxLines && bytes <= MaxBytes {

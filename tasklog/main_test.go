@@ -59,7 +59,9 @@ func (u *unsteady) calls() []tasklog.Batch {
 }
 
 // Append implements tasklog.Store.
-func (u *unsteady) Append(ctx context.Context, of tasklog.Attempt, after tasklog.End, b tasklog.Batch) (tasklog.End, error) {
+func (u *unsteady) Append(
+	ctx context.Context, of tasklog.Attempt, after tasklog.End, b tasklog.Batch,
+) (tasklog.End, error) {
 	u.mu.Lock()
 	u.sent = append(u.sent, b)
 	now, delay := u.fate, u.delay

@@ -14,6 +14,7 @@ import (
 
 func TestOutput_MakesLinesOfText(t *testing.T) {
 	long := strings.Repeat("x", tasklog.MaxLineBytes)
+	cut := long[:tasklog.MaxLineBytes-len(" [cut]")] + " [cut]"
 	const second = "SLEEP"
 	for name, c := range map[string]struct{ in, want []string }{
 		"lines":                        {[]string{"a\nb\n", "c\n"}, []string{"a", "b", "c"}},
@@ -30,9 +31,9 @@ func TestOutput_MakesLinesOfText(t *testing.T) {
 		"half a rune for ever":         {[]string{"a\xc3", second, second, second}, []string{"a", "\uFFFD"}},
 		"invalid UTF-8":                {[]string{"a\xff\xfeb\n\xc3\n"}, []string{"a\uFFFDb", "\uFFFD"}},
 		"the longest line":             {[]string{long + "\r\n" + long + "\n"}, []string{long, long}},
-		"a byte too many":              {[]string{long + "y\nb\n"}, []string{long[:tasklog.MaxLineBytes-6] + " [cut]", "b"}},
-		"far too many":                 {[]string{long, long, second, long + "\nb\n"}, []string{long[:tasklog.MaxLineBytes-6] + " [cut]", "b"}},
-		"too long, and without an end": {[]string{long + long}, []string{long[:tasklog.MaxLineBytes-6] + " [cut]"}},
+		"a byte too many":              {[]string{long + "y\nb\n"}, []string{cut, "b"}},
+		"far too many":                 {[]string{long, long, second, long + "\nb\n"}, []string{cut, "b"}},
+		"too long, and without an end": {[]string{long + long}, []string{cut}},
 		"too long at a rune": {[]string{"x" + strings.Repeat("é", tasklog.MaxLineBytes/2) + "\n"},
 			[]string{"x" + strings.Repeat("é", tasklog.MaxLineBytes/2-4) + " [cut]"}},
 		"invalid and too long when replaced": {[]string{strings.Repeat("\xff ", tasklog.MaxLineBytes/2) + "\n"},
@@ -84,7 +85,10 @@ func TestOutput_OfTwoLevelsAndAHandlerIsOneLog(t *testing.T) {
 		for _, l := range lines {
 			got = append(got, l.Level.String()+" "+l.Text)
 		}
-		want := []string{"error failed", "info began rows=10", "error two", `error lines a=1 g.b="c d"`, "info no more than a warning", "info half of a line"}
+		want := []string{
+			"error failed", "info began rows=10", "error two", `error lines a=1 g.b="c d"`,
+			"info no more than a warning", "info half of a line",
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}

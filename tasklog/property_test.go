@@ -24,9 +24,10 @@ type step struct {
 }
 
 func drawSteps(t *rapid.T) (all []step) {
+	kinds := []string{"write", "write", "burst", "wait", "fate", "empty", "read"}
 	for range rapid.IntRange(1, 30).Draw(t, "steps") {
 		all = append(all, step{
-			kind: rapid.SampledFrom([]string{"write", "write", "burst", "wait", "fate", "empty", "read"}).Draw(t, "kind"),
+			kind: rapid.SampledFrom(kinds).Draw(t, "kind"),
 			n:    rapid.IntRange(1, 1200).Draw(t, "n"),
 			wait: time.Duration(rapid.IntRange(0, 8000).Draw(t, "wait")) * time.Millisecond,
 			fate: rapid.SampledFrom([]fate{fine, fine, away, unheard, hanging}).Draw(t, "fate"),
@@ -143,8 +144,8 @@ func play(t *testing.T, steps []step, held bool, limit int) error {
 	return nil
 }
 
-// A store may lose batches and acknowledgements, be silent, and empty logs: whoever follows a log is told of every line
-// once, by itself or in a gap, and of each without a gap where nothing of that happened to a program.
+// A store may lose batches and acknowledgements, be silent, and empty logs: whoever follows a log is told of every
+// line once, by itself or in a gap, and of each without a gap where nothing of that happened to a program.
 func TestLog_TellsEveryLineOnceOrInAGap(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		steps := drawSteps(r)

@@ -57,13 +57,13 @@ type Page struct {
 	More  bool   // the end has not been reached
 }
 
-// ReadTask returns lines of a task: those of its attempts one after the other, the oldest first, each in order of the
-// numbers. Lines that are missing are told by a line of level Error, which has the time of the line behind the gap: the
-// numbers show them. Of an attempt without any lines it is told that some may be missing, if it began before the oldest of
-// what the store has. Missing lines at the end of an attempt show nowhere else.
+// ReadTask returns lines of a task: those of its attempts one after the other, the oldest first, each in order of
+// the numbers. Lines that are missing are told by a line of level Error, which has the time of the line behind the
+// gap: the numbers show them. Of an attempt without any lines it is told that some may be missing, if it began
+// before the oldest of what the store has. Missing lines at the end of an attempt show nowhere else.
 //
-// A page has fewer lines than Limit also beyond 1 MiB of text, and where 4 MiB had to be read for it: none at all, perhaps. An
-// error wraps events.InvalidError, which names a field of q, or is that of the reader.
+// A page has fewer lines than Limit also beyond 1 MiB of text, and where 4 MiB had to be read for it: none at all,
+// perhaps. An error wraps events.InvalidError, which names a field of q, or is that of the reader.
 func ReadTask(ctx context.Context, from Reader, q Query) (Page, error) {
 	p, err := newPager(q)
 	if err != nil {
@@ -155,7 +155,8 @@ func (p *pager) take(a Begun, s Stretch) bool {
 				}
 				next.Line = number
 			}
-			if l.At >= p.q.Since && l.Level >= p.q.Level && !p.add(TaskLine{Attempt: a.Number, Number: number, Line: l}) {
+			wanted := l.At >= p.q.Since && l.Level >= p.q.Level
+			if wanted && !p.add(TaskLine{Attempt: a.Number, Number: number, Line: l}) {
 				return false
 			}
 			next.Line = number + 1

@@ -15,7 +15,8 @@ import (
 	"taskledger/tasklog/tasklogtest"
 )
 
-// begin is the time of the line before line 1 of a batch of package tasklogtest, whose lines of odd numbers are errors.
+// begin is the time of the line before line 1 of a batch of package tasklogtest, whose lines of odd numbers are
+// errors.
 const begin = tasklogtest.Begin
 
 // fill stores batches from line to line, given in pairs, as the log of an attempt.
@@ -24,8 +25,9 @@ func fill(t *testing.T, s tasklog.Store, attempt uint32, lines ...uint64) {
 	to, end := of, tasklog.End{}
 	to.Number = attempt
 	for i := 0; i < len(lines); i += 2 {
+		b := tasklogtest.Lines(lines[i], int(lines[i+1]-lines[i]+1))
 		var err error
-		if end, err = s.Append(t.Context(), to, end, tasklogtest.Lines(lines[i], int(lines[i+1]-lines[i]+1))); err != nil {
+		if end, err = s.Append(t.Context(), to, end, b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,10 +47,13 @@ func TestReadTask_TellsLinesAndGaps(t *testing.T) {
 		q    tasklog.Query
 		want string
 	}{
-		"everything":             {tasklog.Query{Attempts: two}, "1:1 1:2 1:3 1:3-6 1:7 1:8 2:2-2 2:3 2:4"},
-		"one attempt":            {tasklog.Query{Attempts: two[1:]}, "2:2-2 2:3 2:4"},
-		"errors":                 {tasklog.Query{Attempts: two, Level: tasklog.Error}, "1:1 1:3 1:3-6 1:7 2:2-2 2:3"},
-		"a range":                {tasklog.Query{Attempts: two, Since: begin + 2, Until: begin + 3}, "1:2 1:3 2:2-2 2:3"},
+		"everything":  {tasklog.Query{Attempts: two}, "1:1 1:2 1:3 1:3-6 1:7 1:8 2:2-2 2:3 2:4"},
+		"one attempt": {tasklog.Query{Attempts: two[1:]}, "2:2-2 2:3 2:4"},
+		"errors":      {tasklog.Query{Attempts: two, Level: tasklog.Error}, "1:1 1:3 1:3-6 1:7 2:2-2 2:3"},
+		"a range": {
+			tasklog.Query{Attempts: two, Since: begin + 2, Until: begin + 3},
+			"1:2 1:3 2:2-2 2:3",
+		},
 		"a range before a gap":   {tasklog.Query{Attempts: two[:1], Until: begin + 6}, "1:1 1:2 1:3"},
 		"a range behind a gap":   {tasklog.Query{Attempts: two[:1], Since: begin + 7}, "1:3-6 1:7 1:8"},
 		"a range within a batch": {tasklog.Query{Attempts: two[:1], Since: begin + 8}, "1:8"},
@@ -111,7 +116,12 @@ func TestReadTask_OfAnAttemptWithoutLinesSaysSinceWhenTheStoreHasSome(t *testing
 		t.Run(name, func(t *testing.T) {
 			s := memlog.New()
 			s.Empty(of, begin+10)
-			q := tasklog.Query{Attempts: []tasklog.Begun{{Number: 1, At: c.at}}, Since: c.since, Until: c.until, Limit: 1}
+			q := tasklog.Query{
+				Attempts: []tasklog.Begun{{Number: 1, At: c.at}},
+				Since:    c.since,
+				Until:    c.until,
+				Limit:    1,
+			}
 			lines, err := readAll(s, q)
 			if err != nil {
 				t.Fatal(err)
@@ -122,7 +132,9 @@ func TestReadTask_OfAnAttemptWithoutLinesSaysSinceWhenTheStoreHasSome(t *testing
 				}
 				return
 			}
-			if len(lines) != 1 || lines[0].At != c.tells || lines[0].Level != tasklog.Error || !strings.Contains(lines[0].Text, "from before 2023-11-14T22:13:20.01Z") {
+			const since = "from before 2023-11-14T22:13:20.01Z"
+			if len(lines) != 1 || lines[0].At != c.tells || lines[0].Level != tasklog.Error ||
+				!strings.Contains(lines[0].Text, since) {
 				t.Errorf("told %+v", lines)
 			}
 		})

@@ -52,8 +52,8 @@ func (s *splitter) due() time.Time {
 	return s.since.Add(flushAfter)
 }
 
-// flush hands out the text that has no end. What may be half of a rune or of an end of line stays once, unless it is the
-// last text.
+// flush hands out the text that has no end. What may be half of a rune or of an end of line stays once, unless it
+// is the last text.
 func (s *splitter) flush(now time.Time, last bool) (line string, is bool) {
 	n := len(s.text)
 	if n == 0 {

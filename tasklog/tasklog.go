@@ -110,15 +110,16 @@ func CheckAppend(of Attempt, after End, b Batch) error {
 	}
 	var before events.Millis
 	for i, l := range b.Lines {
+		number := b.First + uint64(i)
 		switch {
 		case len(l.Text) > MaxLineBytes:
-			return refused("text", "line %d has %d bytes, want %d at most", b.First+uint64(i), len(l.Text), MaxLineBytes)
+			return refused("text", "line %d has %d bytes, want %d at most", number, len(l.Text), MaxLineBytes)
 		case !utf8.ValidString(l.Text):
-			return refused("text", "line %d is no UTF-8", b.First+uint64(i))
+			return refused("text", "line %d is no UTF-8", number)
 		case l.Level > Error:
-			return refused("level", "line %d has %s, want %d at most", b.First+uint64(i), l.Level, Error)
+			return refused("level", "line %d has %s, want %d at most", number, l.Level, Error)
 		case l.At < before:
-			return refused("at", "line %d has %d ms, which is before the line before it", b.First+uint64(i), l.At)
+			return refused("at", "line %d has %d ms, which is before the line before it", number, l.At)
 		}
 		before = l.At
 	}
@@ -126,5 +127,6 @@ func CheckAppend(of Attempt, after End, b Batch) error {
 }
 
 func refused(field, format string, args ...any) error {
-	return fmt.Errorf("%w: %w", store.ErrRefused, &events.InvalidError{Field: field, Problem: fmt.Sprintf(format, args...)})
+	problem := &events.InvalidError{Field: field, Problem: fmt.Sprintf(format, args...)}
+	return fmt.Errorf("%w: %w", store.ErrRefused, problem)
 }

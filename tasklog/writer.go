@@ -41,8 +41,8 @@ type Writer struct {
 	look chan struct{} // has a value where Run has to look again
 }
 
-// NewWriter returns a writer, which starts nothing. There must be no other writer of the attempt, ever. The error names
-// the field by which of names no attempt.
+// NewWriter returns a writer, which starts nothing. There must be no other writer of the attempt, ever. The error
+// names the field by which of names no attempt.
 func NewWriter(to Store, of Attempt) (*Writer, error) {
 	if err := of.Check(); err != nil {
 		return nil, fmt.Errorf("log of an attempt: %w", err)
@@ -50,13 +50,13 @@ func NewWriter(to Store, of Attempt) (*Writer, error) {
 	return &Writer{to: to, of: of, room: make(chan struct{}), look: make(chan struct{}, 1)}, nil
 }
 
-// Output returns what makes lines of a level of the text that is written to it, for one goroutine at a time. LF or CR LF
-// ends a line; text without an end becomes a line after a second, and when the writer is closed. What is no UTF-8 is
-// replaced.
+// Output returns what makes lines of a level of the text that is written to it, for one goroutine at a time. LF or
+// CR LF ends a line; text without an end becomes a line after a second, and when the writer is closed. What is no
+// UTF-8 is replaced.
 //
-// Where held is true, as for a program whose pipe fills up, Write returns when there is room for the lines, after 5 s at
-// most and at once while the store is away. Otherwise it never waits. The error of Write is io.ErrClosedPipe after Close, else
-// nil, whatever becomes of the lines.
+// Where held is true, as for a program whose pipe fills up, Write returns when there is room for the lines, after 5
+// s at most and at once while the store is away. Otherwise it never waits. The error of Write is io.ErrClosedPipe
+// after Close, else nil, whatever becomes of the lines.
 func (w *Writer) Output(level Level, held bool) io.Writer {
 	o := &output{w: w, level: level, held: held}
 	w.mu.Lock()
@@ -65,22 +65,22 @@ func (w *Writer) Output(level Level, held bool) io.Writer {
 	return o
 }
 
-// Handler returns a handler that makes a line of each record of level Info and above, and several where its message has
-// more lines: of level Info below slog.LevelError, else Error. It never waits.
+// Handler returns a handler that makes a line of each record of level Info and above, and several where its message
+// has more lines: of level Info below slog.LevelError, else Error. It never waits.
 func (w *Writer) Handler() slog.Handler { return newHandler(w) }
 
-// Dropped returns how many lines have been dropped so far. Each of them is in a gap for readers as soon as a later line is
-// stored.
+// Dropped returns how many lines have been dropped so far. Each of them is in a gap for readers as soon as a later
+// line is stored.
 func (w *Writer) Dropped() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.queue.lost
 }
 
-// Run stores lines until Close is called and nothing is left, at most for 5 s after Close, or 1 s where the store is away
-// then, and returns nil if it kept every line that no gap shows. An error says how many lines it left, and wraps ErrTaken
-// where somebody else writes the log: Run returns at once then. It ends with ctx, too. Once it has returned, nothing that is
-// written is kept, and nobody waits. It must be called once.
+// Run stores lines until Close is called and nothing is left, at most for 5 s after Close, or 1 s where the store
+// is away then, and returns nil if it kept every line that no gap shows. An error says how many lines it left, and
+// wraps ErrTaken where somebody else writes the log: Run returns at once then. It ends with ctx, too. Once it has
+// returned, nothing that is written is kept, and nobody waits. It must be called once.
 func (w *Writer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -107,7 +107,8 @@ func (w *Writer) Run(ctx context.Context) error {
 	return w.end(failed)
 }
 
-// next returns the batch to send now, or the time until it has to be asked for again; 0 = not before look has a value.
+// next returns the batch to send now, or the time until it has to be asked for again; 0 = not before look has a
+// value.
 func (w *Writer) next(now time.Time) (b Batch, wait time.Duration, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +150,8 @@ func (w *Writer) await(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// deliver makes room for a batch and stores it. The error is that of the store; what it means is in the queue by then.
+// deliver makes room for a batch and stores it. The error is that of the store; what it means is in the queue by
+// then.
 func (w *Writer) deliver(ctx context.Context, b Batch) error {
 	ctx, stop := context.WithTimeout(ctx, storeWithin)
 	defer stop()

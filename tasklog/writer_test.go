@@ -18,7 +18,8 @@ import (
 
 func TestWriter_OfNoAttemptIsRefused(t *testing.T) {
 	for want, of := range map[string]tasklog.Attempt{"life": {Number: 1}, "attempt": {Life: 1}} {
-		if _, err := tasklog.NewWriter(newUnsteady(0), of); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), want) {
+		_, err := tasklog.NewWriter(newUnsteady(0), of)
+		if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -98,8 +99,11 @@ func TestWriter_HoldsAProgramUntilTheStoreCountsAsAwayAndKeepsTheNewestLines(t *
 				t.Error(err)
 			}
 			got := texts(t, s)
-			if len(got) != 1501 || got[0] != "0" || got[500] != "gap of 3500" || got[1500] != "4999" || w.Dropped() != 3500 {
-				t.Errorf("%d lines and gaps, %d dropped, want the batch under way, a gap of 3500 and the newest 1000 lines", len(got), w.Dropped())
+			if len(got) != 1501 || got[0] != "0" || got[500] != "gap of 3500" || got[1500] != "4999" {
+				t.Errorf("%d lines and gaps, want the batch under way, a gap of 3500, the newest 1000", len(got))
+			}
+			if w.Dropped() != 3500 {
+				t.Errorf("%d lines dropped", w.Dropped())
 			}
 		})
 	}
@@ -282,8 +286,11 @@ func TestWriter_EndsWithinSecondsOfItsCloseWithoutAStore(t *testing.T) {
 				fmt.Fprint(out, "one\ntwo")
 				time.Sleep(after)
 				took, err := w.close()
-				if took > within || took < within-time.Second || err == nil || !strings.Contains(err.Error(), "2 lines are left") {
-					t.Errorf("closed %s after its first line: ended after %s with %v", after, took, err)
+				if took > within || took < within-time.Second {
+					t.Errorf("closed %s after its first line: ended after %s, want %s", after, took, within)
+				}
+				if err == nil || !strings.Contains(err.Error(), "2 lines are left") {
+					t.Errorf("ended with %v", err)
 				}
 				if _, err := fmt.Fprintln(out, "three"); !errors.Is(err, io.ErrClosedPipe) {
 					t.Errorf("written after the end: %v", err)

@@ -50,6 +50,9 @@ ledger/repair        | ledger store events                               | alone
 meter                |                                                   | a leaf: names of figures, and the port that takes them
 meter/prommeter      | meter github.com/prometheus/client_golang         | what a node measures, for Prometheus
 schedule             | cron events store task                            | what a schedule is: its definition, its ticks, and what is told of it
+tasklog              | events store                                      | logs of tasks: a port, who writes one and who reads it; it knows no server
+tasklog/memlog       | events tasklog                                    | logs for tests and simulations: it knows no server
+tasklog/tasklogtest  | events store tasklog                              | holds any store of logs to the port, so it knows none
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
@@ -78,7 +81,7 @@ store/memarchive     | store events                                      | an ar
 behaviors            | schedule engine store task events | shared by callers and workers: light
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
-natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
+natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | internal/advertised internal/connection store engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 api/doors            |                                                  | bounds connections of several listeners together
@@ -193,7 +196,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 	report(t, load(t).Pure("cron/*.go", "events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
-		"engine/internal/shard/clock.go"))
+		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

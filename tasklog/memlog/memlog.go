@@ -1,5 +1,5 @@
-// Package memlog keeps logs in memory. It is for tests and simulations: it keeps the whole contract of tasklog.Store, and
-// what it holds ends with the process.
+// Package memlog keeps logs in memory. It is for tests and simulations: it keeps the whole contract of
+// tasklog.Store, and what it holds ends with the process.
 package memlog
 
 import (

@@ -25,8 +25,8 @@ const Begin events.Millis = 1_700_000_000_000
 // Fixture is a store of one test.
 type Fixture struct {
 	tasklog.Store
-	// Empty removes the log of an attempt, as the bounds of the store do, which is then to tell of an empty log that it
-	// has nothing from before some time after Begin.
+	// Empty removes the log of an attempt, as the bounds of the store do, which is then to tell of an empty log
+	// that it has nothing from before some time after Begin.
 	Empty func(of tasklog.Attempt)
 }
 
@@ -106,7 +106,8 @@ func (w *world) has(of tasklog.Attempt, r tasklog.Range, want tasklog.Stretch) {
 	w.Helper()
 	got := w.read(of, r)
 	if got.Before != want.Before || got.Last != want.Last || got.More != want.More {
-		w.Errorf("%+v of %+v: before %d, last %d, more %t, want %d, %d, %t", r, of, got.Before, got.Last, got.More, want.Before, want.Last, want.More)
+		w.Errorf("%+v of %+v: before %d, last %d, more %t, want %d, %d, %t",
+			r, of, got.Before, got.Last, got.More, want.Before, want.Last, want.More)
 	}
 	if !slices.EqualFunc(got.Batches, want.Batches, same) {
 		w.Errorf("%+v of %+v: batches %v, want %v", r, of, spans(got.Batches), spans(want.Batches))
@@ -125,7 +126,7 @@ func spans(all []tasklog.Batch) (names []string) {
 func (w *world) taken(of tasklog.Attempt, after tasklog.End, b tasklog.Batch) {
 	w.Helper()
 	if end, err := w.Append(w.ctx, of, after, b); !errors.Is(err, tasklog.ErrTaken) {
-		w.Errorf("appended lines %d to %d after %+v: %+v, %v; want %v", b.First, b.Last(), after, end, err, tasklog.ErrTaken)
+		w.Errorf("appended lines %d to %d after %+v: %+v, %v", b.First, b.Last(), after, end, err)
 	}
 }
 
@@ -147,7 +148,8 @@ func (w *world) lives(shard uint16) (all []events.Ref) {
 
 var tests = map[string]func(*world){
 	"Append/AttemptsHaveLogsOfTheirOwn": func(w *world) {
-		for i, other := range []tasklog.Attempt{of, named(4, of.Life, 1), named(3, of.Life+1, 1), named(3, of.Life, 2)} {
+		all := []tasklog.Attempt{of, named(4, of.Life, 1), named(3, of.Life+1, 1), named(3, of.Life, 2)}
+		for i, other := range all {
 			w.append(other, tasklog.End{}, Lines(1, i+1))
 		}
 		w.has(of, tasklog.Range{}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 1)}, Last: 1})
@@ -218,7 +220,8 @@ var tests = map[string]func(*world){
 		end := w.append(of, tasklog.End{}, Lines(5, 2))
 		w.append(of, end, Lines(100, 1))
 		w.has(of, tasklog.Range{}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(5, 2), Lines(100, 1)}, Last: 100})
-		w.has(of, tasklog.Range{From: 7}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(100, 1)}, Before: 6, Last: 100})
+		rest := tasklog.Stretch{Batches: []tasklog.Batch{Lines(100, 1)}, Before: 6, Last: 100}
+		w.has(of, tasklog.Range{From: 7}, rest)
 	},
 	"Append/OfALogThatWasEmptiedGoesOn": func(w *world) {
 		ends := w.fill(of, 2, 3)
@@ -257,7 +260,8 @@ var tests = map[string]func(*world){
 			"level":              {of, tasklog.End{}, wrong},
 			"at: line 2":         {of, tasklog.End{}, late},
 		} {
-			if _, err := w.Append(w.ctx, c.of, c.after, c.b); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), want) {
+			_, err := w.Append(w.ctx, c.of, c.after, c.b)
+			if !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), want) {
 				w.Errorf("%s: %v", want, err)
 			}
 		}
@@ -313,8 +317,9 @@ var tests = map[string]func(*world){
 		if got := w.read(of, tasklog.Range{From: 10}); len(got.Batches) > 0 || got.Last != 9 || got.More {
 			w.Errorf("from behind the end: %+v", got)
 		}
-		w.has(of, tasklog.Range{From: 2, Since: Begin + 7}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(7, 3)}, Before: 6, Last: 9})
-		w.has(of, tasklog.Range{From: 8, Since: Begin + 2}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(7, 3)}, Before: 6, Last: 9})
+		rest := tasklog.Stretch{Batches: []tasklog.Batch{Lines(7, 3)}, Before: 6, Last: 9}
+		w.has(of, tasklog.Range{From: 2, Since: Begin + 7}, rest)
+		w.has(of, tasklog.Range{From: 8, Since: Begin + 2}, rest)
 	},
 	"Read/IsBoundedAndGoesOn": func(w *world) {
 		w.fill(of, 5, 5, 5, 5, 5)
@@ -330,7 +335,8 @@ var tests = map[string]func(*world){
 		if len(got) != 5 {
 			w.Errorf("read %v", spans(got))
 		}
-		w.has(of, tasklog.Range{Until: Begin + 5, Bytes: 1}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 5)}, Last: 25})
+		one := tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 5)}, Last: 25}
+		w.has(of, tasklog.Range{Until: Begin + 5, Bytes: 1}, one)
 	},
 	"Trim/RemovesBatchesUpToAnEnd": func(w *world) {
 		ends := w.fill(of, 2, 2, 2)
@@ -382,7 +388,8 @@ var tests = map[string]func(*world){
 		if all := w.lives(3); len(all) > 0 {
 			w.Errorf("lives %v of a shard without logs", all)
 		}
-		for _, a := range []tasklog.Attempt{named(3, 9, 1), named(3, 9, 2), named(3, 10, 1), named(3, 1<<63, 1), named(30, 5, 1)} {
+		all := []tasklog.Attempt{named(3, 9, 1), named(3, 9, 2), named(3, 10, 1), named(3, 1<<63, 1), named(30, 5, 1)}
+		for _, a := range all {
 			w.fill(a, 1, 1)
 		}
 		if all := w.lives(3); !slices.Equal(all, []events.Ref{9, 10, 1 << 63}) {
