@@ -251,7 +251,7 @@ func (l *Logs) isOurs(ctx context.Context) error {
 	return nil
 }
 
-// logStream is what JetStream answers about the stream.
+// logStream holds what JetStream answers about the stream.
 type logStream struct {
 	Error   *jetstream.APIError    `json:"error"`
 	Config  jetstream.StreamConfig `json:"config"`

@@ -3,7 +3,7 @@ package tasklog
 // parts is by how many chunks the writer knows a full log.
 const parts = 64
 
-// kept is what the store has of a log, in few chunks: what a writer trims, and remembers, does not grow with the
+// kept counts what the store has of a log, in few chunks: what a writer trims, and remembers, does not grow with the
 // number of its batches.
 type kept struct {
 	chunks []chunk // the oldest first

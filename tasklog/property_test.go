@@ -45,7 +45,7 @@ type follower struct {
 	gaps    int
 }
 
-// text is that of a line.
+// text returns the text of a line.
 func text(number uint64, size int) string {
 	return fmt.Sprintf("line %d %s", number, strings.Repeat("x", size))
 }
@@ -128,6 +128,7 @@ func play(t *testing.T, steps []step, held bool, limit int) error {
 		}
 	}
 	s.become(fine)
+	time.Sleep(3 * time.Second) // a call that hangs ends, and is made again
 	write(0)
 	if _, err := w.close(); err != nil {
 		return err

@@ -16,7 +16,7 @@ const (
 	// maxWaitingLines and maxWaitingBytes bound what waits: beyond, the oldest lines go.
 	maxWaitingLines = 1000
 	maxWaitingBytes = 1 << 20
-	// heldLines and heldBytes are what waits when a program is held. They leave room for text that nobody holds: that
+	// heldLines and heldBytes hold a program where so much waits. They leave room for text that nobody holds: that
 	// without an end.
 	heldLines = maxWaitingLines - 100
 	heldBytes = maxWaitingBytes - 8*MaxLineBytes

@@ -18,7 +18,7 @@ const (
 	// MaxLines and MaxBytes bound the log of an attempt; its writer trims it before it grows beyond them.
 	MaxLines = 100_000
 	MaxBytes = 10 << 20
-	// MaxAttempts is how many attempts of a task have a log: the newest ones.
+	// MaxAttempts bounds the attempts of a task that have a log: the newest ones do.
 	MaxAttempts = 10
 )
 

@@ -150,8 +150,8 @@ func (w *Writer) await(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// deliver makes room for a batch and stores it. The error is that of the store; what it means is in the queue by
-// then.
+// deliver makes room for a batch and stores it. It returns the error of the store, and the queue knows by then what
+// that means.
 func (w *Writer) deliver(ctx context.Context, b Batch) error {
 	ctx, stop := context.WithTimeout(ctx, storeWithin)
 	defer stop()
