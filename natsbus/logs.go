@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -115,6 +116,18 @@ func (l *Logs) streamConfig() jetstream.StreamConfig {
 	}
 }
 
+// bound gives a stream that exists the bounds of this configuration, and leaves alone what else somebody has set.
+func (l *Logs) bound(c jetstream.StreamConfig) jetstream.StreamConfig {
+	own := l.streamConfig()
+	c.Replicas, c.MaxMsgs, c.MaxBytes, c.MaxAge = own.Replicas, own.MaxMsgs, own.MaxBytes, own.MaxAge
+	c.Discard = own.Discard
+	if c.Metadata == nil {
+		c.Metadata = map[string]string{}
+	}
+	maps.Copy(c.Metadata, own.Metadata)
+	return c
+}
+
 // provide makes the stream, or gives it the bounds, once.
 func (l *Logs) provide(ctx context.Context) error {
 	if l.provided.Load() {
@@ -129,9 +142,10 @@ func (l *Logs) provide(ctx context.Context) error {
 		if err == nil {
 			err = foreign(found.CachedInfo().Config, l.cfg.Cluster)
 		}
-		if err == nil {
-			_, err = l.js.UpdateStream(ctx, l.streamConfig())
+		if err != nil {
+			return err
 		}
+		_, err = l.js.UpdateStream(ctx, l.bound(found.CachedInfo().Config))
 		return err
 	})
 	if err != nil {

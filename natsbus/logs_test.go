@@ -365,21 +365,33 @@ func TestLogs_BeyondTheServersLimitAreRefused(t *testing.T) {
 	appendLog(t, l, logged, tasklog.End{}, tasklogtest.Lines(1, 1))
 }
 
-func TestLogs_StreamGetsTheBoundsOfWhoWrites(t *testing.T) {
+func TestLogs_StreamThatExistsGetsTheBoundsOfWhoWritesAndKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
-	appendLog(t, logsAt(t, s), logged, tasklog.End{}, tasklogtest.Lines(1, 1))
-	l := openLogs(t, natsbus.Config{URLs: []string{s.URL}}, natsbus.LogsConfig{MaxBytes: 2 << 20, MaxAge: time.Hour})
-	appendLog(t, l, logged, tasklog.End{Line: 1, Place: 1}, tasklogtest.Lines(2, 1))
-	stream, err := byHand(t, s.URL).Stream(t.Context(), logStream)
+	js := byHand(t, s.URL)
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name:        logStream,
+		Description: "by hand",
+		Subjects:    []string{"taskledger.logs.*.*.*"},
+		MaxBytes:    1 << 20,
+		Discard:     jetstream.DiscardNew,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	how := natsbus.LogsConfig{Cluster: "one", MaxBytes: 2 << 20, MaxAge: time.Hour}
+	l := openLogs(t, natsbus.Config{URLs: []string{s.URL}}, how)
+	appendLog(t, l, logged, tasklog.End{}, tasklogtest.Lines(1, 1))
+	stream, err := js.Stream(t.Context(), logStream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := stream.CachedInfo().Config; c.MaxBytes != 2<<20 || c.MaxAge != time.Hour || c.MaxMsgs != 1_000_000 ||
-		c.Discard != jetstream.DiscardOld || c.Retention != jetstream.LimitsPolicy || c.DenyPurge || c.AllowDirect {
+	c := stream.CachedInfo().Config
+	if c.MaxBytes != 2<<20 || c.MaxAge != time.Hour || c.MaxMsgs != 1_000_000 || c.Discard != jetstream.DiscardOld {
+		t.Errorf("bounds of stream %+v", c)
+	}
+	if c.Description != "by hand" || c.Metadata["taskledger-cluster"] != "one" {
 		t.Errorf("stream %+v", c)
 	}
-	wantLog(t, l, tasklogtest.Lines(1, 1), tasklogtest.Lines(2, 1))
 }
 
 func TestLogs_OfAStreamThatWasRemovedBeginAnew(t *testing.T) {

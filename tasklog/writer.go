@@ -31,11 +31,11 @@ type Writer struct {
 	queue   queue
 	outputs []*output
 	closed  bool               // Close was called
+	until   time.Time          // when Run has to end after Close
 	ended   bool               // Run has returned: lines are dropped
 	err     error              // what keeps lines from being stored for good, the first such thing
 	cancel  context.CancelFunc // ends Run; nil while it does not run
-	overdue bool               // Run has to end
-	ending  *time.Timer        // makes it so; nil before Close
+	ending  *time.Timer        // calls cancel; nil before Close, and while Run does not run
 	room    chan struct{}      // closed, and made anew, where those that are held have to look again
 
 	look chan struct{} // has a value where Run has to look again
@@ -86,9 +86,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer cancel()
 	w.mu.Lock()
 	w.cancel = cancel
-	if w.overdue {
-		cancel()
-	}
+	w.limit()
 	w.mu.Unlock()
 	var failed error // the latest call of the store, if it failed
 	for ctx.Err() == nil {
@@ -241,17 +239,16 @@ func (w *Writer) Close() {
 	if w.queue.away(now) {
 		within = closeAway
 	}
-	w.ending = time.AfterFunc(within, w.giveUp)
+	w.until = now.Add(within)
+	w.limit()
 	w.release()
 	w.wake()
 }
 
-func (w *Writer) giveUp() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.overdue = true
-	if w.cancel != nil {
-		w.cancel()
+// limit has Run end in time, if it runs and Close was called.
+func (w *Writer) limit() {
+	if w.closed && w.cancel != nil {
+		w.ending = time.AfterFunc(time.Until(w.until), w.cancel)
 	}
 }
 

@@ -95,6 +95,7 @@ func TestWriter_HoldsAProgramUntilTheStoreCountsAsAwayAndKeepsTheNewestLines(t *
 				t.Errorf("held for %s, want 5 s", held)
 			}
 			s.become(fine)
+			time.Sleep(3 * time.Second) // a call that hangs ends, and is made again
 			if _, err := w.close(); err != nil {
 				t.Error(err)
 			}
