@@ -44,6 +44,7 @@ func TestOutput_MakesLinesOfText(t *testing.T) {
 				s := newUnsteady(time.Millisecond)
 				w := startWriter(t, s, of)
 				out := w.Output(tasklog.Info, true)
+				synctest.Wait() // the writer waits for its first line
 				for _, text := range c.in {
 					if text == second {
 						time.Sleep(1100 * time.Millisecond)

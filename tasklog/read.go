@@ -134,11 +134,9 @@ func newPager(q Query) (*pager, error) {
 // take adds the lines of a stretch of an attempt, and reports whether the page has room for more.
 func (p *pager) take(a Begun, s Stretch) bool {
 	next := &p.page.Next
-	if s.Last == 0 && next.Line == 0 && a.At < s.Oldest && p.until(a.At) && s.Oldest >= p.q.Since {
-		if !p.add(unknown(a, s.Oldest, p.q.Since)) {
-			return false
-		}
-		next.Line = 1
+	lost := s.Last == 0 && next.Line == 0 && a.At < s.Oldest && p.until(a.At) && s.Oldest >= p.q.Since
+	if lost && !p.add(unknown(a, s.Oldest, p.q.Since)) {
+		return false
 	}
 	next.Line = max(next.Line, s.Before+1)
 	for _, b := range s.Batches {

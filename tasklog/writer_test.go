@@ -186,6 +186,9 @@ func TestWriter_TrimsTheOldestLinesOfALargeLog(t *testing.T) {
 				if kept < tasklog.MaxLines*9/10 && bytes < tasklog.MaxBytes*9/10 {
 					t.Errorf("only %d lines of %d bytes are kept", kept, bytes)
 				}
+				if n := len(s.trims); n > 20 {
+					t.Errorf("trimmed %d times", n)
+				}
 			})
 		})
 	}
@@ -198,13 +201,13 @@ func TestWriter_OfAnEleventhAttemptRemovesTheFirst(t *testing.T) {
 		late.Number = 11
 		for _, a := range []tasklog.Attempt{of, late} {
 			w := startWriter(t, s, a)
-			fmt.Fprintln(w.Output(tasklog.Info, true), "text")
+			fmt.Fprintln(w.Output(tasklog.Info, true), strings.Repeat("text\n", 2000))
 			if _, err := w.close(); err != nil {
 				t.Error(err)
 			}
 		}
-		if got := texts(t, s); len(got) > 0 {
-			t.Errorf("the first attempt has %q", got)
+		if got := texts(t, s); len(got) > 0 || len(s.trims) != 1 {
+			t.Errorf("the first attempt has %d lines, %d were trimmed", len(got), len(s.trims))
 		}
 	})
 }
@@ -270,8 +273,8 @@ func TestWriter_DropsABatchThatTheStoreRefusesAndSaysSo(t *testing.T) {
 		if _, err := w.close(); !errors.Is(err, store.ErrRefused) {
 			t.Errorf("closed with %v", err)
 		}
-		if got := texts(t, s); !slices.Equal(got, []string{"gap of 1", "taken"}) {
-			t.Errorf("the log has %q", got)
+		if got := texts(t, s); !slices.Equal(got, []string{"gap of 1", "taken"}) || w.Dropped() != 1 {
+			t.Errorf("the log has %q, %d dropped", got, w.Dropped())
 		}
 	})
 }
@@ -317,7 +320,7 @@ func TestWriter_EndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestWriter_ClosedBeforeItRunsStoresAll(t *testing.T) {
+func TestWriter_ClosedBeforeItRunsStoresAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newUnsteady(0)
 		w, err := tasklog.NewWriter(s, of)
@@ -327,8 +330,9 @@ func TestWriter_ClosedBeforeItRunsStoresAll(t *testing.T) {
 		fmt.Fprint(w.Output(tasklog.Info, false), "text")
 		w.Close()
 		w.Close()
-		if err := w.Run(t.Context()); err != nil {
-			t.Error(err)
+		began := time.Now()
+		if err := w.Run(t.Context()); err != nil || time.Since(began) > 0 {
+			t.Errorf("ended after %s with %v", time.Since(began), err)
 		}
 		if got := texts(t, s); !slices.Equal(got, []string{"text"}) {
 			t.Errorf("the log has %q", got)
