@@ -55,7 +55,7 @@ func (l *Logs) read(ctx context.Context, of tasklog.Attempt, r tasklog.Range) (g
 			bytes += b.Bytes()
 			got.Batches = append(got.Batches, b)
 		}
-		if m.sequence >= end.sequence {
+		if m.sequence >= end.sequence || r.Until != 0 && m.until > r.Until {
 			break
 		}
 		if m, err = l.next(ctx, of, m.sequence+1); err != nil {

@@ -178,9 +178,9 @@ func (p *pager) add(l TaskLine) bool {
 
 // gap tells that the lines of an attempt from one number up to another are missing.
 func gap(attempt uint32, from, to uint64, at events.Millis) TaskLine {
-	why := "they were written faster than they could be stored, or while the log was away"
+	why := "written faster than the log takes them, or while it was away"
 	if from == 1 {
-		why = "they are beyond the bounds of the log, or " + why
+		why = "beyond the bounds of the log, or " + why
 	}
 	n := to - from
 	text := fmt.Sprintf("%d lines are missing: %s", n, why)
