@@ -2,6 +2,7 @@ package natsbus_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -293,6 +294,53 @@ func TestLogs_RangeOfASecondFetchesATenthOfTheLog(t *testing.T) {
 		if fetched := way.fetched.Load() - before; fetched > batches/10 {
 			t.Errorf("line %d took %d messages, want %d at most", line, fetched, batches/10)
 		}
+	}
+}
+
+// JetStream tells 100,000 subjects at a time; what answers here tells two.
+func TestLogs_LivesGoOnWhereAPageOfSubjectsEnds(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartNATS(t)
+	subjects := []string{
+		"taskledger.logs.3.10.1", "taskledger.logs.3.7.1",
+		"taskledger.logs.3.7.2", "taskledger.logs.3.8.1",
+	}
+	jetStream := byHand(t, s.URL).Conn()
+	_, err := jetStream.Subscribe("$JS.API.STREAM.INFO.TASKLEDGER_LOGS", func(m *nats.Msg) {
+		var asked struct {
+			Offset int
+			Filter string `json:"subjects_filter"`
+		}
+		if err := json.Unmarshal(m.Data, &asked); err != nil || asked.Filter != "taskledger.logs.3.*.*" {
+			t.Errorf("asked for %s", m.Data)
+		}
+		told := map[string]int{}
+		for _, subject := range subjects[asked.Offset:min(asked.Offset+2, len(subjects))] {
+			told[subject] = 1
+		}
+		answer, err := json.Marshal(map[string]any{"total": len(subjects), "state": map[string]any{"subjects": told}})
+		if err == nil {
+			err = m.Respond(answer)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if err == nil {
+		err = jetStream.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := logsAt(t, s)
+	for page, want := range map[int][]events.Ref{0: {7, 10}, 2: {7, 8}} {
+		lives, next, err := l.Lives(t.Context(), 3, page)
+		if err != nil || !slices.Equal(lives, want) || next != (page+2)%4 {
+			t.Errorf("page %d: lives %v, next %d, %v; want %v", page, lives, next, err, want)
+		}
+	}
+	if _, _, err := l.Lives(t.Context(), 3, -1); err == nil || !strings.Contains(err.Error(), "page: below 0") {
+		t.Errorf("page -1: %v", err)
 	}
 }
 

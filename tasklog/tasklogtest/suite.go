@@ -305,6 +305,16 @@ var tests = map[string]func(*world){
 		}
 		w.has(of, tasklog.Range{Since: Begin + 22}, tasklog.Stretch{Batches: all[3:], Before: 21, Last: 32})
 	},
+	"Read/ByTimeReturnsEveryBatchOfAMillisecond": func(w *world) {
+		var all []tasklog.Batch
+		var end tasklog.End
+		for i := range uint64(4) {
+			b := tasklog.Batch{First: i + 1, Lines: []tasklog.Line{{At: Begin, Text: fmt.Sprint(i)}}}
+			end = w.append(of, end, b)
+			all = append(all, b)
+		}
+		w.has(of, tasklog.Range{Since: Begin, Until: Begin}, tasklog.Stretch{Batches: all, Last: 4})
+	},
 	"Read/FromALineReturnsTheBatchThatHoldsIt": func(w *world) {
 		w.fill(of, 3, 3, 3)
 		for from, before := range map[uint64]uint64{0: 0, 1: 0, 3: 0, 4: 3, 6: 3, 7: 6, 9: 6} {
