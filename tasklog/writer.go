@@ -30,6 +30,7 @@ type Writer struct {
 	mu      sync.Mutex
 	queue   queue
 	outputs []*output
+	freed   bool               // HoldNobody was called
 	closed  bool               // Close was called
 	until   time.Time          // when Run has to end after Close
 	ended   bool               // Run has returned: lines are dropped
@@ -50,12 +51,21 @@ func NewWriter(to Store, of Attempt) (*Writer, error) {
 	return &Writer{to: to, of: of, room: make(chan struct{}), look: make(chan struct{}, 1)}, nil
 }
 
+// Skip numbers n lines that were dropped before there was a writer, so that readers see the gap. It counts them as
+// dropped, and must be called before the first line.
+func (w *Writer) Skip(n uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue.next += n
+	w.queue.lost += n
+}
+
 // Output returns what makes lines of a level of the text that is written to it, for one goroutine at a time. LF or
 // CR LF ends a line; text without an end becomes a line after a second, and when the writer is closed. What is no
 // UTF-8 is replaced.
 //
 // Where held is true, as for a program whose pipe fills up, Write returns when there is room for the lines, after 5
-// s at most and at once while the store is away. Otherwise it never waits. The error of Write is io.ErrClosedPipe
+// s at most and at once while the store is away or after HoldNobody. Otherwise it never waits. The error of Write is io.ErrClosedPipe
 // after Close, else nil, whatever becomes of the lines.
 func (w *Writer) Output(level Level, held bool) io.Writer {
 	o := &output{w: w, level: level, held: held}
@@ -219,6 +229,15 @@ func (w *Writer) end(failed error) error {
 
 var errLate = errors.New("the time to store them is over")
 
+// HoldNobody lets whoever is held go on, and holds nobody from then on: the oldest lines that wait go instead. It is
+// for a program that has to end.
+func (w *Writer) HoldNobody() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.freed = true
+	w.release()
+}
+
 // Close takes no more lines, and has Run store what is left at once and then return. It waits for nothing, and may be
 // called again.
 func (w *Writer) Close() {
@@ -311,7 +330,7 @@ func (o *output) flush(now time.Time, last bool) {
 
 // hold returns when a program may add a line, without the lock meanwhile.
 func (w *Writer) hold(now time.Time) time.Time {
-	for !w.closed && !w.ended {
+	for !w.closed && !w.ended && !w.freed {
 		wait := w.queue.hold(now)
 		if wait <= 0 {
 			break

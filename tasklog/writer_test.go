@@ -339,3 +339,37 @@ func TestWriter_ClosedBeforeItRunsStoresAllAtOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestWriter_TellsOfLinesThatWereDroppedBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newUnsteady(0)
+		w := startWriter(t, s, of)
+		w.Skip(7)
+		fmt.Fprintln(w.Output(tasklog.Info, false), "first that is kept")
+		if _, err := w.close(); err != nil {
+			t.Error(err)
+		}
+		if got := texts(t, s); !slices.Equal(got, []string{"gap of 7", "first that is kept"}) || w.Dropped() != 7 {
+			t.Errorf("the log has %q, %d lines dropped", got, w.Dropped())
+		}
+	})
+}
+
+func TestWriter_HoldsNobodyWhoHasToEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newUnsteady(0)
+		s.become(hanging)
+		w := startWriter(t, s, of)
+		out := w.Output(tasklog.Info, true)
+		time.AfterFunc(time.Second, w.HoldNobody)
+		began := time.Now()
+		for i := range 5000 {
+			fmt.Fprintln(out, i)
+		}
+		if held := time.Since(began); held != time.Second {
+			t.Errorf("held for %s, want 1 s", held)
+		}
+		w.Close()
+		<-w.ended
+	})
+}
