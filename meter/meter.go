@@ -44,14 +44,14 @@ const (
 
 	// Those of no behavior.
 
-	OutcomesStale Counter = iota - 1 // outcomes that came late, or were of another attempt
-	CommandsBugs                     // commands that were refused because of a bug
-	TicksDecided                     // of schedules: decisions, of which one may be about many ticks
-	TicksSkipped                     // those of them by which ticks have no run, since a run was there
-	TicksMissed                      // those by which they have none, since nobody decided in time, or the schedule was paused
-	LogLinesKept                     // of the logs of tasks, that were stored
-	LogLinesDropped                  // those that were not, and never will be
-	counters      = iota - 1
+	OutcomesStale   Counter = iota - 1 // outcomes that came late, or were of another attempt
+	CommandsBugs                       // commands that were refused because of a bug
+	TicksDecided                       // of schedules: decisions, of which one may be about many ticks
+	TicksSkipped                       // those of them by which ticks have no run, since a run was there
+	TicksMissed                        // those by which they have none, since nobody decided in time, or the schedule was paused
+	LogLinesKept                       // of the logs of tasks, that were stored
+	LogLinesDropped                    // those that were not, and never will be
+	counters        = iota - 1
 )
 
 // Histogram is something whose values are counted by size.

@@ -20,14 +20,14 @@ import (
 	"taskledger/tasklog"
 )
 
-// The bounds of the stream of logs, where LogsConfig does not say otherwise. Beyond any of them the oldest batches
-// go.
+// The bounds of the stream of logs, where LogsConfig does not say otherwise, and the least that it may say. Beyond any
+// bound the oldest batches go.
 const (
 	DefaultLogBytes = 1 << 30
 	DefaultLogAge   = 30 * 24 * time.Hour
 	MaxLogMessages  = 1_000_000
-	minLogBytes     = 1 << 20
-	minLogAge       = time.Second
+	MinLogBytes     = 1 << 20
+	MinLogAge       = time.Second
 )
 
 // LogsConfig says how logs are kept. The zero value works. An existing stream gets these bounds with the first batch
@@ -71,10 +71,10 @@ func (b *Bus) Logs(cfg LogsConfig) (*Logs, error) {
 	switch {
 	case cfg.Replicas < 1 || cfg.Replicas > MaxReplicas:
 		return nil, fmt.Errorf("logs: replicas: %d, want 1 to %d", cfg.Replicas, MaxReplicas)
-	case cfg.MaxBytes < minLogBytes:
-		return nil, fmt.Errorf("logs: bytes: %d, want %d or more", cfg.MaxBytes, minLogBytes)
-	case cfg.MaxAge < minLogAge:
-		return nil, fmt.Errorf("logs: age: %s, want %s or more", cfg.MaxAge, minLogAge)
+	case cfg.MaxBytes < MinLogBytes:
+		return nil, fmt.Errorf("logs: bytes: %d, want %d or more", cfg.MaxBytes, MinLogBytes)
+	case cfg.MaxAge < MinLogAge:
+		return nil, fmt.Errorf("logs: age: %s, want %s or more", cfg.MaxAge, MinLogAge)
 	}
 	r, err := b.remote(strings.ToUpper(b.Name()) + "_LOGS")
 	if err != nil {

@@ -20,7 +20,7 @@ const policy = `
 internal/wire        |                                                   | a leaf: it stands between hostile bytes and everything else
 internal/message     | internal/wire github.com/vmihailenco/msgpack      | messages without code of their own, bounded before a library decodes them
 internal/ring        |                                                   | a leaf: placement is arithmetic
-internal/connection  | store etcdstore natsbus                             | store, bus and archive under one name: it knows no engine
+internal/connection  | store etcdstore natsbus tasklog | store, bus and archive under one name: it knows no engine
 internal/advertised  |                                                   | a leaf: the form of cluster.json
 internal/version     |                                                   | a leaf: one constant
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
@@ -84,7 +84,7 @@ behaviors            | schedule engine store task events | shared by callers and
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
-cluster              | internal/advertised internal/connection store engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
+cluster              | internal/advertised internal/connection store tasklog engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 api/doors            |                                                  | bounds connections of several listeners together
 api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something

@@ -71,6 +71,7 @@ var unions = []string{
 	"cluster.Cluster",
 	"engine.ClientConfig",
 	"engine.NodeConfig",
+	"internal/connection.Opened",
 
 	"store/archivetest.world",
 	"store/storetest.Fixture",

@@ -61,7 +61,9 @@ func (l *Log) Handle(ctx context.Context, r slog.Record, with func(slog.Handler)
 }
 
 // lines returns how many lines a message makes.
-func lines(message string) uint64 { return 1 + uint64(strings.Count(strings.TrimSuffix(message, "\n"), "\n")) }
+func lines(message string) uint64 {
+	return 1 + uint64(strings.Count(strings.TrimSuffix(message, "\n"), "\n"))
+}
 
 // begin returns the writer, nil where there is no room for one. n lines are dropped then.
 func (l *Log) begin(n uint64) *tasklog.Writer {

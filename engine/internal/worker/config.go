@@ -19,6 +19,6 @@ type Config struct {
 	Sender    *sender.Sender
 	Now       func() time.Time
 	Log       *slog.Logger
-	Logs      *logwriters.Writers   // of attempts; nil: no logs are kept
-	Value     func(key any) any // found in the contexts of attempts; nil for most keys
+	Logs      *logwriters.Writers // of attempts; nil: no logs are kept
+	Value     func(key any) any   // found in the contexts of attempts; nil for most keys
 }
