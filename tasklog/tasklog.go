@@ -49,6 +49,16 @@ func (l Level) String() string {
 	return fmt.Sprintf("level %d", uint8(l))
 }
 
+// ParseLevel reads what String returns.
+func ParseLevel(name string) (Level, error) {
+	for l := range Error + 1 {
+		if name == l.String() {
+			return l, nil
+		}
+	}
+	return 0, fmt.Errorf("level %.32q: want %s or %s", name, Info, Error)
+}
+
 // Line is a line of a log.
 type Line struct {
 	At    events.Millis // when it was written, by the clock of its node; never before the line before it

@@ -50,7 +50,7 @@ ledger/repair        | ledger store events                               | alone
 meter                |                                                   | a leaf: names of figures, and the port that takes them
 meter/prommeter      | meter github.com/prometheus/client_golang         | what a node measures, for Prometheus
 schedule             | cron events store task                            | what a schedule is: its definition, its ticks, and what is told of it
-tasklog              | events store                                      | logs of tasks: a port, who writes one and who reads it; it knows no server
+tasklog              | events internal/wire store                        | logs of tasks: a port, who writes one and who reads it; it knows no server
 tasklog/memlog       | events tasklog                                    | logs for tests and simulations: it knows no server
 tasklog/tasklogtest  | events store tasklog                              | holds any store of logs to the port, so it knows none
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
@@ -90,21 +90,22 @@ api/doors            |                                                  | bounds
 api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/measured         | api/problem                                       | what an API tells of its requests: a port
 api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
-api/operations       | schedule bulk engine events item ledger ledger/repair store task | what can be asked of a cluster: interfaces
+api/operations       | schedule bulk engine events item ledger ledger/repair store task tasklog | what can be asked of a cluster: interfaces
 api/problem          | events schedule store task                                 | errors as HTTP tells them, both ways
 api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
+api/logs             | api api/operations api/problem api/token api/view events tasklog | the HTTP API of what tasks write: routes for the table of package api
 api/schedules        | api api/operations api/problem api/token events schedule store | the HTTP API of schedules: routes for the table of package api
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
 api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
 taskstore            | item store task golang.org/x/sync                  | asks a backend that it is given: it sends nothing itself
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
-api/view             | schedule task events ledger store | what is shown as JSON, wherever it is shown
+api/view             | schedule task tasklog events ledger store | what is shown as JSON, wherever it is shown
 cmd/node/...         | internal/connection api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin bulk cluster engine schedule task store engine/embedded events etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/connect | internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
-cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/operations api/schedules api/stores api/token cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
+cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/token cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/schedulecli | api/operations api/shape cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/input cmd/node/internal/output cron events schedule task github.com/spf13/cobra github.com/spf13/pflag | the command line of schedules: it asks by functions that it is given
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
