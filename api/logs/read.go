@@ -84,6 +84,9 @@ func selected(c *api.Call) (s tasklog.Selection, err error) {
 
 // await reads a page, and again for a while as long as there is nothing in it and something may come.
 func (f *front) await(c *api.Call, s tasklog.Selection, wait time.Duration) (told tasklog.Told, err error) {
+	if wait == 0 {
+		return f.read(c, s)
+	}
 	ctx, cancel := c.Parked(wait)
 	defer cancel()
 	end := time.Now().Add(wait)
