@@ -107,6 +107,7 @@ cmd/node/internal/guard | golang.org/x/sys                        | ends the pro
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
 cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/token cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
+cmd/node/internal/logcli | api/operations api/view cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output events tasklog github.com/spf13/cobra | the command line of logs: it asks by functions that it is given
 cmd/node/internal/schedulecli | api/operations api/shape cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/input cmd/node/internal/output cron events schedule task github.com/spf13/cobra github.com/spf13/pflag | the command line of schedules: it asks by functions that it is given
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/certificates |                                      | how long certificates hold
