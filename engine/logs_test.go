@@ -131,6 +131,43 @@ func TestLog_PagesJoinWithoutLossOrRepetitionUnderEveryLimit(t *testing.T) {
 	l.want("a/b", tasklog.Selection{Cursor: at}, "4:1")
 }
 
+func TestLog_FollowsAWriterWithoutLossOrRepetition(t *testing.T) {
+	t.Parallel()
+	const lines = 5000
+	l := newLogged(t, task.Policy{})
+	l.begin("x", 1)
+	w, err := tasklog.NewWriter(l.store, l.attempt("x", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(context.Background()) }()
+	go func() {
+		out := w.Output(tasklog.Info, true)
+		for i := range lines {
+			fmt.Fprintln(out, i)
+		}
+		w.Close()
+	}()
+	pages, next := 0, 0
+	for s := (tasklog.Selection{Limit: 300}); next < lines && !t.Failed(); pages++ {
+		told, err := l.client.Log(within(t), "x", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range told.Lines {
+			if line.Text != fmt.Sprint(next) {
+				t.Fatalf("line %d reads %q", next, line.Text)
+			}
+			next++
+		}
+		s.Cursor = told.Cursor
+	}
+	if err := <-ended; err != nil || pages <= lines/300 {
+		t.Errorf("%d pages, %v", pages, err)
+	}
+}
+
 func TestLog_TellsOfATaskThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t, task.Policy{Retain: 1})
