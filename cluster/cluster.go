@@ -202,11 +202,14 @@ func (c *Cluster) NewNode(cfg engine.NodeConfig) (*engine.Node, error) {
 	return engine.NewNode(cfg)
 }
 
-// NewClient makes a client of the cluster: Store, Bus, Shards, and Archive unless it is given, are set.
+// NewClient makes a client of the cluster: Store, Bus, Shards, and Archive and Logs unless they are given, are set.
 func (c *Cluster) NewClient(cfg engine.ClientConfig) (*engine.Client, error) {
 	cfg.Store, cfg.Bus, cfg.Shards = c.Store, c.Bus, c.shards
 	if cfg.Archive == nil && c.Archive != nil {
 		cfg.Archive = c.Archive
+	}
+	if cfg.Logs == nil {
+		cfg.Logs = c.Logs
 	}
 	return engine.NewClient(cfg)
 }

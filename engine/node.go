@@ -163,6 +163,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		Bus:     cfg.Bus,
 		Store:   cfg.Store,
 		Archive: cfg.reader(),
+		Logs:    cfg.Logs,
 		Name:    cfg.Name,
 		Log:     cfg.Log,
 		Now:     cfg.Now,
