@@ -11,7 +11,8 @@ import (
 )
 
 // Log returns lines that a task has written: those of its present life, or of its last one while they are there. The
-// attempts come one after the other, the oldest first, as tasklog.ReadTask tells them.
+// attempts come one after the other, the oldest first, as tasklog.ReadTask tells them. Whoever goes on by the cursor
+// of a page is not told what an attempt has stored after the page went on to the next one.
 //
 // It returns tasklog.ErrNone without ClientConfig.Logs, the errors of GetForgotten for a task that is not found, and
 // tasklog.ErrGone for one that retention has removed from memory, whose log is no longer there, and for an attempt
