@@ -39,7 +39,7 @@ var everybody = secrets{
 // begin is the time of the line before line 1, whatever the attempt.
 const begin = tasklogtest.Begin
 
-// life is that of every task.
+// life names the life of each task.
 const life events.Ref = 7
 
 // world has tasks of the behavior work that write.
