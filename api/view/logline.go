@@ -11,8 +11,9 @@ type LogLine struct {
 	Level   string        `json:"level"`
 	Message string        `json:"message"`
 	Attempt uint32        `json:"attempt"`
-	Number  uint64        `json:"number,omitempty"`  // within the attempt; of a gap that of its last line, 0 = it is not known
-	Missing uint64        `json:"missing,omitempty"` // lines, of a gap; 0 = the line is none
+	// Number counts within the attempt. A gap has that of its last line, 0 where it is not known.
+	Number  uint64 `json:"number,omitempty"`
+	Missing uint64 `json:"missing,omitempty"` // lines, of a gap; 0 = the line is none
 }
 
 // OfLogLine shows a line of a log.

@@ -52,9 +52,9 @@ func (t *Terminal) Command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs ID",
 		Short: "Show what a task has written: the output of a program, and what functions log",
-		Long: `Logs shows the lines of the newest 10 attempts of a task, one attempt after the other, the oldest first. Where lines are
-missing, a line of level error says so. With --follow it goes on with what is written, until the task has ended and
-nothing has come for 2 seconds.`,
+		Long: `Logs shows the lines of the newest 10 attempts of a task, one attempt after the other, the oldest first.
+Where lines are missing, a line of level error says so. With --follow it goes on with what is written, until
+the task has ended and nothing has come for 2 seconds.`,
 		Args:              flags.Arguments,
 		Example:           t.Example,
 		ValidArgsFunction: t.Complete,

@@ -126,8 +126,8 @@ func TestLogs_PrintsAllPagesAsATableOrJSON(t *testing.T) {
 	}
 	l.asJSON = true
 	out, err = l.do("a/b")
-	if first := `{"time":"2023-11-14T22:13:20.001Z","level":"error","message":"one","attempt":1,"number":1}` + "\n"; err != nil ||
-		!strings.HasPrefix(out, first) || strings.Count(out, "\n") != 3 {
+	const first = `{"time":"2023-11-14T22:13:20.001Z","level":"error","message":"one","attempt":1,"number":1}` + "\n"
+	if err != nil || !strings.HasPrefix(out, first) || strings.Count(out, "\n") != 3 {
 		t.Errorf("%v, %q", err, out)
 	}
 }
