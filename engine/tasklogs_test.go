@@ -72,7 +72,7 @@ func TestLogs_OfAttemptsOnAKilledNodeAndOnTheNextStandApart(t *testing.T) {
 // A log goes with its task: at once where that is deleted, and in a while where retention forgets it.
 func TestLogs_GoWithTheirTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		logs, j := memlog.New(), newJob(task.Policy{Retain: time.Hour})
+		logs, j := memlog.New(), newJob(task.Policy{Retain: 20 * time.Minute})
 		c := newModelled(t, true)
 		for _, name := range []string{"a", "b"} {
 			c.start(name, 0, keeping(logs), j).ready(t)
@@ -113,15 +113,15 @@ func TestLogs_GoWithTheirTasks(t *testing.T) {
 		if n := len(lives()); n != tasks/2 {
 			t.Errorf("after the deletes %d tasks have a log, want %d", n, tasks/2)
 		}
-		time.Sleep(30 * time.Minute)
+		time.Sleep(13 * time.Minute) // each shard was swept
 		if n := len(lives()); n != tasks/2 {
 			t.Errorf("before the retention ends %d tasks have a log, want %d", n, tasks/2)
 		}
-		time.Sleep(31 * time.Minute)
+		time.Sleep(8 * time.Minute)
 		for shard := range modelledShards { // the time of a shard is that of its entries
 			j.submit(t, a, idIn(shard, modelledShards)).Close()
 		}
-		time.Sleep(15 * time.Minute)
+		time.Sleep(13 * time.Minute)
 		if got := lives(); len(got) != 0 {
 			t.Errorf("%s still have a log", got)
 		}

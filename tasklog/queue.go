@@ -36,6 +36,7 @@ type queue struct {
 	sent  time.Time // when it left first
 	again time.Time // when it is to be sent again
 	heard time.Time // when the store acknowledged something last
+	mute  bool      // the store is supposed to be away until it acknowledges something
 
 	end  End  // of the log
 	kept kept // what the store has
@@ -76,6 +77,9 @@ func (q *queue) away(now time.Time) bool { return q.silence(now) >= awayAfter }
 
 // silence returns for how long something has been waiting for the store without an acknowledgement of anything.
 func (q *queue) silence(now time.Time) time.Duration {
+	if q.mute {
+		return awayAfter
+	}
 	from := q.since
 	if len(q.batch.Lines) > 0 {
 		from = q.sent
@@ -123,7 +127,7 @@ func (q *queue) due() time.Time {
 // stored follows the acknowledgement of the batch under way.
 func (q *queue) stored(now time.Time, end End) {
 	q.kept.add(end, q.batch)
-	q.end, q.batch, q.again, q.heard = end, Batch{}, time.Time{}, now
+	q.end, q.batch, q.again, q.heard, q.mute = end, Batch{}, time.Time{}, now, false
 }
 
 // failed has the batch under way sent again.

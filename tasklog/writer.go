@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ type Writer struct {
 
 	mu      sync.Mutex
 	queue   queue
-	outputs []*output
+	outputs []*output          // those with text that has no end yet
 	freed   bool               // HoldNobody was called
 	closed  bool               // Close was called
 	until   time.Time          // when Run has to end after Close
@@ -60,19 +61,22 @@ func (w *Writer) Skip(n uint64) {
 	w.queue.lost += n
 }
 
+// SupposeAway has the store count as away until it acknowledges something, where that is known before the first line.
+func (w *Writer) SupposeAway() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue.mute = true
+}
+
 // Output returns what makes lines of a level of the text that is written to it, for one goroutine at a time. LF or
 // CR LF ends a line; text without an end becomes a line after a second, and when the writer is closed. What is no
 // UTF-8 is replaced.
 //
 // Where held is true, as for a program whose pipe fills up, Write returns when there is room for the lines, after 5
-// s at most and at once while the store is away or after HoldNobody. Otherwise it never waits. The error of Write is io.ErrClosedPipe
-// after Close, else nil, whatever becomes of the lines.
+// s at most and at once while the store is away or after HoldNobody. Otherwise it never waits. The error of Write is
+// io.ErrClosedPipe after Close, else nil, whatever becomes of the lines.
 func (w *Writer) Output(level Level, held bool) io.Writer {
-	o := &output{w: w, level: level, held: held}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.outputs = append(w.outputs, o)
-	return o
+	return &output{w: w, level: level, held: held}
 }
 
 // Handler returns a handler that makes a line of each record of level Info and above, and several where its message
@@ -121,12 +125,15 @@ func (w *Writer) next(now time.Time) (b Batch, wait time.Duration, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var next time.Time
-	for _, o := range w.outputs {
+	w.outputs = slices.DeleteFunc(w.outputs, func(o *output) bool {
 		if at := o.text.due(); !at.IsZero() && !at.After(now) {
 			o.flush(now, false)
 		}
-		next = sooner(next, o.text.due())
-	}
+		at := o.text.due()
+		next = sooner(next, at)
+		o.listed = !at.IsZero()
+		return !o.listed
+	})
 	if b = w.queue.send(now); len(b.Lines) > 0 {
 		return b, 0, false
 	}
@@ -291,10 +298,11 @@ func (w *Writer) wake() {
 
 // output implements Writer.Output. The writer's mutex guards it.
 type output struct {
-	w     *Writer
-	level Level
-	held  bool
-	text  splitter
+	w      *Writer
+	level  Level
+	held   bool
+	text   splitter
+	listed bool // among the writer's outputs
 }
 
 // Write implements io.Writer.
@@ -316,6 +324,9 @@ func (o *output) Write(p []byte) (int, error) {
 		}
 	}
 	if !o.text.due().IsZero() {
+		if !o.listed {
+			o.listed, w.outputs = true, append(w.outputs, o)
+		}
 		w.wake()
 	}
 	return n, nil

@@ -373,3 +373,32 @@ func TestWriter_HoldsNobodyWhoHasToEnd(t *testing.T) {
 		<-w.ended
 	})
 }
+
+func TestWriter_HoldsNobodyWhileTheStoreIsSupposedToBeAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newUnsteady(time.Millisecond)
+		s.become(away)
+		w := startWriter(t, s, of)
+		w.SupposeAway()
+		out := w.Output(tasklog.Info, true)
+		write := func() (took time.Duration) {
+			began := time.Now()
+			for i := range 5000 {
+				fmt.Fprintln(out, i)
+			}
+			return time.Since(began)
+		}
+		if held := write(); held > 0 {
+			t.Errorf("held for %s", held)
+		}
+		s.become(fine)
+		time.Sleep(time.Second)
+		dropped := w.Dropped()
+		if held := write(); held == 0 || w.Dropped() > dropped {
+			t.Errorf("once the store is back held for %s, %d lines dropped", held, w.Dropped()-dropped)
+		}
+		if _, err := w.close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

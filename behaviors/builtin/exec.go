@@ -86,8 +86,8 @@ type ExecResult struct {
 	StderrTruncated bool   `json:"stderr_truncated,omitempty"`
 }
 
-// Exec returns the behavior "exec", which runs a program in a process group of its own. What it writes goes to the log of
-// the attempt, stdout as information and stderr as errors: see task.Attempt.Output. The whole group is ended when
+// Exec returns the behavior "exec", which runs a program in a process group of its own. What it writes goes to the log
+// of the attempt, stdout as information and stderr as errors: see task.Attempt.Output. The whole group is ended when
 // the program ends, at the time-out, and when the attempt must stop. When the node is killed the group lives on,
 // unless ExecOptions.Hold sees to its end, as that of taskledger's own program does on Linux. A process that leaves
 // the group, by setsid for example, always lives on. An exit code other than 0 is a failure with the code "exit" and

@@ -427,7 +427,8 @@ func TestExec_OutputsGoToTheLogByTheirLevels(t *testing.T) {
 // A log that takes nothing any more, as after the attempt, must not fill the pipe of a program that goes on.
 func TestExec_AProgramGoesOnWithoutALog(t *testing.T) {
 	log := written{err: io.ErrClosedPipe}
-	r, o := logTo(t, &log, "i=0; while [ $i -lt 3000 ]; do echo a line of forty bytes and some more of them; i=$((i+1)); done; echo end")
+	const many = "i=0; while [ $i -lt 3000 ]; do echo a line of forty bytes and some more of them; i=$((i+1)); done; echo end"
+	r, o := logTo(t, &log, many)
 	if o.Err != nil || !strings.HasSuffix(r.Stdout, "end\n") {
 		t.Errorf("result ends with %.20q, failure %+v", r.Stdout[max(0, len(r.Stdout)-20):], o.Err)
 	}
@@ -438,7 +439,10 @@ func TestExec_AProgramGoesOnWithoutALog(t *testing.T) {
 func TestExec_AllOutputIsKeptHoweverLongTheLogTakes(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
-	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"sh"}, Hold: func(int) func() { return func() { close(ended) } }})
+	b := builtin.Exec(builtin.ExecOptions{
+		Allow: []string{"sh"},
+		Hold:  func(int) func() { return func() { close(ended) } },
+	})
 	first := true
 	log := written{took: func() {
 		if !first {

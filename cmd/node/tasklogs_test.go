@@ -19,19 +19,21 @@ import (
 // What a program writes is in NATS once its task has ended, unless the node is to keep none.
 func TestServe_KeepsWhatProgramsWrite(t *testing.T) {
 	t.Parallel()
+	const params = `{"program":"sh","args":["-c","echo one; echo two; echo no >&2"]}`
+	written := []string{"error no", "info one", "info two"}
 	for name, c := range map[string]struct {
 		args []string
 		want []string
 	}{
-		"by default":      {nil, []string{"error no", "info one", "info two"}},
-		"with small logs": {[]string{"--logs", "jetstream", "--log-bytes", "2000000", "--log-age", "1h"}, []string{"error no", "info one", "info two"}},
-		"not at all":      {[]string{"--logs", "none"}, nil},
+		"by default": {nil, written},
+		"few":        {[]string{"--logs", "jetstream", "--log-bytes", "2000000", "--log-age", "1h"}, written},
+		"none":       {[]string{"--logs", "none"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			serve(t, dir, append([]string{"--exec-allow", "sh"}, c.args...)...)
-			must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","echo one; echo two; echo no >&2"]}`, "--wait", "--id", "x")
+			must(t, dir, "submit", "exec", params, "--wait", "--id", "x")
 			if got := linesOf(t, dir, "x"); !slices.Equal(got, c.want) {
 				t.Errorf("the log has %q, want %q", got, c.want)
 			}
@@ -39,7 +41,7 @@ func TestServe_KeepsWhatProgramsWrite(t *testing.T) {
 	}
 }
 
-// linesOf returns the lines of the first attempt of a task of the node that runs on the default directory in dir, sorted.
+// linesOf returns the lines of the first attempt of a task, sorted. Its node runs on the default directory in dir.
 func linesOf(t *testing.T, dir string, id events.TaskID) (lines []string) {
 	t.Helper()
 	at := connect.Addresses{Existing: true, Log: slog.New(slog.DiscardHandler)}

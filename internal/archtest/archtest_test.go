@@ -67,7 +67,7 @@ engine/internal/sender | engine/internal/command engine/internal/lookout engine/
 engine/internal/lookout | store task                               | looks at the membership alone
 engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/listing store task | the owner of a shard: it knows its node by interfaces of its own
 engine/internal/worker | engine/internal/command engine/internal/logwriters engine/internal/sender engine/internal/signal engine/internal/slots events store task tasklog | attempts and offers: it knows its node by interfaces of its own
-engine/internal/logwriters | engine/internal/notice meter store tasklog | writes the logs of attempts: it knows nothing of the engine
+engine/internal/logwriters | engine/internal/notice meter store tasklog golang.org/x/time | writes the logs of attempts: it knows nothing of the engine
 engine/internal/logsweep | engine/internal/notice engine/internal/outcome engine/internal/shard events projection tasklog | removes the logs of tasks that are gone
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
 engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/schedules engine/internal/stores item events task | every command in its largest form, for tests

@@ -17,8 +17,8 @@ const (
 	maxAsked = 1000
 )
 
-// owner sweeps one shard. The goroutine of the shard's owner calls its methods, and goroutines beside the turns read and
-// change the store.
+// owner sweeps one shard. The goroutine of the shard's owner calls its methods, and goroutines beside the turns read
+// and change the store.
 type owner struct {
 	*Sweep
 	state *projection.Shard

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"taskledger/meter"
 	"taskledger/tasklog"
@@ -22,7 +23,7 @@ type Log struct {
 	handler slog.Handler    // of w; nil before the first record
 	done    chan struct{}   // closed when w has ended
 	dropped uint64          // lines that have found no room
-	held    bool            // something was written that may be held
+	held    atomic.Bool     // something was written that may be held
 	leave   func() bool     // has the end of the attempt's context hold nobody no more; nil before it is asked for
 	ended   bool
 }
@@ -69,7 +70,7 @@ func lines(message string) uint64 {
 func (l *Log) begin(n uint64) *tasklog.Writer {
 	l.mu.Lock()
 	if l.w == nil && !l.ended {
-		l.w, l.done = l.writers.begin(l.of, l.dropped)
+		l.w, l.done = l.writers.begin(l, l.dropped)
 	}
 	w, drops := l.w, l.w == nil && !l.ended
 	if drops {
@@ -86,12 +87,7 @@ func (l *Log) begin(n uint64) *tasklog.Writer {
 func (l *Log) hold(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held || l.ended {
-		return
-	}
-	l.held = true
-	if l.writers.to.away() {
-		l.w.HoldNobody()
+	if l.ended || l.held.Swap(true) {
 		return
 	}
 	l.leave = context.AfterFunc(ctx, l.w.HoldNobody)
@@ -112,7 +108,7 @@ func (l *Log) End() (stored <-chan struct{}) {
 		l.leave()
 	}
 	l.ended = true
-	if !l.held || l.writers.to.away() {
+	if !l.held.Load() || l.writers.to.away() {
 		return nil
 	}
 	return l.done

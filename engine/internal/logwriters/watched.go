@@ -3,17 +3,25 @@ package logwriters
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"taskledger/meter"
 	"taskledger/store"
 	"taskledger/tasklog"
 )
 
-// awayAfter is the time for which a store has failed all writers of the node after which it counts as away for those
-// that begin, too.
+// awayAfter is the time after which a store that has failed all writers of the node counts as away for those that
+// begin, too.
 const awayAfter = 5 * time.Second
+
+// functionBatches bounds the batches a second of attempts in which no program writes. With more of them the node would
+// make fewer attempts: a batch of one line takes some 75 microseconds of a processor, and a short task hardly more. The
+// stream of logs of natsbus has room for eight minutes of so many.
+const functionBatches = 2000
 
 // base anchors the monotonic clock.
 var base = time.Now()
@@ -22,7 +30,8 @@ var base = time.Now()
 type watched struct {
 	tasklog.Store
 	meter   meter.Meter
-	failing atomic.Int64 // since when on the monotonic clock; 0 = the last append did not fail
+	pace    *rate.Limiter // of batches of functions
+	failing atomic.Int64  // since when on the monotonic clock; 0 = the last append did not fail
 }
 
 // Append implements tasklog.Store.
@@ -49,4 +58,22 @@ func (s *watched) Append(
 func (s *watched) away() bool {
 	since := s.failing.Load()
 	return since != 0 && time.Since(base)-time.Duration(since) >= awayAfter
+}
+
+// paced passes the batches of one log on, those of functions not too fast. Programs are held instead.
+type paced struct {
+	*watched
+	log *Log
+}
+
+// Append implements tasklog.Store.
+func (s paced) Append(
+	ctx context.Context, of tasklog.Attempt, after tasklog.End, b tasklog.Batch,
+) (tasklog.End, error) {
+	if !s.log.held.Load() {
+		if err := s.pace.Wait(ctx); err != nil {
+			return tasklog.End{}, fmt.Errorf("%w: too many logs are written: %w", store.ErrUnavailable, err)
+		}
+	}
+	return s.watched.Append(ctx, of, after, b)
 }

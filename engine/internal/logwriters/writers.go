@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"taskledger/engine/internal/notice"
 	"taskledger/meter"
 	"taskledger/tasklog"
@@ -15,8 +17,7 @@ import (
 
 // MaxWriters bounds the writers of a node, those included that store what is left of attempts which have ended. Each
 // holds a few KiB, and 1 MiB of lines while the store takes nothing: together that is 1 GiB at worst. An attempt of
-// a line has a writer for as long as the store takes to answer, so 20,000 of them a second need 1,000 where that takes
-// 50 ms.
+// a line has a writer until the store has answered, so these many bridge half a second of functionBatches.
 const MaxWriters = 1024
 
 // Config says where the lines of a node go. Meter may be nil.
@@ -43,7 +44,11 @@ type Writers struct {
 // New returns the writers of a node, which end with ctx, or by Stop. It starts nothing.
 func New(ctx context.Context, cfg Config) *Writers {
 	ws := &Writers{
-		to:      &watched{Store: cfg.To, meter: cfg.Meter},
+		to: &watched{
+			Store: cfg.To,
+			meter: cfg.Meter,
+			pace:  rate.NewLimiter(functionBatches, functionBatches/10),
+		},
 		meter:   cfg.Meter,
 		notices: notice.New(cfg.Log),
 	}
@@ -76,20 +81,23 @@ func (ws *Writers) Stop(most time.Duration) {
 	<-idle
 }
 
-// begin runs a writer that goes on after so many lines which were dropped; nil where no further one may run. done is
-// closed when it has ended.
-func (ws *Writers) begin(of tasklog.Attempt, dropped uint64) (w *tasklog.Writer, done chan struct{}) {
-	w, err := tasklog.NewWriter(ws.to, of)
-	if err != nil { // the owner does not tell what the log is of
-		return nil, nil
-	}
+// begin runs the writer of a log, which goes on after so many lines that were dropped; nil where no further one may
+// run. done is closed when it has ended.
+func (ws *Writers) begin(l *Log, dropped uint64) (w *tasklog.Writer, done chan struct{}) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.stopped || ws.open >= MaxWriters {
 		return nil, nil
 	}
+	w, err := tasklog.NewWriter(paced{ws.to, l}, l.of)
+	if err != nil { // there is no such attempt
+		return nil, nil
+	}
 	ws.open++
 	w.Skip(dropped)
+	if ws.to.away() {
+		w.SupposeAway()
+	}
 	done = make(chan struct{})
 	ws.running.Go(func() {
 		defer close(done)

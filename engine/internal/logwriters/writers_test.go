@@ -113,7 +113,7 @@ func TestWriters_AreBoundedAndALogThatFindsNoRoomHasAGap(t *testing.T) {
 				t.Error("a function's log is waited for")
 			}
 		}
-		synctest.Wait()
+		time.Sleep(time.Second)
 		f.wantCounted(t, "once all have ended", logwriters.MaxWriters, 4)
 		fmt.Fprintln(out, "five")
 		<-late.End()
@@ -196,5 +196,32 @@ func TestLog_HoldsNobodyWhileTheStoreIsAway(t *testing.T) {
 		if got, err := f.Read(t.Context(), of(3), tasklog.Range{}); err != nil || got.Last != 2000 {
 			t.Errorf("the last log ends with line %d, %v", got.Last, err)
 		}
+	})
+}
+
+// Functions that write much at once leave the processors to the tasks, and what programs write comes between.
+func TestWriters_PaceFunctionsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		close(f.open)
+		began := time.Now()
+		var all []*logwriters.Log
+		for i := range 1000 {
+			log, out := f.output(1+i, false)
+			all = append(all, log)
+			fmt.Fprintln(out, "line")
+			log.End()
+		}
+		log, out := f.output(5000, true)
+		fmt.Fprintln(out, "line")
+		<-log.End()
+		if took := time.Since(began); took > 0 {
+			t.Errorf("a program waits for %s", took)
+		}
+		f.Stop(time.Minute)
+		if took := time.Since(began); took < 100*time.Millisecond || took > time.Second {
+			t.Errorf("1,000 functions have written after %s", took)
+		}
+		f.wantCounted(t, "at the end", int64(len(all)+1), 0)
 	})
 }

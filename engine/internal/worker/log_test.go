@@ -100,7 +100,9 @@ func TestLog_OfAnAttemptHasWhatItLogsAndWrites(t *testing.T) {
 		w.wantLeft(time.Minute, 0, 0)
 		w.stopped = true
 		w.logs.Stop(time.Minute)
-		want := []string{"1 info two", "2 info lines n=1", "3 info named k=v g.n=2", "4 error wrong", "5 info by hand", "6 error no end"}
+		want := []string{
+			"1 info two", "2 info lines n=1", "3 info named k=v g.n=2", "4 error wrong", "5 info by hand", "6 error no end",
+		}
 		if got := kept(t, logs); !slices.Equal(got, want) {
 			t.Errorf("the log has %q, want %q", got, want)
 		}

@@ -27,8 +27,8 @@ type logOptions struct {
 func (o *logOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.where, "logs", "", `what becomes of what tasks write and log: jetstream keeps it in NATS, none forgets it
 (default: jetstream where there is NATS)`)
-	f.Int64Var(&o.MaxBytes, "log-bytes", natsbus.DefaultLogBytes, `bytes of the logs of all tasks, of which the oldest lines go beyond; NATS sets
-them aside on disk`)
+	f.Int64Var(&o.MaxBytes, "log-bytes", natsbus.DefaultLogBytes,
+		"bytes of the logs of all tasks, beyond which the oldest lines go; NATS sets them aside on disk")
 	f.DurationVar(&o.MaxAge, "log-age", natsbus.DefaultLogAge, "time after which lines of the logs of tasks go")
 	f.IntVar(&o.Replicas, "log-replicas", 1, "copies of the logs of tasks that NATS keeps, 1 to 5; with --nats")
 }
