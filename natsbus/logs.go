@@ -121,6 +121,7 @@ func (l *Logs) bound(c jetstream.StreamConfig) jetstream.StreamConfig {
 	own := l.streamConfig()
 	c.Replicas, c.MaxMsgs, c.MaxBytes, c.MaxAge = own.Replicas, own.MaxMsgs, own.MaxBytes, own.MaxAge
 	c.Discard = own.Discard
+	c.Duplicates = min(c.Duplicates, own.MaxAge) // JetStream refuses a longer window
 	if c.Metadata == nil {
 		c.Metadata = map[string]string{}
 	}

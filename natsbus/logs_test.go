@@ -449,6 +449,22 @@ func TestLogs_StreamThatExistsGetsTheBoundsOfWhoWritesAndKeepsTheRest(t *testing
 	}
 }
 
+// A stream that was made for a longer age remembers the ids of messages for longer than the new one lasts.
+func TestLogs_StreamThatExistsGetsAnAgeOfLessThanMinutes(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartJetStream(t)
+	end := appendLog(t, logsAt(t, s), logged, tasklog.End{}, tasklogtest.Lines(1, 1))
+	how := natsbus.LogsConfig{MaxAge: time.Minute}
+	appendLog(t, openLogs(t, natsbus.Config{URLs: []string{s.URL}}, how), logged, end, tasklogtest.Lines(2, 1))
+	stream, err := byHand(t, s.URL).Stream(t.Context(), logStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := stream.CachedInfo().Config.MaxAge; is != time.Minute {
+		t.Errorf("the age is %s", is)
+	}
+}
+
 func TestLogs_OfAStreamThatWasRemovedBeginAnew(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
