@@ -48,7 +48,8 @@ func (l *Logs) read(ctx context.Context, of tasklog.Attempt, r tasklog.Range) (g
 	got.Before = before
 	bytes := 0
 	for m := first; m != nil && (r.Until == 0 || m.since <= r.Until); {
-		if got.More = bytes >= cmp.Or(r.Bytes, tasklog.DefaultBytes); got.More {
+		got.More = bytes >= cmp.Or(r.Bytes, tasklog.DefaultBytes) || len(got.Batches) == tasklog.MaxStretchBatches
+		if got.More {
 			break
 		}
 		if b, err := m.batch(of); err == nil {

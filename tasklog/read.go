@@ -13,8 +13,10 @@ const (
 	MaxPageLines = 1000
 	// pageBytes of text end a page behind the line that reaches them.
 	pageBytes = 1 << 20
-	// pageReads of text end a page that finds few lines, behind the stretch that reaches them.
-	pageReads = 4 << 20
+	// pageReads of text end a page that finds few lines, behind the stretch that reaches them. A batch counts for
+	// batchReads more, so that a page takes some 1,000 small batches.
+	pageReads  = 4 << 20
+	batchReads = 4 << 10
 )
 
 // Begun is an attempt of a task, as its history tells.
@@ -62,8 +64,8 @@ type Page struct {
 // gap: the numbers show them. Of an attempt without any lines it is told that some may be missing, if it began
 // before the oldest of what the store has. Missing lines at the end of an attempt show nowhere else.
 //
-// A page has fewer lines than Limit also beyond 1 MiB of text, and where 4 MiB had to be read for it: none at all,
-// perhaps. An error wraps events.InvalidError, which names a field of q, or is that of the reader.
+// A page has fewer lines than Limit also beyond 1 MiB of text, and where 4 MiB, or some 1,000 batches, had to be read
+// for it: none at all, perhaps. An error wraps events.InvalidError, which names a field of q, or is that of the reader.
 func ReadTask(ctx context.Context, from Reader, q Query) (Page, error) {
 	p, err := newPager(q)
 	if err != nil {
@@ -95,7 +97,7 @@ func ReadTask(ctx context.Context, from Reader, q Query) (Page, error) {
 				return p.page, nil
 			}
 			for _, b := range s.Batches {
-				reads += b.Bytes()
+				reads += b.Bytes() + batchReads
 			}
 			more = s.More
 		}

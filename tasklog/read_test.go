@@ -216,6 +216,51 @@ func TestReadTask_PagesAreBounded(t *testing.T) {
 	}
 }
 
+// asked is a store that counts the batches that it returns.
+type asked struct {
+	tasklog.Reader
+	batches int
+}
+
+// Read implements tasklog.Reader.
+func (a *asked) Read(ctx context.Context, of tasklog.Attempt, r tasklog.Range) (tasklog.Stretch, error) {
+	s, err := a.Reader.Read(ctx, of, r)
+	a.batches += len(s.Batches)
+	return s, err
+}
+
+// A log that was written slowly has a batch for each line. Whoever looks for errors in it gets pages, too.
+func TestReadTask_PagesOfSmallBatchesAreBounded(t *testing.T) {
+	s := memlog.New()
+	const lines = 2500
+	var end tasklog.End
+	for i := range uint64(lines) {
+		b := tasklog.Batch{First: i + 1, Lines: []tasklog.Line{{At: begin, Text: "x"}}}
+		var err error
+		if end, err = s.Append(t.Context(), of, end, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := tasklog.Query{
+		Shard:    of.Shard,
+		Life:     of.Life,
+		Attempts: []tasklog.Begun{{Number: 1}},
+		Level:    tasklog.Error,
+	}
+	pages := 0
+	for more := true; more; pages++ {
+		from := &asked{Reader: s}
+		p, err := tasklog.ReadTask(t.Context(), from, q)
+		if err != nil || len(p.Lines) > 0 || from.batches > 1100 {
+			t.Fatalf("%d lines of %d batches, %v; want none of some 1,000", len(p.Lines), from.batches, err)
+		}
+		q.After, more = p.Next, p.More
+	}
+	if pages != 3 || q.After.Line != lines+1 {
+		t.Errorf("%d pages up to %+v", pages, q.After)
+	}
+}
+
 func TestReadTask_NamesWhatIsWrongWithAQuery(t *testing.T) {
 	for want, q := range map[string]tasklog.Query{
 		"limit: -1":             {Limit: -1},

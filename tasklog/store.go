@@ -49,9 +49,12 @@ type Range struct {
 	Since events.Millis // the line's time, inclusive
 	Until events.Millis // the line's time, inclusive; 0 = without an end
 	// Bytes of text end a stretch behind the batch that reaches them; 0 = 256 KiB. So a stretch has less than
-	// MaxBatchBytes more.
+	// MaxBatchBytes more. It has MaxStretchBatches at most, too, since each may take a question of its own.
 	Bytes int
 }
+
+// MaxStretchBatches bounds the batches of a stretch.
+const MaxStretchBatches = 100
 
 // DefaultBytes is the value of Range.Bytes where that is 0.
 const DefaultBytes = 256 << 10

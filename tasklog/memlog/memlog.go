@@ -80,7 +80,7 @@ func (s *Store) Read(_ context.Context, of tasklog.Attempt, r tasklog.Range) (go
 		if r.Until != 0 && b.Lines[0].At > r.Until {
 			break
 		}
-		if bytes >= cmp.Or(r.Bytes, tasklog.DefaultBytes) {
+		if bytes >= cmp.Or(r.Bytes, tasklog.DefaultBytes) || len(got.Batches) == tasklog.MaxStretchBatches {
 			got.More = true
 			break
 		}

@@ -348,6 +348,18 @@ var tests = map[string]func(*world){
 		one := tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 5)}, Last: 25}
 		w.has(of, tasklog.Range{Until: Begin + 5, Bytes: 1}, one)
 	},
+	"Read/OfSmallBatchesIsBoundedAndGoesOn": func(w *world) {
+		const batches = tasklog.MaxStretchBatches + 20
+		w.fill(of, slices.Repeat([]int{1}, batches)...)
+		next := uint64(1)
+		for _, n := range []int{tasklog.MaxStretchBatches, 20} {
+			s := w.read(of, tasklog.Range{From: next})
+			if len(s.Batches) != n || s.Batches[0].First != next || s.More != (n == tasklog.MaxStretchBatches) {
+				w.Fatalf("from %d: %v, more %t; want %d", next, spans(s.Batches), s.More, n)
+			}
+			next += uint64(n)
+		}
+	},
 	"Trim/RemovesBatchesUpToAnEnd": func(w *world) {
 		ends := w.fill(of, 2, 2, 2)
 		for range 2 {
