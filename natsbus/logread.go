@@ -113,7 +113,7 @@ func (l *Logs) find(
 	return found, low.last, nil
 }
 
-// oldest returns from when on the stream has messages, if it is known to have lost any.
+// oldest returns from when on the stream has messages: since it was made, if it has lost none; 0 = there is none.
 func (l *Logs) oldest(ctx context.Context) (events.Millis, error) {
 	is, err := l.ask(ctx, "INFO", struct{}{})
 	switch {

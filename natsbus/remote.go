@@ -15,7 +15,7 @@ import (
 
 // ErrNoJetStream reports that NATS keeps nothing: JetStream is not enabled on its servers, or not for the account.
 var ErrNoJetStream = errors.New("NATS has no JetStream: enable it on the servers (nats-server -js) and for the " +
-	"account, or run the nodes without an archive")
+	"account, or run the nodes without an archive and logs of tasks")
 
 // requestTimeout bounds one request to JetStream, the wait for the connection included.
 const requestTimeout = 5 * time.Second

@@ -2,7 +2,7 @@
 //
 // A log belongs to one attempt, and one Writer writes it. It consists of lines, numbered 1, 2, 3 ... in the order
 // in which they were written. A line that could not be kept leaves its number out: nothing else has to be stored
-// for a reader to know how many lines are missing, and where. Read makes a line of level Error for each such gap.
+// for a reader to know how many lines are missing, and where. ReadTask makes a line of level Error for each such gap.
 //
 // A log is no record of the journal. It is bounded, it may be lost with the disk of its store, and no decision
 // depends on it.

@@ -24,7 +24,7 @@ type Log struct {
 	done    chan struct{}   // closed when w has ended
 	dropped uint64          // lines that have found no room
 	held    atomic.Bool     // something was written that may be held
-	leave   func() bool     // has the end of the attempt's context hold nobody no more; nil before it is asked for
+	leave   func() bool     // keeps the end of the attempt's context from calling HoldNobody; nil before hold
 	ended   bool
 }
 
