@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"taskledger/events"
 	"taskledger/ledger"
@@ -81,7 +82,7 @@ func (c *Client) readLog(ctx context.Context, t *projection.Task, q tasklog.Quer
 	switch {
 	case err != nil:
 		return page, err
-	case t.Forgotten && from.empty && !from.found:
+	case t.Forgotten && from.empty && !from.passed(ctx, q):
 		return page, fmt.Errorf("%w: the task was forgotten", tasklog.ErrGone)
 	case from.oldest <= t.CreatedAt || !c.tellBegun(ctx, t, q.Attempts):
 		return page, nil
@@ -106,6 +107,20 @@ func (n *noting) Read(ctx context.Context, of tasklog.Attempt, r tasklog.Range) 
 		n.oldest = max(n.oldest, s.Oldest)
 	}
 	return s, err
+}
+
+// passed reports whether an attempt has lines, also one that the cursor of q has passed over.
+func (n *noting) passed(ctx context.Context, q tasklog.Query) bool {
+	for _, a := range q.Attempts {
+		if n.found || a.Number >= q.After.Attempt {
+			break
+		}
+		of := tasklog.Attempt{Shard: q.Shard, Life: q.Life, Number: a.Number}
+		if _, err := n.Read(ctx, of, tasklog.Range{From: math.MaxUint64}); err != nil {
+			return true // nothing is known to be gone
+		}
+	}
+	return n.found
 }
 
 // maxBegun bounds the latest events of a task among which is looked for when its attempts began.

@@ -187,13 +187,7 @@ func TestLog_TellsOfATaskThatIsNotThere(t *testing.T) {
 	l.write("x", 1, "one")
 	of := l.attempt("x", 1)
 	r.succeed("1")
-	others := 0
-	testcluster.Await(t, "the task is forgotten", func() bool {
-		others++
-		l.begin(events.TaskID(fmt.Sprint("y", others)), 1).succeed("1") // an entry of a later time
-		_, err := l.client.Get(within(t), "x")
-		return errors.Is(err, task.ErrNotFound)
-	})
+	l.awaitForgotten("x")
 	l.want("x", tasklog.Selection{}, "1:1")
 	if err := l.store.Forget(t.Context(), of.Shard, of.Life); err != nil {
 		t.Fatal(err)
@@ -201,6 +195,37 @@ func TestLog_TellsOfATaskThatIsNotThere(t *testing.T) {
 	got, err := l.client.Log(within(t), "x", tasklog.Selection{})
 	if !errors.Is(err, tasklog.ErrGone) || !errors.Is(err, store.ErrTrimmed) || got.Behavior != "job" {
 		t.Errorf("forgotten, of behavior %q: %v", got.Behavior, err)
+	}
+}
+
+// awaitForgotten waits until a task that has ended is forgotten.
+func (l *logged) awaitForgotten(id events.TaskID) {
+	l.t.Helper()
+	others := 0
+	testcluster.Await(l.t, "the task is forgotten", func() bool {
+		others++
+		l.begin(events.TaskID(fmt.Sprint("y", others)), 1).succeed("1") // an entry of a later time
+		_, err := l.client.Get(within(l.t), id)
+		return errors.Is(err, task.ErrNotFound)
+	})
+}
+
+// The cursor of a log whose last attempt was silent stands behind all lines that there are.
+func TestLog_OfATaskThatIsForgottenIsNotGoneBehindItsLastLine(t *testing.T) {
+	t.Parallel()
+	l := newLogged(t, task.Policy{Retain: 1})
+	r := l.begin("x", 2)
+	l.write("x", 1, "one")
+	of := l.attempt("x", 1)
+	r.succeed("1")
+	l.awaitForgotten("x")
+	behind := tasklog.Selection{Cursor: l.want("x", tasklog.Selection{}, "1:1").Cursor}
+	l.want("x", behind, "")
+	if err := l.store.Forget(t.Context(), of.Shard, of.Life); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.client.Log(within(t), "x", behind); !errors.Is(err, tasklog.ErrGone) {
+		t.Errorf("once it is gone: %v", err)
 	}
 }
 
