@@ -48,6 +48,9 @@ func (c *Call) Token() *token.Token { return c.by }
 // Path returns the value of a wildcard of the pattern.
 func (c *Call) Path(name string) string { return c.r.PathValue(name) }
 
+// Task returns the id of the task that a route of the scope OneTask concerns.
+func (c *Call) Task() events.TaskID { return c.id }
+
 // Header returns the headers of the answer. They may be set until it begins.
 func (c *Call) Header() http.Header { return c.w.Header() }
 

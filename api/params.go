@@ -36,8 +36,8 @@ func (c *Call) Number(name string, otherwise, least, most int) (int, error) {
 	return n, nil
 }
 
-// wait reads how long the request waits for an outcome, and whether it does.
-func (c *Call) wait() (d time.Duration, is bool, err error) {
+// Wait reads the parameter wait: how long the request waits, MaxWait at most, and whether it does.
+func (c *Call) Wait() (d time.Duration, is bool, err error) {
 	text := c.Param("wait")
 	if text == "" {
 		return 0, false, nil
@@ -47,6 +47,15 @@ func (c *Call) wait() (d time.Duration, is bool, err error) {
 		return 0, false, invalid("wait", "%.32q: want a time such as 5s, %s at most", text, MaxWait)
 	}
 	return d, true, nil
+}
+
+// Time reads a parameter that is a time in RFC 3339 after the beginning of 1970; the zero time for none.
+func (c *Call) Time(name string) (time.Time, error) {
+	text := c.Param(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return timeOf(name, text)
 }
 
 // timeOf reads a time. The beginning of 1970 is stored as no time, so that a time has to be after it.

@@ -39,7 +39,7 @@ type Submitted struct {
 type submissions struct{ submitter operations.Submitter }
 
 func (s submissions) submit(c *Call) error {
-	wait, waits, err := c.wait()
+	wait, waits, err := c.Wait()
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type tasks struct {
 }
 
 func (s tasks) get(c *Call) error {
-	wait, waits, err := c.wait()
+	wait, waits, err := c.Wait()
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,24 @@ func (c *Call) Parked(wait time.Duration) (context.Context, context.CancelFunc) 
 	return ctx, func() { ended(); stop() }
 }
 
-// Ask returns a context for one question of a route of class Pages.
+// Rest waits for a while, or until ctx ends, without a place among the large answers.
+func (c *Call) Rest(ctx context.Context, d time.Duration) error {
+	placed := c.placed
+	c.leave()
+	rest := time.NewTimer(d)
+	defer rest.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-rest.C:
+	}
+	if placed {
+		return c.enter()
+	}
+	return nil
+}
+
+// Ask returns a context for one question of a route that may ask several.
 func (c *Call) Ask() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, answerWithin)
 }

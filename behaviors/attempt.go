@@ -2,6 +2,7 @@ package behaviors
 
 import (
 	"context"
+	"io"
 	"log/slog"
 
 	"taskledger/engine"
@@ -24,9 +25,9 @@ func (c *attemptContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Attempt returns the attempt that ctx belongs to: the task's id, its number, deadline and fencing token, its logger
-// and its progress reporter. If ctx belongs to none, as in a test that calls a handler by itself, it returns false
-// and an attempt whose logger and progress reporter do nothing.
+// Attempt returns the attempt that ctx belongs to: the task's id, its number, deadline and fencing token, its logger,
+// its progress reporter, and what takes its output. If ctx belongs to none, as in a test that calls a handler by itself, it returns false
+// and an attempt whose logger, progress reporter and output do nothing.
 func Attempt(ctx context.Context) (task.Attempt, bool) {
 	var a task.Attempt
 	found, ok := ctx.Value(attemptKey{}).(*task.Attempt)
@@ -38,6 +39,9 @@ func Attempt(ctx context.Context) (task.Attempt, bool) {
 	}
 	if a.Progress == nil {
 		a.Progress = func(int64, int64, string) {}
+	}
+	if a.Output == nil {
+		a.Output = func(slog.Level, bool) io.Writer { return io.Discard }
 	}
 	return a, ok
 }

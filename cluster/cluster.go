@@ -1,4 +1,4 @@
-// Package cluster connects a process to a cluster: store, bus and archive from one configuration, under one name. It links
+// Package cluster connects a process to a cluster: store, bus, archive and logs from one configuration, under one name. It links
 // no server.
 //
 // # Which servers
@@ -29,6 +29,7 @@ import (
 	"taskledger/internal/connection"
 	"taskledger/natsbus"
 	"taskledger/store"
+	"taskledger/tasklog"
 )
 
 // Config says which cluster, on which servers, and who asks. One of Etcd, Dir and Key is required.
@@ -55,7 +56,8 @@ type Config struct {
 	EtcdAuthorities, NATSAuthorities func() (*x509.CertPool, error)
 	EtcdUser, EtcdPassword           string // default: none
 
-	// NATS are URLs. Without any, hand-over and futures go by way of etcd, and nothing is archived.
+	// NATS are URLs. Without any, hand-over and futures go by way of etcd, nothing is archived, and no logs
+	// of tasks are kept.
 	NATS                   []string
 	NATSTLS                *tls.Config // default: as the URLs and the servers say
 	NATSUser, NATSPassword string      // of the URLs that hold none; default: none
@@ -81,6 +83,7 @@ type Config struct {
 	Key []byte
 
 	Archive natsbus.ArchiveConfig // the servers of Dir sync always: there it does not count
+	Logs    natsbus.LogsConfig    // of tasks; its Cluster does not count
 	Log     *slog.Logger          // default: slog.Default()
 }
 
@@ -91,6 +94,7 @@ type Cluster struct {
 	Store   store.Store   // nil without etcd
 	Bus     store.Bus     // nil without NATS
 	Archive store.Archive // nil without NATS; whether that has JetStream shows when it is used
+	Logs    tasklog.Store // of tasks; as Archive
 
 	shards int // counts without Store
 }
@@ -129,6 +133,7 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 			Log:         cfg.Log,
 		},
 		Archive: cfg.Archive,
+		Logs:    cfg.Logs,
 		New:     cfg.New,
 	}
 	var err error
@@ -146,11 +151,17 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 		}
 		to.Archive = natsbus.ArchiveConfig{DurableAfter: -1}
 	}
-	c := &Cluster{shards: cfg.Shards}
-	if c.Store, c.Bus, c.Archive, err = connection.Open(ctx, to); err != nil {
+	is, err := connection.Open(ctx, to)
+	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return &Cluster{
+		Store:   is.Store,
+		Bus:     is.Bus,
+		Archive: is.Archive,
+		Logs:    is.Logs,
+		shards:  cfg.Shards,
+	}, nil
 }
 
 // check names what is missing or given twice; the rest is checked where it is used.
@@ -178,20 +189,27 @@ func (c Config) check() error {
 	return nil
 }
 
-// NewNode makes a node of the cluster: Store and Bus are set, and Archive unless it is given or Trimming is TrimAll.
+// NewNode makes a node of the cluster: Store and Bus are set, Archive unless it is given or Trimming is TrimAll, and
+// Logs unless they are given. Set Logs of the cluster to nil for a node that keeps none.
 func (c *Cluster) NewNode(cfg engine.NodeConfig) (*engine.Node, error) {
 	cfg.Store, cfg.Bus = c.Store, c.Bus
 	if cfg.Archive == nil && cfg.Trimming != engine.TrimAll {
 		cfg.Archive = c.Archive
 	}
+	if cfg.Logs == nil {
+		cfg.Logs = c.Logs
+	}
 	return engine.NewNode(cfg)
 }
 
-// NewClient makes a client of the cluster: Store, Bus, Shards, and Archive unless it is given, are set.
+// NewClient makes a client of the cluster: Store, Bus, Shards, and Archive and Logs unless they are given, are set.
 func (c *Cluster) NewClient(cfg engine.ClientConfig) (*engine.Client, error) {
 	cfg.Store, cfg.Bus, cfg.Shards = c.Store, c.Bus, c.shards
 	if cfg.Archive == nil && c.Archive != nil {
 		cfg.Archive = c.Archive
+	}
+	if cfg.Logs == nil {
+		cfg.Logs = c.Logs
 	}
 	return engine.NewClient(cfg)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"taskledger/engine/internal/logsweep"
 	"taskledger/engine/internal/pauses"
 	"taskledger/engine/internal/schedules"
 	"taskledger/engine/internal/shard"
@@ -15,15 +16,16 @@ const itemHints = "items"
 
 // ownerExtensions returns the parts of fronts that live with the owner of a shard, by what they have the session do:
 // learn takes the settings, which the shard home has, and hints sends hints of a name. The session is of a node, which
-// has its data of time zones from zones.
+// has its data of time zones from zones, and sweeps logs.
 func ownerExtensions(
 	home int, learn func(settings.State), hints func(name string) sendHint,
-	node string, zones func(string) (*time.Location, error),
+	node string, zones func(string) (*time.Location, error), logs *logsweep.Sweep,
 ) []shard.NewExtension {
 	return []shard.NewExtension{
 		pauses.AtOwner(home, learn),
 		stores.AtOwner(hints(itemHints)),
 		schedules.AtOwner(node, zones),
+		logs.AtOwner,
 	}
 }
 

@@ -127,6 +127,7 @@ func (m *member) run(ctx context.Context) error {
 	for _, loop := range []func(context.Context) error{
 		m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run, m.followSettings, m.offerSlots, m.reconcile,
 		m.sweepMailboxes, m.maintain, m.serveBus, m.answerPlans, m.watchArchive, m.setSchedules,
+		m.node.sweep.Run,
 	} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}
@@ -352,6 +353,7 @@ func (m *member) cancelAttempt(shard int, c shard.Cancel) {
 // announce reports the outcomes of a committed entry to all that may wait for them.
 func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 	m.node.futures.Report(shard, outcomes)
+	m.node.sweep.Deleted(shard, outcomes)
 	if m.bus == nil || !m.sender.Connected() {
 		return
 	}

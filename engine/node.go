@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/logsweep"
+	"taskledger/engine/internal/logwriters"
 	"taskledger/engine/internal/worker"
 	"taskledger/events"
 	"taskledger/internal/version"
@@ -21,6 +23,7 @@ import (
 	"taskledger/meter"
 	"taskledger/store"
 	"taskledger/task"
+	"taskledger/tasklog"
 )
 
 // Limits of a node.
@@ -33,7 +36,8 @@ const (
 	defaultGrace = 15 * time.Second
 )
 
-// leftBehind bounds the wait of a stopped node for functions that do not return. A drain has waited for them, too.
+// leftBehind bounds the wait of a stopped node for functions that do not return, and for what is left of the logs of
+// attempts. A drain has waited for functions, too.
 const leftBehind = 500 * time.Millisecond
 
 // sessionPause is the time between two sessions; doubled after each that was shorter than a TTL, up to
@@ -59,6 +63,10 @@ type NodeConfig struct {
 
 	Archive  store.Archive // stores entries that are trimmed from the journals; nil = none
 	Trimming Trimming      // of the journals; default TrimArchived
+
+	// Logs keeps what tasks write while they run: task.Attempt.Log and Output. nil = no logs are kept. All nodes of a
+	// cluster should have the same, since the owner of a task's shard removes its log.
+	Logs tasklog.Store
 
 	// TTL bounds the time without renewal after which the session ends and the node counts as dead; default 10s, 3s
 	// to 60s.
@@ -117,6 +125,8 @@ type Node struct {
 	kill      context.CancelCauseFunc
 
 	settings nodeSettings
+	logs     *logwriters.Writers // nil: no logs are kept
+	sweep    *logsweep.Sweep
 
 	joined     time.Time   // when its first session began
 	clockWrong atomic.Bool // too far off the other nodes'
@@ -153,6 +163,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		Bus:     cfg.Bus,
 		Store:   cfg.Store,
 		Archive: cfg.reader(),
+		Logs:    cfg.Logs,
 		Name:    cfg.Name,
 		Log:     cfg.Log,
 		Now:     cfg.Now,
@@ -170,6 +181,10 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	}
 	n.killed, n.kill = context.WithCancelCause(context.Background())
 	n.behaviors, n.inCode = behaviors, inCode
+	n.sweep = logsweep.New(cfg.Logs, cfg.Now, cfg.Log)
+	if cfg.Logs != nil {
+		n.logs = logwriters.New(n.killed, logwriters.Config{To: cfg.Logs, Meter: cfg.Meter, Log: cfg.Log})
+	}
 	n.exec = worker.NewExecutor(worker.Config{
 		Behaviors: behaviors,
 		Slots:     cfg.Slots,
@@ -178,6 +193,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		Sender:    client.sender,
 		Now:       cfg.Now,
 		Log:       cfg.Log,
+		Logs:      n.logs,
 		Value:     n.attemptValue,
 	})
 	n.offers = worker.NewOffers(n.exec)
@@ -330,6 +346,10 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 func (n *Node) stopWorkers() {
+	until := time.Now().Add(leftBehind)
+	if n.logs != nil {
+		defer func() { n.logs.Stop(time.Until(until)) }()
+	}
 	if attempts, plans := n.exec.Stop(leftBehind); attempts+plans > 0 {
 		n.cfg.Log.Warn("functions that do not return are left behind", "attempts", attempts, "plans", plans)
 	}

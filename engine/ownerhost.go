@@ -29,7 +29,7 @@ func (m *member) ownerConfig() *shard.Config {
 		Placement: h,
 		Archiver:  h,
 
-		Extensions: ownerExtensions(m.settingsShard(), m.learnSettings, h.hints, m.cfg.Name, m.cfg.Zones),
+		Extensions: ownerExtensions(m.settingsShard(), m.learnSettings, h.hints, m.cfg.Name, m.cfg.Zones, m.node.sweep),
 
 		Loader:  m.loader,
 		Owners:  m.owners,

@@ -44,12 +44,14 @@ const (
 
 	// Those of no behavior.
 
-	OutcomesStale Counter = iota - 1 // outcomes that came late, or were of another attempt
-	CommandsBugs                     // commands that were refused because of a bug
-	TicksDecided                     // of schedules: decisions, of which one may be about many ticks
-	TicksSkipped                     // those of them by which ticks have no run, since a run was there
-	TicksMissed                      // those by which they have none, since nobody decided in time, or the schedule was paused
-	counters      = iota - 1
+	OutcomesStale   Counter = iota - 1 // outcomes that came late, or were of another attempt
+	CommandsBugs                       // commands that were refused because of a bug
+	TicksDecided                       // of schedules: decisions, of which one may be about many ticks
+	TicksSkipped                       // those of them by which ticks have no run, since a run was there
+	TicksMissed                        // those by which they have none, since nobody decided in time, or the schedule was paused
+	LogLinesKept                       // of the logs of tasks, that were stored
+	LogLinesDropped                    // those that were not, and never will be
+	counters        = iota - 1
 )
 
 // Histogram is something whose values are counted by size.
@@ -133,6 +135,8 @@ var (
 		TicksDecided:      {"schedule_ticks_decided_total", "Decisions about ticks of schedules: one that many ticks have no run counts once.", false, nil},
 		TicksSkipped:      {"schedule_ticks_skipped_total", "Decisions that ticks of schedules have no run, since a run was there.", false, nil},
 		TicksMissed:       {"schedule_ticks_missed_total", "Decisions that ticks of schedules have no run, since nobody decided in time, or the schedule was paused.", false, nil},
+		LogLinesKept:      {"log_lines_kept_total", "Lines of tasks' logs that this node has stored.", false, nil},
+		LogLinesDropped:   {"log_lines_dropped_total", "Lines of tasks' logs that this node has dropped, since the store of logs did not take them in time or too many attempts wrote at once.", false, nil},
 	}
 	Histograms = [histograms]Description{
 		Lateness:      {"lateness_seconds", "Time from when an attempt was due to its start.", true, seconds(timeBounds[:])},

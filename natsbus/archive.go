@@ -46,10 +46,8 @@ type ArchiveConfig struct {
 // Without JetStream all methods wrap ErrNoJetStream, and those of store.ArchiveReader store.ErrNoArchive, too: that
 // alone where JetStream has no stream of the cluster.
 type Archive struct {
-	bus      *Bus
+	remote
 	cfg      ArchiveConfig
-	js       jetstream.JetStream
-	stream   string
 	subjects string // prefix of the shards' subjects
 	provided atomic.Bool
 	ours     atomic.Bool // the stream tells this cluster
@@ -73,11 +71,11 @@ func (b *Bus) Archive(cfg ArchiveConfig) (*Archive, error) {
 	if cfg.DurableAfter == 0 {
 		cfg.DurableAfter = defaultDurableAfter
 	}
-	js, err := jetstream.New(b.conn)
+	r, err := b.remote(streamName(b.prefix[:len(b.prefix)-1]))
 	if err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
 	}
-	return &Archive{bus: b, cfg: cfg, js: js, stream: streamName(b.prefix[:len(b.prefix)-1]), subjects: b.prefix + "archive."}, nil
+	return &Archive{remote: r, cfg: cfg, subjects: b.prefix + "archive."}, nil
 }
 
 func (a *Archive) subject(shard int) string { return a.subjects + strconv.Itoa(shard) }
@@ -170,19 +168,8 @@ func refused(err error) bool {
 
 // send publishes the segment, which is stored if the shard's last message is the one at after.
 func (a *Archive) send(ctx context.Context, shard int, after uint64, s *segment) (sequence uint64, err error) {
-	m := s.message(a.subject(shard))
-	err = a.request(ctx, func(ctx context.Context) error {
-		ack, err := a.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(after),
-			jetstream.WithExpectStream(a.stream), jetstream.WithRetryAttempts(0))
-		if err == nil {
-			sequence = ack.Sequence
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, nats.ErrMaxPayload):
-		return 0, fmt.Errorf("%d bytes with headers exceed the server's limit of %d: %w", m.Size()-len(m.Subject), a.bus.conn.MaxPayload(), err)
-	case errors.Is(err, jetstream.ErrNoStreamResponse): // it was removed, or its leader is away
+	sequence, err = a.publish(ctx, s.message(a.subject(shard)), after)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) { // it was removed, or its leader is away
 		a.provided.Store(false)
 		a.ours.Store(false)
 		a.naming.failed.Store(nil)

@@ -350,11 +350,12 @@ func TestArchive_GapIsDamageThatNamesTheEntry(t *testing.T) {
 	}
 }
 
-// unreliable is a way to a server on which the next request or answer of the archive is lost, and then the connection.
+// unreliable is a way to a server on which the next request or answer of a stream is lost, and then the connection.
 type unreliable struct {
 	address           string
 	request, answer   atomic.Bool // to lose
 	requests, answers atomic.Int32
+	fetched           atomic.Int32 // messages that were asked for
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
@@ -369,6 +370,7 @@ type unreliableConn struct {
 }
 
 func (c *unreliableConn) Write(p []byte) (int, error) {
+	c.way.fetched.Add(int32(bytes.Count(p, []byte("STREAM.MSG.GET."))))
 	if strings.Contains(string(p), "HPUB") && c.way.request.CompareAndSwap(true, false) {
 		c.way.requests.Add(1)
 		return 0, io.ErrClosedPipe
@@ -379,7 +381,7 @@ func (c *unreliableConn) Write(p []byte) (int, error) {
 func (c *unreliableConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	got := string(p[:n])
-	ours := strings.Contains(got, `"stream":"`+archiveStream) || strings.Contains(got, "stream_msg_get_response")
+	ours := strings.Contains(got, `"stream":"TASKLEDGER_`) || strings.Contains(got, "stream_msg_get_response")
 	if err == nil && ours && c.way.answer.CompareAndSwap(true, false) {
 		c.way.answers.Add(1)
 		return 0, io.EOF

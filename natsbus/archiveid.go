@@ -12,12 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"taskledger/store"
 )
-
-// clusterMetadata is the key of the cluster's id in the metadata of its stream.
-const clusterMetadata = "taskledger-cluster"
 
 // Archived is a stream of an archive.
 type Archived struct {
@@ -147,15 +142,5 @@ func (a *Archive) name(ctx context.Context, c jetstream.StreamConfig) error {
 	return nil
 }
 
-// clusterOf is the id of the cluster that a stream tells; "" = none.
-func clusterOf(c jetstream.StreamConfig) string { return c.Metadata[clusterMetadata] }
-
 // ofAnother wraps store.ErrConflict if the stream is known to be another cluster's.
-func (a *Archive) ofAnother(c jetstream.StreamConfig) error {
-	is := clusterOf(c)
-	if is == "" || a.cfg.Cluster == "" || is == a.cfg.Cluster {
-		return nil
-	}
-	return fmt.Errorf("%w: it is of cluster %s, this is %s: name this cluster otherwise, or remove the stream where nobody needs it any more",
-		store.ErrConflict, is, a.cfg.Cluster)
-}
+func (a *Archive) ofAnother(c jetstream.StreamConfig) error { return foreign(c, a.cfg.Cluster) }

@@ -1,5 +1,5 @@
-// Package natsbus carries the cluster's hints and requests over NATS core, and keeps its archive in JetStream. It
-// implements store.Bus and store.Archive.
+// Package natsbus carries the cluster's hints and requests over NATS core, and keeps its archive and the logs of
+// its tasks in JetStream. It implements store.Bus, store.Archive and tasklog.Store.
 //
 // Nothing on the bus is truth: delivery is at most once and unordered across publishers, and every message may be
 // lost, delayed or, by whoever records and replays it, repeated on the subject it was sent on. What must arrive
@@ -18,6 +18,7 @@
 //	settings                        cluster-wide settings have changed
 //	completed.<behavior>.<status>   public: one message per outcome
 //	archive.<n>                     stored: the archive of shard n
+//	logs.<n>.<life>.<attempt>       stored: the log of an attempt of a task of shard n
 //
 // A token is 1 or more of [A-Za-z0-9_-]; whatever else stands in a subject is refused, so no id can be a wildcard
 // or a separator. The server's limit (1 MiB by default) bounds a message; the engine keeps batches to 512 KiB and
@@ -25,7 +26,7 @@
 //
 // # Internal messages
 //
-// Everything but completed.> and archive.> is authenticated with the cluster key, since a NATS account is often
+// Everything but completed.>, archive.> and logs.> is authenticated with the cluster key, since a NATS account is often
 // shared. The payload is
 //
 //	1 byte   version, 1
@@ -85,4 +86,25 @@
 // unnoticed. A node needs the rights to publish there and on $JS.API.>, and to subscribe to its _INBOX.>; a leaf
 // node between it and the stream's servers needs a max_payload of 2 MiB, since requested messages come back in
 // base64.
+//
+// # Logs
+//
+// Another stream, its name in capitals and _LOGS, holds what tasks write. It is bounded, and the oldest messages go first:
+// see LogsConfig. It has one subject per attempt: life is the number of the Created of the task, entry*2^20 + index. What
+// is forgotten is purged by subject. All requests go to the leader of the stream, and what is published has the sequence of
+// the subject's last message as a condition, as in the archive; 0 where the bounds have removed that.
+//
+// A message is a batch: consecutive lines of the attempt. Its headers are
+//
+//	Taskledger-First   number of its first line, decimal
+//	Taskledger-Last    number of its last line
+//	Taskledger-Since   when its first line was written, in milliseconds since 1970
+//	Taskledger-Until   when its last line was written
+//
+// and its body, a block of S2, holds the msgpack array
+//
+//	[1, shard, life, attempt, first line, [[milliseconds since the line before, level, text] ...]]
+//
+// where the first line counts from 1970, and the levels are 0 (info) and 1 (error). Logs carry no MAC: who may publish on
+// logs.> can add and spoil lines.
 package natsbus

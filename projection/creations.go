@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"slices"
 	"sort"
 
 	"taskledger/events"
@@ -107,6 +108,15 @@ func (c *creations) remove(t *Task) {
 // none.
 func (c *creations) place(ref events.Ref) int {
 	return sort.Search(len(c.order), func(i int) bool { return c.order[i].first > ref }) - 1
+}
+
+// has reports whether a task was created by an event.
+func (c *creations) has(ref events.Ref) bool {
+	at := c.place(ref)
+	if at < 0 {
+		return false
+	}
+	return slices.ContainsFunc(c.order[at].tasks[:], func(t *Task) bool { return t != nil && t.Created == ref })
 }
 
 // closeUp drops a stretch that is empty, or pours it and a neighbor together that half a stretch has room for.

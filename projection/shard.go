@@ -226,6 +226,9 @@ func (s *Shard) delist(t *Task) {
 func (s *Shard) Task(id events.TaskID) *Task      { return s.tasks[id] }
 func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
 
+// Lives reports whether a task that is held was created by an event.
+func (s *Shard) Lives(created events.Ref) bool { return s.created.has(created) }
+
 // Len returns the number of tasks.
 func (s *Shard) Len() int { return len(s.tasks) }
 

@@ -18,14 +18,16 @@ import (
 	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
+	"taskledger/tasklog"
 )
 
-// Client has all operations of a cluster, in eight parts; each command takes the part that it uses.
+// Client has all operations of a cluster, in nine parts; each command takes the part that it uses.
 type Client interface {
 	Submitter
 	Operator
 	Reader
 	Historian
+	Logs
 	Observer
 	Stores() Stores
 	Schedules() Schedules
@@ -100,6 +102,11 @@ type Reader interface {
 
 // Historian reads what was.
 type Historian interface{ Ledger() *ledger.Ledger }
+
+// Logs reads what tasks write.
+type Logs interface {
+	Log(ctx context.Context, id events.TaskID, s tasklog.Selection) (tasklog.Told, error)
+}
 
 // Observer looks at the cluster itself.
 type Observer interface {

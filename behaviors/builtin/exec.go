@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -84,7 +86,8 @@ type ExecResult struct {
 	StderrTruncated bool   `json:"stderr_truncated,omitempty"`
 }
 
-// Exec returns the behavior "exec", which runs a program in a process group of its own. The whole group is ended when
+// Exec returns the behavior "exec", which runs a program in a process group of its own. What it writes goes to the log
+// of the attempt, stdout as information and stderr as errors: see task.Attempt.Output. The whole group is ended when
 // the program ends, at the time-out, and when the attempt must stop. When the node is killed the group lives on,
 // unless ExecOptions.Hold sees to its end, as that of taskledger's own program does on Linux. A process that leaves
 // the group, by setsid for example, always lives on. An exit code other than 0 is a failure with the code "exit" and
@@ -153,7 +156,11 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 		Env:  environment(p.Env),
 		Dir:  cmp.Or(p.Dir, "/"),
 	}
-	var out output
+	attempt, _ := behaviors.Attempt(ctx)
+	out := output{
+		stdout: logged{log: attempt.Output(slog.LevelInfo, true)},
+		stderr: logged{log: attempt.Output(slog.LevelError, true)},
+	}
 	ended, err := runGroup(ctx, cmd, &out, r.grace, r.hold)
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		return ExecResult{}, startFailure(p.Program, err)
@@ -196,8 +203,21 @@ func startFailure(program string, err error) error {
 	return refuse(CodeInvalid, err)
 }
 
-// output keeps the end of each stream that a program writes.
-type output struct{ stdout, stderr tail }
+// output takes what a program writes.
+type output struct{ stdout, stderr logged }
+
+// logged keeps the end of a stream, and passes all of it to the log of the attempt.
+type logged struct {
+	tail
+	log io.Writer
+}
+
+// Write never fails: what the log does not take is lost to it alone, and the program goes on.
+func (l *logged) Write(b []byte) (int, error) {
+	n, err := l.tail.Write(b)
+	_, _ = l.log.Write(b)
+	return n, err
+}
 
 func (o *output) result() (r ExecResult) {
 	r.Stdout, r.StdoutTruncated = o.stdout.text(execOutputJSON)

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -355,5 +357,110 @@ func TestExec_AProgramWithFixedArgumentsIsCalledByItsOwnName(t *testing.T) {
 	got, o := run[builtin.ExecResult](t.Context(), t, b, builtin.ExecParams{Program: "rm"})
 	if o.Err != nil || !strings.HasPrefix(got.Stdout, "/bin/cat") {
 		t.Errorf("%q, %+v; want its own name", got.Stdout, o.Err)
+	}
+}
+
+// written is a log in the making: the lines of each output.
+type written struct {
+	mu    sync.Mutex
+	lines map[slog.Level]*strings.Builder
+	took  func() // called by each Write
+	err   error
+}
+
+func (w *written) output(level slog.Level, held bool) io.Writer {
+	if !held {
+		panic("a program is not held")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lines == nil {
+		w.lines = map[slog.Level]*strings.Builder{}
+	}
+	b := &strings.Builder{}
+	w.lines[level] = b
+	return writerFunc(func(p []byte) (int, error) {
+		if w.took != nil {
+			w.took()
+		}
+		if w.err != nil {
+			return 0, w.err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return b.Write(p)
+	})
+}
+
+type writerFunc func([]byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// logTo runs a script in an attempt with a log.
+func logTo(t *testing.T, w *written, text string) (r builtin.ExecResult, o task.Outcome) {
+	t.Helper()
+	a := behaviortest.Attempt(t, script(text))
+	a.Output = w.output
+	o = shell(0).Run(t.Context(), a)
+	if o.Err == nil {
+		must(t, json.Unmarshal(o.Result, &r))
+	}
+	return r, o
+}
+
+func TestExec_OutputsGoToTheLogByTheirLevels(t *testing.T) {
+	var log written
+	r, o := logTo(t, &log, "for i in 1 2 3; do echo out $i; echo err $i >&2; done")
+	const out, err = "out 1\nout 2\nout 3\n", "err 1\nerr 2\nerr 3\n"
+	if o.Err != nil || r.Stdout != out || r.Stderr != err {
+		t.Errorf("result %+v, failure %+v", r, o.Err)
+	}
+	if got := log.lines[slog.LevelInfo].String(); got != out {
+		t.Errorf("information %q, want %q", got, out)
+	}
+	if got := log.lines[slog.LevelError].String(); got != err {
+		t.Errorf("errors %q, want %q", got, err)
+	}
+}
+
+// A log that takes nothing any more, as after the attempt, must not fill the pipe of a program that goes on.
+func TestExec_AProgramGoesOnWithoutALog(t *testing.T) {
+	log := written{err: io.ErrClosedPipe}
+	const many = "i=0; while [ $i -lt 3000 ]; do echo a line of forty bytes and some more of them; i=$((i+1)); done; echo end"
+	r, o := logTo(t, &log, many)
+	if o.Err != nil || !strings.HasSuffix(r.Stdout, "end\n") {
+		t.Errorf("result ends with %.20q, failure %+v", r.Stdout[max(0, len(r.Stdout)-20):], o.Err)
+	}
+}
+
+// A log may take its time until nobody reads the pipe any more. What the program has written is lost neither to the
+// log nor to the result.
+func TestExec_AllOutputIsKeptHoweverLongTheLogTakes(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	b := builtin.Exec(builtin.ExecOptions{
+		Allow: []string{"sh"},
+		Hold:  func(int) func() { return func() { close(ended) } },
+	})
+	first := true
+	log := written{took: func() {
+		if !first {
+			return
+		}
+		first = false
+		<-ended
+		late, cancel := context.WithTimeout(t.Context(), builtin.DrainTime*3/2)
+		defer cancel()
+		<-late.Done()
+	}}
+	a := behaviortest.Attempt(t, script("echo first; sleep 0.3; echo second; echo last"))
+	a.Output = log.output
+	o := b.Run(t.Context(), a)
+	var r builtin.ExecResult
+	must(t, json.Unmarshal(o.Result, &r))
+	const all = "first\nsecond\nlast\n"
+	if got := log.lines[slog.LevelInfo].String(); o.Err != nil || r.Stdout != all || got != all {
+		t.Errorf("result %q, log %q, failure %+v; want %q", r.Stdout, got, o.Err, all)
 	}
 }

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,9 +10,15 @@ import (
 	"time"
 )
 
-// drainTime bounds how long output is read after the group has ended: only a process that left it can still hold a
-// pipe.
-const drainTime = time.Second
+const (
+	// drainTime bounds how long output is read after the group has ended: only a process that left it can still hold a
+	// pipe.
+	drainTime = time.Second
+	// pipeBytes bounds what is read beyond that time of what is in the pipe by then, and restTime for how long: the log
+	// of the attempt may have taken the time. A pipe on Linux has this size.
+	pipeBytes = 64 << 10
+	restTime  = 100 * time.Millisecond
+)
 
 // runGroup runs cmd in a process group of its own, its outputs going to out, and returns when nothing of the group is
 // left. When ctx ends first it reports so, having asked the group to end and killed it after the grace. The error is an
@@ -102,11 +109,25 @@ func (s *stream) start() {
 	s.write.Close()
 	go func() {
 		defer close(s.copied)
-		_, _ = io.Copy(s.to, s.read) // a pipe fails only when finish ends it
+		_, err := io.Copy(s.to, s.read) // a pipe fails only when finish ends it
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			s.copyRest()
+		}
 	}()
 }
 
-// finish returns when the copying is over, at the given time if need be; s.to may be read then.
+// copyRest copies what is in the pipe when its time is over.
+func (s *stream) copyRest() {
+	if err := s.read.SetReadDeadline(time.Now().Add(restTime)); err != nil {
+		return
+	}
+	rest := make([]byte, pipeBytes)
+	n, _ := io.ReadFull(s.read, rest) // it fails where less is there
+	_, _ = s.to.Write(rest[:n])
+}
+
+// finish returns when the copying is over; s.to may be read then. It waits until the given time for what is not in
+// the pipe, and else no longer than s.to takes.
 func (s *stream) finish(until time.Time) {
 	if err := s.read.SetReadDeadline(until); err != nil {
 		s.read.Close()

@@ -26,7 +26,8 @@ type Config struct {
 	Shards  int          // of a cluster that is created; default 16
 	Log     *slog.Logger // of the servers, and of the node unless Node.Log is set; default: slog.Default()
 
-	// StartWith sets Store, Bus and SessionFile of Node, and Archive unless that is set or Trimming is TrimAll.
+	// StartWith sets Store, Bus and SessionFile of Node, Archive unless that is set or Trimming is TrimAll, and Logs
+	// unless they are set.
 	Node engine.NodeConfig
 }
 
@@ -122,12 +123,16 @@ func (s *Servers) Connect(ctx context.Context, name string, shards int, log *slo
 			Log:       log,
 		}
 	}
-	c := new(cluster.Cluster)
-	var err error
-	if c.Store, c.Bus, c.Archive, err = connection.Open(ctx, to); err != nil {
+	is, err := connection.Open(ctx, to)
+	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	return &cluster.Cluster{
+		Store:   is.Store,
+		Bus:     is.Bus,
+		Archive: is.Archive,
+		Logs:    is.Logs,
+	}, nil
 }
 
 // ArchiveConfig suits the archives that Servers keep, in every process that reaches them: they sync always.

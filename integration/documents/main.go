@@ -60,7 +60,7 @@ func serve(dir string) (stop func() error, err error) {
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("build the node: %w", err)
 	}
-	node := exec.Command(binary, "serve", "--api", "127.0.0.1:0")
+	node := exec.Command(binary, "serve", "--api", "127.0.0.1:0", "--exec-allow", "echo")
 	node.Dir, node.Stderr = dir, os.Stderr
 	out, err := node.StdoutPipe()
 	if err != nil {

@@ -20,7 +20,7 @@ const policy = `
 internal/wire        |                                                   | a leaf: it stands between hostile bytes and everything else
 internal/message     | internal/wire github.com/vmihailenco/msgpack      | messages without code of their own, bounded before a library decodes them
 internal/ring        |                                                   | a leaf: placement is arithmetic
-internal/connection  | store etcdstore natsbus                             | store, bus and archive under one name: it knows no engine
+internal/connection  | store etcdstore natsbus tasklog | store, bus and archive under one name: it knows no engine
 internal/advertised  |                                                   | a leaf: the form of cluster.json
 internal/version     |                                                   | a leaf: one constant
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
@@ -50,6 +50,9 @@ ledger/repair        | ledger store events                               | alone
 meter                |                                                   | a leaf: names of figures, and the port that takes them
 meter/prommeter      | meter github.com/prometheus/client_golang         | what a node measures, for Prometheus
 schedule             | cron events store task                            | what a schedule is: its definition, its ticks, and what is told of it
+tasklog              | events internal/wire store                        | logs of tasks: a port, who writes one and who reads it; it knows no server
+tasklog/memlog       | events tasklog                                    | logs for tests and simulations: it knows no server
+tasklog/tasklogtest  | events store tasklog                              | holds any store of logs to the port, so it knows none
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
@@ -63,14 +66,16 @@ engine/internal/futures | engine/internal/command engine/internal/notice engine/
 engine/internal/sender | engine/internal/command engine/internal/lookout engine/internal/notice events internal/message store task golang.org/x/sync | commands to owners, and their answers: it knows no owner
 engine/internal/lookout | store task                               | looks at the membership alone
 engine/internal/shard | engine/internal/command engine/internal/explanation engine/internal/notice engine/internal/outcome engine/internal/sender engine/internal/signal engine/internal/slots engine/internal/tally events internal/message internal/wire ledger meter projection projection/listing store task | the owner of a shard: it knows its node by interfaces of its own
-engine/internal/worker | engine/internal/command engine/internal/sender engine/internal/signal engine/internal/slots events store task | attempts and offers: it knows its node by interfaces of its own
+engine/internal/worker | engine/internal/command engine/internal/logwriters engine/internal/sender engine/internal/signal engine/internal/slots events store task tasklog | attempts and offers: it knows its node by interfaces of its own
+engine/internal/logwriters | engine/internal/notice meter store tasklog golang.org/x/time | writes the logs of attempts: it knows nothing of the engine
+engine/internal/logsweep | engine/internal/notice engine/internal/outcome engine/internal/shard events projection tasklog | removes the logs of tasks that are gone
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
 engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/schedules engine/internal/stores item events task | every command in its largest form, for tests
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker task meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/logsweep engine/internal/logwriters engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker task tasklog meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
@@ -78,29 +83,31 @@ store/memarchive     | store events                                      | an ar
 behaviors            | schedule engine store task events | shared by callers and workers: light
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
-natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
-cluster              | internal/advertised internal/connection store engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
+natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
+cluster              | internal/advertised internal/connection store tasklog engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 api/doors            |                                                  | bounds connections of several listeners together
 api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/measured         | api/problem                                       | what an API tells of its requests: a port
 api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
-api/operations       | schedule bulk engine events item ledger ledger/repair store task | what can be asked of a cluster: interfaces
+api/operations       | schedule bulk engine events item ledger ledger/repair store task tasklog | what can be asked of a cluster: interfaces
 api/problem          | events schedule store task                                 | errors as HTTP tells them, both ways
 api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
+api/logs             | api api/operations api/problem api/token api/view events tasklog | the HTTP API of what tasks write: routes for the table of package api
 api/schedules        | api api/operations api/problem api/token events schedule store | the HTTP API of schedules: routes for the table of package api
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
 api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
 taskstore            | item store task golang.org/x/sync                  | asks a backend that it is given: it sends nothing itself
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
-api/view             | schedule task events ledger store | what is shown as JSON, wherever it is shown
+api/view             | schedule task tasklog events ledger store | what is shown as JSON, wherever it is shown
 cmd/node/...         | internal/connection api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin bulk cluster engine schedule task store engine/embedded events etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/connect | internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
-cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/operations api/schedules api/stores api/token cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
+cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/token cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
+cmd/node/internal/logcli | api/operations api/view cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output events tasklog github.com/spf13/cobra | the command line of logs: it asks by functions that it is given
 cmd/node/internal/schedulecli | api/operations api/shape cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/input cmd/node/internal/output cron events schedule task github.com/spf13/cobra github.com/spf13/pflag | the command line of schedules: it asks by functions that it is given
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/certificates |                                      | how long certificates hold
@@ -194,7 +201,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 	report(t, load(t).Pure("cron/*.go", "events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
-		"engine/internal/shard/clock.go"))
+		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

@@ -37,7 +37,6 @@ var circles = archtest.Limits{
 	"integration/robustness/role":    5,
 	"internal/modeletcd":             6,
 	"internal/testcluster":           6,
-	"natsbus":                        4,
 	"projection":                     8,
 	"projection/items":               6,
 	"projection/schedules":           4,
@@ -72,6 +71,7 @@ var unions = []string{
 	"cluster.Cluster",
 	"engine.ClientConfig",
 	"engine.NodeConfig",
+	"internal/connection.Opened",
 
 	"store/archivetest.world",
 	"store/storetest.Fixture",

@@ -1,4 +1,4 @@
-// Package connection opens the store, the bus and the archive of a cluster under one name.
+// Package connection opens the store, the bus, the archive and the logs of a cluster under one name.
 package connection
 
 import (
@@ -10,6 +10,7 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
 	"taskledger/store"
+	"taskledger/tasklog"
 )
 
 // ErrNotPrivate reports an etcd that others can write, where that was to be refused.
@@ -18,39 +19,64 @@ var ErrNotPrivate = errors.New("others can write etcd")
 // Config names the servers, and the cluster to both kinds of them.
 type Config struct {
 	Etcd    etcdstore.Config
-	NATS    natsbus.Config        // without URLs there is neither bus nor archive; with the Key of the cluster, no store
+	NATS    natsbus.Config        // without URLs only the store is opened; with the Key of the cluster, no store
 	Archive natsbus.ArchiveConfig // Open sets Cluster
+	Logs    natsbus.LogsConfig    // Open sets Cluster
 	New     bool                  // create the cluster beside the archive of another one; default: ErrArchived
 }
 
-// Open opens what cfg names, and leaves nil what it does not name. The caller closes store and bus with Close.
-func Open(ctx context.Context, cfg Config) (etcd store.Store, bus store.Bus, archive store.Archive, err error) {
+// Opened holds what Open has opened. What the configuration does not name is nil.
+type Opened struct {
+	Store   store.Store
+	Bus     store.Bus
+	Archive store.Archive
+	Logs    tasklog.Store
+}
+
+// Open opens what cfg names. The caller closes store and bus with Close.
+func Open(ctx context.Context, cfg Config) (is Opened, err error) {
 	name := ""
 	if cfg.NATS.Key == nil {
-		opened, err := openStore(ctx, cfg)
+		etcd, err := openStore(ctx, cfg)
 		if err != nil {
-			return nil, nil, nil, err
+			return Opened{}, err
 		}
-		etcd, name = opened, opened.Name()
-		cfg.NATS.Key, cfg.Archive.Cluster = opened.Cluster().Key, opened.Cluster().ID
+		is.Store, name = etcd, etcd.Name()
+		id := etcd.Cluster().ID
+		cfg.NATS.Key, cfg.Archive.Cluster, cfg.Logs.Cluster = etcd.Cluster().Key, id, id
 	}
 	if len(cfg.NATS.URLs) == 0 {
-		return etcd, nil, nil, nil
+		return is, nil
 	}
-	opened, err := natsbus.Open(cfg.NATS)
+	bus, err := natsbus.Open(cfg.NATS)
 	if err != nil {
-		return nil, nil, nil, errors.Join(err, Close(etcd, nil))
+		return Opened{}, errors.Join(err, Close(is.Store, nil))
 	}
-	if etcd != nil && opened.Name() != name {
-		problem := fmt.Sprintf("%s of the bus, want %s as of the store", opened.Name(), name)
+	is.Bus = bus
+	if is.Store != nil && bus.Name() != name {
+		problem := fmt.Sprintf("%s of the bus, want %s as of the store", bus.Name(), name)
 		err = &store.InvalidError{Field: "name", Problem: problem}
 	} else {
-		archive, err = opened.Archive(cfg.Archive)
+		err = is.inJetStream(bus, cfg)
 	}
 	if err != nil {
-		return nil, nil, nil, errors.Join(err, Close(etcd, opened))
+		return Opened{}, errors.Join(err, Close(is.Store, bus))
 	}
-	return etcd, opened, archive, nil
+	return is, nil
+}
+
+// inJetStream sets what lies in streams, of which it asks NATS nothing.
+func (is *Opened) inJetStream(bus *natsbus.Bus, cfg Config) error {
+	archive, err := bus.Archive(cfg.Archive)
+	if err != nil {
+		return err
+	}
+	logs, err := bus.Logs(cfg.Logs)
+	if err != nil {
+		return err
+	}
+	is.Archive, is.Logs = archive, logs
+	return nil
 }
 
 func openStore(ctx context.Context, cfg Config) (*etcdstore.Store, error) {

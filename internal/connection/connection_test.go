@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestOpen_RefusesABusOfAnotherName(t *testing.T) {
 	t.Parallel()
 	_, etcd := testcluster.StartEtcd(t)
-	_, _, _, err := connection.Open(t.Context(), connection.Config{
+	_, err := connection.Open(t.Context(), connection.Config{
 		Etcd: etcdstore.Config{Cluster: "blue", Client: etcd},
 		NATS: natsbus.Config{URLs: []string{testcluster.StartNATS(t).URL}},
 	})

@@ -83,6 +83,7 @@ type Assignment struct {
 	Policy   events.Policy
 	Params   events.Payload
 	ParamsAt events.Ref // where they stand in the journal, when they are not in memory; else 0
+	Life     events.Ref // of the task; 0 = the owner does not tell it
 }
 
 // AssignmentOf is the attempt that a task has just started.
@@ -95,6 +96,7 @@ func AssignmentOf(t *projection.Task) Assignment {
 		Lost:        t.Lost,
 		Policy:      t.Kind.Policy,
 		Params:      t.Params,
+		Life:        t.Created,
 	}
 	if t.ParamsElided {
 		a.ParamsAt = t.ParamsAt
@@ -115,7 +117,11 @@ func EncodeAssignments(tasks []*projection.Task) []Answer {
 }
 
 func (a *Assignment) Encode(w *wire.Writer) {
-	w.Array(9)
+	fields := 9
+	if a.Life != 0 {
+		fields++
+	}
+	w.Array(fields)
 	w.Text(string(a.Task))
 	w.Uint(uint64(a.Started))
 	w.Text(a.Behavior)
@@ -125,6 +131,9 @@ func (a *Assignment) Encode(w *wire.Writer) {
 	a.Policy.Encode(w)
 	w.Bytes(a.Params)
 	w.Uint(uint64(a.ParamsAt))
+	if a.Life != 0 {
+		w.Uint(uint64(a.Life))
+	}
 }
 
 func (a *Assignment) decode(r *wire.Reader) {
@@ -133,6 +142,10 @@ func (a *Assignment) decode(r *wire.Reader) {
 	a.Number, a.Failures, a.Lost = uint32(r.Uint()), uint32(r.Uint()), uint32(r.Uint())
 	a.Policy.Decode(r)
 	a.Params, a.ParamsAt = r.Bytes(), events.Ref(r.Uint())
+	if tail > 0 {
+		a.Life = events.Ref(r.Uint())
+		tail--
+	}
 	r.Skip(tail)
 }
 

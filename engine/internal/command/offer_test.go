@@ -18,7 +18,7 @@ func TestAssignments_AreReadAsWritten(t *testing.T) {
 		for i := range want {
 			want[i] = command.Assignment{AttemptName: command.AttemptName{genID.Draw(t, "task"), genRef.Draw(t, "started")}, Behavior: genText.Draw(t, "behavior"),
 				Number: rapid.Uint32().Draw(t, "number"), Failures: rapid.Uint32().Draw(t, "failures"), Lost: rapid.Uint32().Draw(t, "lost"),
-				Policy: genPolicy.Draw(t, "policy"), Params: genPayload.Draw(t, "params"), ParamsAt: genRef.Draw(t, "params at")}
+				Policy: genPolicy.Draw(t, "policy"), Params: genPayload.Draw(t, "params"), ParamsAt: genRef.Draw(t, "params at"), Life: genRef.Draw(t, "life")}
 			want[i].Encode(&w)
 		}
 		got, err := command.DecodeAssignments(w.B)

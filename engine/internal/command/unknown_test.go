@@ -201,7 +201,7 @@ func TestAnswersAndGossip_TailsArePassedOver(t *testing.T) {
 	var ended, assignment wire.Writer
 	o := outcome.Outcome{Task: "a", Status: 2, Result: events.JSON([]byte("1"))}
 	o.Encode(&ended, 100)
-	a := command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Number: 3}
+	a := command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Number: 3, Life: 1}
 	a.Encode(&assignment)
 	if got, err := outcome.Decode(one(grow(ended.B))); err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], o) {
 		t.Errorf("outcome is read as %+v, %v; want %+v", got, err, o)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/logwriters"
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -41,7 +42,8 @@ type attempt struct {
 	lent     bool                             // its slot is; guarded by the executor
 	stuck    atomic.Bool                      // the attempt was given up, and its function has not returned
 	logs     attemptLog
-	log      slog.Logger // on logs
+	log      slog.Logger                    // on logs
+	kept     atomic.Pointer[logwriters.Log] // nil before the first line
 }
 
 var (
@@ -69,7 +71,9 @@ func (x *Executor) execute(a *attempt) {
 	returned := false
 	var out task.Outcome
 	defer func() {
-		a.report(out, a.ctx.Err() != nil)
+		ended := a.ctx.Err() != nil // before the wait for what programs have written
+		a.awaitLog()
+		a.report(out, ended)
 		a.ctx.end(nil)
 		if a.timeout != nil {
 			a.timeout.Stop() // which would hold the attempt
@@ -100,7 +104,7 @@ func (x *Executor) execute(a *attempt) {
 		return
 	}
 	deadline, _ := a.ctx.Deadline()
-	a.logs = attemptLog{a.session.log.Handler(), a}
+	a.logs = attemptLog{Handler: a.session.log.Handler(), a: a}
 	a.log = *slog.New(&a.logs)
 	a.input = task.Attempt{
 		Task:     a.Task,
@@ -113,8 +117,12 @@ func (x *Executor) execute(a *attempt) {
 		Params:   params,
 		Deadline: deadline,
 		Log:      &a.log,
+		Output:   discarded,
 		Progress: a.reportProgress,
 		Lend:     a.lend,
+	}
+	if a.keepsLog() {
+		a.input.Output = a.output
 	}
 	a.ran.Store(true)
 	out = a.behavior.Run(&a.ctx, a.input)

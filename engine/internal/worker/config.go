@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"taskledger/engine/internal/logwriters"
 	"taskledger/engine/internal/sender"
 	"taskledger/task"
 )
@@ -18,5 +19,6 @@ type Config struct {
 	Sender    *sender.Sender
 	Now       func() time.Time
 	Log       *slog.Logger
-	Value     func(key any) any // found in the contexts of attempts; nil for most keys
+	Logs      *logwriters.Writers // of attempts; nil: no logs are kept
+	Value     func(key any) any   // found in the contexts of attempts; nil for most keys
 }

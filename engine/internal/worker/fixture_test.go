@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/logwriters"
 	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/signal"
 	"taskledger/engine/internal/slots"
@@ -17,6 +18,7 @@ import (
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
+	"taskledger/tasklog"
 )
 
 // fixture is a worker in a session. The test is its node, what that sees of the cluster, and the owner of shard 0:
@@ -24,6 +26,7 @@ import (
 type fixture struct {
 	testing.TB
 	exec    *worker.Executor
+	logs    *logwriters.Writers // nil: no logs are kept
 	offers  *worker.Offers
 	session *worker.Session
 	sender  *sender.Sender
@@ -46,6 +49,14 @@ const (
 )
 
 func newFixture(t testing.TB, most int, limits map[string]int, behaviors ...task.Behavior) *fixture {
+	t.Helper()
+	return newLogged(t, nil, most, limits, behaviors...)
+}
+
+// newLogged is newFixture with logs of attempts; nil = none are kept.
+func newLogged(
+	t testing.TB, logs tasklog.Store, most int, limits map[string]int, behaviors ...task.Behavior,
+) *fixture {
 	t.Helper()
 	base, end := context.WithCancelCause(context.Background())
 	w := &fixture{
@@ -80,6 +91,10 @@ func newFixture(t testing.TB, most int, limits map[string]int, behaviors ...task
 		Log:     cfg.Log,
 	})
 	cfg.Sender = w.sender
+	if logs != nil {
+		w.logs = logwriters.New(base, logwriters.Config{To: logs, Log: cfg.Log})
+		cfg.Logs = w.logs
+	}
 	w.exec = worker.NewExecutor(cfg)
 	w.offers = worker.NewOffers(w.exec)
 	w.sender.Attach(w.offers)
@@ -90,6 +105,9 @@ func newFixture(t testing.TB, most int, limits map[string]int, behaviors ...task
 		w.session.End()
 		if !w.stopped {
 			w.wantLeft(30*time.Second, 0, 0)
+		}
+		if w.logs != nil {
+			w.logs.Stop(30 * time.Second)
 		}
 	})
 	return w

@@ -19,6 +19,7 @@ func (a *attempt) report(out task.Outcome, ended bool) {
 	if !a.reported.CompareAndSwap(false, true) {
 		return
 	}
+	a.endLog()
 	cause := context.Cause(&a.ctx)
 	if errors.Is(cause, ErrFenced) || a.session.ctx.Err() != nil { // the session has ended, and its attempts are lost
 		a.x.forget(a)

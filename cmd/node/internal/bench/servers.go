@@ -59,9 +59,7 @@ func (s *servers) link(ctx context.Context) (*connect.Link, error) {
 	if s.child == nil {
 		return connect.On(ctx, s.embedded, "", s.shards, discard)
 	}
-	open := new(cluster.Cluster)
-	var err error
-	open.Store, open.Bus, open.Archive, err = connection.Open(ctx, connection.Config{
+	is, err := connection.Open(ctx, connection.Config{
 		Etcd: etcdstore.Config{
 			Endpoints: []string{s.child.Etcd},
 			Shards:    s.shards,
@@ -79,7 +77,12 @@ func (s *servers) link(ctx context.Context) (*connect.Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connect.Link{Cluster: open}, nil
+	return &connect.Link{Cluster: &cluster.Cluster{
+		Store:   is.Store,
+		Bus:     is.Bus,
+		Archive: is.Archive,
+		Logs:    is.Logs,
+	}}, nil
 }
 
 // applied returns the number of requests that write which etcd has applied so far.

@@ -83,7 +83,14 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive, Name: principal(), Log: log})
+	client, err := engine.NewClient(engine.ClientConfig{
+		Store:   link.Store,
+		Bus:     link.Bus,
+		Archive: link.Archive,
+		Logs:    link.Logs,
+		Name:    principal(),
+		Log:     log,
+	})
 	if err != nil {
 		return err
 	}

@@ -112,6 +112,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 		cfg.Store, cfg.Bus = link.Store, link.Bus
 		err = a.chooseArchive(ctx, link, &cfg)
 	}
+	if err == nil {
+		err = a.serve.logs.choose(link, &cfg)
+	}
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ type serveOptions struct {
 	metricsInsecure    bool
 	api                httpd.Options
 	archiving          natsbus.ArchiveConfig
+	logs               logOptions
 	files              openfiles.Plan // made from the others
 }
 
@@ -69,6 +70,7 @@ keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
+	o.logs.flags(f)
 	o.builtins.flags(f)
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
 not with --exec-allow (default: none)`)
@@ -195,6 +197,9 @@ func (o *serveOptions) check(c *access) error {
 		return wrong("--name %q: want no blanks and no control characters", o.name)
 	case len(o.name) > events.MaxNameBytes:
 		return wrong("--name: %d bytes exceed the limit of %d", len(o.name), events.MaxNameBytes)
+	}
+	if err := o.logs.check(o.set, nats); err != nil {
+		return err
 	}
 	if err := o.checkPorts(len(c.addresses.Etcd) > 0); err != nil {
 		return err

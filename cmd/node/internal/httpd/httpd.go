@@ -27,6 +27,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/doors"
 	"taskledger/api/figures"
+	"taskledger/api/logs"
 	"taskledger/api/operations"
 	"taskledger/api/schedules"
 	"taskledger/api/stores"
@@ -345,7 +346,7 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 		Ready:        lately(notReady),
 		Metrics:      page,
 		Version:      version.Version,
-		Routes:       slices.Concat(stores.Routes(all.Stores()), schedules.Routes(all.Schedules(), all.Backfills())),
+		Routes:       slices.Concat(stores.Routes(all.Stores()), schedules.Routes(all.Schedules(), all.Backfills()), logs.Routes(all)),
 		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
 		Log:          s.log,
 	}

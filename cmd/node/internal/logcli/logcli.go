@@ -1,0 +1,133 @@
+// Package logcli is the command logs: it shows what tasks write while they run.
+package logcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/api/operations"
+	"taskledger/api/view"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/events"
+	"taskledger/tasklog"
+)
+
+const (
+	// pause is the time between two looks at what follows.
+	pause = 500 * time.Millisecond
+	// quiet is the time after the end of a task for which nothing has come when nothing more is waited for.
+	quiet = 2 * time.Second
+)
+
+// Terminal connects the command to the command line.
+type Terminal struct {
+	Print func(columns ...string) *output.Printer
+	Sleep func(ctx context.Context, d time.Duration) // returns early when ctx ends
+	// Ask makes a command one that asks a cluster. waits says that it may take as long as a task does.
+	Ask func(
+		c *cobra.Command, waits func() bool, run func(ctx context.Context, client operations.Logs, args []string) error,
+	) *cobra.Command
+	// Example shows how the command is used, and Complete completes ids.
+	Example  string
+	Complete cobra.CompletionFunc
+}
+
+// asked holds the flags.
+type asked struct {
+	follow              bool
+	attempt             int64
+	level, since, until string
+}
+
+// Command returns the command.
+func (t *Terminal) Command() *cobra.Command {
+	var o asked
+	c := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Show what a task has written: the output of a program, and what functions log",
+		Long: `Logs shows the lines of the newest 10 attempts of a task, one attempt after the other, the oldest first.
+Where lines are missing, a line of level error says so. With --follow it goes on with what is written, until
+the task has ended and nothing has come for 2 seconds.`,
+		Args:              flags.Arguments,
+		Example:           t.Example,
+		ValidArgsFunction: t.Complete,
+	}
+	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what the task writes until it ends")
+	c.Flags().Int64Var(&o.attempt, "attempt", 0, "only lines of the attempt of this `number`; 0 = of all")
+	c.Flags().StringVar(&o.level, "level", tasklog.Info.String(), "least `level` of lines: info or error")
+	c.Flags().StringVar(&o.since, "since", "", "only lines of this `time` and later, such as 2026-11-21T12:00:00Z")
+	c.Flags().StringVar(&o.until, "until", "", "only lines of this `time` and earlier")
+	follows := func() bool { return o.follow }
+	return t.Ask(c, follows, func(ctx context.Context, client operations.Logs, args []string) error {
+		s, err := o.selection()
+		if err != nil {
+			return err
+		}
+		return t.show(ctx, client, events.TaskID(args[0]), s, o.follow)
+	})
+}
+
+// selection returns the lines that the flags select.
+func (o *asked) selection() (s tasklog.Selection, err error) {
+	for name, text := range map[string]string{"since": o.since, "until": o.until} {
+		at, err := flags.Time(name, text)
+		if err != nil {
+			return s, err
+		}
+		if name == "since" {
+			s.Since = events.MillisOf(at)
+		} else {
+			s.Until = events.MillisOf(at)
+		}
+	}
+	if o.attempt < 0 || o.attempt > math.MaxUint32 {
+		problem := fmt.Sprintf("--attempt %d: want 1 to %d, or 0 for all", o.attempt, math.MaxUint32)
+		return s, &exitcode.UsageError{Problem: problem}
+	}
+	s.Attempt = uint32(o.attempt)
+	if s.Level, err = tasklog.ParseLevel(o.level); err != nil {
+		return s, &exitcode.UsageError{Problem: "--" + err.Error()}
+	}
+	return s, nil
+}
+
+// show prints what there is, and, if it follows, what comes.
+func (t *Terminal) show(
+	ctx context.Context, client operations.Logs, id events.TaskID, s tasklog.Selection, follow bool,
+) error {
+	p := t.Print("TIME", "LEVEL", "ATTEMPT", "MESSAGE")
+	silent := time.Duration(0) // since the task has ended
+	for {
+		told, err := client.Log(ctx, id, s)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for i := range told.Lines {
+			v := view.OfLogLine(told.Lines[i])
+			level, attempt := fmt.Sprintf("%-5s", v.Level), fmt.Sprintf("%-7d", v.Attempt) // alike on all pages
+			err = errors.Join(err, p.Row(v, output.Time(v.Time), level, attempt, v.Message))
+		}
+		if err = errors.Join(err, p.Flush()); err != nil {
+			return err
+		}
+		s.Cursor = told.Cursor
+		switch {
+		case told.More:
+			continue
+		case !follow || silent >= quiet:
+			return nil
+		case told.Ended && len(told.Lines) == 0:
+			silent += pause
+		default:
+			silent = 0
+		}
+		t.Sleep(ctx, pause)
+	}
+}

@@ -1,0 +1,124 @@
+// Package logwriters writes the logs of the attempts of a node. A log has a writer, and a goroutine, from its first
+// line until its lines are stored, and a node has so many writers at most.
+package logwriters
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"taskledger/engine/internal/notice"
+	"taskledger/meter"
+	"taskledger/tasklog"
+)
+
+// MaxWriters bounds the writers of a node, those included that store what is left of attempts which have ended. Each
+// holds a few KiB, and 1 MiB of lines while the store takes nothing: together that is 1 GiB at worst. An attempt of
+// a line has a writer until the store has answered, so these many bridge half a second of functionBatches.
+const MaxWriters = 1024
+
+// Config says where the lines of a node go. Meter may be nil.
+type Config struct {
+	To    tasklog.Store
+	Meter meter.Meter
+	Log   *slog.Logger
+}
+
+// Writers makes the writers of a node.
+type Writers struct {
+	to      *watched
+	meter   meter.Meter
+	notices *notice.Log
+	ctx     context.Context // ends all writers
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	open    int // writers that run
+	stopped bool
+}
+
+// New returns the writers of a node, which end with ctx, or by Stop. It starts nothing.
+func New(ctx context.Context, cfg Config) *Writers {
+	ws := &Writers{
+		to: &watched{
+			Store: cfg.To,
+			meter: cfg.Meter,
+			pace:  rate.NewLimiter(functionBatches, functionBatches/10),
+		},
+		meter:   cfg.Meter,
+		notices: notice.New(cfg.Log),
+	}
+	ws.ctx, ws.cancel = context.WithCancel(ctx)
+	return ws
+}
+
+// Of returns the log of an attempt, of which there must be no other one. It costs nothing more until a line is
+// written.
+func (ws *Writers) Of(of tasklog.Attempt) *Log { return &Log{writers: ws, of: of} }
+
+// Stop makes no more writers, gives those that run a time to store what is left, and ends them. It returns when none
+// is left.
+func (ws *Writers) Stop(most time.Duration) {
+	ws.mu.Lock()
+	ws.stopped = true
+	ws.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		ws.running.Wait()
+		close(idle)
+	}()
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-idle:
+	case <-late.C:
+	}
+	ws.cancel()
+	<-idle
+}
+
+// begin runs the writer of a log, which goes on after so many lines that were dropped; nil where no further one may
+// run. done is closed when it has ended.
+func (ws *Writers) begin(l *Log, dropped uint64) (w *tasklog.Writer, done chan struct{}) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.stopped || ws.open >= MaxWriters {
+		return nil, nil
+	}
+	w, err := tasklog.NewWriter(paced{ws.to, l}, l.of)
+	if err != nil { // there is no such attempt
+		return nil, nil
+	}
+	ws.open++
+	w.Skip(dropped)
+	if ws.to.away() {
+		w.SupposeAway()
+	}
+	done = make(chan struct{})
+	ws.running.Go(func() {
+		defer close(done)
+		ws.ended(w, dropped, w.Run(ws.ctx))
+	})
+	return w, done
+}
+
+// ended takes the end of a writer.
+func (ws *Writers) ended(w *tasklog.Writer, counted uint64, err error) {
+	ws.mu.Lock()
+	ws.open--
+	ws.mu.Unlock()
+	ws.count(meter.LogLinesDropped, w.Dropped()-counted)
+	if err != nil {
+		ws.notices.Say(slog.LevelWarn, "lines of a task's log are lost", "err", err)
+	}
+}
+
+func (ws *Writers) count(c meter.Counter, lines uint64) {
+	if ws.meter != nil && lines > 0 {
+		ws.meter.Count(c, "", int64(lines))
+	}
+}
