@@ -240,10 +240,11 @@ func TestParse_BoundsAFile(t *testing.T) {
 	}
 	long := "driver: go:x\n    params: " + strings.Repeat("x", 60_000)
 	inherited := strings.Replace(many.String(), "driver: noop", long, 1)
+	const more = "  t:\n    collections: [{name: c, driver: noop}]\n" // a limit is told once
 	levels := "sources: " + strings.Repeat("[", 1<<20)
 	for text, want := range map[string]string{
-		many.String() + "    - name: c\n": "10005:7 sources.s.collections[10000]: more than 10000 collections",
-		inherited:                         "1124:7 sources.s.collections[1118]: the parameters of all collections up to",
+		many.String() + "    - name: c\n" + more:         "10005:7 sources.s.collections[10000]: more than 10000 collections",
+		inherited + more:                                 "285:7 sources.s.collections[279]: the parameters of all collections up to",
 		"# " + strings.Repeat("x", collections.MaxBytes): "1:1 : 4194306 bytes exceed the limit of 4194304",
 		levels: "exceeded max depth",
 	} {

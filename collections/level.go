@@ -36,21 +36,23 @@ var forms = map[string]form{
 	"pause_on_failure": inFlag,
 }
 
+// known names the keys of forms.
+var known = slices.Sorted(maps.Keys(forms))
+
 // levelOf reads the keys of a level, but those that it alone may have.
 func levelOf(f *findings, all []entry, own ...string) level {
 	l := level{}
 	for _, e := range all {
-		as, known := forms[e.key]
+		as, is := forms[e.key]
 		switch {
-		case known:
+		case is:
 			v := valueOf(f, e.node, e.at, as)
 			if v.json != nil && !check(f, e.key, v) {
 				v.json = nil
 			}
 			l[e.key] = v
 		case !slices.Contains(own, e.key):
-			known := slices.Concat(own, slices.Sorted(maps.Keys(forms)))
-			f.problem(e.keyAt, "unknown key, want one of %s", strings.Join(known, ", "))
+			f.problem(e.keyAt, "unknown key, want one of %s", strings.Join(slices.Concat(own, known), ", "))
 		}
 	}
 	return l

@@ -14,7 +14,7 @@ const (
 	// MaxCollections bounds the collections of a file.
 	MaxCollections = 10_000
 	// MaxParamBytes bounds the parameters of all collections of a file together: they may inherit most of them.
-	MaxParamBytes = 64 << 20
+	MaxParamBytes = 16 << 20
 )
 
 // Parse reads a file; its name stands in what is told of it. If anything is wrong it returns no File and an
@@ -72,7 +72,9 @@ func (p *parser) root(n *yaml.Node) {
 		p.problem(at.missing("sources"), "missing")
 	}
 	for _, e := range sources {
-		p.source(e, defaults)
+		if p.count <= MaxCollections && p.bytes <= MaxParamBytes {
+			p.source(e, defaults)
+		}
 	}
 }
 
@@ -97,11 +99,11 @@ func (p *parser) source(e entry, defaults level) {
 			p.problem(at, "more than %d collections in a file", MaxCollections)
 			return
 		}
+		p.collection(n, at, e.key, l)
 		if p.bytes > MaxParamBytes {
 			p.problem(at, "the parameters of all collections up to here exceed the limit of %d bytes", MaxParamBytes)
 			return
 		}
-		p.collection(n, at, e.key, l)
 	}
 }
 
