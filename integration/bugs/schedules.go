@@ -49,6 +49,6 @@ var schedules = []Bug{
 		{"why.Reason, cmp.Or(seen, judged))", "why.Reason, cmp.Or(seen, judged*0))"},
 	}, apiSchedules, "TestSchedules_WhatChangesAfterItWasJudgedIsLeftAsItIs"},
 	{"run of a schedule that repeats", "engine/internal/command/complete.go", []Edit{
-		{"	if t.Cancelled || events.ScheduledPrefix(t.ID) != \"\" {", "	if t.Cancelled {"},
+		{"	if t.Cancelled || t.RunOf() != 0 {", "	if t.Cancelled {"},
 	}, "./engine/internal/command", "TestComplete_ARunOfAScheduleDoesNotRepeat"},
 }
