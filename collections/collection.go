@@ -24,8 +24,8 @@ type Collection struct {
 	Source string
 	Name   string
 	Driver Driver
-	// Runs says when it has its runs: a definition whose Behavior is Behavior, and without Params. An empty Cron stands
-	// for a collection without a schedule.
+	// Runs says when it has its runs: a definition whose Behavior is Behavior, and without Params. Cron is empty for a
+	// collection without a schedule.
 	Runs schedule.Definition
 }
 
@@ -50,10 +50,11 @@ type Params struct {
 	Driver
 }
 
-// Definition returns the schedule of the collection, with Params. Its Cron is empty for a collection without a
-// schedule, which Plan refuses.
+// Definition returns the schedule of the collection, with Params. Its runs are named by UUIDs. A collection without a
+// schedule has one without ticks, which runs when somebody asks.
 func (c *Collection) Definition() schedule.Definition {
 	d := c.Runs
+	d.UUIDs = true
 	d.Params, _ = json.Marshal(Params{c.Source, c.Name, c.Driver}) // texts, and what is known to be JSON
 	return d
 }
@@ -66,7 +67,7 @@ func Of(d schedule.Definition) (Collection, error) {
 	if err := in.Decode(&p); err != nil {
 		return Collection{}, fmt.Errorf("parameters of a collection: %w", err)
 	}
-	d.Params = nil
+	d.Params, d.UUIDs = nil, false
 	return Collection{p.Source, p.Collection, p.Driver, d}, nil
 }
 

@@ -45,7 +45,7 @@ func TestDiff_NamesEachKeyThatChanges(t *testing.T) {
 		{"args", `args: [a, "5"]`, "args: [a]", `["a","5"]`, `["a"]`},
 		{"env", `env: {B: "1", A: x}`, "env: {}", `{"A":"x","B":"1"}`, "none"},
 		{"dir", "dir: /srv", `dir: ""`, "/srv", "none"},
-		{"schedule", `schedule: " 0 0 3 ? *  mon "`, `schedule: ""`, "0 0 3 ? * MON", "none"},
+		{"schedule", `schedule: " 0 0 3 ? *  mon "`, `schedule: "@daily"`, "0 0 3 ? * MON", "@daily"},
 		{"timezone", "timezone: Europe/Berlin", "timezone: UTC", "Europe/Berlin", "UTC"},
 		{"priority", "priority: 9223371", "priority: 1", "9223371", "1"},
 		{"timeout", "timeout: 90s", "timeout: 0s", "1m30s", "none"},

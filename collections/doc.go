@@ -19,7 +19,8 @@
 //
 // Every key but name, collections, sources and defaults may stand at a collection, at its source, or below defaults:
 // the nearest one holds, with all of its value. url and path count as one key. Inherited keys that the driver does not
-// have are passed over.
+// have are passed over, and so are misfire, jitter, start, end and pause_on_failure without a schedule: with a warning
+// where they stand at the collection itself.
 //
 //	driver            keys
 //	exec              program; args, env and dir may be left out

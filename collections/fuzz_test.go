@@ -62,13 +62,9 @@ func complete(t *testing.T, c *collections.Collection) {
 	if got, err := collections.Of(d); err != nil || !reflect.DeepEqual(got, *c) {
 		t.Fatalf("%+v is read as %+v, %v", c, got, err)
 	}
-	without := d.Cron == ""
-	if without {
-		d.Cron = "@daily"
-	}
 	plan, err := d.Plan(events.Policy{})
-	if err != nil {
-		t.Fatalf("%+v: %v", d, err)
+	if err != nil || plan.Names != events.NamesByUUID {
+		t.Fatalf("%+v: names %d, %v", d, plan.Names, err)
 	}
 	if got := schedule.Of(&plan, events.JSON(d.Params)); !reflect.DeepEqual(got, d) {
 		t.Fatalf("%+v becomes %+v", d, got)

@@ -125,6 +125,11 @@ func (p *parser) collection(n *yaml.Node, at *place, source string, inherited le
 	if c.Driver.Driver == Noop && !l.has("driver") {
 		p.warn(at.missing("driver"), "missing: runs do nothing, as with driver noop")
 	}
+	for _, key := range ofTicks {
+		if own.has(key) && c.Runs.Cron == "" {
+			p.warn(own[key].at, "passed over: the collection has no schedule, and so no ticks")
+		}
+	}
 	if text := cadence(c.Runs.Cron); text != "" {
 		p.warn(l.place("schedule", at), text)
 	}

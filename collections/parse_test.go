@@ -257,6 +257,33 @@ sources:
 	}
 }
 
+// What says something of ticks alone is passed over without a schedule, with a warning where it was written for it.
+func TestParse_PassesOverWhatIsOfTicksWithoutASchedule(t *testing.T) {
+	const text = `
+defaults: {driver: noop, misfire: all, jitter: 5s, start: 2027-01-01T00:00:00Z, pause_on_failure: true}
+sources: {s: {collections: [{name: a}, {name: b, end: 2030-01-01T00:00:00Z, misfire: skip, keep: 2}, {name: c, schedule: "@daily"}]}}
+`
+	file, warnings, err := collections.Parse("sync.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range file.Collections[:2] {
+		d := &file.Collections[i].Runs
+		if d.Cron != "" || d.Misfire != schedule.Once || d.Jitter != 0 || !d.Start.IsZero() || !d.End.IsZero() || d.PauseOnFailure {
+			t.Errorf("%+v", d)
+		}
+		complete(t, &file.Collections[i])
+	}
+	if d := &file.Collections[2].Runs; d.Misfire != schedule.All || d.Jitter != 5*time.Second || !d.PauseOnFailure {
+		t.Errorf("%+v", d)
+	}
+	const at = "sources.s.collections[1]."
+	if len(warnings) != 2 || warnings[0].Field != at+"end" && warnings[1].Field != at+"end" ||
+		!strings.Contains(warnings[0].Text, "no ticks") {
+		t.Errorf("%+v", warnings)
+	}
+}
+
 func TestParse_WarnsOfTicksWithinAMinute(t *testing.T) {
 	for expression, want := range map[string]string{
 		"*/5 30 8 ? * MON": "fires every 5 seconds from 08:30:00 to 08:30:55 and at no other time; every minute is",

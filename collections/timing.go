@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"time"
 
 	"taskledger/events"
 	"taskledger/schedule"
@@ -29,11 +30,14 @@ var timingKeys = map[string]string{
 	"pause_on_failure": "pause_on_failure",
 }
 
-// anyCron stands in where there is no schedule, for a definition to be judged by its other fields.
+// ofTicks lists the keys that say something of ticks alone: a collection without a schedule passes over them.
+var ofTicks = []string{"misfire", "jitter", "start", "end", "pause_on_failure"}
+
+// anyCron stands in where there is no schedule, for all fields to be judged: some collection below may have one.
 const anyCron = "@daily"
 
 // timing returns the definition that a level gives, with every default filled in. Whatever package schedule refuses is
-// a problem: a field that was refused is left out, to find the next one.
+// a problem: a field that was refused is left out, to find the next one. Without a schedule nothing is said of ticks.
 func timing(f *findings, l level, at *place, params json.RawMessage) schedule.Definition {
 	l = maps.Clone(l)
 	for {
@@ -52,7 +56,8 @@ func timing(f *findings, l level, at *place, params json.RawMessage) schedule.De
 		if err == nil {
 			d = schedule.Of(&plan, nil)
 			if without {
-				d.Cron = ""
+				d.Cron, d.Misfire, d.Jitter = "", schedule.Once, 0
+				d.Start, d.End, d.PauseOnFailure = time.Time{}, time.Time{}, false
 			}
 			return d
 		}

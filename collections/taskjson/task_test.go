@@ -208,30 +208,3 @@ func TestRead_RefusesWhatShownNeverWrites(t *testing.T) {
 		}
 	}
 }
-
-// These ids are stored: who computes others decides a tick twice, or runs a repeated request twice.
-func TestUUIDs_StayWhatTheyAre(t *testing.T) {
-	tick, key := taskjson.OfTick("a_b", created), taskjson.OfKey("a_b", "ada", "k1")
-	if tick.Version() != 5 || key.Version() != 5 {
-		t.Errorf("versions %d and %d", tick.Version(), key.Version())
-	}
-	const want = "813fd1d0-e9cc-5537-9127-b1b5cb6e3234 074fed1f-1e43-5122-8d63-f2d830f1e471"
-	if got := tick.String() + " " + key.String(); got != want {
-		t.Error(got)
-	}
-}
-
-func TestUUIDs_DifferWhereTheirNamesDo(t *testing.T) {
-	seen := map[uuid.UUID]bool{}
-	for _, id := range []uuid.UUID{
-		taskjson.OfTick("a_b", 1), taskjson.OfTick("a_b", 11), taskjson.OfTick("a_c", 1),
-		taskjson.OfKey("a_b", "", "1"), taskjson.OfKey("a_b", "1", ""), taskjson.OfKey("a_b", "ab", "c"),
-		taskjson.OfKey("a_b", "a", "bc"), taskjson.OfKey("a_c", "a", "bc"), taskjson.OfKey("a_b", "1:a", "b"),
-		taskjson.OfKey("a_b", "", "3:ab"),
-	} {
-		if seen[id] {
-			t.Errorf("%s is there twice", id)
-		}
-		seen[id] = true
-	}
-}
