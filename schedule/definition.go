@@ -72,7 +72,8 @@ type Definition struct {
 	// and runs by hand do not pause it.
 	PauseOnFailure bool
 	// UUIDs names the runs by UUIDs, NAME/UUID, and not by what made them. It is for fronts in code, and has no member
-	// in JSON. A schedule that has it keeps it until it is deleted.
+	// in JSON. A schedule that has it keeps it until it is deleted. Rules of a behavior are asked when such a run shall
+	// repeat, and what they say is not followed.
 	UUIDs bool
 }
 
