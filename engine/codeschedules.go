@@ -60,6 +60,9 @@ func codeSchedules(b task.Behavior, now time.Time) (all []codeSchedule, err erro
 		if err != nil {
 			return nil, wrong(err)
 		}
+		if d.UUIDs { // which has no member
+			text = append(text, "UUIDs"...)
+		}
 		sum := sha256.Sum256(text)
 		all = append(all, codeSchedule{
 			name:       name,

@@ -79,7 +79,7 @@ func (o Operations) retryForgotten(ctx context.Context, id events.TaskID) (anew 
 	if !t.Forgotten {
 		return false, o.operate(ctx, id, task.Retry, "") // somebody has made it again since
 	}
-	if events.ScheduledPrefix(id) != "" { // a life that somebody submits would be no run of the schedule
+	if t.RunOf() != 0 { // a life that somebody submits would be no run of the schedule
 		return false, &task.StateError{
 			Task:    id,
 			Problem: "cannot retry: the run of a schedule is forgotten; let the schedule run, or backfill its tick",

@@ -18,7 +18,8 @@ import (
 // "cluster", and does not begin with "store:". The runs of a schedule are the tasks "NAME/tick:MS" of its ticks, MS
 // being the tick in milliseconds since 1970, "NAME/run:..." of those that somebody asked for, and "NAME/fill:MS" of
 // backfills, with ":SINCE" behind it, when the backfill began, if an earlier one has had the tick. No submit may name
-// such a task, whether the schedule exists or not.
+// such a task, whether the schedule exists or not. Definition.UUIDs names them "NAME/UUID" instead: a submit may make a
+// task of such an id before, which the tick then meets as taken, and shares none that is a run.
 //
 // A method returns an error that wraps schedule.ErrNotFound if there is no such schedule, a *store.InvalidError or a
 // *task.LimitError for an argument that breaks a rule, by field and limit, store.ErrUnavailable if the command was not
@@ -132,6 +133,14 @@ func (s Schedules) Delete(ctx context.Context, name string, seen schedule.Versio
 // 239 bytes, of the same principal shares the run that the first one made, as long as that is kept; without a key each
 // call is a request of its own.
 func (s Schedules) Run(ctx context.Context, name, key string, seen schedule.Version) (*Future, error) {
+	return s.RunWith(ctx, name, schedule.ByHand{Key: key}, seen)
+}
+
+// RunWith is Run with more than a key. A run that is shared stays as it is. Owners of before ByHand refuse a Priority.
+func (s Schedules) RunWith(
+	ctx context.Context, name string, is schedule.ByHand, seen schedule.Version,
+) (*Future, error) {
+	key := is.Key
 	if len(key) > events.MaxKeyBytes {
 		err := &task.LimitError{Field: "request key", Limit: events.MaxKeyBytes, Got: int64(len(key))}
 		return failedFuture("", err), err
@@ -140,7 +149,7 @@ func (s Schedules) Run(ctx context.Context, name, key string, seen schedule.Vers
 	if key != "" {
 		of = string(events.TaskOfRequest(s.c.principal(ctx), name, key))
 	}
-	id, a, err := s.c.schedules.Run(ctx, name, of, seen)
+	id, a, err := s.c.schedules.Run(ctx, name, of, is.Priority, seen)
 	if err != nil {
 		return failedFuture(id, err), err
 	}

@@ -220,6 +220,57 @@ func TestSubmit_RefusesNamesOfSchedules(t *testing.T) {
 	}
 }
 
+// A schedule without ticks runs when somebody asks, with the priority that is asked for. A key names the
+// same UUID again, and no submit shares the run.
+func TestSchedules_WithoutTicksRunByUUIDs(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(task.Policy{})
+	nodes := c.StartNodes(nil, func(string) []task.Behavior { return []task.Behavior{j} }, "a", "b")
+	all := nodes[0].Client.Schedules()
+	d := schedule.Definition{Behavior: "job", Priority: 200, UUIDs: true}
+	if _, _, err := all.Set(within(t), "idle", d, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, changed, err := all.Set(within(t), "idle", schedule.Definition{Behavior: "job", Priority: 200}, 0); changed || err != nil {
+		t.Errorf("without a word of names: changed %t, %v", changed, err)
+	}
+	is, err := all.GetLinear(within(t), "idle")
+	if err != nil || is.Next != 0 || !is.Definition.UUIDs || is.Definition.Cron != "" {
+		t.Fatalf("%+v, %v", is, err)
+	}
+	first, err := all.RunWith(within(t), "idle", schedule.ByHand{Key: "k", Priority: 300}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.next(t).succeed("1")
+	want(t, first, "1")
+	again, err := all.RunWith(within(t), "idle", schedule.ByHand{Key: "k"}, 0)
+	if err != nil || again.ID() != first.ID() || !again.Joined() {
+		t.Errorf("run %s, %v, want %s", again.ID(), err, first.ID())
+	}
+	other, err := all.Run(within(t), "idle", "", 0)
+	if err != nil || other.ID() == first.ID() {
+		t.Errorf("run %s, %v", other.ID(), err)
+	}
+	j.next(t).succeed("2")
+	want(t, other, "2")
+	for id, priority := range map[events.TaskID]int64{first.ID(): 300, other.ID(): 200} {
+		run, err := nodes[1].Client.GetLinear(within(t), id)
+		if err != nil || run.Priority != priority || events.ScheduledPrefix(id) != "" || id.Affinity() != "idle" {
+			t.Errorf("%s: %+v, %v, want priority %d", id, run, err, priority)
+		}
+		_, err = nodes[0].Client.Submit(within(t), j, nil, task.SubmitOptions{ID: id})
+		if wrong := new(store.InvalidError); !errors.As(err, &wrong) || wrong.Field != "id" {
+			t.Errorf("submit of %s: %v", id, err)
+		}
+	}
+	_, err = all.Backfill(within(t), "idle", time.Unix(1, 0), time.Unix(2, 0), 0)
+	if wrong := new(store.InvalidError); !errors.As(err, &wrong) || wrong.Field != "cron" {
+		t.Errorf("backfill: %v", err)
+	}
+}
+
 // The owner dies between ticks: each tick of the time still has one run.
 func TestSchedules_GoOnWhenTheirOwnerDies(t *testing.T) {
 	t.Parallel()

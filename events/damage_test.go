@@ -129,6 +129,9 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 	for i := range events.MaxProperties + 1 {
 		properties[fmt.Sprint(i)] = ""
 	}
+	ofNightly := func(body events.Body) events.Event { return events.Event{Task: "nightly/schedule:", Body: body} }
+	jittered, renamed := unticked, uuids
+	jittered.Jitter, renamed.Names = 1, 2
 	bad := events.Terms{Policy: events.Policy{MaxAttempts: -1}}
 	for name, c := range map[string]struct {
 		want string
@@ -140,6 +143,14 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"too many properties":  {"properties exceed the limit", events.Event{Task: "a", Body: &events.Failed{Error: events.Error{Properties: properties}}}},
 		"policy out of range":  {"policy: timeout", events.Event{Task: "a", Body: &events.Created{Policy: events.Policy{Timeout: -1e6}}}},
 		"schedule of ties":     {"schedule: 257 bytes", events.Event{Task: "a", Body: &events.Created{Ties: events.Ties{Schedule: strings.Repeat("s", events.MaxNameBytes+1)}}}},
+		"origin of a run":      {"run of origin 4 and schedule \"s\"", events.Event{Task: "a", Body: &events.Created{Ties: events.Ties{Schedule: "s", Run: 4}}}},
+		"run of no schedule":   {"run of origin 1 and schedule \"\"", events.Event{Task: "a", Body: &events.Created{Ties: events.Ties{Run: events.RunOfTick}}}},
+		"set without ticks":    {"want ScheduleDefined", ofNightly(&events.ScheduleSet{Plan: unticked})},
+		"set with UUIDs":       {"want ScheduleDefined", ofNightly(&events.ScheduleSet{Plan: uuids})},
+		"defined as before":    {"want ScheduleSet", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: samplePlan}})},
+		"tick without cron":    {"next tick 5 without cron", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: unticked, Next: 5}})},
+		"jitter without cron":  {"jitter: it means nothing without cron", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: jittered}})},
+		"names of no rule":     {"names: 2, want less than 2", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: renamed}})},
 		"group of ties":        {"group: 257 bytes", events.Event{Task: "a", Body: &events.Created{Ties: events.Ties{Group: strings.Repeat("g", events.MaxNameBytes+1)}}}},
 		"parent of ties":       {"parent: task id", events.Event{Task: "a", Body: &events.Created{Ties: events.Ties{Parent: "a b"}}}},
 		"given up entry":       {"loss at entry 17592186044416, want", events.Event{Body: &events.AcceptedLoss{Entry: 1 << 44}}},

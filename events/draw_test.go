@@ -68,8 +68,12 @@ func drawTies(t *rapid.T, text *rapid.Generator[string]) events.Ties {
 	if rapid.Bool().Draw(t, "no ties") {
 		return events.Ties{}
 	}
-	return events.Ties{Parent: drawTaskID(t), Schedule: text.Draw(t, "schedule"), Group: text.Draw(t, "group"),
+	ties := events.Ties{Parent: drawTaskID(t), Schedule: text.Draw(t, "schedule"), Group: text.Draw(t, "group"),
 		By: text.Draw(t, "by")}
+	if ties.Schedule != "" {
+		ties.Run = events.RunOrigin(rapid.IntRange(0, 3).Draw(t, "origin of the run"))
+	}
+	return ties
 }
 
 func drawPlan(t *rapid.T) events.SchedulePlan {
@@ -83,6 +87,16 @@ func drawPlan(t *rapid.T) events.SchedulePlan {
 		Misfire: events.Misfire(rapid.IntRange(0, 2).Draw(t, "misfire")), Grace: drawSpan(t), Jitter: drawSpan(t), Start: drawItemTime(t), End: drawItemTime(t),
 		Keep: rapid.Uint32Range(0, events.MaxKeptRuns).Draw(t, "keep"), PauseOnFailure: rapid.Bool().Draw(t, "pause"),
 	}
+}
+
+// drawLaterPlan is one that came with ScheduleDefined.
+func drawLaterPlan(t *rapid.T) events.SchedulePlan {
+	p := drawPlan(t)
+	p.Names = events.RunNames(rapid.IntRange(0, 1).Draw(t, "names"))
+	if p.Names == 0 || rapid.Bool().Draw(t, "no cron") {
+		p.Cron, p.Misfire, p.Jitter, p.Start, p.End, p.PauseOnFailure = "", 0, 0, 0, 0, false
+	}
+	return p
 }
 
 func drawSpan(t *rapid.T) events.Millis {
@@ -178,6 +192,12 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 	case events.KindScheduleSet:
 		return &events.ScheduleSet{Plan: drawPlan(t), Params: drawBytes(t), Next: drawItemTime(t), Offset: drawOffset(t),
 			Code: rapid.StringN(0, 10, 60).Draw(t, "code")}
+	case events.KindScheduleDefined:
+		b := &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: drawLaterPlan(t), Params: drawBytes(t)}}
+		if b.Plan.Cron != "" {
+			b.Next, b.Offset = drawItemTime(t), drawOffset(t)
+		}
+		return b
 	case events.KindTicked:
 		return drawTicked(t)
 	case events.KindSchedulePaused:

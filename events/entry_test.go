@@ -129,8 +129,11 @@ func expected(body events.Body) ([]any, events.Payload) {
 		values := []any{b.Behavior, b.Priority, int64(b.NotBefore), policyValues(b.Policy)}
 		if b.Ties != (events.Ties{}) {
 			ties := []any{string(b.Ties.Parent), b.Ties.Schedule, b.Ties.Group}
-			if b.Ties.By != "" {
+			if b.Ties.By != "" || b.Ties.Run != 0 {
 				ties = append(ties, b.Ties.By)
+			}
+			if b.Ties.Run != 0 {
+				ties = append(ties, uint8(b.Ties.Run))
 			}
 			values = append(values, ties)
 		}
@@ -184,6 +187,8 @@ func expected(body events.Body) ([]any, events.Payload) {
 		return []any{b.Store, b.Last}, nil
 	case *events.ScheduleSet:
 		return []any{planValues(b.Plan), int64(b.Next), b.Offset, b.Code}, b.Params
+	case *events.ScheduleDefined:
+		return []any{planValues(b.Plan), int64(b.Next), b.Offset, b.Code}, b.Params
 	case *events.Ticked:
 		return []any{uint8(b.Decision), uint8(b.Cause), int64(b.From), int64(b.To), string(b.Run), int64(b.Next), b.ToOffset, b.NextOffset}, nil
 	case *events.SchedulePaused:
@@ -206,8 +211,12 @@ func policyValues(p events.Policy) []any {
 }
 
 func planValues(p events.SchedulePlan) []any {
-	return []any{p.Cron, p.Zone, p.Behavior, policyValues(p.Policy), p.Priority, uint8(p.Overlap), uint8(p.Misfire), int64(p.Grace), int64(p.Jitter),
+	values := []any{p.Cron, p.Zone, p.Behavior, policyValues(p.Policy), p.Priority, uint8(p.Overlap), uint8(p.Misfire), int64(p.Grace), int64(p.Jitter),
 		int64(p.Start), int64(p.End), p.Keep, p.PauseOnFailure}
+	if p.Names != 0 {
+		values = append(values, uint8(p.Names))
+	}
+	return values
 }
 
 func termsValues(t *events.Terms) []any {

@@ -39,6 +39,7 @@ const (
 	KindBackfillSet
 	KindBackfillEnded
 	KindScheduleEnded
+	KindScheduleDefined
 	kindEnd
 )
 
@@ -78,6 +79,7 @@ var kinds = [kindEnd]struct {
 	KindBackfillSet:     {"BackfillSet", OfSchedule, empty[BackfillSet]},
 	KindBackfillEnded:   {"BackfillEnded", OfSchedule, empty[BackfillEnded]},
 	KindScheduleEnded:   {"ScheduleEnded", OfSchedule, empty[ScheduleEnded]},
+	KindScheduleDefined: {"ScheduleDefined", OfSchedule, empty[ScheduleDefined]},
 }
 
 func empty[T any, P interface {

@@ -21,6 +21,18 @@ var samplePlan = events.SchedulePlan{
 	Start: sampleTime, End: sampleTime.Add(365 * 24 * time.Hour), Keep: 30, PauseOnFailure: true,
 }
 
+// unticked is a plan without ticks.
+var unticked = events.SchedulePlan{
+	Zone: "Europe/Berlin", Behavior: "purge-table", Policy: samplePolicy, Priority: 100, Overlap: events.OverlapReplace, Grace: 3_600_000, Keep: 30,
+}
+
+// uuids is a plan whose runs are named by UUIDs.
+var uuids = func() events.SchedulePlan {
+	p := samplePlan
+	p.Names = events.NamesByUUID
+	return p
+}()
+
 const sampleTime events.Millis = 1_700_000_000_123
 
 // samples holds one event of every kind, in stored order. The golden files pin them: values here never change.
@@ -59,6 +71,7 @@ func samples() []events.Event {
 		&events.BackfillSet{From: sampleTime, To: sampleTime.Add(24 * time.Hour), Ticks: 25},
 		&events.BackfillEnded{Reason: "enough"},
 		&events.ScheduleEnded{},
+		&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: unticked, Params: events.JSON([]byte(`{"table":"orders"}`)), Code: "5f0c"}},
 	}
 	all := make([]events.Event, len(bodies))
 	for i, body := range bodies {
@@ -103,6 +116,10 @@ func tailed() map[string]events.Event {
 	return map[string]events.Event{
 		"created-ties": {Task: "orders/purge", Seq: 1, Origin: 2, Body: &events.Created{Behavior: "purge-table", Policy: samplePolicy, NotBefore: sampleTime,
 			Ties: events.Ties{Parent: "orders/all", Schedule: "nightly", Group: "orders"}}},
+		"created-run": {Task: "nightly/813fd1d0-e9cc-5537-9127-b1b5cb6e3234", Seq: 1, Body: &events.Created{Behavior: "purge-table", Policy: samplePolicy,
+			NotBefore: sampleTime, Ties: events.Ties{Schedule: "nightly", Run: events.RunOfTick}}},
+		"scheduledefined-names": {Task: events.ScheduleRecord("nightly"), Seq: 1, Origin: 2,
+			Body: &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: uuids, Next: sampleTime}}},
 		"rescheduled-terms": {Task: "orders/purge", Seq: 2, Prev: events.RefOf(41, 0), Origin: 3, Body: &events.Rescheduled{At: sampleTime, Terms: &sampleTerms}},
 		"rescheduled-never": {Task: "orders/purge", Seq: 5, Prev: events.RefOf(41, 3), Origin: 2, Body: &events.Rescheduled{Reason: "the table is gone"}},
 		"merged-terms":      {Task: "orders/purge", Seq: 3, Prev: events.RefOf(41, 1), Origin: 1, Body: &events.Merged{Params: events.JSON([]byte("{}")), Terms: &sampleTerms}},

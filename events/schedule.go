@@ -50,14 +50,6 @@ func ScheduleOf(id TaskID) (name string, err error) {
 	return name, ValidateSchedule(name)
 }
 
-// The name parts of the runs of a schedule begin with these; no other task has such a name, whether the schedule exists
-// or not.
-const (
-	TickPrefix = "tick:" // the run of a tick
-	HandPrefix = "run:"  // a run that somebody asked for
-	FillPrefix = "fill:" // the run of a tick in a backfill
-)
-
 // ScheduledPrefix returns the prefix by which the name part of an id is reserved for a schedule; "" = it is not.
 func ScheduledPrefix(id TaskID) string {
 	_, name, _ := strings.Cut(string(id), "/")
@@ -112,7 +104,7 @@ const (
 
 // SchedulePlan says when a schedule has its runs, and which.
 type SchedulePlan struct {
-	Cron           string
+	Cron           string // "" = it has no ticks
 	Zone           string // of the IANA database
 	Behavior       string
 	Policy         Policy // of the runs; complete
@@ -124,15 +116,38 @@ type SchedulePlan struct {
 	Start, End     Millis // of the ticks, both inclusive; 0 = without
 	Keep           uint32 // ended runs that are kept
 	PauseOnFailure bool   // a tick's run that fails for good pauses the schedule
+	Names          RunNames
 }
 
-// ScheduleSet makes a schedule, or changes it.
+// ScheduleSet makes a schedule, or changes it. Its plan is one that Later does not report.
 type ScheduleSet struct {
 	Plan   SchedulePlan
 	Params Payload // of the runs; nil = none
 	Next   Millis  // the first tick to come; 0 = none comes
 	Offset int64   // of the zone at Next, in seconds east of UTC
 	Code   string  // hash of the definition in code that it comes from; "" = none
+}
+
+// ScheduleDefined is ScheduleSet with a plan that Later reports. It came later, with the fields of such plans.
+type ScheduleDefined struct{ ScheduleSet }
+
+// Recorded returns the body that records a definition.
+func (b *ScheduleSet) Recorded() Body {
+	if b.Plan.Later() {
+		return &ScheduleDefined{*b}
+	}
+	return b
+}
+
+// DefinitionIn returns the definition that a body records, nil for one that records none.
+func DefinitionIn(body Body) *ScheduleSet {
+	switch b := body.(type) {
+	case *ScheduleSet:
+		return b
+	case *ScheduleDefined:
+		return &b.ScheduleSet
+	}
+	return nil
 }
 
 // TickDecision says what became of ticks.
@@ -203,6 +218,7 @@ func (*ScheduleResumed) Kind() Kind { return KindScheduleResumed }
 func (*BackfillSet) Kind() Kind     { return KindBackfillSet }
 func (*BackfillEnded) Kind() Kind   { return KindBackfillEnded }
 func (*ScheduleEnded) Kind() Kind   { return KindScheduleEnded }
+func (*ScheduleDefined) Kind() Kind { return KindScheduleDefined }
 
 func (b *ScheduleSet) payload() Payload   { return b.Params }
 func (*Ticked) payload() Payload          { return nil }
@@ -212,9 +228,13 @@ func (*BackfillSet) payload() Payload     { return nil }
 func (*BackfillEnded) payload() Payload   { return nil }
 func (*ScheduleEnded) payload() Payload   { return nil }
 
-// Encode writes the plan as an array of its fields, times in milliseconds.
+// Later reports whether the plan is one of those that came with ScheduleDefined: without a cron expression, or with
+// names by another rule than the first.
+func (p *SchedulePlan) Later() bool { return p.Cron == "" || p.Names != NamesByOrigin }
+
+// Encode writes the plan as an array of its fields, times in milliseconds. Names of 0 are left out.
 func (p *SchedulePlan) Encode(w *wire.Writer) {
-	w.Array(13)
+	w.Array(13 + tail(p.Names != 0))
 	w.Text(p.Cron)
 	w.Text(p.Zone)
 	w.Text(p.Behavior)
@@ -228,25 +248,40 @@ func (p *SchedulePlan) Encode(w *wire.Writer) {
 	w.Int(int64(p.End))
 	w.Uint(uint64(p.Keep))
 	w.Bool(p.PauseOnFailure)
+	if p.Names != 0 {
+		w.Uint(uint64(p.Names))
+	}
 }
 
 // Decode reads what Encode wrote; whether it is in range is for Check to say.
 func (p *SchedulePlan) Decode(r *wire.Reader) {
-	r.ArrayOf(13)
+	n := r.Array()
 	p.Cron, p.Zone, p.Behavior = r.Text(), r.Text(), r.Text()
 	p.Policy.Decode(r)
 	p.Priority = r.Int()
 	p.Overlap, p.Misfire = Overlap(upTo(r, math.MaxUint8)), Misfire(upTo(r, math.MaxUint8))
 	p.Grace, p.Jitter, p.Start, p.End = Millis(r.Int()), Millis(r.Int()), Millis(r.Int()), Millis(r.Int())
 	p.Keep, p.PauseOnFailure = uint32(upTo(r, math.MaxUint32)), r.Bool()
+	switch {
+	case n > 14:
+		r.Tail(n, 14)
+	case n == 14:
+		if p.Names = RunNames(upTo(r, math.MaxUint8)); p.Names == 0 {
+			r.Fail("names by no rule")
+		}
+	case n < 13:
+		r.Fail("array of %d, want 13 or 14", n)
+	}
 }
 
 // Check returns an error for a plan that no schedule may have. Whether Cron and Zone have a meaning is for those to
 // say who know the syntax and the zones.
 func (p *SchedulePlan) Check() error {
 	switch {
-	case p.Cron == "" || len(p.Cron) > MaxCronBytes:
-		return fmt.Errorf("cron: %d bytes, want 1 to %d", len(p.Cron), MaxCronBytes)
+	case len(p.Cron) > MaxCronBytes:
+		return fmt.Errorf("cron: %d bytes, want %d at most", len(p.Cron), MaxCronBytes)
+	case p.Cron == "" && p.OfTicks() != "":
+		return fmt.Errorf("%s: it means nothing without cron", p.OfTicks())
 	case p.Zone == "" || len(p.Zone) > MaxZoneBytes:
 		return fmt.Errorf("timezone: %d bytes, want 1 to %d", len(p.Zone), MaxZoneBytes)
 	case !utf8.ValidString(p.Cron) || !utf8.ValidString(p.Zone):
@@ -257,6 +292,8 @@ func (p *SchedulePlan) Check() error {
 		return fmt.Errorf("overlap: %d, want less than %d", p.Overlap, overlapEnd)
 	case p.Misfire >= misfireEnd:
 		return fmt.Errorf("misfire: %d, want less than %d", p.Misfire, misfireEnd)
+	case p.Names >= runNamesEnd:
+		return fmt.Errorf("names: %d, want less than %d", p.Names, runNamesEnd)
 	case p.Keep > MaxKeptRuns:
 		return fmt.Errorf("keep: %d, want 0 to %d", p.Keep, MaxKeptRuns)
 	case !p.Policy.IsComplete():
@@ -272,6 +309,24 @@ func (p *SchedulePlan) Check() error {
 		}
 	}
 	return ValidateBehavior(p.Behavior)
+}
+
+// OfTicks names a field that says something of ticks alone, "" if none does. Zone and Grace, which every plan
+// has, do not count.
+func (p *SchedulePlan) OfTicks() string {
+	switch {
+	case p.Misfire != MisfireOnce:
+		return "misfire"
+	case p.Jitter != 0:
+		return "jitter"
+	case p.Start != 0:
+		return "start"
+	case p.End != 0:
+		return "end"
+	case p.PauseOnFailure:
+		return "pause_on_failure"
+	}
+	return ""
 }
 
 func (b *ScheduleSet) encode(w *wire.Writer) {
@@ -336,6 +391,23 @@ func (b *BackfillSet) decode(r *wire.Reader, _ Payload) {
 }
 
 func (b *ScheduleSet) check() error {
+	if b.Plan.Later() {
+		return errors.New("plan without cron, or with names of a later rule, want ScheduleDefined")
+	}
+	return b.checkDefinition()
+}
+
+func (b *ScheduleDefined) check() error {
+	switch {
+	case !b.Plan.Later():
+		return errors.New("plan with cron, and names of the first rule, want ScheduleSet")
+	case b.Plan.Cron == "" && (b.Next != 0 || b.Offset != 0):
+		return fmt.Errorf("next tick %d without cron", b.Next)
+	}
+	return b.checkDefinition()
+}
+
+func (b *ScheduleSet) checkDefinition() error {
 	if err := b.Plan.Check(); err != nil {
 		return err
 	}

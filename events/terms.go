@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math"
 
 	"taskledger/internal/wire"
 )
@@ -27,15 +28,20 @@ type Ties struct {
 	Schedule string // whose tick made it
 	Group    string // which is retained together
 	By       string // the principal on whose behalf it was made; "" = who asked for it
+	// Run says what made a run of Schedule whose id does not tell: of one that is named by a UUID.
+	Run RunOrigin
 }
 
 func (t *Ties) encode(w *wire.Writer) {
-	w.Array(3 + tail(t.By != ""))
+	w.Array(3 + tail(t.By != "" || t.Run != 0) + tail(t.Run != 0))
 	w.Text(string(t.Parent))
 	w.Text(t.Schedule)
 	w.Text(t.Group)
-	if t.By != "" {
+	if t.By != "" || t.Run != 0 {
 		w.Text(t.By)
+	}
+	if t.Run != 0 {
+		w.Uint(uint64(t.Run))
 	}
 }
 
@@ -43,14 +49,18 @@ func (t *Ties) decode(r *wire.Reader) {
 	n := r.Array()
 	t.Parent, t.Schedule, t.Group = TaskID(r.Text()), r.Text(), r.Text()
 	switch {
-	case n > 4:
-		r.Tail(n, 4)
+	case n > 5:
+		r.Tail(n, 5)
+	case n == 5:
+		if t.By, t.Run = r.Text(), RunOrigin(upTo(r, math.MaxUint8)); t.Run == 0 {
+			r.Fail("ties to a run of nothing")
+		}
 	case n == 4:
 		if t.By = r.Text(); t.By == "" {
 			r.Fail("ties on behalf of nobody")
 		}
 	case n < 3:
-		r.Fail("array of %d, want 3 or 4", n)
+		r.Fail("array of %d, want 3 to 5", n)
 	case *t == Ties{}:
 		r.Fail("ties to nothing")
 	}
@@ -62,6 +72,9 @@ func (t *Ties) check() error {
 		if err := t.Parent.Validate(); err != nil {
 			return fmt.Errorf("parent: %w", err)
 		}
+	}
+	if t.Run >= runOriginEnd || t.Run != 0 && t.Schedule == "" {
+		return fmt.Errorf("run of origin %d and schedule %q, want an origin less than %d of a schedule", t.Run, t.Schedule, runOriginEnd)
 	}
 	for _, f := range [...]struct{ name, text string }{{"schedule", t.Schedule}, {"group", t.Group}, {"by", t.By}} {
 		if len(f.text) > MaxNameBytes {

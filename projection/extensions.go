@@ -186,5 +186,6 @@ func (t *Task) seen() extension.Task {
 		Running:  t.OnNode(),
 		Final:    t.Final(),
 		Bytes:    t.bytes(),
+		Run:      t.RunOf(),
 	}
 }

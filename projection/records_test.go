@@ -36,12 +36,20 @@ func scheduleBodies(j *journal) []events.Body {
 		&events.ScheduleResumed{},
 		&events.BackfillSet{From: j.now, To: j.now.Add(time.Minute), Ticks: 1},
 		&events.BackfillEnded{},
+		(&events.ScheduleSet{Plan: renamed, Next: j.now.Add(2 * time.Hour)}).Recorded(),
 		&events.ScheduleEnded{},
 	}
 }
 
 // nightly is the plan of a schedule.
 var nightly = events.SchedulePlan{Cron: "0 0 3 * * ?", Zone: "UTC", Behavior: "work", Policy: completePolicy(), Keep: 1}
+
+// renamed is nightly with UUIDs for names of runs.
+var renamed = func() events.SchedulePlan {
+	p := nightly
+	p.Names = events.NamesByUUID
+	return p
+}()
 
 func completePolicy() events.Policy {
 	p, err := events.Policy{}.Complete()

@@ -107,7 +107,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	}
 	if c, ok := ev.Body.(*events.Created); ok {
 		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy, cmp.Or(c.Ties.By, ev.Asker.Principal)}), Status: task.Created, Priority: c.Priority, Params: c.Params,
-			ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
+			Run: c.Ties.Run, ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
 		s.tasks[t.ID] = t
 		s.enlist(t)
 	} else {

@@ -127,6 +127,25 @@ func TestGolden_SchedulesAreStoredAsEver(t *testing.T) {
 	golden(t, "schedules", j.state)
 }
 
+func TestGolden_SchedulesWithUUIDsAndWithoutTicksAreStoredAsEver(t *testing.T) {
+	j := newJournal(t)
+	first, second := j.now.Add(time.Hour), j.now.Add(2*time.Hour)
+	named, idle := nightly, nightly
+	named.Names, idle.Cron = events.NamesByUUID, ""
+	set, never := &events.ScheduleSet{Plan: named, Next: first}, &events.ScheduleSet{Plan: idle}
+	j.addEvent(j.ofRecord(set.Recorded()))
+	for i, of := range []events.RunOrigin{events.RunOfTick, events.RunByHand, events.RunOfFill} {
+		id := events.TaskID("nightly/813fd1d0-e9cc-5537-9127-b1b5cb6e323" + strconv.Itoa(i))
+		if of == events.RunOfTick {
+			j.addEvent(j.ofRecord(&events.Ticked{Decision: events.TickCreated, From: first, To: first, Run: id, Next: second}))
+		}
+		j.add(id, &events.Created{Behavior: "work", Policy: named.Policy, NotBefore: j.now, Ties: events.Ties{Schedule: "nightly", Run: of}})
+	}
+	j.addEvent(events.Event{Task: events.ScheduleRecord("never"), Seq: 1, Body: never.Recorded()})
+	j.seal(time.Second)
+	golden(t, "schedules-uuids", j.state)
+}
+
 // A snapshot of before schedules kept the beginnings of runs and pauses is read.
 func TestGolden_SchedulesOfBeforeAreRead(t *testing.T) {
 	s := restore(t, [][]byte{stored(t, "schedules-before.golden")})
@@ -395,7 +414,7 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		"tasks of times in another order": {"in another order than their times", func(top []any) { task(top, "later")[7] = int64(start) - 1 }},
 		"a task of no status":             {"no status", func(top []any) { task(top, "runs")[2] = 0 }},
 		"a task of an unknown status":     {"number 5 exceeds 4", func(top []any) { task(top, "runs")[2] = 5 }},
-		"an unknown flag":                 {"number 128 exceeds 127", func(top []any) { task(top, "runs")[3] = 128 }},
+		"an unknown flag":                 {"number 512 exceeds 511", func(top []any) { task(top, "runs")[3] = 512 }},
 		"a sequence of 0":                 {"begins or ends outside of the journal", func(top []any) { task(top, "runs")[5] = 0 }},
 		"no beginning":                    {"begins or ends outside of the journal", func(top []any) { task(top, "waits")[6] = 0 }},
 		"an end before the beginning":     {"begins or ends outside of the journal", func(top []any) { task(top, "waits")[8] = 1 << 19 }},

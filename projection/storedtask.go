@@ -89,7 +89,7 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64) {
 			flags |= 1 << i
 		}
 	}
-	w.Uint(flags)
+	w.Uint(flags | uint64(t.Run)<<len(t.stored()))
 	w.Int(t.Priority)
 	w.Uint(t.Seq)
 	w.Uint(uint64(t.Created))
@@ -152,6 +152,9 @@ func (t *Task) encodeRun(w *wire.Writer, node uint64) {
 	}
 }
 
+// originBits are the bits behind those of the flags that tell what made a run of a schedule.
+const originBits = 2
+
 // decodeTask reads what encode wrote. What it returns shares no memory with the message.
 func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 	values := r.Array()
@@ -167,10 +170,11 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 		r.Fail("kind %d of %d", kind, len(kinds))
 	}
 	t.Status = task.Status(upTo(r, uint64(task.Failure)))
-	flags := upTo(r, 1<<len(t.stored())-1)
+	flags := upTo(r, 1<<(len(t.stored())+originBits)-1)
 	for i, set := range t.stored() {
 		*set = flags>>i&1 != 0
 	}
+	t.Run = events.RunOrigin(flags >> len(t.stored()))
 	t.Priority, t.Seq = r.Int(), r.Uint()
 	t.Created, t.CreatedAt, t.Last, t.Due = events.Ref(r.Uint()), events.Millis(r.Int()), events.Ref(r.Uint()), events.Millis(r.Int())
 	t.Params, t.ParamsAt = r.Bytes(), events.Ref(r.Uint())

@@ -4,6 +4,7 @@
 package projection
 
 import (
+	"cmp"
 	"time"
 
 	"taskledger/events"
@@ -22,7 +23,8 @@ type Task struct {
 
 	Status task.Status
 	Flags
-	Forgotten bool // retention has taken it out of memory; never in a fold, only where one was read back
+	Run       events.RunOrigin // of a run of a schedule that is named by a UUID: what made it
+	Forgotten bool             // retention has taken it out of memory; never in a fold, only where one was read back
 
 	Seq     uint64     // of the last event
 	Created events.Ref // names the life
@@ -130,6 +132,9 @@ func (t *Task) Repeats() bool {
 
 // OnNode reports that an attempt runs.
 func (t *Task) OnNode() bool { return t.Node != "" }
+
+// RunOf returns what made the task, if it is a run of a schedule; 0 = it is none.
+func (t *Task) RunOf() events.RunOrigin { return cmp.Or(t.Run, events.OriginOf(t.ID)) }
 
 // ScheduleNotBefore returns when a task that is not RUNNING runs next; 0 = never.
 func (t *Task) ScheduleNotBefore() events.Millis {

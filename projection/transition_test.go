@@ -44,6 +44,7 @@ ScheduleResumed  -        -        -        -        -        -
 BackfillSet      -        -        -        -        -        -
 BackfillEnded    -        -        -        -        -        -
 ScheduleEnded    -        -        -        -        -        -
+ScheduleDefined  -        -        -        -        -        -
 `
 
 var phaseNames = map[string]projection.Phase{"absent": projection.Absent, "CREATED": projection.IsCreated, "RUNNING": projection.OnNode,

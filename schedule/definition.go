@@ -54,7 +54,7 @@ const (
 
 // Definition says when a behavior has its runs. A zero field stands for its default.
 type Definition struct {
-	Cron     string          // a cron expression of package cron; required
+	Cron     string          // a cron expression of package cron; "" = no tick: it runs when somebody asks
 	Timezone string          // of the IANA database; default UTC
 	Behavior string          // required
 	Params   json.RawMessage // of each run; nil = none. At most 62 KiB
@@ -71,6 +71,10 @@ type Definition struct {
 	// PauseOnFailure pauses the schedule in the entry in which a tick's run fails for good. Cancelled runs, backfills
 	// and runs by hand do not pause it.
 	PauseOnFailure bool
+	// UUIDs names the runs by UUIDs, NAME/UUID, and not by what made them. It is for fronts in code, and has no member
+	// in JSON. A schedule that has it keeps it until it is deleted. Rules of a behavior are asked when such a run shall
+	// repeat, and what they say is not followed.
+	UUIDs bool
 }
 
 func invalid(field, format string, args ...any) error {
@@ -87,14 +91,19 @@ func (d *Definition) Plan(policy events.Policy) (events.SchedulePlan, error) {
 		Priority:       d.Priority,
 		PauseOnFailure: d.PauseOnFailure,
 	}
+	if d.UUIDs {
+		p.Names = events.NamesByUUID
+	}
 	if p.Zone == "" {
 		p.Zone = DefaultZone
 	}
-	expression, err := cron.Parse(d.Cron)
-	if err != nil {
-		return p, invalid("cron", "%v", err)
+	if d.Cron != "" {
+		expression, err := cron.Parse(d.Cron)
+		if err != nil {
+			return p, invalid("cron", "%v", err)
+		}
+		p.Cron = expression.String()
 	}
-	p.Cron = expression.String()
 	if err := events.ValidateBehavior(d.Behavior); err != nil {
 		return p, invalid("behavior", "%s", strings.TrimPrefix(err.Error(), "behavior "))
 	}
@@ -107,10 +116,13 @@ func (d *Definition) Plan(policy events.Policy) (events.SchedulePlan, error) {
 	if err := d.limits(&p, policy); err != nil {
 		return p, err
 	}
-	if expression.Never() {
+	if field := p.OfTicks(); p.Cron == "" && field != "" {
+		return p, invalid(field, "it is about ticks, and without cron there are none")
+	}
+	ticks, err := TicksOf(&p)
+	if err == nil && p.Cron != "" && ticks.expression.Never() {
 		return p, invalid("cron", "%q never fires", p.Cron)
 	}
-	_, err = TicksOf(&p)
 	return p, err
 }
 
@@ -238,6 +250,7 @@ func Of(p *events.SchedulePlan, params events.Payload) Definition {
 		Attempts:       p.Policy.MaxAttempts,
 		Keep:           int(p.Keep),
 		PauseOnFailure: p.PauseOnFailure,
+		UUIDs:          p.Names == events.NamesByUUID,
 	}
 	if p.Grace == 0 {
 		d.Grace = -1

@@ -64,6 +64,7 @@ func TestDefinition_RefusesWhatNobodyKnows(t *testing.T) {
 // A plan holds all that its definition says, and gives it back.
 func TestPlan_GivesItsDefinitionBack(t *testing.T) {
 	d := full()
+	d.UUIDs = true
 	p, err := d.Plan(events.Policy{Every: time.Hour, Priority: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +83,43 @@ func TestPlan_GivesItsDefinitionBack(t *testing.T) {
 	if got.Timezone != "UTC" || got.Overlap != schedule.Forbid || got.Misfire != schedule.Once || got.Grace != time.Hour ||
 		got.Keep != 100 || got.Priority != 3 || got.Attempts != 4 {
 		t.Errorf("defaults %+v", got)
+	}
+}
+
+// Without cron a definition has no ticks, and refuses what is about ticks alone.
+func TestPlan_WithoutCronHasNoTicks(t *testing.T) {
+	d := schedule.Definition{Behavior: "b", Timezone: "Europe/Berlin", Grace: time.Minute, Overlap: schedule.Allow, Keep: 3}
+	p, err := d.Plan(events.Policy{Priority: 3})
+	if err != nil || p.Check() != nil {
+		t.Fatalf("%+v: %v, %v", p, err, p.Check())
+	}
+	d.Misfire, d.Priority, d.Attempts = schedule.Once, 3, p.Policy.MaxAttempts
+	if got := schedule.Of(&p, nil); !reflect.DeepEqual(got, d) {
+		t.Errorf("definition %+v, want %+v", got, d)
+	}
+	ticks, err := schedule.TicksOf(&p)
+	if all, more := ticks.Between(1, events.MaxTick, 1); err != nil || len(all) != 0 || more || ticks.Prev(events.MaxTick) != 0 {
+		t.Errorf("ticks %v, more %t, %v", all, more, err)
+	}
+	text, err := json.Marshal(d)
+	var got schedule.Definition
+	if err != nil || strings.Contains(string(text), "cron") || json.Unmarshal(text, &got) != nil || !reflect.DeepEqual(got, d) {
+		t.Errorf("%s is read as %+v, %v", text, got, err)
+	}
+	for field, change := range map[string]func(*schedule.Definition){
+		"misfire":          func(d *schedule.Definition) { d.Misfire = schedule.All },
+		"jitter":           func(d *schedule.Definition) { d.Jitter = time.Second },
+		"start":            func(d *schedule.Definition) { d.Start = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"end":              func(d *schedule.Definition) { d.End = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"pause_on_failure": func(d *schedule.Definition) { d.PauseOnFailure = true },
+		"timezone":         func(d *schedule.Definition) { d.Timezone = "Atlantis/Poseidonis" },
+	} {
+		bad := d
+		change(&bad)
+		_, err := bad.Plan(events.Policy{})
+		if invalid, is := errors.AsType[*store.InvalidError](err); !is || invalid.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
 	}
 }
 

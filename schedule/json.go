@@ -14,7 +14,7 @@ import (
 // Form has the members of a Definition in JSON, for those who document or check it. Durations are texts such as "90s",
 // times are RFC 3339.
 type Form struct {
-	Cron           string          `json:"cron"`
+	Cron           string          `json:"cron,omitempty"`
 	Timezone       string          `json:"timezone,omitempty"`
 	Behavior       string          `json:"behavior"`
 	Params         json.RawMessage `json:"params,omitempty"`

@@ -39,6 +39,12 @@ type Schedule struct {
 	Why    string        `json:"why,omitempty"` // a tick is due and not decided; "" = none is
 }
 
+// ByHand says how a run is that somebody asks for.
+type ByHand struct {
+	Key      string // makes a repetition share the run, at most 239 bytes; "" = none
+	Priority int64  // 1 to 9,223,371; 0 = the schedule's
+}
+
 // Filter selects schedules: those that have all that it names. The zero Filter selects every one.
 type Filter struct {
 	Prefix   string // of their names

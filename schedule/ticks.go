@@ -15,14 +15,17 @@ type Ticks struct {
 }
 
 // TicksOf returns the ticks of a plan, by the data of time zones that this process has. It returns a
-// *store.InvalidError of cron or timezone.
+// *store.InvalidError of cron or timezone. Without a cron expression there are none.
 func TicksOf(p *events.SchedulePlan) (Ticks, error) { return TicksIn(p, time.LoadLocation) }
 
 // TicksIn is TicksOf by the data of time zones that load has. load is called once, with the name of the zone.
 func TicksIn(p *events.SchedulePlan, load func(zone string) (*time.Location, error)) (Ticks, error) {
-	expression, err := cron.Parse(p.Cron)
-	if err != nil {
-		return Ticks{}, invalid("cron", "%v", err)
+	var expression cron.Expression // which never fires
+	if p.Cron != "" {
+		var err error
+		if expression, err = cron.Parse(p.Cron); err != nil {
+			return Ticks{}, invalid("cron", "%v", err)
+		}
 	}
 	zone, err := load(p.Zone)
 	if err != nil || p.Zone == "Local" || p.Zone == "" {

@@ -15,6 +15,7 @@ const (
 	WhyQuarantined Reason = "quarantined" // its shard cannot be read
 	WhyStoreFull   Reason = "store-full"  // it is repeated, or a schedule, which wait while the store is almost full
 	WhyNoZone      Reason = "no-zone"     // the node that decides the ticks of the schedule does not know its time zone
+	WhyByHand      Reason = "by-hand"     // a schedule without ticks, which runs when somebody asks
 	WhyRunning     Reason = "running"     // it runs
 	WhyFinished    Reason = "finished"    // it has ended
 )

@@ -56,6 +56,9 @@ func TestRequest_NamesTheFieldThatIsWrong(t *testing.T) {
 		{"PUT", "/a", `{"cron":"@daily","behavior":"noop","keep":1001}`, 400, "keep"},
 		{"PUT", "/a", `{"cron":"@daily","behavior":"noop","timezone":"Atlantis"}`, 400, "timezone"},
 		{"PUT", "/a", `{"cron":"@daily"}`, 400, "behavior"},
+		{"PUT", "/a", `{"behavior":"noop","jitter":"5s"}`, 400, "jitter"},
+		{"PUT", "/a", `{"cron":"","behavior":"noop","end":"2030-01-01T00:00:00Z"}`, 400, "end"},
+		{"PUT", "/a", `{"behavior":"noop","uuids":true}`, 400, "uuids"},
 		{"PUT", "/store:a", `{"cron":"@daily","behavior":"noop"}`, 400, "name"},
 		{"GET", "/a/next?n=0", "", 400, "n"},
 		{"GET", "?limit=101", "", 400, "limit"},
@@ -103,6 +106,20 @@ func TestRun_IsMadeOnceForAKeyAndSharedMeanwhile(t *testing.T) {
 	if got := s.send("viewer", "GET", "/v1/schedules/a", ""); got.get(t, "paused") != nil {
 		t.Errorf("resumed: %s", got.Body)
 	}
+}
+
+func TestSet_WithoutCronMakesOneThatRunsByHandAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	const path = "/v1/schedules/idle"
+	s.want(s.send("submitter", "PUT", path, `{"behavior":"noop","keep":3}`), 201, `"changed":true`)
+	if got := s.send("viewer", "GET", path, ""); got.get(t, "next") != nil || strings.Contains(got.Body.String(), "cron") {
+		t.Errorf("%s", got.Body)
+	}
+	s.want(s.send("viewer", "GET", path+"/next", ""), 200, `{"next":[]}`)
+	s.want(s.send("submitter", "POST", path+"/run", ""), 202, `"id":"idle/run:`)
+	const body = `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T02:00:00Z"}`
+	s.want(s.send("submitter", "POST", path+"/backfill", body), 400, `"field":"cron"`)
 }
 
 func TestBackfill_IsOneAtATimeAndCanBeEnded(t *testing.T) {

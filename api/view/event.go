@@ -160,6 +160,7 @@ func withTies(o object, t events.Ties) object {
 		"schedule": t.Schedule,
 		"group":    t.Group,
 		"by":       t.By,
+		"run":      runOrigins[t.Run],
 	})
 }
 

@@ -30,6 +30,9 @@ func TestEvents_OfEveryRecordAreShown(t *testing.T) {
 		events.KindBackfillSet:     &events.BackfillSet{From: 1000, To: 2000, Ticks: 2},
 		events.KindBackfillEnded:   &events.BackfillEnded{Reason: "torn"},
 		events.KindScheduleEnded:   &events.ScheduleEnded{},
+		events.KindScheduleDefined: &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{
+			Plan: events.SchedulePlan{Cron: "torn", Zone: "UTC", Behavior: "work", Names: events.NamesByUUID},
+		}},
 	}
 	plain := []events.Kind{
 		events.KindUnpaused, events.KindItemRemoved, events.KindScheduleResumed, events.KindBackfillSet,

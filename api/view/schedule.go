@@ -25,12 +25,24 @@ var (
 	}
 )
 
+// The words for what made a run whose id does not tell, and for such names.
+var (
+	runOrigins = []string{
+		0:                "",
+		events.RunOfTick: "tick",
+		events.RunByHand: "by hand",
+		events.RunOfFill: "backfill",
+	}
+	runNames = []string{events.NamesByOrigin: "", events.NamesByUUID: "uuid"}
+)
+
 // ofSchedule returns the content of an event of a schedule, nil for any other.
 func ofSchedule(of events.Body) any {
-	switch b := of.(type) {
-	case *events.ScheduleSet:
+	if b := events.DefinitionIn(of); b != nil {
 		o := withNext(object{"definition": schedule.Of(&b.Plan, b.Params), "policy": policy(b.Plan.Policy)}, b.Next)
-		return withSome(o, map[string]string{"code": b.Code})
+		return withSome(o, map[string]string{"code": b.Code, "names": runNames[b.Plan.Names]})
+	}
+	switch b := of.(type) {
 	case *events.Ticked:
 		o := withNext(object{"decision": tickDecisions[b.Decision]}, b.Next)
 		if b.Decision != events.TickCorrected {

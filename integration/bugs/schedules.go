@@ -48,7 +48,19 @@ var schedules = []Bug{
 	{"change of a definition that nobody has judged", "api/schedules/change.go", []Edit{
 		{"why.Reason, cmp.Or(seen, judged))", "why.Reason, cmp.Or(seen, judged*0))"},
 	}, apiSchedules, "TestSchedules_WhatChangesAfterItWasJudgedIsLeftAsItIs"},
+	{"UUIDs that a definition takes away which does not know of them", asksSchedules, []Edit{
+		{"	if of != nil && plan.Names == events.NamesByOrigin {\n", "	if of != nil && plan.Keep == 7 {\n"},
+	}, ownSchedules, "TestAtOwner_NamesRunsByUUIDs"},
+	{"task of another that a run by hand shares", asksSchedules, []Edit{
+		{"t != nil && t.RunOf() == 0 {\n", "t != nil && t.RunOf() > 9 {\n"},
+	}, ownSchedules, "TestRun_SharesNoTaskOfAnother"},
+	{"plan without ticks that older nodes meet", "events/schedule.go", []Edit{
+		{"func (p *SchedulePlan) Later() bool { return p.Cron == \"\" || ", "func (p *SchedulePlan) Later() bool { return "},
+	}, ownSchedules, "TestSet_OfALaterPlanWaitsForTheUpgradeOfEveryNode"},
+	{"run with a UUID that is none once it was read from a snapshot", "projection/storedtask.go", []Edit{
+		{"	t.Run = events.RunOrigin(flags >> len(t.stored()))\n", ""},
+	}, foldSchedules, "TestSchedules_DecideEachTickOnceWhateverHappens"},
 	{"run of a schedule that repeats", "engine/internal/command/complete.go", []Edit{
-		{"	if t.Cancelled || events.ScheduledPrefix(t.ID) != \"\" {", "	if t.Cancelled {"},
+		{"	if t.Cancelled || t.RunOf() != 0 {", "	if t.Cancelled {"},
 	}, "./engine/internal/command", "TestComplete_ARunOfAScheduleDoesNotRepeat"},
 }

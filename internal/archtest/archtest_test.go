@@ -32,7 +32,8 @@ projection/name      |                                                 | a leaf:
 projection/steady    | events internal/wire                              | time by the entries of a journal: pure
 projection/extension | projection/steady events internal/wire          | what a front keeps in a shard, as the fold knows it, pure
 projection/items     | projection/extension projection/record projection/steady internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
-projection/schedules | projection/extension events internal/wire github.com/cespare/xxhash github.com/tidwall/btree | a record: the fold of schedules and their runs, and the decisions of ticks, pure
+internal/runid       | events github.com/google/uuid                     | stored names of runs: pure, and made in one place
+projection/schedules | projection/extension events internal/runid internal/wire github.com/cespare/xxhash github.com/tidwall/btree | a record: the fold of schedules and their runs, and the decisions of ticks, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/extension projection/record task events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/extension projection/record events internal/wire            | a record: its fold and its stored form, pure
@@ -53,6 +54,8 @@ schedule             | cron events store task                            | what 
 tasklog              | events internal/wire store                        | logs of tasks: a port, who writes one and who reads it; it knows no server
 tasklog/memlog       | events tasklog                                    | logs for tests and simulations: it knows no server
 tasklog/tasklogtest  | events store tasklog                              | holds any store of logs to the port, so it knows none
+collections          | cron events schedule store task go.yaml.in/yaml | what is kept up to date, how and when: between hostile bytes and those who apply it
+collections/taskjson | events store task github.com/google/uuid          | a form of JSON and its ids: pure
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
@@ -200,7 +203,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("cron/*.go", "events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
+	report(t, load(t).Pure("collections/taskjson/*.go", "cron/*.go", "events/*.go", "internal/runid/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
 		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go"))
 }
 

@@ -46,7 +46,8 @@ type Optional interface {
 	Optional() int
 }
 
-// Encode returns the encoded form of a struct, or of the one that v points to. It panics for what is no message.
+// Encode returns the encoded form of a struct, or of the one that v points to. Of the optional fields the last ones
+// that are zero are left out: a program that does not know them reads the rest. It panics for what is no message.
 func Encode(v any) []byte {
 	value := reflect.Indirect(reflect.ValueOf(v))
 	shapeOf(value.Type())
@@ -56,10 +57,35 @@ func Encode(v any) []byte {
 	e.Reset(&b)
 	e.UseArrayEncodedStructs(true)
 	e.UseCompactInts(true)
-	if err := e.EncodeValue(value); err != nil {
+	if err := encode(e, value, value.NumField()-silent(v, value)); err != nil {
 		panic(fmt.Sprintf("message %s: %v", value.Type(), err)) // a buffer takes everything, and a message has nothing that cannot be encoded
 	}
 	return b.Bytes()
+}
+
+// silent returns how many of the optional fields, from the last one back, are zero.
+func silent(v any, value reflect.Value) (n int) {
+	o, some := v.(Optional)
+	for some && n < o.Optional() && value.Field(value.NumField()-1-n).IsZero() {
+		n++
+	}
+	return n
+}
+
+// encode writes the first fields of a struct.
+func encode(e *msgpack.Encoder, value reflect.Value, fields int) error {
+	if fields == value.NumField() {
+		return e.EncodeValue(value)
+	}
+	if err := e.EncodeArrayLen(fields); err != nil {
+		return err
+	}
+	for i := range fields {
+		if err := e.EncodeValue(value.Field(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Read is Decode of a message that may have tails, at any depth, which are passed over.

@@ -97,3 +97,24 @@ func TestDecode_OptionalFieldsMayBeMissing(t *testing.T) {
 		t.Errorf("without a field of the first release: %+v, %v", got, err)
 	}
 }
+
+// Programs that do not know the optional fields read a message that says nothing in them.
+func TestEncode_LeavesOutOptionalFieldsThatSayNothing(t *testing.T) {
+	for want, g := range map[string]*grown{
+		"92a174f9":         {Text: "t", Sum: -7},
+		"93a174f903":       {Text: "t", Sum: -7, Since: 3},
+		"94a174f90091a16e": {Text: "t", Sum: -7, Notes: []string{"n"}},
+	} {
+		data := message.Encode(g)
+		if got := hex.EncodeToString(data); got != want {
+			t.Errorf("%+v is encoded as %s, want %s", *g, got, want)
+		}
+		var got grown
+		if err := message.Decode(data, limit, &got); err != nil || !reflect.DeepEqual(got, *g) {
+			t.Errorf("%+v is decoded as %+v, %v", *g, got, err)
+		}
+	}
+	if got := hex.EncodeToString(message.Encode(&grown{})); got != "92a000" {
+		t.Errorf("zero fields that are not optional are encoded as %s", got)
+	}
+}

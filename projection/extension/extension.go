@@ -77,7 +77,8 @@ type Task struct {
 	Behavior string
 	Running  bool
 	Final    bool
-	Bytes    int64 // about what it takes in a snapshot
+	Bytes    int64            // about what it takes in a snapshot
+	Run      events.RunOrigin // what made it, if it is a run of a schedule
 }
 
 // Section is a kind of rows of a state, as snapshots and digests have them. Its name is never used again for another.

@@ -6,9 +6,10 @@ import (
 
 // Step holds what is recorded next of a schedule: an event, and what belongs to it in its entry.
 type Step struct {
-	Body   events.Body     // nil = none
-	Create events.TaskID   // the run that is created behind the event; "" = none
-	Cancel []events.TaskID // runs that shall end, before anything else can be decided
+	Body   events.Body      // nil = none
+	Create events.TaskID    // the run that is created behind the event; "" = none
+	Of     events.RunOrigin // what makes the run
+	Cancel []events.TaskID  // runs that shall end, before anything else can be decided
 }
 
 // correctEvery bounds from below the time from one correction of the next tick to another.
@@ -131,7 +132,7 @@ func (s *Schedule) passOver(decision events.TickDecision, cause events.TickCause
 
 // create decides that the next tick has its run, unless there is a task of that id.
 func (s *Schedule) create(next tick, taken func(events.TaskID) bool) Step {
-	id := TickRun(s.Name, s.Next)
+	id := s.tickRun(s.Next)
 	b := &events.Ticked{
 		Decision:   events.TickCreated,
 		From:       s.Next,
@@ -144,7 +145,7 @@ func (s *Schedule) create(next tick, taken func(events.TaskID) bool) Step {
 	if taken(id) {
 		b.Decision, b.Cause, b.Run, id = events.TickSkipped, events.TickTaken, "", ""
 	}
-	return Step{Body: b, Create: id}
+	return Step{Body: b, Create: id, Of: events.RunOfTick}
 }
 
 // decideFill decides the next tick of a backfill, or ends it.
@@ -153,9 +154,9 @@ func (s *Schedule) decideFill(a *Ahead, taken func(events.TaskID) bool) Step {
 	if f.Left == 0 || f.Next == 0 {
 		return Step{Body: &events.BackfillEnded{}}
 	}
-	id := FillRun(s.Name, f.Next, 0)
+	id := s.fillRun(f.Next, 0)
 	if taken(id) {
-		id = FillRun(s.Name, f.Next, f.Since)
+		id = s.fillRun(f.Next, f.Since)
 	}
 	b := &events.Ticked{
 		Decision: events.TickFilled,
@@ -168,17 +169,20 @@ func (s *Schedule) decideFill(a *Ahead, taken func(events.TaskID) bool) Step {
 	if taken(id) {
 		b.Decision, b.Cause, b.Run, id = events.TickNotFilled, events.TickTaken, "", ""
 	}
-	return Step{Body: b, Create: id}
+	return Step{Body: b, Create: id, Of: events.RunOfFill}
 }
 
-// Run returns the body of the event that creates a run.
-func (s *Schedule) Run(now events.Millis) *events.Created {
+// Run returns the body of the event that creates a run, and says what made it where its id does not.
+func (s *Schedule) Run(now events.Millis, of events.RunOrigin) *events.Created {
+	if s.Plan.Names == events.NamesByOrigin {
+		of = 0
+	}
 	return &events.Created{
 		Behavior:  s.Plan.Behavior,
 		Policy:    s.Plan.Policy,
 		Priority:  s.Plan.Priority,
 		NotBefore: now,
 		Params:    s.Params,
-		Ties:      events.Ties{Schedule: s.Name, By: s.SetBy},
+		Ties:      events.Ties{Schedule: s.Name, By: s.SetBy, Run: of},
 	}
 }

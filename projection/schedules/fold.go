@@ -37,7 +37,7 @@ func (s *Schedules) fold(ev *events.Event) error {
 
 // continues returns an error unless an event is the next one of a schedule, nil for none.
 func (s *Schedules) continues(of *Schedule, ev *events.Event) error {
-	_, sets := ev.Body.(*events.ScheduleSet)
+	sets := events.DefinitionIn(ev.Body) != nil
 	seq, prev := uint64(1), events.Ref(0)
 	if of != nil && !of.Ended {
 		seq, prev = of.Seq+1, of.Last
@@ -72,12 +72,14 @@ func (s *Schedules) begin(name string, ev *events.Event) error {
 
 // apply changes a schedule by an event that continues it.
 func (s *Schedules) apply(of *Schedule, ev *events.Event) error {
-	switch b := ev.Body.(type) {
-	case *events.ScheduleSet:
+	if b := events.DefinitionIn(ev.Body); b != nil {
 		if !of.Ended && b.Next != 0 && b.Next <= of.Decided {
 			return fmt.Errorf("tick %d is to come, and %d is decided", b.Next, of.Decided)
 		}
 		s.set(of, ev, b)
+		return nil
+	}
+	switch b := ev.Body.(type) {
 	case *events.Ticked:
 		return of.tick(ev, b)
 	case *events.SchedulePaused:
@@ -99,8 +101,11 @@ func (s *Schedules) apply(of *Schedule, ev *events.Event) error {
 		}
 		of.Paused, of.PausedUntil = nil, ev.At
 	case *events.BackfillSet:
-		if of.Fill != nil {
+		switch {
+		case of.Fill != nil:
 			return errors.New("a backfill is under way")
+		case of.Plan.Cron == "":
+			return errors.New("a backfill of a schedule without ticks")
 		}
 		of.Fill = &Fill{
 			From:  b.From,
@@ -163,7 +168,7 @@ func (s *Schedule) tick(ev *events.Event, b *events.Ticked) error {
 	case events.TickFilled, events.TickNotFilled:
 		return s.fill(b)
 	case events.TickCorrected:
-		if b.Next == s.Next || b.Next != 0 && b.Next <= s.Decided {
+		if s.Plan.Cron == "" || b.Next == s.Next || b.Next != 0 && b.Next <= s.Decided {
 			return fmt.Errorf("tick %d is corrected to %d, the last decided one is %d", s.Next, b.Next, s.Decided)
 		}
 		s.Next, s.NextOffset, s.CorrectedAt = b.Next, b.NextOffset, ev.At

@@ -2,14 +2,20 @@ package schedules_test
 
 import (
 	"errors"
-	"strings"
+	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"taskledger/events"
+	"taskledger/internal/runid"
 	"taskledger/projection"
+	"taskledger/projection/schedules"
 )
+
+// rules lists the rules of names of runs.
+var rules = []events.RunNames{events.NamesByOrigin, events.NamesByUUID}
 
 // machine drives a schedule through whatever may happen to it, and holds what is decided to a model: the ticks that
 // are decided follow one another without a gap, each once.
@@ -17,6 +23,7 @@ type machine struct {
 	*world
 	next    events.Millis // the first tick that the model has not seen decided
 	checked int           // of ticked
+	hands   int           // runs by hand
 	allowed bool          // runs may overlap: a plan allowed it, or one was made to run again
 }
 
@@ -28,8 +35,12 @@ func (m *machine) follow(t *rapid.T) {
 		case events.TickFilled, events.TickNotFilled, events.TickCorrected:
 			continue
 		case events.TickCreated:
-			if run := m.shard.Task(b.Run); run == nil {
-				t.Fatalf("tick %d has no run", b.From)
+			id := schedules.TickRun(name, b.From)
+			if s := m.schedule(); s != nil && s.Plan.Names == events.NamesByUUID {
+				id = runid.OfTick(name, b.From)
+			}
+			if run := m.shard.Task(b.Run); run == nil || run.ID != id || run.RunOf() != events.RunOfTick {
+				t.Fatalf("tick %d has run %s, want %s", b.From, b.Run, id)
 			}
 		}
 		if b.From != m.next || b.From%events.Millis(m.ticks) != 0 || b.To%events.Millis(m.ticks) != 0 {
@@ -58,7 +69,7 @@ func (m *machine) check(t *rapid.T) {
 	}
 	ticks := 0
 	for _, run := range active {
-		if strings.HasPrefix(string(run.ID), name+"/"+events.TickPrefix) && run.Runs == 0 {
+		if run.RunOf() == events.RunOfTick && run.Runs == 0 {
 			ticks++
 		}
 	}
@@ -87,6 +98,10 @@ func TestSchedules_DecideEachTickOnceWhateverHappens(t *testing.T) {
 			p.PauseOnFailure = rapid.Bool().Draw(t, "pause on failure")
 			p.Keep = rapid.Uint32Range(0, 4).Draw(t, "keep")
 			p.Jitter = events.Millis(rapid.Int64Range(0, int64(period)/2).Draw(t, "jitter"))
+			p.Names = rapid.SampledFrom(rules).Draw(t, "names")
+			if rapid.IntRange(0, 3).Draw(t, "no cron") == 0 {
+				p.Cron, p.Misfire, p.Jitter, p.PauseOnFailure = "", events.MisfireOnce, 0, false
+			}
 			m.allowed = m.allowed || p.Overlap == events.OverlapAllow
 			return p
 		}
@@ -115,8 +130,30 @@ func TestSchedules_DecideEachTickOnceWhateverHappens(t *testing.T) {
 			"decide":  func(*rapid.T) { m.decide() },
 			"settle":  func(*rapid.T) { m.settle() },
 			"succeed": func(t *rapid.T) { m.end(draw(t), "") },
-			"fail":    func(t *rapid.T) { m.end(draw(t), "broken") },
-			"set":     func(*rapid.T) { set() },
+			"fail": func(t *rapid.T) {
+				run, s := draw(t), m.schedule()
+				paused := s.Paused != nil || s.Plan.PauseOnFailure && run.RunOf() == events.RunOfTick
+				if m.end(run, "broken"); (m.schedule().Paused != nil) != paused {
+					t.Fatalf("run %s has failed, paused: %t", run.ID, !paused)
+				}
+			},
+			"by hand": func(t *rapid.T) {
+				if s := m.schedule(); s.Active() == 0 || s.Plan.Overlap == events.OverlapAllow {
+					m.hands++
+					m.hand(fmt.Sprint(m.hands))
+				}
+			},
+			"retry what is not kept": func(t *rapid.T) {
+				for run := range m.shard.Tasks() {
+					if run.Final() && run.ID.Affinity() == name && !slices.Contains(m.schedule().Kept(), run.ID) {
+						m.of(run, &events.Rescheduled{At: m.now})
+						m.allowed = true
+						m.seal()
+						return
+					}
+				}
+			},
+			"set": func(*rapid.T) { set() },
 			"start": func(t *rapid.T) {
 				if run := draw(t); !run.OnNode() {
 					m.start(run)
@@ -140,7 +177,7 @@ func TestSchedules_DecideEachTickOnceWhateverHappens(t *testing.T) {
 				m.seal()
 			},
 			"backfill": func(t *rapid.T) {
-				if m.schedule().Fill != nil {
+				if s := m.schedule(); s.Fill != nil || s.Plan.Cron == "" {
 					return
 				}
 				from := m.ticks.Prev(m.now - events.Millis(period)*events.Millis(rapid.Int64Range(5, 50).Draw(t, "back")))
@@ -186,7 +223,7 @@ func TestSchedules_DecideEachTickOnceWhateverHappens(t *testing.T) {
 			m.settle()
 			m.endAll()
 		}
-		if s := m.schedule(); s.Paused == nil && (s.Next+s.Delay() <= m.now || s.Fill != nil) {
+		if s := m.schedule(); s.Paused == nil && (s.Next != 0 && s.Next+s.Delay() <= m.now || s.Fill != nil) {
 			t.Fatalf("tick %s is not decided at %s: %+v", at(s.Next), at(m.now), s)
 		}
 		m.check(t)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/runid"
 	"taskledger/projection/schedules"
 )
 
@@ -224,10 +225,7 @@ func TestDecide_JitterMakesNoTickOverlapThatIsDueLater(t *testing.T) {
 func TestDecide_UndecidedTicksFromBeforeARunOrAPauseAreMisfires(t *testing.T) {
 	for what, meanwhile := range map[string]func(w *world){
 		"a run": func(w *world) {
-			run := events.Event{Task: schedules.HandRun(name, "x"), Seq: 1, Body: w.schedule().Run(w.now)}
-			hand, err := w.apply(nil, run)
-			w.must(err)
-			w.seal()
+			hand := w.hand("x")
 			w.now += millis(25 * time.Minute)
 			w.end(hand, "")
 		},
@@ -300,7 +298,7 @@ func TestDecide_ABackfillBesideRunsThatMayOverlap(t *testing.T) {
 		t.Fatalf("%d runs, want the one of the tick and the first one of the backfill", n)
 	}
 	for _, run := range w.active() {
-		if events.ScheduledPrefix(run.ID) == events.FillPrefix {
+		if run.RunOf() == events.RunOfFill {
 			w.end(run, "")
 		}
 	}
@@ -312,9 +310,15 @@ func TestDecide_ABackfillBesideRunsThatMayOverlap(t *testing.T) {
 
 // A final failure of a tick's run pauses the schedule in its entry; a cancel and a run by hand do not.
 func TestEnded_PausesOnFailureOfATick(t *testing.T) {
+	for _, names := range rules {
+		pausesOnFailureOfATick(t, names)
+	}
+}
+
+func pausesOnFailureOfATick(t *testing.T, names events.RunNames) {
 	w := newWorld(t, every(60_000), clock("10:00"))
 	plan := planOf(events.OverlapForbid, events.MisfireOnce)
-	plan.PauseOnFailure = true
+	plan.PauseOnFailure, plan.Names = true, names
 	w.set(plan)
 	w.now = clock("10:01")
 	w.settle()
@@ -322,13 +326,16 @@ func TestEnded_PausesOnFailureOfATick(t *testing.T) {
 	if w.schedule().Paused != nil {
 		t.Fatal("a cancelled run pauses the schedule")
 	}
-	for _, id := range []events.TaskID{schedules.HandRun(name, "x"), schedules.FillRun(name, clock("09:00"), 0)} {
-		run, err := w.apply(nil, events.Event{Task: id, Seq: 1, Body: w.schedule().Run(w.now)})
-		w.must(err)
-		if w.end(run, "broken"); w.schedule().Paused != nil {
-			t.Fatalf("run %s pauses the schedule", id)
-		}
+	if w.end(w.hand("x"), "broken"); w.schedule().Paused != nil {
+		t.Fatal("a run by hand pauses the schedule")
 	}
+	w.must(w.record(&events.BackfillSet{From: clock("09:00"), To: clock("09:00"), Ticks: 1}))
+	w.seal()
+	w.settle()
+	if w.end(w.active()[0], "broken"); w.schedule().Paused != nil {
+		t.Fatal("the run of a backfill pauses the schedule")
+	}
+	w.settle() // ends the backfill
 	w.now = clock("10:02")
 	w.settle()
 	run := w.active()[0]
@@ -344,17 +351,26 @@ func TestEnded_PausesOnFailureOfATick(t *testing.T) {
 // A run of a tick is never joined to a task that has its id.
 func TestDecide_ATakenIDIsSkipped(t *testing.T) {
 	w := newWorld(t, every(60_000), clock("10:00"))
-	_, err := w.apply(nil, events.Event{
-		Task: "nightly/tick:" + events.TaskID(fmt.Sprint(int64(clock("10:01")))),
-		Seq:  1,
-		Body: &events.Created{Behavior: "other", Policy: policy, NotBefore: w.now},
-	})
-	w.must(err)
-	w.set(planOf(events.OverlapAllow, events.MisfireOnce))
-	w.now = clock("10:01")
-	w.settle()
-	if want := []string{"skipped taken 10:01"}; !slices.Equal(w.told, want) {
+	for i, id := range []events.TaskID{
+		"nightly/tick:" + events.TaskID(fmt.Sprint(int64(clock("10:01")))), runid.OfTick(name, clock("10:02")),
+	} {
+		_, err := w.apply(nil, events.Event{
+			Task: id,
+			Seq:  1,
+			Body: &events.Created{Behavior: "other", Policy: policy, NotBefore: w.now},
+		})
+		w.must(err)
+		plan := planOf(events.OverlapAllow, events.MisfireOnce)
+		plan.Names = rules[i]
+		w.set(plan)
+		w.now += 60_000
+		w.settle()
+	}
+	if want := []string{"skipped taken 10:01", "skipped taken 10:02"}; !slices.Equal(w.told, want) {
 		t.Errorf("%v, want %v", w.told, want)
+	}
+	if n := w.schedule().Active(); n != 0 {
+		t.Errorf("%d tasks count that are no runs of the schedule", n)
 	}
 }
 

@@ -180,6 +180,8 @@ func (s *Schedule) problem() string {
 		return "ended, and yet something is to come"
 	case s.Next < 0 || s.Next > events.MaxTick || s.Next != 0 && s.Next <= s.Decided:
 		return "the next tick is no time, or was decided"
+	case s.Plan.Cron == "" && s.Next != 0:
+		return "a tick is to come, and there is no cron expression"
 	case s.Fill != nil && (s.Fill.Left > s.Fill.Ticks || s.Fill.From > s.Fill.To):
 		return "a backfill with more ticks left than it has, or of no time"
 	}
@@ -194,7 +196,7 @@ func (s *Schedules) listRuns() (int, func(int, *wire.Writer)) {
 		w.Text(string(id))
 		w.Text(r.schedule)
 		w.Uint(uint64(r.life))
-		w.Uint(uint64(r.of))
+		w.Uint(uint64(r.of - 1))
 		w.Uint(flag(r.active, 1) | flag(r.cancelled, 2))
 		w.Int(r.bytes)
 	}
@@ -214,7 +216,7 @@ func (s *Schedules) readRun(r *wire.Reader) {
 	is := run{
 		schedule:  name,
 		life:      life,
-		of:        runKind(kind),
+		of:        events.RunOrigin(kind + 1),
 		active:    flags&1 != 0,
 		cancelled: flags&2 != 0,
 		bytes:     bytes,
@@ -223,7 +225,7 @@ func (s *Schedules) readRun(r *wire.Reader) {
 	_, twice := s.runs.Get(id)
 	switch {
 	case r.Err() != nil:
-	case of == nil || id.Validate() != nil || life == 0 || kind > uint64(ofFill) || flags > 3 || bytes < 0 || bytes > MaxKeptBytes:
+	case of == nil || id.Validate() != nil || life == 0 || kind >= uint64(events.RunOfFill) || flags > 3 || bytes < 0 || bytes > MaxKeptBytes:
 		r.Fail("run %q of schedule %q", id, name)
 	case twice:
 		r.Fail("run %q is there twice", id)

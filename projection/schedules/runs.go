@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"taskledger/events"
+	"taskledger/internal/runid"
 	"taskledger/projection/extension"
 )
 
@@ -33,17 +35,29 @@ func HandRun(name, of string) events.TaskID {
 	return events.TaskID(name + "/" + events.HandPrefix + of)
 }
 
-// kindOf returns what made a run, by its id.
-func kindOf(id events.TaskID) (of runKind, is bool) {
-	switch events.ScheduledPrefix(id) {
-	case events.TickPrefix:
-		return ofTick, true
-	case events.HandPrefix:
-		return ofHand, true
-	case events.FillPrefix:
-		return ofFill, true
+// tickRun returns the id of the run of a tick.
+func (s *Schedule) tickRun(tick events.Millis) events.TaskID {
+	if s.Plan.Names == events.NamesByUUID {
+		return runid.OfTick(s.Name, tick)
 	}
-	return 0, false
+	return TickRun(s.Name, tick)
+}
+
+// fillRun returns FillRun by the rule of names.
+func (s *Schedule) fillRun(tick, again events.Millis) events.TaskID {
+	if s.Plan.Names == events.NamesByUUID {
+		return runid.OfFill(s.Name, tick, again)
+	}
+	return FillRun(s.Name, tick, again)
+}
+
+// ByHand returns the id of a run that somebody asked for by the id that HandRun returns.
+func (s *Schedule) ByHand(id events.TaskID) events.TaskID {
+	if s.Plan.Names == events.NamesByUUID {
+		_, of, _ := strings.Cut(string(id), events.HandPrefix)
+		return runid.OfHand(s.Name, of)
+	}
+	return id
 }
 
 // saw learns of an event of a task.
@@ -64,11 +78,10 @@ func (s *Schedules) saw(t extension.Task, ev *events.Event) {
 	is := was
 	if !known {
 		of := s.byName[t.ID.Affinity()]
-		kind, reserved := kindOf(t.ID)
-		if of == nil || !reserved {
+		if of == nil || t.Run == 0 {
 			return
 		}
-		is = run{schedule: of.Name, life: t.Life, of: kind}
+		is = run{schedule: of.Name, life: t.Life, of: t.Run}
 	}
 	is.active, is.bytes = !t.Final, t.Bytes
 	switch {
@@ -110,7 +123,7 @@ func (s *Schedules) count(of *Schedule, id events.TaskID, r run, sign int) {
 		if r.cancelled {
 			of.cancelled += sign
 		}
-		if r.of == ofFill {
+		if r.of == events.RunOfFill {
 			of.filling += sign
 		}
 		return
@@ -197,9 +210,8 @@ func (s *Schedules) ended(t extension.Task, ev *events.Event) []events.Event {
 	if !failed || b.Run == 0 || b.Error.Code == events.CodeCancelled {
 		return nil
 	}
-	kind, is := kindOf(t.ID)
 	of := s.Schedule(t.ID.Affinity())
-	if !is || kind != ofTick || of == nil || !of.Plan.PauseOnFailure || of.Paused != nil {
+	if t.Run != events.RunOfTick || of == nil || !of.Plan.PauseOnFailure || of.Paused != nil {
 		return nil
 	}
 	return []events.Event{{

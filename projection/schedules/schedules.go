@@ -126,20 +126,11 @@ type Schedules struct {
 type run struct {
 	schedule  string
 	life      events.Ref // the event that created it
-	of        runKind
+	of        events.RunOrigin
 	active    bool // it has not ended
 	cancelled bool // somebody wants it to end
 	bytes     int64
 }
-
-// runKind says what made a run.
-type runKind uint8
-
-const (
-	ofTick runKind = iota
-	ofHand
-	ofFill
-)
 
 // keptRun is an ended run that is kept.
 type keptRun struct {

@@ -42,6 +42,22 @@ func (e every) Prev(before events.Millis) events.Millis {
 func (every) Offset(events.Millis) int64 { return 0 }
 func (every) Fixed() bool                { return false }
 
+// never has no ticks.
+type never struct{}
+
+func (never) Next(events.Millis) events.Millis { return 0 }
+func (never) Prev(events.Millis) events.Millis { return 0 }
+func (never) Offset(events.Millis) int64       { return 0 }
+func (never) Fixed() bool                      { return false }
+
+// ticksOf returns the ticks that a schedule has.
+func (w *world) ticksOf(s *schedules.Schedule) schedules.Ticks {
+	if s.Plan.Cron == "" {
+		return never{}
+	}
+	return w.ticks
+}
+
 var policy = func() events.Policy {
 	p, err := events.Policy{}.Complete()
 	if err != nil {
@@ -157,8 +173,26 @@ func (w *world) set(plan events.SchedulePlan) {
 	if s := w.schedule(); s != nil {
 		next = w.ticks.Next(max(w.now, s.Decided))
 	}
-	w.must(w.record(&events.ScheduleSet{Plan: plan, Next: next}))
+	if plan.Cron == "" {
+		next = 0
+	}
+	b := events.ScheduleSet{Plan: plan, Next: next}
+	w.must(w.record(b.Recorded()))
 	w.seal()
+}
+
+// hand makes a run that somebody asks for.
+func (w *world) hand(of string) *projection.Task {
+	w.t.Helper()
+	s := w.schedule()
+	run, err := w.apply(nil, events.Event{
+		Task: s.ByHand(schedules.HandRun(name, of)),
+		Seq:  1,
+		Body: s.Run(w.now, events.RunByHand),
+	})
+	w.must(err)
+	w.seal()
+	return run
 }
 
 // decide lets the owner decide what is due, in an entry of its own, and reports whether that was anything.
@@ -166,7 +200,7 @@ func (w *world) decide() (decided bool) {
 	w.t.Helper()
 	w.all().MakeDue(w.now)
 	for _, s := range w.all().Due() {
-		a := schedules.Find(s.Question(w.now, false), w.ticks)
+		a := schedules.Find(s.Question(w.now, false), w.ticksOf(s))
 		for range 100 {
 			s = w.schedule()
 			if !a.Fits(s, w.now) {
@@ -185,7 +219,7 @@ func (w *world) decide() (decided bool) {
 				break
 			}
 			decided = true
-			run := s.Run(w.now)
+			run := s.Run(w.now, step.Of)
 			w.must(w.record(step.Body))
 			if step.Create != "" {
 				_, err := w.apply(nil, events.Event{Task: step.Create, Seq: 1, Body: run})

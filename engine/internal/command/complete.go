@@ -143,7 +143,7 @@ func (c *Complete) Decide(d *Decider) Answer {
 func (d *Decider) succeed(t *projection.Task, c *Complete) {
 	next := cmp.Or(d.chosen(t, c), d.repetition(t))
 	rerun := t.Rerun && !t.Cancelled
-	if t.Cancelled || events.ScheduledPrefix(t.ID) != "" { // runs of a schedule come by its ticks alone
+	if t.Cancelled || t.RunOf() != 0 { // runs of a schedule come by its ticks alone
 		next = 0
 	}
 	t = d.emit(t.ID, t, "", d.Entry.Succeeded(events.Succeeded{Result: c.Result, Next: next, Run: t.Runs + 1}))

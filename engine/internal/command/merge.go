@@ -53,6 +53,8 @@ func (c *Merge) Decide(d *Decider) Answer {
 		return Answer{Code: AnswerChanged}
 	}
 	switch {
+	case t.Run != 0 && !c.Operator:
+		return ofSchedule(t)
 	case t.Kind.Behavior != c.Submit.Behavior:
 		return otherBehavior(t, &c.Submit)
 	case t.Requests.Of(c.Submit.RequestID) != nil: // by a copy of the submit

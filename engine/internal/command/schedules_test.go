@@ -39,6 +39,8 @@ func drawSchedules(t *rapid.T, c command.Command) command.Command {
 			Name: genText.Draw(t, "name"),
 			ID:   genText.Draw(t, "id"),
 			Seen: rapid.Uint64().Draw(t, "seen"),
+
+			Priority: number("priority"),
 		}
 	case *schedules.Backfill:
 		return &schedules.Backfill{
@@ -152,20 +154,24 @@ func firstRun() *schedules.Run {
 
 // A run of a schedule never repeats by itself, whatever its behavior asks for.
 func TestComplete_ARunOfAScheduleDoesNotRepeat(t *testing.T) {
-	l := newJournalDriver(t)
-	l.decide(firstSet())
-	run := firstRun()
-	l.decide(run)
-	id := events.TaskID(run.ID)
-	l.start(id, "n-1")
-	l.decide(&command.Complete{
-		Task:    id,
-		Started: l.state.Task(id).Started,
-		Node:    "n-1",
-		How:     command.Succeeded,
-		Next:    command.AnyTime,
-	})
-	if got := l.state.Task(id); !got.Final() {
-		t.Errorf("the run is to run again at %d", got.Due)
+	for _, names := range []events.RunNames{events.NamesByOrigin, events.NamesByUUID} {
+		l := newJournalDriver(t)
+		plan, set := commandtest.Plan(), firstSet()
+		plan.Names = names
+		set.Plan = schedules.EncodePlan(&plan)
+		l.decide(set)
+		a, _ := l.decide(firstRun())
+		id := events.TaskID(a.Data)
+		l.start(id, "n-1")
+		l.decide(&command.Complete{
+			Task:    id,
+			Started: l.state.Task(id).Started,
+			Node:    "n-1",
+			How:     command.Succeeded,
+			Next:    command.AnyTime,
+		})
+		if got := l.state.Task(id); !got.Final() {
+			t.Errorf("the run %s is to run again at %d", id, got.Due)
+		}
 	}
 }

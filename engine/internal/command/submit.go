@@ -96,6 +96,8 @@ func (c *Submit) Decide(d *Decider) Answer {
 			return Answer{}
 		}
 		return Answer{Life: t.Created, Run: 1}
+	case t.Run != 0:
+		return ofSchedule(t)
 	case t.Kind.Behavior != c.Behavior:
 		return otherBehavior(t, c)
 	case t.Requests.Of(c.RequestID) != nil:
@@ -115,6 +117,12 @@ func (c *Submit) Decide(d *Decider) Answer {
 		}
 	}
 	return d.join(t, c)
+}
+
+// ofSchedule refuses a submit of the run of a schedule, which its id does not show to be one.
+func ofSchedule(t *projection.Task) Answer {
+	const problem = "task %.128q is a run of a schedule, which no submit may share"
+	return Refused(AnswerInvalid, "%v", &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, t.ID)})
 }
 
 func otherBehavior(t *projection.Task, c *Submit) Answer {

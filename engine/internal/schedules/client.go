@@ -178,11 +178,17 @@ func (c *Client) Steer(ctx context.Context, name string, verb Verb, reason strin
 	return err
 }
 
-// Run makes a run now, or shares one. of tells the run from others that somebody asks for.
+// Run makes a run now, or shares one. of tells the run from others that somebody asks for. Priority 0 stands for
+// that of the schedule.
 func (c *Client) Run(
-	ctx context.Context, name, of string, seen schedule.Version,
+	ctx context.Context, name, of string, priority int64, seen schedule.Version,
 ) (id events.TaskID, a command.Answer, err error) {
-	cmd := &Run{Name: name, ID: string(schedules.HandRun(name, of)), Seen: uint64(seen)}
+	cmd := &Run{
+		Name:     name,
+		ID:       string(schedules.HandRun(name, of)),
+		Seen:     uint64(seen),
+		Priority: priority,
+	}
 	if err := command.Check(cmd); err != nil {
 		return "", a, err
 	}
@@ -198,6 +204,9 @@ func (c *Client) Backfill(
 	s, err := c.Get(ctx, name, false)
 	if err != nil {
 		return 0, err
+	}
+	if s.Definition.Cron == "" {
+		return 0, invalid("cron", "the schedule has none, and so no ticks")
 	}
 	plan := events.SchedulePlan{
 		Cron:  s.Definition.Cron,

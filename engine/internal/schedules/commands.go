@@ -59,10 +59,14 @@ type Steer struct {
 
 // Run makes a run of a schedule now.
 type Run struct {
-	Name string
-	ID   string // of the run
-	Seen uint64 // as of Set
+	Name     string
+	ID       string // of the run, where the schedule names its runs by what made them
+	Seen     uint64 // as of Set
+	Priority int64  // of the run; 0 = the schedule's
 }
+
+// Optional implements message.Optional.
+func (*Run) Optional() int { return 1 }
 
 // Backfill begins a backfill.
 type Backfill struct {
@@ -166,6 +170,9 @@ func (c *Run) Limits() error {
 	id := events.TaskID(c.ID)
 	if err := id.Validate(); err != nil || id.Affinity() != c.Name || events.ScheduledPrefix(id) != events.HandPrefix {
 		return invalid("id", "want NAME/"+events.HandPrefix+"... of the schedule")
+	}
+	if c.Priority < 0 || c.Priority > events.MaxPriority {
+		return &task.LimitError{Field: "priority", Limit: events.MaxPriority, Got: c.Priority}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"bytes"
+	"cmp"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
@@ -50,6 +51,9 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 	if err != nil {
 		return command.Refused(command.AnswerInvalid, "%v", invalid("plan", err.Error()))
 	}
+	if of != nil && plan.Names == events.NamesByOrigin {
+		plan.Names = of.Plan.Names
+	}
 	params := events.Payload(c.Params)
 	next, offset := events.Millis(c.Next), c.Offset
 	if sameTicks(of, &plan) && of.Next != 0 { // the next tick stays, also when it is due, whatever the sender has found
@@ -62,26 +66,29 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 		return answerSet(of, false)
 	case of != nil && of.Plan == plan && bytes.Equal(of.Params, params) && c.Code == "":
 		return answerSet(of, false)
+	case plan.Cron == "" && next != 0:
+		return command.Refused(command.AnswerInvalid, "%v", invalid("next", "want none without cron"))
 	case next == 0 && plan.End != 0 && plan.End < d.Now:
 		return command.Refused(command.AnswerInvalid, "%v", invalid("end", "it is over: no tick comes any more"))
-	case next == 0:
+	case next == 0 && plan.Cron != "":
 		return command.Refused(command.AnswerInvalid, "%v",
 			invalid("cron", "it does not fire between now and end, nor within 110 years"))
 	case of == nil && all.Len() >= schedules.MaxSchedules:
 		return command.Overload("shard holds %d schedules", schedules.MaxSchedules)
-	case of != nil && next <= of.Decided: // its sender did not know of that tick
+	case of != nil && next != 0 && next <= of.Decided: // its sender did not know of that tick
 		return changed()
 	}
 	if refusal, refused := d.Grows(c.Size()); refused {
 		return refusal
 	}
-	emit(d, c.Name, of, &events.ScheduleSet{
+	set := events.ScheduleSet{
 		Plan:   plan,
 		Params: params,
 		Next:   next,
 		Offset: offset,
 		Code:   c.Code,
-	})
+	}
+	emit(d, c.Name, of, set.Recorded())
 	return answerSet(all.Schedule(c.Name), true)
 }
 
@@ -134,12 +141,15 @@ func (c *Steer) Decide(d *command.Decider) command.Answer {
 // Decide makes a run, unless one is there that the caller shares: one of the same key, or, where runs must not overlap,
 // one that has not ended.
 func (c *Run) Decide(d *command.Decider) command.Answer {
-	all, id := schedules.Of(d.State), events.TaskID(c.ID)
+	all := schedules.Of(d.State)
 	of := all.Schedule(c.Name)
 	if of == nil {
 		return notThere()
 	}
-	if t := d.State.Task(id); t != nil {
+	id := of.ByHand(events.TaskID(c.ID))
+	if t := d.State.Task(id); t != nil && t.RunOf() == 0 {
+		return command.Refused(command.AnswerState, "there is a task %s, which is no run of the schedule", id)
+	} else if t != nil {
 		return shared(t.ID, command.Joined(t))
 	}
 	if !unchanged(of, c.Seen) {
@@ -154,7 +164,8 @@ func (c *Run) Decide(d *command.Decider) command.Answer {
 	if of.Active() >= schedules.MaxActive {
 		return command.Refused(command.AnswerState, "%d runs have not ended, which is the limit", schedules.MaxActive)
 	}
-	body := of.Run(d.Now)
+	body := of.Run(d.Now, events.RunByHand)
+	body.Priority = cmp.Or(c.Priority, body.Priority)
 	if refusal, refused := d.MayCreate(len(body.Params)); refused {
 		return refusal
 	}
@@ -179,6 +190,8 @@ func (c *Backfill) Decide(d *command.Decider) command.Answer {
 		return notThere()
 	case !unchanged(of, c.Seen):
 		return changed()
+	case of.Plan.Cron == "":
+		return command.Refused(command.AnswerState, "a schedule without cron has no ticks")
 	case of.Fill != nil:
 		return command.Refused(command.AnswerState, "a backfill is under way")
 	case events.Millis(c.To) >= d.Now:

@@ -33,6 +33,12 @@ func (o *atOwner) whyNow(s *schedules.Schedule) explanation.Explanation {
 	switch is, unknown := o.unknown[s.Name]; {
 	case s.Paused != nil:
 		return explanation.Explanation{Why: task.WhyPaused, Since: s.Paused.Since, Text: whyPaused(s.Paused)}
+	case s.Plan.Cron == "" && s.Active() > 0 && s.Plan.Overlap != events.OverlapAllow:
+		text := fmt.Sprintf("its run %s has not ended: who asks for a run shares it", o.all.Active(s))
+		return explanation.Explanation{Why: task.WhyRunning, Text: text}
+	case s.Plan.Cron == "":
+		text := "it never runs by itself, but when somebody asks: it has no cron expression"
+		return explanation.Explanation{Why: task.WhyByHand, Text: text}
 	case s.Next == 0:
 		return explanation.Explanation{Why: task.WhyFinished, Text: "it has no further tick"}
 	case unknown:

@@ -100,17 +100,17 @@ func (o *atOwner) note(ev *events.Event) {
 		return
 	}
 	name := ev.Task.Affinity()
-	switch ev.Body.(type) {
-	case *events.ScheduleEnded:
+	if events.DefinitionIn(ev.Body) != nil {
+		delete(o.unknown, name)
+		o.trusted[name] = struct{}{}
+	}
+	if _, ended := ev.Body.(*events.ScheduleEnded); ended {
 		delete(o.ahead, name)
 		delete(o.asking, name)
 		delete(o.trusted, name)
 		delete(o.fresh, name)
 		delete(o.unknown, name)
 		return
-	case *events.ScheduleSet:
-		delete(o.unknown, name)
-		o.trusted[name] = struct{}{}
 	}
 	o.asking[name] = struct{}{}
 }
@@ -192,7 +192,7 @@ func (o *atOwner) prepare(now events.Millis) func(context.Context) func() {
 		}
 		delete(o.asking, name)
 		s := o.all.Schedule(name)
-		if s == nil || o.ahead[name].Fits(s, now) {
+		if s == nil || s.Plan.Cron == "" && s.Fill == nil || o.ahead[name].Fits(s, now) {
 			continue
 		}
 		_, trusted := o.trusted[name]
@@ -330,7 +330,7 @@ func (o *atOwner) step(d *command.Decider, s *schedules.Schedule) bool {
 	if next.Body == nil {
 		return false
 	}
-	run := s.Run(d.Now)
+	run := s.Run(d.Now, next.Of)
 	emit(d, name, s, next.Body)
 	if next.Create != "" && d.Err == nil {
 		d.Create(next.Create, run)

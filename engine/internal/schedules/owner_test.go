@@ -14,6 +14,7 @@ import (
 	"taskledger/projection"
 	fold "taskledger/projection/schedules"
 	"taskledger/schedule"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -27,8 +28,10 @@ type owner struct {
 	entry events.Builder
 	told  []events.Event
 	zones func(name string) (*time.Location, error)
-	slow  bool   // what is prepared is there in the next turn alone
-	late  func() // takes it
+
+	members *store.Membership // nil = all read everything
+	slow    bool              // what is prepared is there in the next turn alone
+	late    func()            // takes it
 }
 
 func newOwner(t *testing.T) *owner {
@@ -74,6 +77,8 @@ func (o *owner) turn(asked ...command.Command) (answers []command.Answer) {
 		Now:   o.now,
 		Wall:  o.now,
 		Room:  o.room,
+
+		Members: o.members,
 		Note: func(_ *projection.Task, ev *events.Event) {
 			o.Note(ev)
 			o.told = append(o.told, *ev)

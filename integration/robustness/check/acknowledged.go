@@ -37,7 +37,7 @@ func (t *task) cause(i int) cause {
 	}
 	switch b := s.ev.Body.(type) {
 	case *events.Created:
-		return causeOfCreation(s.ev.Task)
+		return causeOfCreation(s.state.origin)
 	case *events.CancelRequested:
 		return byCancel
 	case *events.Failed:
@@ -64,11 +64,11 @@ func (t *task) cause(i int) cause {
 	return byEngine
 }
 
-func causeOfCreation(id events.TaskID) cause {
-	switch events.ScheduledPrefix(id) {
-	case "":
+func causeOfCreation(of events.RunOrigin) cause {
+	switch of {
+	case 0:
 		return bySubmit
-	case events.HandPrefix:
+	case events.RunByHand:
 		return byHand
 	}
 	return byTick

@@ -39,6 +39,7 @@ type tracked struct {
 	history.Served
 	last, started events.Ref
 	version       events.Ref // of a schedule: its last definition
+	versions      map[events.SchedulePlan]events.Ref
 	set           *events.SchedulePlan
 	node          string
 	execution     int
@@ -133,8 +134,8 @@ func byOwner(ev events.Event) bool {
 	case *events.Ticked:
 		return true
 	case *events.Created:
-		prefix := events.ScheduledPrefix(ev.Task)
-		return prefix == events.TickPrefix || prefix == events.FillPrefix
+		of := cmp.Or(body.Ties.Run, events.OriginOf(ev.Task))
+		return of == events.RunOfTick || of == events.RunOfFill
 	case *events.SchedulePaused:
 		return body.Failed != ""
 	}
@@ -153,12 +154,13 @@ func scheduleIn(shard int) string {
 // callOf returns the call about a schedule that an event follows from, if it does from one.
 func (b *builder) callOf(body events.Body, shard int) (verb history.Verb, call *history.ScheduleCall, of bool) {
 	call = &history.ScheduleCall{}
-	switch body := body.(type) {
-	case *events.ScheduleSet:
+	if body := events.DefinitionIn(body); body != nil {
 		params, _ := body.Params.JSON()
 		call.Plan, call.Params, call.Changed = &body.Plan, string(params), true
-		call.Version = b.chains[shard][events.OfSchedule].version
+		call.Version = b.chains[shard][events.OfSchedule].versions[body.Plan]
 		return history.SetSchedule, call, true
+	}
+	switch body := body.(type) {
 	case *events.SchedulePaused:
 		return history.PauseSchedule, call, body.Failed == ""
 	case *events.ScheduleResumed:
@@ -239,9 +241,13 @@ func (t *tracked) nameNode(body events.Body) {
 
 func (t *tracked) fold(ev *events.Event) {
 	t.Seq, t.last = ev.Seq, ev.Position.Ref
+	if body := events.DefinitionIn(ev.Body); body != nil {
+		if t.versions == nil {
+			t.versions = map[events.SchedulePlan]events.Ref{}
+		}
+		t.version, t.set, t.versions[body.Plan] = ev.Position.Ref, &body.Plan, ev.Position.Ref
+	}
 	switch body := ev.Body.(type) {
-	case *events.ScheduleSet:
-		t.version, t.set = ev.Position.Ref, &body.Plan
 	case *events.Created:
 		t.Status, t.due, t.Creator, t.Terms = "CREATED", body.NotBefore, cmp.Or(body.Ties.By, ev.Asker.Principal), history.TermsOf(&body.Policy, body.Priority)
 	case *events.Started:

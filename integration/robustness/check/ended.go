@@ -99,7 +99,17 @@ func (t *task) endedAt() int64 {
 }
 
 // scheduled reports whether the task is a run of a schedule.
-func (t *task) scheduled() bool { return events.ScheduledPrefix(events.TaskID(t.id)) != "" }
+func (t *task) scheduled() bool { return t.origin() != 0 }
+
+// origin returns what made the task, if it is a run of a schedule.
+func (t *task) origin() events.RunOrigin {
+	for i := range t.steps {
+		if of := t.steps[i].state.origin; of != 0 {
+			return of
+		}
+	}
+	return events.OriginOf(events.TaskID(t.id))
+}
 
 // promised reports whether a client was promised a run, of the task or of its schedule.
 func (t *task) promised() bool {

@@ -53,12 +53,17 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 		state:    after,
 		replaced: j.schedules.Replaces(ev),
 	})
-	givenUp := j.schedules.Task(ev, folds.Task{Life: cmp.Or(after.life, before.life), Final: after.final()})
+	of := cmp.Or(after.origin, before.origin, events.OriginOf(ev.Task))
+	givenUp := j.schedules.Task(ev, folds.Task{
+		Life:  cmp.Or(after.life, before.life),
+		Final: after.final(),
+		Run:   of,
+	})
 	if after.final() && !j.schedules.Holds(ev.Task) {
 		f.add(t)
 	}
 	c.leave(f, ev.Task, givenUp)
-	if events.ScheduledPrefix(ev.Task) != "" {
+	if of != 0 {
 		c.mark(j, e, nil, ev.Task.Affinity())
 	}
 }

@@ -54,6 +54,7 @@ var mayHappen = map[events.Kind][]phase{
 // state is the fold of a task's events.
 type state struct {
 	run
+	birth
 	phase     phase
 	suspended bool
 	cancelled bool // and still on its node
@@ -63,7 +64,6 @@ type state struct {
 	behavior string
 	policy   *events.Policy
 	priority int64
-	made     events.Millis // when it was created
 	seq      uint64
 	prev     events.Ref // of the last event
 	started  events.Ref // of the last attempt
@@ -82,6 +82,12 @@ type state struct {
 	outcome string     // of SUCCESS and FAILURE, as history.Operation has it
 
 	requests []request // those that made, changed or joined it, the latest maxRequests
+}
+
+// birth tells how a life of a task began.
+type birth struct {
+	made   events.Millis
+	origin events.RunOrigin // what made a run of a schedule; 0 = it is none
 }
 
 // request is a submit with a request key, of which a task has an event.
@@ -276,8 +282,8 @@ func (s *state) after(ev *events.Event) state {
 	n.seq, n.prev = ev.Seq, ev.Position.Ref
 	switch b := ev.Body.(type) {
 	case *events.Created:
-		n = state{phase: created, life: ev.Position.Ref, creator: cmp.Or(b.Ties.By, ev.Asker.Principal), behavior: b.Behavior, policy: &b.Policy, priority: b.Priority, made: ev.At, due: b.NotBefore,
-			seq: ev.Seq, prev: ev.Position.Ref}
+		n = state{phase: created, life: ev.Position.Ref, creator: cmp.Or(b.Ties.By, ev.Asker.Principal), behavior: b.Behavior, policy: &b.Policy, priority: b.Priority, due: b.NotBefore,
+			seq: ev.Seq, prev: ev.Position.Ref, birth: birth{ev.At, cmp.Or(b.Ties.Run, events.OriginOf(ev.Task))}}
 	case *events.Started:
 		n.begin()
 		n.phase, n.node, n.attempt, n.started, n.since = running, b.Node, b.Attempt, ev.Position.Ref, ev.At

@@ -32,6 +32,9 @@ func (s *timetable) after(marks int) folds.Schedule {
 // unasked reports whether an event of a schedule follows from no command: decisions of ticks, the pause after a
 // failure, the end of a backfill that is done, and definitions that stand in code.
 func unasked(ev *events.Event) bool {
+	if b := events.DefinitionIn(ev.Body); b != nil {
+		return b.Code != ""
+	}
 	switch b := ev.Body.(type) {
 	case *events.Ticked:
 		return true
@@ -39,8 +42,6 @@ func unasked(ev *events.Event) bool {
 		return b.Failed != ""
 	case *events.BackfillEnded:
 		return ev.Asker == events.Asker{}
-	case *events.ScheduleSet:
-		return b.Code != ""
 	}
 	return false
 }

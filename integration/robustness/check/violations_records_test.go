@@ -25,7 +25,8 @@ func recordSamples(b *builder) []events.Body {
 	return []events.Body{&events.Paused{Behavior: "work"}, &events.Unpaused{Behavior: "work"},
 		&events.ItemAdded{ID: 1, Group: "g", Owner: 7, Data: events.Bytes(nil)}, &events.ItemReplaced{From: 1, To: 2, Owner: 8}, &events.ItemRemoved{ID: 2, Owner: 9}, &events.StoreForgotten{Store: "crawl", Last: 2},
 		&events.ScheduleSet{Plan: nightly, Next: 1000}, &events.Ticked{Decision: events.TickMissed, Cause: events.TickOld, From: 1000, To: 2000, Next: 3000}, &events.SchedulePaused{},
-		&events.ScheduleResumed{}, &events.BackfillSet{From: 1, To: 2, Ticks: 1}, &events.BackfillEnded{}, &events.ScheduleEnded{},
+		&events.ScheduleResumed{}, &events.BackfillSet{From: 1, To: 2, Ticks: 1}, &events.BackfillEnded{},
+		&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: named(nightly), Next: 3000}}, &events.ScheduleEnded{},
 		&events.AcceptedLoss{Entry: last.Number + 1, Sound: last.Hash, Reason: "torn"}, &events.Recovered{Entry: last.Number, Sound: last.Hash}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
+	"taskledger/internal/runid"
 )
 
 // often is the plan of a schedule of each second, which keeps one run.
@@ -26,7 +27,26 @@ func ofNightly() (shard int, record events.TaskID) {
 // sets defines the schedule, whose next tick is so many seconds after the beginning.
 func (b *builder) sets(p events.SchedulePlan, next int64) {
 	shard, _ := ofNightly()
-	b.set(shard, &events.ScheduleSet{Plan: p, Next: begin + events.Millis(1000*next)})
+	set := events.ScheduleSet{Plan: p, Next: begin + events.Millis(1000*next)}
+	if next == 0 {
+		set.Next = 0
+	}
+	b.set(shard, set.Recorded())
+}
+
+// named returns a plan whose runs are named by UUIDs.
+func named(p events.SchedulePlan) events.SchedulePlan {
+	p.Names = events.NamesByUUID
+	return p
+}
+
+// firesAs is fires for a schedule whose runs are named by UUIDs.
+func (b *builder) firesAs(tick int64, run events.TaskID, of events.RunOrigin) {
+	b.reach(tick)
+	decided, made := decision(events.TickCreated, events.TickNoCause, tick, tick), b.runOf()
+	decided.Run, made.Ties.Run = run, of
+	b.entry(run, decided, made)
+	b.runs(run)
 }
 
 // steers records events of the schedule, which its callers ask for.
@@ -144,6 +164,40 @@ func (b *builder) lastCall() *history.Operation { return &b.run.Operations[len(b
 
 // forgetCall drops it.
 func (b *builder) forgetCall() { b.run.Operations = b.run.Operations[:len(b.run.Operations)-1] }
+
+// Ids of runs, and what made them, are held to the rule of names of the schedule, and runs by hand to their priority.
+func TestAll_TakesRunsThatAreNamedByUUIDs(t *testing.T) {
+	b := newBuilder(t)
+	b.sets(named(often()), 1)
+	b.firesAs(1, runid.OfTick("nightly", begin+1000), events.RunOfTick)
+	idle := named(often())
+	idle.Cron, idle.PauseOnFailure = "", false
+	b.sets(idle, 0)
+	b.byHand(300).Schedule.Priority = 300
+	b.reach(100)
+	b.steers(&events.ScheduleEnded{})
+	for _, v := range check.All(b.finish()) {
+		t.Error(v)
+	}
+}
+
+// byHand asks for a run of a schedule whose runs are named by UUIDs.
+func (b *builder) byHand(priority int64) *history.Operation {
+	_, record := ofNightly()
+	id := runid.OfHand("nightly", "x")
+	o := b.op(history.Operation{
+		Client:   6,
+		Verb:     history.RunSchedule,
+		Task:     string(record),
+		Schedule: &history.ScheduleCall{Run: string(id)},
+	}, func() {
+		made := b.runOf()
+		made.Ties.Run, made.Priority = events.RunByHand, priority
+		b.add(string(id), made)
+	})
+	b.runs(id)
+	return o
+}
 
 func TestAll_TakesWhatSchedulesMayDo(t *testing.T) {
 	b := newBuilder(t)
@@ -350,6 +404,20 @@ var schedules = []planted{
 		b.stands()
 		b.listsSchedules(b.shown(3, 2))
 		b.steers(&events.ScheduleEnded{})
+	}, nil},
+	{"a run with the UUID of another tick", "2 legal", func(b *builder) {
+		b.sets(named(often()), 1)
+		b.firesAs(1, runid.OfTick("nightly", begin+2000), events.RunOfTick)
+		b.steers(&events.ScheduleEnded{})
+	}, nil},
+	{"a run of a tick that tells to be of another origin", "2 legal", func(b *builder) {
+		b.sets(named(often()), 1)
+		b.firesAs(1, runid.OfTick("nightly", begin+1000), events.RunOfFill)
+		b.steers(&events.ScheduleEnded{})
+	}, nil},
+	{"a run by hand of another priority than was asked for", "7 acknowledged", func(b *builder) {
+		b.sets(named(nightly), 90_000)
+		b.byHand(200).Schedule.Priority = 300
 	}, nil},
 	{"a list that tells a schedule twice", "17 lists", func(b *builder) {
 		b.stands()

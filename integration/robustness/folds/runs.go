@@ -14,33 +14,37 @@ type run struct {
 	life      events.Ref // the event that created it
 	active    bool
 	cancelled bool // of an active one: somebody wants it to end
+	origin    events.RunOrigin
 }
 
 // Task is a task after an event.
 type Task struct {
 	Life  events.Ref // the event that created it
 	Final bool       // nothing will run again unless somebody asks
+	Run   events.RunOrigin
 }
 
 // Judge holds an event of a task, before it is folded, to what schedules have decided, or says what forbids it; "" for
 // nothing.
 func (s *Schedules) Judge(ev *events.Event) string {
-	ran := s.owed.run
+	owed := s.owed
 	if problem := s.pays(ev); problem != "" {
 		return problem
 	}
-	prefix := events.ScheduledPrefix(ev.Task)
-	if prefix == "" {
-		return ""
-	}
 	switch b := ev.Body.(type) {
 	case *events.Created:
-		if ran == "" && prefix != events.HandPrefix {
+		of := originOf(ev.Task, b)
+		switch {
+		case of == 0 && owed.run == "":
+			return ""
+		case owed.run == "" && of != events.RunByHand:
 			return "a run without its tick before it"
+		case owed.run != "" && of != owed.of:
+			return fmt.Sprintf("a run of origin %d, which is %d", of, owed.of)
 		}
 		return s.judgeCreated(ev, b)
 	case *events.Succeeded:
-		if b.Next != 0 {
+		if b.Next != 0 && (s.runs[ev.Task].origin != 0 || events.OriginOf(ev.Task) != 0) {
 			return "a run of a schedule is to repeat by itself"
 		}
 	}
@@ -55,7 +59,12 @@ func (s *Schedules) judgeCreated(ev *events.Event, b *events.Created) string {
 		return "a run of a schedule that is not there"
 	}
 	d := &p.def.Plan
+	of := originOf(ev.Task, b)
 	want := events.Ties{Schedule: name, By: p.by}
+	if d.Names == events.NamesByUUID {
+		want.Run = of
+	}
+	own := of == events.RunByHand && b.Priority > 0 // who asks for a run may give it a priority
 	switch {
 	case s.broken[name]:
 		return ""
@@ -63,7 +72,7 @@ func (s *Schedules) judgeCreated(ev *events.Event, b *events.Created) string {
 		return fmt.Sprintf("a run is created, and %d have not ended", p.active)
 	case b.Ties != want:
 		return fmt.Sprintf("a run of %+v, which is of %+v", b.Ties, want)
-	case b.Behavior != d.Behavior || b.Policy != d.Policy || b.Priority != d.Priority, b.NotBefore != ev.At,
+	case b.Behavior != d.Behavior || b.Policy != d.Policy || b.Priority != d.Priority && !own, b.NotBefore != ev.At,
 		!slices.Equal(b.Params, p.def.Params):
 		return fmt.Sprintf("a run that is not as the definition of event %d has it", p.version)
 	}
@@ -94,7 +103,7 @@ func cancels(ev *events.Event) bool {
 func (s *Schedules) Task(ev *events.Event, t Task) (givenUp []events.TaskID) {
 	name, was := ev.Task.Affinity(), s.runs[ev.Task]
 	p := s.byName[name]
-	if p == nil || events.ScheduledPrefix(ev.Task) == "" {
+	if p == nil || t.Run == 0 {
 		return nil
 	}
 	is := run{
@@ -102,6 +111,7 @@ func (s *Schedules) Task(ev *events.Event, t Task) (givenUp []events.TaskID) {
 		life:      t.Life,
 		active:    !t.Final,
 		cancelled: !t.Final && (was.cancelled || ev.Kind() == events.KindCancelRequested),
+		origin:    t.Run,
 	}
 	switch {
 	case ev.Kind() == events.KindDeleted:
@@ -122,15 +132,15 @@ func (s *Schedules) Task(ev *events.Event, t Task) (givenUp []events.TaskID) {
 	case is.active && !was.active && p.active == 1:
 		p.busyFrom = ev.At
 	}
-	if b, failed := ev.Body.(*events.Failed); failed && p.pauses(ev.Task, b) {
+	if b, failed := ev.Body.(*events.Failed); failed && p.pauses(t.Run, b) {
 		s.owed = owed{pause: ev.Task, entry: ev.Position.Ref.Entry()}
 	}
 	return s.trim(name)
 }
 
 // pauses reports whether a failure pauses the schedule.
-func (p *plan) pauses(id events.TaskID, b *events.Failed) bool {
-	return b.Run != 0 && b.Error.Code != events.CodeCancelled && events.ScheduledPrefix(id) == events.TickPrefix &&
+func (p *plan) pauses(of events.RunOrigin, b *events.Failed) bool {
+	return b.Run != 0 && b.Error.Code != events.CodeCancelled && of == events.RunOfTick &&
 		!p.ended && p.def.Plan.PauseOnFailure && !p.paused
 }
 
@@ -144,7 +154,7 @@ func (p *plan) count(r run, sign int) {
 		if r.cancelled {
 			p.cancelled += sign
 		}
-		if events.ScheduledPrefix(r.id) == events.FillPrefix {
+		if r.origin == events.RunOfFill {
 			p.filling += sign
 		}
 	case sign > 0:

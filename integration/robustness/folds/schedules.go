@@ -21,8 +21,9 @@ type Schedules struct {
 
 // owed is the event that an entry must have next.
 type owed struct {
-	run   events.TaskID // that a decision has; "" = none
-	pause events.TaskID // the run whose failure pauses its schedule; "" = none
+	run   events.TaskID    // that a decision has; "" = none
+	of    events.RunOrigin // what makes the run
+	pause events.TaskID    // the run whose failure pauses its schedule; "" = none
 	entry uint64
 }
 
@@ -167,7 +168,8 @@ func (s *Schedules) Lost() {
 // judge says what forbids an event of a schedule.
 func (s *Schedules) judge(name string, ev *events.Event, there func(events.TaskID) bool) string {
 	p := s.alive(name)
-	b, sets := ev.Body.(*events.ScheduleSet)
+	b := events.DefinitionIn(ev.Body)
+	sets := b != nil
 	switch {
 	case p == nil && !sets:
 		return "there is no such schedule"
@@ -175,6 +177,8 @@ func (s *Schedules) judge(name string, ev *events.Event, there func(events.TaskI
 		return fmt.Sprintf("it begins with sequence %d after %d", ev.Seq, ev.Prev)
 	case p != nil && (ev.Seq != p.seq+1 || ev.Prev != p.prev):
 		return fmt.Sprintf("sequence %d after %d follows %d of %d", ev.Seq, ev.Prev, p.seq, p.prev)
+	case sets && b.Plan.Cron == "" && b.Next != 0:
+		return fmt.Sprintf("tick %d comes, and there is no expression", b.Next)
 	case p == nil:
 		return ""
 	case sets:
@@ -194,6 +198,9 @@ func (s *Schedules) judge(name string, ev *events.Event, there func(events.TaskI
 	case *events.BackfillSet:
 		if p.fill != nil {
 			return "a second backfill"
+		}
+		if p.def.Plan.Cron == "" {
+			return "a backfill of a schedule without ticks"
 		}
 	case *events.BackfillEnded:
 		switch {
@@ -229,8 +236,7 @@ func (s *Schedules) fold(name string, ev *events.Event) {
 		s.byName[name] = p
 	}
 	p.seq, p.prev = ev.Seq, ev.Position.Ref
-	switch b := ev.Body.(type) {
-	case *events.ScheduleSet:
+	if b := events.DefinitionIn(ev.Body); b != nil {
 		if p.ended {
 			p.ended, p.progress = false, progress{}
 		}
@@ -238,10 +244,15 @@ func (s *Schedules) fold(name string, ev *events.Event) {
 		p.next, p.nextOffset, p.shown = b.Next, b.Offset, 0
 		p.all = p.all || b.Plan.Misfire == events.MisfireAll
 		p.codes = p.codes || b.Code != ""
+	}
+	switch b := ev.Body.(type) {
 	case *events.Ticked:
 		p.tick(ev, b)
 		if b.Run != "" {
-			s.owed = owed{run: b.Run, entry: ev.Position.Ref.Entry()}
+			s.owed = owed{run: b.Run, of: events.RunOfTick, entry: ev.Position.Ref.Entry()}
+			if b.Decision == events.TickFilled {
+				s.owed.of = events.RunOfFill
+			}
 		}
 	case *events.SchedulePaused:
 		p.paused, p.pausedFrom = true, ev.At
@@ -274,7 +285,8 @@ func (p *plan) tick(ev *events.Event, b *events.Ticked) {
 
 // Lose judges a schedule no further, of which a run had an event that makes no sense.
 func (s *Schedules) Lose(run events.TaskID) {
-	if events.ScheduledPrefix(run) != "" && s.byName != nil {
+	p := s.byName[run.Affinity()]
+	if p != nil && (events.OriginOf(run) != 0 || p.def.Plan.Names == events.NamesByUUID) {
 		s.broken[run.Affinity()] = true
 	}
 }

@@ -1,12 +1,16 @@
 package folds_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"taskledger/events"
 	"taskledger/integration/robustness/folds"
+	"taskledger/internal/runid"
 )
 
 const second events.Millis = 1000
@@ -112,18 +116,23 @@ func whole() []entry {
 func judge(all []entry) (problems []string) {
 	var s folds.Schedules
 	seq, prev := uint64(0), events.Ref(0)
-	there := map[events.TaskID]events.Ref{"s/tick:12000": 1}
+	there := map[events.TaskID]events.Ref{"s/tick:12000": 1, runid.OfTick("s", 12*second): 1}
+	origins := map[events.TaskID]events.RunOrigin{}
 	for n, e := range all {
 		for i := range e.said {
 			ev := e.said[i]
 			ev.Position.Ref, ev.At = events.RefOf(uint64(n+1), i), e.at*second
 			if ev.Kind().Record() == events.OfTask {
 				problems = append(problems, s.Judge(&ev))
-				if ev.Kind() == events.KindCreated {
-					there[ev.Task] = ev.Position.Ref
+				b, first := ev.Body.(*events.Created)
+				if first {
+					there[ev.Task], origins[ev.Task] = ev.Position.Ref, cmp.Or(b.Ties.Run, events.OriginOf(ev.Task))
 				}
-				_, first := ev.Body.(*events.Created)
-				s.Task(&ev, folds.Task{Life: there[ev.Task], Final: !first})
+				s.Task(&ev, folds.Task{
+					Life:  there[ev.Task],
+					Final: !first,
+					Run:   origins[ev.Task],
+				})
 				continue
 			}
 			seq++
@@ -139,9 +148,71 @@ func judge(all []entry) (problems []string) {
 	return slices.DeleteFunc(problems, func(text string) bool { return text == "" })
 }
 
+// named gives the runs of a history UUIDs for names.
+func named(all []entry) []entry {
+	rename := func(id events.TaskID) events.TaskID {
+		_, of, _ := strings.Cut(string(id), ":")
+		at, _ := strconv.ParseInt(of, 10, 64)
+		switch events.OriginOf(id) {
+		case events.RunOfTick:
+			return runid.OfTick("s", events.Millis(at))
+		case events.RunByHand:
+			return runid.OfHand("s", of)
+		case events.RunOfFill:
+			return runid.OfFill("s", events.Millis(at), 0)
+		}
+		return id
+	}
+	for _, e := range all {
+		for i := range e.said {
+			ev := &e.said[i]
+			switch b := ev.Body.(type) {
+			case *events.ScheduleSet:
+				b.Plan.Names = events.NamesByUUID
+				ev.Body = b.Recorded()
+			case *events.Ticked:
+				b.Run = rename(b.Run)
+			case *events.SchedulePaused:
+				b.Failed = rename(b.Failed)
+			case *events.Created:
+				b.Ties.Run = events.OriginOf(ev.Task)
+			}
+			ev.Task = rename(ev.Task)
+		}
+	}
+	return all
+}
+
 func TestSchedules_TakesALegalHistory(t *testing.T) {
 	if problems := judge(whole()); len(problems) > 0 {
 		t.Error(problems)
+	}
+	if problems := judge(named(whole())); len(problems) > 0 {
+		t.Errorf("named by UUIDs: %v", problems)
+	}
+}
+
+func TestSchedules_HoldsRunsToTheRuleOfNames(t *testing.T) {
+	ties := func(all []entry, n int) *events.Ties {
+		return &all[n].said[len(all[n].said)-1].Body.(*events.Created).Ties
+	}
+	for name, plant := range map[string]func(all []entry){
+		"a run of a tick tells to be by hand":      func(all []entry) { ties(all, 1).Run = events.RunByHand },
+		"a run of a backfill tells to be a tick's": func(all []entry) { ties(all, 10).Run = events.RunOfTick },
+		"a run by hand tells to be a tick's":       func(all []entry) { ties(all, 5).Run = events.RunOfTick },
+		"a run does not tell what made it":         func(all []entry) { ties(all, 1).Run = 0 },
+		"a run has the id of another tick": func(all []entry) {
+			all[1].said[0].Body.(*events.Ticked).Run = runid.OfTick("s", 2*second)
+			all[1].said[1].Task = runid.OfTick("s", 2*second)
+		},
+		"a tick comes without an expression": func(all []entry) {
+			all[0].said[0].Body.(*events.ScheduleDefined).Plan.Cron = ""
+		},
+	} {
+		all := named(whole())
+		if plant(all); len(judge(all)) == 0 {
+			t.Errorf("%s, and nothing is told", name)
+		}
 	}
 }
 
@@ -205,6 +276,27 @@ func TestSchedules_FindsWhatIsForbidden(t *testing.T) {
 		if plant(all); len(judge(all)) == 0 {
 			t.Errorf("%s, and nothing is told", name)
 		}
+		all = whole()
+		if plant(all); len(judge(named(all))) == 0 {
+			t.Errorf("%s, with UUIDs for names, and nothing is told", name)
+		}
+	}
+}
+
+func TestSchedules_WithoutTicksHaveNoBackfill(t *testing.T) {
+	idle := definition(0)
+	idle.Plan.Cron, idle.Plan.PauseOnFailure = "", false
+	all := []entry{
+		{0, []events.Event{of(idle.Recorded())}},
+		{1, []events.Event{made("s/run:1", 1)}},
+		{2, []events.Event{ended("s/run:1")}},
+	}
+	if problems := judge(all); len(problems) > 0 {
+		t.Error(problems)
+	}
+	fill := of(&events.BackfillSet{From: second, To: second, Ticks: 1})
+	if problems := judge(append(all, entry{3, []events.Event{fill}})); len(problems) == 0 {
+		t.Error("a backfill, and nothing is told")
 	}
 }
 
@@ -274,7 +366,11 @@ func TestSchedules_KeepTheirNewestRunsUntilTheyEnd(t *testing.T) {
 			Body:     body,
 		}
 		if ev.Kind().Record() == events.OfTask {
-			return s.Task(&ev, folds.Task{Life: ref, Final: final})
+			return s.Task(&ev, folds.Task{
+				Life:  ref,
+				Final: final,
+				Run:   events.RunByHand,
+			})
 		}
 		_, left := s.Apply(&ev, none)
 		return left

@@ -61,7 +61,8 @@ func (p *plan) judgeTick(ev *events.Event, b *events.Ticked, name string, there 
 func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, there func(events.TaskID) bool) string {
 	d := &p.def.Plan
 	due := b.Next != 0 && b.Next <= ev.At // a newer tick is undecided, too
-	taken := there(runOf(name, events.TickPrefix, b.From))
+	run := runOf(d.Names, name, events.RunOfTick, b.From, 0)
+	taken := there(run)
 	told := false
 	switch {
 	case b.Decision == events.TickCreated && p.active > 0 && d.Overlap != events.OverlapAllow:
@@ -75,7 +76,6 @@ func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, th
 		periodOf(d) > 0 && b.From+periodOf(d)+d.Jitter+lately <= ev.At:
 		return fmt.Sprintf("tick %d has a run at %d, and is not the newest", b.From, ev.At)
 	case b.Decision == events.TickCreated:
-		run := runOf(name, events.TickPrefix, b.From)
 		told = b.Cause == events.TickNoCause && b.Run == run && !taken && p.active < mostActive
 	case b.Decision == events.TickSkipped && b.Cause == events.TickOverlap && d.Overlap == events.OverlapForbid:
 		told = b.To <= p.busyUntil || p.active > 0
@@ -159,9 +159,10 @@ func (p *plan) judgeFill(b *events.Ticked, name string, there func(events.TaskID
 		b.Next != 0 && (b.Next <= b.To || b.Next > f.To) {
 		return fmt.Sprintf("tick %d of a backfill is decided, which is %+v", b.From, f)
 	}
-	id := runOf(name, events.FillPrefix, b.From)
+	names := p.def.Plan.Names
+	id := runOf(names, name, events.RunOfFill, b.From, 0)
 	if there(id) { // an earlier backfill had the tick
-		id += events.TaskID(fmt.Sprintf(":%d", p.filledSince))
+		id = runOf(names, name, events.RunOfFill, b.From, p.filledSince)
 	}
 	filled, waits := b.Decision == events.TickFilled, p.active
 	if p.def.Plan.Overlap == events.OverlapAllow {
@@ -174,11 +175,6 @@ func (p *plan) judgeFill(b *events.Ticked, name string, there func(events.TaskID
 		return fmt.Sprintf("a tick of a backfill has run %q, and a task of its id is there: %t", b.Run, there(id))
 	}
 	return ""
-}
-
-// runOf returns the id of the run of a tick.
-func runOf(name, prefix string, tick events.Millis) events.TaskID {
-	return events.TaskID(fmt.Sprintf("%s/%s%d", name, prefix, tick))
 }
 
 // periodOf returns the time from each tick of a schedule to the next one, as far as that is plain to see; 0 = it is

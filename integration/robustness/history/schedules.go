@@ -35,6 +35,7 @@ type ScheduleCall struct {
 	Params   string               `json:",omitempty"` // of SetSchedule: JSON; "" = none
 	Seen     events.Ref           `json:",omitempty"` // the version that the caller has seen; 0 = any
 	From, To events.Millis        // of Backfill
+	Priority int64                `json:",omitempty"` // of RunSchedule: of the run; 0 = the schedule's
 
 	// What follows was told with OK.
 	Version events.Ref      `json:",omitempty"` // of SetSchedule: that of the definition in force

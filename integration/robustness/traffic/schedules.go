@@ -38,7 +38,7 @@ func Schedule(
 	case history.DeleteSchedule:
 		err = all.Delete(ctx, name, call.Seen)
 	case history.RunSchedule:
-		f, err = all.Run(ctx, name, op.Request, call.Seen)
+		f, err = all.RunWith(ctx, name, schedule.ByHand{Key: op.Request, Priority: call.Priority}, call.Seen)
 		call.Run, op.Joined = string(f.ID()), f.Joined()
 	case history.Backfill:
 		call.Ticks, err = all.Backfill(ctx, name, call.From.Time(), call.To.Time(), call.Seen)

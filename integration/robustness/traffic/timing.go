@@ -99,7 +99,7 @@ func (s *Source) definition() schedule.Definition {
 	if err != nil {
 		panic(err) // a struct of texts and numbers
 	}
-	return schedule.Definition{
+	d := schedule.Definition{
 		Cron:           pick(s, crons...),
 		Behavior:       pick(s, once, once, again, regular),
 		Params:         params,
@@ -111,4 +111,8 @@ func (s *Source) definition() schedule.Definition {
 		Keep:           pick(s, 0, -1, 1, 3),
 		PauseOnFailure: s.random.IntN(4) == 0,
 	}
+	if s.random.IntN(8) == 0 { // it runs when somebody asks
+		d.Cron, d.Misfire, d.Jitter, d.PauseOnFailure = "", "", 0, false
+	}
+	return d
 }

@@ -22,7 +22,7 @@ var endings = strings.ReplaceAll(work.Endings, string(work.Snoozes), "")
 // timetables lists the kinds of schedules.
 var timetables = []func(*scenario, *schedule.Definition){
 	(*scenario).each, (*scenario).each, (*scenario).each, (*scenario).bounded,
-	(*scenario).elsewhere, (*scenario).elsewhere, (*scenario).slowly,
+	(*scenario).elsewhere, (*scenario).elsewhere, (*scenario).slowly, (*scenario).never,
 }
 
 // each is a schedule of every second, or of every few.
@@ -55,6 +55,16 @@ func (s *scenario) slowly(d *schedule.Definition) {
 		"0 * * * * ?", "0 0 * * * ?", "@hourly")
 }
 
+// never is one without ticks, which runs when somebody asks.
+func (s *scenario) never(d *schedule.Definition) {
+	d.Cron, d.Misfire, d.Jitter, d.PauseOnFailure = "", "", 0, false
+}
+
+// uuids reports whether the schedule names its runs by UUIDs, which it does as long as it is there.
+func (s *scenario) uuids() bool {
+	return strings.HasSuffix(string(s.id), "0") || strings.HasSuffix(string(s.id), "5")
+}
+
 // define draws a definition.
 func (s *scenario) define() schedule.Definition {
 	d := schedule.Definition{
@@ -67,6 +77,7 @@ func (s *scenario) define() schedule.Definition {
 		Attempts: pick(s.w.dice, 0, 0, 1),
 
 		PauseOnFailure: s.w.dice.chance(0.3),
+		UUIDs:          s.uuids(),
 	}
 	pick(s.w.dice, timetables...)(s, &d)
 	does := job{Work: pick(s.w.dice, 50, 300, 1500, 2500)}
@@ -211,7 +222,8 @@ func (s *scenario) runs() {
 	var all sync.WaitGroup
 	for range 1 + s.w.dice.n(3) {
 		request := pick(s.w.dice, "", key, key)
-		all.Go(func() { s.ask(history.RunSchedule, history.ScheduleCall{Seen: s.seen()}, request) })
+		call := history.ScheduleCall{Seen: s.seen(), Priority: pick[int64](s.w.dice, 0, 0, 300)}
+		all.Go(func() { s.ask(history.RunSchedule, call, request) })
 	}
 	all.Wait()
 }

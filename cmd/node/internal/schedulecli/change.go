@@ -27,7 +27,8 @@ func (t *Terminal) set() *cobra.Command {
 		Short: "Make a schedule, or change it",
 		Long: `Set makes the schedule, or changes it to exactly what the flags say: a flag that is left out stands for its
 default, not for what the schedule has. It prints made, changed or unchanged, when the schedule fires in words, and its
-next ticks. Ticks, pauses and backfills leave the version as it is.`,
+next ticks. Ticks, pauses and backfills leave the version as it is. Without --cron the schedule never fires by itself,
+and runs when run asks for it.`,
 		Args: flags.Arguments,
 	}
 	says.flags(c)

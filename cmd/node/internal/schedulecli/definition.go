@@ -30,7 +30,7 @@ type definition struct {
 // flags defines the flags of a command that has no others yet.
 func (d *definition) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&d.Cron, "cron", "", `cron expression, such as "0 30 3 * * ?" or "@every 90s"`)
+	f.StringVar(&d.Cron, "cron", "", `cron expression, such as "0 30 3 * * ?" or "@every 90s" (default: none, it runs when asked to)`)
 	f.StringVar(&d.Behavior, "behavior", "", "what runs: a behavior that some node has")
 	f.StringVar(&d.params, "params", "", "parameters of each run, as `JSON` of at most 62 KiB")
 	f.StringVar(&d.Timezone, "timezone", "", "`zone` of the IANA database, such as Europe/Berlin (default UTC)")

@@ -54,6 +54,9 @@ func previewOf(p *events.SchedulePlan, after events.Millis, n int) (preview, err
 
 // describe returns in English when an expression fires, "-" where this release cannot read it.
 func describe(text string) string {
+	if text == "" {
+		return "never by itself"
+	}
 	expression, err := cron.Parse(text)
 	if err != nil {
 		return "-"

@@ -317,7 +317,7 @@ func TestSet_RefusesWhatItDoesNotUnderstandAndNamesIt(t *testing.T) {
 		want, in string
 		args     []string
 	}{
-		{"cron: ", "", []string{"--behavior", "b"}},
+		{"cron: ", "", []string{"--behavior", "b", "--cron", "x"}},
 		{`cron: 5 fields, want 6 or 7`, "", []string{"--cron", "0 3 * * *", "--behavior", "b"}},
 		{"behavior", "", []string{"--cron", "@daily"}},
 		{"timezone: ", "", daily("", "--timezone", "Berlin")[2:]},
@@ -364,6 +364,26 @@ func TestSet_WarnsOfTicksLessThanAMinuteApart(t *testing.T) {
 	}
 }
 
+func TestSet_WithoutCronSaysThatItNeverFires(t *testing.T) {
+	l := newLine(t)
+	out, said := l.must("set", "s", "--behavior", "b", "--keep", "3")
+	for _, want := range []string{"made s", "fires never by itself", "next -"} {
+		if !slices.Contains(words(out), want) || said != "" {
+			t.Errorf("printed %q, want %q; said %q", out, want, said)
+		}
+	}
+	out, _ = l.must("get", "s")
+	for _, want := range []string{"cron -", "fires never by itself", "state by hand"} {
+		if !slices.Contains(words(out), want) {
+			t.Errorf("printed %q, want %q", out, want)
+		}
+	}
+	_, _, err := l.do("set", "s", "--behavior", "b", "--jitter", "5s")
+	if exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), "jitter: it is about ticks") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestSet_WithAVersionChangesNoOther(t *testing.T) {
 	l := newLine(t)
 	l.must(daily("s")...)
@@ -396,7 +416,7 @@ func TestNext_AsksNoCluster(t *testing.T) {
 		t.Errorf("%q, want none", out)
 	}
 	for _, args := range [][]string{
-		{"x"}, {"@daily", "--timezone", "Local"}, {"@daily", "--n", "0"}, {"@daily", "--n", "1001"},
+		{"x"}, {"@daily", "--timezone", "Local"}, {"@daily", "--n", "0"}, {"@daily", "--n", "1001"}, {""},
 	} {
 		if _, _, err := l.do(append([]string{"next"}, args...)...); exitcode.Of(err) != exitcode.Usage {
 			t.Errorf("%q: %v", args, err)
@@ -412,8 +432,12 @@ func TestList_ShowsTheStateOfEach(t *testing.T) {
 		"c": {Next: 1, Paused: &schedule.Pause{Failed: "c/tick:1"}},
 		"d": {Next: 1, Why: "the store is almost full"},
 		"e": {Fill: &schedule.Fill{Ticks: 10, Left: 7}},
+		"f": {Active: 1},
 	} {
 		s.Name, s.Definition = name, schedule.Definition{Cron: "@hourly", Timezone: "UTC", Behavior: "work"}
+		if name == "f" {
+			s.Definition.Cron = ""
+		}
 		l.all[name] = s
 	}
 	out, _ := l.must("list")
@@ -424,6 +448,7 @@ func TestList_ShowsTheStateOfEach(t *testing.T) {
 		"c work @hourly UTC 1970-01-01T00:00:00.001Z - 0 failed",
 		"d work @hourly UTC 1970-01-01T00:00:00.001Z - 0 held up",
 		"e work @hourly UTC - - 0 ended, backfill 3/10",
+		"f work - UTC - - 1 by hand",
 	}
 	if got := words(out); !slices.Equal(got, want) {
 		t.Errorf("printed %q, want %q", got, want)

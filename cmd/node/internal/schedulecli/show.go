@@ -35,6 +35,9 @@ func (t *Terminal) next() *cobra.Command {
 		if n < 1 || n > maxNext {
 			return &exitcode.UsageError{Problem: fmt.Sprintf("--n %d: want 1 to %d", n, maxNext)}
 		}
+		if args[0] == "" {
+			return &exitcode.UsageError{Problem: "EXPR is empty: want a cron expression"}
+		}
 		v, err := previewOf(&events.SchedulePlan{Cron: args[0], Zone: zone}, events.MillisOf(t.Now()), n)
 		if err != nil {
 			return err
@@ -71,7 +74,7 @@ func (t *Terminal) get() *cobra.Command {
 // definitionRows returns the rows of a table about a definition that has every default filled in.
 func definitionRows(d *schedule.Definition) [][]any {
 	rows := [][]any{
-		{"behavior", d.Behavior}, {"cron", d.Cron}, {"fires", describe(d.Cron)}, {"timezone", d.Timezone},
+		{"behavior", d.Behavior}, {"cron", cmp.Or(d.Cron, "-")}, {"fires", describe(d.Cron)}, {"timezone", d.Timezone},
 		{"overlap", d.Overlap}, {"misfire", d.Misfire}, {"grace", max(d.Grace, 0)}, {"jitter", d.Jitter},
 		{"start", output.Time(events.MillisOf(d.Start))}, {"end", output.Time(events.MillisOf(d.End))},
 		{"priority", d.Priority}, {"attempts", d.Attempts}, {"attempt timeout", orNone(d.Timeout)}, {"keep", max(d.Keep, 0)},
@@ -132,6 +135,8 @@ func state(s *schedule.Schedule) string {
 		is = "paused"
 	case s.Why != "":
 		is = "held up"
+	case s.Definition.Cron == "":
+		is = "by hand"
 	case s.Next == 0:
 		is = "ended"
 	}
@@ -160,7 +165,7 @@ func (t *Terminal) list() *cobra.Command {
 			d := &s.Definition
 			last = s.Name
 			next, decided := output.Time(s.Next), output.Time(s.Last)
-			return p.Row(s, s.Name, d.Behavior, d.Cron, d.Timezone, next, decided, s.Active, state(s))
+			return p.Row(s, s.Name, d.Behavior, cmp.Or(d.Cron, "-"), d.Timezone, next, decided, s.Active, state(s))
 		})
 		err = errors.Join(err, p.Flush())
 		if more {

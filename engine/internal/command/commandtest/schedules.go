@@ -58,6 +58,8 @@ func scheduleForms(op uint64) []command.Command {
 			Name: scheduleName,
 			ID:   run + strings.Repeat("r", events.MaxIDBytes-len(run)),
 			Seen: math.MaxUint64,
+
+			Priority: events.MaxPriority,
 		}}
 	case *schedules.Backfill:
 		return []command.Command{&schedules.Backfill{
