@@ -1,6 +1,7 @@
 package drivers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ type Options struct {
 	Node string              // the name of the node, for failures
 	Exec builtin.ExecOptions // programs of driver exec
 	HTTP builtin.HTTPOptions // addresses of the URLs that are fetched
-	// Files are those that driver fetch reads where a collection has a path. Without a Root there are none. What they
-	// exclude is not written to, either.
+	// Files say what driver fetch reads where a collection has a path: nothing without a Root. What they exclude is not
+	// written to, either.
 	Files builtin.ChecksumOptions
 	// Root is the directory below which driver fetch writes; "" = none, so that nothing is fetched. Folders in it are
 	// made as needed, with mode 0755, and files with mode 0644, less the umask. Several nodes that run a collection
@@ -36,8 +37,12 @@ func Behavior(o Options) *behaviors.Bound[collections.Params, behaviors.None] {
 	r := &runner{
 		node:     o.Node,
 		programs: builtin.NewPrograms(o.Exec),
-		fetcher:  newFetcher(&o),
-		inGo:     o.Go,
+		fetcher: &fetcher{
+			from:     sources{builtin.NewGetter(o.HTTP), o.Files},
+			to:       builtin.ChecksumOptions{Root: o.Root, Exclude: o.Files.Exclude},
+			maxBytes: cmp.Or(o.MaxFileBytes, MaxFileBytes),
+		},
+		inGo: o.Go,
 	}
 	b := behaviors.Define(collections.Behavior,
 		&behaviors.Rules[collections.Params, behaviors.None]{DisallowUnknownFields: true})
@@ -102,7 +107,7 @@ func (r *runner) fetch(ctx context.Context, d collections.Driver) error {
 	switch {
 	case r.fetcher.to.Root == "":
 		return r.lacks("no directory to fetch to: --sync-root is not given")
-	case d.URL == "" && r.fetcher.files.Root == "":
+	case d.URL == "" && r.fetcher.from.files.Root == "":
 		return r.lacks("no directory to fetch from: --checksum-root is not given")
 	}
 	told, err := r.fetcher.fetch(ctx, d)
@@ -122,6 +127,3 @@ func say(ctx context.Context, level slog.Level, line string) {
 	attempt, _ := behaviors.Attempt(ctx)
 	_, _ = fmt.Fprintln(attempt.Output(level, true), line) // it fails once ctx has ended
 }
-
-// refuse returns a final failure with a code.
-func refuse(code string, err error) error { return behaviors.Cancel(behaviors.Code(code, err, nil)) }

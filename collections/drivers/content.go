@@ -7,16 +7,24 @@ import (
 	"os"
 	"time"
 
+	"taskledger/behaviors/builtin"
 	"taskledger/collections"
 )
 
 const (
-	// settledHTTP is how much older than its response a Last-Modified, which counts seconds, must be to tell versions
-	// apart, by RFC 9110, 8.8.2.2, which asks for a second where clocks are right.
+	// A Last-Modified counts seconds, and tells versions apart if it is older than its response by settledHTTP: RFC 9110,
+	// 8.8.2.2, asks for a second where clocks are right.
 	settledHTTP = time.Minute
-	// settledFile is how old the time of a file must be: systems count it in steps of up to two seconds.
+	// The time of a file tells versions apart once it is older than settledFile: systems count in steps of up to two
+	// seconds.
 	settledFile = 3 * time.Second
 )
+
+// sources opens what is fetched.
+type sources struct {
+	getter *builtin.Getter
+	files  builtin.ChecksumOptions
+}
 
 // content is read from a source.
 type content struct {
@@ -33,11 +41,11 @@ type version struct {
 }
 
 // open returns the content of the source, nil if it is still the known version.
-func (f *fetcher) open(ctx context.Context, d collections.Driver, known version) (*content, error) {
+func (s *sources) open(ctx context.Context, d collections.Driver, known version) (*content, error) {
 	if d.URL != "" {
-		return f.openURL(ctx, d.URL, known)
+		return s.openURL(ctx, d.URL, known)
 	}
-	file, info, err := f.files.Open(d.Path)
+	file, info, err := s.files.Open(d.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +59,7 @@ func (f *fetcher) open(ctx context.Context, d collections.Driver, known version)
 	return got, nil
 }
 
-func (f *fetcher) openURL(ctx context.Context, url string, known version) (*content, error) {
+func (s *sources) openURL(ctx context.Context, url string, known version) (*content, error) {
 	header := http.Header{}
 	switch {
 	case known.etag != "":
@@ -59,7 +67,7 @@ func (f *fetcher) openURL(ctx context.Context, url string, known version) (*cont
 	case known.modified != "":
 		header.Set("If-Modified-Since", known.modified)
 	}
-	res, err := f.getter.Get(ctx, url, header)
+	res, err := s.getter.Get(ctx, url, header)
 	if err != nil {
 		return nil, err
 	}
@@ -86,4 +94,9 @@ func versionOf(res *http.Response) version {
 		return version{}
 	}
 	return version{modified: modified}
+}
+
+// same reports whether a file is the one that it was, and was not written since.
+func same(was, is os.FileInfo) bool {
+	return os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
 }

@@ -1,7 +1,6 @@
 package drivers
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -19,20 +18,10 @@ import (
 
 // fetcher runs the driver fetch.
 type fetcher struct {
-	getter   *builtin.Getter
-	files    builtin.ChecksumOptions
+	from     sources
 	to       builtin.ChecksumOptions // the directory that is written to
 	maxBytes int64
 	memory   memory
-}
-
-func newFetcher(o *Options) *fetcher {
-	return &fetcher{
-		getter:   builtin.NewGetter(o.HTTP),
-		files:    o.Files,
-		to:       builtin.ChecksumOptions{Root: o.Root, Exclude: o.Files.Exclude},
-		maxBytes: cmp.Or(o.MaxFileBytes, MaxFileBytes),
-	}
 }
 
 // fetch brings a file up to date, and returns what it did. What has changed is judged by content. Where the server, or
@@ -55,7 +44,7 @@ func (f *fetcher) fetch(ctx context.Context, d collections.Driver) (told string,
 	if d.URL == "" {
 		from = "path " + d.Path
 	}
-	got, err := f.open(ctx, d, f.memory.known(d.To, from, is))
+	got, err := f.from.open(ctx, d, f.memory.known(d.To, from, is))
 	if err != nil {
 		return "", err
 	}

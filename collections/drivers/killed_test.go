@@ -22,7 +22,10 @@ const (
 
 func TestFetch_AKilledRunLeavesTheOldFileAndTheNextOneClearsUp(t *testing.T) {
 	if at := os.Getenv(childURL); at != "" {
-		f := &fixture{T: t, Options: drivers.Options{HTTP: builtin.HTTPOptions{AllowPrivate: true}, Root: os.Getenv(childRoot)}}
+		f := &fixture{T: t, Options: drivers.Options{
+			HTTP: builtin.HTTPOptions{AllowPrivate: true},
+			Root: os.Getenv(childRoot),
+		}}
 		f.does(url(at, "shop/to"))
 		return
 	}

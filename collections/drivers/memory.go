@@ -47,8 +47,3 @@ func (m *memory) note(to string, f fetched) {
 	}
 	m.fetched[to] = f
 }
-
-// same reports whether a file is the one that it was, and was not written since.
-func same(was, is os.FileInfo) bool {
-	return os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
-}
