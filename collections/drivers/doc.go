@@ -12,7 +12,7 @@
 //	go:NAME   calls the Driver of that name
 //	noop      does nothing, and says so
 //
-// A run has no result: what it did stands in its log, a line of fetch and noop, and what programs write. A run that fails
+// A run has no result: what it did stands in its log, a line of fetch and noop, and what programs write. One that fails
 // says why in the last line of its log, as an error. The policy of its task bounds attempts and their time.
 //
 // A run on a node that lacks what it needs fails for good, with the code builtin.CodeRefused, and names the node and the
