@@ -187,13 +187,13 @@ func (t *Token) MayStore(name string) bool {
 	return len(t.Behaviors) == 0 && t.MayTask(events.TaskID(storePrefix+name+"/1"))
 }
 
-// exec is the behavior whose tasks run programs as the user of a node.
-const exec = "exec"
+// programs are the behaviors whose tasks run programs as the user of a node, or write its files.
+var programs = []string{"collection", "exec"}
 
 // MaySubmit reports whether the token allows to submit tasks of a behavior. Those that run programs need an operator,
 // or a token that names the behavior.
 func (t *Token) MaySubmit(behavior string) bool {
-	return t.MayBehavior(behavior) && (behavior != exec || len(t.Behaviors) > 0 || t.Role.Allows(Operator))
+	return t.MayBehavior(behavior) && (!slices.Contains(programs, behavior) || len(t.Behaviors) > 0 || t.Role.Allows(Operator))
 }
 
 // MayBehavior reports whether the token's behaviors include one.

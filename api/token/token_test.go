@@ -164,6 +164,9 @@ func TestMaySubmit_ProgramsNeedAnOperatorOrATokenThatNamesTheBehavior(t *testing
 	}{
 		{token.Token{Role: token.Submitter}, "noop", true},
 		{token.Token{Role: token.Submitter}, "exec", false},
+		{token.Token{Role: token.Submitter}, "collection", false},
+		{token.Token{Role: token.Submitter, Behaviors: []string{"collection"}}, "collection", true},
+		{token.Token{Role: token.Operator}, "collection", true},
 		{token.Token{Role: token.Submitter, Behaviors: []string{"exec"}}, "exec", true},
 		{token.Token{Role: token.Submitter, Behaviors: []string{"noop"}}, "exec", false},
 		{token.Token{Role: token.Operator}, "exec", true},

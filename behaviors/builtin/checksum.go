@@ -54,32 +54,38 @@ func Checksum(o ChecksumOptions) *behaviors.Bound[ChecksumParams, ChecksumResult
 }
 
 func (o ChecksumOptions) run(ctx context.Context, p ChecksumParams) (ChecksumResult, error) {
-	if o.Root == "" {
-		return ChecksumResult{}, refuse(CodeRefused, errors.New("no root is configured on this node"))
-	}
-	// The root is opened for each attempt: it may be a volume that comes and goes. Its absence passes.
-	root, err := os.OpenRoot(o.Root)
-	if err != nil {
-		return ChecksumResult{}, fmt.Errorf("open root: %w", err)
-	}
-	defer root.Close()
-	if slices.Contains(strings.Split(filepath.ToSlash(p.Path), "/"), "..") {
-		return ChecksumResult{}, refuse(CodeRefused, fmt.Errorf("path: %s has an element \"..\"", p.Path))
-	}
-	if err := o.checkExcluded(p.Path); err != nil {
-		return ChecksumResult{}, err
-	}
-	f, size, err := openRegular(root, p.Path)
+	f, info, err := o.Open(p.Path)
 	if err != nil {
 		return ChecksumResult{}, err
 	}
 	defer f.Close()
-	return checksum(ctx, f, size)
+	return checksum(ctx, f, info.Size())
 }
 
-// checkExcluded compares the file and the directories above it by identity: names may differ in case, or be symbolic
-// links. It cannot see that a file elsewhere is another name, by a hard link, of one below an excluded directory.
-func (o ChecksumOptions) checkExcluded(path string) error {
+// Open opens a file for reading as behavior "checksum" does, whose failures its errors are.
+func (o ChecksumOptions) Open(path string) (*os.File, os.FileInfo, error) {
+	if o.Root == "" {
+		return nil, nil, refuse(CodeRefused, errors.New("no root is configured on this node"))
+	}
+	// The root is opened for each attempt: it may be a volume that comes and goes. Its absence passes.
+	root, err := os.OpenRoot(o.Root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open root: %w", err)
+	}
+	defer root.Close()
+	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") {
+		return nil, nil, refuse(CodeRefused, fmt.Errorf("path: %s has an element \"..\"", path))
+	}
+	if err := o.CheckExcluded(path); err != nil {
+		return nil, nil, err
+	}
+	return openRegular(root, path)
+}
+
+// CheckExcluded returns a final failure for a path below the root that is excluded, nil for one that does not exist. It
+// compares the file and the directories above it by identity: names may differ in case, or be symbolic links. It cannot
+// see that a file elsewhere is another name, by a hard link, of one below an excluded directory.
+func (o ChecksumOptions) CheckExcluded(path string) error {
 	at, err := filepath.EvalSymlinks(filepath.Join(o.Root, path))
 	if err == nil {
 		at, err = filepath.Abs(at)
@@ -106,10 +112,10 @@ func sameFile(a, b string) bool {
 }
 
 // openRegular opens a file for reading. Without O_NONBLOCK it would wait for a writer of a named pipe.
-func openRegular(root *os.Root, path string) (*os.File, int64, error) {
+func openRegular(root *os.Root, path string) (*os.File, os.FileInfo, error) {
 	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, 0, openFailure(err)
+		return nil, nil, OpenFailure(err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -117,12 +123,13 @@ func openRegular(root *os.Root, path string) (*os.File, int64, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, 0, err
+		return nil, nil, err
 	}
-	return f, info.Size(), nil
+	return f, info, nil
 }
 
-func openFailure(err error) error {
+// OpenFailure returns the failure of behavior "checksum" for an error of a file that an os.Root opens.
+func OpenFailure(err error) error {
 	number, system := errors.AsType[syscall.Errno](err)
 	switch {
 	case errors.Is(err, os.ErrNotExist):

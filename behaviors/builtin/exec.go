@@ -94,36 +94,55 @@ type ExecResult struct {
 // the properties exit_code, stdout and stderr, which the policy retries. It is a final failure if the program is not
 // allowed, missing or not executable, or a variable is not allowed.
 func Exec(o ExecOptions) *behaviors.Bound[ExecParams, ExecResult] {
-	runner := &programs{
-		allowed: make(map[string]allowance),
-		env:     append([]string{"LANG", "LC_ALL", "TZ"}, o.Env...),
-		grace:   o.Grace,
-		hold:    o.Hold,
-	}
-	if o.Grace <= 0 {
-		runner.grace = 5 * time.Second
-	}
-	for _, entry := range o.Allow {
-		name, a := allow(entry)
-		runner.allowed[name] = a
-	}
-	return bind("exec", runner.run)
+	return bind("exec", NewPrograms(o).Run)
 }
 
-// programs runs what the operator allowed.
-type programs struct {
+// Programs runs programs as behavior "exec" does, for a behavior that does other things besides. It may be used
+// concurrently.
+type Programs struct {
 	allowed map[string]allowance // by the name that the operator gave
 	env     []string             // names of variables that parameters may give
 	grace   time.Duration
 	hold    func(group int) (release func())
 }
 
+// NewPrograms returns what runs the programs that the options allow, which are looked up now.
+func NewPrograms(o ExecOptions) *Programs {
+	r := &Programs{
+		allowed: make(map[string]allowance),
+		env:     append([]string{"LANG", "LC_ALL", "TZ"}, o.Env...),
+		grace:   o.Grace,
+		hold:    o.Hold,
+	}
+	if o.Grace <= 0 {
+		r.grace = 5 * time.Second
+	}
+	for _, entry := range o.Allow {
+		name, a := allow(entry)
+		r.allowed[name] = a
+	}
+	return r
+}
+
+// NotAllowedError reports what a run of a program wants and ExecOptions do not name.
+type NotAllowedError struct {
+	What string // "program", of ExecOptions.Allow, or "variable", of ExecOptions.Env
+	Name string
+}
+
+// Error names it.
+func (e *NotAllowedError) Error() string {
+	return fmt.Sprintf("%s %q is not allowed on this node", e.What, e.Name)
+}
+
 var errExecTimeout = errors.New("program exceeded its time-out")
 
-func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
+// Run runs a program within the attempt that ctx belongs to: see Exec. Its errors are the failures of "exec". Of these
+// one that wraps a *NotAllowedError is of what the options do not name.
+func (r *Programs) Run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	program, ok := r.allowed[p.Program]
 	if !ok {
-		return ExecResult{}, refuse(CodeRefused, fmt.Errorf("program %q is not allowed on this node", p.Program))
+		return ExecResult{}, refuse(CodeRefused, &NotAllowedError{"program", p.Program})
 	}
 	if program.err != nil {
 		return ExecResult{}, startFailure(p.Program, program.err)
@@ -142,7 +161,7 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		if !slices.Contains(r.env, name) {
-			return ExecResult{}, refuse(CodeRefused, fmt.Errorf("variable %q is not allowed on this node", name))
+			return ExecResult{}, refuse(CodeRefused, &NotAllowedError{"variable", name})
 		}
 	}
 	if p.Timeout > 0 {

@@ -5,7 +5,6 @@ var (
 	Public           = public
 	RetryAfterHeader = retryAfter
 	FirstJSON        = firstJSON
-	OpenFailure      = openFailure
 	LastJSON         = lastJSON
 )
 

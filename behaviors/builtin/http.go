@@ -24,6 +24,7 @@ import (
 const (
 	httpTimeout   = 30 * time.Second // of the whole request, when the parameters give none
 	httpRedirects = 10
+	userAgent     = "taskledger"
 	// httpBodyJSON and httpHeaderJSON bound body and headers in a result, which stays within events.MaxPayloadBytes.
 	httpBodyJSON   = 150 << 10
 	httpHeaderJSON = 64 << 10
@@ -132,8 +133,12 @@ type HTTPResult struct {
 // server cannot be reached, the failure has the code "network", and the policy retries it. A request may thus arrive
 // more than once. No proxy is used.
 func HTTP(o HTTPOptions) *behaviors.Bound[HTTPParams, HTTPResult] {
+	return bind("http", newRequester(o).run)
+}
+
+func newRequester(o HTTPOptions) *requester {
 	dialer := &net.Dialer{Timeout: httpTimeout, ControlContext: o.control}
-	requester := &requester{now: time.Now, client: &http.Client{
+	return &requester{now: time.Now, client: &http.Client{
 		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
 			DialContext:            dialer.DialContext,
@@ -142,7 +147,6 @@ func HTTP(o HTTPOptions) *behaviors.Bound[HTTPParams, HTTPResult] {
 			MaxResponseHeaderBytes: 256 << 10,
 		},
 	}}
-	return bind("http", requester.run)
 }
 
 // errRefused is wrapped when the operator's rules forbid a request.
@@ -198,7 +202,7 @@ func (r *requester) run(parent context.Context, p HTTPParams) (HTTPResult, error
 	if err != nil {
 		return HTTPResult{}, refuse(CodeInvalid, err)
 	}
-	req.Header.Set("User-Agent", "taskledger")
+	req.Header.Set("User-Agent", userAgent)
 	for name, value := range p.Headers {
 		req.Header.Set(name, value)
 	}
@@ -208,10 +212,8 @@ func (r *requester) run(parent context.Context, p HTTPParams) (HTTPResult, error
 		return HTTPResult{}, context.Cause(parent)
 	case err != nil && context.Cause(ctx) == errHTTPTimeout:
 		return HTTPResult{}, behaviors.Code(events.CodeTimeout, fmt.Errorf("%w: %w", errHTTPTimeout, err), nil)
-	case errors.Is(err, errRefused):
-		return HTTPResult{}, refuse(CodeRefused, err)
 	case err != nil:
-		return HTTPResult{}, behaviors.Code(CodeNetwork, err, nil)
+		return HTTPResult{}, requestFailure(err)
 	case p.expects(result.Status):
 		return result, nil
 	}
@@ -223,15 +225,29 @@ func (r *requester) do(req *http.Request) (HTTPResult, http.Header, error) {
 	if err != nil {
 		return HTTPResult{}, nil, err
 	}
+	result, err := excerptOf(res)
+	return result, res.Header, err
+}
+
+// excerptOf reads and closes a response.
+func excerptOf(res *http.Response) (HTTPResult, error) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, excerptBytes+1))
 	if err != nil {
-		return HTTPResult{}, nil, fmt.Errorf("read response: %w", err)
+		return HTTPResult{}, fmt.Errorf("read response: %w", err)
 	}
 	kept := firstJSON(body[:min(len(body), excerptBytes)], httpBodyJSON)
 	result := HTTPResult{Status: res.StatusCode, Body: string(kept), BodyTruncated: len(kept) < len(body)}
 	result.Headers, result.HeadersTruncated = boundHeaders(res.Header)
-	return result, res.Header, nil
+	return result, nil
+}
+
+// requestFailure returns the failure of a request without a response.
+func requestFailure(err error) error {
+	if errors.Is(err, errRefused) {
+		return refuse(CodeRefused, err)
+	}
+	return behaviors.Code(CodeNetwork, err, nil)
 }
 
 // boundHeaders keeps the headers whose JSON text is within httpHeaderJSON.

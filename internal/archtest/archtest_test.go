@@ -55,6 +55,7 @@ tasklog              | events internal/wire store                        | logs 
 tasklog/memlog       | events tasklog                                    | logs for tests and simulations: it knows no server
 tasklog/tasklogtest  | events store tasklog                              | holds any store of logs to the port, so it knows none
 collections          | cron events schedule store task go.yaml.in/yaml | what is kept up to date, how and when: between hostile bytes and those who apply it
+collections/drivers  | behaviors behaviors/builtin collections           | runs collections: it links os/exec and net/http
 collections/taskjson | events store task github.com/google/uuid          | a form of JSON and its ids: pure
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
@@ -104,7 +105,7 @@ taskstore            | item store task golang.org/x/sync                  | asks
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
 api/view             | schedule task tasklog events ledger store | what is shown as JSON, wherever it is shown
-cmd/node/...         | internal/connection api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin bulk cluster engine schedule task store engine/embedded events etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | internal/connection api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin collections collections/drivers bulk cluster engine schedule task store engine/embedded events etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/connect | internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open

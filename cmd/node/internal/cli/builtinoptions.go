@@ -11,7 +11,13 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/collections/drivers"
 	"taskledger/task"
+)
+
+const (
+	defaultSyncWorkers = 16
+	maxSyncWorkers     = 65_536
 )
 
 // builtinOptions are the flags of serve that allow tasks of built-in behaviors to run and to read something.
@@ -19,6 +25,8 @@ type builtinOptions struct {
 	execAllow, execEnv []string
 	httpAllowPrivate   bool
 	checksumRoot       string
+	syncRoot           string
+	syncWorkers        int
 	hold               func(group int) (release func()) // sees to it that programs end with the node
 }
 
@@ -30,12 +38,15 @@ or a socket in a directory of yours (default: none)`)
 	flags.ListVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", "", "`directory`"+` that tasks of behavior checksum may read, but for the node's own data and secrets: whoever
-may submit learns size and SHA-256 of every file there (default: none)`)
+may submit learns size and SHA-256 of every file there; collections may fetch what is here (default: none)`)
+	f.StringVar(&o.syncRoot, "sync-root", "", "`directory`"+` to which collections are fetched, but for the node's own data and secrets; nodes that run one
+collection need one directory that they share (default: none)`)
+	f.IntVar(&o.syncWorkers, "sync-workers", defaultSyncWorkers, "runs of collections at once; 0: the node has none")
 }
 
 // given returns those of the flags that were given, which all nodes should have alike.
 func (o *builtinOptions) given(f *pflag.FlagSet) (args []string) {
-	for _, name := range []string{"exec-allow", "exec-env", "http-allow-private", "checksum-root"} {
+	for _, name := range []string{"exec-allow", "exec-env", "http-allow-private", "checksum-root", "sync-root", "sync-workers"} {
 		if flag := f.Lookup(name); flag.Changed {
 			args = append(args, "--"+name+"="+strings.TrimSuffix(strings.TrimPrefix(flag.Value.String(), "["), "]"))
 		}
@@ -46,20 +57,44 @@ func (o *builtinOptions) given(f *pflag.FlagSet) (args []string) {
 // runPrograms reports whether tasks may run any program.
 func (o *builtinOptions) runPrograms() bool { return len(o.execAllow) > 0 }
 
-// behaviors returns the built-in behaviors, which read none of the secrets.
-func (o *builtinOptions) behaviors(secrets []string) ([]task.Behavior, error) {
-	root := o.checksumRoot
-	if root != "" {
-		var err error
-		if root, err = filepath.Abs(root); err != nil {
-			return nil, fmt.Errorf("--checksum-root: %w", err)
-		}
+// behaviors returns the built-in behaviors, and that of collections, which read and write none of the secrets.
+func (o *builtinOptions) behaviors(node string, secrets []string) ([]task.Behavior, error) {
+	checksumRoot, err := absolute("checksum-root", o.checksumRoot)
+	if err != nil {
+		return nil, err
 	}
-	return builtin.Behaviors(builtin.Options{
+	syncRoot, err := absolute("sync-root", o.syncRoot)
+	if err != nil {
+		return nil, err
+	}
+	of := builtin.Options{
 		Exec:     builtin.ExecOptions{Allow: o.execAllow, Env: o.execEnv, Hold: o.hold},
 		HTTP:     builtin.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
-		Checksum: builtin.ChecksumOptions{Root: root, Exclude: secrets},
-	}), nil
+		Checksum: builtin.ChecksumOptions{Root: checksumRoot, Exclude: secrets},
+	}
+	all := builtin.Behaviors(of)
+	if o.syncWorkers > 0 {
+		all = append(all, drivers.Behavior(drivers.Options{
+			Node:  node,
+			Exec:  of.Exec,
+			HTTP:  of.HTTP,
+			Files: of.Checksum,
+			Root:  syncRoot,
+		}))
+	}
+	return all, nil
+}
+
+// absolute returns the path of a directory that a flag names, "" for none.
+func absolute(flag, dir string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("--%s: %w", flag, err)
+	}
+	return at, nil
 }
 
 // check refuses what tasks cannot be allowed to run and to read.
@@ -78,13 +113,21 @@ func (o *builtinOptions) check() error {
 		}
 		allowed[name] = true
 	}
-	if o.checksumRoot == "" {
-		return nil
+	switch {
+	case o.syncWorkers < 0 || o.syncWorkers > maxSyncWorkers:
+		return wrong("--sync-workers %d: want 0 to %d", o.syncWorkers, maxSyncWorkers)
+	case o.syncWorkers == 0 && o.syncRoot != "":
+		return wrong("--sync-root is of collections, of which a node with --sync-workers 0 runs none: want one of the two")
 	}
-	if info, err := os.Stat(o.checksumRoot); err != nil {
-		return wrong("--checksum-root: %v", err)
-	} else if !info.IsDir() {
-		return wrong("--checksum-root %s: want a directory", o.checksumRoot)
+	for _, root := range []struct{ flag, dir string }{{"checksum-root", o.checksumRoot}, {"sync-root", o.syncRoot}} {
+		if root.dir == "" {
+			continue
+		}
+		if info, err := os.Stat(root.dir); err != nil {
+			return wrong("--%s: %v", root.flag, err)
+		} else if !info.IsDir() {
+			return wrong("--%s %s: want a directory", root.flag, root.dir)
+		}
 	}
 	return nil
 }

@@ -55,7 +55,8 @@ nothing that was acknowledged is lost.
 
 By itself the node brings etcd and NATS along, for this user of this machine alone, with its data in --data. --join adds a node to one that
 runs on this machine; --etcd and --nats join servers anywhere. Every node runs the behaviors noop, sleep and http, checksum
-below --checksum-root, and exec for the programs that --exec-allow names.`,
+below --checksum-root, exec for the programs that --exec-allow names, and collection, by these programs and by files that are
+fetched to below --sync-root.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"a second node beside one that runs here", []string{"serve", "--join", defaultDir, "--name", "b"}},

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -19,6 +20,7 @@ import (
 	"taskledger/cmd/node/internal/httpd"
 	"taskledger/cmd/node/internal/monitor"
 	"taskledger/cmd/node/internal/openfiles"
+	"taskledger/collections"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/natsbus"
@@ -92,6 +94,7 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	o.limits = o.allLimits()
 	atOnce := func(behavior string) int {
 		if n, limited := o.limits[behavior]; limited && n < o.slots {
 			return max(n, 0)
@@ -99,25 +102,34 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 		return o.slots
 	}
 	w := openfiles.Wanted{Inside: inside, Slots: o.slots}
+	runs := 0 // of collections
+	if o.builtins.syncWorkers > 0 {
+		runs = atOnce(collections.Behavior)
+	}
 	if o.builtins.runPrograms() {
-		w.Exec = atOnce("exec")
+		w.Exec = min(atOnce("exec")+runs, o.slots)
 	}
 	if o.files, err = openfiles.Share(limit, w); err != nil {
 		return err
 	}
-	o.limits = maps.Clone(o.limits)
+	programs := o.files.Exec
+	runs = min(runs, o.files.Others)
+	if programs < w.Exec { // of tasks and of collections, each of which has a half if it wants that
+		runs = min(runs, (programs+1)/2)
+		programs = max(1, programs-runs)
+	}
 	share := map[string]int{"http": o.files.Others}
 	if w.Exec > 0 {
-		share["exec"] = o.files.Exec
+		share["exec"] = programs
+	}
+	if o.builtins.syncWorkers > 0 {
+		share[collections.Behavior] = runs
 	}
 	if o.builtins.checksumRoot != "" {
 		share["checksum"] = o.files.Others
 	}
 	for behavior, fits := range share {
 		if wanted := atOnce(behavior); fits < wanted {
-			if o.limits == nil {
-				o.limits = map[string]int{}
-			}
 			o.limits[behavior] = fits
 			log.Warn("the limit of open files lowers how many attempts of a behavior are made at once", "behavior", behavior, "attempts", fits,
 				"wanted", wanted, "open_files", limit)
@@ -126,9 +138,25 @@ func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
 	return nil
 }
 
+// allLimits returns the limits of behaviors, with that of collections.
+func (o *serveOptions) allLimits() map[string]int {
+	all := maps.Clone(o.limits)
+	if all == nil {
+		all = map[string]int{}
+	}
+	if _, has := all[collections.Behavior]; !has && o.builtins.syncWorkers > 0 {
+		all[collections.Behavior] = o.builtins.syncWorkers
+	}
+	return all
+}
+
 // node makes the configuration of the node from the flags; Store and Bus are to be set.
 func (o *serveOptions) node(secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
-	behaviors, err := o.builtins.behaviors(secrets)
+	name := o.name
+	if name == "" {
+		name, _ = os.Hostname() // the engine, which wants it, says why it has none
+	}
+	behaviors, err := o.builtins.behaviors(name, secrets)
 	if err != nil {
 		return engine.NodeConfig{}, err
 	}
@@ -136,7 +164,7 @@ func (o *serveOptions) node(secrets []string, log *slog.Logger) (engine.NodeConf
 		Behaviors: behaviors,
 		Name:      o.name,
 		Slots:     o.slots,
-		Limits:    o.limits,
+		Limits:    o.allLimits(),
 		Owner:     &o.owner,
 		TTL:       o.ttl,
 		Grace:     o.grace,
@@ -220,6 +248,9 @@ func (o *serveOptions) check(c *access) error {
 	}
 	if err := o.builtins.check(); err != nil {
 		return err
+	}
+	if n, given := o.limits[collections.Behavior]; given {
+		return wrong("--limit %s=%d: give --sync-workers %[2]d", collections.Behavior, n)
 	}
 	return o.checkNode()
 }

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/collections"
+	"taskledger/task"
 )
 
 // checked returns what is wrong with the arguments of serve.
@@ -97,7 +100,14 @@ func TestServe_RefusesWhatTheEngineWouldBeforeItOpensACluster(t *testing.T) {
 		wantUsage(t, checked(t, append(where, "--limit", "nop=3")...), "--limit: nop=3", "http, noop, sleep")
 		wantUsage(t, checked(t, append(where, "--limit", "noop=-1")...), "--limit: noop=-1", "want 0 or more")
 		wantUsage(t, checked(t, append(where, "--limit", "exec=1")...), "--limit: exec=1")
-		for _, good := range [][]string{{"--ttl", "3s"}, {"--ttl", "1m"}, {"--limit", "noop=0"}, {"--limit", "exec=1", "--exec-allow", "date"}} {
+		wantUsage(t, checked(t, append(where, "--limit", "collection=3")...), "--limit collection=3", "--sync-workers 3")
+		for _, number := range []string{"-1", "65537"} {
+			wantUsage(t, checked(t, append(where, "--sync-workers", number)...), "--sync-workers "+number, "want 0 to 65536")
+		}
+		wantUsage(t, checked(t, append(where, "--sync-workers", "0", "--sync-root", ".")...), "--sync-root", "--sync-workers 0")
+		wantUsage(t, checked(t, append(where, "--sync-root", "no-such-directory")...), "--sync-root: ", "no-such-directory")
+		wantUsage(t, checked(t, append(where, "--sync-root", "serve.go")...), "--sync-root serve.go: want a directory")
+		for _, good := range [][]string{{"--ttl", "3s"}, {"--ttl", "1m"}, {"--limit", "noop=0"}, {"--sync-workers", "0"}, {"--sync-root", "."}, {"--limit", "exec=1", "--exec-allow", "date"}} {
 			if err := checked(t, append(where, good...)...); err != nil {
 				t.Errorf("%q: %v", good, err)
 			}
@@ -110,12 +120,34 @@ func TestServe_SuggestsFlagsThatAllNodesShouldHave(t *testing.T) {
 	t.Parallel()
 	var o serveOptions
 	flags := o.flags()
-	args := []string{"--exec-allow=date", `--exec-allow=say=/bin/echo {}`, "--http-allow-private", "--checksum-root=.", "--slots=3"}
+	args := []string{"--exec-allow=date", `--exec-allow=say=/bin/echo {}`, "--http-allow-private", "--checksum-root=.", "--sync-root=..", "--sync-workers=3", "--slots=3"}
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"--exec-allow=date,say=/bin/echo {}", "--http-allow-private=true", "--checksum-root=."}
+	want := []string{"--exec-allow=date,say=/bin/echo {}", "--http-allow-private=true", "--checksum-root=.", "--sync-root=..", "--sync-workers=3"}
 	if got := o.builtins.given(flags); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestServe_RunsOfCollectionsHaveALimitOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]int{"": 16, "--sync-workers=3": 3, "--sync-workers=0": -1} {
+		var o serveOptions
+		if err := o.flags().Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := o.node(nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit, has := cfg.Limits[collections.Behavior]
+		runs := slices.ContainsFunc(cfg.Behaviors, func(b task.Behavior) bool { return b.ID() == collections.Behavior })
+		if !has {
+			limit = -1
+		}
+		if limit != want || runs != (want >= 0) {
+			t.Errorf("%q: limit %d, want %d; has the behavior: %t", args, limit, want, runs)
+		}
 	}
 }
