@@ -1,5 +1,6 @@
-// Package integration tests the whole: nodes and clients on a real etcd and a real NATS, seen from outside only. Unless a
-// fault test needs NATS, every scenario runs with NATS and with NATS absent for the whole run.
+// Package integration tests the whole: nodes and clients on a real etcd and a real NATS, seen from outside only. Unless
+// a fault test needs NATS, every scenario runs with NATS and with NATS absent for the whole run. Where nodes are
+// processes of their own, tests are in package processes.
 //
 // The scenarios of the prior art in asynchronous tasks, and the test that stands for each here. What has no counterpart
 // says why.

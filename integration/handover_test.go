@@ -2,7 +2,6 @@ package integration_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 	"taskledger/events"
 	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
-	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -73,7 +71,6 @@ type load struct {
 	atOnce int                      // goroutines
 	pause  time.Duration            // of each, between two tasks
 	params func(name string) string // of a task
-	again  bool                     // what nobody answers is submitted again: no node may live for long
 }
 
 func startFlowOf(t *testing.T, l *tally, of load, members ...behaviors.Client) *flow {
@@ -88,11 +85,7 @@ func startFlowOf(t *testing.T, l *tally, of load, members ...behaviors.Client) *
 				}
 				name := fmt.Sprintf("task-%d-%d", i, n)
 				p := of.params(name)
-				ctx := within(t, soon)
-				future, err := l.Submit(ctx, members[(i+n)%len(members)], p)
-				for of.again && ctx.Err() == nil && (errors.Is(err, task.ErrUnknown) || errors.Is(err, store.ErrUnavailable)) {
-					future, err = l.Submit(ctx, members[(i+n)%len(members)], p)
-				}
+				future, err := l.Submit(within(t, soon), members[(i+n)%len(members)], p)
 				if err != nil {
 					t.Errorf("submit %s: %v", name, err)
 					return

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -10,9 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if isChild, code := runAsChild(); isChild {
-		os.Exit(code)
-	}
 	repeat.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }

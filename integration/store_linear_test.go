@@ -19,6 +19,7 @@ import (
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // itemCall records a request about an item of a store, and its answer.
@@ -263,6 +264,21 @@ func TestItemModel_ExplainsNoContradiction(t *testing.T) {
 		}
 		if porcupine.CheckOperations(itemModel, all) || !porcupine.CheckOperations(itemModel, all[:len(all)-1]) {
 			t.Errorf("%s is explained, or what was before it is not", name)
+		}
+	}
+}
+
+// untilAnswered repeats a call with its key until its outcome is known: an unknown one is no failure.
+func untilAnswered(ctx context.Context, call func(context.Context) error) error {
+	for {
+		err := call(ctx)
+		var conflict *item.ConflictError
+		if err == nil || errors.As(err, &conflict) || ctx.Err() != nil {
+			return err
+		}
+		var overload *task.OverloadError
+		if !errors.Is(err, task.ErrUnknown) && !errors.Is(err, store.ErrUnavailable) && !errors.As(err, &overload) {
+			return err
 		}
 	}
 }

@@ -3,7 +3,8 @@ package main
 // parts are the whole proof. Each takes less than partMost on two processors that have nothing else to do.
 var parts = []part{
 	{"tests", []string{
-		`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 $(go list ./... | grep -vE "/integration$|/cmd/node$")`,
+		`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 ` +
+			`$(go list ./... | grep -vE "/(integration(/processes)?|cmd/node)$")`,
 		`go run ./integration/documents`,
 		`go run ./integration/otheruser`,
 	}},
@@ -16,7 +17,7 @@ var parts = []part{
 		`PROOF=1 go test ./cmd/node -run '^TestServe_StopsInOrderLoseNothing$' -count=1`,
 		`go test ./cmd/node -count=1`,
 		// Among others: owners of a store are killed under load, and nodes at every write of their upkeep.
-		`PROOF=1 go test ./integration -count=1 -timeout 40m`,
+		`PROOF=1 go test ./integration ./integration/processes -count=1 -timeout 40m -p 1`,
 	}},
 	{"race", []string{`go test -race -count=1 -timeout 45m ./...`}},
 	{"histories", []string{`go run ./integration/simulation run --histories 2000 --seed "$SEED"`}},

@@ -50,6 +50,8 @@ ledger/repair        | ledger store events                               | alone
 meter                |                                                   | a leaf: names of figures, and the port that takes them
 meter/prommeter      | meter github.com/prometheus/client_golang         | what a node measures, for Prometheus
 schedule             | cron events store task                            | what a schedule is: its definition, its ticks, and what is told of it
+collections          | cron events schedule store task go.yaml.in/yaml | what is kept up to date, how and when: between hostile bytes and those who apply it
+collections/taskjson | events store task github.com/google/uuid          | a form of JSON and its ids: pure
 tasklog              | events internal/wire store                        | logs of tasks: a port, who writes one and who reads it; it knows no server
 tasklog/memlog       | events tasklog                                    | logs for tests and simulations: it knows no server
 tasklog/tasklogtest  | events store tasklog                              | holds any store of logs to the port, so it knows none
@@ -130,6 +132,7 @@ internal/locktest    |                                                  | a leaf
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
+integration/processes |                                               | black-box tests of nodes that are processes of their own
 integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
 integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
@@ -199,7 +202,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("cron/*.go", "events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
+	report(t, load(t).Pure("collections/taskjson/*.go", "cron/*.go", "events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
 		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go"))
 }
 

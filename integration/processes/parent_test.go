@@ -1,4 +1,4 @@
-package integration_test
+package processes_test
 
 import (
 	"bufio"
@@ -161,7 +161,8 @@ func (p *process) starts(id string, attempt int) {
 	}
 }
 
-// resolves waits until the future of a task that the process submitted has the result: the name of the process that ran it.
+// resolves waits until the future of a task that the process submitted has the result: the name of the process that ran
+// it.
 func (p *process) resolves(id, result string) {
 	p.t.Helper()
 	w := p.hear(id+" is resolved", func(w word) bool { return w.Resolved == id })
@@ -203,7 +204,15 @@ func startProcesses(t *testing.T, noNATS bool) *processes {
 
 func (c *processes) node(name string, slots int) *process {
 	c.Helper()
-	p, _ := startProcess(c.T, role{Name: name, Etcd: c.etcd, NATS: c.nats, NKey: c.nkey, Shards: processShards, Slots: slots, TTL: processTTL})
+	p, _ := startProcess(c.T, role{
+		Name:   name,
+		Etcd:   c.etcd,
+		NATS:   c.nats,
+		NKey:   c.nkey,
+		Shards: processShards,
+		Slots:  slots,
+		TTL:    processTTL,
+	})
 	return p
 }
 

@@ -1,4 +1,4 @@
-package integration_test
+package processes_test
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ const (
 	writePiece   = "piece"
 )
 
-// fatalWrite is a write at which a process kills itself: before it makes the n-th of its kind, or as soon as that is made.
-// A process with one shard makes those of a kind one after the other.
+// fatalWrite is a write at which a process kills itself: before it makes the n-th of its kind, or as soon as that is
+// made. A process with one shard makes those of a kind one after the other.
 type fatalWrite struct {
 	Kind string
 	Nth  int
@@ -67,7 +67,9 @@ func (s fatalStore) PutPart(ctx context.Context, o store.Ownership, entry uint64
 	return s.at.do(writePart, func() error { return s.Store.PutPart(ctx, o, entry, part, data) })
 }
 
-func (s fatalStore) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.SnapshotInfo) (p store.SnapshotPointer, err error) {
+func (s fatalStore) Publish(
+	ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.SnapshotInfo,
+) (p store.SnapshotPointer, err error) {
 	err = s.at.do(writePublish, func() (err error) {
 		p, err = s.Store.Publish(ctx, o, seen, made)
 		return err
@@ -86,7 +88,8 @@ type fatalKV struct {
 }
 
 func (kv fatalKV) Do(ctx context.Context, op clientv3.Op) (resp clientv3.OpResponse, err error) {
-	if _, then, _ := op.Txn(); len(then) != 1 || !then[0].IsDelete() || !bytes.Contains(then[0].KeyBytes(), []byte("/journal/")) {
+	_, then, _ := op.Txn()
+	if len(then) != 1 || !then[0].IsDelete() || !bytes.Contains(then[0].KeyBytes(), []byte("/journal/")) {
 		return kv.KV.Do(ctx, op)
 	}
 	err = kv.at.do(writePiece, func() (err error) {
@@ -102,7 +105,9 @@ type fatalArchive struct {
 	at *fatalWrite
 }
 
-func (a fatalArchive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (h store.ArchiveHead, err error) {
+func (a fatalArchive) Archive(
+	ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record,
+) (h store.ArchiveHead, err error) {
 	err = a.at.do(writeArchive, func() (err error) {
 		h, err = a.to.Archive(ctx, shard, after, entries)
 		return err
@@ -124,6 +129,8 @@ func (a fatalArchive) ReadArchive(ctx context.Context, shard int, from uint64) i
 	return a.to.ReadArchive(ctx, shard, from)
 }
 
-func (a fatalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
+func (a fatalArchive) FindArchived(
+	ctx context.Context, shard int, task events.TaskID, last uint64,
+) iter.Seq2[store.Record, error] {
 	return a.to.FindArchived(ctx, shard, task, last)
 }

@@ -1,4 +1,4 @@
-package integration_test
+package processes_test
 
 import (
 	"bufio"
@@ -18,6 +18,7 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/natsbus"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -142,7 +143,13 @@ func (c *child) work() error {
 		Behaviors: []task.Behavior{c, runEcho(), runNap()},
 	}
 	if c.NATS != "" {
-		bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS}, NKey: c.NKey, Cluster: c.Cluster, Key: store.Cluster().Key, Log: log})
+		bus, err := natsbus.Open(natsbus.Config{
+			URLs:    []string{c.NATS},
+			NKey:    c.NKey,
+			Cluster: c.Cluster,
+			Key:     store.Cluster().Key,
+			Log:     log,
+		})
 		if err != nil {
 			return err
 		}
@@ -169,6 +176,13 @@ func (c *child) work() error {
 	c.obey(n)
 	stop()
 	return <-ended
+}
+
+// tight is a store that says that it is small: a tail of 1 MiB makes a snapshot due.
+type tight struct{ store.Store }
+
+func (tight) Usage(context.Context) (store.Usage, error) {
+	return store.Usage{InUse: 1, Size: 1, Quota: 16 << 20, Revision: 1}, nil
 }
 
 // obey carries out orders until there are no more.

@@ -1,4 +1,4 @@
-package integration_test
+package processes_test
 
 import (
 	"context"
@@ -91,8 +91,12 @@ func (w *storeWork) cycle(ctx context.Context, c *engine.Client, client int64, n
 	}
 	var made []item.Item
 	err = untilAnswered(ctx, func(ctx context.Context) (err error) {
-		made, err = c.Stores().Update(ctx, storeName, &item.Update{Client: client, Key: "update-" + key, Deletes: []int64{got.ID},
-			Adds: []item.Add{{Group: storeGroup, Data: []byte(key)}}})
+		made, err = c.Stores().Update(ctx, storeName, &item.Update{
+			Client:  client,
+			Key:     "update-" + key,
+			Deletes: []int64{got.ID},
+			Adds:    []item.Add{{Group: storeGroup, Data: []byte(key)}},
+		})
 		return err
 	})
 	if errors.As(err, &conflict) {
@@ -137,8 +141,8 @@ func (w *storeWork) run(stop <-chan struct{}, clients ...*engine.Client) (ended 
 	return all.Wait
 }
 
-// wantAllAccounted asserts that the items there are those that were added and not removed, by what callers were told and by what the
-// journal says, and that no id was used twice.
+// wantAllAccounted asserts that the items there are those that were added and not removed, by what callers were told
+// and by what the journal says, and that no id was used twice.
 func (w *storeWork) wantAllAccounted(c *engine.Client) {
 	t := w.t
 	t.Helper()
@@ -181,7 +185,8 @@ func (w *storeWork) wantAllAccounted(c *engine.Client) {
 		t.Errorf("%d items are there, %d were added and %d removed; want %d", len(live), added, removed, storeBegins)
 	}
 	if len(w.added) != added || len(w.removed) != removed {
-		t.Errorf("callers were told of %d added and %d removed, the journal has %d and %d", len(w.added), len(w.removed), added, removed)
+		t.Errorf("callers were told of %d added and %d removed, the journal has %d and %d",
+			len(w.added), len(w.removed), added, removed)
 	}
 	if !slices.IsSortedFunc(live, func(a, b item.Item) int { return int(a.ID - b.ID) }) {
 		t.Error("the group is not listed by id")
@@ -227,7 +232,11 @@ func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 			one, other := s.StartClient("one", nil), s.StartClient("other", nil)
 			w := &storeWork{t: t, added: map[int64]bool{}, removed: map[int64]bool{}}
 			w.add(one.Client)
-			tasks := startFlowOf(t, echo(), load{atOnce: 2, pause: 20 * time.Millisecond, params: func(name string) string { return name }}, one, other)
+			tasks := startFlow(t, load{
+				atOnce: 2,
+				pause:  20 * time.Millisecond,
+				params: func(name string) string { return name },
+			}, one, other)
 			stop := make(chan struct{})
 			ended := w.run(stop, one.Client, other.Client)
 			began, away := time.Now(), false
@@ -254,7 +263,8 @@ func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 			}
 			ran := tasks.end()
 			w.wantAllAccounted(one.Client)
-			t.Logf("%d cycles, %d late, %d tasks beside them, %d kills in %s", w.cycles.Load(), w.late.Load(), ran, kills, time.Since(began).Round(time.Second))
+			t.Logf("%d cycles, %d late, %d tasks beside them, %d kills in %s",
+				w.cycles.Load(), w.late.Load(), ran, kills, time.Since(began).Round(time.Second))
 			for _, p := range s.nodes {
 				p.stop()
 			}

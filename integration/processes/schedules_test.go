@@ -1,4 +1,4 @@
-package integration_test
+package processes_test
 
 import (
 	"encoding/binary"
@@ -123,6 +123,15 @@ func (c *ticking) set(name, behavior string, d schedule.Definition) string {
 	_, _, err := c.client.Schedules().Set(within(c.T, soon), name, d, 0)
 	ok(c.T, err)
 	return name
+}
+
+// idOf returns an id in a shard that begins with the name.
+func idOf(shard, shards int, name string) string {
+	for i := 0; ; i++ {
+		if id := events.TaskID(fmt.Sprint(name, i)); id.Shard(shards) == shard {
+			return string(id)
+		}
+	}
 }
 
 // setDay sets schedules whose ticks come so long from now by the data of the test, those in nearZone sooner by a's.

@@ -1,0 +1,27 @@
+package collections_test
+
+import (
+	"testing"
+
+	"taskledger/collections"
+	"taskledger/schedule"
+)
+
+func TestDefinition_HasTheDriverAsParameters(t *testing.T) {
+	file := parse(t, "sources: {a: {collections: [{name: b_c, driver: exec, program: p, args: [x], schedule: '@daily'}]}}")
+	c := &file.Collections[0]
+	d := c.Definition()
+	const want = `{"source":"a","collection":"b_c","driver":"exec","program":"p","args":["x"]}`
+	if string(d.Params) != want || d.Behavior != "collection" || d.Cron != "@daily" || c.ID() != "a_b_c" {
+		t.Errorf("%s: %+v, %s", c.ID(), d, d.Params)
+	}
+	complete(t, c)
+}
+
+func TestOf_RefusesParametersOfSomethingElse(t *testing.T) {
+	for _, params := range []string{"", "[]", `{"source":"a","collection":"b","driver":"noop","x":1}`} {
+		if c, err := collections.Of(schedule.Definition{Params: []byte(params)}); err == nil {
+			t.Errorf("%s is read as %+v", params, c)
+		}
+	}
+}

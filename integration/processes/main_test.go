@@ -1,0 +1,18 @@
+package processes_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"taskledger/internal/repeat"
+)
+
+func TestMain(m *testing.M) {
+	if isChild, code := runAsChild(); isChild {
+		os.Exit(code)
+	}
+	repeat.AtOnce(8)
+	goleak.VerifyTestMain(m)
+}
