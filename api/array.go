@@ -17,7 +17,7 @@ func (c *Call) Array(before, after string, next func() (page []any, more bool, e
 	}
 	if !more {
 		var whole bytes.Buffer
-		if err := writeArray(&whole, before, page); err != nil {
+		if _, err := writeElements(&whole, before, page); err != nil {
 			return err
 		}
 		whole.WriteString(after)
@@ -28,11 +28,9 @@ func (c *Call) Array(before, after string, next func() (page []any, more bool, e
 		return err
 	}
 	defer done()
-	for ; ; before = "," {
-		if len(page) > 0 || before != "," {
-			if err := writeArray(w, before, page); err != nil {
-				return err
-			}
+	for {
+		if before, err = writeElements(w, before, page); err != nil {
+			return err
 		}
 		if !more {
 			break
@@ -45,20 +43,23 @@ func (c *Call) Array(before, after string, next func() (page []any, more bool, e
 	return cmp.Or(err, end())
 }
 
-// writeArray writes the elements of a page behind the text before them.
-func writeArray(w io.Writer, before string, page []any) error {
+// writeElements writes the elements of a page, and before them what stands before the first one. It returns what
+// stands before the next one.
+func writeElements(w io.Writer, before string, page []any) (next string, err error) {
 	var b bytes.Buffer
-	b.WriteString(before)
-	for i, v := range page {
-		if i > 0 {
-			b.WriteByte(',')
-		}
+	if before != "," {
+		b.WriteString(before)
+		before = ""
+	}
+	for _, v := range page {
 		data, err := json.Marshal(v)
 		if err != nil {
-			return err
+			return "", err
 		}
+		b.WriteString(before)
 		b.Write(data)
+		before = ","
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	_, err = w.Write(b.Bytes())
+	return before, err
 }
