@@ -238,11 +238,14 @@ type server struct {
 	log *bytes.Buffer
 }
 
-func serve(t *testing.T, w *world) *server {
+func serve(t *testing.T, w *world) *server { return serveWithin(t, w, api.Limits{}) }
+
+func serveWithin(t *testing.T, w *world, limits api.Limits) *server {
 	t.Helper()
 	s := &server{t: t, log: &bytes.Buffer{}}
 	var err error
 	s.api, err = api.New(api.Config{
+		Limits:       limits,
 		Client:       operations.Direct{},
 		Tokens:       everybody,
 		Version:      "test",

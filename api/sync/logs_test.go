@@ -1,6 +1,7 @@
 package sync_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -92,6 +93,7 @@ func TestLogs_ThatAreNotThereAreRefused(t *testing.T) {
 		{tasklog.ErrGone, 410},
 		{tasklog.ErrNone, 503},
 		{store.ErrUnavailable, 503},
+		{context.DeadlineExceeded, 503},
 		{&store.InvalidError{Field: "cursor", Problem: "is of another task"}, 400},
 	} {
 		w.fails = c.err

@@ -1,12 +1,15 @@
 package sync_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
+	"taskledger/api"
 	"taskledger/api/sync"
 	"taskledger/task"
 )
@@ -283,5 +286,55 @@ func TestErrors_AreProblemDetailsWithMessageAndError(t *testing.T) {
 		`"error":"A field has a value that cannot be"}` + "\n"
 	if got := a.Body.String(); got != want || a.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%v %s", a.Header(), got)
+	}
+}
+
+func TestErrors_TellWhenToAskAgain(t *testing.T) {
+	s := serveWithin(t, newWorld(), api.Limits{PerSecond: 0.001, Burst: 1})
+	s.want(s.ask("viewer", "GET", "/schedules"), 200, "")
+	a := s.want(s.ask("viewer", "GET", "/schedules"), 429, `"message":"`)
+	if a.Header().Get("Retry-After") != "1" {
+		t.Errorf("%v", a.Header())
+	}
+}
+
+func TestOpenAPI_DocumentsTheRoutesAndTheirErrors(t *testing.T) {
+	s := serve(t, newWorld())
+	r := httptest.NewRequest("GET", "/openapi.json", nil)
+	r.Host = "localhost"
+	r.Header.Set("Authorization", "Bearer viewer")
+	w := httptest.NewRecorder()
+	s.api.ServeHTTP(w, r)
+	var doc struct {
+		Paths      map[string]map[string]any
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/tasks", "/tasks/{task}", "/tasks/{task}/logs", "/schedules"} {
+		if doc.Paths["/sync"+path]["get"] == nil {
+			t.Errorf("GET %s is not there", path)
+		}
+	}
+	for _, path := range []string{
+		"/tasks", "/tasks/{task}/cancel", "/schedules/{source}/{collection}/pause",
+		"/schedules/{source}/{collection}/resume",
+	} {
+		if doc.Paths["/sync"+path]["post"] == nil {
+			t.Errorf("POST %s is not there", path)
+		}
+	}
+	for name, keys := range map[string]int{"SyncTask": 8, "SyncLine": 3} {
+		if got := len(doc.Components.Schemas[name].Properties); got != keys {
+			t.Errorf("%s has %d keys, want %d", name, got, keys)
+		}
+	}
+	for _, key := range []string{"type", "detail", "message", "error"} {
+		if doc.Components.Schemas["SyncFailure"].Properties[key] == nil {
+			t.Errorf("errors have no %s", key)
+		}
 	}
 }
