@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"taskledger/api"
+	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/collections"
 	"taskledger/events"
@@ -125,7 +126,7 @@ func (f *front) kept(
 			return err == nil, err
 		}
 	}
-	return false, nil
+	return false, silent(&page)
 }
 
 // pairIn returns the collection of a run: the one of pairs that has its affinity, or else the one that its parameters
@@ -150,6 +151,16 @@ func (f *front) pairIn(ctx context.Context, pairs map[string]pair, t *task.Task)
 	}
 	pairs[affinity] = p
 	return p, nil
+}
+
+// present returns the collection that has an affinity now.
+func (f *front) present(ctx context.Context, affinity string) (pair, error) {
+	s, err := f.schedules.Get(ctx, affinity)
+	p, is := pairOf(&s)
+	if errors.Is(err, schedule.ErrNotFound) || err == nil && !is {
+		return p, problem.New(problem.NotKept, "the parameters of the run are not kept, and no collection is %s", affinity)
+	}
+	return p, err
 }
 
 // unknown returns the error of a parameter that names no collection, or no source.

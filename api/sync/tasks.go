@@ -57,20 +57,20 @@ func (f *front) get(c *api.Call) (t task.Task, id events.TaskID, err error) {
 }
 
 func (f *front) show(c *api.Call) error {
-	t, id, err := f.get(c)
+	t, _, err := f.get(c)
 	if err != nil {
 		return err
 	}
 	p, err := f.pairIn(c.Context(), map[string]pair{}, &t)
 	if err == nil && p.source == "" {
-		err = problem.New(problem.NotKept, "the parameters of task %s are not kept, nor is its collection", id)
+		p, err = f.present(c.Context(), t.ID.Affinity())
 	}
 	if err != nil {
 		return err
 	}
 	answer, err := shown(&t, p)
-	if err != nil {
-		return err
+	if err != nil { // somebody has submitted it by hand
+		return problem.New(problem.NotFound, "task %s is no run of a collection: %s", t.ID, err)
 	}
 	return c.JSON(http.StatusOK, answer)
 }
@@ -183,17 +183,19 @@ func (f *front) more(c *api.Call, s *selection, most int) (some []taskjson.Task,
 	if err != nil {
 		return nil, false, err
 	}
-	if len(page.Missing) > 0 {
-		m := page.Missing[0]
-		return nil, false, fmt.Errorf("shard %d does not answer (%s): %w", m.Shard, problem.Of(m.Err), store.ErrUnavailable)
+	if err := silent(&page); err != nil {
+		return nil, false, err
 	}
 	for i := range page.Tasks {
 		t := &page.Tasks[i]
+		if !c.Token().MayTask(t.ID) || !c.Token().MayBehavior(t.Behavior) {
+			continue
+		}
 		p, err := f.pairIn(ctx, s.pairs, t)
 		if err != nil {
 			return nil, false, err
 		}
-		if p.source != s.source || !c.Token().MayTask(t.ID) || !c.Token().MayBehavior(t.Behavior) {
+		if p.source != s.source {
 			continue
 		}
 		run, err := shown(t, p)
@@ -203,4 +205,13 @@ func (f *front) more(c *api.Call, s *selection, most int) (some []taskjson.Task,
 	}
 	s.cursor = page.Cursor
 	return some, !page.Through && page.Cursor != "", nil
+}
+
+// silent returns an error that names a shard whose tasks are not in a page; nil = all are.
+func silent(page *task.Page) error {
+	if len(page.Missing) == 0 {
+		return nil
+	}
+	m := page.Missing[0]
+	return fmt.Errorf("shard %d does not answer (%s): %w", m.Shard, problem.Of(m.Err), store.ErrUnavailable)
 }

@@ -43,8 +43,12 @@ func TestShow_TellsTheSourceThatTheRunHad(t *testing.T) {
 	old := w.run("shop_old", "orders", 0, task.Created, task.SubReady)
 	gone := w.run("shop_a", "b", 0, task.Success, task.SubFinal)
 	lost := w.run("shop", "lost", 0, task.Success, task.SubFinal)
-	w.params[w.tasks[2].ID] = nil
+	here := w.run("shop_old", "orders", 0, task.Success, task.SubFinal)
+	hand := w.run("shop", "orders", 0, task.Created, task.SubReady)
+	w.params[w.tasks[2].ID], w.params[w.tasks[3].ID], w.tasks[4].Priority = nil, nil, 0
 	s := serve(t, w)
+	s.want(s.ask("viewer", "GET", "/tasks/"+here), 200, `"source":"shop_old","collection":"orders"`)
+	s.want(s.ask("viewer", "GET", "/tasks/"+hand), 404, "no run of a collection")
 	s.want(s.ask("viewer", "GET", "/tasks/"+old), 200, `"source":"shop_old","collection":"orders"`)
 	s.want(s.ask("viewer", "GET", "/tasks/"+gone), 200, `"source":"shop_a","collection":"b"`)
 	s.want(s.ask("viewer", "GET", "/tasks/"+lost), 410, "parameters")
@@ -178,9 +182,11 @@ func TestList_IsRefusedWhereAShardDoesNotAnswer(t *testing.T) {
 	w.missing = true
 	s := serve(t, w)
 	for _, limit := range []string{"", "&limit=2"} {
-		a := s.want(s.ask("viewer", "GET", all+limit), 503, "shard 3")
-		if a.Header().Get("Retry-After") == "" {
-			t.Errorf("%v", a.Header())
+		for _, asked := range []string{all, all + "&collection=gone", strings.Replace(all, "shop", "gone", 1)} {
+			a := s.want(s.ask("viewer", "GET", asked+limit), 503, "shard 3")
+			if a.Header().Get("Retry-After") == "" {
+				t.Errorf("%v", a.Header())
+			}
 		}
 	}
 }
