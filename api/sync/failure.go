@@ -9,7 +9,7 @@ import (
 	"taskledger/api/problem"
 )
 
-// Failure is what is wrong with a request: problem details (RFC 9457), and the two keys that clients of EventNative
+// Failure tells what is wrong with a request: it has problem details (RFC 9457), and the two keys that clients of EventNative
 // read.
 type Failure struct {
 	problem.Problem

@@ -51,10 +51,10 @@ type Order struct {
 	Collection string // its id
 	Key        string // makes a repetition by the same principal the same order; "" = it is none
 	Priority   int64  // of a run that is made; one that is shared keeps its own
-	Seen       schedule.Version
+	Seen       schedule.Version // of the collection: schedule.ErrChanged for another one
 }
 
-// Runner makes runs of collections. It returns what operations.Schedules.Run does.
+// Runner makes runs of collections. Its errors are those of operations.Schedules.Run.
 type Runner interface {
 	// Run makes a run now, or shares one that has not ended. made reports that this order has made it, or the one that
 	// it repeats. The id is one that taskjson.Shown takes.
