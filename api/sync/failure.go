@@ -9,8 +9,8 @@ import (
 	"taskledger/api/problem"
 )
 
-// Failure tells what is wrong with a request: it has problem details (RFC 9457), and the two keys that clients of EventNative
-// read.
+// Failure tells what is wrong with a request: it has problem details (RFC 9457), and the two keys that clients of
+// EventNative read.
 type Failure struct {
 	problem.Problem
 	Message string `json:"message"` // the detail, or the title

@@ -78,7 +78,8 @@ func TestLogs_IncludeBothEndsOfTheirTime(t *testing.T) {
 	if s.read(path+"?end=1969-01-01T00:00:00Z", &got); len(got.Logs) != 0 {
 		t.Errorf("an end before 1970: %+v", got)
 	}
-	if s.read(path+"?start=1970-01-01T00:00:00Z", &got); w.selected.Since != 0 || w.selected.Until != 0 || len(got.Logs) != 10 {
+	s.read(path+"?start=1970-01-01T00:00:00Z", &got)
+	if w.selected.Since != 0 || w.selected.Until != 0 || len(got.Logs) != 10 {
 		t.Errorf("since 1970: %+v", w.selected)
 	}
 }

@@ -1,5 +1,5 @@
-// Package sync is the HTTP API of collections below /sync, in the form of EventNative's scheduler: their runs are tasks of
-// eight keys, and their errors have the keys of its clients.
+// Package sync is the HTTP API of collections below /sync, in the form of EventNative's scheduler: their runs are tasks
+// of eight keys, and their errors have the keys of its clients.
 //
 // It keeps no state: it asks as any client does. A run, or a collection, that the token of the caller is not for is
 // told like one that is not there. Every route answers with or without a slash at its end.
@@ -48,9 +48,9 @@ type Schedules interface {
 
 // Order asks for a run of a collection.
 type Order struct {
-	Collection string // its id
-	Key        string // makes a repetition by the same principal the same order; "" = it is none
-	Priority   int64  // of a run that is made; one that is shared keeps its own
+	Collection string           // its id
+	Key        string           // makes a repetition by the same principal the same order; "" = it is none
+	Priority   int64            // of a run that is made; one that is shared keeps its own
 	Seen       schedule.Version // of the collection: schedule.ErrChanged for another one
 }
 
