@@ -40,7 +40,7 @@ func (c *Call) admit() (done func(), refused *problem.Problem) {
 	if c.route.Role == token.Nobody {
 		return uncounted, nil
 	}
-	secret := Secret(c.r)
+	secret := c.shared.refusals.secret(c.r)
 	if c.by = c.shared.tokens.Find(secret); secret == "" || c.by == nil {
 		return uncounted, problem.New(problem.Unauthorized,
 			"want the header Authorization: Bearer and a token that is known")

@@ -66,6 +66,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawPath != "" {
 			r.URL.RawPath = below + r.URL.RawPath
 		}
+		a.shared.refusals.hideSecret(r)
 	}
 	if r.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age=31536000")

@@ -240,6 +240,8 @@ func schemaName(t reflect.Type, hint string) string {
 	switch of := path.Base(t.PkgPath()); {
 	case of == "form": // of a task store
 		return "Store" + name
+	case of == "sync", of == "taskjson":
+		return "Sync" + name
 	case of == "logs":
 		return "Log" + name
 	case of == "schedules", of == "schedule" && name != "Schedule":

@@ -13,12 +13,17 @@ import (
 	"taskledger/api/problem"
 )
 
-// ErrorFormat gives errors the form of a front, whatever refuses a request below its path.
+// ErrorFormat gives errors the form of a front, whatever refuses a request below its path, and names further places of
+// the secrets of its callers.
 type ErrorFormat struct {
 	Path   string // begins the paths of the front, such as "/store/"
 	Refuse func(w http.ResponseWriter, p *problem.Problem)
 	Type   string // of what it answers
 	Out    any    // a value of its Go type
+	// SecretHeader names a header for a secret that the header Authorization does not have; "" = none.
+	SecretHeader string
+	// SecretParam names a parameter that stands for SecretHeader, on listeners of Below alone; "" = none.
+	SecretParam string
 }
 
 // refusals answers requests with problems, each in the error format of its path.

@@ -46,7 +46,7 @@ func (c *Call) watchToken(end func()) (done func()) {
 	}
 	return c.shared.watcher.watch(&watched{
 		by:     c.by,
-		secret: Secret(c.r),
+		secret: c.shared.refusals.secret(c.r),
 		waits:  c.route.Class < Stream,
 		end: func() {
 			c.lapsed.Store(true)

@@ -1,11 +1,7 @@
 package stores
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -89,7 +85,7 @@ func (f *front) many(c *api.Call, name string, as func(*item.Item) any) error {
 	if err != nil {
 		return err
 	}
-	return list(c, func() (page []any, more bool, err error) {
+	return c.Array("[", "]", func() (page []any, more bool, err error) {
 		ctx, cancel := c.Ask()
 		defer cancel()
 		for size := 0; len(ids) > 0 && size < pageBytes && err == nil; {
@@ -179,7 +175,7 @@ func (f *front) listed(c *api.Call, name string, p item.Page, limit int, as func
 		return err
 	}
 	left := limit
-	return list(c, func() (page []any, more bool, err error) {
+	return c.Array("[", "]", func() (page []any, more bool, err error) {
 		ctx, cancel := c.Ask()
 		defer cancel()
 		p.Limit = min(left, item.MaxIDs) // later pages have the rest
@@ -195,57 +191,6 @@ func (f *front) listed(c *api.Call, name string, p item.Page, limit int, as func
 		}
 		return page, more && len(items) > 0, err
 	})
-}
-
-// list answers with an array, as long as there are more pages. One page is an answer like others; more of them are a
-// stream.
-func list(c *api.Call, next func() (page []any, more bool, err error)) error {
-	page, more, err := next()
-	switch {
-	case err != nil:
-		return err
-	case !more:
-		return c.JSON(http.StatusOK, append([]any{}, page...))
-	}
-	w, end, done, err := c.Stream()
-	if err != nil {
-		return err
-	}
-	defer done()
-	for before := "["; ; before = "," {
-		if err := write(w, before, page); err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-		if page, more, err = next(); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(write(w, "]\n", nil), end())
-}
-
-// write writes the elements of a page behind what comes before them.
-func write(w io.Writer, before string, page []any) error {
-	var b bytes.Buffer
-	for i, v := range page {
-		if i == 0 {
-			b.WriteString(before)
-		} else {
-			b.WriteByte(',')
-		}
-		data, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		b.Write(data)
-	}
-	if len(page) == 0 {
-		b.WriteString(before)
-	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
 // flag reads a parameter that is yes or no, in any case; no if it is not there.

@@ -137,6 +137,7 @@ func (a *app) checkListening() (all []connect.Finding) {
 	for _, at := range []struct{ what, address string }{
 		{"api", a.serve.api.Address},
 		{"store-listen", a.serve.api.Store.Address},
+		{"sync-listen", a.serve.api.Sync},
 		{"metrics", a.serve.metrics},
 		{"etcd-port", loopback(a.serve.etcdPort)},
 		{"nats-port", loopback(a.serve.natsPort)},

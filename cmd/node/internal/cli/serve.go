@@ -366,6 +366,9 @@ func (a *app) greet(link *connect.Link, servers *embedded.Servers, watch *monito
 		if at := web.StoreURL(); at != "" {
 			fmt.Fprintf(&b, "  store  %s\n", at)
 		}
+		if at := web.SyncURL(); at != "" {
+			fmt.Fprintf(&b, "  sync  %s\n", at)
+		}
 	}
 	where := a.access.given("data")
 	if servers != nil {

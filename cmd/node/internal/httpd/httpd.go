@@ -31,6 +31,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/schedules"
 	"taskledger/api/stores"
+	syncapi "taskledger/api/sync"
 	"taskledger/api/token"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/openfiles"
@@ -57,6 +58,7 @@ type Options struct {
 	Hosts     []string
 	Insecure  bool
 	Store     struct{ Address, Name string } // of the task store that has a listener of its own; no address = none
+	Sync      string                         // the address of the listener of collections; "" = none
 }
 
 // Flags adds them.
@@ -70,6 +72,7 @@ or another free port, for a node with servers inside, else off)`)
 	flags.ListVar(f, &o.Hosts, "api-host", "`names` under which the API and the pages of --metrics may be asked, beside localhost and addresses")
 	f.StringVar(&o.Store.Address, "store-listen", "", "`address` and port at whose root the task store of --store-name is, as the API has it below /store/NAME; by the\nrules of --api (default: none)")
 	f.StringVar(&o.Store.Name, "store-name", defaultStore, "`name` of that task store")
+	f.StringVar(&o.Sync, "sync-listen", "", "`address` and port at whose root collections are, as the API has them below /sync; by the rules of --api (default: none)")
 	f.BoolVar(&o.Insecure, "api-insecure", false, "let the API listen beyond loopback without a certificate: whoever can read the network reads its tokens")
 }
 
@@ -85,8 +88,8 @@ func (o *Options) Check(inside bool) string {
 		return "--store-name is of --store-listen, which is not given: want it, too"
 	}
 	if !o.Has(inside) {
-		if o.Tokens != "" || o.Cert != "" || o.Key != "" || o.Insecure || o.Store.Address != "" {
-			return "--api-tokens, --api-cert, --api-key, --api-insecure and --store-listen are of the API, which this node has not: want --api"
+		if o.Tokens != "" || o.Cert != "" || o.Key != "" || o.Insecure || o.Store.Address != "" || o.Sync != "" {
+			return "--api-tokens, --api-cert, --api-key, --api-insecure, --store-listen and --sync-listen are of the API, which this node has not: want --api"
 		}
 		return ""
 	}
@@ -99,7 +102,7 @@ func (o *Options) Check(inside bool) string {
 	if err := item.ValidateStore(o.Store.Name); err != nil {
 		return "--store-name: " + strings.TrimPrefix(err.Error(), "store: ")
 	}
-	return cmp.Or(o.checkAddress("--api", o.Address), o.checkAddress("--store-listen", o.Store.Address))
+	return cmp.Or(o.checkAddress("--api", o.Address), o.checkAddress("--store-listen", o.Store.Address), o.checkAddress("--sync-listen", o.Sync))
 }
 
 // checkAddress says what is wrong with where a listener is to be, "" for nothing.
@@ -133,6 +136,7 @@ type Server struct {
 	local     *doors.Budget // of those by the Unix socket
 	url       string
 	store     string // the URL of the task store with a listener of its own; "" = there is none
+	sync      string // the URL of the listener of collections; "" = there is none
 	socket    string
 	secure    *tls.Config // nil = no certificate
 	tokens    secrets
@@ -170,6 +174,11 @@ func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *
 	if o.Store.Address != "" {
 		if s.store, err = s.listen(o.Store.Address, "", stores.Root+o.Store.Name); err != nil {
 			return nil, fmt.Errorf("listen for the task store: %w", err)
+		}
+	}
+	if o.Sync != "" {
+		if s.sync, err = s.listen(o.Sync, "", syncapi.Root); err != nil {
+			return nil, fmt.Errorf("listen for collections: %w", err)
 		}
 	}
 	if socket != "" {
@@ -328,6 +337,9 @@ func (s *Server) URL() string { return s.url }
 // StoreURL returns the address of the task store that has a listener of its own, "" for none.
 func (s *Server) StoreURL() string { return s.store }
 
+// SyncURL returns the address of the listener of collections, "" for none.
+func (s *Server) SyncURL() string { return s.sync }
+
 // lookAgain is the time between two looks whether the node is busy.
 const lookAgain = 20 * time.Millisecond
 
@@ -340,14 +352,19 @@ const lingers = 5 * time.Second
 func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, busy func() bool, page http.Handler) {
 	all := operations.Direct{Client: client}
 	cfg := api.Config{
-		Client:       all,
-		Tokens:       s.tokens,
-		Hosts:        s.options.Hosts,
-		Ready:        lately(notReady),
-		Metrics:      page,
-		Version:      version.Version,
-		Routes:       slices.Concat(stores.Routes(all.Stores()), schedules.Routes(all.Schedules(), all.Backfills()), logs.Routes(all)),
-		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
+		Client:  all,
+		Tokens:  s.tokens,
+		Hosts:   s.options.Hosts,
+		Ready:   lately(notReady),
+		Metrics: page,
+		Version: version.Version,
+		Routes: slices.Concat(
+			stores.Routes(all.Stores()),
+			schedules.Routes(all.Schedules(), all.Backfills()),
+			logs.Routes(all),
+			syncapi.Routes(all, all.Schedules(), byHand{all.Schedules()}),
+		),
+		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat(), syncapi.ErrorFormat()},
 		Log:          s.log,
 	}
 	if s.figures != nil {

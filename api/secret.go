@@ -1,0 +1,48 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Secret returns the secret of the token that a request carries. A URL with a user and a password is taken like the
+// header: old clients know no other.
+func Secret(r *http.Request) string {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password
+	}
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(secret)
+}
+
+// secret returns what Secret does, or else what stands in the header that the format of the path names.
+func (f *refusals) secret(r *http.Request) string {
+	secret := Secret(r)
+	if d := f.formatOf(r.URL.Path); secret == "" && d != nil && d.SecretHeader != "" {
+		secret = r.Header.Get(d.SecretHeader)
+	}
+	return secret
+}
+
+// hideSecret moves a secret from the query of a request to the header that stands for it, so that nothing after it
+// tells the secret with the URL. A header that is there stays.
+func (f *refusals) hideSecret(r *http.Request) {
+	d := f.formatOf(r.URL.Path)
+	if d == nil || d.SecretParam == "" || !strings.Contains(r.URL.RawQuery, d.SecretParam) {
+		return
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil || len(query[d.SecretParam]) != 1 { // it shows no secret, or more than one
+		return
+	}
+	if r.Header.Get(d.SecretHeader) == "" {
+		r.Header.Set(d.SecretHeader, query.Get(d.SecretParam))
+	}
+	query.Del(d.SecretParam)
+	r.URL.RawQuery = query.Encode()
+	r.RequestURI = r.URL.RequestURI()
+}

@@ -1,0 +1,167 @@
+// Package sync is the HTTP API of collections below /sync, in the form of EventNative's scheduler: their runs are tasks
+// of eight keys, and their errors have the keys of its clients.
+//
+// It keeps no state: it asks as any client does. A run, or a collection, that the token of the caller is not for is
+// told like one that is not there. Every route answers with or without a slash at its end.
+//
+// The routes follow the scheduler design of EventNative (Jitsu).
+package sync
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/token"
+	"taskledger/collections/taskjson"
+	"taskledger/events"
+	"taskledger/schedule"
+	"taskledger/task"
+	"taskledger/tasklog"
+)
+
+// Root begins the path of every route.
+const Root = "/sync"
+
+// ByHand is the base of the priority of a run that a caller asks for. Runs of ticks have 200 where no file says more.
+const ByHand = 300
+
+// Runs reads and cancels runs of collections, and reads what they write. A client of a cluster implements it.
+type Runs interface {
+	Get(ctx context.Context, id events.TaskID) (task.Task, error)
+	ListPage(ctx context.Context, f task.Filter, cursor string) (task.Page, error)
+	Log(ctx context.Context, id events.TaskID, s tasklog.Selection) (tasklog.Told, error)
+	Operate(ctx context.Context, verb operations.Verb, on, reason string) (anew bool, err error)
+}
+
+// Schedules reads and steers collections: each is the schedule of its id, of the behavior collections.Behavior.
+// operations.Schedules implements it.
+type Schedules interface {
+	Get(ctx context.Context, name string) (schedule.Schedule, error)
+	List(
+		ctx context.Context, f schedule.Filter, after string, limit int,
+	) (all []schedule.Schedule, more bool, err error)
+	Steer(ctx context.Context, verb operations.ScheduleVerb, name, reason string, seen schedule.Version) error
+}
+
+// Order asks for a run of a collection.
+type Order struct {
+	Collection string           // its id
+	Key        string           // makes a repetition by the same principal the same order; "" = it is none
+	Priority   int64            // of a run that is made; one that is shared keeps its own
+	Seen       schedule.Version // of the collection: schedule.ErrChanged for another one
+}
+
+// Runner makes runs of collections. Its errors are those of operations.Schedules.Run.
+type Runner interface {
+	// Run makes a run now, or shares one that has not ended. made reports that this order has made it, or the one that
+	// it repeats. The id is one that taskjson.Shown takes.
+	Run(ctx context.Context, o Order) (id events.TaskID, made bool, err error)
+}
+
+// front answers requests.
+type front struct {
+	runs      Runs
+	schedules Schedules
+	runner    Runner
+}
+
+// Routes returns the routes of the collections that the client reaches.
+func Routes(runs Runs, schedules Schedules, runner Runner) (all []api.Route) {
+	f := &front{runs: runs, schedules: schedules, runner: runner}
+	route := func(r api.Route) {
+		r.Scope = api.ItsTasks
+		r.Pattern = Root + r.Pattern
+		all = append(all, r)
+		r.Pattern += "/{$}"
+		all = append(all, r)
+	}
+	period := []api.Param{
+		{Name: "start", Does: "those of this time and later, in RFC 3339"},
+		{Name: "end", Does: "those of this time and earlier, in RFC 3339"},
+	}
+	pages := []api.Param{
+		{Name: "limit", Does: "most of a page, 1 to 1,000; default: all, without pages"},
+		{Name: "cursor", Does: "that of the page before"},
+	}
+	status := []api.Param{{Name: "status", Does: "SCHEDULED, RUNNING, FAILED or SUCCESS, in any case"}}
+	pair := []api.Param{
+		{Name: "source", Does: "the source; required"},
+		{Name: "collection", Does: "the collection of the source"},
+	}
+	route(api.Route{
+		Method:  http.MethodPost,
+		Pattern: "/tasks",
+		Summary: "Make a run of a collection, or tell the one that has not ended",
+		Role:    token.Submitter,
+		Keyed:   true,
+		Query:   pair,
+		Out:     Ordered{},
+		Status:  []int{http.StatusCreated, http.StatusOK},
+		Serve:   f.run,
+	})
+	route(api.Route{
+		Method:  http.MethodGet,
+		Pattern: "/tasks",
+		Summary: "List the runs of a source by when they were created, newest first; start and end are required",
+		Role:    token.Viewer,
+		Class:   api.Pages,
+		Large:   true,
+		Query:   slices.Concat(pair, period, status, pages),
+		Out:     Tasks{},
+		Serve:   f.list,
+	})
+	route(api.Route{
+		Method:  http.MethodGet,
+		Pattern: "/tasks/{task}",
+		Summary: "Show a run",
+		Role:    token.Viewer,
+		Out:     taskjson.Task{},
+		Serve:   f.show,
+	})
+	route(api.Route{
+		Method:  http.MethodGet,
+		Pattern: "/tasks/{task}/logs",
+		Summary: "Show what a run has written, by attempt, oldest first",
+		Role:    token.Viewer,
+		Class:   api.Pages,
+		Large:   true,
+		Query:   slices.Concat(period, pages),
+		Out:     Logs{},
+		Serve:   f.logs,
+	})
+	route(api.Route{
+		Method:  http.MethodPost,
+		Pattern: "/tasks/{task}/cancel",
+		Summary: "Cancel a run that has not ended",
+		Role:    token.Submitter,
+		Out:     Cancelled{},
+		Serve:   f.cancel,
+	})
+	route(api.Route{
+		Method:  http.MethodGet,
+		Pattern: "/schedules",
+		Summary: "List the collections by id, each with its next five ticks",
+		Role:    token.Viewer,
+		Class:   api.Pages,
+		Large:   true,
+		Out:     ScheduleList{},
+		Serve:   f.listSchedules,
+	})
+	for verb, does := range map[operations.ScheduleVerb]string{
+		operations.PauseSchedule:  "Keep a collection from having runs of its ticks",
+		operations.ResumeSchedule: "Let a paused collection go on",
+	} {
+		route(api.Route{
+			Method:  http.MethodPost,
+			Pattern: "/schedules/{source}/{collection}/" + string(verb),
+			Summary: does,
+			Role:    token.Operator,
+			Out:     Schedule{},
+			Serve:   f.steer(verb),
+		})
+	}
+	return all
+}
