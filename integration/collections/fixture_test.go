@@ -32,7 +32,7 @@ import (
 const (
 	// soon bounds what should come at once, on a slow and busy machine.
 	soon = 5 * time.Minute
-	// workers is how many runs of collections a node makes at once.
+	// workers bounds the runs of collections that a node makes at once.
 	workers = 16
 )
 
@@ -175,7 +175,7 @@ func (w *world) set(file string) {
 
 func (w *world) within() context.Context { return testcluster.Within(w) }
 
-// answer is what a request was answered.
+// answer holds the status and the members of an answer.
 type answer struct {
 	status int
 	text   string

@@ -136,6 +136,7 @@ internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
 integration/processes |                                               | tests of nodes that are processes
+integration/collections |                                             | tests of collections over the API of several nodes
 integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
 integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
