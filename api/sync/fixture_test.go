@@ -53,6 +53,7 @@ type world struct {
 	perPage   int   // most tasks of a page of the engine
 	missing   bool  // a shard does not answer
 	fails     error // every question about logs
+	refuses   error // every order
 	selected  tasklog.Selection
 	changes   int           // so many orders meet another definition
 	sharing   events.TaskID // the run that orders share; "" = they make one
@@ -224,6 +225,9 @@ func (w *world) Run(_ context.Context, o sync.Order) (events.TaskID, bool, error
 	if w.changes > 0 {
 		w.changes--
 		return "", false, fmt.Errorf("schedule %s: %w", o.Collection, schedule.ErrChanged)
+	}
+	if w.refuses != nil {
+		return "", false, w.refuses
 	}
 	w.orders = append(w.orders, o)
 	if w.sharing != "" {
