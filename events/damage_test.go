@@ -398,3 +398,25 @@ func TestDecode_OfAKindThatTheHashContradictsIsDamageAndNoVersion(t *testing.T) 
 		}
 	}
 }
+
+// What a later release adds to a plan is passed over in answers, and refused in what is stored.
+func TestSchedulePlan_OfALaterReleaseIsReadWhereItIsTold(t *testing.T) {
+	var w wire.Writer
+	uuids.Encode(&w)
+	later := append(bytes.Clone(w.B), 1)
+	later[0]++ // an array of one more
+	var told, stored events.SchedulePlan
+	err := wire.Told(later, func(data []byte) error {
+		r := wire.NewReader(data)
+		told = events.SchedulePlan{}
+		told.Decode(r)
+		return r.Close()
+	})
+	if err != nil || told != uuids {
+		t.Errorf("told: %+v, %v, want %+v", told, err, uuids)
+	}
+	r := wire.NewReader(later)
+	if stored.Decode(r); !errors.Is(r.Close(), wire.ErrTail) {
+		t.Errorf("stored: %v, want %v", r.Close(), wire.ErrTail)
+	}
+}

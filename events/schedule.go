@@ -256,6 +256,9 @@ func (p *SchedulePlan) Encode(w *wire.Writer) {
 // Decode reads what Encode wrote; whether it is in range is for Check to say.
 func (p *SchedulePlan) Decode(r *wire.Reader) {
 	n := r.Array()
+	if n > 14 {
+		r.Tail(n, 14)
+	}
 	p.Cron, p.Zone, p.Behavior = r.Text(), r.Text(), r.Text()
 	p.Policy.Decode(r)
 	p.Priority = r.Int()
@@ -263,8 +266,6 @@ func (p *SchedulePlan) Decode(r *wire.Reader) {
 	p.Grace, p.Jitter, p.Start, p.End = Millis(r.Int()), Millis(r.Int()), Millis(r.Int()), Millis(r.Int())
 	p.Keep, p.PauseOnFailure = uint32(upTo(r, math.MaxUint32)), r.Bool()
 	switch {
-	case n > 14:
-		r.Tail(n, 14)
 	case n == 14:
 		if p.Names = RunNames(upTo(r, math.MaxUint8)); p.Names == 0 {
 			r.Fail("names by no rule")
