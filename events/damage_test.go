@@ -148,6 +148,7 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"set without ticks":    {"want ScheduleDefined", ofNightly(&events.ScheduleSet{Plan: unticked})},
 		"set with UUIDs":       {"want ScheduleDefined", ofNightly(&events.ScheduleSet{Plan: uuids})},
 		"defined as before":    {"want ScheduleSet", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: samplePlan}})},
+		"reason of a plan":     {"reason: 257 bytes", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: samplePlan}, Reason: strings.Repeat("r", events.MaxNameBytes+1)})},
 		"tick without cron":    {"next tick 5 without cron", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: unticked, Next: 5}})},
 		"jitter without cron":  {"jitter: it means nothing without cron", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: jittered}})},
 		"names of no rule":     {"names: 2, want less than 2", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: renamed}})},
