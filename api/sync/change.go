@@ -22,6 +22,18 @@ type Cancelled struct {
 	Status string `json:"status"` // ok
 }
 
+// isForRuns returns an error unless the token of the caller is for runs of collections. Whoever asks for one here
+// chooses nothing of what it does, so that no role beyond that of the route is needed, as it is for a submit.
+func isForRuns(c *api.Call) error {
+	if !c.Token().MayBehavior(collections.Behavior) {
+		return problem.New(problem.Forbidden, "the token is not for the behavior %s", collections.Behavior)
+	}
+	return nil
+}
+
+// ByHand is the base of the priority of a run that a caller asks for. Runs of ticks have 200 where no file says more.
+const ByHand = 300
+
 // attempts bounds how often a change is asked for while the definition of a collection changes.
 const attempts = 3
 
@@ -38,7 +50,7 @@ func (f *front) run(c *api.Call) error {
 	case p.collection == "":
 		return invalid("collection", "it is required")
 	}
-	if err := c.MaySubmit(collections.Behavior); err != nil {
+	if err := isForRuns(c); err != nil {
 		return err
 	}
 	var run operations.Handle
@@ -85,7 +97,7 @@ func (f *front) change(c *api.Call, p pair, do func(*schedule.Schedule) error) (
 }
 
 func (f *front) cancel(c *api.Call) error {
-	if err := c.MaySubmit(collections.Behavior); err != nil {
+	if err := isForRuns(c); err != nil {
 		return err
 	}
 	t, id, err := f.get(c)
@@ -104,7 +116,7 @@ func (f *front) cancel(c *api.Call) error {
 // steer returns the handler of a verb.
 func (f *front) steer(verb operations.ScheduleVerb) func(*api.Call) error {
 	return func(c *api.Call) error {
-		if err := c.MaySubmit(collections.Behavior); err != nil {
+		if err := isForRuns(c); err != nil {
 			return err
 		}
 		p := pair{c.Path("source"), c.Path("collection")}

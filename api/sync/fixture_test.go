@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/sync"
@@ -86,10 +84,13 @@ func (w *world) define(source, name, cron string) {
 	w.schedules[c.ID()] = schedule.Schedule{Name: c.ID(), Definition: c.Definition(), Version: 7}
 }
 
+// uuidOf returns a UUID for each number.
+func uuidOf(n int) string { return fmt.Sprintf("7a5f6f5c-2f27-5d3e-9d55-%012x", n) }
+
 // run adds a run that was created some seconds after noon, and returns its id as callers see it.
 func (w *world) run(source, name string, after int, s task.Status, sub task.Substatus) string {
 	n := len(w.tasks)
-	id := events.TaskID(fmt.Sprintf("%s_%s/%s", source, name, uuid.NewSHA1(uuid.Nil, []byte(strconv.Itoa(n)))))
+	id := events.TaskID(fmt.Sprintf("%s_%s/%s", source, name, uuidOf(n)))
 	t := task.Task{
 		ID:        id,
 		Behavior:  collections.Behavior,
@@ -249,7 +250,7 @@ func (d directory) RunWith(
 	if d.sharing != "" {
 		return ordered{id: d.sharing, joined: true}, nil
 	}
-	return ordered{id: events.TaskID(name + "/" + uuid.NewSHA1(uuid.Nil, []byte(is.Key)).String())}, nil
+	return ordered{id: events.TaskID(name + "/" + uuidOf(len(d.orders)))}, nil
 }
 
 // server is an API with collections.

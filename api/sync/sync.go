@@ -8,7 +8,6 @@
 package sync
 
 import (
-	"context"
 	"net/http"
 	"slices"
 
@@ -16,44 +15,10 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/token"
 	"taskledger/collections/taskjson"
-	"taskledger/events"
-	"taskledger/schedule"
-	"taskledger/task"
-	"taskledger/tasklog"
 )
 
 // Root begins the path of every route.
 const Root = "/sync"
-
-// ByHand is the base of the priority of a run that a caller asks for. Runs of ticks have 200 where no file says more.
-const ByHand = 300
-
-// Runs reads and cancels runs of collections, and reads what they write. A client of a cluster implements it.
-type Runs interface {
-	Get(ctx context.Context, id events.TaskID) (task.Task, error)
-	ListPage(ctx context.Context, f task.Filter, cursor string) (task.Page, error)
-	Log(ctx context.Context, id events.TaskID, s tasklog.Selection) (tasklog.Told, error)
-	Operate(ctx context.Context, verb operations.Verb, on, reason string) (anew bool, err error)
-}
-
-// Schedules reads, steers and runs collections: each is the schedule of its id, of the behavior collections.Behavior.
-// operations.Schedules implements it.
-type Schedules interface {
-	Get(ctx context.Context, name string) (schedule.Schedule, error)
-	List(
-		ctx context.Context, f schedule.Filter, after string, limit int,
-	) (all []schedule.Schedule, more bool, err error)
-	Steer(ctx context.Context, verb operations.ScheduleVerb, name, reason string, seen schedule.Version) error
-	RunWith(
-		ctx context.Context, name string, is schedule.ByHand, seen schedule.Version,
-	) (operations.Handle, error)
-}
-
-// front answers requests.
-type front struct {
-	runs      Runs
-	schedules Schedules
-}
 
 // Routes returns the routes of the collections that the client reaches.
 func Routes(runs Runs, schedules Schedules) (all []api.Route) {
