@@ -45,7 +45,7 @@ type Setting struct {
 	Reason string  // for people, in the history of the schedule; at most 256 bytes, "" = none
 }
 
-// ByHand says how a run is that somebody asks for.
+// ByHand describes a run that somebody asks for.
 type ByHand struct {
 	Key      string // makes a repetition share the run, at most 239 bytes; "" = none
 	Priority int64  // 1 to 9,223,371; 0 = the schedule's

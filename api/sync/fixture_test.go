@@ -219,7 +219,7 @@ func (d directory) Steer(
 	return nil
 }
 
-// order is what asks for a run of a collection.
+// order asks for a run of a collection.
 type order struct {
 	collection string
 	schedule.ByHand
