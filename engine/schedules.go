@@ -42,11 +42,19 @@ func (c *Client) Schedules() Schedules { return Schedules{c} }
 func (s Schedules) Set(
 	ctx context.Context, name string, d schedule.Definition, seen schedule.Version,
 ) (v schedule.Version, changed bool, err error) {
+	return s.SetWith(ctx, name, d, schedule.Setting{Seen: seen})
+}
+
+// SetWith is Set with a reason, which stands in the history beside the definition that it made. What a Set leaves as it
+// is keeps the reason that it has. Owners of before Setting refuse a reason.
+func (s Schedules) SetWith(
+	ctx context.Context, name string, d schedule.Definition, how schedule.Setting,
+) (v schedule.Version, changed bool, err error) {
 	planned, err := s.plan(ctx, &d)
 	if err != nil {
 		return 0, false, err
 	}
-	planned.Seen = seen
+	planned.Seen, planned.Reason = how.Seen, how.Reason
 	return s.c.schedules.Set(ctx, name, planned)
 }
 

@@ -9,7 +9,6 @@ import (
 	"taskledger/api/problem"
 	"taskledger/collections"
 	"taskledger/collections/taskjson"
-	"taskledger/events"
 	"taskledger/schedule"
 )
 
@@ -54,15 +53,9 @@ func (f *front) run(c *api.Call) error {
 	if err := isForRuns(c); err != nil {
 		return err
 	}
-	var id events.TaskID
-	var made bool
+	var run operations.Handle
 	found, err := f.change(c, p, func(s *schedule.Schedule) (err error) {
-		id, made, err = f.runner.Run(c.Context(), Order{
-			Collection: s.Name,
-			Key:        key,
-			Priority:   ByHand,
-			Seen:       s.Version,
-		})
+		run, err = f.schedules.RunWith(c.Context(), s.Name, schedule.ByHand{Key: key, Priority: ByHand}, s.Version)
 		return err
 	})
 	switch {
@@ -74,12 +67,12 @@ func (f *front) run(c *api.Call) error {
 		}
 		return unknown("collection", p.collection)
 	}
-	shown, err := taskjson.Shown(id)
+	shown, err := taskjson.Shown(run.ID())
 	if err != nil {
 		return err
 	}
 	status := http.StatusOK
-	if made {
+	if !run.Joined() || run.Repeated() { // this request has made it, or the one that it repeats
 		status = http.StatusCreated
 	}
 	return c.JSON(status, Ordered{shown})

@@ -49,7 +49,7 @@ type world struct {
 	tasks     []task.Task // in the order of their creation
 	params    map[events.TaskID]json.RawMessage
 	lines     []tasklog.TaskLine
-	orders    []sync.Order
+	orders    []order
 	perPage   int   // most tasks of a page of the engine
 	missing   bool  // a shard does not answer
 	fails     error // every question about logs
@@ -220,20 +220,41 @@ func (d directory) Steer(
 	return nil
 }
 
-// Run implements sync.Runner.
-func (w *world) Run(_ context.Context, o sync.Order) (events.TaskID, bool, error) {
-	if w.changes > 0 {
-		w.changes--
-		return "", false, fmt.Errorf("schedule %s: %w", o.Collection, schedule.ErrChanged)
+// order asks for a run of a collection.
+type order struct {
+	collection string
+	schedule.ByHand
+	seen schedule.Version
+}
+
+// ordered is a run that was asked for.
+type ordered struct {
+	operations.Handle
+	id     events.TaskID
+	joined bool
+}
+
+func (o ordered) ID() events.TaskID { return o.id }
+
+func (o ordered) Joined() bool { return o.joined }
+
+func (o ordered) Repeated() bool { return false }
+
+func (d directory) RunWith(
+	_ context.Context, name string, is schedule.ByHand, seen schedule.Version,
+) (operations.Handle, error) {
+	if d.changes > 0 {
+		d.changes--
+		return nil, fmt.Errorf("schedule %s: %w", name, schedule.ErrChanged)
 	}
-	if w.refuses != nil {
-		return "", false, w.refuses
+	if d.refuses != nil {
+		return nil, d.refuses
 	}
-	w.orders = append(w.orders, o)
-	if w.sharing != "" {
-		return w.sharing, false, nil
+	d.orders = append(d.orders, order{name, is, seen})
+	if d.sharing != "" {
+		return ordered{id: d.sharing, joined: true}, nil
 	}
-	return events.TaskID(o.Collection + "/" + uuidOf(len(w.orders))), true, nil
+	return ordered{id: events.TaskID(name + "/" + uuidOf(len(d.orders)))}, nil
 }
 
 // server is an API with collections.
@@ -254,7 +275,7 @@ func serveWithin(t *testing.T, w *world, limits api.Limits) *server {
 		Client:       operations.Direct{},
 		Tokens:       everybody,
 		Version:      "test",
-		Routes:       sync.Routes(w, directory{w}, w),
+		Routes:       sync.Routes(w, directory{w}),
 		ErrorFormats: []api.ErrorFormat{sync.ErrorFormat()},
 		Log:          slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -21,8 +21,8 @@ import (
 const Root = "/sync"
 
 // Routes returns the routes of the collections that the client reaches.
-func Routes(runs Runs, schedules Schedules, runner Runner) (all []api.Route) {
-	f := &front{runs: runs, schedules: schedules, runner: runner}
+func Routes(runs Runs, schedules Schedules) (all []api.Route) {
+	f := &front{runs: runs, schedules: schedules}
 	route := func(r api.Route) {
 		r.Scope = api.ItsTasks
 		r.Pattern = Root + r.Pattern

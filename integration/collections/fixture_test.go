@@ -25,7 +25,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/schedule"
 	"taskledger/task"
 )
 
@@ -116,18 +115,6 @@ func newWorld(t *testing.T, shards int, names ...string) *world {
 	return w
 }
 
-// byHand makes runs of collections.
-type byHand struct{ engine.Schedules }
-
-// Run implements syncapi.Runner.
-func (b byHand) Run(ctx context.Context, o syncapi.Order) (id events.TaskID, made bool, err error) {
-	f, err := b.RunWith(ctx, o.Collection, schedule.ByHand{Key: o.Key, Priority: o.Priority}, o.Seen)
-	if err != nil {
-		return "", false, err
-	}
-	return f.ID(), !f.Joined() || f.Repeated(), nil
-}
-
 // serve serves the collections of a node until the test ends, and returns the URL of their root.
 func (w *world) serve(n *testcluster.Node) string {
 	w.Helper()
@@ -136,7 +123,7 @@ func (w *world) serve(n *testcluster.Node) string {
 		Client:       all,
 		Tokens:       everybody,
 		Version:      "test",
-		Routes:       syncapi.Routes(all, all.Schedules(), byHand{n.Client.Schedules()}),
+		Routes:       syncapi.Routes(all, all.Schedules()),
 		ErrorFormats: []api.ErrorFormat{syncapi.ErrorFormat()},
 		Log:          slog.New(slog.DiscardHandler),
 	})

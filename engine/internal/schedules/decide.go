@@ -88,7 +88,7 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 		Offset: offset,
 		Code:   c.Code,
 	}
-	emit(d, c.Name, of, set.Recorded())
+	emit(d, c.Name, of, set.Recorded(c.Reason))
 	return answerSet(all.Schedule(c.Name), true)
 }
 
