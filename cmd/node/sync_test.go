@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"taskledger/collections"
 	"taskledger/collections/taskjson"
 	"taskledger/internal/testcluster"
+	"taskledger/tasklog"
 )
 
 // listening has a node listen for the API, and for collections at the root of another address.
@@ -206,6 +208,35 @@ func TestSync_TheExampleLeavesEqualCopies(t *testing.T) {
 	for name, text := range files {
 		if got, err := os.ReadFile(filepath.Join(dir, "to", name)); err != nil || string(got) != text {
 			t.Errorf("%s has %.100q, %v", name, got, err)
+		}
+	}
+}
+
+// Output that is no text, has no end, or knows no bound is told as lines, of whichever run it is.
+func TestSync_LogsTellWhateverAProgramWrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serve(t, dir, append([]string{"--exec-allow", "sh"}, listening...)...)
+	const of = "sources: {shop: {driver: exec, program: sh, collections: [" +
+		`{name: binary, args: [-c, "printf 'a\\377b\\n\\000'"]}, ` +
+		`{name: endless, args: [-c, "printf 'no end'"]}, ` +
+		`{name: long, args: [-c, "head -c 10000000 /dev/zero | tr '\\0' x; echo; echo after"]}, ` +
+		`{name: silent, args: [-c, "true"]}]}}`
+	setCollections(t, dir, of)
+	s := newSyncing(t, syncOf(t, n), advertised(t, dir).Token)
+	const cut = " [cut]"
+	for name, want := range map[string][]string{
+		"binary":  {"a\uFFFDb", "\x00"},
+		"endless": {"no end"},
+		"long":    {strings.Repeat("x", tasklog.MaxLineBytes-len(cut)) + cut, "after"},
+		"silent":  nil,
+	} {
+		id := s.run("shop", name)
+		if got := s.end(id); got != taskjson.Success {
+			t.Errorf("%s is %s", name, got)
+		}
+		if lines := s.lines(id); !slices.Equal(lines, want) {
+			t.Errorf("%s has %d lines: %.100q, want %.100q", name, len(lines), lines, want)
 		}
 	}
 }
