@@ -55,6 +55,7 @@ tasklog              | events internal/wire store                        | logs 
 tasklog/memlog       | events tasklog                                    | logs for tests and simulations: it knows no server
 tasklog/tasklogtest  | events store tasklog                              | holds any store of logs to the port, so it knows none
 collections          | cron events schedule store task go.yaml.in/yaml | what is kept up to date, how and when: between hostile bytes and those who apply it
+collections/apply    | collections events item schedule store task       | makes a cluster what a file says: it asks by interfaces of its own
 collections/drivers  | behaviors behaviors/builtin collections           | runs collections: it links os/exec and net/http
 collections/taskjson | events store task github.com/google/uuid          | a form of JSON and its ids: pure
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
