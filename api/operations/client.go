@@ -114,6 +114,8 @@ type Observer interface {
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
 	Settings(ctx context.Context) (task.Settings, error)
 	Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error)
+	// Ask is engine.Operations.Ask: a node, by the id of its session, answers a question about itself.
+	Ask(ctx context.Context, session, name string, question []byte) ([]byte, error)
 }
 
 // Stores change and read the items of task stores, each by the name of its store, as engine.Stores does.
@@ -237,6 +239,11 @@ func (d Direct) Settings(ctx context.Context) (task.Settings, error) {
 // Repair implements Observer.
 func (d Direct) Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error) {
 	return d.Client.Operations().Repair(ctx, o)
+}
+
+// Ask implements Observer.
+func (d Direct) Ask(ctx context.Context, session, name string, question []byte) ([]byte, error) {
+	return d.Client.Operations().Ask(ctx, session, name, question)
 }
 
 // Stores implements Client.
