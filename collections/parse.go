@@ -166,3 +166,17 @@ func (p *parser) name(all []entry, at *place, source string) string {
 	}
 	return name
 }
+
+// target refuses a file that two collections are fetched to: each run would undo the other's.
+func (p *parser) target(c *Collection, l level, at *place) {
+	to := c.Driver.To
+	if to == "" {
+		return
+	}
+	other, taken := p.targets[to]
+	if taken && other != c.ID() { // whose name is there twice, which was told
+		const want = "%q: collections %s and %s are fetched to it, want a file for each"
+		p.problem(l.place("to", at), want, events.Head(to, shownKey), other, c.ID())
+	}
+	p.targets[to] = c.ID()
+}

@@ -56,6 +56,9 @@ type RefusedError struct {
 func (e *RefusedError) Error() string { return strings.Join(e.Problems, "\n") }
 
 const (
+	// tries bounds how often something is asked for that is refused as things are just now.
+	tries = 3
+
 	firstPause = 100 * time.Millisecond
 	maxPause   = 5 * time.Second
 )

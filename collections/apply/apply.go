@@ -11,12 +11,8 @@ import (
 	"taskledger/schedule"
 )
 
-const (
-	// tries bounds how often one collection is set because its schedule has changed meanwhile.
-	tries = 3
-	// rounds bounds how often all are compared because another file was recorded meanwhile.
-	rounds = 5
-)
+// rounds bounds how often all are compared because a file was recorded meanwhile.
+const rounds = 5
 
 // Done says what was changed.
 type Done struct {
@@ -55,7 +51,7 @@ func (a *Applier) apply(
 	for range rounds {
 		var changed bool
 		if changed, err = a.change(ctx, c, all); err == nil {
-			recorded, err = a.note(ctx, c, changed)
+			recorded, err = a.note(ctx, &c.File, c.last, c.key(), changed)
 		}
 		if !errors.Is(err, errOvertaken) {
 			return recorded, err
@@ -67,6 +63,14 @@ func (a *Applier) apply(
 		c.taken = c.last == last
 	}
 	return false, fmt.Errorf("others apply files all the time: %w", errOvertaken)
+}
+
+// key returns the key under which the file is recorded. A key is remembered longer than an item that somebody deletes.
+func (c *Comparison) key() string {
+	if c.taken {
+		return fmt.Sprintf("after %d, %s", c.last, c.File.Hash)
+	}
+	return fmt.Sprintf("after %d", c.last)
 }
 
 func inOrder(all map[string]collections.Change) []collections.Change {

@@ -73,22 +73,22 @@ func (a *Applier) record(ctx context.Context) (*record, error) {
 	return r, nil
 }
 
-// note records the file of a comparison, unless it is the newest and nothing was changed, and reports whether it did. It
-// returns errOvertaken if a file was recorded since the comparison.
-func (a *Applier) note(ctx context.Context, c *Comparison, changed bool) (bool, error) {
+// note records a file behind the item last, under a key, unless it is the newest and nothing was changed, and reports
+// whether it did. It returns errOvertaken if another item is the newest.
+func (a *Applier) note(ctx context.Context, file *File, last int64, key string, changed bool) (bool, error) {
 	r, err := a.record(ctx)
 	if err != nil {
 		return false, err
 	}
 	switch n := len(r.files); {
-	case r.last() != c.last:
+	case r.last() != last:
 		return false, errOvertaken
-	case !changed && n > 0 && r.files[n-1].Hash == c.File.Hash:
+	case !changed && n > 0 && r.files[n-1].Hash == file.Hash:
 		return false, nil
 	}
 	data, err := json.Marshal(Applied{
-		Hash: c.File.Hash,
-		File: c.File.Name,
+		Hash: file.Hash,
+		File: file.Name,
 		By:   events.Head(a.By, maxBy),
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *Applier) note(ctx context.Context, c *Comparison, changed bool) (bool, 
 	}
 	u := &item.Update{
 		Client:  recorder,
-		Key:     c.key(),
+		Key:     key,
 		Deletes: r.ids[:max(0, min(len(r.ids)-MaxApplied+1, item.MaxIDs-1))],
 		Adds:    []item.Add{{Group: Group, Data: data}},
 	}
@@ -118,14 +118,6 @@ func (a *Applier) note(ctx context.Context, c *Comparison, changed bool) (bool, 
 		return false, fmt.Errorf("record the file, whose collections are as it says: %w", err)
 	}
 	return true, nil
-}
-
-// key returns the key under which the file is recorded. A key is remembered longer than an item that somebody deletes.
-func (c *Comparison) key() string {
-	if c.taken {
-		return fmt.Sprintf("after %d, %s", c.last, c.File.Hash)
-	}
-	return fmt.Sprintf("after %d", c.last)
 }
 
 // Standing says how a file stands in the record.
