@@ -15,6 +15,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/token"
+	"taskledger/collections"
 	"taskledger/collections/taskjson"
 	"taskledger/events"
 	"taskledger/schedule"
@@ -26,7 +27,7 @@ import (
 const Root = "/sync"
 
 // ByHand is the base of the priority of a run that a caller asks for. Runs of ticks have 200 where no file says more.
-const ByHand = 300
+const ByHand = collections.AskedPriority
 
 // Runs reads and cancels runs of collections, and reads what they write. A client of a cluster implements it.
 type Runs interface {
