@@ -129,8 +129,8 @@ type Stores interface {
 
 // Schedules set, read and steer schedules, each by its name, as engine.Schedules does.
 type Schedules interface {
-	Set(
-		ctx context.Context, name string, d schedule.Definition, seen schedule.Version,
+	SetWith(
+		ctx context.Context, name string, d schedule.Definition, how schedule.Setting,
 	) (v schedule.Version, changed bool, err error)
 	Get(ctx context.Context, name string) (schedule.Schedule, error)
 	List(
@@ -139,8 +139,8 @@ type Schedules interface {
 	// Steer does what a verb says: Pause and Resume are about ticks, Delete ends the schedule, EndBackfill its backfill.
 	// With seen, the version that the caller knows, it changes no other; 0 = any.
 	Steer(ctx context.Context, verb ScheduleVerb, name, reason string, seen schedule.Version) error
-	// Run makes a run, or shares one.
-	Run(ctx context.Context, name, key string, seen schedule.Version) (Handle, error)
+	// RunWith makes a run, or shares one.
+	RunWith(ctx context.Context, name string, is schedule.ByHand, seen schedule.Version) (Handle, error)
 }
 
 // ScheduleVerb names a change of a schedule, as the command line and paths of HTTP spell it.
@@ -275,9 +275,11 @@ func (d directSchedules) Steer(
 	return fmt.Errorf("verb %q is unknown", verb)
 }
 
-// Run implements Schedules.
-func (d directSchedules) Run(ctx context.Context, name, key string, seen schedule.Version) (Handle, error) {
-	return d.Schedules.Run(ctx, name, key, seen)
+// RunWith implements Schedules.
+func (d directSchedules) RunWith(
+	ctx context.Context, name string, is schedule.ByHand, seen schedule.Version,
+) (Handle, error) {
+	return d.Schedules.RunWith(ctx, name, is, seen)
 }
 
 // Runs reports whether any of the nodes has the code of a behavior.

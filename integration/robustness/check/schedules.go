@@ -74,7 +74,7 @@ func mayCause(o *history.Operation, ev *events.Event) bool {
 	}
 	call := o.Schedule
 	if b := events.DefinitionIn(ev.Body); b != nil {
-		return o.Verb == history.SetSchedule && defines(call, b) &&
+		return o.Verb == history.SetSchedule && defines(call, b) && o.Reason == reasonOf(ev.Body) &&
 			(o.Answer != history.OK || call.Changed && call.Version == ev.Position.Ref)
 	}
 	switch b := ev.Body.(type) {
@@ -91,6 +91,14 @@ func mayCause(o *history.Operation, ev *events.Event) bool {
 		return o.Verb == history.EndBackfill
 	}
 	return false
+}
+
+// reasonOf returns the reason of a definition, "" for none.
+func reasonOf(body events.Body) string {
+	if b, is := body.(*events.ScheduleDefined); is {
+		return b.Reason
+	}
+	return ""
 }
 
 // defines reports whether a call asks for the definition of an event.
