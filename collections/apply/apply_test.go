@@ -337,3 +337,19 @@ func TestApply_DoesNotCountWhatSomebodyElseHasDone(t *testing.T) {
 	}
 	wantState(t, c, &f, nil)
 }
+
+// The name of a file stands in the history of schedules and in the record, whatever bytes it has.
+func TestRead_NamesAFileAsAHistoryTakesIt(t *testing.T) {
+	for path, want := range map[string]string{
+		"/etc/taskledger/sync.yaml":    "sync.yaml",
+		"-":                            "-",
+		"a/\xffb":                      "?b",
+		strings.Repeat("ä", 100):       strings.Repeat("ä", 64),
+		"/" + strings.Repeat("a", 300): strings.Repeat("a", 128),
+	} {
+		f, _, err := apply.Read(path, []byte("sources: {}"))
+		if err != nil || f.Name != want || len(f.Hash) != 64 {
+			t.Errorf("%q: %+v, %v, want %q", path, f, err, want)
+		}
+	}
+}

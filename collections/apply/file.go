@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
+	"strings"
 
 	"taskledger/collections"
 	"taskledger/events"
@@ -29,7 +30,7 @@ func Read(path string, text []byte) (File, []collections.Warning, error) {
 	}
 	sum := sha256.Sum256(text)
 	return File{
-		Name: events.Head(filepath.Base(path), maxNameBytes),
+		Name: events.Head(strings.ToValidUTF8(filepath.Base(path), "?"), maxNameBytes),
 		Hash: hex.EncodeToString(sum[:]),
 		File: *is,
 	}, warnings, nil
