@@ -32,7 +32,7 @@ func isForRuns(c *api.Call) error {
 }
 
 // ByHand is the base of the priority of a run that a caller asks for. Runs of ticks have 200 where no file says more.
-const ByHand = 300
+const ByHand = collections.AskedPriority
 
 // attempts bounds how often a change is asked for while the definition of a collection changes.
 const attempts = 3
