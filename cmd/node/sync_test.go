@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,10 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/cmd/node/internal/connect"
-	"taskledger/collections"
 	"taskledger/collections/taskjson"
-	"taskledger/internal/testcluster"
 	"taskledger/tasklog"
 )
 
@@ -32,25 +28,12 @@ func syncOf(t *testing.T, n *node) string {
 	return ""
 }
 
-// setCollections sets the collections of a file in the cluster whose node runs on the default directory in dir.
+// setCollections makes the collections of the cluster on the default directory in dir those of a file.
 func setCollections(t *testing.T, dir, file string) {
 	t.Helper()
-	f, _, err := collections.Parse("sync.yaml", []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := connect.Addresses{Existing: true, Log: slog.New(slog.DiscardHandler)}
-	link, err := connect.In(t.Context(), filepath.Join(dir, "taskledger-data"), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, stop := callerOver(t, link)
-	defer stop()
-	for _, is := range f.Collections {
-		if _, _, err := c.Schedules().Set(testcluster.Within(t), is.ID(), is.Definition(), 0); err != nil {
-			t.Fatalf("%s: %v", is.ID(), err)
-		}
-	}
+	path := filepath.Join(dir, "sync.yaml")
+	write(t, path, file)
+	must(t, dir, "sync", "apply", path)
 }
 
 // syncing is a client of collections.
@@ -170,7 +153,7 @@ func TestSync_LogsOfANodeThatKeepsNoneAreUnavailable(t *testing.T) {
 func TestSync_TheExampleLeavesEqualCopies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	example, err := os.ReadFile("../../examples/sync.yaml")
+	example, err := filepath.Abs("../../examples/sync.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +179,7 @@ func TestSync_TheExampleLeavesEqualCopies(t *testing.T) {
 	}
 	roots := []string{"--checksum-root", "from", "--sync-root", "to", "--exec-allow", "sync-meters=" + program + " {}"}
 	n := serve(t, dir, append(append(roots, "--exec-env", "TZ"), listening...)...)
-	setCollections(t, dir, string(example))
+	must(t, dir, "sync", "apply", example)
 	s := newSyncing(t, syncOf(t, n), advertised(t, dir).Token)
 	for _, c := range [][2]string{{"shop", "orders"}, {"shop", "archive"}, {"house", "meters"}} {
 		id := s.run(c[0], c[1])
