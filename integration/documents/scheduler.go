@@ -13,8 +13,8 @@ var requests string
 // design is the configuration of EventNative's scheduler design, as it stands there.
 const design = "collections/testdata/design.yaml"
 
-// scheduler sends the requests of EventNative's scheduler design to the listener of collections at an address. The
-// environment is that of the examples of the node in dir.
+// scheduler sends the requests of EventNative's scheduler design to the listener of collections at an address. They
+// find a token in the environment that the examples make in dir.
 func scheduler(dir, environment, address string) error {
 	file, err := filepath.Abs(design)
 	if err != nil {
