@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -13,8 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"taskledger/api"
 	"taskledger/api/operations"
@@ -89,7 +88,7 @@ func (w *world) define(source, name, cron string) {
 // run adds a run that was created some seconds after noon, and returns its id as callers see it.
 func (w *world) run(source, name string, after int, s task.Status, sub task.Substatus) string {
 	n := len(w.tasks)
-	id := events.TaskID(fmt.Sprintf("%s_%s/%s", source, name, uuid.NewSHA1(uuid.Nil, []byte(strconv.Itoa(n)))))
+	id := events.TaskID(fmt.Sprintf("%s_%s/%s", source, name, uuidOf(strconv.Itoa(n))))
 	t := task.Task{
 		ID:        id,
 		Behavior:  collections.Behavior,
@@ -228,7 +227,7 @@ func (w *world) Run(_ context.Context, o sync.Order) (events.TaskID, bool, error
 	if w.sharing != "" {
 		return w.sharing, false, nil
 	}
-	return events.TaskID(o.Collection + "/" + uuid.NewSHA1(uuid.Nil, []byte(o.Key)).String()), true, nil
+	return events.TaskID(o.Collection + "/" + uuidOf(o.Key)), true, nil
 }
 
 // server is an API with collections.
@@ -290,4 +289,11 @@ func (s *server) read(path string, into any) {
 	if err := json.Unmarshal(a.Body.Bytes(), into); err != nil {
 		s.t.Fatalf("%s: %v", a.Body, err)
 	}
+}
+
+// uuidOf returns a UUID that is the same for the same text.
+func uuidOf(text string) string {
+	is := sha256.Sum256([]byte(text))
+	is[6], is[8] = is[6]&0x0f|0x50, is[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", is[:4], is[4:6], is[6:8], is[8:10], is[10:16])
 }
