@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/api/sync"
+	"taskledger/schedule"
 	"taskledger/task"
 )
 
@@ -21,12 +22,7 @@ func TestRun_Answers201WithItsRunAnd200WithOneThatHasNotEnded(t *testing.T) {
 	if err := json.Unmarshal(a.Body.Bytes(), &told); err != nil || len(told) != 1 {
 		t.Errorf("%s: %v", a.Body, err)
 	}
-	want := sync.Order{
-		Collection: "shop_orders",
-		Key:        "k",
-		Priority:   300,
-		Seen:       7,
-	}
+	want := order{"shop_orders", schedule.ByHand{Key: "k", Priority: 300}, 7}
 	if len(w.orders) != 1 || w.orders[0] != want {
 		t.Errorf("orders %+v, want %+v", w.orders, want)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -50,7 +49,7 @@ type world struct {
 	tasks     []task.Task // in the order of their creation
 	params    map[events.TaskID]json.RawMessage
 	lines     []tasklog.TaskLine
-	orders    []sync.Order
+	orders    []order
 	perPage   int   // most tasks of a page of the engine
 	missing   bool  // a shard does not answer
 	fails     error // every question about logs
@@ -85,10 +84,13 @@ func (w *world) define(source, name, cron string) {
 	w.schedules[c.ID()] = schedule.Schedule{Name: c.ID(), Definition: c.Definition(), Version: 7}
 }
 
+// uuidOf returns a UUID for each number.
+func uuidOf(n int) string { return fmt.Sprintf("7a5f6f5c-2f27-5d3e-9d55-%012x", n) }
+
 // run adds a run that was created some seconds after noon, and returns its id as callers see it.
 func (w *world) run(source, name string, after int, s task.Status, sub task.Substatus) string {
 	n := len(w.tasks)
-	id := events.TaskID(fmt.Sprintf("%s_%s/%s", source, name, uuidOf(strconv.Itoa(n))))
+	id := events.TaskID(fmt.Sprintf("%s_%s/%s", source, name, uuidOf(n)))
 	t := task.Task{
 		ID:        id,
 		Behavior:  collections.Behavior,
@@ -217,17 +219,38 @@ func (d directory) Steer(
 	return nil
 }
 
-// Run implements sync.Runner.
-func (w *world) Run(_ context.Context, o sync.Order) (events.TaskID, bool, error) {
-	if w.changes > 0 {
-		w.changes--
-		return "", false, fmt.Errorf("schedule %s: %w", o.Collection, schedule.ErrChanged)
+// order asks for a run of a collection.
+type order struct {
+	collection string
+	schedule.ByHand
+	seen schedule.Version
+}
+
+// ordered is a run that was asked for.
+type ordered struct {
+	operations.Handle
+	id     events.TaskID
+	joined bool
+}
+
+func (o ordered) ID() events.TaskID { return o.id }
+
+func (o ordered) Joined() bool { return o.joined }
+
+func (o ordered) Repeated() bool { return false }
+
+func (d directory) RunWith(
+	_ context.Context, name string, is schedule.ByHand, seen schedule.Version,
+) (operations.Handle, error) {
+	if d.changes > 0 {
+		d.changes--
+		return nil, fmt.Errorf("schedule %s: %w", name, schedule.ErrChanged)
 	}
-	w.orders = append(w.orders, o)
-	if w.sharing != "" {
-		return w.sharing, false, nil
+	d.orders = append(d.orders, order{name, is, seen})
+	if d.sharing != "" {
+		return ordered{id: d.sharing, joined: true}, nil
 	}
-	return events.TaskID(o.Collection + "/" + uuidOf(o.Key)), true, nil
+	return ordered{id: events.TaskID(name + "/" + uuidOf(len(d.orders)))}, nil
 }
 
 // server is an API with collections.
@@ -248,7 +271,7 @@ func serveWithin(t *testing.T, w *world, limits api.Limits) *server {
 		Client:       operations.Direct{},
 		Tokens:       everybody,
 		Version:      "test",
-		Routes:       sync.Routes(w, directory{w}, w),
+		Routes:       sync.Routes(w, directory{w}),
 		ErrorFormats: []api.ErrorFormat{sync.ErrorFormat()},
 		Log:          slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -289,11 +312,4 @@ func (s *server) read(path string, into any) {
 	if err := json.Unmarshal(a.Body.Bytes(), into); err != nil {
 		s.t.Fatalf("%s: %v", a.Body, err)
 	}
-}
-
-// uuidOf returns a UUID that is the same for the same text.
-func uuidOf(text string) string {
-	is := sha256.Sum256([]byte(text))
-	is[6], is[8] = is[6]&0x0f|0x50, is[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", is[:4], is[4:6], is[6:8], is[8:10], is[10:16])
 }

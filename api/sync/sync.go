@@ -20,12 +20,9 @@ import (
 // Root begins the path of every route.
 const Root = "/sync"
 
-// ByHand is the base of the priority of a run that a caller asks for. Runs of ticks have 200 where no file says more.
-const ByHand = 300
-
 // Routes returns the routes of the collections that the client reaches.
-func Routes(runs Runs, schedules Schedules, runner Runner) (all []api.Route) {
-	f := &front{runs: runs, schedules: schedules, runner: runner}
+func Routes(runs Runs, schedules Schedules) (all []api.Route) {
+	f := &front{runs: runs, schedules: schedules}
 	route := func(r api.Route) {
 		r.Scope = api.ItsTasks
 		r.Pattern = Root + r.Pattern
