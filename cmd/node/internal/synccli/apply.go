@@ -40,7 +40,7 @@ time zone that no node has (5); what some nodes lack is a warning. Without --tim
 		Args:    flags.Arguments,
 		Example: t.Example,
 	}
-	return t.Ask(c, always, func(ctx context.Context, client Client, args []string) error {
+	return t.Ask(c, always, func(ctx context.Context, client *Client, args []string) error {
 		ctx, stop := context.WithTimeoutCause(ctx, applyWithin, exitcode.ErrTimeout)
 		defer stop()
 		a := t.applier(client)
@@ -64,7 +64,7 @@ func (t *Terminal) diff() *cobra.Command {
 		Args:  flags.Arguments,
 	}
 	c.Flags().BoolVar(&code, "exit-code", false, "end with exit code 1 where there is a difference")
-	return t.Ask(c, never, func(ctx context.Context, client Client, args []string) error {
+	return t.Ask(c, never, func(ctx context.Context, client *Client, args []string) error {
 		compared, _, err := t.compare(ctx, t.applier(client), args[0])
 		if err != nil {
 			return err
@@ -81,11 +81,11 @@ func (t *Terminal) diff() *cobra.Command {
 	})
 }
 
-func (t *Terminal) applier(client Client) *apply.Applier {
+func (t *Terminal) applier(client *Client) *apply.Applier {
 	return &apply.Applier{
-		Schedules: schedules{client.Schedules()},
-		Nodes:     client,
-		Stores:    client.Stores(),
+		Schedules: schedules{client.Schedules},
+		Nodes:     client.Nodes,
+		Stores:    client.Stores,
 		By:        t.Principal(),
 	}
 }
@@ -175,7 +175,7 @@ func brief(text string) string {
 	return events.Head(text, maxShown) + fmt.Sprintf("... (%d bytes)", len(text))
 }
 
-// outcome is what apply did, as JSON shows it.
+// outcome says what apply did, as JSON shows it.
 type outcome struct {
 	Added    int    `json:"added"`
 	Changed  int    `json:"changed"`
