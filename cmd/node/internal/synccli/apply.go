@@ -31,12 +31,13 @@ func (t *Terminal) apply() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "Make the collections those of a file; - is standard input",
-		Long: `Apply checks the file, shows the difference to the collections of the cluster, and makes them what the file says. The file
-is the whole truth: a collection that is not in it is removed, while its runs and its history stay. What is as it
-should be is not touched, so the same file twice changes nothing. An apply that was interrupted is done again.
+		Long: `Apply checks the file, shows the difference to the collections of the cluster, and makes them what the
+file says. The file is the whole truth: a collection that is not in it is removed, while its runs and its history stay.
+What is as it should be is not touched, so the same file twice changes nothing. An apply that was interrupted is done
+again.
 
-Nothing is changed by a file with a mistake (exit code 2), and by one that asks for a program, a driver, a directory or a
-time zone that no node has (5); what some nodes lack is a warning. Without --timeout it takes 10 minutes at most.`,
+Nothing is changed by a file with a mistake (exit code 2), and by one that asks for a program, a driver, a directory or
+a time zone that no node has (5); what some nodes lack is a warning. Without --timeout it takes 10 minutes at most.`,
 		Args:    flags.Arguments,
 		Example: t.Example,
 	}
@@ -202,7 +203,8 @@ func told(p *output.Printer, c *apply.Comparison, done *apply.Done) error {
 // summary says in words what was done.
 func summary(done *apply.Done) string {
 	n := done.Counts()
-	added, changed, removed, same := n[collections.Added], n[collections.Changed], n[collections.Removed], n[collections.Same]
+	added, changed, removed := n[collections.Added], n[collections.Changed], n[collections.Removed]
+	same := n[collections.Same]
 	if added+changed+removed == 0 {
 		return fmt.Sprintf("nothing changed: all %d collections are as the file says", same)
 	}

@@ -206,7 +206,9 @@ func (l *line) run(args ...string) (out, said string, err error) {
 		Err:       &other,
 		Print:     show,
 		Principal: func() string { return "somebody" },
-		Ask: func(c *cobra.Command, _ func() bool, run func(context.Context, *synccli.Client, []string) error) *cobra.Command {
+		Ask: func(
+			c *cobra.Command, _ func() bool, run func(context.Context, *synccli.Client, []string) error,
+		) *cobra.Command {
 			c.RunE = func(_ *cobra.Command, args []string) error { return run(l.Context(), l.client(), args) }
 			return c
 		},

@@ -18,8 +18,8 @@ func (t *Terminal) logs() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs SOURCE COLLECTION | ID",
 		Short: "Show what the latest run of a collection, or the run of an id, has written",
-		Long: `Logs shows the lines of the newest 10 attempts of a run, as the command logs does, which has further flags: it takes the
-id as SOURCE_COLLECTION/UUID.`,
+		Long: `Logs shows the lines of the newest 10 attempts of a run, as the command logs does, which has further flags and
+takes the id as SOURCE_COLLECTION/UUID.`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what the run writes until it ends")

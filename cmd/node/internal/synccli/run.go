@@ -21,8 +21,8 @@ func (t *Terminal) run() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run SOURCE COLLECTION",
 		Short: "Bring a collection up to date now; prints the id of the run",
-		Long: `Run makes a run now, also of a collection that is paused, before those of ticks, and prints its id: SOURCE_COLLECTION_UUID.
-A run that has not ended is shared, unless runs of the collection may overlap.`,
+		Long: `Run makes a run now, also of a collection that is paused, before those of ticks, and prints its id:
+SOURCE_COLLECTION_UUID. A run that has not ended is shared, unless runs of the collection may overlap.`,
 		Args: flags.Arguments,
 	}
 	c.Flags().StringVar(&key, "key", "", "`text` of up to 239 bytes that makes a repetition share the run of the first")

@@ -8,8 +8,8 @@ func (t *Terminal) Command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sync",
 		Short: "Keep collections up to date, as a file of sources says",
-		Long: `Sync makes the collections of the cluster those of a YAML file, and runs, shows and steers them. A collection is a
-schedule of behavior collection, SOURCE_COLLECTION; its runs are tasks. docs/sync.md describes the file.`,
+		Long: `Sync makes the collections of the cluster those of a YAML file, and runs, shows and steers them. A collection
+is a schedule of behavior collection, SOURCE_COLLECTION; its runs are tasks. docs/sync.md describes the file.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -10,7 +10,9 @@ import (
 	"taskledger/cmd/node/internal/logcli"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/collections/apply"
+	"taskledger/events"
 	"taskledger/task"
+	"taskledger/tasklog"
 )
 
 // Client asks a cluster.
@@ -23,7 +25,7 @@ type Client struct {
 
 // Runs reads runs, and what they write.
 type Runs interface {
-	operations.Logs
+	Log(ctx context.Context, id events.TaskID, s tasklog.Selection) (tasklog.Told, error)
 	ListPage(ctx context.Context, f task.Filter, cursor string) (task.Page, error)
 }
 
