@@ -43,15 +43,18 @@ func TestSyncApply_MakesTheCollectionsThoseOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	serve(t, dir, "--exec-allow", "echo")
 	file := filepath.Join(dir, "sync.yaml")
-	write(t, file, collectionsOf(3, "orders", "prices")+"      - {name: stock, driver: exec, program: echo, args: [a line]}\n")
-	if got := must(t, dir, "sync", "apply", file); !strings.HasSuffix(got, "applied: 3 added, 0 changed, 0 removed, 0 as they were") {
+	const stock = "      - {name: stock, driver: exec, program: echo, args: [a line]}\n"
+	write(t, file, collectionsOf(3, "orders", "prices")+stock)
+	const first = "applied: 3 added, 0 changed, 0 removed, 0 as they were"
+	if got := must(t, dir, "sync", "apply", file); !strings.HasSuffix(got, first) {
 		t.Error(got)
 	}
 	if got := must(t, dir, "sync", "apply", file); got != "nothing changed: all 3 collections are as the file says" {
 		t.Error(got)
 	}
 	id := must(t, dir, "sync", "run", "shop", "stock", "--key", "k", "--wait")
-	if again := must(t, dir, "sync", "run", "shop", "stock", "--key", "k"); again != id || !strings.HasPrefix(id, "shop_stock_") {
+	again := must(t, dir, "sync", "run", "shop", "stock", "--key", "k")
+	if again != id || !strings.HasPrefix(id, "shop_stock_") {
 		t.Errorf("run %s, and then %s", id, again)
 	}
 	for _, of := range [][]string{{"shop", "stock"}, {id}} {
@@ -65,7 +68,8 @@ func TestSyncApply_MakesTheCollectionsThoseOfAFile(t *testing.T) {
 	}
 	// A collection that is taken out keeps its runs and its history.
 	write(t, file, collectionsOf(4, "prices"))
-	if got := must(t, dir, "sync", "apply", file); !strings.HasSuffix(got, "applied: 0 added, 1 changed, 2 removed, 0 as they were") {
+	const second = "applied: 0 added, 1 changed, 2 removed, 0 as they were"
+	if got := must(t, dir, "sync", "apply", file); !strings.HasSuffix(got, second) {
 		t.Error(got)
 	}
 	if got := must(t, dir, "sync", "logs", id); !strings.HasSuffix(got, " a line") {
@@ -100,7 +104,8 @@ func TestSyncApply_RefusesAndWarnsByWhatNodesHave(t *testing.T) {
 		!strings.HasPrefix(r.err, "bad.yaml:7:16: sources.shop.collections[2].name: ") {
 		t.Errorf("%+v", r)
 	}
-	if r = run(t, dir, "serve", "--sync", "bad.yaml", "--data", "other"); r.code != 2 || !strings.Contains(r.err, "bad.yaml:7:16: ") {
+	r = run(t, dir, "serve", "--sync", "bad.yaml", "--data", "other")
+	if r.code != 2 || !strings.Contains(r.err, "bad.yaml:7:16: ") {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {

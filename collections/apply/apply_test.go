@@ -152,7 +152,8 @@ func TestApply_ACommandThatIsNotAnsweredIsRepeatedUntilTheContextEnds(t *testing
 	}
 }
 
-// All of several that apply one file at the same time succeed; each collection is changed once, and the file recorded once.
+// All of several that apply one file at the same time succeed: each collection is changed once, and the file is
+// recorded once.
 func TestApply_ManyAtOnceApplyAFileOnce(t *testing.T) {
 	c := newCluster()
 	if _, err := newProcess(c).apply(t.Context(), file(t, "{name: a}", "{name: b}", "{name: c}")); err != nil {
@@ -250,7 +251,9 @@ func TestRecord_OutlivesWhatOthersDoToIt(t *testing.T) {
 	if _, err := p.apply(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
-	junk := &item.Update{Client: 7, Adds: []item.Add{{Group: apply.Group, Data: []byte("{")}, {Group: apply.Group, Data: []byte("{}")}}}
+	junk := &item.Update{Client: 7, Adds: []item.Add{
+		{Group: apply.Group, Data: []byte("{")}, {Group: apply.Group, Data: []byte("{}")},
+	}}
 	made, err := c.stores.Update(t.Context(), apply.Store, junk)
 	if err != nil {
 		t.Fatal(err)

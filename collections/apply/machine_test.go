@@ -24,7 +24,8 @@ type machine struct {
 
 func draw(t *rapid.T) apply.File {
 	var list []string
-	for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), rapid.ID).Draw(t, "names") {
+	names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
+	for _, name := range rapid.SliceOfDistinct(names, rapid.ID).Draw(t, "names") {
 		list = append(list, fmt.Sprintf("{name: %s, attempts: %d}", name, rapid.IntRange(1, 2).Draw(t, "attempts")))
 	}
 	text := "sources: {s: {driver: noop, collections: ["
@@ -167,7 +168,7 @@ func (m *machine) Check(t *rapid.T) {
 	}
 }
 
-// Whatever files are applied, whatever dies, and whatever is applied meanwhile: what is there is what the last file says.
+// Whatever files are applied, whatever dies and whatever is applied meanwhile: the cluster has what the last file says.
 func TestApply_LeavesWhatTheLastFileSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{cluster: newCluster()}

@@ -39,7 +39,7 @@ type Applied struct {
 // record holds the record as it was read.
 type record struct {
 	ids   []int64   // of all items, the oldest first
-	files []Applied // of those that are of files, the oldest first
+	files []Applied // which the items name, the oldest first
 }
 
 // last returns the id of the newest item, 0 if there is none.

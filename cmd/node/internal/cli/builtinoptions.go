@@ -62,7 +62,7 @@ func (o *builtinOptions) given(f *pflag.FlagSet) (args []string) {
 // runPrograms reports whether tasks may run any program.
 func (o *builtinOptions) runPrograms() bool { return len(o.execAllow) > 0 }
 
-// offer is what a node does for others, by its flags.
+// offer holds what a node does for others, by its flags.
 type offer struct {
 	behaviors []task.Behavior
 	questions map[string]engine.Question

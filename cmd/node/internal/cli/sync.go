@@ -13,10 +13,15 @@ import (
 
 func (a *app) syncCommand() *cobra.Command {
 	ask := func(
-		c *cobra.Command, waits func() bool, run func(context.Context, synccli.Client, []string) error,
+		c *cobra.Command, waits func() bool, run func(context.Context, *synccli.Client, []string) error,
 	) *cobra.Command {
 		return a.clientCommand(c, waits, func(ctx context.Context, client operations.Client, args []string) error {
-			return run(ctx, client, args)
+			return run(ctx, &synccli.Client{
+				Schedules: client.Schedules(),
+				Stores:    client.Stores(),
+				Nodes:     client,
+				Runs:      client,
+			}, args)
 		})
 	}
 	return (&synccli.Terminal{
@@ -25,8 +30,8 @@ func (a *app) syncCommand() *cobra.Command {
 		Print:     a.print,
 		Principal: principal,
 		Ask:       ask,
-		Await: func(ctx context.Context, client synccli.Client, run operations.Handle) error {
-			defer a.tellNoNode(ctx, client)()
+		Await: func(ctx context.Context, client *synccli.Client, run operations.Handle) error {
+			defer a.tellNoNode(ctx, client.Nodes)()
 			return a.await(ctx, run)
 		},
 		Logs: &logcli.Terminal{Print: a.print, Sleep: sleep},

@@ -31,16 +31,17 @@ func (t *Terminal) apply() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "Make the collections those of a file; - is standard input",
-		Long: `Apply checks the file, shows the difference to the collections of the cluster, and makes them what the file says. The file
-is the whole truth: a collection that is not in it is removed, while its runs and its history stay. What is as it
-should be is not touched, so the same file twice changes nothing. An apply that was interrupted is done again.
+		Long: `Apply checks the file, shows the difference to the collections of the cluster, and makes them what the
+file says. The file is the whole truth: a collection that is not in it is removed, while its runs and its history stay.
+What is as it should be is not touched, so the same file twice changes nothing. An apply that was interrupted is done
+again.
 
-Nothing is changed by a file with a mistake (exit code 2), and by one that asks for a program, a driver, a directory or a
-time zone that no node has (5); what some nodes lack is a warning. Without --timeout it takes 10 minutes at most.`,
+Nothing is changed by a file with a mistake (exit code 2), and by one that asks for a program, a driver, a directory or
+a time zone that no node has (5); what some nodes lack is a warning. Without --timeout it takes 10 minutes at most.`,
 		Args:    flags.Arguments,
 		Example: t.Example,
 	}
-	return t.Ask(c, always, func(ctx context.Context, client Client, args []string) error {
+	return t.Ask(c, always, func(ctx context.Context, client *Client, args []string) error {
 		ctx, stop := context.WithTimeoutCause(ctx, applyWithin, exitcode.ErrTimeout)
 		defer stop()
 		a := t.applier(client)
@@ -64,7 +65,7 @@ func (t *Terminal) diff() *cobra.Command {
 		Args:  flags.Arguments,
 	}
 	c.Flags().BoolVar(&code, "exit-code", false, "end with exit code 1 where there is a difference")
-	return t.Ask(c, never, func(ctx context.Context, client Client, args []string) error {
+	return t.Ask(c, never, func(ctx context.Context, client *Client, args []string) error {
 		compared, _, err := t.compare(ctx, t.applier(client), args[0])
 		if err != nil {
 			return err
@@ -81,11 +82,11 @@ func (t *Terminal) diff() *cobra.Command {
 	})
 }
 
-func (t *Terminal) applier(client Client) *apply.Applier {
+func (t *Terminal) applier(client *Client) *apply.Applier {
 	return &apply.Applier{
-		Schedules: schedules{client.Schedules()},
-		Nodes:     client,
-		Stores:    client.Stores(),
+		Schedules: schedules{client.Schedules},
+		Nodes:     client.Nodes,
+		Stores:    client.Stores,
 		By:        t.Principal(),
 	}
 }
@@ -175,7 +176,7 @@ func brief(text string) string {
 	return events.Head(text, maxShown) + fmt.Sprintf("... (%d bytes)", len(text))
 }
 
-// outcome is what apply did, as JSON shows it.
+// outcome says what apply did, as JSON shows it.
 type outcome struct {
 	Added    int    `json:"added"`
 	Changed  int    `json:"changed"`
@@ -202,7 +203,8 @@ func told(p *output.Printer, c *apply.Comparison, done *apply.Done) error {
 // summary says in words what was done.
 func summary(done *apply.Done) string {
 	n := done.Counts()
-	added, changed, removed, same := n[collections.Added], n[collections.Changed], n[collections.Removed], n[collections.Same]
+	added, changed, removed := n[collections.Added], n[collections.Changed], n[collections.Removed]
+	same := n[collections.Same]
 	if added+changed+removed == 0 {
 		return fmt.Sprintf("nothing changed: all %d collections are as the file says", same)
 	}

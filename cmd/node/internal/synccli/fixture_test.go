@@ -34,7 +34,6 @@ import (
 
 // cluster is one of collections alone, with one node.
 type cluster struct {
-	synccli.Client
 	stores *model.Cluster
 
 	mu      sync.Mutex
@@ -47,8 +46,14 @@ type cluster struct {
 	runs    []task.Task // the newest first
 }
 
-func (c *cluster) Schedules() operations.Schedules { return schedules{of: c} }
-func (c *cluster) Stores() operations.Stores       { return c.stores }
+func (c *cluster) client() *synccli.Client {
+	return &synccli.Client{
+		Schedules: schedules{of: c},
+		Stores:    c.stores,
+		Nodes:     c,
+		Runs:      c,
+	}
+}
 
 // schedules is a cluster as its schedules are asked.
 type schedules struct {
@@ -201,11 +206,13 @@ func (l *line) run(args ...string) (out, said string, err error) {
 		Err:       &other,
 		Print:     show,
 		Principal: func() string { return "somebody" },
-		Ask: func(c *cobra.Command, _ func() bool, run func(context.Context, synccli.Client, []string) error) *cobra.Command {
-			c.RunE = func(_ *cobra.Command, args []string) error { return run(l.Context(), &l.cluster, args) }
+		Ask: func(
+			c *cobra.Command, _ func() bool, run func(context.Context, *synccli.Client, []string) error,
+		) *cobra.Command {
+			c.RunE = func(_ *cobra.Command, args []string) error { return run(l.Context(), l.client(), args) }
 			return c
 		},
-		Await: func(_ context.Context, _ synccli.Client, run operations.Handle) error {
+		Await: func(_ context.Context, _ *synccli.Client, run operations.Handle) error {
 			l.waited = append(l.waited, run.ID())
 			return nil
 		},

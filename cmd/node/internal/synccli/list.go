@@ -41,7 +41,7 @@ func (t *Terminal) list() *cobra.Command {
 		Short: "List collections with their times and the status of their latest runs",
 		Args:  cobra.MaximumNArgs(1),
 	}
-	return t.Ask(c, never, func(ctx context.Context, client Client, args []string) error {
+	return t.Ask(c, never, func(ctx context.Context, client *Client, args []string) error {
 		filter, source := schedule.Filter{Behavior: collections.Behavior}, ""
 		if len(args) > 0 {
 			source = args[0]
@@ -50,7 +50,7 @@ func (t *Terminal) list() *cobra.Command {
 		p := t.Print("ID", "DRIVER", "SCHEDULE", "ZONE", "PAUSED", "LAST RUN", "NEXT")
 		found := false
 		for after, more := "", true; more; {
-			some, others, err := client.Schedules().List(ctx, filter, after, pageSchedules)
+			some, others, err := client.Schedules.List(ctx, filter, after, pageSchedules)
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func listedOf(of *collections.Collection, s *schedule.Schedule) listed {
 }
 
 // lastRuns looks up the latest run of each collection.
-func lastRuns(ctx context.Context, client Client, page []listed) error {
+func lastRuns(ctx context.Context, client *Client, page []listed) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(asksAtOnce)
 	for i := range page {

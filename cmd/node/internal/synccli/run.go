@@ -21,15 +21,15 @@ func (t *Terminal) run() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run SOURCE COLLECTION",
 		Short: "Bring a collection up to date now; prints the id of the run",
-		Long: `Run makes a run now, also of a collection that is paused, before those of ticks, and prints its id: SOURCE_COLLECTION_UUID.
-A run that has not ended is shared, unless runs of the collection may overlap.`,
+		Long: `Run makes a run now, also of a collection that is paused, before those of ticks, and prints its id:
+SOURCE_COLLECTION_UUID. A run that has not ended is shared, unless runs of the collection may overlap.`,
 		Args: flags.Arguments,
 	}
 	c.Flags().StringVar(&key, "key", "", "`text` of up to 239 bytes that makes a repetition share the run of the first")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the run has ended; exit code 1 if it failed")
 	waits := func() bool { return wait }
-	return t.Ask(c, waits, func(ctx context.Context, client Client, args []string) error {
-		all := client.Schedules()
+	return t.Ask(c, waits, func(ctx context.Context, client *Client, args []string) error {
+		all := client.Schedules
 		s, err := find(ctx, all, args[0], args[1])
 		if err != nil {
 			return err
@@ -91,8 +91,8 @@ func (t *Terminal) steer(v verb) *cobra.Command {
 	if v.verb == pause.verb {
 		c.Flags().StringVar(&reason, "reason", "", "why, for the history; 256 bytes at most")
 	}
-	return t.Ask(c, never, func(ctx context.Context, client Client, args []string) error {
-		all := client.Schedules()
+	return t.Ask(c, never, func(ctx context.Context, client *Client, args []string) error {
+		all := client.Schedules
 		s, err := find(ctx, all, args[0], args[1])
 		if err != nil {
 			return err

@@ -111,9 +111,9 @@ func (k *Keeper) apply(ctx context.Context, file *apply.File) error {
 		log.InfoContext(ctx, "the file of collections was applied last")
 		return nil
 	case is.Applied != nil:
-		log.WarnContext(ctx, "the file of collections was applied before a newer one, and turns nothing back; sync apply FILE does",
-			"applied", is.Applied.At.Time(), "newest", apply.Short(is.Newest.Hash), "newest_file", is.Newest.File,
-			"newest_applied", is.Newest.At.Time(), "newest_by", is.Newest.By)
+		const older = "the file of collections was applied before a newer one, and turns nothing back; sync apply FILE does"
+		log.WarnContext(ctx, older, "applied", is.Applied.At.Time(), "newest", apply.Short(is.Newest.Hash),
+			"newest_file", is.Newest.File, "newest_applied", is.Newest.At.Time(), "newest_by", is.Newest.By)
 		return nil
 	}
 	compared, err := k.Applier.Compare(ctx, *file)

@@ -217,7 +217,8 @@ func TestKeeper_AnOlderFileTurnsNothingBack(t *testing.T) {
 	stop()
 	k.write("a")
 	stop = k.start()
-	k.says("WARN", "turns nothing back; sync apply FILE does", "applied=", "newest=", "newest_file=sync.yaml", "newest_by=")
+	k.says("WARN", "turns nothing back; sync apply FILE does", "applied=", "newest=", "newest_file=sync.yaml",
+		"newest_by=")
 	k.has("s_b")
 	stop()
 	k.write("b")
