@@ -189,7 +189,7 @@ func TestLog_TellsOfATaskThatIsNotThere(t *testing.T) {
 	r.succeed("1")
 	l.awaitForgotten("x")
 	l.want("x", tasklog.Selection{}, "1:1")
-	if err := l.store.Forget(t.Context(), of.Shard, of.Life); err != nil {
+	if err := l.store.Forget(t.Context(), of.Shard, of.Life, 0); err != nil {
 		t.Fatal(err)
 	}
 	got, err := l.client.Log(within(t), "x", tasklog.Selection{})
@@ -221,7 +221,7 @@ func TestLog_OfATaskThatIsForgottenIsNotGoneBehindItsLastLine(t *testing.T) {
 	l.awaitForgotten("x")
 	behind := tasklog.Selection{Cursor: l.want("x", tasklog.Selection{}, "1:1").Cursor}
 	l.want("x", behind, "")
-	if err := l.store.Forget(t.Context(), of.Shard, of.Life); err != nil {
+	if err := l.store.Forget(t.Context(), of.Shard, of.Life, 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.client.Log(within(t), "x", behind); !errors.Is(err, tasklog.ErrGone) {

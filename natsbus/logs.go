@@ -230,9 +230,30 @@ func (l *Logs) Trim(ctx context.Context, of tasklog.Attempt, upTo tasklog.End) e
 }
 
 // Forget implements tasklog.Store.
-func (l *Logs) Forget(ctx context.Context, shard uint16, life events.Ref) error {
-	if err := l.purge(ctx, purgeRequest{Filter: l.life(shard, life) + "*"}); err != nil {
+func (l *Logs) Forget(ctx context.Context, shard uint16, life events.Ref, before uint32) error {
+	if err := l.forget(ctx, l.life(shard, life), before); err != nil {
 		return fmt.Errorf("forget the logs of life %d of shard %d: %w", life, shard, err)
+	}
+	return nil
+}
+
+// forget is Forget of the life whose subjects have a prefix.
+func (l *Logs) forget(ctx context.Context, attempts string, before uint32) error {
+	if before == 0 {
+		return l.purge(ctx, purgeRequest{Filter: attempts + "*"})
+	}
+	is, err := l.ask(ctx, "INFO", map[string]any{"subjects_filter": attempts + "*"})
+	if err != nil || is == nil {
+		return err
+	}
+	for subject := range is.State.Subjects {
+		number, err := strconv.ParseUint(strings.TrimPrefix(subject, attempts), 10, 32)
+		if err != nil || uint32(number) >= before {
+			continue
+		}
+		if err := l.purge(ctx, purgeRequest{Filter: subject}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

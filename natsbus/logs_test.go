@@ -209,7 +209,7 @@ func logCalls(l *natsbus.Logs) map[string]func(context.Context) error {
 		},
 		"read":   func(ctx context.Context) error { _, err := l.Read(ctx, logged, tasklog.Range{}); return err },
 		"trim":   func(ctx context.Context) error { return l.Trim(ctx, logged, tasklog.Whole) },
-		"forget": func(ctx context.Context) error { return l.Forget(ctx, logged.Shard, logged.Life) },
+		"forget": func(ctx context.Context) error { return l.Forget(ctx, logged.Shard, logged.Life, 0) },
 		"lives":  func(ctx context.Context) error { _, _, err := l.Lives(ctx, logged.Shard, 0); return err },
 	}
 }

@@ -29,8 +29,9 @@ type Store interface {
 	// Trim removes the batches of an attempt up to an end that Append returned, or all of them up to Whole. To trim
 	// again is no error. After an error some may have been removed.
 	Trim(ctx context.Context, of Attempt, upTo End) error
-	// Forget removes the logs of all attempts of a life. To forget what is not there is no error.
-	Forget(ctx context.Context, shard uint16, life events.Ref) error
+	// Forget removes the logs of those attempts of a life whose numbers are below before; 0 = of all. To forget what
+	// is not there is no error. After an error some may have been removed.
+	Forget(ctx context.Context, shard uint16, life events.Ref, before uint32) error
 	// Lives returns a page of the lives of a shard that have a log, each at least once on all pages together, so
 	// that a sweep finds those which nobody has forgotten. It begins with page 0; next is the page to ask for then,
 	// 0 = this was the last one. A page has 100,000 lives at most. A life that begins or is forgotten between two

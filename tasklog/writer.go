@@ -195,9 +195,7 @@ func (w *Writer) deliver(ctx context.Context, b Batch) error {
 
 func (w *Writer) store(ctx context.Context, after, upTo End, b Batch) (end End, err error) {
 	if after == (End{}) && w.of.Number > MaxAttempts {
-		old := w.of
-		old.Number -= MaxAttempts
-		err = w.to.Trim(ctx, old, Whole)
+		err = w.to.Forget(ctx, w.of.Shard, w.of.Life, w.of.Number-MaxAttempts+1)
 	}
 	if err == nil && upTo != (End{}) {
 		err = w.to.Trim(ctx, w.of, upTo)

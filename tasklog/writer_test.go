@@ -194,20 +194,28 @@ func TestWriter_TrimsTheOldestLinesOfALargeLog(t *testing.T) {
 	}
 }
 
-func TestWriter_OfAnEleventhAttemptRemovesTheFirst(t *testing.T) {
+// Attempts between may have written nothing.
+func TestWriter_LeavesTheLogsOfTheNewestTenAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newUnsteady(0)
-		late := of
-		late.Number = 11
-		for _, a := range []tasklog.Attempt{of, late} {
+		for _, number := range []uint32{1, 2, 8, 9, 18} {
+			a := of
+			a.Number = number
 			w := startWriter(t, s, a)
 			fmt.Fprintln(w.Output(tasklog.Info, true), strings.Repeat("text\n", 2000))
 			if _, err := w.close(); err != nil {
 				t.Error(err)
 			}
 		}
-		if got := texts(t, s); len(got) > 0 || len(s.trims) != 1 {
-			t.Errorf("the first attempt has %d lines, %d were trimmed", len(got), len(s.trims))
+		for number, has := range map[uint32]bool{1: false, 2: false, 8: false, 9: true, 18: true} {
+			a := of
+			a.Number = number
+			if got, err := s.Read(t.Context(), a, tasklog.Range{}); err != nil || (got.Last > 0) != has {
+				t.Errorf("attempt %d has %d lines, %v", number, got.Last, err)
+			}
+		}
+		if s.forgets != 1 {
+			t.Errorf("the store was asked %d times, want once by the last attempt", s.forgets)
 		}
 	})
 }
@@ -224,8 +232,8 @@ func TestWriter_AsksNothingForAnAttemptThatWritesNothing(t *testing.T) {
 		if took, err := w.close(); took > 0 || err != nil {
 			t.Errorf("closed after %s with %v", took, err)
 		}
-		if len(s.calls()) > 0 || len(s.trims) > 0 {
-			t.Errorf("%d batches, %d trims", len(s.calls()), len(s.trims))
+		if len(s.calls()) > 0 || s.forgets > 0 {
+			t.Errorf("%d batches, %d removals", len(s.calls()), s.forgets)
 		}
 	})
 }

@@ -78,11 +78,11 @@ func (f *fixture) Lives(ctx context.Context, shard uint16, page int) (lives []ev
 }
 
 // Forget implements tasklog.Store.
-func (f *fixture) Forget(ctx context.Context, shard uint16, life events.Ref) error {
+func (f *fixture) Forget(ctx context.Context, shard uint16, life events.Ref, before uint32) error {
 	if f.away {
 		return store.ErrUnavailable
 	}
-	return f.Store.Forget(ctx, shard, life)
+	return f.Store.Forget(ctx, shard, life, before)
 }
 
 // apply records an event in an entry of its own, and returns it.
