@@ -72,6 +72,8 @@ type Client struct {
 
 	extensions clientExtensions
 
+	loggedTasks loggedTasks
+
 	archives bool // the node archives what it trims; a plain client does not know
 }
 
@@ -299,6 +301,11 @@ func (c *Client) getForgotten(ctx context.Context, id events.TaskID) (projection
 	if c.cfg.Store == nil || !errors.Is(err, task.ErrNotFound) {
 		return t, err
 	}
+	return c.search(ctx, id)
+}
+
+// search reads a task that its owner does not know from the journal and the archive.
+func (c *Client) search(ctx context.Context, id events.TaskID) (t projection.Task, err error) {
 	select {
 	case c.forgotten <- struct{}{}:
 		defer func() { <-c.forgotten }()
