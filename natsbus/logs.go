@@ -49,8 +49,8 @@ type LogsConfig struct {
 // within 5 s, also when NATS is away, and a batch is sent three times at most; calls work again when NATS is back.
 // Its methods may be called concurrently; it needs no closing.
 //
-// Errors wrap store.ErrUnavailable where NATS or JetStream is away, ErrNoJetStream besides where there is none, and
-// store.ErrFull where JetStream has no space left for the stream. Read wraps events.ErrDamaged where the last
+// Errors wrap store.ErrUnavailable where NATS or JetStream is away, ErrNoJetStream besides where there is none,
+// store.ErrConflict besides where the stream is another cluster's, and store.ErrFull where JetStream has no space left for the stream. Read wraps events.ErrDamaged where the last
 // message of an attempt is no batch.
 type Logs struct {
 	remote
@@ -58,6 +58,7 @@ type Logs struct {
 	subjects string // prefix of the attempts' subjects
 	provided atomic.Bool
 	ours     atomic.Bool // the stream is not another cluster's
+	seen     atomic.Bool // the stream was there
 }
 
 var _ tasklog.Store = (*Logs)(nil)
@@ -154,12 +155,14 @@ func (l *Logs) provide(ctx context.Context) error {
 	}
 	l.provided.Store(true)
 	l.ours.Store(true)
+	l.seen.Store(true)
 	return nil
 }
 
 // away adds store.ErrUnavailable where it is meant.
 func away(err error) error {
-	if errors.Is(err, ErrNoJetStream) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+	if errors.Is(err, ErrNoJetStream) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return err
@@ -271,7 +274,7 @@ func (l *Logs) purge(ctx context.Context, what purgeRequest) error {
 	return err
 }
 
-// isOurs wraps store.ErrConflict if the stream is another cluster's.
+// isOurs wraps store.ErrConflict and store.ErrUnavailable if the stream is another cluster's.
 func (l *Logs) isOurs(ctx context.Context) error {
 	if l.cfg.Cluster == "" || l.ours.Load() {
 		return nil
@@ -281,7 +284,7 @@ func (l *Logs) isOurs(ctx context.Context) error {
 		return err
 	}
 	if err := foreign(is.Config, l.cfg.Cluster); err != nil {
-		return fmt.Errorf("stream %s: %w", l.stream, err)
+		return fmt.Errorf("stream %s: %w", l.stream, away(err))
 	}
 	l.ours.Store(true)
 	return nil
@@ -325,5 +328,6 @@ func (l *Logs) ask(ctx context.Context, what string, request any) (*logStream, e
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", l.stream, away(err))
 	}
+	l.seen.Store(true)
 	return &is, nil
 }

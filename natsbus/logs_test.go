@@ -468,12 +468,20 @@ func TestLogs_StreamThatExistsGetsAnAgeOfLessThanMinutes(t *testing.T) {
 func TestLogs_OfAStreamThatWasRemovedBeginAnew(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
-	l := logsAt(t, s)
+	l, began := logsAt(t, s), events.MillisOf(time.Now())
 	end := appendLog(t, l, logged, tasklog.End{}, tasklogtest.Lines(1, 1))
 	if err := byHand(t, s.URL).DeleteStream(t.Context(), logStream); err != nil {
 		t.Fatal(err)
 	}
 	wantLog(t, l)
+	got, err := l.Read(t.Context(), logged, tasklog.Range{})
+	if err != nil || got.Oldest < began {
+		t.Errorf("nothing is left from before %d, told is %d, %v", began, got.Oldest, err)
+	}
+	never, err := logsAt(t, s).Read(t.Context(), logged, tasklog.Range{})
+	if err != nil || never.Oldest != 0 {
+		t.Errorf("who has never seen the stream: %d, %v", never.Oldest, err)
+	}
 	if _, err := l.Append(t.Context(), logged, end, tasklogtest.Lines(2, 1)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("appended without a stream: %v", err)
 	}
@@ -490,7 +498,8 @@ func TestLogs_OfAnotherClusterAreLeftAlone(t *testing.T) {
 	appendLog(t, of("one"), logged, tasklog.End{}, tasklogtest.Lines(1, 1))
 	for name, call := range logCalls(of("two")) {
 		err := call(t.Context())
-		if !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "cluster one") {
+		if !errors.Is(err, store.ErrConflict) || !errors.Is(err, store.ErrUnavailable) ||
+			!strings.Contains(err.Error(), "cluster one") {
 			t.Errorf("%s of another cluster: %v", name, err)
 		}
 	}

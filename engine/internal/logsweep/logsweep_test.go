@@ -242,6 +242,19 @@ func TestSweep_IsPutOffWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
+// A shard whose owner's clock was hours ahead is swept again in minutes.
+func TestSweep_GoesOnWhenTheClockIsSetBack(t *testing.T) {
+	f := newFixture(t)
+	f.after(time.Minute)
+	f.log(at, f.create("x"))
+	f.apply("x", &events.Deleted{})
+	f.after(-5 * time.Hour)
+	f.after(15 * time.Minute)
+	if got := f.logs(); len(got) != 0 {
+		t.Errorf("logs of %d are left", got)
+	}
+}
+
 func TestSweep_OfNoLogsIsNone(t *testing.T) {
 	s := logsweep.New(nil, time.Now, slog.New(slog.DiscardHandler))
 	if x := s.AtOwner(projection.NewShard(at)); x.NextDue != nil || x.Prepare != nil {
