@@ -36,7 +36,7 @@ type ClientConfig struct {
 	Store store.Store
 
 	Archive store.ArchiveReader // holds entries that were trimmed from the store; nil: they cannot be read
-	Logs    tasklog.Reader      // holds what tasks have written; nil: it cannot be read
+	Logs    tasklog.Reader      // holds what tasks have written; nil: it cannot be read. Repair needs a tasklog.Store
 	Shards  int                 // of the cluster; required without Store, where Run checks it, else read from that
 	Name    string              // recorded as the principal of its commands; at most 256 bytes; default "client"
 	Log     *slog.Logger        // default: slog.Default()

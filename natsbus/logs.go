@@ -234,6 +234,12 @@ func (l *Logs) Trim(ctx context.Context, of tasklog.Attempt, upTo tasklog.End) e
 
 // Forget implements tasklog.Store.
 func (l *Logs) Forget(ctx context.Context, shard uint16, life events.Ref, before uint32) error {
+	if life == tasklog.EveryLife {
+		if err := l.purge(ctx, purgeRequest{Filter: fmt.Sprintf("%s%d.>", l.subjects, shard)}); err != nil {
+			return fmt.Errorf("forget the logs of shard %d: %w", shard, err)
+		}
+		return nil
+	}
 	if err := l.forget(ctx, l.life(shard, life), before); err != nil {
 		return fmt.Errorf("forget the logs of life %d of shard %d: %w", life, shard, err)
 	}

@@ -106,7 +106,8 @@ func (s *Store) Forget(_ context.Context, shard uint16, life events.Ref, before 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.logs, func(of tasklog.Attempt, _ []stored) bool {
-		return of.Shard == shard && of.Life == life && (before == 0 || of.Number < before)
+		all := life == tasklog.EveryLife || of.Life == life && (before == 0 || of.Number < before)
+		return of.Shard == shard && all
 	})
 	return nil
 }

@@ -418,6 +418,17 @@ var tests = map[string]func(*world){
 			w.Error("the log of another life is gone")
 		}
 	},
+	"Forget/OfEveryLifeRemovesAllLogsOfTheShard": func(w *world) {
+		for _, one := range []tasklog.Attempt{of, named(3, 1<<63, 2), named(33, of.Life, 1)} {
+			w.fill(one, 1)
+		}
+		if err := w.Forget(w.ctx, 3, tasklog.EveryLife, 2); err != nil {
+			w.Fatal(err)
+		}
+		if left, others := w.lives(3), w.lives(33); len(left) > 0 || len(others) != 1 {
+			w.Errorf("lives %v are left, and %v of another shard", left, others)
+		}
+	},
 	"Forget/OfNothingIsNoError": func(w *world) {
 		if err := errors.Join(w.Forget(w.ctx, 1, 1, 0), w.Forget(w.ctx, 1, 1, 5)); err != nil {
 			w.Error(err)

@@ -1,7 +1,9 @@
 package logwriters
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"taskledger/store"
@@ -16,47 +18,56 @@ const (
 	markAgain = 2 * time.Second
 )
 
-// mark has a line say in a log that its last lines are missing, once the store takes it. It never waits.
-func (ws *Writers) mark(w *tasklog.Writer) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if len(ws.marks) >= maxMarks || ws.ctx.Err() != nil {
+// marks has lines say in logs that their last lines are missing, as soon as the store takes them.
+type marks struct {
+	ctx      context.Context // ends all
+	stopping chan struct{}   // closed when the node stops: each mark is tried once more
+	running  *sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []*tasklog.Writer // the first one is under way
+}
+
+// add takes a writer that has ended, or never ran. It never waits.
+func (m *marks) add(w *tasklog.Writer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waiting) >= maxMarks || m.ctx.Err() != nil {
 		return
 	}
-	ws.marks = append(ws.marks, w)
-	if len(ws.marks) == 1 {
-		ws.running.Go(func() { ws.markAll(w) })
+	m.waiting = append(m.waiting, w)
+	if len(m.waiting) == 1 {
+		m.running.Go(func() { m.run(w) })
 	}
 }
 
-// markAll marks the ends of logs from a first one on until none is left. Once the node stops, each is tried once.
-func (ws *Writers) markAll(w *tasklog.Writer) {
-	for ; w != nil; w = ws.marked() {
+// run marks the ends of logs, from that of a first writer on, until none is left.
+func (m *marks) run(w *tasklog.Writer) {
+	for ; w != nil; w = m.next() {
 		for again := true; again; {
 			select {
-			case <-ws.stopping:
+			case <-m.stopping:
 				again = false
 			default:
 			}
-			err := w.Mark(ws.ctx)
+			err := w.Mark(m.ctx)
 			if err == nil || errors.Is(err, tasklog.ErrTaken) || errors.Is(err, store.ErrRefused) {
 				break
 			}
 			select {
-			case <-ws.stopping:
+			case <-m.stopping:
 			case <-time.After(markAgain):
 			}
 		}
 	}
 }
 
-// marked takes the end of a mark, and returns the writer whose log is to be marked next; nil = there is none.
-func (ws *Writers) marked() *tasklog.Writer {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.marks = ws.marks[1:]
-	if len(ws.marks) == 0 {
+// next takes the end of the mark under way, and returns the writer whose log comes next; nil = there is none.
+func (m *marks) next() *tasklog.Writer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waiting = m.waiting[1:]; len(m.waiting) == 0 {
 		return nil
 	}
-	return ws.marks[0]
+	return m.waiting[0]
 }

@@ -35,12 +35,10 @@ type Writers struct {
 	ctx     context.Context // ends all writers
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-
-	stopping chan struct{} // closed by Stop
+	marks   *marks
 
 	mu      sync.Mutex
-	open    int               // writers that run
-	marks   []*tasklog.Writer // those whose logs have an end to be marked; the first one is under way
+	open    int // writers that run
 	stopped bool
 }
 
@@ -52,11 +50,11 @@ func New(ctx context.Context, cfg Config) *Writers {
 			meter: cfg.Meter,
 			pace:  rate.NewLimiter(functionBatches, functionBatches/10),
 		},
-		meter:    cfg.Meter,
-		notices:  notice.New(cfg.Log),
-		stopping: make(chan struct{}),
+		meter:   cfg.Meter,
+		notices: notice.New(cfg.Log),
 	}
 	ws.ctx, ws.cancel = context.WithCancel(ctx)
+	ws.marks = &marks{ctx: ws.ctx, stopping: make(chan struct{}), running: &ws.running}
 	return ws
 }
 
@@ -70,7 +68,7 @@ func (ws *Writers) Stop(most time.Duration) {
 	ws.mu.Lock()
 	if !ws.stopped {
 		ws.stopped = true
-		close(ws.stopping)
+		close(ws.marks.stopping)
 	}
 	ws.mu.Unlock()
 	idle := make(chan struct{})
@@ -120,7 +118,7 @@ func (ws *Writers) ended(l *Log, w *tasklog.Writer, err error) {
 	ws.mu.Unlock()
 	l.countDropped(w)
 	if w.Untold() {
-		ws.mark(w)
+		ws.marks.add(w)
 	}
 	if err != nil {
 		ws.notices.Say(slog.LevelWarn, "lines of a task's log are lost", "err", err)
@@ -131,7 +129,7 @@ func (ws *Writers) ended(l *Log, w *tasklog.Writer, err error) {
 func (ws *Writers) lost(l *Log, dropped uint64) {
 	if w, err := tasklog.NewWriter(paced{ws.to, l}, l.of); err == nil {
 		w.Skip(dropped)
-		ws.mark(w)
+		ws.marks.add(w)
 	}
 }
 
