@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"taskledger/engine"
 	"taskledger/events"
@@ -137,6 +138,23 @@ func TestLog_PagesJoinWithoutLossOrRepetitionUnderEveryLimit(t *testing.T) {
 	l.job.next(t)
 	l.write("a/b", 4, "one")
 	l.want("a/b", tasklog.Selection{Cursor: at}, "4:1")
+}
+
+// The writer of an attempt has seconds to store what is left, and the next attempt may begin at once.
+func TestLog_FollowsAttemptsWhoseLinesComeLate(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]string{0: "1:1", time.Minute: ""} {
+		l := newLogged(t, task.Policy{})
+		now := time.Now().Add(after)
+		l.client = l.cluster.StartClient("follower", func(c *engine.ClientConfig) {
+			c.Logs, c.Now = l.store, func() time.Time { return now }
+		})
+		l.begin("x", 2)
+		l.write("x", 2, "one")
+		at := l.want("x", tasklog.Selection{}, "2:1").Cursor
+		l.write("x", 1, "late")
+		l.want("x", tasklog.Selection{Cursor: at}, want)
+	}
 }
 
 func TestLog_FollowsAWriterWithoutLossOrRepetition(t *testing.T) {
