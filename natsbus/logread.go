@@ -115,6 +115,10 @@ func (l *Logs) find(
 	return found, low.last, nil
 }
 
+// beforeFirst is the time before a stream was made from which on it has all: it is made by the first line of an attempt
+// that has begun before.
+const beforeFirst = 10 * time.Second
+
 // oldest returns from when on the stream has messages: since it was made, if it has lost none. Of a stream that was
 // there and is gone nothing is left. 0 = there is none, as far as is known: it may have been lost before.
 func (l *Logs) oldest(ctx context.Context) (events.Millis, error) {
@@ -127,7 +131,7 @@ func (l *Logs) oldest(ctx context.Context) (events.Millis, error) {
 	case is == nil:
 		return 0, nil
 	case is.State.First <= 1:
-		return events.MillisOf(is.Created), nil
+		return events.MillisOf(is.Created.Add(-beforeFirst)), nil
 	case is.State.Messages == 0:
 		return events.MillisOf(is.Now), nil
 	}

@@ -261,7 +261,8 @@ func TestLogs_BoundsOfTheStreamRemoveTheOldestAndAWriterGoesOn(t *testing.T) {
 	wantLog(t, l, tasklogtest.Lines(3, 2), tasklogtest.Lines(5, 1))
 }
 
-// 10 MiB are 160 batches. A second of them is found with a tenth of these, though other logs stand between them.
+// 10 MiB are 160 batches, one a second here. A second of them is found with a tenth of these, though other logs stand
+// between them.
 func TestLogs_RangeOfASecondFetchesATenthOfTheLog(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
@@ -270,7 +271,11 @@ func TestLogs_RangeOfASecondFetchesATenthOfTheLog(t *testing.T) {
 	const batches, perBatch, between = 160, 4, 15
 	others, end := byHand(t, s.URL).Conn(), tasklog.End{}
 	for i := range uint64(batches) {
-		end = appendLog(t, l, logged, end, tasklogtest.Lines(perBatch*i+1, perBatch))
+		b := noise(perBatch*i + 1)
+		for j := range b.Lines {
+			b.Lines[j].At = tasklogtest.Begin + events.Millis(1000*i) + events.Millis(1000/perBatch*j)
+		}
+		end = appendLog(t, l, logged, end, b)
 		for other := range between {
 			if err := others.Publish(fmt.Sprint("taskledger.logs.4.1.", other), nil); err != nil {
 				t.Fatal(err)
@@ -283,16 +288,21 @@ func TestLogs_RangeOfASecondFetchesATenthOfTheLog(t *testing.T) {
 	if end.Place < batches*between {
 		t.Fatalf("the log ends at %d: the others are not between its batches", end.Place)
 	}
-	for _, line := range []events.Millis{1, 2, 99, 100, 320, 333, 500, 639, 640} {
-		before := way.fetched.Load()
-		at := tasklogtest.Begin + line
-		got, err := l.Read(t.Context(), logged, tasklog.Range{Since: at, Until: at})
-		first := (uint64(line)-1)/perBatch*perBatch + 1
-		if err != nil || len(got.Batches) != 1 || got.Batches[0].First != first || got.Before != first-1 {
-			t.Fatalf("line %d: %+v, %v", line, got, err)
-		}
-		if fetched := way.fetched.Load() - before; fetched > batches/10 {
-			t.Errorf("line %d took %d messages, want %d at most", line, fetched, batches/10)
+	for _, batch := range []uint64{0, 1, 25, 79, 80, 121, 158, 159} {
+		for offset, found := range map[events.Millis]int{0: 1, 500: 2} { // a second that begins with a batch, or within it
+			before := way.fetched.Load()
+			at := tasklogtest.Begin + events.Millis(1000*batch) + offset
+			got, err := l.Read(t.Context(), logged, tasklog.Range{Since: at, Until: at + 999})
+			if batch == batches-1 {
+				found = 1
+			}
+			first := batch*perBatch + 1
+			if err != nil || len(got.Batches) != found || got.Batches[0].First != first || got.Before != first-1 {
+				t.Fatalf("%d ms within batch %d: %d batches, before %d, %v", offset, batch, len(got.Batches), got.Before, err)
+			}
+			if fetched := way.fetched.Load() - before; fetched > batches/10 {
+				t.Errorf("%d ms within batch %d took %d messages, want %d at most", offset, batch, fetched, batches/10)
+			}
 		}
 	}
 }
@@ -477,6 +487,15 @@ func TestLogs_OfAStreamThatWasRemovedBeginAnew(t *testing.T) {
 	got, err := l.Read(t.Context(), logged, tasklog.Range{})
 	if err != nil || got.Oldest < began {
 		t.Errorf("nothing is left from before %d, told is %d, %v", began, got.Oldest, err)
+	}
+	second := tasklog.Attempt{Shard: 3, Life: 8, Number: 1}
+	appendLog(t, openLogs(t, natsbus.Config{URLs: []string{s.URL}}, natsbus.LogsConfig{}), second, tasklog.End{}, tasklogtest.Lines(1, 1))
+	made, err := l.Read(t.Context(), logged, tasklog.Range{})
+	if least := began.Add(-11 * time.Second); err != nil || made.Oldest < least || made.Oldest >= began {
+		t.Errorf("once it is made again by an attempt that began before: %d, %v, want seconds before %d", made.Oldest, err, began)
+	}
+	if err := byHand(t, s.URL).DeleteStream(t.Context(), logStream); err != nil {
+		t.Fatal(err)
 	}
 	never, err := logsAt(t, s).Read(t.Context(), logged, tasklog.Range{})
 	if err != nil || never.Oldest != 0 {
