@@ -25,6 +25,7 @@ type Log struct {
 	dropped uint64          // lines that have found no room
 	counted uint64          // lines among those that were dropped of which the meter knows
 	held    atomic.Bool     // something was written that may be held
+	marks   atomic.Bool     // what is stored from now on counts as dropped, or is the mark of the end
 	leave   func() bool     // keeps the end of the attempt's context from calling HoldNobody; nil before hold
 	ended   bool
 }

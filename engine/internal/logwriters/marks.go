@@ -41,6 +41,13 @@ func (m *marks) add(w *tasklog.Writer) {
 	}
 }
 
+// full reports whether add takes nothing.
+func (m *marks) full() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.waiting) >= maxMarks
+}
+
 // run marks the ends of logs, from that of a first writer on, until none is left.
 func (m *marks) run(w *tasklog.Writer) {
 	for ; w != nil; w = m.next() {

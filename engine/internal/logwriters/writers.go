@@ -47,7 +47,6 @@ func New(ctx context.Context, cfg Config) *Writers {
 	ws := &Writers{
 		to: &watched{
 			Store: cfg.To,
-			meter: cfg.Meter,
 			pace:  rate.NewLimiter(functionBatches, functionBatches/10),
 		},
 		meter:   cfg.Meter,
@@ -118,6 +117,7 @@ func (ws *Writers) ended(l *Log, w *tasklog.Writer, err error) {
 	ws.mu.Unlock()
 	l.countDropped(w)
 	if w.Untold() {
+		l.marks.Store(true)
 		ws.marks.add(w)
 	}
 	if err != nil {
@@ -127,8 +127,12 @@ func (ws *Writers) ended(l *Log, w *tasklog.Writer, err error) {
 
 // lost takes the end of a log that has never had a writer, and so many lines that were dropped.
 func (ws *Writers) lost(l *Log, dropped uint64) {
+	if ws.marks.full() {
+		return
+	}
 	if w, err := tasklog.NewWriter(paced{ws.to, l}, l.of); err == nil {
 		w.Skip(dropped)
+		l.marks.Store(true)
 		ws.marks.add(w)
 	}
 }

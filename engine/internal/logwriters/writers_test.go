@@ -251,6 +251,7 @@ func TestWriters_MarkTheEndsOfLogsOnceTheStoreIsBack(t *testing.T) {
 		if got, want := f.gaps(t, 1), []uint64{0, 0, 0}; !slices.Equal(got, want) {
 			t.Errorf("the log that goes on has %d", got)
 		}
+		f.wantCounted(t, "at the end", 3, 3*logwriters.MaxWriters)
 		f.Stop(time.Second)
 	})
 }
