@@ -48,7 +48,8 @@ type numbered struct {
 // upTo returns the number of the last line that is told, by itself or in a gap.
 func (n *numbered) upTo() uint64 { return n.lines + n.missing }
 
-// readNumbered reads a log from its beginning, and fails the test where a line is told twice, or neither by itself nor in a gap.
+// readNumbered reads a log from its beginning, and fails the test where a line is told twice, or neither by itself nor
+// in a gap.
 func readNumbered(t *testing.T, from *engine.Client, id events.TaskID) (got numbered, err error) {
 	t.Helper()
 	for s := (tasklog.Selection{}); ; {
@@ -167,7 +168,8 @@ func TestLogs_ThatFillTheirStreamLeaveJournalsToBeTrimmed(t *testing.T) {
 		keepsLogs(t, 8, natsbus.LogsConfig{MaxBytes: natsbus.MinLogBytes})(cfg)
 	}, l.run(), sh)
 	f := startFlowOf(t, l, megabytes, a)
-	const noise = "head -c 3000000 /dev/urandom | base64; while [ ! -e END ]; do head -c 100000 /dev/urandom | base64; sleep 0.05; done"
+	const noise = `head -c 3000000 /dev/urandom | base64
+		while [ ! -e END ]; do head -c 100000 /dev/urandom | base64; sleep 0.05; done`
 	dir := t.TempDir()
 	writer := startScript(t, a, sh, "noise", dir, noise)
 	full := func() bool {

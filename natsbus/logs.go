@@ -50,7 +50,8 @@ type LogsConfig struct {
 // Its methods may be called concurrently; it needs no closing.
 //
 // Errors wrap store.ErrUnavailable where NATS or JetStream is away, ErrNoJetStream besides where there is none,
-// store.ErrConflict besides where the stream is another cluster's, and store.ErrFull where JetStream has no space left for the stream. Read wraps events.ErrDamaged where the last
+// store.ErrConflict besides where the stream is another cluster's, and store.ErrFull where JetStream has no space left
+// for the stream. Read wraps events.ErrDamaged where the last
 // message of an attempt is no batch.
 type Logs struct {
 	remote

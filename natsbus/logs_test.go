@@ -489,10 +489,10 @@ func TestLogs_OfAStreamThatWasRemovedBeginAnew(t *testing.T) {
 		t.Errorf("nothing is left from before %d, told is %d, %v", began, got.Oldest, err)
 	}
 	second := tasklog.Attempt{Shard: 3, Life: 8, Number: 1}
-	appendLog(t, openLogs(t, natsbus.Config{URLs: []string{s.URL}}, natsbus.LogsConfig{}), second, tasklog.End{}, tasklogtest.Lines(1, 1))
+	appendLog(t, logsAt(t, s), second, tasklog.End{}, tasklogtest.Lines(1, 1))
 	made, err := l.Read(t.Context(), logged, tasklog.Range{})
 	if least := began.Add(-11 * time.Second); err != nil || made.Oldest < least || made.Oldest >= began {
-		t.Errorf("once it is made again by an attempt that began before: %d, %v, want seconds before %d", made.Oldest, err, began)
+		t.Errorf("once it is made again: %d, %v, want seconds before %d", made.Oldest, err, began)
 	}
 	if err := byHand(t, s.URL).DeleteStream(t.Context(), logStream); err != nil {
 		t.Fatal(err)
