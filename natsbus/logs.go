@@ -55,11 +55,12 @@ type LogsConfig struct {
 // message of an attempt is no batch.
 type Logs struct {
 	remote
-	cfg      LogsConfig
-	subjects string // prefix of the attempts' subjects
-	provided atomic.Bool
-	ours     atomic.Bool // the stream is not another cluster's
-	seen     atomic.Bool // the stream was there
+	cfg       LogsConfig
+	subjects  string // prefix of the attempts' subjects
+	provided  atomic.Bool
+	providing chan struct{} // has a value while one of the writers provides the stream
+	ours      atomic.Bool   // the stream is not another cluster's
+	seen      atomic.Bool   // the stream was there
 }
 
 var _ tasklog.Store = (*Logs)(nil)
@@ -82,7 +83,12 @@ func (b *Bus) Logs(cfg LogsConfig) (*Logs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("logs: %w", err)
 	}
-	return &Logs{remote: r, cfg: cfg, subjects: b.prefix + "logs."}, nil
+	return &Logs{
+		remote:    r,
+		cfg:       cfg,
+		subjects:  b.prefix + "logs.",
+		providing: make(chan struct{}, 1),
+	}, nil
 }
 
 func (l *Logs) subject(of tasklog.Attempt) string {
@@ -131,8 +137,21 @@ func (l *Logs) bound(c jetstream.StreamConfig) jetstream.StreamConfig {
 	return c
 }
 
-// provide makes the stream, or gives it the bounds, once.
+// provide makes the stream, or gives it the bounds, once, whoever writes at the same time.
 func (l *Logs) provide(ctx context.Context) error {
+	if l.provided.Load() {
+		return nil
+	}
+	late := time.NewTimer(requestTimeout)
+	defer late.Stop()
+	select {
+	case l.providing <- struct{}{}:
+		defer func() { <-l.providing }()
+	case <-late.C:
+		return fmt.Errorf("stream %s: %w", l.stream, errSlow)
+	case <-ctx.Done():
+		return fmt.Errorf("stream %s: %w: %w", l.stream, store.ErrUnavailable, context.Cause(ctx))
+	}
 	if l.provided.Load() {
 		return nil
 	}

@@ -116,6 +116,27 @@ func TestLogs_BatchOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 	wantLog(t, l, tasklogtest.Lines(1, 2), tasklogtest.Lines(3, 2), tasklogtest.Lines(5, 1))
 }
 
+// Many attempts write their first lines at once when a node begins.
+func TestLogs_OfManyWritersMakeTheStreamOnce(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartJetStream(t)
+	way := &unreliable{address: strings.TrimPrefix(s.URL, "nats://")}
+	l := openLogs(t, natsbus.Config{InProcess: way}, natsbus.LogsConfig{})
+	var writing sync.WaitGroup
+	for i := range uint32(100) {
+		writing.Go(func() {
+			of := tasklog.Attempt{Shard: 1, Life: 1, Number: i + 1}
+			if _, err := l.Append(t.Context(), of, tasklog.End{}, tasklogtest.Lines(1, 1)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writing.Wait()
+	if n := way.made.Load(); n != 1 {
+		t.Errorf("the stream was made or updated %d times", n)
+	}
+}
+
 func TestLogs_SurviveARestartOfTheServerAndGoOn(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
