@@ -36,7 +36,7 @@ type ClientConfig struct {
 	Store store.Store
 
 	Archive store.ArchiveReader // holds entries that were trimmed from the store; nil: they cannot be read
-	Logs    tasklog.Reader      // holds what tasks have written; nil: it cannot be read
+	Logs    tasklog.Reader      // holds what tasks have written; nil: it cannot be read. Repair needs a tasklog.Store
 	Shards  int                 // of the cluster; required without Store, where Run checks it, else read from that
 	Name    string              // recorded as the principal of its commands; at most 256 bytes; default "client"
 	Log     *slog.Logger        // default: slog.Default()
@@ -71,6 +71,8 @@ type Client struct {
 	schedules   *schedules.Client
 
 	extensions clientExtensions
+
+	loggedTasks loggedTasks
 
 	archives bool // the node archives what it trims; a plain client does not know
 }
@@ -299,6 +301,11 @@ func (c *Client) getForgotten(ctx context.Context, id events.TaskID) (projection
 	if c.cfg.Store == nil || !errors.Is(err, task.ErrNotFound) {
 		return t, err
 	}
+	return c.search(ctx, id)
+}
+
+// search reads a task that its owner does not know from the journal and the archive.
+func (c *Client) search(ctx context.Context, id events.TaskID) (t projection.Task, err error) {
 	select {
 	case c.forgotten <- struct{}{}:
 		defer func() { <-c.forgotten }()

@@ -11,6 +11,7 @@ import (
 	"taskledger/ledger/repair"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/tasklog"
 )
 
 // Ledger returns a reader of the journals of the cluster: histories, projections, verification. It needs a Store:
@@ -41,6 +42,11 @@ func (c *Client) journals() repair.Journals {
 	}
 	if archive, is := c.cfg.Archive.(store.Archiver); is {
 		j.Archive = archive
+	}
+	if logs, is := c.cfg.Logs.(tasklog.Store); is {
+		j.ForgetLogs = func(ctx context.Context, shard int) error {
+			return logs.Forget(ctx, uint16(shard), tasklog.EveryLife, 0)
+		}
 	}
 	return j
 }

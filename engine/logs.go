@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"taskledger/events"
 	"taskledger/ledger"
@@ -11,9 +12,14 @@ import (
 	"taskledger/tasklog"
 )
 
+// lateLines is the time from the beginning of an attempt for which lines of earlier ones may still come: more than
+// a writer has to store what is left, and clocks differ.
+const lateLines = 10 * time.Second
+
 // Log returns lines that a task has written: those of its present life, or of its last one while they are there. The
 // attempts come one after the other, the oldest first, as tasklog.ReadTask tells them. Whoever goes on by the cursor
-// of a page is not told what an attempt has stored after the page went on to the next one.
+// of a page is told first what earlier attempts have stored since, if the page was read in the first 10 s of the
+// latest attempt.
 //
 // It returns tasklog.ErrNone without ClientConfig.Logs, the errors of GetForgotten for a task that is not found, and
 // tasklog.ErrGone for one that retention has removed from memory, whose log is no longer there, and for an attempt
@@ -23,7 +29,7 @@ func (c *Client) Log(ctx context.Context, id events.TaskID, s tasklog.Selection)
 	if c.cfg.Logs == nil {
 		return told, fmt.Errorf("log of task %s: %w", id, tasklog.ErrNone)
 	}
-	t, err := c.getForgotten(ctx, id)
+	t, err := c.logged(ctx, id, s.Cursor)
 	if err != nil {
 		return told, err
 	}
@@ -38,6 +44,7 @@ func (c *Client) Log(ctx context.Context, id events.TaskID, s tasklog.Selection)
 		Until:    s.Until,
 		Level:    s.Level,
 		Limit:    s.Limit,
+		Late:     t.Attempt > 1 && events.MillisOf(c.now())-t.StartedAt < events.Millis(lateLines.Milliseconds()),
 	}
 	if q.After, err = tasklog.ParseCursor(s.Cursor, id, t.Created); err != nil {
 		return told, err

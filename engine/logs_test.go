@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"taskledger/engine"
 	"taskledger/events"
@@ -20,17 +23,23 @@ import (
 
 // logged is a cluster whose client reads logs that the test writes.
 type logged struct {
-	t      *testing.T
-	store  *memlog.Store
-	node   *testcluster.Node
-	client *testcluster.Client
-	job    *job
+	t       *testing.T
+	store   *memlog.Store
+	cluster *testcluster.Cluster
+	node    *testcluster.Node
+	client  *testcluster.Client
+	job     *job
 }
 
 func newLogged(t *testing.T, p task.Policy) *logged {
 	t.Helper()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
-	l := &logged{t: t, store: memlog.New(), job: newJob(p)}
+	l := &logged{
+		t:       t,
+		store:   memlog.New(),
+		cluster: c,
+		job:     newJob(p),
+	}
 	l.node = c.StartNode("a", nil, l.job)
 	l.client = c.StartClient("reader", func(c *engine.ClientConfig) { c.Logs = l.store })
 	return l
@@ -131,6 +140,23 @@ func TestLog_PagesJoinWithoutLossOrRepetitionUnderEveryLimit(t *testing.T) {
 	l.want("a/b", tasklog.Selection{Cursor: at}, "4:1")
 }
 
+// The writer of an attempt has seconds to store what is left, and the next attempt may begin at once.
+func TestLog_FollowsAttemptsWhoseLinesComeLate(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]string{0: "1:1", time.Minute: ""} {
+		l := newLogged(t, task.Policy{})
+		now := time.Now().Add(after)
+		l.client = l.cluster.StartClient("follower", func(c *engine.ClientConfig) {
+			c.Logs, c.Now = l.store, func() time.Time { return now }
+		})
+		l.begin("x", 2)
+		l.write("x", 2, "one")
+		at := l.want("x", tasklog.Selection{}, "2:1").Cursor
+		l.write("x", 1, "late")
+		l.want("x", tasklog.Selection{Cursor: at}, want)
+	}
+}
+
 func TestLog_FollowsAWriterWithoutLossOrRepetition(t *testing.T) {
 	t.Parallel()
 	const lines = 5000
@@ -189,12 +215,59 @@ func TestLog_TellsOfATaskThatIsNotThere(t *testing.T) {
 	r.succeed("1")
 	l.awaitForgotten("x")
 	l.want("x", tasklog.Selection{}, "1:1")
-	if err := l.store.Forget(t.Context(), of.Shard, of.Life); err != nil {
+	if err := l.store.Forget(t.Context(), of.Shard, of.Life, 0); err != nil {
 		t.Fatal(err)
 	}
 	got, err := l.client.Log(within(t), "x", tasklog.Selection{})
 	if !errors.Is(err, tasklog.ErrGone) || !errors.Is(err, store.ErrTrimmed) || got.Behavior != "job" {
 		t.Errorf("forgotten, of behavior %q: %v", got.Behavior, err)
+	}
+}
+
+// searched is a store that counts how often a journal is read.
+type searched struct {
+	store.Store
+	reads atomic.Int64
+}
+
+// Read implements store.Journal.
+func (s *searched) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	s.reads.Add(1)
+	return s.Store.Read(ctx, shard, from)
+}
+
+// Backward implements store.Journal.
+func (s *searched) Backward(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	s.reads.Add(1)
+	return s.Store.Backward(ctx, shard, from)
+}
+
+// A log has many pages, and the history of a forgotten task may be long.
+func TestLog_OfATaskThatIsForgottenIsSearchedForOnce(t *testing.T) {
+	t.Parallel()
+	l := newLogged(t, task.Policy{Retain: 1})
+	var journal *searched
+	l.client = l.cluster.StartClient("searcher", func(c *engine.ClientConfig) {
+		journal = &searched{Store: c.Store}
+		c.Store, c.Logs = journal, l.store
+	})
+	r := l.begin("x", 1)
+	l.write("x", 1, "one", "two", "three")
+	r.succeed("1")
+	l.awaitForgotten("x")
+	one := tasklog.Selection{Limit: 1}
+	first, err := l.client.Log(within(t), "x", one)
+	if err != nil || journal.reads.Load() == 0 {
+		t.Fatalf("%v after %d reads of the journal", err, journal.reads.Load())
+	}
+	was := journal.reads.Load()
+	one.Cursor = first.Cursor
+	if got := l.want("x", one, "1:2 1:3"); !got.Ended || got.Behavior != "job" || journal.reads.Load() != was {
+		t.Errorf("further pages took %d reads: %+v", journal.reads.Load()-was, got)
+	}
+	l.begin("x", 1) // another life
+	if _, err := l.client.Log(within(t), "x", one); err == nil || !strings.Contains(err.Error(), "another life") {
+		t.Errorf("once the task lives again: %v", err)
 	}
 }
 
@@ -221,7 +294,7 @@ func TestLog_OfATaskThatIsForgottenIsNotGoneBehindItsLastLine(t *testing.T) {
 	l.awaitForgotten("x")
 	behind := tasklog.Selection{Cursor: l.want("x", tasklog.Selection{}, "1:1").Cursor}
 	l.want("x", behind, "")
-	if err := l.store.Forget(t.Context(), of.Shard, of.Life); err != nil {
+	if err := l.store.Forget(t.Context(), of.Shard, of.Life, 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.client.Log(within(t), "x", behind); !errors.Is(err, tasklog.ErrGone) {
@@ -313,9 +386,15 @@ func TestLog_SaysThatLinesMayBeMissingWhereAnAttemptBeganBeforeTheOldestOnes(t *
 	for _, oldest := range append([]events.Millis{began[0] - 1000, began[2] + 1000}, began...) {
 		var want []string
 		for i, at := range began {
+			one := ""
 			if at < oldest {
-				want = append(want, fmt.Sprintf("%d:gap", i+1))
+				one = fmt.Sprintf("%d:gap", i+1)
 			}
+			l.store.Empty(l.attempt("x", 1), oldest)
+			l.want("x", tasklog.Selection{Attempt: uint32(i + 1)}, one)
+		}
+		if began[0] < oldest { // of several it is said once
+			want = append(want, "1:gap")
 		}
 		l.store.Empty(l.attempt("x", 1), oldest)
 		l.want("x", tasklog.Selection{}, strings.Join(want, " "))

@@ -14,6 +14,9 @@ import (
 	"taskledger/store"
 	"taskledger/store/memarchive"
 	"taskledger/task"
+	"taskledger/tasklog"
+	"taskledger/tasklog/memlog"
+	"taskledger/tasklog/tasklogtest"
 )
 
 // Where the archive goes beyond the end of a journal, the store has lost what was committed: nobody serves the
@@ -36,10 +39,22 @@ func TestShard_WhoseArchiveGoesBeyondItsJournalWaitsForAnOperator(t *testing.T) 
 	if infos, err := n.Operations().Shards(within(t)); err != nil || !strings.Contains(infos[cut].Problem, "repair --restored") {
 		t.Errorf("the remedy is not named: %+v, %v", infos, err)
 	}
-	by := runClient(t, engine.ClientConfig{Store: p.Store, Archive: archive})
+	logs := memlog.New() // kept by numbers of entries, which other tasks get now
+	for shard := range uint16(pastShards) {
+		of := tasklog.Attempt{Shard: shard, Life: events.RefOf(1, 1), Number: 1}
+		if _, err := logs.Append(within(t), of, tasklog.End{}, tasklogtest.Lines(1, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	by := runClient(t, engine.ClientConfig{Store: p.Store, Archive: archive, Logs: logs})
 	found, err := by.Operations().Repair(within(t), repair.Options{Restored: true})
 	if err != nil || len(found) != 1 || found[0].Shard != cut || !found[0].GivenUp {
 		t.Fatalf("gave up %+v, %v", found, err)
+	}
+	for shard, has := range map[uint16]int{cut: 0, whole: 1} {
+		if left, _, err := logs.Lives(within(t), shard, 0); err != nil || len(left) != has {
+			t.Errorf("%d logs of shard %d are left, %v; want %d", len(left), shard, err, has)
+		}
 	}
 	serves := func(n *engine.Node, name string) {
 		t.Helper()

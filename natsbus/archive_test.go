@@ -356,6 +356,7 @@ type unreliable struct {
 	request, answer   atomic.Bool // to lose
 	requests, answers atomic.Int32
 	fetched           atomic.Int32 // messages that were asked for
+	made              atomic.Int32 // streams that were to be made or updated
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
@@ -371,6 +372,7 @@ type unreliableConn struct {
 
 func (c *unreliableConn) Write(p []byte) (int, error) {
 	c.way.fetched.Add(int32(bytes.Count(p, []byte("STREAM.MSG.GET."))))
+	c.way.made.Add(int32(bytes.Count(p, []byte("STREAM.CREATE."))) + int32(bytes.Count(p, []byte("STREAM.UPDATE."))))
 	if strings.Contains(string(p), "HPUB") && c.way.request.CompareAndSwap(true, false) {
 		c.way.requests.Add(1)
 		return 0, io.ErrClosedPipe

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"taskledger/events"
 	"taskledger/tasklog"
@@ -36,6 +37,7 @@ func (l *Logs) read(ctx context.Context, of tasklog.Attempt, r tasklog.Range) (g
 		got.Oldest, err = l.oldest(ctx)
 		return got, err
 	}
+	l.seen.Store(true)
 	end, err := asLogged(m)
 	if err != nil {
 		return got, err
@@ -113,14 +115,23 @@ func (l *Logs) find(
 	return found, low.last, nil
 }
 
-// oldest returns from when on the stream has messages: since it was made, if it has lost none; 0 = there is none.
+// beforeFirst is the time before a stream was made from which on it has all: it is made by the first line of an attempt
+// that has begun before.
+const beforeFirst = 10 * time.Second
+
+// oldest returns from when on the stream has messages: since it was made, if it has lost none. Of a stream that was
+// there and is gone nothing is left. 0 = there is none, as far as is known: it may have been lost before.
 func (l *Logs) oldest(ctx context.Context) (events.Millis, error) {
 	is, err := l.ask(ctx, "INFO", struct{}{})
 	switch {
-	case err != nil || is == nil:
+	case err != nil:
 		return 0, err
+	case is == nil && l.seen.Load():
+		return events.MillisOf(time.Now()), nil
+	case is == nil:
+		return 0, nil
 	case is.State.First <= 1:
-		return events.MillisOf(is.Created), nil
+		return events.MillisOf(is.Created.Add(-beforeFirst)), nil
 	case is.State.Messages == 0:
 		return events.MillisOf(is.Now), nil
 	}

@@ -49,15 +49,18 @@ type LogsConfig struct {
 // within 5 s, also when NATS is away, and a batch is sent three times at most; calls work again when NATS is back.
 // Its methods may be called concurrently; it needs no closing.
 //
-// Errors wrap store.ErrUnavailable where NATS or JetStream is away, ErrNoJetStream besides where there is none, and
-// store.ErrFull where JetStream has no space left for the stream. Read wraps events.ErrDamaged where the last
+// Errors wrap store.ErrUnavailable where NATS or JetStream is away, ErrNoJetStream besides where there is none,
+// store.ErrConflict besides where the stream is another cluster's, and store.ErrFull where JetStream has no space left
+// for the stream. Read wraps events.ErrDamaged where the last
 // message of an attempt is no batch.
 type Logs struct {
 	remote
-	cfg      LogsConfig
-	subjects string // prefix of the attempts' subjects
-	provided atomic.Bool
-	ours     atomic.Bool // the stream is not another cluster's
+	cfg       LogsConfig
+	subjects  string // prefix of the attempts' subjects
+	provided  atomic.Bool
+	providing chan struct{} // has a value while one of the writers provides the stream
+	ours      atomic.Bool   // the stream is not another cluster's
+	seen      atomic.Bool   // the stream was there
 }
 
 var _ tasklog.Store = (*Logs)(nil)
@@ -80,7 +83,12 @@ func (b *Bus) Logs(cfg LogsConfig) (*Logs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("logs: %w", err)
 	}
-	return &Logs{remote: r, cfg: cfg, subjects: b.prefix + "logs."}, nil
+	return &Logs{
+		remote:    r,
+		cfg:       cfg,
+		subjects:  b.prefix + "logs.",
+		providing: make(chan struct{}, 1),
+	}, nil
 }
 
 func (l *Logs) subject(of tasklog.Attempt) string {
@@ -129,8 +137,21 @@ func (l *Logs) bound(c jetstream.StreamConfig) jetstream.StreamConfig {
 	return c
 }
 
-// provide makes the stream, or gives it the bounds, once.
+// provide makes the stream, or gives it the bounds, once, whoever writes at the same time.
 func (l *Logs) provide(ctx context.Context) error {
+	if l.provided.Load() {
+		return nil
+	}
+	late := time.NewTimer(requestTimeout)
+	defer late.Stop()
+	select {
+	case l.providing <- struct{}{}:
+		defer func() { <-l.providing }()
+	case <-late.C:
+		return fmt.Errorf("stream %s: %w", l.stream, errSlow)
+	case <-ctx.Done():
+		return fmt.Errorf("stream %s: %w: %w", l.stream, store.ErrUnavailable, context.Cause(ctx))
+	}
 	if l.provided.Load() {
 		return nil
 	}
@@ -154,12 +175,14 @@ func (l *Logs) provide(ctx context.Context) error {
 	}
 	l.provided.Store(true)
 	l.ours.Store(true)
+	l.seen.Store(true)
 	return nil
 }
 
 // away adds store.ErrUnavailable where it is meant.
 func away(err error) error {
-	if errors.Is(err, ErrNoJetStream) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+	if errors.Is(err, ErrNoJetStream) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return err
@@ -230,9 +253,36 @@ func (l *Logs) Trim(ctx context.Context, of tasklog.Attempt, upTo tasklog.End) e
 }
 
 // Forget implements tasklog.Store.
-func (l *Logs) Forget(ctx context.Context, shard uint16, life events.Ref) error {
-	if err := l.purge(ctx, purgeRequest{Filter: l.life(shard, life) + "*"}); err != nil {
+func (l *Logs) Forget(ctx context.Context, shard uint16, life events.Ref, before uint32) error {
+	if life == tasklog.EveryLife {
+		if err := l.purge(ctx, purgeRequest{Filter: fmt.Sprintf("%s%d.>", l.subjects, shard)}); err != nil {
+			return fmt.Errorf("forget the logs of shard %d: %w", shard, err)
+		}
+		return nil
+	}
+	if err := l.forget(ctx, l.life(shard, life), before); err != nil {
 		return fmt.Errorf("forget the logs of life %d of shard %d: %w", life, shard, err)
+	}
+	return nil
+}
+
+// forget is Forget of the life whose subjects have a prefix.
+func (l *Logs) forget(ctx context.Context, attempts string, before uint32) error {
+	if before == 0 {
+		return l.purge(ctx, purgeRequest{Filter: attempts + "*"})
+	}
+	is, err := l.ask(ctx, "INFO", map[string]any{"subjects_filter": attempts + "*"})
+	if err != nil || is == nil {
+		return err
+	}
+	for subject := range is.State.Subjects {
+		number, err := strconv.ParseUint(strings.TrimPrefix(subject, attempts), 10, 32)
+		if err != nil || uint32(number) >= before {
+			continue
+		}
+		if err := l.purge(ctx, purgeRequest{Filter: subject}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -250,7 +300,7 @@ func (l *Logs) purge(ctx context.Context, what purgeRequest) error {
 	return err
 }
 
-// isOurs wraps store.ErrConflict if the stream is another cluster's.
+// isOurs wraps store.ErrConflict and store.ErrUnavailable if the stream is another cluster's.
 func (l *Logs) isOurs(ctx context.Context) error {
 	if l.cfg.Cluster == "" || l.ours.Load() {
 		return nil
@@ -260,7 +310,7 @@ func (l *Logs) isOurs(ctx context.Context) error {
 		return err
 	}
 	if err := foreign(is.Config, l.cfg.Cluster); err != nil {
-		return fmt.Errorf("stream %s: %w", l.stream, err)
+		return fmt.Errorf("stream %s: %w", l.stream, away(err))
 	}
 	l.ours.Store(true)
 	return nil
@@ -304,5 +354,6 @@ func (l *Logs) ask(ctx context.Context, what string, request any) (*logStream, e
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", l.stream, away(err))
 	}
+	l.seen.Store(true)
 	return &is, nil
 }

@@ -116,6 +116,27 @@ func TestLogs_BatchOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 	wantLog(t, l, tasklogtest.Lines(1, 2), tasklogtest.Lines(3, 2), tasklogtest.Lines(5, 1))
 }
 
+// Many attempts write their first lines at once when a node begins.
+func TestLogs_OfManyWritersMakeTheStreamOnce(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartJetStream(t)
+	way := &unreliable{address: strings.TrimPrefix(s.URL, "nats://")}
+	l := openLogs(t, natsbus.Config{InProcess: way}, natsbus.LogsConfig{})
+	var writing sync.WaitGroup
+	for i := range uint32(100) {
+		writing.Go(func() {
+			of := tasklog.Attempt{Shard: 1, Life: 1, Number: i + 1}
+			if _, err := l.Append(t.Context(), of, tasklog.End{}, tasklogtest.Lines(1, 1)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writing.Wait()
+	if n := way.made.Load(); n != 1 {
+		t.Errorf("the stream was made or updated %d times", n)
+	}
+}
+
 func TestLogs_SurviveARestartOfTheServerAndGoOn(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
@@ -209,7 +230,7 @@ func logCalls(l *natsbus.Logs) map[string]func(context.Context) error {
 		},
 		"read":   func(ctx context.Context) error { _, err := l.Read(ctx, logged, tasklog.Range{}); return err },
 		"trim":   func(ctx context.Context) error { return l.Trim(ctx, logged, tasklog.Whole) },
-		"forget": func(ctx context.Context) error { return l.Forget(ctx, logged.Shard, logged.Life) },
+		"forget": func(ctx context.Context) error { return l.Forget(ctx, logged.Shard, logged.Life, 0) },
 		"lives":  func(ctx context.Context) error { _, _, err := l.Lives(ctx, logged.Shard, 0); return err },
 	}
 }
@@ -261,7 +282,8 @@ func TestLogs_BoundsOfTheStreamRemoveTheOldestAndAWriterGoesOn(t *testing.T) {
 	wantLog(t, l, tasklogtest.Lines(3, 2), tasklogtest.Lines(5, 1))
 }
 
-// 10 MiB are 160 batches. A second of them is found with a tenth of these, though other logs stand between them.
+// 10 MiB are 160 batches, one a second here. A second of them is found with a tenth of these, though other logs stand
+// between them.
 func TestLogs_RangeOfASecondFetchesATenthOfTheLog(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
@@ -270,7 +292,11 @@ func TestLogs_RangeOfASecondFetchesATenthOfTheLog(t *testing.T) {
 	const batches, perBatch, between = 160, 4, 15
 	others, end := byHand(t, s.URL).Conn(), tasklog.End{}
 	for i := range uint64(batches) {
-		end = appendLog(t, l, logged, end, tasklogtest.Lines(perBatch*i+1, perBatch))
+		b := noise(perBatch*i + 1)
+		for j := range b.Lines {
+			b.Lines[j].At = tasklogtest.Begin + events.Millis(1000*i) + events.Millis(1000/perBatch*j)
+		}
+		end = appendLog(t, l, logged, end, b)
 		for other := range between {
 			if err := others.Publish(fmt.Sprint("taskledger.logs.4.1.", other), nil); err != nil {
 				t.Fatal(err)
@@ -283,16 +309,21 @@ func TestLogs_RangeOfASecondFetchesATenthOfTheLog(t *testing.T) {
 	if end.Place < batches*between {
 		t.Fatalf("the log ends at %d: the others are not between its batches", end.Place)
 	}
-	for _, line := range []events.Millis{1, 2, 99, 100, 320, 333, 500, 639, 640} {
-		before := way.fetched.Load()
-		at := tasklogtest.Begin + line
-		got, err := l.Read(t.Context(), logged, tasklog.Range{Since: at, Until: at})
-		first := (uint64(line)-1)/perBatch*perBatch + 1
-		if err != nil || len(got.Batches) != 1 || got.Batches[0].First != first || got.Before != first-1 {
-			t.Fatalf("line %d: %+v, %v", line, got, err)
-		}
-		if fetched := way.fetched.Load() - before; fetched > batches/10 {
-			t.Errorf("line %d took %d messages, want %d at most", line, fetched, batches/10)
+	for _, batch := range []uint64{0, 1, 25, 79, 80, 121, 158, 159} {
+		for offset, found := range map[events.Millis]int{0: 1, 500: 2} { // a second that begins with a batch, or within it
+			before := way.fetched.Load()
+			at := tasklogtest.Begin + events.Millis(1000*batch) + offset
+			got, err := l.Read(t.Context(), logged, tasklog.Range{Since: at, Until: at + 999})
+			if batch == batches-1 {
+				found = 1
+			}
+			first := batch*perBatch + 1
+			if err != nil || len(got.Batches) != found || got.Batches[0].First != first || got.Before != first-1 {
+				t.Fatalf("%d ms within batch %d: %d batches, before %d, %v", offset, batch, len(got.Batches), got.Before, err)
+			}
+			if fetched := way.fetched.Load() - before; fetched > batches/10 {
+				t.Errorf("%d ms within batch %d took %d messages, want %d at most", offset, batch, fetched, batches/10)
+			}
 		}
 	}
 }
@@ -468,12 +499,29 @@ func TestLogs_StreamThatExistsGetsAnAgeOfLessThanMinutes(t *testing.T) {
 func TestLogs_OfAStreamThatWasRemovedBeginAnew(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
-	l := logsAt(t, s)
+	l, began := logsAt(t, s), events.MillisOf(time.Now())
 	end := appendLog(t, l, logged, tasklog.End{}, tasklogtest.Lines(1, 1))
 	if err := byHand(t, s.URL).DeleteStream(t.Context(), logStream); err != nil {
 		t.Fatal(err)
 	}
 	wantLog(t, l)
+	got, err := l.Read(t.Context(), logged, tasklog.Range{})
+	if err != nil || got.Oldest < began {
+		t.Errorf("nothing is left from before %d, told is %d, %v", began, got.Oldest, err)
+	}
+	second := tasklog.Attempt{Shard: 3, Life: 8, Number: 1}
+	appendLog(t, logsAt(t, s), second, tasklog.End{}, tasklogtest.Lines(1, 1))
+	made, err := l.Read(t.Context(), logged, tasklog.Range{})
+	if least := began.Add(-11 * time.Second); err != nil || made.Oldest < least || made.Oldest >= began {
+		t.Errorf("once it is made again: %d, %v, want seconds before %d", made.Oldest, err, began)
+	}
+	if err := byHand(t, s.URL).DeleteStream(t.Context(), logStream); err != nil {
+		t.Fatal(err)
+	}
+	never, err := logsAt(t, s).Read(t.Context(), logged, tasklog.Range{})
+	if err != nil || never.Oldest != 0 {
+		t.Errorf("who has never seen the stream: %d, %v", never.Oldest, err)
+	}
 	if _, err := l.Append(t.Context(), logged, end, tasklogtest.Lines(2, 1)); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("appended without a stream: %v", err)
 	}
@@ -490,7 +538,8 @@ func TestLogs_OfAnotherClusterAreLeftAlone(t *testing.T) {
 	appendLog(t, of("one"), logged, tasklog.End{}, tasklogtest.Lines(1, 1))
 	for name, call := range logCalls(of("two")) {
 		err := call(t.Context())
-		if !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "cluster one") {
+		if !errors.Is(err, store.ErrConflict) || !errors.Is(err, store.ErrUnavailable) ||
+			!strings.Contains(err.Error(), "cluster one") {
 			t.Errorf("%s of another cluster: %v", name, err)
 		}
 	}

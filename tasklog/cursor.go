@@ -17,16 +17,29 @@ const (
 )
 
 // Text returns the cursor as callers of a task's log get it: base64url of an array [kind, version, task, life,
-// attempt, line].
+// attempt, line], with [..., told, [attempt, line, ...]] behind it where Told or Behind says something.
 func (c Cursor) Text(id events.TaskID, life events.Ref) string {
 	var w wire.Writer
-	w.Array(6)
+	more := c.Told || len(c.Behind) > 0
+	if more {
+		w.Array(8)
+	} else {
+		w.Array(6)
+	}
 	w.Text(cursorKind)
 	w.Uint(cursorVersion)
 	w.Text(string(id))
 	w.Uint(uint64(life))
 	w.Uint(uint64(c.Attempt))
 	w.Uint(c.Line)
+	if more {
+		w.Bool(c.Told)
+		w.Array(2 * len(c.Behind))
+		for _, at := range c.Behind {
+			w.Uint(uint64(at.Attempt))
+			w.Uint(at.Line)
+		}
+	}
 	return base64.RawURLEncoding.EncodeToString(w.B)
 }
 
@@ -48,13 +61,20 @@ func ParseCursor(text string, id events.TaskID, life events.Ref) (Cursor, error)
 	if is := r.Uint(); r.Err() == nil && is != cursorVersion {
 		return refuseCursor("of version %d, this program reads version %d", is, cursorVersion)
 	}
-	if more != 4 {
+	if more != 4 && more != 6 {
 		r.Fail("%d values", more+2)
 	}
-	task, of, attempt, line := events.TaskID(r.Text()), events.Ref(r.Uint()), r.Uint(), r.Uint()
-	c := Cursor{Attempt: uint32(attempt), Line: line}
+	task, of := events.TaskID(r.Text()), events.Ref(r.Uint())
+	c := Cursor{Place: readPlace(r)}
+	if more == 6 {
+		c.Told = r.Bool()
+		n := r.Array()
+		for i := 0; i < n && i < 2*(MaxAttempts-1) && r.Err() == nil; i += 2 {
+			c.Behind = append(c.Behind, readPlace(r))
+		}
+	}
 	switch err := r.Close(); {
-	case err != nil || attempt > math.MaxUint32 || c.Text(task, of) != text:
+	case err != nil || c.Text(task, of) != text:
 		return refuseCursor("it is garbled")
 	case task != id:
 		return refuseCursor("of task %s", task)
@@ -62,6 +82,14 @@ func ParseCursor(text string, id events.TaskID, life events.Ref) (Cursor, error)
 		return refuseCursor("of another life of the task")
 	}
 	return c, nil
+}
+
+func readPlace(r *wire.Reader) Place {
+	attempt := r.Uint()
+	if attempt > math.MaxUint32 {
+		r.Fail("attempt %d", attempt)
+	}
+	return Place{uint32(attempt), r.Uint()}
 }
 
 func refuseCursor(format string, args ...any) (Cursor, error) {

@@ -3,6 +3,8 @@ package tasklog_test
 import (
 	"encoding/base64"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,16 +17,25 @@ const ofTask = events.TaskID("a/b")
 
 var (
 	ofLife = events.RefOf(7, 1)
-	placed = tasklog.Cursor{Attempt: 3, Line: 70_000}
+	placed = at(3, 70_000)
+	// rich is a cursor of each member.
+	rich = tasklog.Cursor{Place: placed.Place, Behind: []tasklog.Place{{Attempt: 1, Line: 7}, {Attempt: 2}}, Told: true}
 )
 
+func at(attempt uint32, line uint64) tasklog.Cursor {
+	return tasklog.Cursor{Place: tasklog.Place{Attempt: attempt, Line: line}}
+}
+
 func TestParseCursor_ReadsWhatTextReturns(t *testing.T) {
-	for _, c := range []tasklog.Cursor{{}, {Attempt: 1}, placed, {Attempt: 1<<32 - 1, Line: 1<<64 - 1}} {
-		if got, err := tasklog.ParseCursor(c.Text(ofTask, ofLife), ofTask, ofLife); err != nil || got != c {
+	largest := at(1<<32-1, 1<<64-1)
+	largest.Behind = slices.Repeat([]tasklog.Place{largest.Place}, tasklog.MaxAttempts-1)
+	id := events.TaskID(strings.Repeat("x", events.MaxIDBytes))
+	for _, c := range []tasklog.Cursor{{}, at(1, 0), placed, rich, {Told: true}, largest} {
+		if got, err := tasklog.ParseCursor(c.Text(id, ofLife), id, ofLife); err != nil || !reflect.DeepEqual(got, c) {
 			t.Errorf("%+v, %v; want %+v", got, err, c)
 		}
 	}
-	if got, err := tasklog.ParseCursor("", ofTask, ofLife); err != nil || got != (tasklog.Cursor{}) {
+	if got, err := tasklog.ParseCursor("", ofTask, ofLife); err != nil || !reflect.DeepEqual(got, tasklog.Cursor{}) {
 		t.Errorf("of nothing: %+v, %v", got, err)
 	}
 }
@@ -44,7 +55,7 @@ func TestParseCursor_RefusesThoseOfOtherLogs(t *testing.T) {
 }
 
 func TestParseCursor_BombsCostLittle(t *testing.T) {
-	sample, err := base64.RawURLEncoding.DecodeString(placed.Text(ofTask, ofLife))
+	sample, err := base64.RawURLEncoding.DecodeString(rich.Text(ofTask, ofLife))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +72,7 @@ func TestParseCursor_BombsCostLittle(t *testing.T) {
 func FuzzParseCursor(f *testing.F) {
 	f.Add(placed.Text(ofTask, ofLife))
 	f.Add(placed.Text("c", 1))
+	f.Add(rich.Text(ofTask, ofLife))
 	f.Add("k6dIaXN0b3J5Ag")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := tasklog.ParseCursor(text, ofTask, ofLife)

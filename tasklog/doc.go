@@ -23,6 +23,9 @@
 // the store answers: its output is read as fast as batches are acknowledged. After 5 s without an acknowledgement
 // the store counts as away, and nobody is held.
 //
+// Lines that are lost behind the last one that is stored leave no gap. Writer.Mark stores a line behind them, once the
+// store takes it.
+//
 // # Another implementation
 //
 // Package tasklogtest holds a Store to its contract, package memlog is the smallest one.

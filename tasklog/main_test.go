@@ -39,6 +39,8 @@ type unsteady struct {
 	fate  fate
 	sent  []tasklog.Batch // all calls of Append
 	trims []tasklog.Attempt
+
+	forgets int
 }
 
 func newUnsteady(delay time.Duration) *unsteady {
@@ -94,6 +96,14 @@ func (u *unsteady) Trim(ctx context.Context, of tasklog.Attempt, upTo tasklog.En
 	u.trims = append(u.trims, of)
 	u.mu.Unlock()
 	return u.Store.Trim(ctx, of, upTo)
+}
+
+// Forget implements tasklog.Store.
+func (u *unsteady) Forget(ctx context.Context, shard uint16, life events.Ref, before uint32) error {
+	u.mu.Lock()
+	u.forgets++
+	u.mu.Unlock()
+	return u.Store.Forget(ctx, shard, life, before)
 }
 
 // writing is a writer that runs.

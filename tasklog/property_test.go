@@ -43,6 +43,7 @@ type follower struct {
 	written uint64 // lines
 	next    uint64 // number of the line that is due
 	gaps    int
+	told    bool // that lines may be missing, and no line since
 }
 
 // text returns the text of a line.
@@ -74,7 +75,11 @@ func (f *follower) take(l tasklog.TaskLine) error {
 		f.gaps++
 	}
 	switch {
+	case l.Number == 0 && f.told:
+		return errors.New("it is told twice that lines may be missing")
 	case l.Number == 0: // it is not known which lines are missing
+		f.told = true
+		return nil
 	case l.Missing > 0 && (l.Number-l.Missing+1 != f.next || l.Level != tasklog.Error):
 		return fmt.Errorf("gap of %d up to line %d where %d is due", l.Missing, l.Number, f.next)
 	case l.Missing == 0 && l.Number != f.next:
@@ -82,7 +87,7 @@ func (f *follower) take(l tasklog.TaskLine) error {
 	case l.Missing == 0 && !strings.HasPrefix(l.Text, text(l.Number, 0)):
 		return fmt.Errorf("line %d reads %.30q", l.Number, l.Text)
 	}
-	f.next = max(f.next, l.Number+1)
+	f.next, f.told = l.Number+1, false
 	return nil
 }
 

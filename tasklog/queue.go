@@ -38,9 +38,11 @@ type queue struct {
 	heard time.Time // when the store acknowledged something last
 	mute  bool      // the store is supposed to be away until it acknowledges something
 
-	end  End  // of the log
-	kept kept // what the store has
-	lost uint64
+	end    End  // of the log
+	kept   kept // what the store has
+	lost   uint64
+	marked bool // mark was called
+	taken  bool // somebody else writes the log
 }
 
 // add takes a line. look reports that the time at which something is to be sent may have changed.
@@ -137,6 +139,30 @@ func (q *queue) failed(now time.Time) { q.again = now.Add(againAfter) }
 func (q *queue) drop() {
 	q.lost += uint64(len(q.batch.Lines))
 	q.batch, q.again = Batch{}, time.Time{}
+}
+
+// endMark is the text of the line that mark adds.
+const endMark = "the log ends here: what was written last could not be stored"
+
+// untold reports whether the lines behind the end of the log are in no gap.
+func (q *queue) untold() bool { return !q.taken && q.next > q.end.Line }
+
+// mark adds a last line, so that those which were lost before it are in a gap.
+func (q *queue) mark(now time.Time) {
+	q.marked = true
+	q.add(now, Error, endMark)
+}
+
+// giveUp leaves of what waits only the batch under way, whose outcome may be unknown, and the last line.
+func (q *queue) giveUp(now time.Time) {
+	q.flush = true
+	if len(q.batch.Lines) > 0 {
+		q.again = now
+	}
+	if !q.marked && q.untold() {
+		q.waiting, q.bytes = nil, 0
+		q.mark(now)
+	}
 }
 
 // left returns the number of lines that are not stored yet.

@@ -36,12 +36,22 @@ type Query struct {
 	Level Level         // lines of lower levels are left out; Info = none
 	After Cursor        // the zero value = from the beginning
 	Limit int           // lines of a page, 1 to MaxPageLines; 0 = MaxPageLines
+	// Late says that lines of earlier attempts may still come: Page.Next notes where these end, and a page begins
+	// with what has come since.
+	Late bool
 }
 
 // Cursor is a place in the log of a task. The zero value is its beginning.
 type Cursor struct {
+	Place
+	Behind []Place // where earlier attempts have ended so far, of which lines may still come; MaxAttempts-1 at most
+	Told   bool    // that lines may be missing was told, and nothing has been found since
+}
+
+// Place is a place in the log of an attempt.
+type Place struct {
 	Attempt uint32
-	Line    uint64 // number of the next line; 0 = the first one, and what is missing before it has not been told
+	Line    uint64 // number of the next line; 0 = the first one
 }
 
 // TaskLine is a line of a task.
@@ -61,8 +71,9 @@ type Page struct {
 
 // ReadTask returns lines of a task: those of its attempts one after the other, the oldest first, each in order of
 // the numbers. Lines that are missing are told by a line of level Error, which has the time of the line behind the
-// gap: the numbers show them. Of an attempt without any lines it is told that some may be missing, if it began
-// before the oldest of what the store has. Missing lines at the end of an attempt show nowhere else.
+// gap: the numbers show them, those of Writer.Mark at the end of an attempt, too. That some may be missing is told
+// of the first attempt without any lines that began before the oldest of what the store has, or whose lines have
+// been removed since Query.After passed them; it is told once, until something is found again.
 //
 // A page has fewer lines than Limit also beyond 1 MiB of text, and where 4 MiB, or some 1,000 batches, had to be read
 // for it: none at all, perhaps. An error wraps events.InvalidError, which names a field of q, or is that of the reader.
@@ -71,45 +82,100 @@ func ReadTask(ctx context.Context, from Reader, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("read log: %w", err)
 	}
-	reads := 0
-	for _, a := range q.Attempts[max(len(q.Attempts)-MaxAttempts, 0):] {
-		if a.Number < p.page.Next.Attempt {
+	for _, a := range p.q.Attempts {
+		at, is := q.After.at(a.Number)
+		if !is {
 			continue
 		}
-		if a.Number > p.page.Next.Attempt {
-			p.page.Next = Cursor{Attempt: a.Number}
+		room, err := p.read(ctx, from, a, &at)
+		if err != nil {
+			return Page{}, fmt.Errorf("read log: %w", err)
 		}
-		for more := true; more; {
-			if reads >= pageReads {
-				p.page.More = true
-				return p.page, nil
-			}
-			s, err := from.Read(ctx, Attempt{q.Shard, q.Life, a.Number}, Range{
-				From:  p.page.Next.Line,
-				Since: q.Since,
-				Until: q.Until,
-			})
-			if err != nil {
-				return Page{}, fmt.Errorf("read log: %w", err)
-			}
-			if !p.take(a, s) {
-				p.page.More = true
-				return p.page, nil
-			}
-			for _, b := range s.Batches {
-				reads += b.Bytes() + batchReads
-			}
-			more = s.More
+		if !room {
+			return p.full(at), nil
+		}
+		p.passed = append(p.passed, at)
+	}
+	return p.end(), nil
+}
+
+// at returns where to go on in an attempt, if it is one to go on in.
+func (c *Cursor) at(attempt uint32) (at Place, is bool) {
+	switch {
+	case attempt > c.Attempt:
+		return Place{Attempt: attempt}, true
+	case attempt == c.Attempt:
+		return c.Place, true
+	}
+	for _, at := range c.Behind {
+		if at.Attempt == attempt {
+			return at, true
 		}
 	}
-	return p.page, nil
+	return at, false
 }
 
 // pager makes a page of what was read.
 type pager struct {
-	q     Query
-	page  Page
-	bytes int // of text in the page
+	q      Query
+	page   Page
+	bytes  int     // of text in the page
+	reads  int     // of text that was read for it, and what counts as such
+	passed []Place // the ends of the attempts that were read
+}
+
+// read adds the lines of an attempt from a place on, which it moves, and reports whether the page has room for more.
+func (p *pager) read(ctx context.Context, from Reader, a Begun, at *Place) (room bool, err error) {
+	for more := true; more; {
+		if p.reads >= pageReads {
+			return false, nil
+		}
+		s, err := from.Read(ctx, Attempt{p.q.Shard, p.q.Life, a.Number}, Range{
+			From:  at.Line,
+			Since: p.q.Since,
+			Until: p.q.Until,
+		})
+		if err != nil || !p.take(a, s, at) {
+			return false, err
+		}
+		for _, b := range s.Batches {
+			p.reads += b.Bytes() + batchReads
+		}
+		more = s.More
+	}
+	return true, nil
+}
+
+// full ends the page within an attempt.
+func (p *pager) full(at Place) Page {
+	next := &p.page.Next
+	p.page.More = true
+	if p.q.Late {
+		next.Behind = p.passed
+	}
+	if at.Attempt >= p.q.After.Attempt {
+		next.Place = at
+		return p.page
+	}
+	next.Behind = append(next.Behind, at)
+	for _, later := range p.q.After.Behind {
+		if later.Attempt > at.Attempt {
+			next.Behind = append(next.Behind, later)
+		}
+	}
+	return p.page
+}
+
+// end ends the page behind the last attempt.
+func (p *pager) end() Page {
+	next, earlier := &p.page.Next, p.passed
+	if n := len(earlier); n > 0 && earlier[n-1].Attempt >= next.Attempt {
+		next.Place, earlier = earlier[n-1], earlier[:n-1]
+	}
+	if p.q.Late {
+		next.Behind = earlier
+	}
+	return p.page
 }
 
 func newPager(q Query) (*pager, error) {
@@ -130,18 +196,21 @@ func newPager(q Query) (*pager, error) {
 			return nil, invalid("attempts", "%d follows %d", q.Attempts[i].Number, q.Attempts[i-1].Number)
 		}
 	}
-	return &pager{q: q, page: Page{Next: q.After}}, nil
+	q.Attempts = q.Attempts[max(len(q.Attempts)-MaxAttempts, 0):]
+	return &pager{q: q, page: Page{Next: Cursor{Place: q.After.Place, Told: q.After.Told}}}, nil
 }
 
 // take adds the lines of a stretch of an attempt, and reports whether the page has room for more.
-func (p *pager) take(a Begun, s Stretch) bool {
-	next := &p.page.Next
-	lost := s.Last == 0 && next.Line == 0 && a.At < s.Oldest && p.until(a.At) && s.Oldest >= p.q.Since
-	if lost && !p.add(unknown(a, s.Oldest, p.q.Since)) {
-		return false
+func (p *pager) take(a Begun, s Stretch, next *Place) bool {
+	if s.Last == 0 && p.loses(a, s, next) {
+		if !p.add(unknown(a, s.Oldest, &p.q)) {
+			return false
+		}
+		p.page.Next.Told = true
 	}
 	next.Line = max(next.Line, s.Before+1)
 	for _, b := range s.Batches {
+		p.page.Next.Told = false
 		for i, l := range b.Lines {
 			number := b.First + uint64(i)
 			switch {
@@ -163,6 +232,12 @@ func (p *pager) take(a Begun, s Stretch) bool {
 		}
 	}
 	return true
+}
+
+// loses reports whether an attempt of which the store has nothing may have had lines in the range that were not told.
+func (p *pager) loses(a Begun, s Stretch, next *Place) bool {
+	was := next.Line > 1 || a.At < s.Oldest
+	return was && !p.page.Next.Told && p.until(a.At) && (s.Oldest == 0 || s.Oldest >= p.q.Since)
 }
 
 // until reports whether a time is not behind the range.
@@ -193,7 +268,10 @@ func gap(attempt uint32, from, to uint64, at events.Millis) TaskLine {
 }
 
 // unknown tells that lines of an attempt may be missing.
-func unknown(a Begun, oldest, since events.Millis) TaskLine {
-	text := "lines may be missing: the log has nothing from before " + oldest.Time().Format(time.RFC3339Nano)
-	return TaskLine{Attempt: a.Number, Missing: 1, Line: Line{max(a.At, since), Error, text}}
+func unknown(a Begun, oldest events.Millis, q *Query) TaskLine {
+	text := "lines may be missing: the log was removed"
+	if oldest > 0 {
+		text = "lines may be missing: the log has nothing from before " + oldest.Time().Format(time.RFC3339Nano)
+	}
+	return TaskLine{Attempt: a.Number, Missing: 1, Line: Line{max(a.At, q.Since), Error, text}}
 }

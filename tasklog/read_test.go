@@ -174,8 +174,10 @@ func TestReadTask_FollowsALog(t *testing.T) {
 		}
 	}
 	s.Empty(of, begin+7)
-	if got := next(); len(got) > 0 {
-		t.Errorf("of a log that was emptied: %v", got)
+	for i, want := range [][]string{{"1:1-0"}, nil} { // nobody knows which lines are missing: it is said once
+		if got := next(); !slices.Equal(got, want) {
+			t.Errorf("question %d of a log that was emptied: %v, want %v", i+1, got, want)
+		}
 	}
 	if _, err := s.Append(t.Context(), of, end, tasklogtest.Lines(9, 1)); err != nil {
 		t.Fatal(err)
@@ -184,6 +186,117 @@ func TestReadTask_FollowsALog(t *testing.T) {
 	q.Attempts = append(q.Attempts, tasklog.Begun{Number: 2})
 	if got, want := next(), []string{"1:2-8", "1:9", "2:1"}; !slices.Equal(got, want) {
 		t.Errorf("after it was emptied: %v, want %v", got, want)
+	}
+}
+
+// A log that is emptied between two pages is no end of it.
+func TestReadTask_TellsOfWhatIsRemovedBetweenTwoPages(t *testing.T) {
+	for _, oldest := range []events.Millis{0, begin + 10} {
+		s := memlog.New()
+		fill(t, s, 1, 1, 4)
+		q := tasklog.Query{Shard: of.Shard, Life: of.Life, Attempts: []tasklog.Begun{{Number: 1, At: begin}}, Limit: 2}
+		p, err := tasklog.ReadTask(t.Context(), s, q)
+		if err != nil || !p.More {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		s.Empty(of, oldest)
+		q.After = p.Next
+		p, err = tasklog.ReadTask(t.Context(), s, q)
+		if err != nil || len(p.Lines) != 1 || p.Lines[0].Level != tasklog.Error || p.Lines[0].Missing == 0 ||
+			!strings.Contains(p.Lines[0].Text, "may be missing") {
+			t.Errorf("nothing from before %d: %+v, %v", oldest, p, err)
+		}
+	}
+}
+
+// Many attempts of a task are silent. That the store has lost what was before them is one thing to say.
+func TestReadTask_SaysOnceThatLinesMayBeMissing(t *testing.T) {
+	s := memlog.New()
+	s.Empty(of, begin+10)
+	fill(t, s, 4, 1, 1)
+	s.Empty(of, begin+10)
+	var attempts []tasklog.Begun
+	for n := uint32(1); n <= 6; n++ {
+		attempts = append(attempts, tasklog.Begun{Number: n, At: begin + events.Millis(n)})
+	}
+	for limit := range 3 {
+		lines, err := readAll(s, tasklog.Query{Attempts: attempts, Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range lines {
+			got = append(got, told(l))
+		}
+		if want := "1:1-0 4:1 5:1-0"; strings.Join(got, " ") != want {
+			t.Errorf("%d lines a page: %v, want %s", limit, got, want)
+		}
+	}
+}
+
+// The writer of an attempt may store its last lines once the next attempt has begun.
+func TestReadTask_FollowsAttemptsWhoseLinesComeLate(t *testing.T) {
+	for _, late := range []bool{true, false} {
+		s := memlog.New()
+		q := tasklog.Query{Shard: of.Shard, Life: of.Life, Late: late}
+		ends := map[uint32]tasklog.End{}
+		write := func(attempt uint32, first uint64, lines int) {
+			t.Helper()
+			of := of
+			of.Number = attempt
+			end, err := s.Append(t.Context(), of, ends[attempt], tasklogtest.Lines(first, lines))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends[attempt] = end
+		}
+		next := func(limit int) string {
+			t.Helper()
+			var got []string
+			for more := true; more; {
+				q.Limit = limit
+				p, err := tasklog.ReadTask(t.Context(), s, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, l := range p.Lines {
+					got = append(got, told(l))
+				}
+				if q.After, more = p.Next, p.More; len(p.Next.Behind) > 2 {
+					t.Errorf("behind is %+v", p.Next.Behind)
+				}
+			}
+			return strings.Join(got, " ")
+		}
+		want := func(limit int, with, without string) {
+			t.Helper()
+			want := with
+			if !late {
+				want = without
+			}
+			if got := next(limit); got != want {
+				t.Errorf("late %t: %s, want %s", late, got, want)
+			}
+		}
+		q.Attempts = []tasklog.Begun{{Number: 1}}
+		write(1, 1, 1)
+		want(1, "1:1", "1:1")
+		q.Attempts = append(q.Attempts, tasklog.Begun{Number: 2}, tasklog.Begun{Number: 3})
+		write(3, 1, 1)
+		want(1, "3:1", "3:1")
+		write(1, 2, 2)
+		write(2, 2, 2)
+		write(3, 2, 2)
+		want(1, "1:2 1:3 2:1-1 2:2 2:3 3:2 3:3", "3:2 3:3")
+		write(1, 4, 1)
+		write(2, 4, 1)
+		want(5, "1:4 2:4", "")
+		write(2, 5, 2)
+		q.Late = false // what was noted is read once more
+		want(1, "2:5 2:6", "")
+		write(2, 7, 1)
+		write(3, 4, 1)
+		want(0, "3:4", "3:4")
 	}
 }
 

@@ -3,6 +3,7 @@ package tasklog
 import (
 	"context"
 	"errors"
+	"math"
 
 	"taskledger/events"
 )
@@ -10,6 +11,9 @@ import (
 // ErrTaken reports that a log does not end where its writer supposes: somebody else writes it. Nothing was stored,
 // and nothing that this writer sends will be.
 var ErrTaken = errors.New("the log has another writer")
+
+// EveryLife stands for all lives of a shard where logs are forgotten. No Created has it.
+const EveryLife events.Ref = math.MaxUint64
 
 // Store keeps logs, and may remove the oldest batches of all when it has more than it was made for. Its methods may
 // be called concurrently. Every call ends within seconds, also where the store is away. What is passed to a Store
@@ -29,8 +33,10 @@ type Store interface {
 	// Trim removes the batches of an attempt up to an end that Append returned, or all of them up to Whole. To trim
 	// again is no error. After an error some may have been removed.
 	Trim(ctx context.Context, of Attempt, upTo End) error
-	// Forget removes the logs of all attempts of a life. To forget what is not there is no error.
-	Forget(ctx context.Context, shard uint16, life events.Ref) error
+	// Forget removes the logs of those attempts of a life whose numbers are below before; 0 = of all. Of EveryLife it
+	// removes all logs of the shard, whatever before is. To forget what is not there is no error. After an error some
+	// may have been removed.
+	Forget(ctx context.Context, shard uint16, life events.Ref, before uint32) error
 	// Lives returns a page of the lives of a shard that have a log, each at least once on all pages together, so
 	// that a sweep finds those which nobody has forgotten. It begins with page 0; next is the page to ask for then,
 	// 0 = this was the last one. A page has 100,000 lives at most. A life that begins or is forgotten between two

@@ -94,7 +94,7 @@ func (w *Writer) Dropped() uint64 {
 // Run stores lines until Close is called and nothing is left, at most for 5 s after Close, or 1 s where the store
 // is away then, and returns nil if it kept every line that no gap shows. An error says how many lines it left, and
 // wraps ErrTaken where somebody else writes the log: Run returns at once then. It ends with ctx, too. Once it has
-// returned, nothing that is written is kept, and nobody waits. It must be called once.
+// returned, nothing that is written is kept, and nobody waits: see Untold. It must be called once.
 func (w *Writer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -119,6 +119,35 @@ func (w *Writer) Run(ctx context.Context) error {
 	return w.end(failed)
 }
 
+// Untold reports, once Run has returned or where it is never called, whether the last lines are missing in the log
+// without a gap that tells it. Mark makes one.
+func (w *Writer) Untold() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queue.untold()
+}
+
+// Mark stores a last line of level Error, which says that those before it are missing. It must not be called before
+// Run has returned, unless that is never called. After an error it may be called again, in vain where that wraps
+// ErrTaken or store.ErrRefused.
+func (w *Writer) Mark(ctx context.Context) error {
+	w.mu.Lock()
+	w.ended = true
+	w.queue.giveUp(time.Now())
+	w.mu.Unlock()
+	for {
+		w.mu.Lock()
+		b := w.queue.send(time.Now())
+		w.mu.Unlock()
+		if len(b.Lines) == 0 {
+			return nil
+		}
+		if err := w.deliver(ctx, b); err != nil {
+			return fmt.Errorf("mark the end of the log of attempt %d: %w", w.of.Number, err)
+		}
+	}
+}
+
 // next returns the batch to send now, or the time until it has to be asked for again; 0 = not before look has a
 // value.
 func (w *Writer) next(now time.Time) (b Batch, wait time.Duration, done bool) {
@@ -134,6 +163,9 @@ func (w *Writer) next(now time.Time) (b Batch, wait time.Duration, done bool) {
 		o.listed = !at.IsZero()
 		return !o.listed
 	})
+	if w.closed && w.queue.left() == 0 && w.queue.untold() && !w.queue.marked {
+		w.queue.mark(now)
+	}
 	if b = w.queue.send(now); len(b.Lines) > 0 {
 		return b, 0, false
 	}
@@ -186,6 +218,8 @@ func (w *Writer) deliver(ctx context.Context, b Batch) error {
 		if w.err == nil {
 			w.err = err
 		}
+	case errors.Is(err, ErrTaken):
+		w.queue.taken = true
 	default:
 		w.queue.failed(now)
 	}
@@ -195,9 +229,7 @@ func (w *Writer) deliver(ctx context.Context, b Batch) error {
 
 func (w *Writer) store(ctx context.Context, after, upTo End, b Batch) (end End, err error) {
 	if after == (End{}) && w.of.Number > MaxAttempts {
-		old := w.of
-		old.Number -= MaxAttempts
-		err = w.to.Trim(ctx, old, Whole)
+		err = w.to.Forget(ctx, w.of.Shard, w.of.Life, w.of.Number-MaxAttempts+1)
 	}
 	if err == nil && upTo != (End{}) {
 		err = w.to.Trim(ctx, w.of, upTo)
@@ -218,13 +250,19 @@ func (w *Writer) release() {
 func (w *Writer) end(failed error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ended = true
+	for _, o := range w.outputs {
+		o.flush(time.Now(), true)
+	}
+	w.ended, w.outputs = true, nil
 	w.release()
 	if w.ending != nil {
 		w.ending.Stop()
 	}
-	err := w.err
-	if n := w.queue.left(); n > 0 {
+	err, n := w.err, w.queue.left()
+	if n > 0 && w.queue.marked {
+		n--
+	}
+	if n > 0 {
 		w.queue.lost += n
 		err = errors.Join(err, fmt.Errorf("%d lines are left: %w", n, cmp.Or(failed, errLate)))
 	}

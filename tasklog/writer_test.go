@@ -194,20 +194,28 @@ func TestWriter_TrimsTheOldestLinesOfALargeLog(t *testing.T) {
 	}
 }
 
-func TestWriter_OfAnEleventhAttemptRemovesTheFirst(t *testing.T) {
+// Attempts between may have written nothing.
+func TestWriter_LeavesTheLogsOfTheNewestTenAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newUnsteady(0)
-		late := of
-		late.Number = 11
-		for _, a := range []tasklog.Attempt{of, late} {
+		for _, number := range []uint32{1, 2, 8, 9, 18} {
+			a := of
+			a.Number = number
 			w := startWriter(t, s, a)
 			fmt.Fprintln(w.Output(tasklog.Info, true), strings.Repeat("text\n", 2000))
 			if _, err := w.close(); err != nil {
 				t.Error(err)
 			}
 		}
-		if got := texts(t, s); len(got) > 0 || len(s.trims) != 1 {
-			t.Errorf("the first attempt has %d lines, %d were trimmed", len(got), len(s.trims))
+		for number, has := range map[uint32]bool{1: false, 2: false, 8: false, 9: true, 18: true} {
+			a := of
+			a.Number = number
+			if got, err := s.Read(t.Context(), a, tasklog.Range{}); err != nil || (got.Last > 0) != has {
+				t.Errorf("attempt %d has %d lines, %v", number, got.Last, err)
+			}
+		}
+		if s.forgets != 1 {
+			t.Errorf("the store was asked %d times, want once by the last attempt", s.forgets)
 		}
 	})
 }
@@ -224,8 +232,8 @@ func TestWriter_AsksNothingForAnAttemptThatWritesNothing(t *testing.T) {
 		if took, err := w.close(); took > 0 || err != nil {
 			t.Errorf("closed after %s with %v", took, err)
 		}
-		if len(s.calls()) > 0 || len(s.trims) > 0 {
-			t.Errorf("%d batches, %d trims", len(s.calls()), len(s.trims))
+		if len(s.calls()) > 0 || s.forgets > 0 {
+			t.Errorf("%d batches, %d removals", len(s.calls()), s.forgets)
 		}
 	})
 }
@@ -275,6 +283,100 @@ func TestWriter_DropsABatchThatTheStoreRefusesAndSaysSo(t *testing.T) {
 		}
 		if got := texts(t, s); !slices.Equal(got, []string{"gap of 1", "taken"}) || w.Dropped() != 1 {
 			t.Errorf("the log has %q, %d dropped", got, w.Dropped())
+		}
+	})
+}
+
+// What is missing at the end of a log shows to who reads it, like any other gap.
+func TestWriter_MarksTheEndThatTheStoreRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newUnsteady(0)
+		w := startWriter(t, s, of)
+		out := w.Output(tasklog.Info, true)
+		fmt.Fprintln(out, "taken")
+		time.Sleep(time.Second)
+		s.become(refusing)
+		fmt.Fprint(out, "refused\nand\nmore")
+		time.Sleep(500 * time.Millisecond)
+		s.become(fine)
+		if _, err := w.close(); !errors.Is(err, store.ErrRefused) || w.Untold() {
+			t.Errorf("closed with %v, untold %t", err, w.Untold())
+		}
+		if got := texts(t, s); !slices.Equal(got, []string{"taken", "gap of 2", "more"}) {
+			t.Errorf("the log has %q", got)
+		}
+		s = newUnsteady(0)
+		s.become(refusing)
+		w = startWriter(t, s, of)
+		fmt.Fprint(w.Output(tasklog.Info, true), "one\ntwo\n")
+		time.Sleep(500 * time.Millisecond)
+		s.become(fine)
+		if _, err := w.close(); !errors.Is(err, store.ErrRefused) || w.Untold() || w.Dropped() != 2 {
+			t.Errorf("closed with %v, untold %t, dropped %d", err, w.Untold(), w.Dropped())
+		}
+		if got := texts(t, s); len(got) != 2 || got[0] != "gap of 2" || !strings.HasPrefix(got[1], "the log ends here") {
+			t.Errorf("the log has %q", got)
+		}
+	})
+}
+
+func TestWriter_MarksTheEndOnceTheStoreIsBack(t *testing.T) {
+	for _, how := range []fate{away, hanging, unheard} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newUnsteady(0)
+			w := startWriter(t, s, of)
+			out := w.Output(tasklog.Error, false)
+			fmt.Fprintln(out, "first")
+			time.Sleep(time.Second)
+			s.become(how)
+			fmt.Fprint(out, "one\ntwo\n")
+			time.Sleep(time.Second)
+			s.become(away)
+			fmt.Fprint(out, "three")
+			if _, err := w.close(); err == nil || !w.Untold() {
+				t.Errorf("closed with %v, untold %t", err, w.Untold())
+			}
+			if err := w.Mark(t.Context()); err == nil {
+				t.Error("the end is marked while the store is away")
+			}
+			s.become(fine)
+			for range 2 {
+				if err := w.Mark(t.Context()); err != nil || w.Untold() {
+					t.Errorf("%v, untold %t", err, w.Untold())
+				}
+			}
+			got := texts(t, s)
+			// The batch under way is sent again as it is: it may be there.
+			want := []string{"first", "one", "two", "gap of 1", "the log ends here"}
+			if !slices.EqualFunc(got, want, strings.HasPrefix) {
+				t.Errorf("the log has %q, want %q", got, want)
+			}
+			if w.Dropped() != 3 {
+				t.Errorf("%d lines dropped, want 3 when Run ended", w.Dropped())
+			}
+		})
+	}
+}
+
+func TestWriter_MarksLinesThatWereDroppedBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newUnsteady(0)
+		w, err := tasklog.NewWriter(s, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Untold() {
+			t.Error("of nothing something is missing")
+		}
+		w.Skip(3)
+		if !w.Untold() {
+			t.Error("it is told before it is stored")
+		}
+		if err := w.Mark(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := texts(t, s); len(got) != 2 || got[0] != "gap of 3" {
+			t.Errorf("the log has %q", got)
 		}
 	})
 }

@@ -49,9 +49,10 @@ type world struct {
 
 	mu       sync.Mutex
 	attempts map[events.TaskID]uint32
-	ended    bool  // all tasks have
-	fails    error // each question, once the task was found
-	pages    int   // that are answered before questions fail
+	ended    bool     // all tasks have
+	fails    error    // each question, once the task was found
+	pages    int      // that are answered before questions fail
+	cursors  []string // that were asked for
 }
 
 func newWorld() *world {
@@ -100,6 +101,7 @@ func (w *world) Log(ctx context.Context, id events.TaskID, s tasklog.Selection) 
 		return told, fmt.Errorf("task %s: %w", id, task.ErrNotFound)
 	}
 	told.Behavior = "work"
+	w.cursors = append(w.cursors, s.Cursor)
 	if w.fails != nil && w.pages == 0 {
 		return told, w.fails
 	}

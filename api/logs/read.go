@@ -96,6 +96,7 @@ func (f *front) await(c *api.Call, s tasklog.Selection, wait time.Duration) (tol
 		if err != nil || len(told.Lines) > 0 || told.More || told.Ended || left <= 0 {
 			return told, err
 		}
+		s.Cursor = told.Cursor
 		if err := c.Rest(ctx, min(rest, left)); err != nil {
 			return told, err
 		}

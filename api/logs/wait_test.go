@@ -17,6 +17,7 @@ import (
 	"taskledger/api/logs"
 	"taskledger/api/operations"
 	"taskledger/api/token"
+	"taskledger/tasklog"
 )
 
 // late is an answer that has come after a while.
@@ -82,6 +83,29 @@ func TestWait_OfATaskThatHasWrittenEndsAtOnce(t *testing.T) {
 		cursor := s.page("x/logs").Cursor
 		if a := <-s.later("viewer", "x/logs?wait=60s&cursor="+cursor); a.took > 0 {
 			t.Errorf("of one that has ended: answered after %s", a.took)
+		}
+	})
+}
+
+// A log may be long, and have few lines of the level that is waited for.
+func TestWait_GoesOnWhereItsLastQuestionEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		quiet := tasklog.Batch{First: 1, Lines: []tasklog.Line{{At: begin, Text: "of level info"}}}
+		if _, err := w.store.Append(t.Context(), attemptOf("x", 1), tasklog.End{}, quiet); err != nil {
+			t.Fatal(err)
+		}
+		w.set(func() { w.attempts["x"] = 1 })
+		s := serve(t, w)
+		s.want((<-s.later("viewer", "x/logs?wait=2s&level=error")).ResponseRecorder, 200, `"lines":[]`)
+		end := tasklog.Cursor{Place: tasklog.Place{Attempt: 1, Line: 2}}.Text("x", life)
+		for i, at := range w.cursors[1:] {
+			if at != end {
+				t.Errorf("question %d begins at %q, want %q", i+2, at, end)
+			}
+		}
+		if len(w.cursors) < 3 {
+			t.Errorf("%d questions", len(w.cursors))
 		}
 	})
 }

@@ -1,13 +1,16 @@
 package sync_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"taskledger/api/sync"
 	"taskledger/schedule"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -29,6 +32,29 @@ func TestRun_Answers201WithItsRunAnd200WithOneThatHasNotEnded(t *testing.T) {
 	w.sharing = w.tasks[0].ID
 	s.want(s.ask("submitter", "POST", orders), 200, `{"task_id":"`+active+`"}`)
 	s.want(s.ask("submitter", "POST", orders, "Idempotency-Key", ""), 400, "Idempotency-Key")
+}
+
+// A refusal says when to ask again, and so does an answer that nobody has.
+func TestRun_TellsWhenToAskAgain(t *testing.T) {
+	w := newWorld()
+	s := serve(t, w)
+	for _, c := range []struct {
+		err    error
+		status int
+		after  string
+	}{
+		{&task.OverloadError{Cause: "too much waits", RetryAfter: 1500 * time.Millisecond}, 503, "2"},
+		{task.ErrUnknown, 503, "1"},
+		{store.ErrUnavailable, 503, "1"},
+		{context.DeadlineExceeded, 503, "1"},
+		{&task.StateError{Problem: "1,000 runs have not ended"}, 409, ""},
+	} {
+		w.refuses = fmt.Errorf("run shop_orders: %w", c.err)
+		a := s.want(s.ask("submitter", "POST", orders), c.status, `"message":"`)
+		if after := a.Header().Get("Retry-After"); after != c.after {
+			t.Errorf("%v: Retry-After %q, want %q", c.err, after, c.after)
+		}
+	}
 }
 
 // A definition that changes between two looks is looked at again, and not for ever.

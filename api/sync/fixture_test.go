@@ -53,6 +53,7 @@ type world struct {
 	perPage   int   // most tasks of a page of the engine
 	missing   bool  // a shard does not answer
 	fails     error // every question about logs
+	refuses   error // every order
 	selected  tasklog.Selection
 	changes   int           // so many orders meet another definition
 	sharing   events.TaskID // the run that orders share; "" = they make one
@@ -245,6 +246,9 @@ func (d directory) RunWith(
 	if d.changes > 0 {
 		d.changes--
 		return nil, fmt.Errorf("schedule %s: %w", name, schedule.ErrChanged)
+	}
+	if d.refuses != nil {
+		return nil, d.refuses
 	}
 	d.orders = append(d.orders, order{name, is, seen})
 	if d.sharing != "" {

@@ -2,17 +2,15 @@ package main_test
 
 import (
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"taskledger/cmd/node/internal/connect"
-	"taskledger/collections"
 	"taskledger/collections/taskjson"
-	"taskledger/internal/testcluster"
+	"taskledger/tasklog"
 )
 
 // listening has a node listen for the API, and for collections at the root of another address.
@@ -30,25 +28,12 @@ func syncOf(t *testing.T, n *node) string {
 	return ""
 }
 
-// setCollections sets the collections of a file in the cluster whose node runs on the default directory in dir.
+// setCollections makes the collections of the cluster on the default directory in dir those of a file.
 func setCollections(t *testing.T, dir, file string) {
 	t.Helper()
-	f, _, err := collections.Parse("sync.yaml", []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := connect.Addresses{Existing: true, Log: slog.New(slog.DiscardHandler)}
-	link, err := connect.In(t.Context(), filepath.Join(dir, "taskledger-data"), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, stop := callerOver(t, link)
-	defer stop()
-	for _, is := range f.Collections {
-		if _, _, err := c.Schedules().Set(testcluster.Within(t), is.ID(), is.Definition(), 0); err != nil {
-			t.Fatalf("%s: %v", is.ID(), err)
-		}
-	}
+	path := filepath.Join(dir, "sync.yaml")
+	write(t, path, file)
+	must(t, dir, "sync", "apply", path)
 }
 
 // syncing is a client of collections.
@@ -168,7 +153,7 @@ func TestSync_LogsOfANodeThatKeepsNoneAreUnavailable(t *testing.T) {
 func TestSync_TheExampleLeavesEqualCopies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	example, err := os.ReadFile("../../examples/sync.yaml")
+	example, err := filepath.Abs("../../examples/sync.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +179,7 @@ func TestSync_TheExampleLeavesEqualCopies(t *testing.T) {
 	}
 	roots := []string{"--checksum-root", "from", "--sync-root", "to", "--exec-allow", "sync-meters=" + program + " {}"}
 	n := serve(t, dir, append(append(roots, "--exec-env", "TZ"), listening...)...)
-	setCollections(t, dir, string(example))
+	must(t, dir, "sync", "apply", example)
 	s := newSyncing(t, syncOf(t, n), advertised(t, dir).Token)
 	for _, c := range [][2]string{{"shop", "orders"}, {"shop", "archive"}, {"house", "meters"}} {
 		id := s.run(c[0], c[1])
@@ -206,6 +191,35 @@ func TestSync_TheExampleLeavesEqualCopies(t *testing.T) {
 	for name, text := range files {
 		if got, err := os.ReadFile(filepath.Join(dir, "to", name)); err != nil || string(got) != text {
 			t.Errorf("%s has %.100q, %v", name, got, err)
+		}
+	}
+}
+
+// Output that is no text, has no end, or knows no bound is told as lines, of whichever run it is.
+func TestSync_LogsTellWhateverAProgramWrites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serve(t, dir, append([]string{"--exec-allow", "sh"}, listening...)...)
+	const of = "sources: {shop: {driver: exec, program: sh, collections: [" +
+		`{name: binary, args: [-c, "printf 'a\\377b\\n\\000'"]}, ` +
+		`{name: endless, args: [-c, "printf 'no end'"]}, ` +
+		`{name: long, args: [-c, "head -c 10000000 /dev/zero | tr '\\0' x; echo; echo after"]}, ` +
+		`{name: silent, args: [-c, "true"]}]}}`
+	setCollections(t, dir, of)
+	s := newSyncing(t, syncOf(t, n), advertised(t, dir).Token)
+	const cut = " [cut]"
+	for name, want := range map[string][]string{
+		"binary":  {"a\uFFFDb", "\x00"},
+		"endless": {"no end"},
+		"long":    {strings.Repeat("x", tasklog.MaxLineBytes-len(cut)) + cut, "after"},
+		"silent":  nil,
+	} {
+		id := s.run("shop", name)
+		if got := s.end(id); got != taskjson.Success {
+			t.Errorf("%s is %s", name, got)
+		}
+		if lines := s.lines(id); !slices.Equal(lines, want) {
+			t.Errorf("%s has %d lines: %.100q, want %.100q", name, len(lines), lines, want)
 		}
 	}
 }

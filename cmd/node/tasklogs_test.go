@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"taskledger/cmd/node/internal/connect"
 	"taskledger/events"
+	"taskledger/internal/testcluster"
 	"taskledger/tasklog"
 )
 
@@ -108,6 +111,49 @@ func TestLogs_AreShownAndFollowedToTheEnd(t *testing.T) {
 	}
 	if r := run(t, dir, "logs", "nobody"); r.code != 3 {
 		t.Errorf("of no task: exit code %d: %s", r.code, r.err)
+	}
+}
+
+// A node is killed with the servers inside it while a program writes: of what was stored nothing is lost, and the lines
+// of the next attempt stand apart.
+func TestLogs_OfANodeThatIsKilledHaveBothAttemptsApart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := []string{"--exec-allow", "sh", "--ttl", "3s"}
+	n := serve(t, dir, args...)
+	const program = `{"program":"sh","args":["-c","echo begins; while [ ! -e GO ]; do echo goes on; sleep 0.02; done; echo ends"],"dir":"DIR"}`
+	must(t, dir, "submit", "exec", strings.Replace(program, "DIR", dir, 1), "--id", "x")
+	lines := func() (all []map[string]any) { return objects(t, must(t, dir, "logs", "x", "-o", "json")) }
+	var before []map[string]any
+	testcluster.Await(t, "lines that are stored", func() bool {
+		before = lines()
+		return len(before) > 20
+	})
+	n.signal(syscall.SIGKILL)
+	n.wait(t)
+	serve(t, dir, args...)
+	if err := os.WriteFile(filepath.Join(dir, "GO"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "wait", "x")
+	byAttempt := map[float64][]map[string]any{}
+	for _, l := range lines() {
+		attempt := l["attempt"].(float64)
+		byAttempt[attempt] = append(byAttempt[attempt], l)
+	}
+	first, second := byAttempt[1], byAttempt[2]
+	if len(byAttempt) != 2 || len(first) < len(before) || !reflect.DeepEqual(first[:len(before)], before) {
+		t.Errorf("of %d lines that were stored %d are left: %v", len(before), len(first), first)
+	}
+	for attempt, all := range byAttempt {
+		for i, l := range all {
+			if l["missing"] != nil || l["number"] != float64(i+1) || (l["message"] == "begins") != (i == 0) {
+				t.Errorf("line %d of attempt %g is %v", i+1, attempt, l)
+			}
+		}
+	}
+	if n := len(second); n < 2 || second[n-1]["message"] != "ends" {
+		t.Errorf("the second attempt wrote %v", second)
 	}
 }
 

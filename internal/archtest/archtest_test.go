@@ -165,7 +165,7 @@ integration/robustness/keepers | engine item task taskstore integration/robustne
 integration/simulation/work    | task events integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
 integration/simulation/world   | schedule ledger internal/version store store/memarchive engine task etcdstore events internal/modeletcd integration/robustness/history integration/robustness/traffic integration/robustness/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
-integration/documents | cluster collections engine                    | runs what a document says, and sets the collections that one has
+integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/backups   |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
 integration/fronts   | api api/token integration/bugs events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree

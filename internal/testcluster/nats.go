@@ -25,6 +25,7 @@ type NATS struct {
 	Store          string // directory of JetStream, which survives; "" = no JetStream
 	MaxStore       int64  // bytes that JetStream may store; 0 = as much as the disk takes
 	MaxPayload     int32  // bytes of a message with its headers; 0 = 1 MiB
+	Lazy           bool   // JetStream does not sync every message
 
 	t      testing.TB
 	port   int
@@ -74,7 +75,7 @@ func (n *NATS) Start() {
 		StoreDir:          n.Store,
 		JetStreamMaxStore: n.MaxStore,
 		MaxPayload:        n.MaxPayload,
-		SyncAlways:        true,
+		SyncAlways:        !n.Lazy,
 	})
 	if err != nil {
 		n.t.Fatalf("make NATS server: %v", err)

@@ -28,6 +28,7 @@ func (r Journals) giveUp(ctx context.Context) (all []Stray, err error) {
 	}
 	var silence error // with which the archive did not answer
 	silent := 0       // shards in a row
+	var deaf error    // with which the logs could not be removed
 	for shard := range r.Shards {
 		j := restored{shard: shard, away: silence}
 		_, j.served = members.Nodes[members.Owners[shard].Node]
@@ -42,11 +43,25 @@ func (r Journals) giveUp(ctx context.Context) (all []Stray, err error) {
 			return all, fmt.Errorf("repair shard %d: %w", shard, err)
 		}
 		if s != nil {
+			if s.GivenUp {
+				deaf = r.forgetLogs(ctx, s, deaf)
+			}
 			s.served = j.served
 			all = append(all, *s)
 		}
 	}
 	return all, r.awaitTaken(ctx, all)
+}
+
+// forgetLogs removes the logs of the tasks of a shard that was given up, unless that has failed for one before.
+func (r Journals) forgetLogs(ctx context.Context, s *Stray, failed error) error {
+	if failed == nil && r.ForgetLogs != nil {
+		failed = r.ForgetLogs(ctx, s.Shard)
+	}
+	if failed != nil {
+		s.Problem += fmt.Sprintf("; the logs of its tasks could not be removed, and may show as those of later ones: %v", failed)
+	}
+	return failed
 }
 
 // awaitTaken takes back what is left to an owner that goes on without looking at it: it may not have seen the archive

@@ -2,6 +2,7 @@ package repair_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,7 +53,7 @@ func TestRestored_TakesBackWhatAnOwnerThatServesDoesNotRecord(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				archive := memarchive.New()
+				archive, forgotten := memarchive.New(), 0
 				if _, err := archive.Archive(t.Context(), 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 5)); err != nil {
 					t.Fatal(err)
 				}
@@ -64,6 +65,10 @@ func TestRestored_TakesBackWhatAnOwnerThatServesDoesNotRecord(t *testing.T) {
 					Losses:    s,
 					Members:   served{lives: row.lives},
 					Archive:   archive,
+					ForgetLogs: func(context.Context, int) error {
+						forgotten++
+						return errors.New("the logs are away")
+					},
 				}
 				if row.records > 0 {
 					time.AfterFunc(row.records, func() {
@@ -83,6 +88,9 @@ func TestRestored_TakesBackWhatAnOwnerThatServesDoesNotRecord(t *testing.T) {
 				}
 				if f := found[0]; f.GivenUp != row.givenUp || strings.Contains(f.Keep, "stop the nodes") == row.givenUp {
 					t.Errorf("found %+v", f)
+				}
+				if f := found[0]; forgotten != 1 || !strings.HasSuffix(f.Problem, "the logs are away") {
+					t.Errorf("logs were to be removed %d times: %s", forgotten, f.Problem)
 				}
 				if took := time.Since(began); took > 25*time.Second || row.kept && took > 0 {
 					t.Errorf("it took %s", took)

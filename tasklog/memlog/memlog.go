@@ -102,10 +102,13 @@ func (s *Store) Trim(_ context.Context, of tasklog.Attempt, upTo tasklog.End) er
 }
 
 // Forget implements tasklog.Store.
-func (s *Store) Forget(_ context.Context, shard uint16, life events.Ref) error {
+func (s *Store) Forget(_ context.Context, shard uint16, life events.Ref, before uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.logs, func(of tasklog.Attempt, _ []stored) bool { return of.Shard == shard && of.Life == life })
+	maps.DeleteFunc(s.logs, func(of tasklog.Attempt, _ []stored) bool {
+		all := life == tasklog.EveryLife || of.Life == life && (before == 0 || of.Number < before)
+		return of.Shard == shard && all
+	})
 	return nil
 }
 

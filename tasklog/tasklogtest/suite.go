@@ -391,7 +391,7 @@ var tests = map[string]func(*world){
 			w.fill(other, 1, 1)
 		}
 		for range 2 {
-			if err := w.Forget(w.ctx, of.Shard, of.Life); err != nil {
+			if err := w.Forget(w.ctx, of.Shard, of.Life, 0); err != nil {
 				w.Fatal(err)
 			}
 			w.has(of, tasklog.Range{}, tasklog.Stretch{})
@@ -401,8 +401,36 @@ var tests = map[string]func(*world){
 			w.has(other, tasklog.Range{}, tasklog.Stretch{Batches: []tasklog.Batch{Lines(1, 1), Lines(2, 1)}, Last: 2})
 		}
 	},
+	"Forget/BeforeAnAttemptRemovesThoseBelow": func(w *world) {
+		for _, number := range []uint32{2, 9, 10, 11, 100} {
+			w.fill(named(3, of.Life, number), 1, 1)
+		}
+		w.fill(named(3, of.Life+1, 2), 1)
+		if err := w.Forget(w.ctx, of.Shard, of.Life, 11); err != nil {
+			w.Fatal(err)
+		}
+		for number, last := range map[uint32]uint64{2: 0, 9: 0, 10: 0, 11: 2, 100: 2} {
+			if got := w.read(named(3, of.Life, number), tasklog.Range{}).Last; got != last {
+				w.Errorf("attempt %d ends with line %d, want %d", number, got, last)
+			}
+		}
+		if w.read(named(3, of.Life+1, 2), tasklog.Range{}).Last != 1 {
+			w.Error("the log of another life is gone")
+		}
+	},
+	"Forget/OfEveryLifeRemovesAllLogsOfTheShard": func(w *world) {
+		for _, one := range []tasklog.Attempt{of, named(3, 1<<63, 2), named(33, of.Life, 1)} {
+			w.fill(one, 1)
+		}
+		if err := w.Forget(w.ctx, 3, tasklog.EveryLife, 2); err != nil {
+			w.Fatal(err)
+		}
+		if left, others := w.lives(3), w.lives(33); len(left) > 0 || len(others) != 1 {
+			w.Errorf("lives %v are left, and %v of another shard", left, others)
+		}
+	},
 	"Forget/OfNothingIsNoError": func(w *world) {
-		if err := w.Forget(w.ctx, 1, 1); err != nil {
+		if err := errors.Join(w.Forget(w.ctx, 1, 1, 0), w.Forget(w.ctx, 1, 1, 5)); err != nil {
 			w.Error(err)
 		}
 	},
@@ -417,7 +445,7 @@ var tests = map[string]func(*world){
 		if all := w.lives(3); !slices.Equal(all, []events.Ref{9, 10, 1 << 63}) {
 			w.Errorf("lives %v", all)
 		}
-		if err := w.Forget(w.ctx, 3, 9); err != nil {
+		if err := w.Forget(w.ctx, 3, 9, 0); err != nil {
 			w.Fatal(err)
 		}
 		if all := w.lives(3); !slices.Equal(all, []events.Ref{10, 1 << 63}) {

@@ -72,7 +72,7 @@ func (s *Sweep) Run(ctx context.Context) error {
 
 // forget removes the logs of a life, and reports whether that has worked.
 func (s *Sweep) forget(ctx context.Context, shard uint16, ref events.Ref) bool {
-	err := s.of.Forget(ctx, shard, ref)
+	err := s.of.Forget(ctx, shard, ref, 0)
 	s.tell(ctx, err)
 	return err == nil
 }

@@ -78,11 +78,11 @@ func (f *fixture) Lives(ctx context.Context, shard uint16, page int) (lives []ev
 }
 
 // Forget implements tasklog.Store.
-func (f *fixture) Forget(ctx context.Context, shard uint16, life events.Ref) error {
+func (f *fixture) Forget(ctx context.Context, shard uint16, life events.Ref, before uint32) error {
 	if f.away {
 		return store.ErrUnavailable
 	}
-	return f.Store.Forget(ctx, shard, life)
+	return f.Store.Forget(ctx, shard, life, before)
 }
 
 // apply records an event in an entry of its own, and returns it.
@@ -236,6 +236,19 @@ func TestSweep_IsPutOffWhileTheStoreIsAway(t *testing.T) {
 	if len(f.logs()) != 1 {
 		t.Error("it is swept at once")
 	}
+	f.after(15 * time.Minute)
+	if got := f.logs(); len(got) != 0 {
+		t.Errorf("logs of %d are left", got)
+	}
+}
+
+// A shard whose owner's clock was hours ahead is swept again in minutes.
+func TestSweep_GoesOnWhenTheClockIsSetBack(t *testing.T) {
+	f := newFixture(t)
+	f.after(time.Minute)
+	f.log(at, f.create("x"))
+	f.apply("x", &events.Deleted{})
+	f.after(-5 * time.Hour)
 	f.after(15 * time.Minute)
 	if got := f.logs(); len(got) != 0 {
 		t.Errorf("logs of %d are left", got)

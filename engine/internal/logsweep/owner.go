@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// every is the time between two sweeps of a shard, by and large.
-	every = 10 * time.Minute
+	// every is the time between two sweeps of a shard, by and large, and longest is the longest one.
+	every   = 10 * time.Minute
+	longest = every * 6 / 5
 	// maxAsked bounds the lives that are looked up in one turn.
 	maxAsked = 1000
 )
@@ -48,8 +49,11 @@ func (o *owner) rest(now events.Millis, wait time.Duration) {
 	o.due, o.found, o.gone = now+events.Millis(wait.Milliseconds())+1, nil, nil
 }
 
-// begin begins a sweep that is due.
+// begin begins a sweep that is due. Where the clock was set back, so is the time at which that is.
 func (o *owner) begin(now events.Millis) (moved bool) {
+	if most := now + events.Millis(longest.Milliseconds()) + 1; o.due > most {
+		o.due = most
+	}
 	if o.due == 0 || now < o.due {
 		return false
 	}

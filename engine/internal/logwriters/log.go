@@ -23,7 +23,9 @@ type Log struct {
 	handler slog.Handler    // of w; nil before the first record
 	done    chan struct{}   // closed when w has ended
 	dropped uint64          // lines that have found no room
+	counted uint64          // lines among those that were dropped of which the meter knows
 	held    atomic.Bool     // something was written that may be held
+	marks   atomic.Bool     // what is stored from now on counts as dropped, or is the mark of the end
 	leave   func() bool     // keeps the end of the attempt's context from calling HoldNobody; nil before hold
 	ended   bool
 }
@@ -75,12 +77,22 @@ func (l *Log) begin(n uint64) *tasklog.Writer {
 	w, drops := l.w, l.w == nil && !l.ended
 	if drops {
 		l.dropped += n
+		l.counted += n
 	}
 	l.mu.Unlock()
 	if drops {
 		l.writers.count(meter.LogLinesDropped, n)
 	}
 	return w
+}
+
+// countDropped has the meter count the lines that a writer has dropped since it was called last.
+func (l *Log) countDropped(w *tasklog.Writer) {
+	l.mu.Lock()
+	n := w.Dropped() - l.counted
+	l.counted += n
+	l.mu.Unlock()
+	l.writers.count(meter.LogLinesDropped, n)
 }
 
 // hold lets programs be held until ctx ends.
@@ -99,19 +111,34 @@ func (l *Log) End() (stored <-chan struct{}) {
 	if l == Ended {
 		return nil
 	}
+	if w := l.close(); w != nil {
+		l.countDropped(w) // also what was dropped since it ended
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.w != nil && !l.ended {
-		l.w.Close()
-	}
 	if l.leave != nil {
 		l.leave()
 	}
-	l.ended = true
 	if !l.held.Load() || l.writers.to.away() {
 		return nil
 	}
 	return l.done
+}
+
+// close takes no more lines, and returns the writer, if the log has one and was not closed before.
+func (l *Log) close() *tasklog.Writer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return nil
+	}
+	l.ended = true
+	if l.w != nil {
+		l.w.Close()
+	} else if l.dropped > 0 {
+		l.writers.lost(l, l.dropped)
+	}
+	return l.w
 }
 
 // output implements Log.Output.

@@ -26,10 +26,9 @@ const functionBatches = 2000
 // base anchors the monotonic clock.
 var base = time.Now()
 
-// watched counts the lines that a store takes, and knows since when it takes none.
+// watched knows since when a store takes nothing.
 type watched struct {
 	tasklog.Store
-	meter   meter.Meter
 	pace    *rate.Limiter // of batches of functions
 	failing atomic.Int64  // since when on the monotonic clock; 0 = the last append did not fail
 }
@@ -41,12 +40,7 @@ func (s *watched) Append(
 	asked := int64(time.Since(base)) | 1
 	end, err := s.Store.Append(ctx, of, after, b)
 	switch {
-	case err == nil:
-		s.failing.Store(0)
-		if s.meter != nil {
-			s.meter.Count(meter.LogLinesKept, "", int64(len(b.Lines)))
-		}
-	case errors.Is(err, tasklog.ErrTaken) || errors.Is(err, store.ErrRefused):
+	case err == nil || errors.Is(err, tasklog.ErrTaken) || errors.Is(err, store.ErrRefused):
 		s.failing.Store(0)
 	default:
 		s.failing.CompareAndSwap(0, asked)
@@ -60,7 +54,8 @@ func (s *watched) away() bool {
 	return since != 0 && time.Since(base)-time.Duration(since) >= awayAfter
 }
 
-// paced passes the batches of one log on, those of functions not too fast. Programs are held instead.
+// paced passes the batches of one log on, those of functions not too fast, and counts their lines. Programs are held
+// instead.
 type paced struct {
 	*watched
 	log *Log
@@ -75,5 +70,9 @@ func (s paced) Append(
 			return tasklog.End{}, fmt.Errorf("%w: too many logs are written: %w", store.ErrUnavailable, err)
 		}
 	}
-	return s.watched.Append(ctx, of, after, b)
+	end, err := s.watched.Append(ctx, of, after, b)
+	if err == nil && !s.log.marks.Load() {
+		s.log.writers.count(meter.LogLinesKept, uint64(len(b.Lines)))
+	}
+	return end, err
 }

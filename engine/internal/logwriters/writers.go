@@ -35,6 +35,7 @@ type Writers struct {
 	ctx     context.Context // ends all writers
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+	marks   *marks
 
 	mu      sync.Mutex
 	open    int // writers that run
@@ -46,13 +47,13 @@ func New(ctx context.Context, cfg Config) *Writers {
 	ws := &Writers{
 		to: &watched{
 			Store: cfg.To,
-			meter: cfg.Meter,
 			pace:  rate.NewLimiter(functionBatches, functionBatches/10),
 		},
 		meter:   cfg.Meter,
 		notices: notice.New(cfg.Log),
 	}
 	ws.ctx, ws.cancel = context.WithCancel(ctx)
+	ws.marks = &marks{ctx: ws.ctx, stopping: make(chan struct{}), running: &ws.running}
 	return ws
 }
 
@@ -64,7 +65,10 @@ func (ws *Writers) Of(of tasklog.Attempt) *Log { return &Log{writers: ws, of: of
 // is left.
 func (ws *Writers) Stop(most time.Duration) {
 	ws.mu.Lock()
-	ws.stopped = true
+	if !ws.stopped {
+		ws.stopped = true
+		close(ws.marks.stopping)
+	}
 	ws.mu.Unlock()
 	idle := make(chan struct{})
 	go func() {
@@ -101,19 +105,35 @@ func (ws *Writers) begin(l *Log, dropped uint64) (w *tasklog.Writer, done chan s
 	done = make(chan struct{})
 	ws.running.Go(func() {
 		defer close(done)
-		ws.ended(w, dropped, w.Run(ws.ctx))
+		ws.ended(l, w, w.Run(ws.ctx))
 	})
 	return w, done
 }
 
 // ended takes the end of a writer.
-func (ws *Writers) ended(w *tasklog.Writer, counted uint64, err error) {
+func (ws *Writers) ended(l *Log, w *tasklog.Writer, err error) {
 	ws.mu.Lock()
 	ws.open--
 	ws.mu.Unlock()
-	ws.count(meter.LogLinesDropped, w.Dropped()-counted)
+	l.countDropped(w)
+	if w.Untold() {
+		l.marks.Store(true)
+		ws.marks.add(w)
+	}
 	if err != nil {
 		ws.notices.Say(slog.LevelWarn, "lines of a task's log are lost", "err", err)
+	}
+}
+
+// lost takes the end of a log that has never had a writer, and so many lines that were dropped.
+func (ws *Writers) lost(l *Log, dropped uint64) {
+	if ws.marks.full() {
+		return
+	}
+	if w, err := tasklog.NewWriter(paced{ws.to, l}, l.of); err == nil {
+		w.Skip(dropped)
+		l.marks.Store(true)
+		ws.marks.add(w)
 	}
 }
 

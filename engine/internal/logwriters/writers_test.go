@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -146,7 +147,7 @@ func TestWriters_EndWithTheNode(t *testing.T) {
 		_, next := f.output(2, true)
 		fmt.Fprintln(next, "a third")
 		log.End()
-		f.wantCounted(t, "at the end", 0, 2)
+		f.wantCounted(t, "at the end", 0, 3)
 	})
 }
 
@@ -196,6 +197,112 @@ func TestLog_HoldsNobodyWhileTheStoreIsAway(t *testing.T) {
 		if got, err := f.Read(t.Context(), of(3), tasklog.Range{}); err != nil || got.Last != 2000 {
 			t.Errorf("the last log ends with line %d, %v", got.Last, err)
 		}
+	})
+}
+
+// gaps returns the size of each gap in a log, and 0 for each line.
+func (f *fixture) gaps(t *testing.T, life int) (sizes []uint64) {
+	t.Helper()
+	page, err := tasklog.ReadTask(t.Context(), f, tasklog.Query{
+		Shard:    1,
+		Life:     of(life).Life,
+		Attempts: []tasklog.Begun{{Number: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range page.Lines {
+		sizes = append(sizes, l.Missing)
+	}
+	return sizes
+}
+
+// A log whose last lines were lost says so, also when its attempt has ended long ago, and when none of its lines has
+// found room.
+func TestWriters_MarkTheEndsOfLogsOnceTheStoreIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		var all []*logwriters.Log
+		for i := range logwriters.MaxWriters {
+			log, out := f.output(1+i, false)
+			all = append(all, log)
+			fmt.Fprint(out, "one\ntwo\n")
+		}
+		log, out := f.output(5000, false)
+		fmt.Fprint(out, "one\ntwo\nthree\n")
+		time.Sleep(time.Second)
+		for _, one := range all {
+			fmt.Fprintln(one.Output(t.Context(), tasklog.Info, false), "three")
+		}
+		for _, one := range append(all[1:], log) {
+			one.End()
+		}
+		time.Sleep(time.Minute)
+		if got := f.gaps(t, 2); len(got) > 0 {
+			t.Errorf("while the store takes nothing: %d", got)
+		}
+		close(f.open)
+		time.Sleep(5 * time.Second)
+		for life, want := range map[int][]uint64{2: {0, 0, 1, 0}, 1024: {0, 0, 1, 0}, 5000: {3, 0}} {
+			if got := f.gaps(t, life); !slices.Equal(got, want) {
+				t.Errorf("log %d has lines and gaps %d, want %d", life, got, want)
+			}
+		}
+		if got, want := f.gaps(t, 1), []uint64{0, 0, 0}; !slices.Equal(got, want) {
+			t.Errorf("the log that goes on has %d", got)
+		}
+		f.wantCounted(t, "at the end", 3, 3*logwriters.MaxWriters)
+		f.Stop(time.Second)
+	})
+}
+
+func TestWriters_TryToMarkTheEndsOfLogsBeforeTheyEnd(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture()
+			for i := range 3 {
+				log, out := f.output(1+i, false)
+				fmt.Fprintln(out, "line")
+				log.End()
+			}
+			time.Sleep(time.Minute)
+			if back {
+				close(f.open)
+			}
+			began := time.Now()
+			f.Stop(3 * time.Second)
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("stopped after %s", took)
+			}
+			for i := range 3 {
+				if got := f.gaps(t, 1+i); len(got) > 0 != back {
+					t.Errorf("the store is back %t, log %d has %d", back, i, got)
+				}
+			}
+		})
+	}
+}
+
+// Where somebody else writes the log, every line counts as dropped, also those that are written afterwards.
+func TestWriters_CountWhatIsDroppedSinceAnotherWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		close(f.open)
+		for i, n := range []int{1, 4} {
+			log, out := f.output(1, false)
+			for range n {
+				fmt.Fprintln(out, "line", i)
+				time.Sleep(time.Second)
+			}
+			log.End()
+			log.End()
+		}
+		time.Sleep(time.Minute)
+		f.wantCounted(t, "at the end", 1, 4)
+		if got := f.gaps(t, 1); !slices.Equal(got, []uint64{0}) {
+			t.Errorf("the log has %d", got)
+		}
+		f.Stop(0)
 	})
 }
 

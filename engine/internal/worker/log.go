@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"taskledger/engine/internal/logwriters"
 	"taskledger/tasklog"
@@ -102,16 +103,25 @@ func (a *attempt) endLog() (stored <-chan struct{}) {
 	return a.kept.Load().End()
 }
 
-// awaitLog ends the log and waits until what programs have written is stored, unless an outcome was chosen meanwhile
-// or the session ends.
+// logWithin bounds the time for which an outcome waits until what programs have written is stored: whoever reads the
+// log of a task that has ended is to find it whole, and an outcome that waits is lost with its node.
+const logWithin = time.Second
+
+// awaitLog ends the log and waits for a moment until what programs have written is stored, unless an outcome was
+// chosen meanwhile or the session ends.
 func (a *attempt) awaitLog() {
 	if a.reported.Load() {
 		return
 	}
-	if stored := a.endLog(); stored != nil {
-		select {
-		case <-stored:
-		case <-a.session.ctx.Done():
-		}
+	stored := a.endLog()
+	if stored == nil {
+		return
+	}
+	late := time.NewTimer(logWithin)
+	defer late.Stop()
+	select {
+	case <-stored:
+	case <-late.C:
+	case <-a.session.ctx.Done():
 	}
 }

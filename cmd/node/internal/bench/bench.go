@@ -109,10 +109,12 @@ func startNodes(ctx context.Context, s *servers, inFlight int, ofA engine.NodeCo
 }
 
 // submitAndWait is one turn of the engine's loop.
-func submitAndWait(n *node) func(context.Context, int) error {
-	noop := builtin.Noop()
+func submitAndWait(n *node) func(context.Context, int) error { return submitTo(n, builtin.Noop()) }
+
+// submitTo is a turn of a loop of tasks of a behavior.
+func submitTo(n *node, b task.Behavior) func(context.Context, int) error {
 	return func(ctx context.Context, _ int) error {
-		f, err := n.Submit(ctx, noop, nil, task.SubmitOptions{})
+		f, err := n.Submit(ctx, b, nil, task.SubmitOptions{})
 		if err != nil {
 			return fmt.Errorf("submit: %w", err)
 		}

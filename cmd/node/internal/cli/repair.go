@@ -29,7 +29,8 @@ latter are removed.
 Run it with --restored once after etcd was restored from a backup, best before nodes start: what the journals have lost by that is
 given up, of each shard that no node serves, and of each whose snapshots or archive go beyond the end of its journal. The latter are
 quarantined until then. The next node that serves such a shard records the loss, uses no id of an item again that was lost with it, and
-archives on, also where the archive had lost its end and no longer reaches what the journal begins with. Of a shard that nodes have served since, and of which nothing tells that it has lost anything, nothing is given up.
+archives on, also where the archive had lost its end and no longer reaches what the journal begins with. The logs of the tasks of such a
+shard are removed: its next tasks get the numbers by which they are kept. Of a shard that nodes have served since, and of which nothing tells that it has lost anything, nothing is given up.
 
 Exit code 1 means that something is left to do. Keys that are ignored do not count.`,
 		Args: cobra.NoArgs,
