@@ -32,10 +32,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // cluster has schedules that one asks for at a time.
 type cluster struct {
-	mu    sync.Mutex
-	all   map[string]schedule.Schedule
-	last  schedule.Version
-	fails error // whatever nodes are asked
+	mu   sync.Mutex
+	all  map[string]schedule.Schedule
+	last schedule.Version
+	away int // so many times nobody tells which nodes there are
 }
 
 func (c *cluster) SetWith(
@@ -74,17 +74,15 @@ func (c *cluster) Delete(_ context.Context, name string, _ schedule.Version) err
 func (c *cluster) Nodes(context.Context) ([]store.NodeInfo, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return []store.NodeInfo{{ID: "a-1", Name: "a", Slots: 1, Behaviors: []string{collections.Behavior}}}, c.fails
+	if c.away > 0 {
+		c.away--
+		return nil, store.ErrUnavailable
+	}
+	return []store.NodeInfo{{ID: "a-1", Name: "a", Slots: 1, Behaviors: []string{collections.Behavior}}}, nil
 }
 
 func (c *cluster) Ask(context.Context, string, string, []byte) ([]byte, error) {
 	return []byte("[]"), nil
-}
-
-func (c *cluster) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fails = err
 }
 
 func (c *cluster) names() string {
@@ -228,14 +226,13 @@ func TestKeeper_AnOlderFileTurnsNothingBack(t *testing.T) {
 
 func TestKeeper_TriesAgainEveryMinuteAndComplainsOnce(t *testing.T) {
 	k := newKeeping(t)
-	k.fail(store.ErrUnavailable)
+	k.away = 3
 	k.write("a")
 	k.start()
 	k.says("ERROR", "tried again every minute")
-	k.minute <- time.Time{}
-	k.minute <- time.Time{}
-	k.fail(nil)
-	k.minute <- time.Time{}
+	for range 3 {
+		k.minute <- time.Time{}
+	}
 	k.says("INFO", "was applied", "added=1")
 	k.has("s_a")
 }
