@@ -17,7 +17,7 @@ import (
 
 // MaxWriters bounds the writers of a node, those included that store what is left of attempts which have ended. Each
 // holds a few KiB, and 1 MiB of lines while the store takes nothing: together that is 1 GiB at worst. An attempt of
-// a line has a writer until the store has answered, so these many bridge half a second of functionBatches.
+// a line has a writer until the store has answered, so these many bridge a second of functionBatches.
 const MaxWriters = 1024
 
 // Config says where the lines of a node go. Meter may be nil.
