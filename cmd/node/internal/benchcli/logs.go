@@ -10,7 +10,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 )
 
-func (t *Terminal) logsCommand() *cobra.Command {
+func logsCommand(print func(result any, asJSON bool) error) *cobra.Command {
 	var cfg bench.LogsConfig
 	var minRatio float64
 	var asJSON bool
@@ -28,7 +28,7 @@ function logs nothing alternate with windows in which it logs. It tells the line
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := print(r, asJSON); err != nil {
 				return err
 			}
 			if r.UncountedLines != 0 {
