@@ -36,3 +36,26 @@ func TestServe_RunsCollectionsAsItsFlagsAllow(t *testing.T) {
 		t.Errorf("exit code %d, last line %q", r.code, last)
 	}
 }
+
+// The file of collections may hold secrets of programs, and says which of them run.
+func TestServe_FetchesNeitherFromNorToItsFileOfCollections(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "files", "sync.yaml")
+	const text = "sources: {}\n"
+	write(t, file, text)
+	write(t, filepath.Join(dir, "files", "other.yaml"), "sources: {s: {collections: [{name: c}]}}\n")
+	serve(t, dir, "--sync", file, "--checksum-root", "files", "--sync-root", "files")
+	for of, way := range map[string]string{
+		"read":     `"path":"sync.yaml","to":"copy.yaml"`,
+		"replaced": `"path":"other.yaml","to":"sync.yaml"`,
+	} {
+		r := run(t, dir, "submit", "collection", `{"source":"s","collection":"c","driver":"fetch",`+way+`}`, "--wait")
+		if r.code != 1 || !strings.Contains(r.err, "sync.yaml belongs to the node") {
+			t.Errorf("the file can be %s: exit code %d, %s", of, r.code, r.err)
+		}
+	}
+	if is, err := os.ReadFile(file); err != nil || string(is) != text {
+		t.Errorf("the file has become %q, %v", is, err)
+	}
+}

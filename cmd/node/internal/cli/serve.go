@@ -398,11 +398,12 @@ func (a *app) certificates() []certificates.File {
 	}
 }
 
-// secrets are the files and directories that nobody may read through a task: the data of a node here, and what gets it in.
+// secrets are the files and directories that nobody may read, or replace, through a task: the data of a node here, what gets it in, and the
+// file of collections, which may hold secrets of programs and says what runs.
 func (a *app) secrets() (all []string) {
 	c := &a.access
 	for _, name := range []string{c.dir, c.etcdPasswordFile, c.natsPasswordFile, c.addresses.EtcdTLS.Key, c.addresses.NATSTLS.Key,
-		c.addresses.NATSCreds, c.addresses.NATSNKey, a.serve.api.Tokens, a.serve.api.Key, a.settings.viper.ConfigFileUsed()} {
+		c.addresses.NATSCreds, c.addresses.NATSNKey, a.serve.api.Tokens, a.serve.api.Key, a.serve.builtins.sync, a.settings.viper.ConfigFileUsed()} {
 		if path, err := filepath.Abs(name); err == nil && name != "" {
 			all = append(all, path)
 		}
