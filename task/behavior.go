@@ -86,7 +86,7 @@ type Attempt struct {
 	//
 	// Where held is true, as for a program whose pipe fills up, Write returns when there is room for the lines: after 5 s at
 	// most, at once while the store of logs is away, and once the context of the attempt has ended. The end of the attempt
-	// then waits until its lines are stored, for 5 s at most. Otherwise nothing waits, and lines that find no room are left
+	// then waits until its lines are stored, for a second at most. Otherwise nothing waits, and lines that find no room are left
 	// out: whoever reads the log sees where. After the attempt has ended the error of Write is io.ErrClosedPipe.
 	Output func(level slog.Level, held bool) io.Writer
 	// Progress reports how far the attempt is. At most one report a second is recorded, the latest. It returns at once, except that
