@@ -49,6 +49,7 @@ type world struct {
 	tasks     []task.Task // in the order of their creation
 	params    map[events.TaskID]json.RawMessage
 	lines     []tasklog.TaskLine
+	forgotten []events.TaskID // of runs that retention has removed, with their logs
 	orders    []order
 	perPage   int   // most tasks of a page of the engine
 	missing   bool  // a shard does not answer
@@ -155,6 +156,14 @@ func (w *world) Log(_ context.Context, id events.TaskID, s tasklog.Selection) (t
 	if w.fails != nil {
 		return told, w.fails
 	}
+	if slices.Contains(w.forgotten, id) {
+		told.Behavior = collections.Behavior
+		return told, tasklog.ErrGone
+	}
+	at := slices.IndexFunc(w.tasks, func(t task.Task) bool { return t.ID == id })
+	if at < 0 {
+		return told, fmt.Errorf("task %s: %w", id, task.ErrNotFound)
+	}
 	from, _ := strconv.Atoi(s.Cursor)
 	var all []tasklog.TaskLine
 	for _, l := range w.lines {
@@ -167,7 +176,7 @@ func (w *world) Log(_ context.Context, id events.TaskID, s tasklog.Selection) (t
 		Lines:    all[from:to],
 		Cursor:   strconv.Itoa(to),
 		More:     to < len(all),
-		Behavior: collections.Behavior,
+		Behavior: w.tasks[at].Behavior,
 	}, nil
 }
 

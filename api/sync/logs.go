@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"taskledger/api"
-	"taskledger/api/problem"
 	"taskledger/collections"
 	"taskledger/events"
 	"taskledger/tasklog"
@@ -24,7 +23,8 @@ type Line struct {
 	Level   string        `json:"level"` // info or error
 }
 
-// logs answers with what a run has written, the attempts one after the other.
+// logs answers with what a run has written, the attempts one after the other, also where retention has removed the run
+// from memory: then its log is there for a while, and afterwards known to be gone.
 func (f *front) logs(c *api.Call) error {
 	in, err := spanOf(c)
 	if err != nil {
@@ -37,7 +37,7 @@ func (f *front) logs(c *api.Call) error {
 	if limit == 0 && c.Param("cursor") != "" {
 		return invalid("cursor", "want a limit, too: without one there are no pages")
 	}
-	_, id, err := f.get(c)
+	id, err := named(c)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (f *front) read(c *api.Call, id events.TaskID, s tasklog.Selection) (tasklo
 	defer cancel()
 	told, err := f.runs.Log(ctx, id, s)
 	if told.Behavior != "" && told.Behavior != collections.Behavior {
-		return told, problem.New(problem.NotFound, "there is no task %.200q", c.Path("task"))
+		return told, noTask(c)
 	}
 	return told, err
 }

@@ -106,3 +106,16 @@ func TestLogs_ThatAreNotThereAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Of a run that retention has removed it is said that its log is gone, and not that there never was one.
+func TestLogs_OfAForgottenRunAreGone(t *testing.T) {
+	w, s, path := writes(t, 0)
+	w.forgotten = append(w.forgotten, w.tasks[0].ID)
+	w.tasks = nil
+	for _, limit := range []string{"", "?limit=1"} {
+		s.want(s.ask("viewer", "GET", path+limit), 410, "not-kept")
+		s.want(s.ask("sleeper", "GET", path+limit), 404, "not-found")
+	}
+	w.forgotten = nil
+	s.want(s.ask("viewer", "GET", path), 404, "not-found")
+}

@@ -38,20 +38,29 @@ func shown(t *task.Task, p pair) (taskjson.Task, error) {
 	})
 }
 
+// noTask is the error of a path that names no run that the token is for.
+func noTask(c *api.Call) error {
+	return problem.New(problem.NotFound, "there is no task %.200q", c.Path("task"))
+}
+
+// named returns the id of the run that the path names, if the token is for it.
+func named(c *api.Call) (events.TaskID, error) {
+	id, err := taskjson.Read(c.Path("task"))
+	if err != nil || !c.Token().MayTask(id) || !c.Token().MayBehavior(collections.Behavior) {
+		return "", noTask(c)
+	}
+	return id, nil
+}
+
 // get returns the run that the path names, if the token is for it.
 func (f *front) get(c *api.Call) (t task.Task, id events.TaskID, err error) {
-	text := c.Path("task")
-	notThere := problem.New(problem.NotFound, "there is no task %.200q", text)
-	if id, err = taskjson.Read(text); err != nil {
-		return t, "", notThere
-	}
-	if !c.Token().MayTask(id) || !c.Token().MayBehavior(collections.Behavior) {
-		return t, "", notThere
+	if id, err = named(c); err != nil {
+		return t, "", err
 	}
 	ctx, cancel := c.Ask()
 	defer cancel()
 	if t, err = f.runs.Get(ctx, id); err == nil && t.Behavior != collections.Behavior {
-		err = notThere
+		err = noTask(c)
 	}
 	return t, id, err
 }
