@@ -22,8 +22,12 @@ func (c *chunk) add(end End, lines, bytes int) {
 	c.bytes += bytes
 }
 
-// add takes a batch that was stored.
+// add takes a batch that was stored. A store that has lost all counts its places anew: then nothing of before is there,
+// and its places are those of other batches.
 func (k *kept) add(end End, b Batch) {
+	if end.Place < k.end.Place {
+		*k = kept{}
+	}
 	lines, bytes := len(b.Lines), b.Bytes()
 	k.chunk.add(end, lines, bytes)
 	if n := len(k.chunks); n > 0 {

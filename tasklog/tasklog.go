@@ -86,7 +86,7 @@ func (b Batch) Bytes() (n int) {
 // End is a place in a log, behind a batch. The zero value is the end of an empty log.
 type End struct {
 	Line  uint64 // number of the last line of the batch
-	Place uint64 // where the store keeps the batch
+	Place uint64 // where the store keeps the batch; it grows from batch to batch, unless the store has lost all
 }
 
 // Whole is the end of everything: Store.Trim up to it leaves nothing.

@@ -14,6 +14,7 @@ import (
 
 	"taskledger/store"
 	"taskledger/tasklog"
+	"taskledger/tasklog/memlog"
 )
 
 func TestWriter_OfNoAttemptIsRefused(t *testing.T) {
@@ -192,6 +193,37 @@ func TestWriter_TrimsTheOldestLinesOfALargeLog(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A store that has lost all that it had counts its places anew, and what was written since is not taken for what was
+// there before.
+func TestWriter_TrimsNothingOfAStoreThatBeganAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const before, since = tasklog.MaxLines / 2, tasklog.MaxLines * 9 / 10
+		s := newUnsteady(time.Millisecond)
+		w := startWriter(t, s, of)
+		out := w.Output(tasklog.Info, true)
+		for range before {
+			fmt.Fprintln(out, "x")
+		}
+		time.Sleep(time.Second) // of the bubble: all is stored
+		synctest.Wait()
+		s.Store = memlog.New()
+		for range since {
+			fmt.Fprintln(out, "x")
+		}
+		if _, err := w.close(); err != nil {
+			t.Error(err)
+		}
+		lines, err := readAll(s, tasklog.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkCoverage(t, lines, before+since)
+		if n := len(lines) - 1; n != since || lines[0].Missing != before {
+			t.Errorf("%d lines are kept behind a gap of %d, want %d and %d", n, lines[0].Missing, since, before)
+		}
+	})
 }
 
 // Attempts between may have written nothing.
