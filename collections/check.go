@@ -41,13 +41,13 @@ func check(f *findings, key string, v value) bool {
 	return told == len(f.problems)+f.more
 }
 
-// checkTiming tells what cannot be a value of a schedule.Form, and a priority of 0, which there stands for none.
+// checkTiming tells what cannot be a value of a schedule.Form, and a priority below 1: there 0 stands for none.
 func checkTiming(f *findings, key, name string, v value) {
 	var form schedule.Form
 	err := json.Unmarshal(level{key: v}.object(map[string]string{key: name}), &form)
 	switch {
-	case err == nil && key == "priority" && form.Priority == 0:
-		f.problem(v.at, "0, want 1 to %d", events.MaxPriority)
+	case err == nil && key == "priority" && form.Priority <= 0:
+		f.problem(v.at, "%d, want 1 to %d", form.Priority, events.MaxPriority)
 	case err != nil && forms[key] == inTime:
 		f.problem(v.at, "%s, want a time such as 2027-01-31T08:00:00Z", events.Head(string(v.json), shownKey))
 	case err != nil:
@@ -64,10 +64,12 @@ func checkDriver(f *findings, name string, at *place) {
 	f.problem(at, want, events.Head(name, shownKey), Exec, Fetch, Noop, GoPrefix, events.MaxBehaviorBytes)
 }
 
-// checkURL does not show the text, which may hold a password.
+// checkURL does not show the text, which may hold a password, nor an error that may be about a part of one.
 func checkURL(f *findings, text string, at *place) {
 	u, err := url.Parse(text)
 	switch {
+	case err != nil && strings.Contains(text, "@"):
+		f.problem(at, `no URL: before "@" characters such as "/", "#" and "?" are written as %%2F, %%23 and %%3F`)
 	case err != nil:
 		f.problem(at, "no URL: %v", errors.Unwrap(err))
 	case u.Scheme != "http" && u.Scheme != "https":

@@ -95,7 +95,7 @@ func TestParse_RefusesWhatIsWrongByLineColumnAndField(t *testing.T) {
 		{in("timezone: Atlantis/Poseidonis"), []string{`5:19 ` + c + `timezone: "Atlantis/Poseidonis" is not known`}},
 		{in("timezone: Local"), []string{`5:19 ` + c + `timezone: "Local" is not known`}},
 		{in("priority: 0"), []string{"5:19 " + c + "priority: 0, want 1 to 9223371"}},
-		{in("priority: -1"), []string{"5:19 " + c + "priority: -1, want 0 to 9223371"}},
+		{in("priority: -1"), []string{"5:19 " + c + "priority: -1, want 1 to 9223371"}},
 		{in("priority: 9223372"), []string{"5:19 " + c + "priority: 9223372"}},
 		{in("priority: 18446744073709551616"), []string{
 			"5:19 " + c + "priority: 18446744073709551616 without quotes, want a whole number",
@@ -148,7 +148,7 @@ func TestParse_RefusesWhatIsWrongByLineColumnAndField(t *testing.T) {
 			`7:15 ` + c + `args: the text "x", want a list`,
 			"8:15 " + c + "env.PATH: cannot be given: it is the node's",
 			`8:27 ` + c + `env.A=B: "A=B" is no name of a variable`,
-			"8:40 " + c + "env.C: 1 without quotes, want a text",
+			"8:40 " + c + "env.C: no text: want it in quotes",
 			"8:49 " + c + "env.D: is there twice",
 		}},
 		{in("driver: fetch"), []string{
@@ -163,8 +163,14 @@ func TestParse_RefusesWhatIsWrongByLineColumnAndField(t *testing.T) {
 			`7:13 ` + c + `to: "../y", want a relative path of names`,
 		}},
 		{in("driver: fetch\n        url: 'http://u:secret@%zz/'\n        to: /y"), []string{
-			`6:14 ` + c + `url: no URL: invalid URL escape "%zz"`,
+			`6:14 ` + c + `url: no URL: before "@" characters such as "/"`,
 			`7:13 ` + c + `to: "/y", want a relative path`,
+		}},
+		{in("driver: fetch\n        url: 'http://u:secret/x@host/'\n        to: y"), []string{
+			`6:14 ` + c + `url: no URL: before "@"`,
+		}},
+		{in("driver: fetch\n        url: 'http://%zz/'\n        to: y"), []string{
+			`6:14 ` + c + `url: no URL: invalid URL escape "%zz"`,
 		}},
 		{in("driver: fetch\n        path: a\\b\n        to: ."), []string{
 			`6:15 ` + c + `path: "a\\b", want a relative path`,

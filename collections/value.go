@@ -71,7 +71,7 @@ func textsOf(f *findings, n *yaml.Node, at *place) []string {
 	return all
 }
 
-// envOf holds the names of variables to the rules of behavior exec.
+// envOf holds the names of variables to the rules of behavior exec. It shows no values, which may be secrets.
 func envOf(f *findings, n *yaml.Node, at *place) map[string]string {
 	all := map[string]string{}
 	keys, _ := entries(f, n, at)
@@ -81,6 +81,10 @@ func envOf(f *findings, n *yaml.Node, at *place) map[string]string {
 			f.problem(e.keyAt, "%q is no name of a variable", events.Head(e.key, shownKey))
 		case e.key == "PATH":
 			f.problem(e.keyAt, "cannot be given: it is the node's")
+		}
+		if e.node.Kind == yaml.ScalarNode && e.node.ShortTag() != "!!str" {
+			f.problem(e.at, "no text: want it in quotes")
+			continue
 		}
 		all[e.key], _ = text(f, e.node, e.at)
 	}
