@@ -61,8 +61,12 @@ func (c *Collection) Definition() schedule.Definition {
 	return d
 }
 
-// Of is the reverse of Definition.
+// Of is the reverse of Definition. A definition whose runs are not named by UUIDs, as those that somebody has set by hand,
+// is of no collection.
 func Of(d schedule.Definition) (Collection, error) {
+	if !d.UUIDs {
+		return Collection{}, errors.New("runs of a collection are named by UUIDs, want UUIDs")
+	}
 	var p Params
 	in := json.NewDecoder(bytes.NewReader(d.Params))
 	in.DisallowUnknownFields()

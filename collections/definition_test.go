@@ -18,10 +18,19 @@ func TestDefinition_HasTheDriverAsParameters(t *testing.T) {
 	complete(t, c)
 }
 
-func TestOf_RefusesParametersOfSomethingElse(t *testing.T) {
-	for _, params := range []string{"", "[]", `{"source":"a","collection":"b","driver":"noop","x":1}`} {
-		if c, err := collections.Of(schedule.Definition{Params: []byte(params)}); err == nil {
-			t.Errorf("%s is read as %+v", params, c)
+func TestOf_RefusesWhatNoCollectionSays(t *testing.T) {
+	const good = `{"source":"a","collection":"b","driver":"noop"}`
+	if _, err := collections.Of(schedule.Definition{Params: []byte(good), UUIDs: true}); err != nil {
+		t.Error(err)
+	}
+	for _, d := range []schedule.Definition{
+		{UUIDs: true},
+		{Params: []byte("[]"), UUIDs: true},
+		{Params: []byte(`{"source":"a","collection":"b","driver":"noop","x":1}`), UUIDs: true},
+		{Params: []byte(good)},
+	} {
+		if c, err := collections.Of(d); err == nil {
+			t.Errorf("%s is read as %+v", d.Params, c)
 		}
 	}
 }

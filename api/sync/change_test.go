@@ -114,6 +114,21 @@ func TestSchedules_ShowTheNextFiveTicksOfCollectionsAlone(t *testing.T) {
 	s.want(s.ask("sleeper", "GET", "/schedules"), 200, `{"schedules":[]}`)
 }
 
+// A schedule of the behavior that somebody has set by hand has runs whose ids are none of the design.
+func TestRun_OfAScheduleThatNoFileMadeIsOfNoCollection(t *testing.T) {
+	w := newWorld()
+	w.define("shop", "hand", "")
+	by := w.schedules["shop_hand"]
+	by.Definition.UUIDs = false
+	w.schedules["shop_hand"] = by
+	s := serve(t, w)
+	s.want(s.ask("submitter", "POST", "/tasks?source=shop&collection=hand"), 400, `"field":"collection"`)
+	s.want(s.ask("operator", "POST", "/schedules/shop/hand/pause"), 404, "hand")
+	if a := s.ask("viewer", "GET", "/schedules"); len(w.orders) > 0 || strings.Contains(a.Body.String(), "hand") {
+		t.Errorf("orders %v, %s", w.orders, a.Body)
+	}
+}
+
 func TestPause_LastsUntilResume(t *testing.T) {
 	w := newWorld()
 	s := serve(t, w)

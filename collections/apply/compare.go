@@ -122,7 +122,7 @@ func (a *Applier) read(
 
 // collectionOf returns the collection that a schedule is of; false = it is of none.
 func collectionOf(s *schedule.Schedule) (collections.Collection, bool) {
-	if s.Definition.Behavior != collections.Behavior || !s.Definition.UUIDs {
+	if s.Definition.Behavior != collections.Behavior {
 		return collections.Collection{}, false
 	}
 	c, err := collections.Of(s.Definition)
