@@ -125,9 +125,12 @@ func (ws *Writers) ended(l *Log, w *tasklog.Writer, err error) {
 	}
 }
 
-// lost takes the end of a log that has never had a writer, and so many lines that were dropped.
+// lost takes the end of a log that has never had a writer, and so many lines that were dropped. Once the node stops
+// nothing begins any more, since nobody would wait for it.
 func (ws *Writers) lost(l *Log, dropped uint64) {
-	if ws.marks.full() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.stopped || ws.marks.full() {
 		return
 	}
 	if w, err := tasklog.NewWriter(paced{ws.to, l}, l.of); err == nil {

@@ -151,6 +151,31 @@ func TestWriters_EndWithTheNode(t *testing.T) {
 	})
 }
 
+// A function that was left behind ends at any time: nothing begins then, beside the wait for what is under way.
+func TestWriters_BeginNothingOnceTheNodeStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		log, out := f.output(1, false)
+		fmt.Fprintln(out, "line")
+		log.End()
+		time.AfterFunc(2*time.Second, func() { close(f.open) })
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			f.Stop(time.Minute)
+		}()
+		time.Sleep(time.Second)
+		late, out := f.output(2, false)
+		fmt.Fprint(out, "one\ntwo\n")
+		late.End()
+		<-stopped
+		if first, second := f.gaps(t, 1), f.gaps(t, 2); len(first) != 1 || len(second) > 0 {
+			t.Errorf("the logs have %d and %d, want a line and nothing", first, second)
+		}
+		f.wantCounted(t, "at the end", 1, 2)
+	})
+}
+
 func TestWriters_StoreWhatIsLeftBeforeTheyEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()
