@@ -216,7 +216,7 @@ func (sn *Snapshot) save(t *Task) {
 		named.Text(t.LastNode.String())
 	}
 	sn.scratch.B = sn.scratch.B[:0]
-	t.encode(&sn.scratch, number, node)
+	t.encode(&sn.scratch, number, node, t.Run)
 	sn.makeRoom(len(kind.B) + len(named.B) + len(sn.scratch.B))
 	if len(named.B) > 0 {
 		sn.add(ofNodes, named.B)

@@ -11,21 +11,38 @@ import (
 )
 
 // Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers
-// of kind and node.
+// of kind and node. What made a run of a schedule follows at the end, and not in the flags, so that a program which does
+// not know of it reads the rest.
 func (t *Task) Encode(w *wire.Writer) {
-	w.Array(3)
+	fields := 3
+	if t.Run != 0 {
+		fields++
+	}
+	w.Array(fields)
 	t.Kind.encode(w)
 	w.Text(t.LastNode.String())
-	t.encode(w, 0, 0)
+	t.encode(w, 0, 0, 0)
+	if t.Run != 0 {
+		w.Uint(uint64(t.Run))
+	}
 }
 
 // DecodeTask reads what Encode wrote. What it returns shares no memory with the message, and is not checked for
 // being the fold of any events.
 func DecodeTask(r *wire.Reader) *Task {
-	r.ArrayOf(3)
+	fields := r.Array()
+	if fields > 4 {
+		r.Tail(fields, 4)
+	} else if fields < 3 {
+		r.Fail("array of %d, want 3 or 4", fields)
+	}
 	k := decodeKind(r)
 	node := name.Of(r.Text())
-	return decodeTask(r, []*Kind{{Behavior: k.behavior, Policy: k.policy, Creator: k.creator}}, []name.Name{node})
+	t := decodeTask(r, []*Kind{{Behavior: k.behavior, Policy: k.policy, Creator: k.creator}}, []name.Name{node})
+	if fields == 4 {
+		t.Run = events.RunOrigin(upTo(r, math.MaxUint8))
+	}
+	return t
 }
 
 func (k *Kind) encode(w *wire.Writer) {
@@ -76,8 +93,9 @@ func (t *Task) values() int {
 	return leastValues
 }
 
-// encode writes the task as Snapshot describes it, with the numbers of its kind and of its last node.
-func (t *Task) encode(w *wire.Writer, kind, node uint64) {
+// encode writes the task as Snapshot describes it, with the numbers of its kind and of its last node, and with what made
+// it as a run of a schedule among the flags.
+func (t *Task) encode(w *wire.Writer, kind, node uint64, made events.RunOrigin) {
 	values := t.values()
 	w.Array(values)
 	w.Text(string(t.ID))
@@ -89,7 +107,7 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64) {
 			flags |= 1 << i
 		}
 	}
-	w.Uint(flags | uint64(t.Run)<<len(t.stored()))
+	w.Uint(flags | uint64(made)<<len(t.stored()))
 	w.Int(t.Priority)
 	w.Uint(t.Seq)
 	w.Uint(uint64(t.Created))

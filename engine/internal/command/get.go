@@ -20,8 +20,8 @@ func (c *Get) Size() int { return 64 + len(c.Task) }
 
 func (c *Get) Limits() error { return limitID(c.Task) }
 
-// EncodeTask writes a task in its stored form, which snapshots have, too. The answers to Get and List carry tasks
-// as these bytes.
+// EncodeTask writes a task nearly as snapshots have it: see projection.Task.Encode. The answers to Get and List carry
+// tasks as these bytes.
 func EncodeTask(t *projection.Task) []byte {
 	var w wire.Writer
 	t.Encode(&w)

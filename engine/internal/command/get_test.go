@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"bytes"
 	"reflect"
 	"testing"
 
@@ -35,6 +36,7 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 				ParamsElided: flag.Draw(t, "params elided"),
 				ResultElided: flag.Draw(t, "result elided"),
 			},
+			Run:     events.RunOrigin(rapid.IntRange(0, 3).Draw(t, "made by")),
 			Seq:     rapid.Uint64().Draw(t, "seq"),
 			Created: genRef.Draw(t, "created"),
 			Last:    genRef.Draw(t, "last"),
@@ -89,4 +91,15 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, want)
 		}
 	})
+}
+
+// Clients of the release before read tasks too, and do not know what made a run: they read all but the end.
+func TestTask_RunOfAScheduleIsReadByThoseWhoDoNotKnowWhatMadeIt(t *testing.T) {
+	l := ledgerAt(t, atFailure)
+	is := *l.task()
+	known := command.EncodeTask(&is)
+	is.Run = events.RunOfTick
+	if made := command.EncodeTask(&is); !bytes.Equal(made[1:len(made)-1], known[1:]) {
+		t.Errorf("a run is written as\n%x, a task that is none as\n%x", made, known)
+	}
 }

@@ -238,6 +238,7 @@ func TestTold_TailsOfPartsArePassedOver(t *testing.T) {
 	l := ledgerAt(t, atFailure)
 	kept := *l.task()
 	kept.Requests = requests.List{{ID: "k", Run: 1, At: 7}}
+	kept.Run = events.RunByHand
 	encoded := command.EncodeTask(&kept)
 	var failure, pause wire.Writer
 	kept.Error.Encode(&failure)
