@@ -17,6 +17,8 @@ const (
 	Behavior = "collection"
 	// DefaultPriority is the base of the runs of ticks where a file names none.
 	DefaultPriority = 200
+	// AskedPriority is the base of a run that somebody asks for.
+	AskedPriority = 300
 )
 
 // Collection says how a collection is kept up to date. Parse fills in every default.

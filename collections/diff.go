@@ -2,9 +2,12 @@ package collections
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -26,7 +29,9 @@ type Change struct {
 	Fields []FieldChange // of Changed; in the order of the keys in the package's documentation
 }
 
-// FieldChange holds a field that changes, in words: "none" for what is not there, JSON for lists and mappings.
+// FieldChange holds a field that changes, in words: "none" for what is not there, JSON for lists and mappings. Of what
+// may be a secret it tells the size and the beginning of the SHA-256, "(12 bytes, 5f0c1d2e)": each value of env, what
+// stands in url before the host and behind the path, and params.
 type FieldChange struct {
 	Field, Was, Want string
 }
@@ -62,7 +67,7 @@ func compare(was, want *Collection) Change {
 	now := fields(want)
 	for i, f := range fields(was) {
 		if f.text != now[i].text {
-			change.Fields = append(change.Fields, FieldChange{f.name, f.text, now[i].text})
+			change.Fields = append(change.Fields, FieldChange{f.name, shown(f, was), shown(now[i], want)})
 			change.What = Changed
 		}
 	}
@@ -101,6 +106,47 @@ func fields(c *Collection) []field {
 		{"end", moment(r.End)},
 		{"pause_on_failure", strconv.FormatBool(r.PauseOnFailure)},
 	}
+}
+
+// shown returns the text of a field without secrets.
+func shown(f field, of *Collection) string {
+	switch {
+	case f.text == "none":
+	case f.name == "env":
+		env := map[string]string{}
+		for name, value := range of.Driver.Env {
+			env[name] = masked(value)
+		}
+		return list(env, len(env))
+	case f.name == "url":
+		return maskedURL(f.text)
+	case f.name == "params":
+		return masked(f.text)
+	}
+	return f.text
+}
+
+// maskedURL takes the text apart by itself: what a library does not read is hidden, too.
+func maskedURL(text string) string {
+	scheme, rest, _ := strings.Cut(text, "://")
+	host, query := rest, ""
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		host, query = rest[:i], rest[i:i+1]+masked(rest[i+1:])
+	}
+	end := strings.IndexByte(host, '/')
+	if end < 0 {
+		end = len(host)
+	}
+	if at := strings.LastIndexByte(host[:end], '@'); at >= 0 {
+		host = masked(host[:at]) + host[at:]
+	}
+	return scheme + "://" + host + query
+}
+
+// masked tells texts apart, and shows none.
+func masked(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("(%d bytes, %x)", len(text), sum[:4])
 }
 
 func orNone(text string) string { return cmp.Or(text, "none") }

@@ -1,6 +1,8 @@
 package collections_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -43,7 +45,7 @@ func TestDiff_NamesEachKeyThatChanges(t *testing.T) {
 	for _, f := range []struct{ field, from, to, was, want string }{
 		{"program", "program: sync", "program: other", "sync", "other"},
 		{"args", `args: [a, "5"]`, "args: [a]", `["a","5"]`, `["a"]`},
-		{"env", `env: {B: "1", A: x}`, "env: {}", `{"A":"x","B":"1"}`, "none"},
+		{"env", `env: {B: "1", A: x}`, "env: {}", `{"A":"` + masked("x") + `","B":"` + masked("1") + `"}`, "none"},
 		{"dir", "dir: /srv", `dir: ""`, "/srv", "none"},
 		{"schedule", `schedule: " 0 0 3 ? *  mon "`, `schedule: "@daily"`, "0 0 3 ? * MON", "@daily"},
 		{"timezone", "timezone: Europe/Berlin", "timezone: UTC", "Europe/Berlin", "UTC"},
@@ -72,9 +74,43 @@ func TestDiff_NamesEachKeyThatChanges(t *testing.T) {
 		collections.FieldChange{Field: "path", Was: "none", Want: "p"})
 	const b = "sources: {s: {collections: [{name: c, driver: 'go:a', params: {b: 1}}]}}"
 	differs(t, b, strings.Replace(b, "b: 1", "b: 2", 1),
-		collections.FieldChange{Field: "params", Was: `{"b":1}`, Want: `{"b":2}`})
+		collections.FieldChange{Field: "params", Was: masked(`{"b":1}`), Want: masked(`{"b":2}`)})
 	differs(t, b, strings.Replace(b, "go:a", "go:b", 1),
 		collections.FieldChange{Field: "driver", Was: "go:a", Want: "go:b"})
+}
+
+// masked returns what a difference shows of a secret.
+func masked(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("(%d bytes, %x)", len(text), sum[:4])
+}
+
+// A secret that changes is seen to change, and is not seen: of a URL that is the user, the password and the query.
+func TestDiff_ShowsNoSecret(t *testing.T) {
+	const of = "sources: {s: {collections: [{name: c, driver: fetch, url: '%s', to: y}]}}"
+	for _, f := range []struct{ from, to, was, want string }{
+		{
+			"http://u:one@a.example/p?k=v", "http://u:two@a.example/p?k=w",
+			"http://" + masked("u:one") + "@a.example/p?" + masked("k=v"),
+			"http://" + masked("u:two") + "@a.example/p?" + masked("k=w"),
+		},
+		{"https://a.example", "https://a.example?x=1", "https://a.example", "https://a.example?" + masked("x=1")},
+		{"https://a.example/@b#c?", "https://u@a.example/@b", "https://a.example/@b#" + masked("c?"),
+			"https://" + masked("u") + "@a.example/@b"},
+	} {
+		differs(t, fmt.Sprintf(of, f.from), fmt.Sprintf(of, f.to), collections.FieldChange{
+			Field: "url",
+			Was:   f.was,
+			Want:  f.want,
+		})
+	}
+	const env = "sources: {s: {collections: [{name: c, driver: exec, program: p, env: {KEY: %s, LANG: C}}]}}"
+	field := func(value string) string { return `{"KEY":"` + masked(value) + `","LANG":"` + masked("C") + `"}` }
+	differs(t, fmt.Sprintf(env, "one"), fmt.Sprintf(env, "two"), collections.FieldChange{
+		Field: "env",
+		Was:   field("one"),
+		Want:  field("two"),
+	})
 }
 
 // differs fails unless exactly these fields of the one collection change from one file to the other.

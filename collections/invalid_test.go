@@ -170,6 +170,11 @@ func TestParse_RefusesWhatIsWrongByLineColumnAndField(t *testing.T) {
 			`6:15 ` + c + `path: "a\\b", want a relative path`,
 			`7:13 ` + c + `to: ".", want a relative path`,
 		}},
+		{"sources:\n  s:\n    driver: fetch\n    url: http://x/\n    to: a\n    collections: [{name: c}, {name: d}, {name: e, to: b}]\n" +
+			"  t: {driver: fetch, collections: [{name: f, path: x, to: b}]}\n", []string{
+			`5:9 sources.s.to: "a": collections s_c and s_d are fetched to it, want a file for each`,
+			`7:59 sources.t.collections[0].to: "b": collections s_e and t_f are fetched to it`,
+		}},
 		{in("driver: fetch\n        url: 'http:///x'\n        to: a//b"), []string{
 			"6:14 " + c + "url: no host",
 			`7:13 ` + c + `to: "a//b", want a relative path`,

@@ -41,11 +41,11 @@ var drivers = map[string][]key{
 	"noop":   nil,
 	"go:a-b": {{name: "params", value: `{a: [1, {b: null}], c: "x"}`}},
 	"exec":   {{name: "program", value: "p"}, {name: "args", value: `[a, "# b"]`}, {name: "env", value: "{A: a, B: b}"}},
-	"fetch":  {{name: "url", value: "http://a.example/b"}, {name: "to", value: "a/b.csv"}},
+	"fetch":  {{name: "url", value: "http://a.example/b"}},
 }
 
-// drawLevel returns timings, and a driver with all that it needs.
-func drawLevel(t *rapid.T) []key {
+// drawLevel returns timings, and a driver with all that it needs. A collection alone is fetched to a file.
+func drawLevel(t *rapid.T, to ...key) []key {
 	var keys []key
 	for _, name := range sorted(timings) {
 		if rapid.Bool().Draw(t, name) {
@@ -54,8 +54,14 @@ func drawLevel(t *rapid.T) []key {
 	}
 	if rapid.Bool().Draw(t, "driver") {
 		driver := rapid.SampledFrom(sorted(drivers)).Draw(t, "name")
+		if driver == "fetch" && len(to) == 0 {
+			return keys
+		}
 		keys = append(keys, key{name: "driver", value: driver})
 		keys = append(keys, drivers[driver]...)
+		if driver == "fetch" {
+			keys = append(keys, to...)
+		}
 	}
 	return keys
 }
@@ -75,7 +81,8 @@ func drawFile(t *rapid.T) []key {
 		source := key{name: fmt.Sprintf("s%d", i)}
 		names := key{name: "collections", value: "[]"}
 		for j := range rapid.IntRange(0, 4).Draw(t, "collections") {
-			names.list = append(names.list, append(drawLevel(t), key{name: "name", value: fmt.Sprintf("c%d", j)}))
+			to := key{name: "to", value: fmt.Sprintf("a/%d/%d.csv", i, j)}
+			names.list = append(names.list, append(drawLevel(t, to), key{name: "name", value: fmt.Sprintf("c%d", j)}))
 		}
 		source.below = append(drawLevel(t), names)
 		sources.below = append(sources.below, source)

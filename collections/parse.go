@@ -24,7 +24,7 @@ const (
 // A schedule without years to come, a time zone that this process does not know, and whatever else package schedule
 // refuses is a problem. Which programs, drivers in Go and time zones the nodes have is not known here.
 func Parse(name string, text []byte) (*File, []Warning, error) {
-	p := parser{findings: &findings{file: name}, ids: map[string]pair{}}
+	p := parser{findings: &findings{file: name}, ids: map[string]pair{}, targets: map[string]string{}}
 	if root := document(p.findings, text); root != nil {
 		p.root(root)
 	}
@@ -38,10 +38,11 @@ func Parse(name string, text []byte) (*File, []Warning, error) {
 // parser reads one file.
 type parser struct {
 	*findings
-	all   []Collection
-	ids   map[string]pair // by the ids that they spell
-	count int             // of collections
-	bytes int             // of parameters
+	all     []Collection
+	ids     map[string]pair   // by the ids that they spell
+	targets map[string]string // ids of collections, by the files that they are fetched to
+	count   int               // of collections
+	bytes   int               // of parameters
 }
 
 // pair names a collection, and the line where it is named.
@@ -119,6 +120,7 @@ func (p *parser) collection(n *yaml.Node, at *place, source string, inherited le
 		Name:   p.name(all, at, source),
 		Driver: driver(p.findings, own, l, at),
 	}
+	p.target(&c, l, at)
 	params, _ := json.Marshal(Params{c.Source, c.Name, c.Driver})
 	c.Runs = timing(p.findings, l, at, params)
 	p.bytes += len(params)
@@ -163,4 +165,18 @@ func (p *parser) name(all []entry, at *place, source string) string {
 			source, other.name, other.source, other.line, id)
 	}
 	return name
+}
+
+// target refuses a file that two collections are fetched to: each run would undo the other's.
+func (p *parser) target(c *Collection, l level, at *place) {
+	to := c.Driver.To
+	if to == "" {
+		return
+	}
+	other, taken := p.targets[to]
+	if taken && other != c.ID() { // whose name is there twice, which was told
+		const want = "%q: collections %s and %s are fetched to it, want a file for each"
+		p.problem(l.place("to", at), want, events.Head(to, shownKey), other, c.ID())
+	}
+	p.targets[to] = c.ID()
 }

@@ -236,7 +236,7 @@ sources:
     schedule: "@hourly"
     collections:
       - {name: a}
-      - {name: b, url: "http://b.example/", schedule: "", keep: 4}
+      - {name: b, url: "http://b.example/", to: b, schedule: "", keep: 4}
       - {name: c, driver: exec, env: {B: b}}
   t: {collections: [{name: a, to: a}]}
 `)
@@ -248,7 +248,7 @@ sources:
 	}
 	want := []string{
 		"s_a|fetchsdmap[]|@hourly3",
-		"s_b|fetchhttp://b.example/dmap[]|4",
+		"s_b|fetchhttp://b.example/bmap[]|4",
 		"s_c|execdmap[B:b]|@hourly3",
 		"t_a|fetchhttp://d.example/amap[]|@daily3",
 	}

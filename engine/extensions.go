@@ -15,8 +15,8 @@ import (
 const itemHints = "items"
 
 // ownerExtensions returns the parts of fronts that live with the owner of a shard, by what they have the session do:
-// learn takes the settings, which the shard home has, and hints sends hints of a name. The session is of a node, which
-// has its data of time zones from zones, and sweeps logs.
+// learn takes the settings, which the shard home has, and hints sends hints of a name. node has the session, zones
+// finds its time zones, and logs removes the logs of tasks that are gone.
 func ownerExtensions(
 	home int, learn func(settings.State), hints func(name string) sendHint,
 	node string, zones func(string) (*time.Location, error), logs *logsweep.Sweep,

@@ -68,6 +68,10 @@ type NodeConfig struct {
 	// cluster should have the same, since the owner of a task's shard removes its log.
 	Logs tasklog.Store
 
+	// Questions holds what others may ask the node about itself, with Operations.Ask, by name: 1 to 48 bytes of
+	// [a-z0-9-]. It is not changed any more. nil: the node answers none.
+	Questions map[string]Question
+
 	// TTL bounds the time without renewal after which the session ends and the node counts as dead; default 10s, 3s
 	// to 60s.
 	TTL time.Duration
@@ -127,6 +131,7 @@ type Node struct {
 	settings nodeSettings
 	logs     *logwriters.Writers // nil: no logs are kept
 	sweep    *logsweep.Sweep
+	answers  *answerer
 
 	joined     time.Time   // when its first session began
 	clockWrong atomic.Bool // too far off the other nodes'
@@ -197,6 +202,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 		Value:     n.attemptValue,
 	})
 	n.offers = worker.NewOffers(n.exec)
+	n.answers = newAnswerer(cfg.Questions, n.exec, client.sender)
 	client.local = n.here
 	client.sender.Attach(n.offers)
 	return n, nil
@@ -296,6 +302,9 @@ func (c *NodeConfig) complete() (map[string]task.Behavior, error) {
 	}
 	if c.Zones == nil {
 		c.Zones = time.LoadLocation
+	}
+	if err := checkQuestions(c.Questions); err != nil {
+		return nil, err
 	}
 	return c.byID()
 }

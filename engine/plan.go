@@ -131,31 +131,9 @@ func planSubject(behavior string) string { return "plan." + behavior }
 func (c *Client) requestPlan(ctx context.Context, cmd *command.Plan) (command.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, planLimit+sender.BusTimeout)
 	defer cancel()
-	inbox := "node." + c.sender.ID() + ".plan." + randomID()
-	got := make(chan store.Message, 1)
-	err := c.cfg.Bus.Subscribe(ctx, inbox, "", func(m store.Message) {
-		select {
-		case got <- m:
-		default:
-		}
-	})
-	if err != nil {
-		return command.Answer{}, err
+	a, err := c.requestOnBus(ctx, planSubject(cmd.Behavior), "plan", message.Encode(cmd))
+	if errors.Is(err, errNobody) {
+		err = task.ErrUnknownBehavior
 	}
-	if err := c.cfg.Bus.Publish(planSubject(cmd.Behavior), inbox, message.Encode(cmd)); err != nil {
-		return command.Answer{}, err
-	}
-	select {
-	case m := <-got:
-		if m.NoResponders {
-			return command.Answer{}, task.ErrUnknownBehavior
-		}
-		answers, err := command.DecodeAnswers(m.Data)
-		if err != nil || len(answers) != 1 {
-			return command.Answer{}, fmt.Errorf("answer cannot be read: %w", err)
-		}
-		return answers[0], nil
-	case <-ctx.Done():
-		return command.Answer{}, context.Cause(ctx)
-	}
+	return a, err
 }

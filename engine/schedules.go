@@ -42,11 +42,19 @@ func (c *Client) Schedules() Schedules { return Schedules{c} }
 func (s Schedules) Set(
 	ctx context.Context, name string, d schedule.Definition, seen schedule.Version,
 ) (v schedule.Version, changed bool, err error) {
+	return s.SetWith(ctx, name, d, schedule.Setting{Seen: seen})
+}
+
+// SetWith is Set with a reason, which stands in the history beside the definition that it made. What a Set leaves as it
+// is keeps the reason that it has. Owners of before Setting refuse a reason.
+func (s Schedules) SetWith(
+	ctx context.Context, name string, d schedule.Definition, how schedule.Setting,
+) (v schedule.Version, changed bool, err error) {
 	planned, err := s.plan(ctx, &d)
 	if err != nil {
 		return 0, false, err
 	}
-	planned.Seen = seen
+	planned.Seen, planned.Reason = how.Seen, how.Reason
 	return s.c.schedules.Set(ctx, name, planned)
 }
 
@@ -130,8 +138,8 @@ func (s Schedules) Delete(ctx context.Context, name string, seen schedule.Versio
 
 // Run makes a run now, also of a paused schedule, with the definition as it is. Unless the schedule allows overlaps it
 // shares a run that has not ended: the future is that of this run, and Joined. A repetition with the same key, up to
-// 239 bytes, of the same principal shares the run that the first one made, as long as that is kept; without a key each
-// call is a request of its own.
+// 239 bytes, of the same principal shares the run that the first one made, as long as that is kept, and is Repeated;
+// without a key each call is a request of its own.
 func (s Schedules) Run(ctx context.Context, name, key string, seen schedule.Version) (*Future, error) {
 	return s.RunWith(ctx, name, schedule.ByHand{Key: key}, seen)
 }
@@ -153,7 +161,7 @@ func (s Schedules) RunWith(
 	if err != nil {
 		return failedFuture(id, err), err
 	}
-	f := &Future{id: id, joined: a.Joined}
+	f := &Future{id: id, joined: a.Joined, repeated: a.Repeated}
 	f.run.Begin(s.c.futures, futures.Run{
 		Shard:  id.Shard(s.c.cfg.Shards),
 		Task:   id,

@@ -271,6 +271,38 @@ func TestSchedules_WithoutTicksRunByUUIDs(t *testing.T) {
 	}
 }
 
+func TestSchedules_AReasonStandsInTheHistory(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	n := c.StartNode("a", nil, newJob(task.Policy{}))
+	all, d := n.Schedules(), daily()
+	first, changed, err := all.SetWith(within(t), "daily", d, schedule.Setting{Seen: schedule.Absent, Reason: "moving house"})
+	if !changed || err != nil {
+		t.Fatal(changed, err)
+	}
+	same, changed, err := all.SetWith(within(t), "daily", d, schedule.Setting{Seen: first, Reason: "again"})
+	if same != first || changed || err != nil {
+		t.Errorf("the same: version %d, changed %t, %v, want version %d", same, changed, err, first)
+	}
+	if _, _, err := all.SetWith(within(t), "daily", d, schedule.Setting{Seen: schedule.Absent}); !errors.Is(err, schedule.ErrChanged) {
+		t.Errorf("of another version: %v", err)
+	}
+	_, _, err = all.SetWith(within(t), "daily", d, schedule.Setting{Reason: strings.Repeat("r", 257)})
+	if limit, is := errors.AsType[*task.LimitError](err); !is || limit.Field != "reason" || limit.Limit != 256 {
+		t.Errorf("a long reason: %v", err)
+	}
+	d.Keep = 7
+	if _, changed, err := all.Set(within(t), "daily", d, first); !changed || err != nil {
+		t.Errorf("without a reason: changed %t, %v", changed, err)
+	}
+	wantHistory(t, n.Client, events.ScheduleRecord("daily"), "ScheduleDefined ScheduleSet")
+	for ev, err := range n.Ledger().History(within(t), events.ScheduleRecord("daily")) {
+		if b, is := ev.Body.(*events.ScheduleDefined); is && b.Reason != "moving house" || err != nil {
+			t.Errorf("%+v, %v", ev.Body, err)
+		}
+	}
+}
+
 // The owner dies between ticks: each tick of the time still has one run.
 func TestSchedules_GoOnWhenTheirOwnerDies(t *testing.T) {
 	t.Parallel()

@@ -92,6 +92,7 @@ func (m *member) serveBus(ctx context.Context) error {
 	}
 	err := errors.Join(
 		m.servePlans(ctx),
+		m.node.answers.serve(ctx, m.bus, m.session.ID),
 		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg store.Message) {
 			if c, err := command.ReadMessage[cancelMessage](msg.Data); err == nil {
 				m.exec.Cancel(int(c.Shard), c.Started, worker.CancelledBy(c.By, c.Reason))

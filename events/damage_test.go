@@ -148,6 +148,7 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"set without ticks":    {"want ScheduleDefined", ofNightly(&events.ScheduleSet{Plan: unticked})},
 		"set with UUIDs":       {"want ScheduleDefined", ofNightly(&events.ScheduleSet{Plan: uuids})},
 		"defined as before":    {"want ScheduleSet", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: samplePlan}})},
+		"reason of a plan":     {"reason: 257 bytes", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: samplePlan}, Reason: strings.Repeat("r", events.MaxNameBytes+1)})},
 		"tick without cron":    {"next tick 5 without cron", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: unticked, Next: 5}})},
 		"jitter without cron":  {"jitter: it means nothing without cron", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: jittered}})},
 		"names of no rule":     {"names: 2, want less than 2", ofNightly(&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: renamed}})},
@@ -396,5 +397,27 @@ func TestDecode_OfAKindThatTheHashContradictsIsDamageAndNoVersion(t *testing.T) 
 		if _, err := events.Decode(broken); !errors.Is(err, events.ErrDamaged) || errors.Is(err, events.ErrVersion) {
 			t.Errorf("kind %d: %v, want damage alone", kind, err)
 		}
+	}
+}
+
+// What a later release adds to a plan is passed over in answers, and refused in what is stored.
+func TestSchedulePlan_OfALaterReleaseIsReadWhereItIsTold(t *testing.T) {
+	var w wire.Writer
+	uuids.Encode(&w)
+	later := append(bytes.Clone(w.B), 1)
+	later[0]++ // an array of one more
+	var told, stored events.SchedulePlan
+	err := wire.Told(later, func(data []byte) error {
+		r := wire.NewReader(data)
+		told = events.SchedulePlan{}
+		told.Decode(r)
+		return r.Close()
+	})
+	if err != nil || told != uuids {
+		t.Errorf("told: %+v, %v, want %+v", told, err, uuids)
+	}
+	r := wire.NewReader(later)
+	if stored.Decode(r); !errors.Is(r.Close(), wire.ErrTail) {
+		t.Errorf("stored: %v, want %v", r.Close(), wire.ErrTail)
 	}
 }

@@ -193,7 +193,10 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return &events.ScheduleSet{Plan: drawPlan(t), Params: drawBytes(t), Next: drawItemTime(t), Offset: drawOffset(t),
 			Code: rapid.StringN(0, 10, 60).Draw(t, "code")}
 	case events.KindScheduleDefined:
-		b := &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: drawLaterPlan(t), Params: drawBytes(t)}}
+		b := &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: drawLaterPlan(t), Params: drawBytes(t)}, Reason: text.Draw(t, "reason")}
+		if b.Reason != "" && rapid.Bool().Draw(t, "earlier plan") {
+			b.Plan = drawPlan(t)
+		}
 		if b.Plan.Cron != "" {
 			b.Next, b.Offset = drawItemTime(t), drawOffset(t)
 		}

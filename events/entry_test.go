@@ -188,7 +188,11 @@ func expected(body events.Body) ([]any, events.Payload) {
 	case *events.ScheduleSet:
 		return []any{planValues(b.Plan), int64(b.Next), b.Offset, b.Code}, b.Params
 	case *events.ScheduleDefined:
-		return []any{planValues(b.Plan), int64(b.Next), b.Offset, b.Code}, b.Params
+		values := []any{planValues(b.Plan), int64(b.Next), b.Offset, b.Code}
+		if b.Reason != "" {
+			values = append(values, b.Reason)
+		}
+		return values, b.Params
 	case *events.Ticked:
 		return []any{uint8(b.Decision), uint8(b.Cause), int64(b.From), int64(b.To), string(b.Run), int64(b.Next), b.ToOffset, b.NextOffset}, nil
 	case *events.SchedulePaused:

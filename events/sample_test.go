@@ -120,6 +120,8 @@ func tailed() map[string]events.Event {
 			NotBefore: sampleTime, Ties: events.Ties{Schedule: "nightly", Run: events.RunOfTick}}},
 		"scheduledefined-names": {Task: events.ScheduleRecord("nightly"), Seq: 1, Origin: 2,
 			Body: &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: uuids, Next: sampleTime}}},
+		"scheduledefined-reason": {Task: events.ScheduleRecord("nightly"), Seq: 2, Prev: events.RefOf(41, 0), Origin: 1,
+			Body: &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: samplePlan, Next: sampleTime}, Reason: "moving house"}},
 		"rescheduled-terms": {Task: "orders/purge", Seq: 2, Prev: events.RefOf(41, 0), Origin: 3, Body: &events.Rescheduled{At: sampleTime, Terms: &sampleTerms}},
 		"rescheduled-never": {Task: "orders/purge", Seq: 5, Prev: events.RefOf(41, 3), Origin: 2, Body: &events.Rescheduled{Reason: "the table is gone"}},
 		"merged-terms":      {Task: "orders/purge", Seq: 3, Prev: events.RefOf(41, 1), Origin: 1, Body: &events.Merged{Params: events.JSON([]byte("{}")), Terms: &sampleTerms}},

@@ -119,7 +119,7 @@ type SchedulePlan struct {
 	Names          RunNames
 }
 
-// ScheduleSet makes a schedule, or changes it. Its plan is one that Later does not report.
+// ScheduleSet makes a schedule, or changes it, for no reason that is told. Its plan is one that Later does not report.
 type ScheduleSet struct {
 	Plan   SchedulePlan
 	Params Payload // of the runs; nil = none
@@ -128,13 +128,16 @@ type ScheduleSet struct {
 	Code   string  // hash of the definition in code that it comes from; "" = none
 }
 
-// ScheduleDefined is ScheduleSet with a plan that Later reports. It came later, with the fields of such plans.
-type ScheduleDefined struct{ ScheduleSet }
+// ScheduleDefined is ScheduleSet with a plan that Later reports, with a reason, or with both. It came later.
+type ScheduleDefined struct {
+	ScheduleSet
+	Reason string // "" = none
+}
 
-// Recorded returns the body that records a definition.
-func (b *ScheduleSet) Recorded() Body {
-	if b.Plan.Later() {
-		return &ScheduleDefined{*b}
+// Recorded returns the body that records a definition and its reason, "" for none.
+func (b *ScheduleSet) Recorded(reason string) Body {
+	if b.Plan.Later() || reason != "" {
+		return &ScheduleDefined{*b, reason}
 	}
 	return b
 }
@@ -256,6 +259,9 @@ func (p *SchedulePlan) Encode(w *wire.Writer) {
 // Decode reads what Encode wrote; whether it is in range is for Check to say.
 func (p *SchedulePlan) Decode(r *wire.Reader) {
 	n := r.Array()
+	if n > 14 {
+		r.Tail(n, 14)
+	}
 	p.Cron, p.Zone, p.Behavior = r.Text(), r.Text(), r.Text()
 	p.Policy.Decode(r)
 	p.Priority = r.Int()
@@ -263,8 +269,6 @@ func (p *SchedulePlan) Decode(r *wire.Reader) {
 	p.Grace, p.Jitter, p.Start, p.End = Millis(r.Int()), Millis(r.Int()), Millis(r.Int()), Millis(r.Int())
 	p.Keep, p.PauseOnFailure = uint32(upTo(r, math.MaxUint32)), r.Bool()
 	switch {
-	case n > 14:
-		r.Tail(n, 14)
 	case n == 14:
 		if p.Names = RunNames(upTo(r, math.MaxUint8)); p.Names == 0 {
 			r.Fail("names by no rule")
@@ -331,6 +335,10 @@ func (p *SchedulePlan) OfTicks() string {
 
 func (b *ScheduleSet) encode(w *wire.Writer) {
 	w.Array(4)
+	b.encodeFields(w)
+}
+
+func (b *ScheduleSet) encodeFields(w *wire.Writer) {
 	b.Plan.Encode(w)
 	w.Int(int64(b.Next))
 	w.Int(b.Offset)
@@ -339,8 +347,37 @@ func (b *ScheduleSet) encode(w *wire.Writer) {
 
 func (b *ScheduleSet) decode(r *wire.Reader, p Payload) {
 	r.ArrayOf(4)
+	b.decodeFields(r, p)
+}
+
+func (b *ScheduleSet) decodeFields(r *wire.Reader, p Payload) {
 	b.Plan.Decode(r)
 	b.Next, b.Offset, b.Code, b.Params = Millis(r.Int()), r.Int(), r.Text(), p
+}
+
+// encode leaves out a reason of "".
+func (b *ScheduleDefined) encode(w *wire.Writer) {
+	w.Array(4 + tail(b.Reason != ""))
+	b.encodeFields(w)
+	if b.Reason != "" {
+		w.Text(b.Reason)
+	}
+}
+
+func (b *ScheduleDefined) decode(r *wire.Reader, p Payload) {
+	n := r.Array()
+	if n > 5 {
+		r.Tail(n, 5)
+	}
+	b.decodeFields(r, p)
+	switch {
+	case n == 5:
+		if b.Reason = r.Text(); b.Reason == "" {
+			r.Fail("a reason of nothing")
+		}
+	case n < 4:
+		r.Fail("array of %d, want 4 or 5", n)
+	}
 }
 
 func (b *Ticked) encode(w *wire.Writer) {
@@ -399,10 +436,13 @@ func (b *ScheduleSet) check() error {
 
 func (b *ScheduleDefined) check() error {
 	switch {
-	case !b.Plan.Later():
-		return errors.New("plan with cron, and names of the first rule, want ScheduleSet")
+	case !b.Plan.Later() && b.Reason == "":
+		return errors.New("plan with cron, and names of the first rule, without a reason, want ScheduleSet")
 	case b.Plan.Cron == "" && (b.Next != 0 || b.Offset != 0):
 		return fmt.Errorf("next tick %d without cron", b.Next)
+	}
+	if err := CheckReason(b.Reason); err != nil {
+		return err
 	}
 	return b.checkDefinition()
 }

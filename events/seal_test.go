@@ -52,6 +52,7 @@ func drawExtremeBody(t *rapid.T) events.Body {
 		b.Params, b.Plan.Keep = extremePayload.Draw(t, "params"), rapid.Uint32Range(0, events.MaxKeptRuns+1).Draw(t, "keep")
 	case *events.ScheduleDefined:
 		b.Params, b.Plan.Names = extremePayload.Draw(t, "params"), events.RunNames(rapid.IntRange(0, 2).Draw(t, "any names"))
+		b.Reason = extreme.Draw(t, "reason")
 	case *events.Ticked:
 		b.Cause, b.Run = events.TickCause(rapid.IntRange(0, 8).Draw(t, "cause")), events.TaskID(extreme.Draw(t, "run"))
 	case *events.BackfillSet:

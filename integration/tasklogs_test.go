@@ -140,6 +140,12 @@ func TestLogs_OfManyProgramsTellEveryGapWhenJetStreamWasAway(t *testing.T) {
 		})
 	}
 	c.NATS.Start()
+	for i, f := range all {
+		testcluster.Await(t, "what has waited for JetStream", func() bool {
+			got, err := readNumbered(t, n.Client, f.ID())
+			return err == nil && (i%2 == 0 || got.upTo() == uint64(2*third))
+		})
+	}
 	touch("BACK")
 	for i, f := range all {
 		_, err := f.Wait(within(t, soon))

@@ -11,7 +11,7 @@
 // All subjects start with the cluster's name and a dot.
 //
 //	shard.<n>                       a batch of commands for the owner of shard n, with a reply subject
-//	node.<id>.>                     answers to a node or client, assignments, cancels; its reply subjects
+//	node.<id>.>                     answers to a node or client, assignments, cancels, questions; its reply subjects
 //	plan.<behavior>                 queue group: plan a submit that came without the behavior's code
 //	load                            every node's backlog, free slots and clock
 //	done.<n>                        the outcomes that one entry of shard n committed, for waiting futures

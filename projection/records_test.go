@@ -36,7 +36,7 @@ func scheduleBodies(j *journal) []events.Body {
 		&events.ScheduleResumed{},
 		&events.BackfillSet{From: j.now, To: j.now.Add(time.Minute), Ticks: 1},
 		&events.BackfillEnded{},
-		(&events.ScheduleSet{Plan: renamed, Next: j.now.Add(2 * time.Hour)}).Recorded(),
+		(&events.ScheduleSet{Plan: renamed, Next: j.now.Add(2 * time.Hour)}).Recorded(""),
 		&events.ScheduleEnded{},
 	}
 }

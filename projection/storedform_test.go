@@ -133,7 +133,7 @@ func TestGolden_SchedulesWithUUIDsAndWithoutTicksAreStoredAsEver(t *testing.T) {
 	named, idle := nightly, nightly
 	named.Names, idle.Cron = events.NamesByUUID, ""
 	set, never := &events.ScheduleSet{Plan: named, Next: first}, &events.ScheduleSet{Plan: idle}
-	j.addEvent(j.ofRecord(set.Recorded()))
+	j.addEvent(j.ofRecord(set.Recorded("")))
 	for i, of := range []events.RunOrigin{events.RunOfTick, events.RunByHand, events.RunOfFill} {
 		id := events.TaskID("nightly/813fd1d0-e9cc-5537-9127-b1b5cb6e323" + strconv.Itoa(i))
 		if of == events.RunOfTick {
@@ -141,7 +141,7 @@ func TestGolden_SchedulesWithUUIDsAndWithoutTicksAreStoredAsEver(t *testing.T) {
 		}
 		j.add(id, &events.Created{Behavior: "work", Policy: named.Policy, NotBefore: j.now, Ties: events.Ties{Schedule: "nightly", Run: of}})
 	}
-	j.addEvent(events.Event{Task: events.ScheduleRecord("never"), Seq: 1, Body: never.Recorded()})
+	j.addEvent(events.Event{Task: events.ScheduleRecord("never"), Seq: 1, Body: never.Recorded("")})
 	j.seal(time.Second)
 	golden(t, "schedules-uuids", j.state)
 }

@@ -77,7 +77,7 @@ type indexed struct {
 // taskBytes is what a task takes in a snapshot besides its texts and payloads, rounded up.
 const taskBytes = 100
 
-// bytes is what the task adds to LiveBytes.
+// bytes counts what the task adds to LiveBytes.
 func (t *Task) bytes() int64 {
 	n := taskBytes + len(t.ID) + len(t.Params) + len(t.Result) + t.Requests.Bytes()
 	if t.Progress != nil {
@@ -92,7 +92,7 @@ func (t *Task) bytes() int64 {
 	return int64(n)
 }
 
-// errorBytes is what the message and the properties of an error take.
+// errorBytes counts the message and the properties of an error.
 func errorBytes(e *events.Error) int {
 	n := len(e.Message)
 	for name, value := range e.Properties {
@@ -111,8 +111,8 @@ const HoldRequests = 10 * time.Minute
 // MaxKeptResult is the size of a result that a finished task keeps in memory; larger ones are read from the journal.
 const MaxKeptResult = 1 << 10
 
-// MaxKeptError is how much of the message and properties of its error a task keeps in memory that has failed for
-// good. Of a larger error it keeps the code and the beginning of the message.
+// MaxKeptError bounds what a task that has failed for good keeps in memory of the message and properties of its
+// error. Of a larger one it keeps the code and the beginning of the message.
 const MaxKeptError = 1 << 10
 
 // Elided reports whether the task has left something to the journal that it does not hold.

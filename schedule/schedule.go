@@ -39,7 +39,13 @@ type Schedule struct {
 	Why    string        `json:"why,omitempty"` // a tick is due and not decided; "" = none is
 }
 
-// ByHand says how a run is that somebody asks for.
+// Setting says how a definition is set.
+type Setting struct {
+	Seen   Version // what the caller knows; 0 = any, Absent = none
+	Reason string  // for people, in the history of the schedule; at most 256 bytes, "" = none
+}
+
+// ByHand describes a run that somebody asks for.
 type ByHand struct {
 	Key      string // makes a repetition share the run, at most 239 bytes; "" = none
 	Priority int64  // 1 to 9,223,371; 0 = the schedule's

@@ -114,6 +114,8 @@ type Observer interface {
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
 	Settings(ctx context.Context) (task.Settings, error)
 	Repair(ctx context.Context, o repair.Options) ([]repair.Stray, error)
+	// Ask is engine.Operations.Ask: a node, by the id of its session, answers a question about itself.
+	Ask(ctx context.Context, session, name string, question []byte) ([]byte, error)
 }
 
 // Stores change and read the items of task stores, each by the name of its store, as engine.Stores does.
@@ -127,8 +129,8 @@ type Stores interface {
 
 // Schedules set, read and steer schedules, each by its name, as engine.Schedules does.
 type Schedules interface {
-	Set(
-		ctx context.Context, name string, d schedule.Definition, seen schedule.Version,
+	SetWith(
+		ctx context.Context, name string, d schedule.Definition, how schedule.Setting,
 	) (v schedule.Version, changed bool, err error)
 	Get(ctx context.Context, name string) (schedule.Schedule, error)
 	List(
@@ -137,8 +139,8 @@ type Schedules interface {
 	// Steer does what a verb says: Pause and Resume are about ticks, Delete ends the schedule, EndBackfill its backfill.
 	// With seen, the version that the caller knows, it changes no other; 0 = any.
 	Steer(ctx context.Context, verb ScheduleVerb, name, reason string, seen schedule.Version) error
-	// Run makes a run, or shares one.
-	Run(ctx context.Context, name, key string, seen schedule.Version) (Handle, error)
+	// RunWith makes a run, or shares one.
+	RunWith(ctx context.Context, name string, is schedule.ByHand, seen schedule.Version) (Handle, error)
 }
 
 // ScheduleVerb names a change of a schedule, as the command line and paths of HTTP spell it.
@@ -239,6 +241,11 @@ func (d Direct) Repair(ctx context.Context, o repair.Options) ([]repair.Stray, e
 	return d.Client.Operations().Repair(ctx, o)
 }
 
+// Ask implements Observer.
+func (d Direct) Ask(ctx context.Context, session, name string, question []byte) ([]byte, error) {
+	return d.Client.Operations().Ask(ctx, session, name, question)
+}
+
 // Stores implements Client.
 func (d Direct) Stores() Stores { return d.Client.Stores() }
 
@@ -268,9 +275,11 @@ func (d directSchedules) Steer(
 	return fmt.Errorf("verb %q is unknown", verb)
 }
 
-// Run implements Schedules.
-func (d directSchedules) Run(ctx context.Context, name, key string, seen schedule.Version) (Handle, error) {
-	return d.Schedules.Run(ctx, name, key, seen)
+// RunWith implements Schedules.
+func (d directSchedules) RunWith(
+	ctx context.Context, name string, is schedule.ByHand, seen schedule.Version,
+) (Handle, error) {
+	return d.Schedules.RunWith(ctx, name, is, seen)
 }
 
 // Runs reports whether any of the nodes has the code of a behavior.

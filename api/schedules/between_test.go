@@ -34,10 +34,10 @@ func (m *moving) change(seen schedule.Version) error {
 	return nil
 }
 
-func (m *moving) Set(
-	_ context.Context, _ string, _ schedule.Definition, seen schedule.Version,
+func (m *moving) SetWith(
+	_ context.Context, _ string, _ schedule.Definition, how schedule.Setting,
 ) (schedule.Version, bool, error) {
-	return m.version, true, m.change(seen)
+	return m.version, true, m.change(how.Seen)
 }
 
 func (m *moving) Steer(
@@ -46,7 +46,9 @@ func (m *moving) Steer(
 	return m.change(seen)
 }
 
-func (m *moving) Run(_ context.Context, _, _ string, seen schedule.Version) (operations.Handle, error) {
+func (m *moving) RunWith(
+	_ context.Context, _ string, _ schedule.ByHand, seen schedule.Version,
+) (operations.Handle, error) {
 	return nil, m.change(seen)
 }
 

@@ -61,7 +61,7 @@ func (f *front) set(c *api.Call) error {
 	if made {
 		judged = schedule.Absent
 	}
-	v, changed, err := f.schedules.Set(c.Context(), name, d, cmp.Or(seen, judged))
+	v, changed, err := f.schedules.SetWith(c.Context(), name, d, schedule.Setting{Seen: cmp.Or(seen, judged)})
 	if err != nil {
 		return unmatched(err, seen)
 	}
@@ -146,7 +146,7 @@ func (f *front) run(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	h, err := f.schedules.Run(c.Context(), c.Path("name"), key, cmp.Or(seen, judged))
+	h, err := f.schedules.RunWith(c.Context(), c.Path("name"), schedule.ByHand{Key: key}, cmp.Or(seen, judged))
 	if err != nil {
 		return unmatched(err, seen)
 	}

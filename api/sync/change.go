@@ -9,7 +9,6 @@ import (
 	"taskledger/api/problem"
 	"taskledger/collections"
 	"taskledger/collections/taskjson"
-	"taskledger/events"
 	"taskledger/schedule"
 )
 
@@ -22,6 +21,18 @@ type Ordered struct {
 type Cancelled struct {
 	Status string `json:"status"` // ok
 }
+
+// isForRuns returns an error unless the token of the caller is for runs of collections. Whoever asks for one here
+// chooses nothing of what it does, so that no role beyond that of the route is needed, as it is for a submit.
+func isForRuns(c *api.Call) error {
+	if !c.Token().MayBehavior(collections.Behavior) {
+		return problem.New(problem.Forbidden, "the token is not for the behavior %s", collections.Behavior)
+	}
+	return nil
+}
+
+// ByHand is the base of the priority of a run that a caller asks for. Runs of ticks have 200 where no file says more.
+const ByHand = collections.AskedPriority
 
 // attempts bounds how often a change is asked for while the definition of a collection changes.
 const attempts = 3
@@ -39,18 +50,12 @@ func (f *front) run(c *api.Call) error {
 	case p.collection == "":
 		return invalid("collection", "it is required")
 	}
-	if err := c.MaySubmit(collections.Behavior); err != nil {
+	if err := isForRuns(c); err != nil {
 		return err
 	}
-	var id events.TaskID
-	var made bool
+	var run operations.Handle
 	found, err := f.change(c, p, func(s *schedule.Schedule) (err error) {
-		id, made, err = f.runner.Run(c.Context(), Order{
-			Collection: s.Name,
-			Key:        key,
-			Priority:   ByHand,
-			Seen:       s.Version,
-		})
+		run, err = f.schedules.RunWith(c.Context(), s.Name, schedule.ByHand{Key: key, Priority: ByHand}, s.Version)
 		return err
 	})
 	switch {
@@ -62,12 +67,12 @@ func (f *front) run(c *api.Call) error {
 		}
 		return unknown("collection", p.collection)
 	}
-	shown, err := taskjson.Shown(id)
+	shown, err := taskjson.Shown(run.ID())
 	if err != nil {
 		return err
 	}
 	status := http.StatusOK
-	if made {
+	if !run.Joined() || run.Repeated() { // this request has made it, or the one that it repeats
 		status = http.StatusCreated
 	}
 	return c.JSON(status, Ordered{shown})
@@ -92,7 +97,7 @@ func (f *front) change(c *api.Call, p pair, do func(*schedule.Schedule) error) (
 }
 
 func (f *front) cancel(c *api.Call) error {
-	if err := c.MaySubmit(collections.Behavior); err != nil {
+	if err := isForRuns(c); err != nil {
 		return err
 	}
 	t, id, err := f.get(c)
@@ -111,7 +116,7 @@ func (f *front) cancel(c *api.Call) error {
 // steer returns the handler of a verb.
 func (f *front) steer(verb operations.ScheduleVerb) func(*api.Call) error {
 	return func(c *api.Call) error {
-		if err := c.MaySubmit(collections.Behavior); err != nil {
+		if err := isForRuns(c); err != nil {
 			return err
 		}
 		p := pair{c.Path("source"), c.Path("collection")}

@@ -1,12 +1,16 @@
 package sync_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"taskledger/api/sync"
+	"taskledger/schedule"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -21,18 +25,36 @@ func TestRun_Answers201WithItsRunAnd200WithOneThatHasNotEnded(t *testing.T) {
 	if err := json.Unmarshal(a.Body.Bytes(), &told); err != nil || len(told) != 1 {
 		t.Errorf("%s: %v", a.Body, err)
 	}
-	want := sync.Order{
-		Collection: "shop_orders",
-		Key:        "k",
-		Priority:   300,
-		Seen:       7,
-	}
+	want := order{"shop_orders", schedule.ByHand{Key: "k", Priority: 300}, 7}
 	if len(w.orders) != 1 || w.orders[0] != want {
 		t.Errorf("orders %+v, want %+v", w.orders, want)
 	}
 	w.sharing = w.tasks[0].ID
 	s.want(s.ask("submitter", "POST", orders), 200, `{"task_id":"`+active+`"}`)
 	s.want(s.ask("submitter", "POST", orders, "Idempotency-Key", ""), 400, "Idempotency-Key")
+}
+
+// A refusal says when to ask again, and so does an answer that nobody has.
+func TestRun_TellsWhenToAskAgain(t *testing.T) {
+	w := newWorld()
+	s := serve(t, w)
+	for _, c := range []struct {
+		err    error
+		status int
+		after  string
+	}{
+		{&task.OverloadError{Cause: "too much waits", RetryAfter: 1500 * time.Millisecond}, 503, "2"},
+		{task.ErrUnknown, 503, "1"},
+		{store.ErrUnavailable, 503, "1"},
+		{context.DeadlineExceeded, 503, "1"},
+		{&task.StateError{Problem: "1,000 runs have not ended"}, 409, ""},
+	} {
+		w.refuses = fmt.Errorf("run shop_orders: %w", c.err)
+		a := s.want(s.ask("submitter", "POST", orders), c.status, `"message":"`)
+		if after := a.Header().Get("Retry-After"); after != c.after {
+			t.Errorf("%v: Retry-After %q, want %q", c.err, after, c.after)
+		}
+	}
 }
 
 // A definition that changes between two looks is looked at again, and not for ever.

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/sync"
@@ -51,10 +49,11 @@ type world struct {
 	tasks     []task.Task // in the order of their creation
 	params    map[events.TaskID]json.RawMessage
 	lines     []tasklog.TaskLine
-	orders    []sync.Order
+	orders    []order
 	perPage   int   // most tasks of a page of the engine
 	missing   bool  // a shard does not answer
 	fails     error // every question about logs
+	refuses   error // every order
 	selected  tasklog.Selection
 	changes   int           // so many orders meet another definition
 	sharing   events.TaskID // the run that orders share; "" = they make one
@@ -86,10 +85,13 @@ func (w *world) define(source, name, cron string) {
 	w.schedules[c.ID()] = schedule.Schedule{Name: c.ID(), Definition: c.Definition(), Version: 7}
 }
 
+// uuidOf returns a UUID for each number.
+func uuidOf(n int) string { return fmt.Sprintf("7a5f6f5c-2f27-5d3e-9d55-%012x", n) }
+
 // run adds a run that was created some seconds after noon, and returns its id as callers see it.
 func (w *world) run(source, name string, after int, s task.Status, sub task.Substatus) string {
 	n := len(w.tasks)
-	id := events.TaskID(fmt.Sprintf("%s_%s/%s", source, name, uuid.NewSHA1(uuid.Nil, []byte(strconv.Itoa(n)))))
+	id := events.TaskID(fmt.Sprintf("%s_%s/%s", source, name, uuidOf(n)))
 	t := task.Task{
 		ID:        id,
 		Behavior:  collections.Behavior,
@@ -218,17 +220,41 @@ func (d directory) Steer(
 	return nil
 }
 
-// Run implements sync.Runner.
-func (w *world) Run(_ context.Context, o sync.Order) (events.TaskID, bool, error) {
-	if w.changes > 0 {
-		w.changes--
-		return "", false, fmt.Errorf("schedule %s: %w", o.Collection, schedule.ErrChanged)
+// order asks for a run of a collection.
+type order struct {
+	collection string
+	schedule.ByHand
+	seen schedule.Version
+}
+
+// ordered is a run that was asked for.
+type ordered struct {
+	operations.Handle
+	id     events.TaskID
+	joined bool
+}
+
+func (o ordered) ID() events.TaskID { return o.id }
+
+func (o ordered) Joined() bool { return o.joined }
+
+func (o ordered) Repeated() bool { return false }
+
+func (d directory) RunWith(
+	_ context.Context, name string, is schedule.ByHand, seen schedule.Version,
+) (operations.Handle, error) {
+	if d.changes > 0 {
+		d.changes--
+		return nil, fmt.Errorf("schedule %s: %w", name, schedule.ErrChanged)
 	}
-	w.orders = append(w.orders, o)
-	if w.sharing != "" {
-		return w.sharing, false, nil
+	if d.refuses != nil {
+		return nil, d.refuses
 	}
-	return events.TaskID(o.Collection + "/" + uuid.NewSHA1(uuid.Nil, []byte(o.Key)).String()), true, nil
+	d.orders = append(d.orders, order{name, is, seen})
+	if d.sharing != "" {
+		return ordered{id: d.sharing, joined: true}, nil
+	}
+	return ordered{id: events.TaskID(name + "/" + uuidOf(len(d.orders)))}, nil
 }
 
 // server is an API with collections.
@@ -249,7 +275,7 @@ func serveWithin(t *testing.T, w *world, limits api.Limits) *server {
 		Client:       operations.Direct{},
 		Tokens:       everybody,
 		Version:      "test",
-		Routes:       sync.Routes(w, directory{w}, w),
+		Routes:       sync.Routes(w, directory{w}),
 		ErrorFormats: []api.ErrorFormat{sync.ErrorFormat()},
 		Log:          slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

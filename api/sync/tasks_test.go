@@ -221,7 +221,15 @@ func TestRequests_AreRefusedByTheirParameter(t *testing.T) {
 		"/tasks/" + id + "?start=x":                               "start",
 		"/tasks/" + id + "/logs?start=x":                          "start",
 		"/tasks/" + id + "/logs?end=yesterday":                    "end",
+		"/tasks?source=" + strings.Repeat("s", 64) + span:         "source",
+		all + "&collection=a%2Fb":                                 "collection",
+		all + "&collection=" + strings.Repeat("c", 64):            "collection",
+		all + "&limit=2.5":                                        "limit",
 		"/tasks/" + id + "/logs?limit=-1":                         "limit",
+		"/tasks/" + id + "/logs?limit=0":                          "limit",
+		"/tasks/" + id + "/logs?limit=1001":                       "limit",
+		"/tasks/" + id + "/logs?level=error":                      "level",
+		"/schedules?limit=1":                                      "limit",
 		"/tasks/" + id + "/logs?cursor=1":                         "cursor",
 		"/schedules?source=shop":                                  "source",
 	} {
@@ -234,7 +242,11 @@ func TestRequests_AreRefusedByTheirParameter(t *testing.T) {
 		"?source=shop&collection=none":    "collection",
 		"?source=shop&collection=nightly": "collection",
 		"?source=none&collection=orders":  "source",
-		"?source=shop&collection=orders&priority=1": "priority",
+		"?source=shop&collection=a%2Fb":   "collection",
+		"?source=shop&collection=" + strings.Repeat("c", 64): "collection",
+		"?source=a%20b&collection=orders":                    "source",
+		"?source=shop&collection=orders&priority=0":          "priority",
+		"?source=shop&collection=orders&priority=1":          "priority",
 	} {
 		s.want(s.ask("submitter", "POST", "/tasks"+query), 400, `"field":"`+field+`"`)
 		s.want(s.ask("submitter", "POST", "/tasks/"+query), 400, `"field":"`+field+`"`)
@@ -277,7 +289,10 @@ func TestRoutes_AllowWhatTheirRolesMay(t *testing.T) {
 			}
 			s.want(s.ask("", r.method, path), 401, `"message":"`)
 			s.want(s.ask("worker", r.method, path), 403, `"error":"`)
-			s.want(s.ask("admin", "DELETE", path), 405, `"message":"`)
+			a := s.want(s.ask("admin", "DELETE", path), 405, `"message":"`)
+			if allow := a.Header().Get("Allow"); !strings.Contains(allow, r.method) {
+				t.Errorf("%s allows %q, want %s", path, allow, r.method)
+			}
 		}
 	}
 	s.want(s.ask("admin", "GET", "/nothing"), 404, `"message":"`)

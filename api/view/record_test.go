@@ -31,8 +31,8 @@ func TestEvents_OfEveryRecordAreShown(t *testing.T) {
 		events.KindBackfillEnded:   &events.BackfillEnded{Reason: "torn"},
 		events.KindScheduleEnded:   &events.ScheduleEnded{},
 		events.KindScheduleDefined: &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{
-			Plan: events.SchedulePlan{Cron: "torn", Zone: "UTC", Behavior: "work", Names: events.NamesByUUID},
-		}},
+			Plan: events.SchedulePlan{Cron: "@daily", Zone: "UTC", Behavior: "work"},
+		}, Reason: "torn"},
 	}
 	plain := []events.Kind{
 		events.KindUnpaused, events.KindItemRemoved, events.KindScheduleResumed, events.KindBackfillSet,

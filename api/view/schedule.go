@@ -40,7 +40,11 @@ var (
 func ofSchedule(of events.Body) any {
 	if b := events.DefinitionIn(of); b != nil {
 		o := withNext(object{"definition": schedule.Of(&b.Plan, b.Params), "policy": policy(b.Plan.Policy)}, b.Next)
-		return withSome(o, map[string]string{"code": b.Code, "names": runNames[b.Plan.Names]})
+		reason := ""
+		if later, is := of.(*events.ScheduleDefined); is {
+			reason = later.Reason
+		}
+		return withSome(o, map[string]string{"code": b.Code, "names": runNames[b.Plan.Names], "reason": reason})
 	}
 	switch b := of.(type) {
 	case *events.Ticked:

@@ -124,6 +124,15 @@ func NewPrograms(o ExecOptions) *Programs {
 	return r
 }
 
+// Allows reports whether a program may run, and was found.
+func (r *Programs) Allows(program string) bool {
+	a, allowed := r.allowed[program]
+	return allowed && a.err == nil
+}
+
+// MaySet reports whether a run may set a variable.
+func (r *Programs) MaySet(variable string) bool { return slices.Contains(r.env, variable) }
+
 // NotAllowedError reports what a run of a program wants and ExecOptions do not name.
 type NotAllowedError struct {
 	What string // "program", of ExecOptions.Allow, or "variable", of ExecOptions.Env
@@ -160,7 +169,7 @@ func (r *Programs) Run(ctx context.Context, p ExecParams) (ExecResult, error) {
 		return ExecResult{}, refuse(CodeRefused, fmt.Errorf("program %q: %w", p.Program, err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-		if !slices.Contains(r.env, name) {
+		if !r.MaySet(name) {
 			return ExecResult{}, refuse(CodeRefused, &NotAllowedError{"variable", name})
 		}
 	}

@@ -63,6 +63,38 @@ func TestOf_HasExactlyTheKeysOfTheDesign(t *testing.T) {
 	}
 }
 
+// Bases and times at the ends of their ranges, and ids whose parts are told apart by nothing, are shown as any other.
+func TestOf_ShowsTheEndsOfEveryRange(t *testing.T) {
+	const keys = `{"id":"a_b_c_d_` + id + `","source":"a_b","collection":"c_d","priority":`
+	for _, f := range []struct {
+		base    int64
+		created events.Millis
+		want    string
+	}{
+		{1, 1, `1000000000000,"created_at":"1970-01-01T00:00:00.001Z"`},
+		{1, events.MaxTick, `746597699201,"created_at":"9999-12-31T23:59:59.999Z"`},
+		{events.MaxPriority, 1, `9223371000000000000,"created_at":"1970-01-01T00:00:00.001Z"`},
+		{events.MaxPriority, events.MaxTick, `9223370746597699201,"created_at":"9999-12-31T23:59:59.999Z"`},
+	} {
+		r := taskjson.Run{
+			ID:         "a_b_c_d/" + id,
+			Source:     "a_b",
+			Collection: "c_d",
+			Base:       f.base,
+			Created:    f.created,
+			Status:     task.Created,
+			Substatus:  task.SubReady,
+		}
+		if got := text(t, r); got != keys+f.want+`,"started_at":"","finished_at":"","status":"SCHEDULED"}` {
+			t.Errorf("%s", got)
+		}
+		r.Created = -f.created // a time before 1970
+		if got, err := taskjson.Of(&r); err == nil {
+			t.Errorf("%+v becomes %+v", r, got)
+		}
+	}
+}
+
 // A run that waits is SCHEDULED whatever its last attempt came to, and has not finished.
 func TestOf_TellsEveryStatus(t *testing.T) {
 	for _, f := range []struct {

@@ -51,6 +51,9 @@ var schedules = []Bug{
 	{"UUIDs that a definition takes away which does not know of them", asksSchedules, []Edit{
 		{"	if of != nil && plan.Names == events.NamesByOrigin {\n", "	if of != nil && plan.Keep == 7 {\n"},
 	}, ownSchedules, "TestAtOwner_NamesRunsByUUIDs"},
+	{"reason of a definition that is lost", asksSchedules, []Edit{
+		{"set.Recorded(c.Reason)", "set.Recorded(\"\")"},
+	}, ownSchedules, "TestSet_ItsReasonStandsInItsEvent"},
 	{"task of another that a run by hand shares", asksSchedules, []Edit{
 		{"t != nil && t.RunOf() == 0 {\n", "t != nil && t.RunOf() > 9 {\n"},
 	}, ownSchedules, "TestRun_SharesNoTaskOfAnother"},

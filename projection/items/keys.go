@@ -13,13 +13,13 @@ import (
 
 // Times are counted by the entries of the shard, as package steady does.
 const (
-	// KeysPerClient is how many keys of a client of a store are remembered, the last ones.
+	// KeysPerClient bounds the keys of a client of a store that are remembered, the last ones.
 	KeysPerClient = 64
-	// KeysLast is how long a key is remembered.
+	// KeysLast bounds the time for which a key is remembered.
 	KeysLast events.Millis = 3_600_000
 	// KeysSafe is how long a key is remembered however many others there are.
 	KeysSafe = KeysLast / 6
-	// MaxKeys is how many keys a shard remembers. Beyond it the store that has the most gives up those that are older
+	// MaxKeys bounds the keys that a shard remembers. Beyond it the store that has the most gives up those that are older
 	// than KeysSafe. Where it has none, it gets no further one, nor does any other that has its share, which is an
 	// equal part of MaxKeys. They take 5 to 15 MB of a snapshot then, which no other limit counts.
 	MaxKeys = 50_000

@@ -177,7 +177,7 @@ func (w *world) set(plan events.SchedulePlan) {
 		next = 0
 	}
 	b := events.ScheduleSet{Plan: plan, Next: next}
-	w.must(w.record(b.Recorded()))
+	w.must(w.record(b.Recorded("")))
 	w.seal()
 }
 

@@ -26,6 +26,7 @@ func drawSchedules(t *rapid.T, c command.Command) command.Command {
 			Offset: number("offset"),
 			Code:   genText.Draw(t, "code"),
 			Seen:   rapid.Uint64().Draw(t, "seen"),
+			Reason: genText.Draw(t, "reason"),
 		}
 	case *schedules.Steer:
 		return &schedules.Steer{
@@ -77,6 +78,7 @@ func largeSet(i int, overlap events.Overlap, params int) *schedules.Set {
 		Params: events.JSON([]byte(`"` + strings.Repeat("p", params) + `"`)),
 		Next:   int64(command.MaxTime),
 		Code:   strings.Repeat("c", events.MaxCodeBytes),
+		Reason: strings.Repeat("r", events.MaxNameBytes),
 	}
 }
 

@@ -39,6 +39,7 @@ type Definition struct {
 	Params events.Payload
 	Code   string           // hash of the definition in code; "" = none
 	Seen   schedule.Version // 0 = any
+	Reason string           // "" = none
 }
 
 // Set makes a schedule, or changes it.
@@ -53,6 +54,7 @@ func (c *Client) Set(ctx context.Context, name string, d *Definition) (v schedul
 		Params: d.Params,
 		Code:   d.Code,
 		Seen:   uint64(d.Seen),
+		Reason: d.Reason,
 	}
 	if err := command.Check(cmd); err != nil {
 		return 0, false, err

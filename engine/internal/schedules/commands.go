@@ -35,7 +35,11 @@ type Set struct {
 	Offset int64
 	Code   string
 	Seen   uint64 // the version of the definition that the caller has seen; 0 = any
+	Reason string // "" = none
 }
+
+// Optional implements message.Optional.
+func (*Set) Optional() int { return 1 }
 
 // Verb says what a Steer does.
 type Verb int64
@@ -113,7 +117,7 @@ func (c *Get) Shard(count int) int      { return Shard(c.Name, count) }
 
 // Size implements command.Command.
 func (c *Set) Size() int {
-	return commandBytes + 2*len(c.Name) + len(c.Plan) + len(c.Params) + len(c.Code)
+	return commandBytes + 2*len(c.Name) + len(c.Plan) + len(c.Params) + len(c.Code) + len(c.Reason)
 }
 func (c *Steer) Size() int { return commandBytes + 2*len(c.Name) + len(c.Reason) }
 
@@ -127,7 +131,11 @@ func (c *List) Size() int     { return commandBytes + len(c.After) + len(c.Prefi
 
 // Limits implements command.Command.
 func (c *Set) Limits() error {
-	if err := cmp.Or(limitName(c.Name), limitText("code", c.Code, events.MaxCodeBytes)); err != nil {
+	if err := cmp.Or(
+		limitName(c.Name),
+		limitText("code", c.Code, events.MaxCodeBytes),
+		limitText("reason", c.Reason, events.MaxNameBytes),
+	); err != nil {
 		return err
 	}
 	if n := len(c.Plan); n > planBytes {

@@ -88,7 +88,7 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 		Offset: offset,
 		Code:   c.Code,
 	}
-	emit(d, c.Name, of, set.Recorded())
+	emit(d, c.Name, of, set.Recorded(c.Reason))
 	return answerSet(all.Schedule(c.Name), true)
 }
 
@@ -150,7 +150,9 @@ func (c *Run) Decide(d *command.Decider) command.Answer {
 	if t := d.State.Task(id); t != nil && t.RunOf() == 0 {
 		return command.Refused(command.AnswerState, "there is a task %s, which is no run of the schedule", id)
 	} else if t != nil {
-		return shared(t.ID, command.Joined(t))
+		a := command.Joined(t)
+		a.Repeated = true // its id is made of the request
+		return shared(t.ID, a)
 	}
 	if !unchanged(of, c.Seen) {
 		return changed()

@@ -124,7 +124,8 @@ func TestAtOwner_NamesRunsByUUIDs(t *testing.T) {
 	hand := runid.OfHand("s", "k")
 	for again := range 2 {
 		a := o.turn(&schedules.Run{Name: "s", ID: "s/run:k"})[0]
-		if a.Code != command.AnswerOK || string(a.Data) != string(hand) || a.Joined != (again > 0) {
+		repeated := again > 0
+		if a.Code != command.AnswerOK || string(a.Data) != string(hand) || a.Joined != repeated || a.Repeated != repeated {
 			t.Errorf("%+v, want %s", a, hand)
 		}
 	}

@@ -167,6 +167,10 @@ func TestItems_AreCountedForGauges(t *testing.T) {
 // What waits elsewhere is told when an item is added, released or falls due, once for each, and not before its
 // entry is committed.
 func TestItems_OwnerTellsWhoWaitsOfWhatComes(t *testing.T) {
+	synctest.Test(t, testItems_OwnerTellsWhoWaitsOfWhatComes) // the time of a shard goes on with the monotonic clock
+}
+
+func testItems_OwnerTellsWhoWaitsOfWhatComes(t *testing.T) {
 	b := newFixture(t)
 	register := func(sender string, n int64) stores.Awaited {
 		a, err := stores.DecodeAwaited(b.ask(command.LaneQuery, &stores.Await{Store: "s", Group: "g", Sender: sender, Count: n}).Data)

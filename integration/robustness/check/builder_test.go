@@ -106,6 +106,9 @@ func (b *builder) set(shard int, bodies ...events.Body) {
 					continue
 				}
 				o.Task = string(events.ScheduleRecord(scheduleIn(shard)))
+				if defined, is := body.(*events.ScheduleDefined); is {
+					o.Reason = defined.Reason
+				}
 			}
 			b.run.Operations = append(b.run.Operations, o)
 		}

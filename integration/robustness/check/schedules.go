@@ -56,7 +56,7 @@ func (c *checker) checkAskedFor(s *timetable) {
 			if ev.Kind() == events.KindSchedulePaused { // a node tells of the failure
 				by.Principal = ""
 			}
-			if by != (events.Asker{}) && ev.Kind() != events.KindScheduleSet {
+			if by != (events.Asker{}) && events.DefinitionIn(ev.Body) == nil {
 				const named = "%s (event %d) names %+v, and nobody asked for it"
 				c.accuseSchedule(acknowledged, s, m.entry, named, ev.Kind(), ev.Seq, ev.Asker)
 			}
@@ -73,10 +73,11 @@ func mayCause(o *history.Operation, ev *events.Event) bool {
 		return false
 	}
 	call := o.Schedule
-	switch b := ev.Body.(type) {
-	case *events.ScheduleSet:
-		return o.Verb == history.SetSchedule && defines(call, b) &&
+	if b := events.DefinitionIn(ev.Body); b != nil {
+		return o.Verb == history.SetSchedule && defines(call, b) && o.Reason == reasonOf(ev.Body) &&
 			(o.Answer != history.OK || call.Changed && call.Version == ev.Position.Ref)
+	}
+	switch b := ev.Body.(type) {
 	case *events.SchedulePaused:
 		return o.Verb == history.PauseSchedule
 	case *events.ScheduleResumed:
@@ -90,6 +91,14 @@ func mayCause(o *history.Operation, ev *events.Event) bool {
 		return o.Verb == history.EndBackfill
 	}
 	return false
+}
+
+// reasonOf returns the reason of a definition, "" for none.
+func reasonOf(body events.Body) string {
+	if b, is := body.(*events.ScheduleDefined); is {
+		return b.Reason
+	}
+	return ""
 }
 
 // defines reports whether a call asks for the definition of an event.
@@ -109,10 +118,14 @@ func (c *checker) checkRunsByHand(s *timetable) {
 		}
 		t := c.task(o.Schedule.Run)
 		made := func(st step) bool {
-			return st.ev != nil && st.ev.Kind() == events.KindCreated && (o.Joined || mayHave(o, st.ev.Asker))
+			if st.ev == nil || st.ev.Kind() != events.KindCreated {
+				return false
+			}
+			as := o.Schedule.Priority == 0 || st.state.priority == o.Schedule.Priority
+			return o.Joined || as && mayHave(o, st.ev.Asker)
 		}
 		switch id := events.TaskID(t.id); {
-		case id.Affinity() != s.name || events.ScheduledPrefix(id) == "":
+		case id.Affinity() != s.name || t.known() && !t.scheduled():
 			c.accuseSchedule(acknowledged, s, 0, "a run by hand was told to be %q", t.id)
 		case t.known() && !slices.ContainsFunc(t.steps, made):
 			c.accuseSchedule(acknowledged, s, 0, "run %s was acknowledged, and there is none", t.id)

@@ -25,13 +25,16 @@ func ofNightly() (shard int, record events.TaskID) {
 }
 
 // sets defines the schedule, whose next tick is so many seconds after the beginning.
-func (b *builder) sets(p events.SchedulePlan, next int64) {
+func (b *builder) sets(p events.SchedulePlan, next int64) { b.setsFor("", p, next) }
+
+// setsFor is sets with a reason.
+func (b *builder) setsFor(reason string, p events.SchedulePlan, next int64) {
 	shard, _ := ofNightly()
 	set := events.ScheduleSet{Plan: p, Next: begin + events.Millis(1000*next)}
 	if next == 0 {
 		set.Next = 0
 	}
-	b.set(shard, set.Recorded())
+	b.set(shard, set.Recorded(reason))
 }
 
 // named returns a plan whose runs are named by UUIDs.
@@ -171,6 +174,8 @@ func TestAll_TakesRunsThatAreNamedByUUIDs(t *testing.T) {
 	b.sets(named(often()), 1)
 	b.firesAs(1, runid.OfTick("nightly", begin+1000), events.RunOfTick)
 	idle := named(often())
+	idle.Keep++
+	b.setsFor("why", idle, 2)
 	idle.Cron, idle.PauseOnFailure = "", false
 	b.sets(idle, 0)
 	b.byHand(300).Schedule.Priority = 300
@@ -254,6 +259,14 @@ var schedules = []planted{
 	{"a definition that nobody asked for", "7 acknowledged", func(b *builder) {
 		b.sets(nightly, 90_000)
 		b.forgetCall()
+	}, nil},
+	{"a definition for another reason", "7 acknowledged", func(b *builder) {
+		b.setsFor("why", nightly, 90_000)
+		b.lastCall().Reason = "another"
+	}, nil},
+	{"a reason that nobody gave", "7 acknowledged", func(b *builder) {
+		b.setsFor("why", nightly, 90_000)
+		b.lastCall().Reason = ""
 	}, nil},
 	{"another definition than was asked for", "7 acknowledged", func(b *builder) {
 		b.sets(nightly, 90_000)

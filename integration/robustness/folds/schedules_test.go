@@ -169,7 +169,7 @@ func named(all []entry) []entry {
 			switch b := ev.Body.(type) {
 			case *events.ScheduleSet:
 				b.Plan.Names = events.NamesByUUID
-				ev.Body = b.Recorded()
+				ev.Body = b.Recorded("")
 			case *events.Ticked:
 				b.Run = rename(b.Run)
 			case *events.SchedulePaused:
@@ -189,6 +189,17 @@ func TestSchedules_TakesALegalHistory(t *testing.T) {
 	}
 	if problems := judge(named(whole())); len(problems) > 0 {
 		t.Errorf("named by UUIDs: %v", problems)
+	}
+	reasoned := whole()
+	for _, e := range reasoned {
+		for i := range e.said {
+			if b := events.DefinitionIn(e.said[i].Body); b != nil {
+				e.said[i].Body = b.Recorded("why")
+			}
+		}
+	}
+	if problems := judge(reasoned); len(problems) > 0 {
+		t.Errorf("with reasons: %v", problems)
 	}
 }
 
@@ -287,7 +298,7 @@ func TestSchedules_WithoutTicksHaveNoBackfill(t *testing.T) {
 	idle := definition(0)
 	idle.Plan.Cron, idle.Plan.PauseOnFailure = "", false
 	all := []entry{
-		{0, []events.Event{of(idle.Recorded())}},
+		{0, []events.Event{of(idle.Recorded(""))}},
 		{1, []events.Event{made("s/run:1", 1)}},
 		{2, []events.Event{ended("s/run:1")}},
 	}

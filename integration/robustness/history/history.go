@@ -115,7 +115,7 @@ type Operation struct {
 	OtherRequest bool         // of Submit: it was refused because its request key stands for another request
 	Terms        string       // of Submit: those that it brings, as TermsOf writes them; of Get: those of the task. "" = not known
 	Behavior     string       // of Pause and Unpause; of List: of the tasks that it asks for, "" = of any
-	Reason       string       // of Pause
+	Reason       string       // of Pause and SetSchedule
 	Paused       string       // of Settings: what is paused, as PausedText writes it
 	Listed       []Life       // of List: in its order
 

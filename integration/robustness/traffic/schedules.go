@@ -30,7 +30,11 @@ func Schedule(
 	all, call, name := c.Schedules(), op.Schedule, events.TaskID(op.Task).Affinity()
 	switch op.Verb {
 	case history.SetSchedule:
-		call.Version, call.Changed, err = all.Set(ctx, name, d, call.Seen)
+		if call.Seen != 0 {
+			op.Reason = "it was seen"
+		}
+		how := schedule.Setting{Seen: call.Seen, Reason: op.Reason}
+		call.Version, call.Changed, err = all.SetWith(ctx, name, d, how)
 	case history.PauseSchedule:
 		err = all.Pause(ctx, name, reason, call.Seen)
 	case history.ResumeSchedule:

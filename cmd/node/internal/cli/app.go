@@ -19,6 +19,7 @@ type app struct {
 	settings *settings
 	access   access
 	serve    serveOptions
+	sync     syncing
 	output   string
 	parsed   bool             // the command line and the settings make sense
 	log      *logqueue.Writer // of a node; nil before it serves, and in other commands

@@ -11,7 +11,9 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/collections"
 	"taskledger/collections/drivers"
+	"taskledger/engine"
 	"taskledger/task"
 )
 
@@ -27,6 +29,7 @@ type builtinOptions struct {
 	checksumRoot       string
 	syncRoot           string
 	syncWorkers        int
+	sync               string                           // the file of collections
 	hold               func(group int) (release func()) // sees to it that programs end with the node
 }
 
@@ -41,6 +44,8 @@ or a socket in a directory of yours (default: none)`)
 may submit learns size and SHA-256 of every file there; collections may fetch what is here (default: none)`)
 	f.StringVar(&o.syncRoot, "sync-root", "", "`directory`"+` to which collections are fetched, but for the node's own data and secrets; nodes that run one
 collection need one directory that they share (default: none)`)
+	f.StringVar(&o.sync, "sync", "", "`file`"+` of collections that is applied at start, unless it was applied before, and at SIGHUP, which then ends
+no node: see sync apply (default: none)`)
 	f.IntVar(&o.syncWorkers, "sync-workers", defaultSyncWorkers, "runs of collections at once; 0: the node has none")
 }
 
@@ -57,30 +62,39 @@ func (o *builtinOptions) given(f *pflag.FlagSet) (args []string) {
 // runPrograms reports whether tasks may run any program.
 func (o *builtinOptions) runPrograms() bool { return len(o.execAllow) > 0 }
 
-// behaviors returns the built-in behaviors, and that of collections, which read and write none of the secrets.
-func (o *builtinOptions) behaviors(node string, secrets []string) ([]task.Behavior, error) {
+// offer holds what a node does for others, by its flags.
+type offer struct {
+	behaviors []task.Behavior
+	questions map[string]engine.Question
+}
+
+// offer returns the built-in behaviors, and that of collections, which read and write none of the secrets, with the
+// answers about what the node has.
+func (o *builtinOptions) offer(node string, secrets []string) (offer, error) {
 	checksumRoot, err := absolute("checksum-root", o.checksumRoot)
 	if err != nil {
-		return nil, err
+		return offer{}, err
 	}
 	syncRoot, err := absolute("sync-root", o.syncRoot)
 	if err != nil {
-		return nil, err
+		return offer{}, err
 	}
 	of := builtin.Options{
 		Exec:     builtin.ExecOptions{Allow: o.execAllow, Env: o.execEnv, Hold: o.hold},
 		HTTP:     builtin.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
 		Checksum: builtin.ChecksumOptions{Root: checksumRoot, Exclude: secrets},
 	}
-	all := builtin.Behaviors(of)
+	all := offer{behaviors: builtin.Behaviors(of)}
 	if o.syncWorkers > 0 {
-		all = append(all, drivers.Behavior(drivers.Options{
+		has := drivers.Options{
 			Node:  node,
 			Exec:  of.Exec,
 			HTTP:  of.HTTP,
 			Files: of.Checksum,
 			Root:  syncRoot,
-		}))
+		}
+		all.behaviors = append(all.behaviors, drivers.Behavior(has))
+		all.questions = map[string]engine.Question{collections.Question: drivers.Answer(has)}
 	}
 	return all, nil
 }

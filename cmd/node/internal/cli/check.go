@@ -39,6 +39,9 @@ func (a *app) check(ctx context.Context) error {
 	if err := a.serve.check(&a.access); err != nil {
 		return err
 	}
+	if err := a.sync.read(ctx, a.serve.builtins.sync); err != nil {
+		return err
+	}
 	all := append(a.checkFiles(), a.checkListening()...)
 	if len(a.access.addresses.Etcd) > 0 {
 		a.access.addresses.New = a.serve.newCluster

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,13 +19,8 @@ func (a *app) logsCommand() *cobra.Command {
 	}
 	return (&logcli.Terminal{
 		Print: a.print,
-		Sleep: func(ctx context.Context, d time.Duration) {
-			select {
-			case <-ctx.Done():
-			case <-time.After(d):
-			}
-		},
-		Ask: ask,
+		Sleep: sleep,
+		Ask:   ask,
 		Example: a.examples(
 			example{"what it says now", []string{"logs", "report/2026-11", "--follow"}},
 			example{"what went wrong", []string{"logs", "report/2026-11", "--level", "error"}}),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/api/operations"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -16,8 +16,13 @@ const (
 	tellNoNodeEvery = time.Minute
 )
 
+// nodes tells which nodes are alive.
+type nodes interface {
+	Nodes(ctx context.Context) ([]store.NodeInfo, error)
+}
+
 // tellNoNode says once on standard error when an outcome is waited for while no node is alive. stop ends that.
-func (a *app) tellNoNode(ctx context.Context, client operations.Observer) (stop func()) {
+func (a *app) tellNoNode(ctx context.Context, client nodes) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

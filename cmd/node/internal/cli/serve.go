@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +23,7 @@ import (
 	"taskledger/cmd/node/internal/guard"
 	"taskledger/cmd/node/internal/httpd"
 	"taskledger/cmd/node/internal/monitor"
+	"taskledger/cmd/node/internal/syncfile"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
@@ -49,14 +48,14 @@ func (a *app) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node: by itself, or as one more of a cluster",
-		Long: `Serve runs a node until it gets an interrupt, SIGTERM or SIGHUP; it then drains: running attempts get --grace, those that are left get 10 s
+		Long: `Serve runs a node until it gets an interrupt, SIGTERM or, without --sync, SIGHUP; it then drains: running attempts get --grace, those that are left get 10 s
 more to return, its shards go to others. With the default --grace it has ended within 28 s. A second interrupt or SIGTERM ends it at once, and
 nothing that was acknowledged is lost.
 
 By itself the node brings etcd and NATS along, for this user of this machine alone, with its data in --data. --join adds a node to one that
 runs on this machine; --etcd and --nats join servers anywhere. Every node runs the behaviors noop, sleep and http, checksum
 below --checksum-root, exec for the programs that --exec-allow names, and collection, by these programs and by files that are
-fetched to below --sync-root.`,
+fetched to below --sync-root. With --sync a SIGHUP, also that of a terminal which is closed, reads the file of collections again.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"a second node beside one that runs here", []string{"serve", "--join", defaultDir, "--name", "b"}},
@@ -73,12 +72,15 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if err := a.serve.check(&a.access); err != nil {
 		return err
 	}
+	if err := a.sync.read(ctx, a.serve.builtins.sync); err != nil {
+		return err
+	}
 	defer func() {
 		if err != nil {
 			err = &exitcode.ServeError{Err: err}
 		}
 	}()
-	ctx, release := untilHungUp(ctx)
+	ctx, release := a.sync.untilHungUp(ctx)
 	defer release()
 	a.inBackground()
 	log, err := a.serve.logger(a.Err)
@@ -157,18 +159,7 @@ func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *con
 	if err != nil {
 		return errors.Join(err, watch.Close(), web.Close())
 	}
-	return a.runUntil(ctx, node, link, servers, watch, web)
-}
-
-// untilHungUp returns a context that ends with the given one or at SIGHUP. It catches SIGPIPE, so that the node outlives
-// the reader of its log; programs that the node starts would inherit an ignored signal.
-func untilHungUp(ctx context.Context) (context.Context, context.CancelFunc) {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	if signal.Ignored(syscall.SIGHUP) { // by nohup
-		return ctx, func() {}
-	}
-	// A terminal that is closed may send it twice, which must not end the drain: so it is caught to the end.
-	return signal.NotifyContext(ctx, syscall.SIGHUP)
+	return a.runUntil(ctx, node, a.sync.keeper(node, a.nodeName(), log), link, servers, watch, web)
 }
 
 // warnOfExec says what programs of tasks may do here.
@@ -185,7 +176,7 @@ func (a *app) warnOfExec(ctx context.Context, log *slog.Logger) {
 }
 
 // runUntil runs the node, and says where it listens once it serves.
-func (a *app) runUntil(ctx context.Context, node *engine.Node, link *connect.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) error {
+func (a *app) runUntil(ctx context.Context, node *engine.Node, keeper *syncfile.Keeper, link *connect.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	watched, drained := context.WithCancel(context.WithoutCancel(ctx))
@@ -224,6 +215,9 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *connect.Lin
 			return nil
 		}
 		a.greet(link, servers, watch, web)
+		if keeper != nil {
+			keeper.Run(running)
+		}
 		<-running.Done()
 		if ctx.Err() != nil {
 			fmt.Fprintf(a.Err, "%s: draining: running attempts get %s, and then 10s to return; a second interrupt or SIGTERM ends it at once\n", a.Name, a.serve.grace)
@@ -346,12 +340,18 @@ func (a *app) openAPI(servers *embedded.Servers, log *slog.Logger) (*httpd.Serve
 	return httpd.Open(a.serve.api, servers.Dir(), servers.SocketPath("api"), a.serve.files.Connections, log)
 }
 
+// nodeName returns the name of a node that was made.
+func (a *app) nodeName() string {
+	if a.serve.name != "" {
+		return a.serve.name
+	}
+	name, _ := os.Hostname() // which the engine has asked for, too
+	return name
+}
+
 // greet says where the node listens and what to type next.
 func (a *app) greet(link *connect.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) {
-	name := a.serve.name
-	if name == "" {
-		name, _ = os.Hostname() // what the engine has shown by now
-	}
+	name := a.nodeName()
 	var b strings.Builder
 	fmt.Fprintf(&b, "taskledger %s: node %q is ready, in a cluster of %d shards\n", version.Version, name, link.Store.Cluster().Shards)
 	fmt.Fprintf(&b, "  etcd  %s\n", strings.Join(link.Etcd, " "))

@@ -156,12 +156,13 @@ func (o *serveOptions) node(secrets []string, log *slog.Logger) (engine.NodeConf
 	if name == "" {
 		name, _ = os.Hostname() // the engine, which wants it, says why it has none
 	}
-	behaviors, err := o.builtins.behaviors(name, secrets)
+	offer, err := o.builtins.offer(name, secrets)
 	if err != nil {
 		return engine.NodeConfig{}, err
 	}
 	cfg := engine.NodeConfig{
-		Behaviors: behaviors,
+		Behaviors: offer.behaviors,
+		Questions: offer.questions,
 		Name:      o.name,
 		Slots:     o.slots,
 		Limits:    o.allLimits(),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"taskledger/collections/apply"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/item"
@@ -39,7 +40,7 @@ func Of(err error) int {
 		return NotKept
 	case errors.Is(err, task.ErrNotFound) || errors.Is(err, schedule.ErrNotFound):
 		return NotFound
-	case is[*task.StateError](err) || is[*task.OverloadError](err) || is[*item.ConflictError](err) ||
+	case is[*apply.RefusedError](err) || is[*task.StateError](err) || is[*task.OverloadError](err) || is[*item.ConflictError](err) ||
 		errors.Is(err, schedule.ErrChanged) || errors.Is(err, task.ErrOtherRequest) || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
 		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated):
 		return Refused

@@ -362,7 +362,7 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 			stores.Routes(all.Stores()),
 			schedules.Routes(all.Schedules(), all.Backfills()),
 			logs.Routes(all),
-			syncapi.Routes(all, all.Schedules(), byHand{all.Schedules()}),
+			syncapi.Routes(all, all.Schedules()),
 		),
 		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat(), syncapi.ErrorFormat()},
 		Log:          s.log,

@@ -70,7 +70,7 @@ the task has ended and nothing has come for 2 seconds.`,
 		if err != nil {
 			return err
 		}
-		return t.show(ctx, client, events.TaskID(args[0]), s, o.follow)
+		return t.Show(ctx, client, events.TaskID(args[0]), s, o.follow)
 	})
 }
 
@@ -98,8 +98,9 @@ func (o *asked) selection() (s tasklog.Selection, err error) {
 	return s, nil
 }
 
-// show prints what there is, and, if it follows, what comes.
-func (t *Terminal) show(
+// Show prints the selected lines of a task that there are, and, if it follows, those that come until the task has ended. It
+// uses Print and Sleep alone.
+func (t *Terminal) Show(
 	ctx context.Context, client operations.Logs, id events.TaskID, s tasklog.Selection, follow bool,
 ) error {
 	p := t.Print("TIME", "LEVEL", "ATTEMPT", "MESSAGE")

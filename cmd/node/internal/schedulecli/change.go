@@ -74,7 +74,8 @@ func (is *change) apply(
 		return err
 	}
 	var changed bool
-	if is.Version, changed, err = all.Set(ctx, is.Name, d, seen); err == nil && !changed {
+	is.Version, changed, err = all.SetWith(ctx, is.Name, d, schedule.Setting{Seen: seen})
+	if err == nil && !changed {
 		is.Outcome = "unchanged"
 	}
 	return err
@@ -100,7 +101,7 @@ allows overlaps, a run that has not ended is shared.`,
 	}
 	c.Flags().StringVar(&key, "key", "", "`text` of up to 239 bytes that makes a repetition share the run of the first")
 	return t.Ask(c, func(ctx context.Context, client Client, args []string) error {
-		handle, err := client.Schedules().Run(ctx, args[0], key, 0)
+		handle, err := client.Schedules().RunWith(ctx, args[0], schedule.ByHand{Key: key}, 0)
 		if errors.Is(err, task.ErrUnknown) && key != "" {
 			return fmt.Errorf("%w; to be sure, run it again with the same --key", err)
 		}

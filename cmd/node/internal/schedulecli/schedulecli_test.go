@@ -55,14 +55,14 @@ func (c *cluster) change(s schedule.Schedule) schedule.Version {
 	return s.Version
 }
 
-func (c *cluster) Set(
-	_ context.Context, name string, d schedule.Definition, seen schedule.Version,
+func (c *cluster) SetWith(
+	_ context.Context, name string, d schedule.Definition, how schedule.Setting,
 ) (schedule.Version, bool, error) {
 	s := c.all[name]
 	switch {
 	case c.fails != nil:
 		return 0, false, c.fails
-	case seen != 0 && seen != s.Version:
+	case how.Seen != 0 && how.Seen != s.Version:
 		return 0, false, fmt.Errorf("schedule %s: %w", name, schedule.ErrChanged)
 	case s.Version != 0 && reflect.DeepEqual(s.Definition, d):
 		return s.Version, false, nil
@@ -127,12 +127,14 @@ type handle struct {
 func (h handle) ID() events.TaskID { return h.id }
 func (h handle) Joined() bool      { return h.joined }
 
-func (c *cluster) Run(_ context.Context, name, key string, _ schedule.Version) (operations.Handle, error) {
+func (c *cluster) RunWith(
+	_ context.Context, name string, is schedule.ByHand, _ schedule.Version,
+) (operations.Handle, error) {
 	s, err := c.find(name)
 	if err != nil {
 		return handle{}, err
 	}
-	c.keys = append(c.keys, key)
+	c.keys = append(c.keys, is.Key)
 	s.Active++
 	c.all[name] = s
 	return handle{id: events.TaskID(name + "/run:x"), joined: s.Active > 1}, nil

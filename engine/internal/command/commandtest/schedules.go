@@ -44,6 +44,7 @@ func scheduleForms(op uint64) []command.Command {
 			Offset: 48 * 60 * 60,
 			Code:   strings.Repeat("c", events.MaxCodeBytes),
 			Seen:   math.MaxUint64,
+			Reason: name,
 		}}
 	case *schedules.Steer:
 		return []command.Command{&schedules.Steer{

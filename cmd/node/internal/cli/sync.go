@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/logcli"
+	"taskledger/cmd/node/internal/synccli"
+)
+
+func (a *app) syncCommand() *cobra.Command {
+	ask := func(
+		c *cobra.Command, waits func() bool, run func(context.Context, *synccli.Client, []string) error,
+	) *cobra.Command {
+		return a.clientCommand(c, waits, func(ctx context.Context, client operations.Client, args []string) error {
+			return run(ctx, &synccli.Client{
+				Schedules: client.Schedules(),
+				Stores:    client.Stores(),
+				Nodes:     client,
+				Runs:      client,
+			}, args)
+		})
+	}
+	return (&synccli.Terminal{
+		In:        a.In,
+		Err:       a.Err,
+		Print:     a.print,
+		Principal: principal,
+		Ask:       ask,
+		Await: func(ctx context.Context, client *synccli.Client, run operations.Handle) error {
+			defer a.tellNoNode(ctx, client.Nodes)()
+			return a.await(ctx, run)
+		},
+		Logs: &logcli.Terminal{Print: a.print, Sleep: sleep},
+		Example: a.examples(
+			example{"what would change", []string{"sync", "diff", "sync.yaml"}},
+			example{"make it so", []string{"sync", "apply", "sync.yaml"}}),
+	}).Command()
+}
+
+// sleep returns early when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
