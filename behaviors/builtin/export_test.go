@@ -1,5 +1,7 @@
 package builtin
 
+import "time"
+
 // Internals under test by themselves.
 var (
 	Public           = public
@@ -13,3 +15,6 @@ const DrainTime = drainTime
 
 // ExcerptBytes bounds the bytes that are kept of a text.
 const ExcerptBytes = excerptBytes
+
+// SetAfter gives a Getter a time of the test's own.
+func (g *Getter) SetAfter(after func(d time.Duration, f func()) (stop func() bool)) { g.after = after }
