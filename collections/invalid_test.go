@@ -181,6 +181,13 @@ func TestParse_RefusesWhatIsWrongByLineColumnAndField(t *testing.T) {
 			`5:9 sources.s.to: "a": collections s_c and s_d are fetched to it, want a file for each`,
 			`7:59 sources.t.collections[0].to: "b": collections s_e and t_f are fetched to it`,
 		}},
+		{"sources:\n  s:\n    driver: fetch\n    url: http://x/\n    collections:\n" +
+			"      - {name: c, to: a/b}\n      - {name: d, to: a-b}\n      - {name: e, to: a/b/c/d}\n" +
+			"      - {name: f, to: a}\n      - {name: g, to: a/bc}\n", []string{
+			`8:23 sources.s.collections[2].to: "a/b/c/d": it and "a/b" of collection s_c lie in one another`,
+			`9:23 sources.s.collections[3].to: "a": it and "a/b" of collection s_c lie in one another`,
+			`10:23 sources.s.collections[4].to: "a/bc": it and "a" of collection s_f lie in one another`,
+		}},
 		{in("driver: fetch\n        url: 'http:///x'\n        to: a//b"), []string{
 			"6:14 " + c + "url: no host",
 			`7:13 ` + c + `to: "a//b", want a relative path`,

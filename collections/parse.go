@@ -27,6 +27,7 @@ func Parse(name string, text []byte) (*File, []Warning, error) {
 	p := parser{findings: &findings{file: name}, ids: map[string]pair{}, targets: map[string]string{}}
 	if root := document(p.findings, text); root != nil {
 		p.root(root)
+		p.nested()
 	}
 	if err := p.err(); err != nil {
 		return nil, p.warned(), err
@@ -41,6 +42,7 @@ type parser struct {
 	all     []Collection
 	ids     map[string]pair   // by the ids that they spell
 	targets map[string]string // ids of collections, by the files that they are fetched to
+	fetched []target          // in the order of the file, until all are read
 	count   int               // of collections
 	bytes   int               // of parameters
 }
@@ -165,18 +167,4 @@ func (p *parser) name(all []entry, at *place, source string) string {
 			source, other.name, other.source, other.line, id)
 	}
 	return name
-}
-
-// target refuses a file that two collections are fetched to: each run would undo the other's.
-func (p *parser) target(c *Collection, l level, at *place) {
-	to := c.Driver.To
-	if to == "" {
-		return
-	}
-	other, taken := p.targets[to]
-	if taken && other != c.ID() { // whose name is there twice, which was told
-		const want = "%q: collections %s and %s are fetched to it, want a file for each"
-		p.problem(l.place("to", at), want, events.Head(to, shownKey), other, c.ID())
-	}
-	p.targets[to] = c.ID()
 }
