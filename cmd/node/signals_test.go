@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -49,6 +50,53 @@ func TestServe_DrainsAtAHangUpAndAtASecondOne(t *testing.T) {
 	if !released(t, dir, "long") {
 		t.Error("the attempt was not released")
 	}
+}
+
+// A hang-up that comes while a node reads its file of collections ends no node: the file is read again.
+func TestServe_AHangUpWhileItReadsTheFileOfCollectionsReadsItAgain(t *testing.T) {
+	t.Parallel()
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // a program does not inherit what nohup ignores
+	t.Cleanup(func() { signal.Stop(caught) })
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "sync.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out lockedBuffer
+	n := &node{cmd: command(context.Background(), dir, "serve", "--sync", pipe), ended: make(chan struct{})}
+	n.cmd.Stdout, n.cmd.Stderr = &out, &n.stderr
+	if err := n.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(n.ended)
+		_ = n.cmd.Wait() // its exit code says it
+	}()
+	t.Cleanup(func() { n.stop(t) })
+	awaited := func() (to *os.File) {
+		eventually(t, "the node reads its file", func() bool {
+			var err error
+			to, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+			return err == nil
+		})
+		return to
+	}
+	first := awaited()
+	n.signal(syscall.SIGHUP)
+	_, err := first.WriteString("sources: {}\n")
+	if err := errors.Join(err, first.Close()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is ready", func() bool { return strings.Contains(out.String(), "\nTry") })
+	again := awaited()
+	_, err = again.WriteString("sources: [\n")
+	if err := errors.Join(err, again.Close()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has read the file again", func() bool {
+		return strings.Contains(n.stderr.String(), "what was stays")
+	})
 }
 
 // Whoever starts a node with nohup wants it to outlive the terminal.

@@ -72,7 +72,10 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if err := a.serve.check(&a.access); err != nil {
 		return err
 	}
-	if err := a.sync.read(ctx, a.serve.builtins.sync); err != nil {
+	a.sync.path = a.serve.builtins.sync
+	ctx, release := a.sync.untilHungUp(ctx) // before the file is read, which may be a pipe
+	defer release()
+	if err := a.sync.read(ctx, a.sync.path); err != nil {
 		return err
 	}
 	defer func() {
@@ -80,8 +83,6 @@ func (a *app) runNode(ctx context.Context) (err error) {
 			err = &exitcode.ServeError{Err: err}
 		}
 	}()
-	ctx, release := a.sync.untilHungUp(ctx)
-	defer release()
 	a.inBackground()
 	log, err := a.serve.logger(a.Err)
 	if err == nil {
