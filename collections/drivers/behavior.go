@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os/exec"
 	"strings"
 
 	"taskledger/behaviors"
@@ -98,6 +100,9 @@ func (r *runner) exec(ctx context.Context, d collections.Driver) error {
 			flag = "--exec-env"
 		}
 		return r.lacks("no %s %q: %s does not name it", missing.What, missing.Name, flag)
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("node %q cannot run program %q of --exec-allow: %w", r.node, d.Program, err)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ package drivers_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -56,6 +58,23 @@ func TestExec_ANodeThatDoesNotAllowItIsNamedWithTheFlag(t *testing.T) {
 	f.fails(d, builtin.CodeRefused, `node "b"`, `"rm"`, "--exec-allow")
 	f = newFixture(t)
 	f.fails(script("true"), builtin.CodeRefused, `node "b"`, `"sh"`, "--exec-allow")
+}
+
+// Whoever reads that a program is not there wants to know where, also if it was there when the node started.
+func TestExec_ANodeWhoseProgramIsGoneIsNamedWithTheFlag(t *testing.T) {
+	f := newFixture(t)
+	there := filepath.Join(f.Root, "sync-meters")
+	must(t, os.WriteFile(there, []byte("#!/bin/sh\n"), 0o700)) //nolint:gosec // it is a program
+	f.Exec.Allow = []string{there, "not-there-at-all"}
+	d := script("true")
+	d.Program = there
+	f.does(d)
+	must(t, os.Chmod(there, 0o600))
+	f.fails(d, builtin.CodePermission, `node "b"`, there, "--exec-allow")
+	must(t, os.Remove(there))
+	f.fails(d, builtin.CodeNotFound, `node "b"`, there, "--exec-allow")
+	d.Program = "not-there-at-all"
+	f.fails(d, builtin.CodeNotFound, `node "b"`, d.Program, "--exec-allow")
 }
 
 // What a program leaves behind would write to the same files as the next run.
