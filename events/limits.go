@@ -17,6 +17,8 @@ const (
 	MaxProperties = 64
 	// MaxPriority keeps priority*10^12 within an int64, for stores that sort by one number.
 	MaxPriority = 9_223_371
+	// MaxSchedules bounds the schedules of a shard, which its owner has in memory.
+	MaxSchedules = 5000
 	// MaxDelay bounds the time ahead at which a task may be scheduled, ten years: every point in time stays far from
 	// overflow.
 	MaxDelay = 10 * 365 * 24 * time.Hour

@@ -41,7 +41,10 @@ type Applier struct {
 	Schedules Schedules
 	Nodes     Nodes
 	Stores    Stores
-	By        string // who asks, for the record of applied files; at most 256 bytes count
+	// Shards returns the number of shards of the cluster, of which large files alone ask. nil = it is not known: what a
+	// shard does not hold is refused when it is applied.
+	Shards func(ctx context.Context) (int, error)
+	By     string // who asks, for the record of applied files; at most 256 bytes count
 	// Pause waits for so long, or until ctx ends. nil = by the clock.
 	Pause func(ctx context.Context, d time.Duration)
 }

@@ -94,6 +94,8 @@ func (a *Applier) change(
 			all[change.ID] = change
 		}
 	}
+	// What is to be added may need the room of what is removed.
+	slices.SortStableFunc(changes, func(a, b collections.Change) int { return rank(a.What) - rank(b.What) })
 	finished := make([]bool, len(changes))
 	err = atOnce(ctx, len(changes), func(ctx context.Context, i int) (err error) {
 		changes[i], err = a.carryOut(ctx, &c.File, changes[i], c.seen[changes[i].ID])
@@ -110,6 +112,14 @@ func (a *Applier) change(
 		}
 	}
 	return changed, err
+}
+
+// rank orders changes.
+func rank(w collections.What) int {
+	if w == collections.Removed {
+		return 0
+	}
+	return 1
 }
 
 // carryOut changes one collection, and returns what it has done.

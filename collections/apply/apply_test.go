@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"taskledger/collections"
 	"taskledger/collections/apply"
+	"taskledger/events"
 	"taskledger/item"
 	"taskledger/schedule"
 	"taskledger/store"
@@ -37,6 +39,66 @@ func TestApply_TheSameFileTwiceChangesNothingAndSaysSo(t *testing.T) {
 	}
 	if got := c.reasons["s_a"]; got != "file "+f.Hash[:16]+" sync.yaml, by sync apply" {
 		t.Errorf("reason %q", got)
+	}
+}
+
+// A part of such a file would be applied each time, and the rest never.
+func TestCompare_RefusesMoreCollectionsThanAShardHolds(t *testing.T) {
+	c := newCluster()
+	p := newProcess(c)
+	numbered := func(n int) apply.File {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf("{name: c%05d}", i)
+		}
+		return file(t, list...)
+	}
+	large, fits := numbered(events.MaxSchedules+1), numbered(events.MaxSchedules)
+	asked := func(shards int, f apply.File) error {
+		a := p.applier()
+		a.Shards = func(context.Context) (int, error) { return shards, nil }
+		_, err := a.Compare(t.Context(), f)
+		return err
+	}
+	const want = "s_c05000: shard 0 would get 5001 collections, and holds 5000 schedules at most"
+	refused, is := errors.AsType[*apply.RefusedError](asked(1, large))
+	if !is || !slices.Equal(refused.Problems, []string{want}) || p.commands > 0 || len(c.state()) > 0 {
+		t.Errorf("%+v, %d commands; want %q alone", refused, p.commands, want)
+	}
+	if err := errors.Join(asked(2, large), asked(1, fits)); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is added may need the room of what is removed.
+func TestApply_RemovesBeforeItAdds(t *testing.T) {
+	p := newProcess(newCluster())
+	const removed = 20 // more than are under way at once
+	var was, is []string
+	for i := range removed {
+		was, is = append(was, fmt.Sprintf("{name: z%02d}", i)), append(is, fmt.Sprintf("{name: a%02d}", i))
+	}
+	if _, err := p.apply(t.Context(), file(t, was...)); err != nil {
+		t.Fatal(err)
+	}
+	began := p.commands
+	p.after = func(command int) error {
+		if command >= began+removed/2 {
+			return errDied
+		}
+		return nil
+	}
+	if _, err := p.apply(t.Context(), file(t, is...)); !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	added := 0
+	for name := range p.of.state() {
+		if strings.HasPrefix(name, "s_a") {
+			added++
+		}
+	}
+	if added > 0 {
+		t.Errorf("%d were added before all were removed", added)
 	}
 }
 

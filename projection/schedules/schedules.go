@@ -16,7 +16,7 @@ import (
 // Limits of what a shard holds.
 const (
 	// MaxSchedules bounds the schedules of a shard.
-	MaxSchedules = 5000
+	MaxSchedules = events.MaxSchedules
 	// MaxEnded bounds the ended schedules that are remembered for their definitions in code.
 	MaxEnded = 1000
 	// MaxCodes bounds the hashes of definitions in code that a schedule remembers.

@@ -20,6 +20,7 @@ func (a *app) syncCommand() *cobra.Command {
 				Schedules: client.Schedules(),
 				Stores:    client.Stores(),
 				Nodes:     client,
+				Shards:    shardsOf(client),
 				Runs:      client,
 			}, args)
 		})

@@ -56,11 +56,22 @@ func (s *syncing) keeper(node *engine.Node, name string, log *slog.Logger) *sync
 			Schedules: node.Client.Schedules(),
 			Nodes:     node.Client.Operations(),
 			Stores:    node.Client.Stores(),
+			Shards:    shardsOf(node.Client.Operations()),
 			By:        "node " + name,
 		},
 		File:     s.file,
 		Warnings: s.warnings,
 		Again:    s.again,
 		Log:      log,
+	}
+}
+
+// shardsOf returns what asks how many shards a cluster has.
+func shardsOf(c interface {
+	Shards(ctx context.Context) ([]engine.ShardInfo, error)
+}) func(ctx context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		all, err := c.Shards(ctx)
+		return len(all), err
 	}
 }

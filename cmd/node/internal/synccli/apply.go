@@ -86,6 +86,7 @@ func (t *Terminal) applier(client *Client) *apply.Applier {
 	return &apply.Applier{
 		Schedules: schedules{client.Schedules},
 		Nodes:     client.Nodes,
+		Shards:    client.Shards,
 		Stores:    client.Stores,
 		By:        t.Principal(),
 	}

@@ -20,6 +20,7 @@ type Client struct {
 	Schedules operations.Schedules
 	Stores    operations.Stores
 	Nodes     apply.Nodes
+	Shards    func(ctx context.Context) (int, error) // how many the cluster has
 	Runs      Runs
 }
 
