@@ -108,7 +108,7 @@ func (k *Keeper) apply(ctx context.Context, file *apply.File) error {
 	log := k.Log.With("file", k.Path, "hash", apply.Short(file.Hash))
 	switch {
 	case is.IsNewest():
-		log.InfoContext(ctx, "the file of collections was applied last")
+		log.InfoContext(ctx, "the file of collections was applied last: nothing is compared")
 		return nil
 	case is.Applied != nil:
 		const older = "the file of collections was applied before a newer one, and turns nothing back; sync apply FILE does"

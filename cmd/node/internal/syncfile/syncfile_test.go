@@ -203,6 +203,38 @@ func TestKeeper_AppliesAFileAtStartAndAtAHangUp(t *testing.T) {
 	k.has("s_b s_c")
 }
 
+// Whoever takes a file back, and has it read again, is told by which command it is applied.
+func TestKeeper_AFileThatIsTakenBackAndReadAgainNamesTheCommandThatAppliesIt(t *testing.T) {
+	k := newKeeping(t)
+	k.write("a")
+	k.start()
+	k.says("INFO", "was applied", "added=1")
+	k.write("b")
+	k.again <- syscall.SIGHUP
+	k.says("INFO", "was applied")
+	k.write("a")
+	k.again <- syscall.SIGHUP
+	k.says("WARN", "turns nothing back; sync apply FILE does", k.path)
+	k.has("s_b")
+}
+
+// What an operator has changed by hand since is not turned back by a start.
+func TestKeeper_TheNewestFileIsNotCompared(t *testing.T) {
+	k := newKeeping(t)
+	k.write("a", "b")
+	stop := k.start()
+	k.says("INFO", "was applied", "added=2")
+	stop()
+	if err := k.Delete(t.Context(), "s_a", 0); err != nil {
+		t.Fatal(err)
+	}
+	k.start()
+	k.says("INFO", "applied last: nothing is compared")
+	k.again <- syscall.SIGHUP
+	k.says("INFO", "applied last: nothing is compared")
+	k.has("s_b")
+}
+
 // A node that comes back with a file of last week says so, and turns nothing back.
 func TestKeeper_AnOlderFileTurnsNothingBack(t *testing.T) {
 	k := newKeeping(t)
