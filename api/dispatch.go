@@ -42,8 +42,7 @@ func (c *Call) admit() (done func(), refused *problem.Problem) {
 	}
 	secret := c.shared.refusals.secret(c.r)
 	if c.by = c.shared.tokens.Find(secret); secret == "" || c.by == nil {
-		return uncounted, problem.New(problem.Unauthorized,
-			"want the header Authorization: Bearer and a token that is known")
+		return uncounted, problem.New(problem.Unauthorized, "%s", c.shared.refusals.wantsSecret(c.r))
 	}
 	doors.Of(c.r).ShowsToken()
 	c.caller, done, refused = c.shared.callers.enter(c.by.Name, c.route.Class)

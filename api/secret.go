@@ -28,6 +28,15 @@ func (f *refusals) secret(r *http.Request) string {
 	return secret
 }
 
+// wantsSecret says in which headers a request may carry its secret.
+func (f *refusals) wantsSecret(r *http.Request) string {
+	or := ""
+	if d := f.formatOf(r.URL.Path); d != nil && d.SecretHeader != "" {
+		or = ", or " + d.SecretHeader + ","
+	}
+	return "want the header Authorization: Bearer" + or + " and a token that is known"
+}
+
 // hideSecret moves a secret from the query of a request to the header that stands for it, so that nothing after it
 // tells the secret with the URL. A header that is there stays.
 func (f *refusals) hideSecret(r *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/url"
 	"strings"
+	"time"
 
 	"taskledger/events"
 	"taskledger/schedule"
@@ -41,13 +42,18 @@ func check(f *findings, key string, v value) bool {
 	return told == len(f.problems)+f.more
 }
 
-// checkTiming tells what cannot be a value of a schedule.Form, and a priority below 1: there 0 stands for none.
+// checkTiming tells what cannot be a value of a schedule.Form, a priority below 1, where 0 stands for none, and the
+// negative numbers that stand for none in a schedule.Definition: a file says 0.
 func checkTiming(f *findings, key, name string, v value) {
 	var form schedule.Form
 	err := json.Unmarshal(level{key: v}.object(map[string]string{key: name}), &form)
 	switch {
 	case err == nil && key == "priority" && form.Priority <= 0:
 		f.problem(v.at, "%d, want 1 to %d", form.Priority, events.MaxPriority)
+	case err == nil && form.Keep != nil && *form.Keep < 0:
+		f.problem(v.at, "%d, want 0 to %d", *form.Keep, events.MaxKeptRuns)
+	case err == nil && form.Grace != nil && *form.Grace < 0:
+		f.problem(v.at, "%s, want 0 to ten years", time.Duration(*form.Grace))
 	case err != nil && forms[key] == inTime:
 		f.problem(v.at, "%s, want a time such as 2027-01-31T08:00:00Z", events.Head(string(v.json), shownKey))
 	case err != nil:

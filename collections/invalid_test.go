@@ -104,6 +104,8 @@ func TestParse_RefusesWhatIsWrongByLineColumnAndField(t *testing.T) {
 		{in("priority: '1'"), []string{"5:19 " + c + `priority: the text "1", want a whole number`}},
 		{in("attempts: -1"), []string{"5:19 " + c + "attempts: -1, want 0 to 1000000"}},
 		{in("keep: 1001"), []string{"5:15 " + c + "keep: 1001"}},
+		{in("keep: -1"), []string{"5:15 " + c + "keep: -1, want 0 to 1000"}},
+		{in("grace: -1s"), []string{"5:16 " + c + "grace: -1s, want 0 to ten years"}},
 		{in("keep: !!int x"), []string{"5:15 " + c + "keep: x without quotes, want a whole number"}},
 		{in("timeout: 90"), []string{"5:18 " + c + "timeout: 90 without quotes, want a text"}},
 		{in("timeout: 2x"), []string{"5:18 " + c + `timeout: duration "2x", want a text such as 90s or 1h30m`}},
@@ -153,7 +155,7 @@ func TestParse_RefusesWhatIsWrongByLineColumnAndField(t *testing.T) {
 		}},
 		{in("driver: fetch"), []string{
 			"4:9 " + c + "to: missing: driver fetch wants it",
-			"4:9 " + c + "url: missing: driver fetch wants it",
+			"4:9 " + c + "url: missing: driver fetch wants url or path",
 		}},
 		{in("driver: fetch\n        url: http://x/\n        path: x\n        to: y"), []string{
 			"7:15 " + c + "path: url is there, too: want one of both",

@@ -55,8 +55,8 @@ func required(f *findings, l level, name string, at *place) {
 		switch {
 		case l.has("url") && l.has("path"):
 			f.problem(l["path"].at, "url is there, too: want one of both")
-		case !l.has("path"):
-			missing("url")
+		case !l.has("url") && !l.has("path"):
+			f.problem(at.missing("url"), "missing: driver %s wants url or path", name)
 		}
 	}
 }

@@ -1,11 +1,13 @@
 package sync
 
 import (
+	"errors"
 	"net/http"
 
 	"taskledger/api"
 	"taskledger/collections"
 	"taskledger/events"
+	"taskledger/task"
 	"taskledger/tasklog"
 )
 
@@ -77,7 +79,8 @@ func (f *front) read(c *api.Call, id events.TaskID, s tasklog.Selection) (tasklo
 	ctx, cancel := c.Ask()
 	defer cancel()
 	told, err := f.runs.Log(ctx, id, s)
-	if told.Behavior != "" && told.Behavior != collections.Behavior {
+	other := told.Behavior != "" && told.Behavior != collections.Behavior
+	if other || errors.Is(err, task.ErrNotFound) {
 		return told, noTask(c)
 	}
 	return told, err

@@ -18,7 +18,7 @@ func TestSecrets_StandWhereClientsOfEventNativePutThem(t *testing.T) {
 	defer delete(everybody, "t&l +%")
 	s := serve(t, newWorld())
 	s.want(s.ask("", "GET", "/schedules", "X-Admin-Token", "viewer"), 200, "")
-	s.want(s.ask("", "GET", "/schedules", "X-Admin-Token", "nobody"), 401, "")
+	s.want(s.ask("", "GET", "/schedules", "X-Admin-Token", "nobody"), 401, "Authorization: Bearer, or X-Admin-Token, and")
 	s.want(s.ask("nobody", "GET", "/schedules", "X-Admin-Token", "viewer"), 401, "")
 	s.want(s.ask("", "GET", "/schedules?token=viewer"), 401, "")
 	s.want(s.ask("viewer", "GET", "/schedules?token=viewer"), 400, `"field":"token"`)

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -59,7 +60,8 @@ func (f *front) get(c *api.Call) (t task.Task, id events.TaskID, err error) {
 	}
 	ctx, cancel := c.Ask()
 	defer cancel()
-	if t, err = f.runs.Get(ctx, id); err == nil && t.Behavior != collections.Behavior {
+	t, err = f.runs.Get(ctx, id)
+	if errors.Is(err, task.ErrNotFound) || err == nil && t.Behavior != collections.Behavior {
 		err = noTask(c)
 	}
 	return t, id, err

@@ -61,7 +61,9 @@ func TestShow_FindsRunsOfCollectionsAlone(t *testing.T) {
 	other := w.run("shop", "nightly", 0, task.Created, task.SubReady)
 	w.tasks[2].Behavior = "sleep"
 	s := serve(t, w)
+	never := strings.Replace(id, "orders", "stock", 1)
 	for _, path := range []string{"", "/logs"} {
+		s.want(s.ask("viewer", "GET", "/tasks/"+never+path), 404, `there is no task \"`+never+`\"`)
 		s.want(s.ask("viewer", "GET", "/tasks/"+other+path), 404, "not-found")
 		s.want(s.ask("viewer", "GET", "/tasks/shop_orders"+path), 404, "not-found")
 		s.want(s.ask("viewer", "GET", "/tasks/"+id+"0"+path), 404, "not-found")

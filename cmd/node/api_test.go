@@ -202,6 +202,8 @@ func TestAPI_FlagsThatCannotBeMeantAreRefused(t *testing.T) {
 		{"--store-listen 0.0.0.0:0 is no loopback address", 2, []string{"serve", "--api", "127.0.0.1:0", "--store-listen", "0.0.0.0:0"}},
 		{"--store-listen x: want an address and a port", 2, []string{"serve", "--api", "127.0.0.1:0", "--store-listen", "x"}},
 		{"which this node has not", 2, []string{"serve", "--api", "off", "--sync-listen", "127.0.0.1:0"}},
+		{"such as 127.0.0.1:7400, or off\n", 2, []string{"serve", "--api", "on"}},
+		{"such as 127.0.0.1:7400\n", 2, []string{"serve", "--api", "127.0.0.1:0", "--sync-listen", "off"}},
 		{"--sync-listen 0.0.0.0:0 is no loopback address", 2, []string{"serve", "--api", "127.0.0.1:0", "--sync-listen", "0.0.0.0:0"}},
 		{"--store-name is of --store-listen", 2, []string{"serve", "--api", "127.0.0.1:0", "--store-name", "crawl"}},
 		{"--store-name: ", 2, []string{"serve", "--api", "127.0.0.1:0", "--store-listen", "127.0.0.1:0", "--store-name", "a/b"}},

@@ -28,8 +28,9 @@ const pageSchedules = 100
 
 // Compare compares the collections of the cluster with those of a file, and asks the nodes what they have of what the
 // file needs. It changes nothing. It returns a *RefusedError that tells all collections whose id another schedule has,
-// or which no node can run, or for which a shard has no room beside the others of the file; an error that wraps task.ErrNoNode if no node runs collections; and those of
-// engine.Schedules and engine.Operations.
+// or which no node can run, or for which a shard has no room beside the others of the file; an error that wraps
+// task.ErrUnknownBehavior if no live node runs collections, and one that wraps store.ErrUnavailable and task.ErrNoNode
+// if no node is alive; and those of engine.Schedules and engine.Operations.
 func (a *Applier) Compare(ctx context.Context, file File) (*Comparison, error) {
 	if err := a.checkRoom(ctx, &file); err != nil {
 		return nil, err

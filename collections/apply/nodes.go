@@ -31,9 +31,13 @@ func (a *Applier) askNodes(ctx context.Context, all []collections.Collection) (w
 	if err != nil {
 		return nil, fmt.Errorf("look for nodes: %w", err)
 	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("look for nodes that run collections: %w: %w", store.ErrUnavailable, task.ErrNoNode)
+	}
 	nodes = slices.DeleteFunc(nodes, func(n store.NodeInfo) bool { return !runsCollections(&n) })
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("no node runs collections: %w", task.ErrNoNode)
+		return nil, fmt.Errorf("%w: no node runs %s: want one that does not drain, with slots for it (--slots, --sync-workers)",
+			task.ErrUnknownBehavior, collections.Behavior)
 	}
 	uses := usesOf(all)
 	if len(uses) == 0 {

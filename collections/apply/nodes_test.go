@@ -122,9 +122,15 @@ func TestCompare_AsksNodesThatRunCollectionsAlone(t *testing.T) {
 	fails := func([]collections.Need) ([]collections.Need, error) { panic("it is asked") }
 	some := many{nodes{"drains-1": fails, "slotless-1": fails, "limited-1": fails, "other-1": fails}}
 	a := p.applier()
-	a.Nodes = some
-	if _, err := a.Compare(t.Context(), read(t, needy)); !errors.Is(err, task.ErrNoNode) || p.calls > 0 {
+	a.Nodes = many{nodes{}}
+	_, err := a.Compare(t.Context(), read(t, needy))
+	if !errors.Is(err, task.ErrNoNode) || !errors.Is(err, store.ErrUnavailable) || p.calls > 0 {
 		t.Errorf("without a node: %v", err)
+	}
+	a.Nodes = some
+	_, err = a.Compare(t.Context(), read(t, needy))
+	if !errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, task.ErrNoNode) || p.calls > 0 {
+		t.Errorf("with nodes of which none runs collections: %v", err)
 	}
 	some.nodes["a-1"] = everything
 	if compared, err := a.Compare(t.Context(), read(t, needy)); err != nil || len(compared.Warnings) > 0 {

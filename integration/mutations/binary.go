@@ -34,10 +34,10 @@ func (b *binary) try(ctx context.Context, m *mutation, out io.Writer) error {
 	return err
 }
 
-// green runs the named tests, which are of one depth, with no mutation on.
+// green runs the named tests, which are of one depth, with no mutation on. However slow the machine is, they end.
 func (b *binary) green(ctx context.Context, names []string) error {
 	var errs []error
-	out, err := b.test(ctx, names, "")
+	out, err := b.test(ctx, names, "", 0)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("%s is not green as it is: %w\n%s", b.pkg, err, out))
 	}
@@ -66,7 +66,7 @@ func byDepth(all []mutation) map[string][]string {
 
 // kill runs the mutation's test on the mutated code, and returns an error unless the test fails.
 func (b *binary) kill(ctx context.Context, m *mutation) error {
-	out, err := b.test(ctx, []string{m.Test}, strconv.Itoa(m.number))
+	out, err := b.test(ctx, []string{m.Test}, strconv.Itoa(m.number), time.Minute)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -91,8 +91,8 @@ func panics(out, test string) bool {
 	return panicked && strings.Contains(before+"\n", "=== RUN   "+test+"\n") && !strings.HasPrefix(after, "test timed out after ")
 }
 
-// test runs the named tests, which must be of one depth, with a mutation; "" = none.
-func (b *binary) test(ctx context.Context, names []string, mutation string) (string, error) {
+// test runs the named tests, which must be of one depth, with a mutation, "" = none, and ends them after limit, 0 = never.
+func (b *binary) test(ctx context.Context, names []string, mutation string, limit time.Duration) (string, error) {
 	var patterns []string
 	for part := range strings.Count(names[0], "/") + 1 {
 		var any []string
@@ -102,7 +102,8 @@ func (b *binary) test(ctx context.Context, names []string, mutation string) (str
 		slices.Sort(any)
 		patterns = append(patterns, "^("+strings.Join(slices.Compact(any), "|")+")$")
 	}
-	c := exec.CommandContext(ctx, b.path, "-test.v", "-test.timeout=60s", "-test.run="+strings.Join(patterns, "/"))
+	only, within := "-test.run="+strings.Join(patterns, "/"), "-test.timeout="+limit.String()
+	c := exec.CommandContext(ctx, b.path, "-test.v", within, only)
 	c.Dir, c.Env = b.pkg, append(os.Environ(), variable+"="+mutation)
 	out, err := c.CombinedOutput()
 	return string(out), err

@@ -49,9 +49,15 @@ no node: see sync apply (default: none)`)
 	f.IntVar(&o.syncWorkers, "sync-workers", defaultSyncWorkers, "runs of collections at once; 0: the node has none")
 }
 
+// alike lists the flags of what all nodes should do alike.
+var alike = []string{
+	"exec-allow", "exec-env", "http-allow-private", "checksum-root", "sync", "sync-root", "sync-workers",
+	"logs", "log-bytes", "log-age", "log-replicas",
+}
+
 // given returns those of the flags that were given, which all nodes should have alike.
 func (o *builtinOptions) given(f *pflag.FlagSet) (args []string) {
-	for _, name := range []string{"exec-allow", "exec-env", "http-allow-private", "checksum-root", "sync-root", "sync-workers"} {
+	for _, name := range alike {
 		if flag := f.Lookup(name); flag.Changed {
 			args = append(args, "--"+name+"="+strings.TrimSuffix(strings.TrimPrefix(flag.Value.String(), "["), "]"))
 		}

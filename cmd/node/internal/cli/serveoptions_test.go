@@ -120,11 +120,11 @@ func TestServe_SuggestsFlagsThatAllNodesShouldHave(t *testing.T) {
 	t.Parallel()
 	var o serveOptions
 	flags := o.flags()
-	args := []string{"--exec-allow=date", `--exec-allow=say=/bin/echo {}`, "--http-allow-private", "--checksum-root=.", "--sync-root=..", "--sync-workers=3", "--slots=3"}
+	args := []string{"--exec-allow=date", `--exec-allow=say=/bin/echo {}`, "--http-allow-private", "--checksum-root=.", "--sync-root=..", "--sync-workers=3", "--slots=3", "--logs=none", "--sync=sync.yaml"}
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"--exec-allow=date,say=/bin/echo {}", "--http-allow-private=true", "--checksum-root=.", "--sync-root=..", "--sync-workers=3"}
+	want := []string{"--exec-allow=date,say=/bin/echo {}", "--http-allow-private=true", "--checksum-root=.", "--sync=sync.yaml", "--sync-root=..", "--sync-workers=3", "--logs=none"}
 	if got := o.builtins.given(flags); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

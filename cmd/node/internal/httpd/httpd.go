@@ -112,7 +112,11 @@ func (o *Options) checkAddress(flag, address string) string {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Sprintf("%s %s: want an address and a port, such as %s, or off", flag, address, defaultAddress)
+		orOff := ""
+		if flag == "--api" { // the others are off where they are not given
+			orOff = ", or off"
+		}
+		return fmt.Sprintf("%s %s: want an address and a port, such as %s%s", flag, address, defaultAddress, orOff)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		return fmt.Sprintf("%s %s: want a port of 0 to 65535", flag, address)

@@ -110,6 +110,9 @@ func (t *Terminal) Show(
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if err != nil && len(told.Lines) == 0 { // without a heading of a table of nothing
+			return err
+		}
 		for i := range told.Lines {
 			v := view.OfLogLine(told.Lines[i])
 			level, attempt := fmt.Sprintf("%-5s", v.Level), fmt.Sprintf("%-7d", v.Attempt) // alike on all pages

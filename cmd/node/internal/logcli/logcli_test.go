@@ -191,8 +191,8 @@ func TestLogs_EndsWithTheErrorOfTheCluster(t *testing.T) {
 	l := newLine(t)
 	for fails, want := range map[error]int{tasklog.ErrNone: exitcode.Unavailable, tasklog.ErrGone: exitcode.NotKept} {
 		l.fails = fails
-		if _, err := l.do("a/b", "--follow"); exitcode.Of(err) != want {
-			t.Errorf("%v: exit code %d, want %d", err, exitcode.Of(err), want)
+		if out, err := l.do("a/b", "--follow"); exitcode.Of(err) != want || out != "" {
+			t.Errorf("%v: exit code %d, want %d; printed %q", err, exitcode.Of(err), want, out)
 		}
 	}
 }

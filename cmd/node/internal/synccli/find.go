@@ -2,6 +2,7 @@ package synccli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"taskledger/api/operations"
@@ -16,10 +17,10 @@ import (
 func find(ctx context.Context, all operations.Schedules, source, name string) (schedule.Schedule, error) {
 	id := source + "_" + name
 	s, err := all.Get(ctx, id)
-	if err != nil {
+	if err != nil && !errors.Is(err, schedule.ErrNotFound) {
 		return s, err
 	}
-	if c, is := collectionOf(&s); !is || c.Source != source || c.Name != name {
+	if c, is := collectionOf(&s); err != nil || !is || c.Source != source || c.Name != name {
 		return s, fmt.Errorf("collection %.64q of source %.64q: %w", name, source, schedule.ErrNotFound)
 	}
 	return s, nil

@@ -153,7 +153,10 @@ func TestRun_MakesARunBeforeThoseOfTicksAndPrintsItsID(t *testing.T) {
 	}
 	l.all["a_b"] = schedule.Schedule{Name: "a_b", Definition: schedule.Definition{Behavior: "noop"}}
 	for _, of := range [][]string{{"shop", "stock"}, {"a", "b"}, {"shop_orders", ""}} {
-		l.failsWith(exitcode.NotFound, append([]string{"run"}, of...)...)
+		said := l.failsWith(exitcode.NotFound, append([]string{"run"}, of...)...)
+		if want := fmt.Sprintf("collection %q of source %q: ", of[1], of[0]); !strings.HasPrefix(said, want) {
+			t.Errorf("%q, want %q", said, want)
+		}
 		l.failsWith(exitcode.NotFound, append([]string{"pause"}, of...)...)
 		l.failsWith(exitcode.NotFound, append([]string{"logs"}, of...)...)
 	}
