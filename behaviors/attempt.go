@@ -26,8 +26,8 @@ func (c *attemptContext) Value(key any) any {
 }
 
 // Attempt returns the attempt that ctx belongs to: the task's id, its number, deadline and fencing token, its logger,
-// its progress reporter, and what takes its output. If ctx belongs to none, as in a test that calls a handler by itself, it returns false
-// and an attempt whose logger, progress reporter and output do nothing.
+// its progress reporter, and what takes its output. If ctx belongs to none, as in a test that calls a handler by
+// itself, it returns false and an attempt whose logger, progress reporter and output do nothing.
 func Attempt(ctx context.Context) (task.Attempt, bool) {
 	var a task.Attempt
 	found, ok := ctx.Value(attemptKey{}).(*task.Attempt)

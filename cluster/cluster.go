@@ -1,5 +1,5 @@
-// Package cluster connects a process to a cluster: store, bus, archive and logs from one configuration, under one name. It links
-// no server.
+// Package cluster connects a process to a cluster: store, bus, archive and logs from one configuration, under one name.
+// It links no server.
 //
 // # Which servers
 //

@@ -61,8 +61,8 @@ func (c *Collection) Definition() schedule.Definition {
 	return d
 }
 
-// Of is the reverse of Definition. A definition whose runs are not named by UUIDs, as those that somebody has set by hand,
-// is of no collection.
+// Of is the reverse of Definition. A definition whose runs are not named by UUIDs, as those that somebody has set by
+// hand, is of no collection.
 func Of(d schedule.Definition) (Collection, error) {
 	if !d.UUIDs {
 		return Collection{}, errors.New("runs of a collection are named by UUIDs, want UUIDs")

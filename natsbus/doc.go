@@ -89,10 +89,10 @@
 //
 // # Logs
 //
-// Another stream, its name in capitals and _LOGS, holds what tasks write. It is bounded, and the oldest messages go first:
-// see LogsConfig. It has one subject per attempt: life is the number of the Created of the task, entry*2^20 + index. What
-// is forgotten is purged by subject. All requests go to the leader of the stream, and what is published has the sequence of
-// the subject's last message as a condition, as in the archive; 0 where the bounds have removed that.
+// Another stream, its name in capitals and _LOGS, holds what tasks write. It is bounded, and the oldest messages go
+// first: see LogsConfig. It has one subject per attempt: life is the number of the Created of the task, entry*2^20 +
+// index. What is forgotten is purged by subject. All requests go to the leader of the stream, and what is published has
+// the sequence of the subject's last message as a condition, as in the archive; 0 where the bounds have removed that.
 //
 // A message is a batch: consecutive lines of the attempt. Its headers are
 //
@@ -105,6 +105,6 @@
 //
 //	[1, shard, life, attempt, first line, [[milliseconds since the line before, level, text] ...]]
 //
-// where the first line counts from 1970, and the levels are 0 (info) and 1 (error). Logs carry no MAC: who may publish on
-// logs.> can add and spoil lines.
+// where the first line counts from 1970, and the levels are 0 (info) and 1 (error). Logs carry no MAC: who may publish
+// on logs.> can add and spoil lines.
 package natsbus

@@ -40,8 +40,9 @@ const SnapshotVersion = 3
 //	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request ...], run, wait]
 //
 // with the number of its kind and the sum of its flags: 1 suspended, 2 cancelled, 4 rerun, 8 run ended, 16 parameters
-// elided, 32 result elided, 64 error elided, and 128, 256 or 384 for a run of a schedule that has a UUID for a name: of a tick, by hand, of a backfill. Of the last three values those at the end that are empty are left out.
-// run is empty for a task that is CREATED, else the array below. A request is [id, run, at].
+// elided, 32 result elided, 64 error elided, and 128, 256 or 384 for a run of a schedule that has a UUID for a name: of
+// a tick, by hand, of a backfill. Of the last three values those at the end that are empty are left out. run is empty
+// for a task that is CREATED, else the array below. A request is [id, run, at].
 //
 //	[attempt, failures, lost, runs, node, offer, lease, started, started at, outcome, ended at, result, [error], progress]
 //

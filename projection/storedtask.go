@@ -11,8 +11,8 @@ import (
 )
 
 // Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers
-// of kind and node. What made a run of a schedule follows at the end, and not in the flags, so that a program which does
-// not know of it reads the rest.
+// of kind and node. What made a run of a schedule follows at the end, and not in the flags, so that a program which
+// does not know of it reads the rest.
 func (t *Task) Encode(w *wire.Writer) {
 	fields := 3
 	if t.Run != 0 {
@@ -93,8 +93,8 @@ func (t *Task) values() int {
 	return leastValues
 }
 
-// encode writes the task as Snapshot describes it, with the numbers of its kind and of its last node, and with what made
-// it as a run of a schedule among the flags.
+// encode writes the task as Snapshot describes it, with the numbers of its kind and of its last node, and with what
+// made it as a run of a schedule among the flags.
 func (t *Task) encode(w *wire.Writer, kind, node uint64, made events.RunOrigin) {
 	values := t.values()
 	w.Array(values)

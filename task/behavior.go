@@ -84,10 +84,11 @@ type Attempt struct {
 	// slog.LevelError they are information, else errors. It is never nil, and takes no place in the log before
 	// something is written. One goroutine at a time writes. Where logs are not kept the text is discarded.
 	//
-	// Where held is true, as for a program whose pipe fills up, Write returns when there is room for the lines: after 5 s at
-	// most, at once while the store of logs is away, and once the context of the attempt has ended. The end of the attempt
-	// then waits until its lines are stored, for a second at most. Otherwise nothing waits, and lines that find no room are left
-	// out: whoever reads the log sees where. After the attempt has ended the error of Write is io.ErrClosedPipe.
+	// Where held is true, as for a program whose pipe fills up, Write returns when there is room for the lines: after
+	// 5 s at most, at once while the store of logs is away, and once the context of the attempt has ended. The end of the
+	// attempt then waits until its lines are stored, for a second at most. Otherwise nothing waits, and lines that find
+	// no room are left out: whoever reads the log sees where. After the attempt has ended the error of Write is
+	// io.ErrClosedPipe.
 	Output func(level slog.Level, held bool) io.Writer
 	// Progress reports how far the attempt is. At most one report a second is recorded, the latest. It returns at once, except that
 	// it can wait for up to a second when the network takes nothing more. note is cut at 256 bytes.

@@ -36,8 +36,8 @@ func counts(all []collections.Change) map[collections.What]int {
 
 // Apply makes the collections those of the file, and records it. What has changed since the comparison is compared
 // anew. An unknown outcome of a command, and a cluster that cannot be asked, are met by the same command again until
-// ctx ends. If it returns an error, a part may have been changed, which Done lists as far as it is known, and the file need
-// not have been recorded: it can be done again.
+// ctx ends. If it returns an error, a part may have been changed, which Done lists as far as it is known, and the file
+// need not have been recorded: it can be done again.
 func (a *Applier) Apply(ctx context.Context, c *Comparison) (Done, error) {
 	all := map[string]collections.Change{}
 	recorded, err := a.apply(ctx, c, all)

@@ -15,7 +15,7 @@
 // A run has no result: what it did stands in its log, a line of fetch and noop, and what programs write. One that fails
 // says why in the last line of its log, as an error. The policy of its task bounds attempts and their time.
 //
-// A run on a node that lacks what it needs fails for good, with the code builtin.CodeRefused, and names the node and the
-// flag of serve: give all nodes the same. So does one whose program is allowed and is not there, with the code
+// A run on a node that lacks what it needs fails for good, with the code builtin.CodeRefused, and names the node and
+// the flag of serve: give all nodes the same. So does one whose program is allowed and is not there, with the code
 // builtin.CodeNotFound, or cannot be executed, with builtin.CodePermission.
 package drivers

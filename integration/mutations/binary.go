@@ -91,7 +91,8 @@ func panics(out, test string) bool {
 	return panicked && strings.Contains(before+"\n", "=== RUN   "+test+"\n") && !strings.HasPrefix(after, "test timed out after ")
 }
 
-// test runs the named tests, which must be of one depth, with a mutation, "" = none, and ends them after limit, 0 = never.
+// test runs the named tests, which must be of one depth, with a mutation, "" = none, and ends them after limit,
+// 0 = never.
 func (b *binary) test(ctx context.Context, names []string, mutation string, limit time.Duration) (string, error) {
 	var patterns []string
 	for part := range strings.Count(names[0], "/") + 1 {

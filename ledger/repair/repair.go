@@ -75,8 +75,8 @@ type Members interface {
 //
 // With restored, after the store was restored from a backup, what followed the end of each journal is given up in the same way: of every
 // shard that has no owner, and of those of which a snapshot or the archive goes beyond the end, which are quarantined until then: Repair waits
-// until they are not, 20 s at most. Each is a Stray without a key. The logs of the tasks of such a shard are removed: they are kept by
-// numbers of its entries, which other tasks get now. Its Problem says where that has not worked.
+// until they are not, 20 s at most. Each is a Stray without a key. The logs of the tasks of such a shard are removed:
+// they are kept by numbers of its entries, which other tasks get now. Its Problem says where that has not worked.
 func (r Journals) Repair(ctx context.Context, o Options) (all []Stray, err error) {
 	report := func(s Stray) error {
 		if o.Remove && s.Keep == "" {

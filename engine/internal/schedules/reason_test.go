@@ -11,8 +11,8 @@ import (
 	"taskledger/task"
 )
 
-// A reason stands in the event of the definition that it made; without one the event is as it ever was, and a definition
-// that changes nothing has none.
+// A reason stands in the event of the definition that it made; without one the event is as it ever was, and a
+// definition that changes nothing has none.
 func TestSet_ItsReasonStandsInItsEvent(t *testing.T) {
 	o := newOwner(t)
 	o.set("hourly", "UTC")

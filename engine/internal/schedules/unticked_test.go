@@ -99,8 +99,8 @@ func TestSet_TakesTicksAwayAndGivesThemBack(t *testing.T) {
 
 func byUUID(p *events.SchedulePlan) { p.Names = events.NamesByUUID }
 
-// Runs are named by the rule of their schedule, and a repetition names the same. A schedule keeps the rule when somebody
-// sets it who does not know of it.
+// Runs are named by the rule of their schedule, and a repetition names the same. A schedule keeps the rule when
+// somebody sets it who does not know of it.
 func TestAtOwner_NamesRunsByUUIDs(t *testing.T) {
 	o := newOwner(t)
 	o.set("s", "UTC")

@@ -399,8 +399,8 @@ func (a *app) certificates() []certificates.File {
 	}
 }
 
-// secrets are the files and directories that nobody may read, or replace, through a task: the data of a node here, what gets it in, and the
-// file of collections, which may hold secrets of programs and says what runs.
+// secrets are the files and directories that nobody may read, or replace, through a task: the data of a node here, what
+// gets it in, and the file of collections, which may hold secrets of programs and says what runs.
 func (a *app) secrets() (all []string) {
 	c := &a.access
 	for _, name := range []string{c.dir, c.etcdPasswordFile, c.natsPasswordFile, c.addresses.EtcdTLS.Key, c.addresses.NATSTLS.Key,

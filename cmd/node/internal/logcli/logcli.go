@@ -98,8 +98,8 @@ func (o *asked) selection() (s tasklog.Selection, err error) {
 	return s, nil
 }
 
-// Show prints the selected lines of a task that there are, and, if it follows, those that come until the task has ended. It
-// uses Print and Sleep alone.
+// Show prints the selected lines of a task that there are, and, if it follows, those that come until the task has
+// ended. It uses Print and Sleep alone.
 func (t *Terminal) Show(
 	ctx context.Context, client operations.Logs, id events.TaskID, s tasklog.Selection, follow bool,
 ) error {
