@@ -42,6 +42,11 @@ func TestParse_RefusesWhatIsWrongByLineColumnAndField(t *testing.T) {
 		{"sources: {1: {collections: []}}\n", []string{"1:11 sources.1: 1 without quotes as a key, want a text"}},
 		{"sources: {'': {collections: []}}\n", []string{"1:11 sources.: empty"}},
 		{"sources: {a/b: {collections: []}}\n", []string{"1:11 sources.a/b: \"a/b_\": byte 1 is '/'"}},
+		{"sources:\n  a b: {collections: [{name: c}, {name: ü}, {name: c}]}\n", []string{
+			`2:3 sources."a b": "a b_": byte 1`,
+			`2:41 sources."a b".collections[1].name: "S_ü": byte 2 is 'ü'`,
+			`2:52 sources."a b".collections[2].name: "c" is there twice: the first one is in line 2`,
+		}},
 		{"sources: {'store:x': {collections: []}}\n", []string{"1:11 sources.store:x: \"store:x_\": reserved"}},
 		{"sources:\n  s: {collections: [], name: x}\n", []string{
 			"2:24 sources.s.name: unknown key, want one of collections, args",

@@ -148,10 +148,14 @@ func (p *parser) name(all []entry, at *place, source string) string {
 		return ""
 	}
 	name, is := text(p.findings, e.node, e.at)
-	if !is || checkID(source, "") != nil {
+	if !is {
 		return name
 	}
-	if err := checkID(source, name); name == "" {
+	sound := source
+	if checkID(source, "") != nil { // which was told
+		sound = "S"
+	}
+	if err := checkID(sound, name); name == "" {
 		p.problem(e.at, "empty")
 	} else if err != nil {
 		p.problem(e.at, "%v", err)
@@ -162,7 +166,7 @@ func (p *parser) name(all []entry, at *place, source string) string {
 		p.ids[id] = pair{source, name, e.at.line}
 	case other.name == name:
 		p.problem(e.at, "%q is there twice: the first one is in line %d", events.Head(name, shownKey), other.line)
-	default:
+	case sound == source:
 		p.problem(e.at, "%q of source %q and %q of source %q, line %d, have the same id, %q", events.Head(name, shownKey),
 			source, other.name, other.source, other.line, id)
 	}

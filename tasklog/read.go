@@ -219,7 +219,7 @@ func (p *pager) take(a Begun, s Stretch, next *Place) bool {
 			case !p.until(l.At):
 				return true
 			case l.At >= p.q.Since && number > next.Line:
-				if !p.add(gap(a.Number, next.Line, number, l.At)) {
+				if !p.add(gap(a.Number, next.Line, number, l.At, s.Before == 0 && number == s.Batches[0].First)) {
 					return false
 				}
 				next.Line = number
@@ -253,11 +253,22 @@ func (p *pager) add(l TaskLine) bool {
 	return true
 }
 
-// gap tells that the lines of an attempt from one number up to another are missing.
-func gap(attempt uint32, from, to uint64, at events.Millis) TaskLine {
-	why := "written faster than the log takes them, or while it was away"
-	if from == 1 {
-		why = "beyond the bounds of the log, or " + why
+// These are the causes of a gap, as far as a reader can tell them apart.
+var (
+	untaken = "written faster than the log takes them, or while it was away"
+	removed = fmt.Sprintf("older than the newest %d lines or %d MiB of an attempt, or not kept by the store any more",
+		MaxLines, MaxBytes>>20)
+)
+
+// gap tells that the lines of an attempt from one number up to another are missing. first says that the log begins
+// with line to: what was read before from has been removed since.
+func gap(attempt uint32, from, to uint64, at events.Millis, first bool) TaskLine {
+	why := untaken
+	switch { // with from 1 it is not known whether lines were ever there
+	case first && from > 1:
+		why = removed
+	case first:
+		why = removed + ", or " + untaken
 	}
 	n := to - from
 	text := fmt.Sprintf("%d lines are missing: %s", n, why)

@@ -89,6 +89,58 @@ func TestReadTask_TellsLinesAndGaps(t *testing.T) {
 	}
 }
 
+// Whoever follows a log more slowly than it is trimmed misses lines that the log had.
+func TestReadTask_TellsWhyLinesAreMissing(t *testing.T) {
+	const bounds, speed = "older than the newest 100000 lines or 10 MiB", "written faster than the log takes them"
+	s := memlog.New()
+	q := tasklog.Query{Shard: of.Shard, Life: of.Life, Attempts: []tasklog.Begun{{Number: of.Number}}}
+	end := tasklog.End{}
+	add := func(first uint64) {
+		t.Helper()
+		var err error
+		if end, err = s.Append(t.Context(), of, end, tasklogtest.Lines(first, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trim := func() {
+		t.Helper()
+		if err := s.Trim(t.Context(), of, end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gap := func(want string, has, lacks []string) {
+		t.Helper()
+		p, err := tasklog.ReadTask(t.Context(), s, q)
+		if err != nil || len(p.Lines) == 0 || told(p.Lines[0]) != want {
+			t.Fatalf("%+v, %v, want %s", p.Lines, err, want)
+		}
+		for _, why := range has {
+			if !strings.Contains(p.Lines[0].Text, why) {
+				t.Errorf("%s reads %q, want %q", want, p.Lines[0].Text, why)
+			}
+		}
+		for _, why := range lacks {
+			if strings.Contains(p.Lines[0].Text, why) {
+				t.Errorf("%s reads %q, and not %q", want, p.Lines[0].Text, why)
+			}
+		}
+		q.After = p.Next
+	}
+	add(3)
+	gap("1:2-2", []string{bounds, speed}, nil)
+	add(6)
+	gap("1:2-5", []string{speed}, []string{bounds})
+	add(7)
+	trim()
+	add(8)
+	gap("1:1-7", []string{bounds}, []string{speed})
+	add(10)
+	trim()
+	add(11)
+	add(13)
+	gap("1:2-10", []string{bounds}, []string{speed})
+}
+
 func TestReadTask_OfManyAttemptsTellsTheNewest(t *testing.T) {
 	s := memlog.New()
 	var attempts []tasklog.Begun

@@ -63,8 +63,9 @@ func TestPage_HasLinesAndGapsInThisForm(t *testing.T) {
 		t.Fatalf("%d lines, %v", len(p.Lines), err)
 	}
 	for i, want := range []string{
-		`{"time":"2023-11-14T22:13:20.002Z","level":"error","message":"1 line is missing: beyond the bounds of the log, ` +
-			`or written faster than the log takes them, or while it was away","attempt":1,"number":1,"missing":1}`,
+		`{"time":"2023-11-14T22:13:20.002Z","level":"error","message":"1 line is missing: older than the newest ` +
+			`100000 lines or 10 MiB of an attempt, or not kept by the store any more, or written faster than the log takes ` +
+			`them, or while it was away","attempt":1,"number":1,"missing":1}`,
 		`{"time":"2023-11-14T22:13:20.002Z","level":"info","message":"line 2, «xx»","attempt":1,"number":2}`,
 	} {
 		if got := string(p.Lines[i]); got != want {

@@ -26,6 +26,23 @@ func (d *Done) Counts() map[collections.What]int { return counts(d.Changes) }
 // Counts counts the changes by what becomes of the collections.
 func (c *Comparison) Counts() map[collections.What]int { return counts(c.Changes) }
 
+// emptied warns of a file that removes all collections that are there.
+func (c *Comparison) emptied() []string {
+	n := c.Counts()
+	removed := n[collections.Removed]
+	if removed == 0 || n[collections.Changed]+n[collections.Same] > 0 {
+		return nil
+	}
+	has, all := "no collections", fmt.Sprintf("all %d are removed", removed)
+	if len(c.File.Collections) > 0 {
+		has = "none of the collections that are there"
+	}
+	if removed == 1 {
+		all = "the only one is removed"
+	}
+	return []string{has + ": " + all}
+}
+
 func counts(all []collections.Change) map[collections.What]int {
 	n := map[collections.What]int{}
 	for i := range all {

@@ -15,7 +15,7 @@ import (
 type Comparison struct {
 	File     File
 	Changes  []collections.Change // of each id that is there or wanted, in their order
-	Warnings []string             // of nodes that lack something, and of schedules that are left as they are
+	Warnings []string             // of the removal of all, of what nodes lack, and of schedules that are left as they are
 
 	seen map[string]schedule.Version // by id; schedule.Absent for one that was not there
 	last int64                       // id of the newest item of the record; 0 = none
@@ -43,7 +43,7 @@ func (a *Applier) Compare(ctx context.Context, file File) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Warnings = append(warnings, c.Warnings...)
+	c.Warnings = slices.Concat(c.emptied(), warnings, c.Warnings)
 	return c, nil
 }
 

@@ -111,7 +111,10 @@ func judge(
 // of begins a line about what the collections need.
 func (u *use) of(n collections.Need) string {
 	others := ""
-	if u.more > 0 {
+	switch {
+	case u.more == 1:
+		others = " (and another one)"
+	case u.more > 1:
 		others = fmt.Sprintf(" (and %d others)", u.more)
 	}
 	return fmt.Sprintf("%s%s: %s: ", u.id, others, n.Field())

@@ -58,14 +58,14 @@ func TestCompare_RefusesWhatNoNodeHasAndWarnsOfWhatSomeLack(t *testing.T) {
 	}{
 		{nodes{"a-1": everything}, nil, nil},
 		{nodes{"a-1": lacking("sync", "stripe"), "b-1": lacking("sync", "KEY", "Europe/Berlin")}, []string{
-			`s_a (and 1 others): program: no node has the program "sync" (--exec-allow)`,
+			`s_a (and another one): program: no node has the program "sync" (--exec-allow)`,
 		}, nil},
 		{nodes{"a-1": lacking("sync", "KEY", "stripe", "sync-root", "checksum-root", "Europe/Berlin")}, []string{
-			`s_a (and 1 others): program: no node has the program "sync" (--exec-allow)`,
+			`s_a (and another one): program: no node has the program "sync" (--exec-allow)`,
 			`s_a: env: no node has the variable "KEY" (--exec-env)`,
 			`s_a: timezone: no node has the time zone "Europe/Berlin"`,
 			`s_c: driver: no node has the driver "go:stripe"`,
-			`s_d (and 1 others): to: no node has the directory to fetch to (--sync-root)`,
+			`s_d (and another one): to: no node has the directory to fetch to (--sync-root)`,
 			`s_d: path: no node has the directory to fetch from (--checksum-root)`,
 		}, nil},
 		{nodes{"a-1": lacking("stripe"), "b-1": everything, "c-1": lacking("stripe", "checksum-root")}, nil, []string{

@@ -114,7 +114,11 @@ func Arguments(cmd *cobra.Command, args []string) error {
 	if len(args) >= least && (more || len(args) <= len(words)) {
 		return nil
 	}
-	return fmt.Errorf("%s: want %s, got %d arguments", cmd.Name(), strings.Join(words, " "), len(args))
+	got := fmt.Sprintf("%d arguments", len(args))
+	if len(args) == 1 {
+		got = "1 argument"
+	}
+	return fmt.Errorf("%s: want %s, got %s", cmd.Name(), strings.Join(words, " "), got)
 }
 
 // Time reads a time, the zero one from nothing. Stored, the beginning of 1970 is none, so that a time has to be after it.

@@ -446,8 +446,8 @@ func TestList_ShowsTheStateOfEach(t *testing.T) {
 	want := []string{
 		"NAME BEHAVIOR CRON ZONE NEXT LAST ACTIVE STATE",
 		"a work @hourly UTC 2026-11-28T12:00:00.000Z 2026-11-28T11:00:00.000Z 2 on",
-		"b work @hourly UTC 1970-01-01T00:00:00.001Z - 0 paused",
-		"c work @hourly UTC 1970-01-01T00:00:00.001Z - 0 failed",
+		"b work @hourly UTC - - 0 paused",
+		"c work @hourly UTC - - 0 failed",
 		"d work @hourly UTC 1970-01-01T00:00:00.001Z - 0 held up",
 		"e work @hourly UTC - - 0 ended, backfill 3/10",
 		"f work - UTC - - 1 by hand",
@@ -520,13 +520,19 @@ func TestGet_ShowsTheDefinitionAndTheState(t *testing.T) {
 	got, _ := l.must("get", "s")
 	for _, want := range []string{
 		"behavior purge", "cron 0 30 3 * * ?", "fires at 03:30, every day", `params {"table":"orders"}`, "version 3",
-		"next 2026-11-28T13:00:00+01:00 2026-11-28T12:00:00.000Z", "state paused, backfill 0/24", "reason moving house",
+		"next -", "state paused, backfill 0/24", "reason moving house",
 		"backfill 2026-11-27T00:00:00.000Z to 2026-11-27T23:00:00.000Z",
 	} {
 		if !slices.Contains(words(got), want) {
 			t.Errorf("%q, want %q", words(got), want)
 		}
 	}
+	l.must("resume", "s")
+	got, _ = l.must("get", "s")
+	if want := "next 2026-11-28T13:00:00+01:00 2026-11-28T12:00:00.000Z"; !slices.Contains(words(got), want) {
+		t.Errorf("%q, want %q", words(got), want)
+	}
+	s = l.all["s"]
 	l.asJSON = true
 	out, _ := l.must("get", "s")
 	var is schedule.Schedule

@@ -96,9 +96,9 @@ func orNone(d time.Duration) string {
 
 // stateRows returns the rows of a table about what became of a schedule.
 func stateRows(s *schedule.Schedule) [][]any {
-	next := []any{"next", output.Time(s.Next)}
+	next := []any{"next", nextOf(s)}
 	ticks, err := schedule.TicksOf(&events.SchedulePlan{Cron: s.Definition.Cron, Zone: s.Definition.Timezone})
-	if err == nil && s.Next != 0 { // other machines may know more time zones
+	if err == nil && s.Next != 0 && s.Paused == nil { // other machines may know more time zones
 		next = []any{"next", tickAt(ticks, s.Next)}
 	}
 	rows := [][]any{
@@ -123,6 +123,14 @@ func stateRows(s *schedule.Schedule) [][]any {
 		rows = append(rows, []any{"why", s.Why})
 	}
 	return rows
+}
+
+// nextOf shows the next tick. That of a paused schedule may be long past, and has no run.
+func nextOf(s *schedule.Schedule) string {
+	if s.Paused != nil {
+		return output.Time(0)
+	}
+	return output.Time(s.Next)
 }
 
 // state returns few words for a schedule: docs/schedules.md lists them.
@@ -164,8 +172,8 @@ func (t *Terminal) list() *cobra.Command {
 		more, err := each(ctx, client.Schedules(), filter, after, limit, func(s *schedule.Schedule) error {
 			d := &s.Definition
 			last = s.Name
-			next, decided := output.Time(s.Next), output.Time(s.Last)
-			return p.Row(s, s.Name, d.Behavior, cmp.Or(d.Cron, "-"), d.Timezone, next, decided, s.Active, state(s))
+			return p.Row(s, s.Name, d.Behavior, cmp.Or(d.Cron, "-"), d.Timezone, nextOf(s), output.Time(s.Last), s.Active,
+				state(s))
 		})
 		err = errors.Join(err, p.Flush())
 		if more {

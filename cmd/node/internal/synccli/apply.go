@@ -12,7 +12,6 @@ import (
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/input"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/collections"
 	"taskledger/collections/apply"
@@ -41,11 +40,11 @@ a time zone that no node has (5); what some nodes lack is a warning. Without --t
 		Args:    flags.Arguments,
 		Example: t.Example,
 	}
-	return t.Ask(c, always, func(ctx context.Context, client *Client, args []string) error {
+	return t.askOf(c, always, func(ctx context.Context, client *Client, file *apply.File) error {
 		ctx, stop := context.WithTimeoutCause(ctx, applyWithin, exitcode.ErrTimeout)
 		defer stop()
 		a := t.applier(client)
-		compared, p, err := t.compare(ctx, a, args[0])
+		compared, p, err := t.compare(ctx, a, file)
 		if err != nil {
 			return err
 		}
@@ -65,8 +64,8 @@ func (t *Terminal) diff() *cobra.Command {
 		Args:  flags.Arguments,
 	}
 	c.Flags().BoolVar(&code, "exit-code", false, "end with exit code 1 where there is a difference")
-	return t.Ask(c, never, func(ctx context.Context, client *Client, args []string) error {
-		compared, _, err := t.compare(ctx, t.applier(client), args[0])
+	return t.askOf(c, never, func(ctx context.Context, client *Client, file *apply.File) error {
+		compared, _, err := t.compare(ctx, t.applier(client), file)
 		if err != nil {
 			return err
 		}
@@ -100,29 +99,11 @@ func (s schedules) Delete(ctx context.Context, name string, seen schedule.Versio
 	return s.Steer(ctx, operations.DeleteSchedule, name, "", seen)
 }
 
-// compare reads a file, compares it, and prints warnings and the difference.
+// compare compares a file, and prints warnings and the difference.
 func (t *Terminal) compare(
-	ctx context.Context, a *apply.Applier, path string,
+	ctx context.Context, a *apply.Applier, file *apply.File,
 ) (*apply.Comparison, *output.Printer, error) {
-	text, err := input.Read(ctx, "file "+path, path, t.In, collections.MaxBytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	file, warnings, err := apply.Read(path, text)
-	for _, w := range warnings {
-		fmt.Fprintf(t.Err, "warning: %s\n", output.Clean(w.String()))
-	}
-	if invalid, is := errors.AsType[*collections.InvalidFileError](err); is {
-		for _, p := range invalid.Problems {
-			fmt.Fprintln(t.Err, output.Clean(p.String()))
-		}
-		n := len(invalid.Problems) + invalid.More
-		return nil, nil, &exitcode.UsageError{Problem: fmt.Sprintf("%s: problems: %d; nothing was changed", path, n)}
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	compared, err := a.Compare(ctx, file)
+	compared, err := a.Compare(ctx, *file)
 	if err != nil {
 		return nil, nil, err
 	}

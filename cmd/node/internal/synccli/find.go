@@ -61,3 +61,9 @@ func shownID(id events.TaskID) string {
 	}
 	return string(id)
 }
+
+// shown is a run under the id that others see.
+type shown struct{ operations.Handle }
+
+// ID implements operations.Handle.
+func (s shown) ID() events.TaskID { return events.TaskID(shownID(s.Handle.ID())) }

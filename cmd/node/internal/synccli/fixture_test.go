@@ -187,6 +187,7 @@ type line struct {
 	cluster
 	in     string
 	asJSON bool
+	away   bool // there is no cluster to ask
 	waited []events.TaskID
 }
 
@@ -209,7 +210,12 @@ func (l *line) run(args ...string) (out, said string, err error) {
 		Ask: func(
 			c *cobra.Command, _ func() bool, run func(context.Context, *synccli.Client, []string) error,
 		) *cobra.Command {
-			c.RunE = func(_ *cobra.Command, args []string) error { return run(l.Context(), l.client(), args) }
+			c.RunE = func(_ *cobra.Command, args []string) error {
+				if l.away {
+					return store.ErrUnavailable
+				}
+				return run(l.Context(), l.client(), args)
+			}
 			return c
 		},
 		Await: func(_ context.Context, _ *synccli.Client, run operations.Handle) error {

@@ -32,7 +32,7 @@ type listed struct {
 	Paused     bool            `json:"paused"`
 	Last       string          `json:"last,omitempty"`   // id of the latest run that is kept
 	Status     taskjson.Status `json:"status,omitempty"` // of that run
-	Next       events.Millis   `json:"next,omitempty"`   // tick
+	Next       events.Millis   `json:"next,omitempty"`   // tick; 0 = none comes, or the collection is paused
 }
 
 func (t *Terminal) list() *cobra.Command {
@@ -71,14 +71,18 @@ func (t *Terminal) list() *cobra.Command {
 			}
 			more = others && len(some) > 0
 		}
-		if err := p.Flush(); err != nil || found || source == "" {
-			return err
+		if !found && source != "" {
+			return fmt.Errorf("source %.64q has no collections: %w", source, schedule.ErrNotFound)
 		}
-		return fmt.Errorf("source %.64q has no collections: %w", source, schedule.ErrNotFound)
+		return p.Flush()
 	})
 }
 
 func listedOf(of *collections.Collection, s *schedule.Schedule) listed {
+	next := s.Next
+	if s.Paused != nil { // ticks that fall into the pause have no runs
+		next = 0
+	}
 	return listed{
 		ID:         s.Name,
 		Source:     of.Source,
@@ -87,7 +91,7 @@ func listedOf(of *collections.Collection, s *schedule.Schedule) listed {
 		Schedule:   s.Definition.Cron,
 		Timezone:   s.Definition.Timezone,
 		Paused:     s.Paused != nil,
-		Next:       s.Next,
+		Next:       next,
 	}
 }
 

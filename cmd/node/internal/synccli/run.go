@@ -57,7 +57,7 @@ SOURCE_COLLECTION_UUID. A run that has not ended is shared, unless runs of the c
 			run.Close()
 			return nil
 		}
-		return t.Await(ctx, client, run)
+		return t.Await(ctx, client, shown{run})
 	})
 }
 

@@ -109,6 +109,52 @@ func TestApply_ABadFileChangesNothingAndIsToldByItsLines(t *testing.T) {
 	}
 }
 
+func TestApply_TellsABadFileWithoutACluster(t *testing.T) {
+	l := newLine(t)
+	l.away = true
+	l.in = three
+	for _, verb := range []string{"apply", "diff"} {
+		l.failsWith(exitcode.Unavailable, verb, "-")
+	}
+	l.in = "sources: {s: {collections: [{name: a b}]}}"
+	for _, verb := range []string{"apply", "diff"} {
+		said := l.failsWith(exitcode.Usage, verb, "-")
+		if !strings.HasPrefix(said, "warning: standard input:1:29: ") ||
+			!strings.Contains(said, "\nstandard input:1:36: sources.s.collections[0].name: ") ||
+			!strings.Contains(said, "\nstandard input: problems: 1; nothing was changed") {
+			t.Errorf("%s says %q", verb, said)
+		}
+	}
+}
+
+func TestApply_WarnsOfAFileThatRemovesAll(t *testing.T) {
+	l := newLine(t)
+	l.in = "sources: {}"
+	if _, said := l.must("apply", "-"); said != "" {
+		t.Errorf("of none it warns %q", said)
+	}
+	l.in = three
+	l.must("apply", "-")
+	for _, c := range []struct{ file, want string }{
+		{"sources: {s: {driver: noop, collections: [{name: c}]}}",
+			"none of the collections that are there: all 3 are removed"},
+		{"sources: {}", "no collections: all 3 are removed"},
+	} {
+		l.in = c.file
+		if _, said := l.must("diff", "-"); said != "warning: "+c.want+"\n" {
+			t.Errorf("%q, want %q", said, c.want)
+		}
+	}
+	l.in = "sources: {shop: {driver: noop, collections: [{name: prices}]}}"
+	if _, said := l.must("apply", "-"); said != "" {
+		t.Errorf("of a file that keeps one it warns %q", said)
+	}
+	l.in = "sources: {}"
+	if _, said := l.must("apply", "-"); said != "warning: no collections: the only one is removed\n" || len(l.all) > 0 {
+		t.Errorf("%q, and %d are left", said, len(l.all))
+	}
+}
+
 func TestApply_RefusesWhatNoNodeHasAndWhatOthersHave(t *testing.T) {
 	l := newLine(t)
 	path := l.file(three)
@@ -145,7 +191,7 @@ func TestRun_MakesARunBeforeThoseOfTicksAndPrintsItsID(t *testing.T) {
 	}
 	out, said = l.must("run", "shop", "orders", "--wait")
 	if out != fmt.Sprintf(id, 2) || !strings.Contains(said, "it is shared") ||
-		!slices.Equal(l.waited, []events.TaskID{runID("shop_orders", 2)}) {
+		!slices.Equal(l.waited, []events.TaskID{events.TaskID(strings.TrimSpace(out))}) {
 		t.Errorf("%q, %q, waited for %v", out, said, l.waited)
 	}
 	if want := []schedule.ByHand{{Key: "k", Priority: 300}, {Priority: 300}}; !slices.Equal(l.byHand, want) {
@@ -172,9 +218,11 @@ func TestList_HasTimesPausesAndTheLatestRuns(t *testing.T) {
 		{ID: runID("shop_orders", 1), Status: task.Success, Substatus: task.SubFinal},
 		{ID: runID("house_meters", 1), Status: task.Failure, Substatus: task.SubFinal},
 	}
-	s := l.all["shop_orders"]
-	s.Next = 1_800_000_000_000
-	l.all["shop_orders"] = s
+	for _, id := range []string{"shop_orders", "shop_prices"} { // the second of which is paused
+		s := l.all[id]
+		s.Next = 1_800_000_000_000
+		l.all[id] = s
+	}
 	const house = "house_meters  exec    -         UTC   -       FAILED    -\n"
 	const head = "ID            DRIVER  SCHEDULE  ZONE  PAUSED  LAST RUN  NEXT\n"
 	const shop = "shop_orders   noop    @hourly   UTC   -       RUNNING   2027-01-15T08:00:00.000Z\n" +
@@ -186,6 +234,9 @@ func TestList_HasTimesPausesAndTheLatestRuns(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	l.failsWith(exitcode.NotFound, "list", "sho")
+	if out, _, _ := l.run("list", "sho"); out != "" {
+		t.Errorf("of no source it prints %q", out)
+	}
 	if _, said := l.must("pause", "shop", "prices"); !strings.Contains(said, "was paused already") {
 		t.Error(said)
 	}

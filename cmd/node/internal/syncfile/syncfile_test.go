@@ -243,6 +243,7 @@ func TestKeeper_AnOlderFileTurnsNothingBack(t *testing.T) {
 	k.says("INFO", "was applied", "added=1")
 	k.write("b")
 	k.again <- syscall.SIGHUP
+	k.says("WARN", "none of the collections that are there: the only one is removed")
 	k.says("INFO", "was applied")
 	stop()
 	k.write("a")
@@ -275,6 +276,17 @@ func TestKeeper_WarnsOfWhatTheFileIsTakenInSpiteOf(t *testing.T) {
 	k.start()
 	k.says("WARN", "runs do nothing")
 	k.says("INFO", "was applied")
+}
+
+func TestKeeper_WarnsOfAFileThatRemovesAll(t *testing.T) {
+	k := newKeeping(t)
+	k.write("a", "b")
+	k.start()
+	k.says("INFO", "was applied", "added=2")
+	k.raw("sources: {}")
+	k.again <- syscall.SIGHUP
+	k.says("WARN", "no collections: all 2 are removed")
+	k.says("INFO", "was applied", "removed=2")
 }
 
 func TestRead_RefusesABadFileAsWrongUsage(t *testing.T) {
