@@ -209,13 +209,13 @@ func TestKeeper_AFileThatIsTakenBackAndReadAgainNamesTheCommandThatAppliesIt(t *
 	k.write("a")
 	k.start()
 	k.says("INFO", "was applied", "added=1")
-	k.write("b")
+	k.write("a", "b")
 	k.again <- syscall.SIGHUP
 	k.says("INFO", "was applied")
 	k.write("a")
 	k.again <- syscall.SIGHUP
 	k.says("WARN", "turns nothing back; sync apply FILE does", k.path)
-	k.has("s_b")
+	k.has("s_a s_b")
 }
 
 // What an operator has changed by hand since is not turned back by a start.
