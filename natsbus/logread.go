@@ -122,11 +122,12 @@ const beforeFirst = 10 * time.Second
 // oldest returns from when on the stream has messages: since it was made, if it has lost none. Of a stream that was
 // there and is gone nothing is left. 0 = there is none, as far as is known: it may have been lost before.
 func (l *Logs) oldest(ctx context.Context) (events.Millis, error) {
+	seen := l.seen.Load() // before it is asked for: a writer may be making it
 	is, err := l.ask(ctx, "INFO", struct{}{})
 	switch {
 	case err != nil:
 		return 0, err
-	case is == nil && l.seen.Load():
+	case is == nil && seen:
 		return events.MillisOf(time.Now()), nil
 	case is == nil:
 		return 0, nil
