@@ -23,7 +23,7 @@ type Cancelled struct {
 }
 
 // isForRuns returns an error unless the token of the caller is for runs of collections. Whoever asks for one here
-// chooses nothing of what it does, so that no role beyond that of the route is needed, as it is for a submit.
+// chooses nothing of what it does: the role of the route is enough, where a submit needs role operator.
 func isForRuns(c *api.Call) error {
 	if !c.Token().MayBehavior(collections.Behavior) {
 		return problem.New(problem.Forbidden, "the token is not for the behavior %s", collections.Behavior)

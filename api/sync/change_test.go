@@ -34,7 +34,7 @@ func TestRun_Answers201WithItsRunAnd200WithOneThatHasNotEnded(t *testing.T) {
 	s.want(s.ask("submitter", "POST", orders, "Idempotency-Key", ""), 400, "Idempotency-Key")
 }
 
-// A refusal says when to ask again, and so does an answer that nobody has.
+// A refused order tells when to ask again, and so does an order whose outcome is unknown.
 func TestRun_TellsWhenToAskAgain(t *testing.T) {
 	w := newWorld()
 	s := serve(t, w)
@@ -57,7 +57,7 @@ func TestRun_TellsWhenToAskAgain(t *testing.T) {
 	}
 }
 
-// A definition that changes between two looks is looked at again, and not for ever.
+// An order is made again when the definition has changed since it was read, and only a few times.
 func TestRun_MeetsAChangedDefinition(t *testing.T) {
 	w := newWorld()
 	s := serve(t, w)
@@ -114,7 +114,7 @@ func TestSchedules_ShowTheNextFiveTicksOfCollectionsAlone(t *testing.T) {
 	s.want(s.ask("sleeper", "GET", "/schedules"), 200, `{"schedules":[]}`)
 }
 
-// A schedule of the behavior that somebody has set by hand has runs whose ids are none of the design.
+// A schedule that somebody has set by hand is no collection: its runs have ids without a UUID.
 func TestRun_OfAScheduleThatNoFileMadeIsOfNoCollection(t *testing.T) {
 	w := newWorld()
 	w.define("shop", "hand", "")

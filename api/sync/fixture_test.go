@@ -40,7 +40,7 @@ var everybody = secrets{
 	"sleeper":   {Name: "sue", Role: token.Operator, Behaviors: []string{"sleep"}},
 }
 
-// noon is when the first run of every world was created.
+// The first run of every world was created at noon.
 var noon = events.MillisOf(time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC))
 
 // world has collections and their runs. It is for one request at a time.
