@@ -138,13 +138,15 @@ func (s Schedules) Delete(ctx context.Context, name string, seen schedule.Versio
 
 // Run makes a run now, also of a paused schedule, with the definition as it is. Unless the schedule allows overlaps it
 // shares a run that has not ended: the future is that of this run, and Joined. A repetition with the same key, up to
-// 239 bytes, of the same principal shares the run that the first one made, as long as that is kept, and is Repeated;
-// without a key each call is a request of its own.
+// 239 bytes, of the same principal shares the run that the first one made, as long as that is kept, and is Repeated, or
+// the one that it shared: a run remembers 64 requests of the last 10 minutes. Without a key each call is a request of
+// its own.
 func (s Schedules) Run(ctx context.Context, name, key string, seen schedule.Version) (*Future, error) {
 	return s.RunWith(ctx, name, schedule.ByHand{Key: key}, seen)
 }
 
-// RunWith is Run with more than a key. A run that is shared stays as it is. Owners of before ByHand refuse a Priority.
+// RunWith is Run with more than a key. A run that is shared stays as it is. Owners of before ByHand refuse a Priority,
+// and a key.
 func (s Schedules) RunWith(
 	ctx context.Context, name string, is schedule.ByHand, seen schedule.Version,
 ) (*Future, error) {
@@ -157,7 +159,7 @@ func (s Schedules) RunWith(
 	if key != "" {
 		of = string(events.TaskOfRequest(s.c.principal(ctx), name, key))
 	}
-	id, a, err := s.c.schedules.Run(ctx, name, of, is.Priority, seen)
+	id, a, err := s.c.schedules.Run(ctx, name, of, key != "", is.Priority, seen)
 	if err != nil {
 		return failedFuture(id, err), err
 	}

@@ -127,7 +127,7 @@ var requests = []Bug{
 		{"	if q.Run <= t.Runs {\n", "	if false {\n"},
 	}, commandPkg, "TestSubmit_RepeatedGetsTheRunThatItWasPromised"},
 	{"request that meets what has ended and is not recorded", "engine/internal/command/submit.go", []Edit{
-		{"c.RequestID != \"\" && !full && !d.requestsFull(t) && d.mayRecordJoin()", "false && !full"},
+		{"return d.Join(t, c.RequestID)", "return d.Join(t, \"\")"},
 	}, commandPkg, "TestSubmit_ThatMeetsWhatHasEndedIsRememberedByItsKey"},
 	{"late request that is forgotten for another", "engine/internal/command/submit.go", []Edit{
 		{"return d.State.RequestsFull(t, d.Now)", "return false"},

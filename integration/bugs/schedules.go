@@ -57,6 +57,9 @@ var schedules = []Bug{
 	{"task of another that a run by hand shares", asksSchedules, []Edit{
 		{"t != nil && t.RunOf() == 0 {\n", "t != nil && t.RunOf() > 9 {\n"},
 	}, ownSchedules, "TestRun_SharesNoTaskOfAnother"},
+	{"share of a run that is not remembered", asksSchedules, []Edit{
+		{"shared(active, d.Join(d.State.Task(active), request))", "shared(active, command.Joined(d.State.Task(active)))"},
+	}, ownSchedules, "TestRun_OfAKeyIsSharedAgainAfterTheEnd"},
 	{"plan without ticks that older nodes meet", "events/schedule.go", []Edit{
 		{"func (p *SchedulePlan) Later() bool { return p.Cron == \"\" || ", "func (p *SchedulePlan) Later() bool { return "},
 	}, ownSchedules, "TestSet_OfALaterPlanWaitsForTheUpgradeOfEveryNode"},

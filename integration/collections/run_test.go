@@ -91,6 +91,9 @@ func TestRun_AKeyHasOneAnswer(t *testing.T) {
 	if again := w.wantAll(w.together(3, keyed), 201); again != id {
 		t.Errorf("run %s, and %s after its end", id, again)
 	}
+	if a := w.ask(1, ada, "POST", orders, "Idempotency-Key", "k"); a.status != 200 || a.TaskID != id {
+		t.Errorf("a key that shared the run, after its end: %d %s", a.status, a.text)
+	}
 	other := w.ask(1, sam, "POST", orders, "Idempotency-Key", "another")
 	if other.status != 201 || other.TaskID == id {
 		t.Errorf("another key: %d %s", other.status, other.text)

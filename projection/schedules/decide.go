@@ -52,11 +52,11 @@ func (s *Schedules) Decide(of *Schedule, a *Ahead, now events.Millis, taken func
 
 // toCancel returns the runs of a schedule that have not ended and that nobody has cancelled.
 func (s *Schedules) toCancel(of *Schedule) (all []events.TaskID) {
-	s.each(of, func(id events.TaskID, r run) {
+	for id, r := range s.all(of) {
 		if r.active && !r.cancelled {
 			all = append(all, id)
 		}
-	})
+	}
 	return all
 }
 

@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -231,23 +232,30 @@ func (s *Schedules) Active(of *Schedule) (last events.TaskID) {
 		return ""
 	}
 	var life events.Ref
-	s.each(of, func(id events.TaskID, r run) {
+	for id, r := range s.all(of) {
 		if r.active && r.life > life {
 			life, last = r.life, id
 		}
-	})
+	}
 	return last
 }
 
-// each yields the runs of a schedule.
-func (s *Schedules) each(of *Schedule, yield func(events.TaskID, run)) {
-	s.runs.Ascend(events.TaskID(of.Name+"/"), func(id events.TaskID, r run) bool {
-		if id.Affinity() != of.Name {
-			return false
+// Runs yields the runs of a schedule that have not ended, and those that are kept.
+func (s *Schedules) Runs(of *Schedule) iter.Seq[events.TaskID] {
+	return func(yield func(events.TaskID) bool) {
+		for id := range s.all(of) {
+			if !yield(id) {
+				return
+			}
 		}
-		if r.schedule == of.Name {
-			yield(id, r)
-		}
-		return true
-	})
+	}
+}
+
+// all yields the runs of a schedule.
+func (s *Schedules) all(of *Schedule) iter.Seq2[events.TaskID, run] {
+	return func(yield func(events.TaskID, run) bool) {
+		s.runs.Ascend(events.TaskID(of.Name+"/"), func(id events.TaskID, r run) bool {
+			return id.Affinity() == of.Name && (r.schedule != of.Name || yield(id, r))
+		})
+	}
 }

@@ -26,5 +26,14 @@ func (d *Decider) Cancel(t *projection.Task, reason string) {
 	}
 }
 
+// Join records that a request shares a task as it is, so that the same request is known when it comes again, and
+// answers it. Without a key, and while there is no room for more, nothing is recorded.
+func (d *Decider) Join(t *projection.Task, request string) Answer {
+	if request != "" && t.Requests.Of(request) == nil && !d.requestsFull(t) && d.mayRecordJoin() {
+		t = d.emit(t.ID, t, request, &events.Joined{})
+	}
+	return joined(t)
+}
+
 // Joined answers a command that shares a task which is there.
 func Joined(t *projection.Task) Answer { return joined(t) }

@@ -221,10 +221,10 @@ func (d *Decider) mayRecordJoin() bool {
 // recorded answers a submit with the outcome of a task that has ended for good, and records its request, for which
 // the task is retained.
 func (d *Decider) recorded(t *projection.Task, c *Submit) Answer {
-	if _, full := d.noRoom(true, 0); c.RequestID != "" && !full && !d.requestsFull(t) && d.mayRecordJoin() {
-		t = d.emit(t.ID, t, c.RequestID, &events.Joined{})
+	if _, full := d.noRoom(true, 0); full {
+		return joined(t)
 	}
-	return joined(t)
+	return d.Join(t, c.RequestID)
 }
 
 // joined answers a submit that shares an existing task: with the outcome of the run that is due or under way, or with

@@ -180,16 +180,17 @@ func (c *Client) Steer(ctx context.Context, name string, verb Verb, reason strin
 	return err
 }
 
-// Run makes a run now, or shares one. of tells the run from others that somebody asks for. Priority 0 stands for
-// that of the schedule.
+// Run makes a run now, or shares one. of tells the run from others that somebody asks for; keyed says that it is made
+// of a key. Priority 0 stands for that of the schedule.
 func (c *Client) Run(
-	ctx context.Context, name, of string, priority int64, seen schedule.Version,
+	ctx context.Context, name, of string, keyed bool, priority int64, seen schedule.Version,
 ) (id events.TaskID, a command.Answer, err error) {
 	cmd := &Run{
 		Name:     name,
 		ID:       string(schedules.HandRun(name, of)),
 		Seen:     uint64(seen),
 		Priority: priority,
+		Keyed:    keyed,
 	}
 	if err := command.Check(cmd); err != nil {
 		return "", a, err

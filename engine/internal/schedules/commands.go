@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"cmp"
+	"strings"
 	"unicode/utf8"
 
 	"taskledger/events"
@@ -67,10 +68,20 @@ type Run struct {
 	ID       string // of the run, where the schedule names its runs by what made them
 	Seen     uint64 // as of Set
 	Priority int64  // of the run; 0 = the schedule's
+	Keyed    bool   // ID is made of a key: the same request may come again
 }
 
 // Optional implements message.Optional.
-func (*Run) Optional() int { return 1 }
+func (*Run) Optional() int { return 2 }
+
+// request identifies a request with a key in the events and the memory of the run that it shares; "" = it has none.
+func (c *Run) request() string {
+	if !c.Keyed {
+		return ""
+	}
+	_, of, _ := strings.Cut(c.ID, events.HandPrefix)
+	return of
+}
 
 // Backfill begins a backfill.
 type Backfill struct {

@@ -7,6 +7,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
+	"taskledger/projection"
 	"taskledger/projection/schedules"
 	"taskledger/schedule"
 )
@@ -154,13 +155,16 @@ func (c *Run) Decide(d *command.Decider) command.Answer {
 		a.Repeated = true // its id is made of the request
 		return shared(t.ID, a)
 	}
+	request := c.request()
+	if t := sharedBy(d, of, request); t != nil {
+		return shared(t.ID, command.Joined(t))
+	}
 	if !unchanged(of, c.Seen) {
 		return changed()
 	}
 	if of.Plan.Overlap != events.OverlapAllow {
 		if active := all.Active(of); active != "" {
-			t := d.State.Task(active)
-			return shared(t.ID, command.Joined(t))
+			return shared(active, d.Join(d.State.Task(active), request))
 		}
 	}
 	if of.Active() >= schedules.MaxActive {
@@ -176,6 +180,19 @@ func (c *Run) Decide(d *command.Decider) command.Answer {
 		return command.Answer{}
 	}
 	return shared(id, command.Answer{Life: t.Created, Run: 1})
+}
+
+// sharedBy returns the run of the schedule that a request with a key has shared, as far as it is remembered.
+func sharedBy(d *command.Decider, of *schedules.Schedule, request string) *projection.Task {
+	if request == "" {
+		return nil
+	}
+	for id := range schedules.Of(d.State).Runs(of) {
+		if t := d.State.Task(id); t.Requests.Of(request) != nil {
+			return t
+		}
+	}
+	return nil
 }
 
 // shared is the answer about a run.

@@ -190,20 +190,65 @@ func TestSet_OfALaterPlanWaitsForTheUpgradeOfEveryNode(t *testing.T) {
 	}
 }
 
-// An owner of before reads a run that has no priority of its own.
-func TestRun_WithoutAPriorityIsWhatItWas(t *testing.T) {
-	for priority, fields := range map[int64]int{0: 3, 300: 4} {
+// An owner of before reads a run that has neither a priority of its own nor a key.
+func TestRun_WithoutAPriorityAndAKeyIsWhatItWas(t *testing.T) {
+	for run, fields := range map[schedules.Run]int{{}: 3, {Priority: 300}: 4, {Keyed: true}: 5} {
+		run.Name, run.ID = "s", "s/run:k"
 		var w wire.Writer
-		command.Encode(&w, &schedules.Run{Name: "s", ID: "s/run:k", Priority: priority})
+		command.Encode(&w, &run)
 		r := wire.NewReader(w.B)
 		r.Uint()
 		if n := wire.NewReader(r.View()).Array(); n != fields {
-			t.Errorf("priority %d: %d fields, want %d", priority, n, fields)
+			t.Errorf("%+v: %d fields, want %d", run, n, fields)
 		}
 	}
 	for _, priority := range []int64{-1, events.MaxPriority + 1} {
 		if err := (&schedules.Run{Name: "s", ID: "s/run:k", Priority: priority}).Limits(); err == nil {
 			t.Errorf("priority %d is taken", priority)
 		}
+	}
+}
+
+// A request with a key that shares a run shares it again after its end, as long as the run is there; one without a key
+// leaves nothing.
+func TestRun_OfAKeyIsSharedAgainAfterTheEnd(t *testing.T) {
+	o := newOwner(t)
+	o.set("s", "UTC")
+	o.setPlan("s", "s", 0, withoutCron)
+	ask := func(of string, keyed bool) (id string, joined bool) {
+		t.Helper()
+		a := o.turn(&schedules.Run{Name: "s", ID: "s/run:" + of, Keyed: keyed})[0]
+		if a.Code != command.AnswerOK || a.Repeated {
+			t.Fatalf("%+v", a)
+		}
+		return string(a.Data), a.Joined
+	}
+	ask("first", false)
+	before := o.state.Number
+	for _, request := range []struct {
+		of      string
+		keyed   bool
+		entries uint64
+	}{{"none", false, 0}, {"key", true, 1}, {"key", true, 1}, {"other", true, 2}} {
+		id, joined := ask(request.of, request.keyed)
+		if id != "s/run:first" || !joined || o.state.Number != before+request.entries {
+			t.Errorf("%+v: run %s, joined %t, after %d entries", request, id, joined, o.state.Number-before)
+		}
+	}
+	o.turn(&command.Operate{Task: "s/run:first", Do: command.DoCancel})
+	for range 2 {
+		if id, joined := ask("key", true); id != "s/run:first" || !joined {
+			t.Errorf("after the end: run %s, joined %t", id, joined)
+		}
+	}
+	if id, joined := ask("none", false); id != "s/run:none" || joined {
+		t.Errorf("without a key: run %s, joined %t", id, joined)
+	}
+	if id, _ := ask("other", true); id != "s/run:first" {
+		t.Errorf("while another run has not ended: run %s", id)
+	}
+	o.turn(&command.Operate{Task: "s/run:first", Do: command.DoDelete})
+	if id, joined := ask("key", true); id != "s/run:none" || !joined {
+		t.Errorf("of a run that is gone: run %s, joined %t", id, joined)
 	}
 }

@@ -20,8 +20,9 @@ const (
 	byJoin  // a submit that shares a task, and brings a request or terms
 	bySuspend
 	byResume
-	byTick // a tick of a schedule, or one of a backfill, which has a run
-	byHand // a run by hand of a schedule
+	byTick  // a tick of a schedule, or one of a backfill, which has a run
+	byHand  // a run by hand of a schedule
+	byShare // a run by hand that shares another run
 	causes
 )
 
@@ -53,6 +54,9 @@ func (t *task) cause(i int) cause {
 	case *events.Merged:
 		return byMerge
 	case *events.Joined:
+		if s.state.origin != 0 {
+			return byShare
+		}
 		return byJoin
 	case *events.Suspended:
 		return bySuspend

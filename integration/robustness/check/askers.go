@@ -18,6 +18,7 @@ var askedBy = [causes][]history.Verb{
 	bySuspend: {history.Suspend},
 	byResume:  {history.Resume},
 	byHand:    {history.RunSchedule},
+	byShare:   {history.RunSchedule},
 }
 
 // checkAskers holds that each event names who asked for what it follows from, that what a task came to by itself names no caller, and
@@ -49,7 +50,9 @@ func (c *checker) checkAskersOf(t *task) {
 			}
 			continue
 		}
-		asked := func(o *history.Operation) bool { return slices.Contains(askedBy[by], o.Verb) && mayHave(o, ev.Asker) }
+		asked := func(o *history.Operation) bool {
+			return slices.Contains(askedBy[by], o.Verb) && mayHave(o, ev.Asker) && (by != byShare || shares(o, ev))
+		}
 		if !slices.ContainsFunc(c.askedOf(t, by), asked) {
 			c.accuse(acknowledged, t, t.steps[i].entry, "%s (event %d) names %+v, who did not ask for it", ev.Kind(), ev.Seq, ev.Asker)
 			return
@@ -70,15 +73,21 @@ func (c *checker) checkAskersOf(t *task) {
 	}
 }
 
-// askedOf returns the operations from which events of a cause may follow: a run by hand is asked of its schedule.
+// askedOf returns the operations from which events of a cause may follow: a run by hand, and a share in one, are asked of its schedule.
 func (c *checker) askedOf(t *task, by cause) []*history.Operation {
-	if by != byHand {
+	if by != byHand && by != byShare {
 		return t.operations
 	}
 	if s := c.schedules[events.TaskID(t.id).Affinity()]; s != nil {
 		return s.operations
 	}
 	return nil
+}
+
+// shares reports whether the key of a run by hand is the one of an event of the run that it shares.
+func shares(o *history.Operation, ev *events.Event) bool {
+	request := events.TaskOfRequest(ev.Asker.Principal, ev.Task.Affinity(), o.Request)
+	return o.Request != "" && ev.RequestID == string(request)
 }
 
 // names reports whether an event of a cause names who asked.

@@ -204,6 +204,23 @@ func (b *builder) byHand(priority int64) *history.Operation {
 	return o
 }
 
+// shares asks for a run by hand, with a key, that another run is shared for.
+func (b *builder) shares(id, key string) *history.Operation {
+	_, record := ofNightly()
+	return b.op(history.Operation{
+		Client:   6,
+		Verb:     history.RunSchedule,
+		Task:     string(record),
+		Request:  key,
+		Joined:   true,
+		Schedule: &history.ScheduleCall{Run: id},
+	}, func() {
+		b.event = func(ev *events.Event) { ev.RequestID = string(events.TaskOfRequest("ada", "nightly", key)) }
+		b.add(id, &events.Joined{})
+		b.event = nil
+	})
+}
+
 func TestAll_TakesWhatSchedulesMayDo(t *testing.T) {
 	b := newBuilder(t)
 	b.stands()
@@ -211,6 +228,7 @@ func TestAll_TakesWhatSchedulesMayDo(t *testing.T) {
 	b.call(history.GetSchedule, history.ScheduleCall{Shown: []history.ShownSchedule{told}})
 	b.hand("nightly/run:1")
 	b.call(history.RunSchedule, history.ScheduleCall{Run: "nightly/run:1"}).Joined = true
+	b.shares("nightly/run:1", "key")
 	b.reach(4)
 	b.runs("nightly/run:1")
 	b.entry("", decision(events.TickSkipped, events.TickOverlap, 2, 4))
@@ -431,6 +449,18 @@ var schedules = []planted{
 	{"a run by hand of another priority than was asked for", "7 acknowledged", func(b *builder) {
 		b.sets(named(nightly), 90_000)
 		b.byHand(200).Schedule.Priority = 300
+	}, nil},
+	{"a run that is shared for nobody", "7 acknowledged", func(b *builder) {
+		b.sets(nightly, 90_000)
+		b.hand("nightly/run:1")
+		b.shares("nightly/run:1", "key").Answer = history.Refused
+		b.runs("nightly/run:1")
+	}, nil},
+	{"a run that is shared for another key", "7 acknowledged", func(b *builder) {
+		b.sets(nightly, 90_000)
+		b.hand("nightly/run:1")
+		b.shares("nightly/run:1", "key").Request = "other"
+		b.runs("nightly/run:1")
 	}, nil},
 	{"a list that tells a schedule twice", "17 lists", func(b *builder) {
 		b.stands()
