@@ -84,7 +84,7 @@ func readNumbered(t *testing.T, from *engine.Client, id events.TaskID) (got numb
 func TestLogs_OfManyProgramsAreWholeWhileJetStreamIsUp(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
-	programs, lines := repeat.Times(6, 16), repeat.Times(20_000, 90_000)
+	programs, lines := repeat.Times(4, 16), repeat.Times(20_000, 90_000)
 	c, sh := testcluster.New(t, testcluster.Options{JetStream: true}), shell()
 	n := c.StartNode("a", keepsLogs(t, programs, natsbus.LogsConfig{}), sh)
 	var all []*engine.Future
@@ -110,8 +110,7 @@ func TestLogs_OfManyProgramsAreWholeWhileJetStreamIsUp(t *testing.T) {
 func TestLogs_OfManyProgramsTellEveryGapWhenJetStreamWasAway(t *testing.T) {
 	t.Parallel()
 	repeat.Busy(t)
-	const third = 30_000 // lines: more than the pipe of a program takes
-	programs := repeat.Times(6, 16)
+	third, programs := repeat.Times(26_000, 30_000), repeat.Times(4, 16) // half of the lines fill the pipe of a program
 	c, sh, dir := testcluster.New(t, testcluster.Options{JetStream: true}), shell(), t.TempDir()
 	n := c.StartNode("a", keepsLogs(t, programs, natsbus.LogsConfig{}), sh)
 	touch := func(name string) { ok(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600)) }
