@@ -19,6 +19,7 @@ func (a *app) logsCommand() *cobra.Command {
 	}
 	return (&logcli.Terminal{
 		Print: a.print,
+		Err:   a.Err,
 		Sleep: sleep,
 		Ask:   ask,
 		Example: a.examples(

@@ -35,7 +35,7 @@ func (a *app) syncCommand() *cobra.Command {
 			defer a.tellNoNode(ctx, client.Nodes)()
 			return a.await(ctx, run)
 		},
-		Logs: &logcli.Terminal{Print: a.print, Sleep: sleep},
+		Logs: &logcli.Terminal{Print: a.print, Err: a.Err, Sleep: sleep},
 		Example: a.examples(
 			example{"what would change", []string{"sync", "diff", "sync.yaml"}},
 			example{"make it so", []string{"sync", "apply", "sync.yaml"}}),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -29,6 +30,7 @@ const (
 // Terminal connects the command to the command line.
 type Terminal struct {
 	Print func(columns ...string) *output.Printer
+	Err   io.Writer
 	Sleep func(ctx context.Context, d time.Duration) // returns early when ctx ends
 	// Ask makes a command one that asks a cluster. waits says that it may take as long as a task does.
 	Ask func(
@@ -99,12 +101,12 @@ func (o *asked) selection() (s tasklog.Selection, err error) {
 }
 
 // Show prints the selected lines of a task that there are, and, if it follows, those that come until the task has
-// ended. It uses Print and Sleep alone.
+// ended. It uses Print, Err and Sleep alone.
 func (t *Terminal) Show(
 	ctx context.Context, client operations.Logs, id events.TaskID, s tasklog.Selection, follow bool,
 ) error {
 	p := t.Print("TIME", "LEVEL", "ATTEMPT", "MESSAGE")
-	silent := time.Duration(0) // since the task has ended
+	silent, shown := time.Duration(0), 0 // since the task has ended; lines
 	for {
 		told, err := client.Log(ctx, id, s)
 		if ctx.Err() != nil {
@@ -122,10 +124,14 @@ func (t *Terminal) Show(
 			return err
 		}
 		s.Cursor = told.Cursor
+		shown += len(told.Lines)
 		switch {
 		case told.More:
 			continue
 		case !follow || silent >= quiet:
+			if shown == 0 && !p.IsJSON() {
+				fmt.Fprintln(t.Err, "no such line: the task has written none, or its node keeps no logs (serve --logs none)")
+			}
 			return nil
 		case told.Ended && len(told.Lines) == 0:
 			silent += pause

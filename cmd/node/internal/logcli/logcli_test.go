@@ -30,6 +30,7 @@ type line struct {
 	ended   bool
 	fails   error
 	asked   []tasklog.Selection
+	said    bytes.Buffer // beside what it prints
 	waits   bool
 	slept   time.Duration
 	happens func(slept time.Duration) // before a sleep
@@ -81,6 +82,7 @@ func (l *line) do(args ...string) (out string, err error) {
 	defer cancel()
 	terminal := &logcli.Terminal{
 		Print: func(columns ...string) *output.Printer { return output.New(&printed, l.asJSON, columns...) },
+		Err:   &l.said,
 		Sleep: func(_ context.Context, d time.Duration) {
 			l.happens(l.slept)
 			if l.slept += d; l.slept > time.Minute { // somebody types ^C
@@ -129,6 +131,25 @@ func TestLogs_PrintsAllPagesAsATableOrJSON(t *testing.T) {
 	const first = `{"time":"2023-11-14T22:13:20.001Z","level":"error","message":"one","attempt":1,"number":1}` + "\n"
 	if err != nil || !strings.HasPrefix(out, first) || strings.Count(out, "\n") != 3 {
 		t.Errorf("%v, %q", err, out)
+	}
+}
+
+// Where there is no line it says why that may be: a table of nothing looks like a task that wrote nothing.
+func TestLogs_WithoutALineSaysThatNoneMayBeKept(t *testing.T) {
+	for _, follow := range []bool{false, true} {
+		l := newLine(t)
+		l.ended = true
+		out, err := l.do("a/b", fmt.Sprint("--follow=", follow))
+		if err != nil || strings.Count(out, "\n") > 1 || !strings.Contains(l.said.String(), "--logs none") {
+			t.Errorf("follow %t: %v, %q, said %q", follow, err, out, &l.said)
+		}
+	}
+	some, programs := newLine(t, "one"), newLine(t)
+	programs.asJSON = true
+	for _, l := range []*line{some, programs} {
+		if _, err := l.do("a/b"); err != nil || l.said.Len() > 0 {
+			t.Errorf("%v, said %q", err, &l.said)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -222,7 +223,7 @@ func (l *line) run(args ...string) (out, said string, err error) {
 			l.waited = append(l.waited, run.ID())
 			return nil
 		},
-		Logs: &logcli.Terminal{Print: show, Sleep: func(context.Context, time.Duration) {}},
+		Logs: &logcli.Terminal{Print: show, Err: io.Discard, Sleep: func(context.Context, time.Duration) {}},
 	}
 	c := terminal.Command()
 	c.SetArgs(args)
