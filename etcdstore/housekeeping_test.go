@@ -225,7 +225,7 @@ func TestUsage_IsTheWorstOfTheMembersThatAnswer(t *testing.T) {
 	endpoint, _ := testcluster.StartEtcd(t)
 	client := dial(t, endpoint)
 	open := func(quota int64) *etcdstore.Store {
-		return openStore(t, etcdstore.Config{Client: client, Quota: quota, RequestTimeout: 100 * time.Millisecond})
+		return openStore(t, etcdstore.Config{Client: client, Quota: quota, RequestTimeout: time.Second})
 	}
 	unset, set := open(0), open(5<<30)
 	client.SetEndpoints("a", "b", "c")

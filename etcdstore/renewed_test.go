@@ -92,7 +92,7 @@ func TestStore_CertificatesAndAuthoritiesAreThoseOfTheMoment(t *testing.T) {
 		Endpoints:      []string{"https://" + p.Addr().String()},
 		TLS:            cfg,
 		Authorities:    func() (*x509.CertPool, error) { return believed.Load(), nil },
-		RequestTimeout: 300 * time.Millisecond,
+		RequestTimeout: time.Second,
 	})
 	read := func() error {
 		_, err := s.ReadMembers(t.Context())

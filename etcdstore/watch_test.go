@@ -122,7 +122,7 @@ func TestStore_SurvivesLostConnections(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	line := newProxy(t, endpoint)
-	far := openStore(t, etcdstore.Config{Endpoints: []string{line.address()}, RequestTimeout: 300 * time.Millisecond})
+	far := openStore(t, etcdstore.Config{Endpoints: []string{line.address()}, RequestTimeout: time.Second})
 	near := openStore(t, etcdstore.Config{Client: raw})
 	f := &fixture{T: t, ctx: ctx, faulty: near}
 	o := f.own()
