@@ -55,7 +55,8 @@ type progress struct {
 	next        events.Millis // the tick that is decided next; 0 = none comes
 	nextOffset  int64         // of the clocks of its zone then, in seconds
 	decided     events.Millis
-	shown       events.Millis // by the clocks of the zone when it was decided; 0 = no tick of the definition was
+	shown       events.Millis // by the clocks of the zone when it was decided; 0 = no tick since setAt was
+	setAt       events.Millis // when the definition came into the journal
 	busyFrom    events.Millis // when a run began, and none went on
 	busyUntil   events.Millis // until then a run had not ended
 	pausedFrom  events.Millis
@@ -241,7 +242,7 @@ func (s *Schedules) fold(name string, ev *events.Event) {
 			p.ended, p.progress = false, progress{}
 		}
 		p.def, p.version, p.by = b, ev.Position.Ref, strings.Clone(ev.Asker.Principal)
-		p.next, p.nextOffset, p.shown = b.Next, b.Offset, 0
+		p.next, p.nextOffset, p.shown, p.setAt = b.Next, b.Offset, 0, ev.At
 		p.all = p.all || b.Plan.Misfire == events.MisfireAll
 		p.codes = p.codes || b.Code != ""
 	}
@@ -278,7 +279,10 @@ func (p *plan) tick(ev *events.Event, b *events.Ticked) {
 			p.fill.From, p.fill.Ticks = b.Next, p.fill.Ticks-1
 		}
 	default:
-		p.shown = p.shownUntil(b)
+		p.shown = 0
+		if b.To >= p.setAt { // an owner heeds no clocks of a tick before its definition stood in the journal
+			p.shown = p.shownUntil(b)
+		}
 		p.decided, p.next, p.nextOffset = b.To, b.Next, b.NextOffset
 	}
 }

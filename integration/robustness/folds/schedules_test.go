@@ -403,3 +403,26 @@ func TestSchedules_KeepTheirNewestRunsUntilTheyEnd(t *testing.T) {
 		t.Errorf("left %v of %+v", left, s.Schedule("s"))
 	}
 }
+
+// A correction never shows a date and time again that clocks have shown at a tick since the definition was recorded. Of
+// a tick before that an owner compares nothing.
+func TestSchedules_HoldACorrectionToTheClocksOfTheLastTick(t *testing.T) {
+	for recorded, wrong := range map[events.Millis]int{1: 1, 2: 1, 3: 0} {
+		set := definition(2)
+		set.Plan.Cron, set.Plan.Zone, set.Offset = "0/1 0,1 0 * * ?", "Europe/Berlin", 3600
+		first := created(2)
+		first[1].Body.(*events.Created).NotBefore = 3 * second
+		tick := first[0].Body.(*events.Ticked)
+		tick.Next, tick.ToOffset = 3603*second, 3600
+		correct := &events.Ticked{Decision: events.TickCorrected, Next: 5 * second}
+		all := []entry{
+			{recorded, []events.Event{of(set)}},
+			{3, first},
+			{4, []events.Event{of(correct)}},
+		}
+		problems := judge(all)
+		if len(problems) != wrong || strings.Count(strings.Join(problems, ""), "is corrected to") != wrong {
+			t.Errorf("recorded at %d: %q", recorded, problems)
+		}
+	}
+}
