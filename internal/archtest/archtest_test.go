@@ -29,6 +29,8 @@ events               | internal/wire github.com/cespare/xxhash           | vocab
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 cron                 |                                                   | a leaf: when something is to happen, pure
 work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
+work/internal/order  |                                                   | a leaf: which item may be processed next, pure
+work/internal/threads | work/internal/order                              | processes the items of an iterator side by side: it knows no engine
 projection/name      |                                                 | a leaf: texts that many tasks share
 projection/steady    | events internal/wire                              | time by the entries of a journal: pure
 projection/extension | projection/steady events internal/wire          | what a front keeps in a shard, as the fold knows it, pure
@@ -211,7 +213,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 	report(t, load(t).Pure("collections/taskjson/*.go", "cron/*.go", "events/*.go", "internal/runid/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
-		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/segmentation/*.go"))
+		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/internal/order/*.go", "work/segmentation/*.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a
