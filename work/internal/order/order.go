@@ -40,8 +40,8 @@ func New[I any](threads int) *Order[I] {
 }
 
 // Room reports whether another item should be fetched: fewer than two items for each thread are ready, and fewer than
-// MaxAside are set aside. Items that were fetched before can still be set aside by Rest, so the number of items that are
-// set aside is at most MaxAside and three for each thread.
+// MaxAside are set aside. Items that were fetched before can still be set aside by Rest, so at most MaxAside items and
+// three for each thread are set aside.
 func (o *Order[I]) Room() bool {
 	return len(o.ready) < 2*o.threads && o.Aside() < MaxAside
 }
@@ -91,8 +91,8 @@ func (o *Order[I]) Done(it *Item[I]) {
 	o.waiting--
 }
 
-// Rest sets an item aside that was processed and is to be tried again at the time due. Until it is done no other item of
-// its key is ready.
+// Rest sets an item aside that was processed and is to be tried again at the time due. Until it is done no other item
+// of its key is ready.
 func (o *Order[I]) Rest(it *Item[I], due time.Time) {
 	o.processing--
 	it.Try++

@@ -1,6 +1,6 @@
 // Package threads carries out the items of an iterator with several threads: one goroutine fetches, and up to 256
-// process. Two items for each thread wait ready, so fetching goes on while items are processed, and no further; with one
-// thread the iterator is one item ahead. Package order says which item may be processed next.
+// process. Two items for each thread wait ready, so fetching goes on while items are processed, and no further; with
+// one thread the iterator is one item ahead. Package order says which item may be processed next.
 //
 // The iterator, the function of keys and the one that processes belong to somebody else. Whatever they do, Run returns:
 // an error, a panic and the end of their goroutine are told apart, and an iterator that does not return when it is told

@@ -13,8 +13,8 @@ var (
 	ErrYieldedSideBySide  = errors.New("it yielded from two goroutines at once")
 )
 
-// IteratorError tells that the iterator failed, so not all items were seen. Err holds what it yielded, a *PanicError, an
-// *EndedError, an *AbandonedError or one of the errors above.
+// IteratorError tells that the iterator failed, so not all items were seen. Err holds what it yielded, a *PanicError,
+// an *EndedError, an *AbandonedError or one of the errors above.
 type IteratorError struct{ Err error }
 
 // Error implements error.

@@ -43,8 +43,8 @@ func (f *fetcher[I]) run(ctx context.Context, abandoned *Abandoned) {
 	Watch("the iterator", func() { f.items(ctx)(f.yield) }, f.fail)
 }
 
-// yield hands a pair over. Whoever goes on after it returned false loses the goroutine, so a loop that never looks ends.
-// No panic would do that: it would end the program if the iterator yields from a goroutine of its own.
+// yield hands a pair over. Whoever goes on after it returned false loses the goroutine, so a loop that never looks
+// ends. No panic would do that: it would end the program if the iterator yields from a goroutine of its own.
 func (f *fetcher[I]) yield(value I, err error) bool {
 	if !f.yielding.TryLock() {
 		f.fail(ErrYieldedSideBySide)

@@ -283,25 +283,28 @@ func TestRun_IsNoSuccessWhenItsContextEnded(t *testing.T) {
 	})
 }
 
+// Both the end of the context and that of the iterator are there to be seen once the item has ended, in any order.
 func TestRun_IsNoSuccessWhenItsContextEndedTheIterator(t *testing.T) {
 	inBubble(t, func(t *testing.T, n int) {
-		ctx, suspend := context.WithCancelCause(t.Context())
-		go func() {
-			time.Sleep(time.Minute)
-			suspend(errTest)
-		}()
-		err := threads.Run(ctx, threads.Config[int]{
-			Threads: n,
-			Items: func(ctx context.Context) pairs {
-				return func(yield func(int, error) bool) {
-					yield(1, nil)
-					<-ctx.Done()
-				}
-			},
-			Process: nothing,
-		})
-		if !errors.Is(err, errTest) {
-			t.Errorf("got %v", err)
+		for range 20 {
+			ctx, suspend := context.WithCancelCause(t.Context())
+			err := threads.Run(ctx, threads.Config[int]{
+				Threads: n,
+				Items: func(ctx context.Context) pairs {
+					return func(yield func(int, error) bool) {
+						yield(1, nil)
+						<-ctx.Done()
+					}
+				},
+				Process: func(context.Context, *threads.Item[int]) (v threads.Verdict) {
+					suspend(errTest)
+					time.Sleep(time.Second)
+					return v
+				},
+			})
+			if !errors.Is(err, errTest) {
+				t.Errorf("got %v", err)
+			}
 		}
 	})
 }
