@@ -23,6 +23,7 @@ internal/ring        |                                                   | a lea
 internal/connection  | store etcdstore natsbus tasklog | store, bus and archive under one name: it knows no engine
 internal/advertised  |                                                   | a leaf: the form of cluster.json
 internal/version     |                                                   | a leaf: one constant
+internal/coded       |                                                   | a leaf: the code of an error
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
 internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
@@ -88,7 +89,7 @@ bulk                 | events projection/listing store task internal/message int
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
-behaviors            | schedule engine store task events | shared by callers and workers: light
+behaviors            | schedule engine store task events internal/coded | shared by callers and workers: light
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived

@@ -11,18 +11,13 @@ func checkContents(all []Content) error {
 	if len(all) == 0 {
 		return invalid("explicit", "empty, want at least one content")
 	}
-	bytes := 0
 	for i, c := range all {
-		bytes += ContentBytes + len(c.Lower) + len(c.Upper) + len(c.Text)
 		if err := c.check(fmt.Sprintf("explicit[%d]", i)); err != nil {
 			return err
 		}
 		if first := all[0].Kind; (c.Kind == Numeric) != (first == Numeric) {
 			return invalid(fmt.Sprintf("explicit[%d].kind", i), "%q beside %q: numbers and texts do not mix", c.Kind, first)
 		}
-	}
-	if bytes > MaxExplicitBytes {
-		return invalid("explicit", "%d bytes exceed the limit of %d", bytes, MaxExplicitBytes)
 	}
 	return checkApart(all)
 }

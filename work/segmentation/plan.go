@@ -4,10 +4,9 @@ package segmentation
 const (
 	// MaxBuckets bounds the number of buckets.
 	MaxBuckets = 1_000_000_000
-	// MaxExplicitBytes bounds the list of an explicit plan: each of its contents takes the bytes of its texts and
-	// ContentBytes.
-	MaxExplicitBytes = 192 << 10
-	// ContentBytes is at least the bytes that a content takes beside its texts, however it is encoded.
+	// MaxBytes bounds Plan.Bytes, and with it the list of an explicit plan.
+	MaxBytes = 192 << 10
+	// ContentBytes is added to the texts of a content in Plan.Bytes.
 	ContentBytes = 32
 	// MaxPositions bounds the characters of a boundary: the number of alphabets times the depth.
 	MaxPositions = 64
@@ -96,6 +95,19 @@ func (p Plan) Bucket(number int64) (Bucket, bool) {
 		b.Content = p.Explicit[number-1]
 	}
 	return b, true
+}
+
+// Bytes returns at least the bytes that the plan takes when it is encoded: those of its texts, ContentBytes for each
+// content and 16 for each alphabet, and 64 for all else.
+func (p Plan) Bytes() int64 {
+	bytes := 64 + 16*len(p.Alphabets) + ContentBytes*len(p.Explicit)
+	for _, text := range p.Alphabets {
+		bytes += len(text)
+	}
+	for _, c := range p.Explicit {
+		bytes += len(c.Lower) + len(c.Upper) + len(c.Text)
+	}
+	return int64(bytes)
 }
 
 // Covers reports whether every key of text lies in a bucket.

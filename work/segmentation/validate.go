@@ -19,6 +19,9 @@ func (p Plan) Validate() error {
 		_, _, err := p.texts()
 		return err
 	case Explicit:
+		if bytes := p.Bytes(); bytes > MaxBytes {
+			return invalid("explicit", "%d bytes exceed the limit of %d", bytes, MaxBytes)
+		}
 		return checkContents(p.Explicit)
 	}
 	return nil

@@ -26,7 +26,7 @@ func TestValidate_NamesFieldAndLimit(t *testing.T) {
 		prefix   = segmentation.Prefix
 		exact    = segmentation.Exact
 	)
-	many := make([]content, segmentation.MaxExplicitBytes/segmentation.ContentBytes+1)
+	many := make([]content, (segmentation.MaxBytes-64)/segmentation.ContentBytes+1)
 	for i := range many {
 		many[i] = content{Kind: numeric, From: int64(i), To: int64(i) + 1}
 	}
@@ -162,4 +162,17 @@ func TestPlan_TravelsAsAMessage(t *testing.T) {
 	if err := message.Decode(message.Encode(&sent), 1<<10, &got); err != nil || !reflect.DeepEqual(got, sent) {
 		t.Errorf("got %+v, %v", got, err)
 	}
+}
+
+func TestBytes_AreAtLeastThoseOfTheEncodedPlan(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.Make[plan]().Draw(t, "plan")
+		p.Kind = segmentation.Explicit
+		for i := range p.Explicit {
+			p.Explicit[i].Kind = segmentation.Interval // the longest one
+		}
+		if encoded := len(message.Encode(&p)); int64(encoded) > p.Bytes() {
+			t.Fatalf("%d bytes, encoded %d", p.Bytes(), encoded)
+		}
+	})
 }
