@@ -30,6 +30,7 @@ events               | internal/wire github.com/cespare/xxhash           | vocab
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 cron                 |                                                   | a leaf: when something is to happen, pure
 work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
+work                 | events internal/coded task work/internal/threads work/segmentation | defines works, and what an attempt of one does: it knows no engine
 work/internal/order  |                                                   | a leaf: which item may be processed next, pure
 work/internal/threads | work/internal/order                              | processes the items of an iterator side by side: it knows no engine
 projection/name      |                                                 | a leaf: texts that many tasks share

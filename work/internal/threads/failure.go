@@ -23,12 +23,12 @@ func (e *IteratorError) Error() string { return "iterator: " + e.Err.Error() }
 // Unwrap returns the cause.
 func (e *IteratorError) Unwrap() error { return e.Err }
 
-// AbandonedError tells that the iterator of a run did not return when it was told to stop, and was left behind.
+// AbandonedError tells that a function of somebody else did not return when it was told to stop, and was left behind.
 type AbandonedError struct{ Name string }
 
 // Error implements error.
 func (e *AbandonedError) Error() string {
-	return "the iterator of " + e.Name + " does not return, though its context has ended: its goroutine is left behind"
+	return e.Name + " does not return, though its context has ended: its goroutine is left behind"
 }
 
 // PanicError tells that a function of somebody else panicked.

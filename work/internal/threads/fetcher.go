@@ -84,7 +84,7 @@ func (f *fetcher[I]) fail(err error) {
 }
 
 // failure returns in what way the iterator has failed, other than by an error that it yielded; nil for none.
-func (f *fetcher[I]) failure() error {
+func (f *fetcher[I]) failure() *IteratorError {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failed == nil {

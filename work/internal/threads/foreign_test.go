@@ -66,7 +66,7 @@ func TestRun_TellsHowAnIteratorFailed(t *testing.T) {
 			for {
 				yield(0, errTest)
 			}
-		}, "iterator: no disk\niterator: it yielded after it was told to stop", threads.ErrYieldedAfterStop},
+		}, "iterator: no disk\nit yielded after it was told to stop", threads.ErrYieldedAfterStop},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, n int) {

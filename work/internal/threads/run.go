@@ -1,7 +1,6 @@
 package threads
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -68,7 +67,7 @@ type ending[I any] struct {
 // Run carries out every item and returns nil once all have ended and the iterator has returned. Otherwise it returns
 // what stopped it: the cause of ctx, the Stop of a verdict, an *IteratorError, or the *PanicError or *EndedError of Key
 // or Process. Then no further item starts, those in progress are waited for, and those behind them are dropped. If the
-// iterator fails while it is stopped, the error is joined with that failure.
+// iterator fails while it is stopped, that failure is joined behind; an *IteratorError is never part of a join by itself.
 //
 // An error of ctx counts above what the iterator makes of it: an iterator that returns early because its context has
 // ended has not seen all items.
@@ -91,7 +90,7 @@ func Run[I any](ctx context.Context, c Config[I]) error {
 	}
 	fetching, cancel := context.WithCancel(ctx)
 	go r.fetcher.run(fetching, c.Abandoned)
-	var late error
+	var late *IteratorError
 	err := func() error {
 		defer func() { late = r.finish(cancel) }() // also when Process ends this goroutine
 		if c.Threads == 1 {
@@ -99,8 +98,19 @@ func Run[I any](ctx context.Context, c Config[I]) error {
 		}
 		return r.together(ctx)
 	}()
-	if err == nil || late == nil {
-		return cmp.Or(err, late)
+	return join(err, late)
+}
+
+// join adds what the iterator did wrong while it was stopped.
+func join(err error, late *IteratorError) error {
+	first, iterator := err.(*IteratorError)
+	switch {
+	case late == nil:
+		return err
+	case err == nil:
+		return late
+	case iterator:
+		return &IteratorError{errors.Join(first.Err, late.Err)}
 	}
 	return errors.Join(err, late)
 }
@@ -243,7 +253,7 @@ func (r *run[I]) process(ctx context.Context, it *Item[I]) (v Verdict) {
 }
 
 // finish stops what still goes on, and returns in what way the iterator failed meanwhile.
-func (r *run[I]) finish(cancel context.CancelFunc) error {
+func (r *run[I]) finish(cancel context.CancelFunc) *IteratorError {
 	close(r.work)
 	close(r.fetcher.stopping)
 	cancel()
