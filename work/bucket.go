@@ -58,18 +58,18 @@ func (b *bucketRun[P, I]) run(ctx context.Context, params P) (Report, error) {
 	return report, nil
 }
 
-// failure names the bucket in an error of its iterator or of its function of keys.
+// failure names the bucket in an error of its iterator or of its function of keys. An error that is joined with that of
+// the iterator had another reason first, and is left as it is.
 func (b *bucketRun[P, I]) failure(err error) error {
-	_, iterator := errors.AsType[*threads.IteratorError](err)
-	_, panicked := errors.AsType[*threads.PanicError](err)
-	if !iterator && !panicked {
-		return err
+	switch err.(type) {
+	case *threads.IteratorError, *threads.PanicError:
+		return &ItemsError{
+			Partition: b.plan.ID,
+			Bucket:    b.info.Bucket,
+			Err:       err,
+		}
 	}
-	return &ItemsError{
-		Partition: b.plan.ID,
-		Bucket:    b.info.Bucket,
-		Err:       err,
-	}
+	return err
 }
 
 // process carries out an item and says what comes after it.

@@ -121,10 +121,11 @@ func (o *Order[I]) Aside() int { return o.waiting + len(o.resting) }
 // Processing returns the number of items that were taken and have neither ended nor been set aside.
 func (o *Order[I]) Processing() int { return o.processing }
 
+// Ending reports whether every item has ended or is being processed.
+func (o *Order[I]) Ending() bool { return len(o.ready) == 0 && o.Aside() == 0 }
+
 // Empty reports whether every item has ended.
-func (o *Order[I]) Empty() bool {
-	return len(o.ready) == 0 && o.processing == 0 && o.Aside() == 0
-}
+func (o *Order[I]) Empty() bool { return o.Ending() && o.processing == 0 }
 
 // rests is a heap of items, the one that is due first at its top.
 type rests[I any] []*Item[I]

@@ -108,6 +108,8 @@ func (m *model) check(t *rapid.T) {
 		t.Fatalf("%d are set aside, want %d", m.order.Aside(), aside)
 	case m.order.Room() != (ready < 2*m.threads && aside < order.MaxAside):
 		t.Fatalf("room: %t, with %d ready and %d aside", m.order.Room(), ready, aside)
+	case m.order.Ending() != (len(m.open) == len(m.processing)):
+		t.Fatalf("ending: %t, and %d of %d are processed", m.order.Ending(), len(m.processing), len(m.open))
 	case m.order.Empty() != (len(m.open) == 0):
 		t.Fatalf("empty: %t, and %d are open", m.order.Empty(), len(m.open))
 	}

@@ -70,7 +70,8 @@ type ending[I any] struct {
 // iterator fails while it is stopped, that failure is joined behind; an *IteratorError is never part of a join by itself.
 //
 // An error of ctx counts above what the iterator makes of it: an iterator that returns early because its context has
-// ended has not seen all items.
+// ended has not seen all items. If it has returned before, and nothing is left but items in progress, Run succeeds when
+// these end.
 //
 // Run leaves no goroutine behind except an iterator's that does not return within Grace.
 func Run[I any](ctx context.Context, c Config[I]) error {
@@ -151,11 +152,15 @@ func (r *run[I]) together(ctx context.Context) error {
 
 // step waits for the next thing that happens, and reports whether all is over. ready is the item for a processor.
 func (r *run[I]) step(ctx context.Context, ready *Item[I]) (over bool, err error) {
-	switch {
-	case r.exhausted && r.order.Empty():
+	stop := ctx.Done()
+	if ctx.Err() != nil {
+		if !r.exhausted || !r.order.Ending() {
+			return true, context.Cause(ctx)
+		}
+		stop = nil // nothing is left to start: how the last items end decides
+	}
+	if r.exhausted && r.order.Empty() {
 		return true, nil
-	case ctx.Err() != nil:
-		return true, context.Cause(ctx)
 	}
 	var from <-chan fetched[I]
 	var returned <-chan struct{}
@@ -169,10 +174,10 @@ func (r *run[I]) step(ctx context.Context, ready *Item[I]) (over bool, err error
 	if ready != nil {
 		work = r.work
 	}
-	wake, stop := r.alarm()
-	defer stop()
+	wake, silence := r.alarm()
+	defer silence()
 	select {
-	case <-ctx.Done():
+	case <-stop:
 	case got := <-from:
 		err = r.receive(ctx, got)
 	case <-returned:
@@ -189,7 +194,7 @@ func (r *run[I]) step(ctx context.Context, ready *Item[I]) (over bool, err error
 }
 
 // alarm rings when a resting item is due.
-func (r *run[I]) alarm() (ring <-chan time.Time, stop func()) {
+func (r *run[I]) alarm() (ring <-chan time.Time, silence func()) {
 	due, rests := r.order.Due()
 	if !rests {
 		return nil, func() {}

@@ -309,6 +309,25 @@ func TestRun_IsNoSuccessWhenItsContextEndedTheIterator(t *testing.T) {
 	})
 }
 
+func TestRun_SucceedsWhenItsContextEndsWithTheLastItems(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, suspend := context.WithCancelCause(t.Context())
+		err := threads.Run(ctx, threads.Config[int]{
+			Threads: 3,
+			Items:   counted(6),
+			Process: func(_ context.Context, it *threads.Item[int]) (v threads.Verdict) {
+				if time.Sleep(time.Duration(it.Value) * time.Second); it.Value == 5 {
+					suspend(errTest)
+				}
+				return v
+			},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestRun_StopsAtAVerdictAndWaitsForItemsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
