@@ -82,7 +82,8 @@ func (l *loop[P, I]) run(ctx context.Context) (State, error) {
 	}
 }
 
-// next reports on a bucket and asks for another one. If the attempt has to stop, the report is all that the ledger hears.
+// next reports on a bucket and asks for another one. If the attempt has to stop, the report is all that the ledger
+// hears.
 func (l *loop[P, I]) next(ctx context.Context, report Report) (Answer, error) {
 	if ctx.Err() == nil {
 		next, err := l.ledger.Next(ctx, report)

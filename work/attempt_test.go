@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"taskledger/behaviors"
 	"taskledger/store"
@@ -189,13 +190,12 @@ func TestAttempt_KeepsTheFirstErrorsOfABucketAndCutsTexts(t *testing.T) {
 			report, bytes := r.reports[0], 0
 			for _, e := range report.Errors {
 				bytes += len(e.Item) + len(e.Code) + len(e.Message)
-				text := e.Item + e.Message
-				if len(e.Message) > work.MaxMessageBytes || len(e.Item) > work.MaxItemBytes || strings.ToValidUTF8(text, "") != text {
+				if len(e.Message) > work.MaxMessageBytes || len(e.Item) > work.MaxItemBytes || !utf8.ValidString(e.Item+e.Message) {
 					t.Errorf("error %q", e)
 				}
 			}
 			if report.Items.Failed != 1000 || len(report.Errors) != c.kept || bytes > work.MaxErrorBytes {
-				t.Errorf("%d failed, %d errors of %d bytes are kept, want %d", report.Items.Failed, len(report.Errors), bytes, c.kept)
+				t.Errorf("%+v, %d errors of %d bytes are kept, want %d", report.Items, len(report.Errors), bytes, c.kept)
 			}
 		})
 	}

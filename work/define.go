@@ -9,9 +9,9 @@ import (
 	"taskledger/work/segmentation"
 )
 
-// Partition is a part of a work: a set of items, cut into buckets, and what is done with each item. P is the type of the
-// parameters of the work, I that of an item. Its functions are called on the nodes of the workers; unless something else
-// is said they may be called concurrently.
+// Partition is a part of a work: a set of items, cut into buckets, and what is done with each item. P is the type of
+// the parameters of the work, I that of an item. Its functions are called on the nodes of the workers; unless
+// something else is said they may be called concurrently.
 type Partition[P, I any] struct {
 	// ID names the partition in reports, 1 to 48 bytes of [a-z0-9-], without another of its name in the work. "": its
 	// place, "1" for the first one.

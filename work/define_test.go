@@ -27,8 +27,11 @@ func whole() partition {
 		Segmentation: segmentation.Plan{Kind: segmentation.Interval, Alphabets: []string{"a-z"}, Depth: 2},
 		Workers:      2,
 		Threads:      3,
-		Rules:        []work.Rule{{Code: "busy", React: work.Retry, Times: 2, Backoff: time.Minute}, {React: work.Stop, Times: 5}},
-		Thresholds:   []work.Threshold{{Counter: "deletes", Limit: 9}},
+		Rules: []work.Rule{
+			{Code: "busy", React: work.Retry, Times: 2, Backoff: time.Minute},
+			{React: work.Stop, Times: 5},
+		},
+		Thresholds: []work.Threshold{{Counter: "deletes", Limit: 9}},
 	}
 }
 
@@ -54,7 +57,7 @@ func TestValidate_NamesFieldAndLimit(t *testing.T) {
 		{func(p *partition) { p.Segmentation.Depth = 9 }, "segmentation.depth", "1000000000"},
 		{func(p *partition) { p.Segmentation = cut(0, 1) }, "segmentation.from", "0, want less than to"},
 		{func(p *partition) { p.Rules = make([]work.Rule, 33) }, "rules", "33, want 32 at most"},
-		{func(p *partition) { p.Rules[1].Code = strings.Repeat("x", 129) }, "rules[1].code", "129 bytes exceed the limit of 128"},
+		{func(p *partition) { p.Rules[1].Code = strings.Repeat("x", 129) }, "rules[1].code", "exceed the limit of 128"},
 		{func(p *partition) { p.Rules[1].React = 4 }, "rules[1].react", "4, want one of"},
 		{func(p *partition) { p.Rules[0].Times = 101 }, "rules[0].times", "101, want 0 to 100"},
 		{func(p *partition) { p.Rules[1].Times = -1 }, "rules[1].times", "-1, want 0"},
@@ -68,7 +71,7 @@ func TestValidate_NamesFieldAndLimit(t *testing.T) {
 		{func(p *partition) { p.Thresholds[0].Limit = -1 }, "thresholds[0].limit", "-1, want 0 or more"},
 		{func(p *partition) { p.Thresholds = append(p.Thresholds, p.Thresholds[0]) }, "thresholds[1].counter",
 			`"deletes" is that of thresholds[0]`},
-		{func(p *partition) { p.Thresholds = make([]work.Threshold, 16) }, "thresholds", "17 with those of rules, want 16 at most"},
+		{func(p *partition) { p.Thresholds = make([]work.Threshold, 16) }, "thresholds", "17 with those of rules, want 16"},
 		{func(p *partition) { p.ID = "other" }, "id", `"other" is that of partitions[0], too`},
 	} {
 		p := whole()

@@ -16,11 +16,11 @@
 //
 // # Buckets, workers and threads
 //
-// Package segmentation cuts the set of a partition into buckets. A bucket is worked on by one worker at a time, and is
-// done once all of its items have ended, whatever became of them. If the worker's attempt ends before that, for whatever
-// reason, the bucket is given back, what was counted of it is forgotten, and somebody works on all of its items again.
-// So an item is processed at least once, and Process must allow a repetition. What a bucket counted is kept once the
-// bucket is done.
+// Package segmentation cuts the set of a partition into buckets. A bucket is worked on by one worker at a time, and
+// is done once all of its items have ended, whatever became of them. If the worker's attempt ends before that, for
+// whatever reason, the bucket is given back, what was counted of it is forgotten, and somebody works on all of its
+// items again. So an item is processed at least once, and Process must allow a repetition. What a bucket counted is
+// kept once the bucket is done.
 //
 // Workers are tasks on any node, and each has its threads. Within a worker, items with the same key are processed one
 // after the other, in the order in which Items yields them. Nothing orders the items of different buckets.
@@ -40,6 +40,6 @@
 //
 // # Running it
 //
-// Work.Attempt is what an attempt of the task or of one of its workers does. It asks a Ledger, which holds the record of
-// the work, for buckets and permits; the engine implements it.
+// Work.Attempt is what an attempt of the task or of one of its workers does. It asks a Ledger, which holds the record
+// of the work, for buckets and permits; the engine implements it.
 package work

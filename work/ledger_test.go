@@ -99,7 +99,7 @@ func (a *attempt) Next(ctx context.Context, report work.Report) (work.Answer, er
 // take takes a report.
 func (a *attempt) take(report work.Report) {
 	if report.Bucket != a.bucket || report.Bucket != 0 && report.Partition != a.partition {
-		a.complain("a report of bucket %d of partition %d by the attempt with bucket %d", report.Bucket, report.Partition, a.bucket)
+		a.complain("the attempt with bucket %d reports %+v", a.bucket, report)
 	}
 	if report.Returned && (report.Cause == nil || report.Items != work.Counts{} || report.Errors != nil) {
 		a.complain("a bucket comes back with %+v", report)

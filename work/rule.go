@@ -19,7 +19,7 @@ const (
 	// this one decide.
 	Retry
 	// Stop ends the work at the Times-th item that meets the rule in the run of the partition. The items before it count
-	// as failed.
+	// as failed. As for Permit, items of one bucket that have the same key are one item here.
 	Stop
 )
 

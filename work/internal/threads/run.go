@@ -65,9 +65,10 @@ type ending[I any] struct {
 }
 
 // Run carries out every item and returns nil once all have ended and the iterator has returned. Otherwise it returns
-// what stopped it: the cause of ctx, the Stop of a verdict, an *IteratorError, or the *PanicError or *EndedError of Key
-// or Process. Then no further item starts, those in progress are waited for, and those behind them are dropped. If the
-// iterator fails while it is stopped, that failure is joined behind; an *IteratorError is never part of a join by itself.
+// what stopped it: the cause of ctx, the Stop of a verdict, an *IteratorError, or the *PanicError or *EndedError of
+// Key or Process. Then no further item starts, those in progress are waited for, and those behind them are dropped.
+// If the iterator fails while it is stopped, that failure is joined behind; an *IteratorError is never part of a join
+// by itself.
 //
 // An error of ctx counts above what the iterator makes of it: an iterator that returns early because its context has
 // ended has not seen all items. If it has returned before, and nothing is left but items in progress, Run succeeds when
