@@ -478,6 +478,33 @@ func TestAttempt_ReportsABucketThatIsDoneThoughItIsSuspended(t *testing.T) {
 	})
 }
 
+// The last item is the only one left, so its bucket would be done if its error counted as a failure.
+func TestAttempt_CountsNoErrorOfAnItemThatWasInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, suspend := context.WithCancelCause(t.Context())
+		r := newRecord()
+		w := work.Define("numbers", nil, partition{
+			Items: numbers,
+			Process: func(ctx context.Context, n int) error {
+				if n < 4 {
+					return nil
+				}
+				time.Sleep(time.Second)
+				suspend(errDisk)
+				return ctx.Err()
+			},
+			Segmentation: cut(10, 2),
+			Threads:      2,
+		})
+		if _, err := w.Attempt(ctx, r.attempt(), 0, work.Attempt{}); !errors.Is(err, errDisk) {
+			t.Errorf("got %v", err)
+		}
+		if len(r.reports) != 1 || !r.reports[0].Returned || len(r.wrong) > 0 {
+			t.Errorf("%+v, %q", r.reports, r.wrong)
+		}
+	})
+}
+
 func TestAttempt_EndsWithTheErrorOfItsLedger(t *testing.T) {
 	r := newRecord()
 	r.failNext = errDisk
