@@ -16,7 +16,7 @@ const giveBack = 5 * time.Second
 
 // Attempt is an attempt of the task of a work, or of one of its workers.
 type Attempt struct {
-	// Number is that of the attempt within the life of its task, from 1 on.
+	// Number counts the attempts within the life of the task, from 1 on.
 	Number int
 	// Log takes what is worth telling; nil: nothing is logged.
 	Log *slog.Logger

@@ -40,6 +40,6 @@
 //
 // # Running it
 //
-// Work.Attempt is what an attempt of the task or of one of its workers does. It asks a Ledger, which holds the record
-// of the work, for buckets and permits; the engine implements it.
+// An attempt of the task, or of one of its workers, calls Work.Attempt. It asks a Ledger, which holds the record of the
+// work, for buckets and permits; the engine implements it.
 package work

@@ -10,7 +10,7 @@ type Reaction uint8
 
 // The reactions.
 const (
-	// GoOn counts the item as failed and goes on. It is what happens without a rule.
+	// GoOn counts the item as failed and goes on, as without a rule.
 	GoOn Reaction = iota
 	// Ignore counts the item as skipped and keeps no error.
 	Ignore

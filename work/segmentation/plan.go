@@ -14,8 +14,8 @@ const (
 	MaxAlphabetBytes = 4 << 10
 )
 
-// Plan says how a set is cut into buckets. The zero value is of the kind None: one bucket holds everything. A field
-// that the kind does not name is zero. Its fields are of types that every encoding knows.
+// Plan says how a set is cut into buckets. The zero value has the kind None: one bucket holds everything. A field
+// that the kind does not name is zero. Every encoding knows the types of the fields.
 type Plan struct {
 	Kind Kind
 
