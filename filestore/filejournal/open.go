@@ -24,7 +24,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j, err := open(disk.Dir(dir), o)
+	j, err := OpenLayer(disk.Dir(dir), o)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), unlock())
 	}
@@ -32,8 +32,8 @@ func Open(dir string, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// open opens the journal in a layer. It looks at everything before it changes anything.
-func open(l disk.Layer, o Options) (*Journal, error) {
+// OpenLayer is Open on a file layer, which nobody else uses. It looks at everything before it changes anything.
+func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
 	o = o.complete()
 	names, err := l.List()
 	if err != nil {

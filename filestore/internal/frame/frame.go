@@ -15,8 +15,8 @@
 //	    80         data, masked where the seed is not 0
 //
 // A disk writes sectors of 512 bytes, in any order, and one that was not written reads as zeros. So no part of a sector
-// that a record takes is all zeros: where data would be, they are combined by exclusive or with the sequence that a
-// seed begins (splitmix64), of the first seed from 1 on that leaves no such part.
+// that a record takes is all zeros, nor is it when one bit flips: where data would be so, they are combined by
+// exclusive or with the sequence that a seed begins (splitmix64), of the first seed from 1 on that leaves no such part.
 package frame
 
 import (
@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 )
 
 const (
@@ -82,7 +83,7 @@ func Append(buf []byte, at int64, f Frame) ([]byte, error) {
 	le.PutUint64(header[40:], uint64(f.Durable))
 	sum := sha256.Sum256(f.Data)
 	copy(header[48:], sum[:])
-	for seed := uint32(1); hasZeroPart(buf[start:], at) && seed <= maxSeed; seed++ {
+	for seed := uint32(1); hasPart(buf[start:], at, almostZero) && seed <= maxSeed; seed++ {
 		copy(data, f.Data)
 		mask(data, seed)
 		le.PutUint32(header[12:], seed)
@@ -111,19 +112,32 @@ func mask(data []byte, seed uint32) {
 	}
 }
 
-// zeros is a sector that was never written.
-var zeros [sector]byte
-
-// hasZeroPart reports whether a part of a sector that the record at an offset takes is all zeros.
-func hasZeroPart(record []byte, at int64) bool {
+// hasPart reports whether a part of a sector that the record at an offset takes is such.
+func hasPart(record []byte, at int64, such func([]byte) bool) bool {
 	for len(record) > 0 {
 		n := min(sector-int(at%sector), len(record))
-		if bytes.Equal(record[:n], zeros[:n]) {
+		if such(record[:n]) {
 			return true
 		}
 		record, at = record[n:], at+int64(n)
 	}
 	return false
+}
+
+// zeros is a sector that was never written.
+var zeros [sector]byte
+
+func isZero(part []byte) bool { return bytes.Equal(part, zeros[:len(part)]) }
+
+// almostZero reports whether one bit at most is set.
+func almostZero(part []byte) bool {
+	set := 0
+	for _, b := range part {
+		if set += bits.OnesCount8(b); set > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // BrokenError reports that a file holds no whole record at an offset.
@@ -150,7 +164,7 @@ func Read(file []byte, at int64) (f Frame, next int64, err error) {
 	}
 	data := file[at+HeaderBytes : next]
 	if crc32.Checksum(data, castagnoli) != binary.LittleEndian.Uint32(file[at+20:]) {
-		return Frame{}, at, broken(hasZeroPart(file[at:next], at), "its data contradict their sum")
+		return Frame{}, at, broken(hasPart(file[at:next], at, isZero), "its data contradict their sum")
 	}
 	f.Data = bytes.Clone(data)
 	mask(f.Data, seed)
@@ -169,7 +183,7 @@ func readHeader(file []byte, at int64) (f Frame, seed uint32, length int, err er
 	le := binary.LittleEndian
 	length = int(le.Uint32(header[8:]))
 	if le.Uint32(header) != magic || crc32.Checksum(header[8:], castagnoli) != le.Uint32(header[4:]) || length > MaxData {
-		return f, 0, 0, broken(hasZeroPart(header, at), "no record begins there")
+		return f, 0, 0, broken(hasPart(header, at, isZero), "no record begins there")
 	}
 	f.Shard = int(int32(le.Uint32(header[16:])))
 	f.Number = le.Uint64(header[24:])
