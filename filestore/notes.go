@@ -28,8 +28,35 @@ type notes struct {
 	Shards    int                `json:"shards"`
 	Key       []byte             `json:"key"`
 	Revisions int64              `json:"revisions"` // none above was given to a write
-	Written   store.Reads        `json:"written"`
+	Written   reads              `json:"written"`
 	Of        map[int]shardNotes `json:"of"` // by shard
+}
+
+// reads is a store.Reads as it is stored.
+type reads struct {
+	Kind     uint64 `json:"kind"`
+	Entry    uint64 `json:"entry"`
+	Snapshot uint64 `json:"snapshot"`
+	Rules    uint64 `json:"rules"`
+}
+
+func storedReads(r store.Reads) reads {
+	return reads{
+		Kind:     uint64(r.Kind),
+		Entry:    r.Entry,
+		Snapshot: r.Snapshot,
+		Rules:    r.Rules,
+	}
+}
+
+// told returns the store.Reads.
+func (r reads) told() store.Reads {
+	return store.Reads{
+		Kind:     events.Kind(r.Kind),
+		Entry:    r.Entry,
+		Snapshot: r.Snapshot,
+		Rules:    r.Rules,
+	}
 }
 
 // shardNotes is what is noted of a shard. The zero value is that of one without any.
@@ -38,6 +65,14 @@ type shardNotes struct {
 	Numbers uint64      `json:"numbers,omitempty"` // no entry above was answered, if the journaler may lose any
 	Pointer pointer     `json:"pointer,omitzero"`
 	Loss    *store.Loss `json:"loss,omitempty"`
+	Taking  *taking     `json:"taking,omitempty"`
+}
+
+// taking holds the numbers of entries that may have been answered and lost, while entries without events take them.
+type taking struct {
+	First uint64 `json:"first"`
+	Last  uint64 `json:"last"`
+	Why   string `json:"why"`
 }
 
 // pointer is a store.SnapshotPointer, and where the journaler keeps the snapshots.

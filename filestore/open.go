@@ -120,36 +120,57 @@ func (s *Store) load(number int) error {
 }
 
 // recoverLost gives up the ends of the journals where the journaler may have lost entries that were answered. Entries
-// without events take the numbers that may have been answered, so that none of them is used for anything else.
+// without events take the numbers that may have been answered, so that none of them is used for anything else. What is
+// to be done is noted first, so that it is done to the end whatever stops it.
 func (s *Store) recoverLost() error {
-	if s.lossy == nil {
-		return nil
-	}
-	why := s.lossy.Lost()
-	if why == "" {
-		return nil
-	}
-	for i, at := range s.shards {
-		end, reserved := at.last.Number, s.notes.of(i).Numbers
-		if end >= reserved {
-			continue
-		}
-		hash, err := s.fill(i, at, reserved)
-		if err != nil {
-			return fmt.Errorf("take the numbers of entries of shard %d that may be lost: %w", i, err)
-		}
-		loss := s.revised(store.Loss{
-			Shard:  i,
-			Entry:  reserved,
-			Hash:   hash,
-			Reason: fmt.Sprintf("%s: entries %d to %d", why, end+1, reserved),
-		})
-		if err := s.noteOf(i, func(n *shardNotes) { n.Loss = loss }); err != nil {
-			return err
+	if s.lossy != nil {
+		if why := s.lossy.Lost(); why != "" {
+			if err := s.note(func(n *notes) *notes { return s.taking(n, why) }); err != nil {
+				return err
+			}
+			if err := ofJournaler(s.lossy.Told()); err != nil {
+				return err
+			}
 		}
 	}
-	return ofJournaler(s.lossy.Told())
+	for i := range s.shards {
+		if t := s.notes.of(i).Taking; t != nil {
+			if err := s.takeNumbers(i, t); err != nil {
+				return fmt.Errorf("take the numbers of entries of shard %d that may be lost: %w", i, err)
+			}
+		}
+	}
+	return nil
 }
+
+// taking notes which numbers may have been answered and lost.
+func (s *Store) taking(n *notes, why string) *notes {
+	for i, at := range s.shards {
+		of := n.of(i)
+		if of.Taking == nil && at.last.Number < of.Numbers {
+			n = n.with(i, func(of *shardNotes) { of.Taking = &taking{at.last.Number + 1, of.Numbers, why} })
+		}
+	}
+	return n
+}
+
+// takeNumbers takes numbers that may have been answered, and leaves the loss to the next owner of the shard.
+func (s *Store) takeNumbers(shard int, t *taking) error {
+	hash, err := s.fill(shard, s.shards[shard], t.Last)
+	if err != nil {
+		return err
+	}
+	loss := s.revised(store.Loss{
+		Shard:  shard,
+		Entry:  t.Last,
+		Hash:   hash,
+		Reason: fmt.Sprintf("%s: entries %d to %d", t.Why, t.First, t.Last),
+	})
+	return s.noteOf(shard, func(n *shardNotes) { n.Loss, n.Taking = loss, nil })
+}
+
+// filler is the sender of the batches in entries that take numbers: an entry has an event or a batch.
+const filler = "taken-numbers"
 
 // fill appends entries without events up to a number, and returns the chain hash of the last one.
 func (s *Store) fill(number int, at *shard, until uint64) (hash events.Hash, err error) {
@@ -173,6 +194,7 @@ func (s *Store) fill(number int, at *shard, until uint64) (hash events.Hash, err
 			Time:   before.Time,
 			Prev:   before.Hash,
 		})
+		b.AddOrigin(events.Origin{Sender: filler, Number: at.last.Number + 1})
 		data, err := b.Seal()
 		if err != nil {
 			return hash, err

@@ -25,7 +25,7 @@ func (s *Store) Join(ctx context.Context, info store.NodeInfo, ttl time.Duration
 	}
 	s.lock()
 	defer s.mu.Unlock()
-	if lacks := info.Reads.Lacks(s.notes.Written); lacks != "" {
+	if lacks := info.Reads.Lacks(s.notes.Written.told()); lacks != "" {
 		return store.Session{}, fmt.Errorf("join as %s: %w: it cannot read %s", id, store.ErrOutdated, lacks)
 	}
 	revision := s.changeMembers()
@@ -121,10 +121,12 @@ func (s *Store) Leave(ctx context.Context, o store.Session) error {
 func (s *Store) Raise(ctx context.Context, need store.Reads) error {
 	err := s.write(ctx, func() error {
 		return s.note(func(n *notes) *notes {
-			next := *n
-			if next.Written = n.Written.With(need); next.Written == n.Written {
+			written := storedReads(n.Written.told().With(need))
+			if written == n.Written {
 				return nil
 			}
+			next := *n
+			next.Written = written
 			return &next
 		})
 	})
@@ -153,7 +155,7 @@ func (s *Store) members() store.Membership {
 		Revision: s.revision,
 		Nodes:    make(map[string]store.NodeInfo, len(s.sessions)),
 		Owners:   maps.Clone(s.owners),
-		Written:  s.notes.Written,
+		Written:  s.notes.Written.told(),
 	}
 	for id, n := range s.sessions {
 		info := copied(n.info)

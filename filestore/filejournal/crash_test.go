@@ -324,6 +324,29 @@ func TestCrash_OfTheProcessLosesNothing(t *testing.T) {
 	}
 }
 
+// What a process that was killed has written is answered for by the next one, and synced by that first.
+func TestCrash_OfTheMachineAfterOneOfTheProcessLosesNothingThatWasFound(t *testing.T) {
+	o := small(filejournal.Options{Durability: filejournal.Opportunistic})
+	for _, seed := range seeds() {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			for _, n := range kills(t, seed, o) {
+				h, d, err := begin(seed, o, n)
+				if !errors.Is(err, faultdisk.ErrKilled) {
+					t.Fatal(err)
+				}
+				d = d.Restart()
+				if _, err := filejournal.OpenLayer(d, o); err != nil {
+					t.Fatal(err)
+				}
+				if err := h.goOn(d.Crash(fates(nil)["nothing"]), o, false); err != nil {
+					t.Fatalf("killed at change %d of seed %d: %v", n, seed, err)
+				}
+			}
+		})
+	}
+}
+
 // A crash while the journal is opened after a crash leaves what the next one finds.
 func TestCrash_WhileOpeningLosesNoMore(t *testing.T) {
 	o := small(filejournal.Options{})
@@ -379,7 +402,11 @@ func TestCrash_EveryPrefixOfTheLastWriteIsCutOrKept(t *testing.T) {
 	if err := h.journal.Close(); err != nil {
 		t.Fatal(err)
 	}
+	var lengths []int
 	for length := range longest + 1 {
+		lengths = append(lengths, length)
+	}
+	for _, length := range repeat.Some(lengths, 7) {
 		h, d := build()
 		after := d.Crash(faultdisk.Fate{
 			Names:  func(n int) int { return n },
