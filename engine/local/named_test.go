@@ -89,7 +89,9 @@ func TestFiles_AfterFiveAddsAndAReopeningTheNextIDIsSix(t *testing.T) {
 func TestFiles_AThousandItemsAreThereAfterASnapshotAndAReopening(t *testing.T) {
 	for _, d := range durabilities() {
 		dir := t.TempDir()
-		n := start(t, on(dir, d))
+		cfg := on(dir, d)
+		cfg.Store.Quota = 64 << 20 // so that snapshots are due early
+		n := start(t, cfg)
 		s := store(t, n)
 		for range 10 {
 			add(t, s, 100)
@@ -108,7 +110,7 @@ func TestFiles_AThousandItemsAreThereAfterASnapshotAndAReopening(t *testing.T) {
 // fat adds and removes items until the entries of the store's shard are due for a snapshot.
 func fat(t *testing.T, s *taskstore.Store) {
 	t.Helper()
-	for range 40 {
+	for range 8 {
 		made, err := s.Update(t.Context(), item.Update{Adds: []item.Add{{Group: "fat", Data: make([]byte, 200<<10)}}})
 		if err == nil {
 			_, err = s.Update(t.Context(), item.Update{Deletes: []int64{made[0].ID}})

@@ -1,9 +1,10 @@
 // Package filearchive keeps an archive in the files of a directory: one file a shard, to which segments are appended.
 // It implements store.Archive for one process. What it acknowledges is synced.
 //
-// A file is a sequence of records as package filestore describes them for the log. Its first record is of the shard
-// -2 and has the format as its data; each further one is a segment, whose number is its sequence in the shard, from 1 on. The
-// data of a segment are, all numbers little-endian:
+// A file archive-<shard> is a sequence of records as package filejournal describes them. The first one is of the shard
+// -2, has the number of the shard as its number, and names the format and the cluster in its data. Each further one is
+// a segment, whose number is its sequence in the shard, from 1 on. The data of a segment are, all numbers
+// little-endian:
 //
 //	8 bytes each: the entry, the sequence and the beginning of the head before it, and its own beginning
 //	4 bytes: the length of the filter, and that many bytes of it
@@ -47,12 +48,15 @@ type Archive struct {
 
 var _ store.Archive = (*Archive)(nil)
 
-// ErrOtherCluster reports an archive of another cluster than was expected.
-var ErrOtherCluster = errors.New("archive is of another cluster")
+var (
+	// ErrInUse reports that a directory is in use, by another process or by this one.
+	ErrInUse = disk.ErrInUse
+	// ErrOtherCluster reports an archive of another cluster than was expected.
+	ErrOtherCluster = errors.New("archive is of another cluster")
+)
 
 // Open opens the archive in a directory, which it makes where it is missing. cluster is the id of the cluster that
-// archives there, and no other one may. It wraps disk's error of a directory in use, ErrOtherCluster, or
-// events.ErrDamaged.
+// archives there, and no other one may. It wraps ErrInUse, ErrOtherCluster, or events.ErrDamaged.
 func Open(dir, cluster string) (*Archive, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
@@ -324,9 +328,6 @@ func (a *Archive) closeFiles() error {
 	}
 	return errors.Join(errs...)
 }
-
-// ErrInUse reports that a directory is in use, by another process or by this one.
-var ErrInUse = disk.ErrInUse
 
 // openingShard is the shard of the first record of a file.
 const openingShard = -2

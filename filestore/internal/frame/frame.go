@@ -1,22 +1,5 @@
-// Package frame encodes records so that a file of them tells a write that a crash has cut short from damage. All
-// numbers are little-endian:
-//
-//	offset  bytes
-//	     0      4  0x544c4a31
-//	     4      4  CRC-32C of bytes 8 to 79
-//	     8      4  length of the data
-//	    12      4  seed of the mask, 0 = none
-//	    16      4  shard, signed
-//	    20      4  CRC-32C of the data as they are stored
-//	    24      8  number
-//	    32      8  revision, signed
-//	    40      8  durable: up to this offset the file was known to be synced when the record was written
-//	    48     32  SHA-256 of the data
-//	    80         data, masked where the seed is not 0
-//
-// A disk writes sectors of 512 bytes, in any order, and one that was not written reads as zeros. So no part of a sector
-// that a record takes is all zeros, nor is it when one bit flips: where data would be so, they are combined by
-// exclusive or with the sequence that a seed begins (splitmix64), of the first seed from 1 on that leaves no such part.
+// Package frame encodes records so that a file of them tells a write that a crash has cut short from damage. Package
+// filejournal describes their form.
 package frame
 
 import (
