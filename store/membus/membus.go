@@ -1,5 +1,5 @@
-// Package membus carries hints and requests within one process. It keeps the contract of store.Bus: messages are
-// lost where a handler is too slow, and nothing correct depends on them.
+// Package membus carries hints and requests within one process. It keeps the contract of store.Bus: messages are lost
+// where a handler is 65,536 of them or 64 MiB behind, of which Notify tells once it has caught up.
 package membus
 
 import (
@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -109,11 +110,20 @@ func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(store
 	ctx, s.stop = context.WithCancel(ctx)
 	b.subscriptions[pattern[0]] = append(b.subscriptions[pattern[0]], s)
 	b.running.Go(func() {
-		if s.run(ctx); ctx.Err() != nil {
-			b.leave(s)
-		}
+		s.run(ctx, b.missed)
+		b.leave(s)
 	})
 	return nil
+}
+
+// missed tells all listeners that messages were lost.
+func (b *Bus) missed() {
+	b.mu.Lock()
+	told := slices.Collect(maps.Keys(b.listeners))
+	b.mu.Unlock()
+	for _, l := range told {
+		l.hear(true)
+	}
 }
 
 // leave ends a subscription.

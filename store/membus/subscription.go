@@ -17,7 +17,8 @@ type subscription struct {
 
 	mu      sync.Mutex
 	waiting []store.Message
-	bytes   int // of what waits
+	bytes   int  // of what waits
+	dropped bool // something was not brought, and nobody was told
 }
 
 // matches reports whether a subject is one that the handler hears.
@@ -38,6 +39,7 @@ func (s *subscription) bring(m store.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) >= pendingMessages || s.bytes+len(m.Data) > pendingBytes {
+		s.dropped = true
 		return
 	}
 	s.waiting, s.bytes = append(s.waiting, m), s.bytes+len(m.Data)
@@ -47,8 +49,8 @@ func (s *subscription) bring(m store.Message) {
 	}
 }
 
-// run calls the handler until ctx ends.
-func (s *subscription) run(ctx context.Context) {
+// run calls the handler until ctx ends, and missed once it has caught up after messages were dropped.
+func (s *subscription) run(ctx context.Context, missed func()) {
 	for {
 		select {
 		case <-s.came:
@@ -65,7 +67,21 @@ func (s *subscription) run(ctx context.Context) {
 			}
 			s.handle(m)
 		}
+		if s.caughtUp() {
+			missed()
+		}
 	}
+}
+
+// caughtUp reports whether messages were dropped and none waits any more. It does so once for what was dropped.
+func (s *subscription) caughtUp() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.dropped && len(s.waiting) == 0
+	if told {
+		s.dropped = false
+	}
+	return told
 }
 
 // listener is told of the connection, once at a time.
