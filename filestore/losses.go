@@ -25,12 +25,16 @@ func (s *Store) GiveUp(ctx context.Context, l store.Loss) error {
 	return nil
 }
 
-// revised returns a loss with the revision of a write.
-func (s *Store) revised(l store.Loss) *store.Loss {
+// revised returns what is stored of a loss, with the revision of a write.
+func (s *Store) revised(l store.Loss) *loss {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.Revision = s.next()
-	return &l
+	return &loss{
+		Entry:    l.Entry,
+		Hash:     l.Hash,
+		Reason:   l.Reason,
+		Revision: s.next(),
+	}
 }
 
 // Loss is described in store.Losses.
@@ -48,10 +52,17 @@ func (s *Store) Loss(ctx context.Context, shard int) (store.Loss, error) {
 func (s *Store) loss(shard int) store.Loss {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.notes.of(shard).Loss; l != nil {
-		return *l
+	l := s.notes.of(shard).Loss
+	if l == nil {
+		return store.Loss{}
 	}
-	return store.Loss{}
+	return store.Loss{
+		Shard:    shard,
+		Entry:    l.Entry,
+		Hash:     l.Hash,
+		Reason:   l.Reason,
+		Revision: l.Revision,
+	}
 }
 
 // Recover is described in store.Losses. The pointer is replaced first: a crash before the entry leaves the loss to the

@@ -61,11 +61,19 @@ func (r reads) told() store.Reads {
 
 // shardNotes is what is noted of a shard. The zero value is that of one without any.
 type shardNotes struct {
-	First   uint64      `json:"first,omitempty"`   // entries before it were trimmed
-	Numbers uint64      `json:"numbers,omitempty"` // no entry above was answered, if the journaler may lose any
-	Pointer pointer     `json:"pointer,omitzero"`
-	Loss    *store.Loss `json:"loss,omitempty"`
-	Taking  *taking     `json:"taking,omitempty"`
+	First   uint64  `json:"first,omitempty"`   // entries before it were trimmed
+	Numbers uint64  `json:"numbers,omitempty"` // no entry above was answered, if the journaler may lose any
+	Pointer pointer `json:"pointer,omitzero"`
+	Loss    *loss   `json:"loss,omitempty"`
+	Taking  *taking `json:"taking,omitempty"`
+}
+
+// loss is a store.Loss of the shard as it is stored.
+type loss struct {
+	Entry    uint64      `json:"entry"`
+	Hash     events.Hash `json:"hash"`
+	Reason   string      `json:"reason"`
+	Revision int64       `json:"revision"`
 }
 
 // taking holds the numbers of entries that may have been answered and lost, while entries without events take them.
