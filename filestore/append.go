@@ -10,7 +10,7 @@ import (
 	"taskledger/store"
 )
 
-// numberBlock is how many numbers of entries are reserved at a time where the journaler may lose some that were
+// numberBlock counts the numbers of entries that are reserved at a time where the journaler may lose some that were
 // answered.
 const numberBlock = 1024
 

@@ -9,7 +9,7 @@ import (
 	"taskledger/store"
 )
 
-// noteBytes is what the notes of a store are said to take.
+// noteBytes stands for what the notes of a store take.
 const noteBytes = 4 << 10
 
 // Usage is described in store.Housekeeping. What is in use are the entries and the snapshots; files are compacted

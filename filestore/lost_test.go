@@ -118,7 +118,7 @@ func (w *writer) fill(n int) {
 	}
 }
 
-// nothing is what a loss of power leaves that takes all that was not synced.
+// nothing has a loss of power take all that was not synced.
 func nothing() faultdisk.Fate {
 	return faultdisk.Fate{
 		Names:  func(int) int { return 0 },

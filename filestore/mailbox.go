@@ -65,7 +65,7 @@ func (s *Store) remove(boxes map[box]posted, at box) {
 	delete(boxes, at)
 }
 
-// found is what a box holds.
+// found pairs a box with what was found in it.
 type found struct {
 	box
 	posted

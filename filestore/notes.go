@@ -20,7 +20,7 @@ const (
 	defaultShards = 16
 )
 
-// notes is what the store has to remember beside entries and the snapshots of shards: the value of its own snapshot.
+// notes holds what the store has to remember beside entries and the snapshots of shards: the value of its own snapshot.
 type notes struct {
 	Format    string             `json:"format"`
 	Version   int                `json:"version"`
@@ -59,7 +59,7 @@ func (r reads) told() store.Reads {
 	}
 }
 
-// shardNotes is what is noted of a shard. The zero value is that of one without any.
+// shardNotes holds what is noted of a shard. The zero value is that of one without any.
 type shardNotes struct {
 	First   uint64  `json:"first,omitempty"`   // entries before it were trimmed
 	Numbers uint64  `json:"numbers,omitempty"` // no entry above was answered, if the journaler may lose any
@@ -120,7 +120,7 @@ var (
 	ErrFormat = errors.New("journal holds no store that this program reads")
 )
 
-// newNotes are those of a new store.
+// newNotes returns the notes of a new store.
 func newNotes(shards int) (*notes, error) {
 	if shards == 0 {
 		shards = defaultShards

@@ -11,7 +11,7 @@ import (
 	"taskledger/store"
 )
 
-// defaultQuota is that of a store that names none.
+// defaultQuota bounds a store whose Config names no quota.
 const defaultQuota = 8 << 30
 
 // Config says which store to open. The zero value works.

@@ -15,7 +15,7 @@ import (
 const (
 	// maxValueBytes bounds an entry, a part of a snapshot, a batch and an answer.
 	maxValueBytes = 1536 << 10
-	// revisionBlock is how many revisions are reserved at a time. More are reserved when half of them are used.
+	// revisionBlock counts the revisions that are reserved at a time. More are reserved when half of them are used.
 	revisionBlock = 1 << 20
 	// fullPause is the time after which a write is tried again for which there was no room.
 	fullPause = 250 * time.Millisecond
@@ -48,7 +48,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// shard is what the store knows of a shard beside its notes.
+// shard holds what the store knows of a shard beside its notes.
 type shard struct {
 	// turn is taken by one write of the shard at a time. What it leads to is seen by the next one.
 	turn  sync.Mutex
@@ -82,7 +82,7 @@ type box struct {
 	lane   uint8
 }
 
-// posted is what a box holds.
+// posted holds what was put into a box.
 type posted struct {
 	revision int64
 	data     []byte

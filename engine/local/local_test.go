@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/engine"
 	"taskledger/engine/local"
 	"taskledger/filestore/filejournal"
 	"taskledger/taskstore/taskstoretest"
@@ -47,4 +46,3 @@ func TestTaskStore_KeepsItsPromisesOnFilesAndInMemory(t *testing.T) {
 	}
 }
 
-var _ = engine.NodeConfig{}

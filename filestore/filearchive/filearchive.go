@@ -1,8 +1,8 @@
 // Package filearchive keeps an archive in the files of a directory: one file a shard, to which segments are appended.
 // It implements store.Archive for one process. What it acknowledges is synced.
 //
-// A file archive-<shard> is a sequence of records as package filejournal describes them. The first one is of the shard
-// -2, has the number of the shard as its number, and names the format and the cluster in its data. Each further one is
+// A file archive-<shard> is a sequence of records as package filejournal describes them. The first one has the shard
+// -2, the number of the shard as its number, and names the format and the cluster in its data. Each further one is
 // a segment, whose number is its sequence in the shard, from 1 on. The data of a segment are, all numbers
 // little-endian:
 //

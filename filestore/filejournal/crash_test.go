@@ -14,7 +14,7 @@ import (
 	"taskledger/internal/repeat"
 )
 
-// history is what was asked of a journal, and what it has answered, by one caller.
+// history holds what one caller has asked of a journal, and what was answered.
 type history struct {
 	random   *rand.Rand
 	journal  *filejournal.Journal
@@ -48,7 +48,7 @@ func small(o filejournal.Options) filejournal.Options {
 
 const shards = 3
 
-// step asks for one thing. The error is that of the journal.
+// step asks for one thing, and returns the error of the journal.
 func (h *history) step() error {
 	shard := h.random.IntN(shards)
 	if h.random.IntN(8) == 0 {
@@ -248,7 +248,7 @@ func changes(t *testing.T, seed uint64, o filejournal.Options) int {
 	return n
 }
 
-// fates are what a loss of power may leave: nothing that was not synced, all of it, the first bytes, any sectors.
+// fates tell what a loss of power may leave: nothing that was not synced, all of it, the first bytes, any sectors.
 func fates(random *rand.Rand) map[string]faultdisk.Fate {
 	all, none := func(n int) int { return n }, func(int) int { return 0 }
 	some := func(n int) int { return random.IntN(n + 1) }

@@ -65,7 +65,7 @@ func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// tail is what a crash has left of the last segment.
+// tail tells what a crash has left of the last segment.
 type tail struct {
 	segment *segment
 	cut     int64 // where it is to be cut; 0 = it never began

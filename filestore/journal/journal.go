@@ -45,7 +45,7 @@ type Entry struct {
 // Key names a snapshot: a shard or Notes, and one of its slots, from 0 on.
 type Key struct{ Shard, Slot int }
 
-// Snapshot is what a Key holds. The zero value is that of a Key that was never written.
+// Snapshot holds a value under a Key. A Key that was never written has the zero value.
 type Snapshot struct {
 	// First is the first entry of the shard that is still needed: those before it may go. It never falls from one
 	// snapshot of a shard to the next.

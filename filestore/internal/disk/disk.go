@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// Layer is one directory of files, without directories in it. Names are those of files in it. What List, Rename and
+// Layer is one directory of files, without directories in it. A name stands for a file in it. What List, Rename and
 // Remove change is durable once SyncDir has returned.
 type Layer interface {
 	// Open opens a file to be read and written at its end, and returns its size. With create it makes the file, which

@@ -19,7 +19,7 @@ import (
 // Sector is the number of bytes that are written as a whole or not at all.
 const Sector = 512
 
-// ErrKilled is what every operation returns once the process was killed.
+// ErrKilled reports an operation after the process was killed.
 var ErrKilled = errors.New("the process was killed")
 
 // Disk is a directory. Its methods may be called concurrently.
