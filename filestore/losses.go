@@ -67,7 +67,9 @@ func (s *Store) loss(shard int) store.Loss {
 
 // Recover is described in store.Losses. The pointer is replaced first: a crash before the entry leaves the loss to the
 // next owner, and no snapshot beyond the end. A loss that is left after its entry names the end no more.
-func (s *Store) Recover(ctx context.Context, o store.Ownership, after store.Head, entry []byte, l store.Loss, left store.SnapshotPointer) (int64, error) {
+func (s *Store) Recover(
+	ctx context.Context, o store.Ownership, after store.Head, entry []byte, l store.Loss, left store.SnapshotPointer,
+) (int64, error) {
 	var revision int64
 	err := s.inTurn(ctx, o, func(at *shard) (err error) {
 		revision, err = s.recover(o, at, after, entry, l, left)
@@ -79,7 +81,9 @@ func (s *Store) Recover(ctx context.Context, o store.Ownership, after store.Head
 	return revision, nil
 }
 
-func (s *Store) recover(o store.Ownership, at *shard, after store.Head, entry []byte, l store.Loss, left store.SnapshotPointer) (int64, error) {
+func (s *Store) recover(
+	o store.Ownership, at *shard, after store.Head, entry []byte, l store.Loss, left store.SnapshotPointer,
+) (int64, error) {
 	if l.Revision <= 0 || l.Shard != o.Shard {
 		return 0, fmt.Errorf("%w: no loss of the shard", store.ErrRefused)
 	}
@@ -87,7 +91,8 @@ func (s *Store) recover(o store.Ownership, at *shard, after store.Head, entry []
 	fenced, now := s.fenced(o), s.notes.of(o.Shard)
 	follows := after == at.last
 	s.mu.Unlock()
-	changed := now.Loss == nil || now.Loss.Revision != l.Revision || left.Revision != 0 && now.Pointer.Revision != left.Revision
+	changed := now.Loss == nil || now.Loss.Revision != l.Revision ||
+		left.Revision != 0 && now.Pointer.Revision != left.Revision
 	switch {
 	case fenced != nil || !follows:
 		return s.verdict(o, at, after, entry, fenced)

@@ -163,7 +163,8 @@ func TestLost_NoNumberAndNoRevisionThatWasAnsweredIsUsedAgain(t *testing.T) {
 	l := loss(t, s, 0)
 	after := own(t, s, 0)
 	if after.head.Number < before.head.Number || after.head.Number != l.Entry || after.last.Hash != l.Hash {
-		t.Errorf("the journal ends with entry %d, and the loss names %+v; %d entries were answered", after.head.Number, l, before.head.Number)
+		t.Errorf("the journal ends with entry %d, and the loss names %+v; %d entries were answered",
+			after.head.Number, l, before.head.Number)
 	}
 	if !strings.Contains(l.Reason, "entries 11 to ") {
 		t.Errorf("the loss says %q", l.Reason)

@@ -15,9 +15,14 @@ import (
 // maxMailBytes bounds the batches and answers that wait, all together.
 const maxMailBytes = 256 << 20
 
+const (
+	maxSenderBytes = 128
+	inSender       = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-"
+)
+
 // validSender reports whether a sender's id can name a mailbox.
 func validSender(id string) bool {
-	return id != "" && len(id) <= 128 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-") == ""
+	return id != "" && len(id) <= maxSenderBytes && strings.Trim(id, inSender) == ""
 }
 
 // Post is described in store.Mailbox.
@@ -46,7 +51,8 @@ func (s *Store) post(ctx context.Context, at box, batch []byte) error {
 	s.lock()
 	defer s.mu.Unlock()
 	if s.mail+len(batch) > maxMailBytes {
-		return fmt.Errorf("%w: %w: %d bytes wait in the mailboxes, at most %d", store.ErrRefused, store.ErrFull, s.mail, maxMailBytes)
+		return fmt.Errorf("%w: %w: %d bytes wait in the mailboxes, at most %d",
+			store.ErrRefused, store.ErrFull, s.mail, maxMailBytes)
 	}
 	s.set(s.batches, at, batch)
 	s.tell(topic{of: ofBatches, shard: at.shard})
@@ -89,7 +95,9 @@ func look(boxes map[box]posted, after int64, belongs func(box) bool) (all []foun
 }
 
 // watch yields what is in the boxes that belong, and whatever comes, until ctx ends or yield returns false.
-func (s *Store) watch(ctx context.Context, boxes map[box]posted, t topic, belongs func(box) bool, yield func(found) bool) {
+func (s *Store) watch(
+	ctx context.Context, boxes map[box]posted, t topic, belongs func(box) bool, yield func(found) bool,
+) {
 	for after := int64(0); ; {
 		s.lock()
 		all, more := look(boxes, after, belongs), s.await(t)

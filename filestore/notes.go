@@ -59,7 +59,7 @@ func (r reads) told() store.Reads {
 	}
 }
 
-// shardNotes holds what is noted of a shard. The zero value is that of one without any.
+// shardNotes holds what is noted of a shard. A shard of which nothing is noted has the zero value.
 type shardNotes struct {
 	First   uint64  `json:"first,omitempty"`   // entries before it were trimmed
 	Numbers uint64  `json:"numbers,omitempty"` // no entry above was answered, if the journaler may lose any
@@ -126,7 +126,8 @@ func newNotes(shards int) (*notes, error) {
 		shards = defaultShards
 	}
 	if shards < 1 || shards > store.MaxShards || shards&(shards-1) != 0 {
-		return nil, &store.InvalidError{Field: "Shards", Problem: fmt.Sprintf("%d is no power of two up to %d", shards, store.MaxShards)}
+		problem := fmt.Sprintf("%d is no power of two up to %d", shards, store.MaxShards)
+		return nil, &store.InvalidError{Field: "Shards", Problem: problem}
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails

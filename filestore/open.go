@@ -113,7 +113,8 @@ func (s *Store) load(number int) error {
 		next++
 	}
 	if notes.First > 0 && at.last.Number == 0 {
-		return fmt.Errorf("%w: entry %d of shard %d is missing, the first one that was not trimmed", events.ErrDamaged, notes.First, number)
+		return fmt.Errorf("%w: entry %d of shard %d is missing, the first one that was not trimmed",
+			events.ErrDamaged, notes.First, number)
 	}
 	s.revision = max(s.revision, at.last.Revision)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,7 +70,8 @@ func TestNew_RefusesNotesThatItDoesNotRead(t *testing.T) {
 		`{"format":"taskledger store"`:              events.ErrDamaged,
 	} {
 		j := new(memjournal.Journal)
-		if err := j.WriteSnapshot(journal.Key{Shard: journal.Notes}, journal.Snapshot{Parts: [][]byte{[]byte(notes)}}); err != nil {
+		s := journal.Snapshot{Parts: [][]byte{[]byte(notes)}}
+		if err := j.WriteSnapshot(journal.Key{Shard: journal.Notes}, s); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := filestore.New(j, filestore.Config{}); !errors.Is(err, want) {
@@ -131,7 +133,8 @@ func TestStore_HasEverythingAgainButWhoWasThere(t *testing.T) {
 	w := own(t, before, 0)
 	w.fill(5)
 	p := w.trim(3)
-	if err := errors.Join(before.Raise(t.Context(), written), before.GiveUp(t.Context(), store.Loss{Shard: 1, Entry: 7, Reason: "why"})); err != nil {
+	lost := store.Loss{Shard: 1, Entry: 7, Reason: "why"}
+	if err := errors.Join(before.Raise(t.Context(), written), before.GiveUp(t.Context(), lost)); err != nil {
 		t.Fatal(err)
 	}
 	after := open(t, j)
@@ -146,7 +149,7 @@ func TestStore_HasEverythingAgainButWhoWasThere(t *testing.T) {
 		t.Errorf("given up is %+v", l)
 	}
 	got, err := after.Pointer(t.Context(), 0)
-	if err != nil || got.Revision != p.Revision || len(got.Kept) != 2 || got.Kept[0] != p.Kept[0] || got.Kept[1] != p.Kept[1] {
+	if err != nil || got.Revision != p.Revision || !slices.Equal(got.Kept, p.Kept) {
 		t.Errorf("the pointer is %+v, %v; was %+v", got, err, p)
 	}
 	for part, err := range after.Parts(t.Context(), 0, p.Kept[1]) {
@@ -245,7 +248,8 @@ func TestGolden_NotesAreRead(t *testing.T) {
 	first, err := s.First(t.Context(), 0)
 	p, failed := s.Pointer(t.Context(), 0)
 	l := loss(t, s, 1)
-	if err != nil || failed != nil || first != 3 || len(p.Kept) != 2 || p.Kept[0].Entry != 4 || l.Entry != 7 || l.Reason != "why" || l.Hash == (events.Hash{}) {
+	same := first == 3 && len(p.Kept) == 2 && p.Kept[0].Entry == 4 && l.Entry == 7 && l.Reason == "why"
+	if err != nil || failed != nil || !same || l.Hash == (events.Hash{}) {
 		t.Errorf("the first entry is %d, the pointer %+v, the loss %+v; %v, %v", first, p, l, err, failed)
 	}
 	if m, err := s.ReadMembers(t.Context()); err != nil || m.Written != (store.Reads{}).With(written) {

@@ -46,7 +46,9 @@ func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[stor
 var errStopped = errors.New("stopped")
 
 // read yields the entries from next to last, and returns the number of the one that was not yielded.
-func (s *Store) read(ctx context.Context, shard int, next, last uint64, yield func(store.Record, error) bool) (uint64, error) {
+func (s *Store) read(
+	ctx context.Context, shard int, next, last uint64, yield func(store.Record, error) bool,
+) (uint64, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return next, err

@@ -66,7 +66,9 @@ func (s *Store) published(shard int, k partKey) ([]byte, bool) {
 }
 
 // Publish is described in store.Snapshots.
-func (s *Store) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, snapshot store.SnapshotInfo) (store.SnapshotPointer, error) {
+func (s *Store) Publish(
+	ctx context.Context, o store.Ownership, seen store.SnapshotPointer, snapshot store.SnapshotInfo,
+) (store.SnapshotPointer, error) {
 	kept := append([]store.SnapshotInfo{snapshot}, seen.Kept[:min(len(seen.Kept), 1)]...)
 	var revision int64
 	err := s.inTurn(ctx, o, func(at *shard) (err error) {
@@ -118,7 +120,8 @@ func (s *Store) publish(o store.Ownership, at *shard, seen int64, kept []store.S
 	if err != nil {
 		return 0, err
 	}
-	err = s.journal.WriteSnapshot(journal.Key{Shard: o.Shard, Slot: slots[0]}, journal.Snapshot{First: now.held(), Parts: parts})
+	state := journal.Snapshot{First: now.held(), Parts: parts}
+	err = s.journal.WriteSnapshot(journal.Key{Shard: o.Shard, Slot: slots[0]}, state)
 	if err != nil {
 		return 0, ofJournaler(err)
 	}

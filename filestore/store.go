@@ -178,7 +178,8 @@ func (s *Store) checkShard(shard int) error {
 // checkValue refuses what is larger than the store takes.
 func checkValue(data []byte) error {
 	if len(data) > maxValueBytes {
-		return fmt.Errorf("%w: %w: %d bytes exceed the limit of %d", store.ErrRefused, store.ErrTooLarge, len(data), maxValueBytes)
+		return fmt.Errorf("%w: %w: %d bytes exceed the limit of %d",
+			store.ErrRefused, store.ErrTooLarge, len(data), maxValueBytes)
 	}
 	return nil
 }

@@ -45,4 +45,3 @@ func TestTaskStore_KeepsItsPromisesOnFilesAndInMemory(t *testing.T) {
 		})
 	}
 }
-

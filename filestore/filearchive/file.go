@@ -76,7 +76,8 @@ func openFile(l disk.Layer, shard int, cluster string) (*file, error) {
 	}
 	for f.size < int64(len(content)) {
 		record, next, err := frame.Read(content, f.size)
-		if broken, is := errors.AsType[*frame.BrokenError](err); is && broken.Torn && frame.DurableAfter(content, f.size) <= f.size {
+		broken, is := errors.AsType[*frame.BrokenError](err)
+		if is && broken.Torn && frame.DurableAfter(content, f.size) <= f.size {
 			break
 		}
 		if err == nil {
@@ -116,7 +117,8 @@ func (f *file) begins(content []byte, cluster string) (int64, error) {
 	if slices.Equal(content[:next], want) {
 		return next, nil
 	}
-	if other, is := strings.CutPrefix(strings.TrimSpace(string(first.Data)), "taskledger archive 1 of "); is && other != cluster {
+	other, is := strings.CutPrefix(strings.TrimSpace(string(first.Data)), format)
+	if is && other != cluster {
 		return 0, fmt.Errorf("%w: %s is of %s, and not of %s", ErrOtherCluster, f.name, other, cluster)
 	}
 	return 0, f.damaged(0, errors.New("it begins as something else"))

@@ -125,7 +125,9 @@ func (a *Archive) Head(_ context.Context, shard int) (store.ArchiveHead, error) 
 }
 
 // Archive implements store.Archiver.
-func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
+func (a *Archive) Archive(
+	ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record,
+) (store.ArchiveHead, error) {
 	head, err := a.archive(ctx, shard, after, entries)
 	if err != nil {
 		return after, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
@@ -133,7 +135,9 @@ func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHea
 	return head, nil
 }
 
-func (a *Archive) archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
+func (a *Archive) archive(
+	ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record,
+) (store.ArchiveHead, error) {
 	if err := errors.Join(ctx.Err(), store.CheckSegment(entries)); err != nil {
 		return after, err
 	}
@@ -249,7 +253,9 @@ func missing(shard int, before, next uint64) error {
 }
 
 // FindArchived implements store.ArchiveReader.
-func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
+func (a *Archive) FindArchived(
+	ctx context.Context, shard int, task events.TaskID, last uint64,
+) iter.Seq2[store.Record, error] {
 	f := a.of(shard)
 	all := counting(f.all())
 	return func(yield func(store.Record, error) bool) {
@@ -329,14 +335,18 @@ func (a *Archive) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// openingShard is the shard of the first record of a file.
-const openingShard = -2
+const (
+	// openingShard is the shard of the first record of a file.
+	openingShard = -2
+	// format begins the data of the first record; the id of the cluster follows.
+	format = "taskledger archive 1 of "
+)
 
 // begun returns the first record of a file, whose data tell people and programs what it is.
 func begun(shard int, cluster string) ([]byte, error) {
 	return frame.Append(nil, 0, frame.Frame{
 		Shard:  openingShard,
 		Number: uint64(shard),
-		Data:   []byte("taskledger archive 1 of " + cluster + "\n"),
+		Data:   []byte(format + cluster + "\n"),
 	})
 }

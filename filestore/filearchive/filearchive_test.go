@@ -118,7 +118,8 @@ func TestArchive_AFlippedBitIsNamed(t *testing.T) {
 		if err := os.WriteFile(name, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := filearchive.Open(dir, "cluster"); !errors.Is(err, events.ErrDamaged) || !strings.Contains(err.Error(), "archive-3") {
+		_, err := filearchive.Open(dir, "cluster")
+		if !errors.Is(err, events.ErrDamaged) || !strings.Contains(err.Error(), "archive-3") {
 			t.Fatalf("bit %d at offset %d: %v", at%8, at, err)
 		}
 		whole[at] ^= 1 << (at % 8)

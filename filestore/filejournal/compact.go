@@ -78,7 +78,12 @@ func (j *Journal) rewrite(s *segment) error {
 		at := int64(len(file))
 		f.Durable = 0
 		file, err = frame.Append(file, 0, f.Frame)
-		kept = append(kept, moved{f.Shard, f.Number, at, int64(len(file))})
+		kept = append(kept, moved{
+			shard:  f.Shard,
+			number: f.Number,
+			at:     at,
+			next:   int64(len(file)),
+		})
 		return err
 	})
 	if err != nil {

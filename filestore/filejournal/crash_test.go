@@ -126,7 +126,8 @@ func (h *history) check(j *filejournal.Journal, lossy bool) error {
 			}
 			late, asked := h.writing[k]
 			if !sameSnapshot(got, h.written[k]) && (!asked || !sameSnapshot(got, late)) {
-				return fmt.Errorf("snapshot %+v has entries from %d on and %d parts: it is neither the one before nor the next", k, got.First, len(got.Parts))
+				return fmt.Errorf("snapshot %+v has %d parts and entries from %d on: it is neither the one before nor the next",
+					k, len(got.Parts), got.First)
 			}
 		}
 	}

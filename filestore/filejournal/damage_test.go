@@ -68,8 +68,8 @@ func (h *history) survives(contents map[string][]byte, file string, o filejourna
 	d := faultdisk.Of(contents)
 	j, err := filejournal.OpenLayer(d, o)
 	if err != nil {
-		named := strings.Contains(err.Error(), file) && errors.Is(err, events.ErrDamaged)
-		if !named && !errors.Is(err, filejournal.ErrFormat) && !errors.Is(err, filejournal.ErrDurability) && file != "run" {
+		refused := errors.Is(err, filejournal.ErrFormat) || errors.Is(err, filejournal.ErrDurability)
+		if !isNamed(err, file) && !refused && file != "run" {
 			return fmt.Errorf("it is not named: %w", err)
 		}
 		if !sameContents(d.Contents(), contents) {
@@ -78,10 +78,15 @@ func (h *history) survives(contents map[string][]byte, file string, o filejourna
 		return nil
 	}
 	defer j.Close()
-	if err := h.check(j, false); err != nil && (!errors.Is(err, events.ErrDamaged) || !strings.Contains(err.Error(), file)) {
+	if err := h.check(j, false); err != nil && !isNamed(err, file) {
 		return err
 	}
 	return nil
+}
+
+// isNamed reports whether an error tells of damage in a file.
+func isNamed(err error, file string) bool {
+	return errors.Is(err, events.ErrDamaged) && strings.Contains(err.Error(), file)
 }
 
 func TestDamage_OfAFileThatIsMissingOrCutIsNamed(t *testing.T) {
@@ -110,7 +115,8 @@ func TestDamage_OfAFileThatIsMissingOrCutIsNamed(t *testing.T) {
 		alter(altered)
 		d := faultdisk.Of(altered)
 		_, err := filejournal.OpenLayer(d, o)
-		if !errors.Is(err, events.ErrDamaged) && !errors.Is(err, filejournal.ErrFormat) || !strings.Contains(err.Error(), "log-") {
+		told := isNamed(err, "log-") || errors.Is(err, filejournal.ErrFormat) && strings.Contains(err.Error(), "log-")
+		if !told {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !sameContents(d.Contents(), altered) {

@@ -49,15 +49,15 @@
 // When a journal is opened that was not closed, the last segment is cut where its first broken record begins, if the
 // file ends inside that record or a part of a sector of it is zeros, and no record behind it tells that more was synced
 // when it was written. A last segment that is cut before its first record is removed. Everything else is damage: it is
-// named by file and offset, and the journal is not opened and not changed. A gap between the entries of a shard is damage,
-// too, but before the first one that a snapshot says is needed.
+// named by file and offset, and the journal is not opened and not changed. A gap between the entries of a shard is
+// damage, too, but before the first one that a snapshot says is needed.
 //
 // # Durability
 //
 // A strict journal answers an entry once it is synced. Entries that come while a sync is under way are written together
-// and share the next one. An opportunistic journal answers once the entry is written, and syncs half the time later that
-// may be lost, 1 s. Before a snapshot is written, and before another segment begins, the log is synced, whatever the
-// durability. After a sync that failed nothing more is written: nobody knows what the disk holds.
+// and share the next one. An opportunistic journal answers once the entry is written, and syncs half the time later
+// that may be lost, 1 s. Before a snapshot is written, and before another segment begins, the log is synced, whatever
+// the durability. After a sync that failed nothing more is written: nobody knows what the disk holds.
 //
 // The file run has the boot id of the machine and says that the journal is open, or was closed and where the log ends.
 // Where it is open and the id is another one, or none, the machine has stopped meanwhile; an opportunistic journal then

@@ -131,24 +131,21 @@ func TestGolden_TheFilesAreRead(t *testing.T) {
 
 func TestOpen_RefusesAnotherFormatAndAnotherDurability(t *testing.T) {
 	files := goldenFiles(t)
-	for name, c := range map[string]struct {
-		format string
-		want   error
-	}{
-		"a later version": {`{"format":"taskledger journal","version":2,"durability":"strict"}`, filejournal.ErrFormat},
-		"another program": {`{"format":"something else","version":1,"durability":"strict"}`, filejournal.ErrFormat},
-		"no durability":   {`{"format":"taskledger journal","version":1,"durability":"perhaps"}`, filejournal.ErrFormat},
-		"opportunistic":   {`{"format":"taskledger journal","version":1,"durability":"opportunistic"}`, filejournal.ErrDurability},
+	for format, want := range map[string]error{
+		`{"format":"taskledger journal","version":2,"durability":"strict"}`:        filejournal.ErrFormat,
+		`{"format":"something else","version":1,"durability":"strict"}`:            filejournal.ErrFormat,
+		`{"format":"taskledger journal","version":1,"durability":"perhaps"}`:       filejournal.ErrFormat,
+		`{"format":"taskledger journal","version":1,"durability":"opportunistic"}`: filejournal.ErrDurability,
 	} {
-		files["format"] = []byte(c.format)
+		files["format"] = []byte(format)
 		d := faultdisk.Of(files)
 		o := goldenOptions()
 		o.Durability = filejournal.Strict
-		if _, err := filejournal.OpenLayer(d, o); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
+		if _, err := filejournal.OpenLayer(d, o); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", format, err, want)
 		}
 		if !sameContents(d.Contents(), files) {
-			t.Errorf("%s: something was changed", name)
+			t.Errorf("%s: something was changed", format)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"taskledger/events"
 	"taskledger/filestore/internal/disk"
 )
 
@@ -24,8 +23,6 @@ const (
 const (
 	formatName    = "taskledger journal"
 	formatVersion = 1
-	formatFile    = "format"
-	runFile       = "run"
 )
 
 // format is the content of the file format, which is written once.
@@ -51,21 +48,6 @@ var (
 	// ErrDurability reports that a journal was created with another durability than was asked for.
 	ErrDurability = errors.New("journal has another durability")
 )
-
-// DamagedError reports that a file contradicts itself or others. It wraps events.ErrDamaged.
-type DamagedError struct {
-	File    string
-	Offset  int64
-	Problem string
-}
-
-// Error implements error.
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s is damaged at offset %d: %s", e.File, e.Offset, e.Problem)
-}
-
-// Unwrap returns events.ErrDamaged.
-func (e *DamagedError) Unwrap() error { return events.ErrDamaged }
 
 // readJSON reads a file of one value; false where there is none.
 func readJSON(l disk.Layer, name string, into any) (bool, error) {

@@ -115,13 +115,6 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 	return left, nil
 }
 
-func damagedAt(name string, at int64, err error) error {
-	if damaged, is := errors.AsType[*DamagedError](err); is {
-		return damaged
-	}
-	return &DamagedError{name, at, err.Error()}
-}
-
 // openSegment opens a segment and reads it.
 func (j *Journal) openSegment(number uint64) (*segment, []byte, error) {
 	s := &segment{number: number, name: segmentName(number)}
@@ -149,7 +142,8 @@ func (j *Journal) enter(s *segment, f found) error {
 		return &DamagedError{s.name, f.at, fmt.Sprintf("entry %d of shard %d follows entry %d", f.Number, f.Shard, next-1)}
 	}
 	if l.needed != 0 {
-		return &DamagedError{s.name, f.at, fmt.Sprintf("entries %d to %d of shard %d are missing before it", next, f.Number-1, f.Shard)}
+		problem := fmt.Sprintf("entries %d to %d of shard %d are missing before it", next, f.Number-1, f.Shard)
+		return &DamagedError{s.name, f.at, problem}
 	}
 	l.drop(next) // no snapshot that can be read names the first one: the store knows it
 	l.needed = 0

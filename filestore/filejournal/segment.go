@@ -3,8 +3,6 @@ package filejournal
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"taskledger/filestore/internal/disk"
 	"taskledger/filestore/internal/frame"
@@ -12,23 +10,11 @@ import (
 )
 
 const (
-	segmentPrefix = "log-"
 	// opening is the shard of the first record of a segment, whose number is the segment's.
 	opening = -2
 	// openingData tells people what the file is.
 	openingData = "taskledger journal segment\n"
 )
-
-func segmentName(number uint64) string { return fmt.Sprintf("%s%016x", segmentPrefix, number) }
-
-func segmentNumber(name string) (uint64, bool) {
-	digits, is := strings.CutPrefix(name, segmentPrefix)
-	if !is || len(digits) != 16 {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(digits, 16, 64)
-	return n, err == nil && segmentName(n) == name
-}
 
 // segment is a file of the log.
 type segment struct {

@@ -107,7 +107,8 @@ func (w *world) wantEntries(shard int, from, to uint64) {
 
 func (w *world) wantEntry(got, want journal.Entry) {
 	w.Helper()
-	if got.Shard != want.Shard || got.Number != want.Number || got.Revision != want.Revision || !bytes.Equal(got.Data, want.Data) {
+	same := got.Shard == want.Shard && got.Number == want.Number && got.Revision == want.Revision
+	if !same || !bytes.Equal(got.Data, want.Data) {
 		w.Fatalf("read %+v, want %+v", got, want)
 	}
 }

@@ -5,7 +5,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,15 +26,17 @@ type Layer interface {
 	SyncDir() error
 }
 
-// File is an open file. Its methods but ReadAt are called by one goroutine at a time.
+// File is an open file. One goroutine at a time writes and truncates it; others may read and sync it meanwhile.
 type File interface {
-	io.ReaderAt
+	// ReadAt reads as io.ReaderAt does.
+	ReadAt(into []byte, offset int64) (int, error)
 	// Write writes at the end of the file. After an error some of the data may be there.
-	io.WriteCloser
-	// Sync returns when what was written is durable.
+	Write(data []byte) (int, error)
+	// Sync returns when what was written before is durable.
 	Sync() error
 	// Truncate cuts the file at a size.
 	Truncate(size int64) error
+	Close() error
 }
 
 // Dir is the Layer of a directory of the operating system.

@@ -48,8 +48,8 @@ func TestRead_ReturnsWhatWasAppended(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file, at, f := write(t)
 		got, next, err := frame.Read(file, at)
-		if err != nil || next != int64(len(file)) || got.Shard != f.Shard || got.Number != f.Number || got.Revision != f.Revision ||
-			got.Durable != f.Durable || !bytes.Equal(got.Data, f.Data) {
+		same := got.Shard == f.Shard && got.Number == f.Number && got.Revision == f.Revision && got.Durable == f.Durable
+		if err != nil || next != int64(len(file)) || !same || !bytes.Equal(got.Data, f.Data) {
 			t.Fatalf("read %+v up to %d, %v; want %+v up to %d", got, next, err, f, len(file))
 		}
 	})
@@ -121,7 +121,8 @@ func TestAppend_RefusesWhatNoRecordHolds(t *testing.T) {
 	if _, err := frame.Append(nil, 0, frame.Frame{}); !errors.Is(err, frame.ErrEmpty) {
 		t.Errorf("no data: %v", err)
 	}
-	if _, err := frame.Append(nil, 0, frame.Frame{Data: make([]byte, frame.MaxData+1)}); !errors.Is(err, frame.ErrTooLarge) {
+	large := make([]byte, frame.MaxData+1)
+	if _, err := frame.Append(nil, 0, frame.Frame{Data: large}); !errors.Is(err, frame.ErrTooLarge) {
 		t.Errorf("too much: %v", err)
 	}
 }
@@ -139,7 +140,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		_, next, err := frame.Read(file, at)
-		if _, is := errors.AsType[*frame.BrokenError](err); err != nil && !is || err == nil && (next <= at || next > int64(len(file))) {
+		_, is := errors.AsType[*frame.BrokenError](err)
+		if err != nil && !is || err == nil && (next <= at || next > int64(len(file))) {
 			t.Errorf("read up to %d of %d: %v", next, len(file), err)
 		}
 		frame.DurableAfter(file, at)
