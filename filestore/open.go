@@ -84,7 +84,9 @@ func newStore(j journal.Journaler, cfg Config) (*Store, error) {
 	if s.quota <= 0 {
 		s.quota = defaultQuota
 	}
-	s.lossy, _ = j.(journal.Lossy)
+	if lossy, is := j.(journal.Lossy); is && lossy.MayLose() {
+		s.lossy = lossy
+	}
 	for i := range n.Shards {
 		s.shards = append(s.shards, &shard{parts: map[partKey][]byte{}})
 		if err := s.load(i); err != nil {

@@ -164,12 +164,12 @@ func TestStore_HasEverythingAgainButWhoWasThere(t *testing.T) {
 		t.Errorf("the last entry is %+v, %v; was %+v", r.Head, err, w.head)
 	}
 	session, err := after.Join(t.Context(), store.NodeInfo{Reads: written}, time.Hour)
-	if err != nil || session.Revision <= w.given {
-		t.Errorf("the next session is %+v, %v; revision %d was given before", session, err, w.given)
+	if given := max(w.given, p.Revision, loss(t, before, 1).Revision); err != nil || session.Revision <= given {
+		t.Errorf("the next session is %+v, %v; revision %d was given before", session, err, given)
 	}
 }
 
-// An idle shard must not keep the log of a busy one.
+// A shard that writes little must not keep the log of a busy one, though each segment has an entry of it.
 func TestTrim_GivesTheRoomBack(t *testing.T) {
 	dir := t.TempDir()
 	s, err := filestore.Open(dir, filestore.Config{Shards: 2}, filejournal.Options{SegmentBytes: 8 << 10})
@@ -178,10 +178,12 @@ func TestTrim_GivesTheRoomBack(t *testing.T) {
 	}
 	defer s.Close()
 	idle, busy := own(t, s, 1), own(t, s, 0)
-	idle.fill(1)
 	var p store.SnapshotPointer
 	for n := uint64(1); n <= 600; n++ {
 		busy.fill(1)
+		if n%25 == 0 {
+			idle.fill(1)
+		}
 		if n%50 != 0 {
 			continue
 		}
@@ -208,8 +210,14 @@ func TestTrim_GivesTheRoomBack(t *testing.T) {
 	if most := int64(80 << 10); size > most {
 		t.Errorf("the log takes %d bytes, want %d at most", size, most)
 	}
-	if r, err := s.Entry(t.Context(), 1, 1); err != nil || r.Head != idle.head {
-		t.Errorf("the entry of the idle shard is %+v, %v", r.Head, err)
+	n := uint64(0)
+	for r, err := range s.Read(t.Context(), 1, 1) {
+		if n++; err != nil || r.Number != n {
+			t.Fatalf("entry %d of the idle shard is %d, %v", n, r.Number, err)
+		}
+	}
+	if n != idle.head.Number {
+		t.Errorf("%d entries of the idle shard are there, want %d", n, idle.head.Number)
 	}
 }
 

@@ -43,7 +43,11 @@ func (s *Store) putPart(o store.Ownership, at *shard, k partKey, data []byte) er
 		return fenced
 	case known:
 		return fmt.Errorf("%w: it was written with other bytes", store.ErrRefused)
+	case at.put+int64(len(data)) > maxPartsBytes:
+		return fmt.Errorf("%w: %w: the parts that are not published exceed the limit of %d bytes",
+			store.ErrRefused, store.ErrTooLarge, maxPartsBytes)
 	}
+	at.put += int64(len(data))
 	at.parts[k] = bytes.Clone(data)
 	return nil
 }
@@ -129,6 +133,7 @@ func (s *Store) publish(o store.Ownership, at *shard, seen int64, kept []store.S
 		return 0, err
 	}
 	clear(at.parts)
+	at.put = 0
 	return revision, nil
 }
 

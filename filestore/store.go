@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// maxPartsBytes bounds the parts of a shard that were put and not published.
+	maxPartsBytes = 1 << 30
 	// maxValueBytes bounds an entry, a part of a snapshot, a batch and an answer.
 	maxValueBytes = 1536 << 10
 	// revisionBlock counts the revisions that are reserved at a time. More are reserved when half of them are used.
@@ -52,8 +54,9 @@ var _ store.Store = (*Store)(nil)
 type shard struct {
 	// turn is taken by one write of the shard at a time. What it leads to is seen by the next one.
 	turn  sync.Mutex
-	parts map[partKey][]byte // of snapshots that are not published yet; guarded by turn
-	last  store.Head         // guarded by mu of the store, like sizes
+	parts map[partKey][]byte // of snapshots that are not published yet; guarded by turn, like put
+	put   int64              // bytes of the parts
+	last  store.Head         // guarded by mu of the store, like sizes and bytes
 	sizes []uint32           // of the entries that the journal holds, the first one that was not trimmed first
 	bytes int64              // of all of these
 }

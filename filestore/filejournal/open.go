@@ -207,6 +207,9 @@ func (j *Journal) cut(left *tail) error {
 	return err
 }
 
+// MayLose implements journal.Lossy.
+func (j *Journal) MayLose() bool { return j.format.Durability == Opportunistic }
+
 // Lost implements journal.Lossy.
 func (j *Journal) Lost() string {
 	j.writing.Lock()

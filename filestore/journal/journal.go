@@ -72,9 +72,11 @@ type Journaler interface {
 	Close() error
 }
 
-// Lossy is a Journaler that answers an Append before the entry is durable. A store of it reserves the numbers of
-// entries in blocks, so that none that was answered is used again after a loss.
+// Lossy is a Journaler that may answer an Append before the entry is durable. A store of one that does so reserves the
+// numbers of entries in blocks, so that none that was answered is used again after a loss.
 type Lossy interface {
+	// MayLose reports whether it does so. It never changes.
+	MayLose() bool
 	// Lost reports whether entries that were answered may be missing at the end, and why; "" = none are.
 	Lost() (reason string)
 	// Told ends the report, once the store has noted the loss durably.
