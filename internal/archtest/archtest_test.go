@@ -90,12 +90,23 @@ bulk                 | events projection/listing store task internal/message int
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
-behaviors            | schedule engine store task events internal/coded | shared by callers and workers: light
+store/membus         | store                                             | a bus of one process: it knows no server
+filestore/journal    |                                                   | a leaf: the port of a store of one process
+filestore/memjournal | filestore/journal                                 | a journal in memory
+filestore/journaltest | filestore/journal                                | holds any journaler to the port, so it knows none
+filestore/internal/disk |                                                | a leaf: files of one directory
+filestore/internal/faultdisk | filestore/internal/disk                   | a disk that loses power, for tests
+filestore/internal/frame |                                               | a leaf: between damaged bytes and everything else
+filestore/filejournal | events filestore/journal filestore/internal/disk filestore/internal/frame | a journal in files: it knows no store
+filestore/filearchive | events store filestore/internal/disk filestore/internal/frame | an archive in files
+filestore            | events store filestore/journal filestore/filejournal | a store of one process: it knows no server and no client of one
+behaviors            | schedule engine store task events internal/coded         | shared by callers and workers: light
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | internal/advertised internal/connection store tasklog engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
+engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/journal filestore/memjournal task | a node without servers, in one process
 api/doors            |                                                  | bounds connections of several listeners together
 api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/measured         | api/problem                                       | what an API tells of its requests: a port

@@ -18,6 +18,15 @@ const patience = 30 * time.Second
 // Run runs the suite, in parallel subtests, each with a Fixture of its own.
 func Run(t *testing.T, open func(t *testing.T) Fixture) { run(t, rules(), open) }
 
+// RunWithoutStrays runs the suite but for the rules of Strays: for a store whose keys nobody can write by hand.
+func RunWithoutStrays(t *testing.T, open func(t *testing.T) Fixture) {
+	all := rules()
+	for name := range strayed {
+		delete(all, name)
+	}
+	run(t, all, open)
+}
+
 // RunSome runs all of the suite in a proof, else every nth rule of it: for a store that another test of the package
 // holds to all of it, and which this one reaches in another way.
 func RunSome(t *testing.T, nth int, open func(t *testing.T) Fixture) {
@@ -42,6 +51,7 @@ func rules() map[string]func(*world) {
 		snapshots,
 		trims,
 		repairs,
+		strayed,
 		losses,
 		housekeeping,
 	} {

@@ -17,7 +17,7 @@ type Fixture struct {
 	// A and B are two handles on it, each over a connection, such as two processes have. They must not be the
 	// handles by which the process of the server itself keeps house: the suite wants their Defragment refused.
 	A, B   store.Store
-	Strays Strays // on its keys
+	Strays Strays // on its keys; RunWithoutStrays needs none
 }
 
 // world holds the cluster of one test. Its helpers end the test when the store fails them.

@@ -1,0 +1,158 @@
+// Package local runs a node on a store of this process: in the files of a directory, in memory, or on any
+// journal.Journaler. It opens no port, and links no server and no client of one. A task store takes three lines:
+//
+//	n, err := local.Files(ctx, dir)
+//	defer n.Close()
+//	s, err := taskstore.Open(n.Stores(), "default", taskstore.Options{})
+//
+// For more than one process take package embedded, or a cluster.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"taskledger/engine"
+	"taskledger/filestore"
+	"taskledger/filestore/filearchive"
+	"taskledger/filestore/filejournal"
+	"taskledger/filestore/journal"
+	"taskledger/filestore/memjournal"
+	"taskledger/store"
+	"taskledger/store/memarchive"
+	"taskledger/store/membus"
+	"taskledger/task"
+)
+
+// Config configures the node. The zero value works: it is in memory.
+type Config struct {
+	Dir     string            // of the files; "" = in memory
+	Journal journal.Journaler // takes the place of Dir; the caller closes it after the node
+	Store   filestore.Config
+	Files   filejournal.Options // of a Dir
+
+	// StartWith sets Store and Bus of Node, and Archive unless that is set or Trimming is TrimAll: an archive beside
+	// the files, or in memory. A Journal has none: where Archive is not set, either, Trimming is TrimAll.
+	Node engine.NodeConfig
+}
+
+// Node is an engine.Node whose store is of this process.
+type Node struct {
+	*engine.Node
+	closers []func() error // of what the node stands on, the first one opened last
+	stop    context.CancelFunc
+	ended   chan error // what Run returned
+	close   func() error
+}
+
+// Files runs a node on the files of a directory, which it makes where it is missing. It returns when the node is
+// ready, and wraps filejournal.ErrInUse where another one runs on the directory.
+func Files(ctx context.Context, dir string, behaviors ...task.Behavior) (*Node, error) {
+	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
+}
+
+// Memory runs a node whose tasks end with it.
+func Memory(ctx context.Context, behaviors ...task.Behavior) (*Node, error) {
+	return StartWith(ctx, Config{Node: engine.NodeConfig{Behaviors: behaviors}})
+}
+
+// Journaler runs a node on a journal, which the caller closes after the node. Events from before the snapshots are
+// forgotten: there is no history of them.
+func Journaler(ctx context.Context, j journal.Journaler, behaviors ...task.Behavior) (*Node, error) {
+	return StartWith(ctx, Config{Journal: j, Node: engine.NodeConfig{Behaviors: behaviors}})
+}
+
+var errBoth = errors.New("both Dir and Journal are set")
+
+// StartWith is Files, Memory or Journaler with a choice. ctx bounds the start only; Close ends the node.
+func StartWith(ctx context.Context, cfg Config) (*Node, error) {
+	if cfg.Dir != "" && cfg.Journal != nil {
+		return nil, fmt.Errorf("start node: %w", errBoth)
+	}
+	if cfg.Node.Log == nil {
+		cfg.Node.Log = slog.Default()
+	}
+	if err := cfg.Node.Validate(); err != nil { // before the store is created
+		return nil, fmt.Errorf("start node: %w", err)
+	}
+	n := &Node{}
+	n.close = sync.OnceValue(n.shutDown)
+	if err := n.start(ctx, cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("start node: %w", err), n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) start(ctx context.Context, cfg Config) (err error) {
+	kept, archive, err := n.open(cfg)
+	if err != nil {
+		return err
+	}
+	bus := membus.New()
+	n.closers = append(n.closers, bus.Close)
+	cfg.Node.Store, cfg.Node.Bus = kept, bus
+	switch {
+	case cfg.Node.Archive != nil || cfg.Node.Trimming == engine.TrimAll:
+	case archive != nil:
+		cfg.Node.Archive = archive
+	case cfg.Node.Trimming == engine.TrimArchived:
+		cfg.Node.Trimming = engine.TrimAll
+	}
+	if n.Node, err = engine.NewNode(cfg.Node); err != nil {
+		return err
+	}
+	run, stop := context.WithCancel(context.Background())
+	n.stop, n.ended = stop, make(chan error, 1)
+	go func() { n.ended <- n.Run(run) }()
+	select {
+	case <-n.Ready():
+		return nil
+	case err := <-n.ended:
+		n.ended <- err
+		return errors.Join(errors.New("the node ended"), err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// open opens what the node stands on. The archive is nil where there is none.
+func (n *Node) open(cfg Config) (kept store.Store, archive store.Archive, err error) {
+	switch {
+	case cfg.Journal != nil:
+		kept, err = filestore.New(cfg.Journal, cfg.Store)
+		return kept, nil, err
+	case cfg.Dir == "":
+		kept, err = filestore.New(new(memjournal.Journal), cfg.Store)
+		return kept, memarchive.New(), err
+	}
+	s, err := filestore.Open(cfg.Dir, cfg.Store, cfg.Files)
+	if err != nil {
+		return nil, nil, err
+	}
+	n.closers = append(n.closers, s.Close)
+	a, err := filearchive.Open(filepath.Join(cfg.Dir, "archive"), s.Cluster().ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	n.closers = append(n.closers, a.Close)
+	return s, a, nil
+}
+
+// Close drains the node and closes what it has opened. Calls after the first return what it returned.
+func (n *Node) Close() error { return n.close() }
+
+func (n *Node) shutDown() error {
+	var errs []error
+	if n.ended != nil {
+		n.stop()
+		errs = append(errs, <-n.ended)
+	}
+	for i := len(n.closers) - 1; i >= 0; i-- {
+		errs = append(errs, n.closers[i]())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,277 @@
+package filearchive
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"taskledger/events"
+	"taskledger/filestore/internal/disk"
+	"taskledger/filestore/internal/frame"
+	"taskledger/store"
+)
+
+// segment is where a segment lies, and what is in it.
+type segment struct {
+	after, head store.ArchiveHead
+	first       uint64 // entry
+	counts      uint64 // entries up to this one count
+	at, next    int64
+	tasks       filter
+}
+
+// last returns the number of the last entry that counts. It is before the first one where none does.
+func (s *segment) last() uint64 { return min(s.head.Entry, s.counts) }
+
+// anew reports whether the archive began anew with the segment.
+func (s *segment) anew() bool { return s.after.Sequence != 0 && s.head.Begins == s.after.Sequence }
+
+// file is the archive of a shard.
+type file struct {
+	shard int
+	name  string
+	file  disk.File
+
+	writing  sync.Mutex
+	size     int64 // guarded by writing, like broken
+	broken   error // of a write that nobody knows the outcome of
+	mu       sync.Mutex
+	segments []segment
+}
+
+// all returns the segments. They never change.
+func (f *file) all() []segment {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clip(f.segments)
+}
+
+// createFile makes the file of a shard, durably: who finds it finds its first record.
+func createFile(l disk.Layer, shard int, cluster string) (*file, error) {
+	first, err := begun(shard, cluster)
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.Replace(l, fileName(shard), first); err != nil {
+		return nil, err
+	}
+	return openFile(l, shard, cluster)
+}
+
+// openFile reads the file of a shard, and cuts off what a crash has left at its end.
+func openFile(l disk.Layer, shard int, cluster string) (*file, error) {
+	f := &file{shard: shard, name: fileName(shard)}
+	content, err := disk.ReadAll(l, f.name)
+	if err != nil {
+		return nil, err
+	}
+	if f.size, err = f.begins(content, cluster); err != nil {
+		return nil, err
+	}
+	for f.size < int64(len(content)) {
+		record, next, err := frame.Read(content, f.size)
+		broken, is := errors.AsType[*frame.BrokenError](err)
+		if is && broken.Torn && frame.DurableAfter(content, f.size) <= f.size {
+			break
+		}
+		if err == nil {
+			err = f.enter(record, next)
+		}
+		if err != nil {
+			return nil, f.damaged(f.size, err)
+		}
+		f.size = next
+	}
+	var size int64
+	if f.file, size, err = l.Open(f.name, false); err != nil {
+		return nil, err
+	}
+	if size > f.size {
+		if err := errors.Join(f.file.Truncate(f.size), f.file.Sync()); err != nil {
+			return nil, errors.Join(err, f.file.Close())
+		}
+	}
+	return f, nil
+}
+
+func (f *file) damaged(at int64, err error) error {
+	return fmt.Errorf("%w: %s at offset %d: %w", events.ErrDamaged, f.name, at, err)
+}
+
+// begins checks the first record.
+func (f *file) begins(content []byte, cluster string) (int64, error) {
+	want, err := begun(f.shard, cluster)
+	if err != nil {
+		return 0, err
+	}
+	first, next, err := frame.Read(content, 0)
+	if err != nil {
+		return 0, f.damaged(0, err)
+	}
+	if slices.Equal(content[:next], want) {
+		return next, nil
+	}
+	other, is := strings.CutPrefix(strings.TrimSpace(string(first.Data)), format)
+	if is && other != cluster {
+		return 0, fmt.Errorf("%w: %s is of %s, and not of %s", ErrOtherCluster, f.name, other, cluster)
+	}
+	return 0, f.damaged(0, errors.New("it begins as something else"))
+}
+
+// enter notes the segment in a record that ends at next.
+func (f *file) enter(record frame.Frame, next int64) error {
+	s, entries, err := decode(record.Data)
+	if err != nil {
+		return err
+	}
+	if record.Shard != f.shard || record.Number != uint64(len(f.segments))+1 {
+		return fmt.Errorf("it holds segment %d of shard %d", record.Number, record.Shard)
+	}
+	s.head.Entry, s.head.Sequence = entries[len(entries)-1].Number, record.Number
+	s.at, s.next = f.size, next
+	f.segments = append(f.segments, s)
+	return nil
+}
+
+// append writes a segment, unless it is there.
+func (f *file) append(after, head store.ArchiveHead, entries []store.Record, tasks filter) (store.ArchiveHead, error) {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	all := f.all()
+	at := slices.IndexFunc(all, func(s segment) bool { return s.after == after })
+	if at >= 0 {
+		there, err := f.read(all[at])
+		if err != nil {
+			return after, err
+		}
+		if slices.EqualFunc(there, entries, sameRecord) {
+			return all[at].head, nil
+		}
+	}
+	var end store.ArchiveHead
+	if len(all) > 0 {
+		end = all[len(all)-1].head
+	}
+	anew := after.Sequence != 0 && after.Begins == after.Sequence && end.Sequence == after.Sequence
+	if len(all) > 0 && end != after && !anew || len(all) == 0 && after.Sequence != 0 {
+		return after, fmt.Errorf("the archive does not end with entry %d: %w", after.Entry, store.ErrConflict)
+	}
+	head.Sequence = uint64(len(all)) + 1
+	s := segment{
+		after: after,
+		head:  head,
+		first: entries[0].Number,
+		tasks: tasks,
+		at:    f.size,
+	}
+	if err := f.put(&s, entries); err != nil {
+		return after, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.segments = append(f.segments, s)
+	return head, nil
+}
+
+// put appends a segment to the file and syncs it. The caller holds writing.
+func (f *file) put(s *segment, entries []store.Record) error {
+	if f.broken != nil {
+		return f.broken
+	}
+	record, err := frame.Append(nil, f.size, frame.Frame{
+		Shard:   f.shard,
+		Number:  s.head.Sequence,
+		Durable: f.size,
+		Data:    encode(s, entries),
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := f.file.Write(record); err != nil {
+		if cut := f.file.Truncate(f.size); cut != nil {
+			f.broken = errors.Join(err, cut)
+		}
+		return err
+	}
+	if err := f.file.Sync(); err != nil {
+		f.broken = fmt.Errorf("nothing is archived any more of shard %d: %w", f.shard, err)
+		return f.broken
+	}
+	f.size += int64(len(record))
+	s.next = f.size
+	return nil
+}
+
+// read reads the entries of a segment from the file.
+func (f *file) read(s segment) ([]store.Record, error) {
+	record := make([]byte, s.next-s.at)
+	if _, err := f.file.ReadAt(record, s.at); err != nil {
+		return nil, err
+	}
+	stored, _, err := frame.Read(record, 0)
+	if err != nil {
+		return nil, f.damaged(s.at, err)
+	}
+	_, entries, err := decode(stored.Data)
+	if err != nil {
+		return nil, f.damaged(s.at, err)
+	}
+	return entries, nil
+}
+
+// encode returns the data of a segment.
+func encode(s *segment, entries []store.Record) []byte {
+	le := binary.LittleEndian
+	var data []byte
+	for _, n := range []uint64{s.after.Entry, s.after.Sequence, s.after.Begins, s.head.Begins} {
+		data = le.AppendUint64(data, n)
+	}
+	data = le.AppendUint32(data, uint32(len(s.tasks)))
+	data = append(data, s.tasks...)
+	for _, r := range entries {
+		data = le.AppendUint64(data, r.Number)
+		data = le.AppendUint64(data, uint64(r.Revision))
+		data = le.AppendUint32(data, uint32(len(r.Data)))
+		data = append(data, r.Data...)
+	}
+	return data
+}
+
+var errShort = errors.New("the segment ends too early")
+
+// decode reads what encode returned.
+func decode(data []byte) (s segment, entries []store.Record, err error) {
+	le := binary.LittleEndian
+	take := func(n int) []byte {
+		if n > len(data) {
+			err, n = errShort, 0
+			return make([]byte, 8)
+		}
+		taken := data[:n:n]
+		data = data[n:]
+		return taken
+	}
+	for _, n := range []*uint64{&s.after.Entry, &s.after.Sequence, &s.after.Begins, &s.head.Begins} {
+		*n = le.Uint64(take(8))
+	}
+	s.tasks = slices.Clone(filter(take(int(le.Uint32(take(4))))))
+	for err == nil && len(data) > 0 {
+		r := store.Record{Head: store.Head{Number: le.Uint64(take(8)), Revision: int64(le.Uint64(take(8)))}}
+		r.Data = take(int(le.Uint32(take(4))))
+		entries = append(entries, r)
+	}
+	if err == nil && len(entries) == 0 {
+		err = errShort
+	}
+	if err != nil {
+		return segment{}, nil, err
+	}
+	s.first = entries[0].Number
+	return s, entries, nil
+}

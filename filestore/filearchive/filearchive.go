@@ -1,0 +1,352 @@
+// Package filearchive keeps an archive in the files of a directory: one file a shard, to which segments are appended.
+// It implements store.Archive for one process. What it acknowledges is synced.
+//
+// A file archive-<shard> is a sequence of records as package filejournal describes them. The first one has the shard
+// -2, the number of the shard as its number, and names the format and the cluster in its data. Each further one is
+// a segment, whose number is its sequence in the shard, from 1 on. The data of a segment are, all numbers
+// little-endian:
+//
+//	8 bytes each: the entry, the sequence and the beginning of the head before it, and its own beginning
+//	4 bytes: the length of the filter, and that many bytes of it
+//	for each entry 8 bytes number, 8 bytes revision, 4 bytes length, and its bytes
+//
+// The filter is a Bloom filter of the tasks in the segment, with 10 bits a task and 7 probes, 6 KiB at most.
+//
+// What a crash has cut short at the end of a file is removed when it is opened; anything else that makes no sense is
+// damage, and refused by file and offset.
+package filearchive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"taskledger/events"
+	"taskledger/filestore/internal/disk"
+	"taskledger/filestore/internal/frame"
+	"taskledger/store"
+)
+
+// Archive is an archive of any number of shards. Its methods may be called concurrently. The caller closes it.
+type Archive struct {
+	layer   disk.Layer
+	cluster string
+	unlock  func() error
+
+	mu     sync.Mutex
+	shards map[int]*file
+}
+
+var _ store.Archive = (*Archive)(nil)
+
+var (
+	// ErrInUse reports that a directory is in use, by another process or by this one.
+	ErrInUse = disk.ErrInUse
+	// ErrOtherCluster reports an archive of another cluster than was expected.
+	ErrOtherCluster = errors.New("archive is of another cluster")
+)
+
+// Open opens the archive in a directory, which it makes where it is missing. cluster is the id of the cluster that
+// archives there, and no other one may. It wraps ErrInUse, ErrOtherCluster, or events.ErrDamaged.
+func Open(dir, cluster string) (*Archive, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	unlock, err := disk.Lock(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	a, err := open(disk.Dir(dir), cluster)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open archive in %s: %w", dir, err), unlock())
+	}
+	a.unlock = unlock
+	return a, nil
+}
+
+func open(l disk.Layer, cluster string) (*Archive, error) {
+	a := &Archive{
+		layer:   l,
+		cluster: cluster,
+		unlock:  func() error { return nil },
+		shards:  map[int]*file{},
+	}
+	names, err := l.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		shard, is := shardOf(name)
+		if !is {
+			continue
+		}
+		f, err := openFile(l, shard, cluster)
+		if err != nil {
+			return nil, errors.Join(err, a.closeFiles())
+		}
+		a.shards[shard] = f
+	}
+	return a, nil
+}
+
+const filePrefix = "archive-"
+
+func fileName(shard int) string { return filePrefix + strconv.Itoa(shard) }
+
+func shardOf(name string) (int, bool) {
+	digits, is := strings.CutPrefix(name, filePrefix)
+	n, err := strconv.Atoi(digits)
+	return n, is && err == nil && fileName(n) == name
+}
+
+// of returns the file of a shard, nil where nothing is archived.
+func (a *Archive) of(shard int) *file {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.shards[shard]
+}
+
+// Head implements store.Archiver.
+func (a *Archive) Head(_ context.Context, shard int) (store.ArchiveHead, error) {
+	segments := a.of(shard).all()
+	if len(segments) == 0 {
+		return store.ArchiveHead{}, nil
+	}
+	return segments[len(segments)-1].head, nil
+}
+
+// Archive implements store.Archiver.
+func (a *Archive) Archive(
+	ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record,
+) (store.ArchiveHead, error) {
+	head, err := a.archive(ctx, shard, after, entries)
+	if err != nil {
+		return after, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
+	}
+	return head, nil
+}
+
+func (a *Archive) archive(
+	ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record,
+) (store.ArchiveHead, error) {
+	if err := errors.Join(ctx.Err(), store.CheckSegment(entries)); err != nil {
+		return after, err
+	}
+	tasks, err := tasksIn(shard, entries)
+	if err != nil {
+		return after, err
+	}
+	head := after
+	for _, r := range entries {
+		if head.Entry++; head.Entry != r.Number {
+			return after, fmt.Errorf("entry %d instead of %d: %w", r.Number, head.Entry, store.ErrConflict)
+		}
+	}
+	a.mu.Lock()
+	f := a.shards[shard]
+	if f == nil {
+		f, err = createFile(a.layer, shard, a.cluster)
+		if err != nil {
+			a.mu.Unlock()
+			return after, err
+		}
+		a.shards[shard] = f
+	}
+	a.mu.Unlock()
+	return f.append(after, head, entries, newFilter(tasks))
+}
+
+// tasksIn returns the tasks that entries hold events of. It fails where one is no entry of the shard.
+func tasksIn(shard int, entries []store.Record) (map[events.TaskID]struct{}, error) {
+	tasks := map[events.TaskID]struct{}{}
+	for _, r := range entries {
+		e, err := events.Decode(r.Data)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", r.Number, err)
+		}
+		if int(e.Shard) != shard || e.Number != r.Number {
+			return nil, fmt.Errorf("entry %d of shard %d as entry %d: %w", e.Number, e.Shard, r.Number, events.ErrDamaged)
+		}
+		for i := range e.Events {
+			tasks[e.Events[i].Task] = struct{}{}
+		}
+	}
+	return tasks, nil
+}
+
+// Confirm implements store.Archiver. It reads the segment from the file.
+func (a *Archive) Confirm(_ context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
+	differs := fmt.Errorf("archive of shard %d differs up to entry %d: %w", shard, head.Entry, store.ErrConflict)
+	f := a.of(shard)
+	all := f.all()
+	at := slices.IndexFunc(all, func(s segment) bool { return s.head == head })
+	if at < 0 {
+		return differs
+	}
+	there, err := f.read(all[at])
+	if err != nil {
+		return fmt.Errorf("read what was archived of shard %d: %w", shard, err)
+	}
+	if len(entries) == 0 || !slices.EqualFunc(there, entries, sameRecord) {
+		return differs
+	}
+	return nil
+}
+
+func sameRecord(a, b store.Record) bool { return a.Head == b.Head && bytes.Equal(a.Data, b.Data) }
+
+// DurableAfter implements store.Archiver: what is acknowledged is durable at once.
+func (a *Archive) DurableAfter() time.Duration { return 0 }
+
+// ReadArchive implements store.ArchiveReader.
+func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	f := a.of(shard)
+	all := counting(f.all())
+	return func(yield func(store.Record, error) bool) {
+		if len(all) > 0 && max(from, 1) < all[0].first {
+			yield(store.Record{}, store.ErrTrimmed)
+			return
+		}
+		var before uint64 // the last entry that counts in the segments before
+		for _, s := range all {
+			if s.last() < s.first {
+				continue
+			}
+			if before != 0 && s.first != before+1 && s.first > from {
+				yield(store.Record{}, missing(shard, before, s.first))
+				return
+			}
+			before = s.last()
+			if before < from {
+				continue
+			}
+			records, err := f.read(s)
+			if err != nil {
+				yield(store.Record{}, fmt.Errorf("read the archive of shard %d: %w", shard, err))
+				return
+			}
+			for _, r := range records {
+				if err := ctx.Err(); err != nil {
+					yield(store.Record{}, err)
+					return
+				}
+				if r.Number >= from && r.Number <= before && !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// missing reports entries that are not there.
+func missing(shard int, before, next uint64) error {
+	return fmt.Errorf("%w: the archive of shard %d has entry %d after entry %d", events.ErrDamaged, shard, next, before)
+}
+
+// FindArchived implements store.ArchiveReader.
+func (a *Archive) FindArchived(
+	ctx context.Context, shard int, task events.TaskID, last uint64,
+) iter.Seq2[store.Record, error] {
+	f := a.of(shard)
+	all := counting(f.all())
+	return func(yield func(store.Record, error) bool) {
+		for _, s := range slices.Backward(all) {
+			if s.last() < s.first || s.first > last || !s.tasks.mayHold(task) {
+				continue
+			}
+			records, err := f.read(s)
+			if err != nil {
+				yield(store.Record{}, fmt.Errorf("read the archive of shard %d: %w", shard, err))
+				return
+			}
+			for _, r := range slices.Backward(records) {
+				if r.Number > min(last, s.last()) {
+					continue
+				}
+				if err := ctx.Err(); err != nil {
+					yield(store.Record{}, err)
+					return
+				}
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+		if err := gap(shard, all, last); err != nil {
+			yield(store.Record{}, err)
+		}
+	}
+}
+
+// gap returns an error where an entry before last is missing among segments.
+func gap(shard int, all []segment, last uint64) error {
+	var before uint64
+	for _, s := range all {
+		if s.last() < s.first {
+			continue
+		}
+		if before != 0 && before < last && s.first != before+1 {
+			return missing(shard, before, s.first)
+		}
+		before = s.last()
+	}
+	return nil
+}
+
+// counting returns segments with the number of the last entry that counts in each: those count no more before which
+// the archive began anew.
+func counting(all []segment) []segment {
+	all = slices.Clone(all)
+	before := uint64(math.MaxUint64)
+	for i, s := range slices.Backward(all) {
+		all[i].counts = before - 1
+		if s.anew() {
+			before = min(before, s.first)
+		}
+	}
+	return all
+}
+
+// Close ends the use of the directory.
+func (a *Archive) Close() error {
+	if err := errors.Join(a.closeFiles(), a.unlock()); err != nil {
+		return fmt.Errorf("close archive: %w", err)
+	}
+	return nil
+}
+
+func (a *Archive) closeFiles() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for shard, f := range a.shards {
+		errs = append(errs, f.file.Close())
+		delete(a.shards, shard)
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	// openingShard is the shard of the first record of a file.
+	openingShard = -2
+	// format begins the data of the first record; the id of the cluster follows.
+	format = "taskledger archive 1 of "
+)
+
+// begun returns the first record of a file, whose data tell people and programs what it is.
+func begun(shard int, cluster string) ([]byte, error) {
+	return frame.Append(nil, 0, frame.Frame{
+		Shard:  openingShard,
+		Number: uint64(shard),
+		Data:   []byte(format + cluster + "\n"),
+	})
+}

@@ -1,0 +1,118 @@
+package filejournal
+
+import (
+	"errors"
+	"fmt"
+
+	"taskledger/filestore/internal/disk"
+	"taskledger/filestore/internal/frame"
+)
+
+// sparse is the share of a segment, one of so many of its bytes, below which what is needed of it is written anew.
+const sparse = 4
+
+// compact makes room: of the segments but the last one it removes those that hold nothing needed, and rewrites those
+// that hold little. A rewritten segment keeps its name, and thus the order of its entries. The caller holds
+// snapshots.
+func (j *Journal) compact() error {
+	j.index.RLock()
+	var dead, thin []*segment
+	for _, s := range j.segments[:len(j.segments)-1] {
+		switch {
+		case s.live == 0:
+			dead = append(dead, s)
+		case s.live < s.size/sparse:
+			thin = append(thin, s)
+		}
+	}
+	j.index.RUnlock()
+	for _, s := range thin {
+		if err := j.rewrite(s); err != nil {
+			return fmt.Errorf("rewrite %s: %w", s.name, err)
+		}
+	}
+	for _, s := range dead {
+		if err := j.layer.Remove(s.name); err != nil {
+			return err
+		}
+		j.forget(s)
+	}
+	if len(dead) == 0 {
+		return nil
+	}
+	return j.layer.SyncDir()
+}
+
+// forget takes a segment out of the index. It is not the last one, so nobody writes to it.
+func (j *Journal) forget(s *segment) {
+	j.index.Lock()
+	defer j.index.Unlock()
+	for i := range j.segments {
+		if j.segments[i] == s {
+			j.segments = append(j.segments[:i:i], j.segments[i+1:]...)
+			break
+		}
+	}
+	_ = s.file.Close() // nobody reads it any more, and what it held is not needed
+}
+
+// moved is a record that is still needed, in the old and the new file of a segment.
+type moved struct {
+	shard    int
+	number   uint64
+	at, next int64
+}
+
+// rewrite replaces a segment with the records of it that are needed.
+func (j *Journal) rewrite(s *segment) error {
+	content, err := disk.ReadAll(j.layer, s.name)
+	if err != nil {
+		return err
+	}
+	file := begun(s.number)
+	var kept []moved
+	end, err := scan(content, s.number, func(f found) error {
+		if !j.needs(s, f) {
+			return nil
+		}
+		at := int64(len(file))
+		f.Durable = 0
+		file, err = frame.Append(file, 0, f.Frame)
+		kept = append(kept, moved{
+			shard:  f.Shard,
+			number: f.Number,
+			at:     at,
+			next:   int64(len(file)),
+		})
+		return err
+	})
+	if err != nil {
+		return &DamagedError{s.name, end, err.Error()}
+	}
+	if err := disk.Replace(j.layer, s.name, file); err != nil {
+		return err
+	}
+	f, size, err := j.layer.Open(s.name, false)
+	if err != nil {
+		return err
+	}
+	j.index.Lock()
+	defer j.index.Unlock()
+	err = s.file.Close()
+	s.file, s.size, s.live = f, size, 0
+	for _, m := range kept {
+		if places := j.lines[m.shard].from(m.number); len(places) > 0 {
+			places[0].at, places[0].next = m.at, m.next
+			s.live += m.next - m.at
+		}
+	}
+	return errors.Join(err)
+}
+
+// needs reports whether a record of a segment is still needed.
+func (j *Journal) needs(s *segment, f found) bool {
+	j.index.RLock()
+	defer j.index.RUnlock()
+	places := j.lines[f.Shard].from(f.Number)
+	return len(places) > 0 && places[0].in == s && places[0].at == f.at
+}

@@ -1,0 +1,221 @@
+package filejournal_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/filestore/filejournal"
+	"taskledger/filestore/internal/faultdisk"
+	"taskledger/filestore/journal"
+	"taskledger/internal/repeat"
+)
+
+// whole makes a history and returns it with what is on the disk, after a clean end or after the process was killed.
+func whole(t *testing.T, o filejournal.Options, clean bool) (*history, map[string][]byte) {
+	t.Helper()
+	h, d, err := begin(1, o, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !clean {
+		d.KillAt(1)
+	}
+	if err := h.journal.Close(); clean && err != nil {
+		t.Fatal(err)
+	}
+	return h, d.Restart().Contents()
+}
+
+func sameContents(a, b map[string][]byte) bool {
+	return maps.EqualFunc(a, b, func(a, b []byte) bool { return string(a) == string(b) })
+}
+
+// A flipped bit is told by the name of its file, or nothing that was answered is missing.
+func TestDamage_OfAnyBitIsNamedAndChangesNothing(t *testing.T) {
+	o := small(filejournal.Options{})
+	for name, clean := range map[string]bool{"AfterACleanEnd": true, "AfterACrash": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, contents := whole(t, o, clean)
+			for _, file := range slices.Sorted(maps.Keys(contents)) {
+				for _, at := range repeat.Some(offsets(len(contents[file])), 31) {
+					contents[file][at] ^= 1 << (at % 8)
+					if err := h.survives(contents, file, o); err != nil {
+						t.Fatalf("bit %d at offset %d of %s: %v", at%8, at, file, err)
+					}
+					contents[file][at] ^= 1 << (at % 8)
+				}
+			}
+		})
+	}
+}
+
+func offsets(length int) (all []int) {
+	for at := range length {
+		all = append(all, at)
+	}
+	return all
+}
+
+// survives opens a journal one of whose files is damaged.
+func (h *history) survives(contents map[string][]byte, file string, o filejournal.Options) error {
+	d := faultdisk.Of(contents)
+	j, err := filejournal.OpenLayer(d, o)
+	if err != nil {
+		refused := errors.Is(err, filejournal.ErrFormat) || errors.Is(err, filejournal.ErrDurability)
+		if !isNamed(err, file) && !refused && file != "run" {
+			return fmt.Errorf("it is not named: %w", err)
+		}
+		if !sameContents(d.Contents(), contents) {
+			return errors.New("what is damaged was changed")
+		}
+		return nil
+	}
+	defer j.Close()
+	if err := h.check(j, false); err != nil && !isNamed(err, file) {
+		return err
+	}
+	return nil
+}
+
+// isNamed reports whether an error tells of damage in a file.
+func isNamed(err error, file string) bool {
+	return errors.Is(err, events.ErrDamaged) && strings.Contains(err.Error(), file)
+}
+
+func TestDamage_OfAFileThatIsMissingOrCutIsNamed(t *testing.T) {
+	o := small(filejournal.Options{})
+	_, contents := whole(t, o, true)
+	var logs []string
+	for name := range contents {
+		if strings.HasPrefix(name, "log-") {
+			logs = append(logs, name)
+		}
+	}
+	slices.Sort(logs)
+	if len(logs) < 3 {
+		t.Fatalf("there are %d segments, too few to tell", len(logs))
+	}
+	last := logs[len(logs)-1]
+	for name, alter := range map[string]func(map[string][]byte){
+		"the last segment is missing":   func(c map[string][]byte) { delete(c, last) },
+		"the last segment is cut":       func(c map[string][]byte) { c[last] = c[last][:len(c[last])-1] },
+		"the last segment is longer":    func(c map[string][]byte) { c[last] = append(slices.Clone(c[last]), 0) },
+		"an earlier segment is cut":     func(c map[string][]byte) { c[logs[1]] = c[logs[1]][:len(c[logs[1]])-1] },
+		"an earlier segment is another": func(c map[string][]byte) { c[logs[1]] = c[logs[0]] },
+		"the format is missing":         func(c map[string][]byte) { delete(c, "format") },
+	} {
+		altered := maps.Clone(contents)
+		alter(altered)
+		d := faultdisk.Of(altered)
+		_, err := filejournal.OpenLayer(d, o)
+		told := isNamed(err, "log-") || errors.Is(err, filejournal.ErrFormat) && strings.Contains(err.Error(), "log-")
+		if !told {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !sameContents(d.Contents(), altered) {
+			t.Errorf("%s: something was changed", name)
+		}
+	}
+}
+
+// What was synced before a record was written is there when the record is: so what stands before it is no torn write.
+func TestDamage_OfZerosBeforeARecordThatKnewThemSyncedIsNoTornWrite(t *testing.T) {
+	o := small(filejournal.Options{})
+	o.SegmentBytes = 1 << 20
+	_, contents := whole(t, o, false)
+	log := contents["log-0000000000000001"]
+	for at := 1024; at+512 <= len(log)-4096; at += 512 {
+		altered := maps.Clone(contents)
+		altered["log-0000000000000001"] = slices.Clone(log)
+		clear(altered["log-0000000000000001"][at : at+512])
+		if _, err := filejournal.OpenLayer(faultdisk.Of(altered), o); !errors.Is(err, events.ErrDamaged) {
+			t.Fatalf("zeros at offset %d of %d: %v", at, len(log), err)
+		}
+	}
+}
+
+func TestFull_WritesFailAndLeaveNothingBehindAndGoOnWithRoom(t *testing.T) {
+	for name, o := range durabilities() {
+		for _, seed := range seeds() {
+			h, d, err := begin(seed, o, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for free := int64(0); free < 3000; free += 97 {
+				d.Room(d.Used() + free)
+				for err = h.step(); err == nil; err = h.step() {
+				}
+				if !errors.Is(err, journal.ErrFull) {
+					t.Fatalf("%s, %d bytes free: %v", name, free, err)
+				}
+				h.forget()
+				if err := h.check(h.journal, false); err != nil {
+					t.Fatalf("%s, %d bytes were free: %v", name, free, err)
+				}
+				d.Room(0)
+			}
+			if err := h.run(10); err != nil {
+				t.Fatalf("with room again: %v", err)
+			}
+			d.KillAt(1)
+			_ = h.journal.Close()
+			if err := h.goOn(d.Restart(), o, false); err != nil {
+				t.Fatalf("%s: after a crash: %v", name, err)
+			}
+		}
+	}
+}
+
+// forget takes back what was refused: nothing is left of it.
+func (h *history) forget() {
+	for shard, n := range h.answered {
+		h.asked[shard] = h.asked[shard][:n]
+	}
+	for shard := range h.asked {
+		h.asked[shard] = h.asked[shard][:h.answered[shard]]
+	}
+	clear(h.writing)
+}
+
+func TestFrozen_WritesFailAndReadsDoNot(t *testing.T) {
+	for name, o := range durabilities() {
+		h, d, err := begin(1, o, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Freeze()
+		var first error
+		for range 3 {
+			err := h.step()
+			if !errors.Is(err, syscall.EROFS) || errors.Is(err, journal.ErrFull) {
+				t.Fatalf("%s: written on a disk that can be read alone: %v", name, err)
+			}
+			if first == nil {
+				first = err
+			}
+			h.forget()
+		}
+		if !strings.Contains(first.Error(), "nothing is written any more") {
+			t.Errorf("%s: it does not say that it has ended: %v", name, first)
+		}
+		for shard := range shards {
+			for e, err := range h.journal.Read(shard, h.first[shard]) {
+				if err != nil {
+					t.Errorf("%s: read entry %d: %v", name, e.Number, err)
+				}
+			}
+		}
+		contents := d.Contents()
+		if _, err := filejournal.OpenLayer(d, o); !errors.Is(err, syscall.EROFS) || !sameContents(contents, d.Contents()) {
+			t.Errorf("%s: opened on a disk that can be read alone: %v", name, err)
+		}
+		_ = h.journal.Close()
+	}
+}

@@ -1,0 +1,338 @@
+package filejournal
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"taskledger/filestore/internal/disk"
+	"taskledger/filestore/internal/frame"
+	"taskledger/filestore/journal"
+)
+
+// ErrClosed reports a use after Close.
+var ErrClosed = errors.New("journal is closed")
+
+// Journal is a journal in the files of one directory. It implements journal.Journaler and journal.Lossy.
+type Journal struct {
+	layer   disk.Layer
+	format  format
+	options Options
+	unlock  func() error
+
+	queue   sync.Mutex // guards waiting
+	waiting []*write
+
+	// writing guards the file that is written to, and what becomes of it. It is taken before index.
+	writing sync.Mutex
+	last    *segment
+	durable int64 // offset in the last segment up to which it is synced
+	flush   *time.Timer
+	flushes sync.WaitGroup
+	broken  error // of the write that nobody knows the outcome of; nil = there was none
+	closed  bool
+	run     run
+
+	snapshots sync.Mutex // taken by one snapshot at a time, before writing
+
+	index    sync.RWMutex
+	lines    map[int]*line
+	segments []*segment // in order; the last one is last
+}
+
+var (
+	_ journal.Journaler = (*Journal)(nil)
+	_ journal.Lossy     = (*Journal)(nil)
+)
+
+// Options of Open. The zero value works.
+type Options struct {
+	// Durability counts when the journal is created: default Strict. Later it must be the journal's, or "".
+	Durability Durability
+	// Lag bounds what a crash of the machine loses of an Opportunistic journal; default 1 s.
+	Lag time.Duration
+	// SegmentBytes is the size from which on another segment begins; default 16 MiB.
+	SegmentBytes int64
+	// Boot is the id of the time since the machine was started; default: as the system tells it.
+	Boot string
+}
+
+func (o Options) complete() Options {
+	if o.Lag <= 0 {
+		o.Lag = time.Second
+	}
+	if o.SegmentBytes <= 0 {
+		o.SegmentBytes = 16 << 20
+	}
+	if o.Boot == "" {
+		o.Boot = disk.BootID()
+	}
+	return o
+}
+
+// Durability returns the one that the journal was created with.
+func (j *Journal) Durability() Durability { return j.format.Durability }
+
+// write is an entry that waits to be written.
+type write struct {
+	entry journal.Entry
+	done  bool
+	err   error
+}
+
+// Append implements journal.Journaler. Entries that come while others are being written are written together, and
+// synced once.
+func (j *Journal) Append(e journal.Entry) error {
+	w := &write{entry: e}
+	j.queue.Lock()
+	j.waiting = append(j.waiting, w)
+	j.queue.Unlock()
+
+	j.writing.Lock()
+	if !w.done {
+		j.queue.Lock()
+		all := j.waiting
+		j.waiting = nil
+		j.queue.Unlock()
+		j.writeAll(all)
+	}
+	j.writing.Unlock()
+	if w.err != nil {
+		return fmt.Errorf("append entry %d of shard %d: %w", e.Number, e.Shard, w.err)
+	}
+	return nil
+}
+
+// writeAll writes what waits, and says to each what became of it. The caller holds writing.
+func (j *Journal) writeAll(all []*write) {
+	for len(all) > 0 {
+		n, err := j.writeSome(all)
+		for _, w := range all[:n] {
+			w.done, w.err = true, err
+		}
+		all = all[n:]
+	}
+}
+
+// maxBatch bounds the bytes that are encoded for one write.
+const maxBatch = 4 << 20
+
+// writeSome writes the first of what waits, and returns how many.
+func (j *Journal) writeSome(all []*write) (int, error) {
+	if err := j.ready(); err != nil {
+		return len(all), err
+	}
+	if j.last.size >= j.options.SegmentBytes {
+		if err := j.rotate(); err != nil {
+			return len(all), err
+		}
+	}
+	var buf []byte
+	var places []place
+	for _, w := range all {
+		if len(buf) > 0 && len(buf)+len(w.entry.Data) > maxBatch {
+			break
+		}
+		next, err := frame.Append(buf, j.last.size, frame.Frame{
+			Shard:    w.entry.Shard,
+			Number:   w.entry.Number,
+			Revision: w.entry.Revision,
+			Durable:  j.durable,
+			Data:     w.entry.Data,
+		})
+		if err != nil && len(places) > 0 {
+			break // it is the first one of its own
+		}
+		if err != nil {
+			return 1, err
+		}
+		places = append(places, place{j.last, j.last.size + int64(len(buf)), j.last.size + int64(len(next))})
+		buf = next
+	}
+	if err := j.put(buf); err != nil {
+		return len(places), err
+	}
+	j.index.Lock()
+	defer j.index.Unlock()
+	for i, at := range places {
+		e := &all[i].entry
+		if !j.line(e.Shard).add(e.Number, at) {
+			return len(places), j.fail(fmt.Errorf("entry %d of shard %d does not follow", e.Number, e.Shard))
+		}
+	}
+	return len(places), nil
+}
+
+// ready returns why nothing can be written. The caller holds writing.
+func (j *Journal) ready() error {
+	if j.closed {
+		return ErrClosed
+	}
+	return j.broken
+}
+
+// fail ends all writing: nobody knows what the disk holds. The caller holds writing.
+func (j *Journal) fail(err error) error {
+	if j.broken == nil {
+		j.broken = fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
+	}
+	return j.broken
+}
+
+// put writes to the end of the last segment, and syncs it as far as the durability asks for. Where there is no room,
+// what was written of it is cut off. The caller holds writing.
+func (j *Journal) put(data []byte) error {
+	if _, err := j.last.file.Write(data); err != nil {
+		if !disk.Full(err) {
+			return j.fail(err)
+		}
+		if cut := j.last.file.Truncate(j.last.size); cut != nil {
+			return j.fail(errors.Join(err, cut))
+		}
+		return fmt.Errorf("%w: %w", journal.ErrFull, err)
+	}
+	j.last.size += int64(len(data))
+	if j.format.Durability == Opportunistic {
+		j.armFlush()
+		return nil
+	}
+	return j.sync()
+}
+
+// sync syncs the last segment. The caller holds writing.
+func (j *Journal) sync() error {
+	if j.durable == j.last.size {
+		return nil
+	}
+	if err := j.last.file.Sync(); err != nil {
+		return j.fail(err)
+	}
+	j.durable = j.last.size
+	return nil
+}
+
+// armFlush has the log synced soon. The caller holds writing.
+func (j *Journal) armFlush() {
+	if j.flush != nil {
+		return
+	}
+	j.flushes.Add(1)
+	j.flush = time.AfterFunc(j.options.Lag/2, func() {
+		defer j.flushes.Done()
+		j.flushNow()
+	})
+}
+
+// flushNow syncs what was written up to now, while others go on writing.
+func (j *Journal) flushNow() {
+	j.writing.Lock()
+	j.flush = nil
+	in, end := j.last, j.last.size
+	idle := j.ready() != nil
+	j.writing.Unlock()
+	if idle {
+		return
+	}
+	err := in.file.Sync()
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	switch {
+	case err != nil && in == j.last:
+		_ = j.fail(err) // the next write tells
+	case in == j.last:
+		j.durable = max(j.durable, end)
+	}
+}
+
+// rotate begins another segment. The one before is synced, so it ends where it ends for good. The caller holds
+// writing.
+func (j *Journal) rotate() error {
+	if err := j.sync(); err != nil {
+		return err
+	}
+	next, err := create(j.layer, j.last.number+1)
+	if disk.Full(err) {
+		return fmt.Errorf("begin another segment: %w: %w", journal.ErrFull, err)
+	}
+	if err != nil {
+		return j.fail(err)
+	}
+	j.last, j.durable = next, next.size
+	j.index.Lock()
+	defer j.index.Unlock()
+	j.segments = append(j.segments, next)
+	return nil
+}
+
+// line returns that of a shard. The caller holds index.
+func (j *Journal) line(shard int) *line {
+	l := j.lines[shard]
+	if l == nil {
+		l = &line{}
+		j.lines[shard] = l
+	}
+	return l
+}
+
+// pageEntries bounds the entries whose places a reader takes at a time.
+const pageEntries = 16
+
+// Read implements journal.Journaler. An entry whose record has been damaged since the journal was opened yields a
+// DamagedError.
+func (j *Journal) Read(shard int, from uint64) iter.Seq2[journal.Entry, error] {
+	j.index.RLock()
+	until := from + uint64(len(j.lines[shard].from(from)))
+	j.index.RUnlock()
+	return func(yield func(journal.Entry, error) bool) {
+		for from := from; from < until; {
+			page, err := j.page(shard, from, until)
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+				from++
+			}
+			if err != nil {
+				yield(journal.Entry{}, err)
+				return
+			}
+			if len(page) == 0 {
+				return // they have gone meanwhile
+			}
+		}
+	}
+}
+
+// page reads the next entries. The files that hold them stay while the index is held.
+func (j *Journal) page(shard int, from, until uint64) (page []journal.Entry, err error) {
+	j.index.RLock()
+	defer j.index.RUnlock()
+	places := j.lines[shard].from(from)
+	for _, at := range places[:min(len(places), pageEntries, int(until-from))] {
+		e, err := at.read()
+		if err == nil && (e.Shard != shard || e.Number != from) {
+			err = &DamagedError{at.in.name, at.at, fmt.Sprintf("it holds entry %d of shard %d", e.Number, e.Shard)}
+		}
+		if err != nil {
+			return page, fmt.Errorf("read entry %d of shard %d: %w", from, shard, err)
+		}
+		page = append(page, e)
+		from++
+	}
+	return page, nil
+}
+
+// read reads the entry at a place.
+func (p place) read() (journal.Entry, error) {
+	record := make([]byte, p.next-p.at)
+	if _, err := p.in.file.ReadAt(record, p.at); err != nil {
+		return journal.Entry{}, err
+	}
+	f, _, err := frame.Read(record, 0)
+	if err != nil {
+		return journal.Entry{}, &DamagedError{p.in.name, p.at, err.Error()}
+	}
+	return entryOf(f), nil
+}

@@ -1,0 +1,268 @@
+package filejournal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"taskledger/filestore/internal/disk"
+	"taskledger/filestore/internal/frame"
+)
+
+// ErrInUse reports that a directory is in use, by another process or by this one.
+var ErrInUse = disk.ErrInUse
+
+// Open opens the journal in a directory, which it makes where it is missing, and creates the journal where there is
+// none. It wraps ErrInUse, ErrFormat, ErrDurability, or events.ErrDamaged with the name of the file; then nothing was
+// changed. The caller closes it.
+func Open(dir string, o Options) (*Journal, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	unlock, err := disk.Lock(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	j, err := OpenLayer(disk.Dir(dir), o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), unlock())
+	}
+	j.unlock = unlock
+	return j, nil
+}
+
+// OpenLayer is Open on a file layer, which nobody else uses. It looks at everything before it changes anything.
+func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
+	o = o.complete()
+	names, err := l.List()
+	if err != nil {
+		return nil, err
+	}
+	form, fresh, err := readFormat(l, names, o.Durability)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{
+		layer:   l,
+		format:  form,
+		options: o,
+		unlock:  func() error { return nil },
+		lines:   map[int]*line{},
+	}
+	var last run
+	if _, err := readJSON(l, runFile, &last); err != nil {
+		return nil, err
+	}
+	left, err := j.load(names, &last)
+	if err == nil {
+		err = j.begin(&last, fresh, left)
+	}
+	if err != nil {
+		j.closeFiles()
+		return nil, err
+	}
+	return j, nil
+}
+
+// tail tells what a crash has left of the last segment.
+type tail struct {
+	segment *segment
+	cut     int64 // where it is to be cut; 0 = it never began
+}
+
+// load reads which entries are where.
+func (j *Journal) load(names []string, last *run) (*tail, error) {
+	for _, name := range names {
+		k, is := snapshotKey(name)
+		if !is {
+			continue
+		}
+		// A snapshot that cannot be read says so to whoever reads it; it then names no entry that may go.
+		if file, err := disk.ReadAll(j.layer, name); err == nil {
+			if head, _, err := frame.Read(file, 0); err == nil {
+				j.line(k.Shard).drop(head.Number)
+			}
+		}
+	}
+	var numbers []uint64
+	for _, name := range names {
+		if n, is := segmentNumber(name); is {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	if last.Clean && (len(numbers) == 0 || numbers[len(numbers)-1] != last.Segment) {
+		return nil, &DamagedError{segmentName(last.Segment), 0, "it is missing"}
+	}
+	var left *tail
+	for i, n := range numbers {
+		s, content, err := j.openSegment(n)
+		if err != nil {
+			return nil, err
+		}
+		end, err := scan(content, n, func(f found) error { return j.enter(s, f) })
+		switch {
+		case err == nil && last.Clean && n == last.Segment && end != last.End:
+			return nil, &DamagedError{s.name, end, fmt.Sprintf("it was closed with %d bytes", last.End)}
+		case err == nil:
+		case !last.Clean && i == len(numbers)-1 && torn(content, end, err):
+			left = &tail{s, end}
+		default:
+			return nil, damagedAt(s.name, end, err)
+		}
+	}
+	return left, nil
+}
+
+// openSegment opens a segment and reads it.
+func (j *Journal) openSegment(number uint64) (*segment, []byte, error) {
+	s := &segment{number: number, name: segmentName(number)}
+	content, err := disk.ReadAll(j.layer, s.name)
+	if err == nil {
+		s.file, s.size, err = j.layer.Open(s.name, false)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	j.segments = append(j.segments, s)
+	return s, content, nil
+}
+
+// enter notes a record that was read. Where entries of a shard are missing, all before them must be such as nobody
+// needs.
+func (j *Journal) enter(s *segment, f found) error {
+	l := j.line(f.Shard)
+	at := place{s, f.at, f.next}
+	next := max(l.needed, l.first+uint64(len(l.places)))
+	if f.Number < l.needed || f.Number == next && l.add(f.Number, at) || next == 0 && l.add(f.Number, at) {
+		return nil
+	}
+	if f.Number < next {
+		return &DamagedError{s.name, f.at, fmt.Sprintf("entry %d of shard %d follows entry %d", f.Number, f.Shard, next-1)}
+	}
+	if l.needed != 0 {
+		problem := fmt.Sprintf("entries %d to %d of shard %d are missing before it", next, f.Number-1, f.Shard)
+		return &DamagedError{s.name, f.at, problem}
+	}
+	l.drop(next) // no snapshot that can be read names the first one: the store knows it
+	l.needed = 0
+	l.add(f.Number, at)
+	return nil
+}
+
+// begin makes the directory ready for writing.
+func (j *Journal) begin(last *run, fresh bool, left *tail) error {
+	if err := disk.RemoveUnfinished(j.layer); err != nil {
+		return err
+	}
+	if fresh {
+		if err := writeJSON(j.layer, formatFile, j.format); err != nil {
+			return err
+		}
+	}
+	j.run = run{Boot: j.options.Boot, Lost: last.Lost}
+	crashed := !fresh && !last.Clean && (last.Boot == "" || last.Boot != j.options.Boot)
+	if crashed && j.format.Durability == Opportunistic {
+		j.run.Lost = "the machine stopped while the journal was open, and answered entries may be missing"
+	}
+	if left != nil {
+		if err := j.cut(left); err != nil {
+			return fmt.Errorf("cut %s at %d: %w", left.segment.name, left.cut, err)
+		}
+	}
+	if len(j.segments) == 0 {
+		first, err := create(j.layer, 1)
+		if err != nil {
+			return err
+		}
+		j.segments = append(j.segments, first)
+	}
+	j.last = j.segments[len(j.segments)-1]
+	// What a process that crashed has written is there, but perhaps not synced.
+	if err := j.last.file.Sync(); err != nil {
+		return err
+	}
+	j.durable = j.last.size
+	return writeJSON(j.layer, runFile, j.run)
+}
+
+// cut removes what was being written at a crash.
+func (j *Journal) cut(left *tail) error {
+	if left.cut > 0 {
+		left.segment.size = left.cut
+		return errors.Join(left.segment.file.Truncate(left.cut), left.segment.file.Sync())
+	}
+	j.segments = j.segments[:len(j.segments)-1]
+	if err := errors.Join(left.segment.file.Close(), j.layer.Remove(left.segment.name), j.layer.SyncDir()); err != nil {
+		return err
+	}
+	if len(j.segments) > 0 {
+		return nil
+	}
+	first, err := create(j.layer, left.segment.number)
+	if err == nil {
+		j.segments = append(j.segments, first)
+	}
+	return err
+}
+
+// MayLose implements journal.Lossy.
+func (j *Journal) MayLose() bool { return j.format.Durability == Opportunistic }
+
+// Lost implements journal.Lossy.
+func (j *Journal) Lost() string {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	return j.run.Lost
+}
+
+// Told implements journal.Lossy.
+func (j *Journal) Told() error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	told := j.run
+	told.Lost = ""
+	if err := writeJSON(j.layer, runFile, told); err != nil {
+		return j.fail(err)
+	}
+	j.run = told
+	return nil
+}
+
+// Close implements journal.Journaler.
+func (j *Journal) Close() error {
+	j.snapshots.Lock()
+	defer j.snapshots.Unlock()
+	j.writing.Lock()
+	if j.closed {
+		j.writing.Unlock()
+		return nil
+	}
+	err := j.broken
+	if err == nil {
+		err = j.sync()
+	}
+	if err == nil {
+		j.run.Clean, j.run.Segment, j.run.End = true, j.last.number, j.last.size
+		err = writeJSON(j.layer, runFile, j.run)
+	}
+	j.closed = true
+	if j.flush != nil && j.flush.Stop() {
+		j.flushes.Done()
+	}
+	j.writing.Unlock()
+	j.flushes.Wait()
+	if err = errors.Join(err, j.closeFiles(), j.unlock()); err != nil {
+		return fmt.Errorf("close journal: %w", err)
+	}
+	return nil
+}
+
+func (j *Journal) closeFiles() error {
+	var errs []error
+	for _, s := range j.segments {
+		errs = append(errs, s.file.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,150 @@
+package filejournal
+
+import (
+	"errors"
+	"fmt"
+
+	"taskledger/filestore/internal/disk"
+	"taskledger/filestore/internal/frame"
+	"taskledger/filestore/journal"
+)
+
+const (
+	// opening is the shard of the first record of a segment, whose number is the segment's.
+	opening = -2
+	// openingData tells people what the file is.
+	openingData = "taskledger journal segment\n"
+)
+
+// segment is a file of the log.
+type segment struct {
+	number uint64
+	name   string
+	file   disk.File
+	size   int64
+	live   int64 // bytes of the records that are still needed
+}
+
+// begun returns the first record of a segment.
+func begun(number uint64) []byte {
+	data, err := frame.Append(nil, 0, frame.Frame{Shard: opening, Number: number, Data: []byte(openingData)})
+	if err != nil {
+		panic(err) // its data are a constant
+	}
+	return data
+}
+
+// create makes the file of a segment, durably.
+func create(l disk.Layer, number uint64) (*segment, error) {
+	s := &segment{number: number, name: segmentName(number)}
+	f, _, err := l.Open(s.name, true)
+	if err != nil {
+		return nil, err
+	}
+	first := begun(number)
+	_, err = f.Write(first)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = l.SyncDir()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), l.Remove(s.name))
+	}
+	s.file, s.size = f, int64(len(first))
+	return s, nil
+}
+
+// found is a record of a segment that was read.
+type found struct {
+	frame.Frame
+	at, next int64
+}
+
+// scan reads all records of a segment behind its first one. It returns where they end and, where that is not the end
+// of the file, why.
+func scan(content []byte, number uint64, each func(found) error) (end int64, err error) {
+	first, next, err := frame.Read(content, 0)
+	if err != nil {
+		return 0, err
+	}
+	if first.Shard != opening || first.Number != number {
+		return 0, &frame.BrokenError{Problem: fmt.Sprintf("it begins as segment %d", first.Number)}
+	}
+	for at := next; at < int64(len(content)); at = next {
+		var f frame.Frame
+		if f, next, err = frame.Read(content, at); err != nil {
+			return at, err
+		}
+		if err := each(found{f, at, next}); err != nil {
+			return at, err
+		}
+	}
+	return next, nil
+}
+
+// torn reports whether what follows an offset may be cut: it was being written at a crash, and nothing tells that it
+// had been synced.
+func torn(content []byte, at int64, why error) bool {
+	b, is := errors.AsType[*frame.BrokenError](why)
+	return is && b.Torn && frame.DurableAfter(content, at) <= at
+}
+
+// place is where an entry lies.
+type place struct {
+	in       *segment
+	at, next int64
+}
+
+// line holds the places of the entries of a shard: of first, first+1, ...
+type line struct {
+	first  uint64 // of the places; where there are none, that of the next entry
+	needed uint64 // entries before it may go
+	places []place
+}
+
+// add notes the place of an entry. It reports false for a number that does not follow.
+func (l *line) add(number uint64, at place) bool {
+	if len(l.places) == 0 {
+		l.first = number
+	}
+	if number != l.first+uint64(len(l.places)) {
+		return false
+	}
+	l.places = append(l.places, at)
+	at.in.live += at.next - at.at
+	return true
+}
+
+// drop forgets the entries before number.
+func (l *line) drop(number uint64) {
+	l.needed = max(l.needed, number)
+	if number <= l.first {
+		return
+	}
+	n := min(number-l.first, uint64(len(l.places)))
+	for _, at := range l.places[:n] {
+		at.in.live -= at.next - at.at
+	}
+	l.first += n
+	l.places = append([]place(nil), l.places[n:]...)
+}
+
+// from returns the places of the entries from number on.
+func (l *line) from(number uint64) []place {
+	if l == nil || number < l.first || number-l.first >= uint64(len(l.places)) {
+		return nil
+	}
+	return l.places[number-l.first:]
+}
+
+// entryOf makes an entry of a record.
+func entryOf(f frame.Frame) journal.Entry {
+	return journal.Entry{
+		Shard:    f.Shard,
+		Number:   f.Number,
+		Revision: f.Revision,
+		Data:     f.Data,
+	}
+}

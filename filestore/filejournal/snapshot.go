@@ -1,0 +1,74 @@
+package filejournal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"taskledger/filestore/internal/disk"
+	"taskledger/filestore/journal"
+)
+
+// WriteSnapshot implements journal.Journaler. Segments that nobody needs any more are removed, and what is left of
+// those that are mostly not needed is written anew.
+func (j *Journal) WriteSnapshot(k journal.Key, s journal.Snapshot) error {
+	if err := j.writeSnapshot(k, s); err != nil {
+		return fmt.Errorf("write %s: %w", snapshotName(k), err)
+	}
+	return nil
+}
+
+func (j *Journal) writeSnapshot(k journal.Key, s journal.Snapshot) error {
+	file, err := encodeSnapshot(k, s)
+	if err != nil {
+		return fmt.Errorf("%w: %w", journal.ErrFull, err)
+	}
+	j.snapshots.Lock()
+	defer j.snapshots.Unlock()
+	if err := j.syncNow(); err != nil {
+		return err
+	}
+	if err := disk.Replace(j.layer, snapshotName(k), file); err != nil {
+		return j.spoilt(err)
+	}
+	j.index.Lock()
+	j.line(k.Shard).drop(s.First)
+	j.index.Unlock()
+	return j.spoilt(j.compact())
+}
+
+// syncNow syncs all that was written.
+func (j *Journal) syncNow() error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if err := j.ready(); err != nil {
+		return err
+	}
+	return j.sync()
+}
+
+// spoilt returns the error of a write to other files than the last segment, after which nothing is written any more
+// unless there was no room for it.
+func (j *Journal) spoilt(err error) error {
+	if err == nil {
+		return nil
+	}
+	if disk.Full(err) {
+		return fmt.Errorf("%w: %w", journal.ErrFull, err)
+	}
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	return j.fail(err)
+}
+
+// ReadSnapshot implements journal.Journaler.
+func (j *Journal) ReadSnapshot(k journal.Key) (journal.Snapshot, error) {
+	file, err := disk.ReadAll(j.layer, snapshotName(k))
+	if errors.Is(err, fs.ErrNotExist) {
+		return journal.Snapshot{}, nil
+	}
+	if err != nil {
+		return journal.Snapshot{}, fmt.Errorf("read snapshot: %w", err)
+	}
+	return decodeSnapshot(k, file)
+}

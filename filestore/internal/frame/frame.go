@@ -1,0 +1,193 @@
+// Package frame encodes records so that a file of them tells a write that a crash has cut short from damage. Package
+// filejournal describes their form.
+package frame
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+)
+
+const (
+	// HeaderBytes is the length of what stands before the data.
+	HeaderBytes = 80
+	// MaxData bounds the data of a frame.
+	MaxData = 64 << 20
+
+	magic  = 0x544c4a31
+	sector = 512
+	// maxSeed bounds the search for a seed: one of 64 fits all data but those made to fit none.
+	maxSeed = 1 << 10
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Frame is a record.
+type Frame struct {
+	Shard    int
+	Number   uint64
+	Revision int64
+	Durable  int64 // offset in the file
+	Data     []byte
+}
+
+// Size returns the bytes that a frame takes.
+func Size(data int) int64 { return HeaderBytes + int64(data) }
+
+// ErrEmpty and ErrTooLarge report data that no frame holds.
+var (
+	ErrEmpty    = errors.New("a record has no data")
+	ErrTooLarge = fmt.Errorf("a record has more data than the limit of %d bytes", MaxData)
+)
+
+// Append appends a frame to buf, whose beginning stands at the offset at of the file.
+func Append(buf []byte, at int64, f Frame) ([]byte, error) {
+	switch {
+	case len(f.Data) == 0:
+		return buf, ErrEmpty
+	case len(f.Data) > MaxData:
+		return buf, ErrTooLarge
+	}
+	start := len(buf)
+	at += int64(start)
+	buf = append(buf, make([]byte, HeaderBytes)...)
+	buf = append(buf, f.Data...)
+	header, data := buf[start:start+HeaderBytes], buf[start+HeaderBytes:]
+	le := binary.LittleEndian
+	le.PutUint32(header, magic)
+	le.PutUint32(header[8:], uint32(len(data)))
+	le.PutUint32(header[16:], uint32(int32(f.Shard)))
+	le.PutUint64(header[24:], f.Number)
+	le.PutUint64(header[32:], uint64(f.Revision))
+	le.PutUint64(header[40:], uint64(f.Durable))
+	sum := sha256.Sum256(f.Data)
+	copy(header[48:], sum[:])
+	for seed := uint32(1); hasPart(buf[start:], at, almostZero) && seed <= maxSeed; seed++ {
+		copy(data, f.Data)
+		mask(data, seed)
+		le.PutUint32(header[12:], seed)
+	}
+	le.PutUint32(header[20:], crc32.Checksum(data, castagnoli))
+	le.PutUint32(header[4:], crc32.Checksum(header[8:], castagnoli))
+	return buf, nil
+}
+
+// mask combines data with the sequence of a seed; doing so twice restores them.
+func mask(data []byte, seed uint32) {
+	if seed == 0 {
+		return
+	}
+	state := uint64(seed)
+	for len(data) > 0 {
+		state += 0x9e3779b97f4a7c15
+		z := state
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		z ^= z >> 31
+		for i := range min(8, len(data)) {
+			data[i] ^= byte(z >> (8 * i))
+		}
+		data = data[min(8, len(data)):]
+	}
+}
+
+// hasPart reports whether a part of a sector that the record at an offset takes is such.
+func hasPart(record []byte, at int64, such func([]byte) bool) bool {
+	for len(record) > 0 {
+		n := min(sector-int(at%sector), len(record))
+		if such(record[:n]) {
+			return true
+		}
+		record, at = record[n:], at+int64(n)
+	}
+	return false
+}
+
+// zeros is a sector that was never written.
+var zeros [sector]byte
+
+func isZero(part []byte) bool { return bytes.Equal(part, zeros[:len(part)]) }
+
+// almostZero reports whether one bit at most is set.
+func almostZero(part []byte) bool {
+	set := 0
+	for _, b := range part {
+		if set += bits.OnesCount8(b); set > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// BrokenError reports that a file holds no whole record at an offset.
+type BrokenError struct {
+	Problem string
+	Torn    bool // a write that a crash has cut short looks so
+}
+
+// Error implements error.
+func (e *BrokenError) Error() string { return e.Problem }
+
+func broken(torn bool, problem string) error { return &BrokenError{problem, torn} }
+
+// Read reads the record at an offset of a file, whose bytes it is given, and returns the offset behind it. The data
+// are the caller's own. An error is a BrokenError.
+func Read(file []byte, at int64) (f Frame, next int64, err error) {
+	f, seed, length, err := readHeader(file, at)
+	if err != nil {
+		return Frame{}, at, err
+	}
+	next = at + Size(length)
+	if next > int64(len(file)) {
+		return Frame{}, at, broken(true, "the file ends inside the record")
+	}
+	data := file[at+HeaderBytes : next]
+	if crc32.Checksum(data, castagnoli) != binary.LittleEndian.Uint32(file[at+20:]) {
+		return Frame{}, at, broken(hasPart(file[at:next], at, isZero), "its data contradict their sum")
+	}
+	f.Data = bytes.Clone(data)
+	mask(f.Data, seed)
+	if sha256.Sum256(f.Data) != [sha256.Size]byte(file[at+48:]) {
+		return Frame{}, at, broken(false, "its data contradict their hash")
+	}
+	return f, next, nil
+}
+
+// readHeader reads what stands before the data.
+func readHeader(file []byte, at int64) (f Frame, seed uint32, length int, err error) {
+	if int64(len(file))-at < HeaderBytes {
+		return f, 0, 0, broken(true, "the file ends inside the record")
+	}
+	header := file[at : at+HeaderBytes]
+	le := binary.LittleEndian
+	length = int(le.Uint32(header[8:]))
+	if le.Uint32(header) != magic || crc32.Checksum(header[8:], castagnoli) != le.Uint32(header[4:]) || length > MaxData {
+		return f, 0, 0, broken(hasPart(header, at, isZero), "no record begins there")
+	}
+	f.Shard = int(int32(le.Uint32(header[16:])))
+	f.Number = le.Uint64(header[24:])
+	f.Revision = int64(le.Uint64(header[32:]))
+	f.Durable = int64(le.Uint64(header[40:]))
+	return f, le.Uint32(header[12:]), length, nil
+}
+
+// DurableAfter returns the largest offset that the records behind an offset tell to have been synced when they were
+// written, be they whole or not; 0 where there are none.
+func DurableAfter(file []byte, at int64) (durable int64) {
+	begin := binary.LittleEndian.AppendUint32(nil, magic)
+	for at++; at < int64(len(file)); at++ {
+		found := bytes.Index(file[at:], begin)
+		if found < 0 {
+			break
+		}
+		at += int64(found)
+		if f, _, _, err := readHeader(file, at); err == nil {
+			durable = max(durable, f.Durable)
+		}
+	}
+	return durable
+}

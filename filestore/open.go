@@ -1,0 +1,213 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/events"
+	"taskledger/filestore/filejournal"
+	"taskledger/filestore/journal"
+	"taskledger/store"
+)
+
+// defaultQuota bounds a store whose Config names no quota.
+const defaultQuota = 8 << 30
+
+// Config says which store to open. The zero value works.
+type Config struct {
+	// Shards counts when the store is created: a power of two up to 256, default 16. Later it must be the store's, or 0.
+	Shards int
+	// ID is the cluster's, where it is known: another one is refused with ErrOtherCluster, and none is created.
+	ID string
+	// Quota bounds the bytes of entries and snapshots: near it a node takes no new tasks. Default 8 GiB.
+	Quota int64
+}
+
+// New makes a store of a journaler, and creates it where that is empty. One store at a time may use a journaler. It
+// wraps ErrShards, ErrOtherCluster, ErrFormat, or events.ErrDamaged. The caller closes the journaler, after the nodes
+// and clients of the store have ended.
+func New(j journal.Journaler, cfg Config) (*Store, error) {
+	s, err := newStore(j, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return s, nil
+}
+
+// Open opens the store in the files of a directory, which it makes where it is missing. It wraps what New and
+// filejournal.Open wrap. Close ends the use of the directory.
+func Open(dir string, cfg Config, files filejournal.Options) (*Store, error) {
+	j, err := filejournal.Open(dir, files)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s, err := newStore(j, cfg)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), j.Close())
+	}
+	s.close = j.Close
+	return s, nil
+}
+
+func newStore(j journal.Journaler, cfg Config) (*Store, error) {
+	n, err := readNotes(j)
+	switch {
+	case err != nil:
+		return nil, err
+	case n == nil && cfg.ID != "":
+		return nil, fmt.Errorf("%w: there is none, and that of id %s was expected", ErrOtherCluster, cfg.ID)
+	case n != nil && cfg.ID != "" && cfg.ID != n.ID:
+		return nil, fmt.Errorf("%w: its id is %s, that of %s was expected", ErrOtherCluster, n.ID, cfg.ID)
+	case n != nil && cfg.Shards != 0 && cfg.Shards != n.Shards:
+		return nil, fmt.Errorf("%d shards asked for, but the store was created with %d: %w", cfg.Shards, n.Shards, ErrShards)
+	}
+	fresh := n == nil
+	if fresh {
+		if n, err = newNotes(cfg.Shards); err != nil {
+			return nil, err
+		}
+	}
+	s := &Store{
+		journal:  j,
+		cluster:  store.Cluster{ID: n.ID, Shards: n.Shards, Key: n.Key},
+		quota:    cfg.Quota,
+		close:    func() error { return nil },
+		notes:    n,
+		revision: n.Revisions,
+		sessions: map[string]*session{},
+		owners:   map[int]store.Owner{},
+		batches:  map[box]posted{},
+		answers:  map[box]posted{},
+		topics:   map[topic]chan struct{}{},
+	}
+	if s.quota <= 0 {
+		s.quota = defaultQuota
+	}
+	if lossy, is := j.(journal.Lossy); is && lossy.MayLose() {
+		s.lossy = lossy
+	}
+	for i := range n.Shards {
+		s.shards = append(s.shards, &shard{parts: map[partKey][]byte{}})
+		if err := s.load(i); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.reserve(); err != nil {
+		return nil, err
+	}
+	return s, s.recoverLost()
+}
+
+// load finds the end of the journal of a shard.
+func (s *Store) load(number int) error {
+	at, notes := s.shards[number], s.notes.of(number)
+	next := notes.held()
+	for e, err := range s.journal.Read(number, next) {
+		if err != nil {
+			return err
+		}
+		if e.Number != next || e.Revision <= at.last.Revision {
+			return fmt.Errorf("%w: entry %d of shard %d, of revision %d, where entry %d after revision %d is due",
+				events.ErrDamaged, e.Number, number, e.Revision, next, at.last.Revision)
+		}
+		at.holds(store.Head{Number: e.Number, Revision: e.Revision}, len(e.Data))
+		next++
+	}
+	if notes.First > 0 && at.last.Number == 0 {
+		return fmt.Errorf("%w: entry %d of shard %d is missing, the first one that was not trimmed",
+			events.ErrDamaged, notes.First, number)
+	}
+	s.revision = max(s.revision, at.last.Revision)
+	return nil
+}
+
+// recoverLost gives up the ends of the journals where the journaler may have lost entries that were answered. Entries
+// without events take the numbers that may have been answered, so that none of them is used for anything else. What is
+// to be done is noted first, so that it is done to the end whatever stops it.
+func (s *Store) recoverLost() error {
+	if s.lossy != nil {
+		if why := s.lossy.Lost(); why != "" {
+			if err := s.note(func(n *notes) *notes { return s.taking(n, why) }); err != nil {
+				return err
+			}
+			if err := ofJournaler(s.lossy.Told()); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.shards {
+		if t := s.notes.of(i).Taking; t != nil {
+			if err := s.takeNumbers(i, t); err != nil {
+				return fmt.Errorf("take the numbers of entries of shard %d that may be lost: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+// taking notes which numbers may have been answered and lost.
+func (s *Store) taking(n *notes, why string) *notes {
+	for i, at := range s.shards {
+		of := n.of(i)
+		if of.Taking == nil && at.last.Number < of.Numbers {
+			n = n.with(i, func(of *shardNotes) { of.Taking = &taking{at.last.Number + 1, of.Numbers, why} })
+		}
+	}
+	return n
+}
+
+// takeNumbers takes numbers that may have been answered, and leaves the loss to the next owner of the shard.
+func (s *Store) takeNumbers(shard int, t *taking) error {
+	hash, err := s.fill(shard, s.shards[shard], t.Last)
+	if err != nil {
+		return err
+	}
+	loss := s.revised(store.Loss{
+		Shard:  shard,
+		Entry:  t.Last,
+		Hash:   hash,
+		Reason: fmt.Sprintf("%s: entries %d to %d", t.Why, t.First, t.Last),
+	})
+	return s.noteOf(shard, func(n *shardNotes) { n.Loss, n.Taking = loss, nil })
+}
+
+// filler is the sender of the batches in entries that take numbers: an entry has an event or a batch.
+const filler = "taken-numbers"
+
+// fill appends entries without events up to a number, and returns the chain hash of the last one.
+func (s *Store) fill(number int, at *shard, until uint64) (hash events.Hash, err error) {
+	before := &events.Entry{Epoch: 1, Owner: "none", Time: events.Millis(time.Now().UnixMilli())}
+	if at.last.Number > 0 {
+		last, err := s.entry(number, at.last.Number)
+		if err == nil {
+			before, err = events.Decode(last.Data)
+		}
+		if err != nil {
+			return hash, err
+		}
+	}
+	var b events.Builder
+	for at.last.Number < until {
+		b.Reset(events.Entry{
+			Shard:  uint16(number),
+			Number: at.last.Number + 1,
+			Epoch:  before.Epoch,
+			Owner:  before.Owner,
+			Time:   before.Time,
+			Prev:   before.Hash,
+		})
+		b.AddOrigin(events.Origin{Sender: filler, Number: at.last.Number + 1})
+		data, err := b.Seal()
+		if err != nil {
+			return hash, err
+		}
+		if _, err := s.put(number, at, at.last.Number+1, data); err != nil {
+			return hash, err
+		}
+		if before, err = events.Decode(data); err != nil {
+			return hash, err
+		}
+	}
+	return before.Hash, nil
+}
