@@ -426,3 +426,19 @@ func TestSchedules_HoldACorrectionToTheClocksOfTheLastTick(t *testing.T) {
 		}
 	}
 }
+
+// The last tick before the end of a schedule is the newest one, however late it has its run.
+func TestSchedules_TakeALateRunOfTheLastTick(t *testing.T) {
+	for end, wrong := range map[events.Millis]int{0: 1, 3: 1, 2: 0} {
+		set, late := definition(2), created(2)
+		set.Plan.End = end * second
+		late[1].Body.(*events.Created).NotBefore = 20 * second
+		if end == 2 {
+			late[0].Body.(*events.Ticked).Next = 0
+		}
+		problems := judge([]entry{{1, []events.Event{of(set)}}, {20, late}})
+		if len(problems) != wrong || strings.Count(strings.Join(problems, ""), "is not the newest") != wrong {
+			t.Errorf("end %d: %q", end, problems)
+		}
+	}
+}

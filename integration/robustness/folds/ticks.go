@@ -73,7 +73,7 @@ func (p *plan) judgeDecision(ev *events.Event, b *events.Ticked, name string, th
 	case b.Decision == events.TickCreated && d.Misfire == events.MisfireSkip && ev.At-b.From > max(d.Grace, leastGrace)+d.Jitter:
 		return fmt.Sprintf("tick %d has a run at %d, too late", b.From, ev.At)
 	case b.Decision == events.TickCreated && d.Misfire != events.MisfireAll && b.From >= max(p.busyFrom, p.pausedFrom) &&
-		periodOf(d) > 0 && b.From+periodOf(d)+d.Jitter+lately <= ev.At:
+		periodOf(d) > 0 && b.From+periodOf(d)+d.Jitter+lately <= ev.At && (d.End == 0 || b.From+periodOf(d) <= d.End):
 		return fmt.Sprintf("tick %d has a run at %d, and is not the newest", b.From, ev.At)
 	case b.Decision == events.TickCreated:
 		told = b.Cause == events.TickNoCause && b.Run == run && !taken && p.active < mostActive
