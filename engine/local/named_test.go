@@ -11,10 +11,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"taskledger/engine/local"
+	"taskledger/filestore"
 	"taskledger/filestore/filejournal"
+	"taskledger/filestore/journal"
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/taskstore"
@@ -89,22 +90,52 @@ func TestFiles_AfterFiveAddsAndAReopeningTheNextIDIsSix(t *testing.T) {
 func TestFiles_AThousandItemsAreThereAfterASnapshotAndAReopening(t *testing.T) {
 	for _, d := range durabilities() {
 		dir := t.TempDir()
-		cfg := on(dir, d)
-		cfg.Store.Quota = 64 << 20 // so that snapshots are due early
-		n := start(t, cfg)
+		open := func() (*local.Node, *snapshotted) {
+			j, err := filejournal.Open(dir, filejournal.Options{Durability: d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = j.Close() })
+			s := &snapshotted{Journal: j, wrote: make(chan struct{}, 1)}
+			small := filestore.Config{Quota: 64 << 20} // so that snapshots are due early
+			return start(t, local.Config{Journal: s, Store: small}), s
+		}
+		n, j := open()
 		s := store(t, n)
 		for range 10 {
 			add(t, s, 100)
 		}
 		fat(t, s)
-		awaitSnapshot(t, dir)
+		<-j.wrote
 		closed(t, n)
-		n = start(t, on(dir, d))
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		n, _ = open()
 		if got := count(t, store(t, n)); got != 1000 {
 			t.Errorf("%s: %d items are there, want 1,000", d, got)
 		}
-		verified(t, n)
+		if losses := verified(t, n); len(losses) > 0 {
+			t.Errorf("%s: verify tells of the losses %q", d, losses)
+		}
 	}
+}
+
+// snapshotted is a journal that tells when a shard has a snapshot.
+type snapshotted struct {
+	*filejournal.Journal
+	wrote chan struct{} // holds one then
+}
+
+func (s *snapshotted) WriteSnapshot(k journal.Key, value journal.Snapshot) error {
+	err := s.Journal.WriteSnapshot(k, value)
+	if err == nil && k.Shard != journal.Notes {
+		select {
+		case s.wrote <- struct{}{}:
+		default:
+		}
+	}
+	return err
 }
 
 // fat adds and removes items until the entries of the store's shard are due for a snapshot.
@@ -119,23 +150,6 @@ func fat(t *testing.T, s *taskstore.Store) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// awaitSnapshot waits until a shard has a snapshot in a directory.
-func awaitSnapshot(t *testing.T, dir string) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for time.Now().Before(deadline) {
-		found, err := filepath.Glob(filepath.Join(dir, "snapshot-[0-9]*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(found) > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("no snapshot was taken")
 }
 
 // verified verifies all shards, and returns the reasons of the losses that it tells of.
