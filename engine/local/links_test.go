@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A user's program of one process links no server, and none of what speaks to one.
+// A user's program of one process links neither a server nor a client of one.
 func TestLocal_LinksNeitherEtcdNorNATS(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

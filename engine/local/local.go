@@ -43,9 +43,9 @@ type Config struct {
 // Node is an engine.Node whose store is of this process.
 type Node struct {
 	*engine.Node
-	closers []func() error // of what the node stands on, the first one opened last
+	closers []func() error // they close the parts below the node; the first one opened is closed last
 	stop    context.CancelFunc
-	ended   chan error // what Run returned
+	ended   chan error // has the error that Run returned
 	close   func() error
 }
 

@@ -180,8 +180,8 @@ func (c *Client) Steer(ctx context.Context, name string, verb Verb, reason strin
 	return err
 }
 
-// Run makes a run now, or shares one. of tells the run from others that somebody asks for; keyed says that it is made
-// of a key. Priority 0 stands for that of the schedule.
+// Run makes a run now, or shares one. The text of tells this run from others that are asked for; with keyed it is
+// derived from a key. Priority 0 stands for the schedule's own.
 func (c *Client) Run(
 	ctx context.Context, name, of string, keyed bool, priority int64, seen schedule.Version,
 ) (id events.TaskID, a command.Answer, err error) {

@@ -73,7 +73,8 @@ func (c *checker) checkAskersOf(t *task) {
 	}
 }
 
-// askedOf returns the operations from which events of a cause may follow: a run by hand, and a share in one, are asked of its schedule.
+// askedOf returns the operations from which events of a cause may follow. Of a schedule are asked its runs by hand, and
+// shares in a run.
 func (c *checker) askedOf(t *task, by cause) []*history.Operation {
 	if by != byHand && by != byShare {
 		return t.operations
