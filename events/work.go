@@ -162,10 +162,3 @@ const (
 
 // WorkReset forgets what a run has done.
 type WorkReset struct{ What ResetScope }
-
-func (*WorkPlanned) Kind() Kind      { return KindWorkPlanned }
-func (*PartitionStarted) Kind() Kind { return KindPartitionStarted }
-func (*PartitionEnded) Kind() Kind   { return KindPartitionEnded }
-func (*BucketsMoved) Kind() Kind     { return KindBucketsMoved }
-func (*PermitsGranted) Kind() Kind   { return KindPermitsGranted }
-func (*WorkReset) Kind() Kind        { return KindWorkReset }

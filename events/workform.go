@@ -6,6 +6,13 @@ import (
 	"taskledger/internal/wire"
 )
 
+func (*WorkPlanned) Kind() Kind      { return KindWorkPlanned }
+func (*PartitionStarted) Kind() Kind { return KindPartitionStarted }
+func (*PartitionEnded) Kind() Kind   { return KindPartitionEnded }
+func (*BucketsMoved) Kind() Kind     { return KindBucketsMoved }
+func (*PermitsGranted) Kind() Kind   { return KindPermitsGranted }
+func (*WorkReset) Kind() Kind        { return KindWorkReset }
+
 func (*WorkPlanned) payload() Payload      { return nil }
 func (*PartitionStarted) payload() Payload { return nil }
 func (*PartitionEnded) payload() Payload   { return nil }

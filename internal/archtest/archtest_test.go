@@ -34,10 +34,11 @@ projection/extension | projection/steady events internal/wire          | what a 
 projection/items     | projection/extension projection/record projection/steady internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 internal/runid       | events github.com/google/uuid                     | stored names of runs: pure, and made in one place
 projection/schedules | projection/extension events internal/runid internal/wire github.com/cespare/xxhash github.com/tidwall/btree | a record: the fold of schedules and their runs, and the decisions of ticks, pure
+projection/works     | projection/extension events internal/wire github.com/tidwall/btree | the fold of the buckets of tasks, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/extension projection/record task events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/extension projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/extension projection/name projection/steady projection/items projection/requests projection/settings projection/journal projection/schedules task events internal/wire | folds are pure: state must follow from the journal alone
+projection           | projection/extension projection/name projection/steady projection/items projection/requests projection/settings projection/journal projection/schedules projection/works task events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
 projection/listing   | projection task events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 projection/taskview  | events projection store task                        | a task as callers get it: pure, beside the fold
