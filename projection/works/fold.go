@@ -49,7 +49,7 @@ func (s *Works) mayPlan(of *Work, t extension.Task, b *events.WorkPlanned) error
 		return fmt.Errorf("run %d follows run %d", b.Run, of.Run)
 	case of == nil && len(t.ID) > events.MaxWorkParentBytes:
 		return fmt.Errorf("a work of an id of %d bytes, want %d at most", len(t.ID), events.MaxWorkParentBytes)
-	case of == nil && len(s.byParent) >= MaxWorks && s.oldestFinal() == nil:
+	case of == nil && s.Full():
 		return fmt.Errorf("%d works, want %d at most", len(s.byParent)+1, MaxWorks)
 	}
 	return nil

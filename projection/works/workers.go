@@ -57,9 +57,20 @@ func (w *Work) follow(t extension.Task, ev *events.Event) {
 	case *events.Succeeded:
 		w.Finished = true
 	}
-	if t.Final {
+	if t.Final || endsRun(ev) {
 		w.tries = nil // who makes it run again tries again
 	}
+}
+
+// endsRun reports whether an event ends a run.
+func endsRun(ev *events.Event) bool {
+	switch b := ev.Body.(type) {
+	case *events.Succeeded:
+		return true
+	case *events.Failed:
+		return b.Run != 0
+	}
+	return false
 }
 
 // follow counts how the attempts of a worker end.
@@ -176,10 +187,12 @@ func (s *Works) holds(t extension.Task) bool {
 	return is
 }
 
-// endBytes bounds what the event that returns buckets adds to the entry of the end of an attempt.
-const endBytes = 128 + events.MaxIDBytes
+// endBytes bounds what the events that return buckets add to the entry of the end of an attempt. Where the work's own
+// task was cancelled, its attempt ends by one event and the task by another.
+const endBytes = 2 * (128 + events.MaxIDBytes)
 
-// ended returns the bucket of an attempt that has ended, and those of all workers where the work's own task has ended.
+// ended returns the bucket of an attempt that has ended, and those of all workers where a run of the work's own task has
+// ended.
 func (s *Works) ended(t extension.Task, ev *events.Event) []events.Event {
 	if len(s.byParent) == 0 {
 		return nil
@@ -190,7 +203,10 @@ func (s *Works) ended(t extension.Task, ev *events.Event) []events.Event {
 	}
 	var body *events.BucketsMoved
 	switch has := of.Has(number); {
-	case number == 1 && t.Final && len(of.open) > 0:
+	case number == 1 && endsRun(ev):
+		if len(of.open) == 0 {
+			return nil
+		}
 		body = &events.BucketsMoved{Cause: events.ReturnedGivenUp}
 	case has == nil:
 		return nil

@@ -157,6 +157,23 @@ func (s *Works) WorkerOf(id events.TaskID) (of *Work, number uint32) {
 	return w.work, w.number
 }
 
+// Counts returns how many attempts of a worker were lost, and how many failed, since a bucket of its ended; false = the
+// task is no worker.
+func (s *Works) Counts(id events.TaskID) (lost, failed int, is bool) {
+	if len(s.byParent) == 0 {
+		return 0, 0, false
+	}
+	of, number := s.WorkerOf(id)
+	if of == nil {
+		return 0, 0, false
+	}
+	w := of.workers[number]
+	return int(w.Lost), int(w.Failed), true
+}
+
+// Full reports whether the shard has as many works as it may, none of which can be forgotten.
+func (s *Works) Full() bool { return len(s.byParent) >= MaxWorks && s.oldestFinal() == nil }
+
 // Len returns the number of works.
 func (s *Works) Len() int { return len(s.byParent) }
 
@@ -283,6 +300,12 @@ func (w *Work) Active() (n int) {
 	}
 	return n
 }
+
+// Kept is how many workers that have ended are kept.
+func (w *Work) Kept() int { return w.kept }
+
+// Permits is how many permits are remembered by their items.
+func (w *Work) Permits() int { return w.permits.Len() }
 
 // Last is the highest number that a worker has had.
 func (w *Work) Last() uint32 { return max(w.last, 1) }

@@ -148,6 +148,9 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 	if c := drawSchedules(t, commands.Table.New(op)); c != nil {
 		return c
 	}
+	if c := drawWorks(t, commands.Table.New(op)); c != nil {
+		return c
+	}
 	t.Fatalf("command %d has no generator", op)
 	return nil
 }

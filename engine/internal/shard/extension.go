@@ -33,6 +33,9 @@ type Extension struct {
 	// It keeps to the budget by itself, and stops once d.EntryFull. It is not called for an entry that is full.
 	// What is left waits for the next turn, which NextDue can bring.
 	Decide func(d *command.Decider, b command.Budget)
+	// Follow records what follows an event of a task in its entry, as long as that has room, once the task is as the
+	// event left it. It learns of the events that it records, too.
+	Follow func(d *command.Decider, ev *events.Event)
 	// Note learns of each event of the entry in the making, which may not be committed.
 	Note func(ev *events.Event)
 	// Count gathers what an event of the entry in the making counts for the meter; what is not committed is not counted.

@@ -23,6 +23,7 @@ type extensions struct {
 	prepared []atomic.Pointer[preparation]
 	unasked  scanBudget  // the time of one extension for what it records unasked
 	late     func() bool // of unasked
+	follows  []func(*command.Decider, *events.Event)
 	setGauge func(g meter.Gauge, value int64)
 }
 
@@ -48,6 +49,9 @@ func (o *Owner) extend(all []NewExtension) {
 	for _, extend := range all {
 		of := extend(o.state)
 		x.all = append(x.all, of)
+		if of.Follow != nil {
+			x.follows = append(x.follows, of.Follow)
+		}
 		if of.NextDue != nil {
 			x.alarms = append(x.alarms, alarm{of.NextDue, of.MakeDue})
 		}
@@ -126,6 +130,13 @@ func (o *Owner) decideUnasked(d *command.Decider) {
 			o.extensions.unasked = scanBudget{}
 			x.Decide(d, command.Budget{Items: maxUnasked, Over: o.extensions.late})
 		}
+	}
+}
+
+// follow lets extensions record what follows an event.
+func (o *Owner) follow(d *command.Decider, ev *events.Event) {
+	for _, follow := range o.extensions.follows {
+		follow(d, ev)
 	}
 }
 

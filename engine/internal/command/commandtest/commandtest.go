@@ -81,7 +81,7 @@ func Largest(op uint64) []command.Command {
 		failed.How, failed.Error, failed.ByPolicy, failed.Random = command.Failed, Error(), true, math.MaxUint32
 		return []command.Command{&succeeded, &failed}
 	}
-	for _, forms := range [...]func(uint64) []command.Command{itemForms, scheduleForms} {
+	for _, forms := range [...]func(uint64) []command.Command{itemForms, scheduleForms, workForms} {
 		if all := forms(op); all != nil {
 			return all
 		}
