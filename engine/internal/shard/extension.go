@@ -46,6 +46,9 @@ type Extension struct {
 	// Perform performs effects, by the committed state. It is called at the end of each turn that has not failed, also
 	// of one that had nothing to commit.
 	Perform func()
+	// Beside returns by node how many attempts run there from which a task is to be kept apart: of the slots that there
+	// are it gets one where fewest run. nil = the task may start anywhere.
+	Beside func(t *projection.Task) (byNode map[string]int)
 	// Answer answers a question from the committed state; false = it is not one of the front's.
 	Answer func(c command.Command, now events.Millis, b command.Budget) (command.Found, bool)
 	// Explain explains why a task that does not run waits for the front; false = it does not.

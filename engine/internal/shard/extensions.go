@@ -140,6 +140,18 @@ func (o *Owner) follow(d *command.Decider, ev *events.Event) {
 	}
 }
 
+// beside returns by node how many attempts run there from which fronts keep a task apart; nil = none does.
+func (o *Owner) beside(t *projection.Task) map[string]int {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Beside != nil {
+			if byNode := x.Beside(t); byNode != nil {
+				return byNode
+			}
+		}
+	}
+	return nil
+}
+
 // complete lets extensions complete the answers to a batch.
 func (o *Owner) complete(r *pendingReply) {
 	for i := range o.extensions.all {

@@ -148,7 +148,7 @@ func (c *Plan) Limits() error {
 		err = events.CheckPartitions(all)
 	}
 	if err != nil {
-		return invalid("partitions", err.Error())
+		return invalid("partitions", "want some that can be read, within their limits: "+err.Error())
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (c *Bucket) Limits() error {
 		err = events.CheckItems(c.items(), errs)
 	}
 	if err != nil {
-		return invalid("errors", err.Error())
+		return invalid("errors", "want some that can be read, within their limits: "+err.Error())
 	}
 	return nil
 }

@@ -85,7 +85,8 @@ func (a *asked) tell() *moved {
 	if why := a.bars(); why != "" {
 		m.State, m.Why = int64(Stop), why
 	}
-	if a.of == nil {
+	if a.of == nil { // nothing is left to do for a worker whose work is gone
+		m.State = int64(Over)
 		return m
 	}
 	m.Run, m.Partition = int64(a.of.Run), int64(a.of.Current)

@@ -237,10 +237,10 @@ func TestWork_CancelAndDeleteEndTheWorkersInTheSameEntry(t *testing.T) {
 	if got := w.task(worker(2)); !got.Cancelled || got.Last.Entry() != last.Number || w.task(parent) != nil {
 		t.Errorf("worker 2 is %+v", got)
 	}
-	if m := w.take(worker(2)); works.State(m.State) != works.Stop {
+	if m := w.take(worker(2)); works.State(m.State) != works.Over {
 		t.Errorf("a bucket of a deleted work: %+v", m)
 	}
-	if m := w.join(worker(2)); works.State(m.State) != works.Stop {
+	if m := w.join(worker(2)); works.State(m.State) != works.Over {
 		t.Errorf("the plan of a deleted work: %+v", m)
 	}
 }
@@ -564,5 +564,34 @@ func TestPlan_BreaksNoLimit(t *testing.T) {
 		if err := command.Check(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+func TestExplain_SaysThatTheWorkWaitsForItsWorkers(t *testing.T) {
+	w := inWork(t, 2, 2, task.Policy{})
+	if _, waits := w.Explain(w.task(parent)); waits {
+		t.Error("a work that runs waits")
+	}
+	w.end(parent, 1)
+	w.complete(parent, command.Snoozed)
+	e, waits := w.Explain(w.task(parent))
+	if !waits || e.Text != "it waits for its workers: they have 1 buckets, and none is free" {
+		t.Errorf("%+v, %t", e, waits)
+	}
+}
+
+func TestBeside_CountsTheWorkersOfTheWorkByNode(t *testing.T) {
+	w := inWork(t, 10, 3, task.Policy{})
+	if got := w.Beside(w.task(worker(3))); len(got) != 3 || got["n-1"] != 1 || got["n-2"] != 1 || got["n-3"] != 1 {
+		t.Errorf("%v", got)
+	}
+	w.complete(worker(2), command.Released)
+	if got := w.Beside(w.task(worker(2))); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	policy, _ := task.Policy{}.Complete()
+	w.must(&command.Submit{Task: "b", Behavior: "work", Policy: policy, NotBefore: w.now})
+	if got := w.Beside(w.task("b")); got != nil {
+		t.Errorf("a task without a work is kept apart from %v", got)
 	}
 }

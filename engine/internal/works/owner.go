@@ -1,13 +1,16 @@
 package works
 
 import (
+	"fmt"
 	"slices"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/works"
+	"taskledger/task"
 )
 
 // tryAgain puts off what an owner does for works while there is no room.
@@ -38,6 +41,8 @@ func AtOwner(state *projection.Shard) shard.Extension {
 		Note:    o.note,
 		Follow:  follow,
 		Answer:  o.answer,
+		Beside:  o.beside,
+		Explain: o.explain,
 	}
 }
 
@@ -139,4 +144,38 @@ func (o *atOwner) returnLeft(d *command.Decider, of *works.Work) {
 			d.Emit(o.state.Task(of.ID), back(&open, events.ReturnedGivenUp))
 		}
 	}
+}
+
+// beside returns by node how many workers of the work of a task run there; nil = it is none of a work with others.
+func (o *atOwner) beside(t *projection.Task) map[string]int {
+	if o.all.Len() == 0 {
+		return nil
+	}
+	of, _ := o.all.WorkerOf(t.ID)
+	if of == nil {
+		return nil
+	}
+	byNode := map[string]int{}
+	count := func(t *projection.Task) {
+		if t != nil && t.OnNode() {
+			byNode[t.Node]++
+		}
+	}
+	count(o.state.Task(of.ID))
+	for _, w := range of.Workers() {
+		if w.Active {
+			count(o.state.Task(w.ID))
+		}
+	}
+	return byNode
+}
+
+// explain says what the own task of a work waits for that sleeps.
+func (o *atOwner) explain(t *projection.Task) (explanation.Explanation, bool) {
+	of := o.all.Work(t.ID)
+	if of == nil || !of.Asleep {
+		return explanation.Explanation{}, false
+	}
+	text := fmt.Sprintf("it waits for its workers: they have %d buckets, and none is free", len(of.Open()))
+	return explanation.Explanation{Why: task.WhyScheduled, Text: text}, true
 }

@@ -53,6 +53,12 @@ func workForms(op uint64) []command.Command {
 			Node:       name,
 			Definition: strings.Repeat("d", events.MaxDefinitionBytes),
 			Partitions: partitions(),
+		}, &works.Plan{
+			Task:       string(events.WorkerID(events.TaskID(workID), math.MaxUint32)),
+			Started:    math.MaxUint64,
+			Node:       name,
+			Parent:     workID,
+			Definition: strings.Repeat("d", events.MaxDefinitionBytes),
 		}}
 	case *works.Begin:
 		return []command.Command{&works.Begin{
