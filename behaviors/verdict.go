@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/coded"
 )
 
 // Cancel makes err final: the task fails, is not retried, and AfterFailure is not called. If the same error also
@@ -48,7 +49,11 @@ func RetryAfter(d time.Duration, err error) error {
 // Code gives err a code and properties that callers see in task.Error, in every process. With code "" the code
 // stays "failed". If an error wraps several codes, the outermost counts. A nil err still fails the attempt.
 func Code(code string, err error, properties map[string]string) error {
-	return &codeError{code, orUnnamed(err), maps.Clone(properties)}
+	return &coded.Error{
+		Code:       code,
+		Properties: maps.Clone(properties),
+		Err:        orUnnamed(err),
+	}
 }
 
 type (
@@ -61,16 +66,10 @@ type (
 		after time.Duration
 		error
 	}
-	codeError struct {
-		code string
-		error
-		properties map[string]string
-	}
 )
 
 func (e *cancelError) Unwrap() error { return e.error }
 func (e *retryError) Unwrap() error  { return e.error }
-func (e *codeError) Unwrap() error   { return e.error }
 
 func (e *snoozeError) Error() string { return "snooze for " + e.after.String() }
 
@@ -109,10 +108,10 @@ func verdictOf(err error) verdict {
 // failure returns the error as it is recorded.
 func (v verdict) failure() *events.Error {
 	e := events.Error{Code: events.CodeFailed, Message: v.err.Error(), Retryable: !v.final}
-	if c, ok := errors.AsType[*codeError](v.err); ok {
-		e.Properties = c.properties
-		if c.code != "" {
-			e.Code = c.code
+	if c, ok := errors.AsType[*coded.Error](v.err); ok {
+		e.Properties = c.Properties
+		if c.Code != "" {
+			e.Code = c.Code
 		}
 	}
 	return fit(e)

@@ -23,11 +23,16 @@ internal/ring        |                                                   | a lea
 internal/connection  | store etcdstore natsbus tasklog | store, bus and archive under one name: it knows no engine
 internal/advertised  |                                                   | a leaf: the form of cluster.json
 internal/version     |                                                   | a leaf: one constant
+internal/coded       |                                                   | a leaf: the code of an error
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
 internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 cron                 |                                                   | a leaf: when something is to happen, pure
+work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
+work                 | events internal/coded task work/internal/threads work/segmentation | defines works, and what an attempt of one does: it knows no engine
+work/internal/order  |                                                   | a leaf: which item may be processed next, pure
+work/internal/threads | work/internal/order                              | processes the items of an iterator side by side: it knows no engine
 projection/name      |                                                 | a leaf: texts that many tasks share
 projection/steady    | events internal/wire                              | time by the entries of a journal: pure
 projection/extension | projection/steady events internal/wire          | what a front keeps in a shard, as the fold knows it, pure
@@ -87,7 +92,7 @@ bulk                 | events projection/listing store task internal/message int
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
-behaviors            | schedule engine store task events | shared by callers and workers: light
+behaviors            | schedule engine store task events internal/coded | shared by callers and workers: light
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
@@ -212,7 +217,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 	report(t, load(t).Pure("collections/taskjson/*.go", "cron/*.go", "events/*.go", "internal/runid/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/works/commands.go", "engine/internal/works/decide.go", "engine/internal/works/follow.go", "engine/internal/works/show.go", "engine/internal/works/wants.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
-		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go"))
+		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/internal/order/*.go", "work/segmentation/*.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

@@ -189,7 +189,7 @@ func (s *Works) holds(t extension.Task) bool {
 
 // endBytes bounds what the events that return buckets add to the entry of the end of an attempt. Where the work's own
 // task was cancelled, its attempt ends by one event and the task by another.
-const endBytes = 2 * (128 + events.MaxIDBytes)
+const endBytes = 2 * (64 + events.MaxWorkParentBytes)
 
 // ended returns the bucket of an attempt that has ended, and those of all workers where a run of the work's own task has
 // ended.

@@ -52,7 +52,12 @@ func attempt(d *command.Decider, id string, started uint64, node string) (a aske
 		d.Stale++
 		return a, false
 	}
-	a = asked{d: d, t: t, number: 1, parent: t}
+	a = asked{
+		d:      d,
+		t:      t,
+		parent: t,
+		number: 1,
+	}
 	if of, number := works.Of(d.State).WorkerOf(t.ID); of != nil {
 		a.of, a.number, a.parent = of, number, d.State.Task(of.ID)
 	}

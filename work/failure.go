@@ -1,0 +1,68 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+)
+
+// CodePanic is the code of an item whose function panicked, for rules and in reports.
+const CodePanic = "panic"
+
+// ItemsError tells that the items of a bucket could not be had: the iterator failed, or the function of keys did. It
+// fails the attempt.
+type ItemsError struct {
+	Partition string // id
+	Bucket    Bucket
+	Err       error
+}
+
+// Error implements error.
+func (e *ItemsError) Error() string {
+	return fmt.Sprintf("items of bucket %d (%s) of partition %s: %v", e.Bucket.Number, e.Bucket, e.Partition, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ItemsError) Unwrap() error { return e.Err }
+
+// StopError tells that a rule stopped the work at the failure of an item. It is final.
+type StopError struct {
+	Partition string // id
+	Bucket    int64
+	Rule      int // its place in the partition's Rules, from 0 on
+	Item      ItemError
+	Err       error // what Process returned
+}
+
+// Error implements error.
+func (e *StopError) Error() string {
+	return fmt.Sprintf("item %s in bucket %d of partition %s failed with code %q, and rule %d stops the work: %v",
+		e.Item.Item, e.Bucket, e.Partition, e.Item.Code, e.Rule, e.Err)
+}
+
+// Unwrap returns what Process returned.
+func (e *StopError) Unwrap() error { return e.Err }
+
+// ThresholdError tells that a counter has reached its limit, so that the item must not be counted: what it counts must
+// not be done. It stops the work and is final.
+type ThresholdError struct {
+	Partition string // id
+	Counter   string
+	Limit     int64
+}
+
+// Error implements error.
+func (e *ThresholdError) Error() string {
+	return fmt.Sprintf("counter %s of partition %s has reached its limit of %d", e.Counter, e.Partition, e.Limit)
+}
+
+// skipError is made by Skip.
+type skipError struct{ reason string }
+
+// Error implements error.
+func (e *skipError) Error() string { return "skipped: " + e.reason }
+
+// Skip is returned by Process for an item that it leaves out: the item is skipped, neither done nor failed, and no rule
+// is asked. The reason is logged at the level Debug. The error may be wrapped.
+func Skip(reason string) error { return &skipError{reason} }
+
+func skipped(err error) (*skipError, bool) { return errors.AsType[*skipError](err) }

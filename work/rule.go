@@ -1,0 +1,111 @@
+package work
+
+import (
+	"strconv"
+	"time"
+)
+
+// Reaction says what an error of an item does.
+type Reaction uint8
+
+// The reactions.
+const (
+	// GoOn counts the item as failed and goes on, as without a rule.
+	GoOn Reaction = iota
+	// Ignore counts the item as skipped and keeps no error.
+	Ignore
+	// Retry processes the item again, after a back-off, up to Times times. Meanwhile the item keeps its key, so those
+	// behind it wait, and no thread. Repetitions by other rules count, too. When it fails once more, the rules behind
+	// this one decide.
+	Retry
+	// Stop ends the work at the Times-th item that meets the rule in the run of the partition. The items before it count
+	// as failed. As for Permit, items of one bucket that have the same key are one item here.
+	Stop
+)
+
+var reactions = [...]string{"go on", "ignore", "retry", "stop"}
+
+// String returns "go on", "ignore", "retry" or "stop".
+func (r Reaction) String() string {
+	if int(r) < len(reactions) {
+		return reactions[r]
+	}
+	return "reaction " + strconv.Itoa(int(r))
+}
+
+// The limits of rules.
+const (
+	// MaxRetries bounds Times of Retry.
+	MaxRetries = 100
+	// MaxBackoff bounds the time before a repetition.
+	MaxBackoff = time.Hour
+	// DefaultBackoff is the back-off of a rule that has none.
+	DefaultBackoff = time.Second
+)
+
+// Rule says what the errors with a code do. Of the rules of a partition the first with the code of the error decides.
+type Rule struct {
+	// Code is the code that behaviors.Code gave to the error: at most 128 bytes. Errors without one have the code
+	// "failed", and panics have the code "panic". "": the rule is for every error.
+	Code string
+	// React says what happens. The zero value is GoOn.
+	React Reaction
+	// Times is the number of repetitions of Retry, 1 to MaxRetries, 0 standing for 1; and the number of the failure at
+	// which Stop ends the work, counted over all workers, 0 standing for 1. Other reactions have none.
+	Times int64
+	// Backoff is the time before the first repetition of Retry, up to MaxBackoff; it doubles each time, up to MaxBackoff.
+	// 0: DefaultBackoff. Other reactions have none.
+	Backoff time.Duration
+}
+
+// backoff returns the time before a repetition, 1 for the first.
+func (r Rule) backoff(repetition int64) time.Duration {
+	wait := r.Backoff
+	for range min(repetition, MaxRetries) - 1 {
+		if wait >= MaxBackoff/2 {
+			return MaxBackoff
+		}
+		wait *= 2
+	}
+	return wait
+}
+
+// complete returns the rule with its defaults.
+func (r Rule) complete() Rule {
+	if r.Times == 0 && (r.React == Retry || r.React == Stop) {
+		r.Times = 1
+	}
+	if r.React == Retry && r.Backoff == 0 {
+		r.Backoff = DefaultBackoff
+	}
+	return r
+}
+
+// counter returns the counter of a rule that stops the work at a later failure than the first.
+func (r Rule) counter(place int) (Threshold, bool) {
+	return Threshold{
+		Counter: "failures:" + strconv.Itoa(place),
+		Limit:   r.Times - 1,
+	}, r.React == Stop && r.Times > 1
+}
+
+// decision holds what the rules say of an error.
+type decision struct {
+	Rule
+	place      int   // of the rule; -1 = none was for the error
+	repetition int64 // of Retry, 1 for its first one
+}
+
+// decide asks the rules about an error with a code, of an item that was processed try times.
+func decide(rules []Rule, code string, try int64) decision {
+	for i, r := range rules {
+		switch {
+		case r.Code != "" && r.Code != code:
+		case r.React != Retry || try <= r.Times:
+			return decision{r, i, try}
+		default:
+			try -= r.Times
+		}
+	}
+	return decision{place: -1}
+}
