@@ -595,3 +595,15 @@ func TestBeside_CountsTheWorkersOfTheWorkByNode(t *testing.T) {
 		t.Errorf("a task without a work is kept apart from %v", got)
 	}
 }
+
+func TestWork_WhoseRetryIsTakenAwayReturnsAllBucketsInTheSameEntry(t *testing.T) {
+	w := inWork(t, 10, 3, task.Policy{})
+	w.complete(parent, command.Failed) // to be tried again
+	w.operate(parent, task.Cancel)
+	if !w.task(parent).Final() || len(w.open()) != 0 {
+		t.Errorf("the work is %s, %v is open", w.task(parent).Phase(), w.open())
+	}
+	if !w.task(worker(2)).Cancelled || !w.task(worker(3)).Cancelled {
+		t.Error("its workers go on")
+	}
+}

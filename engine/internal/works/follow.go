@@ -41,8 +41,12 @@ func over(t *projection.Task) bool { return t == nil || t.Final() || t.RunEnded 
 
 // endWorkers ends the workers of a work that has ended, or is about to.
 func endWorkers(d *command.Decider, of *works.Work) {
-	if !over(d.State.Task(of.ID)) {
+	parent := d.State.Task(of.ID)
+	if !over(parent) {
 		return
+	}
+	if parent != nil && parent.Final() && len(of.Open()) > 0 && d.MayRecord(events.KindBucketsMoved) { // its retry was taken away
+		d.Emit(parent, &events.BucketsMoved{Cause: events.ReturnedGivenUp})
 	}
 	eachActive(d, of, func(t *projection.Task) {
 		if !t.Cancelled {
