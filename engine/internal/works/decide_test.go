@@ -8,6 +8,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -605,5 +606,32 @@ func TestWork_WhoseRetryIsTakenAwayReturnsAllBucketsInTheSameEntry(t *testing.T)
 	}
 	if !w.task(worker(2)).Cancelled || !w.task(worker(3)).Cancelled {
 		t.Error("its workers go on")
+	}
+}
+
+func TestWork_ABucketThatANodeKeptFromBeingReturnedIsFreeOnceThatNodeIsGone(t *testing.T) {
+	old := store.NodeInfo{Reads: store.Reads{Kind: events.KindScheduleDefined}}
+	leave := func() *world {
+		w := inWork(t, 10, 2, task.Policy{})
+		w.members = &store.Membership{Nodes: map[string]store.NodeInfo{"old": old}}
+		w.complete(worker(2), command.Released)
+		w.wantOpen(map[uint32]uint64{1: 1, 2: 2})
+		return w
+	}
+	w := leave()
+	w.members = nil
+	w.now += 2000
+	w.rest()
+	w.wantOpen(map[uint32]uint64{1: 1})
+
+	w = leave()
+	w.now += 100
+	w.start(worker(2), "n-3")
+	w.members = nil
+	if m := w.take(worker(2)); m.Bucket != 2 || works.State(m.State) != works.Go {
+		t.Errorf("%+v", m)
+	}
+	if o := w.work().Has(2); o == nil || o.Attempt != w.task(worker(2)).Started {
+		t.Errorf("the bucket is %+v, want one of the new attempt", o)
 	}
 }

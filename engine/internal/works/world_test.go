@@ -12,6 +12,7 @@ import (
 	"taskledger/internal/message"
 	"taskledger/projection"
 	fold "taskledger/projection/works"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -37,6 +38,7 @@ type world struct {
 	stopped []events.TaskID // whose attempts nodes were told to end
 	room    command.Room
 	budget  int
+	members *store.Membership // nil = all read everything
 }
 
 func newWorld(t tb) *world {
@@ -64,8 +66,10 @@ func (w *world) turn(happens ...func(d *command.Decider)) {
 		Now:   w.now,
 		Wall:  w.now,
 		Room:  w.room,
-		Note:  func(_ *projection.Task, ev *events.Event) { w.Note(ev) },
-		Stop:  func(t *projection.Task, _ string) { w.stopped = append(w.stopped, t.ID) },
+
+		Members: w.members,
+		Note:    func(_ *projection.Task, ev *events.Event) { w.Note(ev) },
+		Stop:    func(t *projection.Task, _ string) { w.stopped = append(w.stopped, t.ID) },
 	}
 	d.Follow = func(d *command.Decider, ev *events.Event) { w.Follow(d, ev) }
 	for _, f := range happens {
