@@ -301,7 +301,7 @@ func (w *Work) problem() string {
 	return w.openProblem()
 }
 
-// openIn is how many buckets of a partition are open.
+// openIn counts the open buckets of a partition.
 func (w *Work) openIn(partition int) int {
 	if p, _ := w.Part(); p == nil || partition != w.Current-1 {
 		return 0

@@ -180,7 +180,7 @@ func (s *Works) Len() int { return len(s.byParent) }
 // Bytes is about how much room the works take in a snapshot.
 func (s *Works) Bytes() int64 { return s.bytes }
 
-// Permits is how many permits are remembered by their items.
+// Permits counts the permits that are remembered by their items.
 func (s *Works) Permits() int { return s.permits }
 
 // All yields every work, in no order.
@@ -268,7 +268,7 @@ func (w *Work) Failed(partition int) func(yield func(from, to uint64) bool) {
 	return w.Parts[partition-1].failed.All
 }
 
-// FailedBuckets is how many buckets of the run a further one would have that takes those with failed items.
+// FailedBuckets counts the buckets of a further run that takes those with failed items.
 func (w *Work) FailedBuckets() (n uint64) {
 	for i := range w.Parts {
 		n += w.Parts[i].failed.Count()
@@ -291,7 +291,7 @@ func (w *Work) Workers() []*Worker {
 	return all
 }
 
-// Active is how many workers have not ended, without the work's own task.
+// Active counts the workers that have not ended, without the work's own task.
 func (w *Work) Active() (n int) {
 	for number, is := range w.workers {
 		if number != 1 && is.Active {
@@ -301,10 +301,10 @@ func (w *Work) Active() (n int) {
 	return n
 }
 
-// Kept is how many workers that have ended are kept.
+// Kept counts the ended workers that are kept.
 func (w *Work) Kept() int { return w.kept }
 
-// Permits is how many permits are remembered by their items.
+// Permits counts the permits that are remembered by their items.
 func (w *Work) Permits() int { return w.permits.Len() }
 
 // Last is the highest number that a worker has had.

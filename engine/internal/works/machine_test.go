@@ -17,7 +17,7 @@ import (
 	"taskledger/task"
 )
 
-// mostWorkers is how many the first partition may have; the second one has less.
+// mostWorkers bounds the workers of the first partition; the second one has less.
 const mostWorkers = 3
 
 // machine drives a work through whatever may happen to it, and holds it to a model that knows events alone: which

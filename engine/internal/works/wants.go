@@ -10,7 +10,7 @@ import (
 	"taskledger/projection/works"
 )
 
-// wants is what the owner does for a work.
+// wants tells the owner to do something for a work.
 type wants struct {
 	wake   bool
 	create int // workers

@@ -16,7 +16,7 @@ import (
 	"taskledger/task"
 )
 
-// tb is what testing.T and rapid.T share.
+// tb has the methods that testing.T and rapid.T share.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
