@@ -6,7 +6,7 @@ import (
 )
 
 // A work is a task whose items are processed bucket by bucket, by itself and by further tasks, its workers. Its events
-// are those of the task: they stand in the task's own sequence, between those of its attempts.
+// belong to the task: they stand in the task's own sequence, between those of its attempts.
 const (
 	// MaxWorkParentBytes bounds the id of a task that has a work: the ids of its workers add a number.
 	MaxWorkParentBytes = 96

@@ -12,8 +12,8 @@ import (
 // wall clock and start nothing. Whoever has the shard calls them, one at a time. Records, State, Fold and Restored
 // are needed; any other function may be nil, for a part that the front does not have.
 type Extension struct {
-	// Records lists the records whose events Fold takes. No other extension takes them. One whose Kinds are those of
-	// tasks has OfTask, and no Fold.
+	// Records lists the records whose events Fold takes. No other extension takes them. One that has Kinds, which
+	// are kinds of tasks, has OfTask, and no Fold.
 	Records []events.Record
 	// Kinds lists the kinds of events of tasks that the extension folds: Allows checks them, Saw takes them.
 	Kinds []events.Kind
