@@ -31,6 +31,7 @@ item                 | events internal/wire                               | what
 cron                 |                                                   | a leaf: when something is to happen, pure
 work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
 work                 | events internal/coded task work/internal/threads work/segmentation | defines works, and what an attempt of one does: it knows no engine
+work/progress        | events task                                       | how far a work has come, and what follows from that: pure
 work/internal/order  |                                                   | a leaf: which item may be processed next, pure
 work/internal/threads | work/internal/order                              | processes the items of an iterator side by side: it knows no engine
 projection/name      |                                                 | a leaf: texts that many tasks share
@@ -69,7 +70,7 @@ engine/internal/command | task store events projection projection/listing projec
 engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
 engine/internal/pauses | engine/internal/command engine/internal/shard events projection projection/settings | what the owner of the settings does for them
 engine/internal/schedules | engine/internal/command engine/internal/explanation engine/internal/shard engine/internal/tally schedule meter task store events projection projection/schedules internal/message internal/wire | the front of schedules: it asks by functions that it is given, and knows nothing of the engine
-engine/internal/works | engine/internal/command engine/internal/explanation engine/internal/shard task store events projection projection/works work work/segmentation internal/message internal/wire | the front of works: it asks by functions that it is given, and knows nothing of the engine
+engine/internal/works | engine/internal/command engine/internal/explanation engine/internal/shard task store events projection projection/works work work/progress work/segmentation internal/message internal/wire | the front of works: it asks by functions that it is given, and knows nothing of the engine
 engine/internal/commands | engine/internal/command engine/internal/schedules engine/internal/stores engine/internal/works | the table of all commands
 engine/internal/paging | engine/internal/command events projection projection/listing projection/taskview store task | asks all shards, by a function that it is given
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
@@ -87,7 +88,7 @@ engine/internal/notice | store events projection golang.org/x/time        | log 
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/logsweep engine/internal/logwriters engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker engine/internal/works task tasklog meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | work/progress bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/logsweep engine/internal/logwriters engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker engine/internal/works task tasklog meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
@@ -228,7 +229,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 	report(t, load(t).Pure("collections/taskjson/*.go", "cron/*.go", "events/*.go", "internal/runid/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/works/commands.go", "engine/internal/works/decide.go", "engine/internal/works/follow.go", "engine/internal/works/show.go", "engine/internal/works/wants.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
-		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/internal/order/*.go", "work/segmentation/*.go"))
+		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/internal/order/*.go", "work/progress/*.go", "work/segmentation/*.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

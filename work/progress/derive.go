@@ -13,9 +13,6 @@ import (
 // StallAfter is the time without a bucket that ends, in milliseconds, after which a partition has stalled.
 const StallAfter events.Millis = 10 * 60 * 1000
 
-// codeThreshold is the code of a failure by a threshold.
-const codeThreshold = "threshold"
-
 // Facts hold what Derive needs to know of a work besides its fields.
 type Facts struct {
 	Planned   bool // false = the run was reset
@@ -192,7 +189,7 @@ func (w *Work) trip(p *Partition) {
 	for i := range p.Thresholds {
 		t := &p.Thresholds[i]
 		t.Mode = p.Mode
-		t.Tripped = w.State == Failed && t.Count >= t.Limit && w.Error != nil && w.Error.Code == codeThreshold &&
+		t.Tripped = w.State == Failed && t.Count >= t.Limit && w.Error != nil && w.Error.Code == events.CodeThreshold &&
 			w.Error.Properties["partition"] == p.ID && w.Error.Properties["counter"] == t.Counter
 	}
 }
