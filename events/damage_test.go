@@ -184,7 +184,7 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"work without parts":    {"partitions: 0, want 1 to 64", ofWork(&events.WorkPlanned{Run: 1})},
 		"two definitions":       {"a definition of a run that has the one of the run before", ofWork(&events.WorkPlanned{Run: 1, Failed: true, Definition: "d"})},
 		"definition of a work":  {"definition: 65 bytes", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1, Workers: 1, Threads: 1}, strings.Repeat("d", 65)))},
-		"partition without id":  {"id of a partition \"\": 0 bytes, want 1 to 64", ofWork(planOf(events.WorkPartition{Buckets: 1, Workers: 1, Threads: 1}, ""))},
+		"partition without id":  {"id of a partition \"\": 0 bytes, want 1 to 48", ofWork(planOf(events.WorkPartition{Buckets: 1, Workers: 1, Threads: 1}, ""))},
 		"no buckets":            {"buckets: 0, want 1 to 1000000000", ofWork(planOf(events.WorkPartition{ID: "a", Workers: 1, Threads: 1}, ""))},
 		"too many buckets":      {"buckets: 1000000001, want", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1e9 + 1, Workers: 1, Threads: 1}, ""))},
 		"too many workers":      {"workers: 257, want 1 to 256", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1, Workers: 257, Threads: 1}, ""))},
