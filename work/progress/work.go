@@ -17,6 +17,17 @@ const (
 	Complete   State = "complete"  // every bucket is done
 )
 
+// Mode returns the word for the mode of a partition: "full", "simulate" or "dry-run".
+func Mode(m events.WorkMode) string {
+	switch m {
+	case events.ModeSimulate:
+		return "simulate"
+	case events.ModeDryRun:
+		return "dry-run"
+	}
+	return "full"
+}
+
 // Work tells how far the work of a task has come, as the owner of the task knew it at a time.
 type Work struct {
 	Task     events.TaskID   `json:"task"`

@@ -13,7 +13,6 @@ import (
 	"taskledger/projection/works"
 	"taskledger/store"
 	"taskledger/task"
-	"taskledger/work"
 	"taskledger/work/progress"
 )
 
@@ -98,7 +97,7 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 func (p *Part) report() progress.Partition {
 	is := progress.Partition{
 		ID:   p.ID,
-		Mode: work.Mode(p.Mode).String(),
+		Mode: progress.Mode(events.WorkMode(p.Mode)),
 		Buckets: progress.Buckets{
 			Total:      p.Total,
 			Done:       p.Done,
