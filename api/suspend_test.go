@@ -75,7 +75,8 @@ func TestSuspend_OfAWorkWaitsForItsOpenBuckets(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				s := &suspendable{until: begun.Add(c.opens), fails: c.fails}
-				a, err := api.New(api.Config{Client: s, Tokens: secrets{"operator": {Name: "olga", Role: token.Operator}}})
+				tokens := secrets{"operator": {Name: "olga", Role: token.Operator}}
+				a, err := api.New(api.Config{Client: s, Tokens: tokens})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -49,13 +49,14 @@ func Routes(w operations.Works) []api.Route {
 	}
 	show := of(http.MethodGet, "", "Tell how far the work of a task has come", token.Viewer, f.show)
 	show.Out = progress.Work{}
-	errs := of(http.MethodGet, "/errors", "Show the failed items of the last run, by bucket, newest first", token.Viewer, f.errors)
+	errs := of(http.MethodGet, "/errors", "Show the failed items of the last run, by bucket, newest first",
+		token.Viewer, f.errors)
 	errs.Large, errs.Out = true, progress.FailurePage{}
 	errs.Query = []api.Param{
 		{Name: "limit", Does: "most buckets of a page: 1 to 100, default 20"},
 		{Name: "cursor", Does: "that of the page before; a page with a cursor may have no buckets"},
 	}
-	reset := of(http.MethodPost, "/reset", "Forget the run of a work that does not run, or what its counters have counted",
+	reset := of(http.MethodPost, "/reset", "Forget the run of a work that does not run, or what its counters counted",
 		token.Operator, f.reset)
 	reset.MaxBody, reset.In, reset.Status = maxBody, Reset{}, []int{http.StatusNoContent}
 	rerun := of(http.MethodPost, "/rerun", "Run the buckets again that had failed items", token.Operator, f.rerun)

@@ -129,7 +129,11 @@ func TestWork_IsToldInJSON(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	text := s.send("viewer", "GET", "t1.a~b/work", "", 200, `"progress":"12.5 % (25 of 200 buckets)"`)
-	for _, part := range []string{`"state":"in-progress"`, `"wall_clock_ms":0`, `"buckets":{"total":200,"done":25,"open":3,"failed":0}`} {
+	for _, part := range []string{
+		`"state":"in-progress"`,
+		`"wall_clock_ms":0`,
+		`"buckets":{"total":200,"done":25,"open":3,"failed":0}`,
+	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %s in %s", part, text)
 		}

@@ -27,6 +27,8 @@ func counted(p progress.Partition, inOpen, expected uint64) progress.Partition {
 	return p
 }
 
+func parts(all ...progress.Partition) []progress.Partition { return all }
+
 func TestProgress_IsToldInWords(t *testing.T) {
 	t.Parallel()
 	planned := func(current int) progress.Facts { return progress.Facts{Planned: true, Current: current} }
@@ -36,25 +38,76 @@ func TestProgress_IsToldInWords(t *testing.T) {
 		state progress.State
 		words string
 	}{
-		"planned":               {[]progress.Partition{part(200, 0, 0)}, planned(0), progress.NotStarted, "not started"},
-		"under way":             {[]progress.Partition{part(200, 25, 3)}, planned(1), progress.InProgress, "12.5 % (25 of 200 buckets)"},
-		"whole percents":        {[]progress.Partition{part(100, 23, 3)}, planned(1), progress.InProgress, "23 % (23 of 100 buckets)"},
-		"almost all":            {[]progress.Partition{part(100_000, 99_999, 1)}, planned(1), progress.InProgress, "99.9 % (99999 of 100000 buckets)"},
-		"as many as may be":     {[]progress.Partition{part(1e9, 1e9-1, 1)}, planned(1), progress.InProgress, "99.9 % (999999999 of 1000000000 buckets)"},
-		"none yet":              {[]progress.Partition{part(3, 0, 1)}, planned(1), progress.InProgress, "0 % (0 of 3 buckets)"},
-		"complete":              {[]progress.Partition{part(200, 200, 0)}, planned(1), progress.Complete, "complete"},
-		"one bucket":            {[]progress.Partition{part(1, 0, 1)}, planned(1), progress.InProgress, "in progress"},
-		"one bucket, counted":   {[]progress.Partition{counted(part(1, 0, 1), 2500, 25000)}, planned(1), progress.InProgress, "10 % (2500 of 25000 items)"},
-		"more than expected":    {[]progress.Partition{counted(part(1, 0, 1), 30, 25)}, planned(1), progress.InProgress, "100 % (30 of 25 items)"},
-		"none expected":         {[]progress.Partition{counted(part(1, 0, 1), 0, 0)}, planned(1), progress.InProgress, "in progress"},
-		"several, second":       {[]progress.Partition{part(4, 4, 0), part(100, 23, 1), part(9, 0, 0)}, planned(2), progress.InProgress, "23 % in 2/3"},
-		"several, between":      {[]progress.Partition{part(4, 4, 0), part(100, 0, 0)}, planned(1), progress.InProgress, "100 % in 1/2"},
-		"several, one bucket":   {[]progress.Partition{part(1, 1, 0), part(1, 0, 1)}, planned(2), progress.InProgress, "in 2/2"},
-		"several, complete":     {[]progress.Partition{part(1, 1, 0), part(2, 2, 0)}, planned(2), progress.Complete, "complete"},
-		"nothing failed before": {[]progress.Partition{part(0, 0, 0), part(5, 1, 1)}, planned(2), progress.InProgress, "20 % in 2/2"},
-		"reset":                 {[]progress.Partition{part(5, 0, 0)}, progress.Facts{}, progress.NotStarted, "not started"},
+		"planned": {
+			parts(part(200, 0, 0)),
+			planned(0), progress.NotStarted, "not started",
+		},
+		"under way": {
+			parts(part(200, 25, 3)),
+			planned(1), progress.InProgress, "12.5 % (25 of 200 buckets)",
+		},
+		"whole percents": {
+			parts(part(100, 23, 3)),
+			planned(1), progress.InProgress, "23 % (23 of 100 buckets)",
+		},
+		"almost all": {
+			parts(part(100_000, 99_999, 1)),
+			planned(1), progress.InProgress, "99.9 % (99999 of 100000 buckets)",
+		},
+		"as many as may be": {
+			parts(part(1e9, 1e9-1, 1)),
+			planned(1), progress.InProgress, "99.9 % (999999999 of 1000000000 buckets)",
+		},
+		"none yet": {
+			parts(part(3, 0, 1)),
+			planned(1), progress.InProgress, "0 % (0 of 3 buckets)",
+		},
+		"complete": {
+			parts(part(200, 200, 0)),
+			planned(1), progress.Complete, "complete",
+		},
+		"one bucket": {
+			parts(part(1, 0, 1)),
+			planned(1), progress.InProgress, "in progress",
+		},
+		"one bucket, counted": {
+			parts(counted(part(1, 0, 1), 2500, 25000)),
+			planned(1), progress.InProgress, "10 % (2500 of 25000 items)",
+		},
+		"more than expected": {
+			parts(counted(part(1, 0, 1), 30, 25)),
+			planned(1), progress.InProgress, "100 % (30 of 25 items)",
+		},
+		"none expected": {
+			parts(counted(part(1, 0, 1), 0, 0)),
+			planned(1), progress.InProgress, "in progress",
+		},
+		"several, second": {
+			parts(part(4, 4, 0), part(100, 23, 1), part(9, 0, 0)),
+			planned(2), progress.InProgress, "23 % in 2/3",
+		},
+		"several, between": {
+			parts(part(4, 4, 0), part(100, 0, 0)),
+			planned(1), progress.InProgress, "100 % in 1/2",
+		},
+		"several, one bucket": {
+			parts(part(1, 1, 0), part(1, 0, 1)),
+			planned(2), progress.InProgress, "in 2/2",
+		},
+		"several, complete": {
+			parts(part(1, 1, 0), part(2, 2, 0)),
+			planned(2), progress.Complete, "complete",
+		},
+		"nothing failed before": {
+			parts(part(0, 0, 0), part(5, 1, 1)),
+			planned(2), progress.InProgress, "20 % in 2/2",
+		},
+		"reset": {
+			parts(part(5, 0, 0)),
+			progress.Facts{}, progress.NotStarted, "not started",
+		},
 		"suspended": {
-			[]progress.Partition{part(8, 1, 0)},
+			parts(part(8, 1, 0)),
 			progress.Facts{Planned: true, Current: 1, Suspended: true},
 			progress.Suspended, "12.5 % (1 of 8 buckets)",
 		},
@@ -123,9 +176,9 @@ func TestProgress_RatesAndTimeLeftFollowFromWhatIsDone(t *testing.T) {
 		if p.TimeLeftMs != nil {
 			left = *p.TimeLeftMs
 		}
-		if value(p.ItemsPerSecond) != c.items1 || value(p.BucketsPerSecond) != c.buckets1 || left != c.left && c.left < 1<<60 ||
-			c.left > 1<<60 && left < 1<<61 {
-			t.Errorf("%s: %g items, %g buckets a second, %d ms left; want %+v", name, value(p.ItemsPerSecond), value(p.BucketsPerSecond), left, c)
+		items, buckets := value(p.ItemsPerSecond), value(p.BucketsPerSecond)
+		if items != c.items1 || buckets != c.buckets1 || left != c.left && c.left < 1<<60 || c.left > 1<<60 && left < 1<<61 {
+			t.Errorf("%s: %g items, %g buckets a second, %d ms left; want %+v", name, items, buckets, left, c)
 		}
 	}
 }
@@ -184,7 +237,10 @@ func TestProgress_NamesTheThresholdThatHasTripped(t *testing.T) {
 	two := func(mode string, count uint64) progress.Partition {
 		p := part(3, 1, 0)
 		p.ID, p.Mode = mode, mode
-		p.Thresholds = []progress.Threshold{{Counter: "deletes", Count: count, Limit: 10}, {Counter: "adds", Count: 10, Limit: 10}}
+		p.Thresholds = []progress.Threshold{
+			{Counter: "deletes", Count: count, Limit: 10},
+			{Counter: "adds", Count: 10, Limit: 10},
+		}
 		return p
 	}
 	w := progress.Work{

@@ -1,6 +1,8 @@
 package progress
 
 import (
+	"strconv"
+
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -26,6 +28,12 @@ func Mode(m events.WorkMode) string {
 		return "dry-run"
 	}
 	return "full"
+}
+
+// Note returns the note with which the attempt of a worker tells, as progress of its task, how many items of a bucket
+// it has processed.
+func Note(partition string, bucket uint64) string {
+	return "bucket " + strconv.FormatUint(bucket, 10) + " of " + partition
 }
 
 // Work tells how far the work of a task has come, as the owner of the task knew it at a time.
@@ -65,7 +73,7 @@ type Partition struct {
 	Mode     string   `json:"mode" enum:"full,simulate,dry-run"`
 	State    State    `json:"state" enum:"not-started,in-progress,suspended,failed,complete"`
 	Progress string   `json:"progress"`          // as that of the work
-	Percent  *float64 `json:"percent,omitempty"` // of buckets, in steps of 0.1, not rounded up; without where nothing tells it
+	Percent  *float64 `json:"percent,omitempty"` // of buckets, in steps of 0.1, not rounded up; nil = nothing tells it
 	Buckets  Buckets  `json:"buckets"`
 	Items    Items    `json:"items"`
 

@@ -16,8 +16,8 @@ import (
 	"taskledger/work/progress"
 )
 
-// Look asks the owner of a task how far its work has come. With linear the answer reflects everything that was committed
-// before the call.
+// Look asks the owner of a task how far its work has come. With linear the answer reflects everything that was
+// committed before the call.
 func (a *Asks) Look(ctx context.Context, id events.TaskID, linear bool) (w progress.Work, err error) {
 	q := &Show{Task: string(id), Linear: linear}
 	if err := command.Check(q); err != nil {

@@ -37,24 +37,29 @@ func TestReport_FollowsAWorkFromItsPlanToItsEnd(t *testing.T) {
 	w := inWork(t, 4, 3, task.Policy{}, func(p *events.WorkPartition) { p.Mode = events.ModeSimulate })
 	w.now += 1000
 	r := w.report()
-	if r.State != progress.InProgress || r.Progress != "0 % (0 of 4 buckets)" || r.Behavior != "work" || r.Status != task.Running {
+	if r.State != progress.InProgress || r.Progress != "0 % (0 of 4 buckets)" || r.Behavior != "work" ||
+		r.Status != task.Running {
 		t.Errorf("begun: %+v", r)
 	}
-	if len(r.Open) != 3 || r.Open[1].Number != 2 || r.Open[1].Task != worker(2) || r.Open[1].Worker != 2 {
+	if len(r.Open) != 3 || r.Open[1].Number != 2 || r.Open[1].Task != worker(2) {
 		t.Errorf("open: %+v", r.Open)
 	}
-	if p := r.Partitions[0]; p.Mode != "simulate" || p.Buckets.Open != 3 || p.WallClockMs < 1000 || p.TimeLeftMs != nil {
+	p := r.Partitions[0]
+	if p.Mode != "simulate" || p.Buckets.Open != 3 || p.WallClockMs < 1000 || p.TimeLeftMs != nil {
 		t.Errorf("partition: %+v", p)
 	}
-	if is := r.Workers; is.Active != 3 || is.Running != 3 || len(is.Nodes) != 3 || is.Nodes[0].Session != "n-1" || is.Nodes[0].Buckets != 1 {
+	is := r.Workers
+	if is.Active != 3 || is.Running != 3 || len(is.Nodes) != 3 || is.Nodes[0].Session != "n-1" ||
+		is.Nodes[0].Buckets != 1 {
 		t.Errorf("workers: %+v", is)
 	}
 	w.now += 1000
 	w.move(parent, works.Bucket{Ended: 1, Done: 7, Failed: 2, Skipped: 1, Want: true})
 	r = w.report()
-	if p := r.Partitions[0]; r.Progress != "25 % (1 of 4 buckets)" || p.Items != (progress.Items{Done: 7, Failed: 2, Skipped: 1}) ||
+	p = r.Partitions[0]
+	if r.Progress != "25 % (1 of 4 buckets)" || p.Items != (progress.Items{Done: 7, Failed: 2, Skipped: 1}) ||
 		p.LastBucketAt != w.now || p.Buckets.Failed != 1 || *p.TimeLeftMs != 3*p.WallClockMs {
-		t.Errorf("a bucket is done: %+v", r.Partitions[0])
+		t.Errorf("a bucket is done: %+v", p)
 	}
 	for worker, bucket := range map[events.TaskID]uint64{parent: 4, worker(2): 2, worker(3): 3} {
 		w.move(worker, works.Bucket{Ended: bucket, Done: 1})
@@ -62,7 +67,8 @@ func TestReport_FollowsAWorkFromItsPlanToItsEnd(t *testing.T) {
 	before := w.report().WallClockMs
 	w.now += 5000
 	r = w.report()
-	if r.State != progress.Complete || r.Progress != "complete" || len(r.Open) != 0 || r.WallClockMs != before || r.Items.Done != 10 {
+	if r.State != progress.Complete || r.Progress != "complete" || len(r.Open) != 0 || r.WallClockMs != before ||
+		r.Items.Done != 10 {
 		t.Errorf("complete: %+v", r)
 	}
 }
@@ -81,7 +87,8 @@ func TestReport_WallClockIsTheTimeInWhichBucketsAreOpen(t *testing.T) {
 	if got := r.WallClockMs - begun; got != 1000 {
 		t.Errorf("%d ms, want 1000", got)
 	}
-	if r.State != progress.Suspended || r.Partitions[0].State != progress.Suspended || r.Workers.Running != 0 || len(r.Open) != 0 {
+	if r.State != progress.Suspended || r.Partitions[0].State != progress.Suspended || r.Workers.Running != 0 ||
+		len(r.Open) != 0 {
 		t.Errorf("suspended: %+v", r)
 	}
 }
@@ -97,7 +104,8 @@ func TestReport_TellsTheThresholdThatHasEndedTheWorkUntilItIsReset(t *testing.T)
 		{Counter: "added", Mode: "full", Limit: 9},
 		{Counter: "deleted", Mode: "full", Count: 2, Limit: 2, Tripped: true},
 	}
-	if r.State != progress.Failed || r.Error == nil || r.Error.Code != events.CodeThreshold || !slices.Equal(r.Partitions[0].Thresholds, want) {
+	if r.State != progress.Failed || r.Error == nil || r.Error.Code != events.CodeThreshold ||
+		!slices.Equal(r.Partitions[0].Thresholds, want) {
 		t.Errorf("%+v", r)
 	}
 	w.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
@@ -123,13 +131,14 @@ func TestReport_TellsHowManyItemsOfAnOpenBucketItsAttemptHasProcessed(t *testing
 		want uint64
 	}{
 		{"something else", 7, 0},
-		{works.ProgressNote("all", 2), 7, 0},
-		{works.ProgressNote("all", 1), 7, 7},
-		{works.ProgressNote("all", 1), -1, 0},
+		{progress.Note("all", 2), 7, 0},
+		{progress.Note("all", 1), 7, 7},
+		{progress.Note("all", 1), -1, 0},
 	} {
 		tell(c.note, c.done)
 		r := w.report()
-		if got := [...]uint64{r.Items.InOpen, r.Partitions[0].Items.InOpen, r.Open[0].InOpen}; got != [...]uint64{c.want, c.want, c.want} {
+		got := [...]uint64{r.Items.InOpen, r.Partitions[0].Items.InOpen, r.Open[0].InOpen}
+		if got != [...]uint64{c.want, c.want, c.want} {
 			t.Errorf("%q, %d: %v, want %d", c.note, c.done, got, c.want)
 		}
 	}
@@ -143,7 +152,8 @@ func TestReport_OfATaskWithoutAWorkIsNotFound(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	if _, err := w.look(events.TaskID(strings.Repeat("x", events.MaxIDBytes+1))); err == nil || errors.Is(err, task.ErrNotFound) {
+	_, err := w.look(events.TaskID(strings.Repeat("x", events.MaxIDBytes+1)))
+	if err == nil || errors.Is(err, task.ErrNotFound) {
 		t.Errorf("an id that is too long: %v", err)
 	}
 }
@@ -209,7 +219,8 @@ func TestFailures_AreThoseOfTheRunByPartitionAndBucket(t *testing.T) {
 	if got := told(); got != "two dof d two bof b cof c one aof a" {
 		t.Errorf("at the end: %q", got)
 	}
-	if all, r := w.failures(), w.report(); all[1].Failed != 30 || r.Items.Failed != 32 || all[1].Bucket != 1 || all[1].EndedAt == 0 {
+	all, r := w.failures(), w.report()
+	if all[1].Failed != 30 || r.Items.Failed != 32 || all[1].Bucket != 1 || all[1].EndedAt == 0 {
 		t.Errorf("%+v of %+v", all[1], r.Items)
 	}
 	w.complete(parent, command.Succeeded)

@@ -2,13 +2,13 @@ package works
 
 import (
 	"encoding/json"
-	"strconv"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/projection/works"
+	"taskledger/work/progress"
 )
 
 // Shown is a work as it travels.
@@ -202,17 +202,11 @@ func nodeOf(state *projection.Shard, started events.Ref) string {
 	return ""
 }
 
-// ProgressNote returns the note by which the attempt of a worker tells, as progress, how many items of a bucket it has
-// processed.
-func ProgressNote(partition string, bucket uint64) string {
-	return "bucket " + strconv.FormatUint(bucket, 10) + " of " + partition
-}
-
 // itemsIn returns how many items of an open bucket were processed, as far as its attempt has told.
 func itemsIn(state *projection.Shard, of *works.Work, o *works.Open) uint64 {
 	t := state.Attempt(o.Attempt)
 	_, plan := of.Part()
-	if t == nil || t.Progress == nil || plan == nil || t.Progress.Note != ProgressNote(plan.ID, o.Bucket) {
+	if t == nil || t.Progress == nil || plan == nil || t.Progress.Note != progress.Note(plan.ID, o.Bucket) {
 		return 0
 	}
 	return uint64(max(t.Progress.Done, 0))

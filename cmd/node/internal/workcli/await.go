@@ -16,8 +16,8 @@ const (
 	longestLook  = time.Second
 )
 
-// AwaitBuckets waits until no bucket of a suspended work is open, 10 s at most, and returns how many are. A task without
-// a work has none. sleep returns early when its ctx ends.
+// AwaitBuckets waits until no bucket of a suspended work is open, 10 s at most, and returns how many are. A task
+// without a work has none. sleep returns early when its ctx ends.
 func AwaitBuckets(
 	ctx context.Context, works operations.Works, id events.TaskID, sleep func(context.Context, time.Duration),
 ) (open int) {

@@ -17,8 +17,10 @@ import (
 func (t *Terminal) errors() *cobra.Command {
 	var cursor string
 	var limit int
-	c := t.of("errors", "Show the failed items of the last run of a work", `Errors tells the first failed items of each bucket, up to 20 and 8 KiB, the bucket that ended last first, and how many
-there are. A run that has told 64 MiB of them counts further ones alone. Items of earlier runs are in the history.`,
+	c := t.of("errors", "Show the failed items of the last run of a work",
+		`Errors tells the first failed items of each bucket, up to 20 and 8 KiB, the bucket that ended last first, and
+how many there are. A run that has told 64 MiB of them counts further ones alone. Items of earlier runs are in the
+history.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			if limit < 0 {
 				return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 0 or more", limit)}
@@ -57,7 +59,8 @@ func (t *Terminal) failures(
 			return err
 		}
 		if !p.IsJSON() {
-			fmt.Fprintf(t.Err, "run %d: %d items have failed, in %d buckets\n", page.Run, page.FailedItems, page.FailedBuckets)
+			const said = "run %d: %d items have failed, in %d buckets\n"
+			fmt.Fprintf(t.Err, said, page.Run, page.FailedItems, page.FailedBuckets)
 		}
 		if cursor != "" {
 			fmt.Fprintf(t.Err, "there may be more: go on with --cursor %s\n", cursor)

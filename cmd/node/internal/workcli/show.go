@@ -19,9 +19,10 @@ import (
 
 func (t *Terminal) show() *cobra.Command {
 	var buckets bool
-	c := t.of("show", "Tell how far a work has come", `Percents, items and rates count the buckets that are done: what is done stays done, whatever node dies. WALL tells for
-how long buckets were open, LEFT how long the others of the partition take at that rate. STALLED tells since when no
-bucket has ended, once that is 10 minutes.`,
+	c := t.of("show", "Tell how far a work has come",
+		`Percents, items and rates count the buckets that are done: what is done stays done, whatever node dies. WALL
+tells for how long buckets were open, LEFT how long the others of the partition take at that rate. STALLED tells since when
+no bucket has ended, once that is 10 minutes.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			w, err := works.Work(ctx, id)
 			if err != nil {
@@ -39,14 +40,15 @@ bucket has ended, once that is 10 minutes.`,
 // head prints what concerns all partitions.
 func (t *Terminal) head(w *progress.Work) error {
 	rows := [][2]any{
-		{"work", w.Task}, {"behavior", w.Behavior}, {"state", w.State}, {"progress", w.Progress}, {"task", w.Status}, {"run", run(w)},
-		{"items", items(&w.Items)}, {"workers", workers(&w.Workers)},
+		{"work", w.Task}, {"behavior", w.Behavior}, {"state", w.State}, {"progress", w.Progress}, {"task", w.Status},
+		{"run", run(w)}, {"items", items(&w.Items)}, {"workers", workers(&w.Workers)},
 	}
 	if w.Waits {
 		rows = append(rows, [2]any{"waits", "the task itself waits for its workers"})
 	}
 	if f := w.Failing; f != nil {
-		rows = append(rows, [2]any{"failing", fmt.Sprintf("the items of bucket %d could not be had in %d attempts", f.Bucket, f.Attempts)})
+		text := fmt.Sprintf("the items of bucket %d could not be had in %d attempts", f.Bucket, f.Attempts)
+		rows = append(rows, [2]any{"failing", text})
 	}
 	if w.Error != nil {
 		rows = append(rows, [2]any{"error", w.Error.Code + ": " + w.Error.Message})
@@ -95,15 +97,18 @@ func workers(w *progress.Workers) string {
 }
 
 func (t *Terminal) partitions(w *progress.Work) error {
-	p := t.Print("PARTITION", "MODE", "STATE", "PROGRESS", "DONE", "FAILED", "SKIPPED", "EXPECTED", "WALL", "ITEMS/S", "LEFT", "STALLED")
+	p := t.Print("PARTITION", "MODE", "STATE", "PROGRESS", "DONE", "FAILED", "SKIPPED", "EXPECTED", "WALL", "ITEMS/S",
+		"LEFT", "STALLED")
 	for i := range w.Partitions {
 		is := &w.Partitions[i]
 		expected := "-"
 		if is.Items.Expected != nil {
 			expected = fmt.Sprint(*is.Items.Expected)
 		}
-		if err := p.Row(nil, is.ID, is.Mode, is.State, is.Progress, is.Items.Done, is.Items.Failed, is.Items.Skipped, expected,
-			duration(&is.WallClockMs), number(is.ItemsPerSecond), duration(is.TimeLeftMs), output.Time(is.StalledSince)); err != nil {
+		err := p.Row(nil, is.ID, is.Mode, is.State, is.Progress, is.Items.Done, is.Items.Failed, is.Items.Skipped,
+			expected, duration(&is.WallClockMs), number(is.ItemsPerSecond), duration(is.TimeLeftMs),
+			output.Time(is.StalledSince))
+		if err != nil {
 			return err
 		}
 	}

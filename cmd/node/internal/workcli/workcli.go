@@ -20,7 +20,9 @@ type Terminal struct {
 	Err   io.Writer
 	Print func(columns ...string) *output.Printer
 	// Ask makes a command one that asks a cluster.
-	Ask func(c *cobra.Command, run func(ctx context.Context, works operations.Works, args []string) error) *cobra.Command
+	Ask func(
+		c *cobra.Command, run func(ctx context.Context, works operations.Works, args []string) error,
+	) *cobra.Command
 	// Complete completes ids of tasks.
 	Complete cobra.CompletionFunc
 }
@@ -30,9 +32,9 @@ func (t *Terminal) Command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "work",
 		Short: "Look at partitioned works, and reset and rerun them",
-		Long: `Work tells how far the work of a task has come, and which of its items have failed. A work processes every item of
-a large set, bucket by bucket, by workers on all nodes; it is submitted, suspended, resumed, cancelled and retried as
-any task is.`,
+		Long: `Work tells how far the work of a task has come, and which of its items have failed. A work processes every
+item of a large set, bucket by bucket, by workers on all nodes; it is submitted, suspended, resumed, cancelled and retried
+as any task is.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -58,9 +60,10 @@ func (t *Terminal) of(
 
 func (t *Terminal) reset() *cobra.Command {
 	var thresholds bool
-	c := t.of("reset", "Forget the run of a work that does not run", `The next attempt plans the work anew, and begins with the first bucket; what was counted is gone. With --thresholds only
-what the counters of thresholds have counted is forgotten, and the work goes on where it was: after a threshold has
-ended it, reset --thresholds and then retry let it go on.`,
+	c := t.of("reset", "Forget the run of a work that does not run",
+		`The next attempt plans the work anew, and begins with the first bucket; what was counted is gone. With
+--thresholds only what the counters of thresholds have counted is forgotten, and the work goes on where it was: after a threshold
+has ended it, reset --thresholds and then retry let it go on.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			return works.ResetWork(ctx, id, thresholds)
 		})
@@ -70,11 +73,14 @@ ended it, reset --thresholds and then retry let it go on.`,
 
 func (t *Terminal) rerun() *cobra.Command {
 	var failed bool
-	c := t.of("rerun", "Run the buckets of a work again that had failed items", `The work must have ended with all buckets done; else retry goes on with those that are not. Its next run begins at once.
-Where more than 16,384 ranges of buckets had failed items, it has all buckets from the first of them to the last.`,
+	c := t.of("rerun", "Run the buckets of a work again that had failed items",
+		`The work must have ended with all buckets done; else retry goes on with those that are not. Its next run begins
+at once. Where more than 16,384 ranges of buckets had failed items, it has all buckets from the first of them to the
+last.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			if !failed {
-				return &exitcode.UsageError{Problem: "rerun: want --failed; retry or run-now begins a run of all buckets"}
+				const want = "rerun: want --failed; retry or run-now begins a run of all buckets"
+				return &exitcode.UsageError{Problem: want}
 			}
 			return works.RerunWork(ctx, id)
 		})

@@ -145,10 +145,11 @@ func newLine(t *testing.T) *line {
 					Buckets: progress.Buckets{Total: 1, Done: 1},
 				},
 				{
-					ID: "shadows", Mode: "full", StartedAt: begin + 5000, LastBucketAt: begin + 100_000, WallClockMs: 46_000,
-					Buckets:    progress.Buckets{Total: 200, Done: 46, Open: 1},
-					Items:      progress.Items{Done: 4000, Failed: 57, Skipped: 543, Expected: &expected},
-					Thresholds: []progress.Threshold{{Counter: "deletes", Count: 3, Limit: 10}},
+					ID: "shadows", Mode: "full", StartedAt: begin + 5000, LastBucketAt: begin + 100_000,
+					WallClockMs: 46_000,
+					Buckets:     progress.Buckets{Total: 200, Done: 46, Open: 1},
+					Items:       progress.Items{Done: 4000, Failed: 57, Skipped: 543, Expected: &expected},
+					Thresholds:  []progress.Threshold{{Counter: "deletes", Count: 3, Limit: 10}},
 				},
 			},
 		},
@@ -160,10 +161,12 @@ func TestShow_TellsTheTreeWithItsStates(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
 	text := l.must("show a/b",
-		"work", "a/b", "state", "in-progress", "progress", "23 % in 2/2", "run", "2, planned at 2027-01-15T08:00:00.000Z",
+		"work", "a/b", "state", "in-progress", "progress", "23 % in 2/2",
+		"run", "2, planned at 2027-01-15T08:00:00.000Z",
 		"4000 done, 57 failed, 543 skipped", "4, of which 3 run: 2 on n1, 1 on n2",
 		"PARTITION", "objects", "simulate", "complete", "complete",
-		"shadows", "full", "in-progress", "23 % (46 of 200 buckets)", "4000", "57", "543", "9000", "46s", "100", "2m34s", "2027-01-15T08:01:40.000Z",
+		"shadows", "full", "in-progress", "23 % (46 of 200 buckets)", "4000", "57", "543", "9000", "46s", "100", "2m34s",
+		"2027-01-15T08:01:40.000Z",
 		"COUNTER", "deletes", "shadows", "full", "3", "10", "false")
 	if strings.Contains(text, "a/b.w2") {
 		t.Errorf("it tells buckets that nobody asked for: %s", text)
@@ -195,7 +198,8 @@ func TestErrors_ShowBucketsUpToTheLimitAndHowToGoOn(t *testing.T) {
 			Errors: []progress.ItemError{{Item: fmt.Sprintf("row-%d", n), Code: "boom", Message: "it\nbursts"}},
 		})
 	}
-	text := l.must("errors a/b --limit 3", "shadows    9", "row-0", "boom", "it bursts", "shadows    9", "2 more", "row-1", "row-2")
+	text := l.must("errors a/b --limit 3",
+		"shadows    9", "row-0", "boom", "it bursts", "shadows    9", "2 more", "row-1", "row-2")
 	if strings.Contains(text, "row-3") || !strings.Contains(l.said.String(), "--cursor 3") ||
 		!strings.Contains(l.said.String(), "run 2: 15 items have failed, in 5 buckets") {
 		t.Errorf("%s%s", text, l.said.String())
@@ -206,7 +210,8 @@ func TestErrors_ShowBucketsUpToTheLimitAndHowToGoOn(t *testing.T) {
 	}
 	l.must("errors a/b --limit 0", "row-0", "row-4")
 	l.asJSON = true
-	if text := l.must("errors a/b"); strings.Count(text, "\n") != 5 || !strings.HasPrefix(text, `{"partition":"shadows","bucket":9`) {
+	text = l.must("errors a/b")
+	if strings.Count(text, "\n") != 5 || !strings.HasPrefix(text, `{"partition":"shadows","bucket":9`) {
 		t.Errorf("%s", text)
 	}
 }
