@@ -83,8 +83,10 @@ func startPair(ctx context.Context, s *servers, inFlight int, meters [2]meter.Me
 	return startNodes(ctx, s, inFlight, engine.NodeConfig{Meter: meters[0]}, meters[1])
 }
 
-// startNodes is startPair with a configuration of A.
-func startNodes(ctx context.Context, s *servers, inFlight int, ofA engine.NodeConfig, ofB meter.Meter) (a, b *node, err error) {
+// startNodes is startPair with a configuration of A, and other behaviors of B.
+func startNodes(
+	ctx context.Context, s *servers, inFlight int, ofA engine.NodeConfig, ofB meter.Meter, others ...task.Behavior,
+) (a, b *node, err error) {
 	linkA, err := s.link(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +100,12 @@ func startNodes(ctx context.Context, s *servers, inFlight int, ofA engine.NodeCo
 		return nil, nil, errors.Join(err, a.close())
 	}
 	slots := max(512, perTaskSlots*inFlight)
-	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Meter: ofB, Behaviors: []task.Behavior{builtin.Noop()}})
+	b, err = startNode(ctx, linkB, engine.NodeConfig{
+		Name:      "b",
+		Slots:     slots,
+		Meter:     ofB,
+		Behaviors: append([]task.Behavior{builtin.Noop()}, others...),
+	})
 	if err != nil {
 		return nil, nil, errors.Join(err, a.close())
 	}

@@ -12,7 +12,8 @@ import (
 	"taskledger/task"
 )
 
-// Pair is two nodes on temporary data: one whose callers submit, which runs nothing, and one that runs noop tasks.
+// Pair is two nodes on temporary data: one whose callers submit, which runs nothing, and one that runs noop tasks and
+// what else it was started with.
 type Pair struct {
 	*engine.Client // of the first
 	servers        *servers
@@ -20,12 +21,12 @@ type Pair struct {
 }
 
 // StartPair starts them, with slots for so many callers. Close ends them.
-func StartPair(ctx context.Context, callers int) (*Pair, error) {
+func StartPair(ctx context.Context, callers int, others ...task.Behavior) (*Pair, error) {
 	s, err := startServers(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	a, b, err := startNodes(ctx, s, callers, engine.NodeConfig{Behaviors: []task.Behavior{builtin.Noop()}}, nil)
+	a, b, err := startNodes(ctx, s, callers, engine.NodeConfig{Behaviors: []task.Behavior{builtin.Noop()}}, nil, others...)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}

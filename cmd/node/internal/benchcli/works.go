@@ -1,0 +1,50 @@
+package benchcli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/bench/overworks"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/work"
+)
+
+// worksCommand returns the command; print prints a result.
+func worksCommand(print func(result any, asJSON bool) error) *cobra.Command {
+	var cfg overworks.Config
+	var bounds overworks.Bounds
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "works",
+		Short: "Measure how fast the buckets of a work end, beside tasks",
+		Long: `Works runs two nodes on temporary data, as bench does. Windows in which noop tasks of one shard end alternate with
+windows in which the workers of a work, as many as tasks are under way, end empty buckets. Then 30 workers work on 256
+buckets of 100 items that take 5 ms each: it tells which share of their time they spend on items.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case cfg.Workers < 1 || cfg.Workers > work.MaxWorkers:
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--workers: want 1 to %d", work.MaxWorkers)}
+			case cfg.Duration <= 0:
+				return &exitcode.UsageError{Problem: "--duration: want some time"}
+			}
+			r, err := overworks.Run(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if err := print(r, asJSON); err != nil {
+				return err
+			}
+			return r.Within(bounds)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&cfg.Workers, "workers", 32, "of the work, and tasks under way")
+	f.DurationVar(&cfg.Duration, "duration", 12*time.Second, "of all windows")
+	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when fewer buckets end for each task, for checks")
+	f.Float64Var(&bounds.OnItems, "min-on-items", 0, "fail when workers spend a smaller share of their time on items, for checks")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
