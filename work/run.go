@@ -71,7 +71,7 @@ func (w *Work[P, I]) bound() *behaviors.Bound[P, Result] {
 func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
 	a, _ := behaviors.Attempt(ctx)
 	access := ctx.Value(accessKey{}).(*workledger.Access)
-	of, last, err := w.attempt(ctx, access.Ledger, params, Attempt{Number: a.Number, Log: a.Log})
+	of, last, err := w.attempt(ctx, access.Ledger, params, Attempt{Number: a.Number, Log: a.Log, Progress: a.Progress})
 	if err != nil {
 		return r, w.verdict(ctx, err)
 	}
