@@ -8,6 +8,7 @@ import (
 	"taskledger/engine/internal/schedules"
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/stores"
+	"taskledger/engine/internal/works"
 	"taskledger/projection/settings"
 )
 
@@ -25,6 +26,7 @@ func ownerExtensions(
 		pauses.AtOwner(home, learn),
 		stores.AtOwner(hints(itemHints)),
 		schedules.AtOwner(node, zones),
+		works.AtOwner,
 		logs.AtOwner,
 	}
 }

@@ -160,8 +160,9 @@ func (o Operations) Each(
 	}{o.c, o}, f, to, how)
 }
 
-// Suspend keeps a task from starting until Resume is called; a running attempt goes on. Client.Explain shows the
-// reason.
+// Suspend keeps a task from starting until Resume is called; a running attempt goes on. Of a task that has a work the
+// contexts of its attempt and of its workers' end: they give their buckets back, and start no others. Client.Explain
+// shows the reason.
 func (o Operations) Suspend(ctx context.Context, id events.TaskID, reason string) error {
 	return o.operate(ctx, id, task.Suspend, reason)
 }

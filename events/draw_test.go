@@ -1,6 +1,9 @@
 package events_test
 
 import (
+	"fmt"
+	"math"
+
 	"pgregory.net/rapid"
 
 	"taskledger/events"
@@ -214,10 +217,75 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return &events.BackfillEnded{Reason: text.Draw(t, "reason")}
 	case events.KindScheduleEnded:
 		return &events.ScheduleEnded{}
+	case events.KindWorkPlanned:
+		return drawWork(t)
+	case events.KindPartitionStarted:
+		b := &events.PartitionStarted{Partition: drawPartition(t), Counted: rapid.Bool().Draw(t, "counted")}
+		if b.Counted {
+			b.Expected = rapid.Uint64().Draw(t, "expected")
+		}
+		return b
+	case events.KindPartitionEnded:
+		return &events.PartitionEnded{Partition: drawPartition(t)}
+	case events.KindBucketsMoved:
+		return drawMove(t, text)
+	case events.KindPermitsGranted:
+		return &events.PermitsGranted{Counter: drawCounter(t), Bucket: drawBucket(t), Simulate: rapid.Bool().Draw(t, "simulate"),
+			Items: rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "items")}
+	case events.KindWorkReset:
+		return &events.WorkReset{What: events.ResetScope(rapid.IntRange(1, 2).Draw(t, "what"))}
 	default:
 		t.Fatalf("no generator for %s", kind)
 		return nil
 	}
+}
+
+func drawPartition(t *rapid.T) uint32 {
+	return rapid.Uint32Range(1, events.MaxPartitions).Draw(t, "partition")
+}
+
+func drawBucket(t *rapid.T) uint64 { return rapid.Uint64Range(1, events.MaxBuckets).Draw(t, "bucket") }
+
+func drawCounter(t *rapid.T) string { return rapid.StringN(1, 10, 60).Draw(t, "counter") }
+
+func drawWork(t *rapid.T) *events.WorkPlanned {
+	b := &events.WorkPlanned{Run: rapid.Uint32Range(1, math.MaxUint32).Draw(t, "run")}
+	if b.Failed = rapid.Bool().Draw(t, "failed buckets"); b.Failed {
+		return b
+	}
+	b.Definition = rapid.StringN(0, 10, 60).Draw(t, "definition")
+	for i := range rapid.IntRange(1, 3).Draw(t, "partitions") {
+		p := events.WorkPartition{ID: fmt.Sprint(i, rapid.StringN(0, 10, 60).Draw(t, "id")), Mode: events.WorkMode(rapid.IntRange(0, 2).Draw(t, "mode")),
+			Buckets: drawBucket(t), Workers: rapid.Uint32Range(1, events.MaxWorkers).Draw(t, "workers"),
+			Threads: rapid.Uint32Range(1, events.MaxThreads).Draw(t, "threads"), Segments: drawBytes(t)}
+		if rapid.Bool().Draw(t, "threshold") {
+			p.Thresholds = []events.WorkThreshold{{Counter: drawCounter(t), Limit: rapid.Uint64().Draw(t, "limit")}}
+		}
+		b.Partitions = append(b.Partitions, p)
+	}
+	return b
+}
+
+func drawMove(t *rapid.T, text *rapid.Generator[string]) *events.BucketsMoved {
+	b := &events.BucketsMoved{Worker: rapid.Uint32().Draw(t, "worker")}
+	if b.Worker == 0 {
+		b.Cause = events.ReturnedGivenUp
+		return b
+	}
+	b.Attempt = events.Ref(rapid.Uint64Range(1, math.MaxUint64).Draw(t, "attempt"))
+	switch rapid.IntRange(0, 2).Draw(t, "what") {
+	case 0:
+		b.Ended = drawBucket(t)
+		b.Items = events.ItemCounts{Done: rapid.Uint64Range(0, 1<<53).Draw(t, "done"), Failed: rapid.Uint64Range(0, 1<<53).Draw(t, "failed")}
+		if b.Items.Failed > 0 && rapid.Bool().Draw(t, "told") {
+			b.Errors = []events.ItemError{{Item: text.Draw(t, "item"), Code: text.Draw(t, "code"), Message: text.Draw(t, "message")}}
+		}
+	case 1:
+		b.Returned, b.Cause = drawBucket(t), events.ReturnCause(rapid.IntRange(1, 3).Draw(t, "cause"))
+		return b
+	}
+	b.Started = drawBucket(t)
+	return b
 }
 
 func drawItemTime(t *rapid.T) events.Millis {

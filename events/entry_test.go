@@ -201,6 +201,42 @@ func expected(body events.Body) ([]any, events.Payload) {
 		return []any{int64(b.From), int64(b.To), b.Ticks}, nil
 	case *events.BackfillEnded:
 		return []any{b.Reason}, nil
+	case *events.WorkPlanned:
+		partitions := make([]any, 0, len(b.Partitions))
+		for _, p := range b.Partitions {
+			thresholds := make([]any, 0, 2*len(p.Thresholds))
+			for _, t := range p.Thresholds {
+				thresholds = append(thresholds, t.Counter, t.Limit)
+			}
+			partitions = append(partitions, []any{p.ID, uint8(p.Mode), p.Buckets, p.Workers, p.Threads, p.Segments, thresholds})
+		}
+		return []any{b.Run, b.Definition, partitions, b.Failed}, nil
+	case *events.PartitionStarted:
+		values := []any{b.Partition, b.Counted}
+		if b.Counted {
+			values = append(values, b.Expected)
+		}
+		return values, nil
+	case *events.PartitionEnded:
+		return []any{b.Partition}, nil
+	case *events.BucketsMoved:
+		values := []any{b.Worker, uint64(b.Attempt), b.Ended, b.Returned, uint8(b.Cause), b.Started}
+		if b.Ended == 0 {
+			return values, nil
+		}
+		texts := make([]any, 0, 3*len(b.Errors))
+		for _, e := range b.Errors {
+			texts = append(texts, e.Item, e.Code, e.Message)
+		}
+		return append(values, []any{b.Items.Done, b.Items.Failed, b.Items.Skipped}, texts), nil
+	case *events.PermitsGranted:
+		items := make([]any, 0, len(b.Items))
+		for _, item := range b.Items {
+			items = append(items, item)
+		}
+		return []any{b.Counter, b.Bucket, b.Simulate, items}, nil
+	case *events.WorkReset:
+		return []any{uint8(b.What)}, nil
 	case *events.Suspended:
 		return []any{b.Reason}, nil
 	case *events.CancelRequested:

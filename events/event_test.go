@@ -12,7 +12,8 @@ func TestKind_NamesAndNumbersArePinned(t *testing.T) {
 	want := []string{"Created", "Started", "Progressed", "Succeeded", "Failed", "Snoozed", "Lost", "Released", "Rescheduled", "Merged",
 		"Suspended", "Resumed", "CancelRequested", "Deleted", "Joined", "AcceptedLoss", "Recovered", "Paused", "Unpaused",
 		"ItemAdded", "ItemReplaced", "ItemRemoved", "StoreForgotten", "ScheduleSet", "Ticked",
-		"SchedulePaused", "ScheduleResumed", "BackfillSet", "BackfillEnded", "ScheduleEnded", "ScheduleDefined"}
+		"SchedulePaused", "ScheduleResumed", "BackfillSet", "BackfillEnded", "ScheduleEnded", "ScheduleDefined",
+		"WorkPlanned", "PartitionStarted", "PartitionEnded", "BucketsMoved", "PermitsGranted", "WorkReset"}
 	kinds := events.Kinds()
 	if len(kinds) != len(want) {
 		t.Fatalf("%d kinds, want %d", len(kinds), len(want))

@@ -40,6 +40,12 @@ const (
 	KindBackfillEnded
 	KindScheduleEnded
 	KindScheduleDefined
+	KindWorkPlanned
+	KindPartitionStarted
+	KindPartitionEnded
+	KindBucketsMoved
+	KindPermitsGranted
+	KindWorkReset
 	kindEnd
 )
 
@@ -49,37 +55,43 @@ var kinds = [kindEnd]struct {
 	of    Record
 	empty func() Body // makes a body without fields
 }{
-	KindCreated:         {"Created", OfTask, empty[Created]},
-	KindStarted:         {"Started", OfTask, empty[Started]},
-	KindProgressed:      {"Progressed", OfTask, empty[Progressed]},
-	KindSucceeded:       {"Succeeded", OfTask, empty[Succeeded]},
-	KindFailed:          {"Failed", OfTask, empty[Failed]},
-	KindSnoozed:         {"Snoozed", OfTask, empty[Snoozed]},
-	KindLost:            {"Lost", OfTask, empty[Lost]},
-	KindReleased:        {"Released", OfTask, empty[Released]},
-	KindRescheduled:     {"Rescheduled", OfTask, empty[Rescheduled]},
-	KindMerged:          {"Merged", OfTask, empty[Merged]},
-	KindSuspended:       {"Suspended", OfTask, empty[Suspended]},
-	KindResumed:         {"Resumed", OfTask, empty[Resumed]},
-	KindCancelRequested: {"CancelRequested", OfTask, empty[CancelRequested]},
-	KindDeleted:         {"Deleted", OfTask, empty[Deleted]},
-	KindJoined:          {"Joined", OfTask, empty[Joined]},
-	KindAcceptedLoss:    {"AcceptedLoss", OfJournal, empty[AcceptedLoss]},
-	KindRecovered:       {"Recovered", OfJournal, empty[Recovered]},
-	KindPaused:          {"Paused", OfSettings, empty[Paused]},
-	KindUnpaused:        {"Unpaused", OfSettings, empty[Unpaused]},
-	KindItemAdded:       {"ItemAdded", OfItem, empty[ItemAdded]},
-	KindItemReplaced:    {"ItemReplaced", OfItem, empty[ItemReplaced]},
-	KindItemRemoved:     {"ItemRemoved", OfItem, empty[ItemRemoved]},
-	KindStoreForgotten:  {"StoreForgotten", OfForgotten, empty[StoreForgotten]},
-	KindScheduleSet:     {"ScheduleSet", OfSchedule, empty[ScheduleSet]},
-	KindTicked:          {"Ticked", OfSchedule, empty[Ticked]},
-	KindSchedulePaused:  {"SchedulePaused", OfSchedule, empty[SchedulePaused]},
-	KindScheduleResumed: {"ScheduleResumed", OfSchedule, empty[ScheduleResumed]},
-	KindBackfillSet:     {"BackfillSet", OfSchedule, empty[BackfillSet]},
-	KindBackfillEnded:   {"BackfillEnded", OfSchedule, empty[BackfillEnded]},
-	KindScheduleEnded:   {"ScheduleEnded", OfSchedule, empty[ScheduleEnded]},
-	KindScheduleDefined: {"ScheduleDefined", OfSchedule, empty[ScheduleDefined]},
+	KindCreated:          {"Created", OfTask, empty[Created]},
+	KindStarted:          {"Started", OfTask, empty[Started]},
+	KindProgressed:       {"Progressed", OfTask, empty[Progressed]},
+	KindSucceeded:        {"Succeeded", OfTask, empty[Succeeded]},
+	KindFailed:           {"Failed", OfTask, empty[Failed]},
+	KindSnoozed:          {"Snoozed", OfTask, empty[Snoozed]},
+	KindLost:             {"Lost", OfTask, empty[Lost]},
+	KindReleased:         {"Released", OfTask, empty[Released]},
+	KindRescheduled:      {"Rescheduled", OfTask, empty[Rescheduled]},
+	KindMerged:           {"Merged", OfTask, empty[Merged]},
+	KindSuspended:        {"Suspended", OfTask, empty[Suspended]},
+	KindResumed:          {"Resumed", OfTask, empty[Resumed]},
+	KindCancelRequested:  {"CancelRequested", OfTask, empty[CancelRequested]},
+	KindDeleted:          {"Deleted", OfTask, empty[Deleted]},
+	KindJoined:           {"Joined", OfTask, empty[Joined]},
+	KindAcceptedLoss:     {"AcceptedLoss", OfJournal, empty[AcceptedLoss]},
+	KindRecovered:        {"Recovered", OfJournal, empty[Recovered]},
+	KindPaused:           {"Paused", OfSettings, empty[Paused]},
+	KindUnpaused:         {"Unpaused", OfSettings, empty[Unpaused]},
+	KindItemAdded:        {"ItemAdded", OfItem, empty[ItemAdded]},
+	KindItemReplaced:     {"ItemReplaced", OfItem, empty[ItemReplaced]},
+	KindItemRemoved:      {"ItemRemoved", OfItem, empty[ItemRemoved]},
+	KindStoreForgotten:   {"StoreForgotten", OfForgotten, empty[StoreForgotten]},
+	KindScheduleSet:      {"ScheduleSet", OfSchedule, empty[ScheduleSet]},
+	KindTicked:           {"Ticked", OfSchedule, empty[Ticked]},
+	KindSchedulePaused:   {"SchedulePaused", OfSchedule, empty[SchedulePaused]},
+	KindScheduleResumed:  {"ScheduleResumed", OfSchedule, empty[ScheduleResumed]},
+	KindBackfillSet:      {"BackfillSet", OfSchedule, empty[BackfillSet]},
+	KindBackfillEnded:    {"BackfillEnded", OfSchedule, empty[BackfillEnded]},
+	KindScheduleEnded:    {"ScheduleEnded", OfSchedule, empty[ScheduleEnded]},
+	KindScheduleDefined:  {"ScheduleDefined", OfSchedule, empty[ScheduleDefined]},
+	KindWorkPlanned:      {"WorkPlanned", OfTask, empty[WorkPlanned]},
+	KindPartitionStarted: {"PartitionStarted", OfTask, empty[PartitionStarted]},
+	KindPartitionEnded:   {"PartitionEnded", OfTask, empty[PartitionEnded]},
+	KindBucketsMoved:     {"BucketsMoved", OfTask, empty[BucketsMoved]},
+	KindPermitsGranted:   {"PermitsGranted", OfTask, empty[PermitsGranted]},
+	KindWorkReset:        {"WorkReset", OfTask, empty[WorkReset]},
 }
 
 func empty[T any, P interface {

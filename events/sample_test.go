@@ -72,6 +72,16 @@ func samples() []events.Event {
 		&events.BackfillEnded{Reason: "enough"},
 		&events.ScheduleEnded{},
 		&events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: unticked, Params: events.JSON([]byte(`{"table":"orders"}`)), Code: "5f0c"}},
+		&events.WorkPlanned{Run: 2, Definition: "5f0c", Partitions: []events.WorkPartition{
+			{ID: "try", Mode: events.ModeSimulate, Buckets: 1, Workers: 1, Threads: 1},
+			{ID: "all", Buckets: 200, Workers: 9, Threads: 4, Segments: []byte("0-9a-f"), Thresholds: []events.WorkThreshold{{Counter: "deleted", Limit: 10}}},
+		}},
+		&events.PartitionStarted{Partition: 2, Counted: true, Expected: 20_000},
+		&events.PartitionEnded{Partition: 2},
+		&events.BucketsMoved{Worker: 3, Attempt: events.RefOf(40, 1), Ended: 17, Items: events.ItemCounts{Done: 97, Failed: 2, Skipped: 1},
+			Errors: []events.ItemError{{Item: "o-17", Code: "forbidden", Message: "no access"}}, Started: 18},
+		&events.PermitsGranted{Counter: "deleted", Bucket: 18, Simulate: true, Items: []uint64{1 << 63, 7}},
+		&events.WorkReset{What: events.ResetThresholds},
 	}
 	all := make([]events.Event, len(bodies))
 	for i, body := range bodies {
@@ -122,10 +132,14 @@ func tailed() map[string]events.Event {
 			Body: &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: uuids, Next: sampleTime}}},
 		"scheduledefined-reason": {Task: events.ScheduleRecord("nightly"), Seq: 2, Prev: events.RefOf(41, 0), Origin: 1,
 			Body: &events.ScheduleDefined{ScheduleSet: events.ScheduleSet{Plan: samplePlan, Next: sampleTime}, Reason: "moving house"}},
-		"rescheduled-terms": {Task: "orders/purge", Seq: 2, Prev: events.RefOf(41, 0), Origin: 3, Body: &events.Rescheduled{At: sampleTime, Terms: &sampleTerms}},
-		"rescheduled-never": {Task: "orders/purge", Seq: 5, Prev: events.RefOf(41, 3), Origin: 2, Body: &events.Rescheduled{Reason: "the table is gone"}},
-		"merged-terms":      {Task: "orders/purge", Seq: 3, Prev: events.RefOf(41, 1), Origin: 1, Body: &events.Merged{Params: events.JSON([]byte("{}")), Terms: &sampleTerms}},
-		"joined-plain":      {Task: "orders/purge", Seq: 4, Prev: events.RefOf(41, 2), RequestID: "req-2", Body: &events.Joined{}},
+		"rescheduled-terms":          {Task: "orders/purge", Seq: 2, Prev: events.RefOf(41, 0), Origin: 3, Body: &events.Rescheduled{At: sampleTime, Terms: &sampleTerms}},
+		"rescheduled-never":          {Task: "orders/purge", Seq: 5, Prev: events.RefOf(41, 3), Origin: 2, Body: &events.Rescheduled{Reason: "the table is gone"}},
+		"merged-terms":               {Task: "orders/purge", Seq: 3, Prev: events.RefOf(41, 1), Origin: 1, Body: &events.Merged{Params: events.JSON([]byte("{}")), Terms: &sampleTerms}},
+		"workplanned-failed":         {Task: "orders/purge", Seq: 7, Prev: events.RefOf(41, 6), Origin: 1, Body: &events.WorkPlanned{Run: 3, Failed: true}},
+		"partitionstarted-uncounted": {Task: "orders/purge", Seq: 8, Prev: events.RefOf(41, 7), Body: &events.PartitionStarted{Partition: 1}},
+		"bucketsmoved-returned": {Task: "orders/purge", Seq: 9, Prev: events.RefOf(41, 8),
+			Body: &events.BucketsMoved{Worker: 3, Attempt: events.RefOf(40, 1), Returned: 17, Cause: events.ReturnedFailed}},
+		"joined-plain": {Task: "orders/purge", Seq: 4, Prev: events.RefOf(41, 2), RequestID: "req-2", Body: &events.Joined{}},
 	}
 }
 

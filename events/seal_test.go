@@ -57,6 +57,22 @@ func drawExtremeBody(t *rapid.T) events.Body {
 		b.Cause, b.Run = events.TickCause(rapid.IntRange(0, 8).Draw(t, "cause")), events.TaskID(extreme.Draw(t, "run"))
 	case *events.BackfillSet:
 		b.Ticks = rapid.Uint32Range(0, events.MaxBackfill+1).Draw(t, "ticks")
+	case *events.WorkPlanned:
+		if b.Run = rapid.Uint32Range(0, 2).Draw(t, "run"); len(b.Partitions) > 0 {
+			p := &b.Partitions[0]
+			p.ID, p.Buckets = extreme.Draw(t, "id"), rapid.Uint64Range(0, 2*events.MaxBuckets).Draw(t, "buckets")
+			p.Thresholds = make([]events.WorkThreshold, rapid.IntRange(0, 2*events.MaxThresholds).Draw(t, "thresholds"))
+			for i := range p.Thresholds {
+				p.Thresholds[i].Counter = fmt.Sprint(i)
+			}
+		}
+	case *events.BucketsMoved:
+		b.Started, b.Cause = rapid.Uint64Range(0, 2*events.MaxBuckets).Draw(t, "started"), events.ReturnCause(rapid.IntRange(0, 4).Draw(t, "cause"))
+		if b.Items.Failed > 30 {
+			b.Errors = make([]events.ItemError, rapid.IntRange(0, 30).Draw(t, "errors"))
+		}
+	case *events.PermitsGranted:
+		b.Items = make([]uint64, rapid.IntRange(0, 2*events.MaxPermits).Draw(t, "items"))
 	case *events.AcceptedLoss:
 		b.Entry = rapid.Uint64().Draw(t, "any entry")
 	case *events.Recovered:

@@ -7,6 +7,7 @@ import (
 	"taskledger/projection/journal"
 	"taskledger/projection/schedules"
 	"taskledger/projection/settings"
+	"taskledger/projection/works"
 )
 
 // fronts make the extensions of a shard, in the order in which their sections are stored.
@@ -15,15 +16,17 @@ var fronts = []func(extension.Shard) extension.Extension{
 	settings.Extend,
 	items.Extend,
 	schedules.Extend,
+	works.Extend,
 }
 
 // extensions are those of one shard.
 type extensions struct {
 	all      []extension.Extension
-	byRecord []*extension.Extension // nil for OfTask
+	byRecord []*extension.Extension
+	byKind   []*extension.Extension // nil for kinds that the fold of tasks has, and for those of other records
 
 	// The extensions that take part in what happens to tasks.
-	saw, holds, ended []*extension.Extension
+	saw, forgot, holds, ended []*extension.Extension
 }
 
 // extend makes the extensions of the shard.
@@ -31,14 +34,21 @@ func (s *Shard) extend() {
 	x := &s.extensions
 	x.all = make([]extension.Extension, len(fronts))
 	x.byRecord = make([]*extension.Extension, len(events.Records()))
+	x.byKind = make([]*extension.Extension, len(events.Kinds())+1)
 	for i, front := range fronts {
 		x.all[i] = front(extension.Shard{Clock: &s.steady, Reconsider: s.reconsider})
 		of := &x.all[i]
 		for _, record := range of.Records {
 			x.byRecord[record] = of
 		}
+		for _, kind := range of.Kinds {
+			x.byKind[kind] = of
+		}
 		if of.Saw != nil {
 			x.saw = append(x.saw, of)
+		}
+		if of.Forgot != nil {
+			x.forgot = append(x.forgot, of)
 		}
 		if of.Holds != nil {
 			x.holds = append(x.holds, of)
@@ -50,7 +60,7 @@ func (s *Shard) extend() {
 }
 
 // State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of,
-// items.Of and schedules.Of return it by its type. It is the shard's own: read only, until the next Apply. A record that no extension
+// items.Of, schedules.Of and works.Of return it by its type. It is the shard's own: read only, until the next Apply. A record that no extension
 // has is without a state: nil.
 func (s *Shard) State(of events.Record) any {
 	if x := s.extensions.byRecord[of]; x != nil {
@@ -134,9 +144,40 @@ func (s *Shard) extensionBytes() (sum int64) {
 
 // saw shows an event of a task, which has no place yet, to the extensions that look at them.
 func (s *Shard) saw(t *Task, ev *events.Event) {
+	seen := t.seen()
 	for _, x := range s.extensions.saw {
-		x.Saw(t.seen(), ev)
+		x.Saw(seen, ev)
 	}
+}
+
+// allowed reports an event, of a kind that an extension folds, which its state does not allow.
+func (s *Shard) allowed(t *Task, ev *events.Event) error {
+	x := s.extensions.byKind[ev.Kind()]
+	if x == nil {
+		return nil
+	}
+	if err := x.Allows(t.seen(), ev); err != nil {
+		return &TransitionError{
+			Task:    ev.Task,
+			Seq:     ev.Seq,
+			Kind:    ev.Kind(),
+			From:    t.Phase(),
+			To:      t.Phase(),
+			Problem: err.Error(),
+		}
+	}
+	return nil
+}
+
+// tellForgotten lets extensions know which tasks retention has forgotten.
+func (s *Shard) tellForgotten() {
+	for i, t := range s.forgotten {
+		for _, x := range s.extensions.forgot {
+			x.Forgot(t.seen())
+		}
+		s.forgotten[i] = nil
+	}
+	s.forgotten = s.forgotten[:0]
 }
 
 // heldBack reports whether an extension holds a finished task.
@@ -180,12 +221,13 @@ var EndBytes = func() (sum int) {
 // seen returns the task as extensions see it.
 func (t *Task) seen() extension.Task {
 	return extension.Task{
-		ID:       t.ID,
-		Life:     t.Created,
-		Behavior: t.Kind.Behavior,
-		Running:  t.OnNode(),
-		Final:    t.Final(),
-		Bytes:    t.bytes(),
-		Run:      t.RunOf(),
+		ID:        t.ID,
+		Life:      t.Created,
+		Behavior:  t.Kind.Behavior,
+		Running:   t.OnNode(),
+		Final:     t.Final(),
+		Suspended: t.Suspended,
+		Bytes:     t.bytes(),
+		Run:       t.RunOf(),
 	}
 }

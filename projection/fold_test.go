@@ -15,6 +15,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/requests"
+	"taskledger/projection/works"
 	"taskledger/task"
 )
 
@@ -35,12 +36,23 @@ func step(t *rapid.T, j *journal) {
 	task := j.state.Task(id)
 	kinds := events.Kinds()
 	legal := kinds[:0:0]
+	ofWork := map[events.Kind]events.Body{}
 	for _, kind := range kinds {
+		if slices.Contains(works.Kinds(), kind) {
+			if ofWork[kind] = workBody(j, task, kind); ofWork[kind] == nil {
+				continue
+			}
+		}
 		if _, ok := projection.Next(task.Phase(), kind); ok && (kind != events.KindStarted || eligible(task, j.now)) {
 			legal = append(legal, kind)
 		}
 	}
-	ev := j.next(id, draw(t, j, task, rapid.SampledFrom(legal).Draw(t, "kind")))
+	kind := rapid.SampledFrom(legal).Draw(t, "kind")
+	body := ofWork[kind]
+	if body == nil {
+		body = draw(t, j, task, kind)
+	}
+	ev := j.next(id, body)
 	ev.RequestID = rapid.SampledFrom([]string{"", "r-1", "r-2"}).Draw(t, "request")
 	j.addEvent(ev)
 }

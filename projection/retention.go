@@ -109,6 +109,7 @@ func (s *Shard) expire(now events.Millis) {
 	for t := s.nextExpiring(); t != nil && (t.keepUntil() < now || r.count+f.len() > MaxFinished || r.bytes > MaxFinishedBytes); t = s.nextExpiring() {
 		s.forget(t)
 	}
+	s.tellForgotten()
 }
 
 // forget removes a finished task.
@@ -117,6 +118,7 @@ func (s *Shard) forget(t *Task) {
 	s.weigh(t, -1)
 	s.lift(t)
 	s.delist(t)
+	s.forgotten = append(s.forgotten, t)
 }
 
 // holds reports whether a finished task is held for its requests.

@@ -42,6 +42,7 @@ type Shard struct {
 	groups    map[string]*group // by behavior
 	failed    failures
 	retention retention
+	forgotten []*Task // by retention, in the entry that is being sealed
 	steady    steady.Clock
 	senders   senders
 	snapshot  *Snapshot // under way; nil = none
@@ -103,6 +104,9 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		return nil, s.applyRecord(ev)
 	}
 	if err := check(t, ev); err != nil {
+		return nil, err
+	}
+	if err := s.allowed(t, ev); err != nil {
 		return nil, err
 	}
 	if c, ok := ev.Body.(*events.Created); ok {

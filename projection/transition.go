@@ -83,6 +83,12 @@ var next = func() (m [64][phaseCount]Phase) {
 	stays(events.KindJoined, IsCreated, OnNode, Waiting, IsSuccess, IsFailure)
 	stays(events.KindCancelRequested, OnNode)
 	to(events.KindDeleted, Absent, IsCreated, IsSuccess, IsFailure)
+	stays(events.KindWorkPlanned, OnNode, IsSuccess, IsFailure)
+	stays(events.KindPartitionStarted, OnNode)
+	stays(events.KindPartitionEnded, OnNode, Waiting, IsFailure)
+	stays(events.KindBucketsMoved, OnNode, Waiting, IsSuccess, IsFailure)
+	stays(events.KindPermitsGranted, OnNode, Waiting, IsFailure)
+	stays(events.KindWorkReset, Waiting, IsSuccess, IsFailure)
 	return m
 }()
 

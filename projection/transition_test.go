@@ -45,6 +45,12 @@ BackfillSet      -        -        -        -        -        -
 BackfillEnded    -        -        -        -        -        -
 ScheduleEnded    -        -        -        -        -        -
 ScheduleDefined  -        -        -        -        -        -
+WorkPlanned      -        -        =        -        =        =
+PartitionStarted -        -        =        -        -        -
+PartitionEnded   -        -        =        =        -        =
+BucketsMoved     -        -        =        =        =        =
+PermitsGranted   -        -        =        =        -        =
+WorkReset        -        -        -        =        =        =
 `
 
 var phaseNames = map[string]projection.Phase{"absent": projection.Absent, "CREATED": projection.IsCreated, "RUNNING": projection.OnNode,
@@ -76,12 +82,18 @@ func eachTransition(t *testing.T, f func(kind events.Kind, from, to projection.P
 const subject events.TaskID = "orders/purge"
 
 // inPhase is a journal whose task is in the phase, an entry and a second after whatever led there.
-func inPhase(t testing.TB, p projection.Phase) *journal {
+func inPhase(t testing.TB, p projection.Phase) *journal { return inPhaseWith(t, p) }
+
+// inPhaseWith is inPhase of a task whose first attempt has further events.
+func inPhaseWith(t testing.TB, p projection.Phase, further ...events.Body) *journal {
 	t.Helper()
 	j := newJournal(t)
 	run := func() {
 		j.add(subject, j.created())
 		j.add(subject, j.started(subject))
+		for _, body := range further {
+			j.add(subject, body)
+		}
 	}
 	switch p {
 	case projection.IsCreated:
@@ -131,7 +143,36 @@ func bodyOf(j *journal, kind events.Kind) events.Body {
 		events.KindRecovered:       &events.Recovered{},
 		events.KindPaused:          &events.Paused{},
 		events.KindUnpaused:        &events.Unpaused{},
+
+		events.KindWorkPlanned:      workPlanned,
+		events.KindPartitionStarted: &events.PartitionStarted{Partition: 1},
+		events.KindPartitionEnded:   &events.PartitionEnded{Partition: 1},
+		events.KindBucketsMoved:     &events.BucketsMoved{Worker: 1, Attempt: 9, Ended: 1},
+		events.KindPermitsGranted:   &events.PermitsGranted{Counter: "deleted", Bucket: 1, Items: []uint64{7}},
+		events.KindWorkReset:        &events.WorkReset{What: events.ResetAll},
 	}[kind]
+}
+
+// workPlanned plans a work of one bucket.
+var workPlanned = &events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{{ID: "all", Buckets: 1, Workers: 1, Threads: 1,
+	Thresholds: []events.WorkThreshold{{Counter: "deleted", Limit: 10}}}}}
+
+// worksBefore returns what comes, in an attempt, before an event of a kind can be one of the task's work.
+func worksBefore(kind events.Kind) []events.Body {
+	opened := []events.Body{
+		workPlanned,
+		&events.PartitionStarted{Partition: 1},
+		&events.BucketsMoved{Worker: 1, Attempt: 9, Started: 1},
+	}
+	switch kind {
+	case events.KindPartitionStarted, events.KindWorkReset:
+		return opened[:1]
+	case events.KindBucketsMoved, events.KindPermitsGranted:
+		return opened
+	case events.KindPartitionEnded:
+		return append(opened, &events.BucketsMoved{Worker: 1, Attempt: 9, Ended: 1})
+	}
+	return nil
 }
 
 func TestNext_IsTheMatrix(t *testing.T) {
@@ -154,7 +195,7 @@ func TestApply_LegalTransitionsLeadWhereTheMatrixSays(t *testing.T) {
 		if !legal {
 			return
 		}
-		j := inPhase(t, from)
+		j := inPhaseWith(t, from, worksBefore(kind)...)
 		after := j.add(subject, bodyOf(j, kind))
 		if got := after.Phase(); got != to {
 			t.Errorf("%s in %s led to %s, want %s", kind, from, got, to)

@@ -5,6 +5,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/works"
 	"taskledger/task"
 )
 
@@ -60,8 +61,8 @@ func checkPlaces(t tb, s *projection.Shard, now events.Millis) {
 	if s.Held() != m.held {
 		t.Errorf("%d are held, want %d", s.Held(), m.held)
 	}
-	if s.LiveBytes() != m.bytes {
-		t.Errorf("%d live bytes, want %d", s.LiveBytes(), m.bytes)
+	if want := m.bytes + works.Of(s).Bytes(); s.LiveBytes() != want {
+		t.Errorf("%d live bytes, want %d", s.LiveBytes(), want)
 	}
 	if s.NextDue() != m.nextDue {
 		t.Errorf("next due at %d, want %d", s.NextDue(), m.nextDue)

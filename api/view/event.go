@@ -129,6 +129,9 @@ func body(of events.Body) any {
 	case *events.StoreForgotten:
 		return object{"store": b.Store, "last": b.Last}
 	}
+	if o := ofWork(of); o != nil {
+		return o
+	}
 	return ofSchedule(of)
 }
 

@@ -136,7 +136,7 @@ var requests = []Bug{
 		{"body.Next, body.Run = d.repetition(t), t.Runs+1", "body.Run = t.Runs + 1"},
 	}, commandPkg, "TestEvery_AnotherRunFollowsTheEndOfARunWhateverItWas"},
 	{"losses after which nothing is waited for", "engine/internal/command/decider.go", []Edit{
-		{"d.Now.Add(t.Kind.Policy.LostWait(int(t.Lost)+1, t.ID, t.Started))", "d.Now"},
+		{"d.Now.Add(t.Kind.Policy.LostWait(d.losses(t)+1, t.ID, t.Started))", "d.Now"},
 	}, commandPkg, "TestLose_TheTaskThatKillsItsNodeEndsAndThoseBesideItDoNot"},
 	{"delay by the clock of the submitter", "engine/internal/command/submit.go", []Edit{
 		{"return max(c.NotBefore, now.Add(c.Delay))", "return max(c.NotBefore, now)"},

@@ -12,8 +12,11 @@ import (
 // wall clock and start nothing. Whoever has the shard calls them, one at a time. Records, State, Fold and Restored
 // are needed; any other function may be nil, for a part that the front does not have.
 type Extension struct {
-	// Records lists the records whose events Fold takes. No other extension takes them.
+	// Records lists the records whose events Fold takes. No other extension takes them. One that has Kinds, which
+	// are kinds of tasks, has OfTask, and no Fold.
 	Records []events.Record
+	// Kinds lists the kinds of events of tasks that the extension folds: Allows checks them, Saw takes them.
+	Kinds []events.Kind
 	// State is the state itself. The package of the front returns it by the type that it has, as settings.Of does.
 	State any
 	// Fold applies the next event of one of the records. An error says why the state does not allow it, and leaves
@@ -40,15 +43,20 @@ type Extension struct {
 	// Partial announces that events of some records alone will be folded, as an export of one of them holds.
 	Partial func()
 
+	// Allows returns an error for an event of one of Kinds that the state does not allow. The task is as it was before
+	// the event, and the state machine of tasks allows it.
+	Allows func(t Task, ev *events.Event) error
 	// Saw learns of each event of a task, once the task is as the event left it, and before it has its place among the
 	// others.
 	Saw func(t Task, ev *events.Event)
+	// Forgot learns of each finished task that retention has forgotten, after an entry.
+	Forgot func(t Task)
 	// Holds reports whether a finished task must not be forgotten. It is asked whenever the task changes, after Saw,
 	// and after Shard.Reconsider of the task. The extension bounds how many it holds, and what they take: they count
 	// neither as unfinished nor as finished ones against what a shard may have.
 	Holds func(t Task) bool
 	// Ended decides which events follow when an attempt of a task ends, by its own report or not, or when a task fails
-	// for good that waits. They stand in the entry of that end, take EndBytes at most, and name their Seq and Prev. It changes nothing: Fold takes the events
+	// for good that waits. They stand in the entry of that end, take EndBytes at most, and name their Seq and Prev unless they are of tasks. It changes nothing: Fold takes the events
 	// once they are recorded, and no replay asks Ended. While a node is present that cannot read them, none follow.
 	Ended func(t Task, ev *events.Event) []events.Event
 	// EndBytes declares how much Ended adds to an entry for one attempt at most, as events.Builder counts: batches
@@ -72,13 +80,14 @@ type Holder interface {
 
 // Task is a task as extensions see it.
 type Task struct {
-	ID       events.TaskID
-	Life     events.Ref // the event that created it
-	Behavior string
-	Running  bool
-	Final    bool
-	Bytes    int64            // about what it takes in a snapshot
-	Run      events.RunOrigin // what made it, if it is a run of a schedule
+	ID        events.TaskID
+	Life      events.Ref // the event that created it
+	Behavior  string
+	Running   bool
+	Final     bool
+	Suspended bool
+	Bytes     int64            // about what it takes in a snapshot
+	Run       events.RunOrigin // what made it, if it is a run of a schedule
 }
 
 // Section is a kind of rows of a state, as snapshots and digests have them. Its name is never used again for another.

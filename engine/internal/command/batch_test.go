@@ -107,6 +107,7 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 		},
 	}
 	maps.Copy(kinds, scheduleBatches)
+	maps.Copy(kinds, workBatches)
 	covered := map[uint64]bool{}
 	for name, commandOf := range kinds {
 		l := newJournalDriver(t)

@@ -148,6 +148,9 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 	if c := drawSchedules(t, commands.Table.New(op)); c != nil {
 		return c
 	}
+	if c := drawWorks(t, commands.Table.New(op)); c != nil {
+		return c
+	}
 	t.Fatalf("command %d has no generator", op)
 	return nil
 }
@@ -178,7 +181,8 @@ func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 	want := []string{1: "Submit", "Merge", "Complete", "Progress", "Operate", "Pause", "Offer", "Reconcile", "HandOver", "Get", "Await", "List",
 		"Info", "Explain", "Plan", "Barrier", "Settings", "Tally",
 		"stores.Update", "stores.Claim", "stores.Read", "stores.Page", "stores.Groups", "stores.Await",
-		"schedules.Set", "schedules.Steer", "schedules.Run", "schedules.Backfill", "schedules.Get", "schedules.List"}
+		"schedules.Set", "schedules.Steer", "schedules.Run", "schedules.Backfill", "schedules.Get", "schedules.List",
+		"works.Plan", "works.Begin", "works.Bucket", "works.Permits", "works.Reset", "works.Rerun", "works.Show"}
 	for op := range uint64(len(want)) {
 		c := commands.Table.New(op)
 		if op == 0 {

@@ -213,7 +213,7 @@ func (d *Decider) waited(t *projection.Task, c *Complete) events.Millis {
 
 // nextTry returns when a failed attempt is tried again; 0 = never.
 func (d *Decider) nextTry(t *projection.Task, c *Complete) events.Millis {
-	policy, failures := &t.Kind.Policy, int(t.Failures)+1
+	policy, failures := &t.Kind.Policy, d.failures(t)+1
 	switch {
 	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failures >= policy.MaxAttempts:
 		return 0

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/works"
 	"taskledger/store"
 )
 
@@ -29,6 +30,11 @@ type Decider struct {
 	Members   *store.Membership                          // of the latest view; nil = all nodes read everything
 	Oversized *Oversized                                 // nil = none
 	Note      func(t *projection.Task, ev *events.Event) // called with every event and its task, nil = none
+
+	// Follow records what fronts let follow an event of a task, once the task is as the event left it; nil = nothing.
+	Follow func(d *Decider, ev *events.Event)
+	// Stop has the node of an attempt end its function; nil = nobody does.
+	Stop func(t *projection.Task, reason string)
 
 	Room
 	Ownership
@@ -109,6 +115,9 @@ func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 	if _, failed := added.Body.(*events.Failed); ran && !after.OnNode() || failed {
 		d.follow(after, added)
 	}
+	if d.Follow != nil {
+		d.Follow(d, added)
+	}
 	return after
 }
 
@@ -116,9 +125,15 @@ func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 // present node cannot read: the end itself must not wait for the upgrade of that node.
 func (d *Decider) follow(t *projection.Task, ended *events.Event) {
 	for _, ev := range d.State.Ended(t, ended) {
-		if d.forbids(ev.Kind()) == "" {
-			d.record(nil, ev)
+		if d.forbids(ev.Kind()) != "" {
+			continue
 		}
+		var of *projection.Task
+		if ev.Kind().Record() == events.OfTask {
+			of = d.State.Task(ev.Task)
+			ev.Seq, ev.Prev = of.Seq+1, of.Last
+		}
+		d.record(of, ev)
 	}
 }
 
@@ -162,13 +177,30 @@ func (d *Decider) Lose(node string) bool {
 		if d.EntryFull() {
 			return false
 		}
-		until := d.Now.Add(t.Kind.Policy.LostWait(int(t.Lost)+1, t.ID, t.Started))
+		until := d.Now.Add(t.Kind.Policy.LostWait(d.losses(t)+1, t.ID, t.Started))
 		t = d.giveBack(t, &events.Lost{Until: until, Node: t.Node})
-		if d.Err == nil && t.Phase() == projection.Waiting && int(t.Lost) >= t.Kind.Policy.MaxLost {
+		if d.Err == nil && t.Phase() == projection.Waiting && d.losses(t) >= t.Kind.Policy.MaxLost {
 			d.fail(t, events.Error{Code: events.CodeLost, Message: "the nodes that ran it were lost too often"}, 0)
 		}
 	}
 	return true
+}
+
+// losses returns how often attempts of a task were lost, as its policy counts: in its run or, of a worker, since a bucket
+// of its ended.
+func (d *Decider) losses(t *projection.Task) int {
+	if lost, _, is := works.Of(d.State).Counts(t.ID); is {
+		return lost
+	}
+	return int(t.Lost)
+}
+
+// failures is losses of attempts that failed.
+func (d *Decider) failures(t *projection.Task) int {
+	if _, failed, is := works.Of(d.State).Counts(t.ID); is {
+		return failed
+	}
+	return int(t.Failures)
 }
 
 // EntryFull reports that the entry takes no further command.

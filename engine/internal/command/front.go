@@ -35,5 +35,30 @@ func (d *Decider) Join(t *projection.Task, request string) Answer {
 	return joined(t)
 }
 
+// Emit records an event of a task, and returns the task as it is after it.
+func (d *Decider) Emit(t *projection.Task, body events.Body) *projection.Task {
+	return d.emit(t.ID, t, "", body)
+}
+
+// EndAttempt has the node of a task end the attempt that it runs. How the attempt ends is for its function to report.
+func (d *Decider) EndAttempt(t *projection.Task, reason string) {
+	if d.Stop != nil && t.OnNode() {
+		d.Stop(t, reason)
+	}
+}
+
+// FailTask ends the run of a task that has not ended as failed, whatever an attempt does that runs.
+func (d *Decider) FailTask(t *projection.Task, why events.Error) {
+	switch t.Phase() {
+	case projection.OnNode, projection.IsCreated, projection.Waiting:
+		d.EndAttempt(t, why.Message)
+		d.fail(t, why, 0)
+	default:
+		if !t.Final() {
+			d.emit(t.ID, t, "", &events.Rescheduled{Reason: events.Head(why.Message, events.MaxNameBytes)})
+		}
+	}
+}
+
 // Joined answers a command that shares a task which is there.
 func Joined(t *projection.Task) Answer { return joined(t) }

@@ -240,6 +240,7 @@ func TestCommand_AddsNoMoreToAnEntryThanItsSize(t *testing.T) {
 	covered := map[uint64]bool{}
 	maps.Copy(largest, itemCases)
 	maps.Copy(largest, scheduleCases)
+	maps.Copy(largest, workCases)
 	for name, ask := range largest {
 		l := newJournalDriver(t)
 		l.now += 1 << 40

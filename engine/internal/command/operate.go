@@ -6,6 +6,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/works"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -60,10 +61,22 @@ func (c *Operate) Decide(d *Decider) Answer {
 	if !ok {
 		return Refused(AnswerState, "cannot %s while %s", c.Do, describe(t))
 	}
+	if c.Do == DoDelete {
+		t = d.retire(t)
+	}
 	if body != nil {
 		d.emit(t.ID, t, "", body)
 	}
 	return Answer{Life: t.Created}
+}
+
+// retire takes the next run away from the task of a work that is to be deleted: that ends its workers, which nobody
+// would know once the task is gone.
+func (d *Decider) retire(t *projection.Task) *projection.Task {
+	if t.Final() || t.Phase() == projection.IsCreated || works.Of(d.State).Work(t.ID) == nil {
+		return t
+	}
+	return d.emit(t.ID, t, "", &events.Rescheduled{Reason: "deleted"})
 }
 
 // operation returns the event of what an operator asks; none when it is so already; false when the state forbids it.

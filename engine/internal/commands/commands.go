@@ -5,6 +5,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/schedules"
 	"taskledger/engine/internal/stores"
+	"taskledger/engine/internal/works"
 )
 
 // Table has every command by its number. The numbers travel: none is ever used again for another command.
@@ -39,4 +40,11 @@ var Table = command.Table{
 	28: command.Empty[schedules.Backfill],
 	29: command.Empty[schedules.Get],
 	30: command.Empty[schedules.List],
+	31: command.Empty[works.Plan],
+	32: command.Empty[works.Begin],
+	33: command.Empty[works.Bucket],
+	34: command.Empty[works.Permits],
+	35: command.Empty[works.Reset],
+	36: command.Empty[works.Rerun],
+	37: command.Empty[works.Show],
 }

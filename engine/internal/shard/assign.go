@@ -7,6 +7,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/slots"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // starts finds slots for ready tasks: of this node, and those that other nodes have offered.
@@ -102,6 +103,9 @@ func (o *Owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 	}
 	clear(o.starts.firsts)
 	o.starts.heads = waiting
+	if best != nil {
+		local, offer = o.apart(best, local, offer)
+	}
 	if best != nil && local && !o.cfg.Slots.Take(o.inbox, rankOf(best)) { // another shard was faster
 		o.starts.blocked = true
 		local, offer = false, o.offerFor(best.Kind.Behavior)
@@ -126,17 +130,45 @@ func (o *Owner) firstReady(behavior string) *projection.Task {
 func (o *Owner) offerFor(behavior string) *parkedOffer {
 	nodes := o.cfg.Host.View().Nodes
 	for _, p := range o.starts.offers {
-		n, present := nodes[p.Node]
-		if !present || n.Draining || p.Slots <= 0 || p.bytes > command.MaxAnswerBytes/2 {
-			continue
-		}
-		for i := range p.Behaviors {
-			if p.Behaviors[i].Behavior == behavior && p.Behaviors[i].Slots > 0 {
-				return p
-			}
+		if p.takes(nodes, behavior) {
+			return p
 		}
 	}
 	return nil
+}
+
+// takes reports whether the offer has a slot for the behavior, of a node that is there.
+func (p *parkedOffer) takes(nodes map[string]store.NodeInfo, behavior string) bool {
+	n, present := nodes[p.Node]
+	if !present || n.Draining || p.Slots <= 0 || p.bytes > command.MaxAnswerBytes/2 {
+		return false
+	}
+	return slices.ContainsFunc(p.Behaviors, func(b command.OfferedBehavior) bool {
+		return b.Behavior == behavior && b.Slots > 0
+	})
+}
+
+// apart returns the slot for a task, of this node or of an offer, where fewest of those run from which a front keeps it
+// apart: the slot that was found, or that of another offer.
+func (o *Owner) apart(t *projection.Task, local bool, offer *parkedOffer) (bool, *parkedOffer) {
+	if len(o.starts.offers) == 0 {
+		return local, offer
+	}
+	byNode := o.beside(t)
+	if byNode == nil {
+		return local, offer
+	}
+	least := byNode[o.ownership.Session.ID]
+	if !local {
+		least = byNode[offer.Node]
+	}
+	nodes := o.cfg.Host.View().Nodes
+	for _, p := range o.starts.offers {
+		if n := byNode[p.Node]; n < least && p.takes(nodes, t.Kind.Behavior) {
+			local, offer, least = false, p, n
+		}
+	}
+	return local, offer
 }
 
 // give counts a task against the offer.

@@ -33,6 +33,9 @@ type Extension struct {
 	// It keeps to the budget by itself, and stops once d.EntryFull. It is not called for an entry that is full.
 	// What is left waits for the next turn, which NextDue can bring.
 	Decide func(d *command.Decider, b command.Budget)
+	// Follow records what follows an event of a task in its entry, as long as that has room, once the task is as the
+	// event left it. It learns of the events that it records, too.
+	Follow func(d *command.Decider, ev *events.Event)
 	// Note learns of each event of the entry in the making, which may not be committed.
 	Note func(ev *events.Event)
 	// Count gathers what an event of the entry in the making counts for the meter; what is not committed is not counted.
@@ -43,6 +46,9 @@ type Extension struct {
 	// Perform performs effects, by the committed state. It is called at the end of each turn that has not failed, also
 	// of one that had nothing to commit.
 	Perform func()
+	// Beside returns by node how many attempts run there from which a task is to be kept apart: of the slots that there
+	// are it gets one where fewest run. nil = the task may start anywhere.
+	Beside func(t *projection.Task) (byNode map[string]int)
 	// Answer answers a question from the committed state; false = it is not one of the front's.
 	Answer func(c command.Command, now events.Millis, b command.Budget) (command.Found, bool)
 	// Explain explains why a task that does not run waits for the front; false = it does not.

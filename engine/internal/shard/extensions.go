@@ -23,6 +23,7 @@ type extensions struct {
 	prepared []atomic.Pointer[preparation]
 	unasked  scanBudget  // the time of one extension for what it records unasked
 	late     func() bool // of unasked
+	follows  []func(*command.Decider, *events.Event)
 	setGauge func(g meter.Gauge, value int64)
 }
 
@@ -48,6 +49,9 @@ func (o *Owner) extend(all []NewExtension) {
 	for _, extend := range all {
 		of := extend(o.state)
 		x.all = append(x.all, of)
+		if of.Follow != nil {
+			x.follows = append(x.follows, of.Follow)
+		}
 		if of.NextDue != nil {
 			x.alarms = append(x.alarms, alarm{of.NextDue, of.MakeDue})
 		}
@@ -127,6 +131,25 @@ func (o *Owner) decideUnasked(d *command.Decider) {
 			x.Decide(d, command.Budget{Items: maxUnasked, Over: o.extensions.late})
 		}
 	}
+}
+
+// follow lets extensions record what follows an event.
+func (o *Owner) follow(d *command.Decider, ev *events.Event) {
+	for _, follow := range o.extensions.follows {
+		follow(d, ev)
+	}
+}
+
+// beside returns by node how many attempts run there from which fronts keep a task apart; nil = none does.
+func (o *Owner) beside(t *projection.Task) map[string]int {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Beside != nil {
+			if byNode := x.Beside(t); byNode != nil {
+				return byNode
+			}
+		}
+	}
+	return nil
 }
 
 // complete lets extensions complete the answers to a batch.

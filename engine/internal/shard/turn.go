@@ -95,6 +95,8 @@ func (o *Owner) decider(now events.Millis) *command.Decider {
 		Now:         now,
 		Wall:        o.wall(),
 		Note:        o.note,
+		Follow:      o.follow,
+		Stop:        o.stop,
 		Oversized:   o.oversized,
 		ParamsMayGo: o.cfg.Drops,
 		Members:     o.cfg.Host.View(),
@@ -224,6 +226,15 @@ func (o *Owner) note(t *projection.Task, ev *events.Event) {
 			x.Count(ev, o.tally)
 		}
 	}
+}
+
+// stop has the node of an attempt end it, once the entry in the making is committed.
+func (o *Owner) stop(t *projection.Task, reason string) {
+	o.pending.cancels = append(o.pending.cancels, Cancel{
+		Node:        t.Node,
+		AttemptName: command.AttemptName{Task: t.ID, Started: t.Started},
+		Reason:      reason,
+	})
 }
 
 func (t *pendingEffects) reset() {

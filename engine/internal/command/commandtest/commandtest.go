@@ -22,14 +22,6 @@ func Count() (n uint64) {
 	return n
 }
 
-// Texts of the largest size.
-var (
-	id       = events.TaskID(strings.Repeat("i", events.MaxIDBytes))
-	name     = strings.Repeat("n", events.MaxNameBytes)
-	behavior = strings.Repeat("b", events.MaxBehaviorBytes)
-	payload  = events.JSON([]byte(`"` + strings.Repeat("p", events.MaxPayloadBytes-2) + `"`))
-)
-
 // The largest time and count that a policy may have.
 const (
 	long  = 10 * 365 * 24 * time.Hour
@@ -81,7 +73,7 @@ func Largest(op uint64) []command.Command {
 		failed.How, failed.Error, failed.ByPolicy, failed.Random = command.Failed, Error(), true, math.MaxUint32
 		return []command.Command{&succeeded, &failed}
 	}
-	for _, forms := range [...]func(uint64) []command.Command{itemForms, scheduleForms} {
+	for _, forms := range [...]func(uint64) []command.Command{itemForms, scheduleForms, workForms} {
 		if all := forms(op); all != nil {
 			return all
 		}

@@ -1,0 +1,125 @@
+package works
+
+import (
+	"strconv"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/projection/works"
+)
+
+// Reasons that owners give.
+const (
+	endedReason     = "its work has ended"
+	suspendedReason = "its work is suspended"
+)
+
+// follow records what follows an event in its entry: the end of workers whose work ends, their suspension, and the
+// failure of a work one of whose buckets has failed too often. What the entry has no room for is left to the next.
+func follow(d *command.Decider, ev *events.Event) {
+	of := works.Of(d.State).Work(ev.Task)
+	if of == nil {
+		return
+	}
+	switch b := ev.Body.(type) {
+	case *events.Failed, *events.Succeeded, *events.Rescheduled, *events.CancelRequested:
+		endWorkers(d, of)
+	case *events.Suspended:
+		suspend(d, of)
+	case *events.Resumed:
+		alignWorkers(d, of)
+	case *events.BucketsMoved:
+		if b.Cause == events.ReturnedFailed {
+			failTried(d, of)
+		}
+	}
+}
+
+// over reports whether nothing goes on of the work of a task: its run has ended, or is about to.
+func over(t *projection.Task) bool { return t == nil || t.Final() || t.RunEnded || t.Cancelled }
+
+// endWorkers ends the workers of a work that has ended, or is about to.
+func endWorkers(d *command.Decider, of *works.Work) {
+	parent := d.State.Task(of.ID)
+	if !over(parent) {
+		return
+	}
+	if parent != nil && parent.Final() && len(of.Open()) > 0 && d.MayRecord(events.KindBucketsMoved) { // its retry was taken away
+		d.Emit(parent, &events.BucketsMoved{Cause: events.ReturnedGivenUp})
+	}
+	eachActive(d, of, func(t *projection.Task) {
+		if !t.Cancelled {
+			d.Cancel(t, endedReason)
+		}
+	})
+}
+
+// eachActive yields the workers that have not ended, as long as the entry has room.
+func eachActive(d *command.Decider, of *works.Work, yield func(t *projection.Task)) {
+	if of.Active() == 0 {
+		return
+	}
+	for _, w := range of.Workers() {
+		if d.Err != nil || d.EntryFull() {
+			return
+		}
+		if t := d.State.Task(w.ID); w.Active && t != nil && t.Created == w.Life {
+			yield(t)
+		}
+	}
+}
+
+// suspend ends the attempts of a work, whose nodes give them back, and suspends its workers.
+func suspend(d *command.Decider, of *works.Work) {
+	if t := d.State.Task(of.ID); t != nil && t.OnNode() {
+		d.EndAttempt(t, suspendedReason)
+	}
+	alignWorkers(d, of)
+}
+
+// alignWorkers suspends the workers of a work that is suspended, and lets those of one that is not go on.
+func alignWorkers(d *command.Decider, of *works.Work) {
+	parent := d.State.Task(of.ID)
+	if over(parent) {
+		return
+	}
+	eachActive(d, of, func(t *projection.Task) {
+		switch {
+		case t.Suspended == parent.Suspended:
+		case parent.Suspended:
+			if t.OnNode() {
+				d.EndAttempt(t, suspendedReason)
+			}
+			d.Emit(t, &events.Suspended{Reason: suspendedReason})
+		default:
+			d.Emit(t, &events.Resumed{})
+		}
+	})
+}
+
+// failTried fails a work of which the items of a bucket could not be had in as many attempts as the policy allows.
+func failTried(d *command.Decider, of *works.Work) {
+	t := d.State.Task(of.ID)
+	if over(t) {
+		return
+	}
+	bucket, failed := of.MostTried()
+	_, plan := of.Part()
+	if plan == nil || int(failed) < t.Kind.Policy.MaxAttempts {
+		return
+	}
+	number := strconv.FormatUint(bucket, 10)
+	failWork(d, of, events.Error{
+		Code:       events.CodeItems,
+		Message:    "partition " + plan.ID + ": the items of bucket " + number + " could not be had in " + strconv.Itoa(int(failed)) + " attempts",
+		Properties: map[string]string{"partition": plan.ID, "bucket": number},
+	})
+}
+
+// failWork ends the work's task as failed, whatever its attempt does.
+func failWork(d *command.Decider, of *works.Work, why events.Error) {
+	if t := d.State.Task(of.ID); !over(t) && d.Err == nil {
+		d.FailTask(t, why)
+	}
+}

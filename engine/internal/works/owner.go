@@ -1,0 +1,208 @@
+package works
+
+import (
+	"fmt"
+	"slices"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
+	"taskledger/engine/internal/shard"
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/projection/works"
+	"taskledger/task"
+)
+
+// tryAgain puts off what an owner does for works while there is no room.
+const tryAgain events.Millis = 1000
+
+// atOwner is the extension of the owner of a shard.
+type atOwner struct {
+	state *projection.Shard
+	all   *works.Works
+	stir  map[events.TaskID]struct{} // tasks whose work may want something
+	retry events.Millis              // when that is looked at again; 0 = it need not be
+	left  map[events.TaskID]struct{} // tasks whose work is looked at then
+}
+
+// AtOwner is the extension of owners.
+func AtOwner(state *projection.Shard) shard.Extension {
+	o := &atOwner{
+		state: state,
+		all:   works.Of(state),
+		stir:  map[events.TaskID]struct{}{},
+		left:  map[events.TaskID]struct{}{},
+	}
+	return shard.Extension{
+		Served:  o.served,
+		NextDue: func() events.Millis { return o.retry },
+		MakeDue: o.makeDue,
+		Decide:  o.decide,
+		Note:    o.note,
+		Follow:  follow,
+		Answer:  o.answer,
+		Beside:  o.beside,
+		Explain: o.explain,
+	}
+}
+
+// served looks at every work: the owner before may have left something.
+func (o *atOwner) served() {
+	for of := range o.all.All {
+		o.stir[of.ID] = struct{}{}
+	}
+	if len(o.stir) > 0 {
+		o.retry = 1
+	}
+}
+
+// note has the work looked at that an event is of, or of a worker of.
+func (o *atOwner) note(ev *events.Event) {
+	if o.all.Len() == 0 || ev.Kind().Record() != events.OfTask {
+		return
+	}
+	if of, _ := o.all.WorkerOf(ev.Task); of != nil {
+		o.stir[of.ID] = struct{}{}
+	}
+}
+
+func (o *atOwner) makeDue(now events.Millis) (moved bool) {
+	if o.retry == 0 || o.retry > now {
+		return false
+	}
+	o.retry = 0
+	for id := range o.left {
+		o.stir[id] = struct{}{}
+	}
+	clear(o.left)
+	return len(o.stir) > 0
+}
+
+// later has a work looked at again at a time.
+func (o *atOwner) later(id events.TaskID, at events.Millis) {
+	o.left[id] = struct{}{}
+	if o.retry == 0 || at < o.retry {
+		o.retry = at
+	}
+}
+
+// decide creates and wakes workers, and ends those whose work has ended.
+func (o *atOwner) decide(d *command.Decider, b command.Budget) {
+	if len(o.stir) == 0 {
+		return
+	}
+	ids := make([]events.TaskID, 0, len(o.stir))
+	for id := range o.stir {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	most := b.Items
+	for i, id := range ids {
+		if most <= 0 || d.EntryFull() || d.Err != nil || i > 0 && b.Over() {
+			o.later(id, d.Now+1)
+			continue
+		}
+		delete(o.stir, id)
+		if of := o.all.Work(id); of != nil {
+			most -= o.tend(d, of, most)
+		}
+	}
+	clear(o.stir)
+}
+
+// tend does for a work what it wants, by so many events at most, and returns how many it has recorded.
+func (o *atOwner) tend(d *command.Decider, of *works.Work, most int) (recorded int) {
+	before := len(d.Entry.Entry.Events)
+	defer func() { recorded = len(d.Entry.Entry.Events) - before }()
+	if !d.MayRecord(events.KindBucketsMoved) {
+		o.later(of.ID, d.Now+tryAgain)
+		return 0
+	}
+	endWorkers(d, of)
+	alignWorkers(d, of)
+	o.returnLeft(d, of)
+	if d.EntryFull() || d.Err != nil {
+		o.later(of.ID, d.Now+1)
+		return 0
+	}
+	w := wanted(o.state, of)
+	if w.wake {
+		d.Emit(o.state.Task(of.ID), &events.Rescheduled{At: d.Now})
+	}
+	if n := min(w.create, most); createWorkers(d, of, n) < n {
+		o.later(of.ID, d.Now+tryAgain)
+	} else if n < w.create {
+		o.later(of.ID, d.Now+1)
+	}
+	return 0
+}
+
+// returnLeft returns the buckets of attempts that have ended while a node was present that cannot read it.
+func (o *atOwner) returnLeft(d *command.Decider, of *works.Work) {
+	for _, open := range slices.Clone(of.Open()) {
+		if t := o.state.Attempt(open.Attempt); t == nil && d.Err == nil {
+			d.Emit(o.state.Task(of.ID), back(&open, events.ReturnedGivenUp))
+		}
+	}
+}
+
+// beside returns by node how many workers of the work of a task run there; nil = it is none of a work with others.
+func (o *atOwner) beside(t *projection.Task) map[string]int {
+	if o.all.Len() == 0 {
+		return nil
+	}
+	of, _ := o.all.WorkerOf(t.ID)
+	if of == nil {
+		return nil
+	}
+	byNode := map[string]int{}
+	count := func(t *projection.Task) {
+		if t != nil && t.OnNode() {
+			byNode[t.Node]++
+		}
+	}
+	count(o.state.Task(of.ID))
+	for _, w := range of.Workers() {
+		if w.Active {
+			count(o.state.Task(w.ID))
+		}
+	}
+	return byNode
+}
+
+// explain says what the own task of a work waits for that sleeps.
+func (o *atOwner) explain(t *projection.Task) (explanation.Explanation, bool) {
+	of := o.all.Work(t.ID)
+	if of == nil || !of.Asleep {
+		return explanation.Explanation{}, false
+	}
+	return explanation.Explanation{Why: task.WhyWorkers, Text: waits(of)}, true
+}
+
+// waits says what a work waits for whose own task sleeps.
+func waits(of *works.Work) string {
+	free, _ := of.Free()
+	open := len(of.Open())
+	text := "it waits for its workers"
+	switch {
+	case free == 0:
+		text += ": no bucket is free, and they have " + counted(uint64(open), "bucket")
+	case open == 0:
+		text += ": none has one of " + counted(free, "free bucket") + " yet"
+	default:
+		text += fmt.Sprintf(": they have %s, and %s", counted(uint64(open), "bucket"), counted(free, "further one"))
+		if free == 1 {
+			return text + " is free"
+		}
+		return text + " are free"
+	}
+	return text
+}
+
+// counted writes a number of things.
+func counted(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

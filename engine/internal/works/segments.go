@@ -1,0 +1,79 @@
+package works
+
+import (
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/work"
+	"taskledger/work/segmentation"
+)
+
+// encodeSegmentation writes a segmentation as the segments of a partition: the array
+//
+//	[kind, from, to, size, buckets, [alphabet ...], depth, [[kind, from, to, lower, upper, text] ...]]
+//
+// with all texts as bytes, since keys need not be UTF-8.
+func encodeSegmentation(p *segmentation.Plan) []byte {
+	var w wire.Writer
+	w.Array(8)
+	w.Text(string(p.Kind))
+	w.Int(p.From)
+	w.Int(p.To)
+	w.Int(p.Size)
+	w.Int(p.Buckets)
+	w.Array(len(p.Alphabets))
+	for _, text := range p.Alphabets {
+		w.Bytes([]byte(text))
+	}
+	w.Int(p.Depth)
+	w.Array(len(p.Explicit))
+	for _, c := range p.Explicit {
+		w.Array(6)
+		w.Text(string(c.Kind))
+		w.Int(c.From)
+		w.Int(c.To)
+		w.Bytes([]byte(c.Lower))
+		w.Bytes([]byte(c.Upper))
+		w.Bytes([]byte(c.Text))
+	}
+	return w.B
+}
+
+// decodeSegmentation reads what encodeSegmentation wrote, or returns why there can be no such segmentation.
+func decodeSegmentation(data []byte) (p segmentation.Plan, err error) {
+	if err := wire.Scan(data); err != nil {
+		return p, err
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(8)
+	p.Kind, p.From, p.To, p.Size, p.Buckets = segmentation.Kind(r.Text()), r.Int(), r.Int(), r.Int(), r.Int()
+	for n := r.Array(); len(p.Alphabets) < n && r.Err() == nil; {
+		p.Alphabets = append(p.Alphabets, string(r.View()))
+	}
+	p.Depth = r.Int()
+	for n := r.Array(); len(p.Explicit) < n && r.Err() == nil; {
+		r.ArrayOf(6)
+		p.Explicit = append(p.Explicit, segmentation.Content{
+			Kind:  segmentation.Kind(r.Text()),
+			From:  r.Int(),
+			To:    r.Int(),
+			Lower: string(r.View()),
+			Upper: string(r.View()),
+			Text:  string(r.View()),
+		})
+	}
+	if err := r.Close(); err != nil {
+		return segmentation.Plan{}, err
+	}
+	return p, p.Validate()
+}
+
+// encodeErrors writes the errors of a bucket as a command has them.
+func encodeErrors(all []work.ItemError) []byte {
+	errs := make([]events.ItemError, len(all))
+	for i, e := range all {
+		errs[i] = events.ItemError(e)
+	}
+	var w wire.Writer
+	events.EncodeItemErrors(&w, errs)
+	return w.B
+}

@@ -1,0 +1,96 @@
+package works
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/projection/works"
+)
+
+// wants tells the owner to do something for a work.
+type wants struct {
+	wake   bool
+	create int // workers
+}
+
+// wanted returns whether the work's own task is to be woken, and how many workers are to be created, so that every free
+// bucket finds a worker, as far as the plan has as many.
+func wanted(state *projection.Shard, of *works.Work) (w wants) {
+	parent := state.Task(of.ID)
+	if over(parent) || parent.Suspended || !of.Planned {
+		return w
+	}
+	part, plan := of.Part()
+	if part == nil { // it ends, or begins the next partition
+		return wants{wake: of.Asleep}
+	}
+	if _, failed := of.MostTried(); int(failed) >= parent.Kind.Policy.MaxAttempts {
+		return w
+	}
+	free, _ := of.Free()
+	active := of.Active()
+	idle := active - len(of.Open())     // they have no bucket, and ask for one once they start, or come again
+	if of.Has(1) != nil || !of.Asleep { // the work's own task is one of them
+		idle++
+		active++
+	}
+	missing := min(int(min(free, events.MaxWorkers))-idle, int(plan.Workers)-active)
+	if missing <= 0 {
+		return w
+	}
+	if of.Asleep {
+		w.wake = true
+		missing--
+	}
+	w.create = missing
+	return w
+}
+
+// createWorkers creates so many workers of a work, as far as there is room, and returns how many it has created.
+func createWorkers(d *command.Decider, of *works.Work, n int) (created int) {
+	parent := d.State.Task(of.ID)
+	params := workerParams(of.ID)
+	number := of.Last()
+	for created < n && d.Err == nil && !d.EntryFull() {
+		if _, refused := d.MayCreate(len(params)); refused {
+			return created
+		}
+		for number++; d.State.Task(events.WorkerID(of.ID, number)) != nil; number++ {
+		}
+		policy := parent.Kind.Policy
+		policy.Every = 0
+		d.Create(events.WorkerID(of.ID, number), &events.Created{
+			Behavior:  parent.Kind.Behavior,
+			Policy:    policy,
+			Priority:  parent.Priority,
+			NotBefore: d.Now,
+			Params:    params,
+			Ties: events.Ties{
+				Parent: of.ID,
+				Group:  string(of.ID),
+				By:     parent.Kind.Creator,
+			},
+		})
+		created++
+	}
+	return created
+}
+
+// workerParams returns the parameters of a worker.
+func workerParams(of events.TaskID) events.Payload {
+	return events.JSON([]byte(`{"worker_of":` + strconv.Quote(string(of)) + `}`))
+}
+
+// WorkerOf returns the task that parameters say to be a worker of; "" = of none.
+func WorkerOf(params []byte) events.TaskID {
+	var p struct {
+		WorkerOf events.TaskID `json:"worker_of"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return ""
+	}
+	return p.WorkerOf
+}

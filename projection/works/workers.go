@@ -1,0 +1,230 @@
+package works
+
+import (
+	"strings"
+
+	"taskledger/events"
+	"taskledger/projection/extension"
+)
+
+// saw learns of an event of a task.
+func (s *Works) saw(t extension.Task, ev *events.Event) {
+	if len(s.byParent) == 0 && ev.Kind() != events.KindWorkPlanned {
+		return
+	}
+	of := s.byParent[t.ID]
+	switch b := ev.Body.(type) {
+	case *events.WorkPlanned:
+		if of == nil {
+			s.apply(nil, t, ev)
+			of = s.byParent[t.ID]
+			s.bytes += of.size()
+			of.Final = t.Final
+			return
+		}
+	case *events.Created:
+		s.join(t, b)
+		return
+	case *events.Deleted:
+		if of != nil {
+			s.drop(of)
+		} else {
+			s.leave(t.ID)
+		}
+		return
+	}
+	if of != nil {
+		before := of.size()
+		s.apply(of, t, ev)
+		of.follow(t, ev)
+		of.workers[1].follow(ev)
+		s.bytes += of.size() - before
+		return
+	}
+	if w, is := s.byWorker[t.ID]; is {
+		s.sawWorker(w.work, w.work.workers[w.number], t, ev)
+	}
+}
+
+// follow notes what an event of the work's own task says of the task.
+func (w *Work) follow(t extension.Task, ev *events.Event) {
+	w.Final = t.Final
+	switch ev.Body.(type) {
+	case *events.Snoozed:
+		w.Asleep = true
+	case *events.Started, *events.Rescheduled, *events.Failed:
+		w.Asleep = false
+	case *events.Succeeded:
+		w.Finished = true
+	}
+	if t.Final || endsRun(ev) {
+		w.tries = nil // who makes it run again tries again
+	}
+}
+
+// endsRun reports whether an event ends a run.
+func endsRun(ev *events.Event) bool {
+	switch b := ev.Body.(type) {
+	case *events.Succeeded:
+		return true
+	case *events.Failed:
+		return b.Run != 0
+	}
+	return false
+}
+
+// follow counts how the attempts of a worker end.
+func (w *Worker) follow(ev *events.Event) {
+	switch b := ev.Body.(type) {
+	case *events.Lost:
+		w.Lost++
+	case *events.Succeeded:
+		w.Lost, w.Failed = 0, 0
+	case *events.Failed:
+		if w.Failed++; b.Run != 0 {
+			w.Lost, w.Failed = 0, 0
+		}
+	}
+}
+
+// join notes a task that was created as a worker of another one.
+func (s *Works) join(t extension.Task, b *events.Created) {
+	of := s.byParent[b.Ties.Parent]
+	if of == nil {
+		return
+	}
+	number := events.WorkerNumber(of.ID, t.ID)
+	if number < 2 || of.workers[number] != nil {
+		return
+	}
+	id := events.TaskID(strings.Clone(string(t.ID)))
+	of.workers[number] = &Worker{
+		Number: number,
+		ID:     id,
+		Life:   t.Life,
+		Active: true,
+		bytes:  t.Bytes,
+	}
+	of.last = max(of.last, number)
+	s.byWorker[id] = workerOf{work: of, number: number}
+	s.bytes += workerBytes
+}
+
+func (s *Works) sawWorker(of *Work, w *Worker, t extension.Task, ev *events.Event) {
+	s.count(of, w, -1)
+	w.follow(ev)
+	w.Active, w.bytes = !t.Final, t.Bytes
+	s.count(of, w, 1)
+	s.trim(of)
+}
+
+// count counts a worker that has ended, or with sign -1 counts it no more.
+func (s *Works) count(of *Work, w *Worker, sign int) {
+	if !w.Active {
+		of.kept += sign
+		s.keptBytes += int64(sign) * w.bytes
+	}
+}
+
+// trim gives up ended workers that a work has too many of, or that take too much: those with the least numbers.
+func (s *Works) trim(of *Work) {
+	for of.kept > 0 && (of.kept > MaxKeptWorkers || s.keptBytes > MaxKeptBytes) {
+		var first *Worker
+		for n, w := range of.workers {
+			if n != 1 && !w.Active && (first == nil || n < first.Number) {
+				first = w
+			}
+		}
+		s.leave(first.ID)
+		s.shard.Reconsider(first.ID)
+	}
+}
+
+// leave forgets that a task is a worker.
+func (s *Works) leave(id events.TaskID) {
+	is, there := s.byWorker[id]
+	if !there {
+		return
+	}
+	s.count(is.work, is.work.workers[is.number], -1)
+	delete(is.work.workers, is.number)
+	delete(s.byWorker, id)
+	s.bytes -= workerBytes
+}
+
+// drop forgets a work. Its workers are left to retention.
+func (s *Works) drop(of *Work) {
+	delete(s.byParent, of.ID)
+	var gone []events.TaskID
+	for _, w := range of.Workers() {
+		gone = append(gone, w.ID)
+		s.leave(w.ID)
+	}
+	s.bytes -= of.size()
+	s.clearPermits(of)
+	for _, id := range gone {
+		s.shard.Reconsider(id)
+	}
+}
+
+// forgot forgets the work of a task that retention has forgotten, or a worker.
+func (s *Works) forgot(t extension.Task) {
+	if of := s.byParent[t.ID]; of != nil && of.Life == t.Life {
+		s.drop(of)
+		return
+	}
+	if w, is := s.byWorker[t.ID]; is && w.work.workers[w.number].Life == t.Life {
+		s.leave(t.ID)
+	}
+}
+
+// holds reports whether a finished task is a worker of a work that is there.
+func (s *Works) holds(t extension.Task) bool {
+	if len(s.byWorker) == 0 {
+		return false
+	}
+	_, is := s.byWorker[t.ID]
+	return is
+}
+
+// endBytes bounds what the events that return buckets add to the entry of the end of an attempt. Where the work's own
+// task was cancelled, its attempt ends by one event and the task by another.
+const endBytes = 2 * (64 + events.MaxWorkParentBytes)
+
+// ended returns the bucket of an attempt that has ended, and those of all workers where a run of the work's own task has
+// ended.
+func (s *Works) ended(t extension.Task, ev *events.Event) []events.Event {
+	if len(s.byParent) == 0 {
+		return nil
+	}
+	of, number := s.WorkerOf(t.ID)
+	if of == nil {
+		return nil
+	}
+	var body *events.BucketsMoved
+	switch has := of.Has(number); {
+	case number == 1 && endsRun(ev):
+		if len(of.open) == 0 {
+			return nil
+		}
+		body = &events.BucketsMoved{Cause: events.ReturnedGivenUp}
+	case has == nil:
+		return nil
+	default:
+		body = &events.BucketsMoved{
+			Worker:   number,
+			Attempt:  has.Attempt,
+			Returned: has.Bucket,
+			Cause:    causeOf(ev),
+		}
+	}
+	return []events.Event{{Task: of.ID, Body: body}}
+}
+
+// causeOf returns why an attempt returns its bucket that has ended by an event.
+func causeOf(ev *events.Event) events.ReturnCause {
+	if b, failed := ev.Body.(*events.Failed); failed && b.Error.Code != events.CodeCancelled && b.Error.Code != events.CodeLost {
+		return events.ReturnedFailed
+	}
+	return events.ReturnedGivenUp
+}

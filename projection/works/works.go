@@ -1,0 +1,348 @@
+// Package works is the fold of the works of a shard: which buckets of a task are done, which worker has which of those
+// that are open, and what was counted. It is pure: state follows from events alone.
+package works
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"taskledger/events"
+	"taskledger/projection/extension"
+)
+
+// Limits of what a shard holds.
+const (
+	// MaxWorks bounds the works of a shard; of those whose task has ended the oldest are forgotten for others.
+	MaxWorks = 1000
+	// MaxFailedRanges bounds the ranges of buckets with failed items that a run remembers. Beyond it a partition
+	// remembers the span from its first such bucket to its last.
+	MaxFailedRanges = 16_384
+	// MaxPermits bounds the permits that a work remembers by their items. Beyond it they are counted alone.
+	MaxPermits = 100_000
+	// MaxShardPermits bounds those of all works of a shard.
+	MaxShardPermits = 1 << 20
+	// MaxErrorBytes bounds the texts of errors that a run tells. Beyond it errors are counted alone.
+	MaxErrorBytes = 64 << 20
+	// MaxKeptWorkers bounds the ended workers that are kept with a work, and MaxKeptBytes what those of a shard take.
+	MaxKeptWorkers = 1000
+	MaxKeptBytes   = 16 << 20
+	// MaxBytes bounds what the works of a shard take.
+	MaxBytes = 64 << 20
+)
+
+// Work is the work of a task as it is in the state: read only.
+type Work struct {
+	ID   events.TaskID // of the task, which is its first worker
+	Life events.Ref    // of the task
+
+	Planned    bool // the run is planned; false = it was reset
+	Run        uint32
+	Definition string
+	Partitions []events.WorkPartition // never changed
+	PlannedAt  events.Millis
+	Retried    bool // the run has the failed buckets of the one before alone
+
+	Current    int // the number of the last partition that has started; 0 = none
+	Parts      []Part
+	ErrorBytes int64  // of the errors that the run tells
+	Uncertain  uint64 // permits that were counted without their items
+
+	Finished bool // its task has ended with SUCCESS since the run was planned
+	Asleep   bool // its task waits for its workers: it has snoozed
+	Final    bool // its task has ended
+
+	open    []Open // by bucket
+	tries   []try  // by bucket
+	permits *btree.BTreeG[permit]
+	workers map[uint32]*Worker // by number
+	last    uint32             // the highest number of a worker so far
+	kept    int                // of the workers, those that have ended
+}
+
+// Part tells how far a partition of a run has come.
+type Part struct {
+	Started  events.Millis // 0 = it has not
+	Ended    events.Millis // 0 = it has not
+	Moved    events.Millis // when its last bucket ended; 0 = none has
+	Busy     events.Millis // how long buckets were open, without the time since BusyFrom
+	BusyFrom events.Millis // since then one is; 0 = none is
+	Counted  bool          // Expected is known
+	Expected uint64        // items
+	Items    events.ItemCounts
+	Total    uint64   // buckets of the run
+	Done     uint64   // buckets of the run that have ended
+	Counters []uint64 // what each threshold's counter has counted
+	Spanned  bool     // failed buckets are a span: not each bucket between has failed items
+	FailedIn uint64   // buckets that had failed items, each time they ended
+	failed   Ranges
+	taken    Ranges // buckets that are done or open, or are none of the run
+}
+
+// Open is a bucket that a worker has.
+type Open struct {
+	Bucket  uint64
+	Worker  uint32
+	Attempt events.Ref // the Started of the worker's attempt
+	Since   events.Millis
+}
+
+// try counts how often an attempt has failed with a bucket that has not ended.
+type try struct {
+	bucket uint64
+	failed uint32
+}
+
+// permit lets an item of a bucket that has not ended count once.
+type permit struct {
+	bucket  uint64
+	counter int
+	item    uint64
+}
+
+func permitBefore(a, b permit) bool {
+	return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.counter, b.counter), cmp.Compare(a.item, b.item)) < 0
+}
+
+func newPermits() *btree.BTreeG[permit] {
+	return btree.NewBTreeGOptions(permitBefore, btree.Options{NoLocks: true})
+}
+
+// Worker is a task that processes buckets of a work. Number 1 is the work's own task.
+type Worker struct {
+	Number uint32
+	ID     events.TaskID
+	Life   events.Ref
+	Active bool   // it has not ended
+	Lost   uint32 // attempts that were lost since a bucket of its ended
+	Failed uint32 // attempts that failed since then
+	bytes  int64
+}
+
+// Works are the works of a shard. They are not safe for concurrent use.
+type Works struct {
+	byParent  map[events.TaskID]*Work
+	byWorker  map[events.TaskID]workerOf
+	bytes     int64 // of works
+	keptBytes int64 // of ended workers
+	permits   int
+	shard     extension.Shard
+	last      events.Ref // while rows are read: the latest event that one names
+}
+
+// workerOf is which worker of a work a task is.
+type workerOf struct {
+	work   *Work
+	number uint32
+}
+
+func newWorks(shard extension.Shard) *Works {
+	return &Works{
+		byParent: map[events.TaskID]*Work{},
+		byWorker: map[events.TaskID]workerOf{},
+		shard:    shard,
+	}
+}
+
+// Work returns the work of a task, nil if it has none.
+func (s *Works) Work(id events.TaskID) *Work { return s.byParent[id] }
+
+// WorkerOf returns the work that a task is a worker of, and its number; nil = of none. The work's own task is number 1.
+func (s *Works) WorkerOf(id events.TaskID) (of *Work, number uint32) {
+	if of := s.byParent[id]; of != nil {
+		return of, 1
+	}
+	w := s.byWorker[id]
+	return w.work, w.number
+}
+
+// Counts returns how many attempts of a worker were lost, and how many failed, since a bucket of its ended; false = the
+// task is no worker.
+func (s *Works) Counts(id events.TaskID) (lost, failed int, is bool) {
+	if len(s.byParent) == 0 {
+		return 0, 0, false
+	}
+	of, number := s.WorkerOf(id)
+	if of == nil {
+		return 0, 0, false
+	}
+	w := of.workers[number]
+	return int(w.Lost), int(w.Failed), true
+}
+
+// Full reports whether the shard has as many works as it may, none of which can be forgotten.
+func (s *Works) Full() bool { return len(s.byParent) >= MaxWorks && s.oldestFinal() == nil }
+
+// Len returns the number of works.
+func (s *Works) Len() int { return len(s.byParent) }
+
+// Bytes is about how much room the works take in a snapshot.
+func (s *Works) Bytes() int64 { return s.bytes }
+
+// Permits counts the permits that are remembered by their items.
+func (s *Works) Permits() int { return s.permits }
+
+// All yields every work, in no order.
+func (s *Works) All(yield func(*Work) bool) {
+	for _, of := range s.byParent {
+		if !yield(of) {
+			return
+		}
+	}
+}
+
+// Part returns the partition that is under way, nil if none is, and what was planned of it.
+func (w *Work) Part() (*Part, *events.WorkPartition) {
+	if !w.Planned || w.Current == 0 || w.Parts[w.Current-1].Ended != 0 {
+		return nil, nil
+	}
+	return &w.Parts[w.Current-1], &w.Partitions[w.Current-1]
+}
+
+// Over reports whether all partitions of the run have ended.
+func (w *Work) Over() bool {
+	return w.Planned && w.Current == len(w.Parts) && w.Parts[w.Current-1].Ended != 0
+}
+
+// Open returns the buckets that workers have, by number.
+func (w *Work) Open() []Open { return w.open }
+
+// Has returns the bucket that a worker has; nil = it has none.
+func (w *Work) Has(worker uint32) *Open {
+	for i := range w.open {
+		if w.open[i].Worker == worker {
+			return &w.open[i]
+		}
+	}
+	return nil
+}
+
+// Free returns the number of buckets that nobody has and that are not done, and the least of them.
+func (w *Work) Free() (count, least uint64) {
+	p, _ := w.Part()
+	if p == nil {
+		return 0, 0
+	}
+	if count = p.Total - p.Done - uint64(len(w.open)); count == 0 {
+		return 0, 0
+	}
+	return count, p.taken.Absent(1)
+}
+
+// IsDone reports whether a bucket of the partition under way is done, or none of the run.
+func (w *Work) IsDone(bucket uint64) bool {
+	p, _ := w.Part()
+	return p != nil && p.taken.Has(bucket) && w.find(bucket) < 0
+}
+
+// Tried returns how many attempts have failed with a bucket that has not ended.
+func (w *Work) Tried(bucket uint64) uint32 {
+	at, found := slices.BinarySearchFunc(w.tries, bucket, byTry)
+	if !found {
+		return 0
+	}
+	return w.tries[at].failed
+}
+
+// MostTried returns the bucket with which most attempts have failed, and how many; 0 = there is none.
+func (w *Work) MostTried() (bucket uint64, failed uint32) {
+	for _, t := range w.tries {
+		if t.failed > failed {
+			bucket, failed = t.bucket, t.failed
+		}
+	}
+	return bucket, failed
+}
+
+func byTry(t try, bucket uint64) int { return cmp.Compare(t.bucket, bucket) }
+
+// Permitted reports whether an item of a bucket has been counted. Items that are not remembered have not.
+func (w *Work) Permitted(counter int, bucket, item uint64) bool {
+	_, is := w.permits.Get(permit{bucket: bucket, counter: counter, item: item})
+	return is
+}
+
+// Failed yields the ranges of the buckets of a partition, by its number, that had failed items.
+func (w *Work) Failed(partition int) func(yield func(from, to uint64) bool) {
+	return w.Parts[partition-1].failed.All
+}
+
+// FailedBuckets counts the buckets of a further run that takes those with failed items.
+func (w *Work) FailedBuckets() (n uint64) {
+	for i := range w.Parts {
+		n += w.Parts[i].failed.Count()
+	}
+	return n
+}
+
+// Worker returns a worker by its number, nil if there is none.
+func (w *Work) Worker(number uint32) *Worker { return w.workers[number] }
+
+// Workers returns the workers by number, without the work's own task.
+func (w *Work) Workers() []*Worker {
+	all := make([]*Worker, 0, len(w.workers))
+	for n, is := range w.workers {
+		if n != 1 {
+			all = append(all, is)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Worker) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+// Active counts the workers that have not ended, without the work's own task.
+func (w *Work) Active() (n int) {
+	for number, is := range w.workers {
+		if number != 1 && is.Active {
+			n++
+		}
+	}
+	return n
+}
+
+// Kept counts the ended workers that are kept.
+func (w *Work) Kept() int { return w.kept }
+
+// Permits counts the permits that are remembered by their items.
+func (w *Work) Permits() int { return w.permits.Len() }
+
+// Last is the highest number that a worker has had.
+func (w *Work) Last() uint32 { return max(w.last, 1) }
+
+// find returns the place of an open bucket, negative if it is not open.
+func (w *Work) find(bucket uint64) int {
+	at, found := slices.BinarySearchFunc(w.open, bucket, func(o Open, n uint64) int { return cmp.Compare(o.Bucket, n) })
+	if !found {
+		return -1 - at
+	}
+	return at
+}
+
+// Counter returns the place of a counter among the thresholds of the partition under way, -1 if it has none.
+func (w *Work) Counter(name string) int {
+	_, plan := w.Part()
+	if plan == nil {
+		return -1
+	}
+	return slices.IndexFunc(plan.Thresholds, func(t events.WorkThreshold) bool { return t.Counter == name })
+}
+
+// What a work takes in a snapshot besides its texts.
+const (
+	workBytes   = 300
+	partBytes   = 120
+	openBytes   = 40
+	rangeBytes  = 5
+	permitBytes = 12
+	workerBytes = 100
+)
+
+// size is about what a work takes in a snapshot.
+func (w *Work) size() int64 {
+	n := workBytes + len(w.ID) + openBytes*len(w.open) + permitBytes*w.permits.Len() + workerBytes*len(w.workers)
+	for i := range w.Partitions {
+		n += partBytes + len(w.Partitions[i].Segments) + rangeBytes*(w.Parts[i].failed.Len()+w.Parts[i].taken.Len())
+	}
+	return int64(n)
+}
