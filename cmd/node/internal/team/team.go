@@ -17,6 +17,10 @@ import (
 // TTL is that of the sessions: the other nodes notice a death so soon.
 const TTL = 3 * time.Second
 
+// grace is the time of attempts that are under way when a node ends: that is an interrupt, since the commands end their
+// nodes when nothing runs any more.
+const grace = time.Second
+
 const readyLimit = time.Minute // for the nodes to share the shards
 
 // Member is a node of a team. It owns its link.
@@ -56,6 +60,7 @@ func start(ctx context.Context, link *connect.Link, c Config) (*Member, error) {
 		Archive:   link.Archive,
 		Name:      c.Name,
 		TTL:       TTL,
+		Grace:     grace,
 		Log:       c.Log,
 	})
 	if err != nil {

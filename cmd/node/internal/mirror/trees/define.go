@@ -25,8 +25,9 @@ const CodeChanged = "changed"
 const PartitionLimit = "limit"
 
 const (
-	defaultWorkers = 3
-	defaultThreads = 2
+	// DefaultWorkers and DefaultThreads stand in for zero fields of Limits.
+	DefaultWorkers = 3
+	DefaultThreads = 2
 	// bucketsForWorker is the least number of buckets for each worker, so that none is without one for long.
 	bucketsForWorker = 4
 )
@@ -39,6 +40,23 @@ type Limits struct {
 	Threads int64 `json:"threads"`
 	// MaxDeletes is the number of files, links and directories that may be deleted. nil: any number.
 	MaxDeletes *int64 `json:"max_deletes,omitempty"`
+}
+
+// Equal reports whether two limits are the same, defaults filled in.
+func (l Limits) Equal(other Limits) bool {
+	l, other = l.complete(), other.complete()
+	if l.MaxDeletes == nil || other.MaxDeletes == nil {
+		return l == other
+	}
+	return l.Workers == other.Workers && l.Threads == other.Threads && *l.MaxDeletes == *other.MaxDeletes
+}
+
+// Validate returns a *store.InvalidError for limits with which no work can be defined.
+func (l Limits) Validate() error { return new(Pair).Work(l).Validate() }
+
+func (l Limits) complete() Limits {
+	l.Workers, l.Threads = cmp.Or(l.Workers, DefaultWorkers), cmp.Or(l.Threads, DefaultThreads)
+	return l
 }
 
 // Work defines the work that makes the target equal to the source. Its partitions follow one another:
@@ -55,7 +73,7 @@ type Limits struct {
 // path. So buckets are about equal whatever the names are, for the price of a walk over the tree for each bucket. A
 // partition in which children come before their parents has one bucket and one thread.
 func (p *Pair) Work(l Limits) *work.Work[Params, string] {
-	l.Workers, l.Threads = cmp.Or(l.Workers, defaultWorkers), cmp.Or(l.Threads, defaultThreads)
+	l = l.complete()
 	steps := []step{{
 		id:      "parts",
 		tree:    p.target,
