@@ -13,6 +13,9 @@ import (
 	"taskledger/work"
 )
 
+// maxProcesses bounds the processes that a mirror waits for.
+const maxProcesses = 64
+
 func (a *app) mirrorCommand() *cobra.Command {
 	cfg := mirror.Config{
 		Out: a.Out,
@@ -23,38 +26,45 @@ func (a *app) mirrorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mirror SRC DST",
 		Short: "Make a directory equal to another one, as a work on several nodes",
-		Long: `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd and NATS in this process, for
-you alone; --join adds one more process of this machine, which any of them outlives but the first.
+		Long: `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd and NATS in this
+process, for you alone; --join adds one more process of this machine. Each but the first may die: others do its part.
 
-Files and symbolic links are copied where they differ, by their size and SHA-256: to NAME.RANDOM.part beside their place,
-which is synced and then renamed. Files keep their permissions and times, directories, too; owners, and the setuid, setgid and
-sticky bits, are not kept, and neither are hard links. What SRC does not have is deleted behind that. Named pipes, sockets and
-devices are left out. Nothing is written outside of DST, and no link is followed.
+Files and symbolic links are copied where they differ, by their size and SHA-256: to NAME.RANDOM.part beside their
+place, which is synced and then renamed. Files and directories keep permissions and times, but not owners, the
+setuid, setgid and sticky bits, and hard links. Then what SRC does not have is deleted. Named pipes, sockets and devices
+are left out. Nothing is written outside of DST, and no link is followed.
 
 With --max-deletes what would be deleted is counted first: if there are more files, links and directories than that,
-nothing is changed, and the exit code is 1. So it is if something could not be mirrored, which is named; the rest is done.
+nothing is changed, and the exit code is 1. It is 1, too, if something could not be mirrored, which is named then; the
+rest is done.
 
-It ends with two lines, "copied N", files and links, and "deleted N", files, links and directories. They are exact whichever process has
-died meanwhile. What a killed mirror has left behind the next one completes or removes.`,
+At the end it prints "copied N", files and links, and "deleted N", files, links and directories: exactly, whichever
+process has died. What a killed mirror has left behind, the next one completes or removes.`,
 		Args: flags.Arguments,
 		Example: a.examples(
-			example{"with a brake", []string{"mirror", "--max-deletes", "100", "/srv/photos", "/mnt/backup/photos"}},
-			example{"where others find it", []string{"mirror", "--dir", "/tmp/m", "/srv/photos", "/mnt/backup/photos"}},
-			example{"one more process of it", []string{"mirror", "--join", "/tmp/m", "/srv/photos", "/mnt/backup/photos"}}),
+			example{"with a brake", []string{"mirror", "--max-deletes", "100", "/srv/photos", "/mnt/photos"}},
+			example{"where others find it", []string{"mirror", "--dir", "/tmp/m", "/srv/photos", "/mnt/photos"}},
+			example{"one more process of it", []string{"mirror", "--join", "/tmp/m", "/srv/photos", "/mnt/photos"}}),
 	}
 	f := c.Flags()
 	f.StringVar(&cfg.Join, "join", "", "`directory` of a running mirror of SRC to DST, to be one more process of it")
-	f.StringVar(&cfg.Dir, "dir", "", "`directory` of etcd and NATS, where a mirror that was interrupted goes on (default a temporary one)")
+	f.StringVar(&cfg.Dir, "dir", "",
+		"`directory` of etcd and NATS, where an interrupted mirror goes on (default a temporary one)")
+	f.IntVar(&cfg.Processes, "processes", 1, "processes, with this one, that have to be there before it begins")
 	f.Int64Var(&cfg.Limits.Workers, "workers", trees.DefaultWorkers, "workers on all nodes")
 	f.Int64Var(&cfg.Limits.Threads, "threads", trees.DefaultThreads, "files at once of each worker")
-	f.Int64Var(&maxDeletes, "max-deletes", 0, "greatest number of files, links and directories to delete (default any number)")
+	f.Int64Var(&maxDeletes, "max-deletes", 0, "most files, links and directories to delete (default any number)")
 	f.Lookup("max-deletes").DefValue = "" // 0 is a limit
 	c.MarkFlagsMutuallyExclusive("join", "dir")
+	c.MarkFlagsMutuallyExclusive("join", "processes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := between("workers", cfg.Limits.Workers, 1, work.MaxWorkers); err != nil {
 			return err
 		}
 		if err := between("threads", cfg.Limits.Threads, 1, work.MaxThreads); err != nil {
+			return err
+		}
+		if err := between("processes", int64(cfg.Processes), 1, maxProcesses); err != nil {
 			return err
 		}
 		if f.Changed("max-deletes") {

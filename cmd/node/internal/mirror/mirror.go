@@ -22,11 +22,12 @@ const leaveWithin = 3 * team.TTL
 
 // Config says what to mirror, and where to report.
 type Config struct {
-	Source string
-	Target string
-	Limits trees.Limits // zero fields: those of the running mirror, or else the default
-	Dir    string       // keeps etcd and NATS; "" = a temporary directory
-	Join   string       // directory of a running mirror, for one more process; "" = this is the first one
+	Source    string
+	Target    string
+	Limits    trees.Limits // zero fields: those of the running mirror, or else the default
+	Dir       string       // keeps etcd and NATS; "" = a temporary directory
+	Processes int          // that have to be there before the work begins, this one included; 0 = 1
+	Join      string       // directory of a running mirror, for one more process; "" = this is the first one
 	// Invite returns the command line of one more process of a mirror whose servers are in a directory.
 	Invite func(dir string) string
 
@@ -89,6 +90,10 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	defer func() { err = errors.Join(err, nodes.Close()) }()
 	fmt.Fprintf(cfg.Err, "3 nodes mirror %s to %s; one more process joins with: %s\n",
 		params.Source, params.Target, cfg.Invite(dir))
+	err = nodes.Await(ctx, func(alive int) bool { return alive >= len(nodes.Members)+max(cfg.Processes, 1)-1 })
+	if err != nil {
+		return err
+	}
 	r := run{Config: cfg, work: mirror, client: nodes.Members[0].Client}
 	if err := r.submit(ctx, params, goesOn); err != nil {
 		return err
@@ -99,7 +104,8 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	}
 	leaving, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
-	_ = nodes.AwaitAlone(leaving) // who does not leave in time finds no servers
+	// Who does not leave in time finds no servers any more.
+	_ = nodes.Await(leaving, func(alive int) bool { return alive <= len(nodes.Members) })
 	return errors.Join(err, remove(dir))
 }
 

@@ -121,7 +121,8 @@ func (r *run) follow(ctx context.Context) error {
 		case errors.Is(err, task.ErrNotFound): // nothing is planned yet
 			answered = time.Now()
 		case r.joined && ctx.Err() == nil && time.Since(answered) > silentFor:
-			return fmt.Errorf("the first process of the mirror has not answered for %s: %w: %w", silentFor, store.ErrUnavailable, err)
+			const say = "the first process of the mirror has not answered for %s: %w: %w"
+			return fmt.Errorf(say, silentFor, store.ErrUnavailable, err)
 		}
 	}
 }

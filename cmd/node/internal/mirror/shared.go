@@ -59,8 +59,9 @@ func (s shared) goesOn(dir string) (bool, error) {
 	case err != nil:
 		return false, err
 	case was.Params != s.Params || !was.Limits.Equal(s.Limits):
-		return false, refuse("dir", "in %s a mirror of %s to %s has not come to its end: it goes on with the same arguments, "+
-			"and another one needs another directory", dir, was.Params.Source, was.Params.Target)
+		const say = "in %s a mirror of %s to %s has not come to its end: it goes on with the same arguments, " +
+			"and another one needs another directory"
+		return false, refuse("dir", say, dir, was.Params.Source, was.Params.Target)
 	}
 	return true, nil
 }

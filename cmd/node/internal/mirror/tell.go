@@ -18,7 +18,7 @@ type LimitError struct {
 
 // Error implements error.
 func (e *LimitError) Error() string {
-	text := fmt.Sprintf("more than %d files, links and directories of the target would be deleted (--max-deletes %d)", e.Limit, e.Limit)
+	text := fmt.Sprintf("more than %d files, links and directories would be deleted (--max-deletes)", e.Limit)
 	if e.Applied {
 		return text + ", which was found when the mirror was under way: what was done before stays"
 	}

@@ -109,8 +109,8 @@ func (m *Member) Crash() {
 // Team is the nodes a, b and c.
 type Team struct{ Members []*Member }
 
-// Start starts the nodes on servers of this process, and returns when they share all shards evenly. behavior returns what
-// the node of a name runs. ctx bounds the start only.
+// Start starts the nodes on servers of this process, and returns when they share all shards evenly. behavior is asked
+// for what the node of a name runs. ctx bounds the start only.
 func Start(
 	ctx context.Context, servers *embedded.Servers, log *slog.Logger, behavior func(name string) task.Behavior,
 ) (*Team, error) {
@@ -144,10 +144,11 @@ func (t *Team) settle(ctx context.Context) error {
 	return t.Members[0].link.AwaitEven(ctx, len(t.Members))
 }
 
-// AwaitAlone returns when no other node than those of the team is alive, or when ctx ends, with its cause.
-func (t *Team) AwaitAlone(ctx context.Context) error {
+// Await returns when a number of nodes, those of the team and of other processes, is as it should be, or when ctx ends,
+// with its cause.
+func (t *Team) Await(ctx context.Context, nodes func(alive int) bool) error {
 	for now, err := range t.Members[0].link.Store.WatchMembers(ctx) {
-		if err == nil && len(now.Nodes) <= len(t.Members) {
+		if err == nil && nodes(len(now.Nodes)) {
 			return nil
 		}
 	}

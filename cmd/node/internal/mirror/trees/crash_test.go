@@ -67,15 +67,16 @@ func expect(source, target map[string]string) (s trees.Sums) {
 	}
 	for at, is := range target {
 		other, both := source[at]
-		if part := strings.HasSuffix(at, ".part") && !isDir(is); !part && (!both || isDir(is) != isDir(other)) {
+		part := strings.HasSuffix(at, ".part") && !isDir(is)
+		if !part && (!both || isDir(is) != isDir(other)) {
 			s.Deleted++
 		}
 	}
 	return s
 }
 
-// A process dies with a call to the record, which has heard of it or not, again and again: right before or after a permit,
-// so before what it permits, or with a report, so behind everything in a bucket.
+// A process dies with a call to the record, which has heard of it or not, again and again: with a permit, so right before
+// the change, or with a report, so behind all changes of a bucket.
 func TestMirror_ProcessesThatDieChangeNeitherTheTreeNorTheCounts(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -183,7 +184,8 @@ func TestMirror_RunsSideBySideEndInTheSameTree(t *testing.T) {
 func TestMirror_WorkersShareTheBucketsAndCountEachItemOnce(t *testing.T) {
 	source := forest{}
 	for i := range 500 {
-		source[filepath.Join(string(rune('a'+i%26)), strings.Repeat("x", i%17), string(rune('0'+i)))] = file(strings.Repeat("y", i))
+		at := filepath.Join(string(rune('a'+i%26)), strings.Repeat("x", i%17), string(rune('0'+i)))
+		source[at] = file(strings.Repeat("y", i))
 	}
 	p := plant(t, source, forest{"gone/1": file("1"), "gone/2": file("2")})
 	r := newRecord()

@@ -69,8 +69,8 @@ func (l Limits) complete() Limits {
 //	delete-directories  deletes directories that the source does not have
 //	directories         makes directories that are missing, and gives all their modes and times
 //
-// Where the order of the items does not matter, a partition is cut by the first hexadecimal digits of the SHA-256 of the
-// path. So buckets are about equal whatever the names are, for the price of a walk over the tree for each bucket. A
+// Where the order of the items does not matter, a partition is cut by the first hexadecimal digits of the SHA-256 of
+// the path. So buckets are about equal whatever the names are, for the price of a walk over the tree for each bucket. A
 // partition in which children come before their parents has one bucket and one thread.
 func (p *Pair) Work(l Limits) *work.Work[Params, string] {
 	l = l.complete()

@@ -206,7 +206,9 @@ func open(t testing.TB, p trees.Params) *trees.Pair {
 }
 
 // attempt makes one attempt in a process of its own, which dies with a call of the ledger.
-func (r *record) attempt(ctx context.Context, p trees.Params, l trees.Limits, dies int, tells bool) (work.State, error) {
+func (r *record) attempt(
+	ctx context.Context, p trees.Params, l trees.Limits, dies int, tells bool,
+) (work.State, error) {
 	pair, err := trees.Open(p)
 	if err != nil {
 		return work.Stopped, err

@@ -19,9 +19,9 @@ type entry struct {
 
 func (e entry) isDir() bool { return e.kind.IsDir() }
 
-// walk yields all entries of a tree, in the same order each time: those of a directory by their names, and the directory
-// behind what is in it if childrenFirst is set, else before. Links are entries and are not followed. Whatever can not
-// be read ends it with an error: it must not look as if it were empty.
+// walk yields all entries of a tree, in the same order each time: those of a directory by their names, and the
+// directory behind what is in it if childrenFirst is set, else before. Links are entries and are not followed. A directory that
+// cannot be read ends it with an error, and does not look as if it were empty.
 func walk(ctx context.Context, tree *os.Root, childrenFirst bool) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		w := walker{
