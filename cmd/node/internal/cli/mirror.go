@@ -26,8 +26,9 @@ func (a *app) mirrorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mirror SRC DST",
 		Short: "Make a directory equal to another one, as a work on several nodes",
-		Long: `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd and NATS in this
-process, for you alone; --join adds one more process of this machine. Each but the first may die: others do its part.
+		Long: `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd and NATS in
+this process, for you alone; --join adds one more process of this machine. Each but the first may die: others do its
+part.
 
 Files and symbolic links are copied where they differ, by their size and SHA-256: to NAME.RANDOM.part beside their
 place, which is synced and then renamed. Files and directories keep permissions and times, but not owners, the

@@ -65,8 +65,7 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if err := params.Outside("dir", dir); err != nil {
 		return err
 	}
-	goesOn, err := of.goesOn(dir)
-	if err != nil {
+	if err := of.name(dir); err != nil {
 		return err
 	}
 	pair, err := trees.Open(params)
@@ -94,9 +93,9 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if err != nil {
 		return err
 	}
-	r := run{Config: cfg, work: mirror, client: nodes.Members[0].Client}
-	if err := r.submit(ctx, params, goesOn); err != nil {
-		return err
+	r := run{Config: cfg, shared: of, work: mirror, client: nodes.Members[0].Client}
+	if r.future, err = r.work.Submit(ctx, r.client, params, task.SubmitOptions{ID: of.Task}); err != nil {
+		return fmt.Errorf("submit the work: %w", err)
 	}
 	err = r.end(ctx)
 	if !r.ended {
@@ -121,7 +120,6 @@ func join(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if given := cfg.Limits; given != (trees.Limits{}) && !given.Equal(of.Limits) {
 		fmt.Fprintln(cfg.Err, "the limits of the first process count, not those that were given here")
 	}
-	cfg.Limits = of.Limits
 	pair, err := trees.Open(params)
 	if err != nil {
 		return err
@@ -142,7 +140,7 @@ func join(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
 	fmt.Fprintf(cfg.Err, "one more node mirrors %s to %s\n", params.Source, params.Target)
-	r := run{Config: cfg, work: mirror, client: node.Client, joined: true}
-	r.future = mirror.Attach(r.client, taskID)
+	r := run{Config: cfg, shared: of, work: mirror, client: node.Client, joined: true}
+	r.future = mirror.Attach(r.client, of.Task)
 	return r.end(ctx)
 }

@@ -19,9 +19,6 @@ import (
 	workprogress "taskledger/work/progress"
 )
 
-// taskID is the id of the task of the work, of which a cluster has one.
-const taskID events.TaskID = "mirror"
-
 const (
 	lookEvery = 500 * time.Millisecond
 	// silentFor is the time after which a process that has joined takes the first one for dead.
@@ -33,25 +30,12 @@ const (
 // run is a mirror as a process takes part in it.
 type run struct {
 	*Config
+	shared
 	work   *work.Work[trees.Params, string]
 	client *engine.Client
 	future *behaviors.Future[work.Result]
 	joined bool
 	ended  bool // the outcome is known
-}
-
-// submit submits the work, or joins the one that has not come to its end.
-func (r *run) submit(ctx context.Context, params trees.Params, goesOn bool) (err error) {
-	if !goesOn {
-		err := r.client.Operations().Delete(ctx, taskID) // that of an earlier mirror
-		if err != nil && !errors.Is(err, task.ErrNotFound) {
-			return fmt.Errorf("delete the task of the mirror before: %w", err)
-		}
-	}
-	if r.future, err = r.work.Submit(ctx, r.client, params, task.SubmitOptions{ID: taskID}); err != nil {
-		return fmt.Errorf("submit the work: %w", err)
-	}
-	return nil
 }
 
 // end waits for the outcome and tells it.
@@ -62,7 +46,7 @@ func (r *run) end(ctx context.Context) error {
 		return err
 	}
 	r.ended = true
-	of, err := r.client.Operations().WorkLinear(ctx, taskID)
+	of, err := r.client.Operations().WorkLinear(ctx, r.Task)
 	if err != nil {
 		return fmt.Errorf("read what the work has done: %w", err)
 	}
@@ -73,7 +57,7 @@ func (r *run) end(ctx context.Context) error {
 	switch {
 	case failed && failure.Code == events.CodeThreshold:
 		return &LimitError{
-			Limit:   *r.Limits.MaxDeletes,
+			Limit:   *r.shared.Limits.MaxDeletes,
 			Applied: failure.Properties["partition"] != trees.PartitionLimit,
 		}
 	case failed:
@@ -91,8 +75,18 @@ func (r *run) await(ctx context.Context) (result work.Result, err error) {
 	g.Go(func() error { return r.follow(waiting) })
 	g.Go(func() (err error) {
 		defer stop()
-		result, err = r.future.Wait(following)
-		return err
+		for {
+			result, err = r.future.Wait(following)
+			if !r.joined || !errors.Is(err, task.ErrNotFound) {
+				return err
+			}
+			select { // the first process has not submitted it yet
+			case <-time.After(lookEvery):
+				r.future = r.work.Attach(r.client, r.Task)
+			case <-following.Done():
+				return context.Cause(following)
+			}
+		}
 	})
 	err = g.Wait()
 	return result, err
@@ -111,7 +105,7 @@ func (r *run) follow(ctx context.Context) error {
 		case <-tick.C:
 		}
 		asking, cancel := context.WithTimeout(ctx, silentFor/2)
-		of, err := r.client.Operations().Work(asking, taskID)
+		of, err := r.client.Operations().Work(asking, r.Task)
 		cancel()
 		switch {
 		case err == nil:

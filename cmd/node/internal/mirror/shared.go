@@ -5,19 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
 	"taskledger/cluster"
 	"taskledger/cmd/node/internal/mirror/trees"
+	"taskledger/events"
 	"taskledger/store"
 )
 
 // shared is what the processes of a mirror share. While one is under way it lies beside the data of the servers, for
 // this user alone.
 type shared struct {
-	Params trees.Params `json:"params"`
-	Limits trees.Limits `json:"limits"`
+	Task   events.TaskID `json:"task"` // of the work
+	Params trees.Params  `json:"params"`
+	Limits trees.Limits  `json:"limits"`
 }
 
 func pathIn(dir string) string { return filepath.Join(dir, "mirror.json") }
@@ -50,20 +53,23 @@ func (s shared) write(dir string) error {
 	return os.Rename(to+".new", to)
 }
 
-// goesOn reports whether a mirror that did not come to its end is in the directory, which must be the same one.
-func (s shared) goesOn(dir string) (bool, error) {
+// name names the task: it is that of the mirror in the directory that did not come to its end, which has to be the same
+// one, or else a new one.
+func (s *shared) name(dir string) error {
 	was, err := read(dir)
 	switch {
 	case errors.Is(err, cluster.ErrNoNode):
-		return false, nil
+		s.Task = events.TaskID(fmt.Sprintf("mirror-%016x", rand.Uint64()))
+		return nil
 	case err != nil:
-		return false, err
+		return err
 	case was.Params != s.Params || !was.Limits.Equal(s.Limits):
 		const say = "in %s a mirror of %s to %s has not come to its end: it goes on with the same arguments, " +
 			"and another one needs another directory"
-		return false, refuse("dir", say, dir, was.Params.Source, was.Params.Target)
+		return refuse("dir", say, dir, was.Params.Source, was.Params.Target)
 	}
-	return true, nil
+	s.Task = was.Task
+	return nil
 }
 
 // remove removes what a mirror has written that has ended.

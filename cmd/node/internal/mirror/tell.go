@@ -64,7 +64,7 @@ func (r *run) tell(ctx context.Context, s trees.Sums) error {
 func (r *run) tellFailures(ctx context.Context, all int64) error {
 	told := int64(0)
 	for cursor := ""; ; {
-		page, err := r.client.Operations().WorkFailures(ctx, taskID, cursor, 0)
+		page, err := r.client.Operations().WorkFailures(ctx, r.Task, cursor, 0)
 		if err != nil {
 			return fmt.Errorf("read which items failed: %w", err)
 		}

@@ -70,7 +70,7 @@ func (p *Pair) delete(ctx context.Context, at string) (skipped string, err error
 	if err != nil {
 		return "", err
 	}
-	e := entry{at, info.Mode().Type()}
+	e := entry{path: at, kind: info.Mode().Type()}
 	switch f, err := p.fate(e); {
 	case err != nil:
 		return "", err

@@ -75,8 +75,8 @@ func expect(source, target map[string]string) (s trees.Sums) {
 	return s
 }
 
-// A process dies with a call to the record, which has heard of it or not, again and again: with a permit, so right before
-// the change, or with a report, so behind all changes of a bucket.
+// A process dies with a call to the record, which has heard of it or not, again and again: with a permit, so right
+// before the change, or with a report, so behind all changes of a bucket.
 func TestMirror_ProcessesThatDieChangeNeitherTheTreeNorTheCounts(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

@@ -3,7 +3,6 @@ package trees
 import (
 	"errors"
 	"io/fs"
-	"strings"
 )
 
 // fate says what becomes of an entry of the target.
@@ -17,30 +16,49 @@ const (
 
 // fate looks an entry of the target up in the source, and follows no link there.
 func (p *Pair) fate(e entry) (fate, error) {
-	for end := 0; end < len(e.path); end++ {
-		if next := strings.IndexByte(e.path[end:], '/'); next >= 0 {
-			end += next
-		} else {
-			end = len(e.path)
+	for end := range len(e.path) {
+		if e.path[end] != '/' {
+			continue
 		}
-		info, err := p.source.Lstat(e.path[:end])
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return gone, nil
-		case err != nil:
-			return stays, err
-		case end == len(e.path):
-			if info.IsDir() == e.isDir() || !isCopied(info.Mode()) {
-				return stays, nil
-			}
-			return inTheWay, nil
-		case !info.IsDir() && isCopied(info.Mode()):
-			return inTheWay, nil
-		case !info.IsDir():
-			return gone, nil
+		inside, err := p.inside(entry{path: e.path[:end], kind: fs.ModeDir})
+		if inside != stays || err != nil {
+			return inside, err
 		}
 	}
-	return stays, nil
+	return p.fateOf(e)
+}
+
+// fateOf is fate of an entry where e.above holds what becomes of it for the sake of the directories above.
+func (p *Pair) fateOf(e entry) (fate, error) {
+	if e.above != stays {
+		return e.above, nil
+	}
+	info, err := p.source.Lstat(e.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return gone, nil
+	case err != nil, info.IsDir() == e.isDir(), !isCopied(info.Mode()):
+		return stays, err
+	}
+	return inTheWay, nil
+}
+
+// inside returns what becomes of the entries of a directory of the target for the sake of that directory and those
+// above: they stay if the source has it, too.
+func (p *Pair) inside(dir entry) (fate, error) {
+	if dir.above != stays {
+		return dir.above, nil
+	}
+	info, err := p.source.Lstat(dir.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return gone, nil
+	case err != nil, info.IsDir():
+		return stays, err
+	case isCopied(info.Mode()):
+		return inTheWay, nil
+	}
+	return gone, nil
 }
 
 // isCopied reports whether entries of a kind are copied.

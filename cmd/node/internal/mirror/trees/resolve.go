@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"taskledger/store"
 )
@@ -76,12 +77,15 @@ func resolve(path string) (string, error) {
 	}
 }
 
-// within reports whether a resolved path is a directory or lies below it. It compares files, not names: a directory may
-// be mounted at two places, and a file system may ignore case.
+// within reports whether a resolved path is a directory or lies below it. Besides names it compares files: a directory
+// may be mounted at two places, and a file system may ignore case.
 func within(path, dir string) bool {
 	of, err := os.Stat(dir)
+	if rest, below := strings.CutPrefix(path, dir); below && (rest == "" || os.IsPathSeparator(rest[0])) {
+		return true
+	}
 	if err != nil {
-		return false // nothing lies below what is missing
+		return false // it is missing
 	}
 	for {
 		if info, err := os.Stat(path); err == nil && os.SameFile(info, of) {

@@ -107,11 +107,15 @@ func (p *Pair) items(ctx context.Context, s step, params Params, b work.Bucket) 
 				p.params.Source, p.params.Target, params.Source, params.Target))
 			return
 		}
-		for e, err := range walk(ctx, s.tree, s.childrenFirst) {
+		inside := p.inside
+		if s.fates == nil {
+			inside = nil
+		}
+		for e, err := range walk(ctx, s.tree, s.childrenFirst, inside) {
 			selected := err == nil && s.wants(e) && b.Contains(hash(e.path))
 			if selected && s.fates != nil {
 				var is fate
-				is, err = p.fate(e)
+				is, err = p.fateOf(e)
 				selected = slices.Contains(s.fates, is)
 			}
 			if (selected || err != nil) && !yield(e.path, err) {
