@@ -127,7 +127,7 @@ type group struct {
 // groups returns every command there is. A new one is a file of its own and a word here.
 func (a *app) groups() []group {
 	return []group{
-		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.checkCommand(), a.tokenCommand(), a.demoCommand(), a.benchCommand()}},
+		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.checkCommand(), a.tokenCommand(), a.demoCommand(), a.mirrorCommand(), a.benchCommand()}},
 		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand(), a.storeCommand(),
 			a.scheduleCommand(), a.workCommand(), a.syncCommand())},
 		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.logsCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),

@@ -17,7 +17,9 @@ import (
 
 	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/progress"
+	"taskledger/cmd/node/internal/team"
 	"taskledger/engine"
+	"taskledger/engine/embedded"
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -44,7 +46,7 @@ type run struct {
 	Config
 	root  string
 	files []file
-	team  *team
+	team  *team.Team
 	bar   *progress.Bar
 
 	outcomes []outcome     // by file
@@ -78,10 +80,14 @@ func Run(ctx context.Context, cfg Config) error {
 	r := &run{Config: cfg, root: root, files: files, outcomes: make([]outcome, len(files)), doom: make(chan struct{}),
 		bar: progress.NewBar(cfg.Err, "files")}
 	r.announce()
-	if r.team, err = startTeam(ctx, cfg.Log, r.behavior); err != nil {
+	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Log: cfg.Log})
+	if err != nil {
 		return err
 	}
-	return errors.Join(r.play(ctx, unseen), r.team.close())
+	if r.team, err = team.Start(ctx, servers, cfg.Log, r.behavior); err != nil {
+		return errors.Join(err, servers.Close())
+	}
+	return errors.Join(r.play(ctx, unseen), r.team.Close(), servers.Close())
 }
 
 func (r *run) announce() {
@@ -153,7 +159,7 @@ func (r *run) one(ctx context.Context, i int) error {
 // submit asks again while the shard of the task is without an owner: the id makes that harmless.
 func (r *run) submit(ctx context.Context, id events.TaskID, params []byte) (*engine.Future, error) {
 	for {
-		future, err := r.team.members[0].Submit(ctx, r.behavior(""), params, task.SubmitOptions{ID: id})
+		future, err := r.team.Members[0].Submit(ctx, r.behavior(""), params, task.SubmitOptions{ID: id})
 		var overload *task.OverloadError
 		again := errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) || errors.As(err, &overload)
 		if !again || ctx.Err() != nil {
@@ -195,7 +201,7 @@ func (r *run) killHalfWay(ctx context.Context) error {
 	r.mu.Lock()
 	r.death = time.Now()
 	r.mu.Unlock()
-	r.team.members[2].kill()
+	r.team.Members[2].Crash()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"taskledger/cmd/node/internal/team"
 	"taskledger/events"
 	"taskledger/ledger"
 )
@@ -22,10 +23,10 @@ type tally struct {
 func (r *run) tally(ctx context.Context) (t tally, err error) {
 	names := map[string]string{} // by session
 	t.share = map[string]int{}
-	for _, m := range r.team.members {
-		names[m.session] = m.name
+	for _, m := range r.team.Members {
+		names[m.Session] = m.Name
 	}
-	for ev, err := range r.team.members[0].Ledger().Replay(ctx, ledger.ReplayOptions{}) {
+	for ev, err := range r.team.Members[0].Ledger().Replay(ctx, ledger.ReplayOptions{}) {
 		if err != nil {
 			return t, fmt.Errorf("count the events: %w", err)
 		}
@@ -41,7 +42,7 @@ func (r *run) tally(ctx context.Context) (t tally, err error) {
 
 // verify checks the whole ledger, the archive included.
 func (r *run) verify(ctx context.Context) ([]ledger.Verification, error) {
-	return r.team.members[0].Ledger().Verify(ctx, ledger.VerifyOptions{Archive: true})
+	return r.team.Members[0].Ledger().Verify(ctx, ledger.VerifyOptions{Archive: true})
 }
 
 // findings holds the result of the comparison with direct checksums.
@@ -83,17 +84,17 @@ func (r *run) report(took time.Duration, t tally, verified []ledger.Verification
 		fmt.Fprintf(table, "%s\t%s\n", what, fmt.Sprintf(format, args...))
 	}
 	line("tasks", "%d", len(r.files))
-	for _, m := range r.team.members {
+	for _, m := range r.team.Members {
 		died := ""
-		if m == r.team.members[2] {
+		if m == r.team.Members[2] {
 			died = " (killed)"
 		}
-		line("node "+m.name, "%d%s", t.share[m.name], died)
+		line("node "+m.Name, "%d%s", t.share[m.Name], died)
 	}
 	line("attempts lost", "%d", t.lost)
 	line("run again", "%d", r.reruns)
 	if r.reruns > 0 {
-		line("death to first re-run", "%.2f s (session TTL %s)", r.revived.Sub(r.death).Seconds(), ttl)
+		line("death to first re-run", "%.2f s (session TTL %s)", r.revived.Sub(r.death).Seconds(), team.TTL)
 	}
 	line("time", "%.2f s", took.Seconds())
 	line("tasks/s", "%.0f", float64(len(r.files))/took.Seconds())

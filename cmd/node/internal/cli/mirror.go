@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/mirror"
+	"taskledger/cmd/node/internal/mirror/trees"
+	"taskledger/work"
+)
+
+// maxProcesses bounds the processes that a mirror waits for.
+const maxProcesses = 64
+
+func (a *app) mirrorCommand() *cobra.Command {
+	cfg := mirror.Config{
+		Out: a.Out,
+		Err: a.Err,
+		Log: slog.New(slog.DiscardHandler),
+	}
+	var maxDeletes int64
+	c := &cobra.Command{
+		Use:   "mirror SRC DST",
+		Short: "Make a directory equal to another one, as a work on several nodes",
+		Long: `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd and NATS in
+this process, for you alone; --join adds one more process of this machine. Each but the first may die: others do its
+part.
+
+Files and symbolic links are copied where they differ, by their size and SHA-256: to NAME.RANDOM.part beside their
+place, which is synced and then renamed. Files and directories keep permissions and times, but not owners, the
+setuid, setgid and sticky bits, and hard links. Then what SRC does not have is deleted. Named pipes, sockets and devices
+are left out. Nothing is written outside of DST, and no link is followed.
+
+With --max-deletes what would be deleted is counted first: if there are more files, links and directories than that,
+nothing is changed, and the exit code is 1. It is 1, too, if something could not be mirrored, which is named then; the
+rest is done.
+
+At the end it prints "copied N", files and links, and "deleted N", files, links and directories: exactly, whichever
+process has died. What a killed mirror has left behind, the next one completes or removes.`,
+		Args: flags.Arguments,
+		Example: a.examples(
+			example{"with a brake", []string{"mirror", "--max-deletes", "100", "/srv/photos", "/mnt/photos"}},
+			example{"where others find it", []string{"mirror", "--dir", "/tmp/m", "/srv/photos", "/mnt/photos"}},
+			example{"one more process of it", []string{"mirror", "--join", "/tmp/m", "/srv/photos", "/mnt/photos"}}),
+	}
+	f := c.Flags()
+	f.StringVar(&cfg.Join, "join", "", "`directory` of a running mirror of SRC to DST, to be one more process of it")
+	f.StringVar(&cfg.Dir, "dir", "",
+		"`directory` of etcd and NATS, where an interrupted mirror goes on (default a temporary one)")
+	f.IntVar(&cfg.Processes, "processes", 1, "processes, with this one, that have to be there before it begins")
+	f.Int64Var(&cfg.Limits.Workers, "workers", trees.DefaultWorkers, "workers on all nodes")
+	f.Int64Var(&cfg.Limits.Threads, "threads", trees.DefaultThreads, "files at once of each worker")
+	f.Int64Var(&maxDeletes, "max-deletes", 0, "most files, links and directories to delete (default any number)")
+	f.Lookup("max-deletes").DefValue = "" // 0 is a limit
+	c.MarkFlagsMutuallyExclusive("join", "dir")
+	c.MarkFlagsMutuallyExclusive("join", "processes")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := between("workers", cfg.Limits.Workers, 1, work.MaxWorkers); err != nil {
+			return err
+		}
+		if err := between("threads", cfg.Limits.Threads, 1, work.MaxThreads); err != nil {
+			return err
+		}
+		if err := between("processes", int64(cfg.Processes), 1, maxProcesses); err != nil {
+			return err
+		}
+		if f.Changed("max-deletes") {
+			if maxDeletes < 0 {
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--max-deletes %d: want 0 or more", maxDeletes)}
+			}
+			cfg.Limits.MaxDeletes = &maxDeletes
+		}
+		if cfg.Join != "" && !f.Changed("workers") && !f.Changed("threads") && !f.Changed("max-deletes") {
+			cfg.Limits = trees.Limits{}
+		}
+		cfg.Source, cfg.Target = args[0], args[1]
+		cfg.Invite = func(dir string) string { return a.command("mirror", "--join", dir, cfg.Source, cfg.Target) }
+		return mirror.Run(cmd.Context(), cfg)
+	}
+	return c
+}
+
+func between(flag string, n, least, most int64) error {
+	if n < least || n > most {
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--%s %d: want %d to %d", flag, n, least, most)}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+// Package mirror makes a directory equal to another one by a work on three nodes of this process, and more of others.
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"taskledger/cmd/node/internal/connect"
+	"taskledger/cmd/node/internal/mirror/trees"
+	"taskledger/cmd/node/internal/team"
+	"taskledger/engine/embedded"
+	"taskledger/task"
+)
+
+// leaveWithin bounds how long the first process waits for others to read the outcome and leave. It is longer than the
+// session of one that was killed.
+const leaveWithin = 3 * team.TTL
+
+// Config says what to mirror, and where to report.
+type Config struct {
+	Source    string
+	Target    string
+	Limits    trees.Limits // zero fields: those of the running mirror, or else the default
+	Dir       string       // keeps etcd and NATS; "" = a temporary directory
+	Processes int          // that have to be there before the work begins, this one included; 0 = 1
+	Join      string       // directory of a running mirror, for one more process; "" = this is the first one
+	// Invite returns the command line of one more process of a mirror whose servers are in a directory.
+	Invite func(dir string) string
+
+	Out io.Writer // the counts
+	Err io.Writer // what happens meanwhile
+	Log *slog.Logger
+}
+
+// Run mirrors, and returns when the work has ended. It returns a *LimitError if there is more to delete than is
+// allowed, and a *FailedError if some items failed.
+func Run(ctx context.Context, cfg Config) error {
+	params, err := trees.Resolve(cfg.Source, cfg.Target)
+	if err != nil {
+		return err
+	}
+	if cfg.Join != "" {
+		return join(ctx, &cfg, params)
+	}
+	return begin(ctx, &cfg, params)
+}
+
+// begin runs the first process of a mirror.
+func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
+	of := shared{Params: params, Limits: cfg.Limits}
+	if err := of.Limits.Validate(); err != nil {
+		return err
+	}
+	dir := cfg.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "taskledger-mirror-"); err != nil {
+			return fmt.Errorf("make a directory for the servers: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	if err := params.Outside("dir", dir); err != nil {
+		return err
+	}
+	if err := of.name(dir); err != nil {
+		return err
+	}
+	pair, err := trees.Open(params)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pair.Close()) }()
+	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: dir, Log: cfg.Log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, servers.Close()) }()
+	if err := errors.Join(of.write(dir), servers.Advertise(nil)); err != nil {
+		return err
+	}
+	mirror := pair.Work(of.Limits)
+	nodes, err := team.Start(ctx, servers, cfg.Log, func(string) task.Behavior { return mirror })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, nodes.Close()) }()
+	fmt.Fprintf(cfg.Err, "3 nodes mirror %s to %s; one more process joins with: %s\n",
+		params.Source, params.Target, cfg.Invite(dir))
+	err = nodes.Await(ctx, func(alive int) bool { return alive >= len(nodes.Members)+max(cfg.Processes, 1)-1 })
+	if err != nil {
+		return err
+	}
+	r := run{Config: cfg, shared: of, work: mirror, client: nodes.Members[0].Client}
+	if r.future, err = r.work.Submit(ctx, r.client, params, task.SubmitOptions{ID: of.Task}); err != nil {
+		return fmt.Errorf("submit the work: %w", err)
+	}
+	err = r.end(ctx)
+	if !r.ended {
+		return err
+	}
+	leaving, cancel := context.WithTimeout(ctx, leaveWithin)
+	defer cancel()
+	// Who does not leave in time finds no servers any more.
+	_ = nodes.Await(leaving, func(alive int) bool { return alive <= len(nodes.Members) })
+	return errors.Join(err, remove(dir))
+}
+
+// join runs one more process of a running mirror.
+func join(ctx context.Context, cfg *Config, params trees.Params) (err error) {
+	of, err := read(cfg.Join)
+	if err != nil {
+		return err
+	}
+	if params != of.Params {
+		return refuse("join", "%s mirrors %s to %s", cfg.Join, of.Params.Source, of.Params.Target)
+	}
+	if given := cfg.Limits; given != (trees.Limits{}) && !given.Equal(of.Limits) {
+		fmt.Fprintln(cfg.Err, "the limits of the first process count, not those that were given here")
+	}
+	pair, err := trees.Open(params)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pair.Close()) }()
+	link, err := connect.In(ctx, cfg.Join, connect.Addresses{Existing: true, Private: true, Log: cfg.Log})
+	if err != nil {
+		return err
+	}
+	mirror := pair.Work(of.Limits)
+	node, err := team.Join(ctx, link, team.Config{
+		Name:     fmt.Sprintf("p%d", os.Getpid()),
+		Behavior: mirror,
+		Log:      cfg.Log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	fmt.Fprintf(cfg.Err, "one more node mirrors %s to %s\n", params.Source, params.Target)
+	r := run{Config: cfg, shared: of, work: mirror, client: node.Client, joined: true}
+	r.future = mirror.Attach(r.client, of.Task)
+	return r.end(ctx)
+}

@@ -1,0 +1,89 @@
+package mirror
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"taskledger/cluster"
+	"taskledger/cmd/node/internal/mirror/trees"
+	"taskledger/events"
+	"taskledger/store"
+)
+
+// shared is what the processes of a mirror share. While one is under way it lies beside the data of the servers, for
+// this user alone.
+type shared struct {
+	Task   events.TaskID `json:"task"` // of the work
+	Params trees.Params  `json:"params"`
+	Limits trees.Limits  `json:"limits"`
+}
+
+func pathIn(dir string) string { return filepath.Join(dir, "mirror.json") }
+
+// read reads what the first process wrote.
+func read(dir string) (s shared, err error) {
+	text, err := os.ReadFile(pathIn(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, fmt.Errorf("no mirror is under way in %s: %w", dir, cluster.ErrNoNode)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("read what is mirrored: %w", err)
+	}
+	return s, nil
+}
+
+// write writes it for the others. The file is whole or not there.
+func (s shared) write(dir string) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	to := pathIn(dir)
+	if err := os.WriteFile(to+".new", text, 0o600); err != nil {
+		return fmt.Errorf("write what is mirrored: %w", err)
+	}
+	return os.Rename(to+".new", to)
+}
+
+// name names the task: it is that of the mirror in the directory that did not come to its end, which has to be the same
+// one, or else a new one.
+func (s *shared) name(dir string) error {
+	was, err := read(dir)
+	switch {
+	case errors.Is(err, cluster.ErrNoNode):
+		s.Task = events.TaskID(fmt.Sprintf("mirror-%016x", rand.Uint64()))
+		return nil
+	case err != nil:
+		return err
+	case was.Params != s.Params || !was.Limits.Equal(s.Limits):
+		const say = "in %s a mirror of %s to %s has not come to its end: it goes on with the same arguments, " +
+			"and another one needs another directory"
+		return refuse("dir", say, dir, was.Params.Source, was.Params.Target)
+	}
+	s.Task = was.Task
+	return nil
+}
+
+// remove removes what a mirror has written that has ended.
+func remove(dir string) error {
+	err := os.Remove(pathIn(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func refuse(field, format string, args ...any) error {
+	return &store.InvalidError{
+		Field:   field,
+		Problem: fmt.Sprintf(format, args...),
+	}
+}

@@ -1,0 +1,85 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+
+	"taskledger/cmd/node/internal/mirror/trees"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/work"
+	workprogress "taskledger/work/progress"
+)
+
+// LimitError reports that more was to be deleted than --max-deletes allows.
+type LimitError struct {
+	Limit   int64
+	Applied bool // it was found when something was applied already, since the target had changed meanwhile
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	text := fmt.Sprintf("more than %d files, links and directories would be deleted (--max-deletes)", e.Limit)
+	if e.Applied {
+		return text + ", which was found when the mirror was under way: what was done before stays"
+	}
+	return text + ": nothing was changed"
+}
+
+// FailedError reports that the trees are not equal.
+type FailedError struct{ Items int64 }
+
+// Error implements error.
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("%d files, links or directories could not be mirrored", e.Items)
+}
+
+// sum adds up what a work did.
+func sum(of *workprogress.Work) (s trees.Sums) {
+	for i := range of.Partitions {
+		p := &of.Partitions[i]
+		if p.Mode != work.Full.String() {
+			s.Failed += int64(p.Items.Failed)
+			continue
+		}
+		counters := map[string]int64{}
+		for _, t := range p.Thresholds {
+			counters[t.Counter] = int64(t.Count)
+		}
+		s.Add(work.Full, counters, int64(p.Items.Failed))
+	}
+	return s
+}
+
+// tell prints the first failures and the counts.
+func (r *run) tell(ctx context.Context, s trees.Sums) error {
+	if s.Failed > 0 {
+		if err := r.tellFailures(ctx, s.Failed); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(r.Out, "copied %d\ndeleted %d\n", s.Copied, s.Deleted)
+	return err
+}
+
+func (r *run) tellFailures(ctx context.Context, all int64) error {
+	told := int64(0)
+	for cursor := ""; ; {
+		page, err := r.client.Operations().WorkFailures(ctx, r.Task, cursor, 0)
+		if err != nil {
+			return fmt.Errorf("read which items failed: %w", err)
+		}
+		for _, of := range page.Buckets {
+			for _, e := range of.Errors {
+				if told == maxTold {
+					fmt.Fprintf(r.Err, "and %d others\n", all-told)
+					return nil
+				}
+				told++
+				fmt.Fprintf(r.Err, "failed: %s\n", output.Clean(fmt.Sprintf("%q: %s", e.Item, e.Message)))
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			return nil
+		}
+	}
+}

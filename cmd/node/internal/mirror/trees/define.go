@@ -1,0 +1,145 @@
+package trees
+
+import (
+	"cmp"
+	"context"
+
+	"taskledger/work"
+)
+
+// WorkID is the id of the work, and of its behavior.
+const WorkID = "mirror"
+
+// The counters of the partitions. A copy or a deletion asks for a permit right before it is made, and so does an item
+// that fails: a counter less the failed items of its partition is the number of copies or deletions, also where a
+// bucket was worked on twice.
+const (
+	CounterCopies  = "copies"
+	CounterDeletes = "deletes"
+)
+
+// CodeChanged is the code of a file that was changed while it was copied.
+const CodeChanged = "changed"
+
+// PartitionLimit is the id of the partition that counts deletions before anything is changed.
+const PartitionLimit = "limit"
+
+const (
+	// DefaultWorkers and DefaultThreads stand in for zero fields of Limits.
+	DefaultWorkers = 3
+	DefaultThreads = 2
+	// bucketsForWorker is the least number of buckets for each worker, so that none is without one for long.
+	bucketsForWorker = 4
+)
+
+// Limits bound a run. They are part of the definition of the work.
+type Limits struct {
+	// Workers is the number of workers, 1 to work.MaxWorkers. 0 stands for 3.
+	Workers int64 `json:"workers"`
+	// Threads is the number of files that a worker looks at side by side, 1 to work.MaxThreads. 0 stands for 2.
+	Threads int64 `json:"threads"`
+	// MaxDeletes is the number of files, links and directories that may be deleted. nil: any number.
+	MaxDeletes *int64 `json:"max_deletes,omitempty"`
+}
+
+// Equal reports whether two limits are the same, defaults filled in.
+func (l Limits) Equal(other Limits) bool {
+	l, other = l.complete(), other.complete()
+	if l.MaxDeletes == nil || other.MaxDeletes == nil {
+		return l == other
+	}
+	return l.Workers == other.Workers && l.Threads == other.Threads && *l.MaxDeletes == *other.MaxDeletes
+}
+
+// Validate returns a *store.InvalidError for limits with which no work can be defined.
+func (l Limits) Validate() error { return new(Pair).Work(l).Validate() }
+
+func (l Limits) complete() Limits {
+	l.Workers, l.Threads = cmp.Or(l.Workers, DefaultWorkers), cmp.Or(l.Threads, DefaultThreads)
+	return l
+}
+
+// Work defines the work that makes the target equal to the source. Its partitions follow one another:
+//
+//	limit               only with MaxDeletes: counts what would be deleted, and changes nothing
+//	parts               completes or removes the parts that an earlier run has left behind
+//	clear               deletes what has the place of a directory, or a directory that has the place of a file
+//	copy                copies the files and links that differ
+//	delete              deletes files and links that the source does not have, and parts that this run has left behind
+//	delete-directories  deletes directories that the source does not have
+//	directories         makes directories that are missing, and gives all their modes and times
+//
+// Where the order of the items does not matter, a partition is cut by the first hexadecimal digits of the SHA-256 of
+// the path. So buckets are about equal whatever the names are, for the price of a walk over the tree for each bucket. A
+// partition in which children come before their parents has one bucket and one thread.
+func (p *Pair) Work(l Limits) *work.Work[Params, string] {
+	l = l.complete()
+	steps := []step{{
+		id:      "parts",
+		tree:    p.target,
+		wants:   isPart,
+		fates:   []fate{gone, inTheWay},
+		process: p.finish,
+		counter: CounterCopies,
+	}, {
+		id:            "clear",
+		tree:          p.target,
+		wants:         isEntry,
+		fates:         []fate{inTheWay},
+		childrenFirst: true,
+		process:       p.delete,
+		counter:       CounterDeletes,
+		limit:         l.MaxDeletes,
+	}, {
+		id:      "copy",
+		tree:    p.source,
+		wants:   isFile,
+		process: p.copy,
+		counter: CounterCopies,
+	}, {
+		id:      "delete",
+		tree:    p.target,
+		wants:   isFile,
+		fates:   []fate{gone},
+		process: p.delete,
+		counter: CounterDeletes,
+		limit:   l.MaxDeletes,
+	}, {
+		id:            "delete-directories",
+		tree:          p.target,
+		wants:         isDirectory,
+		fates:         []fate{gone},
+		childrenFirst: true,
+		process:       p.delete,
+		counter:       CounterDeletes,
+		limit:         l.MaxDeletes,
+	}, {
+		id:            "directories",
+		tree:          p.source,
+		wants:         isDirectory,
+		childrenFirst: true,
+		process:       p.directory,
+	}}
+	if l.MaxDeletes != nil {
+		steps = append([]step{{
+			id:      PartitionLimit,
+			mode:    work.Simulate,
+			tree:    p.target,
+			wants:   isNoPart,
+			fates:   []fate{gone, inTheWay},
+			process: permit,
+			counter: CounterDeletes,
+			limit:   l.MaxDeletes,
+		}}, steps...)
+	}
+	var all []work.Partition[Params, string]
+	for _, s := range steps {
+		all = append(all, p.partition(s, l))
+	}
+	return work.Define(WorkID, nil, all...)
+}
+
+// permit counts a deletion that is not made.
+func permit(ctx context.Context, _ string) (skipped string, err error) {
+	return "", work.Permit(ctx, CounterDeletes)
+}

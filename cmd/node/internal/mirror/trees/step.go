@@ -1,0 +1,143 @@
+package trees
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"taskledger/work"
+	"taskledger/work/segmentation"
+)
+
+// step says what a partition does with the entries of a tree.
+type step struct {
+	id    string
+	mode  work.Mode
+	tree  *os.Root
+	wants func(entry) bool // selects the entries
+	// fates selects those of the target by what becomes of them. nil: it does not matter.
+	fates         []fate
+	childrenFirst bool
+	// process carries out an entry by its path. It says why it has left it out.
+	process func(ctx context.Context, at string) (skipped string, err error)
+	counter string // counts what it changes; "" = nothing does
+	limit   *int64 // of the counter; nil = any number
+}
+
+func isEntry(entry) bool       { return true }
+func isFile(e entry) bool      { return !e.isDir() }
+func isDirectory(e entry) bool { return e.isDir() }
+func isNoPart(e entry) bool    { return !isPart(e) }
+
+// partition makes a partition of a step.
+func (p *Pair) partition(s step, l Limits) work.Partition[Params, string] {
+	of := work.Partition[Params, string]{
+		ID:      s.id,
+		Mode:    s.mode,
+		Key:     func(at string) string { return at },
+		Process: s.carryOut,
+		Rules: []work.Rule{{
+			Code:    CodeChanged,
+			React:   work.Retry,
+			Times:   3,
+			Backoff: 100 * time.Millisecond,
+		}},
+	}
+	of.Items = func(ctx context.Context, params Params, b work.Bucket) iter.Seq2[string, error] {
+		return p.items(ctx, s, params, b)
+	}
+	if s.fates == nil { // else the count would take as long as the work
+		of.Count = func(ctx context.Context, params Params) (int64, error) { return p.count(ctx, s, params) }
+	}
+	if s.counter != "" {
+		limit := int64(math.MaxInt64)
+		if s.limit != nil {
+			limit = *s.limit
+		}
+		of.Thresholds = []work.Threshold{{Counter: s.counter, Limit: limit}}
+	}
+	if !s.childrenFirst {
+		of.Segmentation = segmentation.Plan{
+			Kind:      segmentation.Prefix,
+			Alphabets: []string{"0-9a-f"},
+			Depth:     depth(l.Workers),
+		}
+		of.Workers, of.Threads = l.Workers, l.Threads
+	}
+	return of
+}
+
+// depth returns the number of hexadecimal digits by which the items for so many workers are cut.
+func depth(workers int64) int64 {
+	digits := int64(1)
+	for buckets := int64(16); buckets < bucketsForWorker*workers; buckets *= 16 {
+		digits++
+	}
+	return digits
+}
+
+// carryOut processes an item. One that fails is counted by the counter like one that is done.
+func (s step) carryOut(ctx context.Context, at string) error {
+	skipped, err := s.process(ctx, at)
+	switch {
+	case err != nil && s.counter != "":
+		if denied := work.Permit(ctx, s.counter); denied != nil {
+			return denied
+		}
+		return err
+	case err != nil:
+		return err
+	case skipped != "":
+		return work.Skip(skipped)
+	}
+	return nil
+}
+
+// items yields the paths of a bucket.
+func (p *Pair) items(ctx context.Context, s step, params Params, b work.Bucket) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if params != p.params {
+			yield("", fmt.Errorf("this process mirrors %s to %s, and the task %s to %s",
+				p.params.Source, p.params.Target, params.Source, params.Target))
+			return
+		}
+		inside := p.inside
+		if s.fates == nil {
+			inside = nil
+		}
+		for e, err := range walk(ctx, s.tree, s.childrenFirst, inside) {
+			selected := err == nil && s.wants(e) && b.Contains(hash(e.path))
+			if selected && s.fates != nil {
+				var is fate
+				is, err = p.fateOf(e)
+				selected = slices.Contains(s.fates, is)
+			}
+			if (selected || err != nil) && !yield(e.path, err) {
+				return
+			}
+		}
+	}
+}
+
+// count counts the paths of all buckets.
+func (p *Pair) count(ctx context.Context, s step, params Params) (n int64, err error) {
+	for _, err := range p.items(ctx, s, params, work.Bucket{}) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// hash returns more hexadecimal digits of the hash of a path than a bucket asks for.
+func hash(at string) string {
+	sum := sha256.Sum256([]byte(at))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,24 @@
+package trees
+
+import "taskledger/work"
+
+// Sums adds up what the partitions of a run did, from the record of the work.
+type Sums struct {
+	Copied  int64 // files and links
+	Deleted int64 // files, links and directories
+	Failed  int64 // items
+}
+
+// Add adds a partition: its mode, its counters, and the number of its items that failed.
+func (s *Sums) Add(mode work.Mode, counters map[string]int64, failed int64) {
+	s.Failed += failed
+	if mode != work.Full {
+		return
+	}
+	if n, counted := counters[CounterCopies]; counted {
+		s.Copied += n - failed
+	}
+	if n, counted := counters[CounterDeletes]; counted {
+		s.Deleted += n - failed
+	}
+}

@@ -1,0 +1,235 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// netSources returns the directory of the sources of package net, which is there wherever Go is.
+func netSources(t *testing.T) string {
+	t.Helper()
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(root)), "src", "net")
+}
+
+// tree describes every file and directory below a directory: its mode, time and content.
+func tree(t *testing.T, root string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text := []byte(nil)
+		if d.Type().IsRegular() {
+			text, err = os.ReadFile(path)
+		}
+		all[name] = fmt.Sprintf("%s %s %q", info.Mode(), info.ModTime(), text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// wantEqual asserts that two trees are equal.
+func wantEqual(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	paths := maps.Clone(want)
+	maps.Copy(paths, got)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if got[path] != want[path] {
+			t.Errorf("%s is %.100s, want %.100s", path, got[path], want[path])
+		}
+	}
+}
+
+// files returns the number of regular files of a tree.
+func files(tree map[string]string) (n int) {
+	for _, what := range tree {
+		if strings.HasPrefix(what, "-") {
+			n++
+		}
+	}
+	return n
+}
+
+// background is a command that runs beside the test.
+type background struct {
+	cmd    *exec.Cmd
+	stderr lockedBuffer
+	ended  chan result
+}
+
+func inBackground(t *testing.T, dir string, args ...string) *background {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
+	b := &background{cmd: command(ctx, dir, args...), ended: make(chan result, 1)}
+	var out lockedBuffer
+	b.cmd.Stdout, b.cmd.Stderr = &out, &b.stderr
+	if err := b.cmd.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer cancel()
+		_ = b.cmd.Wait() // its exit code says it
+		b.ended <- result{b.cmd.ProcessState.ExitCode(), out.String(), b.stderr.String()}
+	}()
+	t.Cleanup(func() {
+		_ = b.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		<-done
+	})
+	return b
+}
+
+// mirrored asserts what a mirror printed, and that it succeeded.
+func mirrored(t *testing.T, r result, copied, deleted int) {
+	t.Helper()
+	if want := fmt.Sprintf("copied %d\ndeleted %d\n", copied, deleted); r.code != 0 || r.out != want {
+		t.Errorf("code %d: %q, want %q: %s", r.code, r.out, want, r.err)
+	}
+}
+
+// countFiles counts the files below a directory that is being filled.
+func countFiles(dir string) (n int) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			n++
+		}
+		return nil
+	})
+	return n
+}
+
+func TestMirror_ByThreeProcessesOfWhichOneIsKilledIsEqualAndCountsEachFileOnce(t *testing.T) {
+	t.Parallel()
+	source, dir := netSources(t), t.TempDir()
+	want := tree(t, source)
+	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "3", "--workers", "6", source, "target")
+	eventually(t, "the first process waits for others", func() bool {
+		return strings.Contains(first.stderr.String(), "joins with")
+	})
+	info, err := os.Stat(filepath.Join(dir, "m", "mirror.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mirror.json: %v, %v", info, err)
+	}
+	second := inBackground(t, dir, "mirror", "--join", "m", source, "target")
+	third := inBackground(t, dir, "mirror", "--join", "m", source, "target")
+	eventually(t, "the third process has joined, and half of the files are there", func() bool {
+		half := countFiles(filepath.Join(dir, "target")) > files(want)/2
+		return half && strings.Contains(third.stderr.String(), "one more node")
+	})
+	if err := third.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-third.ended; r.code != -1 {
+		t.Fatalf("the third process ended before it was killed: %d %s%s", r.code, r.out, r.err)
+	}
+	mirrored(t, <-first.ended, files(want), 0)
+	mirrored(t, <-second.ended, files(want), 0)
+	wantEqual(t, tree(t, filepath.Join(dir, "target")), want)
+	if _, err := os.Stat(filepath.Join(dir, "m", "mirror.json")); err == nil {
+		t.Error("mirror.json is there when the mirror has ended")
+	}
+	mirrored(t, run(t, dir, "mirror", "--dir", "m", source, "target"), 0, 0)
+}
+
+func TestMirror_BeyondMaxDeletesChangesNothing(t *testing.T) {
+	t.Parallel()
+	source, dir := netSources(t), t.TempDir()
+	want := tree(t, source)
+	mirrored(t, run(t, dir, "mirror", source, "target"), files(want), 0)
+	for i := range 50 {
+		write(t, filepath.Join(dir, "target", fmt.Sprint("http/gone", i)), "not in the source any more")
+	}
+	before := tree(t, filepath.Join(dir, "target"))
+	r := run(t, dir, "mirror", "--max-deletes", "10", source, "target")
+	if r.code != 1 || !strings.Contains(r.err, "more than 10 files") || !strings.Contains(r.err, "nothing was changed") {
+		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
+	}
+	wantEqual(t, tree(t, filepath.Join(dir, "target")), before)
+	mirrored(t, run(t, dir, "mirror", "--max-deletes", "50", source, "target"), 0, 50)
+	wantEqual(t, tree(t, filepath.Join(dir, "target")), want)
+}
+
+// The first process has the servers: with it the mirror ends everywhere. The next one begins where it was.
+func TestMirror_GoesOnWhenTheFirstProcessWasKilled(t *testing.T) {
+	t.Parallel()
+	source, dir := netSources(t), t.TempDir()
+	want := tree(t, source)
+	first := inBackground(t, dir, "mirror", "--dir", "m", source, "target")
+	eventually(t, "a third of the files is there", func() bool {
+		return countFiles(filepath.Join(dir, "target")) > files(want)/3
+	})
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-first.ended; r.code != -1 {
+		t.Fatalf("the first process ended before it was killed: %d %s%s", r.code, r.out, r.err)
+	}
+	other := run(t, dir, "mirror", "--dir", "m", source, "other")
+	if other.code != 2 || !strings.Contains(other.err, "has not come to its end") {
+		t.Errorf("another mirror: code %d: %s%s", other.code, other.out, other.err)
+	}
+	mirrored(t, run(t, dir, "mirror", "--dir", "m", source, "target"), files(want), 0)
+	wantEqual(t, tree(t, filepath.Join(dir, "target")), want)
+}
+
+func TestMirror_RefusesWhatCannotBeMirrored(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "source", "below", "file"), "text")
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no source":             {[]string{"nothing", "target"}, 2, "nothing"},
+		"a file as the source":  {[]string{"source/below/file", "target"}, 2, "no directory"},
+		"a file as the target":  {[]string{"source", "source/below/file"}, 2, "no directory"},
+		"the source itself":     {[]string{"source", "source/below/.."}, 2, "overwritten"},
+		"into the source":       {[]string{"source", "source/below/target"}, 2, "into itself"},
+		"over the source":       {[]string{"source/below", "source"}, 2, "overwritten"},
+		"no mirror to join":     {[]string{"--join", "m", "source", "target"}, 4, "no mirror is under way"},
+		"servers in the source": {[]string{"--dir", "source/m", "source", "target"}, 2, "the source"},
+		"servers in the target": {[]string{"--dir", "target/m", "source", "target"}, 2, "the target"},
+		"one directory":         {[]string{"source"}, 2, "SRC DST"},
+		"many threads":          {[]string{"--threads", "257", "source", "target"}, 2, "--threads 257"},
+		"no workers":            {[]string{"--workers", "0", "source", "target"}, 2, "--workers 0"},
+		"less than nothing":     {[]string{"--max-deletes", "-1", "source", "target"}, 2, "--max-deletes -1"},
+		"joined and first":      {[]string{"--join", "m", "--dir", "m", "source", "target"}, 2, "dir"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if r := run(t, dir, append([]string{"mirror"}, c.args...)...); r.code != c.code || !strings.Contains(r.err, c.says) {
+				t.Errorf("code %d, want %d: %s%s", r.code, c.code, r.out, r.err)
+			}
+		})
+	}
+	if got := tree(t, dir); files(got) != 1 || len(got) != 4 {
+		t.Errorf("something was made: %v", got)
+	}
+}
