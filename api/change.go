@@ -42,6 +42,7 @@ type ChangedTask struct {
 type changes struct {
 	operator operations.Operator
 	reader   operations.Reader
+	works    operations.Works
 }
 
 func (s changes) change(c *Call) error {
@@ -99,7 +100,7 @@ func (s changes) changeOne(c *Call, id events.TaskID, ask Change) (anew bool, er
 	if !c.by.MayTask(id) {
 		return false, problem.New(problem.NotFound, "there is no task %s", id)
 	}
-	if err := known(c, s.reader, id, ask.Operation); err != nil {
+	if err := known(c.ctx, c, s.reader, id, ask.Operation); err != nil {
 		return false, err
 	}
 	return s.operator.Operate(c.ctx, ask.Operation, string(id), ask.Reason)

@@ -113,5 +113,5 @@ func (s journals) mayExport(c *Call, id events.TaskID) error {
 	if !c.by.MayTask(id) {
 		return problem.New(problem.NotFound, "there is no task %s", id)
 	}
-	return known(c, s.reader, id, "")
+	return known(c.ctx, c, s.reader, id, "")
 }

@@ -244,6 +244,8 @@ func schemaName(t reflect.Type, hint string) string {
 		return "Sync" + name
 	case of == "logs":
 		return "Log" + name
+	case of == "works", of == "progress" && name != "Work":
+		return "Work" + name
 	case of == "schedules", of == "schedule" && name != "Schedule":
 		return "Schedule" + name
 	}

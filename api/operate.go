@@ -29,7 +29,7 @@ func (s changes) operate(verb operations.Verb) func(*Call) error {
 			err = checkReason(why.Reason)
 		}
 		if err == nil {
-			err = known(c, s.reader, c.id, verb)
+			err = known(c.ctx, c, s.reader, c.id, verb)
 		}
 		anew := false
 		if err == nil {

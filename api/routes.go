@@ -30,7 +30,7 @@ var waits = Param{"wait", "time to wait for the outcome, such as 30s; 60s at mos
 func routes(client operations.Client, node *process) []Route {
 	submit := submissions{client}
 	show := tasks{reader: client, historian: client, submitter: client}
-	change := changes{operator: client, reader: client}
+	change := changes{operator: client, reader: client, works: client.Works()}
 	behavior := behaviors{reader: client, observer: client, operator: client}
 	cluster := cluster{observer: client, historian: client}
 	journal := journals{reader: client, historian: client}
@@ -295,6 +295,10 @@ func routes(client operations.Client, node *process) []Route {
 		}
 		if verb == operations.Cancel || verb == operations.Suspend {
 			r.MaxBody, r.In = maxReason, Reason{}
+		}
+		if verb == operations.Suspend { // of a work it waits for its open buckets
+			r.Class, r.Out, r.Serve = Poll, SuspendedWork{}, change.suspend
+			r.Status = append(r.Status, http.StatusOK, http.StatusAccepted)
 		}
 		if verb == operations.Retry {
 			r.Status, r.Out = append(r.Status, http.StatusOK), ChangedTask{}

@@ -84,7 +84,7 @@ func isAmong(values []string, tag string) bool {
 }
 
 func (s tasks) explain(c *Call) error {
-	if err := known(c, s.reader, c.id, ""); err != nil {
+	if err := known(c.ctx, c, s.reader, c.id, ""); err != nil {
 		return err
 	}
 	e, err := s.reader.Explain(c.ctx, c.id)

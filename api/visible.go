@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+
 	"taskledger/api/operations"
 	"taskledger/api/problem"
 	"taskledger/api/shape"
@@ -18,7 +20,7 @@ func visible(by *token.Token, t *task.Task) error {
 }
 
 // known refuses a task of another behavior than those of the token.
-func known(c *Call, reader operations.Reader, id events.TaskID, verb operations.Verb) error {
+func known(ctx context.Context, c *Call, reader operations.Reader, id events.TaskID, verb operations.Verb) error {
 	if len(c.by.Behaviors) == 0 {
 		return nil
 	}
@@ -26,7 +28,7 @@ func known(c *Call, reader operations.Reader, id events.TaskID, verb operations.
 	if verb == operations.Retry { // a forgotten task can be retried, too
 		get = reader.GetForgotten
 	}
-	t, err := get(c.ctx, id)
+	t, err := get(ctx, id)
 	if err != nil {
 		return err
 	}

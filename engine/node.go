@@ -24,6 +24,7 @@ import (
 	"taskledger/store"
 	"taskledger/task"
 	"taskledger/tasklog"
+	"taskledger/work/workledger"
 )
 
 // Limits of a node.
@@ -374,8 +375,11 @@ func (n *Node) here() localNode {
 
 // attemptValue returns the values that the contexts of attempts hold for the engine.
 func (n *Node) attemptValue(key any) any {
-	if key == (clientKey{}) {
+	switch key {
+	case clientKey{}:
 		return n.Client
+	case workledger.Key{}:
+		return workledger.Opener(n.openWork)
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ type planned struct {
 	Policy    []byte
 	Merges    bool
 	Merged    []byte
+	IDLimit   int64
 }
 
 func (p *planned) plan() task.Plan {
@@ -42,6 +43,7 @@ func (p *planned) plan() task.Plan {
 		Delay:     time.Duration(p.Delay),
 		Priority:  p.Priority,
 		RunNow:    p.RunNow,
+		IDLimit:   p.IDLimit,
 	}
 }
 

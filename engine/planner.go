@@ -96,6 +96,7 @@ func planWith(c *command.Plan, b task.Behavior, now time.Time) command.Answer {
 		Policy:    stored.B,
 		Merges:    merges,
 		Merged:    merged,
+		IDLimit:   plan.IDLimit,
 	})}
 }
 

@@ -2,11 +2,31 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
 	"taskledger/events"
+	"taskledger/task"
+	"taskledger/work/progress"
 )
+
+// Work returns how far the work of a task has come. It may be a moment behind. It returns task.ErrNotFound for a task
+// without a work, as a task is before its first attempt has planned one.
+func (o Operations) Work(ctx context.Context, id events.TaskID) (progress.Work, error) {
+	return o.work(ctx, id, false)
+}
+
+// WorkLinear is Work, and reflects everything that was committed before the call.
+func (o Operations) WorkLinear(ctx context.Context, id events.TaskID) (progress.Work, error) {
+	return o.work(ctx, id, true)
+}
+
+func (o Operations) work(ctx context.Context, id events.TaskID, linear bool) (progress.Work, error) {
+	asks := works.Asks{Read: o.c.read, Shards: o.c.cfg.Shards}
+	return asks.Look(ctx, id, linear)
+}
 
 // ResetWork forgets what the run of a task's work has done: its buckets and counters, so that the next attempt plans
 // another run, or with thresholds what its counters have counted, and nothing else. It returns a *task.StateError while
@@ -27,5 +47,8 @@ func (o Operations) RerunWork(ctx context.Context, id events.TaskID) error {
 
 func (o Operations) ofWork(ctx context.Context, id events.TaskID, c command.Command) error {
 	_, err := o.c.ask(ctx, id, command.LaneSubmit, c)
+	if errors.Is(err, task.ErrNotFound) {
+		err = fmt.Errorf("no work is planned: %w", err)
+	}
 	return err
 }

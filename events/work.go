@@ -37,6 +37,7 @@ const (
 // Codes of failures that the engine gives to works.
 const (
 	CodeItems     = "items"     // the items of a bucket could not be had, in as many attempts as the policy allows
+	CodeStopped   = "stopped"   // a rule of the work stops it at the failure of an item
 	CodeThreshold = "threshold" // a counter has reached its limit, and a further item would have counted
 )
 

@@ -64,6 +64,8 @@ type Plan struct {
 	// RunNow is for a task that has ended and will run again later, by a repetition or a retry: if true, the submit makes its next run
 	// due when a new task would be.
 	RunNow bool
+	// IDLimit bounds the bytes of the id, which a submit may have chosen; 0 = events.MaxIDBytes.
+	IDLimit int64
 }
 
 // Attempt is one call of a behavior's Run, for one task.

@@ -16,6 +16,7 @@ const (
 	WhyStoreFull   Reason = "store-full"  // it is repeated, or a schedule, which wait while the store is almost full
 	WhyNoZone      Reason = "no-zone"     // the node that decides the ticks of the schedule does not know its time zone
 	WhyByHand      Reason = "by-hand"     // a schedule without ticks, which runs when somebody asks
+	WhyWorkers     Reason = "workers"     // the workers of its work have the buckets, and none is left for it
 	WhyRunning     Reason = "running"     // it runs
 	WhyFinished    Reason = "finished"    // it has ended
 )

@@ -31,11 +31,17 @@ type Attempt struct {
 //
 // Validate has to accept the definition. Attempt may be called concurrently, with a ledger for each call.
 func (w *Work[P, I]) Attempt(ctx context.Context, l Ledger, params P, a Attempt) (State, error) {
+	_, last, err := w.attempt(ctx, l, params, a)
+	return last.State, err
+}
+
+// attempt is Attempt, and returns the run, and the last answer of the ledger.
+func (w *Work[P, I]) attempt(ctx context.Context, l Ledger, params P, a Attempt) (*Opened, Answer, error) {
 	a.Log = cmp.Or(a.Log, slog.New(slog.DiscardHandler))
-	plan := w.Plan()
+	plan := w.Planned()
 	opened, err := l.Open(ctx, plan)
 	if err != nil {
-		return Stopped, ended(ctx, fmt.Errorf("opening the run of work %s: %w", w.id, err))
+		return nil, Answer{}, ended(ctx, fmt.Errorf("opening the run of work %s: %w", w.id, err))
 	}
 	if is := opened.Plan.Definition; is != plan.Definition {
 		const say = "the run goes on by the definition it was begun with, which is not the one of this node"
@@ -48,7 +54,8 @@ func (w *Work[P, I]) Attempt(ctx context.Context, l Ledger, params P, a Attempt)
 		ledger:  l,
 		params:  params,
 	}
-	return loop.run(ctx)
+	last, err := loop.run(ctx)
+	return &opened, last, err
 }
 
 // loop holds the state of a call of Attempt.
@@ -60,12 +67,14 @@ type loop[P, I any] struct {
 	params  P
 }
 
-func (l *loop[P, I]) run(ctx context.Context) (State, error) {
+// run works on buckets until the ledger has none for the attempt, and returns its last answer; with an error the zero
+// value, whose state is Stopped.
+func (l *loop[P, I]) run(ctx context.Context) (Answer, error) {
 	var report Report
 	for {
 		next, err := l.next(ctx, report)
 		if err != nil {
-			return Stopped, err
+			return Answer{}, err
 		}
 		report = Report{}
 		switch next.State {
@@ -74,10 +83,10 @@ func (l *loop[P, I]) run(ctx context.Context) (State, error) {
 		case Working:
 			report, err = l.bucket(ctx, next)
 		default:
-			return next.State, nil
+			return next, nil
 		}
 		if err != nil {
-			return Stopped, err
+			return Answer{}, err
 		}
 	}
 }

@@ -159,7 +159,7 @@ func TestAttempt_TellsDoneFailedAndSkipped(t *testing.T) {
 		want := work.Report{
 			Bucket: int64(i) + 1,
 			Items:  work.Counts{Done: 2, Failed: 2, Skipped: 1},
-			Errors: []work.ItemError{{"#2", "busy", "no disk"}, {"#3", "failed", "no disk"}},
+			Errors: []work.ItemError{{Item: "#2", Code: "busy", Message: "no disk"}, {Item: "#3", Code: "failed", Message: "no disk"}},
 		}
 		if fmt.Sprint(report) != fmt.Sprint(want) {
 			t.Errorf("report %+v, want %+v", report, want)
@@ -525,7 +525,7 @@ func TestAttempt_FollowsTheRecordedPlanAndSaysThatItIsAnotherOne(t *testing.T) {
 		Process:      nothing,
 		Mode:         work.Simulate,
 		Segmentation: cut(10, 5),
-	}).Plan()
+	}).Planned()
 	r.plan = &recorded
 	var log bytes.Buffer
 	w := work.Define("numbers", nil, partition{
@@ -542,7 +542,7 @@ func TestAttempt_FollowsTheRecordedPlanAndSaysThatItIsAnotherOne(t *testing.T) {
 	if state != work.Finished || err != nil || len(r.reports) != 5 || r.total().Done != 10 {
 		t.Errorf("%v, %v, %+v", state, err, r.reports)
 	}
-	if said := log.String(); !strings.Contains(said, recorded.Definition) || !strings.Contains(said, w.Plan().Definition) {
+	if said := log.String(); !strings.Contains(said, recorded.Definition) || !strings.Contains(said, w.Planned().Definition) {
 		t.Errorf("it said %q", said)
 	}
 }
@@ -557,7 +557,7 @@ func TestAttempt_RefusesAPartitionThatItsNodeDoesNotKnow(t *testing.T) {
 		})
 	}
 	r := newRecord()
-	recorded := define("first").Plan()
+	recorded := define("first").Planned()
 	r.plan, r.begun = &recorded, true
 	_, err := define("second").Attempt(t.Context(), r.attempt(), 0, work.Attempt{})
 	if err == nil || !strings.Contains(err.Error(), `has a partition "first"`) {

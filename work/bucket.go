@@ -128,7 +128,7 @@ func (b *bucketRun[P, I]) failed(
 		v.Again, v.After = true, d.backoff(d.repetition)
 		return v
 	case Stop:
-		passes, denied := passes(ctx, asks, d)
+		passes, denied := passes(ctx, asks, d, e)
 		if denied != nil {
 			v.Stop = denied
 			return v
@@ -150,12 +150,10 @@ func (b *bucketRun[P, I]) failed(
 
 // passes reports whether a rule that stops lets a failure pass. Which failure is the last one, over all workers, the
 // ledger knows by the counter of the rule.
-func passes(ctx context.Context, asks *permits, d decision) (bool, error) {
-	counter, counts := d.counter(d.place)
-	if !counts {
-		return false, nil
-	}
-	err := asks.permit(ctx, counter.Counter)
+func passes(ctx context.Context, asks *permits, d decision, e ItemError) (bool, error) {
+	counter, _ := d.counter(d.place)
+	reason := fmt.Sprintf("item %s in bucket %d failed with code %q: %s", e.Item, asks.ask.Bucket, e.Code, e.Message)
+	err := asks.permit(ctx, counter.Counter, events.Cut(reason, MaxMessageBytes))
 	if _, tripped := errors.AsType[*ThresholdError](err); tripped {
 		return false, nil
 	}
@@ -172,7 +170,7 @@ func itemError[I any](it *threads.Item[I], err error) ItemError {
 		e.Code = CodePanic
 		e.Message += "\n" + string(p.Stack)
 	}
-	return e.fit()
+	return fit(e)
 }
 
 func nameOf[I any](it *threads.Item[I]) string {

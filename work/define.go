@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strconv"
 
+	"taskledger/behaviors"
 	"taskledger/task"
 	"taskledger/work/segmentation"
 )
@@ -60,6 +61,7 @@ type Options struct {
 type Work[P, I any] struct {
 	id         string
 	options    Options
+	behavior   *behaviors.Behavior[P, Result]
 	partitions []Partition[P, I]
 }
 
@@ -70,6 +72,7 @@ func Define[P, I any](id string, options *Options, partitions ...Partition[P, I]
 	if options != nil {
 		w.options = *options
 	}
+	w.behavior = behaviors.Define(id, &behaviors.Rules[P, Result]{Policy: w.options.Policy})
 	for i, p := range partitions {
 		if p.ID == "" {
 			p.ID = strconv.Itoa(i + 1)
@@ -96,8 +99,8 @@ func (w *Work[P, I]) ID() string { return w.id }
 // Policy returns the policy of the attempts, as Options have it.
 func (w *Work[P, I]) Policy() task.Policy { return w.options.Policy }
 
-// Plan returns what a run of the definition follows. Validate has to accept the definition.
-func (w *Work[P, I]) Plan() Plan {
+// Planned returns what a run of the definition follows. Validate has to accept the definition.
+func (w *Work[P, I]) Planned() Plan {
 	plan := Plan{Definition: w.hash()}
 	for i := range w.partitions {
 		plan.Partitions = append(plan.Partitions, w.partitions[i].plan())

@@ -114,7 +114,7 @@ func TestDefine_TakesTheZeroValueAsOneOfEverything(t *testing.T) {
 	if err := w.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	plan := w.Plan()
+	plan := w.Planned()
 	first := plan.Partitions[0]
 	if first.ID != "1" || first.Mode != work.Full || first.Buckets != 1 || first.Workers != 1 || first.Threads != 1 {
 		t.Errorf("planned %+v", first)
@@ -128,9 +128,9 @@ func TestDefine_TakesTheZeroValueAsOneOfEverything(t *testing.T) {
 func TestDefine_IsNotChangedThroughWhatItWasGiven(t *testing.T) {
 	p := whole()
 	w := work.Define("numbers", nil, p)
-	before := w.Plan().Definition
+	before := w.Planned().Definition
 	p.Rules[0].Code = "else"
-	if w.Plan().Definition != before {
+	if w.Planned().Definition != before {
 		t.Error("the definition has changed")
 	}
 }
@@ -145,7 +145,7 @@ func TestDefinition_HasTheHashThatIsWrittenDown(t *testing.T) {
 		{work.Define("numbers", nil, partition{Items: numbers, Process: nothing}), "c64379cdecedfb2513441f37ce33d7ab"},
 		{work.Define("numbers", nil, whole()), "b6f83f4cacaf6d2e921060b7cd86f8ac"},
 	} {
-		if got := c.work.Plan().Definition; got != c.want {
+		if got := c.work.Planned().Definition; got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
 	}
@@ -182,7 +182,7 @@ func TestDefinition_OfOtherDataHasAnotherHash(t *testing.T) {
 	} {
 		p := whole()
 		change(&p)
-		hash := work.Define("numbers", nil, p).Plan().Definition
+		hash := work.Define("numbers", nil, p).Planned().Definition
 		if other, twice := seen[hash]; twice || len(hash) != 32 {
 			t.Errorf("the changes %d and %d have the hash %s", other, i, hash)
 		}
@@ -190,14 +190,14 @@ func TestDefinition_OfOtherDataHasAnotherHash(t *testing.T) {
 	}
 	p := whole()
 	p.Process, p.Items = nil, nil // code
-	if _, same := seen[work.Define("numbers", nil, p).Plan().Definition]; !same {
+	if _, same := seen[work.Define("numbers", nil, p).Planned().Definition]; !same {
 		t.Error("the hash depends on code")
 	}
 	for _, other := range []*work.Work[int, int]{
 		work.Define("numbers2", nil, whole()),
 		work.Define("numbers", nil, whole(), whole()),
 	} {
-		if _, same := seen[other.Plan().Definition]; same {
+		if _, same := seen[other.Planned().Definition]; same {
 			t.Error("works with other ids or partitions have the same hash")
 		}
 	}

@@ -2,67 +2,54 @@ package work
 
 import (
 	"encoding/hex"
-	"strconv"
 
 	"taskledger/work/segmentation"
+	"taskledger/work/workledger"
 )
 
 // Bucket is a part of the items of a partition: its number, from 1 on, and the bounds of its keys.
 type Bucket = segmentation.Bucket
 
-// Mode says what a partition does with its items.
-type Mode uint8
-
-// The modes.
-const (
-	// Full processes the items.
-	Full Mode = iota
-	// Simulate processes the items, and Process applies nothing: Run tells it the mode.
-	Simulate
-	// DryRun fetches and counts the items, and never calls Process. Each item is done.
-	DryRun
+// The types of the port by which attempts reach the record of their work.
+type (
+	Ledger        = workledger.Ledger
+	Opened        = workledger.Opened
+	Beginning     = workledger.Beginning
+	Report        = workledger.Report
+	Counts        = workledger.Counts
+	ItemError     = workledger.ItemError
+	State         = workledger.State
+	Answer        = workledger.Answer
+	Ask           = workledger.Ask
+	Mode          = workledger.Mode
+	Threshold     = workledger.Threshold
+	Plan          = workledger.Plan
+	PartitionPlan = workledger.PartitionPlan
 )
 
-var modes = [...]string{"full", "simulate", "dry-run"}
+// The modes of partitions.
+const (
+	Full     = workledger.Full
+	Simulate = workledger.Simulate
+	DryRun   = workledger.DryRun
+)
 
-// String returns "full", "simulate" or "dry-run".
-func (m Mode) String() string {
-	if int(m) < len(modes) {
-		return modes[m]
-	}
-	return "mode " + strconv.Itoa(int(m))
-}
+// The states of attempts.
+const (
+	Stopped  = workledger.Stopped
+	Finished = workledger.Finished
+	Waiting  = workledger.Waiting
+	Starting = workledger.Starting
+	Working  = workledger.Working
+)
 
-// Threshold limits how often a counter may count in a run of a partition.
-type Threshold struct {
-	// Counter is the name, 1 to 64 bytes of [A-Za-z0-9._-], without another of its name in the partition. The counters of
-	// rules have names of their own, with a colon.
-	Counter string
-	// Limit is the number of items that may be counted, 0 or more: one more trips. 0: the first one trips.
-	Limit int64
-}
-
-// Plan holds what a run of a work follows, as data. It is recorded when the run begins, and what is recorded counts
-// until the run ends, on every node.
-type Plan struct {
-	// Definition is the hash of the definition that the plan was made of: hexadecimal, 32 bytes.
-	Definition string
-	// Partitions follow one another.
-	Partitions []PartitionPlan
-}
-
-// PartitionPlan holds what a run follows in one of its partitions, with every default filled in.
-type PartitionPlan struct {
-	ID           string
-	Mode         Mode
-	Segmentation segmentation.Plan
-	Buckets      int64 // Segmentation.Total
-	Workers      int64 // 1 to MaxWorkers
-	Threads      int64 // of each worker, 1 to MaxThreads
-	// Thresholds holds those of the partition, and one for each of its rules that stops the work at the n-th failure,
-	// n > 1: its counter is "failures:" and the place of the rule, from 0 on.
-	Thresholds []Threshold
-}
+// The limits of the errors that a bucket reports.
+const (
+	MaxErrors       = workledger.MaxErrors
+	MaxErrorBytes   = workledger.MaxErrorBytes
+	MaxMessageBytes = workledger.MaxMessageBytes
+	MaxItemBytes    = workledger.MaxItemBytes
+)
 
 const definitionBytes = 16
 

@@ -3,6 +3,8 @@ package work
 import (
 	"strconv"
 	"time"
+
+	"taskledger/work/workledger"
 )
 
 // Reaction says what an error of an item does.
@@ -81,12 +83,12 @@ func (r Rule) complete() Rule {
 	return r
 }
 
-// counter returns the counter of a rule that stops the work at a later failure than the first.
+// counter returns the counter of a rule that stops the work.
 func (r Rule) counter(place int) (Threshold, bool) {
 	return Threshold{
-		Counter: "failures:" + strconv.Itoa(place),
+		Counter: workledger.FailuresPrefix + strconv.Itoa(place),
 		Limit:   r.Times - 1,
-	}, r.React == Stop && r.Times > 1
+	}, r.React == Stop
 }
 
 // decision holds what the rules say of an error.

@@ -131,7 +131,7 @@ func TestPermit_CountsAnItemOnceWhateverBecomesOfItsBucket(t *testing.T) {
 			},
 			Key:          key,
 			Segmentation: cut(10, 2),
-			Thresholds:   []work.Threshold{{"deletes", 10}, {"creates", 0}},
+			Thresholds:   []work.Threshold{{Counter: "deletes", Limit: 10}, {Counter: "creates"}},
 			Rules:        []work.Rule{{React: work.Stop}},
 		}
 		if _, err := attemptOn(t, r, p); err == nil {
@@ -177,7 +177,7 @@ func TestPermit_TripsBehindItsLimitAndPermitsNoOther(t *testing.T) {
 					Segmentation: cut(60, 12),
 					Workers:      int64(c.workers),
 					Threads:      c.threads,
-					Thresholds:   []work.Threshold{{"creates", c.limit}},
+					Thresholds:   []work.Threshold{{Counter: "creates", Limit: c.limit}},
 				})
 				for range 2 { // resumed without a reset it trips again
 					var all sync.WaitGroup
@@ -220,7 +220,7 @@ func TestPermit_OfASimulationEndsTheWorkBeforeAnythingIsApplied(t *testing.T) {
 				return nil
 			},
 			Segmentation: cut(60, 6),
-			Thresholds:   []work.Threshold{{"creates", 30}},
+			Thresholds:   []work.Threshold{{Counter: "creates", Limit: 30}},
 		}
 	}
 	w := work.Define("numbers", nil, of(work.Simulate), of(work.Full))

@@ -47,7 +47,7 @@ func Permit(ctx context.Context, counter string) error {
 	if !ok || s.item == nil {
 		return refuse("permit", "the context is not that of an item")
 	}
-	if err := s.item.permit(ctx, counter); err != nil {
+	if err := s.item.permit(ctx, counter, ""); err != nil {
 		s.item.deny(err)
 		return err
 	}
@@ -82,13 +82,13 @@ type permits struct {
 	denied error // the first error of a permit
 }
 
-func (p *permits) permit(ctx context.Context, counter string) error {
+func (p *permits) permit(ctx context.Context, counter, reason string) error {
 	at := slices.IndexFunc(p.thresholds, func(t Threshold) bool { return t.Counter == counter })
 	if at < 0 {
 		return refuse("counter", "%.64q, which is no threshold of partition %s in this run", counter, p.partition)
 	}
 	ask := p.ask
-	ask.Counter = counter
+	ask.Counter, ask.Reason = counter, reason
 	granted, err := p.ledger.Permit(ctx, ask)
 	switch {
 	case err != nil && ctx.Err() != nil:

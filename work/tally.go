@@ -41,8 +41,8 @@ func (t *tally) failed(e ItemError) {
 	t.errors = append(t.errors, e)
 }
 
-// fit makes texts storable: they are UTF-8 and within the limits.
-func (e ItemError) fit() ItemError {
+// fit makes the texts of an error storable: they are UTF-8 and within the limits.
+func fit(e ItemError) ItemError {
 	return ItemError{
 		Item:    events.Cut(strings.ToValidUTF8(e.Item, "?"), MaxItemBytes),
 		Code:    events.Head(strings.ToValidUTF8(e.Code, "?"), MaxCodeBytes),

@@ -67,8 +67,8 @@ func (p *Partition[P, I]) check(name string) error {
 	switch {
 	case err != nil:
 		return refuse(name+".id", "%s", strings.TrimPrefix(err.Error(), "behavior "))
-	case int(p.Mode) >= len(modes):
-		return refuse(name+".mode", "%d, want one of %q", p.Mode, modes)
+	case !p.Mode.Valid():
+		return refuse(name+".mode", "%d, want one of %q", p.Mode, [...]string{Full.String(), Simulate.String(), DryRun.String()})
 	case p.Items == nil:
 		return refuse(name+".items", "nil, want a function")
 	case p.Process == nil && p.Mode != DryRun:

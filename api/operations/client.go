@@ -19,9 +19,10 @@ import (
 	"taskledger/store"
 	"taskledger/task"
 	"taskledger/tasklog"
+	"taskledger/work/progress"
 )
 
-// Client has all operations of a cluster, in nine parts; each command takes the part that it uses.
+// Client has all operations of a cluster, in ten parts; each command takes the part that it uses.
 type Client interface {
 	Submitter
 	Operator
@@ -32,6 +33,7 @@ type Client interface {
 	Stores() Stores
 	Schedules() Schedules
 	Backfills() Backfills
+	Works() Works
 }
 
 // Submitter asks for work and waits for its outcome.
@@ -162,6 +164,16 @@ type Backfills interface {
 	) (ticks int, err error)
 }
 
+// Works read and steer the partitioned works of tasks, as engine.Operations does.
+type Works interface {
+	Work(ctx context.Context, id events.TaskID) (progress.Work, error)
+	WorkFailures(
+		ctx context.Context, id events.TaskID, cursor string, limit int,
+	) (progress.FailurePage, error)
+	ResetWork(ctx context.Context, id events.TaskID, thresholds bool) error
+	RerunWork(ctx context.Context, id events.TaskID) error
+}
+
 // Direct is a Client that is itself a client of the cluster's etcd and NATS.
 type Direct struct{ *engine.Client }
 
@@ -254,6 +266,9 @@ func (d Direct) Schedules() Schedules { return directSchedules{d.Client.Schedule
 
 // Backfills implements Client.
 func (d Direct) Backfills() Backfills { return d.Client.Schedules() }
+
+// Works implements Client.
+func (d Direct) Works() Works { return d.Client.Operations() }
 
 // directSchedules implements Schedules.
 type directSchedules struct{ engine.Schedules }

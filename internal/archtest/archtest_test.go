@@ -31,6 +31,7 @@ item                 | events internal/wire                               | what
 cron                 |                                                   | a leaf: when something is to happen, pure
 work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
 work                 | events internal/coded task work/internal/threads work/segmentation | defines works, and what an attempt of one does: it knows no engine
+work/progress        | events task                                       | how far a work has come, and what follows from that: pure
 work/internal/order  |                                                   | a leaf: which item may be processed next, pure
 work/internal/threads | work/internal/order                              | processes the items of an iterator side by side: it knows no engine
 projection/name      |                                                 | a leaf: texts that many tasks share
@@ -69,7 +70,7 @@ engine/internal/command | task store events projection projection/listing projec
 engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
 engine/internal/pauses | engine/internal/command engine/internal/shard events projection projection/settings | what the owner of the settings does for them
 engine/internal/schedules | engine/internal/command engine/internal/explanation engine/internal/shard engine/internal/tally schedule meter task store events projection projection/schedules internal/message internal/wire | the front of schedules: it asks by functions that it is given, and knows nothing of the engine
-engine/internal/works | engine/internal/command engine/internal/explanation engine/internal/shard task store events projection projection/works work work/segmentation internal/message internal/wire | the front of works: it asks by functions that it is given, and knows nothing of the engine
+engine/internal/works | engine/internal/command engine/internal/explanation engine/internal/shard task store events projection projection/works work work/progress work/segmentation internal/message internal/wire | the front of works: it asks by functions that it is given, and knows nothing of the engine
 engine/internal/commands | engine/internal/command engine/internal/schedules engine/internal/stores engine/internal/works | the table of all commands
 engine/internal/paging | engine/internal/command events projection projection/listing projection/taskview store task | asks all shards, by a function that it is given
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
@@ -87,7 +88,7 @@ engine/internal/notice | store events projection golang.org/x/time        | log 
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/logsweep engine/internal/logwriters engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker engine/internal/works task tasklog meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | work/progress bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/logsweep engine/internal/logwriters engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker engine/internal/works task tasklog meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
@@ -113,10 +114,11 @@ api/doors            |                                                  | bounds
 api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/measured         | api/problem                                       | what an API tells of its requests: a port
 api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
-api/operations       | schedule bulk engine events item ledger ledger/repair store task tasklog | what can be asked of a cluster: interfaces
+api/operations       | work/progress schedule bulk engine events item ledger ledger/repair store task tasklog | what can be asked of a cluster: interfaces
 api/problem          | events schedule store task                                 | errors as HTTP tells them, both ways
 api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
 api/logs             | api api/operations api/problem api/token api/view events tasklog | the HTTP API of what tasks write: routes for the table of package api
+api/works            | api api/operations api/problem api/token store work/progress | the HTTP API of works: routes for the table of package api
 api/schedules        | api api/operations api/problem api/token events schedule store | the HTTP API of schedules: routes for the table of package api
 api/sync             | api api/operations api/problem api/token collections collections/taskjson events schedule store task tasklog | the HTTP API of collections: routes for the table of package api
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
@@ -129,7 +131,7 @@ cmd/node/...         | internal/connection api/operations api/shape api/stores/f
 cmd/node/internal/connect | internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
-cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
+cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token api/works cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/logcli | api/operations api/view cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output events tasklog github.com/spf13/cobra | the command line of logs: it asks by functions that it is given
 cmd/node/internal/schedulecli | api/operations api/shape cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/input cmd/node/internal/output cron events schedule task github.com/spf13/cobra github.com/spf13/pflag | the command line of schedules: it asks by functions that it is given
@@ -228,7 +230,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 	report(t, load(t).Pure("collections/taskjson/*.go", "cron/*.go", "events/*.go", "internal/runid/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/works/commands.go", "engine/internal/works/decide.go", "engine/internal/works/follow.go", "engine/internal/works/show.go", "engine/internal/works/wants.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
-		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/internal/order/*.go", "work/segmentation/*.go"))
+		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/internal/order/*.go", "work/progress/*.go", "work/segmentation/*.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

@@ -213,12 +213,12 @@ func (d *Decider) waited(t *projection.Task, c *Complete) events.Millis {
 
 // nextTry returns when a failed attempt is tried again; 0 = never.
 func (d *Decider) nextTry(t *projection.Task, c *Complete) events.Millis {
-	policy, failures := &t.Kind.Policy, d.failures(t)+1
+	policy, failed := &t.Kind.Policy, failures(d.State, t)+1
 	switch {
-	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failures >= policy.MaxAttempts:
+	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failed >= policy.MaxAttempts:
 		return 0
 	case !c.ByPolicy:
 		return d.chosen(t, c)
 	}
-	return d.Now.Add(policy.Backoff.Delay(failures, float64(c.Random)/(1<<32)))
+	return d.Now.Add(policy.Backoff.Delay(failed, float64(c.Random)/(1<<32)))
 }

@@ -188,16 +188,18 @@ func (d *Decider) Lose(node string) bool {
 
 // losses returns how often attempts of a task were lost, as its policy counts: in its run or, of a worker, since a bucket
 // of its ended.
-func (d *Decider) losses(t *projection.Task) int {
-	if lost, _, is := works.Of(d.State).Counts(t.ID); is {
+func losses(state *projection.Shard, t *projection.Task) int {
+	if lost, _, is := works.Of(state).Counts(t.ID); is {
 		return lost
 	}
 	return int(t.Lost)
 }
 
+func (d *Decider) losses(t *projection.Task) int { return losses(d.State, t) }
+
 // failures is losses of attempts that failed.
-func (d *Decider) failures(t *projection.Task) int {
-	if _, failed, is := works.Of(d.State).Counts(t.ID); is {
+func failures(state *projection.Shard, t *projection.Task) int {
+	if _, failed, is := works.Of(state).Counts(t.ID); is {
 		return failed
 	}
 	return int(t.Failures)

@@ -86,14 +86,15 @@ type Assignment struct {
 	Life     events.Ref // of the task; 0 = the owner does not tell it
 }
 
-// AssignmentOf is the attempt that a task has just started.
-func AssignmentOf(t *projection.Task) Assignment {
+// AssignmentOf is the attempt that a task has just started. Its failures and losses are those that the task's policy
+// counts.
+func AssignmentOf(state *projection.Shard, t *projection.Task) Assignment {
 	a := Assignment{
 		AttemptName: AttemptName{t.ID, t.Started},
 		Behavior:    t.Kind.Behavior,
 		Number:      t.Attempt,
-		Failures:    t.Failures,
-		Lost:        t.Lost,
+		Failures:    uint32(failures(state, t)),
+		Lost:        uint32(losses(state, t)),
 		Policy:      t.Kind.Policy,
 		Params:      t.Params,
 		Life:        t.Created,
@@ -105,12 +106,12 @@ func AssignmentOf(t *projection.Task) Assignment {
 }
 
 // EncodeAssignments answers an Offer with tasks that have just started.
-func EncodeAssignments(tasks []*projection.Task) []Answer {
+func EncodeAssignments(state *projection.Shard, tasks []*projection.Task) []Answer {
 	w := wire.Scratch()
 	defer w.Done()
 	w.Array(len(tasks))
 	for _, t := range tasks {
-		a := AssignmentOf(t)
+		a := AssignmentOf(state, t)
 		a.Encode(w)
 	}
 	return []Answer{{Data: bytes.Clone(w.B)}}

@@ -48,6 +48,9 @@ func NewSubmit(
 		Params:    events.JSON(q.Params),
 		RunNow:    plan.RunNow,
 	}
+	if n := int64(len(c.Task)); plan.IDLimit != 0 && n > plan.IDLimit {
+		return nil, &task.LimitError{Field: "id", Limit: plan.IDLimit, Got: n}
+	}
 	if q.RequestKey != "" {
 		asked := c.Asked(q)
 		c.RequestID = asked.ID(q.RequestKey)

@@ -283,7 +283,7 @@ func TestTold_TailsOfPartsArePassedOver(t *testing.T) {
 	if got, err := outcome.Decode(grownIn(t, told.B, failure.B)); err != nil || len(got) != 300 || !reflect.DeepEqual(got[299], failed) {
 		t.Errorf("outcomes of longer errors: %d, %v", len(got), err)
 	}
-	offered := command.EncodeAssignments([]*projection.Task{&kept, &kept})[0].Data
+	offered := command.EncodeAssignments(projection.NewShard(0), []*projection.Task{&kept, &kept})[0].Data
 	if got, err := command.DecodeAssignments(grownIn(t, offered, policyBytes(kept.Kind.Policy))); err != nil || len(got) != 2 || got[1].Policy != kept.Kind.Policy {
 		t.Errorf("assignments of longer policies: %+v, %v", got, err)
 	}

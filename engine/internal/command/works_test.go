@@ -191,6 +191,7 @@ func drawWorks(t *rapid.T, c command.Command) command.Command {
 			Started: number("started"),
 			Node:    node,
 			Counter: genText.Draw(t, "counter"),
+			Reason:  genText.Draw(t, "reason"),
 			Items:   rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "items"),
 		}
 	case *works.Reset:

@@ -30,6 +30,9 @@ func OfEnd(t *projection.Task) string {
 		return "it was cancelled" + asked(t) + tail(t.Error.Message, t)
 	case t.Error != nil:
 		text := "it has ended with FAILURE: " + failed(t)
+		if t.Error.Code == events.CodeThreshold && t.Error.Properties["counter"] != "" {
+			text += "; work reset --thresholds lets it count anew, and retry lets it go on"
+		}
 		if t.Wait != nil && t.Wait.Since != 0 {
 			text += "; the attempt that was due next was cancelled" + asked(t) // a retry, or the first one of the next run
 		}

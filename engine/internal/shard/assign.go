@@ -42,7 +42,7 @@ func (o *Owner) assign(d *command.Decider) {
 		o.tally.Starts(t)
 		if local {
 			t = d.Start(t, o.ownership.Session.ID, 0, o.cfg.TTL)
-			o.pending.starts = append(o.pending.starts, command.AssignmentOf(t))
+			o.pending.starts = append(o.pending.starts, command.AssignmentOf(o.state, t))
 			continue
 		}
 		t = d.Start(t, offer.Node, offer.Number, offer.lease())
@@ -293,7 +293,7 @@ func (o *Owner) assignedBefore(c *command.Offer, number uint64) []command.Answer
 			current = append(current, t)
 		}
 	}
-	return command.EncodeAssignments(current)
+	return command.EncodeAssignments(o.state, current)
 }
 
 func (p *parkedOffer) lease() time.Duration { return time.Duration(p.Lease) * time.Millisecond }

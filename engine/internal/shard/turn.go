@@ -186,7 +186,7 @@ func (o *Owner) perform() {
 	}
 	o.replyOnceProven(unproven)
 	for _, offer := range t.filled {
-		offer.Reply(offer.Batch, command.EncodeAssignments(offer.assigned), true)
+		offer.Reply(offer.Batch, command.EncodeAssignments(o.state, offer.assigned), true)
 	}
 	for i := range t.starts {
 		o.cfg.Effects.Launch(o.ownership.Shard, t.starts[i])

@@ -9,6 +9,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/store"
 	"taskledger/task"
+	"taskledger/work/workledger"
 )
 
 // The numbers of the commands and questions of works.
@@ -69,6 +70,7 @@ type Permits struct {
 	Node    string
 	Counter string
 	Items   []uint64 // hashes of bucket and key
+	Reason  string   // why the work stops where the counter of a rule does not grant them all
 }
 
 // Reset forgets what a run has done.
@@ -119,7 +121,7 @@ func (c *Bucket) Size() int {
 	return commandBytes + failureBytes + 3*len(c.Task) + len(c.Node) + len(c.Errors)
 }
 func (c *Permits) Size() int {
-	return commandBytes + failureBytes + 3*len(c.Task) + len(c.Node) + len(c.Counter) + 2*9*len(c.Items)
+	return commandBytes + failureBytes + 3*len(c.Task) + len(c.Node) + len(c.Counter) + len(c.Reason) + 2*9*len(c.Items)
 }
 func (c *Reset) Size() int { return commandBytes + 2*len(c.Task) }
 func (c *Rerun) Size() int { return commandBytes + 3*len(c.Task) }
@@ -239,7 +241,11 @@ func (c *Permits) Limits() error {
 	if c.Counter == "" {
 		return invalid("counter", "want a name")
 	}
-	return cmp.Or(limitAttempt(c.Task, c.Node), limitText("counter", c.Counter, events.MaxCounterBytes))
+	return cmp.Or(
+		limitAttempt(c.Task, c.Node),
+		limitText("counter", c.Counter, events.MaxCounterBytes),
+		limitText("reason", c.Reason, workledger.MaxMessageBytes),
+	)
 }
 
 // Limits implements command.Command.

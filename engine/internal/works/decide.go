@@ -2,12 +2,14 @@ package works
 
 import (
 	"strconv"
+	"strings"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/projection/works"
+	"taskledger/work/workledger"
 )
 
 // State says what an attempt of a worker does next.
@@ -297,16 +299,23 @@ func (c *Permits) Decide(d *command.Decider) command.Answer {
 		a.parent = d.Emit(a.parent, granted)
 	}
 	if trips {
-		failWork(d, a.of, tripped(plan, counter))
+		failWork(d, a.of, tripped(plan, counter, c.Reason))
 		m.State, m.Why = int64(Stop), "threshold "+c.Counter
 	}
 	return m.answer()
 }
 
 // tripped returns the failure of a work whose counter would exceed its limit.
-func tripped(plan *events.WorkPartition, counter int) events.Error {
+func tripped(plan *events.WorkPartition, counter int, reason string) events.Error {
 	t := plan.Thresholds[counter]
 	limit := strconv.FormatUint(t.Limit, 10)
+	if rule, is := strings.CutPrefix(t.Counter, workledger.FailuresPrefix); is {
+		return events.Error{
+			Code:       events.CodeStopped,
+			Message:    "partition " + plan.ID + ": rule " + rule + " stops the work: " + reason,
+			Properties: map[string]string{"partition": plan.ID, "rule": rule},
+		}
+	}
 	return events.Error{
 		Code:       events.CodeThreshold,
 		Message:    "partition " + plan.ID + ": " + t.Counter + " has reached its limit of " + limit,

@@ -575,10 +575,15 @@ func TestExplain_SaysThatTheWorkWaitsForItsWorkers(t *testing.T) {
 	}
 	w.end(parent, 1)
 	w.complete(parent, command.Snoozed)
-	e, waits := w.Explain(w.task(parent))
-	if !waits || e.Text != "it waits for its workers: they have 1 buckets, and none is free" {
-		t.Errorf("%+v, %t", e, waits)
+	expect := func(want string) {
+		t.Helper()
+		if e, waits := w.Explain(w.task(parent)); !waits || e.Why != task.WhyWorkers || e.Text != want {
+			t.Errorf("%+v, %t", e, waits)
+		}
 	}
+	expect("it waits for its workers: no bucket is free, and they have 1 bucket")
+	w.lose("n-2")
+	expect("it waits for its workers: none has one of 1 free bucket yet")
 }
 
 func TestBeside_CountsTheWorkersOfTheWorkByNode(t *testing.T) {

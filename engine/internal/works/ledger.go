@@ -2,13 +2,12 @@ package works
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/work"
+	"taskledger/work/workledger"
 )
 
 // Asks takes the commands of an attempt to the owner of its shard.
@@ -27,10 +26,7 @@ type Attempt struct {
 	Parent  events.TaskID // of a worker: the task that has the work; "" = the attempt is of that task
 }
 
-// ErrOver is wrapped by the error of an attempt that is over, or runs elsewhere: what it reports does not count.
-var ErrOver = errors.New("the attempt is over or runs elsewhere")
-
-// Ledger implements work.Ledger for an attempt by commands to the owner of its shard.
+// Ledger implements workledger.Ledger for an attempt by commands to the owner of its shard.
 type Ledger struct {
 	asks    Asks
 	attempt Attempt
@@ -47,10 +43,10 @@ func NewLedger(asks Asks, a Attempt) *Ledger {
 	}
 }
 
-var _ work.Ledger = (*Ledger)(nil)
+var _ workledger.Ledger = (*Ledger)(nil)
 
-// Open implements work.Ledger. Where the work has stopped, or is gone, Next says so.
-func (l *Ledger) Open(ctx context.Context, plan work.Plan) (work.Opened, error) {
+// Open implements workledger.Ledger. Where the work has stopped, or is gone, Next says so.
+func (l *Ledger) Open(ctx context.Context, plan workledger.Plan) (workledger.Opened, error) {
 	c := &Plan{
 		Task:    string(l.attempt.Task),
 		Started: uint64(l.attempt.Started),
@@ -64,40 +60,33 @@ func (l *Ledger) Open(ctx context.Context, plan work.Plan) (work.Opened, error) 
 	}
 	m, err := l.ask(ctx, c)
 	if err != nil {
-		return work.Opened{}, err
+		return workledger.Opened{}, err
 	}
 	if State(m.State) == Stop || m.Run == 0 {
-		return work.Opened{Run: m.Run, Plan: plan}, nil
+		return workledger.Opened{Run: m.Run, Plan: plan}, nil
 	}
-	a, err := l.asks.Read(ctx, l.shard, &Show{Task: string(of), Plan: true, Linear: true})
-	if err == nil {
-		err = a.Err(of)
-	}
+	shown, err := l.asks.show(ctx, &Show{Task: string(of), Plan: true, Linear: true})
 	if err != nil {
-		return work.Opened{}, fmt.Errorf("reading the plan: %w", err)
-	}
-	shown, err := command.ReadLenient[Shown](a.Data)
-	if err != nil {
-		return work.Opened{}, fmt.Errorf("reading the plan: %w", err)
+		return workledger.Opened{}, fmt.Errorf("reading the plan: %w", err)
 	}
 	return opened(&shown)
 }
 
 // opened returns a run as it is recorded.
-func opened(shown *Shown) (work.Opened, error) {
+func opened(shown *Shown) (workledger.Opened, error) {
 	all, err := decodePartitions(shown.Partitions)
 	if err != nil {
-		return work.Opened{}, fmt.Errorf("reading the partitions: %w", err)
+		return workledger.Opened{}, fmt.Errorf("reading the partitions: %w", err)
 	}
-	o := work.Opened{
+	o := workledger.Opened{
 		Run:     shown.Run,
 		Started: events.Millis(shown.PlannedAt).Time(),
-		Plan:    work.Plan{Definition: shown.Definition},
+		Plan:    workledger.Plan{Definition: shown.Definition},
 	}
 	for i := range all {
 		p, err := planned(&all[i])
 		if err != nil {
-			return work.Opened{}, fmt.Errorf("reading the segmentation of partition %s: %w", all[i].ID, err)
+			return workledger.Opened{}, fmt.Errorf("reading the segmentation of partition %s: %w", all[i].ID, err)
 		}
 		o.Plan.Partitions = append(o.Plan.Partitions, p)
 	}
@@ -105,7 +94,7 @@ func opened(shown *Shown) (work.Opened, error) {
 }
 
 // recorded returns the partitions of a plan as events have them.
-func recorded(plan *work.Plan) []events.WorkPartition {
+func recorded(plan *workledger.Plan) []events.WorkPartition {
 	all := make([]events.WorkPartition, len(plan.Partitions))
 	for i := range plan.Partitions {
 		p := &plan.Partitions[i]
@@ -125,24 +114,24 @@ func recorded(plan *work.Plan) []events.WorkPartition {
 }
 
 // planned is the reverse of recorded for a partition.
-func planned(p *events.WorkPartition) (work.PartitionPlan, error) {
+func planned(p *events.WorkPartition) (workledger.PartitionPlan, error) {
 	segments, err := decodeSegmentation(p.Segments)
-	plan := work.PartitionPlan{
+	plan := workledger.PartitionPlan{
 		ID:           p.ID,
-		Mode:         work.Mode(p.Mode),
+		Mode:         workledger.Mode(p.Mode),
 		Segmentation: segments,
 		Buckets:      int64(p.Buckets),
 		Workers:      int64(p.Workers),
 		Threads:      int64(p.Threads),
 	}
 	for _, t := range p.Thresholds {
-		plan.Thresholds = append(plan.Thresholds, work.Threshold{Counter: t.Counter, Limit: int64(t.Limit)})
+		plan.Thresholds = append(plan.Thresholds, workledger.Threshold{Counter: t.Counter, Limit: int64(t.Limit)})
 	}
 	return plan, err
 }
 
-// Begin implements work.Ledger.
-func (l *Ledger) Begin(ctx context.Context, b work.Beginning) error {
+// Begin implements workledger.Ledger.
+func (l *Ledger) Begin(ctx context.Context, b workledger.Beginning) error {
 	_, err := l.ask(ctx, &Begin{
 		Task:      string(l.attempt.Task),
 		Started:   uint64(l.attempt.Started),
@@ -154,35 +143,69 @@ func (l *Ledger) Begin(ctx context.Context, b work.Beginning) error {
 	return err
 }
 
-// Next implements work.Ledger. The end of the attempt returns its bucket, so nothing is sent for one that is given back.
-func (l *Ledger) Next(ctx context.Context, r work.Report) (work.Answer, error) {
+// Next implements workledger.Ledger. The end of the attempt returns its bucket, so nothing is sent for one that is given back.
+func (l *Ledger) Next(ctx context.Context, r workledger.Report) (workledger.Answer, error) {
 	if l.stopped.Load() && r.Bucket == 0 || r.Returned || r.Last && r.Bucket == 0 {
-		return work.Answer{State: work.Stopped}, nil
+		return workledger.Answer{State: workledger.Stopped}, nil
 	}
 	m, err := l.ask(ctx, l.report(&r))
 	if err != nil || r.Last {
-		return work.Answer{State: work.Stopped}, err
+		return workledger.Answer{State: workledger.Stopped}, err
 	}
-	a := work.Answer{Partition: int(m.Partition) - 1}
+	a := workledger.Answer{Partition: int(m.Partition) - 1}
 	switch State(m.State) {
 	case Go:
-		a.State, a.Bucket = work.Working, int64(m.Bucket)
+		a.State, a.Bucket = workledger.Working, int64(m.Bucket)
 	case Wait:
-		a.State = work.Waiting
+		a.State = workledger.Waiting
 	case Next:
-		if a.State = work.Starting; l.attempt.Parent != "" { // the work's own task begins it
-			a.State = work.Waiting
+		if a.State = workledger.Starting; l.attempt.Parent != "" { // the work's own task begins it
+			a.State = workledger.Waiting
 		}
 	case Over:
-		a.State = work.Finished
+		a.State = workledger.Finished
+		if l.attempt.Parent == "" {
+			a.Totals, err = l.totals(ctx)
+		}
 	default:
-		a.State = work.Stopped
+		a.State = workledger.Stopped
 	}
-	return a, nil
+	return a, err
+}
+
+// totals returns what became of the partitions of the run.
+func (l *Ledger) totals(ctx context.Context) ([]workledger.Total, error) {
+	shown, err := l.asks.show(ctx, &Show{Task: string(l.attempt.Task), Linear: true})
+	if err != nil {
+		return nil, fmt.Errorf("reading what the run has counted: %w", err)
+	}
+	all := make([]workledger.Total, len(shown.Parts))
+	for i := range all {
+		p := &shown.Parts[i]
+		all[i].Buckets = int64(p.Done)
+		all[i].Items = workledger.Counts{
+			Done:    int64(p.ItemsDone),
+			Failed:  int64(p.ItemsFailed),
+			Skipped: int64(p.ItemsSkipped),
+		}
+	}
+	return all, nil
+}
+
+// show reads a work.
+func (a *Asks) show(ctx context.Context, q *Show) (shown Shown, err error) {
+	answer, err := a.Read(ctx, q.Shard(a.Shards), q)
+	if err == nil {
+		err = answer.Err(events.TaskID(q.Task))
+	}
+	if err != nil {
+		return shown, err
+	}
+	return command.ReadLenient[Shown](answer.Data)
 }
 
 // report returns the command that reports on a bucket.
-func (l *Ledger) report(r *work.Report) *Bucket {
+func (l *Ledger) report(r *workledger.Report) *Bucket {
 	c := &Bucket{
 		Task:    string(l.attempt.Task),
 		Started: uint64(l.attempt.Started),
@@ -199,8 +222,8 @@ func (l *Ledger) report(r *work.Report) *Bucket {
 	return c
 }
 
-// Permit implements work.Ledger.
-func (l *Ledger) Permit(ctx context.Context, a work.Ask) (bool, error) {
+// Permit implements workledger.Ledger.
+func (l *Ledger) Permit(ctx context.Context, a workledger.Ask) (bool, error) {
 	if l.stopped.Load() {
 		return false, nil
 	}
@@ -210,6 +233,7 @@ func (l *Ledger) Permit(ctx context.Context, a work.Ask) (bool, error) {
 		Node:    l.attempt.Node,
 		Counter: a.Counter,
 		Items:   []uint64{a.Item},
+		Reason:  a.Reason,
 	})
 	return err == nil && len(m.Granted) == 1 && m.Granted[0] == 1, err
 }
@@ -221,7 +245,7 @@ func (l *Ledger) ask(ctx context.Context, c command.Command) (m moved, err error
 	case err != nil:
 		return m, err
 	case a.Code == command.AnswerStale:
-		return m, ErrOver
+		return m, workledger.ErrOver
 	case a.Code != command.AnswerOK:
 		return m, a.Err(l.attempt.Task)
 	}

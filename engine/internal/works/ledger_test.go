@@ -14,6 +14,7 @@ import (
 	"taskledger/task"
 	"taskledger/work"
 	"taskledger/work/segmentation"
+	"taskledger/work/workledger"
 )
 
 // ledger returns the ledger of the attempt of a task that runs.
@@ -45,7 +46,7 @@ func (w *world) ledger(id events.TaskID) *works.Ledger {
 }
 
 // numbers is a work over the numbers below 100, in ten buckets.
-func numbers(workers int64, process func(ctx context.Context, n int64) error, thresholds ...work.Threshold) *work.Work[struct{}, int64] {
+func numbers(workers int64, process func(ctx context.Context, n int64) error, thresholds ...workledger.Threshold) *work.Work[struct{}, int64] {
 	return work.Define("numbers", nil, work.Partition[struct{}, int64]{
 		ID: "all",
 		Items: func(_ context.Context, _ struct{}, b work.Bucket) iter.Seq2[int64, error] {
@@ -82,7 +83,7 @@ func TestLedger_AnAttemptProcessesEveryItemOnce(t *testing.T) {
 		return nil
 	})
 	state, err := def.Attempt(t.Context(), w.ledger(parent), struct{}{}, work.Attempt{Number: 1})
-	if state != work.Finished || err != nil {
+	if state != workledger.Finished || err != nil {
 		t.Fatalf("state %d, %v", state, err)
 	}
 	for n := range int64(100) {
@@ -102,26 +103,26 @@ func TestLedger_WorkersShareTheBuckets(t *testing.T) {
 	w.start(parent, "n-1")
 	def := numbers(2, func(context.Context, int64) error { return nil })
 	l := w.ledger(parent)
-	if _, err := l.Open(t.Context(), def.Plan()); err != nil {
+	if _, err := l.Open(t.Context(), def.Planned()); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := l.Next(t.Context(), work.Report{}); err != nil || a.State != work.Starting || a.Partition != 0 {
+	if a, err := l.Next(t.Context(), workledger.Report{}); err != nil || a.State != workledger.Starting || a.Partition != 0 {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if err := l.Begin(t.Context(), work.Beginning{Counted: true, Expected: 5}); err != nil {
+	if err := l.Begin(t.Context(), workledger.Beginning{Counted: true, Expected: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := l.Next(t.Context(), work.Report{}); err != nil || a.State != work.Working || a.Bucket != 1 {
+	if a, err := l.Next(t.Context(), workledger.Report{}); err != nil || a.State != workledger.Working || a.Bucket != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	w.rest()
 	w.start(worker(2), "n-2")
 	state, err := def.Attempt(t.Context(), w.ledger(worker(2)), struct{}{}, work.Attempt{Number: 1})
-	if state != work.Waiting || err != nil {
+	if state != workledger.Waiting || err != nil {
 		t.Fatalf("the worker: state %d, %v", state, err)
 	}
-	a, err := l.Next(t.Context(), work.Report{Bucket: 1, Items: work.Counts{Done: 10}})
-	if err != nil || a.State != work.Finished {
+	a, err := l.Next(t.Context(), workledger.Report{Bucket: 1, Items: workledger.Counts{Done: 10}})
+	if err != nil || a.State != workledger.Finished {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	if p := w.show().Parts[0]; p.Done != 10 || p.ItemsDone != 100 {
@@ -143,7 +144,7 @@ func TestLedger_AThresholdStopsTheAttemptAndFailsTheWork(t *testing.T) {
 		defer mu.Unlock()
 		applied++
 		return nil
-	}, work.Threshold{Counter: "deleted", Limit: 42})
+	}, workledger.Threshold{Counter: "deleted", Limit: 42})
 	_, err := def.Attempt(t.Context(), w.ledger(parent), struct{}{}, work.Attempt{Number: 1})
 	if err == nil || applied != 42 {
 		t.Errorf("%d were applied, %v", applied, err)
@@ -159,7 +160,7 @@ func TestLedger_OfAnAttemptThatIsOverSaysSo(t *testing.T) {
 	w.start(parent, "n-1")
 	l := w.ledger(parent)
 	w.lose("n-1")
-	if _, err := l.Open(t.Context(), numbers(1, nil).Plan()); !errors.Is(err, works.ErrOver) {
+	if _, err := l.Open(t.Context(), numbers(1, nil).Planned()); !errors.Is(err, workledger.ErrOver) {
 		t.Errorf("%v", err)
 	}
 }
@@ -168,13 +169,13 @@ func TestLedger_OfASuspendedWorkStopsTheAttempt(t *testing.T) {
 	w := inWork(t, 10, 2, task.Policy{})
 	w.operate(parent, task.Suspend)
 	l := w.ledger(worker(2))
-	if _, err := l.Open(t.Context(), work.Plan{}); err != nil {
+	if _, err := l.Open(t.Context(), workledger.Plan{}); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := l.Next(t.Context(), work.Report{}); err != nil || a.State != work.Stopped {
+	if a, err := l.Next(t.Context(), workledger.Report{}); err != nil || a.State != workledger.Stopped {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if permitted, err := l.Permit(t.Context(), work.Ask{Counter: "c"}); permitted || err != nil {
+	if permitted, err := l.Permit(t.Context(), workledger.Ask{Counter: "c"}); permitted || err != nil {
 		t.Errorf("%t, %v", permitted, err)
 	}
 }
@@ -196,14 +197,14 @@ func TestLedger_RecordsEverySegmentation(t *testing.T) {
 		w := newWorld(t)
 		w.submit(task.Policy{})
 		w.start(parent, "n-1")
-		plan := work.Plan{Definition: "d", Partitions: []work.PartitionPlan{{
+		plan := workledger.Plan{Definition: "d", Partitions: []workledger.PartitionPlan{{
 			ID:           "p",
-			Mode:         work.Simulate,
+			Mode:         workledger.Simulate,
 			Segmentation: p,
 			Buckets:      p.Total(),
 			Workers:      3,
 			Threads:      2,
-			Thresholds:   []work.Threshold{{Counter: "c", Limit: 9}},
+			Thresholds:   []workledger.Threshold{{Counter: "c", Limit: 9}},
 		}}}
 		opened, err := w.ledger(parent).Open(t.Context(), plan)
 		if err != nil || !reflect.DeepEqual(opened.Plan, plan) || opened.Run != 1 || events.MillisOf(opened.Started) != w.now {

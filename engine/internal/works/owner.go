@@ -176,6 +176,33 @@ func (o *atOwner) explain(t *projection.Task) (explanation.Explanation, bool) {
 	if of == nil || !of.Asleep {
 		return explanation.Explanation{}, false
 	}
-	text := fmt.Sprintf("it waits for its workers: they have %d buckets, and none is free", len(of.Open()))
-	return explanation.Explanation{Why: task.WhyScheduled, Text: text}, true
+	return explanation.Explanation{Why: task.WhyWorkers, Text: waits(of)}, true
+}
+
+// waits says what a work waits for whose own task sleeps.
+func waits(of *works.Work) string {
+	free, _ := of.Free()
+	open := len(of.Open())
+	text := "it waits for its workers"
+	switch {
+	case free == 0:
+		text += ": no bucket is free, and they have " + counted(uint64(open), "bucket")
+	case open == 0:
+		text += ": none has one of " + counted(free, "free bucket") + " yet"
+	default:
+		text += fmt.Sprintf(": they have %s, and %s", counted(uint64(open), "bucket"), counted(free, "further one"))
+		if free == 1 {
+			return text + " is free"
+		}
+		return text + " are free"
+	}
+	return text
+}
+
+// counted writes a number of things.
+func counted(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -3,8 +3,8 @@ package works
 import (
 	"taskledger/events"
 	"taskledger/internal/wire"
-	"taskledger/work"
 	"taskledger/work/segmentation"
+	"taskledger/work/workledger"
 )
 
 // encodeSegmentation writes a segmentation as the segments of a partition: the array
@@ -68,7 +68,7 @@ func decodeSegmentation(data []byte) (p segmentation.Plan, err error) {
 }
 
 // encodeErrors writes the errors of a bucket as a command has them.
-func encodeErrors(all []work.ItemError) []byte {
+func encodeErrors(all []workledger.ItemError) []byte {
 	errs := make([]events.ItemError, len(all))
 	for i, e := range all {
 		errs[i] = events.ItemError(e)

@@ -1,11 +1,14 @@
 package works
 
 import (
+	"encoding/json"
+
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/projection/works"
+	"taskledger/work/progress"
 )
 
 // Shown is a work as it travels.
@@ -21,7 +24,7 @@ type Shown struct {
 	Retried    bool  // the run has the failed buckets of the one before alone
 	Finished   bool  // the task has ended with SUCCESS since the run was planned
 	Asleep     bool  // the task waits for its workers
-	Suspended  bool
+	Own        Own
 	Current    int64  // the number of the last partition that has started; 0 = none
 	Partitions []byte // as EncodePartitions writes them, where they were asked for
 	Parts      []Part
@@ -33,6 +36,16 @@ type Shown struct {
 	Permits    uint64   // that are remembered by their items
 	Tried      uint64   // the bucket with which most attempts have failed; 0 = none
 	TriedOften int64    // how many
+}
+
+// Own is the work's own task as it travels.
+type Own struct {
+	Behavior  string
+	Status    uint64
+	Suspended bool
+	Final     bool   // it has ended
+	Node      string // the session that runs it; "" = it does not run
+	Failure   []byte // the JSON of its last failure; empty = none
 }
 
 // Part is a partition of a run as it travels.
@@ -48,6 +61,7 @@ type Part struct {
 	Ended         int64
 	Moved         int64
 	Busy          int64
+	BusyFrom      int64 // since then a bucket is open; Busy counts that time, too
 	Counted       bool
 	Expected      uint64
 	ItemsDone     uint64
@@ -72,6 +86,7 @@ type Open struct {
 	Attempt uint64
 	Node    string // the session that runs the attempt
 	Since   int64
+	Items   uint64 // that were processed, as far as the attempt has told
 }
 
 // Worker is a worker that has not ended.
@@ -103,7 +118,7 @@ func show(state *projection.Shard, of *works.Work, now events.Millis, plan bool)
 	bucket, failed := of.MostTried()
 	s.Tried, s.TriedOften = bucket, int64(failed)
 	if t := state.Task(of.ID); t != nil {
-		s.Version, s.Suspended = uint64(t.Last), t.Suspended
+		s.Version, s.Own = uint64(t.Last), own(t)
 	}
 	if plan {
 		s.Partitions = EncodePartitions(of.Partitions)
@@ -118,6 +133,7 @@ func show(state *projection.Shard, of *works.Work, now events.Millis, plan bool)
 			Attempt: uint64(o.Attempt),
 			Node:    nodeOf(state, o.Attempt),
 			Since:   int64(o.Since),
+			Items:   itemsIn(state, of, &o),
 		})
 	}
 	for _, w := range of.Workers() {
@@ -126,6 +142,21 @@ func show(state *projection.Shard, of *works.Work, now events.Millis, plan bool)
 		}
 	}
 	return s
+}
+
+// own returns the work's own task.
+func own(t *projection.Task) Own {
+	is := Own{
+		Behavior:  t.Kind.Behavior,
+		Status:    uint64(t.Status),
+		Suspended: t.Suspended,
+		Final:     t.Final(),
+		Node:      t.Node,
+	}
+	if t.Error != nil {
+		is.Failure, _ = json.Marshal(t.Error) // texts alone: it never fails
+	}
+	return is
 }
 
 func partOf(plan *events.WorkPartition, p *works.Part, now events.Millis) Part {
@@ -141,6 +172,7 @@ func partOf(plan *events.WorkPartition, p *works.Part, now events.Millis) Part {
 		Ended:         int64(p.Ended),
 		Moved:         int64(p.Moved),
 		Busy:          int64(p.Busy),
+		BusyFrom:      int64(p.BusyFrom),
 		Counted:       p.Counted,
 		Expected:      p.Expected,
 		ItemsDone:     p.Items.Done,
@@ -150,7 +182,7 @@ func partOf(plan *events.WorkPartition, p *works.Part, now events.Millis) Part {
 		Spanned:       p.Spanned,
 	}
 	if p.BusyFrom != 0 {
-		part.Busy += int64(now - p.BusyFrom)
+		part.Busy += int64(max(now-p.BusyFrom, 0))
 	}
 	for i, t := range plan.Thresholds {
 		c := Counter{Name: t.Counter, Limit: t.Limit}
@@ -168,6 +200,16 @@ func nodeOf(state *projection.Shard, started events.Ref) string {
 		return t.Node
 	}
 	return ""
+}
+
+// itemsIn returns how many items of an open bucket were processed, as far as its attempt has told.
+func itemsIn(state *projection.Shard, of *works.Work, o *works.Open) uint64 {
+	t := state.Attempt(o.Attempt)
+	_, plan := of.Part()
+	if t == nil || t.Progress == nil || plan == nil || t.Progress.Note != progress.Note(plan.ID, o.Bucket) {
+		return 0
+	}
+	return uint64(max(t.Progress.Done, 0))
 }
 
 // answer answers a question about works.

@@ -129,7 +129,7 @@ func (a *app) groups() []group {
 	return []group{
 		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.checkCommand(), a.tokenCommand(), a.demoCommand(), a.benchCommand()}},
 		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand(), a.storeCommand(),
-			a.scheduleCommand(), a.syncCommand())},
+			a.scheduleCommand(), a.workCommand(), a.syncCommand())},
 		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.logsCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
 			a.nodesCommand(), a.shardsCommand(), a.statsCommand(), a.settingsCommand(), a.repairCommand()}},
 		{"prove", "Prove:", []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.checkpointCommand()}},

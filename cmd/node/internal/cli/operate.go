@@ -11,6 +11,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/workcli"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -24,7 +25,7 @@ type verbHelp struct {
 var taskVerbs = [...]verbHelp{
 	{operations.Cancel, "End tasks and let nothing of them start again",
 		"A task that waits for its first attempt, or after one that was lost, given back or snoozed, ends at once, as FAILURE with the code\ncancelled. One that has failed and waits for a retry keeps that failure, and loses the retry. A running one is asked to end; a success\nthat comes first counts. A task that has ended loses its next run; if it has none, it is refused."},
-	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on."},
+	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on. Those of a work end: suspend waits until no bucket is open, 10 s at most, and says how many are."},
 	{operations.Resume, "End a suspension", ""},
 	{operations.Retry, "Give ended tasks a new run", "The new run starts now, with a fresh budget of attempts, whatever the outcome was. A task that is no longer kept\nbegins a new life instead, with the parameters and the policy that are recorded of it."},
 	{operations.RunNow, "Start waiting tasks now", "The schedule of a waiting task becomes now."},
@@ -54,7 +55,8 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			c.Long += manyHelp
 			many.flags(c, help.verb)
 		}
-		all = append(all, a.clientCommand(c, many.given, func(ctx context.Context, client operations.Client, args []string) error {
+		waits := func() bool { return many.given() || help.verb == operations.Suspend }
+		all = append(all, a.clientCommand(c, waits, func(ctx context.Context, client operations.Client, args []string) error {
 			if n := len(reason); n > events.MaxNameBytes { // the library would cut it
 				return &task.LimitError{Field: "--reason", Limit: events.MaxNameBytes, Got: int64(n)}
 			}
@@ -108,7 +110,7 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 			t, err := client.Get(ctx, events.TaskID(id))
 			idle = err == nil && !t.Suspended
 		}
-		anew, err := client.Operate(ctx, verb, id, reason)
+		anew, err := a.operateTask(ctx, client, verb, id, reason)
 		switch {
 		case err != nil && verb == operations.Retry:
 			errs = append(errs, fmt.Errorf("%s %s: %w", verb, id, err))
@@ -121,6 +123,19 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// operateTask does what a verb says within the time for an answer. Of a work that is suspended it waits for the buckets.
+func (a *app) operateTask(ctx context.Context, client operations.Client, verb operations.Verb, id, reason string) (anew bool, err error) {
+	ask, stop := a.answering(ctx)
+	defer stop()
+	anew, err = client.Operate(ask, verb, id, reason)
+	if err == nil && verb == operations.Suspend {
+		if open := workcli.AwaitBuckets(ctx, client.Works(), events.TaskID(id), sleep); open > 0 {
+			fmt.Fprintf(a.Err, "%s: task %s is suspended, and %d of its buckets are open still\n", a.Name, id, open)
+		}
+	}
+	return anew, err
 }
 
 // operateBehaviors lets nobody pause a name with a typing error. To take a pause back is never refused.

@@ -33,6 +33,7 @@ import (
 	"taskledger/api/stores"
 	syncapi "taskledger/api/sync"
 	"taskledger/api/token"
+	"taskledger/api/works"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/openfiles"
 	"taskledger/engine"
@@ -366,6 +367,7 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 			stores.Routes(all.Stores()),
 			schedules.Routes(all.Schedules(), all.Backfills()),
 			logs.Routes(all),
+			works.Routes(all.Works()),
 			syncapi.Routes(all, all.Schedules()),
 		),
 		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat(), syncapi.ErrorFormat()},

@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/internal/works"
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/work/workledger"
 )
 
 // workID is the largest id of a task that has a work.
@@ -92,6 +93,7 @@ func workForms(op uint64) []command.Command {
 			Node:    name,
 			Counter: strings.Repeat("c", events.MaxCounterBytes),
 			Items:   items,
+			Reason:  strings.Repeat("r", workledger.MaxMessageBytes),
 		}}
 	case *works.Reset:
 		return []command.Command{&works.Reset{Task: string(id), What: int64(events.ResetThresholds), Seen: math.MaxUint64}}

@@ -1,9 +1,31 @@
-package work
+package workledger
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"taskledger/task"
 )
+
+// ErrOver is wrapped by the error of an attempt that is over, or runs elsewhere: what it reports does not count.
+var ErrOver = errors.New("the attempt is over or runs elsewhere")
+
+// ErrGone is wrapped by the error of an attempt of a worker whose work is gone.
+var ErrGone = errors.New("the work is gone")
+
+// Key is the key by which the context of an attempt holds an Opener.
+type Key struct{}
+
+// Opener returns how an attempt reaches the record of its work.
+type Opener func(ctx context.Context, a task.Attempt) (Access, error)
+
+// Access is how an attempt reaches the record of its work.
+type Access struct {
+	Ledger Ledger
+	Worker bool   // the attempt is of a worker, not of the work's own task
+	Params []byte // of the work's own task, JSON text
+}
 
 // Ledger holds the record of a work for one attempt of its task, or of one of its workers. The engine implements it by
 // commands to the owner of the record. All calls but Permit come from one goroutine; Permit may be called concurrently.
@@ -98,6 +120,14 @@ type Answer struct {
 	State     State
 	Partition int   // of Starting and Working: place in the plan, from 0 on
 	Bucket    int64 // of Working: the number, from 1 on
+	// Totals are those of all partitions, in their order, with Finished of the work's own task.
+	Totals []Total
+}
+
+// Total tells what became of a partition.
+type Total struct {
+	Buckets int64
+	Items   Counts
 }
 
 // Ask names an item that shall be counted. An item that is processed again, since its bucket was given back, has the
@@ -110,4 +140,7 @@ type Ask struct {
 	// the bucket. It is big-endian.
 	Item uint64
 	Mode Mode // counts of Full and of Simulate are apart
+	// Reason tells, of the counter of a rule, why the work stops if the item is not permitted: UTF-8, at most
+	// MaxMessageBytes.
+	Reason string
 }

@@ -1,0 +1,138 @@
+// Package works is the HTTP API of partitioned works, below /v1/tasks/{id}/work.
+//
+// It keeps no state: it asks as any client does, and judges whether the token of the caller is for the behavior of the
+// task.
+package works
+
+import (
+	"net/http"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/problem"
+	"taskledger/api/token"
+	"taskledger/store"
+	"taskledger/work/progress"
+)
+
+// maxBody takes what a reset or a rerun says.
+const maxBody = 1 << 10
+
+// front answers requests.
+type front struct{ works operations.Works }
+
+// Reset says what a reset forgets.
+type Reset struct {
+	// Thresholds forgets what counters have counted, and nothing else. Without it a reset forgets the run: its buckets
+	// and counters.
+	Thresholds bool `json:"thresholds,omitempty"`
+}
+
+// Rerun says what the next run has.
+type Rerun struct {
+	Failed bool `json:"failed"` // the buckets that had failed items; true is the only choice
+}
+
+// Routes returns the routes of the works that the client reaches.
+func Routes(w operations.Works) []api.Route {
+	f := &front{w}
+	// of returns a route of the work of a task.
+	of := func(method, path, summary string, role token.Role, serve func(*api.Call) error) api.Route {
+		return api.Route{
+			Method:  method,
+			Pattern: "/v1/tasks/{id}/work" + path,
+			Summary: summary,
+			Role:    role,
+			Scope:   api.OneTask,
+			Serve:   serve,
+		}
+	}
+	show := of(http.MethodGet, "", "Tell how far the work of a task has come", token.Viewer, f.show)
+	show.Out = progress.Work{}
+	errs := of(http.MethodGet, "/errors", "Show the failed items of the last run, by bucket, newest first",
+		token.Viewer, f.errors)
+	errs.Large, errs.Out = true, progress.FailurePage{}
+	errs.Query = []api.Param{
+		{Name: "limit", Does: "most buckets of a page: 1 to 100, default 20"},
+		{Name: "cursor", Does: "that of the page before; a page with a cursor may have no buckets"},
+	}
+	reset := of(http.MethodPost, "/reset", "Forget the run of a work that does not run, or what its counters counted",
+		token.Operator, f.reset)
+	reset.MaxBody, reset.In, reset.Status = maxBody, Reset{}, []int{http.StatusNoContent}
+	rerun := of(http.MethodPost, "/rerun", "Run the buckets again that had failed items", token.Operator, f.rerun)
+	rerun.MaxBody, rerun.In, rerun.Status = maxBody, Rerun{}, []int{http.StatusNoContent}
+	return []api.Route{show, errs, reset, rerun}
+}
+
+// look returns the work of the task, if the token is for its behavior.
+func (f *front) look(c *api.Call) (progress.Work, error) {
+	w, err := f.works.Work(c.Context(), c.Task())
+	if err == nil && !c.Token().MayBehavior(w.Behavior) {
+		return progress.Work{}, problem.New(problem.NotFound, "there is no task %s", c.Task())
+	}
+	return w, err
+}
+
+// known returns an error unless the token is for the behavior of the task.
+func (f *front) known(c *api.Call) error {
+	if len(c.Token().Behaviors) == 0 {
+		return nil
+	}
+	_, err := f.look(c)
+	return err
+}
+
+func (f *front) show(c *api.Call) error {
+	w, err := f.look(c)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, w)
+}
+
+func (f *front) errors(c *api.Call) error {
+	limit, err := c.Number("limit", 20, 1, progress.MaxPage)
+	if err == nil {
+		err = f.known(c)
+	}
+	if err != nil {
+		return err
+	}
+	page, err := f.works.WorkFailures(c.Context(), c.Task(), c.Param("cursor"), limit)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, page)
+}
+
+func (f *front) reset(c *api.Call) error {
+	var what Reset
+	err := c.ReadOptional(&what)
+	if err == nil {
+		err = f.known(c)
+	}
+	if err == nil {
+		err = f.works.ResetWork(c.Context(), c.Task(), what.Thresholds)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Done()
+}
+
+func (f *front) rerun(c *api.Call) error {
+	var what Rerun
+	if err := c.Read(&what); err != nil {
+		return err
+	}
+	if !what.Failed {
+		return &store.InvalidError{Field: "failed", Problem: "want true: retry or run-now begins a run of all buckets"}
+	}
+	if err := f.known(c); err != nil {
+		return err
+	}
+	if err := f.works.RerunWork(c.Context(), c.Task()); err != nil {
+		return err
+	}
+	return c.Done()
+}

@@ -1,0 +1,285 @@
+package works_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/token"
+	"taskledger/api/works"
+	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
+	"taskledger/work/progress"
+)
+
+// secrets are known tokens by their secrets.
+type secrets map[string]*token.Token
+
+func (s secrets) Find(secret string) *token.Token { return s[secret] }
+
+var everybody = secrets{
+	"viewer":    {Name: "vera", Role: token.Viewer},
+	"submitter": {Name: "sam", Role: token.Submitter},
+	"operator":  {Name: "olga", Role: token.Operator},
+	"worker":    {Name: "wim", Role: token.Worker},
+	"tenant":    {Name: "tina", Role: token.Operator, Prefix: "t1."},
+	"reindexer": {Name: "rita", Role: token.Operator, Behaviors: []string{"reindex"}},
+	"sleeper":   {Name: "sue", Role: token.Operator, Behaviors: []string{"sleep"}},
+}
+
+// world has the work of a task, and takes down what is asked of it.
+type world struct {
+	asked []string
+	fails error
+}
+
+const has = "t1.a/b"
+
+func (w *world) ask(id events.TaskID, format string, args ...any) error {
+	w.asked = append(w.asked, fmt.Sprintf(format, args...))
+	if id != has {
+		return fmt.Errorf("no work is planned: task %s: %w", id, task.ErrNotFound)
+	}
+	return w.fails
+}
+
+func (w *world) Work(_ context.Context, id events.TaskID) (is progress.Work, err error) {
+	is = progress.Work{Task: id, Behavior: "reindex", Status: task.Running, Partitions: []progress.Partition{{
+		ID:        "all",
+		Mode:      "full",
+		StartedAt: 1,
+		Buckets:   progress.Buckets{Total: 200, Done: 25, Open: 3},
+	}}}
+	is.Derive(progress.Facts{Planned: true, Current: 1})
+	return is, w.ask(id, "show")
+}
+
+func (w *world) WorkFailures(
+	_ context.Context, id events.TaskID, cursor string, limit int,
+) (progress.FailurePage, error) {
+	page := progress.FailurePage{Task: id, Run: 1, FailedItems: 57, Cursor: "next", Buckets: []progress.Failures{{
+		Partition: "all",
+		Bucket:    7,
+		Failed:    57,
+		Errors:    []progress.ItemError{{Item: "row 9", Code: "boom", Message: "it bursts"}},
+	}}}
+	return page, w.ask(id, "errors %q %d", cursor, limit)
+}
+
+func (w *world) ResetWork(_ context.Context, id events.TaskID, thresholds bool) error {
+	return w.ask(id, "reset %t", thresholds)
+}
+
+func (w *world) RerunWork(_ context.Context, id events.TaskID) error { return w.ask(id, "rerun") }
+
+type server struct {
+	*world
+	t   *testing.T
+	api *api.API
+}
+
+func serve(t *testing.T) *server {
+	t.Helper()
+	w := &world{}
+	a, err := api.New(api.Config{
+		Client:  operations.Direct{},
+		Tokens:  everybody,
+		Version: "test",
+		Routes:  works.Routes(w),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &server{world: w, t: t, api: a}
+}
+
+// send asks for the work of a task and wants an answer with a status and a part.
+func (s *server) send(secret, method, path, body string, status int, part string) string {
+	s.t.Helper()
+	r := httptest.NewRequest(method, "/v1/tasks/"+path, strings.NewReader(body))
+	r.Host = "localhost"
+	r.Header.Set("Authorization", "Bearer "+secret)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w := httptest.NewRecorder()
+	s.api.ServeHTTP(w, r)
+	if w.Code != status || !strings.Contains(w.Body.String(), part) {
+		s.t.Errorf("%s %s by %s: status %d, want %d and %q: %.600s", method, path, secret, w.Code, status, part, w.Body)
+	}
+	return w.Body.String()
+}
+
+// did fails unless this was asked since the last call.
+func (s *server) did(want ...string) {
+	s.t.Helper()
+	if got := strings.Join(s.asked, "; "); got != strings.Join(want, "; ") {
+		s.t.Errorf("asked %s, want %s", got, want)
+	}
+	s.asked = nil
+}
+
+func TestWork_IsToldInJSON(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	text := s.send("viewer", "GET", "t1.a~b/work", "", 200, `"progress":"12.5 % (25 of 200 buckets)"`)
+	for _, part := range []string{
+		`"state":"in-progress"`,
+		`"wall_clock_ms":0`,
+		`"buckets":{"total":200,"done":25,"open":3,"failed":0}`,
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %s in %s", part, text)
+		}
+	}
+	s.send("viewer", "GET", "nobody/work", "", 404, "no work is planned")
+}
+
+func TestErrors_ArePagedByTheirCursor(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.send("viewer", "GET", "t1.a~b/work/errors?limit=5&cursor=abc", "", 200,
+		`"failed_items":57,"failed_buckets":0,"buckets":[{"partition":"all","bucket":7`)
+	s.send("viewer", "GET", "t1.a~b/work/errors", "", 200, `"cursor":"next"`)
+	s.did(`errors "abc" 5`, `errors "" 20`)
+	s.send("viewer", "GET", "t1.a~b/work/errors?limit=101", "", 400, `"field":"limit"`)
+	s.send("viewer", "GET", "t1.a~b/work/errors?limit=0", "", 400, `"field":"limit"`)
+	s.did()
+	s.fails = &store.InvalidError{Field: "cursor", Problem: "it is none of the errors of this run"}
+	s.send("viewer", "GET", "t1.a~b/work/errors?cursor=x", "", 400, `"field":"cursor"`)
+	s.fails = store.ErrTrimmed
+	s.send("viewer", "GET", "t1.a~b/work/errors", "", 410, "not-kept")
+}
+
+func TestReset_ForgetsTheRunOrWhatItsCountersHaveCounted(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, body := range []string{"", "{}", `{"thresholds":false}`} {
+		s.send("operator", "POST", "t1.a~b/work/reset", body, 204, "")
+		s.did("reset false")
+	}
+	s.send("operator", "POST", "t1.a~b/work/reset", `{"thresholds":true}`, 204, "")
+	s.did("reset true")
+	s.send("operator", "POST", "t1.a~b/work/reset", `{"threshold":true}`, 400, "malformed")
+	s.send("operator", "POST", "nobody/work/reset", "", 404, "not-found")
+}
+
+func TestRerun_IsOfFailedBucketsAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.send("operator", "POST", "t1.a~b/work/rerun", `{"failed":true}`, 204, "")
+	s.did("rerun")
+	for _, body := range []string{"{}", `{"failed":false}`} {
+		s.send("operator", "POST", "t1.a~b/work/rerun", body, 400, `"field":"failed"`)
+	}
+	s.send("operator", "POST", "t1.a~b/work/rerun", "", 415, "media-type")
+	s.did()
+}
+
+func TestWork_WhatItsStateForbidsIsAConflictThatSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.fails = &task.StateError{Task: has, Problem: "cannot reset a work that runs: 3 buckets are open"}
+	s.send("operator", "POST", "t1.a~b/work/reset", "", 409, "3 buckets are open")
+	s.fails = &task.StateError{Task: has, Problem: "no bucket had failed items"}
+	s.send("operator", "POST", "t1.a~b/work/rerun", `{"failed":true}`, 409, "no bucket had failed items")
+}
+
+var routes = map[string]struct {
+	changes bool
+	body    string
+}{
+	"GET /work":        {false, ""},
+	"GET /work/errors": {false, ""},
+	"POST /work/reset": {true, ""},
+	"POST /work/rerun": {true, `{"failed":true}`},
+}
+
+func TestAuthorization_IsThatOfAnyOtherOperation(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	known := map[string]bool{}
+	for _, r := range s.api.Routes() {
+		if _, path, is := strings.Cut(r.Pattern, "{id}/work"); is {
+			known[r.Method+" /work"+path] = true
+		}
+	}
+	for name, row := range routes {
+		if !known[name] {
+			t.Errorf("%s is no route", name)
+		}
+		delete(known, name)
+		method, path, _ := strings.Cut(name, " ")
+		done, read := 200, 200
+		if row.changes {
+			done, read = 204, 403
+		}
+		for secret, want := range map[string]int{
+			"unknown":   401,
+			"worker":    403,
+			"viewer":    read,
+			"submitter": read,
+			"operator":  done,
+			"tenant":    done,
+			"reindexer": done,
+			"sleeper":   404,
+		} {
+			s.asked = nil
+			s.send(secret, method, "t1.a~b"+path, row.body, want, "")
+			if want != 200 && want != 204 && len(s.asked) > 0 && s.asked[0] != "show" {
+				t.Errorf("%s by %s: asked %s", name, secret, s.asked)
+			}
+		}
+		s.send("tenant", method, "t2.a~b"+path, row.body, 404, "")
+	}
+	for name := range known {
+		t.Errorf("%s has no row", name)
+	}
+}
+
+func TestOpenAPI_NamesTheStatesAndModes(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	r := httptest.NewRequest("GET", "/openapi.json", nil)
+	r.Host = "localhost"
+	r.Header.Set("Authorization", "Bearer viewer")
+	w := httptest.NewRecorder()
+	s.api.ServeHTTP(w, r)
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct {
+					Type any      `json:"type"`
+					Enum []string `json:"enum"`
+				} `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil {
+		t.Fatalf("%v: %.300s", err, w.Body)
+	}
+	for schema, want := range map[string]map[string]string{
+		"Work": {
+			"state":  "not-started in-progress suspended failed complete",
+			"status": "CREATED RUNNING SUCCESS FAILURE",
+		},
+		"WorkPartition": {
+			"state": "not-started in-progress suspended failed complete",
+			"mode":  "full simulate dry-run",
+		},
+		"WorkThreshold": {"mode": "full simulate dry-run"},
+	} {
+		for field, words := range want {
+			is := doc.Components.Schemas[schema].Properties[field]
+			if strings.Join(is.Enum, " ") != words || is.Type != "string" {
+				t.Errorf("%s of %s: %+v, want %s", field, schema, is, words)
+			}
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package workcli
+
+import (
+	"context"
+	"time"
+
+	"taskledger/api/operations"
+	"taskledger/events"
+)
+
+const (
+	// bucketsWithin bounds the time for which a suspend waits for the open buckets of a work.
+	bucketsWithin = 10 * time.Second
+	// So long it rests between two looks, twice as long each time.
+	shortestLook = 50 * time.Millisecond
+	longestLook  = time.Second
+)
+
+// AwaitBuckets waits until no bucket of a suspended work is open, 10 s at most, and returns how many are. A task
+// without a work has none. sleep returns early when its ctx ends.
+func AwaitBuckets(
+	ctx context.Context, works operations.Works, id events.TaskID, sleep func(context.Context, time.Duration),
+) (open int) {
+	ctx, cancel := context.WithTimeout(ctx, bucketsWithin)
+	defer cancel()
+	for rest := shortestLook; ; rest = min(2*rest, longestLook) {
+		w, err := works.Work(ctx, id)
+		if err != nil {
+			return open
+		}
+		if open = len(w.Open); open == 0 {
+			return 0
+		}
+		sleep(ctx, rest)
+	}
+}

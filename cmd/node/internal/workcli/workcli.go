@@ -1,0 +1,89 @@
+// Package workcli is the command work: it tells how far partitioned works have come, shows what failed, and resets and
+// reruns them.
+package workcli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/events"
+)
+
+// Terminal connects the commands to the command line.
+type Terminal struct {
+	Err   io.Writer
+	Print func(columns ...string) *output.Printer
+	// Ask makes a command one that asks a cluster.
+	Ask func(
+		c *cobra.Command, run func(ctx context.Context, works operations.Works, args []string) error,
+	) *cobra.Command
+	// Complete completes ids of tasks.
+	Complete cobra.CompletionFunc
+}
+
+// Command returns the command, with its subcommands.
+func (t *Terminal) Command() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "work",
+		Short: "Look at partitioned works, and reset and rerun them",
+		Long: `Work tells how far the work of a task has come, and which of its items have failed. A work processes every
+item of a large set, bucket by bucket, by workers on all nodes; it is submitted, suspended, resumed, cancelled and retried
+as any task is.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(t.show(), t.errors(), t.reset(), t.rerun())
+	return c
+}
+
+// of returns a command about the work of one task.
+func (t *Terminal) of(
+	use, short, long string, run func(ctx context.Context, works operations.Works, id events.TaskID) error,
+) *cobra.Command {
+	c := &cobra.Command{
+		Use:               use + " ID",
+		Short:             short,
+		Long:              short + ".\n\n" + long,
+		Args:              flags.Arguments,
+		ValidArgsFunction: t.Complete,
+	}
+	return t.Ask(c, func(ctx context.Context, works operations.Works, args []string) error {
+		return run(ctx, works, events.TaskID(args[0]))
+	})
+}
+
+func (t *Terminal) reset() *cobra.Command {
+	var thresholds bool
+	c := t.of("reset", "Forget the run of a work that does not run",
+		`The next attempt plans the work anew, and begins with the first bucket; what was counted is gone. With
+--thresholds only what the counters of thresholds have counted is forgotten, and the work goes on where it was: after a threshold
+has ended it, reset --thresholds and then retry let it go on.`,
+		func(ctx context.Context, works operations.Works, id events.TaskID) error {
+			return works.ResetWork(ctx, id, thresholds)
+		})
+	c.Flags().BoolVar(&thresholds, "thresholds", false, "only what counters have counted")
+	return c
+}
+
+func (t *Terminal) rerun() *cobra.Command {
+	var failed bool
+	c := t.of("rerun", "Run the buckets of a work again that had failed items",
+		`The work must have ended with all buckets done; else retry goes on with those that are not. Its next run begins
+at once. Where more than 16,384 ranges of buckets had failed items, it has all buckets from the first of them to the
+last.`,
+		func(ctx context.Context, works operations.Works, id events.TaskID) error {
+			if !failed {
+				const want = "rerun: want --failed; retry or run-now begins a run of all buckets"
+				return &exitcode.UsageError{Problem: want}
+			}
+			return works.RerunWork(ctx, id)
+		})
+	c.Flags().BoolVar(&failed, "failed", false, "the buckets that had failed items; required")
+	return c
+}

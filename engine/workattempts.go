@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/works"
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/store"
+	"taskledger/task"
+	"taskledger/work/workledger"
+)
+
+// openWork returns how an attempt of this node reaches the record of its work: it is a workledger.Opener.
+func (n *Node) openWork(ctx context.Context, a task.Attempt) (workledger.Access, error) {
+	m := n.member.Load()
+	if m == nil {
+		return workledger.Access{}, fmt.Errorf("the session of the attempt is over: %w", store.ErrUnavailable)
+	}
+	attempt := works.Attempt{
+		Task:    a.Task,
+		Started: a.Token.Ref,
+		Node:    m.session.ID,
+	}
+	access := workledger.Access{Params: a.Params}
+	if of := works.WorkerOf(a.Params); events.WorkerNumber(of, a.Task) > 1 {
+		params, err := n.Client.workParams(ctx, of)
+		if err != nil {
+			return workledger.Access{}, err
+		}
+		attempt.Parent, access.Worker, access.Params = of, true, params
+	}
+	asks := works.Asks{
+		Ask: func(ctx context.Context, shard int, c command.Command) (command.Answer, error) {
+			return n.Client.sender.Ask(ctx, shard, command.LaneWork, c)
+		},
+		Read:   n.Client.read,
+		Shards: n.Client.cfg.Shards,
+	}
+	access.Ledger = works.NewLedger(asks, attempt)
+	return access, nil
+}
+
+// workParams returns the parameters of the task that has a work.
+func (c *Client) workParams(ctx context.Context, id events.TaskID) ([]byte, error) {
+	t, err := c.get(ctx, id, false)
+	if err == nil && t.ParamsElided && t.Params == nil {
+		t, err = c.get(ctx, id, true) // which waits where they cannot be read at the moment
+	}
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		return nil, fmt.Errorf("task %s: %w", id, workledger.ErrGone)
+	case err != nil:
+		return nil, err
+	case t.ParamsElided && t.Params == nil:
+		return nil, fmt.Errorf("parameters of task %s are not kept: %w", id, workledger.ErrGone)
+	}
+	return paramsOf(&t)
+}
+
+func paramsOf(t *projection.Task) ([]byte, error) {
+	params, err := t.Params.JSON()
+	if err != nil {
+		return nil, fmt.Errorf("parameters of task %s: %w", t.ID, err)
+	}
+	return params, nil
+}

@@ -1,0 +1,191 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
+	"taskledger/work/workledger"
+)
+
+const (
+	// asleep is how long the work's own task sleeps while its workers have the last buckets. The owner of its shard wakes
+	// it, so it is only for a wake-up that nobody could record.
+	asleep = time.Hour
+	// unanswered is how long an attempt is put off whose ledger did not answer.
+	unanswered = time.Second
+)
+
+// Types implements task.Behavior.
+func (w *Work[P, I]) Types() string { return w.bound().Types() }
+
+// Plan implements task.Behavior: a submit of a wrong definition, or of parameters that its P refuses, makes no task.
+func (w *Work[P, I]) Plan(params []byte, now time.Time) (task.Plan, error) {
+	if err := w.Validate(); err != nil {
+		return task.Plan{}, err
+	}
+	plan, err := w.bound().Plan(params, now)
+	plan.IDLimit = events.MaxWorkParentBytes
+	return plan, err
+}
+
+// Run implements task.Behavior: it makes an attempt of the work's own task, or of one of its workers.
+func (w *Work[P, I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
+	open, is := ctx.Value(workledger.Key{}).(workledger.Opener)
+	if !is {
+		return refused(errors.New("the context of the attempt has no ledger of works"))
+	}
+	access, err := open(ctx, a)
+	switch {
+	case errors.Is(err, workledger.ErrGone): // nothing is left to do for a worker
+		return task.Outcome{}
+	case err != nil:
+		return task.Outcome{Release: true, Wait: unanswered}
+	}
+	a.Params = access.Params
+	out := w.bound().Run(context.WithValue(ctx, accessKey{}, &access), a)
+	if access.Worker {
+		out.Result = nil
+	}
+	return out
+}
+
+func refused(err error) task.Outcome {
+	return task.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}
+}
+
+type accessKey struct{}
+
+// bound returns the work as a behavior with types.
+func (w *Work[P, I]) bound() *behaviors.Bound[P, Result] {
+	return w.behavior.Bind(w.run).(*behaviors.Bound[P, Result])
+}
+
+// run makes an attempt.
+func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
+	a, _ := behaviors.Attempt(ctx)
+	access := ctx.Value(accessKey{}).(*workledger.Access)
+	of, last, err := w.attempt(ctx, access.Ledger, params, Attempt{Number: a.Number, Log: a.Log})
+	if err != nil {
+		return r, w.verdict(ctx, err)
+	}
+	switch {
+	case last.State == Finished && !access.Worker:
+		return result(of, last.Totals), nil
+	case last.State == Finished, last.State == Waiting && access.Worker:
+		return r, nil
+	case last.State == Waiting:
+		return r, behaviors.Snooze(asleep)
+	}
+	return r, behaviors.Release(0)
+}
+
+// verdict says what comes after an attempt that has not come to its end.
+func (w *Work[P, I]) verdict(ctx context.Context, err error) error {
+	if stop, is := errors.AsType[*StopError](err); is {
+		return behaviors.Cancel(behaviors.Code(events.CodeStopped, err, map[string]string{
+			"partition": stop.Partition,
+			"bucket":    strconv.FormatInt(stop.Bucket, 10),
+			"item":      stop.Item.Item,
+		}))
+	}
+	if trip, is := errors.AsType[*ThresholdError](err); is {
+		return behaviors.Cancel(behaviors.Code(events.CodeThreshold, err, map[string]string{
+			"partition": trip.Partition,
+			"counter":   trip.Counter,
+			"limit":     strconv.FormatInt(trip.Limit, 10),
+		}))
+	}
+	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return behaviors.Release(0) // the work is suspended or cancelled, or the node stops
+	}
+	if items, is := errors.AsType[*ItemsError](err); is {
+		return behaviors.Code(events.CodeItems, err, map[string]string{
+			"partition": items.Partition,
+			"bucket":    strconv.FormatInt(items.Bucket.Number, 10),
+		})
+	}
+	if _, is := errors.AsType[*store.InvalidError](err); is {
+		return behaviors.Cancel(behaviors.Code(events.CodeRejected, err, nil))
+	}
+	if _, is := errors.AsType[*task.LimitError](err); is {
+		return behaviors.Cancel(behaviors.Code(events.CodeRejected, err, nil))
+	}
+	if busy, is := errors.AsType[*task.OverloadError](err); is {
+		return behaviors.Release(busy.RetryAfter)
+	}
+	for _, silent := range [...]error{workledger.ErrOver, store.ErrUnavailable, task.ErrUnknown, task.ErrClosed} {
+		if errors.Is(err, silent) {
+			return behaviors.Release(unanswered)
+		}
+	}
+	return err
+}
+
+// Result is the result of the task of a work.
+type Result struct {
+	Run        int64             `json:"run"`
+	Partitions []PartitionResult `json:"partitions"`
+}
+
+// PartitionResult tells what became of a partition in the run.
+type PartitionResult struct {
+	ID      string `json:"id"`
+	Mode    string `json:"mode"` // as Mode.String returns it
+	Buckets int64  `json:"buckets"`
+	Done    int64  `json:"items_done"`
+	Failed  int64  `json:"items_failed"`
+	Skipped int64  `json:"items_skipped"`
+}
+
+// result returns the result of a run that has come to its end.
+func result(of *Opened, totals []workledger.Total) Result {
+	r := Result{Run: of.Run}
+	for i, total := range totals {
+		if i == len(of.Plan.Partitions) {
+			break
+		}
+		p := &of.Plan.Partitions[i]
+		r.Partitions = append(r.Partitions, PartitionResult{
+			ID:      p.ID,
+			Mode:    p.Mode.String(),
+			Buckets: total.Buckets,
+			Done:    total.Items.Done,
+			Failed:  total.Items.Failed,
+			Skipped: total.Items.Skipped,
+		})
+	}
+	return r
+}
+
+// Submit asks for a run of the work and returns when the request is durable: behaviors.Behavior.SubmitWith says what it
+// returns. A definition that cannot be carried out is refused, and so is an id of more than 96 bytes.
+func (w *Work[P, I]) Submit(
+	ctx context.Context, to behaviors.Client, params P, o task.SubmitOptions,
+) (*behaviors.Future[Result], error) {
+	return w.behavior.SubmitWith(ctx, submitter[P, I]{to, w}, params, o)
+}
+
+// Attach returns the future of a task that any process submitted, as behaviors.Behavior.Attach does.
+func (w *Work[P, I]) Attach(to behaviors.Client, id events.TaskID) *behaviors.Future[Result] {
+	return w.behavior.Attach(to, id)
+}
+
+// submitter is a client that submits the work in place of its behavior.
+type submitter[P, I any] struct {
+	behaviors.Client
+	work *Work[P, I]
+}
+
+// Submit implements behaviors.Client.
+func (s submitter[P, I]) Submit(
+	ctx context.Context, _ task.Behavior, params []byte, o task.SubmitOptions,
+) (*engine.Future, error) {
+	return s.Client.Submit(ctx, s.work, params, o)
+}
