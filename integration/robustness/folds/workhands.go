@@ -165,6 +165,13 @@ func (s *Works) Holds(id events.TaskID) bool {
 	return t != nil && t.of != nil
 }
 
+// Lose leaves the work of a task, or of a worker, alone from now on: the events of the task make no sense.
+func (s *Works) Lose(id events.TaskID) {
+	if t := s.tasks[id]; t != nil && s.workOf(t) != nil {
+		s.workOf(t).broken = true
+	}
+}
+
 // Counts returns how many attempts of a task that works on buckets were lost, and how many failed, since a bucket of its
 // ended or its run did; false = it works on none.
 func (s *Works) Counts(id events.TaskID) (losses, failures int, is bool) {
@@ -208,7 +215,7 @@ func (s *Works) Tends(ev *events.Event) bool {
 func (of *job) wakes(ev *events.Event) bool {
 	switch b := ev.Body.(type) {
 	case *events.Failed:
-		return b.Error.Code == events.CodeThreshold || b.Error.Code == events.CodeItems
+		return b.Error.Code == events.CodeThreshold || b.Error.Code == events.CodeItems || b.Error.Code == events.CodeStopped
 	case *events.Rescheduled:
 		if b.At == 0 { // its retry is taken away: it is deleted, or the work has failed
 			return b.Reason == "deleted" || strings.HasPrefix(b.Reason, "partition ")
