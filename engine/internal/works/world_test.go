@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/works"
 	"taskledger/events"
+	"taskledger/integration/robustness/folds"
 	"taskledger/internal/message"
 	"taskledger/projection"
 	fold "taskledger/projection/works"
@@ -39,6 +40,9 @@ type world struct {
 	room    command.Room
 	budget  int
 	members *store.Membership // nil = all read everything
+
+	promises folds.Works // as the harnesses fold them
+	unread   bool        // a node was present that cannot read events of works
 }
 
 func newWorld(t tb) *world {
@@ -92,6 +96,7 @@ func (w *world) turn(happens ...func(d *command.Decider)) {
 	}
 	w.entries = append(w.entries, stored)
 	w.told = append(w.told, stored.Events...)
+	w.hold(stored)
 	w.state.Seal(&w.entry.Entry)
 }
 

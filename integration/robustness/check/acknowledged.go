@@ -33,7 +33,7 @@ func (t *task) cause(i int) cause {
 	if i > 0 {
 		before = &t.steps[i-1].state
 	}
-	if s.ev == nil || s.replaced {
+	if s.ev == nil || s.replaced || s.tended {
 		return byEngine
 	}
 	switch b := s.ev.Body.(type) {

@@ -43,6 +43,9 @@ func (c *checker) checkAskersOf(t *task) {
 			continue
 		}
 		by := t.cause(i)
+		if t.steps[i].tended { // it follows what somebody asked of the work, or of nobody
+			continue
+		}
 		if by == byEngine || by == byTick {
 			if ev.Asker.RequestID != "" || ev.Asker.Traceparent != "" {
 				c.accuse(acknowledged, t, t.steps[i].entry, "%s (event %d) names a caller, %+v, and nobody asked for it", ev.Kind(), ev.Seq, ev.Asker)

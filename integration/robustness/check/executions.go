@@ -116,7 +116,7 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q for good, and is tried again", before.attempt, b.Error.Code)
 		case x != nil && x.Outcome == s.state.outcome && before.givesUp(x, b):
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q, asked for another one after %d failures of at most %d, and gets none",
-				before.attempt, b.Error.Code, before.failures+1, before.policy.MaxAttempts)
+				before.attempt, b.Error.Code, before.tries()+1, before.policy.MaxAttempts)
 		case x != nil && x.Outcome == s.state.outcome, before.engineFails(b.Error.Code, x):
 		default:
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q, %s", before.attempt, b.Error.Code, reported(x))
@@ -127,7 +127,17 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 // givesUp reports whether a failure ends the run although its call asked for a further attempt, which the policy
 // allows.
 func (s *state) givesUp(x *history.Execution, b *events.Failed) bool {
-	return !x.Final && b.Run != 0 && !s.cancelled && int(s.failures)+1 < s.policy.MaxAttempts
+	return !x.Final && b.Run != 0 && !s.cancelled && int(s.tries())+1 < s.policy.MaxAttempts
+}
+
+// asksFor returns how long the call of an attempt asks to be left alone when it gives the attempt back; 0 = it does not.
+func (t *task) asksFor(started events.Ref) time.Duration {
+	for _, x := range t.executions {
+		if x.Token.Ref == started && x.Releases {
+			return time.Duration(x.Wait)
+		}
+	}
+	return 0
 }
 
 func reported(x *history.Execution) string {
@@ -154,5 +164,5 @@ func (s *state) engineFails(code string, x *history.Execution) bool {
 	case events.CodeFailed: // it did not return after its context had ended, or only to say so
 		return x != nil && x.Outcome == ""
 	}
-	return false
+	return s.works && endsWork(code)
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"time"
 
 	"taskledger/events"
 	"taskledger/integration/robustness/folds"
@@ -17,8 +18,13 @@ func (c *checker) fold() {
 			for i := range e.Events {
 				c.apply(j, &f, e, &e.Events[i])
 			}
-			f.forget(e)
+			c.checkWorks(j, j.works.EndEntry(), e.Number)
+			for _, t := range f.forget(e) {
+				c.leave(&f, "", j.works.Forgotten(events.TaskID(t.id)))
+			}
 		}
+		late := events.Millis(2*c.run.Info.TTLMs + graceMs)
+		c.checkWorks(j, j.works.Remains(c.latest-late), j.last())
 	}
 }
 
@@ -38,9 +44,15 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 		return
 	}
 	before := t.last()
-	if p := judge(before, ev); p != nil {
+	tended := j.works.Tends(ev)
+	released := time.Duration(0)
+	if ev.Kind() == events.KindReleased {
+		released = t.asksFor(before.started)
+	}
+	if p := judge(before, ev, released); p != nil {
 		t.broken = true
 		j.schedules.Lose(ev.Task)
+		j.works.Lose(ev.Task)
 		f.remove(t)
 		c.accuse(p.invariant, t, e.Number, "%s (event %d) while %s: %s", ev.Kind(), ev.Seq, before.phase, p.text)
 		return
@@ -52,14 +64,16 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 		entry:    e.Number,
 		state:    after,
 		replaced: j.schedules.Replaces(ev),
+		tended:   tended,
 	})
+	c.leave(f, ev.Task, c.applyWork(j, t, ev))
 	of := cmp.Or(after.origin, before.origin, events.OriginOf(ev.Task))
 	givenUp := j.schedules.Task(ev, folds.Task{
 		Life:  cmp.Or(after.life, before.life),
 		Final: after.final(),
 		Run:   of,
 	})
-	if after.final() && !j.schedules.Holds(ev.Task) {
+	if after.final() && !j.schedules.Holds(ev.Task) && !j.works.Holds(ev.Task) {
 		f.add(t)
 	}
 	c.leave(f, ev.Task, givenUp)

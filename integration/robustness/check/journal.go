@@ -14,6 +14,7 @@ type journal struct {
 	records   map[events.Record]*folds.Chain
 	items     itemcheck.Shard
 	schedules folds.Schedules
+	works     folds.Works
 }
 
 // last is the number of the last entry, 0 without one.

@@ -62,15 +62,20 @@ func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 	case *events.StoreForgotten:
 		return j.items.Forgotten(b.Store, b.Last)
 	case *events.AcceptedLoss:
-		j.items.Lost()
-		j.schedules.Lost()
+		j.lose()
 		return folds.Lost(b.Entry-1, e.Number, b.Sound, j.hash(b.Entry-1))
 	case *events.Recovered:
-		j.items.Lost()
-		j.schedules.Lost()
+		j.lose()
 		return folds.Lost(b.Entry, e.Number, b.Sound, j.hash(b.Entry))
 	}
 	return "of a kind that is not judged"
+}
+
+// lose takes down that a part of the journal was lost.
+func (j *journal) lose() {
+	j.items.Lost()
+	j.schedules.Lost()
+	j.works.Lost()
 }
 
 func (c *checker) changePause(p pausing) string {

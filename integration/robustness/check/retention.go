@@ -84,7 +84,7 @@ func (f *finished) remove(t *task) {
 	}
 }
 
-func (f *finished) forget(e *entry) {
+func (f *finished) forget(e *entry) (forgotten []*task) {
 	f.held = slices.DeleteFunc(f.held, func(t *task) bool {
 		if f.holds(t) {
 			return false
@@ -97,6 +97,7 @@ func (f *finished) forget(e *entry) {
 			return false
 		}
 		t.steps = append(t.steps, step{entry: e.Number})
+		forgotten = append(forgotten, t)
 		return true
 	})
 	for behavior, sh := range f.shelves {
@@ -116,6 +117,7 @@ func (f *finished) forget(e *entry) {
 		for _, t := range sh.tasks[:gone] {
 			t.steps = append(t.steps, step{entry: e.Number})
 		}
+		forgotten = append(forgotten, sh.tasks[:gone]...)
 		sh.tasks = slices.Delete(sh.tasks, 0, gone)
 		if len(sh.tasks) == 0 {
 			delete(f.shelves, behavior)
@@ -123,4 +125,5 @@ func (f *finished) forget(e *entry) {
 		}
 		sh.soonest = keepUntil(sh.tasks[0])
 	}
+	return forgotten
 }

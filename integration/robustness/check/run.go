@@ -14,6 +14,32 @@ type run struct {
 	lost     uint32
 	spent    bool   // the run was lost as often as it may be
 	runs     uint32 // that have ended
+
+	works        bool   // it works on the buckets of a work: attempts count as follows
+	bucketLosses uint32 // since a bucket of its ended, or its run
+	bucketFailed uint32 // likewise
+}
+
+// count takes the attempts of a task that works on buckets which were lost, and which failed, since one ended.
+func (r *run) count(losses, failures int, p *events.Policy) {
+	r.works, r.bucketLosses, r.bucketFailed = true, uint32(losses), uint32(failures)
+	r.spent = losses >= p.MaxLost
+}
+
+// losses returns how many attempts were lost, as the policy counts them.
+func (r *run) losses() uint32 {
+	if r.works {
+		return r.bucketLosses
+	}
+	return r.lost
+}
+
+// tries returns how many attempts have failed, as the policy counts them.
+func (r *run) tries() uint32 {
+	if r.works {
+		return r.bucketFailed
+	}
+	return r.failures
 }
 
 // begin counts anew when the run before has ended.
@@ -26,17 +52,18 @@ func (r *run) begin() {
 // lose counts a loss of an attempt.
 func (r *run) lose(p *events.Policy) {
 	r.lost++
-	r.spent = int(r.lost) >= p.MaxLost
+	r.spent = int(r.losses()) >= p.MaxLost
 }
 
 // lostWait returns the longest wait after another loss of the run: nothing after the first one, then a step that is
 // four times as long after each further one, up to an hour or the first step. The least wait is half of it.
 func (r *run) lostWait(p *events.Policy) time.Duration {
-	if r.lost == 0 {
+	lost := r.losses()
+	if lost == 0 {
 		return 0
 	}
 	step, most := p.LostDelay, max(p.LostDelay, time.Hour)
-	for range min(r.lost-1, 32) {
+	for range min(lost-1, 32) {
 		step = min(4*step, most)
 	}
 	return step

@@ -34,21 +34,27 @@ func (p phase) status() string {
 
 // mayHappen is the table of the design: in which phases a kind of event is legal.
 var mayHappen = map[events.Kind][]phase{
-	events.KindCreated:         {absent},
-	events.KindStarted:         {created, waiting, success, failure},
-	events.KindProgressed:      {running},
-	events.KindSucceeded:       {running},
-	events.KindFailed:          {running, created, waiting},
-	events.KindSnoozed:         {running},
-	events.KindLost:            {running},
-	events.KindReleased:        {running},
-	events.KindRescheduled:     {created, waiting, success, failure},
-	events.KindMerged:          {created, running, waiting, success, failure},
-	events.KindSuspended:       {created, running, waiting, success, failure},
-	events.KindResumed:         {created, running, waiting, success, failure},
-	events.KindCancelRequested: {running},
-	events.KindDeleted:         {created, success, failure},
-	events.KindJoined:          {created, running, waiting, success, failure},
+	events.KindCreated:          {absent},
+	events.KindStarted:          {created, waiting, success, failure},
+	events.KindProgressed:       {running},
+	events.KindSucceeded:        {running},
+	events.KindFailed:           {running, created, waiting},
+	events.KindSnoozed:          {running},
+	events.KindLost:             {running},
+	events.KindReleased:         {running},
+	events.KindRescheduled:      {created, waiting, success, failure},
+	events.KindMerged:           {created, running, waiting, success, failure},
+	events.KindSuspended:        {created, running, waiting, success, failure},
+	events.KindResumed:          {created, running, waiting, success, failure},
+	events.KindCancelRequested:  {running},
+	events.KindDeleted:          {created, success, failure},
+	events.KindJoined:           {created, running, waiting, success, failure},
+	events.KindWorkPlanned:      {running, success, failure},
+	events.KindPartitionStarted: {running},
+	events.KindPartitionEnded:   {running, waiting, failure},
+	events.KindBucketsMoved:     {running, waiting, success, failure},
+	events.KindPermitsGranted:   {running, waiting, failure},
+	events.KindWorkReset:        {waiting, success, failure},
 }
 
 // state is the fold of a task's events.
@@ -114,13 +120,14 @@ type step struct {
 	entry    uint64
 	state    state
 	replaced bool // its schedule cancels it, to make room for a tick that is due
+	tended   bool // nobody asked for it: the owner of the shard tends a work
 }
 
 // problem is a broken rule of the fold.
 type problem struct{ invariant, text string }
 
-// judge returns the rule that an event breaks, nil for none.
-func judge(s *state, ev *events.Event) *problem {
+// judge returns the rule that an event breaks, nil for none. An attempt that was given back may ask for a wait.
+func judge(s *state, ev *events.Event, released time.Duration) *problem {
 	if !slices.Contains(mayHappen[ev.Kind()], s.phase) {
 		return &problem{outOfPlace(s, ev), "not allowed there"}
 	}
@@ -157,7 +164,7 @@ func judge(s *state, ev *events.Event) *problem {
 	case *events.Lost:
 		return judgeGivenUp(s, ev, b.Node, b.Until, s.lostWait(s.policy))
 	case *events.Released:
-		return judgeGivenUp(s, ev, b.Node, b.Until, 0)
+		return judgeGivenUp(s, ev, b.Node, b.Until, released)
 	case *events.Rescheduled:
 		if b.At == 0 && s.phase != success && s.phase != failure {
 			return &problem{legal, "a task that has not ended must have a time"}
@@ -207,7 +214,7 @@ func judgeStart(s *state, ev *events.Event, b *events.Started) *problem {
 	case ev.At < s.due:
 		return &problem{once, fmt.Sprintf("at %d, %d ms before its time", ev.At, s.due-ev.At)}
 	case !s.runEnded && s.spent:
-		return &problem{once, fmt.Sprintf("after %d losses of at most %d", s.lost, s.policy.MaxLost)}
+		return &problem{once, fmt.Sprintf("after %d losses of at most %d", s.losses(), s.policy.MaxLost)}
 	}
 	return nil
 }
@@ -225,10 +232,10 @@ func judgeEnd(s *state, ev *events.Event, next events.Millis, run, want uint32) 
 }
 
 func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
-	failures := s.failures + 1
+	failures := s.tries() + 1
 	switch {
 	case s.phase != running && !s.mayEndWaiting(b.Error.Code):
-		return &problem{outcomes, fmt.Sprintf("with %q, after %d losses of at most %d", b.Error.Code, s.lost, s.policy.MaxLost)}
+		return &problem{outcomes, fmt.Sprintf("with %q, after %d losses of at most %d", b.Error.Code, s.losses(), s.policy.MaxLost)}
 	case b.Run != 0 || b.Next == 0:
 		if repeats := s.repeats(b.Error.Code); repeats != (b.Next != 0) {
 			return &problem{legal, fmt.Sprintf("the end of a run with %q, to be followed %t, next at %d", b.Error.Code, repeats, b.Next)}
@@ -261,7 +268,12 @@ func (s *state) repetition(end events.Millis) events.Millis {
 
 // mayEndWaiting reports whether a task that is on no node may fail so: somebody cancelled it, or it was lost too often.
 func (s *state) mayEndWaiting(code string) bool {
-	return code == events.CodeCancelled || code == events.CodeLost && s.spent
+	return code == events.CodeCancelled || code == events.CodeLost && s.spent || s.works && endsWork(code)
+}
+
+// endsWork reports whether an owner ends the run of the task of a work with a code, whatever an attempt does.
+func endsWork(code string) bool {
+	return code == events.CodeThreshold || code == events.CodeItems || code == events.CodeStopped
 }
 
 // judgeGivenUp holds that the attempt was of the node, and that the next one waits for half of a time at least, and

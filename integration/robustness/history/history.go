@@ -139,17 +139,18 @@ type Life struct {
 
 // Execution is one call of a task's function, as the function itself reported it on a way that faults do not touch.
 type Execution struct {
-	Task    string
-	Node    string          // session id
-	Token   events.Position // of the Started that caused it
-	Attempt uint32
-	Try     uint32 // of the run, as the function was told: 1 and the failures before; 0 = not known
-	Begin   int64
-	End     int64  // 0 = it never returned: its process died
-	Outcome string // as in Operation; "" = it was told to stop, or never returned
-	Final   bool   // a failed outcome that asks for no further attempt
-	Wait    int64  // until the next attempt or run that the outcome asks for; 0 = none, or it does not say
-	Repeats bool   // its policy has another run follow, also where the attempt was lost: that begins later
+	Task     string
+	Node     string          // session id
+	Token    events.Position // of the Started that caused it
+	Attempt  uint32
+	Try      uint32 // of the run, as the function was told: 1 and the failures before; 0 = not known
+	Begin    int64
+	End      int64  // 0 = it never returned: its process died
+	Outcome  string // as in Operation; "" = it was told to stop, or never returned
+	Final    bool   // a failed outcome that asks for no further attempt
+	Wait     int64  // until the next attempt or run that the outcome asks for; 0 = none, or it does not say
+	Releases bool   `json:",omitempty"` // it gives its attempt back
+	Repeats  bool   // its policy has another run follow, also where the attempt was lost: that begins later
 }
 
 // Fault is one disturbance.

@@ -1,0 +1,226 @@
+package folds
+
+import (
+	"fmt"
+	"strings"
+
+	"taskledger/events"
+)
+
+// hand is a task as far as works depend on it: each is followed, since any may become one that has a work.
+type hand struct {
+	id        events.TaskID
+	attempt   events.Ref // the Started of the attempt that runs; 0 = none
+	endedIn   uint64     // the entry in which the last attempt ended
+	failed    bool       // it has failed by itself
+	suspended bool
+	cancelled bool // and still on its node
+	over      bool // its run has ended, and no attempt of another one has begun
+	final     bool // nothing runs again unless somebody asks
+	runs      uint32
+	at        events.Millis // of its last event
+	of        *job          // which it is a worker of
+	number    uint32        // as such
+
+	losses   int // since a bucket of its ended, or its run
+	failures int // likewise
+}
+
+// forgive counts losses and failures anew.
+func (t *hand) forgive() { t.losses, t.failures = 0, 0 }
+
+// hand returns the task of an event, as it was before it; nil = nothing is known of it.
+func (s *Works) hand(ev *events.Event) *hand {
+	if s.tasks == nil {
+		s.tasks = map[events.TaskID]*hand{}
+	}
+	if ev.Kind() == events.KindCreated {
+		s.Forgotten(ev.Task)
+		s.tasks[ev.Task] = &hand{id: ev.Task}
+	}
+	return s.tasks[ev.Task]
+}
+
+// follow moves a task on to an event.
+func (s *Works) follow(t *hand, ev *events.Event) {
+	t.at = ev.At
+	switch b := ev.Body.(type) {
+	case *events.Started:
+		t.attempt, t.over, t.final = ev.Position.Ref, false, false
+	case *events.Succeeded:
+		t.leave(ev)
+		t.endRun()
+		t.cancelled, t.final = false, b.Next == 0
+	case *events.Failed:
+		t.leave(ev)
+		t.failed = b.Error.Code != events.CodeCancelled && b.Error.Code != events.CodeLost
+		t.failures++
+		if b.Run != 0 {
+			t.endRun()
+		}
+		t.cancelled, t.final = false, b.Next == 0
+	case *events.Snoozed, *events.Released:
+		t.leave(ev)
+	case *events.Lost:
+		t.leave(ev)
+		t.losses++
+	case *events.Rescheduled:
+		if t.final = b.At == 0; t.final && !t.over {
+			t.over = true
+			t.runs++
+		}
+	case *events.CancelRequested:
+		t.cancelled = true
+	case *events.Suspended:
+		t.suspended = true
+	case *events.Resumed:
+		t.suspended = false
+	}
+	if of := s.byID[t.id]; of != nil {
+		of.follow(ev)
+	}
+}
+
+// leave ends the attempt.
+func (t *hand) leave(ev *events.Event) {
+	if t.attempt != 0 {
+		t.attempt, t.endedIn, t.failed = 0, ev.Position.Ref.Entry(), false
+	}
+}
+
+func (t *hand) endRun() {
+	t.over = true
+	t.runs++
+	t.forgive()
+}
+
+// follow notes what an event of the work's own task says of the task.
+func (of *job) follow(ev *events.Event) {
+	switch ev.Body.(type) {
+	case *events.Snoozed:
+		of.asleep = true
+	case *events.Started, *events.Rescheduled, *events.Failed:
+		of.asleep = false
+	case *events.Succeeded:
+		of.finished = true
+	}
+}
+
+// join makes a task that was created for it a worker of a work, or says what forbids it.
+func (s *Works) join(t *hand, b *events.Created) string {
+	of := s.byID[b.Ties.Parent]
+	number := events.WorkerNumber(b.Ties.Parent, t.id)
+	if of == nil || number < 2 {
+		return ""
+	}
+	problem := ""
+	if !of.broken {
+		problem = of.mayJoin(number)
+	}
+	t.of, t.number = of, number
+	of.workers[number] = t
+	of.last = max(of.last, number)
+	return problem
+}
+
+// mayJoin says what keeps a work from getting another worker.
+func (of *job) mayJoin(number uint32) string {
+	p := of.part()
+	if p == nil {
+		return "a worker is created while no partition is under way"
+	}
+	active := 1
+	for _, w := range of.workers {
+		if w != of.own && !w.final {
+			active++
+		}
+	}
+	if of.awake() {
+		active++
+	}
+	switch {
+	case of.bars() != "":
+		return "a worker is created: " + of.bars()
+	case number <= of.last:
+		return fmt.Sprintf("worker %d is created after worker %d", number, of.last)
+	case active > int(p.plan.Workers):
+		return fmt.Sprintf("a worker is created, which makes them %d of at most %d", active, p.plan.Workers)
+	}
+	return ""
+}
+
+// awake reports whether the work's own task is a worker, or becomes one when it starts.
+func (of *job) awake() bool {
+	for _, has := range of.open {
+		if has.worker == 1 {
+			return true
+		}
+	}
+	return !of.asleep
+}
+
+// Holds reports whether a task is a worker, which is kept as long as its work is.
+func (s *Works) Holds(id events.TaskID) bool {
+	t := s.tasks[id]
+	return t != nil && t.of != nil
+}
+
+// Lose leaves the work of a task, or of a worker, alone from now on: the events of the task make no sense.
+func (s *Works) Lose(id events.TaskID) {
+	if t := s.tasks[id]; t != nil && s.workOf(t) != nil {
+		s.workOf(t).broken = true
+	}
+}
+
+// Counts returns how many attempts of a task that works on buckets were lost, and how many failed, since a bucket of its
+// ended or its run did; false = it works on none.
+func (s *Works) Counts(id events.TaskID) (losses, failures int, is bool) {
+	t := s.tasks[id]
+	if t == nil || s.workOf(t) == nil {
+		return 0, 0, false
+	}
+	return t.losses, t.failures, true
+}
+
+// WorkerOf returns the task that is the worker of a number of a task's work; "" = there is none.
+func (s *Works) WorkerOf(id events.TaskID, number uint32) events.TaskID {
+	of := s.byID[id]
+	if of == nil || of.workers[number] == nil {
+		return ""
+	}
+	return of.workers[number].id
+}
+
+// Tends reports whether an event that is not folded yet is one by which an owner tends a work: nobody asked for it.
+func (s *Works) Tends(ev *events.Event) bool {
+	if b, created := ev.Body.(*events.Created); created {
+		return s.byID[b.Ties.Parent] != nil && events.WorkerNumber(b.Ties.Parent, ev.Task) > 1
+	}
+	t := s.tasks[ev.Task]
+	if t == nil || s.workOf(t) == nil {
+		return false
+	}
+	of := s.workOf(t)
+	if t == of.own {
+		return of.wakes(ev)
+	}
+	switch ev.Body.(type) {
+	case *events.Suspended, *events.Resumed:
+		return of.own.suspended == (ev.Kind() == events.KindSuspended)
+	}
+	return cancels(ev) && (of.own.over || of.own.cancelled)
+}
+
+// wakes reports whether an event wakes the work's own task, or ends its run for what became of the work.
+func (of *job) wakes(ev *events.Event) bool {
+	switch b := ev.Body.(type) {
+	case *events.Failed:
+		return b.Error.Code == events.CodeThreshold || b.Error.Code == events.CodeItems || b.Error.Code == events.CodeStopped
+	case *events.Rescheduled:
+		if b.At == 0 { // its retry is taken away: it is deleted, or the work has failed
+			return b.Reason == "deleted" || strings.HasPrefix(b.Reason, "partition ")
+		}
+		return of.asleep
+	}
+	return false
+}

@@ -1,0 +1,275 @@
+package folds
+
+import (
+	"fmt"
+	"slices"
+
+	"taskledger/events"
+)
+
+// Works folds the works of a shard and the tasks that process their buckets. It holds that each bucket is done once in
+// a run, by one attempt at a time, which runs; that the end of an attempt returns its bucket in the same entry, and the
+// least free one is given first; that permits keep their limits, and that nothing begins while a work is suspended or
+// once it has ended. The zero value has folded no event.
+type Works struct {
+	tasks map[events.TaskID]*hand
+	byID  map[events.TaskID]*job
+	moved map[events.TaskID]bool // works that the entry may have changed
+}
+
+// job is the work of a task.
+type job struct {
+	own      *hand
+	workers  map[uint32]*hand // by number; 1 is the work's own task
+	last     uint32           // the highest number of a worker so far
+	broken   bool             // it had an illegal event: what follows tells nothing
+	planned  bool             // false = it was reset
+	finished bool             // its task has succeeded since the run was planned
+	asleep   bool             // its task has snoozed
+	parts    []part
+	current  int // the number of the last partition that has started; 0 = none
+	open     map[uint64]holder
+	permits  map[permit]bool // of buckets that have not ended
+}
+
+// part is a partition of a run.
+type part struct {
+	plan    events.WorkPartition
+	within  *marks // buckets of the run; nil = all
+	ended   bool
+	done    map[uint64]bool
+	low     uint64 // each bucket before it is done, or none of the run
+	items   events.ItemCounts
+	counted []uint64 // by threshold
+	failed  marks    // buckets with failed items
+}
+
+// holder has an open bucket.
+type holder struct {
+	worker  uint32
+	attempt events.Ref
+}
+
+type permit struct {
+	counter      int
+	bucket, item uint64
+}
+
+// The limits of what a work remembers.
+const (
+	mostPermits = 100_000 // beyond them an item may be counted again
+	mostRanges  = 16_384  // of failed buckets; beyond them a partition has a span
+)
+
+// WorkProblem is a broken promise of a work.
+type WorkProblem struct {
+	Task events.TaskID // of the work
+	Text string
+}
+
+// Lost lets works and their tasks be in any state: what was lost of the journal may have changed them.
+func (s *Works) Lost() {
+	*s = Works{}
+}
+
+// Apply folds the next event of a task, which the fold of the task allows, or says what forbids it; "" for nothing. It
+// returns the workers that were kept with a work which the event has removed.
+func (s *Works) Apply(ev *events.Event) (problem string, givenUp []events.TaskID) {
+	t := s.hand(ev)
+	if t == nil {
+		return "", nil
+	}
+	problem = s.judge(t, ev)
+	s.follow(t, ev)
+	of := s.workOf(t)
+	if of != nil {
+		of.broken = of.broken || problem != ""
+		s.touch(of)
+	}
+	if ev.Kind() == events.KindDeleted {
+		givenUp = s.Forgotten(ev.Task)
+	}
+	return problem, givenUp
+}
+
+// judge folds what an event says of a work, or says what forbids it.
+func (s *Works) judge(t *hand, ev *events.Event) string {
+	of := s.byID[ev.Task]
+	switch b := ev.Body.(type) {
+	case *events.Created:
+		return s.join(t, b)
+	case *events.WorkPlanned:
+		if of == nil {
+			return s.begin(t).plan(b)
+		}
+	}
+	switch {
+	case of == nil && isOfWork(ev.Kind()):
+		return "of a task without a work"
+	case of == nil || of.broken:
+		return ""
+	}
+	return of.apply(ev)
+}
+
+// isOfWork reports whether events of a kind tell of works alone.
+func isOfWork(k events.Kind) bool {
+	return k >= events.KindWorkPlanned && k <= events.KindWorkReset
+}
+
+// touch has a work looked at when the entry ends.
+func (s *Works) touch(of *job) {
+	if s.moved == nil {
+		s.moved = map[events.TaskID]bool{}
+	}
+	s.moved[of.own.id] = true
+}
+
+func (s *Works) begin(t *hand) *job {
+	of := &job{
+		own:     t,
+		workers: map[uint32]*hand{1: t},
+		last:    1,
+		open:    map[uint64]holder{},
+	}
+	if s.byID == nil {
+		s.byID = map[events.TaskID]*job{}
+	}
+	s.byID[t.id] = of
+	t.forgive()
+	return of
+}
+
+// Forgotten forgets a task, and returns the workers that were kept with its work.
+func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
+	t := s.tasks[id]
+	if t == nil {
+		return nil
+	}
+	delete(s.tasks, id)
+	if of := s.byID[id]; of != nil {
+		delete(s.byID, id)
+		for number, w := range of.workers {
+			if number > 1 {
+				w.of = nil
+				givenUp = append(givenUp, w.id)
+			}
+		}
+		slices.Sort(givenUp)
+		return givenUp
+	}
+	if t.of != nil {
+		delete(t.of.workers, t.number)
+	}
+	return nil
+}
+
+// EndEntry returns what the entry that ends should have had and does not have: the return of the bucket of an attempt
+// that it ended, and the end of a partition whose last bucket it ended.
+func (s *Works) EndEntry() (problems []WorkProblem) {
+	for id := range s.moved {
+		of := s.byID[id]
+		if of == nil || of.broken {
+			continue
+		}
+		if problem := of.owes(); problem != "" {
+			of.broken = true
+			problems = append(problems, WorkProblem{id, problem})
+		}
+	}
+	clear(s.moved)
+	return problems
+}
+
+// owes says what the work should have by the end of an entry; "" for nothing.
+func (of *job) owes() string {
+	for bucket, has := range of.open {
+		if w := of.workers[has.worker]; w == nil || w.attempt != has.attempt {
+			return fmt.Sprintf("attempt %d of worker %d has ended, and bucket %d is not returned in the same entry", has.attempt, has.worker, bucket)
+		}
+	}
+	if len(of.open) > 0 && of.own.over {
+		return fmt.Sprintf("its run has ended, and %d buckets are not returned in the same entry", len(of.open))
+	}
+	if p := of.part(); p != nil && uint64(len(p.done)) == p.total() {
+		return fmt.Sprintf("all buckets of partition %d are done, and it does not end in the same entry", of.current)
+	}
+	return ""
+}
+
+// Remains returns the workers that go on although their works ended before a time.
+func (s *Works) Remains(before events.Millis) (problems []WorkProblem) {
+	for id, of := range s.byID {
+		for _, w := range of.workers {
+			if w != of.own && !of.broken && of.own.final && of.own.at < before && !w.final && w.at < before {
+				problems = append(problems, WorkProblem{id, fmt.Sprintf("it has ended, and its worker %s goes on", w.id)})
+			}
+		}
+	}
+	return problems
+}
+
+// Items returns how many items of the run of a task's work have ended in buckets that are done, and how many permits
+// each partition has given, by counter; false = it has no work, or one that makes no sense.
+func (s *Works) Items(id events.TaskID) (all []PartCounts, known bool) {
+	of := s.byID[id]
+	if of == nil || of.broken {
+		return nil, false
+	}
+	for i := range of.parts {
+		p := &of.parts[i]
+		c := PartCounts{
+			ID:      p.plan.ID,
+			Items:   p.items,
+			Buckets: uint64(len(p.done)),
+			Permits: map[string]uint64{},
+		}
+		for i, t := range p.plan.Thresholds {
+			c.Permits[t.Counter] = p.counted[i]
+		}
+		all = append(all, c)
+	}
+	return all, true
+}
+
+// PartCounts are what a partition of a run has come to.
+type PartCounts struct {
+	ID      string
+	Items   events.ItemCounts
+	Buckets uint64 // that are done
+	Permits map[string]uint64
+}
+
+// workOf returns the work that a task is of, or is a worker of.
+func (s *Works) workOf(t *hand) *job {
+	if of := s.byID[t.id]; of != nil {
+		return of
+	}
+	return t.of
+}
+
+// part returns the partition under way; nil = none is.
+func (of *job) part() *part {
+	if !of.planned || of.current == 0 || of.parts[of.current-1].ended {
+		return nil
+	}
+	return &of.parts[of.current-1]
+}
+
+// over reports whether all partitions of the run have ended.
+func (of *job) over() bool {
+	return of.planned && of.current == len(of.parts) && of.parts[of.current-1].ended
+}
+
+// bars says why nothing of the work begins; "" for nothing.
+func (of *job) bars() string {
+	switch {
+	case of.own.suspended:
+		return "the work is suspended"
+	case of.own.cancelled:
+		return "the work is cancelled"
+	case of.own.over:
+		return "the work has ended"
+	}
+	return ""
+}
