@@ -23,7 +23,7 @@ type Opener func(ctx context.Context, a task.Attempt) (Access, error)
 // Access lets an attempt reach the record of its work.
 type Access struct {
 	Ledger Ledger
-	Worker bool   // the attempt is of a worker, not of the work's own task
+	Worker bool   // a worker makes the attempt, not the own task of the work
 	Params []byte // of the work's own task, JSON text
 }
 
