@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"iter"
 	"math"
 	"os"
@@ -102,9 +101,8 @@ func (s step) carryOut(ctx context.Context, at string) error {
 // items yields the paths of a bucket.
 func (p *Pair) items(ctx context.Context, s step, params Params, b work.Bucket) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		if params != p.params {
-			yield("", fmt.Errorf("this process mirrors %s to %s, and the task %s to %s",
-				p.params.Source, p.params.Target, params.Source, params.Target))
+		if err := p.check(params); err != nil {
+			yield("", err)
 			return
 		}
 		inside := p.inside
