@@ -14,6 +14,9 @@ import (
 	"taskledger/work/segmentation"
 )
 
+// bucketsForWorker is the least number of buckets for each worker, so that none is without one for long.
+const bucketsForWorker = 4
+
 // step says what a partition does with the entries of a tree.
 type step struct {
 	id    string
