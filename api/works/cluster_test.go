@@ -48,7 +48,11 @@ func newCluster(t *testing.T, process func(ctx context.Context, n int64) error, 
 	apply.ID, apply.Mode, apply.Process, apply.Workers, apply.Thresholds = "apply", work.Full, process, 3, thresholds
 	apply.Segmentation.Buckets = 10
 	apply.Count = func(context.Context, struct{}) (int64, error) { return 100, nil }
-	def := work.Define("numbers", nil, hundred, apply)
+	return newClusterOf(t, work.Define("numbers", nil, hundred, apply))
+}
+
+func newClusterOf(t *testing.T, def *work.Work[struct{}, int64]) *cluster {
+	t.Helper()
 	node := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 2}).StartNode("a", nil, def)
 	client := operations.Direct{Client: node.Client}
 	a, err := api.New(api.Config{Client: client, Tokens: everybody, Routes: works.Routes(client.Works())})
@@ -212,5 +216,35 @@ func TestCluster_AThresholdIsToldAndResetLetsTheWorkGoOn(t *testing.T) {
 	w = c.report(func(w *progress.Work) bool { return w.Status == task.Success })
 	if w.Items.Done != 200 || !strings.HasPrefix(w.Progress, "complete") {
 		t.Errorf("%+v", w)
+	}
+}
+
+// A page looks at so many events that it is answered soon, however far back the failed items are.
+func TestCluster_ErrorsFarBackAreFoundByGoingOnWithTheCursor(t *testing.T) {
+	t.Parallel()
+	const buckets = 5600
+	c := newClusterOf(t, work.Define("numbers", nil, work.Partition[struct{}, int64]{
+		Items:        numbers,
+		Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: buckets, Buckets: buckets},
+		Workers:      32,
+		Process: func(_ context.Context, n int64) error {
+			if n == 0 {
+				return fmt.Errorf("number %d", n)
+			}
+			return nil
+		},
+	}))
+	ctx := t.Context()
+	if _, err := c.submit(ctx, task.SubmitOptions{ID: "t1.n/1"}).Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var first progress.FailurePage
+	text := c.send("viewer", "GET", "t1.n~1/work/errors", "", 200, `"buckets":[]`)
+	if err := json.Unmarshal([]byte(text), &first); err != nil || first.Cursor == "" || first.FailedItems != 1 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	all, last := c.failures(20)
+	if len(all) != 1 || all[0].Bucket != 1 || all[0].Partition != "1" || last.FailedItems != 1 {
+		t.Errorf("%+v, %+v", all, last)
 	}
 }
