@@ -133,6 +133,9 @@ cmd/node/internal/connect | internal/advertised internal/connection store cluste
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
 cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token api/works cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
+cmd/node/internal/team | cmd/node/internal/connect engine engine/embedded task | runs the nodes of a command that brings its behavior along
+cmd/node/internal/mirror | cluster cmd/node/internal/connect cmd/node/internal/mirror/trees cmd/node/internal/output cmd/node/internal/progress cmd/node/internal/team behaviors engine engine/embedded events store task work work/progress golang.org/x/sync | the processes of a mirror, and what they tell
+cmd/node/internal/mirror/trees | behaviors store work work/segmentation golang.org/x/sync | makes a directory equal to another one by a work: it knows no node
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/logcli | api/operations api/view cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output events tasklog github.com/spf13/cobra | the command line of logs: it asks by functions that it is given
 cmd/node/internal/workcli | api/operations cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output events work/progress github.com/spf13/cobra | the command line of works: it asks by functions that it is given

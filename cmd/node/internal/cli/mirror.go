@@ -10,7 +10,6 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/mirror"
 	"taskledger/cmd/node/internal/mirror/trees"
-	"taskledger/work"
 )
 
 // maxProcesses bounds the processes that a mirror waits for.
@@ -59,10 +58,10 @@ process has died. What a killed mirror has left behind, the next one completes o
 	c.MarkFlagsMutuallyExclusive("join", "dir")
 	c.MarkFlagsMutuallyExclusive("join", "processes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := between("workers", cfg.Limits.Workers, 1, work.MaxWorkers); err != nil {
+		if err := between("workers", cfg.Limits.Workers, 1, trees.MaxWorkers); err != nil {
 			return err
 		}
-		if err := between("threads", cfg.Limits.Threads, 1, work.MaxThreads); err != nil {
+		if err := between("threads", cfg.Limits.Threads, 1, trees.MaxThreads); err != nil {
 			return err
 		}
 		if err := between("processes", int64(cfg.Processes), 1, maxProcesses); err != nil {

@@ -15,8 +15,8 @@ import (
 	"taskledger/store"
 )
 
-// shared is what the processes of a mirror share. While one is under way it lies beside the data of the servers, for
-// this user alone.
+// shared tells the processes of a mirror what they work on. While it is under way this lies beside the data of the
+// servers, for this user alone.
 type shared struct {
 	Task   events.TaskID `json:"task"` // of the work
 	Params trees.Params  `json:"params"`

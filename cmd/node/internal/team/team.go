@@ -14,7 +14,7 @@ import (
 	"taskledger/task"
 )
 
-// TTL is that of the sessions: the other nodes notice a death so soon.
+// TTL bounds the time until the other nodes notice a death.
 const TTL = 3 * time.Second
 
 // grace is the time of attempts that are under way when a node ends: that is an interrupt, since the commands end their

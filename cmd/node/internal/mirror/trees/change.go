@@ -85,6 +85,11 @@ func (p *Pair) delete(ctx context.Context, at string) (skipped string, err error
 	return "", p.remove(at)
 }
 
+// permit counts a deletion that is not made.
+func permit(ctx context.Context, _ string) (skipped string, err error) {
+	return "", work.Permit(ctx, CounterDeletes)
+}
+
 // directory makes a directory where it is missing, and gives it the mode and the time of that of the source.
 func (p *Pair) directory(_ context.Context, at string) (skipped string, err error) {
 	from, err := p.source.Lstat(at)

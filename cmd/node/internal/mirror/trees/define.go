@@ -1,63 +1,15 @@
 package trees
 
-import (
-	"cmp"
-	"context"
-
-	"taskledger/work"
-)
+import "taskledger/work"
 
 // WorkID is the id of the work, and of its behavior.
 const WorkID = "mirror"
 
-// The counters of the partitions. A copy or a deletion asks for a permit right before it is made, and so does an item
-// that fails: a counter less the failed items of its partition is the number of copies or deletions, also where a
-// bucket was worked on twice.
-const (
-	CounterCopies  = "copies"
-	CounterDeletes = "deletes"
-)
-
-// CodeChanged is the code of a file that was changed while it was copied.
-const CodeChanged = "changed"
-
 // PartitionLimit is the id of the partition that counts deletions before anything is changed.
 const PartitionLimit = "limit"
 
-const (
-	// DefaultWorkers and DefaultThreads stand in for zero fields of Limits.
-	DefaultWorkers = 3
-	DefaultThreads = 2
-	// bucketsForWorker is the least number of buckets for each worker, so that none is without one for long.
-	bucketsForWorker = 4
-)
-
-// Limits bound a run. They are part of the definition of the work.
-type Limits struct {
-	// Workers is the number of workers, 1 to work.MaxWorkers. 0 stands for 3.
-	Workers int64 `json:"workers"`
-	// Threads is the number of files that a worker looks at side by side, 1 to work.MaxThreads. 0 stands for 2.
-	Threads int64 `json:"threads"`
-	// MaxDeletes is the number of files, links and directories that may be deleted. nil: any number.
-	MaxDeletes *int64 `json:"max_deletes,omitempty"`
-}
-
-// Equal reports whether two limits are the same, defaults filled in.
-func (l Limits) Equal(other Limits) bool {
-	l, other = l.complete(), other.complete()
-	if l.MaxDeletes == nil || other.MaxDeletes == nil {
-		return l == other
-	}
-	return l.Workers == other.Workers && l.Threads == other.Threads && *l.MaxDeletes == *other.MaxDeletes
-}
-
 // Validate returns a *store.InvalidError for limits with which no work can be defined.
 func (l Limits) Validate() error { return new(Pair).Work(l).Validate() }
-
-func (l Limits) complete() Limits {
-	l.Workers, l.Threads = cmp.Or(l.Workers, DefaultWorkers), cmp.Or(l.Threads, DefaultThreads)
-	return l
-}
 
 // Work defines the work that makes the target equal to the source. Its partitions follow one another:
 //
@@ -137,9 +89,4 @@ func (p *Pair) Work(l Limits) *work.Work[Params, string] {
 		all = append(all, p.partition(s, l))
 	}
 	return work.Define(WorkID, nil, all...)
-}
-
-// permit counts a deletion that is not made.
-func permit(ctx context.Context, _ string) (skipped string, err error) {
-	return "", work.Permit(ctx, CounterDeletes)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -13,7 +15,7 @@ import (
 	"taskledger/work"
 )
 
-var deep = strings.Repeat("deep/", 300) + "er"
+var deep = strings.Repeat("deep/", 80) + "er"
 
 var cases = map[string]struct {
 	source, target forest
@@ -266,6 +268,61 @@ func (m *meddler) Begin(ctx context.Context, b work.Beginning) error {
 		}
 	}
 	return m.attempt.Begin(ctx, b)
+}
+
+// A source that is removed on the way must not look like one without files.
+func TestMirror_WithoutItsSourceNothingIsDeleted(t *testing.T) {
+	for name, replace := range map[string]func(at string) error{
+		"removed":  func(string) error { return nil },
+		"replaced": func(at string) error { return os.Mkdir(at, 0o755) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plant(t, forest{"a": file("a")}, forest{"b": file("b")})
+			r, pair := newRecord(), open(t, p)
+			before := stamps(t, p.Target)
+			meddling := &meddler{
+				attempt: &attempt{record: r},
+				at:      "copy",
+				do:      func() error { return errors.Join(os.RemoveAll(p.Source), replace(p.Source)) },
+			}
+			_, err := pair.Work(trees.Limits{}).Attempt(t.Context(), meddling, p, work.Attempt{})
+			if _, is := errors.AsType[*work.ItemsError](err); !is {
+				t.Errorf("the run ends with %v", err)
+			}
+			if d := differences(stamps(t, p.Target), before); d != "" {
+				t.Errorf("the run touched the target:\n%s", d)
+			}
+		})
+	}
+}
+
+// writer is a context in which somebody writes to a file of the source as soon as a part of it is there.
+type writer struct {
+	context.Context
+	p    trees.Params
+	once sync.Once
+}
+
+func (w *writer) Err() error {
+	if parts, _ := filepath.Glob(w.p.Target + "/*.part"); len(parts) > 0 {
+		w.once.Do(func() { _ = forest{"a": {text: "longer", age: 1e9}}.plant(w.p.Source) })
+	}
+	return w.Context.Err()
+}
+
+func TestMirror_AFileThatChangesWhileItIsCopiedIsCopiedAgain(t *testing.T) {
+	p := plant(t, forest{"a": file("short")}, nil)
+	r := newRecord()
+	if _, err := r.attempt(&writer{Context: t.Context(), p: p}, p, trees.Limits{}, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.sums(), (trees.Sums{Copied: 1}); got != want {
+		t.Errorf("the run tells %+v, want %+v", got, want)
+	}
+	if is := mustLook(t, p.Target)["a"]; !strings.HasPrefix(is, `file "longer"`) {
+		t.Errorf("the copy is %s", is)
+	}
+	wantSame(t, p)
 }
 
 func TestMirror_WhatCannotBeCopiedFailsAloneAndIsNotCounted(t *testing.T) {

@@ -39,5 +39,28 @@ func Open(p Params) (*Pair, error) {
 	}, nil
 }
 
+// check returns an error unless the trees are those of the parameters, and still where they were: a source that was
+// removed looks as if it were empty.
+func (p *Pair) check(params Params) error {
+	if params != p.params {
+		return fmt.Errorf("this process mirrors %s to %s, and the task %s to %s",
+			p.params.Source, p.params.Target, params.Source, params.Target)
+	}
+	for at, tree := range map[string]*os.Root{params.Source: p.source, params.Target: p.target} {
+		is, err := os.Stat(at)
+		if err != nil {
+			return err
+		}
+		was, err := tree.Stat(".")
+		if err != nil {
+			return err
+		}
+		if !os.SameFile(is, was) {
+			return fmt.Errorf("%s was replaced since it was opened", at)
+		}
+	}
+	return nil
+}
+
 // Close closes both trees.
 func (p *Pair) Close() error { return errors.Join(p.source.Close(), p.target.Close()) }

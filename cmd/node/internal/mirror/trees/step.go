@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"iter"
 	"math"
 	"os"
@@ -14,6 +13,9 @@ import (
 	"taskledger/work"
 	"taskledger/work/segmentation"
 )
+
+// bucketsForWorker is the least number of buckets for each worker, so that none is without one for long.
+const bucketsForWorker = 4
 
 // step says what a partition does with the entries of a tree.
 type step struct {
@@ -102,9 +104,8 @@ func (s step) carryOut(ctx context.Context, at string) error {
 // items yields the paths of a bucket.
 func (p *Pair) items(ctx context.Context, s step, params Params, b work.Bucket) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		if params != p.params {
-			yield("", fmt.Errorf("this process mirrors %s to %s, and the task %s to %s",
-				p.params.Source, p.params.Target, params.Source, params.Target))
+		if err := p.check(params); err != nil {
+			yield("", err)
 			return
 		}
 		inside := p.inside
