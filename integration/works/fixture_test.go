@@ -32,6 +32,7 @@ type shape struct {
 	modes      []work.Mode // of the partitions; nil = all full
 	limit      int64       // of the counter "changes"; below 0 = there is none
 	policy     task.Policy
+	rules      []work.Rule
 }
 
 // number is an item: a number of a partition.
@@ -134,6 +135,7 @@ func (s *shape) define(node string, to *tally, process func(ctx context.Context,
 			},
 			Workers: s.workers,
 			Threads: s.threads,
+			Rules:   s.rules,
 		}
 		if s.buckets > 1 {
 			p.Segmentation = segmentation.Plan{Kind: segmentation.Numeric, To: s.items, Buckets: s.buckets}

@@ -1,0 +1,207 @@
+package works_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+	"taskledger/task"
+	"taskledger/work"
+	"taskledger/work/segmentation"
+)
+
+// creating returns an item of a work of 60 creations: what creates asks for a permit first, and applies nothing where the
+// mode is to simulate.
+func creating(to *tally) func(ctx context.Context, n int64) error {
+	return func(ctx context.Context, n int64) error {
+		if err := work.Permit(ctx, "changes"); err != nil {
+			return err
+		}
+		if info, _ := work.Run(ctx); info.Mode == work.Full {
+			to.apply(n)
+		}
+		return nil
+	}
+}
+
+func TestThreshold_ThatTripsLeavesNoMoreThanItsLimitApplied(t *testing.T) {
+	t.Parallel()
+	const limit = 29
+	modes := map[string][]work.Mode{
+		"simulate alone":          {work.Simulate},
+		"simulate, then full":     {work.Simulate, work.Full},
+		"full alone":              {work.Full},
+		"full of exactly as many": {work.Full},
+	}
+	for name, all := range modes {
+		for _, workers := range []int64{1, 9} {
+			for _, nodes := range [][]string{{"a"}, {"a", "b", "c"}} {
+				s := shape{
+					id:         "creations",
+					partitions: len(all),
+					items:      60,
+					buckets:    12,
+					workers:    workers,
+					threads:    2,
+					modes:      all,
+					limit:      limit,
+				}
+				trips, applied := true, 0
+				switch name {
+				case "full alone":
+					applied = limit
+				case "full of exactly as many":
+					s.limit, trips, applied = 60, false, 60
+				}
+				t.Run(fmt.Sprintf("%s, %d workers on %d nodes", name, workers, len(nodes)), func(t *testing.T) {
+					t.Parallel()
+					tripsAt(t, s, trips, applied, nodes)
+				})
+			}
+		}
+	}
+}
+
+func tripsAt(t *testing.T, s shape, trips bool, applied int, nodes []string) {
+	to := newTally()
+	of := s.define("client", to, creating(to))
+	w := &steer{shape: s, tally: to, of: of}
+	w.world = newWorld(t, testcluster.Options{}, 0, func(node string) []task.Behavior {
+		return []task.Behavior{s.define(node, to, creating(to))}
+	}, nodes...)
+	_, err := w.submit(of, steered).Wait(w.within())
+	if !trips {
+		if w.must(err); len(to.appliedTo()) != applied {
+			t.Errorf("applied to %d items, want %d", len(to.appliedTo()), applied)
+		}
+		return
+	}
+	failed, is := errors.AsType[*task.Error](err)
+	if !is || failed.Code != events.CodeThreshold || failed.Properties["counter"] != "changes" {
+		t.Fatalf("%v, want the code %s", err, events.CodeThreshold)
+	}
+	w.workersEnded()
+	if n := len(to.appliedTo()); n != applied {
+		t.Errorf("applied to %d items, want %d", n, applied)
+	}
+	for range 2 { // resumed without a reset it trips again
+		_, err := w.client.Operations().Retry(w.within(), steered)
+		w.must(err)
+		w.ends(task.Failure)
+		w.workersEnded()
+	}
+	if n := len(to.appliedTo()); n != applied {
+		t.Errorf("applied to %d items after retries, want %d", n, applied)
+	}
+	for range 60 / int(s.limit) { // each reset lets as many again pass
+		w.must(w.client.Operations().ResetWork(w.within(), steered, true))
+		_, err := w.client.Operations().Retry(w.within(), steered)
+		w.must(err)
+		w.await("it has ended", func() bool { t := w.show(steered); return t.Final() })
+		w.workersEnded()
+	}
+	if last := len(to.appliedTo()); s.modes[0] == work.Full && last <= applied {
+		t.Errorf("applied to %d items after resets, want more than %d", last, applied)
+	}
+}
+
+func TestWork_AnIteratorThatFailsFailsItAfterAsManyAttemptsOfOneBucket(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int64{1, 4} {
+		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
+			t.Parallel()
+			define := func(string) *work.Work[struct{}, int64] {
+				return work.Define("unreadable", &work.Options{
+					Policy: task.Policy{MaxAttempts: 3, Backoff: task.Backoff{Base: 1e6, Max: 1e6}},
+				}, work.Partition[struct{}, int64]{
+					Items: func(_ context.Context, _ struct{}, b work.Bucket) iter.Seq2[int64, error] {
+						return func(yield func(int64, error) bool) {
+							if b.Number == 4 {
+								yield(0, errors.New("page 4 is torn out"))
+								return
+							}
+							yield(b.From, nil)
+						}
+					},
+					Process:      func(context.Context, int64) error { return nil },
+					Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: 80, Buckets: 8},
+					Workers:      workers,
+				})
+			}
+			w := &steer{of: define("client")}
+			w.world = newWorld(t, testcluster.Options{}, 0, func(node string) []task.Behavior {
+				return []task.Behavior{define(node)}
+			}, "a", "b")
+			_, err := w.submit(w.of, steered).Wait(w.within())
+			failed, is := errors.AsType[*task.Error](err)
+			if !is || failed.Code != events.CodeItems || failed.Properties["bucket"] != "4" {
+				t.Fatalf("%v, want the code %s of bucket 4", err, events.CodeItems)
+			}
+			w.workersEnded()
+			returned := 0
+			for _, b := range w.moves(steered) {
+				if b.Cause == events.ReturnedFailed {
+					returned++
+				}
+			}
+			want := 3
+			if workers == 1 {
+				want = 2 // the third attempt ends the run, which returns all buckets
+			}
+			if returned != want {
+				t.Errorf("bucket 4 was returned %d times by attempts that failed, want %d", returned, want)
+			}
+		})
+	}
+}
+
+func TestWork_RefusesSubmitsOfItsWorkersAndOfLongIDs(t *testing.T) {
+	t.Parallel()
+	s := shape{id: "guarded", items: 40, buckets: 8, workers: 3, limit: -1}
+	w := newSteer(t, s, untilEnd, "a", "b")
+	w.submit(w.of, steered).Close()
+	w.await("all workers have buckets", func() bool {
+		is, planned := w.progress(steered)
+		return planned && len(is.Open) == 3
+	})
+	refused := func(id events.TaskID) {
+		t.Helper()
+		for name, submit := range map[string]func() error{
+			"typed": func() error {
+				_, err := w.of.Submit(w.within(), w.client, struct{}{}, task.SubmitOptions{ID: id})
+				return err
+			},
+			"by name": func() error {
+				_, err := w.client.SubmitRaw(w.within(), s.id, []byte("{}"), task.SubmitOptions{ID: id})
+				return err
+			},
+		} {
+			_, invalid := errors.AsType[*events.InvalidError](submit())
+			limit, large := errors.AsType[*task.LimitError](submit())
+			if !invalid && !(large && limit.Field == "id" && limit.Limit == events.MaxWorkParentBytes) {
+				t.Errorf("submit %s of %s: %v", name, id, submit())
+			}
+		}
+	}
+	refused(events.WorkerID(steered, 2))
+	long := make([]byte, events.MaxWorkParentBytes)
+	for i := range long {
+		long[i] = 'x'
+	}
+	refused("t/" + events.TaskID(long))
+	f, err := w.client.SubmitRaw(w.within(), s.id, []byte(`{"worker_of":"`+string(steered)+`"}`),
+		task.SubmitOptions{ID: events.WorkerID(steered, 77)}) // which nobody has made a worker
+	w.must(err)
+	if _, err := f.Wait(w.within()); err != nil {
+		t.Errorf("a task that says it is a worker: %v", err)
+	}
+	if is, _ := w.progress(steered); len(is.Open) != 3 || is.Workers.Active != 3 {
+		t.Errorf("%+v", is.Workers)
+	}
+	w.must(w.client.Operations().Cancel(w.within(), steered, ""))
+	w.workersEnded()
+}
