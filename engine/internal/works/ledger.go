@@ -1,6 +1,7 @@
 package works
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -32,6 +33,7 @@ type Ledger struct {
 	attempt Attempt
 	shard   int
 	stopped atomic.Bool // the work has told the attempt to stop
+	tripped atomic.Bool // a counter has denied an item
 }
 
 // NewLedger returns the ledger of an attempt. It starts nothing.
@@ -225,7 +227,7 @@ func (l *Ledger) report(r *workledger.Report) *Bucket {
 // Permit implements workledger.Ledger.
 func (l *Ledger) Permit(ctx context.Context, a workledger.Ask) (bool, error) {
 	if l.stopped.Load() {
-		return false, nil
+		return false, l.refusal("")
 	}
 	m, err := l.ask(ctx, &Permits{
 		Task:    string(l.attempt.Task),
@@ -235,7 +237,24 @@ func (l *Ledger) Permit(ctx context.Context, a workledger.Ask) (bool, error) {
 		Items:   []uint64{a.Item},
 		Reason:  a.Reason,
 	})
-	return err == nil && len(m.Granted) == 1 && m.Granted[0] == 1, err
+	if err != nil {
+		return false, err
+	}
+	if len(m.Granted) == 0 { // the owner did not come to ask the counter
+		return false, l.refusal(m.Why)
+	}
+	if m.Granted[0]&1 == 0 {
+		l.tripped.Store(true)
+	}
+	return m.Granted[0]&1 == 1, nil
+}
+
+// refusal returns the error of a permit that is not granted though no counter is at its limit.
+func (l *Ledger) refusal(why string) error {
+	if l.tripped.Load() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", cmp.Or(why, "the work has stopped"), workledger.ErrOver)
 }
 
 // ask asks the owner.

@@ -175,8 +175,24 @@ func TestLedger_OfASuspendedWorkStopsTheAttempt(t *testing.T) {
 	if a, err := l.Next(t.Context(), workledger.Report{}); err != nil || a.State != workledger.Stopped {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if permitted, err := l.Permit(t.Context(), workledger.Ask{Counter: "c"}); permitted || err != nil {
-		t.Errorf("%t, %v", permitted, err)
+	if permitted, err := l.Permit(t.Context(), workledger.Ask{Counter: "c"}); permitted || !errors.Is(err, workledger.ErrOver) {
+		t.Errorf("a permit of a suspended work is told %t, %v: no counter is at its limit", permitted, err)
+	}
+}
+
+func TestLedger_APermitWhileTheWorkIsSuspendedIsNoTrip(t *testing.T) {
+	w := newWorld(t)
+	w.submit(task.Policy{})
+	w.start(parent, "n-1")
+	def := numbers(1, func(ctx context.Context, n int64) error {
+		if n == 3 {
+			w.operate(parent, task.Suspend)
+		}
+		return work.Permit(ctx, "deleted")
+	}, workledger.Threshold{Counter: "deleted", Limit: 42})
+	_, err := def.Attempt(t.Context(), w.ledger(parent), struct{}{}, work.Attempt{Number: 1})
+	if trip, is := errors.AsType[*work.ThresholdError](err); is || !errors.Is(err, workledger.ErrOver) {
+		t.Errorf("the attempt fails with %v, %+v", err, trip)
 	}
 }
 

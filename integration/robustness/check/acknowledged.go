@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"taskledger/events"
+	"taskledger/integration/robustness/folds"
 	"taskledger/integration/robustness/history"
 )
 
@@ -172,9 +173,9 @@ func (c *checker) checkCommands(t *task) {
 	c.checkSuspension(t)
 }
 
-// replaced reports whether the schedule of the task has cancelled it.
+// replaced reports whether the schedule of the task has cancelled it, or an owner that tends its work.
 func (t *task) replaced() bool {
-	return slices.ContainsFunc(t.steps, func(s step) bool { return s.replaced })
+	return slices.ContainsFunc(t.steps, func(s step) bool { return s.replaced || s.tended && folds.Cancels(s.ev) })
 }
 
 // everDue reports whether the task was in one of the phases and due by a time.

@@ -84,6 +84,7 @@ func (c *checker) checkAll() {
 	c.checkLists()
 	c.checkItems()
 	c.checkSchedules()
+	c.checkChanges()
 	c.checkLinear()
 }
 

@@ -32,7 +32,7 @@ func (c *checker) tokens(t *task) map[events.Ref]*history.Execution {
 	for i := range t.steps {
 		if ev := t.steps[i].ev; ev != nil {
 			if b, ok := ev.Body.(*events.Started); ok {
-				starts[ev.Position.Ref], tries[ev.Position.Ref] = b, t.steps[i].state.failures+1
+				starts[ev.Position.Ref], tries[ev.Position.Ref] = b, t.steps[i].try
 				times[ev.Position.Ref] = t.committed(i)
 			}
 		}
@@ -130,14 +130,14 @@ func (s *state) givesUp(x *history.Execution, b *events.Failed) bool {
 	return !x.Final && b.Run != 0 && !s.cancelled && int(s.tries())+1 < s.policy.MaxAttempts
 }
 
-// asksFor returns how long the call of an attempt asks to be left alone when it gives the attempt back; 0 = it does not.
-func (t *task) asksFor(started events.Ref) time.Duration {
+// asksFor returns how long the task is left alone, at least and at most, once the call of an attempt gives that back.
+func (t *task) asksFor(started events.Ref) (least, most time.Duration) {
 	for _, x := range t.executions {
 		if x.Token.Ref == started && x.Releases {
-			return time.Duration(x.Wait)
+			return time.Duration(x.Wait), time.Duration(x.Wait) + delaySlack
 		}
 	}
-	return 0
+	return 0, 0
 }
 
 func reported(x *history.Execution) string {

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"time"
 
 	"taskledger/events"
 	"taskledger/integration/robustness/folds"
@@ -45,11 +44,11 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 	}
 	before := t.last()
 	tended := j.works.Tends(ev)
-	released := time.Duration(0)
+	var rest between
 	if ev.Kind() == events.KindReleased {
-		released = t.asksFor(before.started)
+		rest.least, rest.most = t.asksFor(before.started)
 	}
-	if p := judge(before, ev, released); p != nil {
+	if p := judge(before, ev, rest); p != nil {
 		t.broken = true
 		j.schedules.Lose(ev.Task)
 		j.works.Lose(ev.Task)
@@ -67,6 +66,7 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 		tended:   tended,
 	})
 	c.leave(f, ev.Task, c.applyWork(j, t, ev))
+	t.steps[len(t.steps)-1].try = t.last().tries() + 1
 	of := cmp.Or(after.origin, before.origin, events.OriginOf(ev.Task))
 	givenUp := j.schedules.Task(ev, folds.Task{
 		Life:  cmp.Or(after.life, before.life),

@@ -119,15 +119,16 @@ type step struct {
 	ev       *events.Event
 	entry    uint64
 	state    state
-	replaced bool // its schedule cancels it, to make room for a tick that is due
-	tended   bool // nobody asked for it: the owner of the shard tends a work
+	replaced bool   // its schedule cancels it, to make room for a tick that is due
+	tended   bool   // nobody asked for it: the owner of the shard tends a work
+	try      uint32 // of the run, which the attempt is told that the step has started
 }
 
 // problem is a broken rule of the fold.
 type problem struct{ invariant, text string }
 
-// judge returns the rule that an event breaks, nil for none. An attempt that was given back may ask for a wait.
-func judge(s *state, ev *events.Event, released time.Duration) *problem {
+// judge returns the rule that an event breaks, nil for none. After an attempt that is given back the task rests.
+func judge(s *state, ev *events.Event, rest between) *problem {
 	if !slices.Contains(mayHappen[ev.Kind()], s.phase) {
 		return &problem{outOfPlace(s, ev), "not allowed there"}
 	}
@@ -162,9 +163,10 @@ func judge(s *state, ev *events.Event, released time.Duration) *problem {
 			return &problem{legal, fmt.Sprintf("waits until %d, it is %d", b.Until, ev.At)}
 		}
 	case *events.Lost:
-		return judgeGivenUp(s, ev, b.Node, b.Until, s.lostWait(s.policy))
+		most := s.lostWait(s.policy)
+		return judgeGivenUp(s, ev, b.Node, b.Until, most/2, most)
 	case *events.Released:
-		return judgeGivenUp(s, ev, b.Node, b.Until, released)
+		return judgeGivenUp(s, ev, b.Node, b.Until, rest.least, rest.most)
 	case *events.Rescheduled:
 		if b.At == 0 && s.phase != success && s.phase != failure {
 			return &problem{legal, "a task that has not ended must have a time"}
@@ -276,14 +278,16 @@ func endsWork(code string) bool {
 	return code == events.CodeThreshold || code == events.CodeItems || code == events.CodeStopped
 }
 
-// judgeGivenUp holds that the attempt was of the node, and that the next one waits for half of a time at least, and
-// all of it at most.
-func judgeGivenUp(s *state, ev *events.Event, node string, until events.Millis, longest time.Duration) *problem {
+// between bounds a time.
+type between struct{ least, most time.Duration }
+
+// judgeGivenUp holds that the attempt was of the node, and how long the next one waits.
+func judgeGivenUp(s *state, ev *events.Event, node string, until events.Millis, least, most time.Duration) *problem {
 	if node != s.node {
 		return &problem{legal, fmt.Sprintf("of an attempt on %q, which ran on %q", node, s.node)}
 	}
-	if until < ev.At.Add(longest/2) || until > ev.At.Add(longest) {
-		return &problem{legal, fmt.Sprintf("waits until %d, it is %d and must be for %s at most, and half of that at least", until, ev.At, longest)}
+	if until < ev.At.Add(least) || until > ev.At.Add(most) {
+		return &problem{legal, fmt.Sprintf("waits until %d, it is %d and must be for %s at least, and %s at most", until, ev.At, least, most)}
 	}
 	return nil
 }

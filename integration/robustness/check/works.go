@@ -35,3 +35,26 @@ func (c *checker) checkWorks(j *journal, problems []folds.WorkProblem, entry uin
 		c.accuse(legal, c.task(string(p.Task)), entry, "%s", p.Text)
 	}
 }
+
+// checkChanges holds that items of works have changed no more than the journal permits: a permit is durable before what
+// it permits is done.
+func (c *checker) checkChanges() {
+	type of struct {
+		task string
+		run  folds.PartOfRun
+	}
+	changed := map[of]map[int64]bool{}
+	for _, change := range c.run.Changes {
+		key := of{change.Task, folds.PartOfRun{Run: change.Run, Partition: change.Partition}}
+		if changed[key] == nil {
+			changed[key] = map[int64]bool{}
+		}
+		changed[key][change.Item] = true
+	}
+	for key, items := range changed {
+		t := c.task(key.task)
+		if n, known := t.shard.works.Granted(events.TaskID(key.task), key.run); known && t.known() && uint64(len(items)) > n {
+			c.accuse(effects, t, 0, "in run %d %d items of partition %s have made a change, and %d were permitted", key.run.Run, len(items), key.run.Partition, n)
+		}
+	}
+}

@@ -82,12 +82,12 @@ func (s *Schedules) judgeCreated(ev *events.Event, b *events.Created) string {
 // Replaces reports whether an event is a cancel by which a schedule makes room for a tick that is due.
 func (s *Schedules) Replaces(ev *events.Event) bool {
 	p := s.alive(ev.Task.Affinity())
-	return p != nil && cancels(ev) && ev.Asker == events.Asker{} && s.runs[ev.Task].active &&
+	return p != nil && Cancels(ev) && ev.Asker == events.Asker{} && s.runs[ev.Task].active &&
 		p.def.Plan.Overlap == events.OverlapReplace && !p.paused && p.next != 0 && p.next <= ev.At
 }
 
-// cancels reports whether an event may be of a cancel.
-func cancels(ev *events.Event) bool {
+// Cancels reports whether an event may be of a cancel.
+func Cancels(ev *events.Event) bool {
 	switch b := ev.Body.(type) {
 	case *events.CancelRequested:
 		return true

@@ -84,6 +84,7 @@ func (of *job) plan(b *events.WorkPlanned) string {
 			of.parts[i].within = &before[i].failed
 		}
 	}
+	of.run = b.Run
 	of.planned, of.finished, of.current, of.permits = true, false, 0, nil
 	return ""
 }

@@ -168,7 +168,7 @@ func (s *Works) Holds(id events.TaskID) bool {
 // Lose leaves the work of a task, or of a worker, alone from now on: the events of the task make no sense.
 func (s *Works) Lose(id events.TaskID) {
 	if t := s.tasks[id]; t != nil && s.workOf(t) != nil {
-		s.workOf(t).broken = true
+		s.leave(s.workOf(t))
 	}
 }
 
@@ -202,13 +202,13 @@ func (s *Works) Tends(ev *events.Event) bool {
 	}
 	of := s.workOf(t)
 	if t == of.own {
-		return of.wakes(ev)
+		return isOfWork(ev.Kind()) || of.wakes(ev)
 	}
 	switch ev.Body.(type) {
 	case *events.Suspended, *events.Resumed:
 		return of.own.suspended == (ev.Kind() == events.KindSuspended)
 	}
-	return cancels(ev) && (of.own.over || of.own.cancelled)
+	return Cancels(ev) && (of.own.over || of.own.cancelled)
 }
 
 // wakes reports whether an event wakes the work's own task, or ends its run for what became of the work.

@@ -15,6 +15,26 @@ type Works struct {
 	tasks map[events.TaskID]*hand
 	byID  map[events.TaskID]*job
 	moved map[events.TaskID]bool // works that the entry may have changed
+
+	granted map[grant]uint64       // permits, over all lives of a task
+	lost    bool                   // a part of the journal, which may have given others
+	broken  map[events.TaskID]bool // tasks of which a work was broken, which gave others
+}
+
+// PartOfRun names a partition of a run of a work.
+type PartOfRun struct {
+	Run       uint32
+	Partition string
+}
+
+type grant struct {
+	id events.TaskID
+	of PartOfRun
+}
+
+// Granted returns how many permits a partition of a run has given, in all lives of the task; false = it is not known.
+func (s *Works) Granted(id events.TaskID, of PartOfRun) (n uint64, known bool) {
+	return s.granted[grant{id, of}], !s.lost && !s.broken[id]
 }
 
 // job is the work of a task.
@@ -24,8 +44,9 @@ type job struct {
 	last     uint32           // the highest number of a worker so far
 	broken   bool             // it had an illegal event: what follows tells nothing
 	planned  bool             // false = it was reset
-	finished bool             // its task has succeeded since the run was planned
-	asleep   bool             // its task has snoozed
+	run      uint32
+	finished bool // its task has succeeded since the run was planned
+	asleep   bool // its task has snoozed
 	parts    []part
 	current  int // the number of the last partition that has started; 0 = none
 	open     map[uint64]holder
@@ -69,7 +90,7 @@ type WorkProblem struct {
 
 // Lost lets works and their tasks be in any state: what was lost of the journal may have changed them.
 func (s *Works) Lost() {
-	*s = Works{}
+	*s = Works{lost: true}
 }
 
 // Apply folds the next event of a task, which the fold of the task allows, or says what forbids it; "" for nothing. It
@@ -83,7 +104,9 @@ func (s *Works) Apply(ev *events.Event) (problem string, givenUp []events.TaskID
 	s.follow(t, ev)
 	of := s.workOf(t)
 	if of != nil {
-		of.broken = of.broken || problem != ""
+		if problem != "" {
+			s.leave(of)
+		}
 		s.touch(of)
 	}
 	if ev.Kind() == events.KindDeleted {
@@ -109,12 +132,27 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 	case of == nil || of.broken:
 		return ""
 	}
-	return of.apply(ev)
+	problem := of.apply(ev)
+	if b, permits := ev.Body.(*events.PermitsGranted); permits && problem == "" {
+		if s.granted == nil {
+			s.granted = map[grant]uint64{}
+		}
+		s.granted[grant{ev.Task, PartOfRun{of.run, of.part().plan.ID}}] += uint64(len(b.Items))
+	}
+	return problem
 }
 
 // isOfWork reports whether events of a kind tell of works alone.
 func isOfWork(k events.Kind) bool {
 	return k >= events.KindWorkPlanned && k <= events.KindWorkReset
+}
+
+// leave leaves a work alone from now on.
+func (s *Works) leave(of *job) {
+	if s.broken == nil {
+		s.broken = map[events.TaskID]bool{}
+	}
+	of.broken, s.broken[of.own.id] = true, true
 }
 
 // touch has a work looked at when the entry ends.
@@ -140,7 +178,7 @@ func (s *Works) begin(t *hand) *job {
 	return of
 }
 
-// Forgotten forgets a task, and returns the workers that were kept with its work.
+// Forgotten forgets a task, and returns the ended workers that were kept with its work.
 func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	t := s.tasks[id]
 	if t == nil {
@@ -152,7 +190,9 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 		for number, w := range of.workers {
 			if number > 1 {
 				w.of = nil
-				givenUp = append(givenUp, w.id)
+				if w.final {
+					givenUp = append(givenUp, w.id)
+				}
 			}
 		}
 		slices.Sort(givenUp)
@@ -173,7 +213,7 @@ func (s *Works) EndEntry() (problems []WorkProblem) {
 			continue
 		}
 		if problem := of.owes(); problem != "" {
-			of.broken = true
+			s.leave(of)
 			problems = append(problems, WorkProblem{id, problem})
 		}
 	}

@@ -14,6 +14,7 @@ type Run struct {
 	Operations []Operation
 	Items      []ItemCall // calls of clients of task stores
 	Executions []Execution
+	Changes    []Change // that items of works have made
 	Faults     []Fault
 	Members    []Journals // as they were written, and as each etcd member, with the archive, tells them after all faults have healed and Served was asked for; at least one
 	Keys       []KeyChange

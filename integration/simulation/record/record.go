@@ -85,7 +85,14 @@ func (r *Record) End(at int, how history.Execution) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := &r.Run.Executions[at]
-	e.End, e.Outcome, e.Final, e.Wait = now, how.Outcome, how.Final, how.Wait
+	e.End, e.Outcome, e.Final, e.Wait, e.Releases = now, how.Outcome, how.Final, how.Wait, how.Releases
+}
+
+// Change implements work.Record.
+func (r *Record) Change(c history.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Run.Changes = append(r.Run.Changes, c)
 }
 
 // Damage notes what the program failed at.

@@ -23,12 +23,17 @@ type Job struct {
 	Panics bool   `json:"panics,omitempty"` // failed attempts panic
 	Ends   string `json:"ends,omitempty"`   // how attempts end, a letter each, and again from the first one; "" = as the rest says
 	Pad    string `json:"pad,omitempty"`
+
+	Changes int `json:"changes,omitempty"` // of a work: its items below this number make a change
+	Breaks  int `json:"breaks,omitempty"`  // of a work: attempts of a task whose iterators fail
 }
 
 // Record takes down the calls of functions. Begin returns the place of one, and End completes it.
 type Record interface {
 	Begin(e history.Execution) (at int)
 	End(at int, how history.Execution)
+	// Change takes down a change that an item of a work has made.
+	Change(c history.Change)
 }
 
 // work is a behavior on one process. It implements task.Behavior.
@@ -85,7 +90,7 @@ const outlasted = 800 * time.Millisecond
 // Behaviors returns those of a process, which is killed when a context ends.
 func Behaviors(killed context.Context, r Record) []task.Behavior {
 	backoff := task.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
-	return []task.Behavior{
+	return append(errands(killed, r),
 		&work{Once, task.Policy{MaxAttempts: 3, MaxLost: 3, LostDelay: time.Millisecond, Backoff: backoff}, r, killed},
 		&work{Again, task.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, MaxLost: 5, LostDelay: 100 * time.Millisecond}, r, killed},
 		&work{Brief, task.Policy{MaxAttempts: 2, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Timeout: 700 * time.Millisecond,
@@ -93,7 +98,7 @@ func Behaviors(killed context.Context, r Record) []task.Behavior {
 		&work{Every, task.Policy{MaxAttempts: 2, MaxLost: 1, LostDelay: time.Millisecond, Backoff: backoff, Existing: events.RunAgain,
 			Timeout: outlasted, Every: 700 * time.Millisecond}, r, killed},
 		&merging{work{Merge, task.Policy{MaxAttempts: 3, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
-	}
+	)
 }
 
 // Varied is a behavior as another release might have it, which lets more attempts be lost.
@@ -103,6 +108,8 @@ func Varied(b task.Behavior, losses int) task.Behavior {
 		return b.allowing(losses)
 	case *merging:
 		return &merging{*b.allowing(losses)}
+	case *errand:
+		return b
 	}
 	panic("no behavior of this package")
 }

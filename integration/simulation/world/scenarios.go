@@ -33,7 +33,7 @@ var scenarios = []func(*scenario){
 	(*scenario).simple, (*scenario).simple, (*scenario).twins, (*scenario).twins, (*scenario).delayed, (*scenario).delayed, (*scenario).unlucky,
 	(*scenario).repeated, (*scenario).long, (*scenario).doomed, (*scenario).suspended, (*scenario).runAgain, (*scenario).merged, (*scenario).timed,
 	(*scenario).reborn, (*scenario).keyed, (*scenario).keyed, (*scenario).paused, (*scenario).agreed, (*scenario).forbidden, (*scenario).listed, (*scenario).many,
-	(*scenario).regular, (*scenario).scheduled, (*scenario).scheduled,
+	(*scenario).regular, (*scenario).scheduled, (*scenario).scheduled, (*scenario).errand, (*scenario).errand,
 }
 
 // keepersLeast and keepersMost bound the number of clients of task stores.

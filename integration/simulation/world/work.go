@@ -14,4 +14,7 @@ const (
 	brief = work.Brief
 	merge = work.Merge
 	every = work.Every
+	walk  = work.Walk
+	brake = work.Brake
+	alone = work.Alone
 )

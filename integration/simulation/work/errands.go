@@ -1,0 +1,181 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+	"taskledger/task"
+	works "taskledger/work"
+	"taskledger/work/segmentation"
+)
+
+// The works. Their items are numbers.
+const (
+	Walk  = "walk"  // buckets for several workers
+	Brake = "brake" // a partition is simulated before another one, and a counter has a limit
+	Alone = "alone" // one bucket, whose items need no second worker
+)
+
+// Counter counts the changes of the work Brake, of which MostChanges are allowed to each of its partitions.
+const (
+	Counter     = "changes"
+	MostChanges = 8
+)
+
+// walkTo, brakeTo and aloneTo bound the items.
+const walkTo, brakeTo, aloneTo = 40, 24, 6
+
+// errand is a work on one process. It implements task.Behavior.
+type errand struct {
+	*works.Work[Job, step]
+	record Record
+	killed context.Context // of the process
+}
+
+// step is an item.
+type step struct {
+	n   int64
+	job Job
+}
+
+// errands returns the works of a process.
+func errands(killed context.Context, r Record) []task.Behavior {
+	policy := &works.Options{Policy: task.Policy{
+		MaxAttempts: 3,
+		MaxLost:     5,
+		LostDelay:   10 * time.Millisecond,
+		Backoff:     task.Backoff{Base: 200 * time.Millisecond, Max: time.Second},
+		Existing:    events.RunAgain,
+	}}
+	changes := []works.Threshold{{Counter: Counter, Limit: MostChanges}}
+	walk := works.Partition[Job, step]{
+		Items:        stepsTo(walkTo),
+		Process:      process(r),
+		Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: walkTo, Buckets: 8},
+		Workers:      3,
+		Threads:      2,
+	}
+	think := works.Partition[Job, step]{
+		ID:           "think",
+		Mode:         works.Simulate,
+		Items:        stepsTo(brakeTo),
+		Count:        func(context.Context, Job) (int64, error) { return brakeTo, nil },
+		Process:      process(r),
+		Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: brakeTo, Buckets: 3},
+		Workers:      2,
+		Thresholds:   changes,
+	}
+	do := think
+	do.ID, do.Mode, do.Workers = "do", works.Full, 3
+	alone := works.Partition[Job, step]{Items: stepsTo(aloneTo), Process: process(r)}
+	var all []task.Behavior
+	for _, w := range []*works.Work[Job, step]{
+		works.Define(Walk, policy, walk),
+		works.Define(Brake, policy, think, do),
+		works.Define(Alone, policy, alone),
+	} {
+		all = append(all, &errand{w, r, killed})
+	}
+	return all
+}
+
+// stepsTo returns the items of a bucket, up to a number. Iterators fail in the first attempts of a task, as its job says.
+func stepsTo(last int64) func(context.Context, Job, works.Bucket) iter.Seq2[step, error] {
+	return func(ctx context.Context, j Job, b works.Bucket) iter.Seq2[step, error] {
+		from, to := b.From, b.To
+		if b.Kind != segmentation.Numeric {
+			from, to = 0, last
+		}
+		info, _ := works.Run(ctx)
+		return func(yield func(step, error) bool) {
+			for n := from; n < to; n++ {
+				if n == from+1 && info.Attempt <= j.Breaks {
+					yield(step{}, errors.New("as planned"))
+					return
+				}
+				if !yield(step{n, j}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// process works on an item for a while. Those that make a change ask for it, and tell that they made it.
+func process(r Record) func(context.Context, step) error {
+	return func(ctx context.Context, s step) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(s.job.Work) * time.Millisecond):
+		}
+		info, _ := works.Run(ctx)
+		if s.n%7 == 3 {
+			return errors.New("as planned")
+		}
+		if s.n%5 == 4 {
+			return works.Skip("as planned")
+		}
+		if s.n >= int64(s.job.Changes) || info.Partition != "think" && info.Partition != "do" {
+			return nil
+		}
+		if err := works.Permit(ctx, Counter); err != nil {
+			return err
+		}
+		if of, is := ctx.Value(parentKey{}).(parent); is && info.Mode == works.Full && of.killed.Err() == nil {
+			r.Change(history.Change{
+				Task:      string(of.id),
+				Run:       uint32(info.Run),
+				Partition: info.Partition,
+				Item:      s.n,
+			})
+		}
+		return nil
+	}
+}
+
+// parent is the task that has the work of an attempt, and the life of the attempt's process.
+type parent struct {
+	id     events.TaskID
+	killed context.Context
+}
+
+type parentKey struct{}
+
+// Run implements task.Behavior. What it returns, and when, goes into the record.
+func (e *errand) Run(ctx context.Context, a task.Attempt) task.Outcome {
+	at := e.record.Begin(history.Execution{
+		Task:    string(a.Task),
+		Node:    traffic.SessionOf(ctx, a.Log),
+		Token:   a.Token,
+		Attempt: uint32(a.Number),
+		Try:     uint32(a.Failures) + 1,
+	})
+	of := parent{a.Task, e.killed}
+	var told struct {
+		Of events.TaskID `json:"worker_of"`
+	}
+	if json.Unmarshal(a.Params, &told) == nil && told.Of != "" {
+		of.id = told.Of
+	}
+	out := e.Work.Run(context.WithValue(ctx, parentKey{}, of), a)
+	if e.killed.Err() != nil {
+		return out // its process died with it
+	}
+	x := history.Execution{
+		Final:    out.Err != nil && out.Wait == 0,
+		Wait:     int64(out.Wait),
+		Releases: out.Release,
+	}
+	if !out.Release {
+		x.Outcome = outcomeOf(out)
+	}
+	e.record.End(at, x)
+	return out
+}

@@ -1,0 +1,87 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/simulation/work"
+	"taskledger/task"
+)
+
+// errand is a work, which somebody suspends, cancels, deletes or has go on meanwhile.
+func (s *scenario) errand() {
+	if s.w.dice.chance(0.5) {
+		s.id += "/p"
+	}
+	o := order{id: s.id, behavior: pick(s.w.dice, walk, walk, brake, brake, alone), job: job{
+		Work:    s.work(60),
+		Changes: pick(s.w.dice, 0, work.MostChanges, 2*work.MostChanges),
+		Breaks:  pick(s.w.dice, 0, 0, 0, 1, 4),
+	}}
+	s.submit(o)
+	for range 1 + s.w.dice.n(3) {
+		s.pause(1500 * time.Millisecond)
+		pick(s.w.dice, (*scenario).stopAndGoOn, (*scenario).stopAndGoOn, (*scenario).endAndGoOn, (*scenario).disturbWorker, (*scenario).leaveIt)(s)
+	}
+	s.attach(string(s.id))
+	s.get(string(s.id))
+	s.pause(2 * time.Second)
+	switch s.w.dice.n(4) {
+	case 0:
+		s.submit(o) // it runs again
+	case 1:
+		s.rerun()
+	case 2:
+		s.goOn(pick(s.w.dice, true, true, false))
+	}
+	s.get(string(s.id))
+}
+
+// stopAndGoOn suspends the work for a while.
+func (s *scenario) stopAndGoOn() {
+	s.operate(history.Suspend, string(s.id))
+	s.pause(time.Second)
+	s.get(string(s.id))
+	s.operate(history.Resume, string(s.id))
+}
+
+// endAndGoOn ends the work, and lets it go on or begin another life.
+func (s *scenario) endAndGoOn() {
+	s.operate(pick(s.w.dice, history.Cancel, history.Cancel, history.Delete), string(s.id))
+	s.pause(700 * time.Millisecond)
+	s.goOn(s.w.dice.chance(0.3))
+}
+
+// disturbWorker does something to a worker, if there is one.
+func (s *scenario) disturbWorker() {
+	worker := string(events.WorkerID(s.id, 2))
+	s.get(worker)
+	s.operate(pick(s.w.dice, history.Cancel, history.RunNow), worker)
+}
+
+func (s *scenario) leaveIt() { s.pause(time.Second) }
+
+// goOn has the work run where it ended, with what was counted or without, or all of it.
+func (s *scenario) goOn(thresholds bool) {
+	p := s.client()
+	ctx, cancel := context.WithTimeout(s.w.patient, s.w.caller().patience())
+	_ = p.client.Operations().ResetWork(ctx, s.id, thresholds) // a work that runs is not reset
+	cancel()
+	s.operate(history.Retry, string(s.id))
+}
+
+// rerun runs the buckets again that had failed items. For the task that is a retry.
+func (s *scenario) rerun() {
+	c, p := s.w.caller(), s.client()
+	op := history.Operation{Verb: history.Retry, Task: string(s.id)}
+	c.do(p, op, c.patience(), func(ctx context.Context, _ *history.Operation) error {
+		err := p.client.Operations().RerunWork(ctx, s.id)
+		if errors.Is(err, task.ErrNotFound) { // there is no such task, or no work of it
+			return errNoAnswer
+		}
+		return err
+	})
+}
