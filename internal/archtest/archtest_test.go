@@ -189,7 +189,7 @@ integration/simulation/machine | integration/robustness/history       | runs the
 integration/simulation/program | integration/simulation/world         | the program that makes a history
 integration/simulation/record  | engine integration/robustness/history integration/robustness/keepers | a history in the making
 integration/robustness/keepers | engine item task taskstore integration/robustness/history integration/robustness/traffic | clients of task stores
-integration/simulation/work    | task events integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
+integration/simulation/work    | task events integration/robustness/history integration/robustness/traffic work work/segmentation | what tasks of simulated histories do
 integration/simulation/world   | schedule ledger internal/version store store/memarchive engine task etcdstore events internal/modeletcd integration/robustness/history integration/robustness/traffic integration/robustness/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/documents |                                               | runs what a document says: knows nothing of what is inside

@@ -43,9 +43,9 @@ func (i *Item) bytes() int64 { return itemBytes + int64(len(i.Data)) }
 func (i *Item) data() int64 { return int64(max(len(i.Data)-1, 0)) }
 
 const (
-	// itemBytes is what an item takes besides its data.
+	// itemBytes counts the bytes that an item takes besides its data.
 	itemBytes = 40
-	// groupBytes is what a group takes besides its name.
+	// groupBytes counts the bytes that a group takes besides its name.
 	groupBytes = 20
 )
 
@@ -67,7 +67,7 @@ type sums struct {
 	data    int64 // bytes
 }
 
-// Counts are of items, each of which is in one of them.
+// Counts count items by where they are: each is in one of them.
 type Counts struct {
 	Available int // as MakeDue has found
 	Waiting   int // for their time, and never claimed since they were added or got other data
@@ -90,7 +90,7 @@ type Store struct {
 	gaveUp events.Millis // when the latest request was carried out whose key was given up for want of room; 0 = none was
 }
 
-// Stores is the state of all stores of a shard. The zero value is that without events. A shard's state has one; it
+// Stores holds the state of all stores of a shard. The zero value has seen no event. A shard's state has one; it
 // must not be copied.
 type Stores struct {
 	byName map[string]*Store

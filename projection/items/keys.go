@@ -17,13 +17,13 @@ const (
 	KeysPerClient = 64
 	// KeysLast bounds the time for which a key is remembered.
 	KeysLast events.Millis = 3_600_000
-	// KeysSafe is how long a key is remembered however many others there are.
+	// KeysSafe is the time for which each key is remembered, however many others there are.
 	KeysSafe = KeysLast / 6
 	// MaxKeys bounds the keys that a shard remembers. Beyond it the store that has the most gives up those that are older
 	// than KeysSafe. Where it has none, it gets no further one, nor does any other that has its share, which is an
 	// equal part of MaxKeys. They take 5 to 15 MB of a snapshot then, which no other limit counts.
 	MaxKeys = 50_000
-	// mostKeys is how many there are at most, when many stores with less than their share come.
+	// mostKeys bounds their number, when many stores with less than their share come.
 	mostKeys = 2 * MaxKeys
 	// ageMargin is for how long a repetition may have been under way since it told its age, beyond what its way to the
 	// owner has added to that; and by how much the clocks may differ that have added it.

@@ -115,7 +115,7 @@ func recorded(plan *workledger.Plan) []events.WorkPartition {
 	return all
 }
 
-// planned is the reverse of recorded for a partition.
+// planned returns the partition that recorded has encoded.
 func planned(p *events.WorkPartition) (workledger.PartitionPlan, error) {
 	segments, err := decodeSegmentation(p.Segments)
 	plan := workledger.PartitionPlan{

@@ -8,7 +8,6 @@ import (
 
 	"taskledger/cmd/node/internal/bench/overworks"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/work"
 )
 
 // worksCommand returns the command; print prints a result.
@@ -25,8 +24,8 @@ buckets of 100 items that take 5 ms each: it tells which share of their time the
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case cfg.Workers < 1 || cfg.Workers > work.MaxWorkers:
-				return &exitcode.UsageError{Problem: fmt.Sprintf("--workers: want 1 to %d", work.MaxWorkers)}
+			case cfg.Workers < 1 || cfg.Workers > overworks.MaxWorkers:
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--workers: want 1 to %d", overworks.MaxWorkers)}
 			case cfg.Duration <= 0:
 				return &exitcode.UsageError{Problem: "--duration: want some time"}
 			}

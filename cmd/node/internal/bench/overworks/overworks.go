@@ -25,9 +25,12 @@ const (
 	manyBuckets = segmentation.MaxBuckets // more than a window has time for
 )
 
+// MaxWorkers bounds the workers of a work.
+const MaxWorkers = work.MaxWorkers
+
 // Config says how many workers end empty buckets beside as many tasks in flight, and how long.
 type Config struct {
-	Workers  int
+	Workers  int           // 1 to MaxWorkers
 	Duration time.Duration // of all windows
 }
 
