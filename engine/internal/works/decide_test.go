@@ -177,6 +177,12 @@ func TestWork_AttemptThatIsOverIsRefused(t *testing.T) {
 	if a := w.decide(&other); a.Code != command.AnswerStale {
 		t.Errorf("an end of another's bucket is answered %d %s", a.Code, a.Text)
 	}
+	elsewhere := works.Bucket{Ended: 2, Want: true}
+	elsewhere.Task, elsewhere.Started, _ = w.attempt(worker(2))
+	elsewhere.Node = late.Node
+	if a := w.decide(&elsewhere); a.Code != command.AnswerStale {
+		t.Errorf("a report of a node that does not run the attempt is answered %d %s", a.Code, a.Text)
+	}
 }
 
 func TestWork_ABucketAskedForTwiceIsTheSame(t *testing.T) {
