@@ -517,6 +517,18 @@ func TestReset_ForgetsBucketsAndCounters(t *testing.T) {
 	}
 }
 
+func TestReset_WakesTheTaskThatWaitedForWorkers(t *testing.T) {
+	w := inWork(t, 2, 2, task.Policy{})
+	w.end(parent, 1)
+	w.complete(parent, command.Snoozed)
+	w.lose("n-2")
+	w.must(&works.Reset{Task: string(parent), What: int64(events.ResetAll)})
+	w.rest()
+	if !slices.Contains(w.ready(), parent) {
+		t.Errorf("%v may start, want the work's own task, which plans a run", w.ready())
+	}
+}
+
 func TestWork_AnOwnerThatTakesOverGoesOnWithWhatWasLeft(t *testing.T) {
 	w := newWorld(t)
 	w.budget = 1

@@ -20,11 +20,11 @@ type wants struct {
 // bucket finds a worker, as far as the plan has as many.
 func wanted(state *projection.Shard, of *works.Work) (w wants) {
 	parent := state.Task(of.ID)
-	if over(parent) || parent.Suspended || !of.Planned {
+	if over(parent) || parent.Suspended {
 		return w
 	}
 	part, plan := of.Part()
-	if part == nil { // it ends, or begins the next partition
+	if part == nil { // its task plans a run, begins the next partition, or ends
 		return wants{wake: of.Asleep}
 	}
 	if _, failed := of.MostTried(); int(failed) >= parent.Kind.Policy.MaxAttempts {
