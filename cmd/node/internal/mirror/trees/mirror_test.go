@@ -273,8 +273,8 @@ func (m *meddler) Begin(ctx context.Context, b work.Beginning) error {
 // A source that is removed on the way must not look like one without files.
 func TestMirror_WithoutItsSourceNothingIsDeleted(t *testing.T) {
 	for name, replace := range map[string]func(at string) error{
-		"removed":  func(string) error { return nil },
-		"replaced": func(at string) error { return os.Mkdir(at, 0o755) },
+		"removed":  os.RemoveAll,
+		"replaced": func(at string) error { return errors.Join(os.Rename(at, at+" before"), os.Mkdir(at, 0o755)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plant(t, forest{"a": file("a")}, forest{"b": file("b")})
@@ -283,7 +283,7 @@ func TestMirror_WithoutItsSourceNothingIsDeleted(t *testing.T) {
 			meddling := &meddler{
 				attempt: &attempt{record: r},
 				at:      "copy",
-				do:      func() error { return errors.Join(os.RemoveAll(p.Source), replace(p.Source)) },
+				do:      func() error { return replace(p.Source) },
 			}
 			_, err := pair.Work(trees.Limits{}).Attempt(t.Context(), meddling, p, work.Attempt{})
 			if _, is := errors.AsType[*work.ItemsError](err); !is {
@@ -293,6 +293,18 @@ func TestMirror_WithoutItsSourceNothingIsDeleted(t *testing.T) {
 				t.Errorf("the run touched the target:\n%s", d)
 			}
 		})
+	}
+}
+
+func TestMirror_WhatTheSourceHasAgainStays(t *testing.T) {
+	p := plant(t, forest{"a": file("a"), "d": dir}, forest{"a": file("b"), "d": dir})
+	for _, at := range []string{"a", "d"} {
+		if skipped, err := open(t, p).Delete(t.Context(), at); skipped == "" || err != nil {
+			t.Errorf("%s was deleted: %v", at, err)
+		}
+	}
+	if all := mustLook(t, p.Target); len(all) != 3 {
+		t.Errorf("the target has %v", all)
 	}
 }
 
