@@ -165,7 +165,7 @@ internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
 integration/processes |                                               | tests of nodes that are processes
 integration/collections |                                             | tests of collections over the API of several nodes
-integration/works     | behaviors engine events internal/repeat internal/testcluster task work work/progress work/segmentation go.uber.org/goleak | works on nodes of one cluster
+integration/works      |                                             | tests of works on several nodes
 integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
 integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
