@@ -172,16 +172,6 @@ func (w *world) start(id events.TaskID, node string) {
 	w.turn(func(d *command.Decider) { d.Start(w.task(id), node, 0, 9*time.Second) })
 }
 
-// startAll starts what is ready, each task on a node of its own.
-func (w *world) startAll() {
-	w.t.Helper()
-	for ids := w.ready(); len(ids) > 0; ids = w.ready() {
-		for _, id := range ids {
-			w.start(id, "n-"+string(id.Affinity())+string(id[1:]))
-		}
-	}
-}
-
 // moved is the answer to an attempt.
 type moved struct {
 	State     int64

@@ -220,6 +220,23 @@ func TestAll_ForgetsFinishedTasks(t *testing.T) {
 	}
 }
 
+// Attempts of another worker on the same bucket may have failed, too.
+func TestAll_LetsAnOwnerEndAWorkThoughItsAttemptAskedForAnother(t *testing.T) {
+	for _, code := range []string{events.CodeItems, "no"} {
+		b := newBuilder(t)
+		b.started()
+		b.add("a", &events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{
+			{ID: "all", Buckets: 1, Workers: 1, Threads: 1},
+		}})
+		b.returns("a", "!"+code).Final = false
+		b.add("a", b.failed("a", code, 0))
+		found := check.All(b.finish())
+		if accused := code == "no"; accused != (len(found) == 1) || len(found) > 1 {
+			t.Errorf("%s: %v", code, found)
+		}
+	}
+}
+
 // A task that a request has made is held for ten minutes, whatever the policy says, and makes way for none that ends meanwhile.
 func TestAll_HoldsWhatARequestMade(t *testing.T) {
 	b := newBuilder(t)

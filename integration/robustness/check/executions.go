@@ -125,9 +125,10 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 }
 
 // givesUp reports whether a failure ends the run although its call asked for a further attempt, which the policy
-// allows.
+// allows. An owner ends the task of a work with its own code, which may be that of the call as well.
 func (s *state) givesUp(x *history.Execution, b *events.Failed) bool {
-	return !x.Final && b.Run != 0 && !s.cancelled && int(s.tries())+1 < s.policy.MaxAttempts
+	byOwner := s.cancelled || s.works && endsWork(b.Error.Code)
+	return !x.Final && b.Run != 0 && !byOwner && int(s.tries())+1 < s.policy.MaxAttempts
 }
 
 // asksFor returns how long the task is left alone, at least and at most, once the call of an attempt gives that back.
