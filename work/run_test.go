@@ -65,6 +65,7 @@ func TestRun_SaysWhatComesAfterTheAttempt(t *testing.T) {
 		"the work is gone":  {worker: true, open: workledger.ErrGone, want: "success"},
 		"the owner is away": {next: store.ErrUnavailable, want: "release 1s"},
 		"the shard is full": {next: &task.OverloadError{RetryAfter: 3 * time.Second}, want: "release 3s"},
+		"an outdated node":  {next: &task.StateError{Problem: "n1 cannot read it"}, want: "release 10s"},
 		"over":              {next: workledger.ErrOver, want: "release 1s"},
 		"a refused plan":    {next: &store.InvalidError{Field: "partitions"}, want: "final rejected"},
 		"stopped":           {ended: errors.New("the node stops"), want: "release 1ms"},
