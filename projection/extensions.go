@@ -23,7 +23,7 @@ var fronts = []func(extension.Shard) extension.Extension{
 type extensions struct {
 	all      []extension.Extension
 	byRecord []*extension.Extension
-	byKind   []*extension.Extension // nil for kinds that the fold of tasks has, and for those of other records
+	byKind   map[events.Kind]*extension.Extension // of events of tasks that the fold of tasks leaves to extensions
 
 	// The extensions that take part in what happens to tasks.
 	saw, forgot, holds, ended []*extension.Extension
@@ -34,7 +34,7 @@ func (s *Shard) extend() {
 	x := &s.extensions
 	x.all = make([]extension.Extension, len(fronts))
 	x.byRecord = make([]*extension.Extension, len(events.Records()))
-	x.byKind = make([]*extension.Extension, len(events.Kinds())+1)
+	x.byKind = map[events.Kind]*extension.Extension{}
 	for i, front := range fronts {
 		x.all[i] = front(extension.Shard{Clock: &s.steady, Reconsider: s.reconsider})
 		of := &x.all[i]

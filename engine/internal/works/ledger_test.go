@@ -25,16 +25,15 @@ func (w *world) ledger(id events.TaskID) *works.Ledger {
 	if id != parent {
 		a.Parent = parent
 	}
-	var mu sync.Mutex
 	return works.NewLedger(works.Asks{
 		Ask: func(_ context.Context, _ int, c command.Command) (command.Answer, error) {
-			mu.Lock()
-			defer mu.Unlock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			return w.decide(c), nil
 		},
 		Read: func(_ context.Context, _ int, c command.Command) (command.Answer, error) {
-			mu.Lock()
-			defer mu.Unlock()
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			found, is := w.Answer(c, w.now, command.Budget{})
 			if !is {
 				return command.Answer{}, errors.New("no answer")
@@ -186,7 +185,9 @@ func TestLedger_APermitWhileTheWorkIsSuspendedIsNoTrip(t *testing.T) {
 	w.start(parent, "n-1")
 	def := numbers(1, func(ctx context.Context, n int64) error {
 		if n == 3 {
+			w.mu.Lock()
 			w.operate(parent, task.Suspend)
+			w.mu.Unlock()
 		}
 		return work.Permit(ctx, "deleted")
 	}, workledger.Threshold{Counter: "deleted", Limit: 42})

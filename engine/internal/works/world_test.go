@@ -3,6 +3,7 @@ package works_test
 import (
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"taskledger/engine/internal/command"
@@ -40,6 +41,7 @@ type world struct {
 	room    command.Room
 	budget  int
 	members *store.Membership // nil = all read everything
+	mu      sync.Mutex        // of attempts, whose threads ask side by side
 
 	promises folds.Works // as the harnesses fold them
 	unread   bool        // a node was present that cannot read events of works
