@@ -129,7 +129,8 @@ func TestMirror_ByThreeProcessesOfWhichOneIsKilledIsEqualAndCountsEachFileOnce(t
 	t.Parallel()
 	source, dir := netSources(t), t.TempDir()
 	want := tree(t, source)
-	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "3", "--workers", "6", "--threads", "1", source, "target")
+	first := inBackground(t, dir,
+		"mirror", "--dir", "m", "--processes", "3", "--workers", "6", "--threads", "1", source, "target")
 	eventually(t, "the first process waits for others", func() bool {
 		return strings.Contains(first.stderr.String(), "joins with")
 	})
