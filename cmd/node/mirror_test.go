@@ -129,7 +129,8 @@ func TestMirror_ByThreeProcessesOfWhichOneIsKilledIsEqualAndCountsEachFileOnce(t
 	t.Parallel()
 	source, dir := netSources(t), t.TempDir()
 	want := tree(t, source)
-	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "3", "--workers", "6", source, "target")
+	first := inBackground(t, dir,
+		"mirror", "--dir", "m", "--processes", "3", "--workers", "6", "--threads", "1", source, "target")
 	eventually(t, "the first process waits for others", func() bool {
 		return strings.Contains(first.stderr.String(), "joins with")
 	})
@@ -181,7 +182,9 @@ func TestMirror_GoesOnWhenTheFirstProcessWasKilled(t *testing.T) {
 	t.Parallel()
 	source, dir := netSources(t), t.TempDir()
 	want := tree(t, source)
-	first := inBackground(t, dir, "mirror", "--dir", "m", source, "target")
+	slowly := []string{"mirror", "--dir", "m", "--workers", "1", "--threads", "1", source}
+	to := func(target string) []string { return append(slices.Clip(slowly), target) }
+	first := inBackground(t, dir, to("target")...)
 	eventually(t, "a third of the files is there", func() bool {
 		return countFiles(filepath.Join(dir, "target")) > files(want)/3
 	})
@@ -191,11 +194,11 @@ func TestMirror_GoesOnWhenTheFirstProcessWasKilled(t *testing.T) {
 	if r := <-first.ended; r.code != -1 {
 		t.Fatalf("the first process ended before it was killed: %d %s%s", r.code, r.out, r.err)
 	}
-	other := run(t, dir, "mirror", "--dir", "m", source, "other")
+	other := run(t, dir, to("other")...)
 	if other.code != 2 || !strings.Contains(other.err, "has not come to its end") {
 		t.Errorf("another mirror: code %d: %s%s", other.code, other.out, other.err)
 	}
-	mirrored(t, run(t, dir, "mirror", "--dir", "m", source, "target"), files(want), 0)
+	mirrored(t, run(t, dir, to("target")...), files(want), 0)
 	wantEqual(t, tree(t, filepath.Join(dir, "target")), want)
 }
 

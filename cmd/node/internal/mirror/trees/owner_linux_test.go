@@ -14,8 +14,8 @@ import (
 
 const nobody = 65534
 
-// becomeNobody makes the goroutine one of a user who may not do what the modes of files forbid, unless it is one already.
-// The thread ends with the goroutine.
+// becomeNobody makes the goroutine one of a user who may not do what the modes of files forbid, unless it is one
+// already. The thread ends with the goroutine.
 func becomeNobody() {
 	if os.Geteuid() == 0 {
 		runtime.LockOSThread()
@@ -23,7 +23,7 @@ func becomeNobody() {
 	}
 }
 
-// Directories that their owner must not change, as those of module caches, are changed all the same, and look as before.
+// Directories that their owner must not change, as those of module caches, are changed, and look as before.
 func TestMirror_DirectoriesThatMayNotBeChangedAreChanged(t *testing.T) {
 	closed := node{dir: true, mode: 0o555}
 	p := plant(t, forest{
