@@ -42,7 +42,7 @@ type ChangedTask struct {
 type changes struct {
 	operator operations.Operator
 	reader   operations.Reader
-	works    operations.Works
+	works    func() operations.Works
 }
 
 func (s changes) change(c *Call) error {

@@ -30,7 +30,7 @@ var waits = Param{"wait", "time to wait for the outcome, such as 30s; 60s at mos
 func routes(client operations.Client, node *process) []Route {
 	submit := submissions{client}
 	show := tasks{reader: client, historian: client, submitter: client}
-	change := changes{operator: client, reader: client, works: client.Works()}
+	change := changes{operator: client, reader: client, works: client.Works}
 	behavior := behaviors{reader: client, observer: client, operator: client}
 	cluster := cluster{observer: client, historian: client}
 	journal := journals{reader: client, historian: client}

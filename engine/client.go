@@ -151,6 +151,8 @@ type localNode interface {
 	plan(ctx context.Context, c *command.Plan) (a command.Answer, runs bool)
 	// unservedSince returns since when a shard is known to have no live owner; the zero time: it has one.
 	unservedSince(shard int) time.Time
+	// sessionID returns the id of the session.
+	sessionID() string
 }
 
 // nodeHere returns the node in this process; nil when there is none.

@@ -379,6 +379,9 @@ func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 
 func (m *member) source() string { return "taskledger/" + m.cfg.Store.Cluster().ID }
 
+// sessionID implements localNode.
+func (m *member) sessionID() string { return m.session.ID }
+
 // busConnected implements localNode.
 func (m *member) busConnected() { m.load.busConnected() }
 

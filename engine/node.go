@@ -379,7 +379,7 @@ func (n *Node) attemptValue(key any) any {
 	case clientKey{}:
 		return n.Client
 	case workledger.Key{}:
-		return workledger.Opener(n.openWork)
+		return workledger.Opener(n.Client.openWork)
 	}
 	return nil
 }

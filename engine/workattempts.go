@@ -14,31 +14,31 @@ import (
 	"taskledger/work/workledger"
 )
 
-// openWork returns how an attempt of this node reaches the record of its work: it is a workledger.Opener.
-func (n *Node) openWork(ctx context.Context, a task.Attempt) (workledger.Access, error) {
-	m := n.member.Load()
-	if m == nil {
+// openWork opens the record of the work of an attempt of the node in this process: it is a workledger.Opener.
+func (c *Client) openWork(ctx context.Context, a task.Attempt) (workledger.Access, error) {
+	n := c.nodeHere()
+	if n == nil {
 		return workledger.Access{}, fmt.Errorf("the session of the attempt is over: %w", store.ErrUnavailable)
 	}
 	attempt := works.Attempt{
 		Task:    a.Task,
 		Started: a.Token.Ref,
-		Node:    m.session.ID,
+		Node:    n.sessionID(),
 	}
 	access := workledger.Access{Params: a.Params}
 	if of := works.WorkerOf(a.Params); events.WorkerNumber(of, a.Task) > 1 {
-		params, err := n.Client.workParams(ctx, of)
+		params, err := c.workParams(ctx, of)
 		if err != nil {
 			return workledger.Access{}, err
 		}
 		attempt.Parent, access.Worker, access.Params = of, true, params
 	}
 	asks := works.Asks{
-		Ask: func(ctx context.Context, shard int, c command.Command) (command.Answer, error) {
-			return n.Client.sender.Ask(ctx, shard, command.LaneWork, c)
+		Ask: func(ctx context.Context, shard int, cmd command.Command) (command.Answer, error) {
+			return c.sender.Ask(ctx, shard, command.LaneWork, cmd)
 		},
-		Read:   n.Client.read,
-		Shards: n.Client.cfg.Shards,
+		Read:   c.read,
+		Shards: c.cfg.Shards,
 	}
 	access.Ledger = works.NewLedger(asks, attempt)
 	return access, nil

@@ -24,7 +24,7 @@ const (
 // WorkFailures returns a page of the buckets of a work's last run that had failed items, the one that ended last first,
 // as the journal tells them: at most limit, 1 to progress.MaxPage, 0 standing for that. The cursor of a page asks for
 // the one after it, "" for the first. A page looks at 5,000 events at most, and may be empty and have a cursor. The
-// totals are those of the whole run.
+// totals count the whole run.
 //
 // It returns task.ErrNotFound as Work does, store.ErrTrimmed where the events are no longer held, a *task.LimitError
 // for a limit and a *store.InvalidError for a cursor that are wrong: one of an earlier run is.

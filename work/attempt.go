@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/work/internal/threads"
+	"taskledger/work/progress"
 )
 
 // giveBack bounds the time for telling a Ledger of the last bucket of an attempt that has to stop.
@@ -20,6 +21,9 @@ type Attempt struct {
 	Number int
 	// Log takes what is worth telling; nil: nothing is logged.
 	Log *slog.Logger
+	// Progress takes, every ten seconds of a bucket, how many of its items were processed, as task.Attempt.Progress does.
+	// nil: nobody wants to know.
+	Progress func(done, total int64, note string)
 	// Grace is the time in which an iterator has to return after its context has ended. 0: ten seconds.
 	Grace time.Duration
 }
@@ -207,6 +211,11 @@ func (l *loop[P, I]) bucket(ctx context.Context, next Answer) (Report, error) {
 				ledger:    l.ledger,
 				log:       l.attempt.Log,
 				grace:     l.attempt.Grace,
+			}
+			if l.attempt.Progress != nil {
+				run.tally.told, run.tally.tell = time.Now(), func(processed int64) {
+					l.attempt.Progress(processed, 0, progress.Note(plan.ID, uint64(b.Number)))
+				}
 			}
 			report, err = run.run(ctx, l.params)
 		} else {

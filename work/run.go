@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// asleep is how long the work's own task sleeps while its workers have the last buckets. The owner of its shard wakes
-	// it, so it is only for a wake-up that nobody could record.
+	// asleep bounds the sleep of the work's own task while its workers have the last buckets. The owner of its shard wakes
+	// it; the bound serves a wake-up that nobody could record.
 	asleep = time.Hour
-	// unanswered is how long an attempt is put off whose ledger did not answer.
+	// unanswered puts off an attempt whose ledger did not answer.
 	unanswered = time.Second
 )
 
@@ -71,7 +71,7 @@ func (w *Work[P, I]) bound() *behaviors.Bound[P, Result] {
 func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
 	a, _ := behaviors.Attempt(ctx)
 	access := ctx.Value(accessKey{}).(*workledger.Access)
-	of, last, err := w.attempt(ctx, access.Ledger, params, Attempt{Number: a.Number, Log: a.Log})
+	of, last, err := w.attempt(ctx, access.Ledger, params, Attempt{Number: a.Number, Log: a.Log, Progress: a.Progress})
 	if err != nil {
 		return r, w.verdict(ctx, err)
 	}
@@ -126,42 +126,6 @@ func (w *Work[P, I]) verdict(ctx context.Context, err error) error {
 		}
 	}
 	return err
-}
-
-// Result is the result of the task of a work.
-type Result struct {
-	Run        int64             `json:"run"`
-	Partitions []PartitionResult `json:"partitions"`
-}
-
-// PartitionResult tells what became of a partition in the run.
-type PartitionResult struct {
-	ID      string `json:"id"`
-	Mode    string `json:"mode"` // as Mode.String returns it
-	Buckets int64  `json:"buckets"`
-	Done    int64  `json:"items_done"`
-	Failed  int64  `json:"items_failed"`
-	Skipped int64  `json:"items_skipped"`
-}
-
-// result returns the result of a run that has come to its end.
-func result(of *Opened, totals []workledger.Total) Result {
-	r := Result{Run: of.Run}
-	for i, total := range totals {
-		if i == len(of.Plan.Partitions) {
-			break
-		}
-		p := &of.Plan.Partitions[i]
-		r.Partitions = append(r.Partitions, PartitionResult{
-			ID:      p.ID,
-			Mode:    p.Mode.String(),
-			Buckets: total.Buckets,
-			Done:    total.Items.Done,
-			Failed:  total.Items.Failed,
-			Skipped: total.Items.Skipped,
-		})
-	}
-	return r
 }
 
 // Submit asks for a run of the work and returns when the request is durable: behaviors.Behavior.SubmitWith says what it

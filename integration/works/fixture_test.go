@@ -244,6 +244,22 @@ func (w *world) doneOnce(id events.TaskID, buckets int64) {
 	}
 }
 
+// workersEnded waits until no worker of the work is left that could run.
+func (w *world) workersEnded(id events.TaskID) {
+	w.Helper()
+	w.await("the workers have ended", func() bool {
+		for t, err := range w.client.List(w.within(), task.Filter{Affinity: id.Affinity(), Limit: 100}) {
+			if err != nil { // a shard does not answer
+				return false
+			}
+			if t.ID != id && t.Status != task.Success && t.Status != task.Failure {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // short waits a moment, or until ctx ends.
 func short(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

@@ -74,6 +74,7 @@ func TestWork_BucketsOfAKilledNodeAreDoneByOthers(t *testing.T) {
 	if p := r.Partitions[0]; p.Done != s.items || p.Failed+p.Skipped != 0 || p.Buckets != s.buckets {
 		t.Errorf("%+v", p)
 	}
+	w.workersEnded(id)
 	w.doneOnce(id, s.buckets)
 	if n := len(to.times); n != int(s.items) {
 		t.Errorf("%d items were processed, want %d", n, s.items)
@@ -123,6 +124,7 @@ func TestWork_WithOneSlotItEnds(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
+	w.workersEnded("tenant/narrow")
 	if most.Load() != 1 {
 		t.Errorf("%d items at once, want 1", most.Load())
 	}

@@ -55,6 +55,7 @@ func TestWork_EveryCombinationOfOneAndManyProcessesEachItemOnce(t *testing.T) {
 			t.Errorf("%s: %v", s.id, err)
 			continue
 		}
+		w.workersEnded(id)
 		if r.Run != 1 || len(r.Partitions) != s.partitions {
 			t.Errorf("%s: %+v", s.id, r)
 		}

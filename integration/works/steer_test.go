@@ -44,20 +44,6 @@ func (w *steer) ends(status task.Status) (t task.Task) {
 	return t
 }
 
-// workersEnded waits until no worker of the work is left that could run.
-func (w *steer) workersEnded() {
-	w.Helper()
-	w.await("the workers have ended", func() bool {
-		for t, err := range w.client.List(w.within(), task.Filter{Affinity: steered.Affinity(), Limit: 100}) {
-			w.must(err)
-			if t.ID != steered && t.Status != task.Success && t.Status != task.Failure {
-				return false
-			}
-		}
-		return true
-	})
-}
-
 func TestWork_SuspendedTwiceInTheMiddleLosesNoItem(t *testing.T) {
 	t.Parallel()
 	s := shape{
@@ -100,6 +86,7 @@ func TestWork_SuspendedTwiceInTheMiddleLosesNoItem(t *testing.T) {
 		t.Errorf("%d items were processed, want %d", len(w.tally.times), s.items)
 	}
 	w.doneOnce(steered, s.buckets)
+	w.workersEnded(steered)
 }
 
 // untilEnd is an item that ends only when its attempt has to.
@@ -121,7 +108,7 @@ func TestWork_CancelEndsItsWorkers(t *testing.T) {
 	if _, err := f.Wait(w.within()); !errors.Is(err, task.ErrCancelled) {
 		t.Errorf("%v, want that it was cancelled", err)
 	}
-	w.workersEnded()
+	w.workersEnded(steered)
 	if is, _ := w.progress(steered); len(is.Open) != 0 {
 		t.Errorf("open: %+v", is.Open)
 	}
@@ -142,7 +129,7 @@ func TestWork_DeletedWhileItWaitsItsWorkersEnd(t *testing.T) {
 	if _, planned := w.progress(steered); planned {
 		t.Error("the work is still there")
 	}
-	w.workersEnded()
+	w.workersEnded(steered)
 }
 
 func TestWork_RetryOfAFailureGoesOnAndARunAfterASuccessBeginsAnew(t *testing.T) {
@@ -171,7 +158,7 @@ func TestWork_RetryOfAFailureGoesOnAndARunAfterASuccessBeginsAnew(t *testing.T) 
 			if !is || failed.Code != events.CodeStopped {
 				t.Fatalf("%v, want the code %s", err, events.CodeStopped)
 			}
-			w.workersEnded()
+			w.workersEnded(steered)
 			before, _ := w.progress(steered)
 			if before.Items.Done == 0 || len(before.Open) != 0 {
 				t.Errorf("%+v", before)
@@ -190,6 +177,7 @@ func TestWork_RetryOfAFailureGoesOnAndARunAfterASuccessBeginsAnew(t *testing.T) 
 				is, _ := w.progress(steered)
 				return is.Run > before.Run && is.Items.Done == 100 && w.show(steered).Status == task.Success
 			})
+			w.workersEnded(steered)
 		})
 	}
 }
@@ -210,7 +198,7 @@ func TestWork_ResetForgetsAndRerunTakesFailedBucketsAlone(t *testing.T) {
 	if p := r.Partitions[0]; p.Done != 98 || p.Failed != 2 {
 		t.Errorf("%+v", p)
 	}
-	w.workersEnded()
+	w.workersEnded(steered)
 	broken.Store(false)
 	total := w.tally.total()
 	w.must(w.client.Operations().RerunWork(w.within(), steered))
@@ -221,7 +209,7 @@ func TestWork_ResetForgetsAndRerunTakesFailedBucketsAlone(t *testing.T) {
 	if n := w.tally.total() - total; n != 20 {
 		t.Errorf("%d items were processed again, want 20", n)
 	}
-	w.workersEnded()
+	w.workersEnded(steered)
 	w.must(w.client.Operations().ResetWork(w.within(), steered, false))
 	if is, _ := w.progress(steered); is.Items.Done != 0 {
 		t.Errorf("%+v", is)
@@ -232,4 +220,5 @@ func TestWork_ResetForgetsAndRerunTakesFailedBucketsAlone(t *testing.T) {
 		is, _ := w.progress(steered)
 		return !is.FailedOnly && is.Items.Done == 100 && w.show(steered).Status == task.Success
 	})
+	w.workersEnded(steered)
 }

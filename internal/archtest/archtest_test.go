@@ -30,7 +30,8 @@ events               | internal/wire github.com/cespare/xxhash           | vocab
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 cron                 |                                                   | a leaf: when something is to happen, pure
 work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
-work                 | events internal/coded task work/internal/threads work/segmentation | defines works, and what an attempt of one does: it knows no engine
+work                 | behaviors engine events internal/coded store task work/internal/threads work/progress work/segmentation work/workledger | defines works, submits them, and makes attempts of them, over a port
+work/workledger      | task work/segmentation                            | the port by which attempts of works reach their records: a leaf
 work/progress        | events task                                       | how far a work has come, and what follows from that: pure
 work/internal/order  |                                                   | a leaf: which item may be processed next, pure
 work/internal/threads | work/internal/order                              | processes the items of an iterator side by side: it knows no engine
@@ -70,7 +71,7 @@ engine/internal/command | task store events projection projection/listing projec
 engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
 engine/internal/pauses | engine/internal/command engine/internal/shard events projection projection/settings | what the owner of the settings does for them
 engine/internal/schedules | engine/internal/command engine/internal/explanation engine/internal/shard engine/internal/tally schedule meter task store events projection projection/schedules internal/message internal/wire | the front of schedules: it asks by functions that it is given, and knows nothing of the engine
-engine/internal/works | engine/internal/command engine/internal/explanation engine/internal/shard task store events projection projection/works work work/progress work/segmentation internal/message internal/wire | the front of works: it asks by functions that it is given, and knows nothing of the engine
+engine/internal/works | engine/internal/command engine/internal/explanation engine/internal/shard task store events projection projection/works work/progress work/segmentation work/workledger internal/message internal/wire | the front of works: it asks by functions that it is given, and knows nothing of the engine
 engine/internal/commands | engine/internal/command engine/internal/schedules engine/internal/stores engine/internal/works | the table of all commands
 engine/internal/paging | engine/internal/command events projection projection/listing projection/taskview store task | asks all shards, by a function that it is given
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
@@ -83,12 +84,12 @@ engine/internal/worker | engine/internal/command engine/internal/logwriters engi
 engine/internal/logwriters | engine/internal/notice meter store tasklog golang.org/x/time | writes the logs of attempts: it knows nothing of the engine
 engine/internal/logsweep | engine/internal/notice engine/internal/outcome engine/internal/shard events projection tasklog | removes the logs of tasks that are gone
 engine/internal/signal |                                             | a leaf: it wakes a goroutine
-engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/schedules engine/internal/stores engine/internal/works internal/wire item events task | every command in its largest form, for tests
+engine/internal/command/commandtest | engine/internal/command engine/internal/commands engine/internal/schedules engine/internal/stores engine/internal/works internal/wire work/workledger item events task | every command in its largest form, for tests
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | work/progress bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/logsweep engine/internal/logwriters engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker engine/internal/works task tasklog meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | work/progress work/workledger bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/logsweep engine/internal/logwriters engine/internal/lookout engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker engine/internal/works task tasklog meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
@@ -134,6 +135,7 @@ cmd/node/internal/openfiles |                                           | shares
 cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token api/works cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/logcli | api/operations api/view cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output events tasklog github.com/spf13/cobra | the command line of logs: it asks by functions that it is given
+cmd/node/internal/workcli | api/operations cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output events work/progress github.com/spf13/cobra | the command line of works: it asks by functions that it is given
 cmd/node/internal/schedulecli | api/operations api/shape cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/input cmd/node/internal/output cron events schedule task github.com/spf13/cobra github.com/spf13/pflag | the command line of schedules: it asks by functions that it is given
 cmd/node/internal/synccli | api/operations cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/input cmd/node/internal/logcli cmd/node/internal/output collections collections/apply collections/taskjson events schedule task tasklog golang.org/x/sync github.com/spf13/cobra | the command line of collections: it asks by functions that it is given
 cmd/node/internal/syncfile | cmd/node/internal/exitcode cmd/node/internal/input collections collections/apply | keeps a cluster as the file of a node says: it asks by what it is given
@@ -160,6 +162,7 @@ internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
 integration/processes |                                               | tests of nodes that are processes
 integration/collections |                                             | tests of collections over the API of several nodes
+integration/works      |                                             | tests of works on several nodes
 integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
 integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product

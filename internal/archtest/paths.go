@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// machinePath matches paths that mean something on one machine only, where a path begins. The brackets keep it from
-// matching itself.
+// machinePath matches paths that mean something on one machine only, where a path begins, and not behind a wildcard of
+// a route. The brackets keep it from matching itself.
 var machinePath = regexp.MustCompile(
-	`(?:^|[^\w./-])(/wor[k]/|/roo[t]/|/hom[e]/[a-z]|/User[s]/[A-Za-z]|/tm[p]/bash)|(\.\./share[d]/)`)
+	`(?:^|[^\w./}-])(/wor[k]/|/roo[t]/|/hom[e]/[a-z]|/User[s]/[A-Za-z]|/tm[p]/bash)|(\.\./share[d]/)`)
 
 // MachinePaths returns every line of a text file that holds a path of somebody's machine. It reads everything but binary
 // files, other hidden folders than .ci and .github, and what the node and make proof write beside themselves.

@@ -17,13 +17,13 @@ var ErrGone = errors.New("the work is gone")
 // Key is the key by which the context of an attempt holds an Opener.
 type Key struct{}
 
-// Opener returns how an attempt reaches the record of its work.
+// Opener opens the record of the work of an attempt.
 type Opener func(ctx context.Context, a task.Attempt) (Access, error)
 
-// Access is how an attempt reaches the record of its work.
+// Access lets an attempt reach the record of its work.
 type Access struct {
 	Ledger Ledger
-	Worker bool   // the attempt is of a worker, not of the work's own task
+	Worker bool   // a worker makes the attempt, not the own task of the work
 	Params []byte // of the work's own task, JSON text
 }
 
@@ -120,7 +120,7 @@ type Answer struct {
 	State     State
 	Partition int   // of Starting and Working: place in the plan, from 0 on
 	Bucket    int64 // of Working: the number, from 1 on
-	// Totals are those of all partitions, in their order, with Finished of the work's own task.
+	// Totals has one for each partition, in their order, with Finished of the work's own task.
 	Totals []Total
 }
 

@@ -197,7 +197,7 @@ func losses(state *projection.Shard, t *projection.Task) int {
 
 func (d *Decider) losses(t *projection.Task) int { return losses(d.State, t) }
 
-// failures is losses of attempts that failed.
+// failures counts attempts that failed, as losses counts lost ones.
 func failures(state *projection.Shard, t *projection.Task) int {
 	if _, failed, is := works.Of(state).Counts(t.ID); is {
 		return failed

@@ -1,11 +1,13 @@
 package shard
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/slots"
+	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -19,7 +21,12 @@ type starts struct {
 	free    []bool             // of heads, while a task is picked: there is a slot
 	waits   bool               // among the owners that wait for a slot
 	barred  bool               // nothing could start in the last turn: the session may be over
+	apart   events.Millis      // when a task starts at the latest that waits for a node it is kept for; 0 = none does
 }
+
+// apartFor bounds how long a ready task waits for the offer of a node where fewer of those run from which a front keeps
+// it apart. A node offers its slots within some milliseconds after it has heard that a task is ready.
+const apartFor events.Millis = 500
 
 // parkedOffer is a standing offer that has not been answered.
 type parkedOffer struct {
@@ -33,7 +40,7 @@ type parkedOffer struct {
 // assign gives ready tasks to slots, best first: to this node's own, else to those that other nodes have offered. What
 // is given becomes a Started in the entry in the making.
 func (o *Owner) assign(d *command.Decider) {
-	o.starts.blocked = false
+	o.starts.blocked, o.starts.apart = false, 0
 	for d.Err == nil && !d.EntryFull() {
 		t, local, offer := o.nextStart()
 		if t == nil {
@@ -79,7 +86,7 @@ func rankOf(t *projection.Task) slots.Head {
 func (o *Owner) nextStart() (best *projection.Task, local bool, offer *parkedOffer) {
 	o.starts.firsts, o.starts.heads = o.starts.firsts[:0], o.starts.heads[:0]
 	for behavior := range o.state.Backlog() {
-		if t := o.firstReady(behavior); t != nil && !o.cfg.Admission.Blocked(behavior) {
+		if t := o.firstReady(behavior); t != nil && !o.cfg.Admission.Blocked(behavior) && !o.awaitsOffer(t) {
 			o.starts.firsts, o.starts.heads = append(o.starts.firsts, t), append(o.starts.heads, rankOf(t))
 		}
 	}
@@ -169,6 +176,35 @@ func (o *Owner) apart(t *projection.Task, local bool, offer *parkedOffer) (bool,
 		}
 	}
 	return local, offer
+}
+
+// awaitsOffer reports whether a task waits for the offer of a node where fewer of those run from which a front keeps it
+// apart than on any node that has a slot for it.
+func (o *Owner) awaitsOffer(t *projection.Task) bool {
+	byNode := o.beside(t)
+	until := t.Due + apartFor
+	if byNode == nil || o.now() >= until {
+		return false
+	}
+	nodes, behavior := o.cfg.Host.View().Nodes, t.Kind.Behavior
+	least := byNode[o.ownership.Session.ID]
+	if !o.cfg.Slots.Runs(behavior) {
+		least = math.MaxInt
+	}
+	for _, p := range o.starts.offers {
+		if p.takes(nodes, behavior) {
+			least = min(least, byNode[p.Node])
+		}
+	}
+	for id, n := range nodes {
+		if byNode[id] < least && !n.Draining && n.Slots > byNode[id] && slices.Contains(n.Behaviors, behavior) {
+			if o.starts.apart == 0 || until < o.starts.apart {
+				o.starts.apart = until
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // give counts a task against the offer.

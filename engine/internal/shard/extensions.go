@@ -85,6 +85,9 @@ func (o *Owner) ringExtensions(now events.Millis, at time.Duration) {
 // nextAlarm returns when something is due next, 0 = never, and whether tasks are what it is.
 func (o *Owner) nextAlarm() (due events.Millis, tasks bool) {
 	due = o.state.NextDue()
+	if at := o.starts.apart; at != 0 && (due == 0 || at < due) {
+		due = at
+	}
 	tasks = due != 0
 	for _, a := range o.extensions.alarms {
 		if next := a.next(); next != 0 && (due == 0 || next < due) {

@@ -38,7 +38,7 @@ type moved struct {
 
 func (m *moved) answer() command.Answer { return command.Answer{Data: message.Encode(m)} }
 
-// asked is an attempt that asks, and the work that it is of.
+// asked holds an attempt that asks, and its work.
 type asked struct {
 	d      *command.Decider
 	t      *projection.Task

@@ -24,7 +24,7 @@ type Attempt struct {
 	Task    events.TaskID
 	Started events.Ref
 	Node    string
-	Parent  events.TaskID // of a worker: the task that has the work; "" = the attempt is of that task
+	Parent  events.TaskID // the task that has the work, of the attempt of a worker; "" = of that task
 }
 
 // Ledger implements workledger.Ledger for an attempt by commands to the owner of its shard.

@@ -56,7 +56,7 @@ func (o *atOwner) served() {
 	}
 }
 
-// note has the work looked at that an event is of, or of a worker of.
+// note has the work looked at to which an event belongs, by its task or a worker.
 func (o *atOwner) note(ev *events.Event) {
 	if o.all.Len() == 0 || ev.Kind().Record() != events.OfTask {
 		return

@@ -1,0 +1,47 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/work"
+)
+
+// A bucket that takes long tells how many of its items have ended; one that does not costs nothing.
+func TestAttempt_TellsEveryTenSecondsHowManyItemsOfABucketHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		begun := time.Now()
+		w := work.Define("numbers", nil, partition{
+			ID:    "slow",
+			Items: numbers,
+			Process: func(_ context.Context, n int) error {
+				switch {
+				case n < 5: // all of the first bucket
+					return nil
+				case n == 5:
+					time.Sleep(9 * time.Second)
+					return errDisk
+				}
+				time.Sleep(4 * time.Second)
+				return work.Skip("odd")
+			},
+			Segmentation: cut(10, 2),
+		})
+		_, err := w.Attempt(t.Context(), newRecord().attempt(), 0, work.Attempt{Progress: func(done, _ int64, note string) {
+			told = append(told, fmt.Sprintf("%v %s: %d", time.Since(begun), note, done))
+		}})
+		if err != nil && !errors.Is(err, errDisk) {
+			t.Fatal(err)
+		}
+		want := []string{"13s bucket 2 of slow: 2", "25s bucket 2 of slow: 5"}
+		if !slices.Equal(told, want) {
+			t.Errorf("%q, want %q", told, want)
+		}
+	})
+}
