@@ -33,6 +33,11 @@ var asked = map[Part]func(t *Tables, f *Front) string{
 				return fmt.Sprintf("record %s has no kind of event", of)
 			}
 		}
+		for _, k := range f.extension().Kinds {
+			if !slices.Contains(t.Kinds, k) {
+				return fmt.Sprintf("kind %s is in no table", k)
+			}
+		}
 		return ""
 	},
 	Goldens: func(t *Tables, f *Front) string {
@@ -51,7 +56,7 @@ var asked = map[Part]func(t *Tables, f *Front) string{
 	},
 	Fold: func(t *Tables, f *Front) string {
 		x := f.extension()
-		for _, of := range f.Records {
+		for _, of := range f.states() {
 			state := t.State(of)
 			if !slices.Contains(x.Records, of) || reflect.TypeOf(state) != reflect.TypeOf(x.State) {
 				return fmt.Sprintf("record %s has the state %T in a shard, want %T", of, state, x.State)
@@ -95,6 +100,20 @@ func (f *Front) extension() extension.Extension {
 	return f.Extend(extension.Shard{Clock: new(steady.Clock)})
 }
 
+// states returns the records whose state in a shard is that of the front: its own, or tasks, if it adds kinds of their
+// events.
+func (f *Front) states() []events.Record {
+	if len(f.extension().Kinds) > 0 {
+		return append(slices.Clone(f.Records), events.OfTask)
+	}
+	return f.Records
+}
+
+// has reports whether events of a kind are of the front.
+func (f *Front) has(k events.Kind) bool {
+	return slices.Contains(f.Records, k.Record()) || slices.Contains(f.extension().Kinds, k)
+}
+
 // named says that the front names none in any list.
 func named(lists ...[]string) string {
 	if len(slices.Concat(lists...)) == 0 {
@@ -106,7 +125,7 @@ func named(lists ...[]string) string {
 // eachKind returns the first error that check has of a kind of the front, as text.
 func (t *Tables) eachKind(f *Front, check func(events.Kind) error) string {
 	for _, k := range t.Kinds {
-		if slices.Contains(f.Records, k.Record()) {
+		if f.has(k) {
 			if err := check(k); err != nil {
 				return fmt.Sprintf("%s: %v", k, err)
 			}

@@ -8,6 +8,7 @@ import (
 	"taskledger/projection/journal"
 	"taskledger/projection/schedules"
 	"taskledger/projection/settings"
+	"taskledger/projection/works"
 	"taskledger/schedule"
 )
 
@@ -53,7 +54,7 @@ type Place struct {
 // Front is a front, as the tables of the program name it.
 type Front struct {
 	Name        string
-	Records     []events.Record
+	Records     []events.Record                           // its own; none = it adds kinds of events of tasks
 	Extend      func(extension.Shard) extension.Extension // makes its state in a shard
 	Commands    []string                                  // the types of those that change it
 	Questions   []string                                  // the types of those that read it
@@ -127,6 +128,25 @@ var All = []Front{
 			Checker:   in("integration/robustness/check/records.go", "j.schedules.Apply(ev, there)"),
 			Traffic:   in("integration/robustness/traffic/source.go", "{6, (*Source).schedule},"),
 			Simulated: in("integration/simulation/world/schedules.go", "s.call(history.SetSchedule, *call, "),
+		},
+	},
+	{
+		Name:        "works",
+		Extend:      works.Extend,
+		Commands:    []string{"works.Plan", "works.Begin", "works.Bucket", "works.Permits", "works.Reset", "works.Rerun"},
+		Questions:   []string{"works.Show"},
+		Routes:      "/v1/tasks/{id}/work",
+		CommandLine: []string{"work"},
+		Places: map[Part]Place{
+			Owner:     in("engine/extensions.go", "works.AtOwner,"),
+			Process:   in("engine/node.go", "workledger.Opener(n.Client.openWork)"),
+			Export:    not("its events are of the task, whose export holds them with all others"),
+			Metrics:   not("a work is looked at by itself, and its tasks are counted as others are"),
+			Explain:   in("engine/internal/works/owner.go", "Explain: o.explain,"),
+			ExitCode:  not("what an operation on a work is refused for any operation is"),
+			Checker:   in("integration/robustness/check/works.go", "j.works.Apply(ev)"),
+			Traffic:   in("integration/robustness/traffic/errands.go", "works.Define("),
+			Simulated: in("integration/simulation/world/scenarios.go", "(*scenario).errand,"),
 		},
 	},
 	{

@@ -16,11 +16,13 @@ import (
 	"taskledger/api/stores"
 	"taskledger/api/token"
 	"taskledger/api/view"
+	"taskledger/api/works"
 	"taskledger/events"
 	"taskledger/integration/fronts"
 	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/projection/extension"
+	"taskledger/projection/steady"
 )
 
 func read(file string) (string, error) {
@@ -55,7 +57,7 @@ func (nobody) Find(string) *token.Token { return nil }
 // tables returns those of the program.
 func tables(t *testing.T) fronts.Tables {
 	t.Helper()
-	a, err := api.New(api.Config{Client: operations.Direct{}, Tokens: nobody{}, Routes: slices.Concat(stores.Routes(nil), schedules.Routes(nil, nil))})
+	a, err := api.New(api.Config{Client: operations.Direct{}, Tokens: nobody{}, Routes: slices.Concat(stores.Routes(nil), schedules.Routes(nil, nil), works.Routes(nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func takeOut(part fronts.Part, f *fronts.Front, t *fronts.Tables) {
 	switch part {
 	case fronts.Kinds:
 		t.Kinds = slices.DeleteFunc(slices.Clone(t.Kinds), func(k events.Kind) bool {
-			return slices.Contains(f.Records, k.Record())
+			return slices.Contains(f.Records, k.Record()) || slices.Contains(extend(extension.Shard{Clock: new(steady.Clock)}).Kinds, k)
 		})
 	case fronts.Goldens:
 		t.Golden = func(events.Kind) (events.Event, error) { return events.Event{}, os.ErrNotExist }

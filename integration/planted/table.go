@@ -238,7 +238,7 @@ var list = []planted{
 	own("run of a schedule outside the entry of its tick", "2", runInTheNextEntry...),
 
 	like("bucket given twice after a loss", "2, no end, 8"),
-	own("permit forgotten at a take-over", "2, 3, 10",
+	own("permit forgotten at a take-over", "2, 3",
 		edit("projection/shard.go", "		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n",
 			"		if b, permits := e.Events[i].Body.(*events.PermitsGranted); permits { // whose they are is forgotten, and not how many\n			others := *b\n			others.Items = slices.Clone(b.Items)\n			for i := range others.Items {\n				others.Items[i] = ^others.Items[i]\n			}\n			e.Events[i].Body = &others\n		}\n		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n")),
 	like("worker counted after its end", "8, no end, 2"),

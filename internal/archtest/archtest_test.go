@@ -175,7 +175,7 @@ integration/robustness/check   | integration/robustness/folds integration/robust
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
-integration/robustness/traffic | engine schedule store events task integration/robustness/clock integration/robustness/history | what clients ask, and functions do
+integration/robustness/traffic | engine schedule store events task work work/segmentation integration/robustness/clock integration/robustness/history | what clients ask, and functions do
 integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io integration/robustness/clock integration/robustness/keepers item | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
@@ -195,7 +195,7 @@ integration/otheruser | github.com/nats-io/nats.go                      | runs t
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/backups   |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
-integration/fronts   | api api/token integration/bugs events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree
+integration/fronts   | api api/token integration/bugs events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/works projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests
 integration/proof     |                                                  | notes what the long proof of a tree came to

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"encoding/json"
+
 	"taskledger/events"
 	"taskledger/integration/robustness/folds"
 )
@@ -12,6 +14,9 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 	if problem != "" {
 		c.accuse(legal, t, ev.Position.Ref.Entry(), "%s (event %d): %s", ev.Kind(), ev.Seq, problem)
 	}
+	if b, succeeded := ev.Body.(*events.Succeeded); succeeded {
+		c.checkSums(j, t, b, ev.Position.Ref.Entry())
+	}
 	c.count(j, t)
 	if b, moves := ev.Body.(*events.BucketsMoved); moves && b.Ended != 0 {
 		if id := j.works.WorkerOf(ev.Task, b.Worker); id != "" {
@@ -19,6 +24,39 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 		}
 	}
 	return givenUp
+}
+
+// result is the result of a work, as its documentation has it.
+type result struct {
+	Partitions []struct {
+		ID      string `json:"id"`
+		Buckets uint64 `json:"buckets"`
+		Done    uint64 `json:"items_done"`
+		Failed  uint64 `json:"items_failed"`
+		Skipped uint64 `json:"items_skipped"`
+	} `json:"partitions"`
+}
+
+// checkSums holds the result of a work to what the buckets of its run have come to.
+func (c *checker) checkSums(j *journal, t *task, b *events.Succeeded, entry uint64) {
+	want, known := j.works.Items(events.TaskID(t.id))
+	if !known {
+		return
+	}
+	text, err := b.Result.JSON()
+	var told result
+	if err == nil {
+		err = json.Unmarshal(text, &told)
+	}
+	if err != nil || len(told.Partitions) != len(want) {
+		c.accuse(legal, t, entry, "the work of %d partitions succeeds with %.60q", len(want), text)
+		return
+	}
+	for i, p := range told.Partitions {
+		if is := want[i]; p.ID != is.ID || p.Buckets != is.Buckets || (events.ItemCounts{Done: p.Done, Failed: p.Failed, Skipped: p.Skipped}) != is.Items {
+			c.accuse(legal, t, entry, "the work succeeds with %+v, and its buckets have come to %+v", p, is)
+		}
+	}
 }
 
 // count takes over, into the state of a task, what counts of its attempts while it works on buckets.

@@ -272,7 +272,7 @@ func (s *Works) Items(id events.TaskID) (all []PartCounts, known bool) {
 	return all, true
 }
 
-// PartCounts are what a partition of a run has come to.
+// PartCounts tells what a partition of a run has come to.
 type PartCounts struct {
 	ID      string
 	Items   events.ItemCounts

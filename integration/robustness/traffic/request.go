@@ -20,6 +20,7 @@ type Request struct {
 	Task   string // "" = drawn by the client
 	Again  bool   // of Submit: a final record gets a further run
 	Repeat bool   // of Submit: the policy repeats the task
+	Errand bool   // of Submit: it is a work
 	Named  bool   // of Submit: with a request key, that of its history.Operation
 	Key    string // of Submit without Task: the request key, "" = that of its history.Operation; of RunSchedule, "" = none
 	Params Params
@@ -38,7 +39,7 @@ type Request struct {
 
 // Operation is the record of the request before it is made.
 func (r Request) Operation(client int, begin int64) history.Operation {
-	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again, Delay: int64(r.Delay), Call: clock.Now() - begin,
+	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again || r.Errand, Delay: int64(r.Delay), Call: clock.Now() - begin,
 		Behavior: r.Behavior, Reason: r.Reason, Forbidden: r.Forbidden}
 	if r.ofSettings() {
 		op.Task = string(events.Settings)
@@ -91,6 +92,8 @@ func (r Request) behavior() string {
 	switch {
 	case r.Repeat:
 		return regular
+	case r.Errand:
+		return errand
 	case r.Again:
 		return again
 	}
@@ -121,7 +124,10 @@ func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Opera
 	if err != nil {
 		return nil, err
 	}
-	w := &Work{ID_: r.behavior()}
+	var w task.Behavior = &Work{ID_: r.behavior()}
+	if r.Errand {
+		w = newErrand(0, nil)
+	}
 	op.Terms = Terms(w.Policy(), r.Priority)
 	f, err := c.Submit(ctx, w, params, task.SubmitOptions{ID: events.TaskID(r.Task), RequestKey: op.Request, Delay: r.Delay, Priority: r.Priority})
 	op.Task, op.Joined, op.Repeated = string(f.ID()), f.Joined(), f.Repeated()

@@ -56,7 +56,8 @@ var mix = []struct {
 	share int
 	draw  func(*Source) Request
 }{
-	{22, (*Source).unique},
+	{19, (*Source).unique},
+	{3, (*Source).errand},
 	{6, (*Source).schedule},
 	{3, (*Source).repeated},
 	{14, (*Source).shared},
@@ -250,4 +251,13 @@ func (s *Source) Submit() Request {
 		r.Delay = 100*time.Millisecond + time.Duration(s.random.IntN(2000))*time.Millisecond
 	}
 	return s.asks(r)
+}
+
+// errand submits a work.
+func (s *Source) errand() Request {
+	r := s.Submit()
+	r.Errand = true
+	r.Params.Repeats, r.Params.Millis = 0, min(r.Params.Millis, 200)
+	s.remember(r.Task)
+	return r
 }

@@ -32,7 +32,7 @@ func TestSource_DrawsTheSameForTheSameSeed(t *testing.T) {
 }
 
 func TestSource_DrawsEveryProfile(t *testing.T) {
-	requests := draw("a", 1, 2000)
+	requests := draw("a", 1, 3000)
 	submitted := func(r traffic.Request) bool { return r.Verb == history.Submit }
 	drawn := map[traffic.Request]int{}
 	for _, r := range requests {
@@ -71,6 +71,8 @@ func TestSource_DrawsEveryProfile(t *testing.T) {
 		"settings":    func(r traffic.Request) bool { return r.Verb == history.Settings },
 		"forbidden":   func(r traffic.Request) bool { return submitted(r) && r.Forbidden != "" },
 		"long reason": func(r traffic.Request) bool { return r.Verb == history.Pause && r.Forbidden != "" },
+
+		"work": func(r traffic.Request) bool { return submitted(r) && r.Errand && r.Params.Fails > 0 },
 
 		"repeated by its policy": func(r traffic.Request) bool { return submitted(r) && r.Repeat },
 		"end of what is repeated": func(r traffic.Request) bool {

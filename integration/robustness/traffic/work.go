@@ -55,11 +55,6 @@ type Work struct {
 	Report func(Report) // hears of every attempt before the engine hears of its outcome; nil where nothing runs
 }
 
-// Behaviors returns all that tasks are submitted with.
-func Behaviors(begin int64, report func(Report)) []task.Behavior {
-	return []task.Behavior{&Work{once, begin, report}, &Work{again, begin, report}, &Work{regular, begin, report}}
-}
-
 // ID implements task.Behavior.
 func (w *Work) ID() string { return w.ID_ }
 
