@@ -159,7 +159,10 @@ func TestAttempt_TellsDoneFailedAndSkipped(t *testing.T) {
 		want := work.Report{
 			Bucket: int64(i) + 1,
 			Items:  work.Counts{Done: 2, Failed: 2, Skipped: 1},
-			Errors: []work.ItemError{{Item: "#2", Code: "busy", Message: "no disk"}, {Item: "#3", Code: "failed", Message: "no disk"}},
+			Errors: []work.ItemError{
+				{Item: "#2", Code: "busy", Message: "no disk"},
+				{Item: "#3", Code: "failed", Message: "no disk"},
+			},
 		}
 		if fmt.Sprint(report) != fmt.Sprint(want) {
 			t.Errorf("report %+v, want %+v", report, want)
@@ -542,7 +545,8 @@ func TestAttempt_FollowsTheRecordedPlanAndSaysThatItIsAnotherOne(t *testing.T) {
 	if state != work.Finished || err != nil || len(r.reports) != 5 || r.total().Done != 10 {
 		t.Errorf("%v, %v, %+v", state, err, r.reports)
 	}
-	if said := log.String(); !strings.Contains(said, recorded.Definition) || !strings.Contains(said, w.Planned().Definition) {
+	here := w.Planned().Definition
+	if said := log.String(); !strings.Contains(said, recorded.Definition) || !strings.Contains(said, here) {
 		t.Errorf("it said %q", said)
 	}
 }

@@ -20,6 +20,8 @@ const (
 	asleep = time.Hour
 	// unanswered puts off an attempt whose ledger did not answer.
 	unanswered = time.Second
+	// forbidden puts off an attempt of which nothing may be recorded, as while a node is present that cannot read it.
+	forbidden = 10 * time.Second
 )
 
 // Types implements task.Behavior.
@@ -116,6 +118,9 @@ func (w *Work[P, I]) verdict(ctx context.Context, err error) error {
 	}
 	if _, is := errors.AsType[*task.LimitError](err); is {
 		return behaviors.Cancel(behaviors.Code(events.CodeRejected, err, nil))
+	}
+	if _, is := errors.AsType[*task.StateError](err); is {
+		return behaviors.Release(forbidden)
 	}
 	if busy, is := errors.AsType[*task.OverloadError](err); is {
 		return behaviors.Release(busy.RetryAfter)

@@ -30,9 +30,10 @@ func (l totals) Next(ctx context.Context, r work.Report) (work.Answer, error) {
 
 // opening returns the context of an attempt that finds a ledger, or an error in its place.
 func opening(ctx context.Context, l work.Ledger, worker bool, err error) context.Context {
-	return context.WithValue(ctx, workledger.Key{}, workledger.Opener(func(_ context.Context, a task.Attempt) (workledger.Access, error) {
+	open := func(_ context.Context, a task.Attempt) (workledger.Access, error) {
 		return workledger.Access{Ledger: l, Worker: worker, Params: a.Params}, err
-	}))
+	}
+	return context.WithValue(ctx, workledger.Key{}, workledger.Opener(open))
 }
 
 func TestRun_SaysWhatComesAfterTheAttempt(t *testing.T) {
@@ -51,7 +52,8 @@ func TestRun_SaysWhatComesAfterTheAttempt(t *testing.T) {
 		want      string
 	}{
 		"to its end": {
-			want: `result {"run":7,"partitions":[{"id":"1","mode":"full","buckets":5,"items_done":10,"items_failed":0,"items_skipped":0}]}`,
+			want: `result {"run":7,"partitions":[{"id":"1","mode":"full","buckets":5,` +
+				`"items_done":10,"items_failed":0,"items_skipped":0}]}`,
 		},
 		"a worker to its end": {worker: true, want: "success"},
 		"others have buckets": {waits: true, want: "snooze 1h0m0s"},
@@ -65,6 +67,7 @@ func TestRun_SaysWhatComesAfterTheAttempt(t *testing.T) {
 		"the work is gone":  {worker: true, open: workledger.ErrGone, want: "success"},
 		"the owner is away": {next: store.ErrUnavailable, want: "release 1s"},
 		"the shard is full": {next: &task.OverloadError{RetryAfter: 3 * time.Second}, want: "release 3s"},
+		"an outdated node":  {next: &task.StateError{Problem: "n1 cannot read it"}, want: "release 10s"},
 		"over":              {next: workledger.ErrOver, want: "release 1s"},
 		"a refused plan":    {next: &store.InvalidError{Field: "partitions"}, want: "final rejected"},
 		"stopped":           {ended: errors.New("the node stops"), want: "release 1ms"},
@@ -163,7 +166,8 @@ func TestPlan_RefusesAWrongDefinitionAndBoundsTheID(t *testing.T) {
 
 func TestResult_HasStableNames(t *testing.T) {
 	text, err := json.Marshal(work.Result{Run: 1, Partitions: []work.PartitionResult{{ID: "a", Mode: "full"}}})
-	const want = `{"run":1,"partitions":[{"id":"a","mode":"full","buckets":0,"items_done":0,"items_failed":0,"items_skipped":0}]}`
+	const want = `{"run":1,"partitions":[{"id":"a","mode":"full","buckets":0,` +
+		`"items_done":0,"items_failed":0,"items_skipped":0}]}`
 	if err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)
 	}

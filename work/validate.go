@@ -68,7 +68,8 @@ func (p *Partition[P, I]) check(name string) error {
 	case err != nil:
 		return refuse(name+".id", "%s", strings.TrimPrefix(err.Error(), "behavior "))
 	case !p.Mode.Valid():
-		return refuse(name+".mode", "%d, want one of %q", p.Mode, [...]string{Full.String(), Simulate.String(), DryRun.String()})
+		modes := [...]string{Full.String(), Simulate.String(), DryRun.String()}
+		return refuse(name+".mode", "%d, want one of %q", p.Mode, modes)
 	case p.Items == nil:
 		return refuse(name+".items", "nil, want a function")
 	case p.Process == nil && p.Mode != DryRun:

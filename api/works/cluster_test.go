@@ -96,7 +96,10 @@ func (c *cluster) report(is func(*progress.Work) bool) (w progress.Work) {
 // failures reads all pages.
 func (c *cluster) failures(limit int) (all []progress.Failures, last progress.FailurePage) {
 	c.t.Helper()
-	for cursor := ""; ; cursor = last.Cursor {
+	for cursor, pages := "", 0; ; cursor, pages = last.Cursor, pages+1 {
+		if pages > 100 {
+			c.t.Fatalf("the pages go on with %s", cursor)
+		}
 		path := fmt.Sprintf("t1.n~1/work/errors?limit=%d&cursor=%s", limit, cursor)
 		last = progress.FailurePage{}
 		if err := json.Unmarshal([]byte(c.send("viewer", "GET", path, "", 200, "")), &last); err != nil {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"taskledger/events"
 	"taskledger/internal/testcluster"
@@ -202,4 +205,67 @@ func TestWork_RefusesSubmitsOfItsWorkersAndOfLongIDs(t *testing.T) {
 	}
 	w.must(w.client.Operations().Cancel(w.within(), steered, ""))
 	w.workersEnded(steered)
+}
+
+// A node dies after a permit and before the operation that it is for: the item is processed again elsewhere, finds its
+// permit, and counts once.
+func TestThreshold_APermitOfANodeThatDiesCountsOnce(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int64{1, 9} {
+		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
+			t.Parallel()
+			s := shape{
+				id:         "creations",
+				partitions: 1,
+				items:      60,
+				buckets:    12,
+				workers:    workers,
+				modes:      []work.Mode{work.Full},
+				limit:      29,
+			}
+			to := newTally()
+			permitted := make(chan string, 1)
+			var once sync.Once
+			define := func(node string) *work.Work[struct{}, int64] {
+				create := creating(to)
+				return s.define(node, to, func(ctx context.Context, n int64) (err error) {
+					dies := false
+					if n == 3 {
+						once.Do(func() { dies = true })
+					}
+					if !dies {
+						return create(ctx, n)
+					}
+					if err := work.Permit(ctx, "changes"); err != nil {
+						return err
+					}
+					permitted <- node
+					return untilEnd(ctx, n)
+				})
+			}
+			w := &steer{shape: s, tally: to, of: define("client")}
+			w.world = newWorld(t, testcluster.Options{TTL: 3 * time.Second}, 0, func(node string) []task.Behavior {
+				return []task.Behavior{define(node)}
+			}, "a", "b", "c")
+			f := w.submit(w.of, steered)
+			select {
+			case node := <-permitted:
+				w.nodes[node[0]-'a'].Crash()
+			case <-w.within().Done():
+				t.Fatal("item 3 is not permitted")
+			}
+			_, err := f.Wait(w.within())
+			if failed, is := errors.AsType[*task.Error](err); !is || failed.Code != events.CodeThreshold {
+				t.Fatalf("%v, want the code %s", err, events.CodeThreshold)
+			}
+			w.workersEnded(steered)
+			want := int(s.limit)
+			if !slices.Contains(to.appliedTo(), 3) && workers > 1 {
+				want-- // others have tripped before the item came again, and it keeps its permit
+			}
+			if applied := to.appliedTo(); len(applied) != want {
+				t.Errorf("applied to %d items, want %d: %v", len(applied), want, applied)
+			}
+		})
+	}
 }

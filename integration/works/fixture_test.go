@@ -107,8 +107,10 @@ func (t *tally) byNode() map[string]int {
 	return maps.Clone(t.nodes)
 }
 
-// define defines the work of a shape for a node: each on what process does with a number.
-func (s *shape) define(node string, to *tally, process func(ctx context.Context, n int64) error) *work.Work[struct{}, int64] {
+// define defines the work of a shape for a node: process is called for each number.
+func (s *shape) define(
+	node string, to *tally, process func(ctx context.Context, n int64) error,
+) *work.Work[struct{}, int64] {
 	var all []work.Partition[struct{}, int64]
 	for i := range max(s.partitions, 1) {
 		id := fmt.Sprint("p", i+1)

@@ -59,8 +59,6 @@ func (w *Walk) Take(ev *events.Event) (f Failures, is bool) {
 		w.Over = b.What == events.ResetAll
 	case *events.PartitionEnded:
 		w.Current = int(b.Partition)
-	case *events.PartitionStarted:
-		w.Current = int(b.Partition) - 1
 	case *events.BucketsMoved:
 		if b.Ended != 0 && b.Items.Failed > 0 {
 			return w.failures(ev, b), true

@@ -83,7 +83,7 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 	}
 	for i := range s.Parts {
 		p := s.Parts[i].report()
-		if i+1 == facts.Current && s.Parts[i].Ended == 0 {
+		if i+1 == facts.Current {
 			p.Buckets.Open, p.Items.InOpen = uint64(len(s.Open)), items
 			facts.BusyFrom = events.Millis(s.Parts[i].BusyFrom)
 		}

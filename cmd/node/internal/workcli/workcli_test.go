@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -282,4 +283,32 @@ func TestAwaitBuckets_EndsWithTheLastOpenOne(t *testing.T) {
 			t.Errorf("%s: %d after %v, want %d after %v", name, got, slept, c.want, c.slept)
 		}
 	}
+}
+
+func TestAwaitBuckets_WaitsTenSecondsAtMost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(t)
+		l.open = []int{3, 2}
+		begun := time.Now()
+		got := workcli.AwaitBuckets(t.Context(), ends{l}, "a/b", func(ctx context.Context, d time.Duration) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(d):
+			}
+		})
+		if took := time.Since(begun); got != 2 || took != 10*time.Second {
+			t.Errorf("%d after %v, want 2 after 10 s", got, took)
+		}
+	})
+}
+
+// ends answers nothing once the context has ended.
+type ends struct{ operations.Works }
+
+func (e ends) Work(ctx context.Context, id events.TaskID) (progress.Work, error) {
+	if ctx.Err() != nil {
+		return progress.Work{}, context.Cause(ctx)
+	}
+	return e.Works.Work(ctx, id)
 }
