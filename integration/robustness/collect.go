@@ -98,7 +98,9 @@ const archiveWithin = 35 * time.Second
 // served asks the owners for every task, those of schedules as they are listed. It asks again for those that may have to be read
 // from the archive.
 func served(ctx context.Context, r *cluster.Cluster) (all []history.Served) {
-	waiting := append(r.Operations.Tasks(), cluster.RunsOfSchedules(ctx, r.Observer.Connection)...)
+	waiting := slices.Concat(r.Operations.Tasks(), cluster.RunsOfSchedules(ctx, r.Observer.Connection), cluster.Errands(ctx, r.Observer.Connection))
+	slices.Sort(waiting)
+	waiting = slices.Compact(waiting)
 	for until := time.Now().Add(archiveWithin); len(waiting) > 0; clock.Sleep(ctx, readAgain) {
 		last := !r.Archives() || time.Now().After(until) || ctx.Err() != nil
 		shown, left := shown(ctx, r, waiting, last)

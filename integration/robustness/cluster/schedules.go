@@ -25,8 +25,8 @@ func endSchedules(
 	ctx context.Context, c *role.Connection, ask func(context.Context, traffic.Request) error,
 ) (runs []string, err error) {
 	for ; ctx.Err() == nil; clock.Sleep(ctx, listAgain) {
-		list, cancel := context.WithTimeout(ctx, listWithin)
-		names, failed := traffic.ScheduleNames(list, c.Client)
+		look, cancel := context.WithTimeout(ctx, listWithin)
+		names, failed := traffic.ScheduleNames(look, c.Client)
 		cancel()
 		if failed == nil && len(names) == 0 {
 			break
@@ -38,7 +38,7 @@ func endSchedules(
 			}
 		}
 	}
-	for _, t := range listRuns(ctx, c) {
+	for _, t := range list(ctx, c, runsOfSchedules) {
 		if !t.Final() {
 			runs = append(runs, string(t.ID))
 		}
@@ -48,26 +48,38 @@ func endSchedules(
 
 // RunsOfSchedules returns the runs of schedules that are listed.
 func RunsOfSchedules(ctx context.Context, c *role.Connection) (ids []string) {
-	for _, t := range listRuns(ctx, c) {
-		ids = append(ids, string(t.ID))
+	return idsOf(list(ctx, c, runsOfSchedules))
+}
+
+// Errands returns the tasks that work on errands: those that somebody submitted, and their workers.
+func Errands(ctx context.Context, c *role.Connection) (ids []string) {
+	return idsOf(list(ctx, c, task.Filter{Behavior: traffic.ErrandID, Limit: listedRuns}))
+}
+
+func idsOf(all []task.Task) (ids []string) {
+	for i := range all {
+		ids = append(ids, string(all[i].ID))
 	}
 	return ids
 }
 
-// listRuns lists the runs of schedules, again until every shard answers or ctx ends, which others tell.
-func listRuns(ctx context.Context, c *role.Connection) []task.Task {
+// runsOfSchedules selects the tasks below the names of schedules.
+var runsOfSchedules = task.Filter{AffinityPrefix: traffic.SchedulePrefix, Limit: listedRuns}
+
+// list lists tasks, again until every shard answers or ctx ends, which others tell.
+func list(ctx context.Context, c *role.Connection, which task.Filter) []task.Task {
 	for ; ctx.Err() == nil; clock.Sleep(ctx, listAgain) {
-		if all, err := listRunsOnce(ctx, c); err == nil {
+		if all, err := listOnce(ctx, c, which); err == nil {
 			return all
 		}
 	}
 	return nil
 }
 
-func listRunsOnce(ctx context.Context, c *role.Connection) (all []task.Task, err error) {
+func listOnce(ctx context.Context, c *role.Connection, which task.Filter) (all []task.Task, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
-	for t, err := range c.List(ctx, task.Filter{AffinityPrefix: traffic.SchedulePrefix, Limit: listedRuns}) {
+	for t, err := range c.List(ctx, which) {
 		if err != nil {
 			return nil, err
 		}

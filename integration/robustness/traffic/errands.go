@@ -14,8 +14,8 @@ import (
 	"taskledger/work/segmentation"
 )
 
-// errand is a work: first it simulates its items, and then does them, by several workers.
-const errand = "errand"
+// ErrandID is the behavior of works: an errand first simulates its items, and then does them, by several workers.
+const ErrandID = "errand"
 
 // errandItems is the number of items of an errand, and mostChanges the number of those that may make a change.
 const errandItems, mostChanges = 24, 6
@@ -54,7 +54,7 @@ func newErrand(begin int64, report func(Report)) *Errand {
 		Existing:    events.RunAgain,
 	}
 	return &Errand{
-		Work:   works.Define(errand, &works.Options{Policy: policy}, think, do),
+		Work:   works.Define(ErrandID, &works.Options{Policy: policy}, think, do),
 		begin:  begin,
 		report: report,
 	}
@@ -109,7 +109,7 @@ func (e *Errand) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	}
 	e.report(Report{
 		Execution: x,
-		Behavior:  errand,
+		Behavior:  ErrandID,
 		Goes:      true,
 	})
 	out := e.Work.Run(ctx, a)
@@ -121,7 +121,7 @@ func (e *Errand) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	}
 	e.report(Report{
 		Execution: x,
-		Behavior:  errand,
+		Behavior:  ErrandID,
 		Last:      !goesOn && out.Wait == 0,
 	})
 	return out

@@ -93,7 +93,7 @@ func (r Request) behavior() string {
 	case r.Repeat:
 		return regular
 	case r.Errand:
-		return errand
+		return ErrandID
 	case r.Again:
 		return again
 	}

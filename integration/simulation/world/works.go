@@ -24,7 +24,7 @@ func (s *scenario) errand() {
 	s.submit(o)
 	for range 1 + s.w.dice.n(3) {
 		s.pause(1500 * time.Millisecond)
-		pick(s.w.dice, (*scenario).stopAndGoOn, (*scenario).stopAndGoOn, (*scenario).endAndGoOn, (*scenario).disturbWorker, (*scenario).leaveIt)(s)
+		pick(s.w.dice, (*scenario).stopAndGoOn, (*scenario).stopAndGoOn, (*scenario).endAndGoOn, (*scenario).disturbWorkers, (*scenario).disturbWorkers, (*scenario).leaveIt)(s)
 	}
 	s.attach(string(s.id))
 	s.get(string(s.id))
@@ -55,11 +55,13 @@ func (s *scenario) endAndGoOn() {
 	s.goOn(s.w.dice.chance(0.3))
 }
 
-// disturbWorker does something to a worker, if there is one.
-func (s *scenario) disturbWorker() {
-	worker := string(events.WorkerID(s.id, 2))
-	s.get(worker)
-	s.operate(pick(s.w.dice, history.Cancel, history.RunNow), worker)
+// disturbWorkers cancels workers, as many as there are: others must take their buckets.
+func (s *scenario) disturbWorkers() {
+	for number := range uint32(1 + s.w.dice.n(4)) {
+		worker := string(events.WorkerID(s.id, number+2))
+		s.operate(pick(s.w.dice, history.Cancel, history.Cancel, history.RunNow), worker)
+		s.pause(200 * time.Millisecond)
+	}
 }
 
 func (s *scenario) leaveIt() { s.pause(time.Second) }
