@@ -126,7 +126,7 @@ func (f *front) rerun(c *api.Call) error {
 		return err
 	}
 	if !what.Failed {
-		return &store.InvalidError{Field: "failed", Problem: "want true: retry or run-now begins a run of all buckets"}
+		return &store.InvalidError{Field: "failed", Problem: "want true: retry begins a run of all buckets"}
 	}
 	if err := f.known(c); err != nil {
 		return err

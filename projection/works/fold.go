@@ -285,16 +285,30 @@ func (w *Work) tried(bucket uint64) {
 	w.tries[at].failed++
 }
 
-// boundFailed makes a span of the failed buckets of a partition where a run has too many ranges of them.
+// boundFailed makes spans of the failed buckets of partitions, those with most ranges first, where a run has too many
+// ranges of them. That of p may have been made before.
 func (w *Work) boundFailed(p *Part) {
-	ranges := 0
-	for i := range w.Parts {
-		ranges += w.Parts[i].failed.Len()
-	}
-	if p.Spanned || ranges > MaxFailedRanges {
+	if p.Spanned {
 		p.failed.span()
-		p.Spanned = true
 	}
+	for w.failedRanges() > MaxFailedRanges {
+		most := &w.Parts[0]
+		for i := range w.Parts {
+			if w.Parts[i].failed.Len() > most.failed.Len() {
+				most = &w.Parts[i]
+			}
+		}
+		most.failed.span()
+		most.Spanned = true
+	}
+}
+
+// failedRanges counts the ranges of failed buckets of all partitions.
+func (w *Work) failedRanges() (n int) {
+	for i := range w.Parts {
+		n += w.Parts[i].failed.Len()
+	}
+	return n
 }
 
 // permit counts items.

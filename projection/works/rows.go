@@ -273,16 +273,12 @@ func (w *Work) problem() string {
 	if err := events.CheckPartitions(w.Partitions); err != nil {
 		return err.Error()
 	}
-	ranges := 0
-	for i := range w.Parts {
-		ranges += w.Parts[i].failed.Len()
-	}
 	switch {
 	case w.Life == 0 || w.Run == 0 || len(w.ID) > events.MaxWorkParentBytes:
 		return "it has no life or no run, or an id that is too long"
 	case w.Current > len(w.Parts) || !w.Planned && w.Current != 0:
 		return "a partition is under way that is not there"
-	case ranges > MaxFailedRanges:
+	case w.failedRanges() > MaxFailedRanges:
 		return "too many ranges of failed buckets"
 	}
 	for i := range w.Parts {

@@ -332,11 +332,23 @@ func (c *Reset) Decide(d *command.Decider) command.Answer {
 	switch {
 	case t.OnNode() || len(of.Open()) > 0:
 		return command.Refused(command.AnswerState, "cannot reset a work that runs: %d buckets are open", len(of.Open()))
+	case c.What == int64(events.ResetAll) && workerRuns(d, of): // it may have read the plan, and asks for a bucket next
+		return command.Refused(command.AnswerState, "cannot reset a work that runs: a worker of it does")
 	case !of.Planned:
 		return command.Answer{Life: t.Created}
 	}
 	d.Emit(t, &events.WorkReset{What: events.ResetScope(c.What)})
 	return command.Answer{Life: t.Created}
+}
+
+// workerRuns reports whether an attempt of a worker goes on.
+func workerRuns(d *command.Decider, of *works.Work) bool {
+	for _, w := range of.Workers() {
+		if t := d.State.Task(w.ID); w.Active && t != nil && t.Created == w.Life && t.OnNode() {
+			return true
+		}
+	}
+	return false
 }
 
 // Decide plans the run, and has the work's task run again.

@@ -18,8 +18,12 @@ const (
 // follow records what follows an event in its entry: the end of workers whose work ends, their suspension, and the
 // failure of a work one of whose buckets has failed too often. What the entry has no room for is left to the next.
 func follow(d *command.Decider, ev *events.Event) {
-	of := works.Of(d.State).Work(ev.Task)
+	all := works.Of(d.State)
+	of := all.Work(ev.Task)
 	if of == nil {
+		if b, failed := ev.Body.(*events.Failed); failed && all.Len() > 0 {
+			failWithWorker(d, ev.Task, b)
+		}
 		return
 	}
 	switch b := ev.Body.(type) {
@@ -114,6 +118,20 @@ func failTried(d *command.Decider, of *works.Work) {
 		Code:       events.CodeItems,
 		Message:    "partition " + plan.ID + ": the items of bucket " + number + " could not be had in " + strconv.Itoa(int(failed)) + " attempts",
 		Properties: map[string]string{"partition": plan.ID, "bucket": number},
+	})
+}
+
+// failWithWorker fails the work of a worker that was lost too often while no bucket of its ended, or was rejected: one
+// in its place would end alike.
+func failWithWorker(d *command.Decider, worker events.TaskID, b *events.Failed) {
+	of, _ := works.Of(d.State).WorkerOf(worker)
+	if of == nil || b.Run == 0 || b.Error.Code != events.CodeLost && b.Error.Code != events.CodeRejected {
+		return
+	}
+	failWork(d, of, events.Error{
+		Code:       b.Error.Code,
+		Message:    events.Head("worker "+string(worker)+": "+b.Error.Message, failureBytes/2),
+		Properties: map[string]string{"worker": string(worker)},
 	})
 }
 

@@ -273,9 +273,14 @@ func (s *state) mayEndWaiting(code string) bool {
 	return code == events.CodeCancelled || code == events.CodeLost && s.spent || s.works && endsWork(code)
 }
 
-// endsWork reports whether an owner ends the run of the task of a work with a code, whatever an attempt does.
+// endsWork reports whether an owner ends the run of the task of a work with a code, whatever an attempt does. With the
+// last two it follows a worker.
 func endsWork(code string) bool {
-	return code == events.CodeThreshold || code == events.CodeItems || code == events.CodeStopped
+	switch code {
+	case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
+		return true
+	}
+	return false
 }
 
 // between bounds a time.

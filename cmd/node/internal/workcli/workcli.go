@@ -79,7 +79,7 @@ at once. Where more than 16,384 ranges of buckets had failed items, it has all b
 last.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			if !failed {
-				const want = "rerun: want --failed; retry or run-now begins a run of all buckets"
+				const want = "rerun: want --failed; retry begins a run of all buckets"
 				return &exitcode.UsageError{Problem: want}
 			}
 			return works.RerunWork(ctx, id)
