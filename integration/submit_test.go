@@ -169,7 +169,7 @@ func plannedAfterAKill(t *testing.T, c *testcluster.Cluster, named bool) {
 	nodes := c.StartNodes(nil, func(node string) []task.Behavior { return []task.Behavior{w.on(node)} }, "a", "b", "c", "d")
 	c.AwaitSpread()
 	client := c.StartClient("caller", nil)
-	ids := make([]string, 16) // none is drawn
+	ids := make([]string, 32) // none is drawn
 	if named {
 		ids = names("task-", len(ids), servedBy(t, nodes[0]))
 	}
@@ -183,10 +183,15 @@ func plannedAfterAKill(t *testing.T, c *testcluster.Cluster, named bool) {
 	all := make(chan submitted)
 	for _, id := range ids {
 		go func() {
-			for {
+			for unanswered := 0; ; {
 				f, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), task.SubmitOptions{ID: events.TaskID(id)})
 				if slow := new(*task.OverloadError); errors.As(err, slow) && strings.Contains(err.Error(), "its plan does not return") {
 					continue // a living node has said so, on a busy machine
+				}
+				// On a busy machine the living node may miss a submit. A client that asks three of the nodes alone
+				// would miss it twice for some of so many tasks.
+				if unanswered++; errors.Is(err, store.ErrUnavailable) && unanswered < 2 {
+					continue
 				}
 				all <- submitted{f.ID(), err}
 				return
