@@ -187,9 +187,10 @@ func (s *Works) holds(t extension.Task) bool {
 	return is
 }
 
-// endBytes bounds what the events that return buckets add to the entry of the end of an attempt. Where the work's own
-// task was cancelled, its attempt ends by one event and the task by another.
-const endBytes = 2 * (64 + events.MaxWorkParentBytes)
+// endBytes is declared for each attempt that ends, of whatever task, so it is what the event that returns a bucket takes
+// besides the id of its work: batches are reckoned so much larger. The id is no longer than that of the task, and stands
+// in what a command reckons for its events beyond what they take, as a second event of a cancelled work does.
+const endBytes = 64
 
 // ended returns the bucket of an attempt that has ended, and those of all workers where a run of the work's own task has
 // ended.
