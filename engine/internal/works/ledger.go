@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
@@ -18,6 +19,10 @@ type Asks struct {
 	Read   func(ctx context.Context, shard int, c command.Command) (command.Answer, error)
 	Shards int
 }
+
+// answerWithin bounds the wait for the answer to a permit. The end of the attempt does not end it: a permit that is
+// recorded counts, so what it permits is to be done.
+const answerWithin = 5 * time.Second
 
 // Attempt names an attempt of a work's own task, or of a worker.
 type Attempt struct {
@@ -229,6 +234,8 @@ func (l *Ledger) Permit(ctx context.Context, a workledger.Ask) (bool, error) {
 	if l.stopped.Load() {
 		return false, l.refusal("")
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	defer cancel()
 	m, err := l.ask(ctx, &Permits{
 		Task:    string(l.attempt.Task),
 		Started: uint64(l.attempt.Started),
