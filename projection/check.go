@@ -39,6 +39,9 @@ func check(t *Task, ev *events.Event) error {
 	case *events.Succeeded:
 		return checkEnd(t, b.Next, b.Run, t.Runs+1, refuse)
 	case *events.Failed:
+		if from == IsFailure && (t.Due == 0 || t.RunEnded || b.Run == 0) {
+			return refuse("it has failed, and no retry is taken away from it")
+		}
 		if b.Next != 0 && b.Run == 0 { // it is retried
 			return checkEnd(t, b.Next, 0, 0, refuse)
 		}

@@ -43,7 +43,7 @@ func step(t *rapid.T, j *journal) {
 				continue
 			}
 		}
-		if _, ok := projection.Next(task.Phase(), kind); ok && (kind != events.KindStarted || eligible(task, j.now)) {
+		if _, ok := projection.Next(task.Phase(), kind); ok && fits(task, kind, j.now) {
 			legal = append(legal, kind)
 		}
 	}
@@ -57,6 +57,22 @@ func step(t *rapid.T, j *journal) {
 	j.addEvent(ev)
 }
 
+// fits reports whether a task whose phase allows a kind of event may have one.
+func fits(task *projection.Task, kind events.Kind, now events.Millis) bool {
+	switch {
+	case kind == events.KindStarted:
+		return eligible(task, now)
+	case kind == events.KindFailed && task.Phase() == projection.IsFailure:
+		return retried(task)
+	}
+	return true
+}
+
+// retried reports whether a task has failed and waits for its retry.
+func retried(task *projection.Task) bool {
+	return task.Phase() == projection.IsFailure && task.Due != 0 && !task.RunEnded
+}
+
 func eligible(task *projection.Task, now events.Millis) bool {
 	return task.Due != 0 && task.Due <= now && !task.Suspended && !task.Cancelled
 }
@@ -66,7 +82,7 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 	later := j.now + events.Millis(rapid.IntRange(0, 5000).Draw(t, "later"))
 	nextRun := rapid.SampledFrom([]events.Millis{0, later}).Draw(t, "next")
 	payload := events.JSON([]byte(strings.Repeat("7", rapid.SampledFrom([]int{0, 1, projection.MaxKeptResult - 1, projection.MaxKeptResult}).Draw(t, "payload"))))
-	if task != nil && task.Cancelled {
+	if task != nil && (task.Cancelled || kind == events.KindFailed && retried(task)) {
 		nextRun = 0
 	}
 	run := func(next events.Millis) uint32 {

@@ -72,7 +72,7 @@ var next = func() (m [64][phaseCount]Phase) {
 	to(events.KindStarted, OnNode, IsCreated, Waiting, IsSuccess, IsFailure)
 	stays(events.KindProgressed, OnNode)
 	to(events.KindSucceeded, IsSuccess, OnNode)
-	to(events.KindFailed, IsFailure, OnNode, IsCreated, Waiting)
+	to(events.KindFailed, IsFailure, OnNode, IsCreated, Waiting, IsFailure)
 	to(events.KindSnoozed, Waiting, OnNode)
 	to(events.KindLost, Waiting, OnNode)
 	to(events.KindReleased, Waiting, OnNode)

@@ -18,7 +18,7 @@ Created          CREATED  -        -        -        -        -
 Started          -        RUNNING  -        RUNNING  RUNNING  RUNNING
 Progressed       -        -        =        -        -        -
 Succeeded        -        -        SUCCESS  -        -        -
-Failed           -        FAILURE  FAILURE  FAILURE  -        -
+Failed           -        FAILURE  FAILURE  FAILURE  -        =
 Snoozed          -        -        waiting  -        -        -
 Lost             -        -        waiting  -        -        -
 Released         -        -        waiting  -        -        -
@@ -253,6 +253,7 @@ func TestApply_RefusesWhatContradictsTheTask(t *testing.T) {
 		{"a life with a predecessor", projection.Absent, func(j *journal, ev *events.Event) { ev.Body, ev.Prev = j.created(), 1 }, nil, projection.IsCreated},
 		{"no behavior", projection.Absent, nil, &events.Created{NotBefore: start}, projection.IsCreated},
 		{"no schedule", projection.Absent, nil, &events.Created{Behavior: "work"}, projection.IsCreated},
+		{"a second failure that is retried", projection.IsFailure, nil, &events.Failed{Next: start + 1}, projection.IsFailure},
 		{"an attempt too many", projection.Waiting, nil, &events.Started{Node: "n-1", Attempt: 3}, projection.OnNode},
 		{"an attempt again", projection.Waiting, nil, &events.Started{Node: "n-1", Attempt: 1}, projection.OnNode},
 		{"an attempt nowhere", projection.Waiting, nil, &events.Started{Attempt: 2}, projection.OnNode},

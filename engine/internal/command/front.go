@@ -47,17 +47,14 @@ func (d *Decider) EndAttempt(t *projection.Task, reason string) {
 	}
 }
 
-// FailTask ends the run of a task that has not ended as failed, whatever an attempt does that runs.
+// FailTask ends the run of a task as failed, whatever an attempt does that runs, and although a retry is to come. A run
+// that has ended stays as it is.
 func (d *Decider) FailTask(t *projection.Task, why events.Error) {
-	switch t.Phase() {
-	case projection.OnNode, projection.IsCreated, projection.Waiting:
-		d.EndAttempt(t, why.Message)
-		d.fail(t, why, 0)
-	default:
-		if !t.Final() {
-			d.emit(t.ID, t, "", &events.Rescheduled{Reason: events.Head(why.Message, events.MaxNameBytes)})
-		}
+	if t.Final() || t.RunEnded {
+		return
 	}
+	d.EndAttempt(t, why.Message)
+	d.fail(t, why, 0)
 }
 
 // Joined answers a command that shares a task which is there.

@@ -38,7 +38,7 @@ var mayHappen = map[events.Kind][]phase{
 	events.KindStarted:          {created, waiting, success, failure},
 	events.KindProgressed:       {running},
 	events.KindSucceeded:        {running},
-	events.KindFailed:           {running, created, waiting},
+	events.KindFailed:           {running, created, waiting, failure},
 	events.KindSnoozed:          {running},
 	events.KindLost:             {running},
 	events.KindReleased:         {running},
@@ -236,6 +236,8 @@ func judgeEnd(s *state, ev *events.Event, next events.Millis, run, want uint32) 
 func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
 	failures := s.tries() + 1
 	switch {
+	case s.phase == failure && !(s.works && endsWork(b.Error.Code) && s.due != 0 && !s.runEnded):
+		return &problem{outcomes, "of a task that has failed, and no owner takes its retry away"}
 	case s.phase != running && !s.mayEndWaiting(b.Error.Code):
 		return &problem{outcomes, fmt.Sprintf("with %q, after %d losses of at most %d", b.Error.Code, s.losses(), s.policy.MaxLost)}
 	case b.Run != 0 || b.Next == 0:

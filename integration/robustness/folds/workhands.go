@@ -2,7 +2,6 @@ package folds
 
 import (
 	"fmt"
-	"strings"
 
 	"taskledger/events"
 )
@@ -215,10 +214,13 @@ func (s *Works) Tends(ev *events.Event) bool {
 func (of *job) wakes(ev *events.Event) bool {
 	switch b := ev.Body.(type) {
 	case *events.Failed:
-		return b.Error.Code == events.CodeThreshold || b.Error.Code == events.CodeItems || b.Error.Code == events.CodeStopped
+		switch b.Error.Code {
+		case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
+			return true
+		}
 	case *events.Rescheduled:
-		if b.At == 0 { // its retry is taken away: it is deleted, or the work has failed
-			return b.Reason == "deleted" || strings.HasPrefix(b.Reason, "partition ")
+		if b.At == 0 { // its retry is taken away: it is deleted
+			return b.Reason == "deleted"
 		}
 		return of.asleep
 	}
