@@ -226,23 +226,32 @@ func TestThreshold_APermitOfANodeThatDiesCountsOnce(t *testing.T) {
 				limit:      29,
 			}
 			to, asked := newTally(), newAskers()
-			permitted := make(chan string, 1)
+			permitted, gate := make(chan string, 1), make(chan struct{})
 			var once sync.Once
 			define := func(node string) *work.Work[struct{}, int64] {
 				create := creating(to)
 				return s.define(node, to, func(ctx context.Context, n int64) (err error) {
-					asked.note(node, n)
 					dies := false
 					if n == 3 {
 						once.Do(func() { dies = true })
 					}
 					if !dies {
+						if n > 5 && n%5 != 0 { // else others may trip before item 3 asks
+							select {
+							case <-gate:
+							case <-ctx.Done():
+								return context.Cause(ctx)
+							}
+						}
+						asked.note(node, n)
 						return create(ctx, n)
 					}
+					asked.note(node, n)
 					if err := work.Permit(ctx, "changes"); err != nil {
 						return err
 					}
 					permitted <- node
+					close(gate)
 					return untilEnd(ctx, n)
 				})
 			}
