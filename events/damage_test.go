@@ -201,7 +201,7 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"bucket of all":         {"buckets of all workers do more than return", ofWork(&events.BucketsMoved{Started: 1, Cause: events.ReturnedGivenUp})},
 		"ended and returned":    {"is returned", ofWork(&events.BucketsMoved{Worker: 1, Attempt: 1, Ended: 1, Returned: 1, Cause: events.ReturnedFailed})},
 		"returned for nothing":  {"bucket 1 is returned for cause 0", ofWork(&events.BucketsMoved{Worker: 1, Attempt: 1, Returned: 1})},
-		"caused by nothing":     {"bucket 1 is returned for cause 4", ofWork(&events.BucketsMoved{Worker: 1, Attempt: 1, Returned: 1, Cause: 4})},
+		"caused by nothing":     {"bucket 1 is returned for cause 5", ofWork(&events.BucketsMoved{Worker: 1, Attempt: 1, Returned: 1, Cause: 5})},
 		"bucket of no number":   {"bucket 1000000001, want", ofWork(&events.BucketsMoved{Worker: 1, Attempt: 1, Started: 1e9 + 1})},
 		"items of all":          {"items: 9007199254740993 done", ofWork(&events.BucketsMoved{Worker: 1, Attempt: 1, Ended: 1, Items: events.ItemCounts{Done: 1<<53 + 1}})},
 		"errors of no items":    {"errors: 1 of 0 failed items", ofWork(&events.BucketsMoved{Worker: 1, Attempt: 1, Ended: 1, Errors: make([]events.ItemError, 1)})},

@@ -281,7 +281,7 @@ func drawMove(t *rapid.T, text *rapid.Generator[string]) *events.BucketsMoved {
 			b.Errors = []events.ItemError{{Item: text.Draw(t, "item"), Code: text.Draw(t, "code"), Message: text.Draw(t, "message")}}
 		}
 	case 1:
-		b.Returned, b.Cause = drawBucket(t), events.ReturnCause(rapid.IntRange(1, 3).Draw(t, "cause"))
+		b.Returned, b.Cause = drawBucket(t), events.ReturnCause(rapid.IntRange(1, 4).Draw(t, "cause"))
 		return b
 	}
 	b.Started = drawBucket(t)

@@ -139,6 +139,8 @@ func tailed() map[string]events.Event {
 		"partitionstarted-uncounted": {Task: "orders/purge", Seq: 8, Prev: events.RefOf(41, 7), Body: &events.PartitionStarted{Partition: 1}},
 		"bucketsmoved-returned": {Task: "orders/purge", Seq: 9, Prev: events.RefOf(41, 8),
 			Body: &events.BucketsMoved{Worker: 3, Attempt: events.RefOf(40, 1), Returned: 17, Cause: events.ReturnedFailed}},
+		"bucketsmoved-lost": {Task: "orders/purge", Seq: 10, Prev: events.RefOf(41, 9),
+			Body: &events.BucketsMoved{Worker: 3, Attempt: events.RefOf(40, 2), Returned: 17, Cause: events.ReturnedLost}},
 		"joined-plain": {Task: "orders/purge", Seq: 4, Prev: events.RefOf(41, 2), RequestID: "req-2", Body: &events.Joined{}},
 	}
 }

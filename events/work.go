@@ -119,9 +119,10 @@ type ReturnCause uint8
 // The causes.
 const (
 	NotReturned      ReturnCause = iota
-	ReturnedGivenUp              // the attempt ended before the bucket did: it was lost, released or snoozed, or its task ended
+	ReturnedGivenUp              // the attempt ended before the bucket did: it was released or snoozed, or its task ended
 	ReturnedFailed               // the attempt failed
 	ReturnedByWorker             // the worker gave it back
+	ReturnedLost                 // the attempt was lost
 	returnCauseEnd
 )
 

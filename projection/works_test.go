@@ -95,6 +95,10 @@ func sampleWorks(t tb) *projection.Shard {
 	j.seal(1000)
 	j.add("a/p.w2", &events.Failed{Error: events.Error{Code: "items"}, Next: j.now})
 	j.add("a/p", &events.BucketsMoved{Worker: 2, Attempt: second, Returned: 1, Cause: events.ReturnedFailed})
+	third := j.add("a/p.w2", j.started("a/p.w2")).Started
+	j.add("a/p", &events.BucketsMoved{Worker: 2, Attempt: third, Started: 1})
+	j.add("a/p.w2", &events.Lost{Until: j.now})
+	j.add("a/p", &events.BucketsMoved{Worker: 2, Attempt: third, Returned: 1, Cause: events.ReturnedLost})
 	j.add("b", j.created())
 	j.add("b", j.started("b"))
 	j.add("b", &events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{{ID: "one", Buckets: 1, Workers: 1, Threads: 1}}})
@@ -103,6 +107,17 @@ func sampleWorks(t tb) *projection.Shard {
 }
 
 func TestGolden_WorksAreStoredAsEver(t *testing.T) { golden(t, "works", sampleWorks(t)) }
+
+// A snapshot of before works counted the losses of a bucket is read.
+func TestGolden_WorksOfBeforeAreRead(t *testing.T) {
+	of := works.Of(restore(t, [][]byte{stored(t, "works-before.golden")})).Work("a/p")
+	if of == nil || of.Tried(1) != 1 || len(of.Open()) != 1 {
+		t.Fatalf("read as %+v", of)
+	}
+	if _, lost := of.MostLost(); lost != 0 {
+		t.Errorf("%d losses", lost)
+	}
+}
 
 func TestWorks_EndedWorkersAreKeptUntilRetentionForgetsTheirWork(t *testing.T) {
 	j := inWork(t, 1)

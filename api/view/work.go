@@ -14,6 +14,7 @@ var (
 		events.ReturnedGivenUp:  "the attempt ended before it",
 		events.ReturnedFailed:   "the attempt failed",
 		events.ReturnedByWorker: "the worker gave it back",
+		events.ReturnedLost:     "the attempt was lost",
 	}
 	resetScopes = []string{
 		events.ResetAll:        "all",

@@ -5,7 +5,7 @@ const worksPkg = "./engine/internal/works"
 // What works promise of buckets, permits and workers.
 var works = []Bug{
 	{"bucket given twice after a loss", "projection/works/fold.go", []Edit{
-		{"		of.close(b.Returned)\n", "		if b.Cause != events.ReturnedGivenUp {\n			of.close(b.Returned)\n		}\n"},
+		{"		of.close(b.Returned)\n", "		if b.Cause != events.ReturnedLost {\n			of.close(b.Returned)\n		}\n"},
 	}, worksPkg, "TestWork_WhateverEndsAnAttemptReturnsItsBucketInTheSameEntry"},
 	{"failure that gives a bucket up", "projection/works/workers.go", []Edit{
 		{"		return events.ReturnedFailed\n", "		return events.ReturnedGivenUp\n"},

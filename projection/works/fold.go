@@ -211,8 +211,11 @@ func (s *Works) move(of *Work, b *events.BucketsMoved, now events.Millis) {
 	case b.Returned != 0:
 		of.close(b.Returned)
 		p.taken.Remove(b.Returned)
-		if b.Cause == events.ReturnedFailed {
-			of.tried(b.Returned)
+		switch b.Cause {
+		case events.ReturnedFailed:
+			of.tried(b.Returned).failed++
+		case events.ReturnedLost:
+			of.tried(b.Returned).lost++
 		}
 	}
 	if b.Started != 0 {
@@ -275,14 +278,14 @@ func (w *Work) close(bucket uint64) {
 	w.open = slices.Delete(slices.Clone(w.open), at, at+1)
 }
 
-// tried counts an attempt that has failed with a bucket.
-func (w *Work) tried(bucket uint64) {
+// tried returns what counts the attempts that have failed, or were lost, with a bucket.
+func (w *Work) tried(bucket uint64) *try {
 	w.tries = slices.Clone(w.tries)
 	at, found := slices.BinarySearchFunc(w.tries, bucket, byTry)
 	if !found {
 		w.tries = slices.Insert(w.tries, at, try{bucket: bucket})
 	}
-	w.tries[at].failed++
+	return &w.tries[at]
 }
 
 // boundFailed makes spans of the failed buckets of partitions, those with most ranges first, where a run has too many

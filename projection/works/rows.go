@@ -17,13 +17,13 @@ const permitsARow = 1000
 // sections returns the rows of the state, in the order in which they are stored. They are the arrays
 //
 //	works        [id, life, flags, run, definition, [partition ...], planned at, current, error bytes, uncertain, last worker,
-//	              [part ...], [bucket, worker, attempt, since ...], [bucket, failed ...], [lost, failed]]
+//	              [part ...], [bucket, worker, attempt, since ...], [bucket, failed ...], [lost, failed], [bucket, lost ...]]
 //	workers      [id of the work, number, life, active, lost, failed, bytes]
 //	workpermits  [id of the work, [bucket, counter, item ...]]
 //
 // with partitions as in WorkPlanned. The flags of a work are 1 for one that is planned, 2 for a run over failed buckets, 4 for
 // one whose task has ended with SUCCESS since, 8 for one whose task waits for its workers and 16 for one whose task has ended. The last
-// array of a work is of its own task. A part is
+// array of a work but one is of its own task; the last one is missing in snapshots of before. A part is
 //
 //	[[started, ended, moved, busy, busy from], [expected], [done, failed, skipped], total, ended, [counter ...], spanned, buckets that failed,
 //	 failed, taken]
@@ -68,7 +68,7 @@ func (w *Work) flags() [5]*bool {
 }
 
 func (w *Work) encode(out *wire.Writer) {
-	out.Array(15)
+	out.Array(15 + 1)
 	out.Text(string(w.ID))
 	out.Uint(uint64(w.Life))
 	flags := uint64(0)
@@ -100,14 +100,47 @@ func (w *Work) encode(out *wire.Writer) {
 		out.Uint(uint64(o.Attempt))
 		out.Int(int64(o.Since))
 	}
-	out.Array(2 * len(w.tries))
-	for _, t := range w.tries {
-		out.Uint(t.bucket)
-		out.Uint(uint64(t.failed))
-	}
+	w.encodeTries(out, func(t *try) *uint32 { return &t.failed })
 	out.Array(2)
 	out.Uint(uint64(w.workers[1].Lost))
 	out.Uint(uint64(w.workers[1].Failed))
+	w.encodeTries(out, func(t *try) *uint32 { return &t.lost })
+}
+
+// encodeTries writes the buckets with one of the counts of attempts, where it is not 0.
+func (w *Work) encodeTries(out *wire.Writer, count func(t *try) *uint32) {
+	n := 0
+	for i := range w.tries {
+		if *count(&w.tries[i]) > 0 {
+			n++
+		}
+	}
+	out.Array(2 * n)
+	for i := range w.tries {
+		if is := *count(&w.tries[i]); is > 0 {
+			out.Uint(w.tries[i].bucket)
+			out.Uint(uint64(is))
+		}
+	}
+}
+
+// decodeTries reads what encodeTries wrote.
+func (w *Work) decodeTries(r *wire.Reader, count func(t *try) *uint32) {
+	n := r.Array()
+	if n%2 != 0 || n > 2*events.MaxWorkers { // the least free bucket is given first: so many have begun and not ended
+		r.Fail("array of %d values of buckets and attempts", n)
+		return
+	}
+	last := uint64(0)
+	for i := 0; i < n/2 && r.Err() == nil; i++ {
+		bucket, times := r.Uint(), number(r)
+		if bucket <= last || times == 0 {
+			r.Fail("%d attempts on bucket %d, after bucket %d", times, bucket, last)
+			return
+		}
+		last = bucket
+		*count(w.tried(bucket)) = times
+	}
 }
 
 func (p *Part) encode(w *wire.Writer) {
@@ -140,7 +173,7 @@ func (p *Part) encode(w *wire.Writer) {
 
 // decode reads what encode wrote.
 func (w *Work) decode(r *wire.Reader) {
-	r.ArrayOf(15)
+	tail := r.ArrayFrom(15)
 	w.ID, w.Life = events.TaskID(r.Text()), events.Ref(r.Uint())
 	flags := r.Uint()
 	for bit, is := range w.flags() {
@@ -174,6 +207,11 @@ func (w *Work) decode(r *wire.Reader) {
 	own := w.own()
 	r.ArrayOf(2)
 	own.Lost, own.Failed = number(r), number(r)
+	if tail > 0 {
+		w.decodeTries(r, func(t *try) *uint32 { return &t.lost })
+		tail--
+	}
+	r.Skip(tail)
 	w.workers, w.permits = map[uint32]*Worker{1: own}, newPermits()
 }
 
@@ -191,13 +229,7 @@ func (w *Work) decodeOpen(r *wire.Reader) {
 			Since:   events.Millis(r.Int()),
 		})
 	}
-	n = r.Array()
-	if n%2 != 0 {
-		r.Fail("array of %d buckets and failures", n)
-	}
-	for i := 0; i < n/2 && r.Err() == nil; i++ {
-		w.tries = append(w.tries, try{bucket: r.Uint(), failed: number(r)})
-	}
+	w.decodeTries(r, func(t *try) *uint32 { return &t.failed })
 }
 
 func (p *Part) decode(r *wire.Reader, plan *events.WorkPartition) {
@@ -320,8 +352,8 @@ func (w *Work) openProblem() string {
 	}
 	last = 0
 	for _, t := range w.tries {
-		if t.bucket <= last || t.bucket > plan.Buckets || t.failed == 0 {
-			return "attempts that failed with no bucket"
+		if t.bucket <= last || t.bucket > plan.Buckets || t.failed+t.lost == 0 {
+			return "attempts that failed or were lost with no bucket"
 		}
 		last = t.bucket
 	}

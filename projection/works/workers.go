@@ -224,7 +224,13 @@ func (s *Works) ended(t extension.Task, ev *events.Event) []events.Event {
 
 // causeOf returns why an attempt returns its bucket that has ended by an event.
 func causeOf(ev *events.Event) events.ReturnCause {
-	if b, failed := ev.Body.(*events.Failed); failed && b.Error.Code != events.CodeCancelled && b.Error.Code != events.CodeLost {
+	switch b := ev.Body.(type) {
+	case *events.Lost:
+		return events.ReturnedLost
+	case *events.Failed:
+		if b.Error.Code == events.CodeCancelled || b.Error.Code == events.CodeLost {
+			return events.ReturnedGivenUp
+		}
 		return events.ReturnedFailed
 	}
 	return events.ReturnedGivenUp

@@ -88,10 +88,11 @@ type Open struct {
 	Since   events.Millis
 }
 
-// try counts how often an attempt has failed with a bucket that has not ended.
+// try counts how often an attempt has failed, or was lost, with a bucket that has not ended.
 type try struct {
 	bucket uint64
 	failed uint32
+	lost   uint32
 }
 
 // permit lets an item of a bucket that has not ended count once.
@@ -256,6 +257,16 @@ func (w *Work) MostTried() (bucket uint64, failed uint32) {
 }
 
 func byTry(t try, bucket uint64) int { return cmp.Compare(t.bucket, bucket) }
+
+// MostLost returns the bucket with which most attempts were lost, and how many; 0 = there is none.
+func (w *Work) MostLost() (bucket uint64, lost uint32) {
+	for _, t := range w.tries {
+		if t.lost > lost {
+			bucket, lost = t.bucket, t.lost
+		}
+	}
+	return bucket, lost
+}
 
 // Permitted reports whether an item of a bucket has been counted. Items that are not remembered have not.
 func (w *Work) Permitted(counter int, bucket, item uint64) bool {

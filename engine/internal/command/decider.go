@@ -177,6 +177,9 @@ func (d *Decider) Lose(node string) bool {
 		if d.EntryFull() {
 			return false
 		}
+		if t.Node != node { // a loss before it has ended its run
+			continue
+		}
 		until := d.Now.Add(t.Kind.Policy.LostWait(d.losses(t)+1, t.ID, t.Started))
 		t = d.giveBack(t, &events.Lost{Until: until, Node: t.Node})
 		if d.Err == nil && t.Phase() == projection.Waiting && d.losses(t) >= t.Kind.Policy.MaxLost {

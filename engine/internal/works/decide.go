@@ -80,8 +80,16 @@ func (a *asked) bars() string {
 	case over(a.parent):
 		return "the work has ended"
 	}
-	if bucket, failed := a.of.MostTried(); int(failed) >= a.parent.Kind.Policy.MaxAttempts {
+	return spent(a.of, &a.parent.Kind.Policy)
+}
+
+// spent says which bucket of a work has cost as many attempts as the policy allows; "" = none has.
+func spent(of *works.Work, p *events.Policy) string {
+	if bucket, failed := of.MostTried(); int(failed) >= p.MaxAttempts {
 		return "the items of bucket " + strconv.FormatUint(bucket, 10) + " cannot be had"
+	}
+	if bucket, lost := of.MostLost(); int(lost) >= p.MaxLost {
+		return "attempts on bucket " + strconv.FormatUint(bucket, 10) + " were lost too often"
 	}
 	return ""
 }

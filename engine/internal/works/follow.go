@@ -34,8 +34,11 @@ func follow(d *command.Decider, ev *events.Event) {
 	case *events.Resumed:
 		alignWorkers(d, of)
 	case *events.BucketsMoved:
-		if b.Cause == events.ReturnedFailed {
+		switch b.Cause {
+		case events.ReturnedFailed:
 			failTried(d, of)
+		case events.ReturnedLost:
+			failLost(d, of)
 		}
 	}
 }
@@ -117,6 +120,26 @@ func failTried(d *command.Decider, of *works.Work) {
 	failWork(d, of, events.Error{
 		Code:       events.CodeItems,
 		Message:    "partition " + plan.ID + ": the items of bucket " + number + " could not be had in " + strconv.Itoa(int(failed)) + " attempts",
+		Properties: map[string]string{"partition": plan.ID, "bucket": number},
+	})
+}
+
+// failLost fails a work of which attempts on one bucket were lost as often as the policy allows, whichever workers had
+// it.
+func failLost(d *command.Decider, of *works.Work) {
+	t := d.State.Task(of.ID)
+	if over(t) {
+		return
+	}
+	bucket, lost := of.MostLost()
+	_, plan := of.Part()
+	if plan == nil || int(lost) < t.Kind.Policy.MaxLost {
+		return
+	}
+	number := strconv.FormatUint(bucket, 10)
+	failWork(d, of, events.Error{
+		Code:       events.CodeLost,
+		Message:    "partition " + plan.ID + ": " + strconv.Itoa(int(lost)) + " attempts on bucket " + number + " were lost with their nodes",
 		Properties: map[string]string{"partition": plan.ID, "bucket": number},
 	})
 }

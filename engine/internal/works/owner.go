@@ -16,6 +16,20 @@ import (
 // tryAgain puts off what an owner does for works while there is no room.
 const tryAgain events.Millis = 1000
 
+// Workers that end although buckets are free, without having had one, are replaced at once as often as mayEndIdle says
+// while no bucket of their work ends. Then the wait for others begins at tryAgain and doubles up to idleWait.
+const (
+	mayEndIdle = 3
+	idleWait   = 64 * tryAgain
+)
+
+// idleness counts how often workers of a work have ended without a bucket since one ended.
+type idleness struct {
+	times  int
+	latest uint32        // the highest number of a worker at that time
+	until  events.Millis // others are created from then on
+}
+
 // atOwner is the extension of the owner of a shard.
 type atOwner struct {
 	state *projection.Shard
@@ -23,6 +37,7 @@ type atOwner struct {
 	stir  map[events.TaskID]struct{} // tasks whose work may want something
 	retry events.Millis              // when that is looked at again; 0 = it need not be
 	left  map[events.TaskID]struct{} // tasks whose work is looked at then
+	idle  map[events.TaskID]idleness // of works whose workers end without a bucket
 }
 
 // AtOwner is the extension of owners.
@@ -32,6 +47,7 @@ func AtOwner(state *projection.Shard) shard.Extension {
 		all:   works.Of(state),
 		stir:  map[events.TaskID]struct{}{},
 		left:  map[events.TaskID]struct{}{},
+		idle:  map[events.TaskID]idleness{},
 	}
 	return shard.Extension{
 		Served:  o.served,
@@ -61,9 +77,35 @@ func (o *atOwner) note(ev *events.Event) {
 	if o.all.Len() == 0 || ev.Kind().Record() != events.OfTask {
 		return
 	}
-	if of, _ := o.all.WorkerOf(ev.Task); of != nil {
-		o.stir[of.ID] = struct{}{}
+	of, number := o.all.WorkerOf(ev.Task)
+	if of == nil {
+		return
 	}
+	o.stir[of.ID] = struct{}{}
+	switch b := ev.Body.(type) {
+	case *events.BucketsMoved:
+		if b.Ended != 0 {
+			delete(o.idle, of.ID)
+		}
+	case *events.Succeeded:
+		if free, _ := of.Free(); free > 0 && number > 1 {
+			o.endsIdle(of, number, ev.At)
+		}
+	}
+}
+
+// endsIdle puts off the workers of a work that follow one which has ended although a bucket is free. Those that were there
+// together count once.
+func (o *atOwner) endsIdle(of *works.Work, number uint32, now events.Millis) {
+	is := o.idle[of.ID]
+	if number <= is.latest {
+		return
+	}
+	is.latest = of.Last()
+	if is.times++; is.times > mayEndIdle {
+		is.until = now + min(tryAgain<<min(is.times-mayEndIdle-1, 16), idleWait)
+	}
+	o.idle[of.ID] = is
 }
 
 func (o *atOwner) makeDue(now events.Millis) (moved bool) {
@@ -105,6 +147,8 @@ func (o *atOwner) decide(d *command.Decider, b command.Budget) {
 		delete(o.stir, id)
 		if of := o.all.Work(id); of != nil {
 			most -= o.tend(d, of, most)
+		} else {
+			delete(o.idle, id)
 		}
 	}
 	clear(o.stir)
@@ -128,6 +172,10 @@ func (o *atOwner) tend(d *command.Decider, of *works.Work, most int) (recorded i
 	w := wanted(o.state, of)
 	if w.wake {
 		d.Emit(o.state.Task(of.ID), &events.Rescheduled{At: d.Now})
+	}
+	if until := o.idle[of.ID].until; w.create > 0 && until > d.Now {
+		o.later(of.ID, until)
+		return 0
 	}
 	if n := min(w.create, most); createWorkers(d, of, n) < n {
 		o.later(of.ID, d.Now+tryAgain)

@@ -27,7 +27,7 @@ func wanted(state *projection.Shard, of *works.Work) (w wants) {
 	if part == nil { // its task plans a run, begins the next partition, or ends
 		return wants{wake: of.Asleep}
 	}
-	if _, failed := of.MostTried(); int(failed) >= parent.Kind.Policy.MaxAttempts {
+	if spent(of, &parent.Kind.Policy) != "" {
 		return w
 	}
 	free, _ := of.Free()

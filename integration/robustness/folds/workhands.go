@@ -12,6 +12,7 @@ type hand struct {
 	attempt   events.Ref // the Started of the attempt that runs; 0 = none
 	endedIn   uint64     // the entry in which the last attempt ended
 	failed    bool       // it has failed by itself
+	lost      bool       // its last attempt was lost
 	suspended bool
 	cancelled bool // and still on its node
 	over      bool // its run has ended, and no attempt of another one has begun
@@ -83,7 +84,7 @@ func (s *Works) follow(t *hand, ev *events.Event) {
 // leave ends the attempt.
 func (t *hand) leave(ev *events.Event) {
 	if t.attempt != 0 {
-		t.attempt, t.endedIn, t.failed = 0, ev.Position.Ref.Entry(), false
+		t.attempt, t.endedIn, t.failed, t.lost = 0, ev.Position.Ref.Entry(), false, ev.Kind() == events.KindLost
 	}
 }
 

@@ -110,7 +110,7 @@ func aWork() journal {
 		10: {runs(other)},
 		11: {gives(2, started(10), 2)},
 		12: {permits(2, false, 7, 8)},
-		13: {on(other, &events.Lost{Node: "n"}), returns(2, started(10), 2, events.ReturnedGivenUp)},
+		13: {on(other, &events.Lost{Node: "n"}), returns(2, started(10), 2, events.ReturnedLost)},
 		14: {runs(other)},
 		15: {gives(2, started(14), 2)},
 		16: {ends(1, one, 1, events.ItemCounts{Done: 5}, 3)},

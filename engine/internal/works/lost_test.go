@@ -1,0 +1,101 @@
+package works_test
+
+import (
+	"testing"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+func TestWork_ABucketThatKillsItsProcessCostsAsManyLossesAsThePolicyAllowsWhoeverHasIt(t *testing.T) {
+	w := inWork(t, 40, 9, task.Policy{MaxLost: 3})
+	losses := 0
+	for ; !w.task(parent).Final() && losses < 10; losses++ {
+		has := uint32(0)
+		for number, bucket := range w.open() {
+			if bucket == 1 {
+				has = number
+			}
+		}
+		if has == 0 { // another one takes it
+			has = w.work().Open()[0].Worker
+			if m := w.end(worker(has), w.work().Has(has).Bucket); m.Bucket != 1 {
+				t.Fatalf("%+v", m)
+			}
+		}
+		w.lose(w.task(worker(has)).Node)
+	}
+	if losses != 3 {
+		t.Errorf("bucket 1 was lost %d times, want 3", losses)
+	}
+	w.wantFailed(events.CodeLost)
+	if bucket := w.task(parent).Error.Properties["bucket"]; bucket != "1" {
+		t.Errorf("bucket %q", bucket)
+	}
+}
+
+func TestWork_LossesOfABucketCountAnewWhenItEnds(t *testing.T) {
+	w := inWork(t, 40, 1, task.Policy{MaxLost: 2}, func(p *events.WorkPartition) { p.Workers = 3 })
+	for n := uint32(2); n <= 3; n++ {
+		w.start(worker(n), "n-x")
+		w.join(worker(n))
+		w.take(worker(n))
+	}
+	w.lose("n-x") // buckets 2 and 3, once each
+	for bucket := uint64(1); bucket <= 3; bucket++ {
+		w.end(parent, bucket)
+	}
+	if bucket, lost := w.work().MostLost(); lost != 0 {
+		t.Errorf("bucket %d counts %d losses after its end", bucket, lost)
+	}
+}
+
+// A loss fails the work's own task, which the same node runs and which would be lost next.
+func TestWork_ThatFailsWithANodeIsNotLostWithIt(t *testing.T) {
+	w := inWork(t, 10, 2, task.Policy{MaxLost: 1})
+	w.complete(parent, command.Released)
+	w.now += 1000
+	w.start(parent, w.task(worker(2)).Node)
+	w.lose(w.task(worker(2)).Node)
+	w.wantFailed(events.CodeLost)
+}
+
+func TestWork_WorkersThatEndWithoutABucketAreReplacedMoreAndMoreSlowly(t *testing.T) {
+	w := inWork(t, 10, 1, task.Policy{}, func(p *events.WorkPartition) { p.Workers = 3 })
+	ends := func() (ended int) {
+		for _, is := range w.work().Workers() {
+			if is.Active {
+				w.start(is.ID, "n-x")
+				w.complete(is.ID, command.Succeeded)
+				ended++
+			}
+		}
+		w.rest()
+		return ended
+	}
+	for range 50 {
+		ends()
+	}
+	if n := w.state.Len() - 1; n > 8 {
+		t.Fatalf("%d workers at once", n)
+	}
+	before := w.state.Len()
+	for range 600 {
+		w.now += 1000
+		w.rest()
+		ends()
+	}
+	switch n := w.state.Len() - before; {
+	case n == 0:
+		t.Error("no further worker is ever created")
+	case n > 50:
+		t.Errorf("%d workers in ten minutes", n)
+	}
+	w.now += 100_000
+	w.rest()
+	w.end(parent, 1)
+	if ends(); w.work().Active() != 2 {
+		t.Errorf("%d workers are there after a bucket has ended, want 2", w.work().Active())
+	}
+}
