@@ -47,7 +47,7 @@ func (w *Work[P, I]) attempt(ctx context.Context, l Ledger, params P, a Attempt)
 	if err != nil {
 		return nil, Answer{}, ended(ctx, fmt.Errorf("opening the run of work %s: %w", w.id, err))
 	}
-	if is := opened.Plan.Definition; is != plan.Definition {
+	if is := opened.Plan.Definition; is != plan.Definition && w.foreign.differs(is) {
 		const say = "the run goes on by the definition it was begun with, which is not the one of this node"
 		a.Log.WarnContext(ctx, say, "work", w.id, "run", opened.Run, "recorded", is, "here", plan.Definition)
 	}
@@ -131,11 +131,15 @@ func (l *loop[P, I]) at(place int) (*PartitionPlan, *Partition[P, I], error) {
 	defined := l.partition(plan.ID)
 	switch {
 	case defined == nil:
-		return nil, nil, fmt.Errorf("the run has a partition %q, and the definition of this node has none", plan.ID)
+		return nil, nil, l.absent("the run has a partition %q, and the definition of this node has none", plan.ID)
 	case defined.Process == nil && plan.Mode != DryRun:
-		return nil, nil, fmt.Errorf("partition %q runs with the mode %s, and has no Process on this node", plan.ID, plan.Mode)
+		return nil, nil, l.absent("partition %q runs with the mode %s, and has no Process on this node", plan.ID, plan.Mode)
 	}
 	return plan, defined, nil
+}
+
+func (l *loop[P, I]) absent(format string, args ...any) error {
+	return &absentError{l.opened.Plan.Definition, fmt.Sprintf(format, args...)}
 }
 
 func (l *loop[P, I]) info(plan *PartitionPlan, b Bucket) Info {

@@ -63,12 +63,13 @@ type Work[P, I any] struct {
 	options    Options
 	behavior   *behaviors.Behavior[P, Result]
 	partitions []Partition[P, I]
+	foreign    *foreign
 }
 
 // Define declares a work of partitions, which follow one another. id is 1 to 48 bytes of [a-z0-9-]; options may be nil
 // and are copied. Define never fails: Validate tells what is wrong with a definition.
 func Define[P, I any](id string, options *Options, partitions ...Partition[P, I]) *Work[P, I] {
-	w := &Work[P, I]{id: id}
+	w := &Work[P, I]{id: id, foreign: new(foreign)}
 	if options != nil {
 		w.options = *options
 	}

@@ -74,6 +74,9 @@ func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
 	a, _ := behaviors.Attempt(ctx)
 	access := ctx.Value(accessKey{}).(*workledger.Access)
 	of, last, err := w.attempt(ctx, access.Ledger, params, Attempt{Number: a.Number, Log: a.Log, Progress: a.Progress})
+	if absent, is := errors.AsType[*absentError](err); is {
+		return r, behaviors.Release(w.putOff(ctx, a.Log, absent))
+	}
 	if err != nil {
 		return r, w.verdict(ctx, err)
 	}

@@ -609,7 +609,7 @@ func TestBeside_CountsTheWorkersOfTheWorkByNode(t *testing.T) {
 	if got := w.Beside(w.task(worker(3))); len(got) != 3 || got["n-1"] != 1 || got["n-2"] != 1 || got["n-3"] != 1 {
 		t.Errorf("%v", got)
 	}
-	w.complete(worker(2), command.Released)
+	w.complete(worker(2), command.Snoozed)
 	if got := w.Beside(w.task(worker(2))); len(got) != 2 {
 		t.Errorf("%v", got)
 	}

@@ -23,12 +23,16 @@ const (
 	idleWait   = 64 * tryAgain
 )
 
-// idleness counts how often workers of a work have ended without a bucket since one ended.
-type idleness struct {
-	times  int
-	latest uint32        // the highest number of a worker at that time
-	until  events.Millis // others are created from then on
+// seen remembers what an owner has seen of the workers of a work, and its next owner need not know.
+type seen struct {
+	idle   int            // how often workers have ended without a bucket since one ended
+	latest uint32         // the highest number of a worker when the last of them did
+	until  events.Millis  // others are created from then on
+	gaveUp map[string]int // attempts that each node has given back since it ended a bucket, keepApart at most
 }
+
+// keepApart bounds for how many workers the attempts of a node count that it has given back.
+const keepApart = 4
 
 // atOwner is the extension of the owner of a shard.
 type atOwner struct {
@@ -37,7 +41,7 @@ type atOwner struct {
 	stir  map[events.TaskID]struct{} // tasks whose work may want something
 	retry events.Millis              // when that is looked at again; 0 = it need not be
 	left  map[events.TaskID]struct{} // tasks whose work is looked at then
-	idle  map[events.TaskID]idleness // of works whose workers end without a bucket
+	seen  map[events.TaskID]*seen
 }
 
 // AtOwner is the extension of owners.
@@ -47,7 +51,7 @@ func AtOwner(state *projection.Shard) shard.Extension {
 		all:   works.Of(state),
 		stir:  map[events.TaskID]struct{}{},
 		left:  map[events.TaskID]struct{}{},
-		idle:  map[events.TaskID]idleness{},
+		seen:  map[events.TaskID]*seen{},
 	}
 	return shard.Extension{
 		Served:  o.served,
@@ -85,27 +89,61 @@ func (o *atOwner) note(ev *events.Event) {
 	switch b := ev.Body.(type) {
 	case *events.BucketsMoved:
 		if b.Ended != 0 {
-			delete(o.idle, of.ID)
+			o.ends(of, b.Attempt)
 		}
 	case *events.Succeeded:
 		if free, _ := of.Free(); free > 0 && number > 1 {
-			o.endsIdle(of, number, ev.At)
+			o.of(of.ID).endsIdle(of, number, ev.At)
+		}
+	case *events.Released:
+		if b.Node != "" {
+			o.of(of.ID).gives(b.Node)
+		}
+	case *events.WorkPlanned, *events.Suspended, *events.Resumed:
+		if is := o.seen[of.ID]; is != nil && number == 1 {
+			is.gaveUp = nil
 		}
 	}
 }
 
-// endsIdle puts off the workers of a work that follow one which has ended although a bucket is free. Those that were there
-// together count once.
-func (o *atOwner) endsIdle(of *works.Work, number uint32, now events.Millis) {
-	is := o.idle[of.ID]
-	if number <= is.latest {
+// of returns what is remembered of the workers of a work.
+func (o *atOwner) of(id events.TaskID) *seen {
+	if o.seen[id] == nil {
+		o.seen[id] = &seen{gaveUp: map[string]int{}}
+	}
+	return o.seen[id]
+}
+
+// ends forgets what speaks against workers once an attempt of theirs has ended a bucket, and against its node.
+func (o *atOwner) ends(of *works.Work, attempt events.Ref) {
+	is := o.seen[of.ID]
+	if is == nil {
 		return
 	}
-	is.latest = of.Last()
-	if is.times++; is.times > mayEndIdle {
-		is.until = now + min(tryAgain<<min(is.times-mayEndIdle-1, 16), idleWait)
+	is.idle, is.until = 0, 0
+	if t := o.state.Attempt(attempt); t != nil {
+		delete(is.gaveUp, t.Node)
 	}
-	o.idle[of.ID] = is
+}
+
+// endsIdle puts off the workers that follow one which has ended although a bucket is free. Those that were there together
+// count once.
+func (s *seen) endsIdle(of *works.Work, number uint32, now events.Millis) {
+	if number <= s.latest {
+		return
+	}
+	s.latest = of.Last()
+	if s.idle++; s.idle > mayEndIdle {
+		s.until = now + min(tryAgain<<min(s.idle-mayEndIdle-1, 16), idleWait)
+	}
+}
+
+// gives counts an attempt that a node has given back: others are asked before it.
+func (s *seen) gives(node string) {
+	if s.gaveUp == nil {
+		s.gaveUp = map[string]int{}
+	}
+	s.gaveUp[node] = min(s.gaveUp[node]+1, keepApart)
 }
 
 func (o *atOwner) makeDue(now events.Millis) (moved bool) {
@@ -148,7 +186,7 @@ func (o *atOwner) decide(d *command.Decider, b command.Budget) {
 		if of := o.all.Work(id); of != nil {
 			most -= o.tend(d, of, most)
 		} else {
-			delete(o.idle, id)
+			delete(o.seen, id)
 		}
 	}
 	clear(o.stir)
@@ -173,8 +211,8 @@ func (o *atOwner) tend(d *command.Decider, of *works.Work, most int) (recorded i
 	if w.wake {
 		d.Emit(o.state.Task(of.ID), &events.Rescheduled{At: d.Now})
 	}
-	if until := o.idle[of.ID].until; w.create > 0 && until > d.Now {
-		o.later(of.ID, until)
+	if is := o.seen[of.ID]; is != nil && w.create > 0 && is.until > d.Now {
+		o.later(of.ID, is.until)
 		return 0
 	}
 	if n := min(w.create, most); createWorkers(d, of, n) < n {
@@ -194,7 +232,8 @@ func (o *atOwner) returnLeft(d *command.Decider, of *works.Work) {
 	}
 }
 
-// beside returns by node how many workers of the work of a task run there; nil = it is none of a work with others.
+// beside returns by node how many workers of the work of a task run there, and how many it has given back; nil = the task
+// is none of a work with others.
 func (o *atOwner) beside(t *projection.Task) map[string]int {
 	if o.all.Len() == 0 {
 		return nil
@@ -213,6 +252,11 @@ func (o *atOwner) beside(t *projection.Task) map[string]int {
 	for _, w := range of.Workers() {
 		if w.Active {
 			count(o.state.Task(w.ID))
+		}
+	}
+	if is := o.seen[of.ID]; is != nil {
+		for node, n := range is.gaveUp {
+			byNode[node] += n
 		}
 	}
 	return byNode

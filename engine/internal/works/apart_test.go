@@ -1,0 +1,36 @@
+package works_test
+
+import (
+	"testing"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+func TestBeside_ANodeThatHasGivenAttemptsBackComesLastUntilItEndsABucket(t *testing.T) {
+	w := inWork(t, 10, 1, task.Policy{})
+	for range 6 {
+		w.complete(parent, command.Released)
+		w.now += 1000
+		w.rest()
+		w.start(parent, "n-1")
+		w.take(parent)
+	}
+	w.complete(parent, command.Released)
+	if by := w.Beside(w.task(parent)); by["n-1"] != 4 || by["n-2"] != 0 {
+		t.Errorf("%v, want 4 of n-1", by)
+	}
+	w.now += 1000
+	w.start(parent, "n-1")
+	w.end(parent, w.take(parent).Bucket)
+	if by := w.Beside(w.task(parent)); by["n-1"] != 1 {
+		t.Errorf("%v after the end of a bucket, want the attempt that runs", by)
+	}
+	w.complete(parent, command.Released)
+	w.turn(func(d *command.Decider) { d.Emit(w.task(parent), &events.Suspended{}) })
+	w.operate(parent, task.Resume)
+	if by := w.Beside(w.task(parent)); by["n-1"] != 0 {
+		t.Errorf("%v after a suspension, want none", by)
+	}
+}
