@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"strings"
 
 	"taskledger/events"
 	"taskledger/task"
@@ -184,12 +185,23 @@ func (w *Work) add(p *Partition) {
 	w.Items.InOpen += p.Items.InOpen
 }
 
-// trip notes which threshold has ended the work.
+// ofRules begins the names of the counters of rules, as workledger.FailuresPrefix does.
+const ofRules = "failures:"
+
+// trip notes which threshold has ended the work, or which rule: its counter counts the failure that has.
 func (w *Work) trip(p *Partition) {
 	for i := range p.Thresholds {
 		t := &p.Thresholds[i]
 		t.Mode = p.Mode
-		t.Tripped = w.State == Failed && t.Count >= t.Limit && w.Error != nil && w.Error.Code == events.CodeThreshold &&
-			w.Error.Properties["partition"] == p.ID && w.Error.Properties["counter"] == t.Counter
+		if t.Tripped = false; w.State != Failed || w.Error == nil || w.Error.Properties["partition"] != p.ID {
+			continue
+		}
+		rule, ofRule := strings.CutPrefix(t.Counter, ofRules)
+		switch {
+		case ofRule && w.Error.Code == events.CodeStopped && w.Error.Properties["rule"] == rule && t.Count+1 >= t.Limit:
+			t.Tripped, t.Count = true, t.Limit
+		case w.Error.Code == events.CodeThreshold && w.Error.Properties["counter"] == t.Counter:
+			t.Tripped = t.Count >= t.Limit
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
@@ -14,6 +15,7 @@ import (
 	"taskledger/store"
 	"taskledger/task"
 	"taskledger/work/progress"
+	"taskledger/work/workledger"
 )
 
 // Look asks the owner of a task how far its work has come. With linear the answer reflects everything that was
@@ -116,6 +118,9 @@ func (p *Part) report() progress.Partition {
 		is.Items.Expected = &p.Expected
 	}
 	for _, c := range p.Counters {
+		if strings.HasPrefix(c.Name, workledger.FailuresPrefix) { // the failure behind the limit stops the work
+			c.Limit++
+		}
 		is.Thresholds = append(is.Thresholds, progress.Threshold{Counter: c.Name, Count: c.Count, Limit: c.Limit})
 	}
 	return is
