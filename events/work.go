@@ -96,7 +96,7 @@ type WorkThreshold struct {
 
 // WorkPlanned begins a run of a work.
 type WorkPlanned struct {
-	Run        uint32 // of the task's life, which it is part of
+	Run        uint32 // counts the runs of the work from 1 on; one may go on over several of the task
 	Definition string // hash of the definition that the partitions were made by
 	Partitions []WorkPartition
 	// Failed tells that the run has the partitions of the one before, and of these the buckets with failed items alone.

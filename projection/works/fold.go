@@ -232,6 +232,9 @@ func (s *Works) move(of *Work, b *events.BucketsMoved, now events.Millis) {
 	case busy && p.BusyFrom == 0:
 		p.BusyFrom = now
 	case !busy && p.BusyFrom != 0:
+		if b.Cause == events.ReturnedLost { // nobody knows how long a node that was lost had been gone
+			now = max(of.alive, p.BusyFrom)
+		}
 		p.Busy += now - p.BusyFrom
 		p.BusyFrom = 0
 	}
@@ -339,8 +342,9 @@ func (s *Works) clearPermits(of *Work) {
 func (s *Works) reset(of *Work, what events.ResetScope) {
 	s.clearPermits(of)
 	for i := range of.Parts {
-		p := &of.Parts[i]
-		p.Counters = make([]uint64, len(p.Counters))
+		if p := &of.Parts[i]; p.Ended == 0 { // what others have counted stays told
+			p.Counters = make([]uint64, len(p.Counters))
+		}
 	}
 	if what == events.ResetThresholds {
 		return

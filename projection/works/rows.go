@@ -17,13 +17,13 @@ const permitsARow = 1000
 // sections returns the rows of the state, in the order in which they are stored. They are the arrays
 //
 //	works        [id, life, flags, run, definition, [partition ...], planned at, current, error bytes, uncertain, last worker,
-//	              [part ...], [bucket, worker, attempt, since ...], [bucket, failed ...], [lost, failed], [bucket, lost ...]]
+//	              [part ...], [bucket, worker, attempt, since ...], [bucket, failed ...], [lost, failed], [bucket, lost ...], alive]
 //	workers      [id of the work, number, life, active, lost, failed, bytes]
 //	workpermits  [id of the work, [bucket, counter, item ...]]
 //
 // with partitions as in WorkPlanned. The flags of a work are 1 for one that is planned, 2 for a run over failed buckets, 4 for
-// one whose task has ended with SUCCESS since, 8 for one whose task waits for its workers and 16 for one whose task has ended. The last
-// array of a work but one is of its own task; the last one is missing in snapshots of before. A part is
+// one whose task has ended with SUCCESS since, 8 for one whose task waits for its workers and 16 for one whose task has ended. The losses
+// and failures behind the buckets are of the work's own task; what follows them is missing in snapshots of before. A part is
 //
 //	[[started, ended, moved, busy, busy from], [expected], [done, failed, skipped], total, ended, [counter ...], spanned, buckets that failed,
 //	 failed, taken]
@@ -68,7 +68,7 @@ func (w *Work) flags() [5]*bool {
 }
 
 func (w *Work) encode(out *wire.Writer) {
-	out.Array(15 + 1)
+	out.Array(15 + 2)
 	out.Text(string(w.ID))
 	out.Uint(uint64(w.Life))
 	flags := uint64(0)
@@ -105,6 +105,7 @@ func (w *Work) encode(out *wire.Writer) {
 	out.Uint(uint64(w.workers[1].Lost))
 	out.Uint(uint64(w.workers[1].Failed))
 	w.encodeTries(out, func(t *try) *uint32 { return &t.lost })
+	out.Int(int64(w.alive))
 }
 
 // encodeTries writes the buckets with one of the counts of attempts, where it is not 0.
@@ -207,9 +208,10 @@ func (w *Work) decode(r *wire.Reader) {
 	own := w.own()
 	r.ArrayOf(2)
 	own.Lost, own.Failed = number(r), number(r)
-	if tail > 0 {
+	if tail >= 2 {
 		w.decodeTries(r, func(t *try) *uint32 { return &t.lost })
-		tail--
+		w.alive = events.Millis(r.Int())
+		tail -= 2
 	}
 	r.Skip(tail)
 	w.workers, w.permits = map[uint32]*Worker{1: own}, newPermits()

@@ -34,6 +34,7 @@ func (s *Works) saw(t extension.Task, ev *events.Event) {
 		return
 	}
 	if of != nil {
+		of.live(ev)
 		before := of.size()
 		s.apply(of, t, ev)
 		of.follow(t, ev)
@@ -60,6 +61,20 @@ func (w *Work) follow(t extension.Task, ev *events.Event) {
 	if t.Final || endsRun(ev) {
 		w.tries = nil // who makes it run again tries again
 	}
+}
+
+// live notes an event that an attempt of the work has caused.
+func (w *Work) live(ev *events.Event) {
+	switch b := ev.Body.(type) {
+	case *events.Started, *events.Progressed, *events.Succeeded, *events.Snoozed, *events.PartitionStarted, *events.PermitsGranted:
+	case *events.BucketsMoved:
+		if b.Ended == 0 && b.Started == 0 {
+			return
+		}
+	default:
+		return
+	}
+	w.alive = ev.At
 }
 
 // endsRun reports whether an event ends a run.
@@ -112,6 +127,7 @@ func (s *Works) join(t extension.Task, b *events.Created) {
 
 func (s *Works) sawWorker(of *Work, w *Worker, t extension.Task, ev *events.Event) {
 	s.count(of, w, -1)
+	of.live(ev)
 	w.follow(ev)
 	w.Active, w.bytes = !t.Final, t.Bytes
 	s.count(of, w, 1)

@@ -53,7 +53,8 @@ type Work struct {
 	Asleep   bool // its task waits for its workers: it has snoozed
 	Final    bool // its task has ended
 
-	open    []Open // by bucket
+	alive   events.Millis // when an attempt of the work last gave a sign of life
+	open    []Open        // by bucket
 	tries   []try  // by bucket
 	permits *btree.BTreeG[permit]
 	workers map[uint32]*Worker // by number
@@ -66,7 +67,7 @@ type Part struct {
 	Started  events.Millis // 0 = it has not
 	Ended    events.Millis // 0 = it has not
 	Moved    events.Millis // when its last bucket ended; 0 = none has
-	Busy     events.Millis // how long buckets were open, without the time since BusyFrom
+	Busy     events.Millis // how long buckets were open, without the time since BusyFrom; lost ones up to the last sign of life
 	BusyFrom events.Millis // since then one is; 0 = none is
 	Counted  bool          // Expected is known
 	Expected uint64        // items

@@ -82,7 +82,8 @@ type Partition struct {
 	LastBucketAt events.Millis `json:"last_bucket_at,omitzero"` // when the last bucket ended
 	// StalledSince tells since when no bucket has ended or begun to be worked on; it is set after StallAfter.
 	StalledSince events.Millis `json:"stalled_since,omitzero"`
-	// WallClockMs is the time in which buckets were open, however many at once.
+	// WallClockMs is the time in which buckets were open, however many at once. Where all that were open are lost, it ends
+	// with the last sign of life of an attempt of the work: nobody knows how long its nodes had been gone.
 	WallClockMs      int64    `json:"wall_clock_ms"`
 	ItemsPerSecond   *float64 `json:"items_per_second,omitempty"`
 	BucketsPerSecond *float64 `json:"buckets_per_second,omitempty"`

@@ -150,12 +150,21 @@ func (c *Plan) Decide(d *command.Decider) command.Answer {
 		return refusal
 	}
 	d.Emit(a.t, &events.WorkPlanned{
-		Run:        a.t.Runs + 1,
+		Run:        nextRun(a.of),
 		Definition: c.Definition,
 		Partitions: partitions,
 	})
 	a.of = works.Of(d.State).Work(a.t.ID)
 	return a.tell().answer()
+}
+
+// nextRun returns the number of a further run of a work. Those of its task may have skipped some: a run of the work goes
+// on over a retry of the task.
+func nextRun(of *works.Work) uint32 {
+	if of == nil {
+		return 1
+	}
+	return of.Run + 1
 }
 
 // full refuses a plan of so many bytes where a shard has too many works, or too large ones.
@@ -373,7 +382,7 @@ func (c *Rerun) Decide(d *command.Decider) command.Answer {
 	case of.FailedBuckets() == 0:
 		return command.Refused(command.AnswerState, "no bucket had failed items")
 	}
-	t = d.Emit(t, &events.WorkPlanned{Run: t.Runs + 1, Failed: true})
+	t = d.Emit(t, &events.WorkPlanned{Run: nextRun(of), Failed: true})
 	d.Emit(t, &events.Rescheduled{At: d.Now})
 	return command.Answer{Life: t.Created, Run: t.Runs + 1}
 }

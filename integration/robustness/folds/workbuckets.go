@@ -61,8 +61,8 @@ func (of *job) mayPlan(b *events.WorkPlanned) string {
 // plan begins a run.
 func (of *job) plan(b *events.WorkPlanned) string {
 	switch {
-	case b.Run != of.own.runs+1:
-		return fmt.Sprintf("run %d is planned, %d runs of the task have ended", b.Run, of.own.runs)
+	case b.Run != of.run+1:
+		return fmt.Sprintf("run %d is planned after run %d", b.Run, of.run)
 	case !b.Failed && of.own.attempt == 0:
 		return "a run is planned without an attempt of the task"
 	case b.Failed && of.parts == nil:
@@ -298,7 +298,9 @@ func (of *job) judgeTrip(b *events.Failed) string {
 func (of *job) reset(what events.ResetScope) {
 	of.permits = nil
 	for i := range of.parts {
-		clear(of.parts[i].counted)
+		if !of.parts[i].ended || what == events.ResetAll {
+			clear(of.parts[i].counted)
+		}
 	}
 	if what == events.ResetThresholds {
 		return
