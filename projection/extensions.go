@@ -27,6 +27,7 @@ type extensions struct {
 
 	// The extensions that take part in what happens to tasks.
 	saw, forgot, holds, ended []*extension.Extension
+	crew                      extension.Crew
 }
 
 // extend makes the extensions of the shard.
@@ -56,7 +57,22 @@ func (s *Shard) extend() {
 		if of.Ended != nil {
 			x.ended = append(x.ended, of)
 		}
+		if of.Crew != nil {
+			x.crew = of.Crew
+		}
 	}
+}
+
+// Crew tells which tasks were made for others.
+func (s *Shard) Crew() extension.Crew { return s.extensions.crew }
+
+// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them: those of its run,
+// unless it is of a crew.
+func (s *Shard) Tries(t *Task) (lost, failed int) {
+	if lost, failed, of := s.extensions.crew.Tries(t.ID); of {
+		return lost, failed
+	}
+	return int(t.Lost), int(t.Failures)
 }
 
 // State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of,

@@ -67,7 +67,7 @@ collections/apply    | collections events item schedule store task       | makes
 collections/drivers  | behaviors behaviors/builtin collections           | runs collections: it links os/exec and net/http
 collections/taskjson | events store task github.com/google/uuid          | a form of JSON and its ids: pure
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
-engine/internal/command | task store events projection projection/listing projection/requests projection/settings projection/works meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/stores | engine/internal/command engine/internal/shard item meter task store events projection projection/items projection/steady internal/message internal/wire | the front of task stores: it asks by functions that it is given, and knows nothing of the engine
 engine/internal/pauses | engine/internal/command engine/internal/shard events projection projection/settings | what the owner of the settings does for them
 engine/internal/schedules | engine/internal/command engine/internal/explanation engine/internal/shard engine/internal/tally schedule meter task store events projection projection/schedules internal/message internal/wire | the front of schedules: it asks by functions that it is given, and knows nothing of the engine

@@ -62,6 +62,20 @@ type Extension struct {
 	// EndBytes declares how much Ended adds to an entry for one attempt at most, as events.Builder counts: batches
 	// are cut by it, and an entry that exceeds it may not fit into the store.
 	EndBytes int
+	// Crew tells which tasks the extension has made for others; nil = none. One extension has it.
+	Crew Crew
+}
+
+// Crew tells of tasks that work together: those that a front has made for another one, and that other one. Most tasks are
+// of no crew.
+type Crew interface {
+	// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them. false = the
+	// task is of no crew: those of its run count.
+	Tries(id events.TaskID) (lost, failed int, of bool)
+	// MadeFor returns the task for which another one was made, which goes along with it; "" = for none.
+	MadeFor(id events.TaskID) events.TaskID
+	// Leads reports whether tasks may have been made for a task: its end is theirs.
+	Leads(id events.TaskID) bool
 }
 
 // Shard is what an extension may use of the shard that it belongs to.

@@ -21,6 +21,7 @@ func Extend(shard extension.Shard) extension.Extension {
 		Holds:    s.holds,
 		Ended:    s.ended,
 		EndBytes: endBytes,
+		Crew:     s,
 	}
 }
 

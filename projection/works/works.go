@@ -159,17 +159,29 @@ func (s *Works) WorkerOf(id events.TaskID) (of *Work, number uint32) {
 	return w.work, w.number
 }
 
-// Counts returns how many attempts of a worker were lost, and how many failed, since a bucket of its ended; false = the
-// task is no worker.
-func (s *Works) Counts(id events.TaskID) (lost, failed int, is bool) {
+var _ extension.Crew = (*Works)(nil)
+
+// MadeFor implements extension.Crew: workers were made for the work's own task.
+func (s *Works) MadeFor(id events.TaskID) events.TaskID {
+	if w, is := s.byWorker[id]; is {
+		return w.work.ID
+	}
+	return ""
+}
+
+// Leads implements extension.Crew: a task with a work does.
+func (s *Works) Leads(id events.TaskID) bool { return s.byParent[id] != nil }
+
+// Tries implements extension.Crew: it counts since a bucket of the worker ended.
+func (s *Works) Tries(id events.TaskID) (lost, failed int, of bool) {
 	if len(s.byParent) == 0 {
 		return 0, 0, false
 	}
-	of, number := s.WorkerOf(id)
-	if of == nil {
+	is, number := s.WorkerOf(id)
+	if is == nil {
 		return 0, 0, false
 	}
-	w := of.workers[number]
+	w := is.workers[number]
 	return int(w.Lost), int(w.Failed), true
 }
 

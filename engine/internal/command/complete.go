@@ -213,7 +213,9 @@ func (d *Decider) waited(t *projection.Task, c *Complete) events.Millis {
 
 // nextTry returns when a failed attempt is tried again; 0 = never.
 func (d *Decider) nextTry(t *projection.Task, c *Complete) events.Millis {
-	policy, failed := &t.Kind.Policy, failures(d.State, t)+1
+	policy := &t.Kind.Policy
+	_, failed := d.State.Tries(t)
+	failed++
 	switch {
 	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failed >= policy.MaxAttempts:
 		return 0

@@ -9,7 +9,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
-	"taskledger/projection/works"
 	"taskledger/store"
 )
 
@@ -189,23 +188,10 @@ func (d *Decider) Lose(node string) bool {
 	return true
 }
 
-// losses returns how often attempts of a task were lost, as its policy counts: in its run or, of a worker, since a bucket
-// of its ended.
-func losses(state *projection.Shard, t *projection.Task) int {
-	if lost, _, is := works.Of(state).Counts(t.ID); is {
-		return lost
-	}
-	return int(t.Lost)
-}
-
-func (d *Decider) losses(t *projection.Task) int { return losses(d.State, t) }
-
-// failures counts attempts that failed, as losses counts lost ones.
-func failures(state *projection.Shard, t *projection.Task) int {
-	if _, failed, is := works.Of(state).Counts(t.ID); is {
-		return failed
-	}
-	return int(t.Failures)
+// losses returns how often attempts of a task were lost, as its policy counts.
+func (d *Decider) losses(t *projection.Task) int {
+	lost, _ := d.State.Tries(t)
+	return lost
 }
 
 // EntryFull reports that the entry takes no further command.

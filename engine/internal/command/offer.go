@@ -89,12 +89,13 @@ type Assignment struct {
 // AssignmentOf is the attempt that a task has just started. Its failures and losses are those that the task's policy
 // counts.
 func AssignmentOf(state *projection.Shard, t *projection.Task) Assignment {
+	lost, failed := state.Tries(t)
 	a := Assignment{
 		AttemptName: AttemptName{t.ID, t.Started},
 		Behavior:    t.Kind.Behavior,
 		Number:      t.Attempt,
-		Failures:    uint32(failures(state, t)),
-		Lost:        uint32(losses(state, t)),
+		Failures:    uint32(failed),
+		Lost:        uint32(lost),
 		Policy:      t.Kind.Policy,
 		Params:      t.Params,
 		Life:        t.Created,

@@ -6,7 +6,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
-	"taskledger/projection/works"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -70,10 +69,10 @@ func (c *Operate) Decide(d *Decider) Answer {
 	return Answer{Life: t.Created}
 }
 
-// retire takes the next run away from the task of a work that is to be deleted: that ends its workers, which nobody
-// would know once the task is gone.
+// retire takes the next run away from a task that is to be deleted and leads others: that ends them, which nobody would
+// know once the task is gone.
 func (d *Decider) retire(t *projection.Task) *projection.Task {
-	if t.Final() || t.Phase() == projection.IsCreated || works.Of(d.State).Work(t.ID) == nil {
+	if t.Final() || t.Phase() == projection.IsCreated || !d.State.Crew().Leads(t.ID) {
 		return t
 	}
 	return d.emit(t.ID, t, "", &events.Rescheduled{Reason: "deleted"})

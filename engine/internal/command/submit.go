@@ -10,7 +10,6 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/projection"
 	"taskledger/projection/requests"
-	"taskledger/projection/works"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -99,8 +98,8 @@ func (c *Submit) Decide(d *Decider) Answer {
 		return Answer{Life: t.Created, Run: 1}
 	case t.Run != 0:
 		return ofSchedule(t)
-	case d.isWorker(t):
-		return ofWork(t)
+	case d.State.Crew().MadeFor(t.ID) != "":
+		return madeFor(t)
 	case t.Kind.Behavior != c.Behavior:
 		return otherBehavior(t, c)
 	case t.Requests.Of(c.RequestID) != nil:
@@ -128,14 +127,8 @@ func ofSchedule(t *projection.Task) Answer {
 	return Refused(AnswerInvalid, "%v", &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, t.ID)})
 }
 
-// isWorker reports whether a task is a worker of a work, and not the work's own task.
-func (d *Decider) isWorker(t *projection.Task) bool {
-	_, number := works.Of(d.State).WorkerOf(t.ID)
-	return number > 1
-}
-
-// ofWork refuses a submit of a worker of a work.
-func ofWork(t *projection.Task) Answer {
+// madeFor refuses a submit of a task that was made for another one.
+func madeFor(t *projection.Task) Answer {
 	const problem = "task %.128q is a worker of a work, which no submit may share"
 	return Refused(AnswerInvalid, "%v", &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, t.ID)})
 }
