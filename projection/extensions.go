@@ -234,6 +234,17 @@ var EndBytes = func() (sum int) {
 	return sum
 }()
 
+// EndBytes is how much extensions declare that Ended adds beyond EndBytes to an entry for one attempt at most, as the
+// shard is now.
+func (s *Shard) EndBytes() (sum int) {
+	for _, x := range s.extensions.ended {
+		if x.EndBytesNow != nil {
+			sum += x.EndBytesNow()
+		}
+	}
+	return sum
+}
+
 // seen returns the task as extensions see it.
 func (t *Task) seen() extension.Task {
 	return extension.Task{

@@ -62,6 +62,9 @@ type Extension struct {
 	// EndBytes declares how much Ended adds to an entry for one attempt at most, as events.Builder counts: batches
 	// are cut by it, and an entry that exceeds it may not fit into the store.
 	EndBytes int
+	// EndBytesNow declares what Ended adds beyond EndBytes as the state is now. Senders of batches do not know it: the
+	// owner alone reckons with it.
+	EndBytesNow func() int
 	// Crew tells which tasks the extension has made for others; nil = none. One extension has it.
 	Crew Crew
 }

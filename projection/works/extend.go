@@ -20,8 +20,9 @@ func Extend(shard extension.Shard) extension.Extension {
 		Forgot:   s.forgot,
 		Holds:    s.holds,
 		Ended:    s.ended,
-		EndBytes: endBytes,
 		Crew:     s,
+
+		EndBytesNow: s.endBytes,
 	}
 }
 

@@ -203,10 +203,18 @@ func (s *Works) holds(t extension.Task) bool {
 	return is
 }
 
-// endBytes is declared for each attempt that ends, of whatever task, so it is what the event that returns a bucket takes
-// besides the id of its work: batches are reckoned so much larger. The id is no longer than that of the task, and stands
-// in what a command reckons for its events beyond what they take, as a second event of a cancelled work does.
-const endBytes = 64
+// returnBytes is what the event that returns a bucket takes besides the id of its work: batches are reckoned so much larger
+// for each attempt that ends. The id is no longer than that of the task, and stands in what a command reckons for its
+// events beyond what they take, as a second event of a cancelled work does.
+const returnBytes = 64
+
+// endBytes declares what ended adds to an entry: nothing in a shard without works.
+func (s *Works) endBytes() int {
+	if len(s.byParent) == 0 {
+		return 0
+	}
+	return returnBytes
+}
 
 // ended returns the bucket of an attempt that has ended, and those of all workers where a run of the work's own task has
 // ended.

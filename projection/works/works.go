@@ -55,7 +55,7 @@ type Work struct {
 
 	alive   events.Millis // when an attempt of the work last gave a sign of life
 	open    []Open        // by bucket
-	tries   []try  // by bucket
+	tries   []try         // by bucket
 	permits *btree.BTreeG[permit]
 	workers map[uint32]*Worker // by number
 	last    uint32             // the highest number of a worker so far

@@ -36,7 +36,7 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 		switch n := refused[i]; {
 		case n > 0:
 			answers[i] = Refused(AnswerInvalid, "%v", atMost("entry of the command", n, n-1))
-		case decided > 0 && d.Entry.Size()+c.Size() > d.Oversized.limit():
+		case decided > 0 && d.Entry.Size()+d.sizeOf(c) > d.Oversized.limit():
 			answers[i] = Answer{Code: AnswerTryAgain}
 		default:
 			answers[i] = d.Decide(c)

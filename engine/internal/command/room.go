@@ -11,7 +11,31 @@ type Room struct {
 
 // Full reports that a batch has to wait for the next entry: this one takes no more, or has no room left for the batch.
 func (d *Decider) Full(b *Batch) bool {
-	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size() > d.Oversized.limit()
+	if d.EntryFull() || d.empty() {
+		return d.EntryFull()
+	}
+	size := d.Entry.Size() + b.size()
+	if more := d.State.EndBytes(); more > 0 {
+		for _, c := range b.Commands {
+			if endsAttempt(c) {
+				size += more
+			}
+		}
+	}
+	return size > d.Oversized.limit()
+}
+
+// sizeOf is at least what a command takes in an entry of the shard.
+func (d *Decider) sizeOf(c Command) int {
+	if endsAttempt(c) {
+		return c.Size() + d.State.EndBytes()
+	}
+	return c.Size()
+}
+
+func endsAttempt(c Command) bool {
+	_, ends := c.(*Complete)
+	return ends
 }
 
 // refusesBatch refuses a batch that is not in time, has a caller that no event can name, or cannot be stored.
