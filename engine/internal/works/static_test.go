@@ -23,7 +23,7 @@ func TestStatic200_ABucketIsGivenWithTheWorkerAndTheAttemptThatHasIt(t *testing.
 
 // TestBucketingStatic 140.
 func TestStatic140_ABucketIsAskedForTwiceAndDoneOnce(t *testing.T) {
-	w := inWork(t, 2, 1, task.Policy{})
+	w := inWork(t, 2, 1, task.Policy{}, func(p *events.WorkPartition) { p.Workers = 2 })
 	entries := len(w.entries)
 	if m := w.take(parent); works.State(m.State) != works.Go || m.Bucket != 1 || len(w.entries) != entries {
 		t.Errorf("asked again: %+v, %d entries more", m, len(w.entries)-entries)
