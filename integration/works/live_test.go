@@ -40,18 +40,18 @@ type live struct {
 }
 
 func newLive(t *testing.T, slow, bursts bool) *live {
-	l := &live{
-		steer:   &steer{tally: newTally()},
-		own:     make(chan struct{}),
-		reached: make(chan struct{}),
-		bounds:  map[int64][2]int64{},
-		slow:    slow,
-		bursts:  bursts,
-	}
+	return liveOn(t, &live{slow: slow, bursts: bursts}, testcluster.Options{}, "a", "b")
+}
+
+// liveOn starts nodes for l, of which slow and bursts are set.
+func liveOn(t *testing.T, l *live, o testcluster.Options, nodes ...string) *live {
+	l.steer = &steer{tally: newTally()}
+	l.own, l.reached = make(chan struct{}), make(chan struct{})
+	l.bounds = map[int64][2]int64{}
 	l.of = l.define("client")
-	l.world = newWorld(t, testcluster.Options{}, 0, func(node string) []task.Behavior {
+	l.world = newWorld(t, o, 0, func(node string) []task.Behavior {
 		return []task.Behavior{l.define(node)}
-	}, "a", "b")
+	}, nodes...)
 	return l
 }
 
