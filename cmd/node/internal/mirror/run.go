@@ -31,7 +31,7 @@ const (
 type run struct {
 	*Config
 	shared
-	work   *work.Work[trees.Params, string]
+	work   *work.Work[trees.Params, trees.Item]
 	client *engine.Client
 	future *behaviors.Future[work.Result]
 	joined bool
