@@ -60,7 +60,7 @@ func (s changes) suspendTask(c *Call, reason string) error {
 // from looking is no failure of the suspend.
 func (s changes) awaitBuckets(ctx context.Context, c *Call) (open int, is bool) {
 	for rest := shortestLook; ; rest = min(2*rest, longestLook) {
-		w, err := s.works().Work(ctx, c.id)
+		w, err := s.works().WorkLinear(ctx, c.id)
 		if err != nil {
 			return open, is
 		}

@@ -39,7 +39,10 @@ type openWork struct {
 	of *suspendable
 }
 
-func (w openWork) Work(ctx context.Context, id events.TaskID) (is progress.Work, err error) {
+// Work is behind: it has no open bucket yet.
+func (w openWork) Work(context.Context, events.TaskID) (is progress.Work, err error) { return is, nil }
+
+func (w openWork) WorkLinear(ctx context.Context, id events.TaskID) (is progress.Work, err error) {
 	w.of.looks++
 	switch {
 	case id != "work":

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
@@ -48,7 +47,9 @@ func (o Operations) RerunWork(ctx context.Context, id events.TaskID) error {
 func (o Operations) ofWork(ctx context.Context, id events.TaskID, c command.Command) error {
 	_, err := o.c.ask(ctx, id, command.LaneSubmit, c)
 	if errors.Is(err, task.ErrNotFound) {
-		err = fmt.Errorf("no work is planned: %w", err)
+		if _, missing := o.WorkLinear(ctx, id); errors.Is(missing, task.ErrNotFound) {
+			err = missing // it says what the task is
+		}
 	}
 	return err
 }

@@ -167,6 +167,7 @@ type Backfills interface {
 // Works read and steer the partitioned works of tasks, as engine.Operations does.
 type Works interface {
 	Work(ctx context.Context, id events.TaskID) (progress.Work, error)
+	WorkLinear(ctx context.Context, id events.TaskID) (progress.Work, error)
 	WorkFailures(
 		ctx context.Context, id events.TaskID, cursor string, limit int,
 	) (progress.FailurePage, error)

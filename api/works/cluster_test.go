@@ -200,6 +200,34 @@ func TestCluster_SuspendWaitsForTheBucketsThatItsAttemptsGiveBack(t *testing.T) 
 	}
 }
 
+func TestCluster_ATaskWithoutAWorkSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	open := make(chan struct{})
+	c := newCluster(t, func(ctx context.Context, _ int64) error {
+		select {
+		case <-open:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	ctx := t.Context()
+	f := c.submit(ctx, task.SubmitOptions{ID: "t1.n/1"})
+	c.submit(ctx, task.SubmitOptions{ID: "t1.n/2", NotBefore: time.Now().Add(time.Hour)})
+	c.report(func(w *progress.Work) bool { return len(w.Open) == 3 })
+	for _, of := range []string{"GET /work", "GET /work/errors", "POST /work/reset"} {
+		method, path, _ := strings.Cut(of, " ")
+		c.send("operator", method, "t1.n~1.w2"+path, "", 404, "task t1.n/1.w2 is worker 2 of the work of task t1.n/1")
+		c.send("operator", method, "t1.n~2"+path, "", 404, "task t1.n/2 has no work: its behavior numbers is none, or no")
+		c.send("operator", method, "t1.n~3"+path, "", 404, "t1.n/3")
+		c.send("sleeper", method, "t1.n~2"+path, "", 404, "there is no task t1.n/2, or it has no work")
+	}
+	close(open)
+	if _, err := f.Wait(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCluster_AThresholdIsToldAndResetLetsTheWorkGoOn(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(ctx context.Context, _ int64) error {

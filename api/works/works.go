@@ -5,6 +5,7 @@
 package works
 
 import (
+	"errors"
 	"net/http"
 
 	"taskledger/api"
@@ -12,6 +13,7 @@ import (
 	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/store"
+	"taskledger/task"
 	"taskledger/work/progress"
 )
 
@@ -25,7 +27,7 @@ type front struct{ works operations.Works }
 type Reset struct {
 	// Thresholds forgets what counters have counted, and nothing else. Without it a reset forgets the run: its buckets
 	// and counters.
-	Thresholds bool `json:"thresholds,omitempty"`
+	Thresholds *bool `json:"thresholds,omitempty"` // true is the only choice
 }
 
 // Rerun says what the next run has.
@@ -67,8 +69,9 @@ func Routes(w operations.Works) []api.Route {
 // look returns the work of the task, if the token is for its behavior.
 func (f *front) look(c *api.Call) (progress.Work, error) {
 	w, err := f.works.Work(c.Context(), c.Task())
-	if err == nil && !c.Token().MayBehavior(w.Behavior) {
-		return progress.Work{}, problem.New(problem.NotFound, "there is no task %s", c.Task())
+	limited := len(c.Token().Behaviors) > 0
+	if err == nil && !c.Token().MayBehavior(w.Behavior) || limited && errors.Is(err, task.ErrNotFound) {
+		return progress.Work{}, problem.New(problem.NotFound, "there is no task %s, or it has no work", c.Task())
 	}
 	return w, err
 }
@@ -111,8 +114,12 @@ func (f *front) reset(c *api.Call) error {
 	if err == nil {
 		err = f.known(c)
 	}
+	if err == nil && what.Thresholds != nil && !*what.Thresholds {
+		const want = "want true, which forgets what counters have counted; a reset of the run has no body"
+		err = &store.InvalidError{Field: "thresholds", Problem: want}
+	}
 	if err == nil {
-		err = f.works.ResetWork(c.Context(), c.Task(), what.Thresholds)
+		err = f.works.ResetWork(c.Context(), c.Task(), what.Thresholds != nil)
 	}
 	if err != nil {
 		return err

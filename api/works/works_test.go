@@ -60,6 +60,10 @@ func (w *world) Work(_ context.Context, id events.TaskID) (is progress.Work, err
 	return is, w.ask(id, "show")
 }
 
+func (w *world) WorkLinear(ctx context.Context, id events.TaskID) (progress.Work, error) {
+	return w.Work(ctx, id)
+}
+
 func (w *world) WorkFailures(
 	_ context.Context, id events.TaskID, cursor string, limit int,
 ) (progress.FailurePage, error) {
@@ -165,13 +169,15 @@ func TestErrors_ArePagedByTheirCursor(t *testing.T) {
 func TestReset_ForgetsTheRunOrWhatItsCountersHaveCounted(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	for _, body := range []string{"", "{}", `{"thresholds":false}`} {
+	for _, body := range []string{"", "{}"} {
 		s.send("operator", "POST", "t1.a~b/work/reset", body, 204, "")
 		s.did("reset false")
 	}
 	s.send("operator", "POST", "t1.a~b/work/reset", `{"thresholds":true}`, 204, "")
 	s.did("reset true")
 	s.send("operator", "POST", "t1.a~b/work/reset", `{"threshold":true}`, 400, "malformed")
+	s.send("operator", "POST", "t1.a~b/work/reset", `{"thresholds":false}`, 400, "a reset of the run has no body")
+	s.did()
 	s.send("operator", "POST", "nobody/work/reset", "", 404, "not-found")
 }
 

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -84,8 +85,15 @@ type background struct {
 
 func inBackground(t *testing.T, dir string, args ...string) *background {
 	t.Helper()
+	return inBackgroundWith(t, nil, dir, args...)
+}
+
+// inBackgroundWith is inBackground with more variables of the environment.
+func inBackgroundWith(t *testing.T, env []string, dir string, args ...string) *background {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
 	b := &background{cmd: command(ctx, dir, args...), ended: make(chan result, 1)}
+	b.cmd.Env = append(b.cmd.Env, env...)
 	var out lockedBuffer
 	b.cmd.Stdout, b.cmd.Stderr = &out, &b.stderr
 	if err := b.cmd.Start(); err != nil {
@@ -214,7 +222,8 @@ func TestMirror_RefusesWhatCannotBeMirrored(t *testing.T) {
 		"no source":             {[]string{"nothing", "target"}, 2, "nothing"},
 		"a file as the source":  {[]string{"source/below/file", "target"}, 2, "no directory"},
 		"a file as the target":  {[]string{"source", "source/below/file"}, 2, "no directory"},
-		"the source itself":     {[]string{"source", "source/below/.."}, 2, "overwritten"},
+		"the source itself":     {[]string{"source", "source/below/.."}, 2, "source/below/.. is the directory source itself"},
+		"the same word":         {[]string{"source", "source"}, 2, "source is the directory source itself"},
 		"into the source":       {[]string{"source", "source/below/target"}, 2, "into itself"},
 		"over the source":       {[]string{"source/below", "source"}, 2, "overwritten"},
 		"no mirror to join":     {[]string{"--join", "m", "source", "target"}, 4, "no mirror is under way"},
@@ -234,5 +243,122 @@ func TestMirror_RefusesWhatCannotBeMirrored(t *testing.T) {
 	}
 	if got := tree(t, dir); files(got) != 1 || len(got) != 4 {
 		t.Errorf("something was made: %v", got)
+	}
+}
+
+func TestMirror_AProcessThatHasJoinedGivesUpWhenTheMirrorIsGone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "source", "file"), "text")
+	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "3", "source", "target") // the third never comes
+	eventually(t, "the first process waits for others", func() bool {
+		return strings.Contains(first.stderr.String(), "joins with")
+	})
+	second := inBackground(t, dir, "mirror", "--join", "m", "source", "target")
+	eventually(t, "the second process has joined", func() bool {
+		return strings.Contains(second.stderr.String(), "one more node")
+	})
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-second.ended; r.code != 4 || !strings.Contains(r.err, "has not answered for ") {
+		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestMirror_NamesItsTaskAndItsClusterAndTellsItsEndInJSON(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "source", "file"), "text")
+	r := run(t, dir, "mirror", "-o", "json", "--dir", "m", "source", "target")
+	var end struct {
+		Task                    string
+		Copied, Deleted, Failed *int
+	}
+	if err := json.Unmarshal([]byte(r.out), &end); err != nil || r.code != 0 {
+		t.Fatalf("code %d, %v: %s%s", r.code, err, r.out, r.err)
+	}
+	if *end.Copied != 1 || *end.Deleted != 0 || *end.Failed != 0 {
+		t.Errorf("%s", r.out)
+	}
+	for _, part := range []string{
+		end.Task + ": 3 nodes mirror",
+		"their cluster is in " + filepath.Join(dir, "m") + "\n",
+		"mirror --join " + filepath.Join(dir, "m") + " " + filepath.Join(dir, "source"),
+	} {
+		if !strings.Contains(r.err, part) {
+			t.Errorf("no %q in %s", part, r.err)
+		}
+	}
+}
+
+// left returns the directories that mirrors have left in a directory of temporary files.
+func left(t *testing.T, temporary string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(temporary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestMirror_LeavesNoTemporaryDirectoryButOfAKilledOneWhichTheNextRemoves(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "source", "file"), "text")
+	temporary, err := os.MkdirTemp("", "m") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(temporary) })
+	begin := func() *background {
+		b := inBackgroundWith(t, []string{"TMPDIR=" + temporary}, dir, "mirror", "--processes", "2", "source", "target")
+		eventually(t, "the process waits for another one", func() bool {
+			return strings.Contains(b.stderr.String(), "joins with")
+		})
+		return b
+	}
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		b := begin()
+		if got := left(t, temporary); len(got) != 1 || !strings.HasPrefix(got[0], "taskledger-mirror-") {
+			t.Errorf("while it runs there are %q", got)
+		}
+		if err := b.cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-b.ended; r.code != 130 {
+			t.Errorf("%v: code %d: %s%s", s, r.code, r.out, r.err)
+		}
+		if got := left(t, temporary); len(got) != 0 {
+			t.Errorf("%v: there are %q", s, got)
+		}
+	}
+	killed := begin()
+	if err := killed.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-killed.ended
+	before := left(t, temporary)
+	lives := begin()
+	_ = begin() // it removes none of a process that lives
+	if got := left(t, temporary); len(before) != 1 || len(got) != 2 || slices.Contains(got, before[0]) {
+		t.Errorf("there are %q, and %q was left over", got, before)
+	}
+	if err := lives.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-lives.ended; r.code != 130 {
+		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestMirror_HelpTellsNoDefaultThatIsNone(t *testing.T) {
+	t.Parallel()
+	help := must(t, t.TempDir(), "mirror", "--help")
+	if strings.Contains(help, "(default )") || strings.Contains(help, "delete (default any number) (") {
+		t.Error(help)
 	}
 }

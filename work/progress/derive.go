@@ -82,7 +82,7 @@ func (p *Partition) derive(is State, now events.Millis, f *Facts) {
 	case p.countsItems():
 		p.Percent = percent(p.Items.InOpen, *p.Items.Expected)
 	}
-	if underWay {
+	if is == InProgress {
 		p.TimeLeftMs = p.timeLeft()
 	}
 	if from := max(p.LastBucketAt, f.BusyFrom); underWay && p.Buckets.Open > 0 && now-from >= StallAfter {

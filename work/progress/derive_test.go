@@ -183,6 +183,28 @@ func TestProgress_RatesAndTimeLeftFollowFromWhatIsDone(t *testing.T) {
 	}
 }
 
+func TestProgress_WhatDoesNotGoOnHasNoTimeLeft(t *testing.T) {
+	t.Parallel()
+	for name, facts := range map[string]progress.Facts{
+		"ended":     {Planned: true, Current: 1, Final: true},
+		"suspended": {Planned: true, Current: 1, Suspended: true},
+		"goes on":   {Planned: true, Current: 1},
+	} {
+		w := progress.Work{Partitions: []progress.Partition{{
+			StartedAt:   1,
+			WallClockMs: 1000,
+			Buckets:     progress.Buckets{Total: 4, Done: 1},
+		}}}
+		if facts.Final {
+			w.Status = task.Failure
+		}
+		w.Derive(facts)
+		if got := w.Partitions[0].TimeLeftMs; (got != nil) != (name == "goes on") {
+			t.Errorf("%s: %v, state %s", name, got, w.Partitions[0].State)
+		}
+	}
+}
+
 func TestProgress_ACompletePartitionHasNoTimeLeft(t *testing.T) {
 	t.Parallel()
 	p := part(4, 4, 0)

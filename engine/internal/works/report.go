@@ -29,8 +29,8 @@ func (a *Asks) Look(ctx context.Context, id events.TaskID, linear bool) (w progr
 	if err == nil {
 		err = answer.Err(id)
 	}
-	if errors.Is(err, task.ErrNotFound) {
-		err = fmt.Errorf("no work is planned: %w", err)
+	if errors.Is(err, task.ErrNotFound) && answer.Text != "" {
+		err = &noWorkError{task: id, why: answer.Text}
 	}
 	if err != nil {
 		return w, err
@@ -41,6 +41,18 @@ func (a *Asks) Look(ctx context.Context, id events.TaskID, linear bool) (w progr
 	}
 	return shown.report(a.Shards)
 }
+
+// noWorkError reports that a task is there, and has no work. It is task.ErrNotFound.
+type noWorkError struct {
+	task events.TaskID
+	why  string
+}
+
+// Error implements error.
+func (e *noWorkError) Error() string { return fmt.Sprintf("task %s %s", e.task, e.why) }
+
+// Is tells that errors.Is finds task.ErrNotFound.
+func (e *noWorkError) Is(target error) bool { return target == task.ErrNotFound }
 
 // report returns what is told of a work, in a cluster of so many shards.
 func (s *Shown) report(shards int) (w progress.Work, err error) {

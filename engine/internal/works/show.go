@@ -220,7 +220,8 @@ func (o *atOwner) answer(c command.Command, now events.Millis, _ command.Budget)
 	}
 	of := o.all.Work(events.TaskID(q.Task))
 	if of == nil {
-		return command.Found{Linear: q.Linear, Answer: notThere}, true
+		without := o.without(events.TaskID(q.Task))
+		return command.Found{Linear: q.Linear, Answer: func() command.Answer { return without }}, true
 	}
 	shown := show(o.state, of, now, q.Plan)
 	data := message.Encode(&shown)
@@ -232,4 +233,16 @@ func (o *atOwner) answer(c command.Command, now events.Millis, _ command.Budget)
 	}, true
 }
 
-func notThere() command.Answer { return command.Answer{Code: command.AnswerNotFound} }
+// without returns the answer for a task without a work. Its text says why it has none; "" = there is no task.
+func (o *atOwner) without(id events.TaskID) command.Answer {
+	t := o.state.Task(id)
+	if t == nil {
+		return command.Answer{Code: command.AnswerNotFound}
+	}
+	if of, number := o.all.WorkerOf(id); of != nil {
+		const say = "is worker %d of the work of task %s, which tells of all its workers"
+		return command.Refused(command.AnswerNotFound, say, number, of.ID)
+	}
+	const say = "has no work: its behavior %s is none, or no attempt has planned one yet"
+	return command.Refused(command.AnswerNotFound, say, t.Kind.Behavior)
+}

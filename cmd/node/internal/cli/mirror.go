@@ -36,10 +36,12 @@ are left out. Nothing is written outside of DST, and no link is followed.
 
 With --max-deletes what would be deleted is counted first: if there are more files, links and directories than that,
 nothing is changed, and the exit code is 1. It is 1, too, if something could not be mirrored, which is named then; the
-rest is done.
+rest is done. A directory that cannot be read is one of those, and nothing in its place is deleted.
 
+On standard error it names its task and the directory of its cluster, and tells every few seconds how far it has come.
 At the end it prints "copied N", files and links, and "deleted N", files, links and directories: exactly, whichever
-process has died. What a killed mirror has left behind, the next one completes or removes.`,
+process has died; and "failed N" if something could not be mirrored. With --output json that is one object. What a killed
+mirror has left behind, the next one completes or removes.`,
 		Args: flags.Arguments,
 		Example: a.examples(
 			example{"with a brake", []string{"mirror", "--max-deletes", "100", "/srv/photos", "/mnt/photos"}},
@@ -54,7 +56,7 @@ process has died. What a killed mirror has left behind, the next one completes o
 	f.Int64Var(&cfg.Limits.Workers, "workers", trees.DefaultWorkers, "workers on all nodes")
 	f.Int64Var(&cfg.Limits.Threads, "threads", trees.DefaultThreads, "files at once of each worker")
 	f.Int64Var(&maxDeletes, "max-deletes", 0, "most files, links and directories to delete (default any number)")
-	f.Lookup("max-deletes").DefValue = "" // 0 is a limit
+	f.Lookup("max-deletes").DefValue = "0" // the help prints no default that is 0, and here 0 is a limit
 	c.MarkFlagsMutuallyExclusive("join", "dir")
 	c.MarkFlagsMutuallyExclusive("join", "processes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -77,7 +79,10 @@ process has died. What a killed mirror has left behind, the next one completes o
 			cfg.Limits = trees.Limits{}
 		}
 		cfg.Source, cfg.Target = args[0], args[1]
-		cfg.Invite = func(dir string) string { return a.command("mirror", "--join", dir, cfg.Source, cfg.Target) }
+		cfg.JSON = a.print().IsJSON()
+		cfg.Invite = func(dir string, of trees.Params) string {
+			return a.command("mirror", "--join", dir, of.Source, of.Target)
+		}
 		return mirror.Run(cmd.Context(), cfg)
 	}
 	return c

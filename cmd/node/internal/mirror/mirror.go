@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/mirror/trees"
@@ -20,7 +21,7 @@ import (
 // session of one that was killed.
 const leaveWithin = 3 * team.TTL
 
-// Config says what to mirror, and where to report.
+// Config names the two directories of a mirror, and holds its choices. Its writers are required.
 type Config struct {
 	Source    string
 	Target    string
@@ -28,12 +29,13 @@ type Config struct {
 	Dir       string       // keeps etcd and NATS; "" = a temporary directory
 	Processes int          // that have to be there before the work begins, this one included; 0 = 1
 	Join      string       // directory of a running mirror, for one more process; "" = this is the first one
-	// Invite returns the command line of one more process of a mirror whose servers are in a directory.
-	Invite func(dir string) string
+	// Invite returns the command line of one more process of a mirror of trees, whose servers are in a directory.
+	Invite func(dir string, of trees.Params) string
 
-	Out io.Writer // the counts
-	Err io.Writer // what happens meanwhile
-	Log *slog.Logger
+	JSON bool      // writes the counts as one JSON object
+	Out  io.Writer // receives the counts
+	Err  io.Writer // receives lines that tell how far the work has come, and the first failures
+	Log  *slog.Logger
 }
 
 // Run mirrors, and returns when the work has ended. It returns a *LimitError if there is more to delete than is
@@ -55,12 +57,15 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if err := of.Limits.Validate(); err != nil {
 		return err
 	}
-	dir := cfg.Dir
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "taskledger-mirror-"); err != nil {
-			return fmt.Errorf("make a directory for the servers: %w", err)
+	dir, err := filepath.Abs(cfg.Dir)
+	if cfg.Dir == "" {
+		var remove func() error
+		if dir, remove, err = makeTemporary(); err == nil {
+			defer func() { err = errors.Join(err, remove()) }()
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	if err != nil {
+		return err
 	}
 	if err := params.Outside("dir", dir); err != nil {
 		return err
@@ -87,8 +92,8 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, nodes.Close()) }()
-	fmt.Fprintf(cfg.Err, "3 nodes mirror %s to %s; one more process joins with: %s\n",
-		params.Source, params.Target, cfg.Invite(dir))
+	fmt.Fprintf(cfg.Err, "%s: 3 nodes mirror %s to %s; their cluster is in %s\none more process joins with: %s\n",
+		of.Task, params.Source, params.Target, dir, cfg.Invite(dir, params))
 	err = nodes.Await(ctx, func(alive int) bool { return alive >= len(nodes.Members)+max(cfg.Processes, 1)-1 })
 	if err != nil {
 		return err
@@ -139,7 +144,7 @@ func join(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	fmt.Fprintf(cfg.Err, "one more node mirrors %s to %s\n", params.Source, params.Target)
+	fmt.Fprintf(cfg.Err, "%s: one more node mirrors %s to %s\n", of.Task, params.Source, params.Target)
 	r := run{Config: cfg, shared: of, work: mirror, client: node.Client, joined: true}
 	r.future = mirror.Attach(r.client, of.Task)
 	return r.end(ctx)

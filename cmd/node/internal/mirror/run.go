@@ -10,28 +10,21 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/mirror/trees"
-	"taskledger/cmd/node/internal/progress"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/store"
 	"taskledger/task"
 	"taskledger/work"
 	workprogress "taskledger/work/progress"
 )
 
-const (
-	lookEvery = 500 * time.Millisecond
-	// silentFor is the time after which a process that has joined takes the first one for dead.
-	silentFor = 30 * time.Second
-	// maxTold bounds the failures that are told.
-	maxTold = 20
-)
+// maxTold bounds the failures that are told.
+const maxTold = 20
 
 // run is a mirror as a process takes part in it.
 type run struct {
 	*Config
 	shared
-	work   *work.Work[trees.Params, string]
+	work   *work.Work[trees.Params, trees.Item]
 	client *engine.Client
 	future *behaviors.Future[work.Result]
 	joined bool
@@ -51,7 +44,7 @@ func (r *run) end(ctx context.Context) error {
 		return fmt.Errorf("read what the work has done: %w", err)
 	}
 	sums := sum(&of)
-	if err := r.tell(ctx, sums); err != nil {
+	if err := r.report(ctx, sums); err != nil {
 		return err
 	}
 	switch {
@@ -72,7 +65,13 @@ func (r *run) end(ctx context.Context) error {
 func (r *run) await(ctx context.Context) (result work.Result, err error) {
 	g, following := errgroup.WithContext(ctx)
 	waiting, stop := context.WithCancel(following)
-	g.Go(func() error { return r.follow(waiting) })
+	f := follower{
+		task:   r.Task,
+		ask:    func(ctx context.Context) (workprogress.Work, error) { return r.client.Operations().Work(ctx, r.Task) },
+		out:    r.Err,
+		joined: r.joined,
+	}
+	g.Go(func() error { return f.follow(waiting) })
 	g.Go(func() (err error) {
 		defer stop()
 		for {
@@ -90,41 +89,4 @@ func (r *run) await(ctx context.Context) (result work.Result, err error) {
 	})
 	err = g.Wait()
 	return result, err
-}
-
-// follow looks at the work until ctx ends. In a process that has joined it fails once nobody has answered for long.
-func (r *run) follow(ctx context.Context) error {
-	bar := progress.NewBar(r.Err, "buckets")
-	defer bar.Done()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for answered := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		asking, cancel := context.WithTimeout(ctx, silentFor/2)
-		of, err := r.client.Operations().Work(asking, r.Task)
-		cancel()
-		switch {
-		case err == nil:
-			done, total := buckets(&of)
-			bar.Show(done, total, of.Progress)
-			answered = time.Now()
-		case errors.Is(err, task.ErrNotFound): // nothing is planned yet
-			answered = time.Now()
-		case r.joined && ctx.Err() == nil && time.Since(answered) > silentFor:
-			const say = "the first process of the mirror has not answered for %s: %w: %w"
-			return fmt.Errorf(say, silentFor, store.ErrUnavailable, err)
-		}
-	}
-}
-
-func buckets(of *workprogress.Work) (done, total int64) {
-	for i := range of.Partitions {
-		done += int64(of.Partitions[i].Buckets.Done)
-		total += int64(of.Partitions[i].Buckets.Total)
-	}
-	return done, total
 }

@@ -3,9 +3,11 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"taskledger/cmd/node/internal/mirror/trees"
 	"taskledger/cmd/node/internal/output"
+	"taskledger/events"
 	"taskledger/work"
 	workprogress "taskledger/work/progress"
 )
@@ -50,14 +52,34 @@ func sum(of *workprogress.Work) (s trees.Sums) {
 	return s
 }
 
-// tell prints the first failures and the counts.
-func (r *run) tell(ctx context.Context, s trees.Sums) error {
+// Counts holds the end of a mirror as JSON.
+type Counts struct {
+	Task    events.TaskID `json:"task"`    // of the work
+	Copied  int64         `json:"copied"`  // files and links
+	Deleted int64         `json:"deleted"` // files, links and directories
+	Failed  int64         `json:"failed"`  // files, links and directories
+}
+
+// report prints the first failures and the counts.
+func (r *run) report(ctx context.Context, s trees.Sums) error {
 	if s.Failed > 0 {
 		if err := r.tellFailures(ctx, s.Failed); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(r.Out, "copied %d\ndeleted %d\n", s.Copied, s.Deleted)
+	if r.JSON {
+		return output.New(r.Out, true).Row(Counts{
+			Task:    r.Task,
+			Copied:  s.Copied,
+			Deleted: s.Deleted,
+			Failed:  s.Failed,
+		})
+	}
+	text := fmt.Sprintf("copied %d\ndeleted %d\n", s.Copied, s.Deleted)
+	if s.Failed > 0 {
+		text += fmt.Sprintf("failed %d\n", s.Failed)
+	}
+	_, err := io.WriteString(r.Out, text)
 	return err
 }
 

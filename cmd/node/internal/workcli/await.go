@@ -24,7 +24,7 @@ func AwaitBuckets(
 	ctx, cancel := context.WithTimeout(ctx, bucketsWithin)
 	defer cancel()
 	for rest := shortestLook; ; rest = min(2*rest, longestLook) {
-		w, err := works.Work(ctx, id)
+		w, err := works.WorkLinear(ctx, id)
 		if err != nil {
 			return open
 		}

@@ -37,6 +37,7 @@ func (t *Terminal) failures(
 	ctx context.Context, works operations.Works, id events.TaskID, cursor string, limit int,
 ) error {
 	p := t.Print("ENDED", "PARTITION", "BUCKET", "ITEM", "CODE", "MESSAGE")
+	flush := func() error { return nil } // without a row the heading is not printed
 	for left := limit; ; {
 		size := progress.MaxPage
 		if limit > 0 {
@@ -44,18 +45,19 @@ func (t *Terminal) failures(
 		}
 		page, err := works.WorkFailures(ctx, id, cursor, size)
 		if err != nil {
-			return errors.Join(p.Flush(), err)
+			return errors.Join(flush(), err)
 		}
 		for i := range page.Buckets {
 			if err := rows(p, &page.Buckets[i]); err != nil {
 				return err
 			}
+			flush = p.Flush
 		}
 		left -= len(page.Buckets)
 		if cursor = page.Cursor; cursor != "" && (limit == 0 || left > 0) {
 			continue
 		}
-		if err := p.Flush(); err != nil {
+		if err := flush(); err != nil {
 			return err
 		}
 		if !p.IsJSON() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -142,7 +143,11 @@ func (t *Terminal) thresholds(w *progress.Work) error {
 	p := t.Print("COUNTER", "PARTITION", "MODE", "COUNT", "LIMIT", "TRIPPED")
 	for i := range w.Partitions {
 		for _, c := range w.Partitions[i].Thresholds {
-			if err := p.Row(nil, c.Counter, w.Partitions[i].ID, c.Mode, c.Count, c.Limit, c.Tripped); err != nil {
+			limit := fmt.Sprint(c.Limit)
+			if c.Limit >= math.MaxInt64 {
+				limit = "-" // it counts alone
+			}
+			if err := p.Row(nil, c.Counter, w.Partitions[i].ID, c.Mode, c.Count, limit, c.Tripped); err != nil {
 				return err
 			}
 		}

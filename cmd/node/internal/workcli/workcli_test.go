@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -54,6 +55,10 @@ func (l *line) Work(_ context.Context, id events.TaskID) (progress.Work, error) 
 		l.open = l.open[min(1, len(l.open)-1):]
 	}
 	return w, l.ask(id, "show")
+}
+
+func (l *line) WorkLinear(ctx context.Context, id events.TaskID) (progress.Work, error) {
+	return l.Work(ctx, id)
 }
 
 // WorkFailures has a cursor that counts the buckets that were told, and looks at few events a page.
@@ -217,6 +222,27 @@ func TestErrors_ShowBucketsUpToTheLimitAndHowToGoOn(t *testing.T) {
 	}
 }
 
+func TestErrors_WithoutAnyPrintNoHeading(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	if text := l.must("errors a/b"); text != "" || !strings.Contains(l.said.String(), "0 items have failed") {
+		t.Errorf("%q, %s", text, l.said.String())
+	}
+}
+
+func TestShow_ACounterWithoutALimitShowsNone(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	l.work.Partitions = []progress.Partition{{ID: "p", Thresholds: []progress.Threshold{
+		{Counter: "counted", Count: 3, Limit: math.MaxInt64},
+		{Counter: "limited", Count: 3, Limit: 4},
+	}}}
+	text := l.must("show a/b", "counted", "-", "limited", "4")
+	if strings.Contains(text, "9223372036854775807") {
+		t.Error(text)
+	}
+}
+
 func TestErrors_ThatCannotBeReadOnComeAfterThoseThatCould(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
@@ -303,12 +329,14 @@ func TestAwaitBuckets_WaitsTenSecondsAtMost(t *testing.T) {
 	})
 }
 
-// ends answers nothing once the context has ended.
+// ends answers nothing once the context has ended. Its Work is behind: it has no open bucket yet.
 type ends struct{ operations.Works }
 
-func (e ends) Work(ctx context.Context, id events.TaskID) (progress.Work, error) {
+func (e ends) Work(context.Context, events.TaskID) (w progress.Work, err error) { return w, nil }
+
+func (e ends) WorkLinear(ctx context.Context, id events.TaskID) (progress.Work, error) {
 	if ctx.Err() != nil {
 		return progress.Work{}, context.Cause(ctx)
 	}
-	return e.Works.Work(ctx, id)
+	return e.Works.WorkLinear(ctx, id)
 }

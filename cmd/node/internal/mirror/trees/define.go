@@ -24,7 +24,7 @@ func (l Limits) Validate() error { return new(Pair).Work(l).Validate() }
 // Where the order of the items does not matter, a partition is cut by the first hexadecimal digits of the SHA-256 of
 // the path. So buckets are about equal whatever the names are, for the price of a walk over the tree for each bucket. A
 // partition in which children come before their parents has one bucket and one thread.
-func (p *Pair) Work(l Limits) *work.Work[Params, string] {
+func (p *Pair) Work(l Limits) *work.Work[Params, Item] {
 	l = l.complete()
 	steps := []step{{
 		id:      "parts",
@@ -43,19 +43,21 @@ func (p *Pair) Work(l Limits) *work.Work[Params, string] {
 		counter:       CounterDeletes,
 		limit:         l.MaxDeletes,
 	}, {
-		id:      "copy",
-		tree:    p.source,
-		wants:   isFile,
-		process: p.copy,
-		counter: CounterCopies,
+		id:         "copy",
+		tree:       p.source,
+		wants:      isFile,
+		unreadable: true,
+		process:    p.copy,
+		counter:    CounterCopies,
 	}, {
-		id:      "delete",
-		tree:    p.target,
-		wants:   isFile,
-		fates:   []fate{gone},
-		process: p.delete,
-		counter: CounterDeletes,
-		limit:   l.MaxDeletes,
+		id:         "delete",
+		tree:       p.target,
+		wants:      isFile,
+		fates:      []fate{gone},
+		unreadable: true,
+		process:    p.delete,
+		counter:    CounterDeletes,
+		limit:      l.MaxDeletes,
 	}, {
 		id:            "delete-directories",
 		tree:          p.target,
@@ -84,7 +86,7 @@ func (p *Pair) Work(l Limits) *work.Work[Params, string] {
 			limit:   l.MaxDeletes,
 		}}, steps...)
 	}
-	var all []work.Partition[Params, string]
+	var all []work.Partition[Params, Item]
 	for _, s := range steps {
 		all = append(all, p.partition(s, l))
 	}

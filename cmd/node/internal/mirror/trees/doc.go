@@ -6,4 +6,7 @@
 // name that ends in .part and holds a random number, so that two processes may copy the same file at the same time; it
 // is synced, and then takes the place of what was there in one step. What the source does not have is deleted. Named
 // pipes, sockets and devices of the source are left out, and whatever stands in their place stays.
+//
+// A directory that cannot be read fails as one item, the rest is done, and nothing in its place is deleted: what is
+// below it is unknown.
 package trees

@@ -1,30 +1,48 @@
 package trees_test
 
 import (
-	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
 	"taskledger/cmd/node/internal/mirror/trees"
-	"taskledger/work"
 )
 
 const nobody = 65534
 
-// becomeNobody makes the goroutine one of a user who may not do what the modes of files forbid, unless it is one
-// already. The thread ends with the goroutine.
-func becomeNobody() {
-	if os.Geteuid() == 0 {
-		runtime.LockOSThread()
-		_, _, _ = syscall.RawSyscall(syscall.SYS_SETFSUID, nobody, 0, 0) // it returns the user before
+// asNobody runs a test in a process of a user who may not do what the modes of files forbid, unless the user of this one
+// is such a user. It reports whether the test is to go on here.
+func asNobody(t *testing.T) bool {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return true
 	}
+	dir, err := os.MkdirTemp("", "nobody-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	again := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+	again.Dir, again.Env = dir, append(os.Environ(), "TMPDIR="+dir)
+	again.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+	return false
 }
 
 // Directories that their owner must not change, as those of module caches, are changed, and look as before.
 func TestMirror_DirectoriesThatMayNotBeChangedAreChanged(t *testing.T) {
+	if !asNobody(t) {
+		return
+	}
 	closed := node{dir: true, mode: 0o555}
 	p := plant(t, forest{
 		"d":       closed,
@@ -41,27 +59,95 @@ func TestMirror_DirectoriesThatMayNotBeChangedAreChanged(t *testing.T) {
 		"gone":      closed,
 		"gone/file": file("gone"),
 	})
-	pair := open(t, p)
-	if os.Geteuid() == 0 {
-		err := filepath.Walk(p.Target, func(at string, _ os.FileInfo, err error) error {
-			return errors.Join(err, os.Lchown(at, nobody, nobody))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := newRecord()
-	ended := make(chan error)
-	go func() {
-		becomeNobody()
-		_, err := pair.Work(trees.Limits{Threads: 1}).Attempt(t.Context(), &attempt{record: r}, p, work.Attempt{})
-		ended <- err
-	}()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	r := attemptOf(t, p, trees.Limits{Threads: 1})
 	if got, want := r.sums(), (trees.Sums{Copied: 2, Deleted: 4}); got != want {
 		t.Errorf("the run tells %+v, want %+v: %+v", got, want, r.parts)
 	}
 	wantSame(t, p)
+}
+
+// attemptOf makes a run of two trees, which may hold directories that are hard to remove.
+func attemptOf(t *testing.T, p trees.Params, l trees.Limits) *record {
+	t.Helper()
+	t.Cleanup(func() {
+		_ = filepath.WalkDir(filepath.Dir(p.Source), func(at string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				err = os.Chmod(at, 0o700)
+			}
+			return err
+		})
+	})
+	r := newRecord()
+	if _, err := r.attempt(t.Context(), p, l, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// failures returns the errors of the items of a run, by paths.
+func (r *record) failures() map[string]string {
+	all := map[string]string{}
+	for _, p := range r.parts {
+		for _, e := range p.errors {
+			all[e.Item] = e.Message
+		}
+	}
+	return all
+}
+
+func TestMirror_ADirectoryThatCannotBeReadFailsAloneAndNothingInItsPlaceIsDeleted(t *testing.T) {
+	if !asNobody(t) {
+		return
+	}
+	for name, mode := range map[string]os.FileMode{
+		"not at all":          0o300,
+		"its names alone":     0o600,
+		"its entries, unseen": 0o100,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := plant(t, forest{
+				"a":           file("a"),
+				"d/closed":    {dir: true, mode: mode},
+				"d/closed2/x": file("x"),
+				"e/f":         file("f"),
+			}, forest{
+				"d/closed/kept":      file("kept"),
+				"d/closed/more/kept": file("kept"),
+				"gone":               file("gone"),
+			})
+			limit := int64(1)
+			r := attemptOf(t, p, trees.Limits{Threads: 1, Workers: 1, MaxDeletes: &limit})
+			if got, want := r.sums(), (trees.Sums{Copied: 3, Deleted: 1, Failed: 1}); got != want {
+				t.Errorf("the run tells %+v, want %+v", got, want)
+			}
+			if f := r.failures(); len(f) != 1 || !strings.Contains(f["d/closed"], "cannot be read") {
+				t.Errorf("failed: %q", f)
+			}
+			all := mustLook(t, p.Target)
+			for _, at := range []string{"a", "d/closed/kept", "d/closed/more/kept", "d/closed2/x", "e/f"} {
+				if all[at] == "" {
+					t.Errorf("%s is missing", at)
+				}
+			}
+		})
+	}
+}
+
+// A directory of the target that cannot be read holds what nobody knows: it fails, and everything else is done.
+func TestMirror_ATargetDirectoryThatCannotBeReadFailsAlone(t *testing.T) {
+	if !asNobody(t) {
+		return
+	}
+	p := plant(t, forest{"a": file("a"), "e/f": file("f")}, forest{
+		"closed": {dir: true, mode: 0o300},
+		"gone":   file("gone"),
+	})
+	r := attemptOf(t, p, trees.Limits{Threads: 1, Workers: 1})
+	if got, want := r.sums(), (trees.Sums{Copied: 2, Deleted: 1, Failed: 1}); got != want {
+		t.Errorf("the run tells %+v, want %+v", got, want)
+	}
+	if f := r.failures(); len(f) != 1 || !strings.Contains(f["closed"], "cannot be read") {
+		t.Errorf("failed: %q", f)
+	}
 }

@@ -33,10 +33,12 @@ func Resolve(source, target string) (Params, error) {
 		return Params{}, refuse("target", "%s is no directory", target)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Params{}, refuse("target", "%v", err)
+	case within(from, to) && within(to, from):
+		return Params{}, refuse("target", "%s is the directory %s itself: a mirror needs two", target, source)
 	case within(from, to):
-		return Params{}, refuse("target", "the source %s is %s, or lies below it: it would be overwritten", source, target)
+		return Params{}, refuse("target", "the source %s lies below %s, and would be overwritten and deleted", source, target)
 	case within(to, from):
-		return Params{}, refuse("target", "%s lies below the source %s: it would be copied into itself", target, source)
+		return Params{}, refuse("target", "%s lies below the source %s, and would be copied into itself", target, source)
 	}
 	return Params{Source: from, Target: to}, nil
 }

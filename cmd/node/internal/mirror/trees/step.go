@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"iter"
 	"math"
 	"os"
@@ -26,10 +27,19 @@ type step struct {
 	// fates selects those of the target by what becomes of them. nil: it does not matter.
 	fates         []fate
 	childrenFirst bool
+	// unreadable selects the directories that cannot be read: each is an item that fails.
+	unreadable bool
 	// process carries out an entry by its path. It says why it has left it out.
 	process func(ctx context.Context, at string) (skipped string, err error)
 	counter string // counts what it changes; "" = nothing does
 	limit   *int64 // of the counter; nil = any number
+}
+
+// Item is an entry that a partition processes.
+type Item struct {
+	Path string // relative to the tree, with slashes
+	// Err is the error with which the item fails, as it could not be read; nil = it is processed.
+	Err error
 }
 
 func isEntry(entry) bool       { return true }
@@ -38,11 +48,11 @@ func isDirectory(e entry) bool { return e.isDir() }
 func isNoPart(e entry) bool    { return !isPart(e) }
 
 // partition makes a partition of a step.
-func (p *Pair) partition(s step, l Limits) work.Partition[Params, string] {
-	of := work.Partition[Params, string]{
+func (p *Pair) partition(s step, l Limits) work.Partition[Params, Item] {
+	of := work.Partition[Params, Item]{
 		ID:      s.id,
 		Mode:    s.mode,
-		Key:     func(at string) string { return at },
+		Key:     func(it Item) string { return it.Path },
 		Process: s.carryOut,
 		Rules: []work.Rule{{
 			Code:    CodeChanged,
@@ -51,7 +61,7 @@ func (p *Pair) partition(s step, l Limits) work.Partition[Params, string] {
 			Backoff: 100 * time.Millisecond,
 		}},
 	}
-	of.Items = func(ctx context.Context, params Params, b work.Bucket) iter.Seq2[string, error] {
+	of.Items = func(ctx context.Context, params Params, b work.Bucket) iter.Seq2[Item, error] {
 		return p.items(ctx, s, params, b)
 	}
 	if s.fates == nil { // else the count would take as long as the work
@@ -85,8 +95,11 @@ func depth(workers int64) int64 {
 }
 
 // carryOut processes an item. One that fails is counted by the counter like one that is done.
-func (s step) carryOut(ctx context.Context, at string) error {
-	skipped, err := s.process(ctx, at)
+func (s step) carryOut(ctx context.Context, it Item) error {
+	skipped, err := "", it.Err
+	if err == nil {
+		skipped, err = s.process(ctx, it.Path)
+	}
 	switch {
 	case err != nil && s.counter != "":
 		if denied := work.Permit(ctx, s.counter); denied != nil {
@@ -101,11 +114,12 @@ func (s step) carryOut(ctx context.Context, at string) error {
 	return nil
 }
 
-// items yields the paths of a bucket.
-func (p *Pair) items(ctx context.Context, s step, params Params, b work.Bucket) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+// items yields the items of a bucket. An entry of the target that cannot be looked up in the source stays: a directory
+// of the source that cannot be read is an item that fails, and nothing below it is deleted.
+func (p *Pair) items(ctx context.Context, s step, params Params, b work.Bucket) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
 		if err := p.check(params); err != nil {
-			yield("", err)
+			yield(Item{}, err)
 			return
 		}
 		inside := p.inside
@@ -113,20 +127,29 @@ func (p *Pair) items(ctx context.Context, s step, params Params, b work.Bucket) 
 			inside = nil
 		}
 		for e, err := range walk(ctx, s.tree, s.childrenFirst, inside) {
-			selected := err == nil && s.wants(e) && b.Contains(hash(e.path))
-			if selected && s.fates != nil {
-				var is fate
-				is, err = p.fateOf(e)
-				selected = slices.Contains(s.fates, is)
+			it := Item{Path: e.path}
+			selected := false
+			switch {
+			case err != nil || !b.Contains(hash(e.path)):
+			case e.unreadable != nil:
+				selected, it.Err = s.unreadable, fmt.Errorf("the directory cannot be read: %w", e.unreadable)
+			case s.wants(e):
+				selected = s.fates == nil || p.meets(s.fates, e)
 			}
-			if (selected || err != nil) && !yield(e.path, err) {
+			if (selected || err != nil) && !yield(it, err) {
 				return
 			}
 		}
 	}
 }
 
-// count counts the paths of all buckets.
+// meets reports whether an entry of the target has one of some fates.
+func (p *Pair) meets(fates []fate, e entry) bool {
+	is, err := p.fateOf(e)
+	return err == nil && slices.Contains(fates, is)
+}
+
+// count counts the items of all buckets.
 func (p *Pair) count(ctx context.Context, s step, params Params) (n int64, err error) {
 	for _, err := range p.items(ctx, s, params, work.Bucket{}) {
 		if err != nil {

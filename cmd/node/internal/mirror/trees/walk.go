@@ -16,15 +16,18 @@ type entry struct {
 	path  string // relative to the tree, with slashes; "." for the tree itself
 	kind  fs.FileMode
 	above fate // that the directories above it lead to; stays where nobody has looked
+	// unreadable is the error of a directory that could not be read; nothing below it is yielded.
+	unreadable error
 }
 
 func (e entry) isDir() bool { return e.kind.IsDir() }
 
 // walk yields all entries of a tree, in the same order each time: those of a directory by their names, and the
 // directory behind what is in it if childrenFirst is set, else before. Links are entries and are not followed. A
-// directory that cannot be read ends it with an error, and does not look as if it were empty.
+// directory that cannot be read says so and does not look as if it were empty; the tree itself ends the walk with an
+// error then.
 //
-// inside returns entry.above of what is in a directory; nil: nobody wants to know.
+// inside returns entry.above of what is in a directory, and stays where it fails; nil: nobody wants to know.
 func walk(
 	ctx context.Context, tree *os.Root, childrenFirst bool, inside func(dir entry) (fate, error),
 ) iter.Seq2[entry, error] {
@@ -53,25 +56,29 @@ type walker struct {
 
 // visit yields an entry and what is below it, and reports whether to go on.
 func (w *walker) visit(e entry) bool {
-	if !w.childrenFirst && !w.yield(e, nil) {
-		return false
+	if !e.isDir() {
+		return w.yield(e, nil)
 	}
-	if e.isDir() && !w.enter(e) {
-		return false
+	entries, err := list(w.tree, e.path)
+	switch {
+	case err != nil && e.path == ".":
+		return w.yield(entry{}, err)
+	case err != nil:
+		e.unreadable = err
+		return w.yield(e, nil)
+	case w.childrenFirst:
+		return w.enter(e, entries) && w.yield(e, nil)
 	}
-	return !w.childrenFirst || w.yield(e, nil)
+	return w.yield(e, nil) && w.enter(e, entries)
 }
 
-// enter visits what is in a directory.
-func (w *walker) enter(dir entry) bool {
+// enter visits the entries of a directory.
+func (w *walker) enter(dir entry, entries []fs.DirEntry) bool {
 	above := stays
-	entries, err := list(w.tree, dir.path)
-	if err == nil && w.inside != nil && len(entries) > 0 {
-		above, err = w.inside(dir)
-	}
-	if err != nil {
-		w.yield(entry{}, err)
-		return false
+	if w.inside != nil && len(entries) > 0 {
+		if is, err := w.inside(dir); err == nil {
+			above = is
+		}
 	}
 	for _, d := range entries {
 		if !w.visit(entry{path: path.Join(dir.path, d.Name()), kind: d.Type(), above: above}) {
@@ -81,7 +88,11 @@ func (w *walker) enter(dir entry) bool {
 	return true
 }
 
-// list returns the entries of a directory by their names. A directory that has vanished has none.
+// noEntry names an entry that a directory is unlikely to have, to ask whether its entries may be looked at.
+const noEntry = ".taskledger-no-entry"
+
+// list returns the entries of a directory by their names. A directory that has vanished has none. One whose entries
+// nobody may look at cannot be read.
 func list(tree *os.Root, at string) ([]fs.DirEntry, error) {
 	dir, err := tree.Open(at)
 	if errors.Is(err, fs.ErrNotExist) && at != "." {
@@ -92,6 +103,12 @@ func list(tree *os.Root, at string) ([]fs.DirEntry, error) {
 	}
 	defer dir.Close()
 	entries, err := dir.ReadDir(-1)
+	if err == nil {
+		_, err = tree.Lstat(path.Join(at, noEntry))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, err
 }

@@ -1,0 +1,77 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
+	workprogress "taskledger/work/progress"
+)
+
+const (
+	lookEvery = 500 * time.Millisecond
+	// tellEvery is the time between two lines that tell how far the work has come.
+	tellEvery = 3 * time.Second
+	// silentFor is the time after which a process that has joined takes the first one for dead.
+	silentFor = 30 * time.Second
+)
+
+// follower looks again and again how far the work has come, and tells it in lines.
+type follower struct {
+	task   events.TaskID
+	ask    func(context.Context) (workprogress.Work, error)
+	out    io.Writer
+	joined bool // the process fails once nobody has answered for long
+}
+
+// follow looks until ctx ends. In a process that has joined it fails once nobody has answered for silentFor.
+func (f *follower) follow(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	told := time.Now()
+	for answered := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		asking, cancel := context.WithTimeout(ctx, silentFor/2)
+		of, err := f.ask(asking)
+		cancel()
+		silent := time.Since(answered)
+		switch {
+		case err == nil:
+			answered = time.Now()
+			if time.Since(told) >= tellEvery {
+				told = time.Now()
+				f.tell(&of)
+			}
+		case errors.Is(err, task.ErrNotFound): // nothing is planned yet
+			answered = time.Now()
+		case f.joined && ctx.Err() == nil && silent > silentFor:
+			const say = "the first process of the mirror has not answered for %s: %w: %w"
+			return fmt.Errorf(say, silent.Round(time.Second), store.ErrUnavailable, err)
+		}
+	}
+}
+
+// tell prints a line.
+func (f *follower) tell(of *workprogress.Work) {
+	var buckets workprogress.Buckets
+	for i := range of.Partitions {
+		buckets.Done += of.Partitions[i].Buckets.Done
+		buckets.Total += of.Partitions[i].Buckets.Total
+	}
+	percent := 0.0
+	if buckets.Total > 0 {
+		percent = float64(1000*buckets.Done/buckets.Total) / 10
+	}
+	i := &of.Items
+	fmt.Fprintf(f.out, "%s: %g %%, %d of %d buckets; %d items done, %d skipped, %d failed\n",
+		f.task, percent, buckets.Done, buckets.Total, i.Done, i.Skipped, i.Failed)
+}
