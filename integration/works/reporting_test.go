@@ -23,7 +23,8 @@ func (w *steer) consistent(before, is progress.Work) {
 	w.Helper()
 	p, size := is.Partitions[0], uint64(w.shape.items/w.shape.buckets)
 	switch {
-	case is.Items.Done < before.Items.Done || len(before.Partitions) > 0 && p.Buckets.Done < before.Partitions[0].Buckets.Done:
+	case is.Items.Done < before.Items.Done,
+		len(before.Partitions) > 0 && p.Buckets.Done < before.Partitions[0].Buckets.Done:
 		w.Errorf("%d items of %d buckets are done, after %+v", is.Items.Done, p.Buckets.Done, before.Items)
 	case is.Items.Done != p.Buckets.Done*size:
 		w.Errorf("%d items of %d buckets are done, want %d of each", is.Items.Done, p.Buckets.Done, size)
