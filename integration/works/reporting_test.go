@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,7 +94,6 @@ func TestProgress_NeverFallsAndFitsItsBuckets(t *testing.T) {
 type faulty struct {
 	broken atomic.Bool
 	phase  string
-	once   sync.Once
 }
 
 var errBroken = errors.New("it is broken")
