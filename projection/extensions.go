@@ -66,8 +66,8 @@ func (s *Shard) extend() {
 // Crew tells which tasks were made for others.
 func (s *Shard) Crew() extension.Crew { return s.extensions.crew }
 
-// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them: those of its run,
-// unless it is of a crew.
+// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them: those of its
+// run, unless it is of a crew.
 func (s *Shard) Tries(t *Task) (lost, failed int) {
 	if lost, failed, of := s.extensions.crew.Tries(t.ID); of {
 		return lost, failed

@@ -309,8 +309,8 @@ func (a *askers) by(node string) []int64 {
 	return slices.Sorted(maps.Keys(a.items[node]))
 }
 
-// permitsAreApplied waits until as many items of each bucket are applied as the journal has permits of it. It passes over
-// buckets of which an item asked on a node that is dead.
+// permitsAreApplied waits until as many items of each bucket are applied as the journal has permits of it. It passes
+// over buckets of which an item asked on a node that is dead.
 func (w *steer) permitsAreApplied(dead []int64) {
 	w.Helper()
 	size := w.shape.items / w.shape.buckets

@@ -20,7 +20,7 @@ import (
 	"taskledger/work/segmentation"
 )
 
-// The shapes of midPoint's TestWorkerTasks, by its numbers: each is run twice, and the second run makes its workers anew.
+// The shapes of midPoint's TestWorkerTasks, by its numbers. The second run of each makes its workers anew.
 func TestWorkers_OfEachShapeProcessEachItemOnceARun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

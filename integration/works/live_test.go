@@ -25,7 +25,7 @@ const (
 	liveBucket = 5  // the bucket that has it
 )
 
-// live is a work of 107 items in buckets of ten, whose workers but the work's own task stop at item 44 for the first time.
+// live is a work of 107 items in buckets of ten. The worker that comes first to item 44 stops there.
 type live struct {
 	*steer
 	own     chan struct{} // is closed once the work's own task has a bucket
@@ -245,7 +245,8 @@ func TestLive_ASingleWorkerDoesFourBucketsAndThoseOfTheNextRun(t *testing.T) {
 		}
 		w.await("the run has ended", func() bool {
 			is, _ := w.progress(steered)
-			return is.Run == run && is.Partitions[0].Buckets.Done == 4 && is.Items.Done == 40 && w.show(steered).Status == task.Success
+			return is.Run == run && is.Partitions[0].Buckets.Done == 4 && is.Items.Done == 40 &&
+				w.show(steered).Status == task.Success
 		})
 		started, ended := 0, 0
 		for _, b := range w.moves(steered) {

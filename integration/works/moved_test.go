@@ -10,8 +10,8 @@ import (
 	"taskledger/task"
 )
 
-// The times are those of the journal: a worker of the killed node has ended a bucket every few milliseconds, so its last
-// one tells when the node died. The slack is that of TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing.
+// The times are those of the journal: a worker of the killed node has ended a bucket every few milliseconds, so its
+// last one tells when the node died. The slack is that of TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing.
 func TestWork_BucketsOfAKilledNodeMoveWithinTheEndOfItsSessionAndASecond(t *testing.T) {
 	t.Parallel()
 	const (
@@ -57,7 +57,8 @@ func TestWork_BucketsOfAKilledNodeMoveWithinTheEndOfItsSessionAndASecond(t *test
 	})
 	for bucket, at := range returned {
 		if took := at.Sub(died); took > slack*(ttl+time.Second) || took < 0 {
-			t.Errorf("bucket %d is given back %s after the last sign of its node, want %s at most", bucket, took, ttl+time.Second)
+			t.Errorf("bucket %d is given back %s after the last sign of its node, want %s at most", bucket, took,
+				ttl+time.Second)
 		}
 		if took := taken[bucket].Sub(at); took > slack*time.Second || took < 0 {
 			t.Errorf("bucket %d is taken %s after it was given back", bucket, took)
@@ -139,7 +140,8 @@ func TestWork_OneEventABucketInTheJournalOfAWholeEngine(t *testing.T) {
 		}
 	}
 	if moves < int(s.buckets) || moves > int(s.buckets)+attempts {
-		t.Errorf("%d events of buckets by %d attempts, want one of each of %d, and one an attempt at most", moves, attempts, s.buckets)
+		t.Errorf("%d events of %d buckets by %d attempts, want one a bucket, and one an attempt at most", moves, s.buckets,
+			attempts)
 	}
 	if most := 10 + 3*attempts; others > most {
 		t.Errorf("%d events beside those of buckets, of %d attempts, want %d at most", others, attempts, most)

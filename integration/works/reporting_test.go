@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,7 +22,8 @@ func (w *steer) consistent(before, is progress.Work) {
 	w.Helper()
 	p, size := is.Partitions[0], uint64(w.shape.items/w.shape.buckets)
 	switch {
-	case is.Items.Done < before.Items.Done || len(before.Partitions) > 0 && p.Buckets.Done < before.Partitions[0].Buckets.Done:
+	case is.Items.Done < before.Items.Done,
+		len(before.Partitions) > 0 && p.Buckets.Done < before.Partitions[0].Buckets.Done:
 		w.Errorf("%d items of %d buckets are done, after %+v", is.Items.Done, p.Buckets.Done, before.Items)
 	case is.Items.Done != p.Buckets.Done*size:
 		w.Errorf("%d items of %d buckets are done, want %d of each", is.Items.Done, p.Buckets.Done, size)
@@ -94,7 +94,6 @@ func TestProgress_NeverFallsAndFitsItsBuckets(t *testing.T) {
 type faulty struct {
 	broken atomic.Bool
 	phase  string
-	once   sync.Once
 }
 
 var errBroken = errors.New("it is broken")

@@ -10,27 +10,36 @@ import (
 	"testing"
 )
 
-// scenarios names the tests that show each scenario of midPoint's tests of buckets, workers, progress and thresholds: the
-// directory in the module, and the test. Those that this engine has no part for have none, and say why in lacks.
+// scenarios names the tests that show each scenario of midPoint's tests of buckets, workers, progress and thresholds:
+// the directory in the module, and the test. Those that this engine has no part for have none, and say why in lacks.
 var scenarios = []struct {
 	name  string
 	tests []string // "directory.Test"
 	lacks string   // "" = nothing
 }{
-	{"TestBucketingStatic 010 sequence of prefixes", []string{"work/segmentation.TestBuckets_HaveTheBoundsThatAreWrittenDown"}, ""},
-	{"TestBucketingStatic 020 sequence of exact values", []string{"work/segmentation.TestBuckets_HaveTheBoundsThatAreWrittenDown"}, ""},
+	{"TestBucketingStatic 010 sequence of prefixes", []string{
+		"work/segmentation.TestBuckets_HaveTheBoundsThatAreWrittenDown",
+	}, ""},
+	{"TestBucketingStatic 020 sequence of exact values", []string{
+		"work/segmentation.TestBuckets_HaveTheBoundsThatAreWrittenDown",
+	}, ""},
 	{"TestBucketingStatic 030 sequence of intervals, estimated count", []string{
 		"work/segmentation.TestBuckets_HaveTheBoundsThatAreWrittenDown",
 		"work/segmentation.TestBuckets_EndWhereTheTotalSays",
 	}, ""},
-	{"TestBucketingStatic 040, 050 oid of depth 1 and 2", []string{"work/segmentation.TestBuckets_OfOIDsMeetAtEachOfTheirFirstDigits"}, ""},
+	{"TestBucketingStatic 040, 050 oid of depth 1 and 2", []string{
+		"work/segmentation.TestBuckets_OfOIDsMeetAtEachOfTheirFirstDigits",
+	}, ""},
 	{"TestBucketingStatic 100 explicit numbers, four times, then none", []string{
 		"engine/internal/works.TestLedger_RecordsEverySegmentation",
 		"integration/works.TestLive_EachIteratorIsToldTheBoundsOfItsBucket",
 	}, ""},
-	{"TestBucketingStatic 110 explicit filters", []string{"work/segmentation.TestExplicit_IsRefusedWhereAKeyLiesInTwoBuckets"},
-		"no queries: a filter is what the iterator makes of the bounds"},
-	{"TestBucketingStatic 120, 150 no definition", []string{"work/segmentation.TestBuckets_HaveTheBoundsThatAreWrittenDown"}, ""},
+	{"TestBucketingStatic 110 explicit filters", []string{
+		"work/segmentation.TestExplicit_IsRefusedWhereAKeyLiesInTwoBuckets",
+	}, "no queries: a filter is what the iterator makes of the bounds"},
+	{"TestBucketingStatic 120, 150 no definition", []string{
+		"work/segmentation.TestBuckets_HaveTheBoundsThatAreWrittenDown",
+	}, ""},
 	{"TestBucketingStatic 130 batch of seven", nil, "no batches: a bucket is made when it is taken"},
 	{"TestBucketingStatic 140 get, get again, complete", []string{
 		"engine/internal/works.TestStatic140_ABucketIsAskedForTwiceAndDoneOnce",
@@ -52,13 +61,19 @@ var scenarios = []struct {
 		"integration/works.TestLive_TheBucketOfAVictimIsDoneByOthersOnceItIsOver",
 		"integration/works.TestLive_ASuspendedWorkerWhoseNodeDiesKeepsNothingBack",
 	}, "one worker is not suspended for long: the owner resumes it, as it is suspended with its work alone"},
-	{"TestBucketingLive, disabled: exploding worker", []string{"integration/works.TestLive_AWorkerThatExplodesGivesItsBucketBack"}, ""},
+	{"TestBucketingLive, disabled: exploding worker", []string{
+		"integration/works.TestLive_AWorkerThatExplodesGivesItsBucketBack",
+	}, ""},
 	{"TestBucketingLive, disabled: deleted and closed victim, 97 and 4 of 107", []string{
 		"integration/works.TestLive_TheBucketOfAVictimIsDoneByOthersOnceItIsOver",
 	}, ""},
-	{"TestBucketingLive, disabled: narrowing", []string{"integration/works.TestLive_EachIteratorIsToldTheBoundsOfItsBucket"}, ""},
+	{"TestBucketingLive, disabled: narrowing", []string{
+		"integration/works.TestLive_EachIteratorIsToldTheBoundsOfItsBucket",
+	}, ""},
 
-	{"TestWorkerTasks 100, 110, 120, 130, 170", []string{"integration/works.TestWorkers_OfEachShapeProcessEachItemOnceARun"}, ""},
+	{"TestWorkerTasks 100, 110, 120, 130, 170", []string{
+		"integration/works.TestWorkers_OfEachShapeProcessEachItemOnceARun",
+	}, ""},
 	{"TestWorkerTasks 140 broken names and flags", []string{
 		"engine/internal/works.TestWork_ATaskThatHasTheIDOfAWorkerIsPassedOver",
 	}, "nothing is repaired: workers have no name and no flag but their number"},
@@ -101,7 +116,9 @@ var scenarios = []struct {
 	{"TestThresholds counters sit in the coordinator", []string{
 		"engine/internal/works.TestPermits_OfAnItemThatIsProcessedAgainAfterALossCountOnce",
 	}, ""},
-	{"TestActivityPolicyRuleCounters counts per evaluation", []string{"integration/works.TestThreshold_APermitOfANodeThatDiesCountsOnce"}, ""},
+	{"TestActivityPolicyRuleCounters counts per evaluation", []string{
+		"integration/works.TestThreshold_APermitOfANodeThatDiesCountsOnce",
+	}, ""},
 	{"TestNoOpTask sampling", nil, "no sampling: an iterator leaves out what it likes"},
 	{"TestAutoScalingTask", nil, "no auto-scaling"},
 }

@@ -69,8 +69,8 @@ type Extension struct {
 	Crew Crew
 }
 
-// Crew tells of tasks that work together: those that a front has made for another one, and that other one. Most tasks are
-// of no crew.
+// Crew tells of tasks that work together: those that a front has made for another one, and that other one. Most tasks
+// are of no crew.
 type Crew interface {
 	// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them. false = the
 	// task is of no crew: those of its run count.

@@ -97,7 +97,7 @@ func TestPermits_BeyondThoseThatAWorkRemembersAreCountedAlone(t *testing.T) {
 	f.permit(id, "deletes", 1, 0, works.MaxPermits-10)
 	f.permit(id, "adds", 1, 0, 10)
 	if of.Permits() != works.MaxPermits || of.Uncertain != 0 {
-		t.Fatalf("%d permits are remembered, %d uncertain, want %d and none", of.Permits(), of.Uncertain, works.MaxPermits)
+		t.Fatalf("%d permits are remembered, %d uncertain, want %d", of.Permits(), of.Uncertain, works.MaxPermits)
 	}
 	if f.refused(id, &events.PermitsGranted{Counter: "deletes", Bucket: 1, Items: []uint64{7}}) == nil {
 		t.Error("an item that is remembered counts a second time")

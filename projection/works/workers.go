@@ -66,7 +66,8 @@ func (w *Work) follow(t extension.Task, ev *events.Event) {
 // live notes an event that an attempt of the work has caused.
 func (w *Work) live(ev *events.Event) {
 	switch b := ev.Body.(type) {
-	case *events.Started, *events.Progressed, *events.Succeeded, *events.Snoozed, *events.PartitionStarted, *events.PermitsGranted:
+	case *events.Started, *events.Progressed, *events.Succeeded, *events.Snoozed:
+	case *events.PartitionStarted, *events.PermitsGranted:
 	case *events.BucketsMoved:
 		if b.Ended == 0 && b.Started == 0 {
 			return
@@ -203,8 +204,8 @@ func (s *Works) holds(t extension.Task) bool {
 	return is
 }
 
-// returnBytes is what the event that returns a bucket takes besides the id of its work: batches are reckoned so much larger
-// for each attempt that ends. The id is no longer than that of the task, and stands in what a command reckons for its
+// returnBytes bounds what the event that returns a bucket takes besides the id of its work: batches are reckoned so much
+// larger for each attempt that ends. The id is no longer than that of the task, and stands in what a command reckons for its
 // events beyond what they take, as a second event of a cancelled work does.
 const returnBytes = 64
 

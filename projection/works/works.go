@@ -67,7 +67,7 @@ type Part struct {
 	Started  events.Millis // 0 = it has not
 	Ended    events.Millis // 0 = it has not
 	Moved    events.Millis // when its last bucket ended; 0 = none has
-	Busy     events.Millis // how long buckets were open, without the time since BusyFrom; lost ones up to the last sign of life
+	Busy     events.Millis // how long buckets were open, without the time since BusyFrom
 	BusyFrom events.Millis // since then one is; 0 = none is
 	Counted  bool          // Expected is known
 	Expected uint64        // items

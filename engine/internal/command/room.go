@@ -11,18 +11,21 @@ type Room struct {
 
 // Full reports that a batch has to wait for the next entry: this one takes no more, or has no room left for the batch.
 func (d *Decider) Full(b *Batch) bool {
-	if d.EntryFull() || d.empty() {
-		return d.EntryFull()
+	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size()+d.endBytes(b) > d.Oversized.limit()
+}
+
+// endBytes is how much fronts let follow the ends of attempts of a batch, as the shard is.
+func (d *Decider) endBytes(b *Batch) (sum int) {
+	each := d.State.EndBytes()
+	if each == 0 {
+		return 0
 	}
-	size := d.Entry.Size() + b.size()
-	if more := d.State.EndBytes(); more > 0 {
-		for _, c := range b.Commands {
-			if endsAttempt(c) {
-				size += more
-			}
+	for _, c := range b.Commands {
+		if endsAttempt(c) {
+			sum += each
 		}
 	}
-	return size > d.Oversized.limit()
+	return sum
 }
 
 // sizeOf is at least what a command takes in an entry of the shard.

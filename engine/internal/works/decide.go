@@ -158,8 +158,8 @@ func (c *Plan) Decide(d *command.Decider) command.Answer {
 	return a.tell().answer()
 }
 
-// nextRun returns the number of a further run of a work. Those of its task may have skipped some: a run of the work goes
-// on over a retry of the task.
+// nextRun returns the number of a further run of a work. It may be below that of the task: a run of the work goes on
+// over a retry of the task.
 func nextRun(of *works.Work) uint32 {
 	if of == nil {
 		return 1

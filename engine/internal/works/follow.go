@@ -1,6 +1,7 @@
 package works
 
 import (
+	"fmt"
 	"strconv"
 
 	"taskledger/engine/internal/command"
@@ -139,7 +140,7 @@ func failLost(d *command.Decider, of *works.Work) {
 	number := strconv.FormatUint(bucket, 10)
 	failWork(d, of, events.Error{
 		Code:       events.CodeLost,
-		Message:    "partition " + plan.ID + ": " + strconv.Itoa(int(lost)) + " attempts on bucket " + number + " were lost with their nodes",
+		Message:    fmt.Sprintf("partition %s: %d attempts on bucket %s were lost with their nodes", plan.ID, lost, number),
 		Properties: map[string]string{"partition": plan.ID, "bucket": number},
 	})
 }

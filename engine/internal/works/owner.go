@@ -126,8 +126,8 @@ func (o *atOwner) ends(of *works.Work, attempt events.Ref) {
 	}
 }
 
-// endsIdle puts off the workers that follow one which has ended although a bucket is free. Those that were there together
-// count once.
+// endsIdle puts off the workers that follow one which has ended although a bucket is free. Those that were there
+// together count once.
 func (s *seen) endsIdle(of *works.Work, number uint32, now events.Millis) {
 	if number <= s.latest {
 		return
@@ -232,8 +232,8 @@ func (o *atOwner) returnLeft(d *command.Decider, of *works.Work) {
 	}
 }
 
-// beside returns by node how many workers of the work of a task run there, and how many it has given back; nil = the task
-// is none of a work with others.
+// beside returns by node how many workers of the work of a task run there, and how many it has given back; nil = the
+// task is none of a work with others.
 func (o *atOwner) beside(t *projection.Task) map[string]int {
 	if o.all.Len() == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"taskledger/task"
 )
 
-// The tests of this file follow midPoint's TestBucketingStatic by its numbers: here the work's own task is a worker, the
-// owner of the shard does what the scavenger did, and a bucket is released by the end of its attempt.
+// The tests of this file follow midPoint's TestBucketingStatic by its numbers: here the work's own task is a worker,
+// the owner of the shard does what the scavenger did, and a bucket is released by the end of its attempt.
 
 // TestBucketingStatic 200.
 func TestStatic200_ABucketIsGivenWithTheWorkerAndTheAttemptThatHasIt(t *testing.T) {

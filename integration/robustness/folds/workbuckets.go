@@ -179,7 +179,8 @@ func (w *hand) judgeEnd(ev *events.Event, b *events.BucketsMoved) string {
 	case runs != (b.Cause == events.ReturnedByWorker):
 		return fmt.Sprintf("bucket %d is returned for cause %d, and that its attempt runs is %t", b.Returned, b.Cause, runs)
 	case !runs && inEntry && w.lost != (b.Cause == events.ReturnedLost):
-		return fmt.Sprintf("bucket %d is returned for cause %d, and that its attempt was lost is %t", b.Returned, b.Cause, w.lost)
+		const problem = "bucket %d is returned for cause %d, and that its attempt was lost is %t"
+		return fmt.Sprintf(problem, b.Returned, b.Cause, w.lost)
 	case !runs && inEntry && w.failed != (b.Cause == events.ReturnedFailed):
 		return fmt.Sprintf("bucket %d is returned for cause %d, and that its attempt has failed is %t", b.Returned, b.Cause, w.failed)
 	}
