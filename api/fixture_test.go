@@ -15,28 +15,15 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
-	"taskledger/api/token"
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
 )
 
-// secrets are known tokens by their secrets.
-type secrets map[string]*token.Token
-
-func (s secrets) Find(secret string) *token.Token { return s[secret] }
-
-var everybody = secrets{
-	"viewer":    {Name: "vera", Role: token.Viewer},
-	"submitter": {Name: "sam", Role: token.Submitter},
-	"operator":  {Name: "olga", Role: token.Operator},
-	"admin":     {Name: "ada", Role: token.Admin},
-	"worker":    {Name: "wim", Role: token.Worker},
-	"tenant":    {Name: "tina", Role: token.Operator, Prefix: "t1."},
-	"sleeper":   {Name: "sue", Role: token.Operator, Behaviors: []string{"sleep"}},
-}
+var everybody = apitest.Everybody(nil)
 
 // server is an API on a node of its own.
 type server struct {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"taskledger/api/operations"
 	"taskledger/api/token"
@@ -28,16 +29,24 @@ var waits = Param{"wait", "time to wait for the outcome, such as 30s; 60s at mos
 
 // routes returns the routes of the engine.
 func routes(client operations.Client, node *process) []Route {
-	submit := submissions{client}
-	show := tasks{reader: client, historian: client, submitter: client}
 	change := changes{operator: client, reader: client, works: client.Works}
-	behavior := behaviors{reader: client, observer: client, operator: client}
-	cluster := cluster{observer: client, historian: client}
-	journal := journals{reader: client, historian: client}
-	get, post := http.MethodGet, http.MethodPost
-	all := []Route{
+	return slices.Concat(
+		submissions{client}.routes(),
+		tasks{reader: client, historian: client, submitter: client}.routes(),
+		change.routes(),
+		change.verbRoutes(),
+		behaviors{reader: client, observer: client, operator: client}.routes(),
+		cluster{observer: client, historian: client}.routes(),
+		journals{reader: client, historian: client}.routes(),
+		node.routes(),
+	)
+}
+
+// routes returns the routes by which tasks are submitted.
+func (s submissions) routes() []Route {
+	return []Route{
 		{
-			Method:  post,
+			Method:  http.MethodPost,
 			Pattern: "/v1/tasks",
 			Summary: "Submit a task. 200 with its outcome, or 202 where it has none yet",
 			Role:    token.Submitter,
@@ -49,10 +58,10 @@ func routes(client operations.Client, node *process) []Route {
 			In:      Submit{},
 			Out:     Submitted{},
 			Status:  []int{http.StatusAccepted, http.StatusOK},
-			Serve:   submit.submit,
+			Serve:   s.submit,
 		},
 		{
-			Method:  post,
+			Method:  http.MethodPost,
 			Pattern: "/v1/tasks:batch",
 			Summary: "Submit up to 1,000 tasks, each with an outcome of its own",
 			Role:    token.Submitter,
@@ -61,10 +70,16 @@ func routes(client operations.Client, node *process) []Route {
 			Keyed:   true,
 			In:      Batch{},
 			Out:     BatchAnswer{},
-			Serve:   submit.submitMany,
+			Serve:   s.submitMany,
 		},
+	}
+}
+
+// routes returns the routes that show tasks.
+func (s tasks) routes() []Route {
+	return []Route{
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/tasks",
 			Summary: "List tasks, newest first",
 			Role:    token.Viewer,
@@ -72,10 +87,10 @@ func routes(client operations.Client, node *process) []Route {
 			Large:   true,
 			Query:   listParams(),
 			Out:     TaskPage{},
-			Serve:   show.list,
+			Serve:   s.list,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/tasks/{id}",
 			Summary: "Show a task",
 			Role:    token.Viewer,
@@ -89,10 +104,10 @@ func routes(client operations.Client, node *process) []Route {
 			},
 			Out:    task.Task{},
 			Status: []int{http.StatusOK, http.StatusAccepted, http.StatusNotModified},
-			Serve:  show.get,
+			Serve:  s.get,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/tasks/{id}/history",
 			Summary: "Show the events of a task",
 			Role:    token.Viewer,
@@ -106,17 +121,23 @@ func routes(client operations.Client, node *process) []Route {
 					"where at most 100,000 come before the page"},
 			},
 			Out:   HistoryPage{},
-			Serve: show.history,
+			Serve: s.history,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/tasks/{id}/explain",
 			Summary: "Say why a task does not run",
 			Role:    token.Viewer,
 			Scope:   OneTask,
 			Out:     engine.Explanation{},
-			Serve:   show.explain,
+			Serve:   s.explain,
 		},
+	}
+}
+
+// routes returns the routes that change tasks, other than by one verb.
+func (s changes) routes() []Route {
+	return []Route{
 		{
 			Method:  http.MethodDelete,
 			Pattern: "/v1/tasks/{id}",
@@ -124,10 +145,10 @@ func routes(client operations.Client, node *process) []Route {
 			Role:    token.Operator,
 			Scope:   OneTask,
 			Status:  []int{http.StatusNoContent},
-			Serve:   change.operate(operations.Delete),
+			Serve:   s.operate(operations.Delete),
 		},
 		{
-			Method:  post,
+			Method:  http.MethodPost,
 			Pattern: "/v1/tasks:change",
 			Summary: "Change up to 1,000 tasks by their ids",
 			Role:    token.Operator,
@@ -135,10 +156,10 @@ func routes(client operations.Client, node *process) []Route {
 			MaxBody: maxChange,
 			In:      Change{},
 			Out:     ChangeAnswer{},
-			Serve:   change.change,
+			Serve:   s.change,
 		},
 		{
-			Method:  post,
+			Method:  http.MethodPost,
 			Pattern: "/v1/tasks:change-matching",
 			Summary: "Change all tasks that a filter selects, or count them",
 			Role:    token.Operator,
@@ -148,19 +169,52 @@ func routes(client operations.Client, node *process) []Route {
 			In:      ChangeMatching{},
 			Out:     ChangeReport{},
 			Type:    lines,
-			Serve:   change.changeMatching,
+			Serve:   s.changeMatching,
 		},
+	}
+}
+
+// verbRoutes returns a route for each verb of a task.
+func (s changes) verbRoutes() (all []Route) {
+	for verb, does := range verbs {
+		r := Route{
+			Method:  http.MethodPost,
+			Pattern: "/v1/tasks/{id}/" + string(verb),
+			Summary: does,
+			Role:    token.Operator,
+			Scope:   OneTask,
+			Status:  []int{http.StatusNoContent},
+			Serve:   s.operate(verb),
+		}
+		if verb == operations.Cancel || verb == operations.Suspend {
+			r.MaxBody, r.In = maxReason, Reason{}
+		}
+		if verb == operations.Suspend { // of a work it waits for its open buckets
+			r.Class, r.Out, r.Serve = Poll, SuspendedWork{}, s.suspend
+			r.Status = append(r.Status, http.StatusOK, http.StatusAccepted)
+		}
+		if verb == operations.Retry {
+			r.Status, r.Out = append(r.Status, http.StatusOK), ChangedTask{}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// routes returns the routes of behaviors.
+func (s behaviors) routes() []Route {
+	return []Route{
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/behaviors",
 			Summary: "Count tasks by behavior, status and substatus, and show what is paused",
 			Role:    token.Viewer,
 			Scope:   ItsTasks,
 			Out:     Behaviors{},
-			Serve:   behavior.list,
+			Serve:   s.list,
 		},
 		{
-			Method:  post,
+			Method:  http.MethodPost,
 			Pattern: "/v1/behaviors/{behavior}/pause",
 			Summary: "Pause a behavior",
 			Role:    token.Operator,
@@ -168,46 +222,58 @@ func routes(client operations.Client, node *process) []Route {
 			MaxBody: maxReason,
 			In:      PauseRequest{},
 			Status:  []int{http.StatusNoContent},
-			Serve:   behavior.pause(operations.Pause),
+			Serve:   s.pause(operations.Pause),
 		},
 		{
-			Method:  post,
+			Method:  http.MethodPost,
 			Pattern: "/v1/behaviors/{behavior}/unpause",
 			Summary: "Let a behavior go on",
 			Role:    token.Operator,
 			Scope:   Everything,
 			Status:  []int{http.StatusNoContent},
-			Serve:   behavior.pause(operations.Unpause),
+			Serve:   s.pause(operations.Unpause),
 		},
+	}
+}
+
+// routes returns the routes that tell of nodes and shards.
+func (s cluster) routes() []Route {
+	return []Route{
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/nodes",
 			Summary: "Show the nodes",
 			Role:    token.Viewer,
 			Scope:   Everything,
 			Out:     Nodes{},
-			Serve:   cluster.nodes,
+			Serve:   s.nodes,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/shards",
 			Summary: "Show the shards and their owners",
 			Role:    token.Viewer,
 			Scope:   Everything,
 			Out:     Shards{},
-			Serve:   cluster.shards,
+			Serve:   s.shards,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/checkpoint",
 			Summary: "Tell the chain hashes of all journals",
 			Role:    token.Viewer,
 			Scope:   Everything,
 			Out:     Checkpoint{},
-			Serve:   cluster.checkpoint,
+			Serve:   s.checkpoint,
 		},
+	}
+}
+
+// routes returns the routes that read journals.
+func (s journals) routes() []Route {
+	return []Route{
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/export",
 			Summary: "Write the history of a task, or a whole shard, for verify",
 			Role:    token.Viewer,
@@ -219,10 +285,10 @@ func routes(client operations.Client, node *process) []Route {
 			},
 			Out:   either{exportform.Header{}, exportform.Line{}},
 			Type:  lines,
-			Serve: journal.export,
+			Serve: s.export,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/replay",
 			Summary: "Tell the events of the cluster in the order of their commits",
 			Role:    token.Viewer,
@@ -236,76 +302,59 @@ func routes(client operations.Client, node *process) []Route {
 			},
 			Out:   view.Event{},
 			Type:  lines,
-			Serve: journal.replay,
+			Serve: s.replay,
 		},
+	}
+}
+
+// routes returns the routes of this process alone.
+func (p *process) routes() []Route {
+	return []Route{
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/health",
 			Summary: "Say that this process answers",
 			Role:    token.Nobody,
 			Out:     Health{},
-			Serve:   node.health,
+			Serve:   p.health,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/version",
 			Summary: "Tell the version of this node",
 			Role:    token.Nobody,
 			Out:     Version{},
-			Serve:   node.version,
+			Serve:   p.version,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/metrics",
 			Summary: "Tell what this node measures, for Prometheus",
 			Role:    token.Viewer,
 			Scope:   Everything,
 			Type:    "text/plain",
-			Serve:   node.metrics,
+			Serve:   p.metrics,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/v1/ready",
 			Summary: "Say whether this node serves, and to who shows a token why not",
 			Role:    token.Nobody,
 			Scope:   None,
 			Out:     Health{},
 			Status:  []int{http.StatusOK, http.StatusServiceUnavailable},
-			Serve:   node.ready,
+			Serve:   p.ready,
 		},
 		{
-			Method:  get,
+			Method:  http.MethodGet,
 			Pattern: "/openapi.json",
 			Summary: "This document",
 			Role:    token.Viewer,
 			Scope:   None,
 			Type:    "application/vnd.oai.openapi+json",
-			Serve:   node.openAPI,
+			Serve:   p.openAPI,
 		},
 	}
-	for verb, does := range verbs {
-		r := Route{
-			Method:  post,
-			Pattern: "/v1/tasks/{id}/" + string(verb),
-			Summary: does,
-			Role:    token.Operator,
-			Scope:   OneTask,
-			Status:  []int{http.StatusNoContent},
-			Serve:   change.operate(verb),
-		}
-		if verb == operations.Cancel || verb == operations.Suspend {
-			r.MaxBody, r.In = maxReason, Reason{}
-		}
-		if verb == operations.Suspend { // of a work it waits for its open buckets
-			r.Class, r.Out, r.Serve = Poll, SuspendedWork{}, change.suspend
-			r.Status = append(r.Status, http.StatusOK, http.StatusAccepted)
-		}
-		if verb == operations.Retry {
-			r.Status, r.Out = append(r.Status, http.StatusOK), ChangedTask{}
-		}
-		all = append(all, r)
-	}
-	return all
 }
 
 // listParams returns the parameters of the list of tasks: those of its pages, and the fields of a filter.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	"taskledger/api/token"
 	"taskledger/events"
@@ -79,7 +80,7 @@ func TestSuspend_OfAWorkWaitsForItsOpenBuckets(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				s := &suspendable{until: begun.Add(c.opens), fails: c.fails}
-				tokens := secrets{"operator": {Name: "olga", Role: token.Operator}}
+				tokens := apitest.Secrets{"operator": {Name: "olga", Role: token.Operator}}
 				a, err := api.New(api.Config{Client: s, Tokens: tokens})
 				if err != nil {
 					t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	"taskledger/api/token"
 	"taskledger/bulk"
@@ -24,7 +25,7 @@ import (
 // changing holds the tokens of all callers, and changes some of them.
 type changing struct {
 	mu      sync.Mutex
-	changed secrets
+	changed apitest.Secrets
 }
 
 func (c *changing) Find(secret string) *token.Token {
@@ -41,7 +42,7 @@ func (c *changing) change(secret string, to *token.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.changed == nil {
-		c.changed = secrets{}
+		c.changed = apitest.Secrets{}
 	}
 	c.changed[secret] = to
 }

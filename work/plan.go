@@ -7,24 +7,63 @@ import (
 	"taskledger/work/workledger"
 )
 
-// Bucket is a part of the items of a partition: its number, from 1 on, and the bounds of its keys.
+// Bucket is a part of the items of a partition. Its fields:
+//
+//	Number        int64  // 1 for the bucket of the lowest keys, in the order of keys
+//	Kind          Kind   // says which of the others count: None, Numeric, Interval, Prefix or Exact
+//	From, To      int64  // of Numeric: the numbers n with From <= n < To
+//	Lower, Upper  string // of Interval: the texts t with Lower <= t < Upper, by bytes; "" = no bound
+//	Text          string // of Prefix: the beginning of the texts; of Exact: the text
+//
+// Contains(key string) and ContainsNumber(n int64) report whether a key belongs to it.
 type Bucket = segmentation.Bucket
 
-// The types of the port by which attempts reach the record of their work.
+// Mode says what is done with the items of a partition. It is a number, whose String is its word:
+//
+//	Full      // 0, "full": Process runs
+//	Simulate  // 1, "simulate": Process runs and must apply nothing, as Run tells it
+//	DryRun    // 2, "dry-run": items are fetched and counted, and Process does not run
+type Mode = workledger.Mode
+
+// Threshold limits how often Permit permits something in a run of a partition. Its fields:
+//
+//	Counter string // the name by which Permit asks: 1 to 64 bytes of [A-Za-z0-9._-], unique in the partition
+//	Limit   int64  // items, 0 or more: so many are permitted, and one more ends the work
+type Threshold = workledger.Threshold
+
+// Plan holds what a run follows, as data. Its fields:
+//
+//	Definition string          // hash of the definition: 32 hexadecimal digits
+//	Partitions []PartitionPlan // they follow one another
+type Plan = workledger.Plan
+
+// PartitionPlan holds what a run follows in a partition, with every default filled in. Its fields:
+//
+//	ID           string
+//	Mode         Mode
+//	Segmentation segmentation.Plan
+//	Buckets      int64       // how many the segmentation has
+//	Workers      int64       // at once, 1 to MaxWorkers
+//	Threads      int64       // of each worker, 1 to MaxThreads
+//	Thresholds   []Threshold // those of the partition, and one for each rule that stops the work
+type PartitionPlan = workledger.PartitionPlan
+
+// Counts counts items by what became of them. Its fields are numbers of items: Done, Failed and Skipped, int64 each.
+type Counts = workledger.Counts
+
+// ItemError tells why an item failed. Its fields are texts: Item names the item by its key, or by its ordinal in the
+// bucket, such as #7; Code is the code of the error, and Message its text.
+type ItemError = workledger.ItemError
+
+// The types of the port by which attempts reach the record of their work: package workledger has their fields.
 type (
-	Ledger        = workledger.Ledger
-	Opened        = workledger.Opened
-	Beginning     = workledger.Beginning
-	Report        = workledger.Report
-	Counts        = workledger.Counts
-	ItemError     = workledger.ItemError
-	State         = workledger.State
-	Answer        = workledger.Answer
-	Ask           = workledger.Ask
-	Mode          = workledger.Mode
-	Threshold     = workledger.Threshold
-	Plan          = workledger.Plan
-	PartitionPlan = workledger.PartitionPlan
+	Ledger    = workledger.Ledger
+	Opened    = workledger.Opened
+	Beginning = workledger.Beginning
+	Report    = workledger.Report
+	State     = workledger.State
+	Answer    = workledger.Answer
+	Ask       = workledger.Ask
 )
 
 // The modes of partitions.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/logs"
 	"taskledger/api/operations"
-	"taskledger/api/token"
 	"taskledger/api/view"
 	"taskledger/events"
 	"taskledger/task"
@@ -21,20 +21,7 @@ import (
 	"taskledger/tasklog/tasklogtest"
 )
 
-// secrets are known tokens by their secrets.
-type secrets map[string]*token.Token
-
-func (s secrets) Find(secret string) *token.Token { return s[secret] }
-
-var everybody = secrets{
-	"viewer":    {Name: "vera", Role: token.Viewer},
-	"submitter": {Name: "sam", Role: token.Submitter},
-	"operator":  {Name: "olga", Role: token.Operator},
-	"admin":     {Name: "ada", Role: token.Admin},
-	"worker":    {Name: "wim", Role: token.Worker},
-	"tenant":    {Name: "tina", Role: token.Operator, Prefix: "t1."},
-	"sleeper":   {Name: "sue", Role: token.Operator, Behaviors: []string{"sleep"}},
-}
+var everybody = apitest.Everybody(nil)
 
 // begin is the time of the line before line 1, whatever the attempt.
 const begin = tasklogtest.Begin
@@ -156,23 +143,13 @@ func (s *server) get(secret, path string) *httptest.ResponseRecorder {
 }
 
 func (s *server) ask(secret, path string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest("GET", path, nil)
-	r.Host = "localhost"
-	if secret != "" {
-		r.Header.Set("Authorization", "Bearer "+secret)
-	}
-	w := httptest.NewRecorder()
-	s.api.ServeHTTP(w, r)
-	return w
+	return apitest.Ask(s.api, secret, "GET", path, "")
 }
 
 // want fails unless an answer has a status and a part.
 func (s *server) want(a *httptest.ResponseRecorder, status int, part string) *httptest.ResponseRecorder {
 	s.t.Helper()
-	if a.Code != status || !strings.Contains(a.Body.String(), part) {
-		s.t.Errorf("status %d, want %d and %q: %.500s", a.Code, status, part, a.Body)
-	}
-	return a
+	return apitest.Want(s.t, a, status, part)
 }
 
 // page reads a page.

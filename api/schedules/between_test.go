@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	"taskledger/api/token"
 	"taskledger/schedule"
@@ -59,7 +60,7 @@ func (m *moving) Backfill(_ context.Context, _ string, _, _ time.Time, seen sche
 // A caller is judged by the behavior that the schedule has: one that gets another in between is left as it is.
 func TestSchedules_WhatChangesAfterItWasJudgedIsLeftAsItIs(t *testing.T) {
 	of := &moving{version: 7}
-	s := serveOf(t, secrets{"who": {Name: "who", Role: token.Operator}}, operations.Direct{}, of, of)
+	s := serveOf(t, apitest.Secrets{"who": {Name: "who", Role: token.Operator}}, operations.Direct{}, of, of)
 	for _, q := range [][3]string{
 		{"PUT", "", `{"cron":"@daily","behavior":"noop"}`},
 		{"POST", "/pause", ""},

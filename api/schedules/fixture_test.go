@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	"taskledger/api/schedules"
 	"taskledger/api/token"
@@ -16,21 +16,9 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// secrets are known tokens by their secrets.
-type secrets map[string]*token.Token
-
-func (s secrets) Find(secret string) *token.Token { return s[secret] }
-
-var everybody = secrets{
-	"viewer":    {Name: "vera", Role: token.Viewer},
-	"submitter": {Name: "sam", Role: token.Submitter},
-	"operator":  {Name: "olga", Role: token.Operator},
-	"admin":     {Name: "ada", Role: token.Admin},
-	"worker":    {Name: "wim", Role: token.Worker},
-	"tenant":    {Name: "tina", Role: token.Operator, Prefix: "t1."},
-	"sleeper":   {Name: "sue", Role: token.Operator, Behaviors: []string{"sleep"}},
-	"executor":  {Name: "eve", Role: token.Submitter, Behaviors: []string{"exec"}},
-}
+var everybody = apitest.Everybody(apitest.Secrets{
+	"executor": {Name: "eve", Role: token.Submitter, Behaviors: []string{"exec"}},
+})
 
 // server is an API with schedules.
 type server struct {
@@ -88,29 +76,13 @@ func (a answer) get(t *testing.T, member string) any {
 
 // send asks with a token. A body is sent as JSON; header is name and value by turns.
 func (s *server) send(secret, method, path, body string, header ...string) answer {
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	r.Host = "localhost"
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if secret != "" {
-		r.Header.Set("Authorization", "Bearer "+secret)
-	}
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Add(header[i], header[i+1])
-	}
-	w := httptest.NewRecorder()
-	s.api.ServeHTTP(w, r)
-	return answer{w}
+	return answer{apitest.Ask(s.api, secret, method, path, body, header...)}
 }
 
 // want fails unless an answer has a status and a part.
 func (s *server) want(a answer, status int, part string) answer {
 	s.t.Helper()
-	if a.Code != status || !strings.Contains(a.Body.String(), part) {
-		s.t.Errorf("status %d, want %d and %q: %.500s", a.Code, status, part, a.Body)
-	}
-	return a
+	return answer{apitest.Want(s.t, a.ResponseRecorder, status, part)}
 }
 
 // never is a definition of which no test sees a tick.

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	"taskledger/api/schedules"
 	"taskledger/api/token"
@@ -90,7 +91,7 @@ func TestList_PagesAreWhatIsSelectedAndTheTokenIsForInOrder(t *testing.T) {
 				want = append(want, n)
 			}
 		}
-		s := serveOf(t, secrets{"who": who}, operations.Direct{}, of, nil)
+		s := serveOf(t, apitest.Secrets{"who": who}, operations.Direct{}, of, nil)
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
 		var got []string
 		for after := ""; ; {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	"taskledger/api/stores"
 	"taskledger/api/stores/form"
@@ -21,21 +22,9 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// secrets are known tokens by their secrets.
-type secrets map[string]*token.Token
-
-func (s secrets) Find(secret string) *token.Token { return s[secret] }
-
-var everybody = secrets{
-	"viewer":    {Name: "vera", Role: token.Viewer},
-	"submitter": {Name: "sam", Role: token.Submitter},
-	"operator":  {Name: "olga", Role: token.Operator},
-	"admin":     {Name: "ada", Role: token.Admin},
-	"worker":    {Name: "wim", Role: token.Worker},
-	"of a":      {Name: "anna", Role: token.Operator, Prefix: "store:a"},
-	"tenant":    {Name: "tina", Role: token.Operator, Prefix: "t1."},
-	"sleeper":   {Name: "sue", Role: token.Operator, Behaviors: []string{"sleep"}},
-}
+var everybody = apitest.Everybody(apitest.Secrets{
+	"of a": {Name: "anna", Role: token.Operator, Prefix: "store:a"},
+})
 
 // server is an API with stores. root is where the URLs of the Task Store document hold for the store a.
 type server struct {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	"taskledger/api/sync"
 	"taskledger/api/token"
@@ -25,20 +26,9 @@ import (
 	"taskledger/tasklog"
 )
 
-// secrets are known tokens by their secrets.
-type secrets map[string]*token.Token
-
-func (s secrets) Find(secret string) *token.Token { return s[secret] }
-
-var everybody = secrets{
-	"viewer":    {Name: "vera", Role: token.Viewer},
-	"submitter": {Name: "sam", Role: token.Submitter},
-	"operator":  {Name: "olga", Role: token.Operator},
-	"admin":     {Name: "ada", Role: token.Admin},
-	"worker":    {Name: "wim", Role: token.Worker},
-	"tenant":    {Name: "tina", Role: token.Operator, Prefix: "shop_orders/"},
-	"sleeper":   {Name: "sue", Role: token.Operator, Behaviors: []string{"sleep"}},
-}
+var everybody = apitest.Everybody(apitest.Secrets{
+	"tenant": {Name: "tina", Role: token.Operator, Prefix: "shop_orders/"},
+})
 
 // The first run of every world was created at noon.
 var noon = events.MillisOf(time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC))
@@ -296,26 +286,13 @@ func serveWithin(t *testing.T, w *world, limits api.Limits) *server {
 
 // ask asks with a token for what lies below the root; header is name and value by turns.
 func (s *server) ask(secret, method, path string, header ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, sync.Root+path, nil)
-	r.Host = "localhost"
-	if secret != "" {
-		r.Header.Set("Authorization", "Bearer "+secret)
-	}
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	w := httptest.NewRecorder()
-	s.api.ServeHTTP(w, r)
-	return w
+	return apitest.Ask(s.api, secret, method, sync.Root+path, "", header...)
 }
 
 // want fails unless an answer has a status and a part.
 func (s *server) want(a *httptest.ResponseRecorder, status int, part string) *httptest.ResponseRecorder {
 	s.t.Helper()
-	if a.Code != status || !strings.Contains(a.Body.String(), part) {
-		s.t.Errorf("status %d, want %d and %q: %.500s", a.Code, status, part, a.Body)
-	}
-	return a
+	return apitest.Want(s.t, a, status, part)
 }
 
 // read reads an answer of status 200.

@@ -23,90 +23,107 @@ const Root = "/sync"
 // Routes returns the routes of the collections that the client reaches.
 func Routes(runs Runs, schedules Schedules) (all []api.Route) {
 	f := &front{runs: runs, schedules: schedules}
-	route := func(r api.Route) {
+	for _, r := range slices.Concat(f.runRoutes(), f.scheduleRoutes()) {
 		r.Scope = api.ItsTasks
 		r.Pattern = Root + r.Pattern
 		all = append(all, r)
 		r.Pattern += "/{$}"
 		all = append(all, r)
 	}
-	period := []api.Param{
+	return all
+}
+
+// The parameters that routes have in common.
+var (
+	periodParams = []api.Param{
 		{Name: "start", Does: "those of this time and later, in RFC 3339"},
 		{Name: "end", Does: "those of this time and earlier, in RFC 3339"},
 	}
-	pages := []api.Param{
+	pageParams = []api.Param{
 		{Name: "limit", Does: "most of a page, 1 to 1,000; default: all, without pages"},
 		{Name: "cursor", Does: "that of the page before"},
 	}
-	status := []api.Param{{Name: "status", Does: "SCHEDULED, RUNNING, FAILED or SUCCESS, in any case"}}
-	pair := []api.Param{
+	statusParams = []api.Param{{Name: "status", Does: "SCHEDULED, RUNNING, FAILED or SUCCESS, in any case"}}
+	sourceParams = []api.Param{
 		{Name: "source", Does: "the source; required"},
 		{Name: "collection", Does: "the collection of the source"},
 	}
-	route(api.Route{
-		Method:  http.MethodPost,
-		Pattern: "/tasks",
-		Summary: "Make a run of a collection, or tell the one that has not ended",
-		Role:    token.Submitter,
-		Keyed:   true,
-		Query:   pair,
-		Out:     Ordered{},
-		Status:  []int{http.StatusCreated, http.StatusOK},
-		Serve:   f.run,
-	})
-	route(api.Route{
-		Method:  http.MethodGet,
-		Pattern: "/tasks",
-		Summary: "List the runs of a source by when they were created, newest first; start and end are required",
-		Role:    token.Viewer,
-		Class:   api.Pages,
-		Large:   true,
-		Query:   slices.Concat(pair, period, status, pages),
-		Out:     Tasks{},
-		Serve:   f.list,
-	})
-	route(api.Route{
-		Method:  http.MethodGet,
-		Pattern: "/tasks/{task}",
-		Summary: "Show a run",
-		Role:    token.Viewer,
-		Out:     taskjson.Task{},
-		Serve:   f.show,
-	})
-	route(api.Route{
-		Method:  http.MethodGet,
-		Pattern: "/tasks/{task}/logs",
-		Summary: "Show what a run has written, by attempt, oldest first",
-		Role:    token.Viewer,
-		Class:   api.Pages,
-		Large:   true,
-		Query:   slices.Concat(period, pages),
-		Out:     Logs{},
-		Serve:   f.logs,
-	})
-	route(api.Route{
-		Method:  http.MethodPost,
-		Pattern: "/tasks/{task}/cancel",
-		Summary: "Cancel a run that has not ended",
-		Role:    token.Submitter,
-		Out:     Cancelled{},
-		Serve:   f.cancel,
-	})
-	route(api.Route{
-		Method:  http.MethodGet,
-		Pattern: "/schedules",
-		Summary: "List the collections by id, each with its next five ticks",
-		Role:    token.Viewer,
-		Class:   api.Pages,
-		Large:   true,
-		Out:     ScheduleList{},
-		Serve:   f.listSchedules,
-	})
+)
+
+// runRoutes returns the routes of runs, below Root.
+func (f *front) runRoutes() []api.Route {
+	return []api.Route{
+		{
+			Method:  http.MethodPost,
+			Pattern: "/tasks",
+			Summary: "Make a run of a collection, or tell the one that has not ended",
+			Role:    token.Submitter,
+			Keyed:   true,
+			Query:   sourceParams,
+			Out:     Ordered{},
+			Status:  []int{http.StatusCreated, http.StatusOK},
+			Serve:   f.run,
+		},
+		{
+			Method:  http.MethodGet,
+			Pattern: "/tasks",
+			Summary: "List the runs of a source by when they were created, newest first; start and end are required",
+			Role:    token.Viewer,
+			Class:   api.Pages,
+			Large:   true,
+			Query:   slices.Concat(sourceParams, periodParams, statusParams, pageParams),
+			Out:     Tasks{},
+			Serve:   f.list,
+		},
+		{
+			Method:  http.MethodGet,
+			Pattern: "/tasks/{task}",
+			Summary: "Show a run",
+			Role:    token.Viewer,
+			Out:     taskjson.Task{},
+			Serve:   f.show,
+		},
+		{
+			Method:  http.MethodGet,
+			Pattern: "/tasks/{task}/logs",
+			Summary: "Show what a run has written, by attempt, oldest first",
+			Role:    token.Viewer,
+			Class:   api.Pages,
+			Large:   true,
+			Query:   slices.Concat(periodParams, pageParams),
+			Out:     Logs{},
+			Serve:   f.logs,
+		},
+		{
+			Method:  http.MethodPost,
+			Pattern: "/tasks/{task}/cancel",
+			Summary: "Cancel a run that has not ended",
+			Role:    token.Submitter,
+			Out:     Cancelled{},
+			Serve:   f.cancel,
+		},
+	}
+}
+
+// scheduleRoutes returns the routes of collections, below Root.
+func (f *front) scheduleRoutes() []api.Route {
+	all := []api.Route{
+		{
+			Method:  http.MethodGet,
+			Pattern: "/schedules",
+			Summary: "List the collections by id, each with its next five ticks",
+			Role:    token.Viewer,
+			Class:   api.Pages,
+			Large:   true,
+			Out:     ScheduleList{},
+			Serve:   f.listSchedules,
+		},
+	}
 	for verb, does := range map[operations.ScheduleVerb]string{
 		operations.PauseSchedule:  "Keep a collection from having runs of its ticks",
 		operations.ResumeSchedule: "Let a paused collection go on",
 	} {
-		route(api.Route{
+		all = append(all, api.Route{
 			Method:  http.MethodPost,
 			Pattern: "/schedules/{source}/{collection}/" + string(verb),
 			Summary: does,

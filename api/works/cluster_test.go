@@ -200,6 +200,33 @@ func TestCluster_SuspendWaitsForTheBucketsThatItsAttemptsGiveBack(t *testing.T) 
 	}
 }
 
+func TestCluster_SuspendOfAProcessThatIgnoresItsContextWaitsForItAndCostsNoFailure(t *testing.T) {
+	t.Parallel()
+	open := make(chan struct{})
+	c := newCluster(t, func(context.Context, int64) error {
+		<-open
+		return nil
+	})
+	ctx := t.Context()
+	f := c.submit(ctx, task.SubmitOptions{ID: "t1.n/1"})
+	c.report(func(w *progress.Work) bool { return len(w.Open) == 3 })
+	suspended := make(chan struct{})
+	go func() {
+		defer close(suspended)
+		c.send("operator", "POST", "t1.n~1/suspend", "", 200, `{"open_buckets":0}`)
+	}()
+	c.report(func(w *progress.Work) bool { return w.State == progress.Suspended && len(w.Open) == 3 })
+	close(open)
+	<-suspended
+	for _, id := range []string{"t1.n~1", "t1.n~1.w2", "t1.n~1.w3"} {
+		c.send("operator", "GET", id, "", 200, `"failures":0,"lost":0`)
+	}
+	c.send("operator", "POST", "t1.n~1/resume", "", 204, "")
+	if r, err := f.Wait(ctx); err != nil || r.Partitions[1].Done != 100 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestCluster_ATaskWithoutAWorkSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{})
@@ -220,7 +247,7 @@ func TestCluster_ATaskWithoutAWorkSaysWhatItIs(t *testing.T) {
 		c.send("operator", method, "t1.n~1.w2"+path, "", 404, "task t1.n/1.w2 is worker 2 of the work of task t1.n/1")
 		c.send("operator", method, "t1.n~2"+path, "", 404, "task t1.n/2 has no work: its behavior numbers is none, or no")
 		c.send("operator", method, "t1.n~3"+path, "", 404, "t1.n/3")
-		c.send("sleeper", method, "t1.n~2"+path, "", 404, "there is no task t1.n/2, or it has no work")
+		c.send("sleeper", method, "t1.n~2"+path, "", 404, "it is not there, or the token is not for it")
 	}
 	close(open)
 	if _, err := f.Wait(ctx); err != nil {

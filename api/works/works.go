@@ -5,7 +5,6 @@
 package works
 
 import (
-	"errors"
 	"net/http"
 
 	"taskledger/api"
@@ -13,7 +12,6 @@ import (
 	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/store"
-	"taskledger/task"
 	"taskledger/work/progress"
 )
 
@@ -69,9 +67,8 @@ func Routes(w operations.Works) []api.Route {
 // look returns the work of the task, if the token is for its behavior.
 func (f *front) look(c *api.Call) (progress.Work, error) {
 	w, err := f.works.Work(c.Context(), c.Task())
-	limited := len(c.Token().Behaviors) > 0
-	if err == nil && !c.Token().MayBehavior(w.Behavior) || limited && errors.Is(err, task.ErrNotFound) {
-		return progress.Work{}, problem.New(problem.NotFound, "there is no task %s, or it has no work", c.Task())
+	if err == nil && !c.Token().MayBehavior(w.Behavior) {
+		return progress.Work{}, problem.New(problem.NotFound, "there is no task %s", c.Task())
 	}
 	return w, err
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	"taskledger/api/token"
 	"taskledger/api/works"
@@ -18,20 +18,9 @@ import (
 	"taskledger/work/progress"
 )
 
-// secrets are known tokens by their secrets.
-type secrets map[string]*token.Token
-
-func (s secrets) Find(secret string) *token.Token { return s[secret] }
-
-var everybody = secrets{
-	"viewer":    {Name: "vera", Role: token.Viewer},
-	"submitter": {Name: "sam", Role: token.Submitter},
-	"operator":  {Name: "olga", Role: token.Operator},
-	"worker":    {Name: "wim", Role: token.Worker},
-	"tenant":    {Name: "tina", Role: token.Operator, Prefix: "t1."},
+var everybody = apitest.Everybody(apitest.Secrets{
 	"reindexer": {Name: "rita", Role: token.Operator, Behaviors: []string{"reindex"}},
-	"sleeper":   {Name: "sue", Role: token.Operator, Behaviors: []string{"sleep"}},
-}
+})
 
 // world has the work of a task, and takes down what is asked of it.
 type world struct {
@@ -114,14 +103,7 @@ func (s *server) send(secret, method, path, body string, status int, part string
 }
 
 func (s *server) exchange(secret, method, path, body string) (code int, text string) {
-	r := httptest.NewRequest(method, "/v1/tasks/"+path, strings.NewReader(body))
-	r.Host = "localhost"
-	r.Header.Set("Authorization", "Bearer "+secret)
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	w := httptest.NewRecorder()
-	s.api.ServeHTTP(w, r)
+	w := apitest.Ask(s.api, secret, method, "/v1/tasks/"+path, body)
 	return w.Code, w.Body.String()
 }
 
@@ -258,11 +240,7 @@ func TestAuthorization_IsThatOfAnyOtherOperation(t *testing.T) {
 func TestOpenAPI_NamesTheStatesAndModes(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	r := httptest.NewRequest("GET", "/openapi.json", nil)
-	r.Host = "localhost"
-	r.Header.Set("Authorization", "Bearer viewer")
-	w := httptest.NewRecorder()
-	s.api.ServeHTTP(w, r)
+	w := apitest.Ask(s.api, "viewer", "GET", "/openapi.json", "")
 	var doc struct {
 		Components struct {
 			Schemas map[string]struct {

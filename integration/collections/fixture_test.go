@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/apitest"
 	"taskledger/api/operations"
 	syncapi "taskledger/api/sync"
 	"taskledger/api/token"
@@ -35,18 +36,13 @@ const (
 	workers = 16
 )
 
-// secrets are known tokens by their secrets.
-type secrets map[string]*token.Token
-
-func (s secrets) Find(secret string) *token.Token { return s[secret] }
-
 // The secrets of two submitters.
 const (
 	sam = "secret of sam"
 	ada = "secret of ada"
 )
 
-var everybody = secrets{
+var everybody = apitest.Secrets{
 	sam: {Name: "sam", Role: token.Submitter},
 	ada: {Name: "ada", Role: token.Submitter},
 }
