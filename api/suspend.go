@@ -10,13 +10,13 @@ import (
 
 // SuspendedWork tells of the buckets of a work that was suspended.
 type SuspendedWork struct {
-	OpenBuckets int `json:"open_buckets"` // that attempts have not given back yet
+	OpenBuckets int `json:"open_buckets"` // counts the buckets that attempts have not given back yet
 }
 
 const (
 	// bucketsWithin bounds the time for which a suspend waits for the open buckets of a work.
 	bucketsWithin = 10 * time.Second
-	// So long it rests between two looks, twice as long each time.
+	// shortestLook is the first pause between two looks; each is twice as long as the one before, up to longestLook.
 	shortestLook = 20 * time.Millisecond
 	longestLook  = time.Second
 )

@@ -242,8 +242,8 @@ func TestCluster_ATaskWithoutAWorkSaysWhatItIs(t *testing.T) {
 	f := c.submit(ctx, task.SubmitOptions{ID: "t1.n/1"})
 	c.submit(ctx, task.SubmitOptions{ID: "t1.n/2", NotBefore: time.Now().Add(time.Hour)})
 	c.report(func(w *progress.Work) bool { return len(w.Open) == 3 })
-	for _, of := range []string{"GET /work", "GET /work/errors", "POST /work/reset"} {
-		method, path, _ := strings.Cut(of, " ")
+	for _, of := range [][2]string{{"GET", ""}, {"GET", "/errors"}, {"POST", "/reset"}} {
+		method, path := of[0], "/work"+of[1]
 		c.send("operator", method, "t1.n~1.w2"+path, "", 404, "task t1.n/1.w2 is worker 2 of the work of task t1.n/1")
 		c.send("operator", method, "t1.n~2"+path, "", 404, "task t1.n/2 has no work: its behavior numbers is none, or no")
 		c.send("operator", method, "t1.n~3"+path, "", 404, "t1.n/3")

@@ -23,9 +23,9 @@ type front struct{ works operations.Works }
 
 // Reset says what a reset forgets.
 type Reset struct {
-	// Thresholds forgets what counters have counted, and nothing else. Without it a reset forgets the run: its buckets
-	// and counters.
-	Thresholds *bool `json:"thresholds,omitempty"` // true is the only choice
+	// Thresholds forgets what counters have counted, and nothing else. true is the only choice: without it a reset
+	// forgets the run, its buckets and counters.
+	Thresholds *bool `json:"thresholds,omitempty"`
 }
 
 // Rerun says what the next run has.
@@ -36,7 +36,7 @@ type Rerun struct {
 // Routes returns the routes of the works that the client reaches.
 func Routes(w operations.Works) []api.Route {
 	f := &front{w}
-	// of returns a route of the work of a task.
+	// of makes a route to the work of a task, below which path lies.
 	of := func(method, path, summary string, role token.Role, serve func(*api.Call) error) api.Route {
 		return api.Route{
 			Method:  method,

@@ -20,8 +20,8 @@ const (
 // Known reports whether an operator may say so.
 func Known(choice string) bool { return slices.Contains([]string{"", JetStream, Keep, Drop}, choice) }
 
-// Choose fills in the configuration of a node. Unless the operator has chosen, the node does, and why it keeps the journal in etcd is said;
-// archive is nil where there is no NATS.
+// Choose fills in the configuration of a node. Unless the operator has chosen, the node does, and why it keeps the
+// journal in etcd is said; archive is nil where there is no NATS.
 func Choose(ctx context.Context, choice string, archive store.Archive, cfg *engine.NodeConfig) (kept string, err error) {
 	switch choice {
 	case Keep:

@@ -1,4 +1,5 @@
-// Package bench measures the engine against the etcd that it stands on: in the same run, through the same kind of client.
+// Package bench measures the engine against the etcd that it stands on: in the same run, through the same kind of
+// client.
 package bench
 
 import (

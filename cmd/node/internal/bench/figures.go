@@ -12,8 +12,8 @@ import (
 	"taskledger/meter/prommeter"
 )
 
-// FiguresConfig says how to compare nodes that tell a meter what they do with nodes that have none. The figures themselves, which owners
-// count for stats, are counted by both.
+// FiguresConfig says how to compare nodes that tell a meter what they do with nodes that have none. The figures
+// themselves, which owners count for stats, are counted by both.
 type FiguresConfig struct {
 	InFlight int           // tasks under way; 1 or more
 	Duration time.Duration // all windows together take so long, and each at least 2 s
@@ -34,7 +34,8 @@ type FiguresResult struct {
 // figuresWindows are the windows of a round, true = metered. What drifts evenly weighs on both sides alike.
 var figuresWindows = [...]bool{false, true, true, false}
 
-// Figures makes rounds of windows of the closed loop of Run on two clusters, of which the nodes of one have a Prometheus meter.
+// Figures makes rounds of windows of the closed loop of Run on two clusters, of which the nodes of one have a
+// Prometheus meter.
 func Figures(ctx context.Context, cfg FiguresConfig) (r FiguresResult, err error) {
 	var sides [2]*figuresSide
 	for i := range sides {

@@ -238,7 +238,8 @@ func listAmongMany(ctx context.Context, cfg ListsConfig, r *ListsResult) (err er
 	return err
 }
 
-// paced keeps beginning op at a rate, by so many workers at most, until working ends. It returns how many ended each second until then.
+// paced keeps beginning op at a rate, by so many workers at most, until working ends. It returns how many ended each
+// second until then.
 func paced(working, ctx context.Context, workers int, perSecond float64, op func(context.Context, int) error) (reached float64, err error) {
 	start := time.Now()
 	var begun, done atomic.Int64
@@ -278,9 +279,9 @@ type paged struct {
 	took   []time.Duration
 }
 
-// listInTurn asks for a page of one filter after the other, of each from its beginning to its end and again, for a time: so many each
-// second, or fewer when they take longer. So what stalls the machine for a moment is felt by all filters alike. After each round it does
-// something else.
+// listInTurn asks for a page of one filter after the other, of each from its beginning to its end and again, for a
+// time: so many each second, or fewer when they take longer. So what stalls the machine for a moment is felt by all
+// filters alike. After each round it does something else.
 func (s *sorted) listInTurn(ctx context.Context, perSecond int, d time.Duration, after func() error) (r []FilterPages, err error) {
 	var all []*paged
 	for name, f := range s.filters() {
@@ -323,8 +324,8 @@ func (l *paged) next(ctx context.Context, n *node) error {
 	return nil
 }
 
-// turnsBesideLists measures the turns of the owner of one large shard while clients list its tasks: half of the clients ask for what no task
-// matches, so that every task is looked at, and half ask for the newest tasks.
+// turnsBesideLists measures the turns of the owner of one large shard while clients list its tasks: half of the clients
+// ask for what no task matches, so that every task is looked at, and half ask for the newest tasks.
 func turnsBesideLists(ctx context.Context, cfg ListsConfig, r *ListsResult) (err error) {
 	s, err := startServers(ctx, nil)
 	if err != nil {

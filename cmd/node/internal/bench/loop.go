@@ -23,8 +23,8 @@ const stuckAfter = 30 * time.Second
 
 var errStuck = fmt.Errorf("what was under way at the end of a window did not end within %s", stuckAfter)
 
-// closedLoop keeps workers busy with op for d: each begins the next as soon as its last is done. What is under way at the
-// end is waited for and counts, with its time. The first error ends it.
+// closedLoop keeps workers busy with op for d: each begins the next as soon as its last is done. What is under way at
+// the end is waited for and counts, with its time. The first error ends it.
 func closedLoop(ctx context.Context, workers int, d time.Duration, op func(ctx context.Context, worker int) error) (window, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -243,7 +243,8 @@ func (g *generator) next(m *made) error {
 	return nil
 }
 
-// Generate is the generator: a client that makes the loads that it reads from in, until in ends, and tells of them on out.
+// Generate is the generator: a client that makes the loads that it reads from in, until in ends, and tells of them on
+// out.
 func Generate(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	from, to := json.NewDecoder(bufio.NewReader(in)), json.NewEncoder(out)
 	var cfg generatorConfig

@@ -12,8 +12,8 @@ import (
 	"taskledger/task"
 )
 
-// Pair is two nodes on temporary data: one whose callers submit, which runs nothing, and one that runs noop tasks and
-// what else it was started with.
+// Pair holds two nodes on temporary data: callers submit at the first one, which runs nothing, and the second one runs
+// noop tasks and the behaviors that StartPair was given.
 type Pair struct {
 	*engine.Client // of the first
 	servers        *servers

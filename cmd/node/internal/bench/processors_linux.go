@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart calls start, which starts a child, so that the child has one half of the processors, and keeps the other half for
-// this process until whole is called. Where there is but one, or the system refuses, both have all: mine and its are 0.
+// apart calls start, which starts a child, so that the child has one half of the processors, and keeps the other half
+// for this process until whole is called. Where there is but one, or the system refuses, both have all: mine and its
+// are 0.
 func apart(start func() error) (mine, its int, whole func() error, err error) {
 	var all, first, second unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil || all.Count() < 2 {
@@ -51,8 +52,8 @@ func startOn(its, mine *unix.CPUSet, start func() error) error {
 	return failed
 }
 
-// moveThreads moves every thread of this process to some processors; those to come inherit them. A thread that was made by
-// one not moved yet is found in the second round.
+// moveThreads moves every thread of this process to some processors; those to come inherit them. A thread that was made
+// by one not moved yet is found in the second round.
 func moveThreads(to *unix.CPUSet) error {
 	for range 2 {
 		threads, err := os.ReadDir("/proc/self/task")

@@ -126,7 +126,8 @@ func processCPU() (time.Duration, error) {
 // greeting is the first message of a child.
 type greeting struct{ Etcd string }
 
-// child is a process of this program: etcd, or the generator of a load. It ends when its standard input does, so it never outlives this process.
+// child is a process of this program: etcd, or the generator of a load. It ends when its standard input does, so it
+// never outlives this process.
 type child struct {
 	greeting
 	process *exec.Cmd

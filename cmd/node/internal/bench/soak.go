@@ -33,8 +33,8 @@ type SoakConfig struct {
 	Rate     int           // tasks begun each second; 0 = at full speed
 	Sample   time.Duration // between two samples
 
-	// ArchiveAway lets the archive fail all the time, so that no journal is trimmed. Etcd, which then grows until the brake
-	// refuses tasks, is in a process of its own.
+	// ArchiveAway lets the archive fail all the time, so that no journal is trimmed. Etcd, which then grows until the
+	// brake refuses tasks, is in a process of its own.
 	ArchiveAway bool
 	Servers     []string // for that: the command line that calls Serve
 }

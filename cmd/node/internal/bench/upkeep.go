@@ -116,8 +116,8 @@ func alternate(ctx context.Context, cfg UpkeepConfig, kept, bare *node) (r Upkee
 	return r, nil
 }
 
-// catchUp waits until snapshots, archive and trims of a node make no more progress. It returns how long they made some, and
-// how many entries are archived.
+// catchUp waits until snapshots, archive and trims of a node make no more progress. It returns how long they made some,
+// and how many entries are archived.
 func catchUp(ctx context.Context, n *node) (took time.Duration, archived uint64, err error) {
 	begun, last := time.Now(), time.Now()
 	var before uint64

@@ -12,7 +12,8 @@ type work struct {
 	took, cpu time.Duration
 }
 
-// window makes a window of a closed loop, each turn of which makes so many tasks, adds it to the work, and returns it alone.
+// window makes a window of a closed loop, each turn of which makes so many tasks, adds it to the work, and returns it
+// alone.
 func (w *work) window(ctx context.Context, s *servers, callers int, length time.Duration, size int, op func(context.Context, int) error) (work, error) {
 	runtime.GC() // no window pays for the garbage of the one before
 	cpu, err := s.cpu()

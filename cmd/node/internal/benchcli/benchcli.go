@@ -83,7 +83,27 @@ time is that of both.`,
 	f.StringVar(&client, "client", "inproc", "etcd in this process, inproc, or behind gRPC, grpc")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	c.AddCommand(t.scaleCommand(), t.listsCommand(), t.soakCommand(), t.upkeepCommand(), t.overloadCommand(), t.utilizationCommand(), t.manyCommand(), t.shardsCommand(), t.figuresCommand(), t.httpCommand(), t.storeCommand(), t.storeHTTPCommand(), logsCommand(t.printFields), schedulesCommand(t.printFields), worksCommand(t.printFields), t.benchServers(), t.benchGenerator(), t.benchAsker(), t.benchStoreAsker())
+	c.AddCommand(
+		t.scaleCommand(),
+		t.listsCommand(),
+		t.soakCommand(),
+		t.upkeepCommand(),
+		t.overloadCommand(),
+		t.utilizationCommand(),
+		t.manyCommand(),
+		t.shardsCommand(),
+		t.figuresCommand(),
+		t.httpCommand(),
+		t.storeCommand(),
+		t.storeHTTPCommand(),
+		logsCommand(t.printFields),
+		schedulesCommand(t.printFields),
+		worksCommand(t.printFields),
+		t.benchServers(),
+		t.benchGenerator(),
+		t.benchAsker(),
+		t.benchStoreAsker(),
+	)
 	return c
 }
 

@@ -18,9 +18,9 @@ func worksCommand(print func(result any, asJSON bool) error) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "works",
 		Short: "Measure how fast the buckets of a work end, beside tasks",
-		Long: `Works runs two nodes on temporary data, as bench does. Windows in which noop tasks of one shard end alternate with
-windows in which the workers of a work, as many as tasks are under way, end empty buckets. Then 30 workers work on 256
-buckets of 100 items that take 5 ms each: it tells which share of their time they spend on items.`,
+		Long: `Works runs two nodes on temporary data, as bench does. Windows in which noop tasks of one shard end
+alternate with windows in which the workers of a work, as many as tasks are under way, end empty buckets. Then 30
+workers work on 256 buckets of 100 items that take 5 ms each: it tells which share of their time they spend on items.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -43,7 +43,8 @@ buckets of 100 items that take 5 ms each: it tells which share of their time the
 	f.IntVar(&cfg.Workers, "workers", 32, "of the work, and tasks under way")
 	f.DurationVar(&cfg.Duration, "duration", 12*time.Second, "of all windows")
 	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when fewer buckets end for each task, for checks")
-	f.Float64Var(&bounds.OnItems, "min-on-items", 0, "fail when workers spend a smaller share of their time on items, for checks")
+	f.Float64Var(&bounds.OnItems, "min-on-items", 0,
+		"fail when workers spend a smaller share of their time on items, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

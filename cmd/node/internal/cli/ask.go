@@ -46,7 +46,8 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 	return c
 }
 
-// withRemedy adds what to do to damage that a command has met itself, as the owner of a shard does, and to the want of nodes.
+// withRemedy adds what to do to damage that a command has met itself, as the owner of a shard does, and to the want of
+// nodes.
 func (a *app) withRemedy(err error) error {
 	if errors.Is(err, task.ErrNoNode) {
 		return fmt.Errorf("%w; start one with: %s; --await-node waits for one", err, a.startNode())

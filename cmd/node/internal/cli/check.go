@@ -125,7 +125,8 @@ func (a *app) checkFiles() (all []connect.Finding) {
 	return all
 }
 
-// checkListening listens for a moment wherever the node is to listen, and shares out the files that the process may open.
+// checkListening listens for a moment wherever the node is to listen, and shares out the files that the process may
+// open.
 func (a *app) checkListening() (all []connect.Finding) {
 	inside := len(a.access.addresses.Etcd) == 0 && a.serve.join == ""
 	if err := a.serve.shareFiles(inside, slog.New(slog.DiscardHandler)); err != nil {

@@ -29,7 +29,8 @@ func Main(ctx context.Context, p Program) int {
 		return exitcode.OK
 	}
 	if !a.parsed {
-		fmt.Fprintf(a.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command(append(strings.Fields(strings.TrimPrefix(asked.CommandPath(), root.CommandPath())), "--help")...))
+		words := strings.Fields(strings.TrimPrefix(asked.CommandPath(), root.CommandPath()))
+		fmt.Fprintf(a.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command(append(words, "--help")...))
 		return exitcode.Usage
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -40,7 +41,8 @@ func Main(ctx context.Context, p Program) int {
 	return exitcode.Of(err)
 }
 
-// oneLine joins the lines of errors that were joined, and keeps what they tell of tasks and files from steering the terminal.
+// oneLine joins the lines of errors that were joined, and keeps what they tell of tasks and files from steering the
+// terminal.
 func oneLine(err error) string {
 	return output.Clean(strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(err.Error()))
 }
@@ -127,11 +129,41 @@ type group struct {
 // groups returns every command there is. A new one is a file of its own and a word here.
 func (a *app) groups() []group {
 	return []group{
-		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.checkCommand(), a.tokenCommand(), a.demoCommand(), a.mirrorCommand(), a.benchCommand()}},
-		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand(), a.storeCommand(),
-			a.scheduleCommand(), a.workCommand(), a.syncCommand())},
-		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.logsCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
-			a.nodesCommand(), a.shardsCommand(), a.statsCommand(), a.settingsCommand(), a.repairCommand()}},
-		{"prove", "Prove:", []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.checkpointCommand()}},
+		{"node", "Run nodes:", []*cobra.Command{
+			a.serveCommand(),
+			a.checkCommand(),
+			a.tokenCommand(),
+			a.demoCommand(),
+			a.mirrorCommand(),
+			a.benchCommand(),
+		}},
+		{"task", "Tasks:", append(a.verbCommands(),
+			a.submitCommand(),
+			a.getCommand(),
+			a.waitCommand(),
+			a.listCommand(),
+			a.countsCommand(),
+			a.storeCommand(),
+			a.scheduleCommand(),
+			a.workCommand(),
+			a.syncCommand(),
+		)},
+		{"look", "Look inside:", []*cobra.Command{
+			a.historyCommand(),
+			a.logsCommand(),
+			a.stateCommand(),
+			a.explainCommand(),
+			a.replayCommand(),
+			a.nodesCommand(),
+			a.shardsCommand(),
+			a.statsCommand(),
+			a.settingsCommand(),
+			a.repairCommand(),
+		}},
+		{"prove", "Prove:", []*cobra.Command{
+			a.verifyCommand(),
+			a.exportCommand(),
+			a.checkpointCommand(),
+		}},
 	}
 }

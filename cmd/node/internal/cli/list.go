@@ -55,7 +55,8 @@ loss or a release; --substatus running is what runs. A repeated task that waits 
 	})
 }
 
-// ofSession says of a cursor that is refused that the node may be another one now: a cursor is of the session that has had the name.
+// ofSession says of a cursor that is refused that the node may be another one now: a cursor is of the session that has
+// had the name.
 func ofSession(err error, node, session, cursor string) error {
 	if invalid, ok := errors.AsType[*store.InvalidError](err); ok && invalid.Field == "cursor" && cursor != "" && node != session {
 		return fmt.Errorf("%w; or node %s, which is %s now, has begun another session since: go on with --node and the session id of before, or begin anew", err, node, session)
@@ -88,7 +89,8 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 	}
 }
 
-// list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it waits.
+// list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it
+// waits.
 func (a *app) list(ctx context.Context, client operations.Client, f task.Filter, limit int, cursor string) error {
 	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED", "ERROR")
 	var errs []error
@@ -157,8 +159,8 @@ func silentShards(missing []task.Missing) string {
 	return strings.Join(names, ", ")
 }
 
-// sessionOf returns the session id of the node with a name, which must be present and the only one of that name. A session id is taken as
-// it is: that of a node that has died may still be in tasks. Of "" it is "".
+// sessionOf returns the session id of the node with a name, which must be present and the only one of that name. A
+// session id is taken as it is: that of a node that has died may still be in tasks. Of "" it is "".
 func sessionOf(ctx context.Context, client operations.Observer, node string) (string, error) {
 	if node == "" {
 		return "", nil

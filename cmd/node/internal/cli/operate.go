@@ -25,7 +25,8 @@ type verbHelp struct {
 var taskVerbs = [...]verbHelp{
 	{operations.Cancel, "End tasks and let nothing of them start again",
 		"A task that waits for its first attempt, or after one that was lost, given back or snoozed, ends at once, as FAILURE with the code\ncancelled. One that has failed and waits for a retry keeps that failure, and loses the retry. A running one is asked to end; a success\nthat comes first counts. A task that has ended loses its next run; if it has none, it is refused."},
-	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on. Those of a work end: suspend waits until no bucket is open, 10 s at most, and says how many are."},
+	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on. Those of a work end: suspend waits " +
+		"until no bucket is open,\n10 s at most, and says how many are."},
 	{operations.Resume, "End a suspension", ""},
 	{operations.Retry, "Give ended tasks a new run", "The new run starts now, with a fresh budget of attempts, whatever the outcome was. A task that is no longer kept\nbegins a new life instead, with the parameters and the policy that are recorded of it."},
 	{operations.RunNow, "Start waiting tasks now", "The schedule of a waiting task becomes now."},
@@ -125,7 +126,8 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 	return errors.Join(errs...)
 }
 
-// operateTask does what a verb says within the time for an answer. Of a work that is suspended it waits for the buckets.
+// operateTask does what a verb says within the time for an answer. Of a work that is suspended it waits for the
+// buckets.
 func (a *app) operateTask(ctx context.Context, client operations.Client, verb operations.Verb, id, reason string) (anew bool, err error) {
 	ask, stop := a.answering(ctx)
 	defer stop()
@@ -171,7 +173,8 @@ func (a *app) operateBehaviors(ctx context.Context, client operations.Client, ve
 	return errors.Join(errs...)
 }
 
-// toldOf says of a behavior what whoever paused it, or ended its pause, may not expect; "" if there is nothing of that kind.
+// toldOf says of a behavior what whoever paused it, or ended its pause, may not expect; "" if there is nothing of that
+// kind.
 func toldOf(verb operations.Verb, behavior string, paused, unknown bool) string {
 	told := ""
 	switch {

@@ -45,7 +45,8 @@ Exit code 1 means that something is left to do. Keys that are ignored do not cou
 	})
 }
 
-// showStrays prints keys. Its error says what is left to do; keys of no shard that cannot be removed are ignored by every node.
+// showStrays prints keys. Its error says what is left to do; keys of no shard that cannot be removed are ignored by
+// every node.
 func (a *app) showStrays(strays []repair.Stray) (err error) {
 	p := a.print("SHARD", "KEY", "REVISION", "BYTES", "PROBLEM", "REMEDY")
 	left, removable := 0, 0

@@ -309,7 +309,8 @@ func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*connect.Link, *e
 	return link, servers, err
 }
 
-// gaveUp ends the process when the etcd inside cannot go on. The panic that it ends with else has the exit code of wrong usage.
+// gaveUp ends the process when the etcd inside cannot go on. The panic that it ends with else has the exit code of
+// wrong usage.
 func (a *app) gaveUp(problem string) {
 	fmt.Fprintf(a.Err, "%s: the etcd inside has given up: %s\n", a.Name, problem)
 	a.flush()

@@ -34,8 +34,8 @@ func (s *settings) take(set *pflag.FlagSet) {
 	set.VisitAll(func(f *pflag.Flag) { s.known[f.Name] = f })
 }
 
-// apply sets the flags of a command that the command line left alone. A flag of another command that happens to have the
-// same name is no setting. An empty variable is refused as an empty flag is: viper takes it for none.
+// apply sets the flags of a command that the command line left alone. A flag of another command that happens to have
+// the same name is no setting. An empty variable is refused as an empty flag is: viper takes it for none.
 func (s *settings) apply(flags *pflag.FlagSet) (err error) {
 	if err := s.read(); err != nil {
 		return err

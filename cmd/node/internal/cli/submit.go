@@ -195,7 +195,8 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	return text, nil
 }
 
-// checkJSON says where a text is no JSON, and what is there. What begins like no string, list or object may lack quotes.
+// checkJSON says where a text is no JSON, and what is there. What begins like no string, list or object may lack
+// quotes.
 func checkJSON(text []byte) error {
 	var value json.RawMessage
 	wrong, is := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &value))

@@ -95,7 +95,8 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 	return errors.Join(errs...)
 }
 
-// noneSubmitted says why nothing is submitted, and names the line of the request that is to blame: others do not know the lines.
+// noneSubmitted says why nothing is submitted, and names the line of the request that is to blame: others do not know
+// the lines.
 func noneSubmitted(lines []requests.Line, results []operations.Submitted) string {
 	for i, r := range results {
 		if r.Err != nil && !errors.Is(r.Err, task.ErrNoneSubmitted) {
@@ -105,7 +106,8 @@ func noneSubmitted(lines []requests.Line, results []operations.Submitted) string
 	return task.ErrNoneSubmitted.Error()
 }
 
-// submitMany submits the requests. Those of one key are submitted together or not at all: with --skip-bad, without the wrong ones.
+// submitMany submits the requests. Those of one key are submitted together or not at all: with --skip-bad, without the
+// wrong ones.
 func (o submitOptions) submitMany(ctx context.Context, client operations.Submitter, asked []task.Request) []operations.Submitted {
 	results := client.SubmitMany(ctx, asked, task.ManyOptions{RequestKey: o.key, AllValid: !o.skipBad})
 	if !o.skipBad || o.key == "" {

@@ -17,8 +17,8 @@ const (
 	tellAfter  = time.Second
 )
 
-// Await calls open, which links to servers, again and again while these are away, until ctx ends: servers restart, and etcd may stand
-// still. waiting is called once, after a second without servers.
+// Await calls open, which links to servers, again and again while these are away, until ctx ends: servers restart, and
+// etcd may stand still. waiting is called once, after a second without servers.
 func Await(ctx context.Context, open func(context.Context) (*Link, error), waiting func()) (*Link, error) {
 	began := time.Now()
 	var before error
@@ -45,7 +45,8 @@ func Await(ctx context.Context, open func(context.Context) (*Link, error), waiti
 	}
 }
 
-// away reports whether servers may answer later that do not now. What they have refused, and a connection that TLS refused, stays refused.
+// away reports whether servers may answer later that do not now. What they have refused, and a connection that TLS
+// refused, stays refused.
 func away(err error) bool {
 	switch {
 	case errors.Is(err, etcdstore.ErrNoCluster):

@@ -47,7 +47,8 @@ func (l *Link) AwaitEven(ctx context.Context, nodes int) error {
 	return context.Cause(ctx)
 }
 
-// On links to servers of this process. shards counts only when it creates the named cluster ("" = "taskledger"); 0 = 16.
+// On links to servers of this process. shards counts only when it creates the named cluster ("" = "taskledger"); 0 =
+// 16.
 func On(ctx context.Context, servers *embedded.Servers, name string, shards int, log *slog.Logger) (*Link, error) {
 	open, err := servers.Connect(ctx, name, shards, log)
 	if err != nil {
@@ -60,8 +61,8 @@ func On(ctx context.Context, servers *embedded.Servers, name string, shards int,
 	return link, nil
 }
 
-// In links to a cluster on the servers of the node that runs on dir. Of a, Cluster, Shards, ID, Existing, New, Private and Log
-// count. It wraps cluster.ErrNoNode when no node runs there.
+// In links to a cluster on the servers of the node that runs on dir. Of a, Cluster, Shards, ID, Existing, New, Private
+// and Log count. It wraps cluster.ErrNoNode when no node runs there.
 func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
 	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing, ID: a.ID, New: a.New, Dir: dir, Private: a.Private, Log: a.Log})
 	if err != nil {
@@ -103,8 +104,8 @@ type Addresses struct {
 }
 
 // At links to the servers at the addresses. It wraps store.ErrUnavailable when etcd cannot be reached, and
-// etcdstore.ErrDenied when it refuses the user. Connections without TLS to other machines are logged as warnings. NATS is
-// connected, and its refusals logged, while the link is used.
+// etcdstore.ErrDenied when it refuses the user. Connections without TLS to other machines are logged as warnings. NATS
+// is connected, and its refusals logged, while the link is used.
 func At(ctx context.Context, a Addresses) (*Link, error) {
 	etcdTLS, etcdCAs, err := a.EtcdTLS.config()
 	if err != nil {

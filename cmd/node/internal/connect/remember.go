@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// RememberedIn is the file in a data directory that holds the id of the named cluster ("" = "taskledger"), of which its node was last.
+// RememberedIn is the file in a data directory that holds the id of the named cluster ("" = "taskledger"), of which its
+// node was last.
 func RememberedIn(dir, name string) string {
 	return filepath.Join(dir, "cluster-"+cmp.Or(name, "taskledger")+".id")
 }

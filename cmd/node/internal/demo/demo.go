@@ -1,5 +1,5 @@
-// Package demo shows the engine at work: three nodes checksum every file of a directory, one of them is killed half way,
-// and everything is checked afterwards.
+// Package demo shows the engine at work: three nodes checksum every file of a directory, one of them is killed half
+// way, and everything is checked afterwards.
 package demo
 
 import (

@@ -16,8 +16,8 @@ import (
 	"taskledger/events"
 )
 
-// NotEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done by
-// default is not what its user means. Lists refuse that themselves.
+// NotEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done
+// by default is not what its user means. Lists refuse that themselves.
 func NotEmpty(set *pflag.FlagSet) (err error) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if err == nil && f.Changed && f.Value.String() == "" {
@@ -100,8 +100,8 @@ func LevelVar(f *pflag.FlagSet, to *slog.Level, level slog.Level) {
 	Say(f, "log-level", all)
 }
 
-// Arguments accepts one argument for each word of the command's usage. A word in brackets is optional, and a last word with dots stands
-// for one or more. Its error names the words.
+// Arguments accepts one argument for each word of the command's usage. A word in brackets is optional, and a last word
+// with dots stands for one or more. Its error names the words.
 func Arguments(cmd *cobra.Command, args []string) error {
 	words := strings.Fields(cmd.Use)[1:]
 	least := len(words)
@@ -121,7 +121,8 @@ func Arguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s: want %s, got %s", cmd.Name(), strings.Join(words, " "), got)
 }
 
-// Time reads a time, the zero one from nothing. Stored, the beginning of 1970 is none, so that a time has to be after it.
+// Time reads a time, the zero one from nothing. Stored, the beginning of 1970 is none, so that a time has to be after
+// it.
 func Time(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -9,8 +9,8 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 )
 
-// RefuseTopics makes help and completion of what there is not wrong usage: they would print their own help as if it were asked
-// for, which a shell that reads a completion would run.
+// RefuseTopics makes help and completion of what there is not wrong usage: they would print their own help as if it
+// were asked for, which a shell that reads a completion would run.
 func RefuseTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -244,8 +244,8 @@ func listen(address, usual string) (net.Listener, error) {
 	return l, err
 }
 
-// readTokens reads the file of tokens. The one in the data directory is made where it is not there yet; the user of the machine has a token
-// that is drawn at each start.
+// readTokens reads the file of tokens. The one in the data directory is made where it is not there yet; the user of the
+// machine has a token that is drawn at each start.
 func (s *Server) readTokens(dir string) error {
 	path := s.options.Tokens
 	if path == "" {

@@ -25,10 +25,10 @@ const leaveWithin = 3 * team.TTL
 type Config struct {
 	Source    string
 	Target    string
-	Limits    trees.Limits // zero fields: those of the running mirror, or else the default
+	Limits    trees.Limits // bound the run; a zero field stands for that of the running mirror, or else for the default
 	Dir       string       // keeps etcd and NATS; "" = a temporary directory
-	Processes int          // that have to be there before the work begins, this one included; 0 = 1
-	Join      string       // directory of a running mirror, for one more process; "" = this is the first one
+	Processes int          // have to be there before the work begins, this one included; 0 = 1
+	Join      string       // names the directory of a running mirror, which this process joins; "" = it is the first
 	// Invite returns the command line of one more process of a mirror of trees, whose servers are in a directory.
 	Invite func(dir string, of trees.Params) string
 

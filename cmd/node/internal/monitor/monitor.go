@@ -142,7 +142,8 @@ func (m *Monitor) Close() error {
 	return m.listener.Close()
 }
 
-// Serve serves until ctx ends, with the Figures. A node goes on without, when it cannot; so it does where it listens nowhere.
+// Serve serves until ctx ends, with the Figures. A node goes on without, when it cannot; so it does where it listens
+// nowhere.
 func (m *Monitor) Serve(ctx context.Context, figures http.Handler, vitals func() meter.Vitals) {
 	if m.listener == nil {
 		return

@@ -14,8 +14,8 @@ import (
 	"taskledger/task"
 )
 
-// Await waits for tasks side by side, so that none of them uses up the time of another, and prints their outcomes in the order of the
-// handles. A failed task is an error, as is one without an outcome when ctx ends.
+// Await waits for tasks side by side, so that none of them uses up the time of another, and prints their outcomes in
+// the order of the handles. A failed task is an error, as is one without an outcome when ctx ends.
 func Await(ctx context.Context, out io.Writer, asJSON bool, handles []operations.Handle) error {
 	type outcome struct {
 		result []byte

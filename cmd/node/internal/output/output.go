@@ -91,7 +91,8 @@ func Clean(s string) string {
 	}, s)
 }
 
-// CleanJSON is Clean of JSON text, whose meaning stays: what JSON allows of control characters in its strings is escaped.
+// CleanJSON is Clean of JSON text, whose meaning stays: what JSON allows of control characters in its strings is
+// escaped.
 func CleanJSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, steers) {
 		return text

@@ -30,7 +30,8 @@ type Line struct {
 	task.Request
 }
 
-// Read reads a file of requests, which all have a key together if keyed. A line that is wrong refuses all, unless skip is there to be told of it.
+// Read reads a file of requests, which all have a key together if keyed. A line that is wrong refuses all, unless skip
+// is there to be told of it.
 func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line, err error) {
 	if len(text) > MaxBytes {
 		return nil, &task.LimitError{Field: "file of requests", Limit: MaxBytes, Got: int64(len(text))}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// NewKey writes a new private key to a file, which must not exist, and returns the public key that belongs to it. The name,
-// without blanks and plus signs, stands in every signature, with a number that tells keys of one name apart.
+// NewKey writes a new private key to a file, which must not exist, and returns the public key that belongs to it. The
+// name, without blanks and plus signs, stands in every signature, with a number that tells keys of one name apart.
 func NewKey(file, name string) (public string, err error) {
 	private, public, err := note.GenerateKey(rand.Reader, name)
 	if err == nil {
@@ -33,8 +33,8 @@ func NewKey(file, name string) (public string, err error) {
 	return public, nil
 }
 
-// Signer reads the private keys in a file, one a line, and returns what signs a text with all of them. The text must end in a
-// newline; what is returned is a note. Two keys are for a change from one to the other.
+// Signer reads the private keys in a file, one a line, and returns what signs a text with all of them. The text must
+// end in a newline; what is returned is a note. Two keys are for a change from one to the other.
 func Signer(file string) (sign func(text string) (string, error), err error) {
 	lines, err := os.ReadFile(file)
 	if err != nil {
@@ -63,8 +63,8 @@ func Signer(file string) (sign func(text string) (string, error), err error) {
 // ErrUntrusted reports a note without a valid signature of a trusted key.
 var ErrUntrusted = errors.New("no signature of a trusted key")
 
-// Open returns the text of a note and which of the trusted public keys, by name and number, have signed it. Without trusted
-// keys it checks no signature and returns none. It wraps ErrUntrusted.
+// Open returns the text of a note and which of the trusted public keys, by name and number, have signed it. Without
+// trusted keys it checks no signature and returns none. It wraps ErrUntrusted.
 func Open(signed string, trusted []string) (text string, signedBy []string, err error) {
 	if len(trusted) == 0 {
 		text, _, _ = strings.Cut(signed, "\n\n")

@@ -11,7 +11,7 @@ import (
 const (
 	// bucketsWithin bounds the time for which a suspend waits for the open buckets of a work.
 	bucketsWithin = 10 * time.Second
-	// So long it rests between two looks, twice as long each time.
+	// shortestLook is the first pause between two looks; each is twice as long as the one before, up to longestLook.
 	shortestLook = 50 * time.Millisecond
 	longestLook  = time.Second
 )

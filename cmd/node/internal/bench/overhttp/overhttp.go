@@ -364,7 +364,8 @@ func ask(ctx context.Context, o asking) (got asked, err error) {
 	return asked{Count: tasks * count, Micros: took.Microseconds(), P99Ms: p99}, err
 }
 
-// connection is kept alive by who asks. A general client would share its two processors with what is measured for longer.
+// connection is kept alive by who asks. A general client would share its two processors with what is measured for
+// longer.
 type connection struct {
 	net.Conn
 	in *bufio.Reader

@@ -193,8 +193,8 @@ func ask(ctx context.Context, o asking) (got asked, err error) {
 	return got, err
 }
 
-// connection is kept alive. It reads no more of HTTP than the node writes: a general client would share the processors with what is measured for
-// longer.
+// connection is kept alive. It reads no more of HTTP than the node writes: a general client would share the processors
+// with what is measured for longer.
 type connection struct {
 	net.Conn
 	in        *bufio.Reader

@@ -20,7 +20,7 @@ import (
 
 const (
 	warmUp = time.Second // in which the workers of a work are made, and come to their speed
-	pairs  = 3           // of windows: tasks, then buckets
+	pairs  = 3           // counts the pairs of windows: one of tasks, then one of buckets
 
 	manyBuckets = segmentation.MaxBuckets // more than a window has time for
 )
@@ -30,8 +30,8 @@ const MaxWorkers = work.MaxWorkers
 
 // Config says how many workers end empty buckets beside as many tasks in flight, and how long.
 type Config struct {
-	Workers  int           // 1 to MaxWorkers
-	Duration time.Duration // of all windows
+	Workers  int           // ends buckets at once, 1 to MaxWorkers; as many tasks are in flight
+	Duration time.Duration // bounds the time of all windows together
 }
 
 // Result holds the measured values.
@@ -48,8 +48,8 @@ type Result struct {
 
 // Bounds are for checks; zero ones allow everything.
 type Bounds struct {
-	Ratio   float64 // the least one of buckets and tasks
-	OnItems float64 // the least share of the time of workers
+	Ratio   float64 // bounds Result.Ratio from below
+	OnItems float64 // bounds Result.OnItems from below
 }
 
 // Within returns which bound is broken.
