@@ -111,7 +111,7 @@ func (a *asked) tell() *moved {
 	case m.State == int64(Stop):
 	case has != nil && has.Attempt == a.t.Started:
 		m.State, m.Bucket = int64(Go), has.Bucket
-	case a.of.Over():
+	case a.of.Over(), !a.of.Planned && a.number != 1: // what a worker reads of a run that was reset is void
 		m.State = int64(Over)
 	case part == nil:
 		m.State, m.Partition = int64(Next), int64(a.of.Current+1)
@@ -215,6 +215,10 @@ func (c *Bucket) Decide(d *command.Decider) command.Answer {
 	}
 	if a.of == nil || a.parent == nil {
 		return a.tell().answer()
+	}
+	if c.Run != 0 && c.Run != int64(a.of.Run) {
+		d.Stale++
+		return stale()
 	}
 	errs, err := c.errors()
 	if err != nil {
