@@ -259,7 +259,7 @@ func (s *Works) end(of *Work, p *Part, b *events.BucketsMoved, now events.Millis
 	if at, found := slices.BinarySearchFunc(of.tries, b.Ended, byTry); found {
 		of.tries = slices.Delete(slices.Clone(of.tries), at, at+1)
 	}
-	if w := of.workers[b.Worker]; w != nil {
+	for _, w := range of.workers { // the work gets on: what one bucket costs is counted by tries
 		w.Lost, w.Failed = 0, 0
 	}
 	var done []permit

@@ -145,7 +145,7 @@ func failLost(d *command.Decider, of *works.Work) {
 	})
 }
 
-// failWithWorker fails the work of a worker that was lost too often while no bucket of its ended, or was rejected: one
+// failWithWorker fails the work of a worker that was lost too often while no bucket of the work ended, or was rejected: one
 // in its place would end alike.
 func failWithWorker(d *command.Decider, worker events.TaskID, b *events.Failed) {
 	of, _ := works.Of(d.State).WorkerOf(worker)

@@ -22,7 +22,7 @@ type hand struct {
 	of        *job          // which it is a worker of
 	number    uint32        // as such
 
-	losses   int // since a bucket of its ended, or its run
+	losses   int // since a bucket of its work ended, or its run
 	failures int // likewise
 }
 
@@ -173,7 +173,7 @@ func (s *Works) Lose(id events.TaskID) {
 }
 
 // Counts returns how many attempts of a task that works on buckets were lost, and how many failed, since a bucket of its
-// ended or its run did; false = it works on none.
+// work ended or its run did; false = it works on none.
 func (s *Works) Counts(id events.TaskID) (losses, failures int, is bool) {
 	t := s.tasks[id]
 	if t == nil || s.workOf(t) == nil {
