@@ -155,3 +155,29 @@ func TestWork_FailuresOfItsOwnTaskWithBucketsThatAreDoneByOthersDoNotEndIt(t *te
 		w.take(parent)
 	}
 }
+
+func TestWork_WorkersThatFailForGoodWithoutABucketAreReplacedMoreAndMoreSlowly(t *testing.T) {
+	w := inWork(t, 10, 1, task.Policy{MaxAttempts: 1}, func(p *events.WorkPartition) { p.Workers = 3 })
+	for range 50 {
+		for _, is := range w.work().Workers() {
+			if is.Active {
+				w.start(is.ID, "n-x")
+				w.complete(is.ID, command.Failed)
+			}
+		}
+		w.rest()
+	}
+	if n := w.state.Len() - 1; n > 8 || w.task(parent).Final() {
+		t.Errorf("%d workers at once, the work has ended: %t", n, w.task(parent).Final())
+	}
+}
+
+func TestWork_WorkersThatAreCancelledOneByOneAreReplacedAtOnce(t *testing.T) {
+	w := inWork(t, 10, 1, task.Policy{}, func(p *events.WorkPartition) { p.Workers = 2 })
+	for n := uint32(2); n < 20; n++ {
+		if w.rest(); w.task(worker(n)) == nil {
+			t.Fatalf("there is no worker %d", n)
+		}
+		w.operate(worker(n), task.Cancel)
+	}
+}

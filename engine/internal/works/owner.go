@@ -95,6 +95,10 @@ func (o *atOwner) note(ev *events.Event) {
 		if number > 1 && spare(of) {
 			o.of(of.ID).endsIdle(of, number, ev.At)
 		}
+	case *events.Failed:
+		if b.Run != 0 && b.Error.Code != events.CodeCancelled && number > 1 && of.Has(number) == nil {
+			o.of(of.ID).endsIdle(of, number, ev.At)
+		}
 	case *events.Released:
 		if b.Node != "" {
 			o.of(of.ID).gives(b.Node)
