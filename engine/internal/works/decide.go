@@ -86,7 +86,7 @@ func (a *asked) bars() string {
 // spent says which bucket of a work has cost as many attempts as the policy allows; "" = none has.
 func spent(of *works.Work, p *events.Policy) string {
 	if bucket, failed := of.MostTried(); int(failed) >= p.MaxAttempts {
-		return "the items of bucket " + strconv.FormatUint(bucket, 10) + " cannot be had"
+		return "attempts on bucket " + strconv.FormatUint(bucket, 10) + " have failed too often"
 	}
 	if bucket, lost := of.MostLost(); int(lost) >= p.MaxLost {
 		return "attempts on bucket " + strconv.FormatUint(bucket, 10) + " were lost too often"

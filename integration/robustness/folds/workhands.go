@@ -234,6 +234,7 @@ func (of *job) wakes(ev *events.Event) bool {
 		case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
 			return true
 		}
+		return b.Error.Properties["bucket"] != "" // the last failure of those that had it
 	case *events.Rescheduled:
 		if b.At == 0 { // its retry is taken away: it is deleted
 			return b.Reason == "deleted"
