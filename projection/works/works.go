@@ -52,6 +52,7 @@ type Work struct {
 	Finished bool // its task has ended with SUCCESS since the run was planned
 	Asleep   bool // its task waits for its workers: it has snoozed
 	Final    bool // its task has ended
+	Cleared  bool // its counters were reset since an attempt of its task began
 
 	alive   events.Millis // when an attempt of the work last gave a sign of life
 	open    []Open        // by bucket

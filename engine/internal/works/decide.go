@@ -238,7 +238,7 @@ func (c *Bucket) Decide(d *command.Decider) command.Answer {
 		return stale()
 	case c.Ended != 0:
 		move.Ended, move.Items = c.Ended, c.items()
-		if a.of.ErrorBytes < works.MaxErrorBytes {
+		if a.of.ErrorBytes+works.TextBytes(errs) <= works.MaxErrorBytes {
 			move.Errors = errs
 		}
 	case c.Returned != 0:
