@@ -134,6 +134,9 @@ func (l *loop[P, I]) at(place int) (*PartitionPlan, *Partition[P, I], error) {
 		return nil, nil, l.absent("the run has a partition %q, and the definition of this node has none", plan.ID)
 	case defined.Process == nil && plan.Mode != DryRun:
 		return nil, nil, l.absent("partition %q runs with the mode %s, and has no Process on this node", plan.ID, plan.Mode)
+	case plan.Mode != DryRun && !countsAlike(plan.Thresholds, defined.thresholds()):
+		return nil, nil, l.absent("partition %q has other counters in the run than on this node, as {name limit}: %v and %v",
+			plan.ID, plan.Thresholds, defined.thresholds())
 	}
 	return plan, defined, nil
 }
