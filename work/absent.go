@@ -31,7 +31,7 @@ type absentError struct {
 func (e *absentError) Error() string { return e.problem }
 
 // countsAlike reports whether a node with the counters here can go on with a partition whose counters are recorded: the
-// names are the same. The recorded limit of a threshold counts; that of a rule must be the same, too, as its place alone
+// names are the same. The recorded limit of a threshold counts; that of a rule must be the same, too, as only its place
 // names a rule, and another limit may be that of another rule.
 func countsAlike(recorded, here []Threshold) bool {
 	return len(recorded) == len(here) && !slices.ContainsFunc(recorded, func(r Threshold) bool {

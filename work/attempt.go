@@ -30,7 +30,7 @@ type Attempt struct {
 
 // Attempt works on buckets until the ledger has none for it: it returns Finished, Waiting or Stopped, as the ledger
 // said. An error fails the attempt: it is the cause of ctx if ctx ended, an *ItemsError, a *StopError or a
-// *ThresholdError, both of which are final, the error of the ledger, or tells that this node knows no such partition.
+// *ThresholdError, both of which are final, the error of the ledger, or tells that this node cannot go on with the run.
 // Before it returns an error, it gives its bucket back, within five seconds, even if ctx has ended.
 //
 // Validate has to accept the definition. Attempt may be called concurrently, with a ledger for each call.
