@@ -102,7 +102,7 @@ func operation(r *Route, schemas huma.Registry, failed *huma.Response) *huma.Ope
 	}
 	if r.In != nil {
 		op.RequestBody = &huma.RequestBody{
-			Required: r.In != Reason{},
+			Required: !r.Optional,
 			Content:  content(mediaJSON, schemas.Schema(reflect.TypeOf(r.In), true, "")),
 		}
 	}

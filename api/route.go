@@ -21,6 +21,8 @@ type Route struct {
 	Class Class
 	// MaxBody is the largest body, in bytes; 0 = it takes none.
 	MaxBody int64
+	// Optional says that the body may be left out.
+	Optional bool
 	// Untyped says that a body without the header Content-Type is taken for JSON: old clients send none.
 	Untyped bool
 	// Large says that its answers may have megabytes: a few are made at once, and the others wait, unless they ask

@@ -187,7 +187,7 @@ func (s changes) verbRoutes() (all []Route) {
 			Serve:   s.operate(verb),
 		}
 		if verb == operations.Cancel || verb == operations.Suspend {
-			r.MaxBody, r.In = maxReason, Reason{}
+			r.MaxBody, r.In, r.Optional = maxReason, Reason{}, true
 		}
 		if verb == operations.Suspend { // of a work it waits for its open buckets
 			r.Class, r.Out, r.Serve = Poll, SuspendedWork{}, s.suspend
@@ -214,15 +214,16 @@ func (s behaviors) routes() []Route {
 			Serve:   s.list,
 		},
 		{
-			Method:  http.MethodPost,
-			Pattern: "/v1/behaviors/{behavior}/pause",
-			Summary: "Pause a behavior",
-			Role:    token.Operator,
-			Scope:   Everything,
-			MaxBody: maxReason,
-			In:      PauseRequest{},
-			Status:  []int{http.StatusNoContent},
-			Serve:   s.pause(operations.Pause),
+			Method:   http.MethodPost,
+			Pattern:  "/v1/behaviors/{behavior}/pause",
+			Summary:  "Pause a behavior",
+			Role:     token.Operator,
+			Scope:    Everything,
+			MaxBody:  maxReason,
+			In:       PauseRequest{},
+			Optional: true,
+			Status:   []int{http.StatusNoContent},
+			Serve:    s.pause(operations.Pause),
 		},
 		{
 			Method:  http.MethodPost,

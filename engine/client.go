@@ -153,6 +153,8 @@ type localNode interface {
 	unservedSince(shard int) time.Time
 	// sessionID returns the id of the session.
 	sessionID() string
+	// leaving reports that the node drains.
+	leaving() bool
 }
 
 // nodeHere returns the node in this process; nil when there is none.

@@ -382,6 +382,9 @@ func (m *member) source() string { return "taskledger/" + m.cfg.Store.Cluster().
 // sessionID implements localNode.
 func (m *member) sessionID() string { return m.session.ID }
 
+// leaving implements localNode.
+func (m *member) leaving() bool { return m.draining.Load() }
+
 // busConnected implements localNode.
 func (m *member) busConnected() { m.load.busConnected() }
 

@@ -37,8 +37,9 @@ func (c *Client) openWork(ctx context.Context, a task.Attempt) (workledger.Acces
 		Ask: func(ctx context.Context, shard int, cmd command.Command) (command.Answer, error) {
 			return c.sender.Ask(ctx, shard, command.LaneWork, cmd)
 		},
-		Read:   c.read,
-		Shards: c.cfg.Shards,
+		Read:    c.read,
+		Shards:  c.cfg.Shards,
+		Leaving: n.leaving,
 	}
 	access.Ledger = works.NewLedger(asks, attempt)
 	return access, nil

@@ -80,7 +80,7 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 	fill.MaxBody, fill.Matched, fill.In, fill.Out = maxRange, true, Range{}, Backfill{}
 	pause := steer(http.MethodPost, "/pause", "Keep a schedule from deciding ticks", token.Operator,
 		operations.PauseSchedule)
-	pause.MaxBody, pause.In = maxReason, api.Reason{}
+	pause.MaxBody, pause.In, pause.Optional = maxReason, api.Reason{}, true
 	return []api.Route{
 		list,
 		show,

@@ -25,7 +25,20 @@ type front struct{ works operations.Works }
 type Reset struct {
 	// Thresholds forgets what counters have counted, and nothing else. true is the only choice: without it a reset
 	// forgets the run, its buckets and counters.
-	Thresholds *bool `json:"thresholds,omitempty"`
+	Thresholds chosen `json:"thresholds,omitempty"`
+}
+
+// chosen is a field whose only value is true.
+type chosen bool
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses null, which encoding/json takes for no field.
+func (c *chosen) UnmarshalJSON(text []byte) error {
+	if string(text) != "true" {
+		const want = "want true, which forgets what counters have counted; a reset of the run has no body"
+		return &store.InvalidError{Field: "thresholds", Problem: want}
+	}
+	*c = true
+	return nil
 }
 
 // Rerun says what the next run has.
@@ -58,7 +71,8 @@ func Routes(w operations.Works) []api.Route {
 	}
 	reset := of(http.MethodPost, "/reset", "Forget the run of a work that does not run, or what its counters counted",
 		token.Operator, f.reset)
-	reset.MaxBody, reset.In, reset.Status = maxBody, Reset{}, []int{http.StatusNoContent}
+	reset.MaxBody, reset.In, reset.Optional = maxBody, Reset{}, true
+	reset.Status = []int{http.StatusNoContent}
 	rerun := of(http.MethodPost, "/rerun", "Run the buckets again that had failed items", token.Operator, f.rerun)
 	rerun.MaxBody, rerun.In, rerun.Status = maxBody, Rerun{}, []int{http.StatusNoContent}
 	return []api.Route{show, errs, reset, rerun}
@@ -111,12 +125,8 @@ func (f *front) reset(c *api.Call) error {
 	if err == nil {
 		err = f.known(c)
 	}
-	if err == nil && what.Thresholds != nil && !*what.Thresholds {
-		const want = "want true, which forgets what counters have counted; a reset of the run has no body"
-		err = &store.InvalidError{Field: "thresholds", Problem: want}
-	}
 	if err == nil {
-		err = f.works.ResetWork(c.Context(), c.Task(), what.Thresholds != nil)
+		err = f.works.ResetWork(c.Context(), c.Task(), bool(what.Thresholds))
 	}
 	if err != nil {
 		return err
@@ -126,10 +136,10 @@ func (f *front) reset(c *api.Call) error {
 
 func (f *front) rerun(c *api.Call) error {
 	var what Rerun
-	if err := c.Read(&what); err != nil {
+	if err := c.ReadOptional(&what); err != nil {
 		return err
 	}
-	if !what.Failed {
+	if !what.Failed { // also without a body
 		return &store.InvalidError{Field: "failed", Problem: "want true: retry begins a run of all buckets"}
 	}
 	if err := f.known(c); err != nil {

@@ -158,9 +158,46 @@ func TestReset_ForgetsTheRunOrWhatItsCountersHaveCounted(t *testing.T) {
 	s.send("operator", "POST", "t1.a~b/work/reset", `{"thresholds":true}`, 204, "")
 	s.did("reset true")
 	s.send("operator", "POST", "t1.a~b/work/reset", `{"threshold":true}`, 400, "malformed")
-	s.send("operator", "POST", "t1.a~b/work/reset", `{"thresholds":false}`, 400, "a reset of the run has no body")
+	for _, other := range []string{"false", "null", `"true"`, "1", "{}"} {
+		text := s.send("operator", "POST", "t1.a~b/work/reset", `{"thresholds":`+other+`}`, 400, "a reset of the run has no body")
+		if !strings.Contains(text, `"field":"thresholds"`) {
+			t.Errorf("%s: no field in %s", other, text)
+		}
+	}
 	s.did()
 	s.send("operator", "POST", "nobody/work/reset", "", 404, "not-found")
+}
+
+func TestOpenAPI_TellsWhichBodiesMayBeLeftOut(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct{ Required bool }
+		}
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal(apitest.Ask(s.api, "viewer", "GET", "/openapi.json", "").Body.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for path, required := range map[string]bool{
+		"tasks/{id}/work/reset":      false,
+		"tasks/{id}/work/rerun":      true,
+		"tasks/{id}/suspend":         false,
+		"behaviors/{behavior}/pause": false,
+		"tasks":                      true,
+	} {
+		if is := doc.Paths["/v1/"+path]["post"].RequestBody.Required; is != required {
+			t.Errorf("the body of %s is required: %t", path, is)
+		}
+	}
+	if of := doc.Components.Schemas["WorkReset"].Properties["thresholds"]["type"]; of != "boolean" {
+		t.Errorf("thresholds of a reset is of the type %v", of)
+	}
 }
 
 func TestRerun_IsOfFailedBucketsAlone(t *testing.T) {
@@ -168,10 +205,9 @@ func TestRerun_IsOfFailedBucketsAlone(t *testing.T) {
 	s := serve(t)
 	s.send("operator", "POST", "t1.a~b/work/rerun", `{"failed":true}`, 204, "")
 	s.did("rerun")
-	for _, body := range []string{"{}", `{"failed":false}`} {
+	for _, body := range []string{"", "{}", `{"failed":false}`} {
 		s.send("operator", "POST", "t1.a~b/work/rerun", body, 400, `"field":"failed"`)
 	}
-	s.send("operator", "POST", "t1.a~b/work/rerun", "", 415, "media-type")
 	s.did()
 }
 

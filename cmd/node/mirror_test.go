@@ -203,7 +203,8 @@ func TestMirror_GoesOnWhenTheFirstProcessWasKilled(t *testing.T) {
 		t.Fatalf("the first process ended before it was killed: %d %s%s", r.code, r.out, r.err)
 	}
 	other := run(t, dir, to("other")...)
-	if other.code != 2 || !strings.Contains(other.err, "has not come to its end") {
+	was := "of which DST was " + filepath.Join(dir, "target") + " and is " + filepath.Join(dir, "other") + " now;"
+	if other.code != 2 || !strings.Contains(other.err, "has not come to its end") || !strings.Contains(other.err, was) {
 		t.Errorf("another mirror: code %d: %s%s", other.code, other.out, other.err)
 	}
 	mirrored(t, run(t, dir, to("target")...), files(want), 0)
@@ -233,7 +234,7 @@ func TestMirror_RefusesWhatCannotBeMirrored(t *testing.T) {
 		"many threads":          {[]string{"--threads", "257", "source", "target"}, 2, "--threads 257"},
 		"no workers":            {[]string{"--workers", "0", "source", "target"}, 2, "--workers 0"},
 		"less than nothing":     {[]string{"--max-deletes", "-1", "source", "target"}, 2, "--max-deletes -1"},
-		"joined and first":      {[]string{"--join", "m", "--dir", "m", "source", "target"}, 2, "dir"},
+		"joined and first":      {[]string{"--join", "m", "--dir", "m", "source", "target"}, 2, "leave out --dir"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r := run(t, dir, append([]string{"mirror"}, c.args...)...); r.code != c.code || !strings.Contains(r.err, c.says) {
@@ -351,6 +352,41 @@ func TestMirror_LeavesNoTemporaryDirectoryButOfAKilledOneWhichTheNextRemoves(t *
 		t.Fatal(err)
 	}
 	if r := <-lives.ended; r.code != 130 {
+		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
+func TestMirror_TellsInJSONWhyItHasNotSucceeded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "source", "file"), "text")
+	write(t, filepath.Join(dir, "target", "gone"), "text")
+	var e struct {
+		Error *struct{ Code, Message string }
+	}
+	r := run(t, dir, "mirror", "-o", "json", "--max-deletes", "0", "source", "target")
+	if err := json.Unmarshal([]byte(r.out), &e); err != nil || r.code != 1 {
+		t.Fatalf("code %d, %v: %s%s", r.code, err, r.out, r.err)
+	}
+	if e.Error == nil || e.Error.Code != "threshold" || !strings.Contains(e.Error.Message, "nothing was changed") {
+		t.Errorf("%+v", e.Error)
+	}
+}
+
+func TestMirror_TellsForHowManyProcessesItWaitsAndWhatAnInterruptLeaves(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "source", "file"), "text")
+	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "2", "source", "target")
+	eventually(t, "it tells that it waits", func() bool {
+		return strings.Contains(first.stderr.String(), "\nwaits for 1 more process: ") &&
+			strings.Contains(first.stderr.String(), "mirror --join "+filepath.Join(dir, "m"))
+	})
+	if err := first.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	want := " has not come to its end: it goes on with the same arguments and --dir m\n"
+	if r := <-first.ended; r.code != 130 || !strings.Contains(r.err, want) {
 		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
 	}
 }

@@ -18,7 +18,7 @@ type Complete struct {
 	Node    string
 	How     Completion
 	Result  events.Payload
-	Error   *events.Error // of failed
+	Error   *events.Error // of failed; of released it counts where the task was cancelled
 
 	// Next is the earliest time of the next attempt, but of snoozed. AnyTime = Wait alone counts; 0 = there is no next
 	// attempt; of released, it is made at once.
@@ -135,6 +135,10 @@ func (c *Complete) Decide(d *Decider) Answer {
 	case Snoozed:
 		d.giveBack(t, &events.Snoozed{Until: d.waited(t, c)})
 	case Released:
+		if t.Cancelled && c.Error != nil {
+			d.fail(t, *c.Error, 0)
+			break
+		}
 		d.giveBack(t, &events.Released{Until: max(d.Now, d.chosen(t, c)), Node: t.Node})
 	}
 	return Answer{}

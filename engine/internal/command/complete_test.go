@@ -112,6 +112,24 @@ func TestComplete_OfACancelledAttemptTellsWhyItWasCancelled(t *testing.T) {
 	}
 }
 
+// A function that was told to stop and has not returned: its task was cancelled, and says so in one event, or its work
+// is suspended.
+func TestComplete_GivenBackWithAnErrorFailsOnlyWhatWasCancelled(t *testing.T) {
+	for at, want := range map[situation]string{atRunning: "Released", atCancelled: "Failed"} {
+		l := ledgerAt(t, at)
+		c := l.done(command.Released)
+		c.Error = &events.Error{Code: events.CodeFailed, Message: "it did not return"}
+		_, kinds := l.decide(c)
+		if got := strings.Join(kinds, " "); got != want {
+			t.Errorf("%s: %s, want %s", at, got, want)
+		}
+		if e := l.task().Error; at == atCancelled && (e == nil || e.Code != events.CodeCancelled ||
+			!strings.HasSuffix(e.Message, "; the attempt ended with failed: it did not return")) {
+			t.Errorf("recorded %+v", e)
+		}
+	}
+}
+
 func TestComplete_InAnyOtherStateIsRefused(t *testing.T) {
 	for _, at := range situations {
 		if at == atRunning || at == atRerun || at == atCancelled || at == atRerunCancel {

@@ -235,8 +235,8 @@ func (a *attempt) timedOut() {
 	a.expectReturn()
 }
 
-// expectReturn records the attempt as over when the function goes on for too long although its context has ended.
-// Its slot stays taken.
+// expectReturn records the attempt as over when the function goes on for too long although its context has ended: as
+// failed after its time-out, and as given back where it was told to stop. Its slot stays taken.
 func (a *attempt) expectReturn() {
 	time.AfterFunc(Overdue, func() {
 		if a.x.giveUp(a) {
@@ -245,9 +245,12 @@ func (a *attempt) expectReturn() {
 				"task", a.Task, "behavior", a.Assignment.Behavior, "attempt", a.Number, "slots_so_held", a.x.Stuck())
 			const why = "the function did not return after its context ended"
 			out := task.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: why}, Next: byPolicy}
-			if errors.Is(context.Cause(&a.ctx), errTimeout) {
+			switch cause := context.Cause(&a.ctx); {
+			case errors.Is(cause, errTimeout):
 				out.Err = timedOut(out.Err)
 				out = a.followed(out)
+			case errors.Is(cause, task.ErrCancelled): // also where its work is suspended
+				out.Release = true
 			}
 			a.report(out, true)
 		}

@@ -150,7 +150,11 @@ func TestExecutor_FunctionThatIgnoresItsEndIsOverAfterTenSecondsAndKeepsItsSlot(
 				w.wantNothing("before ten seconds were over")
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
-				if c := w.outcome(); c.How != command.Failed || name == "timeout" && c.Error.Code != events.CodeTimeout {
+				how, code := command.Released, events.CodeFailed // told to stop, which is no failed attempt
+				if name == "timeout" {
+					how, code = command.Failed, events.CodeTimeout
+				}
+				if c := w.outcome(); c.How != how || c.Error == nil || c.Error.Code != code {
 					t.Errorf("%+v, %+v", c, c.Error)
 				}
 				if w.exec.Free("b") {

@@ -38,6 +38,10 @@ func (a *attempt) report(out task.Outcome, ended bool) {
 		c.How = command.Released
 	case out.Release:
 		c.How = command.Released
+		if out.Err != nil { // of a function that did not return
+			e := out.Err.Fit()
+			c.Error = &e
+		}
 		reportNext(c, task.Outcome{Wait: max(out.Wait, time.Nanosecond)})
 	case out.Snooze > 0:
 		c.How, c.Wait = command.Snoozed, out.Snooze

@@ -18,6 +18,8 @@ type Asks struct {
 	Ask    func(ctx context.Context, shard int, c command.Command) (command.Answer, error)
 	Read   func(ctx context.Context, shard int, c command.Command) (command.Answer, error)
 	Shards int
+	// Leaving reports that the node of the attempt drains: the bucket under way is the attempt's last one. nil: it never does.
+	Leaving func() bool
 }
 
 // answerWithin bounds the wait for the answer to a permit. The end of the attempt does not end it: a permit that is
@@ -154,6 +156,7 @@ func (l *Ledger) Begin(ctx context.Context, b workledger.Beginning) error {
 
 // Next implements workledger.Ledger. The end of the attempt returns its bucket, so nothing is sent for one that is given back.
 func (l *Ledger) Next(ctx context.Context, r workledger.Report) (workledger.Answer, error) {
+	r.Last = r.Last || l.asks.Leaving != nil && l.asks.Leaving()
 	if l.stopped.Load() && r.Bucket == 0 || r.Returned || r.Last && r.Bucket == 0 {
 		return workledger.Answer{State: workledger.Stopped}, nil
 	}

@@ -57,9 +57,14 @@ mirror has left behind, the next one completes or removes.`,
 	f.Int64Var(&cfg.Limits.Threads, "threads", trees.DefaultThreads, "files at once of each worker")
 	f.Int64Var(&maxDeletes, "max-deletes", 0, "most files, links and directories to delete (default any number)")
 	f.Lookup("max-deletes").DefValue = "0" // the help prints no default that is 0, and here 0 is a limit
-	c.MarkFlagsMutuallyExclusive("join", "dir")
-	c.MarkFlagsMutuallyExclusive("join", "processes")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, first := range []string{"dir", "processes"} {
+			if cfg.Join != "" && f.Changed(first) {
+				const say = "--join names the directory of a running mirror, whose first process has been given --%[1]s: " +
+					"leave out --%[1]s"
+				return &exitcode.UsageError{Problem: fmt.Sprintf(say, first)}
+			}
+		}
 		if err := between("workers", cfg.Limits.Workers, 1, trees.MaxWorkers); err != nil {
 			return err
 		}

@@ -4,12 +4,18 @@ import (
 	"context"
 	"io"
 
+	"taskledger/cmd/node/internal/mirror/trees"
 	"taskledger/events"
 	"taskledger/work/progress"
 )
 
 // SilentFor is the time after which a process that has joined gives up.
 const SilentFor = silentFor
+
+// CountsOf returns the end of a mirror whose only item failed.
+func CountsOf(id events.TaskID, failures []progress.ItemError, outcome error) Counts {
+	return counts(id, trees.Sums{Failed: int64(len(failures))}, failures, outcome)
+}
 
 // Follow follows a work that ask tells of.
 func Follow(

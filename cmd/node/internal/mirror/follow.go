@@ -60,18 +60,12 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// tell prints a line.
+// tell prints a line, in the words of work show.
 func (f *follower) tell(of *workprogress.Work) {
-	var buckets workprogress.Buckets
-	for i := range of.Partitions {
-		buckets.Done += of.Partitions[i].Buckets.Done
-		buckets.Total += of.Partitions[i].Buckets.Total
-	}
-	percent := 0.0
-	if buckets.Total > 0 {
-		percent = float64(1000*buckets.Done/buckets.Total) / 10
+	words := of.Progress
+	if of.State == workprogress.Suspended {
+		words = "suspended, " + words
 	}
 	i := &of.Items
-	fmt.Fprintf(f.out, "%s: %g %%, %d of %d buckets; %d items done, %d skipped, %d failed\n",
-		f.task, percent, buckets.Done, buckets.Total, i.Done, i.Skipped, i.Failed)
+	fmt.Fprintf(f.out, "%s: %s; %d items done, %d skipped, %d failed\n", f.task, words, i.Done, i.Skipped, i.Failed)
 }

@@ -14,7 +14,7 @@ import (
 	"taskledger/work/progress"
 )
 
-func TestFollow_ALineWithPercentIsToldEveryFewSeconds(t *testing.T) {
+func TestFollow_ALineInTheWordsOfWorkShowIsToldEveryFewSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -23,17 +23,22 @@ func TestFollow_ALineWithPercentIsToldEveryFewSeconds(t *testing.T) {
 		var out strings.Builder
 		err := mirror.Follow(ctx, "mirror-1", false, &out, func(context.Context) (progress.Work, error) {
 			done++
-			return progress.Work{
-				Items:      progress.Items{Done: 2 * done, Failed: 1},
-				Partitions: []progress.Partition{{Buckets: progress.Buckets{Total: 150, Done: done}}, {}},
-			}, nil
+			of := progress.Work{
+				State:    progress.InProgress,
+				Progress: fmt.Sprintf("%d %% in 3/6", done),
+				Items:    progress.Items{Done: 2 * done, Failed: 1},
+			}
+			if done > 12 {
+				of.State = progress.Suspended
+			}
+			return of, nil
 		})
 		if err != nil {
 			t.Error(err)
 		}
-		want := "mirror-1: 4 %, 6 of 150 buckets; 12 items done, 0 skipped, 1 failed\n" +
-			"mirror-1: 8 %, 12 of 150 buckets; 24 items done, 0 skipped, 1 failed\n" +
-			"mirror-1: 12 %, 18 of 150 buckets; 36 items done, 0 skipped, 1 failed\n"
+		want := "mirror-1: 6 % in 3/6; 12 items done, 0 skipped, 1 failed\n" +
+			"mirror-1: 12 % in 3/6; 24 items done, 0 skipped, 1 failed\n" +
+			"mirror-1: suspended, 18 % in 3/6; 36 items done, 0 skipped, 1 failed\n"
 		if out.String() != want {
 			t.Errorf("told\n%swant\n%s", &out, want)
 		}

@@ -94,8 +94,8 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	defer func() { err = errors.Join(err, nodes.Close()) }()
 	fmt.Fprintf(cfg.Err, "%s: 3 nodes mirror %s to %s; their cluster is in %s\none more process joins with: %s\n",
 		of.Task, params.Source, params.Target, dir, cfg.Invite(dir, params))
-	err = nodes.Await(ctx, func(alive int) bool { return alive >= len(nodes.Members)+max(cfg.Processes, 1)-1 })
-	if err != nil {
+	defer func() { tellInterrupted(cfg, of.Task, err) }()
+	if err := awaitProcesses(ctx, cfg, nodes, cfg.Invite(dir, params)); err != nil {
 		return err
 	}
 	r := run{Config: cfg, shared: of, work: mirror, client: nodes.Members[0].Client}

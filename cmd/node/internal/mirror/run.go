@@ -44,21 +44,22 @@ func (r *run) end(ctx context.Context) error {
 		return fmt.Errorf("read what the work has done: %w", err)
 	}
 	sums := sum(&of)
-	if err := r.report(ctx, sums); err != nil {
-		return err
-	}
+	var outcome error
 	switch {
 	case failed && failure.Code == events.CodeThreshold:
-		return &LimitError{
+		outcome = &LimitError{
 			Limit:   *r.shared.Limits.MaxDeletes,
 			Applied: failure.Properties["partition"] != trees.PartitionLimit,
 		}
 	case failed:
-		return failure
+		outcome = failure
 	case sums.Failed > 0:
-		return &FailedError{Items: sums.Failed}
+		outcome = &FailedError{Items: sums.Failed}
 	}
-	return nil
+	if err := r.report(ctx, sums, outcome); err != nil {
+		return err
+	}
+	return outcome
 }
 
 // await waits for the outcome, and shows meanwhile how far the work has come.

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"taskledger/cluster"
 	"taskledger/cmd/node/internal/mirror/trees"
@@ -64,12 +66,36 @@ func (s *shared) name(dir string) error {
 	case err != nil:
 		return err
 	case was.Params != s.Params || !was.Limits.Equal(s.Limits):
-		const say = "in %s a mirror of %s to %s has not come to its end: it goes on with the same arguments, " +
-			"and another one needs another directory"
-		return refuse("dir", say, dir, was.Params.Source, was.Params.Target)
+		const say = "in %s a mirror of %s to %s has not come to its end: it goes on with the same arguments, %s; " +
+			"another one needs another directory"
+		return refuse("dir", say, dir, was.Params.Source, was.Params.Target, strings.Join(s.differs(&was), ", "))
 	}
 	s.Task = was.Task
 	return nil
+}
+
+// differs names the arguments that were others.
+func (s *shared) differs(was *shared) (all []string) {
+	arguments := func(of *shared) [][2]string {
+		deletes := "not given"
+		if most := of.Limits.MaxDeletes; most != nil {
+			deletes = fmt.Sprint(*most)
+		}
+		return [][2]string{
+			{"SRC", of.Params.Source},
+			{"DST", of.Params.Target},
+			{"--workers", fmt.Sprint(cmp.Or(of.Limits.Workers, trees.DefaultWorkers))},
+			{"--threads", fmt.Sprint(cmp.Or(of.Limits.Threads, trees.DefaultThreads))},
+			{"--max-deletes", deletes},
+		}
+	}
+	is := arguments(s)
+	for i, of := range arguments(was) {
+		if of != is[i] {
+			all = append(all, fmt.Sprintf("of which %s was %s and is %s now", of[0], of[1], is[i][1]))
+		}
+	}
+	return all
 }
 
 // remove removes what a mirror has written that has ended.

@@ -2,12 +2,14 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"taskledger/cmd/node/internal/mirror/trees"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/events"
+	"taskledger/task"
 	"taskledger/work"
 	workprogress "taskledger/work/progress"
 )
@@ -58,22 +60,57 @@ type Counts struct {
 	Copied  int64         `json:"copied"`  // files and links
 	Deleted int64         `json:"deleted"` // files, links and directories
 	Failed  int64         `json:"failed"`  // files, links and directories
+	// Error is the reason of an end that is no success.
+	Error *Reason `json:"error,omitempty"`
+	// Failures are the first of those that failed, at most 20.
+	Failures []workprogress.ItemError `json:"failures,omitempty"`
+}
+
+// Reason says why a mirror has not come to a good end.
+type Reason struct {
+	Code    string `json:"code"` // threshold, items where some could not be mirrored, or that of the task
+	Message string `json:"message"`
+}
+
+// reason returns the reason that an outcome has; nil for a success.
+func reason(outcome error) *Reason {
+	if outcome == nil {
+		return nil
+	}
+	r := &Reason{Code: events.CodeItems, Message: outcome.Error()}
+	if _, is := errors.AsType[*LimitError](outcome); is {
+		r.Code = events.CodeThreshold
+	}
+	if failure, is := errors.AsType[*task.Error](outcome); is {
+		r.Code, r.Message = failure.Code, failure.Message
+	}
+	return r
+}
+
+// counts returns the end of a mirror.
+func counts(of events.TaskID, s trees.Sums, failures []workprogress.ItemError, outcome error) Counts {
+	return Counts{
+		Task:     of,
+		Copied:   s.Copied,
+		Deleted:  s.Deleted,
+		Failed:   s.Failed,
+		Error:    reason(outcome),
+		Failures: failures,
+	}
 }
 
 // report prints the first failures and the counts.
-func (r *run) report(ctx context.Context, s trees.Sums) error {
+func (r *run) report(ctx context.Context, s trees.Sums, outcome error) error {
+	var failures []workprogress.ItemError
 	if s.Failed > 0 {
-		if err := r.tellFailures(ctx, s.Failed); err != nil {
+		var err error
+		if failures, err = r.failures(ctx); err != nil {
 			return err
 		}
+		r.tellFailures(failures, s.Failed)
 	}
 	if r.JSON {
-		return output.New(r.Out, true).Row(Counts{
-			Task:    r.Task,
-			Copied:  s.Copied,
-			Deleted: s.Deleted,
-			Failed:  s.Failed,
-		})
+		return output.New(r.Out, true).Row(counts(r.Task, s, failures, outcome))
 	}
 	text := fmt.Sprintf("copied %d\ndeleted %d\n", s.Copied, s.Deleted)
 	if s.Failed > 0 {
@@ -83,25 +120,28 @@ func (r *run) report(ctx context.Context, s trees.Sums) error {
 	return err
 }
 
-func (r *run) tellFailures(ctx context.Context, all int64) error {
-	told := int64(0)
+// failures returns the first items that failed, at most maxTold.
+func (r *run) failures(ctx context.Context) (all []workprogress.ItemError, err error) {
 	for cursor := ""; ; {
 		page, err := r.client.Operations().WorkFailures(ctx, r.Task, cursor, 0)
 		if err != nil {
-			return fmt.Errorf("read which items failed: %w", err)
+			return nil, fmt.Errorf("read which items failed: %w", err)
 		}
 		for _, of := range page.Buckets {
-			for _, e := range of.Errors {
-				if told == maxTold {
-					fmt.Fprintf(r.Err, "and %d others\n", all-told)
-					return nil
-				}
-				told++
-				fmt.Fprintf(r.Err, "failed: %s\n", output.Clean(fmt.Sprintf("%q: %s", e.Item, e.Message)))
-			}
+			all = append(all, of.Errors...)
 		}
-		if cursor = page.Cursor; cursor == "" {
-			return nil
+		if cursor = page.Cursor; cursor == "" || len(all) >= maxTold {
+			return all[:min(len(all), maxTold)], nil
 		}
+	}
+}
+
+// tellFailures prints the first items that failed, and how many others did.
+func (r *run) tellFailures(first []workprogress.ItemError, all int64) {
+	for _, e := range first {
+		fmt.Fprintf(r.Err, "failed: %s\n", output.Clean(fmt.Sprintf("%q: %s", e.Item, e.Message)))
+	}
+	if more := all - int64(len(first)); more > 0 {
+		fmt.Fprintf(r.Err, "and %d others\n", more)
 	}
 }

@@ -1,0 +1,34 @@
+package mirror_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"taskledger/cmd/node/internal/mirror"
+	"taskledger/task"
+	"taskledger/work/progress"
+)
+
+func TestCounts_OfAnEndThatIsNoSuccessHaveItsReason(t *testing.T) {
+	t.Parallel()
+	failed := []progress.ItemError{{Item: "a/b", Code: "failed", Message: "no"}}
+	lost := &task.Error{Code: "lost", Message: "gone"}
+	for _, c := range []struct {
+		outcome  error
+		failures []progress.ItemError
+		want     string
+	}{
+		{nil, nil, `{"task":"m","copied":0,"deleted":0,"failed":0}`},
+		{&mirror.FailedError{Items: 1}, failed, `{"task":"m","copied":0,"deleted":0,"failed":1,"error":{"code":"items",` +
+			`"message":"1 files, links or directories could not be mirrored"},` +
+			`"failures":[{"item":"a/b","code":"failed","message":"no"}]}`},
+		{errors.Join(&mirror.LimitError{Limit: 7}), nil, `{"task":"m","copied":0,"deleted":0,"failed":0,"error":{"code":"threshold",` +
+			`"message":"more than 7 files, links and directories would be deleted (--max-deletes): nothing was changed"}}`},
+		{lost, nil, `{"task":"m","copied":0,"deleted":0,"failed":0,"error":{"code":"lost","message":"gone"}}`},
+	} {
+		if got, err := json.Marshal(mirror.CountsOf("m", c.failures, c.outcome)); err != nil || string(got) != c.want {
+			t.Errorf("%v\n%s, want\n%s", err, got, c.want)
+		}
+	}
+}
