@@ -386,6 +386,10 @@ func (m *matrix) complete(c *command.Complete) command.Answer {
 	case command.Snoozed:
 		m.wait(c.Task, events.KindSnoozed, max(soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds())))
 	case command.Released:
+		if p.cancelled && c.Error != nil {
+			m.endAttempt(c.Task, task.Failure, c.Error.Code, 0)
+			break
+		}
 		m.wait(c.Task, events.KindReleased, max(next, m.now))
 	}
 	return command.Answer{}
