@@ -48,7 +48,7 @@ func (t *Terminal) head(w *progress.Work) error {
 		rows = append(rows, [2]any{"waits", "the task itself waits for its workers"})
 	}
 	if f := w.Failing; f != nil {
-		text := fmt.Sprintf("the items of bucket %d could not be had in %d attempts", f.Bucket, f.Attempts)
+		text := fmt.Sprintf("attempts on bucket %d have failed %s", f.Bucket, times(f.Attempts))
 		rows = append(rows, [2]any{"failing", text})
 	}
 	if w.Error != nil {
@@ -114,6 +114,14 @@ func (t *Terminal) partitions(w *progress.Work) error {
 		}
 	}
 	return p.Flush()
+}
+
+// times writes how often something was.
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // duration writes milliseconds, in whole seconds where they are many; "-" for none.

@@ -190,7 +190,7 @@ func TestShow_SaysWhatIsUnusual(t *testing.T) {
 	l.work.Error = &events.Error{Code: "items", Message: "partition shadows"}
 	l.work.Errors.Bytes = l.work.Errors.Limit
 	l.must("show a/b", "of the buckets that had failed items", "waits for its workers",
-		"the items of bucket 12 could not be had in 2 attempts", "items: partition shadows", "counted alone")
+		"attempts on bucket 12 have failed 2 times", "items: partition shadows", "counted alone")
 	l.facts, l.work.PlannedAt = progress.Facts{}, 0
 	l.must("show a/b", "not-started", "reset: the next attempt plans another one")
 }
