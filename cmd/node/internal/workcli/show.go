@@ -163,9 +163,9 @@ func (t *Terminal) thresholds(w *progress.Work) error {
 	return p.Flush()
 }
 
-// open prints the open buckets, if they are asked for.
+// open prints the open buckets, if they are asked for and there are any.
 func (t *Terminal) open(w *progress.Work, asked bool) error {
-	if !asked {
+	if !asked || len(w.Open) == 0 {
 		return nil
 	}
 	p := t.Print("BUCKET", "WORKER", "NODE", "SINCE", "ITEMS")

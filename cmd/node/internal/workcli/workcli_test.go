@@ -178,6 +178,12 @@ func TestShow_TellsTheTreeWithItsStates(t *testing.T) {
 		t.Errorf("it tells buckets that nobody asked for: %s", text)
 	}
 	l.must("show a/b --buckets", "BUCKET", "47", "a/b.w2", "n1", "2027-01-15T08:01:00.000Z")
+	open := l.work.Open
+	l.work.Open = nil
+	if text := l.must("show a/b --buckets"); strings.Contains(text, "WORKER") {
+		t.Errorf("it prints the heading of a table without a row: %s", text)
+	}
+	l.work.Open = open
 	l.asJSON = true
 	l.must("show a/b", `{"task":"a/b"`, `"progress":"23 % in 2/2"`, `"open_buckets":[{"bucket":47`)
 }
