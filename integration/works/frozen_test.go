@@ -1,11 +1,14 @@
 package works_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"taskledger/internal/testcluster"
+	"taskledger/task"
 	"taskledger/work/progress"
 )
 
@@ -27,21 +30,32 @@ func TestLive_AFrozenWorkerLeavesTheWorkInProgress(t *testing.T) {
 	l.all(f)
 }
 
-// An operator suspends one worker, whose node then dies: its bucket is done nevertheless, and no worker is left.
+// A worker is not suspended alone: its work is, whose node then dies. Resumed, it keeps nothing back.
 func TestLive_ASuspendedWorkerWhoseNodeDiesKeepsNothingBack(t *testing.T) {
 	t.Parallel()
 	l := liveOn(t, &live{}, testcluster.Options{TTL: 3 * time.Second}, "a", "b", "c")
 	f := l.submit(l.of, steered)
 	victim := l.victim()
-	l.must(l.client.Operations().Suspend(l.within(), victim, ""))
 	on := l.show(victim).Node
 	at := slices.IndexFunc(l.nodes, func(n *testcluster.Node) bool { return n.Name == on })
 	if at < 0 {
 		t.Fatalf("the victim runs on %q", on)
 	}
+	l.refused(l.client.Operations().Suspend(l.within(), victim, ""))
+	l.must(l.client.Operations().Suspend(l.within(), steered, ""))
 	l.nodes[at].Crash()
+	l.must(l.client.Operations().Resume(l.within(), steered))
 	l.all(f)
 	if n := l.tally.total(); n != liveItems+liveVictim%liveSize {
 		t.Errorf("%d items were processed, want those of the victim twice", n)
+	}
+}
+
+// refused demands the refusal of a suspend of one worker, which names the work.
+func (l *live) refused(err error) {
+	l.Helper()
+	var state *task.StateError
+	if !errors.As(err, &state) || !strings.Contains(err.Error(), "which goes along with task "+string(steered)) {
+		l.Errorf("suspend of a worker: %v", err)
 	}
 }

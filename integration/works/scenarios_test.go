@@ -60,7 +60,7 @@ var scenarios = []struct {
 	{"TestBucketingLive, disabled: suspended worker", []string{
 		"integration/works.TestLive_TheBucketOfAVictimIsDoneByOthersOnceItIsOver",
 		"integration/works.TestLive_ASuspendedWorkerWhoseNodeDiesKeepsNothingBack",
-	}, "one worker is not suspended for long: the owner resumes it, as it is suspended with its work alone"},
+	}, "one worker is not suspended alone: that is refused, and the answer names its work"},
 	{"TestBucketingLive, disabled: exploding worker", []string{
 		"integration/works.TestLive_AWorkerThatExplodesGivesItsBucketBack",
 	}, ""},

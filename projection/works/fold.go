@@ -253,13 +253,11 @@ func (s *Works) end(of *Work, p *Part, b *events.BucketsMoved, now events.Millis
 		p.failed.Add(b.Ended)
 		of.boundFailed(p)
 	}
-	for _, e := range b.Errors {
-		of.ErrorBytes += int64(len(e.Item) + len(e.Code) + len(e.Message))
-	}
+	of.ErrorBytes += TextBytes(b.Errors)
 	if at, found := slices.BinarySearchFunc(of.tries, b.Ended, byTry); found {
 		of.tries = slices.Delete(slices.Clone(of.tries), at, at+1)
 	}
-	if w := of.workers[b.Worker]; w != nil {
+	for _, w := range of.workers { // the work gets on: what one bucket costs is counted by tries
 		w.Lost, w.Failed = 0, 0
 	}
 	var done []permit
@@ -273,6 +271,14 @@ func (s *Works) end(of *Work, p *Part, b *events.BucketsMoved, now events.Millis
 		of.permits.Delete(is)
 	}
 	s.permits -= len(done)
+}
+
+// TextBytes is what the texts of errors take of MaxErrorBytes.
+func TextBytes(all []events.ItemError) (n int64) {
+	for _, e := range all {
+		n += int64(len(e.Item) + len(e.Code) + len(e.Message))
+	}
+	return n
 }
 
 // close takes a bucket from those that are open.
@@ -341,6 +347,7 @@ func (s *Works) clearPermits(of *Work) {
 // reset forgets what a run has done.
 func (s *Works) reset(of *Work, what events.ResetScope) {
 	s.clearPermits(of)
+	of.Uncertain, of.Cleared = 0, true
 	for i := range of.Parts {
 		if p := &of.Parts[i]; p.Ended == 0 { // what others have counted stays told
 			p.Counters = make([]uint64, len(p.Counters))
@@ -350,7 +357,7 @@ func (s *Works) reset(of *Work, what events.ResetScope) {
 		return
 	}
 	of.Planned, of.Current, of.tries = false, 0, nil
-	of.ErrorBytes, of.Uncertain, of.Retried = 0, 0, false
+	of.ErrorBytes, of.Retried = 0, false
 	of.Parts = make([]Part, len(of.Partitions))
 	for i := range of.Parts {
 		of.Parts[i].Total = of.Partitions[i].Buckets

@@ -23,8 +23,8 @@ const permitsARow = 1000
 //	workpermits  [id of the work, [bucket, counter, item ...]]
 //
 // with partitions as in WorkPlanned. The flags of a work are 1 for one that is planned, 2 for a run over failed buckets,
-// 4 for one whose task has ended with SUCCESS since, 8 for one whose task waits for its workers and 16 for one whose task
-// has ended. The losses and failures behind the buckets are of the work's own task; what follows them is missing in
+// 4 for one whose task has ended with SUCCESS since, 8 for one whose task waits for its workers, 16 for one whose task
+// has ended and 32 for one whose counters were reset since an attempt of its task began. The losses and failures behind the buckets are of the work's own task; what follows them is missing in
 // snapshots of before. A part is
 //
 //	[[started, ended, moved, busy, busy from], [expected], [done, failed, skipped], total, ended, [counter ...], spanned, buckets that failed,
@@ -65,8 +65,8 @@ func (s *Works) list() (int, func(int, *wire.Writer)) {
 }
 
 // flags returns the flags in stored order: the first is the lowest bit.
-func (w *Work) flags() [5]*bool {
-	return [...]*bool{&w.Planned, &w.Retried, &w.Finished, &w.Asleep, &w.Final}
+func (w *Work) flags() [6]*bool {
+	return [...]*bool{&w.Planned, &w.Retried, &w.Finished, &w.Asleep, &w.Final, &w.Cleared}
 }
 
 func (w *Work) encode(out *wire.Writer) {

@@ -53,7 +53,9 @@ func (w *Work) follow(t extension.Task, ev *events.Event) {
 	switch ev.Body.(type) {
 	case *events.Snoozed:
 		w.Asleep = true
-	case *events.Started, *events.Rescheduled, *events.Failed:
+	case *events.Started:
+		w.Asleep, w.Cleared = false, false
+	case *events.Rescheduled, *events.Failed:
 		w.Asleep = false
 	case *events.Succeeded:
 		w.Finished = true

@@ -52,6 +52,7 @@ type Work struct {
 	Finished bool // its task has ended with SUCCESS since the run was planned
 	Asleep   bool // its task waits for its workers: it has snoozed
 	Final    bool // its task has ended
+	Cleared  bool // its counters were reset since an attempt of its task began
 
 	alive   events.Millis // when an attempt of the work last gave a sign of life
 	open    []Open        // by bucket
@@ -117,7 +118,7 @@ type Worker struct {
 	ID     events.TaskID
 	Life   events.Ref
 	Active bool   // it has not ended
-	Lost   uint32 // attempts that were lost since a bucket of its ended
+	Lost   uint32 // attempts that were lost since a bucket of the work ended
 	Failed uint32 // attempts that failed since then
 	bytes  int64
 }
@@ -172,7 +173,7 @@ func (s *Works) MadeFor(id events.TaskID) events.TaskID {
 // Leads implements extension.Crew: a task with a work does.
 func (s *Works) Leads(id events.TaskID) bool { return s.byParent[id] != nil }
 
-// Tries implements extension.Crew: it counts since a bucket of the worker ended.
+// Tries implements extension.Crew: it counts since a bucket of the work ended.
 func (s *Works) Tries(id events.TaskID) (lost, failed int, of bool) {
 	if len(s.byParent) == 0 {
 		return 0, 0, false

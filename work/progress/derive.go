@@ -19,6 +19,7 @@ type Facts struct {
 	Planned   bool // false = the run was reset
 	Suspended bool
 	Final     bool // the task has ended
+	Cleared   bool // its counters were reset since it has: none of them ends it any more
 	Current   int  // number of the last partition that has started; 0 = none
 	// BusyFrom is the time since which buckets of the current partition are open; 0 = none is.
 	BusyFrom events.Millis
@@ -31,7 +32,7 @@ func (w *Work) Derive(f Facts) {
 	for i := range w.Partitions {
 		p := &w.Partitions[i]
 		p.derive(partitionState(w.State, i+1, &f, p.EndedAt), w.At, &f)
-		w.trip(p)
+		w.trip(p, &f)
 		w.add(p)
 	}
 	w.Progress = w.words(f.Current)
@@ -43,10 +44,10 @@ func (w *Work) state(f *Facts) State {
 	switch {
 	case !f.Planned:
 		return NotStarted
+	case f.Final && w.Status == task.Failure: // it may have been cancelled after its last bucket
+		return Failed
 	case last > 0 && f.Current == last && w.Partitions[last-1].EndedAt != 0:
 		return Complete
-	case f.Final && w.Status == task.Failure:
-		return Failed
 	case f.Suspended:
 		return Suspended
 	case f.Current == 0:
@@ -189,11 +190,11 @@ func (w *Work) add(p *Partition) {
 const ofRules = "failures:"
 
 // trip notes which threshold has ended the work, or which rule: its counter counts the failure that has.
-func (w *Work) trip(p *Partition) {
+func (w *Work) trip(p *Partition, f *Facts) {
 	for i := range p.Thresholds {
 		t := &p.Thresholds[i]
 		t.Mode = p.Mode
-		if t.Tripped = false; w.State != Failed || w.Error == nil || w.Error.Properties["partition"] != p.ID {
+		if t.Tripped = false; f.Cleared || w.State != Failed || w.Error == nil || w.Error.Properties["partition"] != p.ID {
 			continue
 		}
 		rule, ofRule := strings.CutPrefix(t.Counter, ofRules)

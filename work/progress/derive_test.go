@@ -287,3 +287,38 @@ func TestProgress_NamesTheThresholdThatHasTripped(t *testing.T) {
 		t.Error("a counter that was reset has tripped")
 	}
 }
+
+func TestProgress_ARuleThatStopsAtItsFirstFailureHasTrippedUntilAReset(t *testing.T) {
+	t.Parallel()
+	rule := part(3, 1, 0)
+	rule.ID = "all"
+	rule.Thresholds = []progress.Threshold{{Counter: "failures:0", Limit: 1}}
+	w := progress.Work{
+		Status: task.Failure,
+		Error: &events.Error{
+			Code:       events.CodeStopped,
+			Properties: map[string]string{"partition": "all", "rule": "0"},
+		},
+		Partitions: []progress.Partition{rule},
+	}
+	facts := progress.Facts{Planned: true, Final: true, Current: 1}
+	if w.Derive(facts); !w.Partitions[0].Thresholds[0].Tripped {
+		t.Error("it has not tripped")
+	}
+	facts.Cleared = true
+	w.Partitions[0].Thresholds[0].Count = 0
+	if w.Derive(facts); w.Partitions[0].Thresholds[0].Tripped || w.Partitions[0].Thresholds[0].Count != 0 {
+		t.Errorf("after a reset: %+v", w.Partitions[0].Thresholds[0])
+	}
+}
+
+func TestProgress_AWorkThatWasCancelledAfterItsLastBucketHasFailed(t *testing.T) {
+	t.Parallel()
+	done := part(3, 3, 0)
+	done.EndedAt = 1
+	w := progress.Work{Status: task.Failure, Partitions: []progress.Partition{done}}
+	w.Derive(progress.Facts{Planned: true, Final: true, Current: 1})
+	if w.State != progress.Failed || w.Partitions[0].State != progress.Complete {
+		t.Errorf("%s, its partition %s", w.State, w.Partitions[0].State)
+	}
+}

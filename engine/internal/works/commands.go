@@ -54,6 +54,7 @@ type Bucket struct {
 	Task     string
 	Started  uint64
 	Node     string
+	Run      int64  // that the attempt has opened: another one cuts otherwise; 0 = whichever
 	Ended    uint64 // the bucket that is done; 0 = none
 	Done     uint64 // of its items
 	Failed   uint64

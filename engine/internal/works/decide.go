@@ -86,7 +86,7 @@ func (a *asked) bars() string {
 // spent says which bucket of a work has cost as many attempts as the policy allows; "" = none has.
 func spent(of *works.Work, p *events.Policy) string {
 	if bucket, failed := of.MostTried(); int(failed) >= p.MaxAttempts {
-		return "the items of bucket " + strconv.FormatUint(bucket, 10) + " cannot be had"
+		return "attempts on bucket " + strconv.FormatUint(bucket, 10) + " have failed too often"
 	}
 	if bucket, lost := of.MostLost(); int(lost) >= p.MaxLost {
 		return "attempts on bucket " + strconv.FormatUint(bucket, 10) + " were lost too often"
@@ -111,7 +111,7 @@ func (a *asked) tell() *moved {
 	case m.State == int64(Stop):
 	case has != nil && has.Attempt == a.t.Started:
 		m.State, m.Bucket = int64(Go), has.Bucket
-	case a.of.Over():
+	case a.of.Over(), !a.of.Planned && a.number != 1: // what a worker reads of a run that was reset is void
 		m.State = int64(Over)
 	case part == nil:
 		m.State, m.Partition = int64(Next), int64(a.of.Current+1)
@@ -216,6 +216,10 @@ func (c *Bucket) Decide(d *command.Decider) command.Answer {
 	if a.of == nil || a.parent == nil {
 		return a.tell().answer()
 	}
+	if c.Run != 0 && c.Run != int64(a.of.Run) {
+		d.Stale++
+		return stale()
+	}
 	errs, err := c.errors()
 	if err != nil {
 		return command.Refused(command.AnswerInvalid, "%v", invalid("errors", err.Error()))
@@ -234,7 +238,7 @@ func (c *Bucket) Decide(d *command.Decider) command.Answer {
 		return stale()
 	case c.Ended != 0:
 		move.Ended, move.Items = c.Ended, c.items()
-		if a.of.ErrorBytes < works.MaxErrorBytes {
+		if a.of.ErrorBytes+works.TextBytes(errs) <= works.MaxErrorBytes {
 			move.Errors = errs
 		}
 	case c.Returned != 0:

@@ -37,7 +37,7 @@ func follow(d *command.Decider, ev *events.Event) {
 	case *events.BucketsMoved:
 		switch b.Cause {
 		case events.ReturnedFailed:
-			failTried(d, of)
+			failTried(d, of, b.Worker)
 		case events.ReturnedLost:
 			failLost(d, of)
 		}
@@ -106,8 +106,9 @@ func alignWorkers(d *command.Decider, of *works.Work) {
 	})
 }
 
-// failTried fails a work of which the items of a bucket could not be had in as many attempts as the policy allows.
-func failTried(d *command.Decider, of *works.Work) {
+// failTried fails a work of which attempts on one bucket have failed as often as the policy allows, whichever workers
+// had it. The code is that of the last failure, by a worker of a number: items, where the items could not be had.
+func failTried(d *command.Decider, of *works.Work, last uint32) {
 	t := d.State.Task(of.ID)
 	if over(t) {
 		return
@@ -117,11 +118,17 @@ func failTried(d *command.Decider, of *works.Work) {
 	if plan == nil || int(failed) < t.Kind.Policy.MaxAttempts {
 		return
 	}
-	number := strconv.FormatUint(bucket, 10)
+	why := events.Error{Code: events.CodeItems}
+	if w := of.Worker(last); w != nil {
+		if t := d.State.Task(w.ID); t != nil && t.Error != nil {
+			why = *t.Error
+		}
+	}
+	const say = "partition %s: attempts on bucket %d have failed %d times, the last with %s: %s"
 	failWork(d, of, events.Error{
-		Code:       events.CodeItems,
-		Message:    "partition " + plan.ID + ": the items of bucket " + number + " could not be had in " + strconv.Itoa(int(failed)) + " attempts",
-		Properties: map[string]string{"partition": plan.ID, "bucket": number},
+		Code:       why.Code,
+		Message:    events.Head(fmt.Sprintf(say, plan.ID, bucket, failed, why.Code, why.Message), failureBytes/2),
+		Properties: map[string]string{"partition": plan.ID, "bucket": strconv.FormatUint(bucket, 10)},
 	})
 }
 
@@ -145,7 +152,7 @@ func failLost(d *command.Decider, of *works.Work) {
 	})
 }
 
-// failWithWorker fails the work of a worker that was lost too often while no bucket of its ended, or was rejected: one
+// failWithWorker fails the work of a worker that was lost too often while no bucket of the work ended, or was rejected: one
 // in its place would end alike.
 func failWithWorker(d *command.Decider, worker events.TaskID, b *events.Failed) {
 	of, _ := works.Of(d.State).WorkerOf(worker)

@@ -39,6 +39,7 @@ type Ledger struct {
 	asks    Asks
 	attempt Attempt
 	shard   int
+	run     int64       // that Open has read; 0 = none
 	stopped atomic.Bool // the work has told the attempt to stop
 	tripped atomic.Bool // a counter has denied an item
 }
@@ -78,6 +79,7 @@ func (l *Ledger) Open(ctx context.Context, plan workledger.Plan) (workledger.Ope
 	if err != nil {
 		return workledger.Opened{}, fmt.Errorf("reading the plan: %w", err)
 	}
+	l.run = shown.Run
 	return opened(&shown)
 }
 
@@ -220,6 +222,7 @@ func (l *Ledger) report(r *workledger.Report) *Bucket {
 		Task:    string(l.attempt.Task),
 		Started: uint64(l.attempt.Started),
 		Node:    l.attempt.Node,
+		Run:     l.run,
 		Ended:   uint64(r.Bucket),
 		Done:    uint64(r.Items.Done),
 		Failed:  uint64(r.Items.Failed),

@@ -99,3 +99,85 @@ func TestWork_WorkersThatEndWithoutABucketAreReplacedMoreAndMoreSlowly(t *testin
 		t.Errorf("%d workers are there after a bucket has ended, want 2", w.work().Active())
 	}
 }
+
+func TestWork_LossesOfAWorkerCountAnewWhenAnotherOneEndsABucket(t *testing.T) {
+	w := inWork(t, 1000, 2, task.Policy{MaxLost: 3})
+	mine := uint64(1)
+	for n := range 5 {
+		w.lose(w.task(worker(2)).Node)
+		if p := w.task(parent); p.Final() {
+			t.Fatalf("loss %d ends the work: %+v", n+1, p.Error)
+		}
+		for range 5 { // the bucket of the lost one is among them
+			mine = w.end(parent, mine).Bucket
+		}
+		w.now += 3_600_000
+		w.rest()
+		w.start(worker(2), "n-2")
+		w.take(worker(2))
+	}
+}
+
+func TestWork_LossesOfItsOwnTaskCountAnewWhenAWorkerEndsABucket(t *testing.T) {
+	w := inWork(t, 1000, 2, task.Policy{MaxLost: 3})
+	theirs := uint64(2)
+	for n := range 5 {
+		w.lose(w.task(parent).Node)
+		if p := w.task(parent); p.Final() {
+			t.Fatalf("loss %d ends the work: %+v", n+1, p.Error)
+		}
+		for range 3 {
+			theirs = w.end(worker(2), theirs).Bucket
+		}
+		w.now += 3_600_000
+		w.rest()
+		w.start(parent, "n-1")
+		w.take(parent)
+	}
+}
+
+// Another one does each bucket with which an attempt of the work's own task has failed.
+func TestWork_FailuresOfItsOwnTaskWithBucketsThatAreDoneByOthersDoNotEndIt(t *testing.T) {
+	w := inWork(t, 1000, 2, task.Policy{MaxAttempts: 3})
+	theirs := uint64(2)
+	for n := range 6 {
+		bucket := w.open()[1]
+		w.complete(parent, command.Failed, func(c *command.Complete) { c.Error = &events.Error{Code: events.CodeItems} })
+		if p := w.task(parent); p.Final() {
+			t.Fatalf("failure %d ends the work: %+v, bucket %d was tried %d times", n+1, p.Error, bucket, w.work().Tried(bucket))
+		}
+		for w.work().Tried(bucket) > 0 {
+			theirs = w.end(worker(2), theirs).Bucket
+		}
+		w.now += 3_600_000
+		w.rest()
+		w.start(parent, "n-1")
+		w.take(parent)
+	}
+}
+
+func TestWork_WorkersThatFailForGoodWithoutABucketAreReplacedMoreAndMoreSlowly(t *testing.T) {
+	w := inWork(t, 10, 1, task.Policy{MaxAttempts: 1}, func(p *events.WorkPartition) { p.Workers = 3 })
+	for range 50 {
+		for _, is := range w.work().Workers() {
+			if is.Active {
+				w.start(is.ID, "n-x")
+				w.complete(is.ID, command.Failed)
+			}
+		}
+		w.rest()
+	}
+	if n := w.state.Len() - 1; n > 8 || w.task(parent).Final() {
+		t.Errorf("%d workers at once, the work has ended: %t", n, w.task(parent).Final())
+	}
+}
+
+func TestWork_WorkersThatAreCancelledOneByOneAreReplacedAtOnce(t *testing.T) {
+	w := inWork(t, 10, 1, task.Policy{}, func(p *events.WorkPartition) { p.Workers = 2 })
+	for n := uint32(2); n < 20; n++ {
+		if w.rest(); w.task(worker(n)) == nil {
+			t.Fatalf("there is no worker %d", n)
+		}
+		w.operate(worker(n), task.Cancel)
+	}
+}

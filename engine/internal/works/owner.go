@@ -92,7 +92,11 @@ func (o *atOwner) note(ev *events.Event) {
 			o.ends(of, b.Attempt)
 		}
 	case *events.Succeeded:
-		if free, _ := of.Free(); free > 0 && number > 1 {
+		if number > 1 && spare(of) {
+			o.of(of.ID).endsIdle(of, number, ev.At)
+		}
+	case *events.Failed:
+		if b.Run != 0 && b.Error.Code != events.CodeCancelled && number > 1 && of.Has(number) == nil {
 			o.of(of.ID).endsIdle(of, number, ev.At)
 		}
 	case *events.Released:
@@ -104,6 +108,13 @@ func (o *atOwner) note(ev *events.Event) {
 			is.gaveUp = nil
 		}
 	}
+}
+
+// spare reports whether a worker without a bucket may have one.
+func spare(of *works.Work) bool {
+	free, _ := of.Free()
+	_, plan := of.Part()
+	return free > 0 && len(of.Open()) < int(plan.Workers)
 }
 
 // of returns what is remembered of the workers of a work.
@@ -207,7 +218,7 @@ func (o *atOwner) tend(d *command.Decider, of *works.Work, most int) (recorded i
 		o.later(of.ID, d.Now+1)
 		return 0
 	}
-	w := wanted(o.state, of)
+	w := wanted(o.state, of, d.Now)
 	if w.wake {
 		d.Emit(o.state.Task(of.ID), &events.Rescheduled{At: d.Now})
 	}

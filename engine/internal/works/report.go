@@ -88,6 +88,7 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 		Planned:   s.Planned,
 		Suspended: s.Own.Suspended,
 		Final:     s.Own.Final,
+		Cleared:   s.Cleared,
 		Current:   int(s.Current),
 	}
 	items := uint64(0)

@@ -13,6 +13,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/task"
 	"taskledger/work/progress"
+	"taskledger/work/workledger"
 )
 
 // report asks how far the work is, as clients do.
@@ -264,4 +265,29 @@ func TestFailures_AreThoseOfTheRunByPartitionAndBucket(t *testing.T) {
 	if got := told(); got != "" {
 		t.Errorf("after a reset: %q", got)
 	}
+}
+
+func TestReport_ACounterThatWasResetHasNotTrippedUntilTheNextFailure(t *testing.T) {
+	w := inWork(t, 3, 1, task.Policy{}, func(p *events.WorkPartition) {
+		p.Thresholds = []events.WorkThreshold{{Counter: workledger.FailuresPrefix + "0", Limit: 0}}
+	})
+	told := func() bool {
+		t.Helper()
+		return w.report().Partitions[0].Thresholds[0].Tripped
+	}
+	trip := func() {
+		t.Helper()
+		if w.permit(parent, workledger.FailuresPrefix+"0", 1); !told() {
+			t.Error("a rule that has stopped the work has not tripped")
+		}
+	}
+	trip()
+	w.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
+	if told() {
+		t.Error("it has tripped, and was reset")
+	}
+	w.operate(parent, task.Retry)
+	w.start(parent, "n-1")
+	w.take(parent)
+	trip()
 }

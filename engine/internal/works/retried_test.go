@@ -1,6 +1,7 @@
 package works_test
 
 import (
+	"strings"
 	"testing"
 
 	"taskledger/engine/internal/command"
@@ -56,4 +57,21 @@ func TestWork_WhoseTaskWaitsForARetryFailsWithALostWorker(t *testing.T) {
 	retried(w)
 	w.lose(w.task(worker(2)).Node)
 	w.wantFailed(events.CodeLost)
+}
+
+func TestWork_WhoseAttemptsOnABucketExceedTheirTimeFailsWithThatAndTheBucket(t *testing.T) {
+	w := inWork(t, 100, 2, task.Policy{MaxAttempts: 2})
+	timedOut := func(c *command.Complete) {
+		c.Error = &events.Error{Code: events.CodeTimeout, Message: "it took an hour"}
+	}
+	w.complete(worker(2), command.Failed, timedOut)
+	w.now += 3_600_000
+	w.start(worker(2), "n-2")
+	w.take(worker(2))
+	w.complete(worker(2), command.Failed, timedOut)
+	w.wantFailed(events.CodeTimeout)
+	is := w.task(parent).Error
+	if is.Properties["bucket"] != "2" || !strings.Contains(is.Message, "bucket 2 have failed 2 times, the last with timeout: it took an hour") {
+		t.Errorf("%+v", is)
+	}
 }

@@ -25,6 +25,7 @@ type Shown struct {
 	Retried    bool  // the run has the failed buckets of the one before alone
 	Finished   bool  // the task has ended with SUCCESS since the run was planned
 	Asleep     bool  // the task waits for its workers
+	Cleared    bool  // the counters were reset since an attempt of the task began
 	Own        Own
 	Current    int64  // the number of the last partition that has started; 0 = none
 	Partitions []byte // as EncodePartitions writes them, where they were asked for
@@ -110,6 +111,7 @@ func show(state *projection.Shard, of *works.Work, now events.Millis, plan bool)
 		Retried:    of.Retried,
 		Finished:   of.Finished,
 		Asleep:     of.Asleep,
+		Cleared:    of.Cleared,
 		Current:    int64(of.Current),
 		Kept:       int64(of.Kept()),
 		ErrorBytes: of.ErrorBytes,

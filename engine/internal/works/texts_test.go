@@ -42,7 +42,8 @@ func TestErrors_OfARunBeyondTheirTextsAreCountedAlone(t *testing.T) {
 		w.forget()
 		return len(b.Errors)
 	}
-	for told < fold.MaxErrorBytes {
+	size := fold.TextBytes(errs)
+	for told+size <= fold.MaxErrorBytes {
 		if end() != len(errs) {
 			t.Fatalf("a bucket keeps its errors for itself when the run has told %d bytes of %d", told, fold.MaxErrorBytes)
 		}
@@ -52,8 +53,8 @@ func TestErrors_OfARunBeyondTheirTextsAreCountedAlone(t *testing.T) {
 			t.Errorf("%d errors are told beyond %d bytes", n, fold.MaxErrorBytes)
 		}
 	}
-	if told >= fold.MaxErrorBytes+each {
-		t.Errorf("the run tells %d bytes, want less than one bucket beyond %d", told, fold.MaxErrorBytes)
+	if told > fold.MaxErrorBytes || told+size <= fold.MaxErrorBytes {
+		t.Errorf("the run tells %d bytes, want as many buckets of %d as fit into %d", told, size, fold.MaxErrorBytes)
 	}
 	r := w.report()
 	if r.Errors.Bytes != told || r.Errors.Limit != fold.MaxErrorBytes || r.Items.Failed != 30*(bucket-1) {
@@ -139,6 +140,14 @@ func TestPermits_BeyondThoseThatAreRememberedAreUncertain(t *testing.T) {
 	if p, _ := w.work().Part(); p.Counters[0] != fold.MaxPermits+2 {
 		t.Errorf("%d are counted, want %d", p.Counters[0], fold.MaxPermits+2)
 	}
+	defer func() {
+		w.complete(parent, command.Released)
+		w.complete(worker(2), command.Released)
+		w.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
+		if r := w.report(); r.Permits.Remembered+r.Permits.Uncertain != 0 {
+			t.Errorf("after a reset of thresholds %+v", r.Permits)
+		}
+	}()
 	if m := w.permit(parent, "deleted", 5); m.Granted[0] != 1 {
 		t.Errorf("an item that is remembered: %+v", m)
 	}

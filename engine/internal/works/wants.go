@@ -18,7 +18,7 @@ type wants struct {
 
 // wanted returns whether the work's own task is to be woken, and how many workers are to be created, so that every free
 // bucket finds a worker, as far as the plan has as many.
-func wanted(state *projection.Shard, of *works.Work) (w wants) {
+func wanted(state *projection.Shard, of *works.Work, now events.Millis) (w wants) {
 	parent := state.Task(of.ID)
 	if over(parent) || parent.Suspended {
 		return w
@@ -31,13 +31,13 @@ func wanted(state *projection.Shard, of *works.Work) (w wants) {
 		return w
 	}
 	free, _ := of.Free()
-	active := of.Active()
-	idle := active - len(of.Open())     // they have no bucket, and ask for one once they start, or come again
+	active, away := of.Active(), awayOf(state, of, now)
 	if of.Has(1) != nil || !of.Asleep { // the work's own task is one of them
-		idle++
 		active++
 	}
-	missing := min(int(min(free, events.MaxWorkers))-idle, int(plan.Workers)-active)
+	present := active - away
+	idle := present - len(of.Open()) // they have no bucket, and ask for one once they start, or come again
+	missing := min(int(min(free, events.MaxWorkers))-idle, int(plan.Workers)-present, 2*int(plan.Workers)-active)
 	if missing <= 0 {
 		return w
 	}
@@ -47,6 +47,23 @@ func wanted(state *projection.Shard, of *works.Work) (w wants) {
 	}
 	w.create = missing
 	return w
+}
+
+// awayOf counts the workers of a work, the work's own task included, that wait after losses for longer than a bucket may
+// wait for its next worker. They are not waited for. Those that wait after a failure are: that is the policy's back-off.
+func awayOf(state *projection.Shard, of *works.Work, now events.Millis) (n int) {
+	away := func(t *projection.Task) bool {
+		return t != nil && t.Lost > 0 && t.Phase() == projection.Waiting && t.Due > now+tryAgain
+	}
+	if !of.Asleep && away(state.Task(of.ID)) {
+		n++
+	}
+	for _, w := range of.Workers() {
+		if w.Active && away(state.Task(w.ID)) {
+			n++
+		}
+	}
+	return n
 }
 
 // createWorkers creates so many workers of a work, as far as there is room, and returns how many it has created.

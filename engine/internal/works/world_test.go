@@ -259,7 +259,7 @@ func (w *world) complete(id events.TaskID, how command.Completion, change ...fun
 	c := &command.Complete{Task: id, Started: t.Started, Node: t.Node, How: how}
 	switch how {
 	case command.Failed:
-		c.Error = &events.Error{Code: "x"}
+		c.Error = &events.Error{Code: events.CodeItems}
 		c.ByPolicy = true
 	case command.Snoozed:
 		c.Wait = time.Hour

@@ -117,7 +117,7 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 		case x != nil && x.Outcome == s.state.outcome && before.givesUp(x, b):
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q, asked for another one after %d failures of at most %d, and gets none",
 				before.attempt, b.Error.Code, before.tries()+1, before.policy.MaxAttempts)
-		case x != nil && x.Outcome == s.state.outcome, before.engineFails(b.Error.Code, x):
+		case x != nil && x.Outcome == s.state.outcome, before.engineFails(&b.Error, x):
 		default:
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q, %s", before.attempt, b.Error.Code, reported(x))
 		}
@@ -127,7 +127,7 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 // givesUp reports whether a failure ends the run although its call asked for a further attempt, which the policy
 // allows. An owner ends the task of a work with its own code, which may be that of the call as well.
 func (s *state) givesUp(x *history.Execution, b *events.Failed) bool {
-	byOwner := s.cancelled || s.works && endsWork(b.Error.Code)
+	byOwner := s.cancelled || s.works && endsWork(&b.Error)
 	return !x.Final && b.Run != 0 && !byOwner && int(s.tries())+1 < s.policy.MaxAttempts
 }
 
@@ -151,9 +151,12 @@ func reported(x *history.Execution) string {
 	return "its function reported " + x.Outcome[:min(len(x.Outcome), 60)]
 }
 
-// engineFails reports whether the engine itself may fail an attempt of this state with the code.
-func (s *state) engineFails(code string, x *history.Execution) bool {
-	switch code {
+// engineFails reports whether the engine itself may fail an attempt of this state with an error.
+func (s *state) engineFails(e *events.Error, x *history.Execution) bool {
+	if s.works && endsWork(e) {
+		return true
+	}
+	switch e.Code {
 	case events.CodeCancelled:
 		return s.cancelled
 	case events.CodeTimeout:
@@ -165,5 +168,5 @@ func (s *state) engineFails(code string, x *history.Execution) bool {
 	case events.CodeFailed: // it did not return after its context had ended, or only to say so
 		return x != nil && x.Outcome == ""
 	}
-	return s.works && endsWork(code)
+	return false
 }

@@ -16,7 +16,7 @@ type run struct {
 	runs     uint32 // that have ended
 
 	works        bool   // it works on the buckets of a work: attempts count as follows
-	bucketLosses uint32 // since a bucket of its ended, or its run
+	bucketLosses uint32 // since a bucket of its work ended, or its run
 	bucketFailed uint32 // likewise
 }
 

@@ -236,9 +236,9 @@ func judgeEnd(s *state, ev *events.Event, next events.Millis, run, want uint32) 
 func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
 	failures := s.tries() + 1
 	switch {
-	case s.phase == failure && !(s.works && endsWork(b.Error.Code) && s.due != 0 && !s.runEnded):
+	case s.phase == failure && !(s.works && endsWork(&b.Error) && s.due != 0 && !s.runEnded):
 		return &problem{outcomes, "of a task that has failed, and no owner takes its retry away"}
-	case s.phase != running && !s.mayEndWaiting(b.Error.Code):
+	case s.phase != running && !s.mayEndWaiting(&b.Error):
 		return &problem{outcomes, fmt.Sprintf("with %q, after %d losses of at most %d", b.Error.Code, s.losses(), s.policy.MaxLost)}
 	case b.Run != 0 || b.Next == 0:
 		if repeats := s.repeats(b.Error.Code); repeats != (b.Next != 0) {
@@ -271,18 +271,18 @@ func (s *state) repetition(end events.Millis) events.Millis {
 }
 
 // mayEndWaiting reports whether a task that is on no node may fail so: somebody cancelled it, or it was lost too often.
-func (s *state) mayEndWaiting(code string) bool {
-	return code == events.CodeCancelled || code == events.CodeLost && s.spent || s.works && endsWork(code)
+func (s *state) mayEndWaiting(e *events.Error) bool {
+	return e.Code == events.CodeCancelled || e.Code == events.CodeLost && s.spent || s.works && endsWork(e)
 }
 
-// endsWork reports whether an owner ends the run of the task of a work with a code, whatever an attempt does. With the
-// last two it follows a worker.
-func endsWork(code string) bool {
-	switch code {
+// endsWork reports whether an owner ends the run of the task of a work with an error, whatever an attempt does. With the
+// last two codes it follows a worker, and with the name of a bucket the last failure of those that had it.
+func endsWork(e *events.Error) bool {
+	switch e.Code {
 	case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
 		return true
 	}
-	return false
+	return e.Properties["bucket"] != ""
 }
 
 // between bounds a time.

@@ -19,7 +19,7 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 	}
 	c.count(j, t)
 	if b, moves := ev.Body.(*events.BucketsMoved); moves && b.Ended != 0 {
-		if id := j.works.WorkerOf(ev.Task, b.Worker); id != "" {
+		for _, id := range j.works.WorkersOf(ev.Task) {
 			c.count(j, c.task(string(id)))
 		}
 	}

@@ -159,7 +159,9 @@ func (of *job) move(ev *events.Event, b *events.BucketsMoved) string {
 	}
 	if b.Ended != 0 {
 		of.end(p, b)
-		w.forgive()
+		for _, all := range of.workers {
+			all.forgive()
+		}
 	}
 	if b.Started != 0 {
 		return of.give(p, w, b)

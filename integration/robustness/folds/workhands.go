@@ -19,10 +19,11 @@ type hand struct {
 	final     bool // nothing runs again unless somebody asks
 	runs      uint32
 	at        events.Millis // of its last event
+	waits     events.Millis // until then the loss or the end of its last attempt keeps it from running
 	of        *job          // which it is a worker of
 	number    uint32        // as such
 
-	losses   int // since a bucket of its ended, or its run
+	losses   int // since a bucket of its work ended, or its run
 	failures int // likewise
 }
 
@@ -46,7 +47,7 @@ func (s *Works) follow(t *hand, ev *events.Event) {
 	t.at = ev.At
 	switch b := ev.Body.(type) {
 	case *events.Started:
-		t.attempt, t.over, t.final = ev.Position.Ref, false, false
+		t.attempt, t.waits, t.over, t.final = ev.Position.Ref, 0, false, false
 	case *events.Succeeded:
 		t.leave(ev)
 		t.endRun()
@@ -59,11 +60,15 @@ func (s *Works) follow(t *hand, ev *events.Event) {
 			t.endRun()
 		}
 		t.cancelled, t.final = false, b.Next == 0
-	case *events.Snoozed, *events.Released:
+	case *events.Snoozed:
 		t.leave(ev)
+	case *events.Released:
+		t.leave(ev)
+		t.waits = b.Until
 	case *events.Lost:
 		t.leave(ev)
 		t.losses++
+		t.waits = b.Until
 	case *events.Rescheduled:
 		if t.final = b.At == 0; t.final && !t.over {
 			t.over = true
@@ -107,7 +112,7 @@ func (of *job) follow(ev *events.Event) {
 }
 
 // join makes a task that was created for it a worker of a work, or says what forbids it.
-func (s *Works) join(t *hand, b *events.Created) string {
+func (s *Works) join(t *hand, b *events.Created, now events.Millis) string {
 	of := s.byID[b.Ties.Parent]
 	number := events.WorkerNumber(b.Ties.Parent, t.id)
 	if of == nil || number < 2 {
@@ -115,7 +120,7 @@ func (s *Works) join(t *hand, b *events.Created) string {
 	}
 	problem := ""
 	if !of.broken {
-		problem = of.mayJoin(number)
+		problem = of.mayJoin(number, now)
 	}
 	t.of, t.number = of, number
 	of.workers[number] = t
@@ -123,28 +128,35 @@ func (s *Works) join(t *hand, b *events.Created) string {
 	return problem
 }
 
-// mayJoin says what keeps a work from getting another worker.
-func (of *job) mayJoin(number uint32) string {
+// mayJoin says what keeps a work from getting another worker at a time. Those that a loss keeps away for longer than a
+// second have others in their place, up to as many as the plan has.
+func (of *job) mayJoin(number uint32, now events.Millis) string {
 	p := of.part()
 	if p == nil {
 		return "a worker is created while no partition is under way"
 	}
-	active := 1
-	for _, w := range of.workers {
-		if w != of.own && !w.final {
-			active++
+	active, away := 1, 0
+	count := func(w *hand) {
+		active++
+		if w.waits > now+1000 {
+			away++
 		}
 	}
-	if of.awake() {
-		active++
+	for _, w := range of.workers {
+		if w != of.own && !w.final || w == of.own && of.awake() {
+			count(w)
+		}
 	}
+	most := int(p.plan.Workers)
 	switch {
 	case of.bars() != "":
 		return "a worker is created: " + of.bars()
 	case number <= of.last:
 		return fmt.Sprintf("worker %d is created after worker %d", number, of.last)
-	case active > int(p.plan.Workers):
-		return fmt.Sprintf("a worker is created, which makes them %d of at most %d", active, p.plan.Workers)
+	case active-away > most:
+		return fmt.Sprintf("a worker is created, which makes them %d of at most %d", active-away, most)
+	case active > 2*most:
+		return fmt.Sprintf("a worker is created, which makes them %d of at most %d with those that wait", active, 2*most)
 	}
 	return ""
 }
@@ -173,7 +185,7 @@ func (s *Works) Lose(id events.TaskID) {
 }
 
 // Counts returns how many attempts of a task that works on buckets were lost, and how many failed, since a bucket of its
-// ended or its run did; false = it works on none.
+// work ended or its run did; false = it works on none.
 func (s *Works) Counts(id events.TaskID) (losses, failures int, is bool) {
 	t := s.tasks[id]
 	if t == nil || s.workOf(t) == nil {
@@ -182,13 +194,16 @@ func (s *Works) Counts(id events.TaskID) (losses, failures int, is bool) {
 	return t.losses, t.failures, true
 }
 
-// WorkerOf returns the task that is the worker of a number of a task's work; "" = there is none.
-func (s *Works) WorkerOf(id events.TaskID, number uint32) events.TaskID {
+// WorkersOf returns the tasks that work on the buckets of a task, itself included, in no order.
+func (s *Works) WorkersOf(id events.TaskID) (all []events.TaskID) {
 	of := s.byID[id]
-	if of == nil || of.workers[number] == nil {
-		return ""
+	if of == nil {
+		return nil
 	}
-	return of.workers[number].id
+	for _, w := range of.workers {
+		all = append(all, w.id)
+	}
+	return all
 }
 
 // Tends reports whether an event that is not folded yet is one by which an owner tends a work: nobody asked for it.
@@ -219,6 +234,7 @@ func (of *job) wakes(ev *events.Event) bool {
 		case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
 			return true
 		}
+		return b.Error.Properties["bucket"] != "" // the last failure of those that had it
 	case *events.Rescheduled:
 		if b.At == 0 { // its retry is taken away: it is deleted
 			return b.Reason == "deleted"

@@ -120,7 +120,7 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 	of := s.byID[ev.Task]
 	switch b := ev.Body.(type) {
 	case *events.Created:
-		return s.join(t, b)
+		return s.join(t, b, ev.At)
 	case *events.WorkPlanned:
 		if of == nil {
 			return s.begin(t).plan(b)

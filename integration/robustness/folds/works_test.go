@@ -432,13 +432,13 @@ func TestWorks_TellWhatOwnersDoUnasked(t *testing.T) {
 }
 
 func TestWorks_CountLossesAndFailuresAnewWhenABucketEnds(t *testing.T) {
-	w, _ := hold(aWork(), 16)
+	w, _ := hold(aWork(), 15)
 	if losses, _, is := w.Counts(other); !is || losses != 1 {
 		t.Errorf("the worker was lost %d times, want once", losses)
 	}
-	w, _ = hold(aWork(), 17)
+	w, _ = hold(aWork(), 16) // that of another worker
 	if losses, failures, _ := w.Counts(other); losses != 0 || failures != 0 {
-		t.Errorf("the worker was lost %d times and has failed %d times since its bucket ended", losses, failures)
+		t.Errorf("the worker was lost %d times and has failed %d times since a bucket ended", losses, failures)
 	}
 	if _, _, is := w.Counts("a/q"); is {
 		t.Error("a task that works on no bucket is counted")

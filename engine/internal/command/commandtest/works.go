@@ -75,6 +75,7 @@ func workForms(op uint64) []command.Command {
 			Task:    string(id),
 			Started: math.MaxUint64,
 			Node:    name,
+			Run:     1,
 			Ended:   events.MaxBuckets,
 			Done:    many,
 			Failed:  many,
