@@ -3,8 +3,12 @@ package work
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"taskledger/work/workledger"
 )
 
 const (
@@ -16,7 +20,8 @@ const (
 	maxForeign = 64
 )
 
-// absentError tells that the definition of this node lacks a partition of the run, which another node may have.
+// absentError tells that the definition of this node lacks a partition of the run, or counters of one, which another
+// node may have.
 type absentError struct {
 	definition string // by which the run goes on
 	problem    string
@@ -24,6 +29,18 @@ type absentError struct {
 
 // Error implements error.
 func (e *absentError) Error() string { return e.problem }
+
+// countsAlike reports whether a node with the counters here can go on with a partition whose counters are recorded: the
+// names are the same. The recorded limit of a threshold counts; that of a rule must be the same, too, as only its place
+// names a rule, and another limit may be that of another rule.
+func countsAlike(recorded, here []Threshold) bool {
+	return len(recorded) == len(here) && !slices.ContainsFunc(recorded, func(r Threshold) bool {
+		return !slices.ContainsFunc(here, func(h Threshold) bool {
+			return h.Counter == r.Counter &&
+				(h.Limit == r.Limit || !strings.HasPrefix(r.Counter, workledger.FailuresPrefix))
+		})
+	})
+}
 
 // foreign remembers the definitions of other nodes by which runs go on here.
 type foreign struct {
@@ -34,7 +51,7 @@ type foreign struct {
 // stranger is a definition of other nodes.
 type stranger struct {
 	differs bool // it was told that the definition is another one
-	absent  bool // it was told that a partition of it is absent here
+	absent  bool // it was told that a part of it is absent here
 	wait    time.Duration
 	until   time.Time // attempts that are given back until then wait as long as the one before
 }
@@ -74,8 +91,8 @@ func (f *foreign) absent(definition string, now time.Time) (wait time.Duration, 
 	return is.wait, first
 }
 
-// putOff returns how long an attempt is put off that is given back because this node lacks a partition, and says so in
-// the log once for each definition.
+// putOff returns how long an attempt is put off that is given back because this node cannot go on with the run, and
+// says so in the log once for each definition.
 func (w *Work[P, I]) putOff(ctx context.Context, log *slog.Logger, e *absentError) time.Duration {
 	wait, first := w.foreign.absent(e.definition, time.Now())
 	if first && log != nil {

@@ -50,3 +50,70 @@ func TestRun_OfAPartitionThatThisNodeLacksIsGivenBackMoreAndMoreSlowlyAndToldOnc
 		}
 	})
 }
+
+func TestRun_OfAPartitionThatCountsOtherwiseOnThisNodeIsGivenBackAndToldOnce(t *testing.T) {
+	type (
+		rules  = []work.Rule
+		limits = []work.Threshold
+	)
+	const releases, ends = "release", "result"
+	once := work.Rule{Code: "busy", React: work.Stop}
+	other, many := work.Rule{Code: "other", React: work.Stop}, work.Rule{Code: "busy", React: work.Stop, Times: 100}
+	deletes, none := work.Threshold{Counter: "deletes", Limit: 100}, work.Threshold{Counter: "deletes"}
+	for name, c := range map[string]struct {
+		there, here             rules
+		thereLimits, hereLimits limits
+		mode                    work.Mode
+		want                    string
+	}{
+		"a rule that stops here alone":          {here: rules{many}, want: releases},
+		"a rule that stops there alone":         {there: rules{many}, want: releases},
+		"rules in another order":                {there: rules{many, other}, here: rules{other, many}, want: releases},
+		"a rule that stops earlier here":        {there: rules{many}, here: rules{once}, want: releases},
+		"a rule that does not stop":             {there: rules{many}, here: rules{many, {Code: "other"}}, want: ends},
+		"a threshold here alone":                {hereLimits: limits{deletes}, want: releases},
+		"a threshold there alone":               {thereLimits: limits{deletes}, want: releases},
+		"a threshold with another limit":        {thereLimits: limits{deletes}, hereLimits: limits{none}, want: ends},
+		"a threshold that a dry run never asks": {hereLimits: limits{deletes}, mode: work.DryRun, want: ends},
+	} {
+		t.Run(name, func(t *testing.T) {
+			define := func(r rules, l limits) *work.Work[int, int] {
+				return work.Define("numbers", nil, partition{
+					Mode:         c.mode,
+					Items:        numbers,
+					Segmentation: cut(10, 1),
+					Rules:        r,
+					Thresholds:   l,
+					Process: func(ctx context.Context, _ int) error {
+						if len(l) == 0 {
+							return busy
+						}
+						return work.Permit(ctx, l[0].Counter)
+					},
+				})
+			}
+			r, here := newRecord(), define(c.here, c.hereLimits)
+			plan := define(c.there, c.thereLimits).Planned()
+			r.plan, r.begun = &plan, true
+			var log bytes.Buffer
+			for range 2 {
+				out := here.Run(opening(t.Context(), totals{r.attempt()}, false, nil), task.Attempt{
+					Task:   "a/p",
+					Number: 1,
+					Params: []byte("0"),
+					Log:    slog.New(slog.NewTextHandler(&log, nil)),
+				})
+				if got := said(&out); !strings.HasPrefix(got, c.want) {
+					t.Errorf("%s, want %s", got, c.want)
+				}
+			}
+			told := 0
+			if c.want == releases {
+				told = 1
+			}
+			if n := strings.Count(log.String(), "level=WARN msg=\"attempts are given back"); n != told || len(r.asks) > 10 {
+				t.Errorf("it is told %d times, want %d; %d permits were asked for:\n%s", n, told, len(r.asks), &log)
+			}
+		})
+	}
+}

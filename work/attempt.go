@@ -30,7 +30,7 @@ type Attempt struct {
 
 // Attempt works on buckets until the ledger has none for it: it returns Finished, Waiting or Stopped, as the ledger
 // said. An error fails the attempt: it is the cause of ctx if ctx ended, an *ItemsError, a *StopError or a
-// *ThresholdError, both of which are final, the error of the ledger, or tells that this node knows no such partition.
+// *ThresholdError, both of which are final, the error of the ledger, or tells that this node cannot go on with the run.
 // Before it returns an error, it gives its bucket back, within five seconds, even if ctx has ended.
 //
 // Validate has to accept the definition. Attempt may be called concurrently, with a ledger for each call.
@@ -134,6 +134,9 @@ func (l *loop[P, I]) at(place int) (*PartitionPlan, *Partition[P, I], error) {
 		return nil, nil, l.absent("the run has a partition %q, and the definition of this node has none", plan.ID)
 	case defined.Process == nil && plan.Mode != DryRun:
 		return nil, nil, l.absent("partition %q runs with the mode %s, and has no Process on this node", plan.ID, plan.Mode)
+	case plan.Mode != DryRun && !countsAlike(plan.Thresholds, defined.thresholds()):
+		return nil, nil, l.absent("partition %q has other counters in the run than on this node, as {name limit}: %v and %v",
+			plan.ID, plan.Thresholds, defined.thresholds())
 	}
 	return plan, defined, nil
 }

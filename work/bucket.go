@@ -40,6 +40,7 @@ func (b *bucketRun[P, I]) run(ctx context.Context, params P) (Report, error) {
 		Partition: b.place,
 		Bucket:    b.info.Bucket.Number,
 	}
+	defer b.tally.watch()()
 	err := threads.Run(ctx, threads.Config[I]{
 		Name:    fmt.Sprintf("the iterator of bucket %[2]d of partition %[1]s", b.plan.ID, b.info.Bucket.Number),
 		Threads: int(b.plan.Threads),

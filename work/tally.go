@@ -1,6 +1,7 @@
 package work
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -18,9 +19,10 @@ type tally struct {
 
 	tell func(processed int64) // takes how many items have ended; nil = nobody wants to know
 	told time.Time             // when it was told last; at first, when the bucket began
+	said int64                 // what was told last
 }
 
-// tellEvery is the time between two reports on the items of a bucket that takes long.
+// tellEvery is the time between two reports on the items of a bucket that takes long, if there is something new.
 const tellEvery = 10 * time.Second
 
 func (t *tally) done() { t.count(&t.counts.Done) }
@@ -39,11 +41,60 @@ func (t *tally) add(of *int64) (processed int64, tells bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	*of++
-	if t.tell == nil || time.Since(t.told) < tellEvery {
-		return 0, false
+	processed, tells, _ = t.news()
+	return processed, tells
+}
+
+// news returns whether it is time to tell, and after which time to ask again. The lock is held.
+func (t *tally) news() (processed int64, tells bool, after time.Duration) {
+	if t.tell == nil {
+		return 0, false, 0
 	}
-	t.told = time.Now()
-	return t.counts.Done + t.counts.Failed + t.counts.Skipped, true
+	if early := tellEvery - time.Since(t.told); early > 0 {
+		return 0, false, early
+	}
+	processed = t.counts.Done + t.counts.Failed + t.counts.Skipped
+	if processed == t.said { // the next item that ends is told at once
+		return 0, false, tellEvery
+	}
+	t.told, t.said = time.Now(), processed
+	return processed, true, tellEvery
+}
+
+// watch tells what is new while no item ends, until stop has returned.
+func (t *tally) watch() (stop func()) {
+	if t.tell == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for after := tellEvery; ; {
+			timer := time.NewTimer(after)
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-timer.C:
+			}
+			after = t.look()
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// look tells if it is time to, and returns the time after which to look again.
+func (t *tally) look() time.Duration {
+	t.mu.Lock()
+	processed, tells, after := t.news()
+	t.mu.Unlock()
+	if tells {
+		t.tell(processed)
+	}
+	return after
 }
 
 // failed counts an item, and keeps its error while there is room.

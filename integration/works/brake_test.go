@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"taskledger/events"
 	"taskledger/internal/testcluster"
@@ -207,83 +206,6 @@ func TestWork_RefusesSubmitsOfItsWorkersAndOfLongIDs(t *testing.T) {
 	}
 	w.must(w.client.Operations().Cancel(w.within(), steered, ""))
 	w.workersEnded(steered)
-}
-
-// A node dies after a permit and before the operation that it is for: the item is processed again elsewhere, finds its
-// permit, and counts once.
-func TestThreshold_APermitOfANodeThatDiesCountsOnce(t *testing.T) {
-	t.Parallel()
-	for _, workers := range []int64{1, 9} {
-		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
-			t.Parallel()
-			s := shape{
-				id:         "creations",
-				partitions: 1,
-				items:      60,
-				buckets:    12,
-				workers:    workers,
-				modes:      []work.Mode{work.Full},
-				limit:      29,
-			}
-			to, asked := newTally(), newAskers()
-			permitted, gate := make(chan string, 1), make(chan struct{})
-			var once sync.Once
-			define := func(node string) *work.Work[struct{}, int64] {
-				create := creating(to)
-				return s.define(node, to, func(ctx context.Context, n int64) (err error) {
-					dies := false
-					if n == 3 {
-						once.Do(func() { dies = true })
-					}
-					if !dies {
-						if n > 5 && n%5 != 0 { // else others may trip before item 3 asks
-							select {
-							case <-gate:
-							case <-ctx.Done():
-								return context.Cause(ctx)
-							}
-						}
-						asked.note(node, n)
-						return create(ctx, n)
-					}
-					asked.note(node, n)
-					if err := work.Permit(ctx, "changes"); err != nil {
-						return err
-					}
-					permitted <- node
-					close(gate)
-					return untilEnd(ctx, n)
-				})
-			}
-			w := &steer{shape: s, tally: to, of: define("client")}
-			w.world = newWorld(t, testcluster.Options{TTL: 3 * time.Second}, 0, func(node string) []task.Behavior {
-				return []task.Behavior{define(node)}
-			}, "a", "b", "c")
-			f := w.submit(w.of, steered)
-			var dead string
-			select {
-			case dead = <-permitted:
-				w.nodes[dead[0]-'a'].Crash()
-			case <-w.within().Done():
-				t.Fatal("item 3 is not permitted")
-			}
-			_, err := f.Wait(w.within())
-			if failed, is := errors.AsType[*task.Error](err); !is || failed.Code != events.CodeThreshold {
-				t.Fatalf("%v, want the code %s", err, events.CodeThreshold)
-			}
-			w.workersEnded(steered)
-			w.permitsAreApplied(asked.by(dead))
-			applied := to.appliedTo()
-			if workers == 1 && !slices.Contains(applied, 3) {
-				t.Error("item 3 is not applied, and no other could trip before it came again")
-			}
-			// Others may have tripped before items of the dead node came again, and these keep their permits.
-			missed := slices.DeleteFunc(asked.by(dead), func(n int64) bool { return slices.Contains(applied, n) })
-			if left := int(s.limit) - len(applied); left < 0 || left > len(missed) {
-				t.Errorf("applied to %d items, want %d but for some of %v: %v", len(applied), s.limit, missed, applied)
-			}
-		})
-	}
 }
 
 // askers holds which items asked for a permit on which node.

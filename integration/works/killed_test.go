@@ -40,13 +40,14 @@ func TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing(t *testing.T) {
 	}, names...)
 	f := w.submit(define("client"), id)
 	var committed uint64
-	var killed []time.Time
+	killed := map[string]time.Time{} // by session
+	var last time.Time
 	mayKill := func() bool {
 		switch {
 		case committed == 0:
 			return false
 		case repeat.Whole():
-			return len(killed) == 0 || time.Since(killed[len(killed)-1]) >= every
+			return time.Since(last) >= every
 		}
 		return len(killed) < len(names) && committed >= uint64(s.items)*uint64(len(killed)+1)/5
 	}
@@ -63,8 +64,9 @@ func TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing(t *testing.T) {
 		}
 		if mayKill() {
 			victim := len(killed) % len(names)
+			last = time.Now() // before the crash, which may take a moment
+			killed[w.nodes[victim].SessionID()] = last
 			w.nodes[victim].Crash()
-			killed = append(killed, time.Now())
 			w.nodes[victim] = w.cluster.StartNode(names[victim], func(cfg *engine.NodeConfig) { cfg.Slots = 8 },
 				define(names[victim]))
 		}
@@ -86,14 +88,22 @@ func TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing(t *testing.T) {
 	if by := to.byNode(); len(by) != len(names) {
 		t.Errorf("items by node: %v", by)
 	}
-	w.returnedInTime(id, killed, ttl)
+	bound := 10 * (ttl + time.Second)
+	if repeat.Whole() {
+		bound = ttl + time.Second
+	}
+	returned := w.returnedInTime(id, killed, bound)
+	if again := to.total() - int(s.items); again > returned*int(s.items/s.buckets) {
+		t.Errorf("%d items were processed again, of %d buckets that were given back", again, returned)
+	}
 	t.Logf("%d nodes were killed, %d items were processed again", len(killed), to.total()-int(s.items))
 }
 
-// returnedInTime reports buckets that were given back later after a kill than ten times the time that the end of a
-// session and a second take.
-func (w *world) returnedInTime(id events.TaskID, killed []time.Time, ttl time.Duration) {
+// returnedInTime returns how many buckets were given back, and reports those that were so later after the kill of their
+// session than bound. In a proof no other session gives any back.
+func (w *world) returnedInTime(id events.TaskID, killed map[string]time.Time, bound time.Duration) (returned int) {
 	w.Helper()
+	sessions := w.sessions(id.Affinity())
 	var latest time.Duration
 	for ev, err := range w.client.Ledger().History(w.within(), id) {
 		w.must(err)
@@ -101,16 +111,18 @@ func (w *world) returnedInTime(id events.TaskID, killed []time.Time, ttl time.Du
 		if !is || b.Returned == 0 {
 			continue
 		}
-		at, before := ev.At.Time(), time.Time{}
-		for _, kill := range killed {
-			if kill.Before(at) {
-				before = kill
-			}
+		returned++
+		session := sessions[b.Attempt]
+		died, dead := killed[session]
+		switch took := ev.At.Time().Sub(died); {
+		case !dead && repeat.Whole():
+			w.Errorf("bucket %d is given back by session %q, which nobody has killed", b.Returned, session)
+		case dead && took > bound:
+			w.Errorf("bucket %d is given back %s after its node was killed, want %s at most", b.Returned, took, bound)
+		case dead:
+			latest = max(latest, took)
 		}
-		latest = max(latest, at.Sub(before))
 	}
-	if latest > 10*(ttl+time.Second) {
-		w.Errorf("a bucket of a killed node was given back %s later", latest)
-	}
-	w.Logf("the last bucket of a killed node was given back %s later", latest)
+	w.Logf("the last of %d buckets was given back %s after its node was killed", returned, latest)
+	return returned
 }

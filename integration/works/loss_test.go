@@ -2,11 +2,11 @@ package works_test
 
 import (
 	"context"
-	"sync/atomic"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/task"
@@ -93,39 +93,51 @@ func TestWork_BucketsOfAKilledNodeAreDoneByOthers(t *testing.T) {
 	}
 }
 
-func TestWork_WithOneSlotItEnds(t *testing.T) {
+func TestWork_WithOneSlotOnEachNodeItEnds(t *testing.T) {
 	t.Parallel()
-	s := shape{
-		id:         "narrow",
-		partitions: 2,
-		items:      90,
-		buckets:    9,
-		workers:    5,
-		limit:      -1,
-	}
-	to := newTally()
-	var now, most atomic.Int64
-	define := func(node string) *work.Work[struct{}, int64] {
-		return s.define(node, to, func(ctx context.Context, _ int64) error {
-			defer now.Add(-1)
-			for n := now.Add(1); n > most.Load(); {
-				most.Store(n)
+	for _, nodes := range [][]string{{"a"}, {"a", "b", "c"}} {
+		t.Run(fmt.Sprint(len(nodes), " nodes"), func(t *testing.T) {
+			t.Parallel()
+			s := shape{
+				id:         "narrow",
+				partitions: 2,
+				items:      90,
+				buckets:    9,
+				workers:    5,
+				limit:      -1,
 			}
-			return short(ctx, time.Millisecond)
+			to := newTally()
+			var mu sync.Mutex
+			now, most := map[string]int{}, map[string]int{}
+			define := func(node string) *work.Work[struct{}, int64] {
+				count := func(by int) {
+					mu.Lock()
+					defer mu.Unlock()
+					now[node] += by
+					most[node] = max(most[node], now[node])
+				}
+				return s.define(node, to, func(ctx context.Context, _ int64) error {
+					count(1)
+					defer count(-1)
+					return short(ctx, time.Millisecond)
+				})
+			}
+			w := newWorld(t, testcluster.Options{}, 1, func(node string) []task.Behavior {
+				return []task.Behavior{define(node)}
+			}, nodes...)
+			r, err := w.submit(define("client"), "tenant/narrow").Wait(w.within())
+			w.must(err)
+			for _, p := range r.Partitions {
+				if p.Done != s.items {
+					t.Errorf("%+v", p)
+				}
+			}
+			w.workersEnded("tenant/narrow")
+			for node, n := range most {
+				if n != 1 {
+					t.Errorf("%d items at once on node %s, want 1", n, node)
+				}
+			}
 		})
-	}
-	w := &world{T: t, cluster: testcluster.New(t, testcluster.Options{})}
-	w.nodes = append(w.nodes, w.cluster.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 1 }, define("a")))
-	w.client = w.cluster.StartClient("client", nil)
-	r, err := w.submit(define("client"), "tenant/narrow").Wait(w.within())
-	w.must(err)
-	for _, p := range r.Partitions {
-		if p.Done != s.items {
-			t.Errorf("%+v", p)
-		}
-	}
-	w.workersEnded("tenant/narrow")
-	if most.Load() != 1 {
-		t.Errorf("%d items at once, want 1", most.Load())
 	}
 }

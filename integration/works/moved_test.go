@@ -69,20 +69,27 @@ func TestWork_BucketsOfAKilledNodeMoveWithinTheEndOfItsSessionAndASecond(t *test
 	w.workersEnded(steered)
 }
 
+// sessions returns the session of each attempt of the task that an affinity has, and of its workers.
+func (w *world) sessions(affinity string) map[events.Ref]string {
+	w.Helper()
+	all := map[events.Ref]string{}
+	for t, err := range w.client.List(w.within(), task.Filter{Affinity: affinity, Limit: 100}) {
+		w.must(err)
+		for ev, err := range w.client.Ledger().History(w.within(), t.ID) {
+			w.must(err)
+			if b, is := ev.Body.(*events.Started); is {
+				all[ev.Position.Ref] = b.Node
+			}
+		}
+	}
+	return all
+}
+
 // journey returns when a session has last moved a bucket, when those that it had then were given back, and when they
 // were taken again, by the journal.
 func (w *world) journey(session string) (died time.Time, returned, taken map[uint64]time.Time) {
 	w.Helper()
-	lost := map[events.Ref]bool{} // the attempts of the session
-	for t, err := range w.client.List(w.within(), task.Filter{Affinity: steered.Affinity(), Limit: 100}) {
-		w.must(err)
-		for ev, err := range w.client.Ledger().History(w.within(), t.ID) {
-			w.must(err)
-			if b, is := ev.Body.(*events.Started); is && b.Node == session {
-				lost[ev.Position.Ref] = true
-			}
-		}
-	}
+	sessions := w.sessions(steered.Affinity())
 	returned, taken = map[uint64]time.Time{}, map[uint64]time.Time{}
 	for ev, err := range w.client.Ledger().History(w.within(), steered) {
 		w.must(err)
@@ -90,7 +97,7 @@ func (w *world) journey(session string) (died time.Time, returned, taken map[uin
 		if !is {
 			continue
 		}
-		of := lost[b.Attempt]
+		of := sessions[b.Attempt] == session
 		if of && b.Ended != 0 {
 			died = ev.At.Time()
 		}

@@ -172,3 +172,47 @@ func TestOrder_SetsAsideUpToItsLimit(t *testing.T) {
 		t.Error("items are left")
 	}
 }
+
+// With one item less than the limit set aside, and all that are ready and processed set aside by Rest after it.
+func TestOrder_ThatRestsSetsAsideThreeMoreForEachThreadAtMost(t *testing.T) {
+	const threads = 2
+	o := order.New[string](threads)
+	n := int64(0)
+	put := func(key string) {
+		n++
+		if !o.Room() {
+			t.Fatalf("no room for item %d, with %d set aside", n, o.Aside())
+		}
+		o.Put(&item{Key: key, Ordinal: n, Try: 1})
+	}
+	var processing []*item
+	take := func() {
+		processing = append(processing, o.Next())
+		o.Take()
+	}
+	for range threads {
+		put("")
+		take()
+	}
+	for o.Aside() < order.MaxAside-1 {
+		put("hot")
+	}
+	for range 2*threads - 1 {
+		put("")
+	}
+	if o.Room() {
+		t.Errorf("room for more, with %d set aside", o.Aside())
+	}
+	for rested := 0; rested < 3*threads; rested++ {
+		o.Rest(processing[0], epoch)
+		if processing = processing[1:]; o.Next() != nil {
+			take()
+		}
+		if o.Room() {
+			t.Fatalf("room for more, with %d set aside", o.Aside())
+		}
+	}
+	if want := order.MaxAside - 1 + 3*threads; o.Aside() != want {
+		t.Errorf("%d are set aside, want %d", o.Aside(), want)
+	}
+}

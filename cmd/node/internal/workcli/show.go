@@ -22,8 +22,9 @@ func (t *Terminal) show() *cobra.Command {
 	var buckets bool
 	c := t.of("show", "Tell how far a work has come",
 		`Percents, items and rates count the buckets that are done: what is done stays done, whatever node dies. WALL
-tells for how long buckets were open, LEFT how long the others of the partition take at that rate. STALLED tells since when
-no bucket has ended, once that is 10 minutes.`,
+tells for how long buckets were open, LEFT how long the others of the partition take at that rate. STALLED tells since
+when no bucket has ended, once that is 10 minutes. FAILED says "in a span" where the buckets with failed items are
+remembered as all from the first of them to the last, which work rerun takes.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			w, err := works.Work(ctx, id)
 			if err != nil {
@@ -106,7 +107,11 @@ func (t *Terminal) partitions(w *progress.Work) error {
 		if is.Items.Expected != nil {
 			expected = fmt.Sprint(*is.Items.Expected)
 		}
-		err := p.Row(nil, is.ID, is.Mode, is.State, is.Progress, is.Items.Done, is.Items.Failed, is.Items.Skipped,
+		failed := fmt.Sprint(is.Items.Failed)
+		if is.Buckets.FailedSpan {
+			failed += " in a span"
+		}
+		err := p.Row(nil, is.ID, is.Mode, is.State, is.Progress, is.Items.Done, failed, is.Items.Skipped,
 			expected, duration(&is.WallClockMs), number(is.ItemsPerSecond), duration(is.TimeLeftMs),
 			output.Time(is.StalledSince))
 		if err != nil {

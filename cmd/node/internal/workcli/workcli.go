@@ -4,6 +4,7 @@ package workcli
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/events"
+	"taskledger/work/progress"
 )
 
 // Terminal connects the commands to the command line.
@@ -75,15 +77,34 @@ func (t *Terminal) rerun() *cobra.Command {
 	var failed bool
 	c := t.of("rerun", "Run the buckets of a work again that had failed items",
 		`The work must have ended with all buckets done; else retry goes on with those that are not. Its next run begins
-at once. Where more than 16,384 ranges of buckets had failed items, it has all buckets from the first of them to the
-last.`,
+at once. Where more than 16,384 ranges of buckets of a partition had failed items, it has all buckets from the first of
+them to the last, and the command says so.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			if !failed {
 				const want = "rerun: want --failed; retry begins a run of all buckets"
 				return &exitcode.UsageError{Problem: want}
 			}
-			return works.RerunWork(ctx, id)
+			before, err := works.Work(ctx, id)
+			if err != nil {
+				return err
+			}
+			if err := works.RerunWork(ctx, id); err != nil {
+				return err
+			}
+			t.spans(&before)
+			return nil
 		})
 	c.Flags().BoolVar(&failed, "failed", false, "the buckets that had failed items; required")
 	return c
+}
+
+// spans tells of which partitions a rerun has buckets, too, that had no failed items.
+func (t *Terminal) spans(w *progress.Work) {
+	for i := range w.Partitions {
+		if b := &w.Partitions[i].Buckets; b.FailedSpan {
+			const say = "partition %s: %d buckets had failed items, in too many ranges to remember; " +
+				"the run has all buckets from the first of them to the last\n"
+			fmt.Fprintf(t.Err, say, w.Partitions[i].ID, b.Failed)
+		}
+	}
 }

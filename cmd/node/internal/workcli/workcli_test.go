@@ -269,12 +269,33 @@ func TestReset_ForgetsTheRunOrTheCounters(t *testing.T) {
 		"reset a/b --thresholds": "reset true",
 		"rerun a/b --failed":     "rerun",
 	} {
-		if l.must(args); len(l.asked) != 1 || l.asked[0] != want {
+		if l.must(args); l.asked[len(l.asked)-1] != want || l.said.Len() > 0 {
 			t.Errorf("%s asks %q", args, l.asked)
 		}
 	}
 	if _, err := l.do("rerun", "a/b"); exitcode.Of(err) != exitcode.Usage || len(l.asked) > 0 {
 		t.Errorf("rerun without --failed: %v, %q", err, l.asked)
+	}
+}
+
+func TestRerun_AndShowSayWhereFailedBucketsAreASpan(t *testing.T) {
+	t.Parallel()
+	l := newLine(t)
+	if text := l.must("show a/b"); strings.Contains(text, "span") {
+		t.Errorf("without a span: %s", text)
+	}
+	b := &l.work.Partitions[1].Buckets
+	b.Failed, b.FailedSpan = 20_000, true
+	l.must("show a/b", "shadows", "57 in a span", "543")
+	l.must("rerun a/b --failed")
+	const want = "partition shadows: 20000 buckets had failed items, in too many ranges to remember; " +
+		"the run has all buckets from the first of them to the last\n"
+	if l.said.String() != want {
+		t.Errorf("%q, want %q", l.said.String(), want)
+	}
+	l.fails = &task.StateError{Task: "a/b", Problem: "3 buckets are open"}
+	if _, err := l.do("rerun", "a/b", "--failed"); err == nil || l.said.Len() > 0 {
+		t.Errorf("a rerun that is refused: %v, %q", err, &l.said)
 	}
 }
 
