@@ -228,6 +228,31 @@ func TestAttempt_MakesAPanicAFailureOfItsItem(t *testing.T) {
 	}
 }
 
+// What a bucket tells of its errors is bounded, and the frames of the engine would leave room for three panics.
+func TestAttempt_APanicTellsTheFramesOfTheFunctionAlone(t *testing.T) {
+	var nobody *work.Info
+	for name, fails := range map[string]func(){
+		"broken":      func() { panic("broken") },
+		"nil pointer": func() { nobody.Attempt++ },
+	} {
+		r, _, err := once(t, partition{
+			Items:        numbers,
+			Process:      func(context.Context, int) error { fails(); return nil },
+			Segmentation: cut(10, 1),
+		})
+		if err != nil || len(r.reports[0].Errors) != 10 {
+			t.Fatal(name, err)
+		}
+		lines := strings.Split(r.reports[0].Errors[0].Message, "\n")
+		if len(lines) != 5 || !strings.Contains(lines[0], name) ||
+			!strings.HasPrefix(lines[1], "taskledger/work_test.TestAttempt_APanicTells") ||
+			!strings.Contains(lines[2], "attempt_test.go:") || strings.Contains(lines[2], "+0x") ||
+			!strings.Contains(lines[4], "attempt_test.go:") {
+			t.Errorf("%s: %q", name, lines)
+		}
+	}
+}
+
 func TestAttempt_NeverProcessesInADryRun(t *testing.T) {
 	r, state, err := once(t, partition{
 		Mode:         work.DryRun,

@@ -169,7 +169,7 @@ func itemError[I any](it *threads.Item[I], err error) ItemError {
 	}
 	if p, ok := errors.AsType[*threads.PanicError](err); ok {
 		e.Code = CodePanic
-		e.Message += "\n" + string(p.Stack)
+		e.Message += "\n" + p.Frames("taskledger/work.(*bucketRun[")
 	}
 	return fit(e)
 }

@@ -5,6 +5,7 @@
 package works
 
 import (
+	"math"
 	"net/http"
 
 	"taskledger/api"
@@ -12,6 +13,7 @@ import (
 	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/store"
+	"taskledger/task"
 	"taskledger/work/progress"
 )
 
@@ -105,7 +107,10 @@ func (f *front) show(c *api.Call) error {
 }
 
 func (f *front) errors(c *api.Call) error {
-	limit, err := c.Number("limit", 20, 1, progress.MaxPage)
+	limit, err := c.Number("limit", 20, 1, math.MaxInt32)
+	if err == nil && limit > progress.MaxPage {
+		err = &task.LimitError{Field: "limit", Limit: progress.MaxPage, Got: int64(limit)}
+	}
 	if err == nil {
 		err = f.known(c)
 	}

@@ -139,7 +139,7 @@ func TestErrors_ArePagedByTheirCursor(t *testing.T) {
 		`"failed_items":57,"failed_buckets":0,"buckets":[{"partition":"all","bucket":7`)
 	s.send("viewer", "GET", "t1.a~b/work/errors", "", 200, `"cursor":"next"`)
 	s.did(`errors "abc" 5`, `errors "" 20`)
-	s.send("viewer", "GET", "t1.a~b/work/errors?limit=101", "", 400, `"field":"limit"`)
+	s.send("viewer", "GET", "t1.a~b/work/errors?limit=101", "", 400, `"field":"limit","limit":100,"got":101`)
 	s.send("viewer", "GET", "t1.a~b/work/errors?limit=0", "", 400, `"field":"limit"`)
 	s.did()
 	s.fails = &store.InvalidError{Field: "cursor", Problem: "it is none of the errors of this run"}

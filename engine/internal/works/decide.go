@@ -381,6 +381,9 @@ func (c *Rerun) Decide(d *command.Decider) command.Answer {
 	switch {
 	case !t.Final() || len(of.Open()) > 0:
 		return command.Refused(command.AnswerState, "cannot run failed buckets again of a work that has not ended")
+	case !of.Planned:
+		const say = "cannot run failed buckets again: the run was reset, and retry plans another one"
+		return command.Refused(command.AnswerState, say)
 	case !of.Over():
 		return command.Refused(command.AnswerState, "cannot run failed buckets again before all buckets were run: retry goes on")
 	case of.FailedBuckets() == 0:

@@ -463,6 +463,17 @@ func TestPlan_GoesOnAfterAFailureAndBeginsAnewAfterASuccess(t *testing.T) {
 	}
 }
 
+func TestRerun_AfterAResetSaysThatTheRunWasReset(t *testing.T) {
+	w := inWork(t, 1, 1, task.Policy{})
+	w.move(parent, works.Bucket{Ended: 1, Failed: 1, Want: true})
+	w.complete(parent, command.Succeeded)
+	w.must(&works.Reset{Task: string(parent), What: int64(events.ResetAll)})
+	a := w.decide(&works.Rerun{Task: string(parent)})
+	if a.Code != command.AnswerState || !strings.Contains(a.Text, "the run was reset") {
+		t.Errorf("%d %s", a.Code, a.Text)
+	}
+}
+
 func TestRerun_HasTheBucketsWithFailedItemsAlone(t *testing.T) {
 	w := inWork(t, 9, 1, task.Policy{})
 	for bucket := uint64(1); bucket <= 9; bucket++ {

@@ -124,10 +124,13 @@ func failTried(d *command.Decider, of *works.Work, last uint32) {
 			why = *t.Error
 		}
 	}
-	const say = "partition %s: attempts on bucket %d have failed %d times, the last with %s: %s"
+	text := fmt.Sprintf("partition %s: attempts on bucket %d have failed %s", plan.ID, bucket, times(uint64(failed)))
+	if why.Message != "" {
+		text += fmt.Sprintf(", the last with %s: %s", why.Code, why.Message)
+	}
 	failWork(d, of, events.Error{
 		Code:       why.Code,
-		Message:    events.Head(fmt.Sprintf(say, plan.ID, bucket, failed, why.Code, why.Message), failureBytes/2),
+		Message:    events.Head(text, failureBytes/2),
 		Properties: map[string]string{"partition": plan.ID, "bucket": strconv.FormatUint(bucket, 10)},
 	})
 }
@@ -147,7 +150,7 @@ func failLost(d *command.Decider, of *works.Work) {
 	number := strconv.FormatUint(bucket, 10)
 	failWork(d, of, events.Error{
 		Code:       events.CodeLost,
-		Message:    fmt.Sprintf("partition %s: %d attempts on bucket %s were lost with their nodes", plan.ID, lost, number),
+		Message:    fmt.Sprintf("partition %s: attempts on bucket %s were lost with their nodes %s", plan.ID, number, times(uint64(lost))),
 		Properties: map[string]string{"partition": plan.ID, "bucket": number},
 	})
 }

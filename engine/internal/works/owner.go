@@ -302,6 +302,14 @@ func waits(of *works.Work) string {
 	return text
 }
 
+// times writes how often something was.
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 // counted writes a number of things.
 func counted(n uint64, thing string) string {
 	if n == 1 {

@@ -159,6 +159,25 @@ func TestReport_OfATaskWithoutAWorkIsNotFound(t *testing.T) {
 	}
 }
 
+func TestReport_OfAWorkerOfADeletedWorkNamesIt(t *testing.T) {
+	w := inWork(t, 4, 2, task.Policy{})
+	named := func() {
+		t.Helper()
+		want := string(parent) + ", which is not there"
+		if _, err := w.look(worker(2)); !errors.Is(err, task.ErrNotFound) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	w.complete(parent, command.Failed) // to be tried again
+	w.operate(parent, task.Delete)
+	named()
+	w.complete(worker(2), command.Released)
+	if !w.task(worker(2)).Final() {
+		t.Fatal("the worker has not ended")
+	}
+	named()
+}
+
 // failures walks back over the events that were told, as a page of errors does.
 func (w *world) failures() (all []progress.Failures) {
 	r := w.report()

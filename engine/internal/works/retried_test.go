@@ -59,6 +59,15 @@ func TestWork_WhoseTaskWaitsForARetryFailsWithALostWorker(t *testing.T) {
 	w.wantFailed(events.CodeLost)
 }
 
+func TestWork_ThatMayFailOnceSaysSo(t *testing.T) {
+	w := inWork(t, 10, 2, task.Policy{MaxAttempts: 1})
+	w.complete(worker(2), command.Failed)
+	w.wantFailed(events.CodeItems)
+	if is := w.task(parent).Error; !strings.HasSuffix(is.Message, "bucket 2 have failed once") {
+		t.Errorf("%+v", is)
+	}
+}
+
 func TestWork_WhoseAttemptsOnABucketExceedTheirTimeFailsWithThatAndTheBucket(t *testing.T) {
 	w := inWork(t, 100, 2, task.Policy{MaxAttempts: 2})
 	timedOut := func(c *command.Complete) {

@@ -2,6 +2,7 @@ package works
 
 import (
 	"encoding/json"
+	"strings"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
@@ -245,6 +246,26 @@ func (o *atOwner) without(id events.TaskID) command.Answer {
 		const say = "is worker %d of the work of task %s, which tells of all its workers"
 		return command.Refused(command.AnswerNotFound, say, number, of.ID)
 	}
+	if of := workOf(t); of != "" && o.all.Work(of) == nil {
+		return command.Refused(command.AnswerNotFound, "is a worker of the work of task %s, which is not there", of)
+	}
 	const say = "has no work: its behavior %s is none, or no attempt has planned one yet"
 	return command.Refused(command.AnswerNotFound, say, t.Kind.Behavior)
+}
+
+// workOf returns the task whose work a task was created for as a worker, as its parameters say, or its id where they are
+// not held any more; "" = for none.
+func workOf(t *projection.Task) events.TaskID {
+	if t.ParamsElided && t.Params == nil {
+		at := max(strings.LastIndex(string(t.ID), ".w"), strings.LastIndex(string(t.ID), "/w"), 0)
+		if of := t.ID[:at]; events.WorkerNumber(of, t.ID) > 1 {
+			return of
+		}
+		return ""
+	}
+	params, err := t.Params.JSON()
+	if of := WorkerOf(params); err == nil && events.WorkerNumber(of, t.ID) > 1 {
+		return of
+	}
+	return ""
 }

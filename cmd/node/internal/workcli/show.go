@@ -49,7 +49,7 @@ func (t *Terminal) head(w *progress.Work) error {
 		rows = append(rows, [2]any{"waits", "the task itself waits for its workers"})
 	}
 	if f := w.Failing; f != nil {
-		text := fmt.Sprintf("the items of bucket %d could not be had in %d attempts", f.Bucket, f.Attempts)
+		text := fmt.Sprintf("attempts on bucket %d have failed %s", f.Bucket, times(f.Attempts))
 		rows = append(rows, [2]any{"failing", text})
 	}
 	if w.Error != nil {
@@ -121,6 +121,14 @@ func (t *Terminal) partitions(w *progress.Work) error {
 	return p.Flush()
 }
 
+// times writes how often something was.
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
 // duration writes milliseconds, in whole seconds where they are many; "-" for none.
 func duration(ms *int64) string {
 	if ms == nil {
@@ -160,9 +168,9 @@ func (t *Terminal) thresholds(w *progress.Work) error {
 	return p.Flush()
 }
 
-// open prints the open buckets, if they are asked for.
+// open prints the open buckets, if they are asked for and there are any.
 func (t *Terminal) open(w *progress.Work, asked bool) error {
-	if !asked {
+	if !asked || len(w.Open) == 0 {
 		return nil
 	}
 	p := t.Print("BUCKET", "WORKER", "NODE", "SINCE", "ITEMS")

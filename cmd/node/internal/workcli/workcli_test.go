@@ -178,6 +178,12 @@ func TestShow_TellsTheTreeWithItsStates(t *testing.T) {
 		t.Errorf("it tells buckets that nobody asked for: %s", text)
 	}
 	l.must("show a/b --buckets", "BUCKET", "47", "a/b.w2", "n1", "2027-01-15T08:01:00.000Z")
+	open := l.work.Open
+	l.work.Open = nil
+	if text := l.must("show a/b --buckets"); strings.Contains(text, "WORKER") {
+		t.Errorf("it prints the heading of a table without a row: %s", text)
+	}
+	l.work.Open = open
 	l.asJSON = true
 	l.must("show a/b", `{"task":"a/b"`, `"progress":"23 % in 2/2"`, `"open_buckets":[{"bucket":47`)
 }
@@ -190,7 +196,7 @@ func TestShow_SaysWhatIsUnusual(t *testing.T) {
 	l.work.Error = &events.Error{Code: "items", Message: "partition shadows"}
 	l.work.Errors.Bytes = l.work.Errors.Limit
 	l.must("show a/b", "of the buckets that had failed items", "waits for its workers",
-		"the items of bucket 12 could not be had in 2 attempts", "items: partition shadows", "counted alone")
+		"attempts on bucket 12 have failed 2 times", "items: partition shadows", "counted alone")
 	l.facts, l.work.PlannedAt = progress.Facts{}, 0
 	l.must("show a/b", "not-started", "reset: the next attempt plans another one")
 }
