@@ -149,20 +149,6 @@ func TestWorkers_ThatHaveEndedAreKeptUpToAThousandTheLastOnes(t *testing.T) {
 	}
 }
 
-func TestWorkers_ThatHaveEndedAreKeptUpToTheBytesOfAShard(t *testing.T) {
-	const each = events.MaxPayloadBytes / 2
-	w := inWork(t, 10, 1, task.Policy{}, func(p *events.WorkPartition) { p.Workers = 2 })
-	result := events.JSON([]byte(`"` + strings.Repeat("m", each) + `"`))
-	afterEach(w, fold.MaxKeptBytes/each+20, func(id events.TaskID) {
-		w.start(id, "n-2")
-		w.complete(id, command.Succeeded, func(c *command.Complete) { c.Result = result })
-		w.now += 100_000
-	})
-	if n := w.work().Kept(); n > fold.MaxKeptBytes/each || n < fold.MaxKeptBytes/each-5 {
-		t.Errorf("%d ended workers of %d bytes are kept, want as many as %d bytes hold", n, each, fold.MaxKeptBytes)
-	}
-}
-
 // another plans a work of another task than the parent, and returns the answer.
 func (w *world) another(n int, partition events.WorkPartition) command.Answer {
 	w.t.Helper()

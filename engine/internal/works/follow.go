@@ -152,8 +152,8 @@ func failLost(d *command.Decider, of *works.Work) {
 	})
 }
 
-// failWithWorker fails the work of a worker that was lost too often while no bucket of the work ended, or was rejected: one
-// in its place would end alike.
+// failWithWorker fails the work of a worker that was lost too often while no bucket of the work ended, or was rejected:
+// one in its place would end alike.
 func failWithWorker(d *command.Decider, worker events.TaskID, b *events.Failed) {
 	of, _ := works.Of(d.State).WorkerOf(worker)
 	if of == nil || b.Run == 0 || b.Error.Code != events.CodeLost && b.Error.Code != events.CodeRejected {
