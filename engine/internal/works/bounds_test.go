@@ -158,7 +158,13 @@ func (w *world) another(n int, partition events.WorkPartition) command.Answer {
 		w.t.Fatalf("%v", err)
 	}
 	if w.task(id) == nil {
-		w.must(&command.Submit{Task: id, Behavior: "work", Policy: policy, Params: events.JSON([]byte("{}")), NotBefore: w.now})
+		w.must(&command.Submit{
+			Task:      id,
+			Behavior:  "work",
+			Policy:    policy,
+			Params:    events.JSON([]byte("{}")),
+			NotBefore: w.now,
+		})
 		w.start(id, "n-1")
 	}
 	c := &works.Plan{Definition: "5f", Partitions: works.EncodePartitions([]events.WorkPartition{partition})}
@@ -175,7 +181,8 @@ func TestPlan_OfOneWorkMoreThanAShardHasWaitsUntilOneHasEnded(t *testing.T) {
 			t.Fatalf("work %d: answer %d: %s", n, a.Code, a.Text)
 		}
 	}
-	if a := w.another(fold.MaxWorks, part("all", 1, 1)); a.Code != command.AnswerOverload || !strings.Contains(a.Text, "1000 works") {
+	a := w.another(fold.MaxWorks, part("all", 1, 1))
+	if a.Code != command.AnswerOverload || !strings.Contains(a.Text, "1000 works") {
 		t.Errorf("answer %d: %s", a.Code, a.Text)
 	}
 	w.complete("a/x3", command.Failed, func(c *command.Complete) { c.ByPolicy = false })
