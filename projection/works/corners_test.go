@@ -197,3 +197,22 @@ func TestFailed_OneRangeMoreThanARunRemembersMakesASpan(t *testing.T) {
 		t.Error("the run of failed buckets is not the span between the first and the last")
 	}
 }
+
+func TestWorkers_ThatHaveEndedAreKeptUpToTheBytesOfAShardTheLastOnes(t *testing.T) {
+	t.Parallel()
+	const each = 1 << 20
+	f := newFold(t)
+	of := f.begin("a/p")
+	for n := uint32(2); n < 30; n++ {
+		is := extension.Task{ID: events.WorkerID("a/p", n), Life: events.Ref(n), Bytes: each}
+		f.Saw(is, &events.Event{Task: is.ID, Body: &events.Created{Ties: events.Ties{Parent: "a/p"}}})
+		is.Final = true
+		f.Saw(is, &events.Event{Task: is.ID, Body: &events.Succeeded{Run: 1}})
+		if want := min(int(n-1), works.MaxKeptBytes/each); of.Kept() != want || of.Worker(n) == nil {
+			t.Fatalf("%d of %d workers of 1 MiB are kept, want %d", of.Kept(), n-1, want)
+		}
+	}
+	if of.Active() != 0 || f.restored().Work("a/p").Kept() != of.Kept() {
+		t.Errorf("%d are active, %d are kept in a snapshot", of.Active(), f.restored().Work("a/p").Kept())
+	}
+}

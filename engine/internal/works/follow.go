@@ -107,7 +107,7 @@ func alignWorkers(d *command.Decider, of *works.Work) {
 }
 
 // failTried fails a work of which attempts on one bucket have failed as often as the policy allows, whichever workers
-// had it. The code is that of the last failure, by a worker of a number: items, where the items could not be had.
+// had it. The work takes the code of the last failure, by a worker of a number: items, where the items could not be had.
 func failTried(d *command.Decider, of *works.Work, last uint32) {
 	t := d.State.Task(of.ID)
 	if over(t) {
@@ -155,8 +155,8 @@ func failLost(d *command.Decider, of *works.Work) {
 	})
 }
 
-// failWithWorker fails the work of a worker that was lost too often while no bucket of the work ended, or was rejected: one
-// in its place would end alike.
+// failWithWorker fails the work of a worker that was lost too often while no bucket of the work ended, or was rejected:
+// one in its place would end alike.
 func failWithWorker(d *command.Decider, worker events.TaskID, b *events.Failed) {
 	of, _ := works.Of(d.State).WorkerOf(worker)
 	if of == nil || b.Run == 0 || b.Error.Code != events.CodeLost && b.Error.Code != events.CodeRejected {

@@ -80,7 +80,8 @@ func TestWork_WhoseAttemptsOnABucketExceedTheirTimeFailsWithThatAndTheBucket(t *
 	w.complete(worker(2), command.Failed, timedOut)
 	w.wantFailed(events.CodeTimeout)
 	is := w.task(parent).Error
-	if is.Properties["bucket"] != "2" || !strings.Contains(is.Message, "bucket 2 have failed 2 times, the last with timeout: it took an hour") {
+	const want = "bucket 2 have failed 2 times, the last with timeout: it took an hour"
+	if is.Properties["bucket"] != "2" || !strings.Contains(is.Message, want) {
 		t.Errorf("%+v", is)
 	}
 }
