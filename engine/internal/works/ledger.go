@@ -18,7 +18,7 @@ type Asks struct {
 	Ask    func(ctx context.Context, shard int, c command.Command) (command.Answer, error)
 	Read   func(ctx context.Context, shard int, c command.Command) (command.Answer, error)
 	Shards int
-	// Leaving reports that the node of the attempt drains: the bucket under way is the attempt's last one. nil: it never does.
+	// Leaving reports that the node of the attempt drains: the bucket under way is the last one. nil: it never does.
 	Leaving func() bool
 }
 

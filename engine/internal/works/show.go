@@ -253,8 +253,8 @@ func (o *atOwner) without(id events.TaskID) command.Answer {
 	return command.Refused(command.AnswerNotFound, say, t.Kind.Behavior)
 }
 
-// workOf returns the task whose work a task was created for as a worker, as its parameters say, or its id where they are
-// not held any more; "" = for none.
+// workOf returns the task whose work a task was created for as a worker, as its parameters say, or its id where they
+// are not held any more; "" = for none.
 func workOf(t *projection.Task) events.TaskID {
 	if t.ParamsElided && t.Params == nil {
 		at := max(strings.LastIndex(string(t.ID), ".w"), strings.LastIndex(string(t.ID), "/w"), 0)

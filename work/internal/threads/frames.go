@@ -5,9 +5,9 @@ import "strings"
 // maxFrames bounds the frames that Frames returns.
 const maxFrames = 8
 
-// Frames returns where somebody else's function panicked, the innermost frame first: each as its function, and in a line
-// below its file. It leaves out what stands above the panic, and the frames that called the function; below is what the
-// first of these begins with. It returns the whole stack where it finds no panic.
+// Frames returns where somebody else's function panicked, the innermost frame first: each as its function, and in a
+// line below its file. It leaves out what stands above the panic, and the frames that called the function; below is
+// what the first of these begins with. It returns the whole stack where it finds no panic.
 func (e *PanicError) Frames(below string) string {
 	lines := strings.Split(strings.TrimSpace(string(e.Stack)), "\n")
 	var frames []string

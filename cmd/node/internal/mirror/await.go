@@ -59,7 +59,8 @@ func tellInterrupted(cfg *Config, id events.TaskID, err error) {
 	switch {
 	case !errors.Is(err, context.Canceled):
 	case cfg.Dir == "":
-		fmt.Fprintf(cfg.Err, "%s has not come to its end, and its temporary cluster is removed: with --dir a mirror goes on\n", id)
+		const say = "%s has not come to its end, and its temporary cluster is removed: with --dir a mirror goes on\n"
+		fmt.Fprintf(cfg.Err, say, id)
 	default:
 		const say = "%s has not come to its end: it goes on with the same arguments and --dir %s\n"
 		fmt.Fprintf(cfg.Err, say, id, cfg.Dir)
