@@ -120,7 +120,7 @@ api/operations       | work/progress schedule bulk engine events item ledger led
 api/problem          | events schedule store task                                 | errors as HTTP tells them, both ways
 api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
 api/logs             | api api/operations api/problem api/token api/view events tasklog | the HTTP API of what tasks write: routes for the table of package api
-api/works            | api api/operations api/problem api/token store work/progress | the HTTP API of works: routes for the table of package api
+api/works            | api api/operations api/problem api/token store task work/progress | the HTTP API of works: routes for the table of package api
 api/schedules        | api api/operations api/problem api/token events schedule store | the HTTP API of schedules: routes for the table of package api
 api/sync             | api api/operations api/problem api/token collections collections/taskjson events schedule store task tasklog | the HTTP API of collections: routes for the table of package api
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api

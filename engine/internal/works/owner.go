@@ -13,9 +13,6 @@ import (
 	"taskledger/task"
 )
 
-// tryAgain puts off what an owner does for works while there is no room.
-const tryAgain events.Millis = 1000
-
 // Workers that end although buckets are free, without having had one, are replaced at once as often as mayEndIdle says
 // while no bucket of their work ends. Then the wait for others begins at tryAgain and doubles up to idleWait.
 const (
@@ -300,20 +297,4 @@ func waits(of *works.Work) string {
 		return text + " are free"
 	}
 	return text
-}
-
-// times writes how often something was.
-func times(n uint64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
-// counted writes a number of things.
-func counted(n uint64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -10,6 +10,9 @@ import (
 	"taskledger/projection/works"
 )
 
+// tryAgain puts off what an owner does for works while there is no room.
+const tryAgain events.Millis = 1000
+
 // wants tells the owner to do something for a work.
 type wants struct {
 	wake   bool
