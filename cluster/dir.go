@@ -42,6 +42,8 @@ func inDir(ctx context.Context, dir string, private bool, etcd *etcdstore.Config
 		return &store.InvalidError{Field: "dir", Problem: err.Error()}
 	case err != nil:
 		return fmt.Errorf("%w on %s", ErrNoNode, dir)
+	case found.Store != "":
+		return &store.InvalidError{Field: "dir", Problem: "the store in " + dir + " is in " + found.Store + ", which one process has: ask its API"}
 	}
 	d := directory{dir, found.Data, private, me()}
 	probing, cancel := context.WithTimeout(ctx, probeWithin)

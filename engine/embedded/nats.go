@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"taskledger/internal/advertised"
 )
 
 const (
@@ -83,7 +85,7 @@ func natsPort(dir string) int {
 
 // rememberPort keeps the port for the next start.
 func rememberPort(dir string, port int) error {
-	if err := replaceFile(filepath.Join(dir, portFile), []byte(strconv.Itoa(port))); err != nil {
+	if err := advertised.Replace(filepath.Join(dir, portFile), []byte(strconv.Itoa(port))); err != nil {
 		return fmt.Errorf("remember the port of NATS: %w", err)
 	}
 	return nil
@@ -116,5 +118,5 @@ func makeSeed(path string) (seed []byte, err error) {
 	if seed, err = key.Seed(); err != nil {
 		return nil, err
 	}
-	return seed, replaceFile(path, seed)
+	return seed, advertised.Replace(path, seed)
 }

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc"
 
 	"taskledger/etcdstore"
+	"taskledger/internal/advertised"
 )
 
 // ServersConfig says where the servers of one process keep their data and listen. The zero value works.
@@ -112,7 +113,7 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if s.member, err = readSeed(filepath.Join(s.dir, seedFile)); err != nil {
 		return err
 	}
-	if s.socket, err = makeSocketDir(s.dir); err != nil {
+	if s.socket, err = advertised.MakeSocketDir(s.dir, "etcd"); err != nil {
 		return err
 	}
 	if cfg.EtcdPort != 0 {
@@ -171,7 +172,7 @@ func (s *Servers) occupy(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("lock directory: %w", err)
 	}
-	return withdraw(s.dir)
+	return advertised.Withdraw(s.dir)
 }
 
 // closedToOthers refuses a directory in which everybody may replace what the node keeps there.
@@ -288,7 +289,7 @@ func (s *Servers) stop() error {
 		s.etcd.Close()
 	}
 	if s.lock != nil {
-		errs = append(errs, withdraw(s.dir))
+		errs = append(errs, advertised.Withdraw(s.dir))
 		if s.socket != "" {
 			errs = append(errs, os.RemoveAll(filepath.Dir(s.socket)))
 		}

@@ -1,4 +1,4 @@
-package embedded
+package advertised
 
 import (
 	"fmt"
@@ -8,39 +8,36 @@ import (
 )
 
 const (
-	// socketName is etcd's socket in a directory of its own, which nobody but the user may enter.
-	socketName = "etcd"
 	// maxSocketPath bounds the path of a socket: every system takes a little more.
 	maxSocketPath = 100
-	// socketDirFile remembers in the data where the directory of the socket is, if it is elsewhere.
+	// socketDirFile remembers in the data where the directory of the sockets is, if it is elsewhere.
 	socketDirFile = "socket.dir"
 	// elsewhere is the prefix of the names of such directories.
 	elsewhere = "taskledger-"
 )
 
-// makeSocketDir makes the directory of the socket, for the user alone, and returns the socket's path: below the
-// data, or below the system's directory for temporary files where that would be too long. The data must be locked:
-// what is there of an earlier start is removed. A directory that exists is never used, since another user may have
-// made it.
-func makeSocketDir(data string) (path string, err error) {
+// MakeSocketDir makes the directory of the sockets of a node, for the user alone, and returns the path of the one of a
+// name: below the data, or below the system's directory for temporary files where that would be too long. The data must
+// be locked: what is there of an earlier start is removed. A directory that exists is never used, since another user
+// may have made it.
+func MakeSocketDir(data, name string) (path string, err error) {
 	data, err = filepath.Abs(data)
 	if err != nil {
-		return "", fmt.Errorf("directory of etcd's socket: %w", err)
+		return "", fmt.Errorf("directory of the socket %s: %w", name, err)
 	}
 	dir := filepath.Join(data, "socket")
-	if len(filepath.Join(dir, socketName)) <= maxSocketPath {
+	if len(filepath.Join(dir, name)) <= maxSocketPath {
 		err = remakeDir(dir)
 	} else {
 		dir, err = makeDirElsewhere(filepath.Join(data, socketDirFile))
 	}
 	if err != nil {
-		return "", fmt.Errorf("directory of etcd's socket: %w", err)
+		return "", fmt.Errorf("directory of the socket %s: %w", name, err)
 	}
-	path = filepath.Join(dir, socketName)
+	path = filepath.Join(dir, name)
 	if len(path) > maxSocketPath {
 		_ = os.Remove(dir) // it is empty
-		return "", fmt.Errorf("etcd's socket %s: %d bytes, want at most %d: data in %s, TMPDIR",
-			path, len(path), maxSocketPath, data)
+		return "", fmt.Errorf("socket %s: %d bytes, want at most %d: data in %s, TMPDIR", path, len(path), maxSocketPath, data)
 	}
 	return path, nil
 }
@@ -65,5 +62,5 @@ func makeDirElsewhere(remembered string) (dir string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
 	}
-	return dir, replaceFile(remembered, []byte(dir))
+	return dir, Replace(remembered, []byte(dir))
 }
