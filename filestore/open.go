@@ -46,7 +46,7 @@ func Open(dir string, cfg Config, files filejournal.Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), j.Close())
 	}
-	s.close = j.Close
+	s.close, s.durable = j.Close, string(j.Durability())
 	return s, nil
 }
 
