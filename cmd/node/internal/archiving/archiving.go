@@ -19,7 +19,9 @@ const (
 )
 
 // Known reports whether an operator may say so.
-func Known(choice string) bool { return slices.Contains([]string{"", JetStream, Files, Keep, Drop}, choice) }
+func Known(choice string) bool {
+	return slices.Contains([]string{"", JetStream, Files, Keep, Drop}, choice)
+}
 
 // Choose fills in the configuration of a node. Unless the operator has chosen, the node does, and why it keeps the
 // journal in etcd is said; archive is nil where there is no NATS.

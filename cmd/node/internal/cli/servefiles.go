@@ -115,6 +115,7 @@ func (a *app) openFiles() (*connect.Link, httpd.Place, error) {
 		return nil, nil, err
 	}
 	o.durability = files.Store.Durability()
+	o.api.Local = true
 	if o.set.Lookup("loss-bound").Changed && o.durability == string(filejournal.Strict) {
 		err := &exitcode.UsageError{Problem: "--loss-bound: the store in " + dir + " is strict, and loses nothing"}
 		return nil, nil, errors.Join(err, files.Close())

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"taskledger/collections/apply"
 	"taskledger/cmd/node/internal/infiles"
+	"taskledger/collections/apply"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/filestore"
