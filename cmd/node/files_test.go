@@ -147,6 +147,7 @@ func TestServe_InFilesHasTaskStoresSchedulesAndLogs(t *testing.T) {
 	n := serveFiles(t, dir, "--exec-allow", "echo")
 	submitTo(t, dir, `{"behavior":"exec","id":"says","params":{"program":"echo","args":["hello"]}}`)
 	asked(t, dir, http.MethodPost, "/store/default/update", `{"clientid":1,"adds":[{"group":"kept","data":"aGk="}]}`, http.StatusOK)
+	asked(t, dir, http.MethodPut, "/v1/schedules/nightly", `{"cron":"0 30 3 * * ?","timezone":"UTC","behavior":"noop","params":{}}`, http.StatusCreated)
 	logged := func() bool {
 		told := asked(t, dir, http.MethodGet, "/v1/tasks/says/logs", "", http.StatusOK)
 		return strings.Contains(fmt.Sprint(told), "hello")
@@ -156,6 +157,9 @@ func TestServe_InFilesHasTaskStoresSchedulesAndLogs(t *testing.T) {
 	serveFiles(t, dir)
 	if !logged() {
 		t.Error("the log is gone after a restart")
+	}
+	if at := asked(t, dir, http.MethodGet, "/v1/schedules/nightly", "", http.StatusOK); !strings.Contains(fmt.Sprint(at), "0 30 3") {
+		t.Errorf("the schedule after a restart: %v", at)
 	}
 	groups := asked(t, dir, http.MethodGet, "/store/default/groups", "", http.StatusOK)
 	if !strings.Contains(fmt.Sprint(groups), "kept") {
