@@ -91,7 +91,7 @@ func TestServe_InFilesLosesNothingWhenItIsKilled(t *testing.T) {
 					t.Errorf("while no node runs: %s", state)
 				}
 			}
-			n := serveFiles(t, dir) // the durability is that of the directory
+			n := serveFiles(t, dir) // the directory tells the durability
 			for run := range 3 {
 				for i := range tasks {
 					if got := statusIn(t, dir, fmt.Sprintf("%d-%d", run, i)); got != "SUCCESS" {

@@ -111,7 +111,7 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | internal/advertised internal/connection store tasklog engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/journal filestore/memjournal task | a node without servers, in one process
+engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/filelogs filestore/journal filestore/memjournal task | a node without servers, in one process
 api/doors            |                                                  | bounds connections of several listeners together
 api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/apitest          | api/token                                            | the fixture of tests of fronts: a front under test is a handler

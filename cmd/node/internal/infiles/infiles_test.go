@@ -83,7 +83,7 @@ func TestOpen_RefusesBadDirectoriesByName(t *testing.T) {
 	t.Parallel()
 	used := t.TempDir()
 	first := open(t, used)
-	mixed, everybodys, other := t.TempDir(), t.TempDir(), t.TempDir()
+	mixed, everybodys, other, empty := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	closed(t, open(t, mixed))
 	closed(t, open(t, other))
 	if err := os.RemoveAll(filepath.Join(mixed, "archive")); err != nil {
@@ -119,6 +119,7 @@ func TestOpen_RefusesBadDirectoriesByName(t *testing.T) {
 		"of another durability":     {other, infiles.Config{Files: filejournal.Options{Durability: filejournal.Opportunistic}}, filejournal.ErrDurability},
 		"of other shards":           {other, infiles.Config{Store: filestore.Config{Shards: 4}}, filestore.ErrShards},
 		"with logs of another one":  {logs, infiles.Config{Logs: &filelogs.Config{}}, filelogs.ErrOtherCluster},
+		"expected and not there":    {empty, infiles.Config{Store: filestore.Config{ID: "x"}}, filestore.ErrOtherCluster},
 		"open to everybody":         {everybodys, infiles.Config{}, nil},
 		"with an archive of others": {mixed, infiles.Config{}, filearchive.ErrOtherCluster},
 	} {
@@ -130,6 +131,9 @@ func TestOpen_RefusesBadDirectoriesByName(t *testing.T) {
 		if !strings.Contains(err.Error(), c.dir) || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 	closed(t, first)
 	open(t, used)
