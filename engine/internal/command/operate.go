@@ -2,8 +2,8 @@ package command
 
 import (
 	"cmp"
-	"slices"
 	"fmt"
+	"slices"
 
 	"taskledger/events"
 	"taskledger/projection"
