@@ -13,6 +13,7 @@ import (
 	"taskledger/filestore"
 	"taskledger/filestore/filearchive"
 	"taskledger/filestore/filejournal"
+	"taskledger/filestore/filelogs"
 	"taskledger/item"
 	"taskledger/schedule"
 	"taskledger/store"
@@ -59,7 +60,7 @@ func Of(err error) int {
 // inOtherHands reports whether a directory holds, or runs, something else than a node was to have there.
 func inOtherHands(err error) bool {
 	return errors.Is(err, filejournal.ErrInUse) || errors.Is(err, infiles.ErrOtherStore) || errors.Is(err, filestore.ErrShards) ||
-		errors.Is(err, filestore.ErrOtherCluster) || errors.Is(err, filearchive.ErrOtherCluster)
+		errors.Is(err, filestore.ErrOtherCluster) || errors.Is(err, filearchive.ErrOtherCluster) || errors.Is(err, filelogs.ErrOtherCluster)
 }
 
 func is[E error](err error) bool {
