@@ -305,6 +305,23 @@ func (s journals) routes() []Route {
 			Type:  lines,
 			Serve: s.replay,
 		},
+		{
+			Method:  http.MethodGet,
+			Pattern: "/v1/journal",
+			Summary: "Show the entries of a shard in their stored form, for a ledger elsewhere",
+			Role:    token.Viewer,
+			Scope:   Everything,
+			Large:   true,
+			Query: []Param{
+				{"shard", "number of the shard"},
+				{"task", "or id of a task: of its shard, and tell where events of the task are"},
+				{"from", "number of the first entry; default 1"},
+				{"limit", "most entries: 0 to 1,000, default 1,000"},
+				{"head", "true: also what the owner has committed, with the digest of its state"},
+			},
+			Out:   JournalPage{},
+			Serve: s.page,
+		},
 	}
 }
 
