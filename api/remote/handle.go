@@ -31,8 +31,9 @@ type handle struct {
 	made    sync.Once
 }
 
-// restAfter is the pause after an answer that came early, and restLongest the longest one that an answer may ask for.
 const (
+	shortestWait = 500 * time.Millisecond
+	// restAfter is the pause after an answer that came early, and restLongest the longest one that an answer may ask for.
 	restAfter   = time.Second
 	restLongest = 30 * time.Second
 )
@@ -87,11 +88,9 @@ func (h *handle) await(ctx context.Context) (t task.Task, err error) {
 		return t, err
 	}
 	runs, known := uint32(0), h.fresh
-	for first := true; ; first = false {
-		wait := api.MaxWait
-		if first && !known { // so that a run that ends meanwhile is not missed
-			wait = 0
-		}
+	// The API waits for the end of the run that is there when it begins to: one that has ended just before is seen when
+	// the answer comes. So waits are short at first.
+	for wait := time.Duration(0); ; wait = min(max(2*wait, shortestWait), api.MaxWait) {
 		asked := time.Now()
 		now, ended, rest, err := h.look(ctx, path, wait)
 		switch over, is := errors.AsType[*task.OverloadError](err); {
@@ -103,7 +102,7 @@ func (h *handle) await(ctx context.Context) (t task.Task, err error) {
 			return now, nil
 		default:
 			runs, known = now.Runs, true
-			if wait == 0 || time.Since(asked) > wait/2 {
+			if time.Since(asked) >= wait/2 { // else the node ends
 				continue
 			}
 		}
