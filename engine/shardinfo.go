@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/meter"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -34,6 +35,8 @@ type ShardInfo struct {
 	Degraded string        `json:"degraded,omitempty"` // what no longer works, and the remedy; "" = all works
 	Problem  string        `json:"problem,omitempty"`  // why it is not served: no answer, or a quarantine; "" = it is
 	NodeName string        `json:"node,omitempty"`     // name of the owner, for people; the command line fills it in
+
+	Durability string `json:"durability,omitempty"` // of the store, where that tells one: see store.Durable
 
 	Began   uint64          `json:"-"` // number of the first entry of this owner
 	Figures []meter.Figures `json:"-"` // what its entries hold, from that one on
@@ -76,7 +79,13 @@ func (c *Client) shardInfos(ctx context.Context) ([]ShardInfo, error) {
 			return nil
 		})
 	}
-	return all, g.Wait()
+	err := g.Wait()
+	if d, tells := c.cfg.Store.(store.Durable); tells {
+		for i := range all {
+			all[i].Durability = d.Durability()
+		}
+	}
+	return all, err
 }
 
 func (c *Client) shard(ctx context.Context, shard int, ask *command.Info) (s ShardInfo) {

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -46,32 +47,52 @@ func Open(dir string, cfg Config, files filejournal.Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), j.Close())
 	}
-	s.close = j.Close
+	s.close, s.durable = j.Close, string(j.Durability())
 	return s, nil
 }
 
 func newStore(j journal.Journaler, cfg Config) (*Store, error) {
 	n, err := readNotes(j)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case n == nil && cfg.ID != "":
-		return nil, fmt.Errorf("%w: there is none, and that of id %s was expected", ErrOtherCluster, cfg.ID)
-	case n != nil && cfg.ID != "" && cfg.ID != n.ID:
-		return nil, fmt.Errorf("%w: its id is %s, that of %s was expected", ErrOtherCluster, n.ID, cfg.ID)
-	case n != nil && cfg.Shards != 0 && cfg.Shards != n.Shards:
-		return nil, fmt.Errorf("%d shards asked for, but the store was created with %d: %w", cfg.Shards, n.Shards, ErrShards)
 	}
-	fresh := n == nil
-	if fresh {
+	if err := checkNotes(n, cfg); err != nil {
+		return nil, err
+	}
+	if n == nil {
 		if n, err = newNotes(cfg.Shards); err != nil {
 			return nil, err
 		}
 	}
+	s := makeStore(j, n, cmp.Or(max(cfg.Quota, 0), defaultQuota))
+	if err := s.loadAll(); err != nil {
+		return nil, err
+	}
+	if err := s.reserve(); err != nil {
+		return nil, err
+	}
+	return s, s.recoverLost()
+}
+
+// checkNotes refuses notes, of which there may be none, that are not those of the store which is configured.
+func checkNotes(n *notes, cfg Config) error {
+	switch {
+	case n == nil && cfg.ID != "":
+		return fmt.Errorf("%w: there is none, and that of id %s was expected", ErrOtherCluster, cfg.ID)
+	case n != nil && cfg.ID != "" && cfg.ID != n.ID:
+		return fmt.Errorf("%w: its id is %s, that of %s was expected", ErrOtherCluster, n.ID, cfg.ID)
+	case n != nil && cfg.Shards != 0 && cfg.Shards != n.Shards:
+		return fmt.Errorf("%d shards asked for, but the store was created with %d: %w", cfg.Shards, n.Shards, ErrShards)
+	}
+	return nil
+}
+
+// makeStore makes a store that knows its notes, and none of the entries yet.
+func makeStore(j journal.Journaler, n *notes, quota int64) *Store {
 	s := &Store{
 		journal:  j,
 		cluster:  store.Cluster{ID: n.ID, Shards: n.Shards, Key: n.Key},
-		quota:    cfg.Quota,
+		quota:    quota,
 		close:    func() error { return nil },
 		notes:    n,
 		revision: n.Revisions,
@@ -81,22 +102,23 @@ func newStore(j journal.Journaler, cfg Config) (*Store, error) {
 		answers:  map[box]posted{},
 		topics:   map[topic]chan struct{}{},
 	}
-	if s.quota <= 0 {
-		s.quota = defaultQuota
-	}
 	if lossy, is := j.(journal.Lossy); is && lossy.MayLose() {
 		s.lossy = lossy
 	}
-	for i := range n.Shards {
+	for range n.Shards {
 		s.shards = append(s.shards, &shard{parts: map[partKey][]byte{}})
+	}
+	return s
+}
+
+// loadAll finds the ends of the journals.
+func (s *Store) loadAll() error {
+	for i := range s.shards {
 		if err := s.load(i); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := s.reserve(); err != nil {
-		return nil, err
-	}
-	return s, s.recoverLost()
+	return nil
 }
 
 // load finds the end of the journal of a shard.

@@ -30,6 +30,7 @@ type Store struct {
 	cluster store.Cluster
 	quota   int64
 	close   func() error // of what this store has opened itself
+	durable string       // durability of its files; "" = not known
 	shards  []*shard
 	full    atomic.Bool // the last write found no room
 
@@ -109,6 +110,9 @@ const (
 
 // Cluster implements store.Store.
 func (s *Store) Cluster() store.Cluster { return s.cluster }
+
+// Durability returns the durability of the files, as filejournal names it; "" of a store that Open has not opened.
+func (s *Store) Durability() string { return s.durable }
 
 // lock locks the store and ends the sessions whose time is over.
 func (s *Store) lock() {

@@ -163,7 +163,7 @@ func (s *Servers) occupy(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
-	if err := closedToOthers(s.dir); err != nil {
+	if err := advertised.CheckClosed(s.dir); err != nil {
 		return err
 	}
 	if s.lock, err = lock(ctx, filepath.Join(s.dir, "lock")); errors.Is(err, fileutil.ErrLocked) {
@@ -173,19 +173,6 @@ func (s *Servers) occupy(ctx context.Context) (err error) {
 		return fmt.Errorf("lock directory: %w", err)
 	}
 	return advertised.Withdraw(s.dir)
-}
-
-// closedToOthers refuses a directory in which everybody may replace what the node keeps there.
-func closedToOthers(dir string) error {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return fmt.Errorf("make directory: %w", err)
-	}
-	if mode := info.Mode(); info.IsDir() && mode.Perm()&0o002 != 0 {
-		return fmt.Errorf("%s has mode %#o: everybody may write to it, and replace its files: "+
-			"want 0700, or name a directory of its own below it", dir, mode.Perm())
-	}
-	return nil
 }
 
 const (

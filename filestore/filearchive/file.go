@@ -92,7 +92,8 @@ func openFile(l disk.Layer, shard int, cluster string) (*file, error) {
 	if f.file, size, err = l.Open(f.name, false); err != nil {
 		return nil, err
 	}
-	if size > f.size {
+	// What a crash has left there is passed over by who only reads.
+	if _, reads := l.(disk.ReadOnly); size > f.size && !reads {
 		if err := errors.Join(f.file.Truncate(f.size), f.file.Sync()); err != nil {
 			return nil, errors.Join(err, f.file.Close())
 		}

@@ -66,6 +66,23 @@ func Open(dir, cluster string) (*Archive, error) {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
 	a, err := open(disk.Dir(dir), cluster)
+	return locked(a, dir, unlock, err)
+}
+
+// OpenToRead opens the archive in a directory without changing anything there. Any number of readers share it; to
+// archive fails. It wraps ErrInUse while somebody may archive there, fs.ErrNotExist where nobody ever has, and what else
+// Open wraps.
+func OpenToRead(dir, cluster string) (*Archive, error) {
+	unlock, err := disk.LockToRead(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open archive in %s: %w", dir, err)
+	}
+	a, err := open(disk.ReadOnly(dir), cluster)
+	return locked(a, dir, unlock, err)
+}
+
+// locked returns an archive that ends the lock of its directory when it is closed, or at once where it was not opened.
+func locked(a *Archive, dir string, unlock func() error, err error) (*Archive, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open archive in %s: %w", dir, err), unlock())
 	}

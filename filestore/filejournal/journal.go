@@ -17,10 +17,11 @@ var ErrClosed = errors.New("journal is closed")
 
 // Journal is a journal in the files of one directory. It implements journal.Journaler and journal.Lossy.
 type Journal struct {
-	layer   disk.Layer
-	format  format
-	options Options
-	unlock  func() error
+	layer    disk.Layer
+	format   format
+	options  Options
+	unlock   func() error
+	readOnly bool
 
 	queue   sync.Mutex // guards waiting
 	waiting []*write

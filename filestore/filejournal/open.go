@@ -34,35 +34,31 @@ func Open(dir string, o Options) (*Journal, error) {
 
 // OpenLayer is Open on a file layer, which nobody else uses. It looks at everything before it changes anything.
 func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
-	o = o.complete()
-	names, err := l.List()
-	if err != nil {
-		return nil, err
-	}
-	form, fresh, err := readFormat(l, names, o.Durability)
-	if err != nil {
-		return nil, err
-	}
-	j := &Journal{
-		layer:   l,
-		format:  form,
-		options: o,
-		unlock:  func() error { return nil },
-		lines:   map[int]*line{},
-	}
-	var last run
-	if _, err := readJSON(l, runFile, &last); err != nil {
-		return nil, err
-	}
-	left, err := j.load(names, &last)
+	j, last, left, fresh, err := read(l, o.complete())
 	if err == nil {
-		err = j.begin(&last, fresh, left)
+		err = j.begin(last, fresh, left)
 	}
 	if err != nil {
 		j.closeFiles()
 		return nil, err
 	}
 	return j, nil
+}
+
+// read reads what there is, and changes nothing. Of a new journal there is nothing, which fresh tells.
+func read(l disk.Layer, o Options) (j *Journal, last *run, left *tail, fresh bool, err error) {
+	j, last = &Journal{layer: l, options: o, unlock: func() error { return nil }, lines: map[int]*line{}}, &run{}
+	names, err := l.List()
+	if err == nil {
+		j.format, fresh, err = readFormat(l, names, o.Durability)
+	}
+	if err == nil {
+		_, err = readJSON(l, runFile, last)
+	}
+	if err == nil {
+		left, err = j.load(names, last)
+	}
+	return j, last, left, fresh, err
 }
 
 // tail tells what a crash has left of the last segment.
@@ -239,14 +235,7 @@ func (j *Journal) Close() error {
 		j.writing.Unlock()
 		return nil
 	}
-	err := j.broken
-	if err == nil {
-		err = j.sync()
-	}
-	if err == nil {
-		j.run.Clean, j.run.Segment, j.run.End = true, j.last.number, j.last.size
-		err = writeJSON(j.layer, runFile, j.run)
-	}
+	err := j.end()
 	j.closed = true
 	if j.flush != nil && j.flush.Stop() {
 		j.flushes.Done()
@@ -257,6 +246,21 @@ func (j *Journal) Close() error {
 		return fmt.Errorf("close journal: %w", err)
 	}
 	return nil
+}
+
+// end makes durable what was written, and notes that the run has ended. The caller holds writing.
+func (j *Journal) end() error {
+	switch {
+	case j.readOnly:
+		return nil
+	case j.broken != nil:
+		return j.broken
+	}
+	if err := j.sync(); err != nil {
+		return err
+	}
+	j.run.Clean, j.run.Segment, j.run.End = true, j.last.number, j.last.size
+	return writeJSON(j.layer, runFile, j.run)
 }
 
 func (j *Journal) closeFiles() error {

@@ -64,3 +64,16 @@ func makeDirElsewhere(remembered string) (dir string, err error) {
 	}
 	return dir, Replace(remembered, []byte(dir))
 }
+
+// CheckClosed refuses a directory in which everybody may replace what the node keeps there.
+func CheckClosed(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	if mode := info.Mode(); info.IsDir() && mode.Perm()&0o002 != 0 {
+		return fmt.Errorf("%s has mode %#o: everybody may write to it, and replace its files: "+
+			"want 0700, or name a directory of its own below it", dir, mode.Perm())
+	}
+	return nil
+}

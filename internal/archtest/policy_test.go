@@ -23,7 +23,6 @@ var circles = archtest.Limits{
 	"behaviors/builtin":              6,
 	"cmd/node/internal/benchcli":     9,
 	"engine":                         15,
-	"engine/embedded":                4,
 	"engine/internal/command":        6,
 	"engine/internal/sender":         10,
 	"engine/internal/shard":          10,

@@ -6,20 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 )
-
-// lockFile is the file of a directory that its user locks.
-const lockFile = "lock"
-
-// ErrInUse reports that a directory is in use, by another process or by this one.
-var ErrInUse = errors.New("directory is in use")
 
 // Lock takes the lock of a directory, which ends with unlock and with the process. It wraps ErrInUse where somebody
 // holds it.
 func Lock(dir string) (unlock func() error, err error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(lockPath(dir), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +24,15 @@ func Lock(dir string) (unlock func() error, err error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f.Close, nil
+}
+
+// lockShared locks a file with others that do so.
+func lockShared(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrInUse
+	}
+	return err
 }
 
 // Full reports whether an error says that there is no room on the disk.

@@ -13,12 +13,15 @@ import (
 // What an operator may choose; "" leaves it to the node.
 const (
 	JetStream = "jetstream"
+	Files     = "files" // of a store in files, whose archive lies beside it
 	Keep      = "keep"
 	Drop      = "drop"
 )
 
 // Known reports whether an operator may say so.
-func Known(choice string) bool { return slices.Contains([]string{"", JetStream, Keep, Drop}, choice) }
+func Known(choice string) bool {
+	return slices.Contains([]string{"", JetStream, Files, Keep, Drop}, choice)
+}
 
 // Choose fills in the configuration of a node. Unless the operator has chosen, the node does, and why it keeps the
 // journal in etcd is said; archive is nil where there is no NATS.
@@ -32,6 +35,8 @@ func Choose(ctx context.Context, choice string, archive store.Archive, cfg *engi
 		if archive == nil {
 			return "", &exitcode.UsageError{Problem: "--archive jetstream: there is no NATS"}
 		}
+		cfg.Archive = archive
+	case Files:
 		cfg.Archive = archive
 	case "":
 		if archive == nil {

@@ -128,7 +128,7 @@ func (a *app) checkFiles() (all []connect.Finding) {
 // checkListening listens for a moment wherever the node is to listen, and shares out the files that the process may
 // open.
 func (a *app) checkListening() (all []connect.Finding) {
-	inside := len(a.access.addresses.Etcd) == 0 && a.serve.join == ""
+	inside := len(a.access.addresses.Etcd) == 0 && a.serve.join == "" // or in files, which take no more open files
 	if err := a.serve.shareFiles(inside, slog.New(slog.DiscardHandler)); err != nil {
 		all = append(all, connect.Found("open files", "", err))
 	}

@@ -15,6 +15,7 @@ import (
 // What an operator may choose of the logs of tasks; "" leaves it to the node.
 const (
 	logsInJetStream = "jetstream"
+	logsInFiles     = "files"
 	noLogs          = "none"
 )
 
@@ -25,10 +26,10 @@ type logOptions struct {
 }
 
 func (o *logOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.where, "logs", "", `what becomes of what tasks write and log: jetstream keeps it in NATS, none forgets it
-(default: jetstream where there is NATS)`)
+	f.StringVar(&o.where, "logs", "", `what becomes of what tasks write and log: jetstream keeps it in NATS, files in files of --data
+with --store files, none forgets it (default: files with --store files, else jetstream where there is NATS)`)
 	f.Int64Var(&o.MaxBytes, "log-bytes", natsbus.DefaultLogBytes,
-		"bytes of the logs of all tasks, beyond which the oldest lines go; NATS sets them aside on disk")
+		"bytes of the logs of all tasks, beyond which the oldest lines go; NATS sets them aside on disk, --store files does not")
 	f.DurationVar(&o.MaxAge, "log-age", natsbus.DefaultLogAge, "time after which lines of the logs of tasks go")
 	f.IntVar(&o.Replicas, "log-replicas", 1, "copies of the logs of tasks that NATS keeps, 1 to 5; with --nats")
 }
@@ -38,8 +39,8 @@ func (o *logOptions) check(set *pflag.FlagSet, nats bool) error {
 	changed := func(name string) bool { return set.Lookup(name).Changed }
 	problem := ""
 	switch {
-	case !slices.Contains([]string{"", logsInJetStream, noLogs}, o.where):
-		problem = fmt.Sprintf("--logs %s: want jetstream or none", o.where)
+	case !slices.Contains([]string{"", logsInJetStream, logsInFiles, noLogs}, o.where):
+		problem = fmt.Sprintf("--logs %s: want jetstream, files or none", o.where)
 	case o.where == noLogs && (changed("log-bytes") || changed("log-age") || changed("log-replicas")):
 		problem = "--log-bytes, --log-age and --log-replicas are of the logs of tasks, which --logs none does without"
 	case o.MaxBytes < natsbus.MinLogBytes:
@@ -60,6 +61,10 @@ func (o *logOptions) check(set *pflag.FlagSet, nats bool) error {
 // choose sets the logs of a node. Nothing is asked of NATS: JetStream may be about to start.
 func (o *logOptions) choose(link *connect.Link, cfg *engine.NodeConfig) error {
 	if o.where == noLogs {
+		return nil
+	}
+	if link.Etcd == nil { // the store is in files
+		cfg.Logs = link.Logs
 		return nil
 	}
 	bus, has := link.Bus.(*natsbus.Bus)

@@ -91,8 +91,9 @@ func (a *app) shardsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "shards",
 		Short: "Show who owns the shards, what they hold, and what does not work",
-		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in etcd, of the entry that the newest
-snapshot covers, and of the last one that was read back from the archive; - stands for none, or not known. PROBLEM tells why
+		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in the store, of the entry that the newest
+snapshot covers, and of the last one that was read back from the archive; - stands for none, or not known. DURABILITY is shown of a
+store in files. PROBLEM tells why
 a shard is not served, or what works no more in one that is: that new tasks are refused, that its journal is not trimmed, or
 that commands were refused because of a bug.
 A shard that has not answered after 3 seconds has nobody who answers: when its node has died, another one takes it within
@@ -125,7 +126,12 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 	if err := noNode(shards); err != nil {
 		return err
 	}
-	p := a.print("SHARD", "OWNER", "ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED", "TASKS", "LIVE", "READY", "PROBLEM")
+	columns := []string{"SHARD", "OWNER", "ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED", "TASKS", "LIVE", "READY", "PROBLEM"}
+	inFiles := slices.ContainsFunc(shards, func(s engine.ShardInfo) bool { return s.Durability != "" })
+	if inFiles {
+		columns = slices.Insert(columns, len(columns)-1, "DURABILITY")
+	}
+	p := a.print(columns...)
 	for _, s := range shards {
 		s.NodeName = cmp.Or(names[s.Owner], store.NodeName(s.Owner))
 		entries, tasks, live, ready := fmt.Sprint(s.Entries), fmt.Sprint(s.Tasks), fmt.Sprint(s.Live), fmt.Sprint(s.Ready)
@@ -133,8 +139,12 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 		if s.Problem != "" { // no owner has told them
 			entries, tasks, live, ready = "-", "-", "-", "-"
 		}
-		if err := p.Row(s, s.Shard, view.Owner(s.NodeName, s.Owner), entries, known(s.First), known(s.Snapshot), known(s.Archived), tasks, live, ready,
-			cmp.Or(s.Problem, s.Degraded)); err != nil {
+		cells := []any{s.Shard, view.Owner(s.NodeName, s.Owner), entries, known(s.First), known(s.Snapshot), known(s.Archived), tasks, live, ready,
+			cmp.Or(s.Problem, s.Degraded)}
+		if inFiles {
+			cells = slices.Insert(cells, len(cells)-1, any(s.Durability))
+		}
+		if err := p.Row(s, cells...); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/guard"
 	"taskledger/cmd/node/internal/httpd"
+	"taskledger/cmd/node/internal/infiles"
 	"taskledger/cmd/node/internal/monitor"
 	"taskledger/cmd/node/internal/syncfile"
 	"taskledger/engine"
@@ -53,12 +54,14 @@ more to return, its shards go to others. With the default --grace it has ended w
 nothing that was acknowledged is lost.
 
 By itself the node brings etcd and NATS along, for this user of this machine alone, with its data in --data. --join adds a node to one that
-runs on this machine; --etcd and --nats join servers anywhere. Every node runs the behaviors noop, sleep and http, checksum
+runs on this machine; --etcd and --nats join servers anywhere. --store files keeps everything in files of --data instead, without
+servers, for one node that is alone: docs/files.md. Every node runs the behaviors noop, sleep and http, checksum
 below --checksum-root, exec for the programs that --exec-allow names, and collection, by these programs and by files that are
 fetched to below --sync-root. With --sync a SIGHUP, also that of a terminal which is closed, reads the file of collections again.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"a second node beside one that runs here", []string{"serve", "--join", defaultDir, "--name", "b"}},
+			example{"alone on this machine, without etcd and NATS", []string{"serve", "--store", "files"}},
 			example{"a member of a cluster elsewhere", []string{"serve", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},
 			example{"one that takes tasks while no worker is there, and runs none", []string{"serve", "--slots", "0"}}),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNode(cmd.Context()) },
@@ -94,14 +97,16 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if err := a.serve.api.CheckFiles(); err != nil { // before the cluster is created
 		return err
 	}
-	link, servers, err := a.attach(ctx, log)
-	if servers != nil {
-		defer func() { err = errors.Join(err, servers.Close()) }()
+	link, at, err := a.attach(ctx, log)
+	if at != nil {
+		defer func() { err = errors.Join(err, at.Close()) }()
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, link.Close()) }()
+	if !a.serve.inFiles() { // there the place closes store and bus among its other parts, in order
+		defer func() { err = errors.Join(err, link.Close()) }()
+	}
 	a.warnOfExec(ctx, log)
 	if a.serve.builtins.runPrograms() {
 		programs, err := guard.Start(log)
@@ -122,15 +127,15 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if servers != nil {
+	if at != nil && !a.serve.inFiles() { // the sessions of a store in files end with the process
 		cfg.SessionFile = filepath.Join(a.access.dir, "session.json")
 	}
-	return a.runListening(ctx, cfg, link, servers, log)
+	return a.runListening(ctx, cfg, link, at, log)
 }
 
 // runListening opens the listeners, which close with the node, makes the node, and runs it.
-func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *connect.Link, servers *embedded.Servers, log *slog.Logger) error {
-	web, err := a.openAPI(servers, log)
+func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *connect.Link, at httpd.Place, log *slog.Logger) error {
+	web, err := httpd.Open(a.serve.api, at, a.serve.files.Connections, log)
 	if err != nil {
 		return err
 	}
@@ -154,13 +159,13 @@ func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *con
 	if err = web.Measure(watch.Registry()); err == nil {
 		node, err = engine.NewNode(cfg)
 	}
-	if err == nil && servers != nil { // before the node serves, which may take longer than the sessions of those who joined last
-		err = servers.Advertise(web.Advertised())
+	if err == nil && at != nil { // before the node serves, which may take longer than the sessions of those who joined last
+		err = at.Advertise(web.Advertised())
 	}
 	if err != nil {
 		return errors.Join(err, watch.Close(), web.Close())
 	}
-	return a.runUntil(ctx, node, a.sync.keeper(node, a.nodeName(), log), link, servers, watch, web)
+	return a.runUntil(ctx, node, a.sync.keeper(node, a.nodeName(), log), link, at, watch, web)
 }
 
 // warnOfExec says what programs of tasks may do here.
@@ -177,7 +182,7 @@ func (a *app) warnOfExec(ctx context.Context, log *slog.Logger) {
 }
 
 // runUntil runs the node, and says where it listens once it serves.
-func (a *app) runUntil(ctx context.Context, node *engine.Node, keeper *syncfile.Keeper, link *connect.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) error {
+func (a *app) runUntil(ctx context.Context, node *engine.Node, keeper *syncfile.Keeper, link *connect.Link, at httpd.Place, watch *monitor.Monitor, web *httpd.Server) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	watched, drained := context.WithCancel(context.WithoutCancel(ctx))
@@ -215,7 +220,7 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, keeper *syncfile.
 		case <-running.Done():
 			return nil
 		}
-		a.greet(link, servers, watch, web)
+		a.greet(link, at, watch, web)
 		if keeper != nil {
 			keeper.Run(running)
 		}
@@ -228,8 +233,14 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, keeper *syncfile.
 	return g.Wait()
 }
 
-// attach links to the cluster to serve in, and remembers it; servers is nil unless they run in this process.
-func (a *app) attach(ctx context.Context, log *slog.Logger) (*connect.Link, *embedded.Servers, error) {
+// attach links to the cluster to serve in, and remembers it; the place is nil unless the node has data of its own.
+func (a *app) attach(ctx context.Context, log *slog.Logger) (*connect.Link, httpd.Place, error) {
+	if a.serve.inFiles() {
+		return a.openFiles()
+	}
+	if len(a.access.addresses.Etcd) == 0 && a.serve.join == "" && infiles.Holds(a.access.dir) {
+		return nil, nil, otherStore(a.access.dir, "files", "give --store files")
+	}
 	at := &a.access.addresses
 	at.New = a.serve.newCluster
 	if !a.remembers() {
@@ -239,20 +250,20 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*connect.Link, *emb
 	if err != nil {
 		return nil, nil, err
 	}
-	link, servers, err := a.attachTo(ctx, log)
+	link, place, err := a.attachTo(ctx, log)
 	if was != "" && (errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, etcdstore.ErrNoCluster)) {
 		err = fmt.Errorf("%w; %s says that this node is of cluster %s: look whether etcd is the one that is meant and has its data, or restore it; "+
 			"where the cluster was made anew on purpose, start once with --new-cluster", err, connect.RememberedIn(a.access.dir, at.Cluster), was)
 	}
 	if err != nil {
-		return link, servers, err
+		return link, place, err
 	}
 	if is := link.Store.Cluster().ID; is != was {
 		if err = connect.Remember(a.access.dir, at.Cluster, is); err != nil {
 			err = errors.Join(err, link.Close())
 		}
 	}
-	return link, servers, err
+	return link, place, err
 }
 
 // remembers reports whether the node keeps the id of its cluster in its data directory.
@@ -277,8 +288,8 @@ func (a *app) expectRemembered() (was string, err error) {
 	return was, nil
 }
 
-// attachTo links to the cluster to serve in; servers is nil unless they run in this process.
-func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*connect.Link, *embedded.Servers, error) {
+// attachTo links to the cluster to serve in; the place is nil unless its servers run in this process.
+func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*connect.Link, httpd.Place, error) {
 	at := &a.access.addresses
 	at.Private = a.serve.builtins.runPrograms()
 	if len(a.access.addresses.Etcd) > 0 {
@@ -334,14 +345,6 @@ func (a *app) chooseArchive(ctx context.Context, link *connect.Link, cfg *engine
 	return err
 }
 
-// openAPI listens for the HTTP API, and says where; nil where the node has none.
-func (a *app) openAPI(servers *embedded.Servers, log *slog.Logger) (*httpd.Server, error) {
-	if servers == nil {
-		return httpd.Open(a.serve.api, "", "", a.serve.files.Connections, log)
-	}
-	return httpd.Open(a.serve.api, servers.Dir(), servers.SocketPath("api"), a.serve.files.Connections, log)
-}
-
 // nodeName returns the name of a node that was made.
 func (a *app) nodeName() string {
 	if a.serve.name != "" {
@@ -352,40 +355,54 @@ func (a *app) nodeName() string {
 }
 
 // greet says where the node listens and what to type next.
-func (a *app) greet(link *connect.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) {
+func (a *app) greet(link *connect.Link, at httpd.Place, watch *monitor.Monitor, web *httpd.Server) {
 	name := a.nodeName()
 	var b strings.Builder
 	fmt.Fprintf(&b, "taskledger %s: node %q is ready, in a cluster of %d shards\n", version.Version, name, link.Store.Cluster().Shards)
-	fmt.Fprintf(&b, "  etcd  %s\n", strings.Join(link.Etcd, " "))
+	if a.serve.inFiles() {
+		fmt.Fprintf(&b, "  store  files, %s\n", a.serve.durability)
+	} else {
+		fmt.Fprintf(&b, "  etcd  %s\n", strings.Join(link.Etcd, " "))
+	}
 	if len(link.NATS) > 0 {
 		fmt.Fprintf(&b, "  nats  %s\n", strings.Join(link.NATS, " "))
 	}
-	if at := watch.URL(); at != "" {
-		fmt.Fprintf(&b, "  metrics  %s\n", at)
+	if url := watch.URL(); url != "" {
+		fmt.Fprintf(&b, "  metrics  %s\n", url)
 	}
 	if web != nil {
-		fmt.Fprintf(&b, "  api  %s\n", web.URL())
-		if at := web.StoreURL(); at != "" {
-			fmt.Fprintf(&b, "  store  %s\n", at)
-		}
-		if at := web.SyncURL(); at != "" {
-			fmt.Fprintf(&b, "  sync  %s\n", at)
+		for _, listens := range []struct{ what, url string }{
+			{"api", web.URL()},
+			{"store", web.StoreURL()},
+			{"sync", web.SyncURL()},
+		} {
+			if listens.url != "" {
+				fmt.Fprintf(&b, "  %s  %s\n", listens.what, listens.url)
+			}
 		}
 	}
 	where := a.access.given("data")
-	if servers != nil {
-		fmt.Fprintf(&b, "  data  %s\n", servers.Dir())
+	if at != nil {
+		fmt.Fprintf(&b, "  data  %s\n", at.Dir())
 	}
 	fmt.Fprintf(&b, "\nTry, from another terminal:\n")
 	fmt.Fprintf(&b, "  %s\n", a.command(append([]string{"submit", "sleep", `{"duration":"1s"}`, "--wait"}, where...)...))
 	fmt.Fprintf(&b, "  %s\n", a.command(append([]string{"list"}, where...)...))
+	if !a.serve.inFiles() { // which no second node may have
+		fmt.Fprintf(&b, "  %s\n", a.secondNode(name))
+	}
+	fmt.Fprintln(&b)
+	fmt.Fprint(a.Out, b.String())
+}
+
+// secondNode returns the command that starts another node beside the one of a name.
+func (a *app) secondNode(name string) string {
 	next := "b"
 	if name == next {
 		next = "c"
 	}
 	args := slices.Concat([]string{"serve"}, a.access.given("join"), a.serve.builtins.given(a.serve.flags()))
-	fmt.Fprintf(&b, "  %s\n\n", a.command(append(args, "--name", next)...))
-	fmt.Fprint(a.Out, b.String())
+	return a.command(append(args, "--name", next)...)
 }
 
 // certificates are the files of certificates that the flags name.

@@ -47,6 +47,7 @@ type serveOptions struct {
 	archiving          natsbus.ArchiveConfig
 	logs               logOptions
 	files              openfiles.Plan // made from the others
+	fileOptions
 }
 
 // flags returns the same set each time.
@@ -67,8 +68,10 @@ was of another one before; archiving begins when that stream is removed`)
 	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
 	f.DurationVar(&o.grace, "grace", 15*time.Second, "time that running attempts get when the node stops; it has ended 13s later, or after 22s where requests hang")
 	f.IntVar(&o.shards, "shards", 0, "shards of a cluster that is created, a power of two to 256, fixed for ever (default 16)")
-	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, keep
-keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it, until then keep)`)
+	o.fileOptions.flags(f)
+	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, files
+in files of --data with --store files, keep keeps them in etcd or the journal in files, drop forgets them (default:
+files with --store files, else jetstream as soon as NATS has it, until then keep)`)
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
@@ -205,7 +208,7 @@ func (o *serveOptions) check(c *access) error {
 	case o.newCluster && c.addresses.ID != "":
 		return wrong("--new-cluster takes any cluster, and --expect-cluster one: want one of the two")
 	case !archiving.Known(o.archive):
-		return wrong("--archive %s: want jetstream, keep or drop", o.archive)
+		return wrong("--archive %s: want jetstream, files, keep or drop", o.archive)
 	case o.archiving.Replicas < 1 || o.archiving.Replicas > natsbus.MaxReplicas:
 		return wrong("--archive-replicas: %d, want 1 to %d", o.archiving.Replicas, natsbus.MaxReplicas)
 	case !nats && o.set.Lookup("archive-replicas").Changed:
@@ -226,6 +229,9 @@ func (o *serveOptions) check(c *access) error {
 		return wrong("--name %q: want no blanks and no control characters", o.name)
 	case len(o.name) > events.MaxNameBytes:
 		return wrong("--name: %d bytes exceed the limit of %d", len(o.name), events.MaxNameBytes)
+	}
+	if problem := o.checkStore(c); problem != "" {
+		return wrong("%s", problem)
 	}
 	if err := o.logs.check(o.set, nats); err != nil {
 		return err

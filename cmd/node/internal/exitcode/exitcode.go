@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 
+	"taskledger/cmd/node/internal/infiles"
 	"taskledger/collections/apply"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/filestore"
+	"taskledger/filestore/filearchive"
+	"taskledger/filestore/filejournal"
 	"taskledger/item"
 	"taskledger/schedule"
 	"taskledger/store"
@@ -42,7 +46,7 @@ func Of(err error) int {
 		return NotFound
 	case is[*apply.RefusedError](err) || is[*task.StateError](err) || is[*task.OverloadError](err) || is[*item.ConflictError](err) ||
 		errors.Is(err, schedule.ErrChanged) || errors.Is(err, task.ErrOtherRequest) || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
-		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated):
+		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated) || inOtherHands(err):
 		return Refused
 	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) || errors.Is(err, task.ErrClosed) ||
 		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome) ||
@@ -50,6 +54,12 @@ func Of(err error) int {
 		return Unavailable
 	}
 	return Failed
+}
+
+// inOtherHands reports whether a directory holds, or runs, something else than a node was to have there.
+func inOtherHands(err error) bool {
+	return errors.Is(err, filejournal.ErrInUse) || errors.Is(err, infiles.ErrOtherStore) || errors.Is(err, filestore.ErrShards) ||
+		errors.Is(err, filestore.ErrOtherCluster) || errors.Is(err, filearchive.ErrOtherCluster)
 }
 
 func is[E error](err error) bool {

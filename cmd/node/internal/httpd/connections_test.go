@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"taskledger/cmd/node/internal/openfiles"
+	"taskledger/internal/advertised"
 )
 
 // asker is a connection on which requests are asked one after the other.
@@ -56,13 +57,38 @@ func (a *asker) answered(within time.Duration) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
+// place is a data directory without servers.
+type place string
+
+func (p place) Dir() string                     { return string(p) }
+func (p place) SocketPath(name string) string   { return filepath.Join(string(p), name) }
+func (p place) Advertise(*advertised.API) error { return nil }
+func (p place) Close() error                    { return nil }
+
+// A store in files has no other way in.
+func TestOpen_WithTheAPIOffLeavesTheSocketOfAStoreInFiles(t *testing.T) {
+	at := place(t.TempDir())
+	log := slog.New(slog.DiscardHandler)
+	if s, err := Open(Options{Address: off}, at, 10, log); s != nil || err != nil {
+		t.Errorf("with servers inside: %v, %v", s, err)
+	}
+	s, err := Open(Options{Address: off, Local: true}, at, 10, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if told := s.Advertised(); s.URL() != "" || told.Socket() != at.SocketPath("api") || len(told.Addresses) != 1 || told.Token == "" {
+		t.Errorf("listens at %q, and tells %+v", s.URL(), told)
+	}
+}
+
 // Whoever connects without a token, to whichever listener, keeps nobody out who has one.
 func TestServe_ManyConnectionsWithoutATokenKeepNobodyOut(t *testing.T) {
 	const most, many, long = 20, 200, 30 * time.Second
 	dir := t.TempDir()
 	o := Options{Address: "127.0.0.1:0"}
 	o.Store.Address, o.Store.Name = "127.0.0.1:0", "a"
-	s, err := Open(o, dir, filepath.Join(dir, "api"), most, slog.New(slog.DiscardHandler))
+	s, err := Open(o, place(dir), most, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,19 @@ type Options struct {
 	Insecure  bool
 	Store     struct{ Address, Name string } // of the task store that has a listener of its own; no address = none
 	Sync      string                         // the address of the listener of collections; "" = none
+
+	// Local has the socket of a Place served also where the API is off: there is no other way into the node.
+	Local bool
+}
+
+// Place is the data directory of a node with servers inside, or with its store in files.
+type Place interface {
+	Dir() string
+	// SocketPath returns where to make a socket that nobody but the user reaches.
+	SocketPath(name string) string
+	// Advertise tells other processes of the user where the node is, until Close.
+	Advertise(api *advertised.API) error
+	Close() error
 }
 
 // Flags adds them.
@@ -149,12 +162,15 @@ type Server struct {
 	log       *slog.Logger
 }
 
-// Open listens. For a node with servers inside, dir is its data directory and socket a path beside that of etcd; both
-// are "" otherwise. Without an API it returns nil. connections bounds the connections that all listeners by TCP take
-// together at once.
-func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *Server, err error) {
-	if !o.Has(dir != "") {
+// Open listens. A node that has neither servers inside nor its store in files has no Place. Without an API it returns
+// nil. connections bounds the connections that all listeners by TCP take together at once.
+func Open(o Options, at Place, connections int, log *slog.Logger) (s *Server, err error) {
+	if !o.Has(at != nil) && (at == nil || !o.Local) {
 		return nil, nil
+	}
+	dir, socket := "", ""
+	if at != nil {
+		dir, socket = at.Dir(), at.SocketPath("api")
 	}
 	s = &Server{options: o, budget: doors.New(connections), local: doors.New(openfiles.Socket), log: log}
 	defer func() {
@@ -173,8 +189,10 @@ func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *
 		warnOfKey(o.Key, log)
 		s.secure = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
 	}
-	if s.url, err = s.listen(o.Address, defaultAddress, ""); err != nil {
-		return nil, fmt.Errorf("listen for the API: %w", err)
+	if o.Address != off {
+		if s.url, err = s.listen(o.Address, defaultAddress, ""); err != nil {
+			return nil, fmt.Errorf("listen for the API: %w", err)
+		}
 	}
 	if o.Store.Address != "" {
 		if s.store, err = s.listen(o.Store.Address, "", stores.Root+o.Store.Name); err != nil {
@@ -305,7 +323,9 @@ func (s *Server) Advertised() *advertised.API {
 	if s.socket != "" {
 		at.Addresses = append(at.Addresses, "unix:"+s.socket)
 	}
-	at.Addresses = append(at.Addresses, s.url)
+	if s.url != "" {
+		at.Addresses = append(at.Addresses, s.url)
+	}
 	return at
 }
 
@@ -336,7 +356,7 @@ func (s *Server) Measure(reg prometheus.Registerer) (err error) {
 	return err
 }
 
-// URL returns the address of the API.
+// URL returns the address of the API; "" = it has a socket alone.
 func (s *Server) URL() string { return s.url }
 
 // StoreURL returns the address of the task store that has a listener of its own, "" for none.

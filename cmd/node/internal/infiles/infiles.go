@@ -1,0 +1,135 @@
+// Package infiles opens what a node stands on whose store is in files: store, archive and logs of tasks in its data
+// directory, and a bus in memory. One process at a time has them.
+package infiles
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"taskledger/filestore"
+	"taskledger/filestore/filearchive"
+	"taskledger/filestore/filejournal"
+	"taskledger/filestore/filelogs"
+	"taskledger/internal/advertised"
+	"taskledger/store/membus"
+)
+
+// What lies below the data directory beside the journal.
+const (
+	archiveDir = "archive"
+	logsDir    = "logs"
+)
+
+// Config says how to open a data directory. The zero value opens or creates any store, without logs of tasks.
+type Config struct {
+	Store filestore.Config
+	Files filejournal.Options
+	Logs  *filelogs.Config // nil = none are kept; its Cluster does not count
+}
+
+// Files are the parts of a node on a data directory.
+type Files struct {
+	Store   *filestore.Store
+	Archive *filearchive.Archive
+	Logs    *filelogs.Logs // nil = none are kept
+	Bus     *membus.Bus
+
+	dir     string
+	socket  string
+	closers []func() error // the first one opened is closed last
+	close   func() error
+}
+
+// ErrOtherStore reports a data directory whose store is of another kind.
+var ErrOtherStore = errors.New("directory holds a store of another kind")
+
+// Holds reports whether a store in files was ever created in a directory.
+func Holds(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "format"))
+	return err == nil
+}
+
+// Open opens the parts in a directory, which it makes where it is missing. It wraps filejournal.ErrInUse and what else
+// filestore.Open wraps. The caller closes them, after the node has ended.
+func Open(dir string, cfg Config) (*Files, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	f := &Files{dir: dir}
+	f.close = sync.OnceValue(f.shutDown)
+	if err := f.open(cfg); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *Files) open(cfg Config) (err error) {
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return fmt.Errorf("open store: %w", err)
+	}
+	if err := advertised.CheckClosed(f.dir); err != nil {
+		return fmt.Errorf("open store: %w", err)
+	}
+	if f.Store, err = filestore.Open(f.dir, cfg.Store, cfg.Files); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, f.Store.Close)
+	id := f.Store.Cluster().ID
+	if f.Archive, err = filearchive.Open(filepath.Join(f.dir, archiveDir), id); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, f.Archive.Close)
+	if cfg.Logs != nil {
+		of := *cfg.Logs
+		of.Cluster = id
+		if f.Logs, err = filelogs.Open(filepath.Join(f.dir, logsDir), of); err != nil {
+			return err
+		}
+		f.closers = append(f.closers, f.Logs.Close)
+	}
+	// What a process that was killed has advertised is void from now on.
+	if err := advertised.Withdraw(f.dir); err != nil {
+		return err
+	}
+	if f.socket, err = advertised.MakeSocketDir(f.dir, "api"); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, func() error { return os.RemoveAll(filepath.Dir(f.socket)) })
+	f.Bus = membus.New()
+	f.closers = append(f.closers, f.Bus.Close)
+	return nil
+}
+
+// Dir returns the data directory.
+func (f *Files) Dir() string { return f.dir }
+
+// SocketPath returns where to make a socket that nobody but the user reaches.
+func (f *Files) SocketPath(name string) string { return filepath.Join(filepath.Dir(f.socket), name) }
+
+// Advertise tells other processes of the user where the API of the node is, until Close.
+func (f *Files) Advertise(api *advertised.API) error {
+	at := advertised.Servers{Data: f.Store.Cluster().ID, Store: advertised.InFiles}
+	if api != nil {
+		at.API = *api
+	}
+	if err := advertised.Write(f.dir, at); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, func() error { return advertised.Withdraw(f.dir) })
+	return nil
+}
+
+// Close closes the parts. Calls after the first return what it returned.
+func (f *Files) Close() error { return f.close() }
+
+func (f *Files) shutDown() error {
+	var errs []error
+	for i := len(f.closers) - 1; i >= 0; i-- {
+		errs = append(errs, f.closers[i]())
+	}
+	return errors.Join(errs...)
+}

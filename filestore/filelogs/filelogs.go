@@ -1,0 +1,161 @@
+package filelogs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"taskledger/events"
+	"taskledger/filestore/internal/disk"
+	"taskledger/store"
+	"taskledger/tasklog"
+)
+
+// The bounds of the logs where Config does not say otherwise, and the least that it may say. Beyond any bound the
+// oldest batches go.
+const (
+	DefaultBytes = 1 << 30
+	DefaultAge   = 30 * 24 * time.Hour
+	MinBytes     = 1 << 20
+	MinAge       = time.Second
+	// MaxBatches bounds what is kept of each batch in memory, some 80 bytes.
+	MaxBatches = 250_000
+)
+
+const (
+	// shares is by how many segments the bounds are kept.
+	shares = 16
+	// maxSegmentBytes bounds what is read at once.
+	maxSegmentBytes = 64 << 20
+)
+
+// Config says how logs are kept. The zero value works.
+type Config struct {
+	// Cluster is the id of the cluster whose logs they are, and no other one's may be there. Default: "".
+	Cluster string
+	// MaxBytes bounds the bytes of all files, but for what the next one needs; default DefaultBytes.
+	MaxBytes int64
+	// MaxAge bounds the age of a batch; default DefaultAge. It may get older by a sixteenth.
+	MaxAge time.Duration
+}
+
+// Logs keeps logs in files. Its methods may be called concurrently. The caller closes it.
+type Logs struct {
+	layer  disk.Layer
+	cfg    Config
+	unlock func() error
+
+	syncing sync.Mutex // taken by one sync at a time, before mu
+
+	mu       sync.RWMutex
+	segments []*segment // in order; the last one is written to
+	index    index
+	place    uint64 // of the last record
+	batches  int    // those of the index
+	durable  int64  // offset in the last segment up to which it is synced
+	broken   error  // of a write that nobody knows the outcome of; nil = there was none
+	closed   bool
+}
+
+var _ tasklog.Store = (*Logs)(nil)
+
+var (
+	// ErrInUse reports that a directory is in use, by another process or by this one.
+	ErrInUse = disk.ErrInUse
+	// ErrOtherCluster reports logs of another cluster than was expected.
+	ErrOtherCluster = errors.New("logs are of another cluster")
+	// ErrClosed reports a use after Close.
+	ErrClosed = fmt.Errorf("logs are closed: %w", store.ErrUnavailable)
+)
+
+// Open opens the logs in a directory, which it makes where it is missing. It wraps ErrInUse, ErrOtherCluster, or
+// events.ErrDamaged with the name of the file; then nothing was changed.
+func Open(dir string, cfg Config) (*Logs, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open logs of tasks: %w", err)
+	}
+	unlock, err := disk.Lock(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open logs of tasks: %w", err)
+	}
+	l, err := open(disk.Dir(dir), cfg)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open logs of tasks in %s: %w", dir, err), unlock())
+	}
+	l.unlock = unlock
+	return l, nil
+}
+
+// open is Open on a file layer, which nobody else uses.
+func open(layer disk.Layer, cfg Config) (*Logs, error) {
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultBytes)
+	cfg.MaxAge = cmp.Or(cfg.MaxAge, DefaultAge)
+	switch {
+	case cfg.MaxBytes < MinBytes:
+		return nil, &store.InvalidError{Field: "MaxBytes", Problem: fmt.Sprintf("%d, want %d or more", cfg.MaxBytes, MinBytes)}
+	case cfg.MaxAge < MinAge:
+		return nil, &store.InvalidError{Field: "MaxAge", Problem: fmt.Sprintf("%s, want %s or more", cfg.MaxAge, MinAge)}
+	}
+	l := &Logs{
+		layer:  layer,
+		cfg:    cfg,
+		unlock: func() error { return nil },
+		index:  index{},
+	}
+	if err := l.load(); err != nil {
+		return nil, errors.Join(err, l.closeFiles())
+	}
+	return l, nil
+}
+
+// ready returns why nothing can be asked. The caller holds mu.
+func (l *Logs) ready() error {
+	if l.closed {
+		return ErrClosed
+	}
+	return nil
+}
+
+// fail ends all writing: nobody knows what the disk holds. The caller holds mu.
+func (l *Logs) fail(err error) error {
+	if l.broken == nil {
+		l.broken = fmt.Errorf("no log is written any more: %w: %w", store.ErrUnavailable, err)
+	}
+	return l.broken
+}
+
+// last returns the segment that is written to. The caller holds mu.
+func (l *Logs) last() *segment { return l.segments[len(l.segments)-1] }
+
+// segmentBytes is the size from which on another segment begins.
+func (l *Logs) segmentBytes() int64 { return min(l.cfg.MaxBytes/shares, maxSegmentBytes) }
+
+// now returns the time as records have it.
+func now() int64 { return int64(events.MillisOf(time.Now())) }
+
+// Close ends the use of the directory. Another call does nothing.
+func (l *Logs) Close() error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	if err := errors.Join(l.closeFiles(), l.unlock()); err != nil {
+		return fmt.Errorf("close logs of tasks: %w", err)
+	}
+	return nil
+}
+
+func (l *Logs) closeFiles() error {
+	var errs []error
+	for _, s := range l.segments {
+		errs = append(errs, s.file.Close())
+	}
+	return errors.Join(errs...)
+}
