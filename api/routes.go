@@ -255,6 +255,7 @@ func (s cluster) routes() []Route {
 			Summary: "Show the shards and their owners",
 			Role:    token.Viewer,
 			Scope:   Everything,
+			Query:   []Param{{"figures", "true: also what the owners have committed, in numbers"}},
 			Out:     Shards{},
 			Serve:   s.shards,
 		},

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"taskledger/events"
 	"taskledger/store"
@@ -30,8 +31,8 @@ func withParams(v any, params []byte) ([]byte, error) {
 	if err != nil || params == nil {
 		return body, err
 	}
-	if !json.Valid(params) {
-		return nil, &store.InvalidError{Field: "parameters", Problem: "they are no JSON"}
+	if !json.Valid(params) || !utf8.Valid(params) {
+		return nil, &store.InvalidError{Field: "parameters", Problem: "they are no JSON in UTF-8"}
 	}
 	with := bytes.NewBuffer(make([]byte, 0, len(body)+len(params)+16))
 	with.Write(body[:len(body)-1])

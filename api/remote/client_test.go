@@ -13,6 +13,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/bulk"
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/ledger"
@@ -291,8 +292,10 @@ func pauseIsASetting(t *testing.T, c operations.Client, by string) {
 	if _, err := c.Operate(ctx, operations.Pause, name, "why"); err != nil || paused() < 0 {
 		t.Errorf("pause: %v, at %d", err, paused())
 	}
-	if _, err := c.Operate(ctx, operations.Unpause, name, ""); err != nil || paused() >= 0 {
-		t.Errorf("unpause: %v, at %d", err, paused())
+	for range 2 { // the second time changes nothing
+		if _, err := c.Operate(ctx, operations.Unpause, name, ""); err != nil || paused() >= 0 {
+			t.Errorf("unpause: %v, at %d", err, paused())
+		}
 	}
 }
 
@@ -450,8 +453,9 @@ func ledgerTells(t *testing.T, c operations.Client, by string) {
 	}
 }
 
-func clusterTells(t *testing.T, c operations.Client, _ string) {
+func clusterTells(t *testing.T, c operations.Client, by string) {
 	ctx := t.Context()
+	outcome(t, submit(t, c, "echo", `{}`, task.SubmitOptions{ID: events.TaskID(by + ".counted")}))
 	nodes, err := c.Nodes(ctx)
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("nodes %+v, %v", nodes, err)
@@ -464,6 +468,10 @@ func clusterTells(t *testing.T, c operations.Client, _ string) {
 	shards, err := c.Shards(ctx)
 	if err != nil || len(shards) == 0 {
 		t.Fatalf("shards %+v, %v", shards, err)
+	}
+	counted := func(s engine.ShardInfo) bool { return len(s.Figures) > 0 && s.Figures[0].Counts[0] > 0 }
+	if !slices.ContainsFunc(shards, counted) {
+		t.Error("no shard tells figures")
 	}
 	for i, s := range shards {
 		if s.Shard != i || s.Owner != n.ID || s.Problem != "" || s.Entries > 0 && s.Hash == (events.Hash{}) {

@@ -17,9 +17,9 @@ import (
 	"taskledger/store"
 )
 
-// newLedger returns a ledger that reads over the API. Where the token may not read journals, or the API has none, each
+// newLedger returns the id of the cluster, and a ledger that reads over the API. Where the token may not read journals, or the API has none, each
 // of its calls says so.
-func newLedger(ctx context.Context, l *link) (*ledger.Ledger, error) {
+func newLedger(ctx context.Context, l *link) (cluster string, all *ledger.Ledger, err error) {
 	j := journals{l}
 	first, err := j.page(ctx, 0, noEntries())
 	cfg := ledger.Config{
@@ -33,13 +33,13 @@ func newLedger(ctx context.Context, l *link) (*ledger.Ledger, error) {
 	}
 	switch {
 	case err == nil:
-		return ledger.New(cfg), nil
+		return first.Cluster, ledger.New(cfg), nil
 	case errors.Is(err, store.ErrUnavailable):
-		return nil, err
+		return "", nil, err
 	}
 	cfg.Cluster.Shards = 1 // so that the journal is asked, which says why it cannot be read
 	cfg.Journal, cfg.Owners = closedJournal{err}, nil
-	return ledger.New(cfg), nil
+	return "", ledger.New(cfg), nil
 }
 
 // journals implements ledger.Journal by pages of entries. The API reads the archive along, so that a journal begins

@@ -10,6 +10,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/ledger/repair"
+	"taskledger/meter"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -85,15 +86,28 @@ func kindOf(name string) events.Kind {
 	return 0
 }
 
-// Shards implements operations.Observer. The API does not tell the figures of shards.
+// Shards implements operations.Observer.
 func (o observer) Shards(ctx context.Context) ([]engine.ShardInfo, error) {
+	q := newParams()
+	q.flag("figures", true)
 	var told api.Shards
 	_, err := o.ask(ctx, request{
 		does:   "list shards",
 		method: http.MethodGet,
 		path:   "/v1/shards",
+		query:  q.Values,
+		most:   pageBytes,
 	}, &told)
-	return told.Shards, err
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range told.Figures[:min(len(told.Figures), len(told.Shards))] {
+		told.Shards[i].Figures, err = meter.Unpack(f.Behaviors, f.Numbers)
+		if err != nil {
+			return nil, fmt.Errorf("list shards: %w: figures of shard %d: %w", store.ErrUnavailable, told.Shards[i].Shard, err)
+		}
+	}
+	return told.Shards, nil
 }
 
 // Settings implements operations.Observer.
@@ -104,8 +118,7 @@ func (o observer) Settings(ctx context.Context) (task.Settings, error) {
 
 // Repair implements operations.Observer: it has no route.
 func (observer) Repair(context.Context, repair.Options) ([]repair.Stray, error) {
-	return nil, fmt.Errorf("repair: %w: of a cluster in etcd name the servers with --etcd; "+
-		"a store in files has nothing that repair removes", ErrNoRoute)
+	return nil, fmt.Errorf("repair: %w: it works on a cluster in etcd, beside its node or at --etcd", ErrNoRoute)
 }
 
 // Ask implements operations.Observer: it has no route.

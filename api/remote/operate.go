@@ -55,6 +55,9 @@ func (o operator) Operate(
 	}
 	var told api.ChangedTask
 	_, err = o.ask(ctx, q, &told)
+	if verb == operations.Unpause && errors.Is(err, task.ErrUnknownBehavior) {
+		return false, nil // it is not paused, which the engine does not mind
+	}
 	return told.NewLife, err
 }
 

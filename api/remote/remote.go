@@ -43,6 +43,7 @@ type Client struct {
 	link      *link
 	stores    *client.Client
 	historian *ledger.Ledger
+	cluster   string
 }
 
 var _ operations.Client = (*Client)(nil)
@@ -67,13 +68,16 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		link:      l,
 		stores:    items,
 	}
-	if c.historian, err = newLedger(ctx, l); err != nil {
+	if c.cluster, c.historian, err = newLedger(ctx, l); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("open the HTTP API at %s: %w", l.where, err)
 	}
 	c.submitter.historian = c.historian
 	return c, nil
 }
+
+// Cluster returns the id of the cluster; "" = the token may not learn it.
+func (c *Client) Cluster() string { return c.cluster }
 
 // Close closes the connections that are not in use.
 func (c *Client) Close() {
