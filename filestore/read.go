@@ -28,6 +28,12 @@ func (s *Store) held(shard int) (first uint64, last store.Head) {
 	return notes.held(), s.shards[shard].last
 }
 
+// Last returns the last entry of a shard that there is; the zero value = there is none.
+func (s *Store) Last(shard int) store.Head {
+	_, last := s.held(shard)
+	return last
+}
+
 // Read is described in store.Journal.
 func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {

@@ -20,6 +20,7 @@ import (
 	"taskledger/filestore"
 	"taskledger/filestore/filearchive"
 	"taskledger/filestore/filejournal"
+	"taskledger/filestore/filelogs"
 	"taskledger/filestore/journal"
 	"taskledger/filestore/memjournal"
 	"taskledger/store"
@@ -35,8 +36,8 @@ type Config struct {
 	Store   filestore.Config
 	Files   filejournal.Options // of a Dir
 
-	// StartWith sets Store and Bus of Node, and Archive unless that is set or Trimming is TrimAll: an archive beside
-	// the files, or in memory. A Journal has none: where Archive is not set, either, Trimming is TrimAll.
+	// StartWith sets Store and Bus of Node, Logs of a Dir unless they are set, and Archive unless that is set or
+	// Trimming is TrimAll: an archive beside the files, or in memory. A Journal has none: where Archive is not set, either, Trimming is TrimAll.
 	Node engine.NodeConfig
 }
 
@@ -95,6 +96,14 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	bus := membus.New()
 	n.closers = append(n.closers, bus.Close)
 	cfg.Node.Store, cfg.Node.Bus = kept, bus
+	if cfg.Dir != "" && cfg.Node.Logs == nil {
+		logs, err := filelogs.Open(filepath.Join(cfg.Dir, "logs"), filelogs.Config{Cluster: kept.Cluster().ID})
+		if err != nil {
+			return err
+		}
+		n.closers = append(n.closers, logs.Close)
+		cfg.Node.Logs = logs
+	}
 	switch {
 	case cfg.Node.Archive != nil || cfg.Node.Trimming == engine.TrimAll:
 	case archive != nil:

@@ -111,7 +111,7 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | internal/advertised internal/connection store tasklog engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/journal filestore/memjournal task | a node without servers, in one process
+engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/filelogs filestore/journal filestore/memjournal task | a node without servers, in one process
 api/doors            |                                                  | bounds connections of several listeners together
 api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/apitest          | api/token                                            | the fixture of tests of fronts: a front under test is a handler
@@ -132,7 +132,7 @@ api/token            | events                                            | a lea
 api/view             | schedule task tasklog events ledger store | what is shown as JSON, wherever it is shown
 cmd/node/...         | internal/connection api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin collections collections/apply collections/drivers bulk cluster engine schedule task store engine/embedded events etcdstore natsbus filestore filestore/filearchive filestore/filejournal filestore/filelogs golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/connect | internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
-cmd/node/internal/infiles | internal/advertised filestore filestore/filearchive filestore/filejournal filestore/filelogs store/membus | opens what a node stands on whose store is in files
+cmd/node/internal/infiles | internal/advertised engine ledger filestore filestore/filearchive filestore/filejournal filestore/filelogs store/membus | opens what a node stands on whose store is in files
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
 cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token api/works cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it

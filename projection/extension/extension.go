@@ -79,6 +79,8 @@ type Crew interface {
 	MadeFor(id events.TaskID) events.TaskID
 	// Leads reports whether tasks may have been made for a task: its end is theirs.
 	Leads(id events.TaskID) bool
+	// Led returns the tasks that were made for a task and have not ended.
+	Led(id events.TaskID) []events.TaskID
 }
 
 // Shard is what an extension may use of the shard that it belongs to.

@@ -22,7 +22,7 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Connect to everything that a configuration names, and say what it may do there",
 		Long: `Check takes the flags, variables and file of settings of serve, and starts nothing. It reads the files of certificates and tokens,
 listens for a moment where the node is to, and asks each member of etcd and each server of NATS, as a node would, for what a node
-needs there, or the node that --join names; nothing is changed. A line tells of each what works, or what does not. Exit code 1 means
+needs there, or the node that --join names; with --store files it reads the files of --data. Nothing is changed. A line tells of each what works, or what does not. Exit code 1 means
 that something does not, and 2 also that nothing is named that can be checked.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
@@ -58,6 +58,10 @@ func (a *app) check(ctx context.Context) error {
 		at.Shards = a.serve.shards
 		at.Private = a.serve.builtins.runPrograms()
 		all = append(all, connect.Check(ctx, at, a.serve.needsJetStream())...)
+	}
+	if a.serve.inFiles() {
+		says, err := a.checkFilesOfStore()
+		all = append(all, connect.Found("data "+a.access.dir, says, err))
 	}
 	if a.serve.join != "" {
 		all = append(all, connect.CheckIn(ctx, a.serve.join, connect.Addresses{

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/signing"
@@ -45,7 +44,7 @@ task's export goes on, by digests, to the entry that the note names, so that ver
 	c.MarkFlagsMutuallyExclusive("checkpoint", "shard")
 	c.MarkFlagsOneRequired("task", "shard")
 	a.completeFlag(c, "task", a.completeTasks)
-	return a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) error {
+	return a.readerCommand(c, always, func(ctx context.Context, client reader, _ []string) error {
 		sign, err := signer(key)
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/rows"
@@ -33,7 +32,7 @@ The columns of a table are aligned for a thousand events at a time.`,
 	c.Flags().StringVar(&o.Cursor, "cursor", "", "go on after an earlier history of the task, in the same order, whose `cursor` this is")
 	c.Flags().BoolVar(&o.States, "states", false, "also show the task after each event; oldest first only")
 	c.MarkFlagsMutuallyExclusive("newest", "states")
-	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
+	return a.readerCommand(c, never, func(ctx context.Context, client reader, args []string) error {
 		if o.Total < 0 {
 			return &exitcode.UsageError{Problem: "--limit: want 1 or more, or 0 for all"}
 		}

@@ -58,13 +58,9 @@ func (o *logOptions) check(set *pflag.FlagSet, nats bool) error {
 	return nil
 }
 
-// choose sets the logs of a node. Nothing is asked of NATS: JetStream may be about to start.
+// choose sets the logs of a node whose store is in etcd. Nothing is asked of NATS: JetStream may be about to start.
 func (o *logOptions) choose(link *connect.Link, cfg *engine.NodeConfig) error {
 	if o.where == noLogs {
-		return nil
-	}
-	if link.Etcd == nil { // the store is in files
-		cfg.Logs = link.Logs
 		return nil
 	}
 	bus, has := link.Bus.(*natsbus.Bus)

@@ -43,7 +43,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	a.completeFlag(c, "behavior", a.completeBehaviors)
 	a.completeFlag(c, "record", cobra.FixedCompletions(records(), cobra.ShellCompDirectiveNoFileComp))
 	a.completeFlag(c, "status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
-	return a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) (err error) {
+	return a.readerCommand(c, always, func(ctx context.Context, client reader, _ []string) (err error) {
 		if o.From, err = flags.Time("from", from); err != nil {
 			return err
 		}

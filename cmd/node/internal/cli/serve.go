@@ -121,7 +121,11 @@ func (a *app) runNode(ctx context.Context) (err error) {
 		cfg.Store, cfg.Bus = link.Store, link.Bus
 		err = a.chooseArchive(ctx, link, &cfg)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case a.serve.inFiles():
+		cfg.Logs = link.Logs
+	default:
 		err = a.serve.logs.choose(link, &cfg)
 	}
 	if err != nil {

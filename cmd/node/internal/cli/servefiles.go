@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -74,8 +75,8 @@ func (o *serveOptions) checkStore(c *access) string {
 		return fmt.Sprintf("--durability %s: want strict or opportunistic", o.durability)
 	case o.lossBound < minLossBound:
 		return fmt.Sprintf("--loss-bound %s: want %s or more", o.lossBound, minLossBound)
-	case changed("loss-bound") && o.durability == string(filejournal.Strict):
-		return "--loss-bound is of --durability opportunistic: strict loses nothing"
+	case changed("loss-bound") && o.durability != string(filejournal.Opportunistic):
+		return "--loss-bound is of --durability opportunistic, which is not given: strict loses nothing"
 	}
 	return ""
 }
@@ -86,6 +87,31 @@ const minLossBound = 2 * time.Millisecond
 // otherStore refuses a data directory whose store is of another kind.
 func otherStore(dir, kind, remedy string) error {
 	return fmt.Errorf("%s: %w: it is in %s; name another directory by --data, or %s", dir, infiles.ErrOtherStore, kind, remedy)
+}
+
+// checkFilesOfStore reads the store of the data directory, where there is one, and says what it is.
+func (a *app) checkFilesOfStore() (says string, err error) {
+	dir := a.access.dir
+	switch {
+	case embedded.Served(dir):
+		return "", otherStore(dir, "etcd", "leave out --store files")
+	case !infiles.Holds(dir) && a.access.addresses.ID != "":
+		return "", fmt.Errorf("%w: %s holds no store, and that of id %s is expected", filestore.ErrOtherCluster, dir, a.access.addresses.ID)
+	case !infiles.Holds(dir):
+		return "there is no store yet", nil
+	}
+	files, err := infiles.OpenToRead(dir, a.access.addresses.ID)
+	if err != nil {
+		return "", err
+	}
+	shards, err := files.Shards(context.Background())
+	if err := errors.Join(err, files.Close()); err != nil {
+		return "", err
+	}
+	if wants := a.serve.durability; wants != "" && wants != shards[0].Durability {
+		return "", fmt.Errorf("%w: --durability %s, and it is %s", filejournal.ErrDurability, wants, shards[0].Durability)
+	}
+	return fmt.Sprintf("a store of %d shards, %s, no node runs there", len(shards), shards[0].Durability), nil
 }
 
 // openFiles opens what the node stands on, in files of its data directory.
@@ -116,10 +142,6 @@ func (a *app) openFiles() (*connect.Link, httpd.Place, error) {
 	}
 	o.durability = files.Store.Durability()
 	o.api.Local = true
-	if o.set.Lookup("loss-bound").Changed && o.durability == string(filejournal.Strict) {
-		err := &exitcode.UsageError{Problem: "--loss-bound: the store in " + dir + " is strict, and loses nothing"}
-		return nil, nil, errors.Join(err, files.Close())
-	}
 	open := &cluster.Cluster{
 		Store:   files.Store,
 		Bus:     files.Bus,

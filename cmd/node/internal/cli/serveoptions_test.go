@@ -151,3 +151,55 @@ func TestServe_RunsOfCollectionsHaveALimitOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestServe_InFilesRefusesWhatIsOfServers(t *testing.T) {
+	t.Parallel()
+	for flags, word := range map[string]string{
+		"--etcd 127.0.0.1:2379":                              "--etcd",
+		"--etcd 127.0.0.1:2379 --nats nats://127.0.0.1:4222": "--nats",
+		"--join d":                                            "--join",
+		"--cluster other":                                     "--cluster",
+		"--new-cluster":                                       "--new-cluster",
+		"--etcd-port 2379":                                    "--etcd-port",
+		"--nats-port 4222":                                    "--nats-port",
+		"--archive jetstream":                                 "--archive jetstream",
+		"--archive-replicas 3":                                "--archive-replicas",
+		"--logs jetstream":                                    "--logs jetstream",
+		"--durability relaxed":                                "--durability relaxed",
+		"--durability strict --loss-bound 1s":                 "--loss-bound",
+		"--durability opportunistic --loss-bound 1ms":         "--loss-bound",
+		"--durability opportunistic --loss-bound -1s":         "--loss-bound",
+		"--log-replicas 3 --durability opportunistic":         "--log-replicas",
+		"--archive never":                                     "--archive never",
+		"--loss-bound 2s":                                     "--durability",
+		"--shards 3 --archive files":                          "--shards",
+		"--api-tokens f --api off --durability opportunistic": "--api-tokens",
+	} {
+		wantUsage(t, checked(t, append([]string{"--store", "files"}, strings.Fields(flags)...)...), word)
+	}
+}
+
+func TestServe_InFilesTakesWhatIsOfFiles(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []string{
+		"",
+		"--durability strict",
+		"--durability opportunistic --loss-bound 100ms",
+		"--archive files --logs files --log-bytes 1048576 --log-age 1h",
+		"--archive keep --logs none",
+		"--archive drop --shards 4 --api off",
+		"--expect-cluster abc --data d",
+	} {
+		if err := checked(t, append([]string{"--store", "files"}, strings.Fields(flags)...)...); err != nil {
+			t.Errorf("%s: %v", flags, err)
+		}
+	}
+}
+
+func TestServe_InEtcdRefusesWhatIsOfFiles(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []string{"--durability strict", "--loss-bound 2s", "--archive files", "--logs files", "--store disk"} {
+		wantUsage(t, checked(t, strings.Fields(flags)...), strings.Fields(flags)[0], "--store")
+		wantUsage(t, checked(t, append(strings.Fields(flags), "--join", "d")...), strings.Fields(flags)[0])
+	}
+}

@@ -32,7 +32,7 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 	c.Flags().Uint64Var(&seq, "seq", 0, "`number` of the event, from 1")
 	c.MarkFlagsMutuallyExclusive("at", "seq")
 	c.MarkFlagsOneRequired("at", "seq")
-	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
+	return a.readerCommand(c, never, func(ctx context.Context, client reader, args []string) error {
 		if at == "" && seq == 0 {
 			return &exitcode.UsageError{Problem: "--seq 0: want 1 or more"}
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/checkpoints"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
@@ -46,7 +45,7 @@ archive, too, as --archive does, unless the cluster drops entries. PROVED TO is 
 nothing was changed; what it cannot prove is said on standard error. Where no owner answers and the first entries are in neither journal
 nor archive, nobody tells whether they were dropped or removed: exit code 1.
 
-With a FILE that export wrote it checks that file, and needs no cluster. With --show it prints the events of the file up to
+Of a store in files it reads the files where no node runs; no owner is then there to be compared. With a FILE that export wrote it checks that file, and needs no cluster. With --show it prints the events of the file up to
 the first damage, in the form of replay, and what it found on standard error.`,
 		Args: flags.Arguments,
 		Example: a.examples(
@@ -57,7 +56,7 @@ the first damage, in the form of replay, and what it found on standard error.`,
 	c.Flags().BoolVar(&f.show, "show", false, "print the events of the file, one JSON object a line")
 	flags.ListVar(c.Flags(), &f.checkpoints, "checkpoint", "`files` of checkpoints that were kept")
 	flags.ListVar(c.Flags(), &f.trust, "trust", "public `keys`, one of which must have signed each checkpoint, and a file that no checkpoint covers")
-	a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) error { return a.verify(ctx, client, f) })
+	a.readerCommand(c, always, func(ctx context.Context, r reader, _ []string) error { return a.verify(ctx, r, f) })
 	cluster := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -90,7 +89,7 @@ func (a *app) kept(f verifyFlags) (all []ledger.Checkpoint, err error) {
 	return all, nil
 }
 
-func (a *app) verify(ctx context.Context, client operations.Client, f verifyFlags) error {
+func (a *app) verify(ctx context.Context, client reader, f verifyFlags) error {
 	against, err := a.kept(f)
 	if err != nil {
 		return err
@@ -154,7 +153,7 @@ func (a *app) tellLosses(v *ledger.Verification) {
 }
 
 // entries returns the number of entries of the shards that answer soon, for the progress bar.
-func (a *app) entries(ctx context.Context, client operations.Observer) (total int64) {
+func (a *app) entries(ctx context.Context, client reader) (total int64) {
 	soon, cancel := context.WithTimeout(ctx, totalWithin)
 	defer cancel()
 	shards, err := client.Shards(soon)
