@@ -1,11 +1,13 @@
 package api
 
 import (
+	"errors"
+	"iter"
 	"math"
 	"net/http"
 
 	"taskledger/events"
-	"taskledger/ledger"
+	"taskledger/store"
 )
 
 // JournalPage holds entries of a shard in their stored form, and what a client needs to read them as a ledger.
@@ -17,8 +19,10 @@ type JournalPage struct {
 	Revision int64          `json:"revision"` // the present one of the store
 	Entries  []JournalEntry `json:"entries"`  // one after the other
 	More     bool           `json:"more,omitempty"`
-	Task     *JournalTask   `json:"task,omitempty"` // where it was asked for
-	Head     *JournalHead   `json:"head,omitempty"` // where it was asked for
+	// NoArchive says of a page of the archive that there is none.
+	NoArchive bool         `json:"no_archive,omitempty"`
+	Task      *JournalTask `json:"task,omitempty"` // where it was asked for
+	Head      *JournalHead `json:"head,omitempty"` // where it was asked for
 }
 
 // JournalEntry is an entry as it was committed.
@@ -106,7 +110,15 @@ func (s journals) page(c *Call) error {
 			Problem: h.Problem,
 		}
 	}
-	if err := page.read(c, l, uint64(from), limit); err != nil {
+	archive, err := c.Flag("archive")
+	if err != nil {
+		return err
+	}
+	entries := l.Entries
+	if archive {
+		entries = l.Archived
+	}
+	if err := page.read(limit, entries(c.ctx, shard, uint64(from))); err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, page)
@@ -132,13 +144,16 @@ func (s journals) place(c *Call) (id events.TaskID, head bool, shard int, err er
 }
 
 // read adds entries up to the limit.
-func (p *JournalPage) read(c *Call, l *ledger.Ledger, from uint64, limit int) error {
+func (p *JournalPage) read(limit int, entries iter.Seq2[store.Record, error]) error {
 	if limit == 0 {
 		return nil
 	}
 	size := 0
-	for rec, err := range l.Entries(c.ctx, p.Shard, from) {
+	for rec, err := range entries {
 		switch {
+		case errors.Is(err, store.ErrNoArchive):
+			p.NoArchive = true
+			return nil
 		case err != nil && len(p.Entries) > 0:
 			p.More = true // the next page meets it
 			return nil

@@ -318,6 +318,7 @@ func (s journals) routes() []Route {
 				{"task", "or id of a task: of its shard, and tell where events of the task are"},
 				{"from", "number of the first entry; default 1"},
 				{"limit", "most entries: 0 to 1,000, default 1,000"},
+				{"archive", "true: the entries that the archive has, and no others"},
 				{"head", "true: also what the owner has committed, with the digest of its state"},
 			},
 			Out:   JournalPage{},

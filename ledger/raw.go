@@ -53,6 +53,15 @@ func (l *Ledger) Entries(ctx context.Context, shard int, from uint64) iter.Seq2[
 	}
 }
 
+// Archived yields the archived entries of a shard from number from, as store.ArchiveReader does. It yields
+// store.ErrNoArchive where there is no archive.
+func (l *Ledger) Archived(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	if l.cfg.Archive != nil && shard >= 0 && shard < l.cfg.Cluster.Shards {
+		return l.cfg.Archive.ReadArchive(ctx, shard, from)
+	}
+	return func(yield func(store.Record, error) bool) { yield(store.Record{}, store.ErrNoArchive) }
+}
+
 // Head returns what the owner of a shard has committed, with the digest of its state. The owner decides nothing
 // meanwhile, for one to three microseconds a task.
 func (l *Ledger) Head(ctx context.Context, shard int) (Head, error) {

@@ -421,7 +421,7 @@ func ledgerTells(t *testing.T, c operations.Client, by string) {
 	if n != 3 {
 		t.Errorf("%d events are replayed, want 3", n)
 	}
-	verifications, err := l.Verify(ctx, ledger.VerifyOptions{})
+	verifications, err := l.Verify(ctx, ledger.VerifyOptions{Archive: true})
 	for _, v := range verifications {
 		if v.Problem != "" || !v.Compared {
 			t.Errorf("shard %d: compared %v, %s", v.Shard, v.Compared, v.Problem)
@@ -535,6 +535,7 @@ func schedulesSteered(t *testing.T, c operations.Client, by string) {
 		Timezone: "UTC",
 		Behavior: "echo",
 		Params:   json.RawMessage(`{"a": "<"}`),
+		UUIDs:    true,
 	}
 	v, changed, err := all.SetWith(ctx, name, d, schedule.Setting{Seen: schedule.Absent, Reason: "new"})
 	if err != nil || !changed || v == 0 {
@@ -547,10 +548,10 @@ func schedulesSteered(t *testing.T, c operations.Client, by string) {
 		t.Errorf("set what was not seen: %v", err)
 	}
 	is, err := all.Get(ctx, name)
-	if err != nil || is.Version != v || string(is.Definition.Params) == "" || is.Next == 0 || is.Definition.Cron != d.Cron {
+	if err != nil || is.Version != v || string(is.Definition.Params) == "" || is.Next == 0 || is.Definition.Cron != d.Cron || !is.Definition.UUIDs {
 		t.Errorf("got %+v, %v", is, err)
 	}
-	if found, more, err := all.List(ctx, schedule.Filter{Prefix: name}, "", 10); err != nil || len(found) != 1 || more {
+	if found, more, err := all.List(ctx, schedule.Filter{Prefix: name}, "", 10); err != nil || len(found) != 1 || more || !found[0].Definition.UUIDs {
 		t.Errorf("listed %+v, %v, %v", found, more, err)
 	}
 	run, err := all.RunWith(ctx, name, schedule.ByHand{Key: "k", Priority: 5}, v)

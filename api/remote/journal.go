@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,6 +26,7 @@ func newLedger(ctx context.Context, l *link) (cluster string, all *ledger.Ledger
 	cfg := ledger.Config{
 		Cluster: store.Cluster{ID: first.Cluster, Shards: first.Shards},
 		Journal: j,
+		Archive: j,
 		Owners:  owners{journals: j, shards: first.Shards},
 		Revision: func(ctx context.Context) (int64, error) {
 			now, err := j.page(ctx, 0, noEntries())
@@ -38,7 +40,7 @@ func newLedger(ctx context.Context, l *link) (cluster string, all *ledger.Ledger
 		return "", nil, err
 	}
 	cfg.Cluster.Shards = 1 // so that the journal is asked, which says why it cannot be read
-	cfg.Journal, cfg.Owners = closedJournal{err}, nil
+	cfg.Journal, cfg.Archive, cfg.Owners = closedJournal{err}, nil, nil
 	return "", ledger.New(cfg), nil
 }
 
@@ -68,14 +70,28 @@ func (j journals) page(ctx context.Context, shard int, q params) (page api.Journ
 	return page, err
 }
 
+// ReadArchive implements store.ArchiveReader.
+func (j journals) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	q := newParams()
+	q.flag("archive", true)
+	return j.all(ctx, shard, from, q)
+}
+
+// FindArchived implements store.ArchiveReader: what the archive alone has is read as a part of the journal.
+func (j journals) FindArchived(context.Context, int, events.TaskID, uint64) iter.Seq2[store.Record, error] {
+	return failing(store.ErrNoArchive)
+}
+
 // entries reads up to limit entries from number from on, and reports whether there are more; 0 = as many as fit.
 func (j journals) entries(
-	ctx context.Context, shard int, from uint64, limit int,
+	ctx context.Context, shard int, from uint64, limit int, q params,
 ) (all []store.Record, more bool, err error) {
-	q := newParams()
 	q.number("from", int64(from))
 	q.number("limit", int64(limit))
 	page, err := j.page(ctx, shard, q)
+	if err == nil && page.NoArchive {
+		err = store.ErrNoArchive
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -100,11 +116,16 @@ func (j journals) First(ctx context.Context, shard int) (uint64, error) {
 
 // Read implements ledger.Journal.
 func (j journals) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return j.all(ctx, shard, from, newParams())
+}
+
+// all yields the entries from number from on, which further parameters select.
+func (j journals) all(ctx context.Context, shard int, from uint64, q params) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		for next, more := max(from, 1), true; more; {
 			var all []store.Record
 			var err error
-			if all, more, err = j.entries(ctx, shard, next, 0); err != nil {
+			if all, more, err = j.entries(ctx, shard, next, 0, params{maps.Clone(q.Values)}); err != nil {
 				yield(store.Record{}, err)
 				return
 			}
@@ -134,7 +155,7 @@ func (j journals) Backward(ctx context.Context, shard int, from uint64) iter.Seq
 			begin := max(first, last-min(last-1, uint64(size-1)))
 			var held []store.Record
 			for next := begin; next <= last; {
-				all, more, err := j.entries(ctx, shard, next, int(last-next+1))
+				all, more, err := j.entries(ctx, shard, next, int(last-next+1), newParams())
 				if err == nil && len(all) == 0 || err == nil && !more && all[len(all)-1].Number < last {
 					err = gone(shard, last)
 				}
@@ -161,7 +182,7 @@ func gone(shard int, number uint64) error {
 
 // Entry implements ledger.Journal.
 func (j journals) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
-	all, _, err := j.entries(ctx, shard, number, 1)
+	all, _, err := j.entries(ctx, shard, number, 1, newParams())
 	if err == nil && len(all) == 0 {
 		err = gone(shard, number)
 	}

@@ -58,6 +58,7 @@ func (s schedules) SetWith(
 	}
 	query := newParams()
 	query.text("reason", how.Reason)
+	query.flag("uuids", d.UUIDs)
 	q.query = query.Values
 	var told struct {
 		Version schedule.Version `json:"version"`
@@ -73,7 +74,7 @@ func (s schedules) Get(ctx context.Context, name string) (is schedule.Schedule, 
 	if err == nil {
 		_, err = s.ask(ctx, q, &is)
 	}
-	return is, err
+	return own(is), err
 }
 
 // List implements operations.Schedules.
@@ -101,7 +102,16 @@ func (s schedules) List(
 		query:  query.Values,
 		most:   pageBytes,
 	}, &told)
+	for i := range told.Schedules {
+		told.Schedules[i] = own(told.Schedules[i])
+	}
 	return told.Schedules, told.Next != "", err
+}
+
+// own returns a schedule as the engine has it, of how the API shows it.
+func own(shown schedule.Schedule) schedule.Schedule {
+	shown.Definition.UUIDs, shown.UUIDs = shown.UUIDs, false
+	return shown
 }
 
 // Steer implements operations.Schedules.

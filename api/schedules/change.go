@@ -39,6 +39,10 @@ func (f *front) set(c *api.Call) error {
 		return err
 	}
 	d := body.Definition()
+	var err error
+	if d.UUIDs, err = c.Flag("uuids"); err != nil {
+		return err
+	}
 	if string(d.Params) == "null" {
 		d.Params = nil
 	}

@@ -72,7 +72,7 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 	set.MaxBody, set.Matched, set.In, set.Out = maxSet, true, schedule.Form{}, Set{}
 	set.Status = []int{http.StatusOK, http.StatusCreated}
 	reason := []api.Param{{Name: "reason", Does: "why, for the history; 256 bytes at most"}}
-	set.Query = reason
+	set.Query = append([]api.Param{{Name: "uuids", Does: "true: name its runs by UUIDs, as those of collections"}}, reason...)
 	next := one(http.MethodGet, "/next", "Tell the next ticks", token.Viewer, f.next)
 	next.Query = []api.Param{{Name: "n", Does: "most ticks: 1 to 100, default 10"}}
 	next.Out = Ticks{}

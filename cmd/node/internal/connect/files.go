@@ -7,6 +7,7 @@ import (
 
 	"taskledger/api/remote"
 	"taskledger/cluster"
+	"taskledger/filestore"
 	"taskledger/internal/advertised"
 	"taskledger/store"
 )
@@ -40,7 +41,7 @@ func ToFiles(ctx context.Context, dir string, a Addresses) (*Link, error) {
 	}
 	if is := client.Cluster(); a.ID != "" && is != a.ID {
 		client.Close()
-		return nil, &store.InvalidError{Field: "expect-cluster", Problem: fmt.Sprintf("%s, on %s is %s", a.ID, dir, is)}
+		return nil, fmt.Errorf("%w: on %s is %s, expected is %s", filestore.ErrOtherCluster, dir, is, a.ID)
 	}
 	return &Link{API: client}, nil
 }
