@@ -5,6 +5,7 @@ package works
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/btree"
 
@@ -171,12 +172,16 @@ func (s *Works) WorkerOf(id events.TaskID) (of *Work, number uint32) {
 
 var _ extension.Crew = (*Works)(nil)
 
-// MadeFor implements extension.Crew: workers were made for the work's own task.
-func (s *Works) MadeFor(id events.TaskID) events.TaskID {
+// MadeFor implements extension.Crew: workers were made for the work's own task, and go along with it, and so were the tasks
+// of holds, which do not.
+func (s *Works) MadeFor(id events.TaskID) (lead events.TaskID, along bool) {
 	if w, is := s.byWorker[id]; is {
-		return w.work.ID
+		return w.work.ID, true
 	}
-	return ""
+	if !s.IsHold(id) {
+		return "", false
+	}
+	return id[:max(strings.LastIndex(string(id), ".h"), strings.LastIndex(string(id), "/h"), 0)], false
 }
 
 // Leads implements extension.Crew: a task with a work does.
