@@ -23,7 +23,9 @@ type Opener func(ctx context.Context, a task.Attempt) (Access, error)
 // Access lets an attempt reach the record of its work.
 type Access struct {
 	Ledger Ledger
+	Stream Stream // nil = the Opener knows none
 	Worker bool   // a worker makes the attempt, not the own task of the work
+	Hold   int    // place of the partition of the hold whose task makes the attempt, from 1 on; 0 = it is no hold's
 	Params []byte // of the work's own task, JSON text
 }
 

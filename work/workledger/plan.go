@@ -57,6 +57,8 @@ type Plan struct {
 type PartitionPlan struct {
 	ID           string
 	Mode         Mode
+	Form         Form // of a stream: Buckets and Workers are 1
+	MovesToken   bool // of a stream that is not Full: it moves the token as one that is does
 	Segmentation segmentation.Plan
 	Buckets      int64 // Segmentation.Total
 	Workers      int64 // 1 to MaxWorkers
