@@ -177,14 +177,12 @@ func (s *flowOf[P, C]) convert(ctx context.Context, params P, m feed.Message) (c
 		err = fmt.Errorf("%d changes exceed the limit of %d", len(changes), MaxMessageChanges)
 	}
 	for i, c := range changes {
-		switch {
-		case err != nil:
-		case c.Key == "":
-			err = fmt.Errorf("change %d: %w", i+1, errNoKey)
-		case len(c.Key) > MaxKeyBytes:
-			err = fmt.Errorf("change %d: %w", i+1, errLongKey)
-		case c.Position:
-			err = fmt.Errorf("change %d: a message tells no position", i+1)
+		wrong := checkKey(c.Key)
+		if c.Position {
+			wrong = errors.New("a message tells no position")
+		}
+		if err == nil && wrong != nil {
+			err = fmt.Errorf("change %d: %w", i+1, wrong)
 		}
 	}
 	return changes, err
@@ -193,7 +191,7 @@ func (s *flowOf[P, C]) convert(ctx context.Context, params P, m feed.Message) (c
 // poison returns the arrival of a message that cannot be read.
 func poison[C any](of *message, changes []Change[C], err error) *arrival[C] {
 	key := "#" + strconv.FormatUint(of.Place, 10)
-	if len(changes) > 0 && changes[0].Key != "" && len(changes[0].Key) <= MaxKeyBytes {
+	if len(changes) > 0 && checkKey(changes[0].Key) == nil {
 		key = changes[0].Key
 	}
 	return &arrival[C]{
