@@ -151,7 +151,13 @@ func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (
 	if err == nil {
 		changes, err = r.convert(&scope{Context: ctx, info: r.info}, r.params, m)
 	}
-	of := &message{Message: m}
+	of := &message{
+		Message: m,
+		came:    m.Time,
+	}
+	if of.came.IsZero() {
+		of.came = time.Now()
+	}
 	of.acknowledge = func() { r.acknowledge(of) }
 	if err != nil {
 		all = []*arrival[C]{poison(of, changes, err)}
@@ -295,8 +301,8 @@ func (r *pushed[P, C]) lag(ctx context.Context) (open int64, oldest time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range r.open {
-		if oldest.IsZero() || m.Time.Before(oldest) {
-			oldest = m.Time
+		if oldest.IsZero() || m.came.Before(oldest) {
+			oldest = m.came
 		}
 	}
 	return int64(len(r.open)), oldest

@@ -113,7 +113,7 @@ func (a *streamAttempt) Move(ctx context.Context, m workledger.Move) (to workled
 	bytes := 0
 	for _, h := range m.Holds {
 		bytes += len(h.Change.Data)
-		if h.Append && r.open(h.Key) == nil {
+		if is := r.open(h.Key); h.Append && (is == nil || is.passed) {
 			to.Freed = append(to.Freed, h.Key)
 		}
 	}
@@ -180,7 +180,7 @@ func (r *streamRecord) open(key string) *hold {
 
 func (r *streamRecord) append(w workledger.Hold) {
 	h := r.open(w.Key)
-	if h == nil {
+	if h == nil || h.passed {
 		h = &hold{
 			key:    w.Key,
 			parked: w.Parked,
