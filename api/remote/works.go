@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -69,4 +70,14 @@ func (w works) change(ctx context.Context, does string, id events.TaskID, below 
 		body:   body,
 	}, nil)
 	return err
+}
+
+// SetWorkToken implements operations.Works.
+func (w works) SetWorkToken(ctx context.Context, id events.TaskID, token, reason string) error {
+	const does = "set the token of the work"
+	body, err := json.Marshal(map[string]string{"token": token, "reason": reason})
+	if err != nil {
+		return fmt.Errorf("%s: %w", does, err)
+	}
+	return w.change(ctx, does, id, "/work/reset", body)
 }
