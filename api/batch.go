@@ -19,6 +19,8 @@ const maxRequests = 1000
 // Batch asks for many tasks.
 type Batch struct {
 	Tasks []Submit `json:"tasks"` // 1 to 1,000
+	// AllValid submits none where one breaks a rule or its behavior is unknown, as a key does.
+	AllValid bool `json:"all_valid,omitempty"`
 }
 
 // UnmarshalJSON takes no more tasks than there may be: each takes many times the memory of its text.
@@ -33,11 +35,17 @@ func (b *Batch) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return err
 		}
-		if name != "tasks" || b.Tasks != nil {
-			return invalid(shape.Clip(fmt.Sprint(name)), "want the field tasks, once, and no other")
-		}
-		if err := b.readTasks(d, data); err != nil {
-			return err
+		switch {
+		case name == "all_valid":
+			if err := d.Decode(&b.AllValid); err != nil {
+				return invalid("all_valid", "want true or false")
+			}
+		case name != "tasks" || b.Tasks != nil:
+			return invalid(shape.Clip(fmt.Sprint(name)), "want the field tasks, once, and all_valid")
+		default:
+			if err := b.readTasks(d, data); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -75,6 +83,14 @@ type BatchItem struct {
 	Joined   bool             `json:"joined,omitempty"`
 	Repeated bool             `json:"repeated,omitempty"`
 	Problem  *problem.Problem `json:"problem,omitempty"`
+}
+
+// without tells of the requests that nothing is wrong with that they are not submitted for another one's sake.
+func (a BatchAnswer) without(requests []task.Request, at []int) BatchAnswer {
+	for i := range requests {
+		a.Tasks[at[i]].Problem = problem.Of(task.ErrNoneSubmitted)
+	}
+	return a
 }
 
 func (s submissions) submitMany(c *Call) error {
@@ -118,7 +134,11 @@ func (s submissions) submitMany(c *Call) error {
 		})
 		at = append(at, i)
 	}
-	for i, r := range s.submitter.SubmitMany(c.ctx, requests, task.ManyOptions{RequestKey: key}) {
+	if b.AllValid && len(requests) < len(b.Tasks) {
+		return c.JSON(http.StatusOK, answer.without(requests, at))
+	}
+	o := task.ManyOptions{RequestKey: key, AllValid: b.AllValid}
+	for i, r := range s.submitter.SubmitMany(c.ctx, requests, o) {
 		item := &answer.Tasks[at[i]]
 		if r.Handle != nil {
 			item.ID = r.ID()

@@ -7,6 +7,7 @@ import (
 	"taskledger/api/view"
 	"taskledger/engine"
 	"taskledger/ledger"
+	"taskledger/meter"
 )
 
 // Nodes lists the members.
@@ -17,6 +18,14 @@ type Nodes struct {
 // Shards lists the journals and their owners.
 type Shards struct {
 	Shards []engine.ShardInfo `json:"shards"`
+	// Figures tell what the owners have committed, of each shard in order, where they are asked for.
+	Figures []Figures `json:"figures,omitempty"`
+}
+
+// Figures holds what package meter packs: a text of each behavior, and as many numbers of each.
+type Figures struct {
+	Behaviors []string `json:"behaviors"`
+	Numbers   []int64  `json:"numbers"`
 }
 
 // Checkpoint holds the chain hashes of all journals.
@@ -44,11 +53,22 @@ func (s cluster) nodes(c *Call) error {
 }
 
 func (s cluster) shards(c *Call) error {
+	figures, err := c.Flag("figures")
+	if err != nil {
+		return err
+	}
 	all, err := s.observer.Shards(c.ctx)
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, Shards{all})
+	answer := Shards{Shards: all}
+	for i := range all {
+		if figures {
+			behaviors, numbers := meter.Pack(all[i].Figures)
+			answer.Figures = append(answer.Figures, Figures{behaviors, numbers})
+		}
+	}
+	return c.JSON(http.StatusOK, answer)
 }
 
 func (s cluster) checkpoint(c *Call) error {

@@ -14,18 +14,21 @@ type TaskPage struct {
 	Cursor string `json:"cursor,omitempty"`
 	// Missing lists the shards that did not answer: their tasks are not in the page.
 	Missing []Missing `json:"missing,omitempty"`
+	// Through says beside a cursor that nothing but the missing shards is left.
+	Through bool `json:"through,omitempty"`
 }
 
 // Missing names a shard that did not answer.
 type Missing struct {
 	Shard  int    `json:"shard"`
 	Detail string `json:"detail"`
+	Silent bool   `json:"silent,omitempty"` // nobody has answered, as after the death of a node
 }
 
 // missing returns the shards that did not answer as the caller reads them.
 func missing(all []task.Missing) (shown []Missing) {
 	for _, m := range all {
-		shown = append(shown, Missing{m.Shard, problem.Of(m.Err).Error()})
+		shown = append(shown, Missing{m.Shard, problem.Of(m.Err).Error(), m.Silent})
 	}
 	return shown
 }
@@ -55,7 +58,7 @@ func (s tasks) list(c *Call) error {
 	}
 	answer.Missing = missing(page.Missing)
 	if !page.Through || len(page.Missing) > 0 {
-		answer.Cursor = page.Cursor
+		answer.Cursor, answer.Through = page.Cursor, page.Through
 	}
 	return c.JSON(http.StatusOK, answer)
 }

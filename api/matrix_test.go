@@ -40,6 +40,7 @@ var matrix = map[string]struct {
 	"GET /v1/checkpoint":                    {token.Viewer, "all", ""},
 	"GET /v1/replay":                        {token.Viewer, "own", ""},
 	"GET /v1/export":                        {token.Viewer, "own", ""},
+	"GET /v1/journal":                       {token.Viewer, "all", ""},
 	"GET /v1/metrics":                       {token.Viewer, "all", ""},
 	"GET /v1/health":                        {token.Nobody, "none", ""},
 	"GET /v1/version":                       {token.Nobody, "none", ""},

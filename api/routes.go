@@ -255,6 +255,7 @@ func (s cluster) routes() []Route {
 			Summary: "Show the shards and their owners",
 			Role:    token.Viewer,
 			Scope:   Everything,
+			Query:   []Param{{"figures", "true: also what the owners have committed, in numbers"}},
 			Out:     Shards{},
 			Serve:   s.shards,
 		},
@@ -304,6 +305,24 @@ func (s journals) routes() []Route {
 			Out:   view.Event{},
 			Type:  lines,
 			Serve: s.replay,
+		},
+		{
+			Method:  http.MethodGet,
+			Pattern: "/v1/journal",
+			Summary: "Show the entries of a shard in their stored form, for a ledger elsewhere",
+			Role:    token.Viewer,
+			Scope:   Everything,
+			Large:   true,
+			Query: []Param{
+				{"shard", "number of the shard"},
+				{"task", "or id of a task: of its shard, and tell where events of the task are"},
+				{"from", "number of the first entry; default 1"},
+				{"limit", "most entries: 0 to 1,000, default 1,000"},
+				{"archive", "true: the entries that the archive has, and no others"},
+				{"head", "true: also what the owner has committed, with the digest of its state"},
+			},
+			Out:   JournalPage{},
+			Serve: s.page,
 		},
 	}
 }

@@ -37,6 +37,8 @@ type Schedule struct {
 	// GaveUp is when ended runs were given up last that the schedule was to keep, for want of room; zero = never.
 	GaveUp events.Millis `json:"gave_up,omitempty"`
 	Why    string        `json:"why,omitempty"` // a tick is due and not decided; "" = none is
+	// UUIDs repeats that of Definition in JSON, where a definition has no such member. The HTTP API fills it in.
+	UUIDs bool `json:"uuids,omitempty"`
 }
 
 // Setting says how a definition is set.

@@ -212,6 +212,9 @@ var table = []row{
 		return &Problem{Detail: "the request has ended"}
 	}, nil},
 	sentinel(Timeout, context.DeadlineExceeded),
+	{TooMany, func(error) *Problem { return nil }, func(p *Problem) error { // only a server says so
+		return &task.OverloadError{Cause: p.Detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
+	}},
 }
 
 // Of returns the problem of an error. An error that is none of the engine's is Internal, without its text: a caller
@@ -257,18 +260,19 @@ func (p *Problem) Write(w http.ResponseWriter) {
 // reported is an error of the engine with the text of a server.
 type reported struct {
 	*Problem
-	is error
+	is []error
 }
 
-// Unwrap returns the error of the engine.
-func (r reported) Unwrap() []error { return []error{r.Problem, r.is} }
+// Unwrap returns the errors of the engine that it may be.
+func (r reported) Unwrap() []error { return append([]error{r.Problem}, r.is...) }
 
-// sentinel returns the row of errors that have no content but their text. Err returns the first of them.
+// sentinel returns the row of errors that have no content but their text. What Err returns is each of them: the problem
+// does not tell which one it was made of.
 func sentinel(is Type, oneOf ...error) row {
 	return row{
 		is:   is,
 		of:   func(err error) *Problem { return detailOf(err, oneOf...) },
-		back: func(p *Problem) error { return reported{p, oneOf[0]} },
+		back: func(p *Problem) error { return reported{p, oneOf} },
 	}
 }
 

@@ -64,20 +64,43 @@ func TestOf_AnErrorOfTheEngineComesBackAtTheClient(t *testing.T) {
 
 // matches reports whether an error wraps what the other one is.
 func matches(was, is error) bool {
-	for _, sentinel := range []error{task.ErrOtherRequest, task.ErrUnknownBehavior, task.ErrNotFound, task.ErrUnknown, task.ErrNoneSubmitted, store.ErrUnavailable, schedule.ErrChanged} {
+	for _, sentinel := range []error{
+		task.ErrOtherRequest, task.ErrUnknownBehavior, task.ErrNotFound, task.ErrUnknown, task.ErrNoneSubmitted,
+		task.ErrNotKept, store.ErrTrimmed, store.ErrUnavailable, schedule.ErrChanged, schedule.ErrNotFound,
+	} {
 		if errors.Is(was, sentinel) {
 			return errors.Is(is, sentinel)
 		}
 	}
-	switch {
-	case errors.Is(was, task.ErrNotKept), errors.Is(was, store.ErrTrimmed):
-		return errors.Is(is, task.ErrNotKept)
-	case errors.Is(was, schedule.ErrNotFound):
-		return errors.Is(is, task.ErrNotFound)
-	case errors.Is(was, task.ErrClosed):
+	if errors.Is(was, task.ErrClosed) {
 		return errors.Is(is, store.ErrUnavailable)
 	}
 	return errors.Is(was, context.DeadlineExceeded) && errors.Is(is, context.DeadlineExceeded)
+}
+
+// A client has errors of the engine alone to branch on, but for what only a server knows.
+func TestErr_OfATypeWithoutAnErrorOfTheEngineIsTheProblem(t *testing.T) {
+	own := map[problem.Type]bool{
+		problem.Malformed:    true,
+		problem.Slow:         true,
+		problem.Unauthorized: true,
+		problem.Forbidden:    true,
+		problem.Method:       true,
+		problem.MediaType:    true,
+		problem.OtherCount:   true,
+		problem.Internal:     true,
+	}
+	for _, is := range problem.Types() {
+		p := problem.New(is, "detail")
+		n := int64(1)
+		p.Field, p.Limit, p.Got = "field", &n, &n
+		if back := p.Err(); (back == error(p)) != own[is] {
+			t.Errorf("%s comes back as %#v", is, back)
+		}
+		if again := problem.Of(p.Err()); again.Type != is && is != problem.TooMany && is != problem.TooLarge {
+			t.Errorf("%s comes back, and goes out again as %s", is, again.Type)
+		}
+	}
 }
 
 func TestOf_WhatIsNotOfTheEngineTellsNothing(t *testing.T) {

@@ -3,6 +3,7 @@ package schedules
 import (
 	"cmp"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,6 +39,10 @@ func (f *front) set(c *api.Call) error {
 		return err
 	}
 	d := body.Definition()
+	var err error
+	if d.UUIDs, err = c.Flag("uuids"); err != nil {
+		return err
+	}
 	if string(d.Params) == "null" {
 		d.Params = nil
 	}
@@ -61,7 +66,10 @@ func (f *front) set(c *api.Call) error {
 	if made {
 		judged = schedule.Absent
 	}
-	v, changed, err := f.schedules.SetWith(c.Context(), name, d, schedule.Setting{Seen: cmp.Or(seen, judged)})
+	v, changed, err := f.schedules.SetWith(c.Context(), name, d, schedule.Setting{
+		Seen:   cmp.Or(seen, judged),
+		Reason: c.Param("reason"),
+	})
 	if err != nil {
 		return unmatched(err, seen)
 	}
@@ -129,7 +137,8 @@ func (f *front) steer(verb operations.ScheduleVerb) func(*api.Call) error {
 		if err != nil {
 			return err
 		}
-		err = f.schedules.Steer(c.Context(), verb, c.Path("name"), why.Reason, cmp.Or(seen, judged))
+		reason := cmp.Or(why.Reason, c.Param("reason"))
+		err = f.schedules.Steer(c.Context(), verb, c.Path("name"), reason, cmp.Or(seen, judged))
 		if err != nil {
 			return unmatched(err, seen)
 		}
@@ -142,11 +151,16 @@ func (f *front) run(c *api.Call) error {
 	if err != nil {
 		return err
 	}
+	priority, err := c.Number("priority", 0, 1, math.MaxInt)
+	if err != nil {
+		return err
+	}
 	seen, judged, err := f.versions(c)
 	if err != nil {
 		return err
 	}
-	h, err := f.schedules.RunWith(c.Context(), c.Path("name"), schedule.ByHand{Key: key}, cmp.Or(seen, judged))
+	is := schedule.ByHand{Key: key, Priority: int64(priority)}
+	h, err := f.schedules.RunWith(c.Context(), c.Path("name"), is, cmp.Or(seen, judged))
 	if err != nil {
 		return unmatched(err, seen)
 	}

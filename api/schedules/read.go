@@ -49,7 +49,7 @@ func (f *front) list(c *api.Call) error {
 			if !isFor(c.Token(), &s) {
 				continue
 			}
-			page.Schedules = append(page.Schedules, s)
+			page.Schedules = append(page.Schedules, shown(s))
 			if len(page.Schedules) == limit {
 				if more || i < len(some)-1 {
 					page.Next = after
@@ -91,7 +91,13 @@ func (f *front) show(c *api.Call) error {
 		return err
 	}
 	tag(c, s.Version)
-	return c.JSON(http.StatusOK, s)
+	return c.JSON(http.StatusOK, shown(s))
+}
+
+// shown returns a schedule as JSON tells it.
+func shown(s schedule.Schedule) schedule.Schedule {
+	s.UUIDs = s.Definition.UUIDs
+	return s
 }
 
 // tag tells a version in the header ETag.

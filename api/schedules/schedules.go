@@ -71,16 +71,21 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 	set := one(http.MethodPut, "", "Make a schedule, or change it", token.Submitter, f.set)
 	set.MaxBody, set.Matched, set.In, set.Out = maxSet, true, schedule.Form{}, Set{}
 	set.Status = []int{http.StatusOK, http.StatusCreated}
+	reason := []api.Param{{Name: "reason", Does: "why, for the history; 256 bytes at most"}}
+	set.Query = append([]api.Param{{Name: "uuids", Does: "true: name its runs by UUIDs, as those of collections"}}, reason...)
 	next := one(http.MethodGet, "/next", "Tell the next ticks", token.Viewer, f.next)
 	next.Query = []api.Param{{Name: "n", Does: "most ticks: 1 to 100, default 10"}}
 	next.Out = Ticks{}
 	run := one(http.MethodPost, "/run", "Make a run now, or share one that has not ended", token.Submitter, f.run)
 	run.Keyed, run.Matched, run.Out, run.Status = true, true, api.Submitted{}, []int{http.StatusAccepted}
+	run.Query = []api.Param{{Name: "priority", Does: "of the run; default: that of the schedule"}}
 	fill := one(http.MethodPost, "/backfill", "Give ticks of the past their runs", token.Submitter, f.backfill)
 	fill.MaxBody, fill.Matched, fill.In, fill.Out = maxRange, true, Range{}, Backfill{}
 	pause := steer(http.MethodPost, "/pause", "Keep a schedule from deciding ticks", token.Operator,
 		operations.PauseSchedule)
 	pause.MaxBody, pause.In, pause.Optional = maxReason, api.Reason{}, true
+	end := steer(http.MethodDelete, "/backfill", "End a backfill", token.Operator, operations.EndBackfill)
+	end.Query = reason
 	return []api.Route{
 		list,
 		show,
@@ -91,6 +96,6 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 		pause,
 		steer(http.MethodPost, "/resume", "Let a paused schedule go on", token.Submitter, operations.ResumeSchedule),
 		steer(http.MethodDelete, "", "End a schedule; its runs go on", token.Operator, operations.DeleteSchedule),
-		steer(http.MethodDelete, "/backfill", "End a backfill", token.Operator, operations.EndBackfill),
+		end,
 	}
 }

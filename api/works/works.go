@@ -64,6 +64,7 @@ func Routes(w operations.Works) []api.Route {
 	}
 	show := of(http.MethodGet, "", "Tell how far the work of a task has come", token.Viewer, f.show)
 	show.Out = progress.Work{}
+	show.Query = []api.Param{{Name: "linear", Does: "true: prove that the answer holds all that was changed before it"}}
 	errs := of(http.MethodGet, "/errors", "Show the failed items of the last run, by bucket, newest first",
 		token.Viewer, f.errors)
 	errs.Large, errs.Out = true, progress.FailurePage{}
@@ -81,8 +82,12 @@ func Routes(w operations.Works) []api.Route {
 }
 
 // look returns the work of the task, if the token is for its behavior.
-func (f *front) look(c *api.Call) (progress.Work, error) {
-	w, err := f.works.Work(c.Context(), c.Task())
+func (f *front) look(c *api.Call, linear bool) (progress.Work, error) {
+	work := f.works.Work
+	if linear {
+		work = f.works.WorkLinear
+	}
+	w, err := work(c.Context(), c.Task())
 	if err == nil && !c.Token().MayBehavior(w.Behavior) {
 		return progress.Work{}, problem.New(problem.NotFound, "there is no task %s", c.Task())
 	}
@@ -94,12 +99,16 @@ func (f *front) known(c *api.Call) error {
 	if len(c.Token().Behaviors) == 0 {
 		return nil
 	}
-	_, err := f.look(c)
+	_, err := f.look(c, false)
 	return err
 }
 
 func (f *front) show(c *api.Call) error {
-	w, err := f.look(c)
+	linear, err := c.Flag("linear")
+	if err != nil {
+		return err
+	}
+	w, err := f.look(c, linear)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -109,9 +110,17 @@ type node struct {
 	ended    chan struct{}
 }
 
+// storeVariable names a variable for who runs the tests: with files, nodes that would have etcd inside have their store
+// in files.
+const storeVariable = "TESTED_STORE"
+
 // serve starts a node in dir and returns when it is ready. It stops with the test.
 func serve(t *testing.T, dir string, args ...string) *node {
 	t.Helper()
+	elsewhere := func(flag string) bool { return slices.Contains([]string{"--etcd", "--join", "--store"}, flag) }
+	if os.Getenv(storeVariable) == "files" && !slices.ContainsFunc(args, elsewhere) {
+		args = append(slices.Clip(args), "--store", "files")
+	}
 	return start(t, command(context.Background(), dir, args...))
 }
 

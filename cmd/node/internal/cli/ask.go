@@ -84,6 +84,9 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
+	if link.API != nil {
+		return fn(link.API)
+	}
 	client, err := engine.NewClient(engine.ClientConfig{
 		Store:   link.Store,
 		Bus:     link.Bus,
@@ -107,7 +110,7 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 
 // reach links to the cluster. While that is away it waits as long as answers may take, and says so.
 func (a *app) reach(ctx context.Context, log *slog.Logger) (*connect.Link, error) {
-	return a.link(ctx, func(ctx context.Context) (*connect.Link, error) { return a.access.open(ctx, log, true) })
+	return a.link(ctx, func(ctx context.Context) (*connect.Link, error) { return a.access.ask(ctx, log) })
 }
 
 // link opens a link to servers that may be starting.

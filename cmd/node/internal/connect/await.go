@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/cluster"
+	"taskledger/cmd/node/internal/infiles"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/store"
@@ -62,7 +63,7 @@ var errNeverServed = errors.New("none ever did")
 
 // neverServed says so of a directory on which no node runs.
 func neverServed(err error, dir string) error {
-	if errors.Is(err, cluster.ErrNoNode) && !embedded.Served(dir) {
+	if errors.Is(err, cluster.ErrNoNode) && !embedded.Served(dir) && !infiles.Holds(dir) {
 		return fmt.Errorf("%w; %w", err, errNeverServed)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"taskledger/api/remote"
 	"taskledger/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
@@ -20,9 +21,20 @@ import (
 
 // Link is an open cluster and where it is.
 type Link struct {
-	*cluster.Cluster
-	Etcd []string // where other processes reach it
-	NATS []string // the same, without user, password or token
+	*cluster.Cluster          // nil where API is not
+	Etcd             []string // where other processes reach it
+	NATS             []string // the same, without user, password or token
+	// API asks a node whose store no other process can open; nil = the store is open.
+	API *remote.Client
+}
+
+// Close closes what the link has opened.
+func (l *Link) Close() error {
+	if l.API != nil {
+		l.API.Close()
+		return nil
+	}
+	return l.Cluster.Close()
 }
 
 // AwaitEven returns when every shard has a live owner and none of the nodes, whose number is given, has more than its

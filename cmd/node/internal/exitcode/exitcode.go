@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"taskledger/api/problem"
+	"taskledger/api/remote"
 	"taskledger/cmd/node/internal/infiles"
 	"taskledger/collections/apply"
 	"taskledger/engine/embedded"
@@ -47,7 +49,8 @@ func Of(err error) int {
 		return NotFound
 	case is[*apply.RefusedError](err) || is[*task.StateError](err) || is[*task.OverloadError](err) || is[*item.ConflictError](err) ||
 		errors.Is(err, schedule.ErrChanged) || errors.Is(err, task.ErrOtherRequest) || errors.Is(err, task.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
-		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated) || inOtherHands(err):
+		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated) || inOtherHands(err) ||
+		errors.Is(err, remote.ErrNoRoute) || deniedByAPI(err):
 		return Refused
 	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) || errors.Is(err, task.ErrClosed) ||
 		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome) ||
@@ -61,6 +64,12 @@ func Of(err error) int {
 func inOtherHands(err error) bool {
 	return errors.Is(err, filejournal.ErrInUse) || errors.Is(err, infiles.ErrOtherStore) || errors.Is(err, filestore.ErrShards) ||
 		errors.Is(err, filestore.ErrOtherCluster) || errors.Is(err, filearchive.ErrOtherCluster) || errors.Is(err, filelogs.ErrOtherCluster)
+}
+
+// deniedByAPI reports whether a node has refused the token of a request, or what it is for.
+func deniedByAPI(err error) bool {
+	p, is := errors.AsType[*problem.Problem](err)
+	return is && (p.Type == problem.Unauthorized || p.Type == problem.Forbidden)
 }
 
 func is[E error](err error) bool {
