@@ -118,6 +118,19 @@ func TestServe_InFilesLosesNothingWhenItIsKilled(t *testing.T) {
 	}
 }
 
+func TestClient_WhereTheStoreIsInFilesSaysWhatToStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serveFiles(t, dir)
+	must(t, dir, "submit", "noop", "--wait")
+	n.signal(syscall.SIGKILL)
+	n.wait(t)
+	r := run(t, dir, "list", "--timeout", "2s")
+	if r.code != 4 || !strings.HasSuffix(r.err, " serve --store files\n") {
+		t.Errorf("code %d: %q", r.code, r.err)
+	}
+}
+
 func TestServe_InFilesSaysWhatItIsAndListensAtItsSocketAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
