@@ -118,6 +118,19 @@ func TestServe_InFilesLosesNothingWhenItIsKilled(t *testing.T) {
 	}
 }
 
+func TestClient_WhereTheStoreIsInFilesSaysWhatToStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serveFiles(t, dir)
+	must(t, dir, "submit", "noop", "--wait")
+	n.signal(syscall.SIGKILL)
+	n.wait(t)
+	r := run(t, dir, "list", "--timeout", "2s")
+	if r.code != 4 || !strings.HasSuffix(r.err, " serve --store files\n") {
+		t.Errorf("code %d: %q", r.code, r.err)
+	}
+}
+
 func TestServe_InFilesSaysWhatItIsAndListensAtItsSocketAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -213,6 +226,7 @@ func TestServe_RefusesADirectoryThatItMayNotHaveAndChangesNothing(t *testing.T) 
 		want string
 	}{
 		"in use":                {used, inFiles, 5, "in use"},
+		"joined":                {used, []string{"serve", "--join", "taskledger-data"}, 2, "in files"},
 		"of etcd":               {servers, inFiles, 5, "is in etcd"},
 		"of files":              {files, []string{"serve"}, 5, "--store files"},
 		"of another version":    {later, inFiles, 4, "version 2"},
@@ -222,7 +236,7 @@ func TestServe_RefusesADirectoryThatItMayNotHaveAndChangesNothing(t *testing.T) 
 		"of another durability": {files, append(inFiles, "--durability", "opportunistic"), 2, "--durability opportunistic"},
 	} {
 		var before map[string]string
-		if name != "in use" {
+		if c.dir != used { // where a node runs
 			before = everything(t, data(c.dir))
 		}
 		r := run(t, c.dir, c.args...)

@@ -90,6 +90,38 @@ func TestShards_ShowNoNumbersOfOneThatIsNotServed(t *testing.T) {
 	}
 }
 
+// inFiles is a cluster of two shards whose store is in files, of which nobody answers for the second one.
+type inFiles struct{ silentShard }
+
+func (inFiles) Shards(context.Context) ([]engine.ShardInfo, error) {
+	return []engine.ShardInfo{
+		{Owner: "a", Durability: "opportunistic"},
+		{Shard: 1, Durability: "opportunistic", Problem: "nobody answers"},
+	}, nil
+}
+
+func TestShards_ShowTheDurabilityOfAStoreInFilesAlone(t *testing.T) {
+	for _, row := range []struct {
+		of      operations.Observer
+		heading string
+		first   string
+	}{
+		{inFiles{}, "READY DURABILITY PROBLEM", "0 a 0 - - - 0 0 0 opportunistic"},
+		{quarantined{}, "READY PROBLEM", "0 a 0 - - - 2 0 0"},
+	} {
+		var out bytes.Buffer
+		a := &app{Program: Program{Out: &out}, output: "table"}
+		if err := a.showShards(t.Context(), row.of); err != nil {
+			t.Fatal(err)
+		}
+		rows := strings.Split(strings.TrimSpace(out.String()), "\n")
+		heading, first := strings.Join(strings.Fields(rows[0]), " "), strings.Join(strings.Fields(rows[1]), " ")
+		if !strings.HasSuffix(heading, row.heading) || first != row.first {
+			t.Errorf("%s, %s", heading, first)
+		}
+	}
+}
+
 // members is a cluster of the given nodes.
 type members struct {
 	operations.Observer

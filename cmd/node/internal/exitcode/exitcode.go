@@ -15,6 +15,7 @@ import (
 	"taskledger/filestore"
 	"taskledger/filestore/filearchive"
 	"taskledger/filestore/filejournal"
+	"taskledger/filestore/filelogs"
 	"taskledger/item"
 	"taskledger/schedule"
 	"taskledger/store"
@@ -62,7 +63,7 @@ func Of(err error) int {
 // inOtherHands reports whether a directory holds, or runs, something else than a node was to have there.
 func inOtherHands(err error) bool {
 	return errors.Is(err, filejournal.ErrInUse) || errors.Is(err, infiles.ErrOtherStore) || errors.Is(err, filestore.ErrShards) ||
-		errors.Is(err, filestore.ErrOtherCluster) || errors.Is(err, filearchive.ErrOtherCluster)
+		errors.Is(err, filestore.ErrOtherCluster) || errors.Is(err, filearchive.ErrOtherCluster) || errors.Is(err, filelogs.ErrOtherCluster)
 }
 
 // deniedByAPI reports whether a node has refused the token of a request, or what it is for.

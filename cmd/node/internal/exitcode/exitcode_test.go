@@ -6,13 +6,22 @@ import (
 	"testing"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/infiles"
 	"taskledger/etcdstore"
+	"taskledger/filestore"
+	"taskledger/filestore/filearchive"
+	"taskledger/filestore/filejournal"
+	"taskledger/filestore/filelogs"
 	"taskledger/schedule"
 )
 
 func TestOf_AnotherClusterIsRefusedAsAnotherNumberOfShardsIs(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{etcdstore.ErrShards, etcdstore.ErrOtherCluster} {
+	for _, err := range []error{
+		etcdstore.ErrShards, etcdstore.ErrOtherCluster,
+		filestore.ErrShards, filestore.ErrOtherCluster, filearchive.ErrOtherCluster, filelogs.ErrOtherCluster,
+		filejournal.ErrInUse, infiles.ErrOtherStore,
+	} {
 		if got := exitcode.Of(fmt.Errorf("open: %w", err)); got != exitcode.Refused {
 			t.Errorf("%v: %d, want %d", err, got, exitcode.Refused)
 		}
