@@ -9,7 +9,7 @@ import (
 	"taskledger/store"
 )
 
-// Place is what a client elsewhere needs to read a shard as this ledger does: Config of its own ledger takes it.
+// Place tells a client elsewhere what it needs to read a shard as this ledger does.
 type Place struct {
 	Cluster  string // its id
 	Shards   int    // of the cluster

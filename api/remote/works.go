@@ -10,6 +10,9 @@ import (
 	"taskledger/work/progress"
 )
 
+// workPath is the path of a work below its task.
+const workPath = "/work"
+
 // works implements operations.Works.
 type works struct{ *link }
 
@@ -26,7 +29,7 @@ func (w works) WorkLinear(ctx context.Context, id events.TaskID) (progress.Work,
 func (w works) work(ctx context.Context, id events.TaskID, linear bool) (told progress.Work, err error) {
 	q := newParams()
 	q.flag("linear", linear)
-	err = reader{w.link}.ofTask(ctx, "show the work", id, "/work", q, &told)
+	err = reader{w.link}.ofTask(ctx, "show the work", id, workPath, q, &told)
 	return told, err
 }
 
@@ -40,7 +43,7 @@ func (w works) WorkFailures(
 	q := newParams()
 	q.text("cursor", cursor)
 	q.number("limit", int64(limit))
-	err = reader{w.link}.ofTask(ctx, "show the errors of the work", id, "/work/errors", q, &page)
+	err = reader{w.link}.ofTask(ctx, "show the errors of the work", id, workPath+"/errors", q, &page)
 	return page, err
 }
 
@@ -50,12 +53,12 @@ func (w works) ResetWork(ctx context.Context, id events.TaskID, thresholds bool)
 	if thresholds {
 		body = []byte(`{"thresholds":true}`)
 	}
-	return w.change(ctx, "reset the work", id, "/work/reset", body)
+	return w.change(ctx, "reset the work", id, workPath+"/reset", body)
 }
 
 // RerunWork implements operations.Works.
 func (w works) RerunWork(ctx context.Context, id events.TaskID) error {
-	return w.change(ctx, "rerun the work", id, "/work/rerun", []byte(`{"failed":true}`))
+	return w.change(ctx, "rerun the work", id, workPath+"/rerun", []byte(`{"failed":true}`))
 }
 
 func (w works) change(ctx context.Context, does string, id events.TaskID, below string, body []byte) error {

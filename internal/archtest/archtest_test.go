@@ -115,13 +115,15 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store tasklog events work/feed work/feed/inorder internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | internal/advertised internal/connection store tasklog engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
+engine/enginetest    | api/view engine/local events ledger task | a node for the tests of users: it links no server
 engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/filelogs filestore/journal filestore/memjournal task | a node without servers, in one process
 api/doors            |                                                  | bounds connections of several listeners together
-api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform meter schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/apitest          | api/token                                            | the fixture of tests of fronts: a front under test is a handler
 api/measured         | api/problem                                       | what an API tells of its requests: a port
 api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
 api/operations       | work/progress schedule bulk engine events item ledger ledger/repair store task tasklog | what can be asked of a cluster: interfaces
+api/remote           | api api/operations api/problem api/view bulk engine events ledger ledger/repair meter projection schedule store task tasklog taskstore/client work/progress | asks the HTTP API: what operations asks of a store
 api/problem          | events schedule store task                                 | errors as HTTP tells them, both ways
 api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
 api/logs             | api api/operations api/problem api/token api/view events tasklog | the HTTP API of what tasks write: routes for the table of package api
@@ -134,8 +136,8 @@ taskstore            | item store task golang.org/x/sync                  | asks
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
 api/view             | schedule task tasklog events ledger store | what is shown as JSON, wherever it is shown
-cmd/node/...         | internal/connection api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin collections collections/apply collections/drivers bulk cluster engine schedule task store engine/embedded events etcdstore natsbus filestore filestore/filearchive filestore/filejournal filestore/filelogs golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
-cmd/node/internal/connect | internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
+cmd/node/...         | internal/connection api/operations api/problem api/remote api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin collections collections/apply collections/drivers bulk cluster engine schedule task store engine/embedded events etcdstore natsbus filestore filestore/filearchive filestore/filejournal filestore/filelogs golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/internal/connect | api/remote cmd/node/internal/infiles filestore internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/infiles | internal/advertised engine ledger filestore filestore/filearchive filestore/filejournal filestore/filelogs store/membus | opens what a node stands on whose store is in files
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open

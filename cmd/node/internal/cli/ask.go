@@ -78,7 +78,7 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
 			dir = "join"
 		}
-		return fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given(dir)...)...))
+		return fmt.Errorf("%w; start one with: %s", err, a.serveOn(dir))
 	}
 	if err != nil {
 		return err

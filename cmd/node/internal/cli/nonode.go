@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/cmd/node/internal/infiles"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -47,5 +48,14 @@ func (a *app) tellNoNode(ctx context.Context, client nodes) (stop func()) {
 
 // startNode returns the command that starts a node of the cluster that is asked.
 func (a *app) startNode() string {
-	return a.command(append([]string{"serve"}, a.access.given("join")...)...)
+	return a.serveOn("join")
+}
+
+// serveOn returns the command that serves on the directory that is asked, which the flag names: data or join.
+func (a *app) serveOn(flag string) string {
+	args := []string{"serve"}
+	if len(a.access.addresses.Etcd) == 0 && infiles.Holds(a.access.dir) {
+		args, flag = append(args, "--store", storeInFiles), "data"
+	}
+	return a.command(append(args, a.access.given(flag)...)...)
 }

@@ -1,0 +1,21 @@
+package remote
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNoRoute is wrapped by the errors of what the HTTP API cannot do.
+var ErrNoRoute = errors.New("the HTTP API has no route for this")
+
+// Options of Open.
+type Options struct {
+	// URL is the address of the HTTP API: http://HOST:PORT, https://HOST:PORT, each with a path before that of the API
+	// if there is one, or unix:PATH, the socket of a node on this machine.
+	URL string
+	// Token authenticates the requests. No error and no log has it.
+	Token string
+	// Within bounds the wait for one answer, beside the time for which the request itself waits, and the silence of an
+	// answer that comes in lines. Default 35 s: the API answers within 30 s.
+	Within time.Duration
+}

@@ -1,0 +1,246 @@
+package enginetest_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine/enginetest"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+var (
+	double = behaviors.Define[int, int]("double", nil)
+	notify = behaviors.Define[string, string]("notify", nil)
+	hourly = behaviors.Define("hourly", &behaviors.Rules[int, int]{
+		AfterSuccess: func(_, _ int, now time.Time) time.Time { return now.Add(time.Hour) },
+	})
+)
+
+// twice doubles a number, fails once of 3, and for good of 4.
+func twice(ctx context.Context, n int) (int, error) {
+	a, _ := behaviors.Attempt(ctx)
+	switch {
+	case n == 3 && a.Number == 1:
+		return 0, behaviors.RetryAfter(time.Millisecond, errors.New("once"))
+	case n == 4:
+		return 0, behaviors.Cancel(behaviors.Code("four", errors.New("no fours"), nil))
+	}
+	return 2 * n, nil
+}
+
+func submit(t *testing.T, n *enginetest.Node, b *behaviors.Behavior[int, int], params int, id events.TaskID) {
+	t.Helper()
+	f, err := b.SubmitWith(t.Context(), n.Client, params, task.SubmitOptions{ID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+func TestNode_RunsBehaviorsInMemoryAndInFiles(t *testing.T) {
+	for name, start := range map[string]func(testing.TB, ...task.Behavior) *enginetest.Node{
+		"Memory": enginetest.Memory, "Files": enginetest.Files,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n *enginetest.Node
+			leads := func(ctx context.Context, text string) (string, error) {
+				f, err := double.SubmitWith(ctx, n.Client, len(text), task.SubmitOptions{ID: "led/1"})
+				if err == nil {
+					f.Close()
+				}
+				return text, err
+			}
+			n = start(t, double.Bind(twice), notify.Bind(leads))
+			if none := n.Submitted(t, "double"); len(none) > 0 {
+				t.Errorf("there are %v", none)
+			}
+			f, err := notify.Submit(t.Context(), n.Client, "abc")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done := n.Await(t, f.ID()); done.Status != task.Success || string(done.Result) != `"abc"` {
+				t.Errorf("it is %+v", done)
+			}
+			led := n.RequireSubmitted(t, "double")
+			if len(led) != 1 || led[0].ID != "led/1" || string(led[0].Params) != "3" {
+				t.Errorf("submitted are %+v", led)
+			}
+			if done := n.Await(t, "led/1"); string(done.Result) != "6" || done.Attempt != 2 {
+				t.Errorf("it is %+v", done)
+			}
+			submit(t, n, double, 4, "four")
+			if done := n.Await(t, "four"); done.Status != task.Failure || done.Error.Code != "four" {
+				t.Errorf("it is %+v", done)
+			}
+		})
+	}
+}
+
+func TestAdvance_LetsHoursPassAtOnceBelowSynctest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := enginetest.Memory(t, hourly.Bind(func(_ context.Context, n int) (int, error) { return n, nil }))
+		submit(t, n, hourly, 1, "clock")
+		n.Await(t, "clock")
+		n.Advance(t, 3*time.Hour+time.Minute)
+		if is := n.RequireSubmitted(t, "hourly")[0]; is.Runs != 4 {
+			t.Errorf("after three hours it has run %d times, want 4", is.Runs)
+		}
+	})
+}
+
+// said is a test that notes what it would have failed with.
+type said struct {
+	testing.TB
+	texts []string
+}
+
+func (s *said) Errorf(format string, args ...any) {
+	s.texts = append(s.texts, fmt.Sprintf(format, args...))
+}
+
+func (s *said) Fatalf(format string, args ...any) {
+	s.Errorf(format, args...)
+	panic(s)
+}
+
+// fails returns what a check fails with, "" for nothing.
+func fails(t *testing.T, check func(testing.TB)) string {
+	t.Helper()
+	s := &said{TB: t}
+	func() {
+		defer func() {
+			if v := recover(); v != nil && v != any(s) {
+				panic(v)
+			}
+		}()
+		check(s)
+	}()
+	return strings.Join(s.texts, "\n")
+}
+
+func TestChecks_FailWithWhatIsWrong(t *testing.T) {
+	n := enginetest.Memory(t, double.Bind(twice))
+	submit(t, n, double, 2, "a/1")
+	n.Await(t, "a/1")
+	wrong := filepath.Join(t.TempDir(), "wrong")
+	if err := os.WriteFile(wrong, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if flag.Lookup("update").Value.String() == "true" {
+		t.Skip("golden files are written, and not compared")
+	}
+	for want, check := range map[string]func(testing.TB){
+		"await none: ":                          func(t testing.TB) { n.Await(t, "none") },
+		"no task of the behavior notify":        func(t testing.TB) { n.RequireSubmitted(t, "notify") },
+		"run the test below synctest.Test":      func(t testing.TB) { n.Advance(t, time.Hour) },
+		"differs from " + wrong + ", from line": func(t testing.TB) { n.Golden(t, "a/1", wrong) },
+		"-update":                               func(t testing.TB) { n.Golden(t, "a/1", wrong+"none") },
+		"history of none":                       func(t testing.TB) { n.Golden(t, "none", wrong) },
+		"export none":                           func(t testing.TB) { n.Export(t, "none") },
+		"not an export":                         func(t testing.TB) { enginetest.RequireSame(t, wrong, double.Bind(twice)) },
+	} {
+		if got := fails(t, check); !strings.Contains(got, want) {
+			t.Errorf("said %q, want %q", got, want)
+		}
+	}
+}
+
+func TestGolden_HistoriesAreThoseOfTheFiles(t *testing.T) {
+	for range 2 { // whatever is new each time is left out
+		n := enginetest.Memory(t, double.Bind(twice))
+		for id, params := range map[events.TaskID]int{"golden/two": 2, "golden/three": 3, "golden/four": 4} {
+			submit(t, n, double, params, id)
+			n.Await(t, id)
+			n.Golden(t, id, filepath.Join("testdata", strings.TrimPrefix(string(id), "golden/")+".golden"))
+		}
+	}
+}
+
+func TestAgain_TellsWhatChangedCodeDoesOtherwise(t *testing.T) {
+	n := enginetest.Memory(t, double.Bind(twice))
+	submit(t, n, double, 3, "again/3")
+	submit(t, n, double, 4, "again/4")
+	n.Await(t, "again/3")
+	n.Await(t, "again/4")
+	three, four := n.Export(t, "again/3"), n.Export(t, "again/4")
+	changed := func(how func(ctx context.Context, n int) (int, error)) task.Behavior { return double.Bind(how) }
+	for what, c := range map[string]struct {
+		export []byte
+		code   task.Behavior
+		ran    int
+		want   []string
+	}{
+		"the same code":         {three, changed(twice), 2, nil},
+		"the same of a failure": {four, changed(twice), 1, nil},
+		"another result": {
+			three,
+			changed(func(ctx context.Context, n int) (int, error) {
+				double, err := twice(ctx, n)
+				return double + 1, err
+			}),
+			2,
+			[]string{"attempt 2 of again/3: recorded is the result 6, now it is the result 7"},
+		},
+		"no failure": {
+			three,
+			changed(func(context.Context, int) (int, error) { return 6, nil }),
+			2,
+			[]string{"attempt 1 of again/3: recorded is a failure that is tried again, failed: once, now it is the result 6"},
+		},
+		"a panic": {
+			four,
+			changed(func(context.Context, int) (int, error) { panic("torn") }),
+			1,
+			[]string{"attempt 1 of again/4: recorded is a final failure, four: no fours, now it is a panic"},
+		},
+		"another behavior": {four, notify.Bind(func(_ context.Context, s string) (string, error) { return s, nil }), 0, nil},
+	} {
+		ran, different, err := enginetest.Again(t.Context(), strings.NewReader(string(c.export)), c.code)
+		if err != nil || ran != c.ran || fmt.Sprint(different) != fmt.Sprint(c.want) {
+			t.Errorf("%s: %d attempts, %v, %v; want %d, %v", what, ran, different, err, c.ran, c.want)
+		}
+	}
+	torn := strings.Replace(string(four), "\"shown\"", "\"shewn\"", 1)
+	if _, _, err := enginetest.Again(t.Context(), strings.NewReader(torn), double.Bind(twice)); !errors.Is(err, events.ErrDamaged) {
+		t.Errorf("of a damaged file: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "four.export")
+	if err := os.WriteFile(file, four, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	enginetest.RequireSame(t, file, double.Bind(twice))
+	lazy := changed(func(context.Context, int) (int, error) { return 0, nil })
+	if got := fails(t, func(t testing.TB) { enginetest.RequireSame(t, file, lazy) }); !strings.Contains(got, "no fours") {
+		t.Errorf("said %q", got)
+	}
+}
+
+// A test of a user links neither a server nor a client of one.
+func TestEnginetest_LinksNeitherEtcdNorNATS(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	for _, dep := range deps {
+		for _, foreign := range []string{"go.etcd.io/", "github.com/nats-io/", "google.golang.org/grpc", "net/http"} {
+			if strings.HasPrefix(dep, foreign) {
+				t.Errorf("it links %s", dep)
+			}
+		}
+	}
+	if len(deps) < 50 {
+		t.Errorf("the list is of something else: %v", deps)
+	}
+}
