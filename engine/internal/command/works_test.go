@@ -237,7 +237,37 @@ func drawWorks(t *rapid.T, c command.Command) command.Command {
 			Items:   rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "items"),
 		}
 	case *works.Reset:
-		return &works.Reset{Task: id, What: rapid.Int64().Draw(t, "what"), Seen: number("seen")}
+		return &works.Reset{
+			Task:   id,
+			What:   rapid.Int64().Draw(t, "what"),
+			Seen:   number("seen"),
+			Token:  genPayload.Draw(t, "token"),
+			Reason: genText.Draw(t, "reason"),
+		}
+	case *works.Position:
+		return &works.Position{Task: id, Started: number("started"), Node: node}
+	case *works.Move:
+		return &works.Move{
+			Task:    id,
+			Started: number("started"),
+			Node:    node,
+			Token:   genPayload.Draw(t, "token"),
+			Done:    number("done"),
+			Failed:  number("failed"),
+			Skipped: number("skipped"),
+			Errors:  genPayload.Draw(t, "errors"),
+			Open:    number("open"),
+			Oldest:  rapid.Int64().Draw(t, "oldest"),
+			Holds:   genPayload.Draw(t, "holds"),
+		}
+	case *works.Held:
+		return &works.Held{
+			Task:      id,
+			Started:   number("started"),
+			Node:      node,
+			From:      number("from"),
+			Processed: number("processed"),
+		}
 	case *works.Rerun:
 		return &works.Rerun{Task: id, Seen: number("seen")}
 	case *works.Show:

@@ -45,7 +45,7 @@ func itemErrors() []byte {
 
 // holds are the largest ones of a Move: each begins, one is as large as may be, and keys grow in parameters.
 func holds() []workledger.Hold {
-	all := make([]workledger.Hold, 8)
+	all := make([]workledger.Hold, 4)
 	for i := range all {
 		all[i] = workledger.Hold{
 			Key:    strings.Repeat("\x01", events.MaxChangeKeyBytes-1) + string(rune('a'+i)),
