@@ -45,7 +45,7 @@ func itemErrors() []byte {
 
 // holds are the largest ones of a Move: each begins, one is as large as may be, and keys grow in parameters.
 func holds() []workledger.Hold {
-	all := make([]workledger.Hold, 8)
+	all := make([]workledger.Hold, 4)
 	for i := range all {
 		all[i] = workledger.Hold{
 			Key:    strings.Repeat("\x01", events.MaxChangeKeyBytes-1) + string(rune('a'+i)),
@@ -121,7 +121,19 @@ func workForms(op uint64) []command.Command {
 	case *works.Rerun:
 		return []command.Command{&works.Rerun{Task: string(id), Seen: math.MaxUint64}}
 	case *works.Position:
-		return []command.Command{&works.Position{Task: string(id), Started: math.MaxUint64, Node: name}}
+		return []command.Command{&works.Position{
+			Task:    string(id),
+			Started: math.MaxUint64,
+			Node:    name,
+			Linear:  true,
+		}}
+	case *works.Left:
+		return []command.Command{&works.Left{
+			Task:    string(id),
+			Started: math.MaxUint64,
+			Node:    name,
+			Linear:  true,
+		}}
 	case *works.Move:
 		return []command.Command{&works.Move{
 			Task:    string(id),
