@@ -36,6 +36,9 @@ func (w *Work[P, I]) hash() string {
 			h.text(r.Code)
 			h.number(int64(r.React), r.Times, int64(r.Backoff))
 		}
+		if p.flow != nil {
+			p.flow.sum(h)
+		}
 	}
 	return definitionText(h.Sum(nil))
 }

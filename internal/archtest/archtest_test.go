@@ -30,12 +30,13 @@ events               | internal/wire github.com/cespare/xxhash           | vocab
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 cron                 |                                                   | a leaf: when something is to happen, pure
 work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
-work                 | behaviors engine events internal/coded store task work/internal/threads work/progress work/segmentation work/workledger | defines works, submits them, and makes attempts of them, over a port
+work                 | behaviors engine events internal/coded store task work/internal/prefix work/internal/threads work/progress work/segmentation work/workledger | defines works, submits them, and makes attempts of them, over a port
 work/workledger      | task work/segmentation                            | the port by which attempts of works reach their records: a leaf
 work/feed            |                                                   | the port of sources that push changes: a leaf
 work/feed/inorder    |                                                   | a leaf: what was delivered at least once, in its order, pure
 work/feed/memfeed    | work/feed work/feed/inorder                       | a source in memory, for tests
 work/progress        | events task                                       | how far a work has come, and what follows from that: pure
+work/internal/prefix |                                                   | a leaf: how far a stream of changes has been processed, pure
 work/internal/order  |                                                   | a leaf: which item may be processed next, pure
 work/internal/threads | work/internal/order                              | processes the items of an iterator side by side: it knows no engine
 projection/name      |                                                 | a leaf: texts that many tasks share
@@ -241,7 +242,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 	report(t, load(t).Pure("collections/taskjson/*.go", "cron/*.go", "events/*.go", "internal/runid/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/works/commands.go", "engine/internal/works/decide.go", "engine/internal/works/follow.go", "engine/internal/works/show.go", "engine/internal/works/wants.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
-		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/feed/inorder/*.go", "work/internal/order/*.go", "work/progress/*.go", "work/segmentation/*.go"))
+		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/feed/inorder/*.go", "work/internal/order/*.go", "work/internal/prefix/*.go", "work/progress/*.go", "work/segmentation/*.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a
