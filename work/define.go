@@ -122,7 +122,7 @@ func (p *Partition[P, I]) plan() PartitionPlan {
 		Thresholds:   p.thresholds(),
 	}
 	if p.flow != nil {
-		plan.Form, plan.MovesToken = p.flow.form(), p.flow.movesToken()
+		plan.Form, plan.MovesToken = p.flow.form()
 	}
 	return plan
 }

@@ -56,12 +56,16 @@ type heldError struct {
 	key string
 	at  string
 	is  ItemError
+	err error
 }
 
 // Error implements error.
 func (e *heldError) Error() string {
 	return fmt.Sprintf("change of %.64q at %.64q: %s", e.key, e.at, e.is.Message)
 }
+
+// Unwrap returns the cause.
+func (e *heldError) Unwrap() error { return e.err }
 
 // ThresholdError tells that a counter has reached its limit, so that the item must not be counted: what it counts must
 // not be done. It stops the work and is final.

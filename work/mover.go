@@ -1,16 +1,17 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"taskledger/work/internal/prefix"
-	"taskledger/work/internal/threads"
 	"taskledger/work/workledger"
 )
 
@@ -21,48 +22,14 @@ const (
 	maxAhead = 10_000
 )
 
-// outcome tells what became of a change. The zero value is that of a position, which counts as nothing.
-type outcome struct {
-	of    ending
-	error *ItemError
-}
-
-// ending says how a change counts.
-type ending uint8
-
-const (
-	uncounted ending = iota
-	changeDone
-	changeFailed
-	changeSkipped
-)
-
-// sum sums up outcomes, and keeps the first errors.
-type sum struct {
-	counts Counts
-	firstErrors
-}
-
-func (s *sum) add(o outcome) {
-	switch o.of {
-	case changeDone:
-		s.counts.Done++
-	case changeFailed:
-		s.counts.Failed++
-	case changeSkipped:
-		s.counts.Skipped++
-	}
-	if o.error != nil {
-		s.keep(*o.error)
-	}
-}
-
-// wanted is a change that shall be held. Its item is set aside until tell is called.
+// wanted is a change that shall be held. It is set aside until recorded or freed is called.
 type wanted struct {
 	hold    workledger.Hold
 	place   uint64
 	outcome outcome
-	tell    func(threads.Verdict)
+
+	recorded func()
+	freed    func() // the hold of its key has ended: the change is to be processed
 }
 
 // size returns the bytes of a hold as they count for a move.
@@ -79,13 +46,18 @@ type mover struct {
 	// simulates tells that the first move is due even if nothing has come: it tells where a simulation ends.
 	simulates bool
 	begin     string // the token at which the run begins
+	// lag returns, of a pushed stream, how many messages are open and since when. Such a stream has no token, so
+	// its changes are not added: they count when their message is acknowledged.
+	lag func(ctx context.Context) (open int64, oldest time.Time)
 
 	mu      sync.Mutex
 	changes prefix.Prefix[outcome]
-	passed  sum    // of what was passed and is not recorded
-	token   string // of what was passed last and is not recorded
+	passed  sum    // counts what was passed and is not recorded
+	late    sum    // counts messages that were acknowledged while a move was under way
+	token   string // belongs to the change that was passed last, until it is recorded
 	wanted  []*wanted
-	flying  bool // a move with holds is under way: nothing is passed meanwhile
+	flying  bool // a move is under way: nothing is passed meanwhile
+	opens   int  // messages of a pushed stream that are not acknowledged
 	held    map[uint64]bool
 	told    bool // changes were told to be open
 	moved   time.Time
@@ -152,11 +124,33 @@ func (m *mover) end(place uint64, o outcome) {
 	m.ring()
 }
 
+// opened notes that a message of a pushed stream has come.
+func (m *mover) opened() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opens++
+	m.ring()
+}
+
+// closed notes that a message of a pushed stream is acknowledged, and what became of its changes.
+func (m *mover) closed(all []outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opens--
+	for _, o := range all {
+		m.late.add(o)
+	}
+	m.pass()
+	m.ring()
+}
+
 // pass passes what has ended before everything that is open. The lock is held.
 func (m *mover) pass() {
 	if m.flying {
 		return
 	}
+	m.passed.join(m.late)
+	m.late = sum{}
 	last, token := m.changes.Front(m.passed.add)
 	m.changes.Pass(last)
 	if token != "" {
@@ -179,17 +173,15 @@ func (m *mover) ring() {
 	}
 }
 
-// run records what is new, at most once a second and at once what is to be held, until stopping is closed. It calls
-// fail with the error that ends it.
-func (m *mover) run(ctx context.Context, stopping <-chan struct{}, fail func(error)) {
+// run records what is new, at most once a second and at once what is to be held, until stopping is closed.
+func (m *mover) run(ctx context.Context, stopping <-chan struct{}) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		after, due := m.due()
 		if due {
 			if err := m.move(ctx, false); err != nil {
-				fail(err)
-				return
+				return err
 			}
 			continue
 		}
@@ -200,7 +192,7 @@ func (m *mover) run(ctx context.Context, stopping <-chan struct{}, fail func(err
 		}
 		select {
 		case <-stopping:
-			return
+			return nil
 		case <-m.bell:
 		case <-ring:
 		}
@@ -214,7 +206,7 @@ func (m *mover) due() (after time.Duration, now bool) {
 	switch {
 	case len(m.wanted) > 0:
 		return 0, true
-	case !m.news(m.changes.Open() > 0):
+	case !m.news(m.changes.Open()+m.opens > 0):
 		return 0, false
 	}
 	after = moveEvery - time.Since(m.moved)
@@ -249,22 +241,24 @@ func (m *mover) finish(ctx context.Context, complete bool) error {
 func (m *mover) move(ctx context.Context, last bool) error {
 	ctx, done := lasting(ctx)
 	defer done()
+	var open int64
+	var oldest time.Time
+	if m.lag != nil {
+		open, oldest = m.lag(ctx)
+	}
 	move, batch, upTo := m.next(last)
+	if m.lag != nil {
+		move.Open, move.Oldest = open, oldest
+	}
 	answer, err := m.record.Move(ctx, move)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	defer m.ring()
-	m.flying = false
 	switch {
 	case err != nil:
 		return fmt.Errorf("recording how far the stream is: %w", err)
 	case len(answer.Freed) > 0:
-		err = m.free(batch, answer.Freed)
-	default:
-		m.recorded(move, batch, upTo)
+		return m.free(batch, answer.Freed)
 	}
-	m.pass()
-	return err
+	m.recorded(move, batch, upTo)
+	return nil
 }
 
 // next returns the next move with the holds in it, and up to which place its counts go.
@@ -278,32 +272,29 @@ func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uin
 		}
 		batch = append(batch, w)
 		move.Holds = append(move.Holds, w.hold)
-		m.changes.End(w.place, w.outcome)
+		if m.lag == nil {
+			m.changes.End(w.place, w.outcome)
+		}
 	}
 	m.wanted = m.wanted[len(batch):]
 	m.flying = true
 	passed := m.passed
-	passed.errors = append([]ItemError(nil), passed.errors...)
+	passed.errors = slices.Clone(passed.errors)
 	upTo, token := m.changes.Front(passed.add)
-	if token == "" {
-		token = m.token
-	}
 	if !m.whole {
-		move.Token, move.Items, move.Errors = token, passed.counts, passed.errors
+		move.Token = cmp.Or(token, m.token)
+		move.Items, move.Errors = passed.counts, passed.errors
 	}
-	move.Open, move.Oldest = int64(m.changes.Open()), m.changes.Oldest()
-	if last { // they are known to nobody when the attempt has ended
-		move.Open, move.Oldest = 0, time.Time{}
+	if !last { // else what has come is forgotten with the attempt
+		move.Open, move.Oldest = int64(m.changes.Open()), m.changes.Oldest()
 	}
 	return move, batch, upTo
 }
 
-// recorded notes that a move was recorded. The lock is held.
+// recorded notes that a move was recorded.
 func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64) {
-	if m.whole { // what it passes now counts at the end
-		m.flying = false
-		m.pass()
-	} else {
+	m.mu.Lock()
+	if !m.whole { // else what it passes counts at the end
 		m.changes.Pass(upTo)
 		m.passed, m.token = sum{}, ""
 		m.any = m.any || move.Token != ""
@@ -313,31 +304,48 @@ func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64) {
 		if !w.hold.Passed {
 			m.held[keyHash(w.hold.Key)] = true
 		}
-		w.tell(threads.Verdict{})
 	}
+	m.land()
+	m.mu.Unlock()
+	for _, w := range batch {
+		w.recorded()
+	}
+}
+
+// land passes what has ended while a move was under way. The lock is held.
+func (m *mover) land() {
+	m.flying = false
+	m.pass()
+	m.ring()
 }
 
 // errFreed tells of an answer that a ledger never gives.
 var errFreed = errors.New("the answer frees keys of which no change was to be appended")
 
-// free has the changes be processed whose holds have ended, and wants the others again. The lock is held.
+// free has the changes be processed whose holds have ended, and wants the others again.
 func (m *mover) free(batch []*wanted, keys []string) error {
-	freed := map[string]bool{}
+	m.mu.Lock()
 	for _, key := range keys {
-		freed[key] = true
 		delete(m.held, keyHash(key))
 	}
-	var rest []*wanted
+	var rest, freed []*wanted
 	for _, w := range batch {
-		m.changes.Reopen(w.place)
-		if w.hold.Append && freed[w.hold.Key] {
-			w.tell(threads.Verdict{Again: true})
-			continue
+		if m.lag == nil {
+			m.changes.Reopen(w.place)
 		}
-		rest = append(rest, w)
+		if w.hold.Append && slices.Contains(keys, w.hold.Key) {
+			freed = append(freed, w)
+		} else {
+			rest = append(rest, w)
+		}
 	}
 	m.wanted = append(rest, m.wanted...)
-	if len(rest) == len(batch) {
+	m.land()
+	m.mu.Unlock()
+	for _, w := range freed {
+		w.freed()
+	}
+	if len(freed) == 0 {
 		return errFreed
 	}
 	return nil

@@ -111,6 +111,8 @@ const (
 	// MaxHeldBytes bounds the changes that RetryLater or Park holds for a key, and MaxHeldChanges their number.
 	MaxHeldBytes   = workledger.MaxHeldBytes
 	MaxHeldChanges = workledger.MaxHeldChanges
+	// MaxMessageChanges bounds the changes of a message of a pushed stream.
+	MaxMessageChanges = 500
 	// MaxHolds bounds the keys of a work that are held.
 	MaxHolds = workledger.MaxHolds
 )

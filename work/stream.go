@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"taskledger/work/feed"
 )
 
 // Change is a change of a stream. Its source makes it.
@@ -52,6 +54,13 @@ type Stream[P, C any] struct {
 	// read: Rules decide about it. An error without a key and a token fails the attempt.
 	Changes func(ctx context.Context, params P, token string) iter.Seq2[Change[C], error]
 
+	// Source opens the source of a pushed stream for an attempt, which closes it.
+	Source func(ctx context.Context, params P) (feed.Source, error)
+	// Convert returns the changes of a message, MaxMessageChanges at most; without any the message is acknowledged. A
+	// message that it refuses, by an error or a panic, is parked unless Rules decide otherwise, under the key of the first
+	// change that it returns nevertheless. One goroutine at a time calls it.
+	Convert func(ctx context.Context, params P, m feed.Message) ([]Change[C], error)
+
 	// Process does the work for a change, as Partition.Process does for an item; required unless the mode is DryRun.
 	Process func(ctx context.Context, change Change[C]) error
 }
@@ -74,33 +83,27 @@ func DefineStream[P, C any](id string, options *Options, streams ...Stream[P, C]
 	return Define(id, options, all...)
 }
 
-// flow is the stream of a partition. It hides the type of the values of changes, which a Partition does not know.
-type flow[P any] interface {
-	form() Form
-	movesToken() bool
-	check(name string, rules []Rule) error
-	sum(h hasher)
-	run(ctx context.Context, of current[P]) error
-	runHold(ctx context.Context, of current[P]) error
-}
-
 // flowOf implements flow.
 type flowOf[P, C any] struct{ Stream[P, C] }
 
-func (s *flowOf[P, C]) form() Form {
-	if s.Imprecise {
-		return Imprecise
+// form implements flow.
+func (s *flowOf[P, C]) form() (f Form, moves bool) {
+	switch {
+	case s.Source != nil:
+		f = Pushed
+	case s.Imprecise:
+		f = Imprecise
+	default:
+		f = Precise
 	}
-	return Precise
+	return f, s.MoveToken && s.Mode != Full
 }
 
-// movesToken reports whether the stream moves the token though its mode alone would not have it do so.
-func (s *flowOf[P, C]) movesToken() bool { return s.MoveToken && s.Mode != Full }
-
-// sum adds what is data in a stream and in no plan.
+// sum implements flow.
 func (s *flowOf[P, C]) sum(h hasher) {
+	f, _ := s.form()
 	h.text("stream")
-	h.number(int64(s.form()), flag(s.MoveToken), s.Batch, int64(s.Idle))
+	h.number(int64(f), flag(s.MoveToken), s.Batch, int64(s.Idle))
 	for _, r := range s.Rules {
 		h.number(flag(r.Pass))
 	}

@@ -1,40 +1,16 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"iter"
-	"log/slog"
-	"time"
 
 	"taskledger/work/internal/threads"
 	"taskledger/work/workledger"
 )
-
-// current tells a stream for which attempt it runs.
-type current[P any] struct {
-	params P
-	plan   *PartitionPlan
-	place  int // of the partition
-	rules  []Rule
-	info   Info
-	ledger Ledger
-	record workledger.Stream
-	log    *slog.Logger
-	grace  time.Duration
-	tell   func(processed int64)
-}
-
-// arrival is a change that has come from its source.
-type arrival[C any] struct {
-	Change[C]
-	unread error // why it could not be read
-	at     string
-	place  uint64
-	tries  int64
-}
 
 // streamRun holds a run of a stream in an attempt.
 type streamRun[P, C any] struct {
@@ -44,43 +20,17 @@ type streamRun[P, C any] struct {
 	mover    *mover
 	later    *threads.Later[*arrival[C]]
 	tally    tally
-	admitted int64  // changes that have come
-	last     string // the token that came last
 }
 
-// run implements flow: it processes what the source has.
-func (s *flowOf[P, C]) run(ctx context.Context, of current[P]) error {
-	position, err := of.record.Position(ctx)
-	if err != nil {
-		return ended(ctx, fmt.Errorf("asking where stream %s begins: %w", of.plan.ID, err))
-	}
-	r := &streamRun[P, C]{
-		flowOf:   s,
-		current:  of,
-		position: position,
-		mover:    newMover(of.record, position),
-		later:    threads.NewLater[*arrival[C]](),
-		last:     position.Token,
-	}
-	r.mover.whole = s.Imprecise
-	r.mover.simulates = of.plan.Mode != Full && !of.plan.MovesToken && !s.Imprecise
-	r.tally.tells(of.tell)
-	if r.until() != "" && r.until() == position.Token { // nothing was simulated
-		return nil
-	}
-	return r.process(ctx)
-}
-
-// until returns the token of the last change of the run, "" if none is the last one.
-func (r *streamRun[P, C]) until() string {
-	if r.Imprecise {
-		return ""
-	}
-	return r.position.Until
+// source tells a run how its changes come.
+type source[C any] struct {
+	items func(context.Context) iter.Seq2[*arrival[C], error]
+	admit func(*arrival[C]) (threads.Admission, error)
+	ahead int
 }
 
 // process processes the changes of the run, and records how far it has come.
-func (r *streamRun[P, C]) process(ctx context.Context) error {
+func (r *streamRun[P, C]) process(ctx context.Context, from source[C]) error {
 	defer r.tally.watch()()
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -88,19 +38,18 @@ func (r *streamRun[P, C]) process(ctx context.Context) error {
 	var broken error
 	go func() {
 		defer close(stopped)
-		r.mover.run(ctx, stopping, func(err error) {
-			broken = err
-			fail(err)
-		})
+		broken = r.mover.run(ctx, stopping)
+		fail(broken)
 	}()
 	err := threads.Run(running, threads.Config[*arrival[C]]{
 		Name:      "the iterator of stream " + r.plan.ID,
 		Threads:   int(r.plan.Threads),
-		Items:     r.arrivals,
-		Admit:     r.admit,
-		Key:       func(a *arrival[C]) string { return a.Key },
+		Items:     from.items,
+		Admit:     from.admit,
+		Key:       func(a *arrival[C]) string { return a.key },
 		Room:      r.mover.room,
-		Process:   r.change,
+		Ahead:     from.ahead,
+		Process:   r.arrival,
 		Later:     r.later,
 		Grace:     r.grace,
 		Abandoned: &abandoned,
@@ -110,18 +59,21 @@ func (r *streamRun[P, C]) process(ctx context.Context) error {
 	if broken != nil {
 		return ended(ctx, broken)
 	}
+	return r.failure(err)
+}
+
+// finish records how far the run has come, once nothing is processed any more, and returns what the run returns.
+func (r *streamRun[P, C]) finish(ctx context.Context, err error) error {
 	finished := r.mover.finish(ctx, err == nil)
 	switch {
-	case err != nil && finished != nil:
-		const say = "the last move of the attempt was not taken: what it has processed behind its token comes again"
-		r.log.InfoContext(ctx, say, "stream", r.plan.ID, "error", finished)
-	case err == nil && finished != nil:
+	case finished == nil:
+		return err
+	case err == nil:
 		return ended(ctx, finished)
 	}
-	if err != nil {
-		return r.failure(err)
-	}
-	return nil
+	const say = "the last move of the attempt was not taken: what it has processed behind its token comes again"
+	r.log.InfoContext(ctx, say, "stream", r.plan.ID, "error", finished)
+	return err
 }
 
 // failure names the stream in an error of its source, as bucketRun does.
@@ -137,53 +89,68 @@ func (r *streamRun[P, C]) failure(err error) error {
 	return err
 }
 
-// arrivals yields what Changes does.
-func (r *streamRun[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], error] {
-	return func(yield func(*arrival[C], error) bool) {
-		changes := r.Changes(&scope{Context: ctx, info: r.info}, r.params, r.position.Token)
-		changes(func(c Change[C], err error) bool {
-			if err != nil && (c.Token == "" || c.Key == "") {
-				return yield(nil, err)
-			}
-			return yield(&arrival[C]{
-				Change: c,
-				unread: err,
-				at:     c.Token,
-			}, nil)
-		})
+// arrival processes changes of a key that have come, and says what comes after them.
+func (r *streamRun[P, C]) arrival(ctx context.Context, it *threads.Item[*arrival[C]]) threads.Verdict {
+	a := it.Value
+	for {
+		o, v := r.change(ctx, it, a.current())
+		switch {
+		case v != threads.Verdict{}:
+			return v
+		case r.ended(it, o):
+			return threads.Verdict{Later: a.of != nil}
+		case ctx.Err() != nil:
+			return threads.Verdict{Stop: context.Cause(ctx)}
+		}
 	}
 }
 
-// change processes a change and says what comes after it.
-func (r *streamRun[P, C]) change(ctx context.Context, it *threads.Item[*arrival[C]]) (v threads.Verdict) {
+// ended notes what became of the current part of an arrival, and reports whether it was the last one. That of a message
+// keeps its key until the message is acknowledged.
+func (r *streamRun[P, C]) ended(it *threads.Item[*arrival[C]], o outcome) (last bool) {
 	a := it.Value
-	switch {
-	case r.plan.Mode == DryRun && a.unread == nil:
-		r.end(a, outcome{of: changeDone})
-		return v
-	case r.plan.Mode == DryRun:
-		return r.fail(a, itemError(a.Key, a.unread))
-	case r.mover.holds(a.Key) && r.plan.Mode == Full:
-		return r.hold(it, workledger.Hold{Append: true}, outcome{of: changeSkipped})
-	case r.mover.holds(a.Key):
-		r.end(a, outcome{of: changeSkipped})
-		return v
+	r.count(o)
+	last = a.end()
+	if a.of == nil {
+		r.mover.end(a.place, o)
+		return last
 	}
-	a.tries++
+	a.of.add(o)
+	if last {
+		a.of.end(func() { r.later.Tell(it, threads.Verdict{}) })
+	}
+	return last
+}
+
+// change processes a change. If the verdict is zero, the change has ended with the outcome.
+func (r *streamRun[P, C]) change(
+	ctx context.Context, it *threads.Item[*arrival[C]], p *part[C],
+) (o outcome, v threads.Verdict) {
+	switch held := r.mover.holds(p.Key); {
+	case r.plan.Mode == DryRun && p.unread == nil:
+		return outcome{of: changeDone}, v
+	case r.plan.Mode == DryRun:
+		return failed(itemError(p.Key, p.unread)), v
+	case held && r.plan.Mode == Full:
+		return o, r.hold(it, p, workledger.Hold{Append: true}, outcome{of: changeSkipped})
+	case held:
+		return outcome{of: changeSkipped}, v
+	}
+	it.Value.tries++
 	asks := &permits{
 		ledger: r.ledger,
 		ask: Ask{
 			Partition: r.place,
 			Bucket:    r.info.Bucket.Number,
-			Item:      changeHash(r.info.Bucket.Number, a.Key, a.at),
+			Item:      changeHash(r.info.Bucket.Number, p.Key, p.at),
 			Mode:      r.plan.Mode,
 		},
 		partition:  r.plan.ID,
 		thresholds: r.plan.Thresholds,
 	}
-	err := a.unread
+	err := p.unread
 	if err == nil {
-		err = r.call(&scope{Context: ctx, info: r.info, item: asks}, a.Change)
+		err = r.call(&scope{Context: ctx, info: r.info, item: asks}, p.Change)
 	}
 	denied := asks.denial()
 	skip, skips := skipped(err)
@@ -191,16 +158,16 @@ func (r *streamRun[P, C]) change(ctx context.Context, it *threads.Item[*arrival[
 	case denied != nil:
 		v.Stop = denied
 	case err == nil:
-		r.end(a, outcome{of: changeDone})
+		o.of = changeDone
 	case ctx.Err() != nil: // nobody knows what else it would have come to
 		v.Stop = context.Cause(ctx)
 	case skips:
-		r.end(a, outcome{of: changeSkipped})
-		r.log.DebugContext(ctx, "change skipped", "key", a.Key, "at", a.at, "reason", skip.reason)
+		o.of = changeSkipped
+		r.log.DebugContext(ctx, "change skipped", "key", p.Key, "at", p.at, "reason", skip.reason)
 	default:
 		return r.failed(ctx, asks, it, err)
 	}
-	return v
+	return o, v
 }
 
 // call calls Process and makes an error of its panic.
@@ -212,37 +179,38 @@ func (s *flowOf[P, C]) call(ctx context.Context, c Change[C]) (err error) {
 // failed does what the rules say of a change that failed.
 func (r *streamRun[P, C]) failed(
 	ctx context.Context, asks *permits, it *threads.Item[*arrival[C]], err error,
-) (v threads.Verdict) {
-	a := it.Value
-	e := itemError(a.Key, err)
-	d := decide(r.rules, e.Code, a.tries)
+) (o outcome, v threads.Verdict) {
+	p := it.Value.current()
+	e := itemError(p.Key, err)
+	d := decide(r.rules, e.Code, it.Value.tries)
+	if d.place < 0 {
+		d.React = Stop
+		if p.whole != nil && p.unread != nil {
+			d.React = Park
+		}
+	}
 	stop := &StopError{
 		Partition: r.plan.ID,
 		Bucket:    r.info.Bucket.Number,
 		Rule:      d.place,
 		Item:      e,
-		At:        a.at,
+		At:        p.at,
 		Err:       err,
 	}
 	switch {
-	case d.place < 0:
-		v.Stop = stop
-		return v
 	case d.React == Ignore:
-		r.end(a, outcome{of: changeSkipped})
-		return v
+		return outcome{of: changeSkipped}, v
 	case d.React == Retry:
 		v.Again, v.After = true, d.backoff(d.repetition)
-		return v
+		return o, v
+	case d.React == Stop && d.place < 0:
+		v.Stop = stop
+		return o, v
 	case d.React == Stop:
 		passes, denied := passes(ctx, asks, d, e)
-		if denied != nil {
-			v.Stop = denied
-			return v
-		}
 		if !passes {
-			v.Stop = stop
-			return v
+			v.Stop = cmp.Or[error](denied, stop)
+			return o, v
 		}
 	case d.holds() && r.plan.Mode == Full:
 		hold := workledger.Hold{
@@ -250,55 +218,42 @@ func (r *streamRun[P, C]) failed(
 			Passed: d.Pass,
 		}
 		hold.Change.Code, hold.Change.Message = e.Code, e.Message
-		return r.hold(it, hold, outcome{of: changeFailed, error: &e})
+		return o, r.hold(it, p, hold, failed(e))
 	}
-	return r.fail(a, e)
+	return failed(e), v
 }
 
-// fail counts a change as failed.
-func (r *streamRun[P, C]) fail(a *arrival[C], e ItemError) threads.Verdict {
-	r.end(a, outcome{of: changeFailed, error: &e})
-	return threads.Verdict{}
-}
+// failed returns the outcome of a change that failed.
+func failed(e ItemError) outcome { return outcome{of: changeFailed, error: &e} }
 
-// hold wants a change to be held, and sets it aside until that is recorded.
-func (r *streamRun[P, C]) hold(it *threads.Item[*arrival[C]], h workledger.Hold, o outcome) threads.Verdict {
-	a := it.Value
-	held := heldChange[C]{
-		Key:   a.Key,
-		Token: a.Token,
-		Value: a.Value,
-	}
-	if a.unread != nil {
-		e := itemError(a.Key, a.unread)
-		held.Unread, held.Code = e.Message, e.Code
-	}
-	data, err := encodeHeld(held)
+// hold wants a change to be held, and sets its arrival aside until that is recorded.
+func (r *streamRun[P, C]) hold(
+	it *threads.Item[*arrival[C]], p *part[C], h workledger.Hold, o outcome,
+) threads.Verdict {
+	data, err := holdOf(p)
 	if err != nil {
-		return threads.Verdict{Stop: fmt.Errorf("change of %.64q at %.64q: %w", a.Key, a.at, err)}
+		return threads.Verdict{Stop: fmt.Errorf("change of %.64q at %.64q: %w", p.Key, p.at, err)}
 	}
-	h.Key, h.Change.Data = a.Key, data
+	h.Key, h.Change.Data = p.Key, data
 	if !r.Imprecise { // others may have its token
-		h.Change.At = a.at
+		h.Change.At = p.at
 	}
+	a := it.Value
 	r.mover.want(&wanted{
 		hold:    h,
 		place:   a.place,
 		outcome: o,
-		tell: func(v threads.Verdict) {
-			if !v.Again {
+		freed:   func() { r.later.Tell(it, threads.Verdict{Again: true}) },
+		recorded: func() {
+			if a.of == nil {
 				r.count(o)
+				r.later.Tell(it, threads.Verdict{})
+			} else if !r.ended(it, o) {
+				r.later.Tell(it, threads.Verdict{Again: true})
 			}
-			r.later.Tell(it, v)
 		},
 	})
 	return threads.Verdict{Later: true}
-}
-
-// end tells what became of a change.
-func (r *streamRun[P, C]) end(a *arrival[C], o outcome) {
-	r.count(o)
-	r.mover.end(a.place, o)
 }
 
 // count counts an outcome for those who watch the attempt.

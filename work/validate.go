@@ -63,13 +63,6 @@ func (p *Partition[P, I]) name(place int) string {
 	return fmt.Sprintf("partitions[%d]", place)
 }
 
-func refuse(field, format string, args ...any) error {
-	return &events.InvalidError{
-		Field:   field,
-		Problem: fmt.Sprintf(format, args...),
-	}
-}
-
 // check returns what is wrong with the partition, which stands in the definition by that name.
 func (p *Partition[P, I]) check(name string) error {
 	err := events.ValidateBehavior(p.ID)

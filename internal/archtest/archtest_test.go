@@ -30,7 +30,7 @@ events               | internal/wire github.com/cespare/xxhash           | vocab
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 cron                 |                                                   | a leaf: when something is to happen, pure
 work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
-work                 | behaviors engine events internal/coded store task work/internal/prefix work/internal/threads work/progress work/segmentation work/workledger | defines works, submits them, and makes attempts of them, over a port
+work                 | behaviors engine events internal/coded store task work/feed work/internal/prefix work/internal/threads work/progress work/segmentation work/workledger | defines works, submits them, and makes attempts of them, over a port
 work/workledger      | task work/segmentation                            | the port by which attempts of works reach their records: a leaf
 work/feed            |                                                   | the port of sources that push changes: a leaf
 work/feed/inorder    |                                                   | a leaf: what was delivered at least once, in its order, pure
