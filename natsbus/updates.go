@@ -442,7 +442,7 @@ func (u *Updates) take(m *nats.Msg) error {
 		reply: m.Reply,
 	}
 	if size := m.Size() - len(m.Subject) - len(m.Reply); size > u.cfg.MaxBytes {
-		d.size, d.message.Data, d.message.Header = size, nil, nil
+		d.size = size
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -321,7 +321,7 @@ func TestUpdates_TellWhichMessageIsTooLarge(t *testing.T) {
 	s, _ := u.open()
 	u.wantNext(s, 1)
 	m, err := s.Next(t.Context())
-	if !errors.Is(err, feed.ErrTooLarge) || m.Place != 2 || m.Subject != "files.a" || len(m.Data) > 0 {
+	if !errors.Is(err, feed.ErrTooLarge) || m.Place != 2 || m.Subject != "files.a" || len(m.Data) != 101 {
 		t.Errorf("message %d of %d bytes, error %v", m.Place, len(m.Data), err)
 	}
 	u.ack(s, 2)

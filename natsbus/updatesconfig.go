@@ -35,15 +35,16 @@ type UpdatesConfig struct {
 	// Subjects are those that are read. Default: all of the stream.
 	Subjects []string
 	// AckWait is the time after which a message is delivered again that is neither acknowledged nor in progress, 100 ms
-	// or more. A consumer that exists keeps its own. Default DefaultAckWait.
+	// or more. It should be well above the ten seconds after which a stream reports its messages in progress: others
+	// are sent in vain, which harms nothing else. A consumer that exists keeps its own. Default DefaultAckWait.
 	AckWait time.Duration
 	// MaxAckPending limits how many messages are delivered and not acknowledged, 1 to MaxMaxAckPending. A consumer that
 	// exists keeps its own. Default DefaultMaxAckPending.
 	MaxAckPending int
 	// Batch limits how many messages are requested at once, 1 to MaxUpdatesBatch. Default DefaultUpdatesBatch.
 	Batch int
-	// MaxBytes limits the data and the headers of a message, 1 or more. A larger one is not handed out: Next returns
-	// feed.ErrTooLarge with its place. Default feed.MaxMessageBytes.
+	// MaxBytes limits the data and the headers of a message, 1 or more. With a larger one Next returns feed.ErrTooLarge.
+	// Default feed.MaxMessageBytes.
 	MaxBytes int
 	// Patience is the time after which Next returns feed.ErrAway if NATS does not answer, 1 s or more. Default
 	// DefaultPatience.

@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/task"
 )
@@ -53,10 +54,12 @@ func run(ctx context.Context, dir, data string, out io.Writer) (err error) {
 	}
 	defer root.Close()
 	f := &follower{root: root, connects: make(chan struct{})}
+	updates := f.work()
 	node, err := embedded.StartWith(ctx, embedded.Config{
-		Dir: data,
-		Log: slog.New(slog.DiscardHandler),
-	}, f.work())
+		Dir:  data,
+		Log:  slog.New(slog.DiscardHandler),
+		Node: engine.NodeConfig{Behaviors: []task.Behavior{updates}},
+	})
 	if err != nil {
 		return err
 	}
@@ -66,7 +69,7 @@ func run(ctx context.Context, dir, data string, out io.Writer) (err error) {
 		return err
 	}
 	close(f.connects)
-	future, err := f.work().Submit(ctx, node, struct{}{}, task.SubmitOptions{ID: "updates"})
+	future, err := updates.Submit(ctx, node, struct{}{}, task.SubmitOptions{ID: "updates"})
 	if err != nil {
 		return err
 	}
