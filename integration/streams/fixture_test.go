@@ -77,8 +77,8 @@ func newWorld(t *testing.T, s *script, pace time.Duration, policy task.Policy, f
 				if err := short(ctx, pace); err != nil {
 					return err
 				}
-				info, _ := work.Run(ctx)
-				return w.target.apply(node, info.Attempt, c.Value)
+				a, _ := behaviors.Attempt(ctx)
+				return w.target.apply(node, a.Token.Ref, c.Value)
 			}
 		}
 		return work.DefineStream("follow", &work.Options{Policy: policy}, is)

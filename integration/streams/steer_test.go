@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/behaviors"
 	"taskledger/task"
 	"taskledger/work"
 )
@@ -24,8 +25,8 @@ func TestStream_SuspendedAndResumedRepeatsLittleAndGoesOnWhereItWasReset(t *test
 				<-ctx.Done()
 				return context.Cause(ctx)
 			}
-			info, _ := work.Run(ctx)
-			return errors.Join(short(ctx, time.Millisecond), w.target.apply(node, info.Attempt, c.Value))
+			a, _ := behaviors.Attempt(ctx)
+			return errors.Join(short(ctx, time.Millisecond), w.target.apply(node, a.Token.Ref, c.Value))
 		}
 	})
 	w.submit()
@@ -68,6 +69,5 @@ func (w *world) suspended() bool {
 	w.Helper()
 	is, err := w.client.Operations().WorkLinear(w.within(), followed)
 	w.must(err)
-	of, _ := w.show(followed)
-	return is.State == "suspended" && len(is.Open) == 0 && of.Status != task.Running
+	return is.State == "suspended" && len(is.Open) == 0
 }

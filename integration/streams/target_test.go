@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"taskledger/events"
 )
 
 // change is a change of an object. Those of an object tell the place of the one before.
@@ -73,7 +75,7 @@ type target struct {
 }
 
 type object struct {
-	attempt int
+	attempt events.Ref // fencing token
 	place   uint64
 }
 
@@ -86,7 +88,7 @@ func newTarget() *target {
 }
 
 // apply applies a change for an attempt on a node.
-func (t *target) apply(node string, attempt int, c change) error {
+func (t *target) apply(node string, attempt events.Ref, c change) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	is := t.objects[c.Key]
