@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,21 +125,21 @@ func TestStream_TellsWhatIsOpenAndSinceWhen(t *testing.T) {
 func TestStream_FetchesNoFurtherThanTenThousandChangesPastAnOpenOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, r := objects(12_000), newStreamRecord()
-		fetched, atMost := 0, 0
+		var fetched, atMost atomic.Int64
 		src.fetch = func(_ context.Context, place int) error {
-			fetched = place
+			fetched.Store(int64(place))
 			return nil
 		}
 		src.process = func(_ context.Context, place int) error {
 			if place == 1 {
 				time.Sleep(time.Hour)
-				atMost = fetched
+				atMost.Store(fetched.Load())
 			}
 			return nil
 		}
 		runStream(t, r, src.stream(2))
-		if atMost > 10_001 || atMost < 10_000 {
-			t.Errorf("%d changes were fetched while the first was open", atMost)
+		if n := atMost.Load(); n > 10_001 || n < 10_000 {
+			t.Errorf("%d changes were fetched while the first was open", n)
 		}
 		wantToken(t, r, "12000")
 	})
