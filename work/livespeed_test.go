@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,21 +125,21 @@ func TestStream_TellsWhatIsOpenAndSinceWhen(t *testing.T) {
 func TestStream_FetchesNoFurtherThanTenThousandChangesPastAnOpenOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, r := objects(12_000), newStreamRecord()
-		fetched, atMost := 0, 0
+		var fetched, atMost atomic.Int64
 		src.fetch = func(_ context.Context, place int) error {
-			fetched = place
+			fetched.Store(int64(place))
 			return nil
 		}
 		src.process = func(_ context.Context, place int) error {
 			if place == 1 {
 				time.Sleep(time.Hour)
-				atMost = fetched
+				atMost.Store(fetched.Load())
 			}
 			return nil
 		}
 		runStream(t, r, src.stream(2))
-		if atMost > 10_001 || atMost < 10_000 {
-			t.Errorf("%d changes were fetched while the first was open", atMost)
+		if n := atMost.Load(); n > 10_001 || n < 10_000 {
+			t.Errorf("%d changes were fetched while the first was open", n)
 		}
 		wantToken(t, r, "12000")
 	})
@@ -173,6 +174,29 @@ func TestStream_AKilledAttemptRepeatsOnlyWhatIsBehindItsLastMove(t *testing.T) {
 		wantItems(t, r, work.Counts{Done: 100})
 		if again := src.applied[first:]; again[0] < before || len(again) != 100-before {
 			t.Errorf("token %s, processed again: %s", strconv.Itoa(before), fmt.Sprint(again))
+		}
+	})
+}
+
+// Changes end while a move is under way, which may hold some, and each is counted once.
+func TestStream_CountsWhatEndsWhileItMoves(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		src, r := objects(200), newStreamRecord()
+		r.slow = 70 * time.Millisecond
+		src.process = func(_ context.Context, place int) error {
+			time.Sleep(9 * time.Millisecond)
+			if place%50 == 25 {
+				return errDisk
+			}
+			return nil
+		}
+		s := src.stream(threads)
+		s.Rules = []work.Rule{{React: work.RetryLater}}
+		runStream(t, r, s)
+		wantToken(t, r, "200")
+		wantItems(t, r, work.Counts{Done: 196, Failed: 4})
+		if len(r.holds) != 4 {
+			t.Errorf("holds %v", r.holds)
 		}
 	})
 }

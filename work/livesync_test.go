@@ -49,9 +49,21 @@ func (r *resource) token(place int) string {
 	return strconv.Itoa((place + every - 1) / every * every)
 }
 
+func (r *resource) key(place int) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keys[place-1]
+}
+
 func (r *resource) changes(ctx context.Context, _ int, token string) iter.Seq2[change, error] {
 	return func(yield func(change, error) bool) {
-		for place := number(token) + 1; place <= len(r.keys); place++ {
+		for place := number(token) + 1; ; place++ {
+			r.mu.Lock()
+			last := place > len(r.keys)
+			r.mu.Unlock()
+			if last {
+				return
+			}
 			if r.fetch != nil {
 				if err := r.fetch(ctx, place); err != nil {
 					yield(change{}, err)
@@ -59,7 +71,7 @@ func (r *resource) changes(ctx context.Context, _ int, token string) iter.Seq2[c
 				}
 			}
 			c := change{
-				Key:   r.keys[place-1],
+				Key:   r.key(place),
 				Token: r.token(place),
 				Value: place,
 			}
