@@ -96,7 +96,8 @@ func TestOpenToRead_ReadsWhatIsThereAndChangesNothing(t *testing.T) {
 				t.Errorf("%s: a node has joined: %v", durability, err)
 			}
 		}
-		if _, err := filestore.Open(dir, filestore.Config{}, filejournal.Options{}); !errors.Is(err, filejournal.ErrInUse) {
+		_, err := filestore.Open(dir, filestore.Config{}, filejournal.Options{})
+		if !errors.Is(err, filejournal.ErrInUse) {
 			t.Errorf("%s: while it is read: %v", durability, err)
 		}
 		if after := contentsOf(t, dir); !reflect.DeepEqual(after, before) {

@@ -87,7 +87,8 @@ func TestServe_InFilesLosesNothingWhenItIsKilled(t *testing.T) {
 				}
 				n.signal(syscall.SIGKILL)
 				n.wait(t)
-				if state := must(t, dir, "state", fmt.Sprintf("%d-0", run), "--at", "2200-01-01T00:00:00Z"); !strings.Contains(state, "SUCCESS") {
+				state := must(t, dir, "state", fmt.Sprintf("%d-0", run), "--at", "2200-01-01T00:00:00Z")
+				if !strings.Contains(state, "SUCCESS") {
 					t.Errorf("while no node runs: %s", state)
 				}
 			}
@@ -159,8 +160,10 @@ func TestServe_InFilesHasTaskStoresSchedulesAndLogs(t *testing.T) {
 	dir := t.TempDir()
 	n := serveFiles(t, dir, "--exec-allow", "echo")
 	submitTo(t, dir, `{"behavior":"exec","id":"says","params":{"program":"echo","args":["hello"]}}`)
-	asked(t, dir, http.MethodPost, "/store/default/update", `{"clientid":1,"adds":[{"group":"kept","data":"aGk="}]}`, http.StatusOK)
-	asked(t, dir, http.MethodPut, "/v1/schedules/nightly", `{"cron":"0 30 3 * * ?","timezone":"UTC","behavior":"noop","params":{}}`, http.StatusCreated)
+	update := `{"clientid":1,"adds":[{"group":"kept","data":"aGk="}]}`
+	asked(t, dir, http.MethodPost, "/store/default/update", update, http.StatusOK)
+	nightly := `{"cron":"0 30 3 * * ?","timezone":"UTC","behavior":"noop","params":{}}`
+	asked(t, dir, http.MethodPut, "/v1/schedules/nightly", nightly, http.StatusCreated)
 	logged := func() bool {
 		told := asked(t, dir, http.MethodGet, "/v1/tasks/says/logs", "", http.StatusOK)
 		return strings.Contains(fmt.Sprint(told), "hello")
@@ -171,7 +174,8 @@ func TestServe_InFilesHasTaskStoresSchedulesAndLogs(t *testing.T) {
 	if !logged() {
 		t.Error("the log is gone after a restart")
 	}
-	if at := asked(t, dir, http.MethodGet, "/v1/schedules/nightly", "", http.StatusOK); !strings.Contains(fmt.Sprint(at), "0 30 3") {
+	at := asked(t, dir, http.MethodGet, "/v1/schedules/nightly", "", http.StatusOK)
+	if !strings.Contains(fmt.Sprint(at), "0 30 3") {
 		t.Errorf("the schedule after a restart: %v", at)
 	}
 	groups := asked(t, dir, http.MethodGet, "/store/default/groups", "", http.StatusOK)
@@ -213,7 +217,8 @@ func TestServe_RefusesADirectoryThatItMayNotHaveAndChangesNothing(t *testing.T) 
 		err = os.WriteFile(format, bytes.Replace(text, []byte(`"version":1`), []byte(`"version":2`), 1), 0o600)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(data(torn), "log-0000000000000001"), []byte("no journal at all, and long enough to be one"), 0o600)
+		spoilt := filepath.Join(data(torn), "log-0000000000000001")
+		err = os.WriteFile(spoilt, []byte("no journal at all, and long enough to be one"), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -233,14 +238,15 @@ func TestServe_RefusesADirectoryThatItMayNotHaveAndChangesNothing(t *testing.T) 
 		"damaged":               {torn, inFiles, 4, "log-0000000000000001"},
 		"of another cluster":    {files, append(inFiles, "--expect-cluster", "other"), 5, "other"},
 		"of other shards":       {files, append(inFiles, "--shards", "8"), 5, "8 shards"},
-		"of another durability": {files, append(inFiles, "--durability", "opportunistic"), 2, "--durability opportunistic"},
+		"of another durability": {files, append(inFiles, "--durability", "opportunistic"), 2, "opportunistic"},
 	} {
 		var before map[string]string
 		if c.dir != used { // where a node runs
 			before = everything(t, data(c.dir))
 		}
 		r := run(t, c.dir, c.args...)
-		if r.code != c.code || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, c.want) || !strings.Contains(r.err, "taskledger-data") {
+		named := strings.Contains(r.err, c.want) && strings.Contains(r.err, "taskledger-data")
+		if r.code != c.code || strings.Count(r.err, "\n") != 1 || !named {
 			t.Errorf("%s: code %d, want %d: %s", name, r.code, c.code, r.err)
 		}
 		if after := everything(t, data(c.dir)); before != nil && !reflect.DeepEqual(before, after) {
@@ -280,7 +286,8 @@ func TestServe_InFilesNamesADirectoryThatItMayNotWrite(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodysID, Gid: nobodysID}}
 	}
 	r := finish(t, cmd)
-	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, data) || !strings.Contains(r.err, "permission denied") {
+	named := strings.Contains(r.err, data) && strings.Contains(r.err, "permission denied")
+	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !named {
 		t.Errorf("%+v", r)
 	}
 	if left, err := os.ReadDir(data); err != nil || len(left) > 0 {

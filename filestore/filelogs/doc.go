@@ -22,9 +22,10 @@
 //
 // # Bounds
 //
-// Segments have a sixteenth of the bytes that the logs may have, and 64 MiB at most, and begin anew after a sixteenth of the time. Beyond
-// a bound the oldest segment goes, with all that is in it. Of one that is no more half needed, since logs were removed,
-// what is needed is written anew under the same name, together with the one before where both are small.
+// Segments have a sixteenth of the bytes that the logs may have, and 64 MiB at most, and begin anew after a sixteenth
+// of the time. Beyond a bound the oldest segment goes, with all that is in it. Of one that is no more half needed,
+// since logs were removed, what is needed is written anew under the same name, together with the one before where both
+// are small.
 //
 // # What a crash leaves
 //

@@ -95,9 +95,11 @@ func open(layer disk.Layer, cfg Config) (*Logs, error) {
 	cfg.MaxAge = cmp.Or(cfg.MaxAge, DefaultAge)
 	switch {
 	case cfg.MaxBytes < MinBytes:
-		return nil, &store.InvalidError{Field: "MaxBytes", Problem: fmt.Sprintf("%d, want %d or more", cfg.MaxBytes, MinBytes)}
+		problem := fmt.Sprintf("%d, want %d or more", cfg.MaxBytes, MinBytes)
+		return nil, &store.InvalidError{Field: "MaxBytes", Problem: problem}
 	case cfg.MaxAge < MinAge:
-		return nil, &store.InvalidError{Field: "MaxAge", Problem: fmt.Sprintf("%s, want %s or more", cfg.MaxAge, MinAge)}
+		problem := fmt.Sprintf("%s, want %s or more", cfg.MaxAge, MinAge)
+		return nil, &store.InvalidError{Field: "MaxAge", Problem: problem}
 	}
 	l := &Logs{
 		layer:  layer,

@@ -272,13 +272,15 @@ func TestOpen_CutsATornEndAndNamesDamage(t *testing.T) {
 func TestOpen_RefusesADirectoryInUseAndOneOfAnotherCluster(t *testing.T) {
 	dir := t.TempDir()
 	l := openDir(t, dir, filelogs.Config{Cluster: "c1"})
-	if _, err := filelogs.Open(dir, filelogs.Config{Cluster: "c1"}); !errors.Is(err, filelogs.ErrInUse) || !strings.Contains(err.Error(), dir) {
+	_, err := filelogs.Open(dir, filelogs.Config{Cluster: "c1"})
+	if !errors.Is(err, filelogs.ErrInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("in use: %v", err)
 	}
 	closed(t, l)
 	before := files(t, dir)
-	_, err := filelogs.Open(dir, filelogs.Config{Cluster: "c2"})
-	if !errors.Is(err, filelogs.ErrOtherCluster) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "c1") {
+	_, err = filelogs.Open(dir, filelogs.Config{Cluster: "c2"})
+	named := err != nil && strings.Contains(err.Error(), dir) && strings.Contains(err.Error(), "c1")
+	if !errors.Is(err, filelogs.ErrOtherCluster) || !named {
 		t.Errorf("of another cluster: %v", err)
 	}
 	if after := files(t, dir); !bytes.Equal(before[firstFile], after[firstFile]) || len(before) != len(after) {
@@ -325,7 +327,8 @@ func TestLogs_ACrashAtAnyWriteLosesNothingThatWasAcknowledged(t *testing.T) {
 			}
 			got, err := l.Read(t.Context(), one, tasklog.Range{})
 			if err != nil || got.Last < lines || got.Last > lines+1 {
-				t.Errorf("%s was stopped at change %d: the log ends with line %d, %v, want %d", name, kill, got.Last, err, lines)
+				t.Errorf("%s was stopped at change %d: the log ends with line %d, %v, want %d",
+					name, kill, got.Last, err, lines)
 			}
 			lives, _, err := l.Lives(t.Context(), 1, 0)
 			for _, life := range lives {
@@ -410,7 +413,8 @@ func TestFormat_IsThatOfTheGoldenFile(t *testing.T) {
 		if !bytes.Equal(is, want) {
 			t.Errorf("it has %d bytes that differ from the %d of %s", len(is), len(want), path)
 		}
-		l, err = filelogs.OpenLayer(faultdisk.Of(map[string][]byte{firstFile: want}), filelogs.Config{Cluster: "golden"})
+		d = faultdisk.Of(map[string][]byte{firstFile: want})
+		l, err = filelogs.OpenLayer(d, filelogs.Config{Cluster: "golden"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,8 @@ func (l *Logs) read(of tasklog.Attempt, at stored) (tasklog.Batch, bool) {
 // writes its first line later than it began.
 const beforeFirst = 10 * time.Second
 
-// oldest returns from when on there are logs, if none were lost since they began. The caller holds mu, at least to read.
+// oldest returns from when on there are logs, if none were lost since they began. The caller holds mu, at least to
+// read.
 func (l *Logs) oldest() events.Millis {
 	first := l.segments[0]
 	if first.number == 1 {

@@ -37,7 +37,8 @@ func MakeSocketDir(data, name string) (path string, err error) {
 	path = filepath.Join(dir, name)
 	if len(path) > maxSocketPath {
 		_ = os.Remove(dir) // it is empty
-		return "", fmt.Errorf("socket %s: %d bytes, want at most %d: data in %s, TMPDIR", path, len(path), maxSocketPath, data)
+		return "", fmt.Errorf("socket %s: %d bytes, want at most %d: data in %s, TMPDIR",
+			path, len(path), maxSocketPath, data)
 	}
 	return path, nil
 }

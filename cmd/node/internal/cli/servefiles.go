@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -34,10 +35,13 @@ type fileOptions struct {
 }
 
 func (o *fileOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.store, "store", storeInEtcd, `where the node keeps everything: etcd, or files of --data, for one node without etcd and NATS`)
-	f.StringVar(&o.durability, "durability", "", `strict answers once a write is synced; opportunistic before, and a crash of the machine loses
---loss-bound at most; with --store files, chosen when the store is created (default strict)`)
-	f.DurationVar(&o.lossBound, "loss-bound", time.Second, "longest time before a crash of the machine whose writes --durability opportunistic may lose")
+	f.StringVar(&o.store, "store", storeInEtcd, `where the node keeps everything: etcd, or files of --data, for one node
+without etcd and NATS`)
+	f.StringVar(&o.durability, "durability", "",
+		`strict answers once a write is synced; opportunistic before, and a crash of the
+machine loses --loss-bound at most; with --store files, chosen when the store is created (default strict)`)
+	f.DurationVar(&o.lossBound, "loss-bound", time.Second,
+		"longest time before a crash of the machine whose writes --durability opportunistic may lose")
 }
 
 // inFiles reports whether the node has its store in files.
@@ -58,7 +62,8 @@ func (o *serveOptions) checkStore(c *access) string {
 	case !o.inFiles():
 		return ""
 	case len(c.addresses.Etcd) > 0 || len(c.addresses.NATS) > 0:
-		return "--store files is for one node without etcd and NATS, and --etcd and --nats name some: want one of the two"
+		return "--store files is for one node without etcd and NATS, and --etcd and --nats name some: " +
+			"want one of the two"
 	case o.join != "":
 		return "--store files is for one node that is alone, and --join names another one: want one of the two"
 	case c.addresses.Cluster != "":
@@ -71,7 +76,7 @@ func (o *serveOptions) checkStore(c *access) string {
 		return "--archive jetstream: with --store files there is no NATS: want files, keep or drop"
 	case o.logs.where == logsInJetStream:
 		return "--logs jetstream: with --store files there is no NATS: want files or none"
-	case o.durability != "" && o.durability != string(filejournal.Strict) && o.durability != string(filejournal.Opportunistic):
+	case !slices.Contains(durabilities, o.durability):
 		return fmt.Sprintf("--durability %s: want strict or opportunistic", o.durability)
 	case o.lossBound < minLossBound:
 		return fmt.Sprintf("--loss-bound %s: want %s or more", o.lossBound, minLossBound)
@@ -81,26 +86,31 @@ func (o *serveOptions) checkStore(c *access) string {
 	return ""
 }
 
+// durabilities lists the values of --durability, "" for none.
+var durabilities = []string{"", string(filejournal.Strict), string(filejournal.Opportunistic)}
+
 // minLossBound is the shortest time that a loss can be bounded to.
 const minLossBound = 2 * time.Millisecond
 
 // otherStore refuses a data directory whose store is of another kind.
 func otherStore(dir, kind, remedy string) error {
-	return fmt.Errorf("%s: %w: it is in %s; name another directory by --data, or %s", dir, infiles.ErrOtherStore, kind, remedy)
+	return fmt.Errorf("%s: %w: it is in %s; name another directory by --data, or %s",
+		dir, infiles.ErrOtherStore, kind, remedy)
 }
 
 // checkFilesOfStore reads the store of the data directory, where there is one, and says what it is.
 func (a *app) checkFilesOfStore() (says string, err error) {
-	dir := a.access.dir
+	dir, id := a.access.dir, a.access.addresses.ID
 	switch {
 	case embedded.Served(dir):
 		return "", otherStore(dir, "etcd", "leave out --store files")
-	case !infiles.Holds(dir) && a.access.addresses.ID != "":
-		return "", fmt.Errorf("%w: %s holds no store, and that of id %s is expected", filestore.ErrOtherCluster, dir, a.access.addresses.ID)
+	case !infiles.Holds(dir) && id != "":
+		return "", fmt.Errorf("%w: %s holds no store, and that of id %s is expected",
+			filestore.ErrOtherCluster, dir, id)
 	case !infiles.Holds(dir):
 		return "there is no store yet", nil
 	}
-	files, err := infiles.OpenToRead(dir, a.access.addresses.ID)
+	files, err := infiles.OpenToRead(dir, id)
 	if err != nil {
 		return "", err
 	}
@@ -108,10 +118,11 @@ func (a *app) checkFilesOfStore() (says string, err error) {
 	if err := errors.Join(err, files.Close()); err != nil {
 		return "", err
 	}
-	if wants := a.serve.durability; wants != "" && wants != shards[0].Durability {
-		return "", fmt.Errorf("%w: --durability %s, and it is %s", filejournal.ErrDurability, wants, shards[0].Durability)
+	is := shards[0].Durability
+	if wants := a.serve.durability; wants != "" && wants != is {
+		return "", fmt.Errorf("%w: --durability %s, and it is %s", filejournal.ErrDurability, wants, is)
 	}
-	return fmt.Sprintf("a store of %d shards, %s, no node runs there", len(shards), shards[0].Durability), nil
+	return fmt.Sprintf("a store of %d shards, %s, no node runs there", len(shards), is), nil
 }
 
 // openFiles opens what the node stands on, in files of its data directory.
@@ -135,7 +146,8 @@ func (a *app) openFiles() (*connect.Link, httpd.Place, error) {
 	}
 	files, err := infiles.Open(dir, cfg)
 	if errors.Is(err, filejournal.ErrDurability) {
-		err = &exitcode.UsageError{Problem: fmt.Sprintf("--durability %s: %v; it is chosen once for a directory", o.durability, err)}
+		problem := fmt.Sprintf("--durability %s: %v; it is chosen once for a directory", o.durability, err)
+		err = &exitcode.UsageError{Problem: problem}
 	}
 	if err != nil {
 		return nil, nil, err

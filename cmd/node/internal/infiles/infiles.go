@@ -68,8 +68,9 @@ func Open(dir string, cfg Config) (*Files, error) {
 }
 
 func (f *Files) open(cfg Config) (err error) {
-	if cfg.Store.ID != "" && !Holds(f.dir) { // none is created
-		return fmt.Errorf("open store: %w: %s holds none, and that of id %s was expected", filestore.ErrOtherCluster, f.dir, cfg.Store.ID)
+	if id := cfg.Store.ID; id != "" && !Holds(f.dir) { // none is created
+		return fmt.Errorf("open store: %w: %s holds none, and that of id %s was expected",
+			filestore.ErrOtherCluster, f.dir, id)
 	}
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return fmt.Errorf("open store: %w", err)

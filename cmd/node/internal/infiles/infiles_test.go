@@ -57,7 +57,8 @@ func TestFiles_AreAdvertisedWhileTheyAreOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	at, err := advertised.Read(dir)
-	if err != nil || at.Store != advertised.InFiles || at.Data != f.Store.Cluster().ID || at.Socket() != f.SocketPath("api") || len(at.Etcd) > 0 {
+	known := at.Store == advertised.InFiles && at.Data == f.Store.Cluster().ID && at.Socket() == f.SocketPath("api")
+	if err != nil || !known || len(at.Etcd) > 0 {
 		t.Errorf("advertised %+v, %v", at, err)
 	}
 	closed(t, f)
@@ -109,17 +110,19 @@ func TestOpen_RefusesBadDirectoriesByName(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	expected := infiles.Config{Store: filestore.Config{ID: "x"}}
+	lossy := infiles.Config{Files: filejournal.Options{Durability: filejournal.Opportunistic}}
 	for name, c := range map[string]struct {
 		dir  string
 		cfg  infiles.Config
 		want error
 	}{
 		"in use":                    {used, infiles.Config{}, filejournal.ErrInUse},
-		"of another cluster":        {other, infiles.Config{Store: filestore.Config{ID: "x"}}, filestore.ErrOtherCluster},
-		"of another durability":     {other, infiles.Config{Files: filejournal.Options{Durability: filejournal.Opportunistic}}, filejournal.ErrDurability},
+		"of another cluster":        {other, expected, filestore.ErrOtherCluster},
+		"of another durability":     {other, lossy, filejournal.ErrDurability},
 		"of other shards":           {other, infiles.Config{Store: filestore.Config{Shards: 4}}, filestore.ErrShards},
 		"with logs of another one":  {logs, infiles.Config{Logs: &filelogs.Config{}}, filelogs.ErrOtherCluster},
-		"expected and not there":    {empty, infiles.Config{Store: filestore.Config{ID: "x"}}, filestore.ErrOtherCluster},
+		"expected and not there":    {empty, expected, filestore.ErrOtherCluster},
 		"open to everybody":         {everybodys, infiles.Config{}, nil},
 		"with an archive of others": {mixed, infiles.Config{}, filearchive.ErrOtherCluster},
 	} {
@@ -143,7 +146,8 @@ func TestOpenToRead_ReadsBesideAnotherReaderAndNotBesideANode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := open(t, dir)
-	if _, err := infiles.OpenToRead(dir, ""); !errors.Is(err, filejournal.ErrInUse) || !strings.Contains(err.Error(), dir) {
+	_, err := infiles.OpenToRead(dir, "")
+	if !errors.Is(err, filejournal.ErrInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("while a node runs: %v", err)
 	}
 	closed(t, f)
