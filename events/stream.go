@@ -38,7 +38,7 @@ const (
 type TokenMoved struct {
 	Attempt Ref    // the Started of the attempt that has the bucket
 	Token   string // all changes up to it are processed or held; "" = the token stays
-	// Simulated tells that the token of the stream stays: Token is how far a partition has come that moves none.
+	// Simulated tells that the token of the stream stays: Token tells how far a partition has come that moves none.
 	Simulated bool
 	Items     ItemCounts  // since the move before
 	Errors    []ItemError // the first of Items

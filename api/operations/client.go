@@ -171,9 +171,16 @@ type Works interface {
 	WorkFailures(
 		ctx context.Context, id events.TaskID, cursor string, limit int,
 	) (progress.FailurePage, error)
-	ResetWork(ctx context.Context, id events.TaskID, thresholds bool) error
-	SetWorkToken(ctx context.Context, id events.TaskID, token, reason string) error
+	// ResetWork is engine.Operations.ResetWork, and with a token SetWorkToken.
+	ResetWork(ctx context.Context, id events.TaskID, how WorkReset) error
 	RerunWork(ctx context.Context, id events.TaskID) error
+}
+
+// WorkReset says what a reset of a work does. The zero value forgets the run.
+type WorkReset struct {
+	Thresholds bool    // forget what the counters of thresholds have counted, and nothing else
+	Token      *string // forget nothing, and have a stream go on from there; nil = no token is set
+	Reason     string  // of Token
 }
 
 // Direct is a Client that is itself a client of the cluster's etcd and NATS.
@@ -270,7 +277,18 @@ func (d Direct) Schedules() Schedules { return directSchedules{d.Client.Schedule
 func (d Direct) Backfills() Backfills { return d.Client.Schedules() }
 
 // Works implements Client.
-func (d Direct) Works() Works { return d.Client.Operations() }
+func (d Direct) Works() Works { return directWorks{d.Client.Operations()} }
+
+// directWorks implements Works.
+type directWorks struct{ engine.Operations }
+
+// ResetWork implements Works.
+func (d directWorks) ResetWork(ctx context.Context, id events.TaskID, how WorkReset) error {
+	if how.Token != nil {
+		return d.Operations.SetWorkToken(ctx, id, *how.Token, how.Reason)
+	}
+	return d.Operations.ResetWork(ctx, id, how.Thresholds)
+}
 
 // directSchedules implements Schedules.
 type directSchedules struct{ engine.Schedules }

@@ -607,7 +607,7 @@ func worksTold(t *testing.T, c operations.Client, by string) {
 	if w, err := c.Works().Work(ctx, id); err != nil || w.Run != 2 && !w.FailedOnly {
 		t.Errorf("run again: %+v, %v", w, err)
 	}
-	if err := c.Works().ResetWork(ctx, id, true); err != nil {
+	if err := c.Works().ResetWork(ctx, id, operations.WorkReset{Thresholds: true}); err != nil {
 		t.Errorf("reset: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"taskledger/api/operations"
 	"taskledger/events"
 	"taskledger/work/progress"
 )
@@ -48,12 +49,20 @@ func (w works) WorkFailures(
 }
 
 // ResetWork implements operations.Works.
-func (w works) ResetWork(ctx context.Context, id events.TaskID, thresholds bool) error {
+func (w works) ResetWork(ctx context.Context, id events.TaskID, how operations.WorkReset) error {
+	const does = "reset the work"
 	var body []byte
-	if thresholds {
+	var err error
+	switch {
+	case how.Token != nil:
+		body, err = json.Marshal(map[string]string{"token": *how.Token, "reason": how.Reason})
+	case how.Thresholds:
 		body = []byte(`{"thresholds":true}`)
 	}
-	return w.change(ctx, "reset the work", id, workPath+"/reset", body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", does, err)
+	}
+	return w.change(ctx, does, id, workPath+"/reset", body)
 }
 
 // RerunWork implements operations.Works.
@@ -73,14 +82,4 @@ func (w works) change(ctx context.Context, does string, id events.TaskID, below 
 		body:   body,
 	}, nil)
 	return err
-}
-
-// SetWorkToken implements operations.Works.
-func (w works) SetWorkToken(ctx context.Context, id events.TaskID, token, reason string) error {
-	const does = "set the token of the work"
-	body, err := json.Marshal(map[string]string{"token": token, "reason": reason})
-	if err != nil {
-		return fmt.Errorf("%s: %w", does, err)
-	}
-	return w.change(ctx, does, id, "/work/reset", body)
 }

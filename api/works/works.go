@@ -182,10 +182,15 @@ func (f *front) reset(c *api.Call) error {
 }
 
 func (f *front) resets(c *api.Call, what *Reset) error {
-	if what.Token != "" {
-		return f.works.SetWorkToken(c.Context(), c.Task(), string(what.Token[1:]), what.Reason)
+	how := operations.WorkReset{
+		Thresholds: bool(what.Thresholds),
+		Reason:     what.Reason,
 	}
-	return f.works.ResetWork(c.Context(), c.Task(), bool(what.Thresholds))
+	if what.Token != "" {
+		token := string(what.Token[1:])
+		how.Token = &token
+	}
+	return f.works.ResetWork(c.Context(), c.Task(), how)
 }
 
 func (f *front) rerun(c *api.Call) error {

@@ -65,12 +65,11 @@ func (w *world) WorkFailures(
 	return page, w.ask(id, "errors %q %d", cursor, limit)
 }
 
-func (w *world) ResetWork(_ context.Context, id events.TaskID, thresholds bool) error {
-	return w.ask(id, "reset %t", thresholds)
-}
-
-func (w *world) SetWorkToken(_ context.Context, id events.TaskID, token, reason string) error {
-	return w.ask(id, "token %q %q", token, reason)
+func (w *world) ResetWork(_ context.Context, id events.TaskID, how operations.WorkReset) error {
+	if how.Token != nil {
+		return w.ask(id, "token %q %q", *how.Token, how.Reason)
+	}
+	return w.ask(id, "reset %t", how.Thresholds)
 }
 
 func (w *world) RerunWork(_ context.Context, id events.TaskID) error { return w.ask(id, "rerun") }

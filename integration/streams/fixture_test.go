@@ -226,7 +226,7 @@ func (w *world) judge() {
 	w.Logf("%d moves, %d times fetched", len(all), len(w.begins))
 }
 
-// push publishes the changes of the script, whose places are those of their messages then.
+// push publishes the changes of the script, which take the places of their messages.
 func (w *world) push() jetstream.JetStream {
 	w.Helper()
 	conn, err := nats.Connect(w.cluster.NATS.URL, nats.MaxReconnects(-1))

@@ -27,7 +27,7 @@ type Extension struct {
 	Next func(of events.Record) (seq uint64, prev events.Ref)
 	// Sections are the rows of the state in a snapshot, in the order in which they are stored.
 	Sections []Section
-	// Restored completes the state once every row was read. entry and now are those that the snapshot was taken at.
+	// Restored completes the state once every row was read. The snapshot was taken at entry and now.
 	Restored func(entry uint64, now events.Millis) error
 	// Bytes returns about how much room the state takes in a snapshot. Retention cannot make it smaller.
 	Bytes func() int64
@@ -84,7 +84,7 @@ type Crew interface {
 	Led(id events.TaskID) []events.TaskID
 }
 
-// Shard is what an extension may use of the shard that it belongs to.
+// Shard has the parts of a shard that its extensions may use.
 type Shard struct {
 	// Clock counts the time between entries.
 	Clock *steady.Clock

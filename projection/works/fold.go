@@ -287,14 +287,6 @@ func (s *Works) end(of *Work, p *Part, b *events.BucketsMoved, now events.Millis
 	s.permits -= len(done)
 }
 
-// TextBytes is what the texts of errors take of MaxErrorBytes.
-func TextBytes(all []events.ItemError) (n int64) {
-	for _, e := range all {
-		n += int64(len(e.Item) + len(e.Code) + len(e.Message))
-	}
-	return n
-}
-
 // close takes a bucket from those that are open.
 func (w *Work) close(bucket uint64) {
 	at := w.find(bucket)
@@ -376,15 +368,4 @@ func (s *Works) reset(of *Work, what events.ResetScope) {
 	for i := range of.Parts {
 		of.Parts[i].Total = of.Partitions[i].Buckets
 	}
-}
-
-// oldestFinal returns the work, of a task that has ended, that was planned first and has no token or holds; nil =
-// there is none.
-func (s *Works) oldestFinal() (oldest *Work) {
-	for _, of := range s.byParent {
-		if of.Final && !of.lasts() && (oldest == nil || of.Life < oldest.Life) {
-			oldest = of
-		}
-	}
-	return oldest
 }

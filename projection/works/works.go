@@ -400,3 +400,22 @@ func (w *Work) size() int64 {
 	}
 	return int64(n) + w.Stream.size()
 }
+
+// oldestFinal returns the work, of a task that has ended, that was planned first and has no token or holds; nil =
+// there is none.
+func (s *Works) oldestFinal() (oldest *Work) {
+	for _, of := range s.byParent {
+		if of.Final && !of.lasts() && (oldest == nil || of.Life < oldest.Life) {
+			oldest = of
+		}
+	}
+	return oldest
+}
+
+// TextBytes returns how much of MaxErrorBytes the texts of errors take.
+func TextBytes(all []events.ItemError) (n int64) {
+	for _, e := range all {
+		n += int64(len(e.Item) + len(e.Code) + len(e.Message))
+	}
+	return n
+}

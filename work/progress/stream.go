@@ -4,14 +4,14 @@ import "taskledger/events"
 
 // Stream tells how far a work has come that is a stream, over all of its runs.
 type Stream struct {
-	// Token is that of the last change before which none is open: they are processed, or held. What is no UTF-8 is
-	// replaced. "" = none is recorded.
+	// Token belongs to the last change before which none is open: they are processed, or held. It shows U+FFFD in place of
+	// bytes that are no UTF-8. "" = none is recorded.
 	Token   string        `json:"token"`
 	MovedAt events.Millis `json:"moved_at,omitzero"` // when the token last moved, or was set
 	// SimulatedTo is the token up to which the partition under way has simulated, or the one before it.
 	SimulatedTo string `json:"simulated_to,omitempty"`
 	Lag         Lag    `json:"lag"`
-	// ChangesPerSecond is that of the last half a minute to a minute in which changes came.
+	// ChangesPerSecond looks back over the last half a minute to a minute in which changes came.
 	ChangesPerSecond *float64 `json:"changes_per_second,omitempty"`
 	Holds            Holds    `json:"holds"`
 }

@@ -27,8 +27,8 @@ const (
 type Stream interface {
 	// Position returns where the partition under way begins.
 	Position(ctx context.Context) (Position, error)
-	// Move records all of a Move, or nothing: if there are Freed keys, the changes to append are those of holds that have
-	// ended, and the attempt processes them itself before it moves again.
+	// Move records all of a Move, or nothing: if there are Freed keys, their holds have ended, and the attempt processes the
+	// changes that it wanted to append itself before it moves again.
 	Move(ctx context.Context, m Move) (Moved, error)
 	// Held is for the attempt of a hold's task. It takes how many changes of the hold the attempt has processed since it
 	// last asked, and returns those that are left, in their order: at most MaxHeldBytes of them. None: the hold has
@@ -47,7 +47,7 @@ type Position struct {
 
 // Move tells what became of changes since the last Move of the attempt.
 type Move struct {
-	// Token is that of the last change before which none is open. "" leaves the token as it is.
+	// Token belongs to the last change before which none is open. "" leaves the token as it is.
 	Token  string
 	Items  Counts
 	Errors []ItemError // the first ones, as in Report

@@ -6,6 +6,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/works"
 )
 
 // Reasons that owners give to the tasks of holds.
@@ -14,32 +15,30 @@ const (
 	orphanedReason = "its stream is deleted"
 )
 
-// deleteSpent deletes tasks whose hold is gone, by so many events at most, and returns how many it has recorded. A
-// task that runs is left to its attempt, unless its stream is gone.
-func (o *atOwner) deleteSpent(d *command.Decider, most int) (recorded int) {
-	if o.all.SpentLen() == 0 {
-		return 0
+// deleteSpent deletes tasks whose hold is gone, by so many events at most, and returns how many it has recorded, and when
+// it is to be called again, 0 standing for not yet. A task that runs is left to its attempt, unless its stream is gone.
+func deleteSpent(d *command.Decider, all *works.Works, most int) (recorded int, again events.Millis) {
+	if all.SpentLen() == 0 {
+		return 0, 0
 	}
 	if !d.MayRecord(events.KindDeleted) {
-		o.tidyAt(d.Now + tryAgain)
-		return 0
+		return 0, d.Now + tryAgain
 	}
 	before := len(d.Entry.Entry.Events)
 	orphans := map[events.TaskID]bool{}
 	var ids []events.TaskID
-	for id, orphan := range o.all.Spent {
+	for id, orphan := range all.Spent {
 		ids = append(ids, id)
 		orphans[id] = orphan
 	}
 	slices.Sort(ids)
 	for _, id := range ids {
 		if recorded = len(d.Entry.Entry.Events) - before; recorded >= most || d.EntryFull() || d.Err != nil {
-			o.tidyAt(d.Now + 1)
-			return recorded
+			return recorded, d.Now + 1
 		}
-		deleteTask(d, o.state.Task(id), orphans[id])
+		deleteTask(d, d.State.Task(id), orphans[id])
 	}
-	return len(d.Entry.Entry.Events) - before
+	return len(d.Entry.Entry.Events) - before, 0
 }
 
 // deleteTask deletes the task of a hold that is gone, if it can be.
@@ -63,12 +62,5 @@ func deleteTask(d *command.Decider, t *projection.Task, orphan bool) {
 	}
 	if t != nil && d.Err == nil {
 		d.Emit(t, &events.Deleted{})
-	}
-}
-
-// tidyAt has tasks whose hold is gone looked at again at a time.
-func (o *atOwner) tidyAt(at events.Millis) {
-	if o.retry == 0 || at < o.retry {
-		o.retry = at
 	}
 }

@@ -176,7 +176,11 @@ func (o *atOwner) later(id events.TaskID, at events.Millis) {
 
 // decide creates and wakes workers, ends those whose work has ended, and deletes the tasks of holds that are gone.
 func (o *atOwner) decide(d *command.Decider, b command.Budget) {
-	b.Items -= o.deleteSpent(d, b.Items)
+	deleted, again := deleteSpent(d, o.all, b.Items)
+	b.Items -= deleted
+	if again != 0 && (o.retry == 0 || again < o.retry) {
+		o.retry = again
+	}
 	if len(o.stir) == 0 {
 		return
 	}

@@ -79,7 +79,7 @@ func (o *atOwner) left(q *Left) command.Answer {
 	return s.answer()
 }
 
-// found is what was found for a question.
+// found wraps the answer to a question.
 func found(linear bool, a command.Answer) command.Found {
 	return command.Found{
 		Items:  1,

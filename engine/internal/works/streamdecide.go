@@ -109,7 +109,7 @@ type sorted struct {
 	problem string
 }
 
-// sum is what the hold of a key has, or would have.
+// sum counts the changes of the hold of a key, with those that a Move would add.
 type sum struct {
 	has     *works.Hold // nil = a change of the Move begins it
 	changes int

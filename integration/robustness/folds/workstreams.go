@@ -6,7 +6,7 @@ import (
 	"taskledger/events"
 )
 
-// stream is what a work that streams has beside its run.
+// stream has what a work that streams keeps beside its run.
 type stream struct {
 	token string
 	holds map[uint32]*kept // by number

@@ -92,7 +92,7 @@ var durabilities = []string{"", string(filejournal.Strict), string(filejournal.O
 // minLossBound is the shortest time that a loss can be bounded to.
 const minLossBound = 2 * time.Millisecond
 
-// otherStore refuses a data directory whose store is of another kind.
+// otherStore refuses a data directory with a store of another kind.
 func otherStore(dir, kind, remedy string) error {
 	return fmt.Errorf("%s: %w: it is in %s; name another directory by --data, or %s",
 		dir, infiles.ErrOtherStore, kind, remedy)

@@ -43,7 +43,7 @@ type Files struct {
 	close   func() error
 }
 
-// ErrOtherStore reports a data directory whose store is of another kind.
+// ErrOtherStore reports a data directory with a store of another kind.
 var ErrOtherStore = errors.New("directory holds a store of another kind")
 
 // Holds reports whether a store in files was ever created in a directory.

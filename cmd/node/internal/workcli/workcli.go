@@ -79,9 +79,12 @@ suspended or has ended goes on from that token, "" standing for the beginning.`,
 			case sets != (reason != ""):
 				return &exitcode.UsageError{Problem: "reset: want --token with --reason"}
 			case sets:
-				return works.SetWorkToken(ctx, id, token, reason)
+				return works.ResetWork(ctx, id, operations.WorkReset{
+					Token:  &token,
+					Reason: reason,
+				})
 			}
-			return works.ResetWork(ctx, id, thresholds)
+			return works.ResetWork(ctx, id, operations.WorkReset{Thresholds: thresholds})
 		})
 	c.Flags().BoolVar(&thresholds, "thresholds", false, "only what counters have counted")
 	c.Flags().StringVar(&token, "token", "", "the token from which a stream goes on")

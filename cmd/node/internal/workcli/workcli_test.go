@@ -83,12 +83,11 @@ func (l *line) WorkFailures(
 	return page, l.ask(id, "errors %q %d", cursor, limit)
 }
 
-func (l *line) ResetWork(_ context.Context, id events.TaskID, thresholds bool) error {
-	return l.ask(id, "reset %t", thresholds)
-}
-
-func (l *line) SetWorkToken(_ context.Context, id events.TaskID, token, reason string) error {
-	return l.ask(id, "token %q %q", token, reason)
+func (l *line) ResetWork(_ context.Context, id events.TaskID, how operations.WorkReset) error {
+	if how.Token != nil {
+		return l.ask(id, "token %q %q", *how.Token, how.Reason)
+	}
+	return l.ask(id, "reset %t", how.Thresholds)
 }
 
 func (l *line) RerunWork(_ context.Context, id events.TaskID) error { return l.ask(id, "rerun") }
