@@ -26,7 +26,13 @@ func (c *Client) openWork(ctx context.Context, a task.Attempt) (workledger.Acces
 		Node:    n.sessionID(),
 	}
 	access := workledger.Access{Params: a.Params}
-	if of := works.WorkerOf(a.Params); events.WorkerNumber(of, a.Task) > 1 {
+	if of, partition := works.HoldOf(a.Params, a.Task); of != "" {
+		params, err := c.workParams(ctx, of)
+		if err != nil {
+			return workledger.Access{}, err
+		}
+		access.Hold, access.Params = partition, params
+	} else if of := works.WorkerOf(a.Params); events.WorkerNumber(of, a.Task) > 1 {
 		params, err := c.workParams(ctx, of)
 		if err != nil {
 			return workledger.Access{}, err
@@ -42,6 +48,7 @@ func (c *Client) openWork(ctx context.Context, a task.Attempt) (workledger.Acces
 		Leaving: n.leaving,
 	}
 	access.Ledger = works.NewLedger(asks, attempt)
+	access.Stream = works.NewStream(asks, attempt)
 	return access, nil
 }
 

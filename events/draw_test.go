@@ -233,7 +233,24 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return &events.PermitsGranted{Counter: drawCounter(t), Bucket: drawBucket(t), Simulate: rapid.Bool().Draw(t, "simulate"),
 			Items: rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "items")}
 	case events.KindWorkReset:
-		return &events.WorkReset{What: events.ResetScope(rapid.IntRange(1, 2).Draw(t, "what"))}
+		b := &events.WorkReset{What: events.ResetScope(rapid.IntRange(1, 3).Draw(t, "what"))}
+		if b.What == events.ResetToken {
+			b.Token, b.Reason = string(drawBytes(t)), text.Draw(t, "reason")
+		}
+		return b
+	case events.KindTokenMoved:
+		b := &events.TokenMoved{Attempt: drawAttempt(t), Token: string(drawBytes(t)), Open: rapid.Uint64Range(0, 1<<53).Draw(t, "open"), Oldest: drawItemTime(t)}
+		b.Simulated = b.Token != "" && rapid.Bool().Draw(t, "simulated")
+		b.Items, b.Errors = drawItems(t, text)
+		return b
+	case events.KindChangeHeld:
+		return &events.ChangeHeld{Attempt: drawAttempt(t), Hold: rapid.Uint32Range(1, math.MaxUint32).Draw(t, "hold"), Partition: drawPartition(t),
+			Key: "k" + string(drawBytes(t)), At: string(drawBytes(t)), Data: drawBytes(t), Code: text.Draw(t, "code"), Message: text.Draw(t, "message"),
+			Passed: rapid.Bool().Draw(t, "passed")}
+	case events.KindHoldMoved:
+		b := &events.HoldMoved{Hold: rapid.Uint32Range(1, math.MaxUint32).Draw(t, "hold"), Done: rapid.Uint32Range(0, events.MaxHeldChanges).Draw(t, "done")}
+		b.Ended = b.Done == 0 || rapid.Bool().Draw(t, "ended")
+		return b
 	default:
 		t.Fatalf("no generator for %s", kind)
 		return nil
@@ -258,6 +275,10 @@ func drawWork(t *rapid.T) *events.WorkPlanned {
 		p := events.WorkPartition{ID: fmt.Sprint(i, rapid.StringN(0, 10, 60).Draw(t, "id")), Mode: events.WorkMode(rapid.IntRange(0, 2).Draw(t, "mode")),
 			Buckets: drawBucket(t), Workers: rapid.Uint32Range(1, events.MaxWorkers).Draw(t, "workers"),
 			Threads: rapid.Uint32Range(1, events.MaxThreads).Draw(t, "threads"), Segments: drawBytes(t)}
+		if p.Form = events.WorkForm(rapid.IntRange(0, 3).Draw(t, "form")); p.Form != events.FormBuckets {
+			p.Buckets, p.Workers = 1, 1
+			p.MovesToken = p.Mode != events.ModeFull && rapid.Bool().Draw(t, "moves token")
+		}
 		if rapid.Bool().Draw(t, "threshold") {
 			p.Thresholds = []events.WorkThreshold{{Counter: drawCounter(t), Limit: rapid.Uint64().Draw(t, "limit")}}
 		}
@@ -272,20 +293,29 @@ func drawMove(t *rapid.T, text *rapid.Generator[string]) *events.BucketsMoved {
 		b.Cause = events.ReturnedGivenUp
 		return b
 	}
-	b.Attempt = events.Ref(rapid.Uint64Range(1, math.MaxUint64).Draw(t, "attempt"))
+	b.Attempt = drawAttempt(t)
 	switch rapid.IntRange(0, 2).Draw(t, "what") {
 	case 0:
 		b.Ended = drawBucket(t)
-		b.Items = events.ItemCounts{Done: rapid.Uint64Range(0, 1<<53).Draw(t, "done"), Failed: rapid.Uint64Range(0, 1<<53).Draw(t, "failed")}
-		if b.Items.Failed > 0 && rapid.Bool().Draw(t, "told") {
-			b.Errors = []events.ItemError{{Item: text.Draw(t, "item"), Code: text.Draw(t, "code"), Message: text.Draw(t, "message")}}
-		}
+		b.Items, b.Errors = drawItems(t, text)
 	case 1:
 		b.Returned, b.Cause = drawBucket(t), events.ReturnCause(rapid.IntRange(1, 4).Draw(t, "cause"))
 		return b
 	}
 	b.Started = drawBucket(t)
 	return b
+}
+
+func drawAttempt(t *rapid.T) events.Ref {
+	return events.Ref(rapid.Uint64Range(1, math.MaxUint64).Draw(t, "attempt"))
+}
+
+func drawItems(t *rapid.T, text *rapid.Generator[string]) (n events.ItemCounts, errs []events.ItemError) {
+	n = events.ItemCounts{Done: rapid.Uint64Range(0, 1<<53).Draw(t, "done"), Failed: rapid.Uint64Range(0, 1<<53).Draw(t, "failed")}
+	if n.Failed > 0 && rapid.Bool().Draw(t, "told") {
+		errs = []events.ItemError{{Item: text.Draw(t, "item"), Code: text.Draw(t, "code"), Message: text.Draw(t, "message")}}
+	}
+	return n, errs
 }
 
 func drawItemTime(t *rapid.T) events.Millis {

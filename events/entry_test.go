@@ -208,7 +208,11 @@ func expected(body events.Body) ([]any, events.Payload) {
 			for _, t := range p.Thresholds {
 				thresholds = append(thresholds, t.Counter, t.Limit)
 			}
-			partitions = append(partitions, []any{p.ID, uint8(p.Mode), p.Buckets, p.Workers, p.Threads, p.Segments, thresholds})
+			partition := []any{p.ID, uint8(p.Mode), p.Buckets, p.Workers, p.Threads, p.Segments, thresholds}
+			if p.Form != events.FormBuckets {
+				partition = append(partition, uint8(p.Form), p.MovesToken)
+			}
+			partitions = append(partitions, partition)
 		}
 		return []any{b.Run, b.Definition, partitions, b.Failed}, nil
 	case *events.PartitionStarted:
@@ -224,11 +228,7 @@ func expected(body events.Body) ([]any, events.Payload) {
 		if b.Ended == 0 {
 			return values, nil
 		}
-		texts := make([]any, 0, 3*len(b.Errors))
-		for _, e := range b.Errors {
-			texts = append(texts, e.Item, e.Code, e.Message)
-		}
-		return append(values, []any{b.Items.Done, b.Items.Failed, b.Items.Skipped}, texts), nil
+		return append(values, []any{b.Items.Done, b.Items.Failed, b.Items.Skipped}, errorTexts(b.Errors)), nil
 	case *events.PermitsGranted:
 		items := make([]any, 0, len(b.Items))
 		for _, item := range b.Items {
@@ -236,13 +236,31 @@ func expected(body events.Body) ([]any, events.Payload) {
 		}
 		return []any{b.Counter, b.Bucket, b.Simulate, items}, nil
 	case *events.WorkReset:
+		if b.What == events.ResetToken {
+			return []any{uint8(b.What), []byte(b.Token), b.Reason}, nil
+		}
 		return []any{uint8(b.What)}, nil
+	case *events.TokenMoved:
+		return []any{uint64(b.Attempt), []byte(b.Token), b.Simulated, []any{b.Items.Done, b.Items.Failed, b.Items.Skipped}, errorTexts(b.Errors), b.Open,
+			int64(b.Oldest)}, nil
+	case *events.ChangeHeld:
+		return []any{uint64(b.Attempt), b.Hold, b.Partition, []byte(b.Key), []byte(b.At), b.Data, b.Code, b.Message, b.Passed}, nil
+	case *events.HoldMoved:
+		return []any{b.Hold, b.Done, b.Ended}, nil
 	case *events.Suspended:
 		return []any{b.Reason}, nil
 	case *events.CancelRequested:
 		return []any{b.Reason}, nil
 	}
 	return []any{}, nil
+}
+
+func errorTexts(all []events.ItemError) []any {
+	texts := make([]any, 0, 3*len(all))
+	for _, e := range all {
+		texts = append(texts, e.Item, e.Code, e.Message)
+	}
+	return texts
 }
 
 func policyValues(p events.Policy) []any {

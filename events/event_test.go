@@ -13,7 +13,8 @@ func TestKind_NamesAndNumbersArePinned(t *testing.T) {
 		"Suspended", "Resumed", "CancelRequested", "Deleted", "Joined", "AcceptedLoss", "Recovered", "Paused", "Unpaused",
 		"ItemAdded", "ItemReplaced", "ItemRemoved", "StoreForgotten", "ScheduleSet", "Ticked",
 		"SchedulePaused", "ScheduleResumed", "BackfillSet", "BackfillEnded", "ScheduleEnded", "ScheduleDefined",
-		"WorkPlanned", "PartitionStarted", "PartitionEnded", "BucketsMoved", "PermitsGranted", "WorkReset"}
+		"WorkPlanned", "PartitionStarted", "PartitionEnded", "BucketsMoved", "PermitsGranted", "WorkReset",
+		"TokenMoved", "ChangeHeld", "HoldMoved"}
 	kinds := events.Kinds()
 	if len(kinds) != len(want) {
 		t.Fatalf("%d kinds, want %d", len(kinds), len(want))

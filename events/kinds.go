@@ -46,6 +46,9 @@ const (
 	KindBucketsMoved
 	KindPermitsGranted
 	KindWorkReset
+	KindTokenMoved
+	KindChangeHeld
+	KindHoldMoved
 	kindEnd
 )
 
@@ -92,6 +95,9 @@ var kinds = [kindEnd]struct {
 	KindBucketsMoved:     {"BucketsMoved", OfTask, empty[BucketsMoved]},
 	KindPermitsGranted:   {"PermitsGranted", OfTask, empty[PermitsGranted]},
 	KindWorkReset:        {"WorkReset", OfTask, empty[WorkReset]},
+	KindTokenMoved:       {"TokenMoved", OfTask, empty[TokenMoved]},
+	KindChangeHeld:       {"ChangeHeld", OfTask, empty[ChangeHeld]},
+	KindHoldMoved:        {"HoldMoved", OfTask, empty[HoldMoved]},
 }
 
 func empty[T any, P interface {

@@ -82,6 +82,11 @@ func samples() []events.Event {
 			Errors: []events.ItemError{{Item: "o-17", Code: "forbidden", Message: "no access"}}, Started: 18},
 		&events.PermitsGranted{Counter: "deleted", Bucket: 18, Simulate: true, Items: []uint64{1 << 63, 7}},
 		&events.WorkReset{What: events.ResetThresholds},
+		&events.TokenMoved{Attempt: events.RefOf(40, 1), Token: "usn:17\xff", Items: events.ItemCounts{Done: 97, Failed: 2, Skipped: 1},
+			Errors: []events.ItemError{{Item: "o-17", Code: "forbidden", Message: "no access"}}, Open: 9, Oldest: sampleTime},
+		&events.ChangeHeld{Attempt: events.RefOf(40, 1), Hold: 3, Partition: 1, Key: "o-17", At: "usn:16", Data: []byte(`{"o":17}`), Code: "forbidden",
+			Message: "no access", Passed: true},
+		&events.HoldMoved{Hold: 3, Done: 2, Ended: true},
 	}
 	all := make([]events.Event, len(bodies))
 	for i, body := range bodies {
@@ -141,6 +146,14 @@ func tailed() map[string]events.Event {
 			Body: &events.BucketsMoved{Worker: 3, Attempt: events.RefOf(40, 1), Returned: 17, Cause: events.ReturnedFailed}},
 		"bucketsmoved-lost": {Task: "orders/purge", Seq: 10, Prev: events.RefOf(41, 9),
 			Body: &events.BucketsMoved{Worker: 3, Attempt: events.RefOf(40, 2), Returned: 17, Cause: events.ReturnedLost}},
+		"workplanned-stream": {Task: "orders/sync", Seq: 11, Prev: events.RefOf(41, 10), Body: &events.WorkPlanned{Run: 3, Definition: "5f0c",
+			Partitions: []events.WorkPartition{{ID: "try", Mode: events.ModeSimulate, Buckets: 1, Workers: 1, Threads: 4, Form: events.FormPrecise, MovesToken: true}}}},
+		"workreset-token": {Task: "orders/sync", Seq: 12, Prev: events.RefOf(41, 11), Body: &events.WorkReset{What: events.ResetToken,
+			Token: "usn:17\xff", Reason: "restored"}},
+		"tokenmoved-simulated": {Task: "orders/sync", Seq: 13, Prev: events.RefOf(41, 12), Body: &events.TokenMoved{Attempt: events.RefOf(40, 1),
+			Token: "usn:17", Simulated: true}},
+		"changeheld-append": {Task: "orders/sync", Seq: 14, Prev: events.RefOf(41, 13), Body: &events.ChangeHeld{Attempt: events.RefOf(40, 1), Hold: 3,
+			Partition: 1, Key: "o-17", Data: []byte("1")}},
 		"joined-plain": {Task: "orders/purge", Seq: 4, Prev: events.RefOf(41, 2), RequestID: "req-2", Body: &events.Joined{}},
 	}
 }

@@ -73,6 +73,14 @@ func drawExtremeBody(t *rapid.T) events.Body {
 		}
 	case *events.PermitsGranted:
 		b.Items = make([]uint64, rapid.IntRange(0, 2*events.MaxPermits).Draw(t, "items"))
+	case *events.WorkReset:
+		b.What = events.ResetScope(rapid.IntRange(0, 4).Draw(t, "any scope"))
+	case *events.TokenMoved:
+		b.Token, b.Open = extreme.Draw(t, "token"), rapid.Uint64().Draw(t, "any open")
+	case *events.ChangeHeld:
+		b.Key, b.Message = extreme.Draw(t, "key"), extreme.Draw(t, "any message")
+	case *events.HoldMoved:
+		b.Done = rapid.Uint32Range(0, 2*events.MaxHeldChanges).Draw(t, "any done")
 	case *events.AcceptedLoss:
 		b.Entry = rapid.Uint64().Draw(t, "any entry")
 	case *events.Recovered:

@@ -39,6 +39,7 @@ const (
 	CodeItems     = "items"     // the items of a bucket could not be had, in as many attempts as the policy allows
 	CodeStopped   = "stopped"   // a rule of the work stops it at the failure of an item
 	CodeThreshold = "threshold" // a counter has reached its limit, and a further item would have counted
+	CodeHolds     = "holds"     // a stream has no room for a further change that is held apart
 )
 
 // WorkerID returns the id of a worker of a task, by its number: the same affinity has both. Number 1 is the task itself.
@@ -46,11 +47,16 @@ func WorkerID(parent TaskID, number uint32) TaskID {
 	if number <= 1 {
 		return parent
 	}
-	separator := "/w"
+	return besideID(parent, 'w', number)
+}
+
+// besideID returns the id of a task that was made for another one of its affinity.
+func besideID(parent TaskID, letter byte, number uint32) TaskID {
+	separator := "/"
 	if strings.Contains(string(parent), "/") {
-		separator = ".w"
+		separator = "."
 	}
-	return parent + TaskID(separator+strconv.FormatUint(uint64(number), 10))
+	return parent + TaskID(separator+string(letter)+strconv.FormatUint(uint64(number), 10))
 }
 
 // WorkerNumber is the reverse of WorkerID; 0 = the id is none of a worker of the task.
@@ -86,6 +92,8 @@ type WorkPartition struct {
 	Threads    uint32 // of each worker
 	Segments   []byte // how the items are cut into buckets, as the definition wrote it
 	Thresholds []WorkThreshold
+	Form       WorkForm
+	MovesToken bool // of a stream that is not ModeFull: it moves the token as one that is does
 }
 
 // WorkThreshold bounds what a counter of a partition may count.
@@ -159,8 +167,13 @@ type ResetScope uint8
 const (
 	ResetAll        ResetScope = 1 + iota // the run: its buckets and counters. The next attempt plans another one
 	ResetThresholds                       // what the counters of the partitions have counted
+	ResetToken                            // where the stream stands: it goes on from another token
 	resetScopeEnd
 )
 
 // WorkReset forgets what a run has done.
-type WorkReset struct{ What ResetScope }
+type WorkReset struct {
+	What   ResetScope
+	Token  string // of ResetToken: the stream goes on from it; "" = from the beginning
+	Reason string // of ResetToken
+}

@@ -22,6 +22,12 @@ func (p *WorkPartition) Check() error {
 	switch {
 	case p.Mode >= workModeEnd:
 		return fmt.Errorf("partition %q: mode %d, want less than %d", p.ID, p.Mode, workModeEnd)
+	case p.Form >= workFormEnd:
+		return fmt.Errorf("partition %q: form %d, want less than %d", p.ID, p.Form, workFormEnd)
+	case p.Form != FormBuckets && (p.Buckets != 1 || p.Workers != 1):
+		return fmt.Errorf("partition %q: a stream of %d buckets and %d workers, want one", p.ID, p.Buckets, p.Workers)
+	case p.MovesToken && (p.Form == FormBuckets || p.Mode == ModeFull):
+		return fmt.Errorf("partition %q: only a stream that is not full is told to move its token", p.ID)
 	case len(p.Thresholds) > MaxThresholds:
 		return fmt.Errorf("partition %q: %d thresholds exceed the limit of %d", p.ID, len(p.Thresholds), MaxThresholds)
 	}
@@ -151,8 +157,14 @@ func (b *PermitsGranted) check() error {
 }
 
 func (b *WorkReset) check() error {
-	if b.What == 0 || b.What >= resetScopeEnd {
+	switch {
+	case b.What == 0 || b.What >= resetScopeEnd:
 		return fmt.Errorf("reset of %d, want 1 to %d", b.What, resetScopeEnd-1)
+	case b.What != ResetToken && (b.Token != "" || b.Reason != ""):
+		return fmt.Errorf("a token in a reset of %d", b.What)
 	}
-	return nil
+	if err := CheckToken(b.Token); err != nil {
+		return err
+	}
+	return CheckReason(b.Reason)
 }

@@ -47,9 +47,10 @@ func (b *WorkPlanned) decode(r *wire.Reader, _ Payload) {
 	b.Failed = r.Bool()
 }
 
-// Encode writes the partition as an array of its fields. Thresholds are an array of counters and limits.
+// Encode writes the partition as an array of its fields, without the last two if it is no stream. Thresholds are an array
+// of counters and limits.
 func (p *WorkPartition) Encode(w *wire.Writer) {
-	w.Array(7)
+	w.Array(7 + 2*tail(p.Form != FormBuckets))
 	w.Text(p.ID)
 	w.Uint(uint64(p.Mode))
 	w.Uint(p.Buckets)
@@ -61,11 +62,15 @@ func (p *WorkPartition) Encode(w *wire.Writer) {
 		w.Text(t.Counter)
 		w.Uint(t.Limit)
 	}
+	if p.Form != FormBuckets {
+		w.Uint(uint64(p.Form))
+		w.Bool(p.MovesToken)
+	}
 }
 
 // Decode reads what Encode wrote; whether it is in range is for Check to say.
 func (p *WorkPartition) Decode(r *wire.Reader) {
-	r.ArrayOf(7)
+	fields := r.Array()
 	p.ID, p.Mode, p.Buckets = r.Text(), WorkMode(upTo(r, math.MaxUint8)), r.Uint()
 	p.Workers, p.Threads = uint32(upTo(r, math.MaxUint32)), uint32(upTo(r, math.MaxUint32))
 	p.Segments = r.Bytes()
@@ -76,6 +81,17 @@ func (p *WorkPartition) Decode(r *wire.Reader) {
 	}
 	for range n / 2 {
 		p.Thresholds = append(p.Thresholds, WorkThreshold{Counter: r.Text(), Limit: r.Uint()})
+	}
+	if fields == 7 {
+		return
+	}
+	if fields != 9 {
+		r.Fail("array of %d, want 7 or 9", fields)
+		return
+	}
+	p.Form, p.MovesToken = WorkForm(upTo(r, math.MaxUint8)), r.Bool()
+	if p.Form == FormBuckets {
+		r.Fail("form of a partition that is no stream")
 	}
 }
 
@@ -118,10 +134,7 @@ func (b *BucketsMoved) encode(w *wire.Writer) {
 	if b.Ended == 0 {
 		return
 	}
-	w.Array(3)
-	w.Uint(b.Items.Done)
-	w.Uint(b.Items.Failed)
-	w.Uint(b.Items.Skipped)
+	b.Items.encode(w)
 	EncodeItemErrors(w, b.Errors)
 }
 
@@ -136,9 +149,20 @@ func (b *BucketsMoved) decode(r *wire.Reader, _ Payload) {
 	if b.Ended == 0 {
 		return
 	}
-	r.ArrayOf(3)
-	b.Items.Done, b.Items.Failed, b.Items.Skipped = r.Uint(), r.Uint(), r.Uint()
+	b.Items.decode(r)
 	b.Errors = DecodeItemErrors(r)
+}
+
+func (n *ItemCounts) encode(w *wire.Writer) {
+	w.Array(3)
+	w.Uint(n.Done)
+	w.Uint(n.Failed)
+	w.Uint(n.Skipped)
+}
+
+func (n *ItemCounts) decode(r *wire.Reader) {
+	r.ArrayOf(3)
+	n.Done, n.Failed, n.Skipped = r.Uint(), r.Uint(), r.Uint()
 }
 
 // EncodeItemErrors writes errors as an array of their texts, and DecodeItemErrors reads it.
@@ -188,8 +212,25 @@ func (b *PermitsGranted) decode(r *wire.Reader, _ Payload) {
 	}
 }
 
-func (b *WorkReset) encode(w *wire.Writer) { w.Array(1); w.Uint(uint64(b.What)) }
+// encode leaves out what only the scope ResetToken has.
+func (b *WorkReset) encode(w *wire.Writer) {
+	token := b.What == ResetToken
+	w.Array(1 + 2*tail(token))
+	w.Uint(uint64(b.What))
+	if token {
+		w.Bytes([]byte(b.Token))
+		w.Text(b.Reason)
+	}
+}
+
 func (b *WorkReset) decode(r *wire.Reader, _ Payload) {
-	r.ArrayOf(1)
+	n := r.Array()
 	b.What = ResetScope(upTo(r, math.MaxUint8))
+	token := b.What == ResetToken
+	if want := 1 + 2*tail(token); n != want {
+		r.Fail("array of %d, want %d", n, want)
+	}
+	if token {
+		b.Token, b.Reason = string(r.View()), r.Text()
+	}
 }

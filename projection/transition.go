@@ -89,6 +89,9 @@ var next = func() (m [64][phaseCount]Phase) {
 	stays(events.KindBucketsMoved, OnNode, Waiting, IsSuccess, IsFailure)
 	stays(events.KindPermitsGranted, OnNode, Waiting, IsFailure)
 	stays(events.KindWorkReset, Waiting, IsSuccess, IsFailure)
+	stays(events.KindTokenMoved, OnNode, Waiting, IsFailure)
+	stays(events.KindChangeHeld, OnNode, Waiting, IsFailure)
+	stays(events.KindHoldMoved, OnNode, Waiting, IsSuccess, IsFailure)
 	return m
 }()
 

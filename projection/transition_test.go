@@ -51,6 +51,9 @@ PartitionEnded   -        -        =        =        -        =
 BucketsMoved     -        -        =        =        =        =
 PermitsGranted   -        -        =        =        -        =
 WorkReset        -        -        -        =        =        =
+TokenMoved       -        -        =        =        -        =
+ChangeHeld       -        -        =        =        -        =
+HoldMoved        -        -        =        =        =        =
 `
 
 var phaseNames = map[string]projection.Phase{"absent": projection.Absent, "CREATED": projection.IsCreated, "RUNNING": projection.OnNode,
@@ -150,12 +153,22 @@ func bodyOf(j *journal, kind events.Kind) events.Body {
 		events.KindBucketsMoved:     &events.BucketsMoved{Worker: 1, Attempt: 9, Ended: 1},
 		events.KindPermitsGranted:   &events.PermitsGranted{Counter: "deleted", Bucket: 1, Items: []uint64{7}},
 		events.KindWorkReset:        &events.WorkReset{What: events.ResetAll},
+		events.KindTokenMoved:       &events.TokenMoved{Attempt: 9, Token: "t"},
+		events.KindChangeHeld:       changeHeld,
+		events.KindHoldMoved:        &events.HoldMoved{Hold: 1, Done: 1, Ended: true},
 	}[kind]
 }
 
 // workPlanned plans a work of one bucket.
 var workPlanned = &events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{{ID: "all", Buckets: 1, Workers: 1, Threads: 1,
 	Thresholds: []events.WorkThreshold{{Counter: "deleted", Limit: 10}}}}}
+
+// streamPlanned plans a stream.
+var streamPlanned = &events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{{ID: "all", Buckets: 1, Workers: 1, Threads: 1,
+	Form: events.FormPrecise}}}
+
+// changeHeld begins the first hold of a stream.
+var changeHeld = &events.ChangeHeld{Attempt: 9, Hold: 1, Partition: 1, Key: "k", At: "t", Data: []byte("1")}
 
 // worksBefore returns what comes, in an attempt, before an event of a kind can be one of the task's work.
 func worksBefore(kind events.Kind) []events.Body {
@@ -171,6 +184,12 @@ func worksBefore(kind events.Kind) []events.Body {
 		return opened
 	case events.KindPartitionEnded:
 		return append(opened, &events.BucketsMoved{Worker: 1, Attempt: 9, Ended: 1})
+	case events.KindTokenMoved, events.KindChangeHeld:
+		opened[0] = streamPlanned
+		return opened
+	case events.KindHoldMoved:
+		opened[0] = streamPlanned
+		return append(opened, changeHeld)
 	}
 	return nil
 }

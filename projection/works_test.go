@@ -20,6 +20,12 @@ func workBody(j *journal, t *projection.Task, kind events.Kind) events.Body {
 		if of != nil && len(of.Open()) > 0 {
 			return nil
 		}
+		if t.Runs%2 == 1 {
+			return &events.WorkPlanned{Run: t.Runs + 1, Partitions: []events.WorkPartition{
+				{ID: "try", Mode: events.ModeSimulate, Buckets: 1, Workers: 1, Threads: 1, Form: events.FormPrecise},
+				{ID: "all", Buckets: 1, Workers: 1, Threads: 2, Form: events.FormPrecise},
+			}}
+		}
 		return &events.WorkPlanned{Run: t.Runs + 1, Definition: "d", Partitions: []events.WorkPartition{
 			{ID: "try", Mode: events.ModeSimulate, Buckets: 2, Workers: 2, Threads: 1},
 			{ID: "all", Buckets: 3, Workers: 1, Threads: 2, Segments: []byte("x"), Thresholds: []events.WorkThreshold{{Counter: "c", Limit: 3}}},
@@ -53,6 +59,37 @@ func workBody(j *journal, t *projection.Task, kind events.Kind) events.Body {
 		if of.Planned && len(of.Open()) == 0 {
 			return &events.WorkReset{What: events.ResetAll}
 		}
+		if len(of.Open()) == 0 && of.Streams() && (t.Suspended || t.Final()) {
+			return &events.WorkReset{What: events.ResetToken, Token: "x", Reason: "moved"}
+		}
+	}
+	return streamBody(of, kind)
+}
+
+// streamBody returns a body of the kind that the stream of a work allows as it is, nil for none.
+func streamBody(of *works.Work, kind events.Kind) events.Body {
+	if h := of.Stream; h != nil && kind == events.KindHoldMoved && h.Len() > 0 {
+		first := h.Holds()[0]
+		return &events.HoldMoved{Hold: first.Number, Done: 1, Ended: len(first.Changes) == 1}
+	}
+	_, plan := of.Part()
+	if len(of.Open()) == 0 || plan.Form == events.FormBuckets {
+		return nil
+	}
+	attempt := of.Open()[0].Attempt
+	switch kind {
+	case events.KindTokenMoved:
+		return &events.TokenMoved{Attempt: attempt, Token: fmt.Sprint(of.Run), Simulated: plan.Mode != events.ModeFull, Items: events.ItemCounts{Done: 1}}
+	case events.KindChangeHeld:
+		body := &events.ChangeHeld{Attempt: attempt, Hold: 1, Partition: uint32(of.Current), Key: "k", At: fmt.Sprint(attempt), Data: []byte("1")}
+		if of.Stream != nil {
+			body.Hold = of.Stream.Last() + 1
+			if h := of.Stream.Blocks("k"); h != nil {
+				body.Hold = h.Number
+			}
+			body.Passed = body.Hold%3 == 0 && of.Stream.Blocks("k") == nil
+		}
+		return body
 	}
 	return nil
 }

@@ -75,8 +75,9 @@ type Crew interface {
 	// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them. false = the
 	// task is of no crew: those of its run count.
 	Tries(id events.TaskID) (lost, failed int, of bool)
-	// MadeFor returns the task for which another one was made, which goes along with it; "" = for none.
-	MadeFor(id events.TaskID) events.TaskID
+	// MadeFor returns the task for which another one was made; "" = for none. along tells that it goes along with that
+	// when that is suspended, and stays as long.
+	MadeFor(id events.TaskID) (lead events.TaskID, along bool)
 	// Leads reports whether tasks may have been made for a task: its end is theirs.
 	Leads(id events.TaskID) bool
 }

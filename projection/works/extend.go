@@ -38,5 +38,8 @@ func Kinds() []events.Kind {
 		events.KindBucketsMoved,
 		events.KindPermitsGranted,
 		events.KindWorkReset,
+		events.KindTokenMoved,
+		events.KindChangeHeld,
+		events.KindHoldMoved,
 	}
 }

@@ -32,9 +32,13 @@ func (s *Works) allows(t extension.Task, ev *events.Event) error {
 	case *events.PermitsGranted:
 		return of.mayPermit(t, b)
 	case *events.WorkReset:
-		if !of.Planned || len(of.open) > 0 {
-			return fmt.Errorf("a reset of a work that has %d open buckets, or that was reset", len(of.open))
-		}
+		return of.mayReset(t, b)
+	case *events.TokenMoved:
+		return of.mayMoveToken(b)
+	case *events.ChangeHeld:
+		return of.mayHold(b)
+	case *events.HoldMoved:
+		return of.mayMoveHold(b)
 	}
 	return nil
 }
@@ -134,7 +138,17 @@ func (s *Works) apply(of *Work, t extension.Task, ev *events.Event) {
 	case *events.PermitsGranted:
 		s.permit(of, b)
 	case *events.WorkReset:
-		s.reset(of, b.What)
+		if b.What == events.ResetToken {
+			of.setToken(b.Token, ev.At)
+		} else {
+			s.reset(of, b.What)
+		}
+	case *events.TokenMoved:
+		s.moveToken(of, b, ev.At)
+	case *events.ChangeHeld:
+		of.hold(b, ev.At)
+	case *events.HoldMoved:
+		s.moveHold(of, b)
 	}
 }
 
@@ -364,10 +378,11 @@ func (s *Works) reset(of *Work, what events.ResetScope) {
 	}
 }
 
-// oldestFinal returns the work, of a task that has ended, that was planned first; nil = there is none.
+// oldestFinal returns the work, of a task that has ended, that was planned first and has no token or holds; nil = there is
+// none.
 func (s *Works) oldestFinal() (oldest *Work) {
 	for _, of := range s.byParent {
-		if of.Final && (oldest == nil || of.Life < oldest.Life) {
+		if of.Final && !of.lasts() && (oldest == nil || of.Life < oldest.Life) {
 			oldest = of
 		}
 	}

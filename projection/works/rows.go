@@ -32,11 +32,11 @@ const permitsARow = 1000
 //
 // with an empty array where the items were not counted, and with failed and taken as ranges encode themselves.
 func (s *Works) sections() []extension.Section {
-	return []extension.Section{
+	return append([]extension.Section{
 		{Name: "works", List: s.list, Read: s.read},
 		{Name: "workers", List: s.listWorkers, Read: s.readWorker},
 		{Name: "workpermits", List: s.listPermits, Read: s.readPermits},
-	}
+	}, s.streamSections()...)
 }
 
 // sorted returns the works by the ids of their tasks.
@@ -473,6 +473,9 @@ func (s *Works) restored(entry uint64, _ events.Millis) error {
 	for _, of := range s.byParent {
 		if of.permits.Len() > MaxPermits || of.kept > MaxKeptWorkers {
 			return fmt.Errorf("work of %q has %d permits and %d ended workers", of.ID, of.permits.Len(), of.kept)
+		}
+		if err := of.restoredStream(); err != nil {
+			return err
 		}
 	}
 	return nil

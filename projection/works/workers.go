@@ -9,7 +9,7 @@ import (
 
 // saw learns of an event of a task.
 func (s *Works) saw(t extension.Task, ev *events.Event) {
-	if len(s.byParent) == 0 && ev.Kind() != events.KindWorkPlanned {
+	if len(s.byParent)+len(s.spent) == 0 && ev.Kind() != events.KindWorkPlanned {
 		return
 	}
 	of := s.byParent[t.ID]
@@ -30,6 +30,7 @@ func (s *Works) saw(t extension.Task, ev *events.Event) {
 			s.drop(of)
 		} else {
 			s.leave(t.ID)
+			s.leaveHold(t.ID)
 		}
 		return
 	}
@@ -44,6 +45,8 @@ func (s *Works) saw(t extension.Task, ev *events.Event) {
 	}
 	if w, is := s.byWorker[t.ID]; is {
 		s.sawWorker(w.work, w.work.workers[w.number], t, ev)
+	} else if _, h := s.HoldOf(t.ID); h != nil {
+		h.saw(t)
 	}
 }
 
@@ -69,7 +72,7 @@ func (w *Work) follow(t extension.Task, ev *events.Event) {
 func (w *Work) live(ev *events.Event) {
 	switch b := ev.Body.(type) {
 	case *events.Started, *events.Progressed, *events.Succeeded, *events.Snoozed:
-	case *events.PartitionStarted, *events.PermitsGranted:
+	case *events.PartitionStarted, *events.PermitsGranted, *events.TokenMoved, *events.ChangeHeld:
 	case *events.BucketsMoved:
 		if b.Ended == 0 && b.Started == 0 {
 			return
@@ -108,7 +111,7 @@ func (w *Worker) follow(ev *events.Event) {
 // join notes a task that was created as a worker of another one.
 func (s *Works) join(t extension.Task, b *events.Created) {
 	of := s.byParent[b.Ties.Parent]
-	if of == nil {
+	if of == nil || s.joinHold(of, t) {
 		return
 	}
 	number := events.WorkerNumber(of.ID, t.ID)
@@ -171,8 +174,15 @@ func (s *Works) leave(id events.TaskID) {
 	s.bytes -= workerBytes
 }
 
-// drop forgets a work. Its workers are left to retention.
+// drop forgets a work. Its workers are left to retention, the tasks of its holds to whoever deletes them.
 func (s *Works) drop(of *Work) {
+	if of.Stream != nil {
+		before := of.size()
+		for _, h := range of.Stream.Holds() {
+			s.endHold(of, h, true)
+		}
+		s.bytes += of.size() - before
+	}
 	delete(s.byParent, of.ID)
 	var gone []events.TaskID
 	for _, w := range of.Workers() {
@@ -195,15 +205,22 @@ func (s *Works) forgot(t extension.Task) {
 	if w, is := s.byWorker[t.ID]; is && w.work.workers[w.number].Life == t.Life {
 		s.leave(t.ID)
 	}
+	if is, gone := s.spent[t.ID]; gone && is.life == t.Life {
+		s.leaveHold(t.ID)
+	}
 }
 
-// holds reports whether a finished task is a worker of a work that is there.
+// holds reports whether a finished task is a worker of a work that is there, has a hold, or a work with a token or holds.
 func (s *Works) holds(t extension.Task) bool {
-	if len(s.byWorker) == 0 {
+	if len(s.byParent) == 0 {
 		return false
 	}
-	_, is := s.byWorker[t.ID]
-	return is
+	if of := s.byParent[t.ID]; of != nil {
+		return of.lasts()
+	}
+	_, works := s.byWorker[t.ID]
+	_, has := s.byHold[t.ID]
+	return works || has
 }
 
 // returnBytes bounds what the event that returns a bucket takes besides the id of its work: batches are reckoned so much

@@ -5,6 +5,7 @@ package works
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/btree"
 
@@ -54,6 +55,8 @@ type Work struct {
 	Final    bool // its task has ended
 	Cleared  bool // its counters were reset since an attempt of its task began
 
+	Stream *Stream // nil = no stream has recorded anything
+
 	alive   events.Millis // when an attempt of the work last gave a sign of life
 	open    []Open        // by bucket
 	tries   []try         // by bucket
@@ -78,8 +81,11 @@ type Part struct {
 	Counters []uint64 // what each threshold's counter has counted
 	Spanned  bool     // failed buckets are a span: not each bucket between has failed items
 	FailedIn uint64   // buckets that had failed items, each time they ended
-	failed   Ranges
-	taken    Ranges // buckets that are done or open, or are none of the run
+	// Simulated is the token up to which a stream has simulated that leaves its token where it is; "" = nothing yet.
+	Simulated string
+
+	failed Ranges
+	taken  Ranges // buckets that are done or open, or are none of the run
 }
 
 // Open is a bucket that a worker has.
@@ -127,8 +133,10 @@ type Worker struct {
 type Works struct {
 	byParent  map[events.TaskID]*Work
 	byWorker  map[events.TaskID]workerOf
-	bytes     int64 // of works
-	keptBytes int64 // of ended workers
+	byHold    map[events.TaskID]holdOf
+	spent     map[events.TaskID]spent // tasks of holds that are gone
+	bytes     int64                   // of works
+	keptBytes int64                   // of ended workers
 	permits   int
 	shard     extension.Shard
 	last      events.Ref // while rows are read: the latest event that one names
@@ -144,6 +152,8 @@ func newWorks(shard extension.Shard) *Works {
 	return &Works{
 		byParent: map[events.TaskID]*Work{},
 		byWorker: map[events.TaskID]workerOf{},
+		byHold:   map[events.TaskID]holdOf{},
+		spent:    map[events.TaskID]spent{},
 		shard:    shard,
 	}
 }
@@ -162,12 +172,16 @@ func (s *Works) WorkerOf(id events.TaskID) (of *Work, number uint32) {
 
 var _ extension.Crew = (*Works)(nil)
 
-// MadeFor implements extension.Crew: workers were made for the work's own task.
-func (s *Works) MadeFor(id events.TaskID) events.TaskID {
+// MadeFor implements extension.Crew: workers were made for the work's own task, and go along with it, and so were the tasks
+// of holds, which do not.
+func (s *Works) MadeFor(id events.TaskID) (lead events.TaskID, along bool) {
 	if w, is := s.byWorker[id]; is {
-		return w.work.ID
+		return w.work.ID, true
 	}
-	return ""
+	if !s.IsHold(id) {
+		return "", false
+	}
+	return id[:max(strings.LastIndex(string(id), ".h"), strings.LastIndex(string(id), "/h"), 0)], false
 }
 
 // Leads implements extension.Crew: a task with a work does.
@@ -368,6 +382,7 @@ func (w *Work) size() int64 {
 	n := workBytes + len(w.ID) + openBytes*len(w.open) + permitBytes*w.permits.Len() + workerBytes*len(w.workers)
 	for i := range w.Partitions {
 		n += partBytes + len(w.Partitions[i].Segments) + rangeBytes*(w.Parts[i].failed.Len()+w.Parts[i].taken.Len())
+		n += len(w.Parts[i].Simulated)
 	}
-	return int64(n)
+	return int64(n) + w.Stream.size()
 }

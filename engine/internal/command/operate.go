@@ -60,7 +60,7 @@ func (c *Operate) Decide(d *Decider) Answer {
 	if !ok {
 		return Refused(AnswerState, "cannot %s while %s", c.Do, describe(t))
 	}
-	if lead := d.State.Crew().MadeFor(t.ID); lead != "" && body != nil && (c.Do == DoSuspend || c.Do == DoResume) {
+	if lead, along := d.State.Crew().MadeFor(t.ID); along && body != nil && (c.Do == DoSuspend || c.Do == DoResume) {
 		return Refused(AnswerState, "cannot %s a worker alone, which goes along with task %s: %[1]s that", c.Do, lead)
 	}
 	if c.Do == DoDelete {

@@ -98,7 +98,7 @@ func (c *Submit) Decide(d *Decider) Answer {
 		return Answer{Life: t.Created, Run: 1}
 	case t.Run != 0:
 		return ofSchedule(t)
-	case d.State.Crew().MadeFor(t.ID) != "":
+	case made(d, t):
 		return madeFor(t)
 	case t.Kind.Behavior != c.Behavior:
 		return otherBehavior(t, c)
@@ -127,9 +127,15 @@ func ofSchedule(t *projection.Task) Answer {
 	return Refused(AnswerInvalid, "%v", &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, t.ID)})
 }
 
+// made reports whether a task was made for another one.
+func made(d *Decider, t *projection.Task) bool {
+	lead, _ := d.State.Crew().MadeFor(t.ID)
+	return lead != ""
+}
+
 // madeFor refuses a submit of a task that was made for another one.
 func madeFor(t *projection.Task) Answer {
-	const problem = "task %.128q is a worker of a work, which no submit may share"
+	const problem = "task %.128q is a worker of a work, or has changes of a stream, which no submit may share"
 	return Refused(AnswerInvalid, "%v", &store.InvalidError{Field: "id", Problem: fmt.Sprintf(problem, t.ID)})
 }
 

@@ -21,6 +21,9 @@ const (
 	opReset
 	opRerun
 	opShow
+	opPosition
+	opMove
+	opHeld
 )
 
 // commandBytes bounds the bytes of a command without its texts, with its events and its answer.
@@ -74,12 +77,17 @@ type Permits struct {
 	Reason  string   // why the work stops where the counter of a rule does not grant them all
 }
 
-// Reset forgets what a run has done.
+// Reset forgets what a run has done, or sets the token of a stream.
 type Reset struct {
-	Task string
-	What int64 // an events.ResetScope
-	Seen uint64
+	Task   string
+	What   int64 // an events.ResetScope
+	Seen   uint64
+	Token  []byte // of events.ResetToken
+	Reason string // of events.ResetToken
 }
+
+// Optional implements message.Optional.
+func (*Reset) Optional() int { return 2 }
 
 // Rerun plans a run over the buckets that had failed items.
 type Rerun struct {
@@ -124,7 +132,7 @@ func (c *Bucket) Size() int {
 func (c *Permits) Size() int {
 	return commandBytes + failureBytes + 3*len(c.Task) + len(c.Node) + len(c.Counter) + len(c.Reason) + 2*9*len(c.Items)
 }
-func (c *Reset) Size() int { return commandBytes + 2*len(c.Task) }
+func (c *Reset) Size() int { return commandBytes + 2*len(c.Task) + len(c.Token) + len(c.Reason) }
 func (c *Rerun) Size() int { return commandBytes + 3*len(c.Task) }
 func (c *Show) Size() int  { return commandBytes + len(c.Task) }
 
@@ -222,17 +230,7 @@ func (c *Bucket) items() events.ItemCounts {
 	return events.ItemCounts{Done: c.Done, Failed: c.Failed, Skipped: c.Skipped}
 }
 
-func (c *Bucket) errors() ([]events.ItemError, error) {
-	if len(c.Errors) == 0 {
-		return nil, nil
-	}
-	if err := wire.Scan(c.Errors); err != nil {
-		return nil, err
-	}
-	r := wire.NewReader(c.Errors)
-	all := events.DecodeItemErrors(r)
-	return all, r.Close()
-}
+func (c *Bucket) errors() ([]events.ItemError, error) { return decodeErrors(c.Errors) }
 
 // Limits implements command.Command.
 func (c *Permits) Limits() error {
@@ -251,10 +249,20 @@ func (c *Permits) Limits() error {
 
 // Limits implements command.Command.
 func (c *Reset) Limits() error {
-	if c.What != int64(events.ResetAll) && c.What != int64(events.ResetThresholds) {
-		return invalid("what", "want all or thresholds")
+	token := c.What == int64(events.ResetToken)
+	switch {
+	case !token && c.What != int64(events.ResetAll) && c.What != int64(events.ResetThresholds):
+		return invalid("what", "want all, thresholds or token")
+	case token && c.Reason == "":
+		return invalid("reason", "want one: what is between the tokens is left out, or done again")
+	case !token && (len(c.Token) > 0 || c.Reason != ""):
+		return invalid("token", "want none but to set it")
 	}
-	return limitText("id", c.Task, events.MaxIDBytes)
+	return cmp.Or(
+		limitText("id", c.Task, events.MaxIDBytes),
+		limitToken(c.Token),
+		limitText("reason", c.Reason, events.MaxNameBytes),
+	)
 }
 
 // Limits implements command.Command.

@@ -1,6 +1,7 @@
 package works
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -146,6 +147,9 @@ func (c *Plan) Decide(d *command.Decider) command.Answer {
 	if refusal, refused := d.Grows(c.Size()); refused {
 		return refusal
 	}
+	if problem := d.Unreadable(events.KindTokenMoved); problem != "" && slices.ContainsFunc(partitions, isStream) {
+		return command.Refused(command.AnswerState, "%s", problem)
+	}
 	if refusal, refused := full(works.Of(d.State), a.of, len(c.Partitions)); refused {
 		return refusal
 	}
@@ -157,6 +161,8 @@ func (c *Plan) Decide(d *command.Decider) command.Answer {
 	a.of = works.Of(d.State).Work(a.t.ID)
 	return a.tell().answer()
 }
+
+func isStream(p events.WorkPartition) bool { return p.Form != events.FormBuckets }
 
 // nextRun returns the number of a further run of a work. It may be below that of the task: a run of the work goes on
 // over a retry of the task.
@@ -344,7 +350,7 @@ func tripped(plan *events.WorkPartition, counter int, reason string) events.Erro
 	}
 }
 
-// Decide forgets what the run has done, unless buckets are open or the work's task runs.
+// Decide forgets what the run has done, or sets a token, unless buckets are open or the work's task runs.
 func (c *Reset) Decide(d *command.Decider) command.Answer {
 	of, t, refusal := operated(d, c.Task, c.Seen)
 	if of == nil {
@@ -353,12 +359,28 @@ func (c *Reset) Decide(d *command.Decider) command.Answer {
 	switch {
 	case t.OnNode() || len(of.Open()) > 0:
 		return command.Refused(command.AnswerState, "cannot reset a work that runs: %d buckets are open", len(of.Open()))
-	case c.What == int64(events.ResetAll) && workerRuns(d, of): // it may have read the plan, and asks for a bucket next
+	case c.What != int64(events.ResetThresholds) && workerRuns(d, of): // it may have read the plan, and asks for a bucket next
 		return command.Refused(command.AnswerState, "cannot reset a work that runs: a worker of it does")
+	case c.What == int64(events.ResetToken):
+		return c.setToken(d, of, t)
 	case !of.Planned:
 		return command.Answer{Life: t.Created}
 	}
 	d.Emit(t, &events.WorkReset{What: events.ResetScope(c.What)})
+	return command.Answer{Life: t.Created}
+}
+
+// setToken sets the token of a stream that cannot go on meanwhile.
+func (c *Reset) setToken(d *command.Decider, of *works.Work, t *projection.Task) command.Answer {
+	switch problem := d.Unreadable(events.KindTokenMoved); {
+	case problem != "":
+		return command.Refused(command.AnswerState, "%s", problem)
+	case !of.Streams():
+		return command.Refused(command.AnswerState, "cannot set the token of a work that is no stream")
+	case !t.Suspended && !t.Final():
+		return command.Refused(command.AnswerState, "cannot set the token of a stream that may go on: suspend it before")
+	}
+	d.Emit(t, &events.WorkReset{What: events.ResetToken, Token: string(c.Token), Reason: c.Reason})
 	return command.Answer{Life: t.Created}
 }
 

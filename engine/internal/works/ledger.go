@@ -116,6 +116,9 @@ func recorded(plan *workledger.Plan) []events.WorkPartition {
 			Workers:  uint32(p.Workers),
 			Threads:  uint32(p.Threads),
 			Segments: encodeSegmentation(&p.Segmentation),
+
+			Form:       events.WorkForm(p.Form),
+			MovesToken: p.MovesToken,
 		}
 		for _, t := range p.Thresholds {
 			all[i].Thresholds = append(all[i].Thresholds, events.WorkThreshold{Counter: t.Counter, Limit: uint64(t.Limit)})
@@ -130,6 +133,8 @@ func planned(p *events.WorkPartition) (workledger.PartitionPlan, error) {
 	plan := workledger.PartitionPlan{
 		ID:           p.ID,
 		Mode:         workledger.Mode(p.Mode),
+		Form:         workledger.Form(p.Form),
+		MovesToken:   p.MovesToken,
 		Segmentation: segments,
 		Buckets:      int64(p.Buckets),
 		Workers:      int64(p.Workers),

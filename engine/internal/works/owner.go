@@ -68,7 +68,7 @@ func (o *atOwner) served() {
 	for of := range o.all.All {
 		o.stir[of.ID] = struct{}{}
 	}
-	if len(o.stir) > 0 {
+	if len(o.stir)+o.all.SpentLen() > 0 {
 		o.retry = 1
 	}
 }
@@ -163,7 +163,7 @@ func (o *atOwner) makeDue(now events.Millis) (moved bool) {
 		o.stir[id] = struct{}{}
 	}
 	clear(o.left)
-	return len(o.stir) > 0
+	return len(o.stir)+o.all.SpentLen() > 0
 }
 
 // later has a work looked at again at a time.
@@ -174,8 +174,9 @@ func (o *atOwner) later(id events.TaskID, at events.Millis) {
 	}
 }
 
-// decide creates and wakes workers, and ends those whose work has ended.
+// decide creates and wakes workers, ends those whose work has ended, and deletes the tasks of holds that are gone.
 func (o *atOwner) decide(d *command.Decider, b command.Budget) {
+	b.Items -= o.deleteSpent(d, b.Items)
 	if len(o.stir) == 0 {
 		return
 	}

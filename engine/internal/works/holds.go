@@ -1,0 +1,74 @@
+package works
+
+import (
+	"slices"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// Reasons that owners give to the tasks of holds.
+const (
+	holdGoneReason = "its changes are processed"
+	orphanedReason = "its stream is deleted"
+)
+
+// deleteSpent deletes tasks whose hold is gone, by so many events at most, and returns how many it has recorded. A task that
+// runs is left to its attempt, unless its stream is gone.
+func (o *atOwner) deleteSpent(d *command.Decider, most int) (recorded int) {
+	if o.all.SpentLen() == 0 {
+		return 0
+	}
+	if !d.MayRecord(events.KindDeleted) {
+		o.tidyAt(d.Now + tryAgain)
+		return 0
+	}
+	before := len(d.Entry.Entry.Events)
+	orphans := map[events.TaskID]bool{}
+	var ids []events.TaskID
+	for id, orphan := range o.all.Spent {
+		ids = append(ids, id)
+		orphans[id] = orphan
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		if recorded = len(d.Entry.Entry.Events) - before; recorded >= most || d.EntryFull() || d.Err != nil {
+			o.tidyAt(d.Now + 1)
+			return recorded
+		}
+		deleteTask(d, o.state.Task(id), orphans[id])
+	}
+	return len(d.Entry.Entry.Events) - before
+}
+
+// deleteTask deletes the task of a hold that is gone, if it can be.
+func deleteTask(d *command.Decider, t *projection.Task, orphan bool) {
+	if t == nil {
+		return
+	}
+	reason := holdGoneReason
+	if orphan {
+		reason = orphanedReason
+	}
+	switch t.Phase() {
+	case projection.OnNode:
+		if orphan && !t.Cancelled {
+			d.Cancel(t, reason)
+		}
+		return
+	case projection.Waiting:
+		d.Cancel(t, reason)
+		t = d.State.Task(t.ID)
+	}
+	if t != nil && d.Err == nil {
+		d.Emit(t, &events.Deleted{})
+	}
+}
+
+// tidyAt has tasks whose hold is gone looked at again at a time.
+func (o *atOwner) tidyAt(at events.Millis) {
+	if o.retry == 0 || at < o.retry {
+		o.retry = at
+	}
+}

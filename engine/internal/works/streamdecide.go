@@ -1,0 +1,345 @@
+package works
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/internal/message"
+	"taskledger/projection"
+	"taskledger/projection/works"
+)
+
+// streamed answers the commands of streams.
+type streamed struct {
+	Token   []byte   // of Position
+	Until   []byte   // of Position
+	Held    []uint64 // of Position: the hashes of keys that holds block
+	Freed   [][]byte // of Move: keys without a hold
+	From    uint64   // of Held: changes that were processed so far
+	Changes []byte   // of Held: as encodeChanges writes them; empty = none is left
+}
+
+func (s *streamed) answer() command.Answer { return command.Answer{Data: message.Encode(s)} }
+
+// streams returns an attempt that has the bucket of a stream; false = it does not.
+func streams(d *command.Decider, id string, started uint64, node string) (a asked, is bool) {
+	a, is = attempt(d, id, started, node)
+	if !is {
+		return a, false
+	}
+	if a.of == nil || a.parent == nil || !a.of.IsStream(a.t.Started) {
+		d.Stale++
+		return a, false
+	}
+	return a, true
+}
+
+// Decide tells where the partition under way begins.
+func (c *Position) Decide(d *command.Decider) command.Answer {
+	a, is := streams(d, c.Task, c.Started, c.Node)
+	if !is {
+		return stale()
+	}
+	token, until := a.of.Position()
+	s := streamed{Token: []byte(token), Until: []byte(until)}
+	if a.of.Stream != nil {
+		for key := range a.of.Stream.Keys {
+			s.Held = append(s.Held, hashOf(key))
+		}
+		slices.Sort(s.Held)
+	}
+	return s.answer()
+}
+
+// hashOf returns the hash of a key, as workledger.Position has it.
+func hashOf(key string) uint64 {
+	sum := sha256.Sum256([]byte(key))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// Decide records how far the stream has come, with the changes that are held, or nothing of it.
+func (c *Move) Decide(d *command.Decider) command.Answer {
+	a, is := streams(d, c.Task, c.Started, c.Node)
+	if !is {
+		return stale()
+	}
+	holds, err := decodeHolds(c.Holds)
+	if err != nil {
+		return command.Refused(command.AnswerInvalid, "%v", invalid("holds", err.Error()))
+	}
+	errs, err := decodeErrors(c.Errors)
+	if err != nil {
+		return command.Refused(command.AnswerInvalid, "%v", invalid("errors", err.Error()))
+	}
+	if freed := a.freed(holds); len(freed) > 0 {
+		return (&streamed{Freed: freed}).answer()
+	}
+	todo, problem := a.sort(holds)
+	if problem != "" {
+		failWork(d, a.of, a.full(problem))
+		return stale()
+	}
+	if refusal, refused := d.Grows(0); refused {
+		return refusal
+	}
+	for i := range todo {
+		if h := &todo[i]; h.number == 0 {
+			if refusal, refused := d.MayCreate(len(a.holdParams(0, h.key))); refused {
+				return refusal
+			}
+		}
+	}
+	for i := range todo {
+		a.hold(&todo[i])
+	}
+	if body := a.moves(c, errs); body != nil && d.Err == nil {
+		d.Emit(a.d.State.Task(a.of.ID), body)
+	}
+	return (&streamed{}).answer()
+}
+
+// freed returns the keys of changes to append that have no hold, neither in the state nor by a change before them.
+func (a *asked) freed(holds []held) (keys [][]byte) {
+	begun := map[string]bool{}
+	for i := range holds {
+		switch h := &holds[i]; {
+		case !h.appends:
+			begun[h.key] = true
+		case begun[h.key] || a.of.Stream != nil && a.of.Stream.Blocks(h.key) != nil:
+		default:
+			keys = append(keys, []byte(h.key))
+			begun[h.key] = true
+		}
+	}
+	return keys
+}
+
+// todo is a change that goes into a hold.
+type todo struct {
+	*held
+	number uint32 // of the hold; 0 = a change before it, or itself, begins one
+}
+
+// sort returns the changes that are to be added to holds, without those that are there, and which limit they exceed; "" =
+// none.
+func (a *asked) sort(holds []held) (all []todo, problem string) {
+	type sum struct {
+		changes int
+		data    int64
+	}
+	sums := map[string]*sum{}
+	stream := a.of.Stream
+	begins, bytes := 0, int64(0)
+	for i := range holds {
+		h := &holds[i]
+		var has *works.Hold
+		if stream != nil {
+			has = stream.Blocks(h.key)
+		}
+		is := sums[h.key]
+		switch {
+		case has != nil && has.Has(h.at, a.t.Started), has == nil && h.passed && stream != nil && stream.PassedBy(h.key, h.at) != nil:
+			continue
+		case has != nil:
+			all = append(all, todo{h, has.Number})
+			if is == nil {
+				is = &sum{len(has.Changes), has.Data()}
+			}
+		default:
+			all = append(all, todo{h, 0})
+			if is == nil || h.passed {
+				is = &sum{}
+				begins++
+				bytes += works.HoldBytes(h.key)
+			}
+		}
+		is.changes++
+		is.data += int64(len(h.data))
+		if !h.passed || has != nil {
+			sums[h.key] = is
+		}
+		bytes += works.HeldBytes(h.at, len(h.data), h.code, h.message)
+		key := strconv.QuoteToASCII(events.Head(h.key, 64))
+		switch {
+		case is.changes > events.MaxHeldChanges:
+			return nil, fmt.Sprintf("key %s has more than %d changes that are held", key, events.MaxHeldChanges)
+		case is.data > events.MaxHeldBytes:
+			return nil, fmt.Sprintf("changes of key %s that are held take more than %d bytes", key, events.MaxHeldBytes)
+		}
+	}
+	switch {
+	case stream != nil && stream.Len()+begins > events.MaxHolds, begins > events.MaxHolds:
+		return nil, fmt.Sprintf("more than %d keys or changes are held apart", events.MaxHolds)
+	case bytes > 0 && works.Of(a.d.State).Bytes()+bytes > works.MaxBytes:
+		return nil, fmt.Sprintf("works of the shard, with what they hold, take more than %d bytes", works.MaxBytes)
+	}
+	return all, ""
+}
+
+// full returns the failure of a stream that a limit stops.
+func (a *asked) full(problem string) events.Error {
+	_, plan := a.of.Part()
+	return events.Error{
+		Code:       events.CodeHolds,
+		Message:    events.Head("partition "+plan.ID+": "+problem, failureBytes/2),
+		Properties: map[string]string{"partition": plan.ID},
+	}
+}
+
+// hold adds a change to its hold, or begins one with its task.
+func (a *asked) hold(c *todo) {
+	d, parent := a.d, a.d.State.Task(a.of.ID)
+	stream := a.of.Stream
+	body := &events.ChangeHeld{
+		Attempt:   a.t.Started,
+		Hold:      c.number,
+		Partition: uint32(a.of.Current),
+		Key:       c.key,
+		At:        c.at,
+		Data:      c.data,
+		Code:      c.code,
+		Message:   c.message,
+	}
+	if stream != nil && stream.Blocks(c.key) != nil {
+		body.Hold = stream.Blocks(c.key).Number
+	}
+	if body.Hold != 0 {
+		d.Emit(parent, body)
+		return
+	}
+	body.Hold, body.Passed = nextHold(d.State, a.of), c.passed
+	if d.Emit(parent, body); d.Err != nil || a.of.Stream == nil || a.of.Stream.Hold(body.Hold) == nil {
+		return
+	}
+	policy := parent.Kind.Policy
+	policy.Every = 0
+	due := d.Now
+	if !c.parked {
+		due = d.Now.Add(policy.Backoff.Delay(1, 1))
+	}
+	t := d.Create(events.HoldID(a.of.ID, body.Hold), &events.Created{
+		Behavior:  parent.Kind.Behavior,
+		Policy:    policy,
+		Priority:  parent.Priority,
+		NotBefore: due,
+		Params:    a.holdParams(body.Hold, c.key),
+		Ties: events.Ties{
+			Parent: a.of.ID,
+			Group:  string(a.of.ID),
+			By:     parent.Kind.Creator,
+		},
+	})
+	if c.parked && t != nil && d.Err == nil {
+		reason := c.code
+		if c.message != "" {
+			reason += ": " + c.message
+		}
+		d.Emit(t, &events.Suspended{Reason: events.Head(reason, events.MaxNameBytes)})
+	}
+}
+
+// nextHold returns the number of a further hold, whose id no task has.
+func nextHold(state *projection.Shard, of *works.Work) uint32 {
+	number := uint32(1)
+	if of.Stream != nil {
+		number = of.Stream.Last() + 1
+	}
+	for state.Task(events.HoldID(of.ID, number)) != nil {
+		number++
+	}
+	return number
+}
+
+// moves returns the event of a Move; nil = it tells nothing that is not known.
+func (a *asked) moves(c *Move, errs []events.ItemError) events.Body {
+	_, plan := a.of.Part()
+	body := &events.TokenMoved{
+		Attempt: a.t.Started,
+		Token:   string(c.Token),
+		Items:   c.items(),
+		Open:    c.Open,
+		Oldest:  events.Millis(c.Oldest),
+	}
+	body.Simulated = body.Token != "" && plan.Mode != events.ModeFull && !plan.MovesToken
+	if a.of.ErrorBytes+works.TextBytes(errs) <= works.MaxErrorBytes {
+		body.Errors = errs
+	}
+	var is works.Stream
+	if a.of.Stream != nil {
+		is = *a.of.Stream
+	}
+	stands, _ := a.of.Position()
+	if (body.Token == "" || body.Token == stands) && body.Items == (events.ItemCounts{}) && body.Open == is.Open && body.Oldest == is.Oldest {
+		return nil
+	}
+	return body
+}
+
+// holdParams returns the parameters of the task of a hold.
+func (a *asked) holdParams(number uint32, key string) events.Payload {
+	text, _ := json.Marshal(holdTask{ // texts and numbers alone: it never fails
+		HoldOf:    a.of.ID,
+		Hold:      number,
+		Partition: a.of.Current,
+		Key:       key,
+	})
+	return events.JSON(text)
+}
+
+// holdTask holds the parameters of the task of a hold.
+type holdTask struct {
+	HoldOf    events.TaskID `json:"hold_of"`
+	Hold      uint32        `json:"hold"`
+	Partition int           `json:"partition"` // its number
+	Key       string        `json:"key"`       // for people: what is no UTF-8 is replaced
+}
+
+// HoldOf returns the task whose stream parameters say that a task processes a hold of, and the number of the partition; ""
+// = they say none.
+func HoldOf(params []byte, id events.TaskID) (of events.TaskID, partition int) {
+	var p holdTask
+	if json.Unmarshal(params, &p) != nil || p.HoldOf == "" || events.HoldNumber(p.HoldOf, id) == 0 {
+		return "", 0
+	}
+	return p.HoldOf, p.Partition
+}
+
+// Decide takes away what was processed, and answers what is left.
+func (c *Held) Decide(d *command.Decider) command.Answer {
+	a, is := attempt(d, c.Task, c.Started, c.Node)
+	if !is {
+		return stale()
+	}
+	all := works.Of(d.State)
+	of, h := all.HoldOf(a.t.ID)
+	switch {
+	case h == nil && all.IsHold(a.t.ID):
+		return (&streamed{}).answer()
+	case h == nil:
+		return command.Refused(command.AnswerState, "it is the task of no hold")
+	}
+	if done := min(int(c.Processed), len(h.Changes)); done > 0 && c.From == h.Done {
+		body := &events.HoldMoved{Hold: h.Number, Done: uint32(done), Ended: done == len(h.Changes)}
+		if d.Emit(d.State.Task(of.ID), body); body.Ended {
+			return (&streamed{}).answer()
+		}
+	}
+	s := streamed{From: h.Done}
+	var left []held
+	size := 0
+	for _, is := range h.Changes {
+		c := held{at: is.At, data: is.Data, code: is.Code, message: is.Message}
+		if size += c.size(); len(left) > 0 && size > events.MaxHeldBytes {
+			break
+		}
+		left = append(left, c)
+	}
+	s.Changes = encodeChanges(left)
+	return s.answer()
+}
