@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
 	"taskledger/events"
+	"taskledger/work/workledger"
 )
 
 // workAs makes a task, starts it on a node, and plans a work of one bucket, which has a counter. It returns the
@@ -37,6 +38,30 @@ func workAs(l *journalDriver, id events.TaskID, node string) uint64 {
 // bucketAs is workAs of an attempt that has its bucket.
 func bucketAs(l *journalDriver, id events.TaskID, node string) uint64 {
 	started := workAs(l, id, node)
+	l.decide(&works.Begin{Task: string(id), Started: started, Node: node, Partition: 1})
+	l.decide(&works.Bucket{Task: string(id), Started: started, Node: node, Want: true})
+	return started
+}
+
+// streamAs is bucketAs of a stream.
+func streamAs(l *journalDriver, id events.TaskID, node string) uint64 {
+	c := l.ask(events.Policy{})
+	c.Task = id
+	l.decide(c)
+	l.start(id, node)
+	started := uint64(l.state.Task(id).Started)
+	l.decide(&works.Plan{
+		Task:    string(id),
+		Started: started,
+		Node:    node,
+		Partitions: works.EncodePartitions([]events.WorkPartition{{
+			ID:      "p",
+			Buckets: 1,
+			Workers: 1,
+			Threads: 1,
+			Form:    events.FormPrecise,
+		}}),
+	})
 	l.decide(&works.Begin{Task: string(id), Started: started, Node: node, Partition: 1})
 	l.decide(&works.Bucket{Task: string(id), Started: started, Node: node, Want: true})
 	return started
@@ -72,6 +97,24 @@ var workCases = map[string]func(*journalDriver) command.Command{
 		c := form[*works.Bucket](0)
 		c.Task, c.Ended = form[*works.Plan](0).Task, 1
 		c.Started = bucketAs(l, events.TaskID(c.Task), c.Node)
+		return c
+	},
+	"move of a stream": func(l *journalDriver) command.Command {
+		c := form[*works.Move](0)
+		c.Task = form[*works.Plan](0).Task
+		c.Started = streamAs(l, events.TaskID(c.Task), c.Node)
+		return c
+	},
+	"move of a hold": func(l *journalDriver) command.Command {
+		move := form[*works.Move](0)
+		move.Task = form[*works.Plan](0).Task
+		move.Started = streamAs(l, events.TaskID(move.Task), move.Node)
+		l.decide(move)
+		c := form[*works.Held](0)
+		hold := events.HoldID(events.TaskID(move.Task), 1)
+		l.decide(&command.Operate{Task: hold, Do: command.DoResume})
+		l.start(hold, c.Node)
+		c.Task, c.Started, c.From = string(hold), uint64(l.state.Task(hold).Started), 0
 		return c
 	},
 	"permits that trip": func(l *journalDriver) command.Command {
@@ -139,6 +182,27 @@ var workBatches = map[string]func(*journalDriver, int) command.Command{
 		c.Started = bucketAs(l, longWork(i), "n-1")
 		return c
 	},
+	"moves of streams": func(l *journalDriver, i int) command.Command {
+		c := &works.Move{Task: string(longWork(i)), Node: "n-1", Token: []byte("t"), Done: 1}
+		c.Started = streamAs(l, longWork(i), "n-1")
+		var all []workledger.Hold
+		for n := range 5 {
+			all = append(all, workledger.Hold{Key: fmt.Sprint(n), Parked: true, Change: workledger.HeldChange{Data: []byte("1")}})
+		}
+		c.Holds = works.EncodeHolds(all)
+		return c
+	},
+	"moves of holds": func(l *journalDriver, i int) command.Command {
+		id := longWork(i)
+		hold := workledger.Hold{Key: "k", Parked: true, Change: workledger.HeldChange{Data: []byte("1")}}
+		move := &works.Move{Task: string(id), Node: "n-1", Holds: works.EncodeHolds([]workledger.Hold{hold})}
+		move.Started = streamAs(l, id, "n-1")
+		l.decide(move)
+		l.decide(&command.Operate{Task: events.HoldID(id, 1), Do: command.DoResume})
+		l.start(events.HoldID(id, 1), "n-1")
+		started := l.state.Task(events.HoldID(id, 1)).Started
+		return &works.Held{Task: string(events.HoldID(id, 1)), Started: uint64(started), Node: "n-1", Processed: 1}
+	},
 	"resets of works": func(l *journalDriver, i int) command.Command {
 		endedAs(l, longWork(i))
 		return &works.Reset{Task: string(longWork(i)), What: int64(events.ResetAll)}
@@ -195,7 +259,39 @@ func drawWorks(t *rapid.T, c command.Command) command.Command {
 			Items:   rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "items"),
 		}
 	case *works.Reset:
-		return &works.Reset{Task: id, What: rapid.Int64().Draw(t, "what"), Seen: number("seen")}
+		return &works.Reset{
+			Task:   id,
+			What:   rapid.Int64().Draw(t, "what"),
+			Seen:   number("seen"),
+			Token:  genPayload.Draw(t, "token"),
+			Reason: genText.Draw(t, "reason"),
+		}
+	case *works.Position:
+		return &works.Position{Task: id, Started: number("started"), Node: node, Linear: rapid.Bool().Draw(t, "linear")}
+	case *works.Left:
+		return &works.Left{Task: id, Started: number("started"), Node: node, Linear: rapid.Bool().Draw(t, "linear")}
+	case *works.Move:
+		return &works.Move{
+			Task:    id,
+			Started: number("started"),
+			Node:    node,
+			Token:   genPayload.Draw(t, "token"),
+			Done:    number("done"),
+			Failed:  number("failed"),
+			Skipped: number("skipped"),
+			Errors:  genPayload.Draw(t, "errors"),
+			Open:    number("open"),
+			Oldest:  rapid.Int64().Draw(t, "oldest"),
+			Holds:   genPayload.Draw(t, "holds"),
+		}
+	case *works.Held:
+		return &works.Held{
+			Task:      id,
+			Started:   number("started"),
+			Node:      node,
+			From:      number("from"),
+			Processed: number("processed"),
+		}
 	case *works.Rerun:
 		return &works.Rerun{Task: id, Seen: number("seen")}
 	case *works.Show:

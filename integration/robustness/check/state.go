@@ -55,6 +55,9 @@ var mayHappen = map[events.Kind][]phase{
 	events.KindBucketsMoved:     {running, waiting, success, failure},
 	events.KindPermitsGranted:   {running, waiting, failure},
 	events.KindWorkReset:        {waiting, success, failure},
+	events.KindTokenMoved:       {running, waiting, failure},
+	events.KindChangeHeld:       {running, waiting, failure},
+	events.KindHoldMoved:        {running, waiting, success, failure},
 }
 
 // state is the fold of a task's events.

@@ -18,7 +18,8 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 		c.checkSums(j, t, b, ev.Position.Ref.Entry())
 	}
 	c.count(j, t)
-	if b, moves := ev.Body.(*events.BucketsMoved); moves && b.Ended != 0 {
+	b, moves := ev.Body.(*events.BucketsMoved)
+	if _, streams := ev.Body.(*events.TokenMoved); streams || moves && b.Ended != 0 {
 		for _, id := range j.works.WorkersOf(ev.Task) {
 			c.count(j, c.task(string(id)))
 		}

@@ -27,10 +27,20 @@ func (of *job) apply(ev *events.Event) string {
 	case *events.PermitsGranted:
 		return of.grant(b)
 	case *events.WorkReset:
-		if !of.planned || len(of.open) > 0 || of.own.attempt != 0 {
-			return fmt.Sprintf("a reset of a work that runs, has %d open buckets, or was reset", len(of.open))
+		if problem := of.mayReset(b); problem != "" {
+			return problem
 		}
-		of.reset(b.What)
+		if b.What == events.ResetToken {
+			of.setToken(b.Token)
+		} else {
+			of.reset(b.What)
+		}
+	case *events.TokenMoved:
+		return of.moveToken(b)
+	case *events.ChangeHeld:
+		return of.hold(b)
+	case *events.HoldMoved:
+		return of.moveHold(b)
 	case *events.Failed:
 		return of.judgeTrip(b)
 	case *events.Deleted:

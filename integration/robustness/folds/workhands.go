@@ -22,6 +22,7 @@ type hand struct {
 	waits     events.Millis // until then the loss or the end of its last attempt keeps it from running
 	of        *job          // which it is a worker of
 	number    uint32        // as such
+	held      *heldFor      // nil = it was made for no hold
 
 	losses   int // since a bucket of its work ended, or its run
 	failures int // likewise
@@ -171,10 +172,15 @@ func (of *job) awake() bool {
 	return !of.asleep
 }
 
-// Holds reports whether a task is a worker, which is kept as long as its work is.
+// Holds reports whether a task is kept: a worker is as long as its work, the task of a hold as long as that, and a work
+// that has a token or holds.
 func (s *Works) Holds(id events.TaskID) bool {
 	t := s.tasks[id]
-	return t != nil && t.of != nil
+	if t == nil {
+		return false
+	}
+	of := s.byID[id]
+	return t.of != nil || t.held != nil && !t.held.gone || of != nil && of.lasts()
 }
 
 // Lose leaves the work of a task, or of a worker, alone from now on: the events of the task make no sense.
@@ -209,9 +215,13 @@ func (s *Works) WorkersOf(id events.TaskID) (all []events.TaskID) {
 // Tends reports whether an event that is not folded yet is one by which an owner tends a work: nobody asked for it.
 func (s *Works) Tends(ev *events.Event) bool {
 	if b, created := ev.Body.(*events.Created); created {
-		return s.byID[b.Ties.Parent] != nil && events.WorkerNumber(b.Ties.Parent, ev.Task) > 1
+		made := events.WorkerNumber(b.Ties.Parent, ev.Task) > 1 || events.HoldNumber(b.Ties.Parent, ev.Task) > 0
+		return s.byID[b.Ties.Parent] != nil && made
 	}
 	t := s.tasks[ev.Task]
+	if t != nil && t.held != nil {
+		return t.tendsHeld(ev)
+	}
 	if t == nil || s.workOf(t) == nil {
 		return false
 	}
@@ -231,7 +241,7 @@ func (of *job) wakes(ev *events.Event) bool {
 	switch b := ev.Body.(type) {
 	case *events.Failed:
 		switch b.Error.Code {
-		case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
+		case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected, events.CodeHolds:
 			return true
 		}
 		return b.Error.Properties["bucket"] != "" // the last failure of those that had it

@@ -10,7 +10,9 @@ import (
 // Works folds the works of a shard and the tasks that process their buckets. It holds that each bucket is done once in
 // a run, by one attempt at a time, which runs; that the end of an attempt returns its bucket in the same entry, and the
 // least free one is given first; that permits keep their limits, and that nothing begins while a work is suspended or
-// once it has ended. The zero value has folded no event.
+// once it has ended. Of a stream it holds that only the attempt that has its bucket moves its token and holds changes, that
+// a key has one hold at a time, with a task, and that a hold ends once all of its changes are processed. The zero value
+// has folded no event.
 type Works struct {
 	tasks map[events.TaskID]*hand
 	byID  map[events.TaskID]*job
@@ -51,6 +53,7 @@ type job struct {
 	current  int // the number of the last partition that has started; 0 = none
 	open     map[uint64]holder
 	permits  map[permit]bool // of buckets that have not ended
+	stream   *stream         // nil = it has none
 }
 
 // part is a partition of a run.
@@ -63,6 +66,8 @@ type part struct {
 	items   events.ItemCounts
 	counted []uint64 // by threshold
 	failed  marks    // buckets with failed items
+
+	simulated string // the token up to which a stream has simulated that leaves its token
 }
 
 // holder has an open bucket.
@@ -120,6 +125,9 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 	of := s.byID[ev.Task]
 	switch b := ev.Body.(type) {
 	case *events.Created:
+		if of := s.byID[b.Ties.Parent]; of != nil && s.joinHold(t, of, ev) {
+			return ""
+		}
 		return s.join(t, b, ev.At)
 	case *events.WorkPlanned:
 		if of == nil {
@@ -144,7 +152,7 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 
 // isOfWork reports whether events of a kind tell of works alone.
 func isOfWork(k events.Kind) bool {
-	return k >= events.KindWorkPlanned && k <= events.KindWorkReset
+	return k >= events.KindWorkPlanned && k <= events.KindHoldMoved
 }
 
 // leave leaves a work alone from now on.
@@ -185,8 +193,16 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 		return nil
 	}
 	delete(s.tasks, id)
+	if t.held != nil && !t.held.gone {
+		t.held.of.drop(t.held.number)
+	}
 	if of := s.byID[id]; of != nil {
 		delete(s.byID, id)
+		for _, h := range of.has().holds {
+			if h.task != nil {
+				h.task.held.gone = true
+			}
+		}
 		for number, w := range of.workers {
 			if number > 1 {
 				w.of = nil
@@ -234,7 +250,7 @@ func (of *job) owes() string {
 	if p := of.part(); p != nil && uint64(len(p.done)) == p.total() {
 		return fmt.Sprintf("all buckets of partition %d are done, and it does not end in the same entry", of.current)
 	}
-	return ""
+	return of.owesTask()
 }
 
 // Remains returns the workers that go on although their works ended before a time.
