@@ -41,15 +41,23 @@ rest is done. A directory that cannot be read is one of those, and nothing in it
 On standard error it names its task and the directory of its cluster, and tells every few seconds how far it has come.
 At the end it prints "copied N", files and links, and "deleted N", files, links and directories: exactly, whichever
 process has died; and "failed N" if something could not be mirrored. With --output json that is one object. What a killed
-mirror has left behind, the next one completes or removes.`,
+mirror has left behind, the next one completes or removes.
+
+With --follow it goes on then: about once a second it looks what has changed in SRC, and brings it into DST within seconds,
+until it is interrupted, which is its good end. What fails is tried again, and counts as failed though it succeeds later.
+The counts may be too high by what was under way in processes that died. Files are found by the time at which they were
+changed: clocks of file servers may be two seconds apart. With --dir it goes on where it was, also with what has changed
+meanwhile. --max-deletes limits the deletions of the mirror, and again those of all that follows.`,
 		Args: flags.Arguments,
 		Example: a.examples(
 			example{"with a brake", []string{"mirror", "--max-deletes", "100", "/srv/photos", "/mnt/photos"}},
+			example{"that goes on", []string{"mirror", "--follow", "--dir", "/tmp/m", "/srv/photos", "/mnt/photos"}},
 			example{"where others find it", []string{"mirror", "--dir", "/tmp/m", "/srv/photos", "/mnt/photos"}},
 			example{"one more process of it", []string{"mirror", "--join", "/tmp/m", "/srv/photos", "/mnt/photos"}}),
 	}
 	f := c.Flags()
 	f.StringVar(&cfg.Join, "join", "", "`directory` of a running mirror of SRC to DST, to be one more process of it")
+	f.BoolVar(&cfg.Follow, "follow", false, "once DST is equal, keep it so until an interrupt")
 	f.StringVar(&cfg.Dir, "dir", "",
 		"`directory` of etcd and NATS, where an interrupted mirror goes on (default a temporary one)")
 	f.IntVar(&cfg.Processes, "processes", 1, "processes, with this one, that have to be there before it begins")
@@ -58,7 +66,7 @@ mirror has left behind, the next one completes or removes.`,
 	f.Int64Var(&maxDeletes, "max-deletes", 0, "most files, links and directories to delete (default any number)")
 	f.Lookup("max-deletes").DefValue = "0" // the help prints no default that is 0, and here 0 is a limit
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, first := range []string{"dir", "processes"} {
+		for _, first := range []string{"dir", "processes", "follow"} {
 			if cfg.Join != "" && f.Changed(first) {
 				const say = "--join names the directory of a running mirror, whose first process has been given --%[1]s: " +
 					"leave out --%[1]s"

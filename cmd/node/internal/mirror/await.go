@@ -54,6 +54,14 @@ func tellMissing(ctx context.Context, cfg *Config, missing *atomic.Int64, invita
 	}
 }
 
+// tellFollowed tells that a mirror that was interrupted goes on where it was.
+func (r *run) tellFollowed() {
+	if r.Dir != "" {
+		const say = "%s follows no more: it goes on with the same arguments and --dir %s\n"
+		fmt.Fprintf(r.Err, say, r.Task, r.Dir)
+	}
+}
+
 // tellInterrupted tells what an interrupt leaves, if one has ended the first process.
 func tellInterrupted(cfg *Config, id events.TaskID, err error) {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"taskledger/cmd/node/internal/mirror/trees"
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -27,6 +28,8 @@ type follower struct {
 	ask    func(context.Context) (workprogress.Work, error)
 	out    io.Writer
 	joined bool // the process fails once nobody has answered for long
+	counts bool // the work goes on without an end: what it has done is told where it has done more
+	told   string
 }
 
 // follow looks until ctx ends. In a process that has joined it fails once nobody has answered for silentFor.
@@ -60,8 +63,17 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// tell prints a line, in the words of work show.
+// tell prints a line, in the words of work show, or with the counts.
 func (f *follower) tell(of *workprogress.Work) {
+	if f.counts {
+		s := sum(of)
+		line := fmt.Sprintf("%s: %d copied, %d deleted, %d failed\n", f.task, s.Copied, s.Deleted, s.Failed)
+		if line != f.told && s != (trees.Sums{}) {
+			fmt.Fprint(f.out, line)
+		}
+		f.told = line
+		return
+	}
 	words := of.Progress
 	if of.State == workprogress.Suspended {
 		words = "suspended, " + words

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
+	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/mirror/trees"
 	"taskledger/cmd/node/internal/team"
 	"taskledger/engine/embedded"
 	"taskledger/task"
+	"taskledger/work"
 )
 
 // leaveWithin bounds how long the first process waits for others to read the outcome and leave. It is longer than the
@@ -34,7 +37,12 @@ func Run(ctx context.Context, cfg Config) error {
 
 // begin runs the first process of a mirror.
 func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
-	of := shared{Params: params, Limits: cfg.Limits}
+	of := shared{
+		Params: params,
+		Limits: cfg.Limits,
+		Follow: cfg.Follow,
+		Since:  time.Now(),
+	}
 	if err := of.Limits.Validate(); err != nil {
 		return err
 	}
@@ -59,6 +67,11 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pair.Close()) }()
+	if cfg.Follow {
+		if err := pair.CanFollow(); err != nil {
+			return err
+		}
+	}
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: dir, Log: cfg.Log})
 	if err != nil {
 		return err
@@ -67,8 +80,8 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if err := errors.Join(of.write(dir), servers.Advertise(nil)); err != nil {
 		return err
 	}
-	mirror := pair.Work(of.Limits)
-	nodes, err := team.Start(ctx, servers, cfg.Log, func(string) task.Behavior { return mirror })
+	mirror, follow := pair.Work(of.Limits), pair.Follow(of.Limits)
+	nodes, err := team.Start(ctx, servers, cfg.Log, func(string) task.Behavior { return mirror }, follow)
 	if err != nil {
 		return err
 	}
@@ -79,18 +92,32 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if err := awaitProcesses(ctx, cfg, nodes, cfg.Invite(dir, params)); err != nil {
 		return err
 	}
-	r := run{Config: cfg, shared: of, work: mirror, client: nodes.Members[0].Client}
-	if r.future, err = r.work.Submit(ctx, r.client, params, task.SubmitOptions{ID: of.Task}); err != nil {
-		return fmt.Errorf("submit the work: %w", err)
+	r := run{
+		Config: cfg,
+		shared: of,
+		client: nodes.Members[0].Client,
+	}
+	r.mirror.future = func(ctx context.Context) (*behaviors.Future[work.Result], error) {
+		return mirror.Submit(ctx, r.client, params, task.SubmitOptions{ID: of.Task})
+	}
+	r.follow.future = func(ctx context.Context) (*behaviors.Future[work.Result], error) {
+		return follow.Submit(ctx, r.client, trees.FollowParams{
+			Params: params,
+			Since:  of.Since,
+		}, task.SubmitOptions{ID: of.follows()})
 	}
 	err = r.end(ctx)
 	if !r.ended {
 		return err
 	}
-	leaving, cancel := context.WithTimeout(ctx, leaveWithin)
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
 	// Who does not leave in time finds no servers any more.
 	_ = nodes.Await(leaving, func(alive int) bool { return alive <= len(nodes.Members) })
+	if r.interrupted {
+		r.tellFollowed()
+		return err
+	}
 	return errors.Join(err, remove(dir))
 }
 
@@ -115,10 +142,11 @@ func join(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if err != nil {
 		return err
 	}
-	mirror := pair.Work(of.Limits)
+	mirror, follow := pair.Work(of.Limits), pair.Follow(of.Limits)
 	node, err := team.Join(ctx, link, team.Config{
 		Name:     fmt.Sprintf("p%d", os.Getpid()),
 		Behavior: mirror,
+		Also:     []task.Behavior{follow},
 		Log:      cfg.Log,
 	})
 	if err != nil {
@@ -126,7 +154,17 @@ func join(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
 	fmt.Fprintf(cfg.Err, "%s: one more node mirrors %s to %s\n", of.Task, params.Source, params.Target)
-	r := run{Config: cfg, shared: of, work: mirror, client: node.Client, joined: true}
-	r.future = mirror.Attach(r.client, of.Task)
+	r := run{
+		Config: cfg,
+		shared: of,
+		client: node.Client,
+		joined: true,
+	}
+	r.mirror.future = func(context.Context) (*behaviors.Future[work.Result], error) {
+		return mirror.Attach(r.client, of.Task), nil
+	}
+	r.follow.future = func(context.Context) (*behaviors.Future[work.Result], error) {
+		return follow.Attach(r.client, of.follows()), nil
+	}
 	return r.end(ctx)
 }

@@ -17,77 +17,166 @@ import (
 	workprogress "taskledger/work/progress"
 )
 
-// maxTold bounds the failures that are told.
-const maxTold = 20
+const (
+	// maxTold bounds the failures that are told.
+	maxTold = 20
+	// endWithin bounds the time in which a work that follows is cancelled, and its counts are read.
+	endWithin = 15 * time.Second
+)
 
 // run is a mirror as a process takes part in it.
 type run struct {
 	*Config
 	shared
-	work   *work.Work[trees.Params, trees.Item]
 	client *engine.Client
-	future *behaviors.Future[work.Result]
+	mirror stage // makes the trees equal
+	follow stage // keeps them equal
 	joined bool
-	ended  bool // the outcome is known
+
+	ended       bool // the outcome is known
+	interrupted bool // it was an interrupt that ended a work that follows
+}
+
+// stage is a work of a mirror.
+type stage struct {
+	// future submits the work, or attaches this process to it.
+	future func(context.Context) (*behaviors.Future[work.Result], error)
+	made   *behaviors.Future[work.Result] // nil = not yet
+}
+
+// ending tells how a work of a mirror has ended.
+type ending struct {
+	task    events.TaskID
+	sums    trees.Sums
+	outcome error // nil = a success
 }
 
 // end waits for the outcome and tells it.
 func (r *run) end(ctx context.Context) error {
-	_, err := r.await(ctx)
-	failure, failed := errors.AsType[*task.Error](err)
-	if err != nil && !failed {
+	all, err := r.stages(ctx)
+	if err != nil {
 		return err
 	}
 	r.ended = true
-	of, err := r.client.Operations().WorkLinear(ctx, r.Task)
-	if err != nil {
-		return fmt.Errorf("read what the work has done: %w", err)
-	}
-	sums := sum(&of)
+	var sums trees.Sums
 	var outcome error
-	switch {
-	case failed && failure.Code == events.CodeThreshold:
-		outcome = &LimitError{
-			Limit:   *r.shared.Limits.MaxDeletes,
-			Applied: failure.Properties["partition"] != trees.PartitionLimit,
+	for _, e := range all {
+		sums.Copied += e.sums.Copied
+		sums.Deleted += e.sums.Deleted
+		sums.Failed += e.sums.Failed
+		if _, failed := errors.AsType[*FailedError](e.outcome); e.outcome != nil && !failed {
+			outcome = e.outcome
 		}
-	case failed:
-		outcome = failure
-	case sums.Failed > 0:
+	}
+	if outcome == nil && sums.Failed > 0 {
 		outcome = &FailedError{Items: sums.Failed}
 	}
-	if err := r.report(ctx, sums, outcome); err != nil {
+	if err := r.report(context.WithoutCancel(ctx), all, sums, outcome); err != nil {
 		return err
 	}
 	return outcome
 }
 
-// await waits for the outcome, and shows meanwhile how far the work has come.
-func (r *run) await(ctx context.Context) (result work.Result, err error) {
+// stages waits for the works of the mirror, one after the other.
+func (r *run) stages(ctx context.Context) (all []ending, err error) {
+	if !r.joined || !r.shared.Follow || !r.following(ctx) {
+		e, err := r.stage(ctx, r.Task, &r.mirror)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+		if _, failed := errors.AsType[*FailedError](e.outcome); !r.shared.Follow || e.outcome != nil && !failed {
+			return all, nil
+		}
+	}
+	fmt.Fprintf(r.Err, "%s: follows %s until it is interrupted\n", r.follows(), r.Params.Source)
+	e, err := r.stage(ctx, r.follows(), &r.follow)
+	if err != nil && ctx.Err() != nil && !r.joined && r.follow.made != nil {
+		e, err = r.interrupt(ctx)
+	}
+	return append(all, e), err
+}
+
+// following reports whether the work that follows is there: then the other one has ended, perhaps long ago.
+func (r *run) following(ctx context.Context) bool {
+	_, err := r.client.Operations().Work(ctx, r.follows())
+	return err == nil
+}
+
+// interrupt ends the work that follows, as ctx has ended.
+func (r *run) interrupt(ctx context.Context) (e ending, err error) {
+	r.interrupted = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	err = r.client.Operations().Cancel(ctx, r.follows(), "the mirror was interrupted")
+	if _, ended := errors.AsType[*task.StateError](err); err != nil && !ended {
+		return e, fmt.Errorf("end the work that follows: %w", err)
+	}
+	return r.stage(ctx, r.follows(), &r.follow)
+}
+
+// stage waits for the outcome of a work.
+func (r *run) stage(ctx context.Context, id events.TaskID, s *stage) (e ending, err error) {
+	e.task = id
+	err = r.await(ctx, id, s)
+	failure, failed := errors.AsType[*task.Error](err)
+	if err != nil && !failed {
+		return e, err
+	}
+	of, err := r.client.Operations().WorkLinear(ctx, id)
+	if err != nil {
+		return e, fmt.Errorf("read what the work has done: %w", err)
+	}
+	e.sums = sum(&of)
+	switch {
+	case failed && id == r.follows() && errors.Is(failure, task.ErrCancelled):
+	case failed && failure.Code == events.CodeThreshold:
+		e.outcome = &LimitError{
+			Limit:   *r.shared.Limits.MaxDeletes,
+			Applied: failure.Properties["partition"] != trees.PartitionLimit,
+		}
+	case failed:
+		e.outcome = failure
+	}
+	if e.outcome == nil && e.sums.Failed > 0 {
+		e.outcome = &FailedError{Items: e.sums.Failed}
+	}
+	return e, nil
+}
+
+// await waits for the outcome of a work, and shows meanwhile how far it has come.
+func (r *run) await(ctx context.Context, id events.TaskID, s *stage) (err error) {
+	if s.made == nil {
+		if s.made, err = s.future(ctx); err != nil {
+			return fmt.Errorf("submit the work: %w", err)
+		}
+	}
 	g, following := errgroup.WithContext(ctx)
 	waiting, stop := context.WithCancel(following)
 	f := follower{
-		task:   r.Task,
-		ask:    func(ctx context.Context) (workprogress.Work, error) { return r.client.Operations().Work(ctx, r.Task) },
+		task:   id,
+		ask:    func(ctx context.Context) (workprogress.Work, error) { return r.client.Operations().Work(ctx, id) },
 		out:    r.Err,
 		joined: r.joined,
+		counts: id == r.follows(),
 	}
 	g.Go(func() error { return f.follow(waiting) })
 	g.Go(func() (err error) {
 		defer stop()
 		for {
-			result, err = r.future.Wait(following)
+			_, err = s.made.Wait(following)
 			if !r.joined || !errors.Is(err, task.ErrNotFound) {
 				return err
 			}
 			select { // the first process has not submitted it yet
 			case <-time.After(lookEvery):
-				r.future = r.work.Attach(r.client, r.Task)
 			case <-following.Done():
 				return context.Cause(following)
 			}
+			if s.made, err = s.future(following); err != nil {
+				return err
+			}
 		}
 	})
-	err = g.Wait()
-	return result, err
+	return g.Wait()
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"taskledger/cluster"
 	"taskledger/cmd/node/internal/mirror/trees"
@@ -23,7 +24,12 @@ type shared struct {
 	Task   events.TaskID `json:"task"` // of the work
 	Params trees.Params  `json:"params"`
 	Limits trees.Limits  `json:"limits"`
+	Follow bool          `json:"follow,omitempty"`
+	Since  time.Time     `json:"since,omitzero"` // when a mirror that follows began
 }
+
+// follows returns the task of the work that follows the source.
+func (s *shared) follows() events.TaskID { return s.Task + "-follow" }
 
 func pathIn(dir string) string { return filepath.Join(dir, "mirror.json") }
 
@@ -65,12 +71,12 @@ func (s *shared) name(dir string) error {
 		return nil
 	case err != nil:
 		return err
-	case was.Params != s.Params || !was.Limits.Equal(s.Limits):
+	case was.Params != s.Params || !was.Limits.Equal(s.Limits) || was.Follow != s.Follow:
 		const say = "in %s a mirror of %s to %s has not come to its end: it goes on with the same arguments, %s; " +
 			"another one needs another directory"
 		return refuse("dir", say, dir, was.Params.Source, was.Params.Target, strings.Join(s.differs(&was), ", "))
 	}
-	s.Task = was.Task
+	s.Task, s.Since = was.Task, was.Since
 	return nil
 }
 
@@ -87,6 +93,7 @@ func (s *shared) differs(was *shared) (all []string) {
 			{"--workers", fmt.Sprint(cmp.Or(of.Limits.Workers, trees.DefaultWorkers))},
 			{"--threads", fmt.Sprint(cmp.Or(of.Limits.Threads, trees.DefaultThreads))},
 			{"--max-deletes", deletes},
+			{"--follow", fmt.Sprint(of.Follow)},
 		}
 	}
 	is := arguments(s)

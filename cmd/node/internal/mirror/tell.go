@@ -49,6 +49,10 @@ func sum(of *workprogress.Work) (s trees.Sums) {
 		for _, t := range p.Thresholds {
 			counters[t.Counter] = int64(t.Count)
 		}
+		if of.Behavior == trees.FollowID { // an item that fails counts by no counter
+			s.AddFollowed(counters, int64(p.Items.Failed))
+			continue
+		}
 		s.Add(work.Full, counters, int64(p.Items.Failed))
 	}
 	return s
@@ -100,13 +104,20 @@ func counts(of events.TaskID, s trees.Sums, failures []workprogress.ItemError, o
 }
 
 // report prints the first failures and the counts.
-func (r *run) report(ctx context.Context, s trees.Sums, outcome error) error {
+func (r *run) report(ctx context.Context, all []ending, s trees.Sums, outcome error) error {
 	var failures []workprogress.ItemError
-	if s.Failed > 0 {
-		var err error
-		if failures, err = r.failures(ctx); err != nil {
+	for _, e := range all {
+		if e.sums.Failed == 0 {
+			continue
+		}
+		some, err := r.failures(ctx, e.task)
+		if err != nil {
 			return err
 		}
+		failures = append(failures, some...)
+		failures = failures[:min(len(failures), maxTold)]
+	}
+	if s.Failed > 0 {
 		r.tellFailures(failures, s.Failed)
 	}
 	if r.JSON {
@@ -120,10 +131,10 @@ func (r *run) report(ctx context.Context, s trees.Sums, outcome error) error {
 	return err
 }
 
-// failures returns the first items that failed, at most maxTold.
-func (r *run) failures(ctx context.Context) (all []workprogress.ItemError, err error) {
+// failures returns the first items of a work that failed, at most maxTold.
+func (r *run) failures(ctx context.Context, of events.TaskID) (all []workprogress.ItemError, err error) {
 	for cursor := ""; ; {
-		page, err := r.client.Operations().WorkFailures(ctx, r.Task, cursor, 0)
+		page, err := r.client.Operations().WorkFailures(ctx, of, cursor, 0)
 		if err != nil {
 			return nil, fmt.Errorf("read which items failed: %w", err)
 		}

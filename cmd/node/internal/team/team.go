@@ -37,6 +37,7 @@ type Member struct {
 type Config struct {
 	Name     string
 	Behavior task.Behavior
+	Also     []task.Behavior // others
 	Log      *slog.Logger
 }
 
@@ -56,7 +57,7 @@ func start(ctx context.Context, link *connect.Link, c Config) (*Member, error) {
 	node, err := engine.NewNode(engine.NodeConfig{
 		Store:     link.Store,
 		Bus:       link.Bus,
-		Behaviors: []task.Behavior{c.Behavior},
+		Behaviors: append([]task.Behavior{c.Behavior}, c.Also...),
 		Archive:   link.Archive,
 		Name:      c.Name,
 		TTL:       TTL,
@@ -110,9 +111,10 @@ func (m *Member) Crash() {
 type Team struct{ Members []*Member }
 
 // Start starts the nodes on servers of this process, and returns when they share all shards evenly. behavior is asked
-// for what the node of a name runs. ctx bounds the start only.
+// for what the node of a name runs, and each runs also others. ctx bounds the start only.
 func Start(
 	ctx context.Context, servers *embedded.Servers, log *slog.Logger, behavior func(name string) task.Behavior,
+	also ...task.Behavior,
 ) (*Team, error) {
 	t := &Team{}
 	for _, name := range []string{"a", "b", "c"} {
@@ -120,7 +122,12 @@ func Start(
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("connect node %s: %w", name, err), t.Close())
 		}
-		m, err := start(ctx, link, Config{Name: name, Behavior: behavior(name), Log: log})
+		m, err := start(ctx, link, Config{
+			Name:     name,
+			Behavior: behavior(name),
+			Also:     also,
+			Log:      log,
+		})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start node %s: %w", name, err), t.Close())
 		}

@@ -55,6 +55,7 @@ func (p *Pair) open(dir string) (opened bool) {
 			return opened
 		}
 		if mode := info.Mode().Perm(); mode&ownerMay != ownerMay {
+			p.opened.Store(true)
 			opened = p.target.Chmod(dir[:end], mode|ownerMay) == nil || opened
 		}
 	}

@@ -63,9 +63,10 @@ func (p *Pair) write(ctx context.Context, from place) (part string, err error) {
 	if err := unchanged(from, in); err != nil {
 		return "", err
 	}
-	part = newPart(from.path)
+	part = p.parts.add(from.path)
 	out, err := p.create(part)
 	if err != nil {
+		p.parts.forget(part)
 		return "", err
 	}
 	_, err = io.Copy(out, reader{ctx, in})
@@ -82,6 +83,7 @@ func (p *Pair) write(ctx context.Context, from place) (part string, err error) {
 		err = out.Sync()
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
+		p.parts.forget(part)
 		return "", errors.Join(err, p.target.Remove(part))
 	}
 	return part, nil
@@ -115,8 +117,9 @@ func (p *Pair) copyLink(ctx context.Context, at string) (skipped string, err err
 	if was, err := p.target.Readlink(at); err == nil && was == to {
 		return equal, nil
 	}
-	part := newPart(at)
+	part := p.parts.add(at)
 	if err := p.change(path.Dir(at), func() error { return p.target.Symlink(to, part) }); err != nil {
+		p.parts.forget(part)
 		return "", err
 	}
 	return "", p.install(ctx, part, at)
@@ -124,6 +127,7 @@ func (p *Pair) copyLink(ctx context.Context, at string) (skipped string, err err
 
 // install puts a part in its place, and otherwise removes it.
 func (p *Pair) install(ctx context.Context, part, at string) error {
+	defer p.parts.forget(part)
 	err := work.Permit(ctx, CounterCopies)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 )
 
 // Params are the parameters of the work: directories, by absolute paths without links.
@@ -17,6 +18,8 @@ type Pair struct {
 	params Params
 	source *os.Root
 	target *os.Root
+	parts  parts
+	opened atomic.Bool // the modes of directories were changed
 }
 
 // Open opens both trees. It makes the target if there is none.

@@ -9,6 +9,13 @@ type Sums struct {
 	Failed  int64 // items
 }
 
+// AddFollowed adds a run of the work that follows: its counters, and the number of its changes that failed.
+func (s *Sums) AddFollowed(counters map[string]int64, failed int64) {
+	s.Copied += counters[CounterCopies]
+	s.Deleted += counters[CounterDeletes]
+	s.Failed += failed
+}
+
 // Add adds a partition: its mode, its counters, and the number of its items that failed.
 func (s *Sums) Add(mode work.Mode, counters map[string]int64, failed int64) {
 	s.Failed += failed

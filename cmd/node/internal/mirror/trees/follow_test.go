@@ -1,0 +1,448 @@
+package trees_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"taskledger/cmd/node/internal/mirror/trees"
+	"taskledger/work"
+	"taskledger/work/workledger"
+)
+
+const (
+	// fastLag is many times the tick of the times of file systems.
+	fastLag   = 100 * time.Millisecond
+	fastEvery = time.Millisecond
+	patience  = 20 * time.Second
+)
+
+// tokens is the record of a stream in memory.
+type tokens struct {
+	mu    sync.Mutex
+	token string
+	moves int
+	items work.Counts
+	errs  []work.ItemError
+}
+
+func (s *tokens) Position(context.Context) (workledger.Position, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return workledger.Position{Token: s.token}, nil
+}
+
+func (s *tokens) Move(_ context.Context, m workledger.Move) (workledger.Moved, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moves++
+	if m.Token != "" {
+		s.token = m.Token
+	}
+	s.items.Done += m.Items.Done
+	s.items.Failed += m.Items.Failed
+	s.items.Skipped += m.Items.Skipped
+	s.errs = append(s.errs, m.Errors...)
+	return workledger.Moved{}, nil
+}
+
+func (s *tokens) Held(context.Context, int) ([]workledger.HeldChange, error) {
+	return nil, errors.New("nothing is held")
+}
+
+// at returns the token and the number of moves.
+func (s *tokens) at() (token string, moves int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token, s.moves
+}
+
+// following is a source that is followed.
+type following struct {
+	trees.Params
+	record *record
+	tokens *tokens
+	since  time.Time
+	limits trees.Limits
+}
+
+func follows(p trees.Params) *following {
+	return &following{
+		Params: p,
+		record: newRecord(),
+		tokens: &tokens{},
+		since:  time.Now(),
+		limits: trees.Limits{Threads: 3},
+	}
+}
+
+// attempt makes an attempt in a process of its own, until ctx ends.
+func (f *following) attempt(ctx context.Context) error {
+	pair, err := trees.Open(f.Params)
+	if err != nil {
+		return err
+	}
+	defer pair.Close()
+	a := &attempt{record: f.record}
+	defer a.end()
+	_, err = pair.FollowFast(f.limits, fastLag, fastEvery).Attempt(ctx, a,
+		trees.FollowParams{Params: f.Params, Since: f.since}, work.Attempt{Number: 1, Stream: f.tokens})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// start begins an attempt, which stop ends.
+func (f *following) start(t failing) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.attempt(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the attempt ended with %v", err)
+		}
+	}
+}
+
+// failing is a test, also one of rapid.
+type failing interface {
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// equalSoon waits until the trees are equal.
+func (f *following) equalSoon(t failing) {
+	soon(t, func() string {
+		source, err := look(f.Source)
+		if err != nil {
+			return err.Error()
+		}
+		target, err := look(f.Target)
+		if err != nil {
+			return err.Error()
+		}
+		return differences(target, source)
+	})
+}
+
+// soon waits until nothing is wrong.
+func soon(t failing, wrong func() string) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); ; <-tick.C {
+		problem := wrong()
+		if problem == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after %s:\n%s", patience, problem)
+		}
+	}
+}
+
+// settled waits until the token tells that what was changed since a time is in the target.
+func (f *following) settled(t failing, since time.Time) {
+	after := since.Add(-fastLag / 2) // times tick
+	soon(t, func() string {
+		token, _ := f.tokens.at()
+		at, _, _ := strings.Cut(token, "/")
+		if is, err := time.Parse(time.RFC3339Nano, at); err != nil || is.Before(after) {
+			return "the token is " + token
+		}
+		return ""
+	})
+}
+
+func do(t testing.TB, steps ...func() error) {
+	t.Helper()
+	for _, step := range steps {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFollow_BringsWhateverHasChangedIntoTheTarget(t *testing.T) {
+	t.Parallel()
+	of := forest{
+		"a":         file("one"),
+		"b/c":       file("two"),
+		"b/d/e":     file("three"),
+		"x/same":    file("four"),
+		"y/same":    file("five"),
+		"link":      link("a"),
+		"empty/not": dir,
+	}
+	write := func(text string) func(string) error {
+		return func(at string) error { return os.WriteFile(at, []byte(text), 0o644) }
+	}
+	for name, change := range map[string]func(at func(string) string) error{
+		"a new file":      func(at func(string) string) error { return write("new")(at("b/new")) },
+		"another content": func(at func(string) string) error { return write("ONE")(at("a")) },
+		"another mode":    func(at func(string) string) error { return os.Chmod(at("b/c"), 0o600) },
+		"another time":    func(at func(string) string) error { return os.Chtimes(at("a"), epoch, epoch.Add(-time.Hour)) },
+		"a mode of a directory": func(at func(string) string) error {
+			return os.Chmod(at("b/d"), 0o711)
+		},
+		"a mode of the root": func(at func(string) string) error { return os.Chmod(at("."), 0o700) },
+		"a new directory":    func(at func(string) string) error { return os.MkdirAll(at("n/e/w"), 0o700) },
+		"a deleted file":     func(at func(string) string) error { return os.Remove(at("b/c")) },
+		"a deleted tree":     func(at func(string) string) error { return os.RemoveAll(at("b")) },
+		"everything gone": func(at func(string) string) error {
+			return errors.Join(os.RemoveAll(at("a")), os.RemoveAll(at("b")), os.RemoveAll(at("x")),
+				os.RemoveAll(at("y")), os.RemoveAll(at("link")), os.RemoveAll(at("empty")))
+		},
+		"a renamed file":      func(at func(string) string) error { return os.Rename(at("a"), at("b/a")) },
+		"a file over another": func(at func(string) string) error { return os.Rename(at("a"), at("b/c")) },
+		"a renamed tree":      func(at func(string) string) error { return os.Rename(at("b"), at("empty/b")) },
+		"two trees that change places": func(at func(string) string) error {
+			return errors.Join(os.Rename(at("x"), at("z")), os.Rename(at("y"), at("x")), os.Rename(at("z"), at("y")))
+		},
+		"a tree from outside": func(at func(string) string) error { return os.Rename(at("../other"), at("b/other")) },
+		"a tree from outside for another one": func(at func(string) string) error {
+			return errors.Join(os.RemoveAll(at("b/d")), os.Rename(at("../other"), at("b/d")))
+		},
+		"another link": func(at func(string) string) error {
+			return errors.Join(os.Remove(at("link")), os.Symlink("b/c", at("link")))
+		},
+		"a link to a directory": func(at func(string) string) error {
+			return errors.Join(os.Rename(at("b"), at("real")), os.Symlink("real", at("b")))
+		},
+		"a directory for a file": func(at func(string) string) error {
+			return errors.Join(os.Remove(at("a")), os.MkdirAll(at("a/b"), 0o755), write("in it")(at("a/b/c")))
+		},
+		"a file for a directory": func(at func(string) string) error {
+			return errors.Join(os.RemoveAll(at("b")), write("a file")(at("b")))
+		},
+		"a name that is no UTF-8": func(at func(string) string) error { return write("x")(at("no \xff\xfe")) },
+		"a long path": func(at func(string) string) error {
+			below := strings.Repeat(strings.Repeat("n", 200)+"/", 6)
+			return errors.Join(os.MkdirAll(at(below), 0o755), write("deep")(at(below+"file")))
+		},
+		"a file with the name of a part": func(at func(string) string) error {
+			return write("x")(at("b/x.0123456789abcdef.part"))
+		},
+		"a file that comes and goes": func(at func(string) string) error {
+			return errors.Join(write("x")(at("b/brief")), os.Remove(at("b/brief")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := follows(plant(t, of, of))
+			other := forest{"f": file("f"), "g/h": file("h"), "e": file("not three")}
+			do(t, func() error { return other.plant(filepath.Join(f.Source, "../other")) })
+			stop := f.start(t)
+			defer stop()
+			since := time.Now()
+			do(t, func() error { return change(func(at string) string { return filepath.Join(f.Source, at) }) })
+			f.settled(t, since)
+			f.equalSoon(t)
+			if f.tokens.items.Failed > 0 {
+				t.Errorf("failures: %v", f.tokens.errs)
+			}
+		})
+	}
+}
+
+// change makes a change that it draws, below a directory. What cannot be done does not matter.
+func drawChange(t *rapid.T, root string) {
+	names := []string{"a", "b", "c"}
+	draw := func() string {
+		parts := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(t, "path")
+		return filepath.Join(root, filepath.Join(parts...))
+	}
+	at := draw()
+	switch rapid.IntRange(0, 7).Draw(t, "kind") {
+	case 0, 1:
+		_ = os.WriteFile(at, []byte(rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "text")), 0o644)
+	case 2:
+		_ = os.MkdirAll(at, 0o755)
+	case 3:
+		_ = os.RemoveAll(at)
+	case 4, 5:
+		_ = os.Rename(at, draw())
+	case 6:
+		_ = os.Chmod(at, rapid.SampledFrom([]fs.FileMode{0o700, 0o755, 0o744}).Draw(t, "mode"))
+	case 7:
+		_ = os.Symlink("a", at)
+	}
+}
+
+func TestFollow_AttemptsThatEndAnywhereLoseNoChange(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		at, err := os.MkdirTemp(root, "")
+		must(t, err)
+		p := trees.Params{Source: filepath.Join(at, "source"), Target: filepath.Join(at, "target")}
+		must(t, os.Mkdir(p.Source, 0o755))
+		must(t, os.Mkdir(p.Target, 0o755))
+		f := follows(p)
+		for range rapid.IntRange(1, 3).Draw(t, "attempts") {
+			stop := f.start(t)
+			for range rapid.IntRange(0, 20).Draw(t, "changes") {
+				drawChange(t, p.Source)
+			}
+			stop()
+			for range rapid.IntRange(0, 5).Draw(t, "changes between") {
+				drawChange(t, p.Source)
+			}
+		}
+		stop := f.start(t)
+		defer stop()
+		f.equalSoon(t)
+	})
+}
+
+func TestFollow_WhileNothingChangesNothingIsTold(t *testing.T) {
+	t.Parallel()
+	of := forest{"a": file("one"), "b/c": file("two")}
+	f := follows(plant(t, of, of))
+	stop := f.start(t)
+	since := time.Now()
+	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "b/c"), []byte("three"), 0o644) })
+	f.settled(t, since)
+	token, moves := f.tokens.at()
+	stop()
+	again := f.start(t)
+	ticks := 0
+	soon(t, func() string { // many scans later
+		if ticks++; ticks < 100 {
+			return "not yet"
+		}
+		return ""
+	})
+	again()
+	if is, more := f.tokens.at(); is != token || more > moves+1 {
+		t.Errorf("the token is %s after %d moves, and was %s after %d", is, more, token, moves)
+	}
+}
+
+// failures returns how many changes failed.
+func (s *tokens) failures() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.items.Failed
+}
+
+func TestFollow_WhatFailedKeepsTheTokenAndIsTriedAgainByTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	of := forest{"a": file("one"), "b/c": file("two")}
+	f := follows(plant(t, of, of))
+	stop := f.start(t)
+	since := time.Now()
+	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
+	f.settled(t, since)
+	do(t, // a directory that is not empty has the place of the file, and the directory of the source was not changed
+		func() error { return os.Remove(filepath.Join(f.Target, "b/c")) },
+		func() error { return os.MkdirAll(filepath.Join(f.Target, "b/c/d"), 0o755) },
+	)
+	do(t, func() error { return os.Chmod(filepath.Join(f.Source, "b/c"), 0o600) })
+	soon(t, func() string {
+		if f.tokens.failures() == 0 {
+			return "nothing has failed"
+		}
+		return ""
+	})
+	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("one more"), 0o644) })
+	soon(t, func() string {
+		if text, _ := os.ReadFile(filepath.Join(f.Target, "a")); string(text) != "one more" {
+			return "the rest does not go on"
+		}
+		return ""
+	})
+	stop()
+	do(t, func() error { return os.RemoveAll(filepath.Join(f.Target, "b/c")) })
+	stop = f.start(t)
+	defer stop()
+	f.equalSoon(t)
+}
+
+func TestFollow_DeletesNoMoreThanTheLimit(t *testing.T) {
+	t.Parallel()
+	of := forest{"a": file("one"), "b": file("two"), "c": file("three")}
+	f := follows(plant(t, of, of))
+	most := int64(1)
+	f.limits.MaxDeletes = &most
+	do(t,
+		func() error { return os.Remove(filepath.Join(f.Source, "a")) },
+		func() error { return os.Remove(filepath.Join(f.Source, "b")) },
+	)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := f.attempt(ctx)
+	if trip, is := errors.AsType[*work.ThresholdError](err); !is || trip.Counter != trees.CounterDeletes {
+		t.Errorf("the attempt ended with %v", err)
+	}
+	if left := slices.Sorted(maps.Keys(mustLook(t, f.Target))); len(left) != 3 {
+		t.Errorf("the target has %q", left)
+	}
+}
+
+func TestFollow_RemovesThePartsThatAnotherProcessHasLeft(t *testing.T) {
+	t.Parallel()
+	of := forest{"a": file("one"), "b/c": file("two")}
+	f := follows(plant(t, of, of))
+	do(t, func() error {
+		return os.WriteFile(filepath.Join(f.Target, "b/c.0123456789abcdef.part"), []byte("tw"), 0o644)
+	})
+	stop := f.start(t)
+	defer stop()
+	f.equalSoon(t)
+}
+
+func TestFollow_GoesOnAtATimeThatSomebodySets(t *testing.T) {
+	t.Parallel()
+	f := follows(plant(t, forest{"a": file("one")}, forest{}))
+	for token, want := range map[string]string{
+		"tomorrow":               "want a time as of RFC 3339",
+		"2026-11-29T00:00:00Z/x": "want a time as of RFC 3339",
+	} {
+		f.tokens.token = token
+		if err := f.attempt(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", token, err)
+		}
+	}
+	f.tokens.token = time.Now().Add(-time.Hour).Format(time.RFC3339)
+	stop := f.start(t)
+	f.equalSoon(t)
+	stop()
+	do(t, func() error { return os.RemoveAll(filepath.Join(f.Target, "a")) })
+	f.tokens.token = time.Now().Add(time.Hour).Format(time.RFC3339) // the clock was set back
+	stop = f.start(t)
+	defer stop()
+	f.equalSoon(t)
+}
+
+func TestFollow_ASourceThatIsReplacedEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	of := forest{"a": file("one")}
+	f := follows(plant(t, of, forest{}))
+	do(t, func() error { return os.Chmod(filepath.Join(f.Source, "a"), 0o600) })
+	ended := make(chan error, 1)
+	go func() { ended <- f.attempt(t.Context()) }()
+	f.equalSoon(t)
+	do(t,
+		func() error { return os.Rename(f.Source, f.Source+".old") },
+		func() error { return os.Mkdir(f.Source, 0o755) },
+	)
+	if err := <-ended; err == nil || !strings.Contains(fmt.Sprint(err), "source") {
+		t.Errorf("the attempt ended with %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(f.Target, "a")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,37 @@
+package trees
+
+import "sync"
+
+// parts holds the parts that this process is about to put in their places. The zero value is ready to use, and may be
+// used concurrently.
+type parts struct {
+	mu    sync.Mutex
+	names map[string]struct{}
+}
+
+// add returns the name of a new part of the file at a path.
+func (p *parts) add(at string) (part string) {
+	part = newPart(at)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.names == nil {
+		p.names = map[string]struct{}{}
+	}
+	p.names[part] = struct{}{}
+	return part
+}
+
+// has reports whether a path is that of a part.
+func (p *parts) has(at string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, is := p.names[at]
+	return is
+}
+
+// forget forgets a part that is in its place, or gone.
+func (p *parts) forget(part string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.names, part)
+}

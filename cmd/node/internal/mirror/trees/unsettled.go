@@ -1,0 +1,102 @@
+package trees
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// maxUnsettled bounds the paths that a follower remembers as not settled.
+	maxUnsettled = 100_000
+	// tryAgain is the time after which a path that failed is tried again, though it has not changed.
+	tryAgain = 30 * time.Second
+)
+
+// unsettled holds the paths of changes that were told, until they are in the target. It may be used concurrently.
+type unsettled struct {
+	mu    sync.Mutex
+	scan  uint64 // the number of the last scan
+	paths map[string]*change
+	full  bool // some were not remembered
+}
+
+// change tells when a path was told.
+type change struct {
+	scan   uint64    // the first scan since which it is not settled
+	last   uint64    // the scan that has told it last
+	failed time.Time // when it failed last; zero = it has not
+}
+
+// begin forgets all, as an attempt begins that tells them again.
+func (u *unsettled) begin() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.paths, u.full = map[string]*change{}, false
+}
+
+// next returns the number of a new scan.
+func (u *unsettled) next() uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.scan++
+	return u.scan
+}
+
+// add notes that a scan tells a path.
+func (u *unsettled) add(path string, scan uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch c := u.paths[path]; {
+	case c != nil:
+		c.last = scan
+	case len(u.paths) >= maxUnsettled:
+		u.full = true
+	default:
+		u.paths[path] = &change{scan: scan, last: scan}
+	}
+}
+
+// settle notes that a path, as a scan has told it, is in the target.
+func (u *unsettled) settle(path string, scan uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.paths[path]; c != nil && c.last <= scan {
+		delete(u.paths, path)
+	}
+}
+
+// fail notes that a path, as a scan has told it, could not be brought into the target.
+func (u *unsettled) fail(path string, scan uint64, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.paths[path]; c != nil && c.last <= scan {
+		c.failed = now
+	}
+}
+
+// due returns the paths that are to be tried again.
+func (u *unsettled) due(now time.Time) (paths []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for path, c := range u.paths {
+		if !c.failed.IsZero() && now.Sub(c.failed) >= tryAgain {
+			paths = append(paths, path)
+			c.failed = now
+		}
+	}
+	return paths
+}
+
+// settled returns the number of the last scan before which, with it, all is settled.
+func (u *unsettled) settled() (scan uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.full {
+		return 0
+	}
+	scan = u.scan
+	for _, c := range u.paths {
+		scan = min(scan, c.scan-1)
+	}
+	return scan
+}
