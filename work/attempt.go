@@ -10,6 +10,7 @@ import (
 
 	"taskledger/work/internal/threads"
 	"taskledger/work/progress"
+	"taskledger/work/workledger"
 )
 
 // giveBack bounds the time for telling a Ledger of the last bucket of an attempt that has to stop.
@@ -26,6 +27,8 @@ type Attempt struct {
 	Progress func(done, total int64, note string)
 	// Grace is the time in which an iterator has to return after its context has ended. 0: ten seconds.
 	Grace time.Duration
+	// Stream is the record of the streams of the work; works of other partitions have none.
+	Stream workledger.Stream
 }
 
 // Attempt works on buckets until the ledger has none for it: it returns Finished, Waiting or Stopped, as the ledger
@@ -134,6 +137,8 @@ func (l *loop[P, I]) at(place int) (*PartitionPlan, *Partition[P, I], error) {
 		return nil, nil, l.absent("the run has a partition %q, and the definition of this node has none", plan.ID)
 	case defined.Process == nil && plan.Mode != DryRun:
 		return nil, nil, l.absent("partition %q runs with the mode %s, and has no Process on this node", plan.ID, plan.Mode)
+	case plan.Form != defined.plan().Form:
+		return nil, nil, l.absent("partition %q is a stream of another form in the run than on this node", plan.ID)
 	case plan.Mode != DryRun && !countsAlike(plan.Thresholds, defined.thresholds()):
 		return nil, nil, l.absent("partition %q has other counters in the run than on this node, as {name limit}: %v and %v",
 			plan.ID, plan.Thresholds, defined.thresholds())
@@ -209,7 +214,12 @@ func (l *loop[P, I]) bucket(ctx context.Context, next Answer) (Report, error) {
 	}
 	plan, defined, err := l.at(next.Partition)
 	if err == nil {
-		if b, ok := plan.Segmentation.Bucket(next.Bucket); ok {
+		switch b, ok := plan.Segmentation.Bucket(next.Bucket); {
+		case !ok:
+			err = fmt.Errorf("partition %s has no bucket %d", plan.ID, next.Bucket)
+		case defined.flow != nil:
+			err = l.stream(ctx, next.Partition, plan, defined)
+		default:
 			run := &bucketRun[P, I]{
 				Partition: defined,
 				plan:      plan,
@@ -219,14 +229,8 @@ func (l *loop[P, I]) bucket(ctx context.Context, next Answer) (Report, error) {
 				log:       l.attempt.Log,
 				grace:     l.attempt.Grace,
 			}
-			if l.attempt.Progress != nil {
-				run.tally.told, run.tally.tell = time.Now(), func(processed int64) {
-					l.attempt.Progress(processed, 0, progress.Note(plan.ID, uint64(b.Number)))
-				}
-			}
+			run.tally.tells(l.teller(plan, b))
 			report, err = run.run(ctx, l.params)
-		} else {
-			err = fmt.Errorf("partition %s has no bucket %d", plan.ID, next.Bucket)
 		}
 	}
 	if err != nil {
@@ -235,6 +239,36 @@ func (l *loop[P, I]) bucket(ctx context.Context, next Answer) (Report, error) {
 		l.last(ctx, report)
 	}
 	return report, err
+}
+
+// teller returns a function that tells how many items of a bucket were processed, nil if nobody wants to know.
+func (l *loop[P, I]) teller(plan *PartitionPlan, b Bucket) func(processed int64) {
+	if l.attempt.Progress == nil {
+		return nil
+	}
+	return func(processed int64) {
+		l.attempt.Progress(processed, 0, progress.Note(plan.ID, uint64(b.Number)))
+	}
+}
+
+// stream works on the only bucket of a stream.
+func (l *loop[P, I]) stream(ctx context.Context, place int, plan *PartitionPlan, defined *Partition[P, I]) error {
+	if l.attempt.Stream == nil {
+		return refuse("stream", "the ledger of the attempt has no record of streams")
+	}
+	b := Bucket{Number: 1}
+	return defined.flow.run(ctx, current[P]{
+		params: l.params,
+		plan:   plan,
+		place:  place,
+		rules:  defined.Rules,
+		info:   l.info(plan, b),
+		ledger: l.ledger,
+		record: l.attempt.Stream,
+		log:    l.attempt.Log,
+		grace:  l.attempt.Grace,
+		tell:   l.teller(plan, b),
+	})
 }
 
 // tell logs what an iterator did wrong while the attempt had to stop for another reason, which is what becomes known.

@@ -119,7 +119,7 @@ func (b *bucketRun[P, I]) call(ctx context.Context, item I) (err error) {
 func (b *bucketRun[P, I]) failed(
 	ctx context.Context, asks *permits, it *threads.Item[I], err error,
 ) (v threads.Verdict) {
-	e := itemError(it, err)
+	e := itemError(nameOf(it), err)
 	d := decide(b.Rules, e.Code, int64(it.Try))
 	switch d.React {
 	case Ignore:
@@ -161,15 +161,16 @@ func passes(ctx context.Context, asks *permits, d decision, e ItemError) (bool, 
 	return err == nil, err
 }
 
-func itemError[I any](it *threads.Item[I], err error) ItemError {
+// itemError returns the error of the item of a name. Of a panic it tells the frames above those of this package.
+func itemError(name string, err error) ItemError {
 	e := ItemError{
-		Item:    nameOf(it),
+		Item:    name,
 		Code:    cmp.Or(coded.Of(err), events.CodeFailed),
 		Message: err.Error(),
 	}
 	if p, ok := errors.AsType[*threads.PanicError](err); ok {
 		e.Code = CodePanic
-		e.Message += "\n" + p.Frames("taskledger/work.(*bucketRun[")
+		e.Message += "\n" + p.Frames("taskledger/work.")
 	}
 	return fit(e)
 }

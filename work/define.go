@@ -48,6 +48,8 @@ type Partition[P, I any] struct {
 	Rules []Rule
 	// Thresholds limit how often Permit permits something. There are at most MaxThresholds, those of rules included.
 	Thresholds []Threshold
+
+	flow flow[P] // of a stream, else nil
 }
 
 // Options are choices for a work. The zero value of each field is its default.
@@ -110,7 +112,7 @@ func (w *Work[P, I]) Planned() Plan {
 }
 
 func (p *Partition[P, I]) plan() PartitionPlan {
-	return PartitionPlan{
+	plan := PartitionPlan{
 		ID:           p.ID,
 		Mode:         p.Mode,
 		Segmentation: p.Segmentation,
@@ -119,6 +121,10 @@ func (p *Partition[P, I]) plan() PartitionPlan {
 		Threads:      p.Threads,
 		Thresholds:   p.thresholds(),
 	}
+	if p.flow != nil {
+		plan.Form, plan.MovesToken = p.flow.form()
+	}
+	return plan
 }
 
 // thresholds returns those of the partition, and then those of its rules.

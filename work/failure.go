@@ -28,19 +28,44 @@ func (e *ItemsError) Unwrap() error { return e.Err }
 type StopError struct {
 	Partition string // id
 	Bucket    int64
-	Rule      int // its place in the partition's Rules, from 0 on
+	Rule      int // its place in the partition's Rules, from 0 on; -1: a stream without a rule for the error stops
 	Item      ItemError
-	Err       error // what Process returned
+	At        string // of a stream: the token or the place of the change
+	Err       error  // what Process returned
 }
 
 // Error implements error.
 func (e *StopError) Error() string {
-	return fmt.Sprintf("item %s in bucket %d of partition %s failed with code %q, and rule %d stops the work: %v",
-		e.Item.Item, e.Bucket, e.Partition, e.Item.Code, e.Rule, e.Err)
+	at := ""
+	if e.At != "" {
+		at = fmt.Sprintf(" at %.64q", e.At)
+	}
+	if e.Rule < 0 {
+		return fmt.Sprintf("change of %s%s in stream %s failed with code %q, and no rule has the stream go on: %v",
+			e.Item.Item, at, e.Partition, e.Item.Code, e.Err)
+	}
+	return fmt.Sprintf("item %s%s in bucket %d of partition %s failed with code %q, and rule %d stops the work: %v",
+		e.Item.Item, at, e.Bucket, e.Partition, e.Item.Code, e.Rule, e.Err)
 }
 
 // Unwrap returns what Process returned.
 func (e *StopError) Unwrap() error { return e.Err }
+
+// heldError tells that a change failed again in the task of its hold. The policy of the task decides.
+type heldError struct {
+	key string
+	at  string
+	is  ItemError
+	err error
+}
+
+// Error implements error.
+func (e *heldError) Error() string {
+	return fmt.Sprintf("change of %.64q at %.64q: %s", e.key, e.at, e.is.Message)
+}
+
+// Unwrap returns the cause.
+func (e *heldError) Unwrap() error { return e.err }
 
 // ThresholdError tells that a counter has reached its limit, so that the item must not be counted: what it counts must
 // not be done. It stops the work and is final.

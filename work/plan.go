@@ -42,11 +42,16 @@ type Plan = workledger.Plan
 //	ID           string
 //	Mode         Mode
 //	Segmentation segmentation.Plan
+//	Form         Form        // Bucketed, or that of a stream
+//	MovesToken   bool        // a stream that is not Full moves the token as one that is does
 //	Buckets      int64       // how many the segmentation has
 //	Workers      int64       // at once, 1 to MaxWorkers
 //	Threads      int64       // of each worker, 1 to MaxThreads
 //	Thresholds   []Threshold // those of the partition, and one for each rule that stops the work
 type PartitionPlan = workledger.PartitionPlan
+
+// Form says whether a partition is cut into buckets or is a stream, and of which form.
+type Form = workledger.Form
 
 // Counts counts items by what became of them. Its fields are numbers of items: Done, Failed and Skipped, int64 each.
 type Counts = workledger.Counts
@@ -73,6 +78,14 @@ const (
 	DryRun   = workledger.DryRun
 )
 
+// The forms of partitions.
+const (
+	Bucketed  = workledger.Bucketed
+	Precise   = workledger.Precise
+	Imprecise = workledger.Imprecise
+	Pushed    = workledger.Pushed
+)
+
 // The states of attempts.
 const (
 	Stopped  = workledger.Stopped
@@ -88,6 +101,20 @@ const (
 	MaxErrorBytes   = workledger.MaxErrorBytes
 	MaxMessageBytes = workledger.MaxMessageBytes
 	MaxItemBytes    = workledger.MaxItemBytes
+)
+
+// The limits of streams.
+const (
+	// MaxTokenBytes bounds the token of a change, and MaxKeyBytes its key.
+	MaxTokenBytes = workledger.MaxTokenBytes
+	MaxKeyBytes   = workledger.MaxKeyBytes
+	// MaxHeldBytes bounds the changes that RetryLater or Park holds for a key, and MaxHeldChanges their number.
+	MaxHeldBytes   = workledger.MaxHeldBytes
+	MaxHeldChanges = workledger.MaxHeldChanges
+	// MaxMessageChanges bounds the changes of a message of a pushed stream.
+	MaxMessageChanges = 500
+	// MaxHolds bounds the keys of a work that are held.
+	MaxHolds = workledger.MaxHolds
 )
 
 const definitionBytes = 16

@@ -23,11 +23,17 @@ const (
 	// Stop ends the work at the Times-th item that meets the rule in the run of the partition. The items before it count
 	// as failed. As for Permit, items of one bucket that have the same key are one item here.
 	Stop
+	// RetryLater, of streams, has a task of its own process the change again, by the policy of the work. The change counts
+	// as failed, and the stream goes on; later changes of its key follow it into that task, and count as skipped.
+	RetryLater
+	// Park, of streams, sets the change aside in a suspended task, until somebody resumes or deletes that. The change
+	// counts as failed, and the stream goes on; later changes of its key follow it unless Pass is set.
+	Park
 )
 
-var reactions = [...]string{"go on", "ignore", "retry", "stop"}
+var reactions = [...]string{"go on", "ignore", "retry", "stop", "retry later", "park"}
 
-// String returns "go on", "ignore", "retry" or "stop".
+// String returns "go on", "ignore", "retry", "stop", "retry later" or "park".
 func (r Reaction) String() string {
 	if int(r) < len(reactions) {
 		return reactions[r]
@@ -58,6 +64,8 @@ type Rule struct {
 	// Backoff is the time before the first repetition of Retry, up to MaxBackoff; it doubles each time, up to MaxBackoff.
 	// 0: DefaultBackoff. Other reactions have none.
 	Backoff time.Duration
+	// Pass has later changes of the key pass a change that is parked. Other reactions than Park have none.
+	Pass bool
 }
 
 // backoff returns the time before a repetition, 1 for the first.
@@ -82,6 +90,9 @@ func (r Rule) complete() Rule {
 	}
 	return r
 }
+
+// holds reports whether the rule sets a change aside in a task of its own.
+func (r Rule) holds() bool { return r.React == RetryLater || r.React == Park }
 
 // counter returns the counter of a rule that stops the work.
 func (r Rule) counter(place int) (Threshold, bool) {

@@ -1,8 +1,10 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -52,7 +54,7 @@ func (w *Work[P, I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	}
 	a.Params = access.Params
 	out := w.bound().Run(context.WithValue(ctx, accessKey{}, &access), a)
-	if access.Worker {
+	if access.Worker || access.Hold > 0 {
 		out.Result = nil
 	}
 	return out
@@ -73,7 +75,24 @@ func (w *Work[P, I]) bound() *behaviors.Bound[P, Result] {
 func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
 	a, _ := behaviors.Attempt(ctx)
 	access := ctx.Value(accessKey{}).(*workledger.Access)
-	of, last, err := w.attempt(ctx, access.Ledger, params, Attempt{Number: a.Number, Log: a.Log, Progress: a.Progress})
+	var of *Opened
+	var last Answer
+	if access.Hold > 0 {
+		last.State = Finished
+		err = w.hold(ctx, access.Hold-1, current[P]{
+			params: params,
+			info:   Info{Attempt: a.Number},
+			record: access.Stream,
+			log:    cmp.Or(a.Log, slog.New(slog.DiscardHandler)),
+		})
+	} else {
+		of, last, err = w.attempt(ctx, access.Ledger, params, Attempt{
+			Number:   a.Number,
+			Log:      a.Log,
+			Progress: a.Progress,
+			Stream:   access.Stream,
+		})
+	}
 	if absent, is := errors.AsType[*absentError](err); is {
 		return r, behaviors.Release(w.putOff(ctx, a.Log, absent))
 	}
@@ -81,7 +100,7 @@ func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
 		return r, w.verdict(ctx, err)
 	}
 	switch {
-	case last.State == Finished && !access.Worker:
+	case last.State == Finished && !access.Worker && access.Hold == 0:
 		return result(of, last.Totals), nil
 	case last.State == Finished, last.State == Waiting && access.Worker:
 		return r, nil
@@ -115,6 +134,9 @@ func (w *Work[P, I]) verdict(ctx context.Context, err error) error {
 			"partition": items.Partition,
 			"bucket":    strconv.FormatInt(items.Bucket.Number, 10),
 		})
+	}
+	if held, is := errors.AsType[*heldError](err); is {
+		return behaviors.Code(held.is.Code, err, nil)
 	}
 	if _, is := errors.AsType[*store.InvalidError](err); is {
 		return behaviors.Cancel(behaviors.Code(events.CodeRejected, err, nil))

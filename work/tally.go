@@ -13,17 +13,37 @@ import (
 type tally struct {
 	mu     sync.Mutex
 	counts Counts
-	errors []ItemError
-	bytes  int
-	full   bool // an error did not fit: no later one is kept
+	firstErrors
 
 	tell func(processed int64) // takes how many items have ended; nil = nobody wants to know
 	told time.Time             // when it was told last; at first, when the bucket began
 	said int64                 // what was told last
 }
 
+// firstErrors keeps the first errors of items.
+type firstErrors struct {
+	errors []ItemError
+	bytes  int
+	full   bool // an error did not fit: no later one is kept
+}
+
+// keep keeps an error while there is room.
+func (f *firstErrors) keep(e ItemError) {
+	bytes := len(e.Item) + len(e.Code) + len(e.Message)
+	if f.full = f.full || len(f.errors) == MaxErrors || f.bytes+bytes > MaxErrorBytes; f.full {
+		return
+	}
+	f.bytes += bytes
+	f.errors = append(f.errors, e)
+}
+
 // tellEvery is the time between two reports on the items of a bucket that takes long, if there is something new.
 const tellEvery = 10 * time.Second
+
+// tells has the tally tell how many items have ended, from now on. A nil function tells nobody.
+func (t *tally) tells(tell func(processed int64)) {
+	t.told, t.tell = time.Now(), tell
+}
 
 func (t *tally) done() { t.count(&t.counts.Done) }
 
@@ -102,12 +122,7 @@ func (t *tally) failed(e ItemError) {
 	t.count(&t.counts.Failed)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	bytes := len(e.Item) + len(e.Code) + len(e.Message)
-	if t.full = t.full || len(t.errors) == MaxErrors || t.bytes+bytes > MaxErrorBytes; t.full {
-		return
-	}
-	t.bytes += bytes
-	t.errors = append(t.errors, e)
+	t.keep(e)
 }
 
 // fit makes the texts of an error storable: they are UTF-8 and within the limits.

@@ -3,6 +3,7 @@ package work
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"taskledger/events"
@@ -38,12 +39,12 @@ func (w *Work[P, I]) Validate() error {
 	bytes := int64(0)
 	for i := range w.partitions {
 		p := &w.partitions[i]
-		name := fmt.Sprintf("partitions[%d]", i)
+		name := p.name(i)
 		if err := p.check(name); err != nil {
 			return err
 		}
 		if other, twice := ids[p.ID]; twice {
-			return refuse(name+".id", "%q is that of partitions[%d], too", p.ID, other)
+			return refuse(name+".id", "%q is that of %s, too", p.ID, p.name(other))
 		}
 		ids[p.ID] = i
 		bytes += p.Segmentation.Bytes()
@@ -51,14 +52,15 @@ func (w *Work[P, I]) Validate() error {
 	if bytes > MaxSegmentationBytes {
 		return refuse("partitions", "segmentations of %d bytes exceed the limit of %d", bytes, MaxSegmentationBytes)
 	}
-	return nil
+	return w.checkStreams()
 }
 
-func refuse(field, format string, args ...any) error {
-	return &events.InvalidError{
-		Field:   field,
-		Problem: fmt.Sprintf(format, args...),
+// name returns the name that the partition at a place has in what is refused.
+func (p *Partition[P, I]) name(place int) string {
+	if p.flow != nil {
+		return fmt.Sprintf("streams[%d]", place)
 	}
+	return fmt.Sprintf("partitions[%d]", place)
 }
 
 // check returns what is wrong with the partition, which stands in the definition by that name.
@@ -70,7 +72,7 @@ func (p *Partition[P, I]) check(name string) error {
 	case !p.Mode.Valid():
 		modes := [...]string{Full.String(), Simulate.String(), DryRun.String()}
 		return refuse(name+".mode", "%d, want one of %q", p.Mode, modes)
-	case p.Items == nil:
+	case p.Items == nil && p.flow == nil:
 		return refuse(name+".items", "nil, want a function")
 	case p.Process == nil && p.Mode != DryRun:
 		return refuse(name+".process", "nil, want a function unless the mode is %s", DryRun)
@@ -87,6 +89,13 @@ func (p *Partition[P, I]) check(name string) error {
 	}
 	if err := checkRules(name, p.Rules); err != nil {
 		return err
+	}
+	if p.flow != nil {
+		if err := p.flow.check(name, p.Rules); err != nil {
+			return err
+		}
+	} else if i := slices.IndexFunc(p.Rules, Rule.holds); i >= 0 {
+		return refuse(fmt.Sprintf("%s.rules[%d].react", name, i), "%q, which streams alone have", p.Rules[i].React)
 	}
 	if n := len(p.thresholds()); n > MaxThresholds {
 		return refuse(name+".thresholds", "%d with those of rules, want %d at most", n, MaxThresholds)
@@ -114,6 +123,8 @@ func checkRules(of string, rules []Rule) error {
 			return refuse(name+".backoff", "%s, want 0 to %s", r.Backoff, MaxBackoff)
 		case r.Backoff > 0 && !repeats:
 			return refuse(name+".backoff", "%s, want 0 with the reaction %q", r.Backoff, r.React)
+		case r.Pass && r.React != Park:
+			return refuse(name+".pass", "true, want false with the reaction %q", r.React)
 		}
 	}
 	return nil

@@ -30,9 +30,13 @@ events               | internal/wire github.com/cespare/xxhash           | vocab
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 cron                 |                                                   | a leaf: when something is to happen, pure
 work/segmentation    |                                                   | a leaf: how a set is cut into buckets, pure
-work                 | behaviors engine events internal/coded store task work/internal/threads work/progress work/segmentation work/workledger | defines works, submits them, and makes attempts of them, over a port
+work                 | behaviors engine events internal/coded store task work/feed work/internal/prefix work/internal/threads work/progress work/segmentation work/workledger | defines works, submits them, and makes attempts of them, over a port
 work/workledger      | task work/segmentation                            | the port by which attempts of works reach their records: a leaf
+work/feed            |                                                   | the port of sources that push changes: a leaf
+work/feed/inorder    |                                                   | a leaf: what was delivered at least once, in its order, pure
+work/feed/memfeed    | work/feed work/feed/inorder                       | a source in memory, for tests
 work/progress        | events task                                       | how far a work has come, and what follows from that: pure
+work/internal/prefix |                                                   | a leaf: how far a stream of changes has been processed, pure
 work/internal/order  |                                                   | a leaf: which item may be processed next, pure
 work/internal/threads | work/internal/order                              | processes the items of an iterator side by side: it knows no engine
 projection/name      |                                                 | a leaf: texts that many tasks share
@@ -107,7 +111,7 @@ filestore            | events store filestore/journal filestore/filejournal | a 
 behaviors            | schedule engine store task events internal/coded         | shared by callers and workers: light
 behaviors/builtin    | behaviors task store events golang.org/x/sys              | what many programs do: it links os/exec and net/http
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
-natsbus              | store tasklog events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
+natsbus              | store tasklog events work/feed work/feed/inorder internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | internal/advertised internal/connection store tasklog engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/journal filestore/memjournal task | a node without servers, in one process
@@ -238,7 +242,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 	report(t, load(t).Pure("collections/taskjson/*.go", "cron/*.go", "events/*.go", "internal/runid/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/schedules/commands.go", "engine/internal/schedules/decide.go", "engine/internal/schedules/answer.go", "engine/internal/works/commands.go", "engine/internal/works/decide.go", "engine/internal/works/follow.go", "engine/internal/works/show.go", "engine/internal/works/wants.go", "engine/internal/stores/answers.go", "engine/internal/stores/claim.go", "engine/internal/stores/decide.go", "engine/internal/stores/limits.go", "engine/internal/stores/question.go", "engine/internal/stores/read.go", "engine/internal/stores/update.go",
-		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/internal/order/*.go", "work/progress/*.go", "work/segmentation/*.go"))
+		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/feed/inorder/*.go", "work/internal/order/*.go", "work/internal/prefix/*.go", "work/progress/*.go", "work/segmentation/*.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

@@ -1,9 +1,9 @@
 // Package order decides which of the fetched items may be processed next: items of one key one after the other, in the
 // order in which they came, and all others side by side. It starts nothing and asks no clock.
 //
-// An item is ready, being processed, or set aside. It is set aside while an earlier item of its key has not ended, and
-// while it rests before it is tried again. So of each key at most one item is ready, being processed or resting, and a
-// key whose items are many or slow delays its own items alone.
+// An item is ready, being processed, or set aside. It is set aside while an earlier item of its key has not ended, while
+// it rests before it is tried again, and while it awaits what somebody else decides. So of each key at most one item is
+// ready, being processed, resting or awaiting, and a key whose items are many or slow delays its own items alone.
 package order
 
 import (
@@ -26,24 +26,25 @@ type Item[I any] struct {
 
 // Order holds the items that were put and have not ended. One goroutine at a time uses it.
 type Order[I any] struct {
-	threads    int
+	ahead      int
 	ready      []*Item[I]
 	processing int
 	busy       map[string][]*Item[I] // by each key with an item that has begun: those that wait for it
 	waiting    int                   // items in busy
 	resting    rests[I]
+	awaiting   int
 }
 
-// New returns an empty Order for a number of threads, 1 or more.
-func New[I any](threads int) *Order[I] {
-	return &Order[I]{threads: threads, busy: map[string][]*Item[I]{}}
+// New returns an empty Order that wants a number of items to be ready, 1 or more.
+func New[I any](ahead int) *Order[I] {
+	return &Order[I]{ahead: ahead, busy: map[string][]*Item[I]{}}
 }
 
-// Room reports whether another item should be fetched: fewer than two items for each thread are ready, and fewer than
-// MaxAside are set aside. Items that were fetched before can still be set aside by Rest, so at most MaxAside items and
-// three for each thread are set aside.
+// Room reports whether another item should be fetched: fewer are ready than are wanted, and fewer than MaxAside are set
+// aside. Items that were fetched before can still be set aside by Rest and Await, so at most MaxAside items, those that
+// are wanted, and one for each thread are set aside.
 func (o *Order[I]) Room() bool {
-	return len(o.ready) < 2*o.threads && o.Aside() < MaxAside
+	return len(o.ready) < o.ahead && o.Aside() < MaxAside
 }
 
 // Put adds the item that was fetched after all others.
@@ -67,7 +68,7 @@ func (o *Order[I]) Next() *Item[I] {
 	return o.ready[0]
 }
 
-// Take takes the item of Next away to be processed. Done or Rest follows for it.
+// Take takes the item of Next away to be processed. Done, Rest or Await follows for it.
 func (o *Order[I]) Take() {
 	o.ready[0] = nil
 	o.ready = o.ready[1:]
@@ -100,6 +101,18 @@ func (o *Order[I]) Rest(it *Item[I], due time.Time) {
 	heap.Push(&o.resting, it)
 }
 
+// Await sets an item aside that was processed, until Awaited. Until it is done no other item of its key is ready.
+func (o *Order[I]) Await(*Item[I]) {
+	o.processing--
+	o.awaiting++
+}
+
+// Awaited ends the wait of an item, which counts as processed again. Done, Rest or Await follows for it.
+func (o *Order[I]) Awaited(*Item[I]) {
+	o.awaiting--
+	o.processing++
+}
+
 // Due returns the time at which the first resting item is to be tried again, false if none rests.
 func (o *Order[I]) Due() (time.Time, bool) {
 	if len(o.resting) == 0 {
@@ -116,7 +129,7 @@ func (o *Order[I]) Wake(now time.Time) {
 }
 
 // Aside returns the number of items that are set aside.
-func (o *Order[I]) Aside() int { return o.waiting + len(o.resting) }
+func (o *Order[I]) Aside() int { return o.waiting + len(o.resting) + o.awaiting }
 
 // Processing returns the number of items that were taken and have neither ended nor been set aside.
 func (o *Order[I]) Processing() int { return o.processing }

@@ -121,7 +121,7 @@ func (m *model) check(t *rapid.T) {
 func TestOrder_OfOneKeyIsKeptAndNoKeyWaitsForAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		threads := rapid.IntRange(1, 4).Draw(t, "threads")
-		m := &model{order: order.New[string](threads), threads: threads, now: epoch, resting: map[*item]time.Time{}}
+		m := &model{order: order.New[string](2 * threads), threads: threads, now: epoch, resting: map[*item]time.Time{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"":      m.check,
 			"fetch": m.fetch,
@@ -147,7 +147,7 @@ func TestOrder_OfOneKeyIsKeptAndNoKeyWaitsForAnother(t *testing.T) {
 }
 
 func TestOrder_SetsAsideUpToItsLimit(t *testing.T) {
-	o := order.New[string](1)
+	o := order.New[string](2)
 	for n := int64(1); o.Room(); n++ {
 		o.Put(&item{Key: "hot", Ordinal: n})
 		if o.Next().Ordinal != 1 {
@@ -176,7 +176,7 @@ func TestOrder_SetsAsideUpToItsLimit(t *testing.T) {
 // With one item less than the limit set aside, and all that are ready and processed set aside by Rest after it.
 func TestOrder_ThatRestsSetsAsideThreeMoreForEachThreadAtMost(t *testing.T) {
 	const threads = 2
-	o := order.New[string](threads)
+	o := order.New[string](2 * threads)
 	n := int64(0)
 	put := func(key string) {
 		n++

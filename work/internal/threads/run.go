@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -30,10 +31,25 @@ type Config[I any] struct {
 	Key func(I) string
 	// Process carries out an item. Unless Threads is 1 it is called concurrently.
 	Process func(context.Context, *Item[I]) Verdict
+	// Admit takes each item in the order in which the iterator yields them, before Key. Its error ends the run as one of
+	// the iterator does. nil: each item is taken.
+	Admit func(I) (Admission, error)
+	// Room reports whether another item may be fetched; it is asked again when an item has ended. nil: it may.
+	Room func() bool
+	// Ahead is the number of items that should wait ready. 0: two for each thread.
+	Ahead int
+	// Later takes the verdicts of items that are set aside by Verdict.Later. nil: there are none.
+	Later *Later[I]
 	// Grace is the time in which the iterator has to return after it was told to stop. 0: DefaultGrace.
 	Grace time.Duration
 	// Abandoned counts the iterators that were left behind; nil: nobody asks.
 	Abandoned *Abandoned
+}
+
+// Admission says what becomes of an item that was fetched. The zero value takes it.
+type Admission struct {
+	Skip bool // the item is not processed
+	Last bool // the iterator is told to stop: no item is taken after this one
 }
 
 // Verdict says what comes after an item was processed. The zero value ends the item.
@@ -41,6 +57,8 @@ type Verdict struct {
 	// Again sets the item aside, to be processed once more after the time After. It keeps its key and no thread.
 	Again bool
 	After time.Duration
+	// Later sets the item aside until Config.Later tells its verdict. It keeps its key and no thread.
+	Later bool
 	// Stop, if it is not nil, ends the run: no item starts any more, and Run returns it.
 	Stop error
 }
@@ -50,8 +68,11 @@ type run[I any] struct {
 	Config[I]
 	order     *order.Order[I]
 	fetcher   *fetcher[I]
-	exhausted bool // the iterator has returned
+	cancel    context.CancelFunc // ends the context of the iterator
+	exhausted bool               // the iterator has returned, or was told that nothing more is wanted
+	enough    bool               // the iterator was told to stop
 	fetched   int64
+	awaiting  awaiting[I]
 
 	work       chan *Item[I]
 	ended      chan ending[I] // with room for each thread
@@ -77,24 +98,30 @@ type ending[I any] struct {
 // Run leaves no goroutine behind except an iterator's that does not return within Grace.
 func Run[I any](ctx context.Context, c Config[I]) error {
 	c.Threads = max(c.Threads, 1)
+	c.Ahead = cmp.Or(c.Ahead, 2*c.Threads)
 	if c.Grace <= 0 {
 		c.Grace = DefaultGrace
 	}
 	if c.Abandoned == nil {
 		c.Abandoned = new(Abandoned)
 	}
-	r := &run[I]{
-		Config:  c,
-		order:   order.New[I](c.Threads),
-		fetcher: newFetcher(c.Items),
-		work:    make(chan *Item[I]),
-		ended:   make(chan ending[I], c.Threads),
+	if c.Later == nil {
+		c.Later = NewLater[I]()
 	}
 	fetching, cancel := context.WithCancel(ctx)
+	r := &run[I]{
+		Config:   c,
+		order:    order.New[I](c.Ahead),
+		fetcher:  newFetcher(c.Items),
+		cancel:   cancel,
+		awaiting: awaiting[I]{},
+		work:     make(chan *Item[I]),
+		ended:    make(chan ending[I], c.Threads),
+	}
 	go r.fetcher.run(fetching, c.Abandoned)
 	var late *IteratorError
 	err := func() error {
-		defer func() { late = r.finish(cancel) }() // also when Process ends this goroutine
+		defer func() { late = r.finish() }() // also when Process ends this goroutine
 		if c.Threads == 1 {
 			return r.alone(ctx)
 		}
@@ -120,6 +147,9 @@ func join(err error, late *IteratorError) error {
 // alone processes the items in the goroutine of the caller.
 func (r *run[I]) alone(ctx context.Context) error {
 	for {
+		if err := r.settle(); err != nil {
+			return err
+		}
 		if it := r.order.Next(); it != nil && ctx.Err() == nil {
 			r.order.Take()
 			if err := r.end(ending[I]{it, r.process(ctx, it)}); err != nil {
@@ -168,7 +198,7 @@ func (r *run[I]) step(ctx context.Context, ready *Item[I]) (over bool, err error
 	var work chan<- *Item[I]
 	if !r.exhausted {
 		returned = r.fetcher.done
-		if r.order.Room() {
+		if r.order.Room() && (r.Room == nil || r.Room()) {
 			from = r.fetcher.to
 		}
 	}
@@ -188,6 +218,8 @@ func (r *run[I]) step(ctx context.Context, ready *Item[I]) (over bool, err error
 		r.order.Take()
 	case e := <-r.ended:
 		err = r.end(e)
+	case <-r.Later.bell:
+		err = r.settle()
 	case <-wake:
 	}
 	r.order.Wake(time.Now())
@@ -218,6 +250,19 @@ func (r *run[I]) receive(ctx context.Context, got fetched[I]) (err error) {
 		Ordinal: r.fetched,
 		Try:     1,
 	}
+	if r.Admit != nil {
+		admission, err := r.Admit(it.Value)
+		if err != nil {
+			return &IteratorError{err}
+		}
+		if admission.Last {
+			r.exhausted = true
+			r.stop()
+		}
+		if admission.Skip {
+			return nil
+		}
+	}
 	if r.Key != nil {
 		Watch("the function of keys", func() { it.Key = r.Key(it.Value) }, func(failure error) { err = failure })
 	}
@@ -233,8 +278,28 @@ func (r *run[I]) end(e ending[I]) error {
 		return e.verdict.Stop
 	case e.verdict.Again:
 		r.order.Rest(e.item, time.Now().Add(e.verdict.After))
+	case e.verdict.Later:
+		r.order.Await(e.item)
+		if v, told := r.awaiting.set(e.item); told {
+			r.order.Awaited(e.item)
+			return r.end(ending[I]{e.item, v})
+		}
 	default:
 		r.order.Done(e.item)
+	}
+	return nil
+}
+
+// settle ends the wait of the items whose verdicts have come.
+func (r *run[I]) settle() error {
+	for _, e := range r.Later.take() {
+		if !r.awaiting.told(e) { // its processor has not come back
+			continue
+		}
+		r.order.Awaited(e.item)
+		if err := r.end(e); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -258,11 +323,19 @@ func (r *run[I]) process(ctx context.Context, it *Item[I]) (v Verdict) {
 	return v
 }
 
+// stop tells the iterator once that nothing more is wanted.
+func (r *run[I]) stop() {
+	if !r.enough {
+		r.enough = true
+		close(r.fetcher.stopping)
+		r.cancel()
+	}
+}
+
 // finish stops what still goes on, and returns in what way the iterator failed meanwhile.
-func (r *run[I]) finish(cancel context.CancelFunc) *IteratorError {
+func (r *run[I]) finish() *IteratorError {
 	close(r.work)
-	close(r.fetcher.stopping)
-	cancel()
+	r.stop()
 	grace := time.NewTimer(r.Grace)
 	defer grace.Stop()
 	r.running.Wait()

@@ -1,0 +1,188 @@
+package memfeed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"taskledger/work/feed"
+	"taskledger/work/feed/inorder"
+)
+
+// Source reads a feed.
+type Source struct {
+	feed   *Feed
+	queue  inorder.Queue[feed.Message] // guarded by the lock of the feed, as is closed
+	closed bool
+}
+
+var (
+	_ feed.Source   = (*Source)(nil)
+	_ feed.Measured = (*Source)(nil)
+)
+
+// Next implements feed.Source. It waits while the feed is away.
+func (s *Source) Next(ctx context.Context) (feed.Message, error) {
+	for {
+		m, changed, again, err := s.next()
+		if err != nil || m.Place != 0 {
+			return m, err
+		}
+		if err := wait(ctx, changed, again); err != nil {
+			return feed.Message{}, err
+		}
+	}
+}
+
+// next returns a message, or what to wait for.
+func (s *Source) next() (m feed.Message, changed <-chan struct{}, again time.Time, err error) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.closed {
+		return m, nil, again, feed.ErrClosed
+	}
+	now := time.Now()
+	for {
+		if d, ok := s.queue.Next(); ok {
+			return d.Value, nil, again, nil
+		}
+		for _, d := range s.queue.Waiting() {
+			f.pending[d.Place] = now.Add(f.cfg.AckWait)
+		}
+		if !s.queue.Settled() && !f.away && s.queue.Settle(f.state()) == 0 {
+			continue
+		}
+		d, ok, at := f.deliver(now)
+		if !ok {
+			return m, f.changed, at, nil
+		}
+		switch s.queue.Add(d) {
+		case inorder.Acknowledged:
+			s.take(d.Place)
+		case inorder.Late:
+			return m, nil, again, fmt.Errorf("message %d: %w", d.Place, feed.ErrLate)
+		}
+	}
+}
+
+// wait returns when something has changed, or at a time.
+func wait(ctx context.Context, changed <-chan struct{}, at time.Time) error {
+	var again <-chan time.Time
+	if !at.IsZero() {
+		timer := time.NewTimer(time.Until(at))
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-changed:
+	case <-again:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// take acknowledges a message.
+func (s *Source) take(place uint64) {
+	delete(s.feed.pending, place)
+	s.feed.acked[place-1] = true
+	s.queue.Acknowledge(place)
+}
+
+// Ack implements feed.Source.
+func (s *Source) Ack(ctx context.Context, m feed.Message) error {
+	f := s.feed
+	for {
+		f.mu.Lock()
+		changed, away := f.changed, f.away
+		if !away {
+			break
+		}
+		f.mu.Unlock()
+		if err := wait(ctx, changed, time.Time{}); err != nil {
+			return err
+		}
+	}
+	defer f.tell()
+	switch {
+	case s.closed:
+		return feed.ErrClosed
+	case m.Place == 0 || m.Place > uint64(len(f.messages)):
+		return feed.ErrNotFound
+	}
+	s.take(m.Place)
+	return nil
+}
+
+// Progress implements feed.Source.
+func (s *Source) Progress(_ context.Context, m feed.Message) error {
+	f := s.feed
+	f.mu.Lock()
+	defer f.tell()
+	switch _, open := f.pending[m.Place]; {
+	case s.closed:
+		return feed.ErrClosed
+	case f.away:
+		return feed.ErrAway
+	case open:
+		f.pending[m.Place] = time.Now().Add(f.cfg.AckWait)
+	}
+	return nil
+}
+
+// Again implements feed.Source.
+func (s *Source) Again(_ context.Context, place uint64) (feed.Message, error) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.away:
+		return feed.Message{}, feed.ErrAway
+	case place == 0 || place > uint64(len(f.messages)):
+		return feed.Message{}, feed.ErrNotFound
+	}
+	return f.messages[place-1], nil
+}
+
+// Pending implements feed.Measured.
+func (s *Source) Pending(context.Context) (known int64, oldest time.Time, err error) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return 0, oldest, feed.ErrAway
+	}
+	for i, is := range f.acked {
+		if is {
+			continue
+		}
+		if known++; known == 1 {
+			oldest = f.messages[i].Time
+		}
+	}
+	return known, oldest, nil
+}
+
+// Close implements feed.Source. What it has open comes again at once.
+func (s *Source) Close() error {
+	f := s.feed
+	f.mu.Lock()
+	defer f.tell()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	for _, d := range s.queue.All() {
+		f.due = append(f.due, d.Place)
+	}
+	return nil
+}
+
+// Leave ends the source as a process that dies does: what it has open comes again when its time is over.
+func (s *Source) Leave() {
+	f := s.feed
+	f.mu.Lock()
+	defer f.tell()
+	s.closed = true
+}

@@ -1,0 +1,94 @@
+package work
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"taskledger/work/feed"
+)
+
+// heldChange is a change as a hold has it. A message that is too long to be held has its place alone.
+type heldChange[C any] struct {
+	Key   string `json:"key"`
+	Token string `json:"token,omitempty"`
+	Value *C     `json:"value,omitempty"`
+	// Unread tells why the change could not be read, and Code is the code of that.
+	Unread  string       `json:"unread,omitempty"`
+	Code    string       `json:"code,omitempty"`
+	Place   uint64       `json:"place,omitempty"`   // of the message
+	Index   int          `json:"index,omitempty"`   // of the change in the message, from 0 on
+	Whole   bool         `json:"whole,omitempty"`   // the message could not be read
+	Message *heldMessage `json:"message,omitempty"` // of Whole
+}
+
+// heldMessage is a message as a hold has it.
+type heldMessage struct {
+	Subject string              `json:"subject"`
+	Header  map[string][]string `json:"header,omitempty"`
+	Data    []byte              `json:"data"`
+	Time    time.Time           `json:"time"`
+}
+
+// message returns the message that is held.
+func (h *heldChange[C]) message() feed.Message {
+	return feed.Message{
+		Place:   h.Place,
+		Subject: h.Message.Subject,
+		Header:  h.Message.Header,
+		Data:    h.Message.Data,
+		Time:    h.Message.Time,
+	}
+}
+
+// holdOf returns a part as it is held.
+func holdOf[C any](p *part[C]) ([]byte, error) {
+	h := heldChange[C]{
+		Key:   p.Key,
+		Token: p.Token,
+		Index: p.index,
+	}
+	if p.unread != nil {
+		e := itemError(p.Key, p.unread)
+		h.Unread, h.Code = e.Message, e.Code
+	}
+	if p.whole == nil {
+		h.Value = &p.Value
+		return h.encode()
+	}
+	h.Place, h.Whole = p.whole.Place, p.unread != nil
+	if h.Whole {
+		h.Message = &heldMessage{
+			Subject: p.whole.Subject,
+			Header:  p.whole.Header,
+			Data:    p.whole.Data,
+			Time:    p.whole.Time,
+		}
+	} else {
+		h.Value = &p.Value
+	}
+	if data, err := h.encode(); err == nil {
+		return data, nil
+	}
+	h.Value, h.Message = nil, nil
+	return h.encode()
+}
+
+// encode returns the change as a hold takes it.
+func (h *heldChange[C]) encode() ([]byte, error) {
+	data, err := json.Marshal(h)
+	switch {
+	case err != nil:
+		return nil, refuse("change", "its value cannot be held: %v", err)
+	case len(data) > MaxHeldBytes:
+		return nil, refuse("change", "%d bytes to be held exceed the limit of %d", len(data), MaxHeldBytes)
+	}
+	return data, nil
+}
+
+func decodeHeld[C any](data []byte) (h heldChange[C], err error) {
+	if err := json.Unmarshal(data, &h); err != nil {
+		return h, fmt.Errorf("decoding a held change: %w", err)
+	}
+	return h, nil
+}

@@ -1,0 +1,163 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"taskledger/behaviors"
+	"taskledger/work/feed"
+	"taskledger/work/workledger"
+)
+
+// hold makes the attempt of the task of a hold.
+func (w *Work[P, I]) hold(ctx context.Context, place int, of current[P]) error {
+	if place >= len(w.partitions) || w.partitions[place].flow == nil {
+		return &absentError{w.hash(), fmt.Sprintf("a hold is of stream %d, and the definition of this node has none", place+1)}
+	}
+	p := &w.partitions[place]
+	if of.record == nil {
+		return refuse("stream", "the ledger of the attempt has no record of streams")
+	}
+	plan := p.plan()
+	of.plan, of.place, of.rules = &plan, place, p.Rules
+	of.info.Partition, of.info.Bucket = plan.ID, Bucket{Number: 1}
+	return p.flow.runHold(ctx, of)
+}
+
+// holdRun processes the changes of a hold.
+type holdRun[P, C any] struct {
+	*flowOf[P, C]
+	current[P]
+	from feed.Source // once a message had to be fetched again
+}
+
+// runHold implements flow.
+func (s *flowOf[P, C]) runHold(ctx context.Context, of current[P]) error {
+	r := &holdRun[P, C]{
+		flowOf:  s,
+		current: of,
+	}
+	defer r.close(ctx)
+	for processed := 0; ; {
+		changes, err := of.record.Held(ctx, processed)
+		if err != nil {
+			return ended(ctx, fmt.Errorf("asking for the changes of a hold of stream %s: %w", of.plan.ID, err))
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		if processed, err = r.all(ctx, changes); err != nil {
+			return ended(ctx, r.stop(ctx, processed, err))
+		}
+	}
+}
+
+// all processes changes until one fails, and returns how many were processed.
+func (r *holdRun[P, C]) all(ctx context.Context, changes []workledger.HeldChange) (processed int, err error) {
+	for i := range changes {
+		if ctx.Err() != nil {
+			return i, context.Cause(ctx)
+		}
+		if err := r.one(ctx, &changes[i]); err != nil {
+			return i, err
+		}
+	}
+	return len(changes), nil
+}
+
+// stop records what was processed before a change failed.
+func (r *holdRun[P, C]) stop(ctx context.Context, processed int, failed error) error {
+	if processed == 0 {
+		return failed
+	}
+	ctx, done := lasting(ctx)
+	defer done()
+	if _, err := r.record.Held(ctx, processed); err != nil {
+		return errors.Join(failed, fmt.Errorf("recording %d processed changes of the hold: %w", processed, err))
+	}
+	return failed
+}
+
+func (r *holdRun[P, C]) close(ctx context.Context) {
+	if r.from == nil {
+		return
+	}
+	if err := r.from.Close(); err != nil {
+		r.log.InfoContext(ctx, "the source was not closed in order", "stream", r.plan.ID, "error", err)
+	}
+}
+
+// one processes a change of the hold, or all of a message.
+func (r *holdRun[P, C]) one(ctx context.Context, held *workledger.HeldChange) error {
+	h, err := decodeHeld[C](held.Data)
+	if err != nil {
+		return err
+	}
+	changes, err := r.changes(ctx, &h)
+	for _, c := range changes {
+		if err == nil {
+			err = r.call(&scope{Context: ctx, info: r.info}, c)
+		}
+		if _, skips := skipped(err); skips {
+			err = nil
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	e := itemError(h.Key, err)
+	if d := decide(r.rules, e.Code, MaxRules*MaxRetries+1); d.place >= 0 && (d.React == Ignore || d.React == GoOn) {
+		return nil
+	}
+	return &heldError{
+		key: h.Key,
+		at:  held.At,
+		is:  e,
+		err: err,
+	}
+}
+
+// changes returns what a hold has.
+func (r *holdRun[P, C]) changes(ctx context.Context, h *heldChange[C]) ([]Change[C], error) {
+	switch {
+	case h.Value != nil && h.Unread == "":
+		return []Change[C]{{
+			Key:   h.Key,
+			Token: h.Token,
+			Value: *h.Value,
+		}}, nil
+	case h.Place == 0:
+		return nil, behaviors.Code(h.Code, errors.New(h.Unread), nil)
+	case r.Convert == nil:
+		return nil, errors.New("a message is held, and the stream of this node converts none")
+	}
+	m, err := r.message(ctx, h)
+	if err != nil {
+		return nil, fmt.Errorf("message %d: %w", h.Place, err)
+	}
+	changes, err := r.convert(&scope{Context: ctx, info: r.info}, r.params, m)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.Whole:
+		return changes, nil
+	case h.Index >= len(changes) || changes[h.Index].Key != h.Key:
+		return nil, errors.New("change " + strconv.Itoa(h.Index) + " of " + strconv.Itoa(len(changes)) + " is another one now")
+	}
+	return changes[h.Index : h.Index+1], nil
+}
+
+// message returns a held message, from its source if the hold has its place alone.
+func (r *holdRun[P, C]) message(ctx context.Context, h *heldChange[C]) (m feed.Message, err error) {
+	if h.Message != nil {
+		return h.message(), nil
+	}
+	if r.from == nil {
+		if r.from, err = r.openSource(ctx, r.current); err != nil {
+			return m, fmt.Errorf("opening the source: %w", err)
+		}
+	}
+	return r.from.Again(ctx, h.Place)
+}

@@ -1,0 +1,118 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"taskledger/work/internal/threads"
+)
+
+// live is a run of a stream that fetches its changes.
+type live[P, C any] struct {
+	*streamRun[P, C]
+	came int64  // changes
+	last string // the token that came last
+}
+
+// until returns the token of the last change of the run, "" if none is the last one.
+func (r *live[P, C]) until() string {
+	if r.Imprecise {
+		return ""
+	}
+	return r.position.Until
+}
+
+func (r *live[P, C]) run(ctx context.Context) error {
+	r.mover.whole = r.Imprecise
+	r.mover.simulates = r.plan.Mode != Full && !r.plan.MovesToken && !r.Imprecise
+	r.last = r.position.Token
+	if r.until() != "" && r.until() == r.position.Token { // nothing was simulated
+		return nil
+	}
+	return r.finish(ctx, r.process(ctx, source[C]{
+		items: r.arrivals,
+		admit: r.admit,
+	}))
+}
+
+// arrivals yields what Changes does.
+func (r *live[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], error] {
+	return func(yield func(*arrival[C], error) bool) {
+		changes := r.Changes(&scope{Context: ctx, info: r.info}, r.params, r.position.Token)
+		changes(func(c Change[C], err error) bool {
+			if err != nil && (c.Token == "" || c.Key == "") {
+				return yield(nil, err)
+			}
+			return yield(&arrival[C]{
+				key: c.Key,
+				parts: []part[C]{{
+					Change: c,
+					unread: err,
+					at:     c.Token,
+				}},
+			}, nil)
+		})
+	}
+}
+
+// The ways in which a source breaks the rules of tokens and keys.
+var (
+	errNoKey      = errors.New("it has no key")
+	errLongKey    = fmt.Errorf("its key exceeds the limit of %d bytes", MaxKeyBytes)
+	errNoToken    = errors.New("it has no token")
+	errLongToken  = fmt.Errorf("its token exceeds the limit of %d bytes", MaxTokenBytes)
+	errSameToken  = errors.New("the change before it has its token, too")
+	errOpenToken  = errors.New("its token goes back to that of a change before the last")
+	errFirstToken = errors.New("its token goes back to that at which the run began")
+)
+
+// admit takes a change that has come, and refuses one that breaks the rules of tokens and keys.
+func (r *live[P, C]) admit(a *arrival[C]) (to threads.Admission, err error) {
+	c := &a.current().Change
+	if err := r.checkArrival(c); err != nil {
+		return to, fmt.Errorf("change %d with the key %.64q and the token %.64q: %w", r.came+1, c.Key, c.Token, err)
+	}
+	to.Last = c.Token == r.until()
+	if c.Position {
+		to.Skip = true
+		if c.Token != r.last {
+			r.last = c.Token
+			r.mover.end(r.mover.add(c.Token), outcome{})
+		}
+		return to, nil
+	}
+	r.last = c.Token
+	r.came++
+	a.place = r.mover.add(c.Token)
+	to.Last = to.Last || r.came == r.Batch
+	return to, nil
+}
+
+// checkArrival returns the rule that a change breaks.
+func (r *live[P, C]) checkArrival(c *Change[C]) error {
+	switch {
+	case c.Token == "":
+		return errNoToken
+	case len(c.Token) > MaxTokenBytes:
+		return errLongToken
+	case c.Position && c.Token == r.last:
+		return nil
+	case c.Position:
+	case c.Key == "":
+		return errNoKey
+	case len(c.Key) > MaxKeyBytes:
+		return errLongKey
+	}
+	switch {
+	case r.Imprecise:
+	case c.Token == r.position.Token:
+		return errFirstToken
+	case c.Token == r.last:
+		return errSameToken
+	case r.mover.has(c.Token):
+		return errOpenToken
+	}
+	return nil
+}

@@ -1,0 +1,370 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"taskledger/work/internal/prefix"
+	"taskledger/work/workledger"
+)
+
+const (
+	// moveEvery is the time between two moves of a token, unless a change is to be held.
+	moveEvery = time.Second
+	// maxAhead bounds the changes that are processed and not passed, because one before them is open.
+	maxAhead = 10_000
+)
+
+// wanted is a change that shall be held. It is set aside until recorded or freed is called.
+type wanted struct {
+	hold    workledger.Hold
+	place   uint64
+	outcome outcome
+
+	recorded func()
+	freed    func() // the hold of its key has ended: the change is to be processed
+}
+
+// size returns the bytes of a hold as they count for a move.
+func (w *wanted) size() int {
+	c := &w.hold.Change
+	return len(w.hold.Key) + len(c.At) + len(c.Data) + len(c.Code) + len(c.Message)
+}
+
+// mover records how far a stream has come: the token, counts, and which changes are held.
+type mover struct {
+	record workledger.Stream
+	// whole has the token and the counts wait for the end of the run.
+	whole bool
+	// simulates tells that the first move is due even if nothing has come: it tells where a simulation ends.
+	simulates bool
+	begin     string // the token at which the run begins
+	// lag returns, of a pushed stream, how many messages are open and since when. Such a stream has no token, so
+	// its changes are not added: they count when their message is acknowledged.
+	lag func(ctx context.Context) (open int64, oldest time.Time)
+
+	mu      sync.Mutex
+	changes prefix.Prefix[outcome]
+	passed  sum    // counts what was passed and is not recorded
+	late    sum    // counts messages that were acknowledged while a move was under way
+	token   string // belongs to the change that was passed last, until it is recorded
+	wanted  []*wanted
+	flying  bool // a move is under way: nothing is passed meanwhile
+	opens   int  // messages of a pushed stream that are not acknowledged
+	held    map[uint64]bool
+	told    bool // changes were told to be open
+	moved   time.Time
+	any     bool // a move was recorded
+
+	bell chan struct{} // rings when there may be something to record
+}
+
+func newMover(record workledger.Stream, at workledger.Position) *mover {
+	m := &mover{
+		record: record,
+		begin:  at.Token,
+		held:   map[uint64]bool{},
+		moved:  time.Now(),
+		bell:   make(chan struct{}, 1),
+	}
+	for _, key := range at.Held {
+		m.held[key] = true
+	}
+	return m
+}
+
+// keyHash returns the number of a key in workledger.Position.
+func keyHash(key string) uint64 {
+	s := sha256.Sum256([]byte(key))
+	return binary.BigEndian.Uint64(s[:])
+}
+
+// holds reports whether changes of a key are held.
+func (m *mover) holds(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.held) > 0 && m.held[keyHash(key)]
+}
+
+// room reports whether another change may come.
+func (m *mover) room() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changes.Len() < maxAhead
+}
+
+// add adds a change that has come.
+func (m *mover) add(token string) (place uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer m.ring()
+	return m.changes.Add(token, time.Now())
+}
+
+// has reports whether a change with the token is not passed.
+func (m *mover) has(token string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changes.Has(token)
+}
+
+// end tells what became of a change.
+func (m *mover) end(place uint64, o outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.changes.End(place, o)
+	m.pass()
+	m.ring()
+}
+
+// opened notes that a message of a pushed stream has come.
+func (m *mover) opened() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opens++
+	m.ring()
+}
+
+// closed notes that a message of a pushed stream is acknowledged, and what became of its changes.
+func (m *mover) closed(all []outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opens--
+	for _, o := range all {
+		m.late.add(o)
+	}
+	m.pass()
+	m.ring()
+}
+
+// pass passes what has ended before everything that is open. The lock is held.
+func (m *mover) pass() {
+	if m.flying {
+		return
+	}
+	m.passed.join(m.late)
+	m.late = sum{}
+	last, token := m.changes.Front(m.passed.add)
+	m.changes.Pass(last)
+	if token != "" {
+		m.token = token
+	}
+}
+
+// want asks for a hold.
+func (m *mover) want(w *wanted) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wanted = append(m.wanted, w)
+	m.ring()
+}
+
+func (m *mover) ring() {
+	select {
+	case m.bell <- struct{}{}:
+	default:
+	}
+}
+
+// run records what is new, at most once a second and at once what is to be held, until stopping is closed.
+func (m *mover) run(ctx context.Context, stopping <-chan struct{}) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		after, due := m.due()
+		if due {
+			if err := m.move(ctx, false); err != nil {
+				return err
+			}
+			continue
+		}
+		var ring <-chan time.Time
+		if after > 0 {
+			timer.Reset(after)
+			ring = timer.C
+		}
+		select {
+		case <-stopping:
+			return nil
+		case <-m.bell:
+		case <-ring:
+		}
+	}
+}
+
+// due reports whether something is to be recorded now, or after a time; 0 stands for not yet.
+func (m *mover) due() (after time.Duration, now bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case len(m.wanted) > 0:
+		return 0, true
+	case !m.news(m.changes.Open()+m.opens > 0):
+		return 0, false
+	}
+	after = moveEvery - time.Since(m.moved)
+	return max(after, 0), after <= 0
+}
+
+// news reports whether a move would tell something, if it told whether changes are open. The lock is held.
+func (m *mover) news(open bool) bool {
+	return open != m.told || !m.whole && (m.token != "" || m.passed.counts != Counts{})
+}
+
+// finish records what is left once no change is processed any more. complete tells that all that the source has was
+// processed.
+func (m *mover) finish(ctx context.Context, complete bool) error {
+	m.mu.Lock()
+	m.wanted = nil // they come again
+	if m.whole && complete {
+		m.whole = false
+	}
+	if complete && m.simulates && !m.any && m.token == "" {
+		m.token = m.begin
+	}
+	news := m.news(false)
+	m.mu.Unlock()
+	if !news {
+		return nil
+	}
+	return m.move(ctx, true)
+}
+
+// move records what is new, with as many of the wanted holds as a move takes.
+func (m *mover) move(ctx context.Context, last bool) error {
+	ctx, done := lasting(ctx)
+	defer done()
+	var open int64
+	var oldest time.Time
+	if m.lag != nil {
+		open, oldest = m.lag(ctx)
+	}
+	move, batch, upTo := m.next(last)
+	if m.lag != nil {
+		move.Open, move.Oldest = open, oldest
+	}
+	answer, err := m.record.Move(ctx, move)
+	switch {
+	case err != nil:
+		return fmt.Errorf("recording how far the stream is: %w", err)
+	case len(answer.Freed) > 0:
+		return m.free(batch, answer.Freed)
+	}
+	m.recorded(move, batch, upTo)
+	return nil
+}
+
+// next returns the next move with the holds in it, and up to which place its counts go.
+func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	size := 0
+	for _, w := range m.wanted {
+		if size += w.size(); size > MaxHeldBytes && len(batch) > 0 {
+			break
+		}
+		batch = append(batch, w)
+		move.Holds = append(move.Holds, w.hold)
+		if m.lag == nil {
+			m.changes.End(w.place, w.outcome)
+		}
+	}
+	m.wanted = m.wanted[len(batch):]
+	m.flying = true
+	passed := m.passed
+	passed.errors = slices.Clone(passed.errors)
+	upTo, token := m.changes.Front(passed.add)
+	if !m.whole {
+		move.Token = cmp.Or(token, m.token)
+		move.Items, move.Errors = passed.counts, passed.errors
+	}
+	if !last { // else what has come is forgotten with the attempt
+		move.Open, move.Oldest = int64(m.changes.Open()), m.changes.Oldest()
+	}
+	return move, batch, upTo
+}
+
+// recorded notes that a move was recorded.
+func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64) {
+	m.mu.Lock()
+	if !m.whole { // else what it passes counts at the end
+		m.changes.Pass(upTo)
+		m.passed, m.token = sum{}, ""
+		m.any = m.any || move.Token != ""
+	}
+	m.moved, m.told = time.Now(), move.Open > 0
+	for _, w := range batch {
+		if !w.hold.Passed {
+			m.held[keyHash(w.hold.Key)] = true
+		}
+	}
+	m.land()
+	m.mu.Unlock()
+	for _, w := range batch {
+		w.recorded()
+	}
+}
+
+// land passes what has ended while a move was under way. The lock is held.
+func (m *mover) land() {
+	m.flying = false
+	m.pass()
+	m.ring()
+}
+
+// errFreed tells of an answer that a ledger never gives.
+var errFreed = errors.New("the answer frees keys of which no change was to be appended")
+
+// free has the changes be processed whose holds have ended, and wants the others again.
+func (m *mover) free(batch []*wanted, keys []string) error {
+	m.mu.Lock()
+	for _, key := range keys {
+		delete(m.held, keyHash(key))
+	}
+	var rest, freed []*wanted
+	for _, w := range batch {
+		if m.lag == nil {
+			m.changes.Reopen(w.place)
+		}
+		if w.hold.Append && slices.Contains(keys, w.hold.Key) {
+			freed = append(freed, w)
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	m.wanted = append(rest, m.wanted...)
+	m.land()
+	m.mu.Unlock()
+	for _, w := range freed {
+		w.freed()
+	}
+	if len(freed) == 0 {
+		return errFreed
+	}
+	return nil
+}
+
+// lasting returns a context that goes on for a while after ctx has ended, so that what it is for is not half done.
+func lasting(ctx context.Context) (context.Context, func()) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(giveBack)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-out.Done():
+		}
+	})
+	return out, func() {
+		stop()
+		cancel()
+	}
+}
