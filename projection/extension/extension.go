@@ -80,6 +80,8 @@ type Crew interface {
 	MadeFor(id events.TaskID) (lead events.TaskID, along bool)
 	// Leads reports whether tasks may have been made for a task: its end is theirs.
 	Leads(id events.TaskID) bool
+	// Led returns the tasks that were made for a task and have not ended.
+	Led(id events.TaskID) []events.TaskID
 }
 
 // Shard is what an extension may use of the shard that it belongs to.

@@ -187,6 +187,20 @@ func (s *Works) MadeFor(id events.TaskID) (lead events.TaskID, along bool) {
 // Leads implements extension.Crew: a task with a work does.
 func (s *Works) Leads(id events.TaskID) bool { return s.byParent[id] != nil }
 
+// Led implements extension.Crew.
+func (s *Works) Led(id events.TaskID) (active []events.TaskID) {
+	of := s.byParent[id]
+	if of == nil {
+		return nil
+	}
+	for _, w := range of.Workers() {
+		if w.Active {
+			active = append(active, w.ID)
+		}
+	}
+	return active
+}
+
 // Tries implements extension.Crew: it counts since a bucket of the work ended.
 func (s *Works) Tries(id events.TaskID) (lost, failed int, of bool) {
 	if len(s.byParent) == 0 {

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"taskledger/events"
 	"taskledger/projection"
@@ -64,7 +65,9 @@ func (c *Operate) Decide(d *Decider) Answer {
 		return Refused(AnswerState, "cannot %s a worker alone, which goes along with task %s: %[1]s that", c.Do, lead)
 	}
 	if c.Do == DoDelete {
-		t = d.retire(t)
+		if t = d.retire(t); d.leadsOthers(t) {
+			return Refused(AnswerState, "cannot delete yet: the tasks that it leads are being ended, so delete it again")
+		}
 	}
 	if body != nil {
 		d.emit(t.ID, t, "", body)
@@ -79,6 +82,14 @@ func (d *Decider) retire(t *projection.Task) *projection.Task {
 		return t
 	}
 	return d.emit(t.ID, t, "", &events.Rescheduled{Reason: "deleted"})
+}
+
+// leadsOthers reports whether a task leads one that goes on, since the entry had no room for its end.
+func (d *Decider) leadsOthers(t *projection.Task) bool {
+	return slices.ContainsFunc(d.State.Crew().Led(t.ID), func(id events.TaskID) bool {
+		led := d.State.Task(id)
+		return id != t.ID && led != nil && !led.Final() && !led.Cancelled
+	})
 }
 
 // operation returns the event of what an operator asks; none when it is so already; false when the state forbids it.

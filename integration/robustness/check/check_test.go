@@ -2,6 +2,8 @@ package check_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -294,6 +296,47 @@ func BenchmarkAll(b *testing.B) {
 	for b.Loop() {
 		if found := check.All(run); len(found) > 0 {
 			b.Fatal(found)
+		}
+	}
+}
+
+// A node that learns late of an attempt is told the failures that count then: none, once a bucket of the work has ended.
+func TestAll_LetsAWorkerBeTheFirstTryOnlyIfABucketHasEndedSinceItStarted(t *testing.T) {
+	for _, c := range []struct {
+		ends bool
+		try  uint32
+		good bool
+	}{{true, 1, true}, {true, 2, true}, {false, 1, false}, {false, 2, true}} {
+		b := newBuilder(t)
+		b.started()
+		b.add("a", &events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{
+			{ID: "all", Buckets: 3, Workers: 2, Threads: 1},
+		}})
+		b.add("a", &events.PartitionStarted{Partition: 1})
+		moved := func(id string, of events.BucketsMoved) {
+			of.Worker, of.Attempt = events.WorkerNumber("a", events.TaskID(id)), b.track(id).started
+			b.add("a", &of)
+		}
+		moved("a", events.BucketsMoved{Started: 1})
+		worker := string(events.WorkerID("a", 2))
+		made := b.created()
+		made.Params, made.Ties = events.JSON([]byte(`{"worker_of":"a"}`)), events.Ties{Parent: "a", Group: "a", By: "ada"}
+		b.add(worker, made)
+		b.start(worker, "n-1")
+		moved(worker, events.BucketsMoved{Started: 2})
+		b.fail(worker, b.now+10)
+		moved(worker, events.BucketsMoved{Returned: 2, Cause: events.ReturnedFailed})
+		b.now += 10
+		x := b.start(worker, "n-1")
+		if c.ends {
+			moved("a", events.BucketsMoved{Ended: 1, Items: events.ItemCounts{Done: 1}, Started: 3})
+		}
+		x.Begin, x.Try = b.tick(), c.try
+		accused := slices.ContainsFunc(check.All(b.finish()), func(v check.Violation) bool { // of more, which the test leaves undone
+			return strings.Contains(v.String(), "was told to be try")
+		})
+		if accused == c.good {
+			t.Errorf("%+v: accused %t", c, accused)
 		}
 	}
 }

@@ -28,11 +28,11 @@ func (c *checker) checkExecutions() {
 
 // tokens returns the calls by the Started that they name, those left out that name none.
 func (c *checker) tokens(t *task) map[events.Ref]*history.Execution {
-	starts, tries, times := map[events.Ref]*events.Started{}, map[events.Ref]uint32{}, map[events.Ref]int64{}
+	starts, tries, times := map[events.Ref]*events.Started{}, map[events.Ref]*step{}, map[events.Ref]int64{}
 	for i := range t.steps {
 		if ev := t.steps[i].ev; ev != nil {
 			if b, ok := ev.Body.(*events.Started); ok {
-				starts[ev.Position.Ref], tries[ev.Position.Ref] = b, t.steps[i].try
+				starts[ev.Position.Ref], tries[ev.Position.Ref] = b, &t.steps[i]
 				times[ev.Position.Ref] = t.committed(i)
 			}
 		}
@@ -49,8 +49,9 @@ func (c *checker) tokens(t *task) map[events.Ref]*history.Execution {
 			c.accuse(effects, t, x.Token.Ref.Entry(), "%s ran attempt %d with token %s, which is of attempt %d on %s", x.Node, x.Attempt, x.Token, b.Attempt, b.Node)
 		case x.Begin < times[x.Token.Ref]:
 			c.accuse(effects, t, x.Token.Ref.Entry(), "attempt %d, token %s, began %d ns before its Started was committed", x.Attempt, x.Token, times[x.Token.Ref]-x.Begin)
-		case x.Try != 0 && x.Try != tries[x.Token.Ref]:
-			c.accuse(effects, t, x.Token.Ref.Entry(), "attempt %d, token %s, was told to be try %d of its run, and is try %d", x.Attempt, x.Token, x.Try, tries[x.Token.Ref])
+		case x.Try != 0 && x.Try != tries[x.Token.Ref].try && !t.firstTry(x, tries[x.Token.Ref]):
+			c.accuse(effects, t, x.Token.Ref.Entry(), "attempt %d, token %s, was told to be try %d of its run, and is try %d",
+				x.Attempt, x.Token, x.Try, tries[x.Token.Ref].try)
 		case byToken[x.Token.Ref] != nil:
 			c.accuse(effects, t, x.Token.Ref.Entry(), "attempt %d, token %s, was run twice", x.Attempt, x.Token)
 		default:
@@ -58,6 +59,11 @@ func (c *checker) tokens(t *task) map[events.Ref]*history.Execution {
 		}
 	}
 	return byToken
+}
+
+// firstTry reports whether a call was told to be the first try because a bucket of its work had ended before it began.
+func (t *task) firstTry(x *history.Execution, started *step) bool {
+	return x.Try == 1 && started.anew != 0 && t.shard.entries[started.anew-1].at <= x.Begin
 }
 
 // checkOverlaps holds that a call that goes on when a later one begins is of an attempt that was given up.

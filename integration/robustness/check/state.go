@@ -122,6 +122,7 @@ type step struct {
 	replaced bool   // its schedule cancels it, to make room for a tick that is due
 	tended   bool   // nobody asked for it: the owner of the shard tends a work
 	try      uint32 // of the run, which the attempt is told that the step has started
+	anew     uint64 // the entry since which that attempt is the first try: a bucket of its work ended; 0 = none has
 }
 
 // problem is a broken rule of the fold.

@@ -20,10 +20,25 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 	c.count(j, t)
 	if b, moves := ev.Body.(*events.BucketsMoved); moves && b.Ended != 0 {
 		for _, id := range j.works.WorkersOf(ev.Task) {
-			c.count(j, c.task(string(id)))
+			worker := c.task(string(id))
+			c.count(j, worker)
+			worker.countsAnew(ev.Position.Ref.Entry())
 		}
 	}
 	return givenUp
+}
+
+// countsAnew notes that an attempt under way would be told from an entry on that it is the first try: a node that
+// learns of it late is told what counts then.
+func (t *task) countsAnew(entry uint64) {
+	for i := len(t.steps) - 1; i >= 0 && t.steps[i].ev != nil && t.steps[i].state.phase == running; i-- {
+		if s := &t.steps[i]; s.ev.Kind() == events.KindStarted {
+			if s.anew == 0 {
+				s.anew = entry
+			}
+			return
+		}
+	}
 }
 
 // result is the result of a work, as its documentation has it.
