@@ -55,6 +55,9 @@ var mayHappen = map[events.Kind][]phase{
 	events.KindBucketsMoved:     {running, waiting, success, failure},
 	events.KindPermitsGranted:   {running, waiting, failure},
 	events.KindWorkReset:        {waiting, success, failure},
+	events.KindTokenMoved:       {running, waiting, failure},
+	events.KindChangeHeld:       {running, waiting, failure},
+	events.KindHoldMoved:        {running, waiting, success, failure},
 }
 
 // state is the fold of a task's events.
@@ -280,7 +283,7 @@ func (s *state) mayEndWaiting(e *events.Error) bool {
 // last two codes it follows a worker, and with the name of a bucket the last failure of those that had it.
 func endsWork(e *events.Error) bool {
 	switch e.Code {
-	case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
+	case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected, events.CodeHolds:
 		return true
 	}
 	return e.Properties["bucket"] != ""

@@ -18,6 +18,9 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 		c.checkSums(j, t, b, ev.Position.Ref.Entry())
 	}
 	c.count(j, t)
+	if b, moves := ev.Body.(*events.TokenMoved); moves && b.Token != "" {
+		t.countsAnew(ev.Position.Ref.Entry())
+	}
 	if b, moves := ev.Body.(*events.BucketsMoved); moves && b.Ended != 0 {
 		for _, id := range j.works.WorkersOf(ev.Task) {
 			worker := c.task(string(id))

@@ -22,6 +22,9 @@ type hand struct {
 	waits     events.Millis // until then the loss or the end of its last attempt keeps it from running
 	of        *job          // which it is a worker of
 	number    uint32        // as such
+	hold      holdOf        // whose changes it processes
+	spent     bool          // that hold is gone
+	created   uint64        // the entry
 
 	losses   int // since a bucket of its work ended, or its run
 	failures int // likewise
@@ -37,7 +40,7 @@ func (s *Works) hand(ev *events.Event) *hand {
 	}
 	if ev.Kind() == events.KindCreated {
 		s.Forgotten(ev.Task)
-		s.tasks[ev.Task] = &hand{id: ev.Task}
+		s.tasks[ev.Task] = &hand{id: ev.Task, created: ev.Position.Ref.Entry()}
 	}
 	return s.tasks[ev.Task]
 }
@@ -114,6 +117,9 @@ func (of *job) follow(ev *events.Event) {
 // join makes a task that was created for it a worker of a work, or says what forbids it.
 func (s *Works) join(t *hand, b *events.Created, now events.Millis) string {
 	of := s.byID[b.Ties.Parent]
+	if held := events.HoldNumber(b.Ties.Parent, t.id); of != nil && held > 0 {
+		return s.joinHold(t, of, held)
+	}
 	number := events.WorkerNumber(b.Ties.Parent, t.id)
 	if of == nil || number < 2 {
 		return ""
@@ -171,10 +177,14 @@ func (of *job) awake() bool {
 	return !of.asleep
 }
 
-// Holds reports whether a task is a worker, which is kept as long as its work is.
+// Holds reports whether a task is a worker, which is kept as long as its work is, has a hold, or has a stream with a token
+// or holds.
 func (s *Works) Holds(id events.TaskID) bool {
 	t := s.tasks[id]
-	return t != nil && t.of != nil
+	if of := s.byID[id]; of != nil {
+		return of.lasts()
+	}
+	return t != nil && (t.of != nil || t.hold.work != nil)
 }
 
 // Lose leaves the work of a task, or of a worker, alone from now on: the events of the task make no sense.
@@ -209,9 +219,13 @@ func (s *Works) WorkersOf(id events.TaskID) (all []events.TaskID) {
 // Tends reports whether an event that is not folded yet is one by which an owner tends a work: nobody asked for it.
 func (s *Works) Tends(ev *events.Event) bool {
 	if b, created := ev.Body.(*events.Created); created {
-		return s.byID[b.Ties.Parent] != nil && events.WorkerNumber(b.Ties.Parent, ev.Task) > 1
+		made := events.WorkerNumber(b.Ties.Parent, ev.Task) > 1 || events.HoldNumber(b.Ties.Parent, ev.Task) > 0
+		return made && s.byID[b.Ties.Parent] != nil
 	}
 	t := s.tasks[ev.Task]
+	if t != nil && t.tendsHold(ev) {
+		return true
+	}
 	if t == nil || s.workOf(t) == nil {
 		return false
 	}
@@ -231,7 +245,7 @@ func (of *job) wakes(ev *events.Event) bool {
 	switch b := ev.Body.(type) {
 	case *events.Failed:
 		switch b.Error.Code {
-		case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
+		case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected, events.CodeHolds:
 			return true
 		}
 		return b.Error.Properties["bucket"] != "" // the last failure of those that had it

@@ -37,6 +37,9 @@ func (s *Works) Granted(id events.TaskID, of PartOfRun) (n uint64, known bool) {
 	return s.granted[grant{id, of}], !s.lost && !s.broken[id]
 }
 
+// Unknown reports whether something of the works of a task may be lost or make no sense.
+func (s *Works) Unknown(id events.TaskID) bool { return s.lost || s.broken[id] }
+
 // job is the work of a task.
 type job struct {
 	own      *hand
@@ -51,6 +54,7 @@ type job struct {
 	current  int // the number of the last partition that has started; 0 = none
 	open     map[uint64]holder
 	permits  map[permit]bool // of buckets that have not ended
+	flow     flow
 }
 
 // part is a partition of a run.
@@ -63,6 +67,8 @@ type part struct {
 	items   events.ItemCounts
 	counted []uint64 // by threshold
 	failed  marks    // buckets with failed items
+
+	simulated string // the token up to which a stream has come that leaves its own where it is
 }
 
 // holder has an open bucket.
@@ -94,7 +100,7 @@ func (s *Works) Lost() {
 }
 
 // Apply folds the next event of a task, which the fold of the task allows, or says what forbids it; "" for nothing. It
-// returns the workers that were kept with a work which the event has removed.
+// returns the tasks that were kept with a work, or with a hold, which the event has removed.
 func (s *Works) Apply(ev *events.Event) (problem string, givenUp []events.TaskID) {
 	t := s.hand(ev)
 	if t == nil {
@@ -132,7 +138,7 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 	case of == nil || of.broken:
 		return ""
 	}
-	problem := of.apply(ev)
+	problem := s.apply(of, ev)
 	if b, permits := ev.Body.(*events.PermitsGranted); permits && problem == "" {
 		if s.granted == nil {
 			s.granted = map[grant]uint64{}
@@ -144,7 +150,7 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 
 // isOfWork reports whether events of a kind tell of works alone.
 func isOfWork(k events.Kind) bool {
-	return k >= events.KindWorkPlanned && k <= events.KindWorkReset
+	return k >= events.KindWorkPlanned && k <= events.KindHoldMoved
 }
 
 // leave leaves a work alone from now on.
@@ -178,7 +184,7 @@ func (s *Works) begin(t *hand) *job {
 	return of
 }
 
-// Forgotten forgets a task, and returns the ended workers that were kept with its work.
+// Forgotten forgets a task, and returns the ended tasks that were kept with its work or its hold.
 func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	t := s.tasks[id]
 	if t == nil {
@@ -187,6 +193,9 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	delete(s.tasks, id)
 	if of := s.byID[id]; of != nil {
 		delete(s.byID, id)
+		for number := range of.flow.holds {
+			s.spend(of, number)
+		}
 		for number, w := range of.workers {
 			if number > 1 {
 				w.of = nil
@@ -200,6 +209,12 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	}
 	if t.of != nil {
 		delete(t.of.workers, t.number)
+	}
+	if of := t.hold.work; of != nil {
+		of.flow.drop(t.hold.number)
+		if of.own.final && !of.lasts() {
+			return []events.TaskID{of.own.id}
+		}
 	}
 	return nil
 }
@@ -234,7 +249,7 @@ func (of *job) owes() string {
 	if p := of.part(); p != nil && uint64(len(p.done)) == p.total() {
 		return fmt.Sprintf("all buckets of partition %d are done, and it does not end in the same entry", of.current)
 	}
-	return ""
+	return of.owesHold()
 }
 
 // Remains returns the workers that go on although their works ended before a time.
