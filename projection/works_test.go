@@ -145,6 +145,47 @@ func sampleWorks(t tb) *projection.Shard {
 
 func TestGolden_WorksAreStoredAsEver(t *testing.T) { golden(t, "works", sampleWorks(t)) }
 
+// sampleStreams is a shard with a stream that uses every field.
+func sampleStreams(t tb) *projection.Shard {
+	j := newJournal(t)
+	j.add("a/p", j.created())
+	first := j.add("a/p", j.started("a/p")).Started
+	j.add("a/p", &events.WorkPlanned{Run: 1, Definition: "5f0c", Partitions: []events.WorkPartition{
+		{ID: "try", Mode: events.ModeSimulate, Buckets: 1, Workers: 1, Threads: 4, Form: events.FormPrecise},
+		{ID: "all", Buckets: 1, Workers: 1, Threads: 4, Form: events.FormPrecise},
+	}})
+	j.add("a/p", &events.PartitionStarted{Partition: 1})
+	j.add("a/p", &events.BucketsMoved{Worker: 1, Attempt: first, Started: 1})
+	j.add("a/p", &events.TokenMoved{Attempt: first, Token: "9", Simulated: true, Items: events.ItemCounts{Done: 9}})
+	j.add("a/p", &events.BucketsMoved{Worker: 1, Attempt: first, Ended: 1})
+	j.add("a/p", &events.PartitionEnded{Partition: 1})
+	j.add("a/p", &events.PartitionStarted{Partition: 2})
+	j.add("a/p", &events.BucketsMoved{Worker: 1, Attempt: first, Started: 1})
+	for n, key := range []string{"k", "y", "z\xff", "x"} {
+		number := uint32(n + 1)
+		j.add("a/p", &events.ChangeHeld{Attempt: first, Hold: number, Partition: 2, Key: key, At: fmt.Sprint(n), Data: []byte("{}"), Code: "c", Message: "m",
+			Passed: number == 2})
+		created := j.created()
+		created.Ties.Parent = "a/p"
+		j.add(events.HoldID("a/p", number), created)
+	}
+	j.add("a/p", &events.ChangeHeld{Attempt: first, Hold: 1, Partition: 2, Key: "k", At: "5", Data: []byte("[]")})
+	j.add("a/p", &events.TokenMoved{Attempt: first, Token: "5\xff", Items: events.ItemCounts{Done: 1, Failed: 1}, Open: 7, Oldest: j.now,
+		Errors: []events.ItemError{{Item: "i", Code: "c", Message: "m"}}})
+	j.add("a/p.h2", &events.Suspended{Reason: "c: m"})
+	j.seal(40_000)
+	j.add("a/p", &events.TokenMoved{Attempt: first, Items: events.ItemCounts{Done: 3}, Open: 1})
+	j.add("a/p.h1", j.started("a/p.h1"))
+	j.add("a/p", &events.HoldMoved{Hold: 1, Done: 1})
+	j.add("a/p.h3", &events.Failed{Error: events.Error{Code: "cancelled"}, Run: 1})
+	j.add("a/p.h4", j.started("a/p.h4"))
+	j.add("a/p", &events.HoldMoved{Hold: 4, Done: 1, Ended: true})
+	j.seal(1000)
+	return j.state
+}
+
+func TestGolden_StreamsAreStoredAsEver(t *testing.T) { golden(t, "streams", sampleStreams(t)) }
+
 // A snapshot of before works counted the losses of a bucket is read.
 func TestGolden_WorksOfBeforeAreRead(t *testing.T) {
 	of := works.Of(restore(t, [][]byte{stored(t, "works-before.golden")})).Work("a/p")

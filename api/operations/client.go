@@ -172,6 +172,7 @@ type Works interface {
 		ctx context.Context, id events.TaskID, cursor string, limit int,
 	) (progress.FailurePage, error)
 	ResetWork(ctx context.Context, id events.TaskID, thresholds bool) error
+	SetWorkToken(ctx context.Context, id events.TaskID, token, reason string) error
 	RerunWork(ctx context.Context, id events.TaskID) error
 }
 

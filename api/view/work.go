@@ -2,7 +2,7 @@ package view
 
 import "taskledger/events"
 
-// The words for the modes of partitions, for why buckets are returned, and for what a reset forgets.
+// The words for the modes of partitions, for why buckets are returned, for what a reset forgets, and for the forms of streams.
 var (
 	workModes = []string{
 		events.ModeFull:     "full",
@@ -19,6 +19,13 @@ var (
 	resetScopes = []string{
 		events.ResetAll:        "all",
 		events.ResetThresholds: "thresholds",
+		events.ResetToken:      "token",
+	}
+	workForms = []string{
+		events.FormBuckets:   "",
+		events.FormPrecise:   "precise",
+		events.FormImprecise: "imprecise",
+		events.FormPushed:    "pushed",
 	}
 )
 
@@ -45,7 +52,30 @@ func ofWork(of events.Body) any {
 			"items":    len(b.Items),
 		}
 	case *events.WorkReset:
-		return object{"what": resetScopes[b.What]}
+		o := object{"what": resetScopes[b.What]}
+		if b.What == events.ResetToken {
+			o["token"] = b.Token
+		}
+		return withSome(o, map[string]string{"reason": b.Reason})
+	case *events.TokenMoved:
+		return movedToken(b)
+	case *events.ChangeHeld:
+		o := object{
+			"hold":      b.Hold,
+			"partition": b.Partition,
+			"key":       b.Key,
+			"bytes":     len(b.Data),
+		}
+		if b.Passed {
+			o["passed"] = true
+		}
+		return withSome(o, map[string]string{"at": b.At, "code": b.Code, "message": b.Message})
+	case *events.HoldMoved:
+		return object{
+			"hold":  b.Hold,
+			"done":  b.Done,
+			"ended": b.Ended,
+		}
 	}
 	return nil
 }
@@ -62,14 +92,18 @@ func plannedWork(b *events.WorkPlanned) object {
 		for _, t := range p.Thresholds {
 			thresholds[t.Counter] = t.Limit
 		}
-		partitions = append(partitions, object{
+		partition := object{
 			"id":         p.ID,
 			"mode":       workModes[p.Mode],
 			"buckets":    p.Buckets,
 			"workers":    p.Workers,
 			"threads":    p.Threads,
 			"thresholds": thresholds,
-		})
+		}
+		if p.MovesToken {
+			partition["moves_token"] = true
+		}
+		partitions = append(partitions, withSome(partition, map[string]string{"stream": workForms[p.Form]}))
 	}
 	o["partitions"] = partitions
 	return withSome(o, map[string]string{"definition": b.Definition})
@@ -90,12 +124,35 @@ func movedBuckets(b *events.BucketsMoved) object {
 	if b.Ended != 0 {
 		o["done"], o["failed"], o["skipped"] = b.Items.Done, b.Items.Failed, b.Items.Skipped
 	}
-	if len(b.Errors) > 0 {
-		errs := make([]object, 0, len(b.Errors))
-		for _, e := range b.Errors {
-			errs = append(errs, object{"item": e.Item, "code": e.Code, "message": e.Message})
-		}
-		o["errors"] = errs
-	}
+	withErrors(o, b.Errors)
 	return withSome(o, map[string]string{"cause": returnCauses[b.Cause]})
+}
+
+func movedToken(b *events.TokenMoved) object {
+	o := object{
+		"done":    b.Items.Done,
+		"failed":  b.Items.Failed,
+		"skipped": b.Items.Skipped,
+		"open":    b.Open,
+	}
+	if b.Simulated {
+		o["simulated"] = true
+	}
+	if b.Oldest != 0 {
+		o["oldest"] = b.Oldest
+	}
+	withErrors(o, b.Errors)
+	return withSome(o, map[string]string{"token": b.Token})
+}
+
+// withErrors adds the errors of items, if there are any.
+func withErrors(o object, all []events.ItemError) {
+	if len(all) == 0 {
+		return
+	}
+	errs := make([]object, 0, len(all))
+	for _, e := range all {
+		errs = append(errs, object{"item": e.Item, "code": e.Code, "message": e.Message})
+	}
+	o["errors"] = errs
 }

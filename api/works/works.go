@@ -5,6 +5,7 @@
 package works
 
 import (
+	"encoding/json"
 	"math"
 	"net/http"
 
@@ -17,8 +18,8 @@ import (
 	"taskledger/work/progress"
 )
 
-// maxBody takes what a reset or a rerun says.
-const maxBody = 1 << 10
+// maxBody takes what a reset or a rerun says: each byte of a token may take six.
+const maxBody = 32 << 10
 
 // front answers requests.
 type front struct{ works operations.Works }
@@ -28,6 +29,35 @@ type Reset struct {
 	// Thresholds forgets what counters have counted, and nothing else. true is the only choice: without it a reset
 	// forgets the run, its buckets and counters.
 	Thresholds chosen `json:"thresholds,omitempty"`
+	// Token sets the token of a stream that is suspended or has ended, and nothing else: it goes on from there. "" stands
+	// for the beginning.
+	Token  given  `json:"token,omitempty"`
+	Reason string `json:"reason,omitempty"` // of Token: it is recorded, and needed
+}
+
+// check returns an error for a reset that may mean either of two.
+func (r *Reset) check() error {
+	switch {
+	case r.Token != "" && bool(r.Thresholds):
+		return &store.InvalidError{Field: "token", Problem: "want either thresholds or a token"}
+	case r.Token == "" && r.Reason != "":
+		return &store.InvalidError{Field: "reason", Problem: "want one with a token alone"}
+	}
+	return nil
+}
+
+// given is a text that was given, behind "=", also where it is empty. The zero value was not.
+type given string
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses null, which encoding/json takes for no field.
+func (g *given) UnmarshalJSON(text []byte) error {
+	var is string
+	if string(text) == "null" || json.Unmarshal(text, &is) != nil {
+		const want = "want a text, from which the stream goes on; a reset of the run has none"
+		return &store.InvalidError{Field: "token", Problem: want}
+	}
+	*g = given("=" + is)
+	return nil
 }
 
 // chosen is a field whose only value is true.
@@ -128,15 +158,25 @@ func (f *front) reset(c *api.Call) error {
 	var what Reset
 	err := c.ReadOptional(&what)
 	if err == nil {
+		err = what.check()
+	}
+	if err == nil {
 		err = f.known(c)
 	}
 	if err == nil {
-		err = f.works.ResetWork(c.Context(), c.Task(), bool(what.Thresholds))
+		err = f.resets(c, &what)
 	}
 	if err != nil {
 		return err
 	}
 	return c.Done()
+}
+
+func (f *front) resets(c *api.Call, what *Reset) error {
+	if what.Token != "" {
+		return f.works.SetWorkToken(c.Context(), c.Task(), string(what.Token[1:]), what.Reason)
+	}
+	return f.works.ResetWork(c.Context(), c.Task(), bool(what.Thresholds))
 }
 
 func (f *front) rerun(c *api.Call) error {

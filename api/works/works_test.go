@@ -69,6 +69,10 @@ func (w *world) ResetWork(_ context.Context, id events.TaskID, thresholds bool) 
 	return w.ask(id, "reset %t", thresholds)
 }
 
+func (w *world) SetWorkToken(_ context.Context, id events.TaskID, token, reason string) error {
+	return w.ask(id, "token %q %q", token, reason)
+}
+
 func (w *world) RerunWork(_ context.Context, id events.TaskID) error { return w.ask(id, "rerun") }
 
 type server struct {
@@ -195,9 +199,30 @@ func TestOpenAPI_TellsWhichBodiesMayBeLeftOut(t *testing.T) {
 			t.Errorf("the body of %s is required: %t", path, is)
 		}
 	}
-	if of := doc.Components.Schemas["WorkReset"].Properties["thresholds"]["type"]; of != "boolean" {
-		t.Errorf("thresholds of a reset is of the type %v", of)
+	for property, want := range map[string]string{"thresholds": "boolean", "token": "string"} {
+		if of := doc.Components.Schemas["WorkReset"].Properties[property]["type"]; of != want {
+			t.Errorf("%s of a reset is of the type %v", property, of)
+		}
 	}
+}
+
+func TestReset_SetsATokenThatIsGivenAlsoAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.send("operator", "POST", "t1.a~b/work/reset", `{"token":"t 7","reason":"restored"}`, 204, "")
+	s.did(`token "t 7" "restored"`)
+	s.send("operator", "POST", "t1.a~b/work/reset", `{"token":"","reason":"all again"}`, 204, "")
+	s.did(`token "" "all again"`)
+	for body, field := range map[string]string{
+		`{"token":null}`:                   "token",
+		`{"token":7}`:                      "token",
+		`{"token":"t","thresholds":true}`:  "token",
+		`{"reason":"t"}`:                   "reason",
+		`{"reason":"t","thresholds":true}`: "reason",
+	} {
+		s.send("operator", "POST", "t1.a~b/work/reset", body, 400, `"field":"`+field+`"`)
+	}
+	s.did()
 }
 
 func TestRerun_IsOfFailedBucketsAlone(t *testing.T) {

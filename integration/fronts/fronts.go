@@ -133,7 +133,7 @@ var All = []Front{
 	{
 		Name:        "works",
 		Extend:      works.Extend,
-		Commands:    []string{"works.Plan", "works.Begin", "works.Bucket", "works.Permits", "works.Reset", "works.Rerun"},
+		Commands:    []string{"works.Plan", "works.Begin", "works.Bucket", "works.Permits", "works.Reset", "works.Rerun", "works.Position", "works.Move", "works.Held"},
 		Questions:   []string{"works.Show"},
 		Routes:      "/v1/tasks/{id}/work",
 		CommandLine: []string{"work"},

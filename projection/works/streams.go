@@ -145,14 +145,15 @@ func (s *Stream) count(changes uint64, from, now events.Millis) {
 func (h *Hold) Data() int64 { return h.data }
 
 // Has reports whether a change that an attempt would add is there already. It is, where the change comes again. Once the
-// attempt has added an earlier one that came again and had been processed, those behind it follow that once more.
-func (h *Hold) Has(at string, attempt events.Ref) bool {
+// attempt has added an earlier one that came again and had been processed, those behind it follow that once more; adds
+// tells that it is about to.
+func (h *Hold) Has(at string, attempt events.Ref, adds bool) bool {
 	if at == "" {
 		return false
 	}
 	for i := len(h.Changes) - 1; i >= 0; i-- {
 		if h.Changes[i].At == at {
-			return h.Changes[i].Attempt == attempt || h.by != attempt
+			return h.Changes[i].Attempt == attempt || h.by != attempt && !adds
 		}
 	}
 	return false

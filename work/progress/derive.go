@@ -23,6 +23,9 @@ type Facts struct {
 	Current   int  // number of the last partition that has started; 0 = none
 	// BusyFrom is the time since which buckets of the current partition are open; 0 = none is.
 	BusyFrom events.Millis
+	// RateFrom is the time since which a stream has processed so many changes: Processed. 0 = nothing tells it.
+	RateFrom  events.Millis
+	Processed uint64
 }
 
 // Derive fills in what follows from the other fields, and from f.
@@ -36,6 +39,22 @@ func (w *Work) Derive(f Facts) {
 		w.add(p)
 	}
 	w.Progress = w.words(f.Current)
+	if w.Stream != nil {
+		w.Stream.follow(w.At, f.RateFrom, f.Processed)
+		w.stall(f.Current)
+	}
+}
+
+// stall tells that a stream has stalled if changes wait and its token stands. One that nothing comes to waits.
+func (w *Work) stall(current int) {
+	if current == 0 || current > len(w.Partitions) || w.Partitions[current-1].StalledSince == 0 {
+		return
+	}
+	p := &w.Partitions[current-1]
+	since := max(p.StalledSince, w.Stream.MovedAt)
+	if p.StalledSince = 0; w.Stream.Lag.Open > 0 && w.At-since >= StallAfter {
+		p.StalledSince = since
+	}
 }
 
 // state returns the state of the work.

@@ -16,7 +16,7 @@ type FailurePage struct {
 	Cursor        string     `json:"cursor,omitempty"` // asks for the next page; "" = there is none
 }
 
-// Failures tells of the failed items of a bucket.
+// Failures tells of the failed items of a bucket, or of a stream since it last told of itself: then the bucket is 1, each time.
 type Failures struct {
 	Partition string          `json:"partition"`
 	Bucket    uint64          `json:"bucket"`
@@ -61,24 +61,30 @@ func (w *Walk) Take(ev *events.Event) (f Failures, is bool) {
 		w.Current = int(b.Partition)
 	case *events.BucketsMoved:
 		if b.Ended != 0 && b.Items.Failed > 0 {
-			return w.failures(ev, b), true
+			return w.failures(ev, b.Ended, b.Worker, &b.Items, b.Errors), true
+		}
+	case *events.TokenMoved:
+		if b.Items.Failed > 0 {
+			return w.failures(ev, 1, 1, &b.Items, b.Errors), true
 		}
 	}
 	return f, false
 }
 
-func (w *Walk) failures(ev *events.Event, b *events.BucketsMoved) Failures {
+func (w *Walk) failures(
+	ev *events.Event, bucket uint64, worker uint32, items *events.ItemCounts, errs []events.ItemError,
+) Failures {
 	f := Failures{
-		Bucket:   b.Ended,
-		Worker:   b.Worker,
+		Bucket:   bucket,
+		Worker:   worker,
 		EndedAt:  ev.At,
 		Position: ev.Position,
-		Failed:   b.Items.Failed,
+		Failed:   items.Failed,
 	}
 	if at := w.Current - 1; at >= 0 && at < len(w.Partitions) {
 		f.Partition = w.Partitions[at]
 	}
-	for _, e := range b.Errors {
+	for _, e := range errs {
 		f.Errors = append(f.Errors, ItemError(e))
 	}
 	return f

@@ -30,6 +30,19 @@ func Mode(m events.WorkMode) string {
 	return "full"
 }
 
+// Form returns the word for the form of a stream: "precise", "imprecise" or "pushed"; "" = it is none.
+func Form(f events.WorkForm) string {
+	switch f {
+	case events.FormPrecise:
+		return "precise"
+	case events.FormImprecise:
+		return "imprecise"
+	case events.FormPushed:
+		return "pushed"
+	}
+	return ""
+}
+
 // Note returns the note with which the attempt of a worker tells, as progress of its task, how many items of a bucket
 // it has processed.
 func Note(partition string, bucket uint64) string {
@@ -63,6 +76,7 @@ type Work struct {
 	Failing *Failing     `json:"failing,omitempty"`
 	Errors  ErrorTexts   `json:"error_texts"`
 	Permits PermitCounts `json:"permits"`
+	Stream  *Stream      `json:"stream,omitempty"` // nil = the work is none
 
 	Partitions []Partition `json:"partitions"` // in their order
 }
@@ -71,6 +85,7 @@ type Work struct {
 type Partition struct {
 	ID       string   `json:"id"`
 	Mode     string   `json:"mode" enum:"full,simulate,dry-run"`
+	Stream   string   `json:"stream,omitempty" enum:"precise,imprecise,pushed"` // its form; "" = it is none
 	State    State    `json:"state" enum:"not-started,in-progress,suspended,failed,complete"`
 	Progress string   `json:"progress"`          // as that of the work
 	Percent  *float64 `json:"percent,omitempty"` // of buckets, in steps of 0.1, not rounded up; nil = nothing tells it

@@ -42,6 +42,30 @@ func bucketAs(l *journalDriver, id events.TaskID, node string) uint64 {
 	return started
 }
 
+// streamAs is bucketAs of a stream.
+func streamAs(l *journalDriver, id events.TaskID, node string) uint64 {
+	c := l.ask(events.Policy{})
+	c.Task = id
+	l.decide(c)
+	l.start(id, node)
+	started := uint64(l.state.Task(id).Started)
+	l.decide(&works.Plan{
+		Task:    string(id),
+		Started: started,
+		Node:    node,
+		Partitions: works.EncodePartitions([]events.WorkPartition{{
+			ID:      "p",
+			Buckets: 1,
+			Workers: 1,
+			Threads: 1,
+			Form:    events.FormPrecise,
+		}}),
+	})
+	l.decide(&works.Begin{Task: string(id), Started: started, Node: node, Partition: 1})
+	l.decide(&works.Bucket{Task: string(id), Started: started, Node: node, Want: true})
+	return started
+}
+
 // endedAs is bucketAs of a task that has ended, and whose bucket had a failed item.
 func endedAs(l *journalDriver, id events.TaskID) {
 	started := bucketAs(l, id, "n-1")
@@ -72,6 +96,24 @@ var workCases = map[string]func(*journalDriver) command.Command{
 		c := form[*works.Bucket](0)
 		c.Task, c.Ended = form[*works.Plan](0).Task, 1
 		c.Started = bucketAs(l, events.TaskID(c.Task), c.Node)
+		return c
+	},
+	"move of a stream": func(l *journalDriver) command.Command {
+		c := form[*works.Move](0)
+		c.Task = form[*works.Plan](0).Task
+		c.Started = streamAs(l, events.TaskID(c.Task), c.Node)
+		return c
+	},
+	"move of a hold": func(l *journalDriver) command.Command {
+		move := form[*works.Move](0)
+		move.Task = form[*works.Plan](0).Task
+		move.Started = streamAs(l, events.TaskID(move.Task), move.Node)
+		l.decide(move)
+		c := form[*works.Held](0)
+		hold := events.HoldID(events.TaskID(move.Task), 1)
+		l.decide(&command.Operate{Task: hold, Do: command.DoResume})
+		l.start(hold, c.Node)
+		c.Task, c.Started, c.From = string(hold), uint64(l.state.Task(hold).Started), 0
 		return c
 	},
 	"permits that trip": func(l *journalDriver) command.Command {
@@ -195,7 +237,37 @@ func drawWorks(t *rapid.T, c command.Command) command.Command {
 			Items:   rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "items"),
 		}
 	case *works.Reset:
-		return &works.Reset{Task: id, What: rapid.Int64().Draw(t, "what"), Seen: number("seen")}
+		return &works.Reset{
+			Task:   id,
+			What:   rapid.Int64().Draw(t, "what"),
+			Seen:   number("seen"),
+			Token:  genPayload.Draw(t, "token"),
+			Reason: genText.Draw(t, "reason"),
+		}
+	case *works.Position:
+		return &works.Position{Task: id, Started: number("started"), Node: node}
+	case *works.Move:
+		return &works.Move{
+			Task:    id,
+			Started: number("started"),
+			Node:    node,
+			Token:   genPayload.Draw(t, "token"),
+			Done:    number("done"),
+			Failed:  number("failed"),
+			Skipped: number("skipped"),
+			Errors:  genPayload.Draw(t, "errors"),
+			Open:    number("open"),
+			Oldest:  rapid.Int64().Draw(t, "oldest"),
+			Holds:   genPayload.Draw(t, "holds"),
+		}
+	case *works.Held:
+		return &works.Held{
+			Task:      id,
+			Started:   number("started"),
+			Node:      node,
+			From:      number("from"),
+			Processed: number("processed"),
+		}
 	case *works.Rerun:
 		return &works.Rerun{Task: id, Seen: number("seen")}
 	case *works.Show:

@@ -90,7 +90,10 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 		Final:     s.Own.Final,
 		Cleared:   s.Cleared,
 		Current:   int(s.Current),
+		RateFrom:  events.Millis(s.Stream.RateFrom),
+		Processed: s.Stream.Processed,
 	}
+	w.Stream = s.Stream.report()
 	items := uint64(0)
 	for i := range s.Open {
 		w.Open = append(w.Open, s.Open[i].report(id, shard))
@@ -98,6 +101,7 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 	}
 	for i := range s.Parts {
 		p := s.Parts[i].report()
+		p.Stream = s.Stream.formOf(i)
 		if i+1 == facts.Current {
 			p.Buckets.Open, p.Items.InOpen = uint64(len(s.Open)), items
 			facts.BusyFrom = events.Millis(s.Parts[i].BusyFrom)

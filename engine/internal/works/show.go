@@ -38,7 +38,11 @@ type Shown struct {
 	Permits    uint64   // that are remembered by their items
 	Tried      uint64   // the bucket with which most attempts have failed; 0 = none
 	TriedOften int64    // how many
+	Stream     StreamShown
 }
+
+// Optional implements message.Optional.
+func (*Shown) Optional() int { return 1 }
 
 // Own is the work's own task as it travels.
 type Own struct {
@@ -117,6 +121,7 @@ func show(state *projection.Shard, of *works.Work, now events.Millis, plan bool)
 		ErrorBytes: of.ErrorBytes,
 		Uncertain:  of.Uncertain,
 		Permits:    uint64(of.Permits()),
+		Stream:     showStream(of),
 	}
 	bucket, failed := of.MostTried()
 	s.Tried, s.TriedOften = bucket, int64(failed)

@@ -91,6 +91,15 @@ func (s *Stream) move(ctx context.Context, c *Move) (m workledger.Moved, err err
 	return m, err
 }
 
+// EncodeHolds writes holds as a Move has them.
+func EncodeHolds(all []workledger.Hold) []byte {
+	holds := make([]held, len(all))
+	for i := range all {
+		holds[i] = heldOf(&all[i])
+	}
+	return encodeHolds(holds)
+}
+
 func heldOf(h *workledger.Hold) held {
 	return held{
 		key:     h.Key,

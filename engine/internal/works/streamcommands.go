@@ -35,7 +35,7 @@ type Move struct {
 	Errors  []byte // as events.EncodeItemErrors writes them; empty = none
 	Open    uint64 // changes that are known and not processed
 	Oldest  int64  // when the oldest of them came; 0 = there is none
-	Holds   []byte // as encodeHolds writes them; empty = none
+	Holds   []byte // as EncodeHolds writes them; empty = none
 }
 
 // Held reports how many changes of a hold its task has processed, and asks for those that are left.

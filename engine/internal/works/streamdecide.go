@@ -126,60 +126,96 @@ type todo struct {
 	number uint32 // of the hold; 0 = a change before it, or itself, begins one
 }
 
+// sorted sorts out the changes of a Move.
+type sorted struct {
+	todo    []todo
+	keys    map[string]*sum
+	begins  int   // holds
+	bytes   int64 // that all take
+	problem string
+}
+
+// sum is what the hold of a key has, or would have.
+type sum struct {
+	has     *works.Hold // nil = a change of the Move begins it
+	changes int
+	data    int64
+	added   map[string]bool // names of changes of the Move
+}
+
 // sort returns the changes that are to be added to holds, without those that are there, and which limit they exceed; "" =
 // none.
 func (a *asked) sort(holds []held) (all []todo, problem string) {
-	type sum struct {
-		changes int
-		data    int64
-	}
-	sums := map[string]*sum{}
-	stream := a.of.Stream
-	begins, bytes := 0, int64(0)
+	s := sorted{keys: map[string]*sum{}}
 	for i := range holds {
-		h := &holds[i]
-		var has *works.Hold
-		if stream != nil {
-			has = stream.Blocks(h.key)
+		if s.take(a, &holds[i]); s.problem != "" {
+			return nil, s.problem
 		}
-		is := sums[h.key]
-		switch {
-		case has != nil && has.Has(h.at, a.t.Started), has == nil && h.passed && stream != nil && stream.PassedBy(h.key, h.at) != nil:
-			continue
-		case has != nil:
-			all = append(all, todo{h, has.Number})
-			if is == nil {
-				is = &sum{len(has.Changes), has.Data()}
-			}
-		default:
-			all = append(all, todo{h, 0})
-			if is == nil || h.passed {
-				is = &sum{}
-				begins++
-				bytes += works.HoldBytes(h.key)
-			}
-		}
-		is.changes++
-		is.data += int64(len(h.data))
-		if !h.passed || has != nil {
-			sums[h.key] = is
-		}
-		bytes += works.HeldBytes(h.at, len(h.data), h.code, h.message)
-		key := strconv.QuoteToASCII(events.Head(h.key, 64))
-		switch {
-		case is.changes > events.MaxHeldChanges:
-			return nil, fmt.Sprintf("key %s has more than %d changes that are held", key, events.MaxHeldChanges)
-		case is.data > events.MaxHeldBytes:
-			return nil, fmt.Sprintf("changes of key %s that are held take more than %d bytes", key, events.MaxHeldBytes)
-		}
+	}
+	has := 0
+	if a.of.Stream != nil {
+		has = a.of.Stream.Len()
 	}
 	switch {
-	case stream != nil && stream.Len()+begins > events.MaxHolds, begins > events.MaxHolds:
+	case has+s.begins > events.MaxHolds:
 		return nil, fmt.Sprintf("more than %d keys or changes are held apart", events.MaxHolds)
-	case bytes > 0 && works.Of(a.d.State).Bytes()+bytes > works.MaxBytes:
+	case s.bytes > 0 && works.Of(a.d.State).Bytes()+s.bytes > works.MaxBytes:
 		return nil, fmt.Sprintf("works of the shard, with what they hold, take more than %d bytes", works.MaxBytes)
 	}
-	return all, ""
+	return s.todo, ""
+}
+
+// take sorts out a change.
+func (s *sorted) take(a *asked, h *held) {
+	is := s.sum(a, h)
+	switch {
+	case is.added[h.at]:
+		return
+	case is.has != nil && is.has.Has(h.at, a.t.Started, len(is.added) > 0):
+		return
+	case is.changes == 0 && h.passed && a.of.Stream != nil && a.of.Stream.PassedBy(h.key, h.at) != nil:
+		return
+	}
+	next := todo{held: h}
+	switch {
+	case is.has != nil:
+		next.number = is.has.Number
+	case is.changes == 0:
+		s.begins++
+		s.bytes += works.HoldBytes(h.key)
+	}
+	s.todo = append(s.todo, next)
+	s.bytes += works.HeldBytes(h.at, len(h.data), h.code, h.message)
+	is.changes++
+	is.data += int64(len(h.data))
+	if h.at != "" {
+		is.added[h.at] = true
+	}
+	key := strconv.QuoteToASCII(events.Head(h.key, 64))
+	switch {
+	case is.changes > events.MaxHeldChanges:
+		s.problem = fmt.Sprintf("key %s has more than %d changes that are held", key, events.MaxHeldChanges)
+	case is.data > events.MaxHeldBytes:
+		s.problem = fmt.Sprintf("changes of key %s that are held take more than %d bytes", key, events.MaxHeldBytes)
+	}
+}
+
+// sum returns what the hold has into which a change goes. One that later changes pass has it for itself.
+func (s *sorted) sum(a *asked, h *held) *sum {
+	if is := s.keys[h.key]; is != nil {
+		return is
+	}
+	is := &sum{added: map[string]bool{}}
+	if stream := a.of.Stream; stream != nil {
+		is.has = stream.Blocks(h.key)
+	}
+	if is.has != nil {
+		is.changes, is.data = len(is.has.Changes), is.has.Data()
+	}
+	if is.has != nil || !h.passed {
+		s.keys[h.key] = is
+	}
+	return is
 }
 
 // full returns the failure of a stream that a limit stops.

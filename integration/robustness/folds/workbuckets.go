@@ -10,14 +10,8 @@ import (
 )
 
 // apply folds an event of the work's own task, or says what forbids it.
-func (s *Works) apply(of *job, ev *events.Event) string {
+func (of *job) apply(ev *events.Event) string {
 	switch b := ev.Body.(type) {
-	case *events.TokenMoved:
-		return of.moveToken(b)
-	case *events.ChangeHeld:
-		return of.hold(b)
-	case *events.HoldMoved:
-		return of.moveHold(s, b)
 	case *events.WorkPlanned:
 		return cmp.Or(of.mayPlan(b), of.plan(b))
 	case *events.PartitionStarted:
@@ -33,13 +27,20 @@ func (s *Works) apply(of *job, ev *events.Event) string {
 	case *events.PermitsGranted:
 		return of.grant(b)
 	case *events.WorkReset:
+		if problem := of.mayReset(b); problem != "" {
+			return problem
+		}
 		if b.What == events.ResetToken {
-			return of.setToken(b.Token)
+			of.setToken(b.Token)
+		} else {
+			of.reset(b.What)
 		}
-		if !of.planned || len(of.open) > 0 || of.own.attempt != 0 {
-			return fmt.Sprintf("a reset of a work that runs, has %d open buckets, or was reset", len(of.open))
-		}
-		of.reset(b.What)
+	case *events.TokenMoved:
+		return of.moveToken(b)
+	case *events.ChangeHeld:
+		return of.hold(b)
+	case *events.HoldMoved:
+		return of.moveHold(b)
 	case *events.Failed:
 		return of.judgeTrip(b)
 	case *events.Deleted:

@@ -22,9 +22,7 @@ type hand struct {
 	waits     events.Millis // until then the loss or the end of its last attempt keeps it from running
 	of        *job          // which it is a worker of
 	number    uint32        // as such
-	hold      holdOf        // whose changes it processes
-	spent     bool          // that hold is gone
-	created   uint64        // the entry
+	held      *heldFor      // nil = it was made for no hold
 
 	losses   int // since a bucket of its work ended, or its run
 	failures int // likewise
@@ -40,7 +38,7 @@ func (s *Works) hand(ev *events.Event) *hand {
 	}
 	if ev.Kind() == events.KindCreated {
 		s.Forgotten(ev.Task)
-		s.tasks[ev.Task] = &hand{id: ev.Task, created: ev.Position.Ref.Entry()}
+		s.tasks[ev.Task] = &hand{id: ev.Task}
 	}
 	return s.tasks[ev.Task]
 }
@@ -117,9 +115,6 @@ func (of *job) follow(ev *events.Event) {
 // join makes a task that was created for it a worker of a work, or says what forbids it.
 func (s *Works) join(t *hand, b *events.Created, now events.Millis) string {
 	of := s.byID[b.Ties.Parent]
-	if held := events.HoldNumber(b.Ties.Parent, t.id); of != nil && held > 0 {
-		return s.joinHold(t, of, held)
-	}
 	number := events.WorkerNumber(b.Ties.Parent, t.id)
 	if of == nil || number < 2 {
 		return ""
@@ -177,14 +172,15 @@ func (of *job) awake() bool {
 	return !of.asleep
 }
 
-// Holds reports whether a task is a worker, which is kept as long as its work is, has a hold, or has a stream with a token
-// or holds.
+// Holds reports whether a task is kept: a worker is as long as its work, the task of a hold as long as that, and a work
+// that has a token or holds.
 func (s *Works) Holds(id events.TaskID) bool {
 	t := s.tasks[id]
-	if of := s.byID[id]; of != nil {
-		return of.lasts()
+	if t == nil {
+		return false
 	}
-	return t != nil && (t.of != nil || t.hold.work != nil)
+	of := s.byID[id]
+	return t.of != nil || t.held != nil && !t.held.gone || of != nil && of.lasts()
 }
 
 // Lose leaves the work of a task, or of a worker, alone from now on: the events of the task make no sense.
@@ -220,11 +216,11 @@ func (s *Works) WorkersOf(id events.TaskID) (all []events.TaskID) {
 func (s *Works) Tends(ev *events.Event) bool {
 	if b, created := ev.Body.(*events.Created); created {
 		made := events.WorkerNumber(b.Ties.Parent, ev.Task) > 1 || events.HoldNumber(b.Ties.Parent, ev.Task) > 0
-		return made && s.byID[b.Ties.Parent] != nil
+		return s.byID[b.Ties.Parent] != nil && made
 	}
 	t := s.tasks[ev.Task]
-	if t != nil && t.tendsHold(ev) {
-		return true
+	if t != nil && t.held != nil {
+		return t.tendsHeld(ev)
 	}
 	if t == nil || s.workOf(t) == nil {
 		return false

@@ -10,7 +10,9 @@ import (
 // Works folds the works of a shard and the tasks that process their buckets. It holds that each bucket is done once in
 // a run, by one attempt at a time, which runs; that the end of an attempt returns its bucket in the same entry, and the
 // least free one is given first; that permits keep their limits, and that nothing begins while a work is suspended or
-// once it has ended. The zero value has folded no event.
+// once it has ended. Of a stream it holds that only the attempt that has its bucket moves its token and holds changes, that
+// a key has one hold at a time, with a task, and that a hold ends once all of its changes are processed. The zero value
+// has folded no event.
 type Works struct {
 	tasks map[events.TaskID]*hand
 	byID  map[events.TaskID]*job
@@ -37,7 +39,7 @@ func (s *Works) Granted(id events.TaskID, of PartOfRun) (n uint64, known bool) {
 	return s.granted[grant{id, of}], !s.lost && !s.broken[id]
 }
 
-// Unknown reports whether something of the works of a task may be lost or make no sense.
+// Unknown reports whether something of the works of a task may be lost, or makes no sense.
 func (s *Works) Unknown(id events.TaskID) bool { return s.lost || s.broken[id] }
 
 // job is the work of a task.
@@ -54,7 +56,7 @@ type job struct {
 	current  int // the number of the last partition that has started; 0 = none
 	open     map[uint64]holder
 	permits  map[permit]bool // of buckets that have not ended
-	flow     flow
+	stream   *stream         // nil = it has none
 }
 
 // part is a partition of a run.
@@ -68,7 +70,7 @@ type part struct {
 	counted []uint64 // by threshold
 	failed  marks    // buckets with failed items
 
-	simulated string // the token up to which a stream has come that leaves its own where it is
+	simulated string // the token up to which a stream has simulated that leaves its token
 }
 
 // holder has an open bucket.
@@ -126,6 +128,9 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 	of := s.byID[ev.Task]
 	switch b := ev.Body.(type) {
 	case *events.Created:
+		if of := s.byID[b.Ties.Parent]; of != nil && s.joinHold(t, of, ev) {
+			return ""
+		}
 		return s.join(t, b, ev.At)
 	case *events.WorkPlanned:
 		if of == nil {
@@ -138,7 +143,7 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 	case of == nil || of.broken:
 		return ""
 	}
-	problem := s.apply(of, ev)
+	problem := of.apply(ev)
 	if b, permits := ev.Body.(*events.PermitsGranted); permits && problem == "" {
 		if s.granted == nil {
 			s.granted = map[grant]uint64{}
@@ -184,7 +189,7 @@ func (s *Works) begin(t *hand) *job {
 	return of
 }
 
-// Forgotten forgets a task, and returns the ended tasks that were kept with its work or its hold.
+// Forgotten forgets a task, and returns the ended tasks that were kept with its work, or its hold.
 func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	t := s.tasks[id]
 	if t == nil {
@@ -193,8 +198,10 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	delete(s.tasks, id)
 	if of := s.byID[id]; of != nil {
 		delete(s.byID, id)
-		for number := range of.flow.holds {
-			s.spend(of, number)
+		for _, h := range of.has().holds {
+			if h.task != nil {
+				h.task.held.gone = true
+			}
 		}
 		for number, w := range of.workers {
 			if number > 1 {
@@ -210,9 +217,9 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	if t.of != nil {
 		delete(t.of.workers, t.number)
 	}
-	if of := t.hold.work; of != nil {
-		of.flow.drop(t.hold.number)
-		if of.own.final && !of.lasts() {
+	if t.held != nil && !t.held.gone {
+		of := t.held.of
+		if of.drop(t.held.number); of.own.final && !of.lasts() {
 			return []events.TaskID{of.own.id}
 		}
 	}
@@ -249,7 +256,7 @@ func (of *job) owes() string {
 	if p := of.part(); p != nil && uint64(len(p.done)) == p.total() {
 		return fmt.Sprintf("all buckets of partition %d are done, and it does not end in the same entry", of.current)
 	}
-	return of.owesHold()
+	return of.owesTask()
 }
 
 // Remains returns the workers that go on although their works ended before a time.

@@ -45,6 +45,7 @@ func (t *Terminal) head(w *progress.Work) error {
 		{"work", w.Task}, {"behavior", w.Behavior}, {"state", w.State}, {"progress", w.Progress}, {"task", w.Status},
 		{"run", run(w)}, {"items", items(&w.Items)}, {"workers", workers(&w.Workers)},
 	}
+	rows = append(rows, stream(w.Stream)...)
 	if w.Waits {
 		rows = append(rows, [2]any{"waits", "the task itself waits for its workers"})
 	}
@@ -65,6 +66,31 @@ func (t *Terminal) head(w *progress.Work) error {
 		}
 	}
 	return p.Flush()
+}
+
+// stream returns the rows of a stream, none for a work that is none.
+func stream(s *progress.Stream) (rows [][2]any) {
+	if s == nil {
+		return nil
+	}
+	token := "none yet"
+	if s.MovedAt != 0 {
+		token = fmt.Sprintf("%q, since %s", s.Token, output.Time(s.MovedAt))
+	}
+	rows = append(rows, [2]any{"token", token})
+	if s.SimulatedTo != "" {
+		rows = append(rows, [2]any{"simulated", fmt.Sprintf("up to %q", s.SimulatedTo)})
+	}
+	lag := fmt.Sprintf("%d changes", s.Lag.Open)
+	if s.Lag.AgeMs > 0 {
+		lag += ", the oldest " + duration(&s.Lag.AgeMs) + " old"
+	}
+	rows = append(rows, [2]any{"lag", lag}, [2]any{"changes/s", number(s.ChangesPerSecond)})
+	if h := s.Holds; h.Changes > 0 {
+		const say = "%d changes, %d keys wait: %d retried, %d parked, %d failed"
+		rows = append(rows, [2]any{"held", fmt.Sprintf(say, h.Changes, h.Keys, h.Retried, h.Parked, h.Failed)})
+	}
+	return rows
 }
 
 func run(w *progress.Work) string {

@@ -61,15 +61,31 @@ func (t *Terminal) of(
 }
 
 func (t *Terminal) reset() *cobra.Command {
-	var thresholds bool
-	c := t.of("reset", "Forget the run of a work that does not run",
+	var (
+		thresholds    bool
+		token, reason string
+		c             *cobra.Command
+	)
+	c = t.of("reset", "Forget the run of a work that does not run",
 		`The next attempt plans the work anew, and begins with the first bucket; what was counted is gone. With
 --thresholds only what the counters of thresholds have counted is forgotten, and the work goes on where it was: after a threshold
-has ended it, reset --thresholds and then retry let it go on.`,
+has ended it, reset --thresholds and then retry let it go on. With --token and --reason nothing is forgotten: a stream that is
+suspended or has ended goes on from that token, "" standing for the beginning.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
+			sets := c.Flags().Changed("token")
+			switch {
+			case sets && thresholds:
+				return &exitcode.UsageError{Problem: "reset: want either --thresholds or --token"}
+			case sets != (reason != ""):
+				return &exitcode.UsageError{Problem: "reset: want --token with --reason"}
+			case sets:
+				return works.SetWorkToken(ctx, id, token, reason)
+			}
 			return works.ResetWork(ctx, id, thresholds)
 		})
 	c.Flags().BoolVar(&thresholds, "thresholds", false, "only what counters have counted")
+	c.Flags().StringVar(&token, "token", "", "the token from which a stream goes on")
+	c.Flags().StringVar(&reason, "reason", "", "why the token is set; it is recorded")
 	return c
 }
 

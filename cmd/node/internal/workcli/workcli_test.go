@@ -87,6 +87,10 @@ func (l *line) ResetWork(_ context.Context, id events.TaskID, thresholds bool) e
 	return l.ask(id, "reset %t", thresholds)
 }
 
+func (l *line) SetWorkToken(_ context.Context, id events.TaskID, token, reason string) error {
+	return l.ask(id, "token %q %q", token, reason)
+}
+
 func (l *line) RerunWork(_ context.Context, id events.TaskID) error { return l.ask(id, "rerun") }
 
 // do runs the command, and returns what it has printed.

@@ -43,6 +43,20 @@ func itemErrors() []byte {
 	return w.B
 }
 
+// holds are the largest ones of a Move: each begins, one is as large as may be, and keys grow in parameters.
+func holds() []workledger.Hold {
+	all := make([]workledger.Hold, 4)
+	for i := range all {
+		all[i] = workledger.Hold{
+			Key:    strings.Repeat("\x01", events.MaxChangeKeyBytes-1) + string(rune('a'+i)),
+			Parked: true,
+			Change: workledger.HeldChange{Data: []byte("1"), Code: name, Message: strings.Repeat("m", events.MaxHeldMessageBytes)},
+		}
+	}
+	all[0].Change.Data, all[0].Change.At = make([]byte, events.MaxHeldBytes), strings.Repeat("t", events.MaxTokenBytes)
+	return all
+}
+
 // workForms is Largest for the commands of works; nil for any other.
 func workForms(op uint64) []command.Command {
 	const many = 1 << 53
@@ -97,9 +111,39 @@ func workForms(op uint64) []command.Command {
 			Reason:  strings.Repeat("r", workledger.MaxMessageBytes),
 		}}
 	case *works.Reset:
-		return []command.Command{&works.Reset{Task: string(id), What: int64(events.ResetThresholds), Seen: math.MaxUint64}}
+		return []command.Command{&works.Reset{Task: string(id), What: int64(events.ResetThresholds), Seen: math.MaxUint64}, &works.Reset{
+			Task:   string(id),
+			What:   int64(events.ResetToken),
+			Seen:   math.MaxUint64,
+			Token:  make([]byte, events.MaxTokenBytes),
+			Reason: name,
+		}}
 	case *works.Rerun:
 		return []command.Command{&works.Rerun{Task: string(id), Seen: math.MaxUint64}}
+	case *works.Position:
+		return []command.Command{&works.Position{Task: string(id), Started: math.MaxUint64, Node: name}}
+	case *works.Move:
+		return []command.Command{&works.Move{
+			Task:    string(id),
+			Started: math.MaxUint64,
+			Node:    name,
+			Token:   make([]byte, events.MaxTokenBytes),
+			Done:    many,
+			Failed:  many,
+			Skipped: many,
+			Errors:  itemErrors(),
+			Open:    many,
+			Oldest:  int64(events.MaxItemTime),
+			Holds:   works.EncodeHolds(holds()),
+		}}
+	case *works.Held:
+		return []command.Command{&works.Held{
+			Task:      string(id),
+			Started:   math.MaxUint64,
+			Node:      name,
+			From:      math.MaxUint64,
+			Processed: events.MaxHeldChanges,
+		}}
 	case *works.Show:
 		return []command.Command{&works.Show{Task: string(id), Plan: true, Linear: true}}
 	}

@@ -1,0 +1,97 @@
+package works
+
+import (
+	"taskledger/events"
+	"taskledger/projection/works"
+	"taskledger/work/progress"
+)
+
+// StreamShown is the stream of a work as it travels.
+type StreamShown struct {
+	Is        bool    // false = the work is none
+	Forms     []int64 // of the partitions, as events.WorkForm
+	Token     []byte
+	MovedAt   int64
+	Simulated []byte
+	Open      uint64
+	Oldest    int64
+	ToldAt    int64
+	RateFrom  int64
+	Processed uint64 // changes since RateFrom
+	Keys      uint64
+	Retried   uint64
+	Parked    uint64
+	Failed    uint64
+	Changes   uint64 // of holds
+}
+
+// showStream returns the stream of a work.
+func showStream(of *works.Work) (s StreamShown) {
+	if !of.Streams() {
+		return s
+	}
+	s.Is = true
+	for i := range of.Partitions {
+		s.Forms = append(s.Forms, int64(of.Partitions[i].Form))
+	}
+	for i := range of.Parts {
+		if token := of.Parts[i].Simulated; token != "" {
+			s.Simulated = []byte(token)
+		}
+	}
+	is := of.Stream
+	if is == nil {
+		return s
+	}
+	s.Token, s.MovedAt = []byte(is.Token), int64(is.MovedAt)
+	s.Open, s.Oldest, s.ToldAt = is.Open, int64(is.Oldest), int64(is.ToldAt)
+	rate := is.Rate()
+	s.RateFrom, s.Processed = int64(rate.From), rate.Changes
+	for range is.Keys {
+		s.Keys++
+	}
+	for _, h := range is.Holds() {
+		s.Changes += uint64(len(h.Changes))
+		switch {
+		case h.Final:
+			s.Failed++
+		case h.Parked:
+			s.Parked++
+		default:
+			s.Retried++
+		}
+	}
+	return s
+}
+
+// report returns what is told of a stream; nil = the work is none.
+func (s *StreamShown) report() *progress.Stream {
+	if !s.Is {
+		return nil
+	}
+	return &progress.Stream{
+		Token:       string(s.Token),
+		MovedAt:     events.Millis(s.MovedAt),
+		SimulatedTo: string(s.Simulated),
+		Lag: progress.Lag{
+			Open:   s.Open,
+			Oldest: events.Millis(s.Oldest),
+			ToldAt: events.Millis(s.ToldAt),
+		},
+		Holds: progress.Holds{
+			Keys:    s.Keys,
+			Retried: s.Retried,
+			Parked:  s.Parked,
+			Failed:  s.Failed,
+			Changes: s.Changes,
+		},
+	}
+}
+
+// formOf returns the word for the form of a partition, by its place; "" = it is no stream.
+func (s *StreamShown) formOf(partition int) string {
+	if partition >= len(s.Forms) {
+		return ""
+	}
+	return progress.Form(events.WorkForm(s.Forms[partition]))
+}

@@ -1,0 +1,45 @@
+package progress
+
+import "taskledger/events"
+
+// Stream tells how far a work has come that is a stream, over all of its runs.
+type Stream struct {
+	// Token is that of the last change before which none is open: they are processed, or held. What is no UTF-8 is
+	// replaced. "" = none is recorded.
+	Token   string        `json:"token"`
+	MovedAt events.Millis `json:"moved_at,omitzero"` // when the token last moved, or was set
+	// SimulatedTo is the token up to which the partition under way has simulated, or the one before it.
+	SimulatedTo string `json:"simulated_to,omitempty"`
+	Lag         Lag    `json:"lag"`
+	// ChangesPerSecond is that of the last half a minute to a minute in which changes came.
+	ChangesPerSecond *float64 `json:"changes_per_second,omitempty"`
+	Holds            Holds    `json:"holds"`
+}
+
+// Lag tells how far a stream is behind, as its attempt last told.
+type Lag struct {
+	Open   uint64        `json:"open"`              // changes that are known and not processed
+	Oldest events.Millis `json:"oldest,omitzero"`   // when the oldest of them came
+	AgeMs  int64         `json:"age_ms,omitempty"`  // of the oldest, by the owner's clock
+	ToldAt events.Millis `json:"told_at,omitempty"` // when it was told
+}
+
+// Holds counts what a stream has apart: each hold has changes of one key, and a task of its own.
+type Holds struct {
+	Keys    uint64 `json:"keys"`    // whose later changes wait
+	Retried uint64 `json:"retried"` // holds whose task runs, or will
+	Parked  uint64 `json:"parked"`  // holds whose task is suspended
+	Failed  uint64 `json:"failed"`  // holds whose task has ended: retry or delete it
+	Changes uint64 `json:"changes"` // of all holds
+}
+
+// follow fills in what follows from the other fields.
+func (s *Stream) follow(now, from events.Millis, changes uint64) {
+	if s.Lag.AgeMs = 0; s.Lag.Oldest != 0 {
+		s.Lag.AgeMs = int64(max(now-s.Lag.Oldest, 0))
+	}
+	s.ChangesPerSecond = nil
+	if from != 0 {
+		s.ChangesPerSecond = rate(changes, int64(now-from))
+	}
+}
