@@ -38,6 +38,14 @@
 // the same thresholds, ends the work before anything is applied if there is too much to do. Do, then think: one
 // partition with the mode Full stops at the limit, and what was applied until then stays.
 //
+// # Streams
+//
+// DefineStream declares works whose items are changes, which a source has in an order of its own: Changes fetches what has
+// changed since a token, or a Source pushes messages. One worker processes them, those of a key one after the other. The
+// record of the work has the token of the last change before which none is open, so nothing is passed over when an
+// attempt ends, for whatever reason. A stream stops at the first error unless its rules say something else. RetryLater
+// and Park hand a change, and the later ones of its key, to a task of its own.
+//
 // # Running it
 //
 // An attempt of the task, or of one of its workers, calls Work.Attempt. It asks a Ledger, which holds the record of the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"unicode/utf8"
 
 	"taskledger/work/internal/threads"
 )
@@ -61,8 +62,10 @@ func (r *live[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], error]
 var (
 	errNoKey      = errors.New("it has no key")
 	errLongKey    = fmt.Errorf("its key exceeds the limit of %d bytes", MaxKeyBytes)
+	errBadKey     = errors.New("its key is not UTF-8")
 	errNoToken    = errors.New("it has no token")
 	errLongToken  = fmt.Errorf("its token exceeds the limit of %d bytes", MaxTokenBytes)
+	errBadToken   = errors.New("its token is not UTF-8")
 	errSameToken  = errors.New("the change before it has its token, too")
 	errOpenToken  = errors.New("its token goes back to that of a change before the last")
 	errFirstToken = errors.New("its token goes back to that at which the run began")
@@ -97,13 +100,15 @@ func (r *live[P, C]) checkArrival(c *Change[C]) error {
 		return errNoToken
 	case len(c.Token) > MaxTokenBytes:
 		return errLongToken
+	case !utf8.ValidString(c.Token):
+		return errBadToken
 	case c.Position && c.Token == r.last:
 		return nil
 	case c.Position:
-	case c.Key == "":
-		return errNoKey
-	case len(c.Key) > MaxKeyBytes:
-		return errLongKey
+	default:
+		if err := checkKey(c.Key); err != nil {
+			return err
+		}
 	}
 	switch {
 	case r.Imprecise:
@@ -113,6 +118,19 @@ func (r *live[P, C]) checkArrival(c *Change[C]) error {
 		return errSameToken
 	case r.mover.has(c.Token):
 		return errOpenToken
+	}
+	return nil
+}
+
+// checkKey returns the rule that a key breaks.
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return errNoKey
+	case len(key) > MaxKeyBytes:
+		return errLongKey
+	case !utf8.ValidString(key):
+		return errBadKey
 	}
 	return nil
 }

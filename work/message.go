@@ -2,6 +2,7 @@ package work
 
 import (
 	"sync"
+	"time"
 
 	"taskledger/work/feed"
 )
@@ -9,7 +10,8 @@ import (
 // message is a message of a pushed stream, which is acknowledged when all that came of it has ended.
 type message struct {
 	feed.Message
-	acknowledge func() // once all has ended; it does not wait
+	came        time.Time // to its source, as far as that says so
+	acknowledge func()    // once all has ended; it does not wait
 
 	mu       sync.Mutex
 	left     int // arrivals that have not ended

@@ -229,7 +229,7 @@ func (m *mover) finish(ctx context.Context, complete bool) error {
 	if complete && m.simulates && !m.any && m.token == "" {
 		m.token = m.begin
 	}
-	news := m.news(false)
+	news := m.news(m.told && m.opens > 0)
 	m.mu.Unlock()
 	if !news {
 		return nil
@@ -241,14 +241,14 @@ func (m *mover) finish(ctx context.Context, complete bool) error {
 func (m *mover) move(ctx context.Context, last bool) error {
 	ctx, done := lasting(ctx)
 	defer done()
-	var open int64
+	var known int64
 	var oldest time.Time
 	if m.lag != nil {
-		open, oldest = m.lag(ctx)
+		known, oldest = m.lag(ctx)
 	}
-	move, batch, upTo := m.next(last)
+	move, batch, upTo, open := m.next(last)
 	if m.lag != nil {
-		move.Open, move.Oldest = open, oldest
+		move.Open, move.Oldest = known, oldest
 	}
 	answer, err := m.record.Move(ctx, move)
 	switch {
@@ -257,12 +257,12 @@ func (m *mover) move(ctx context.Context, last bool) error {
 	case len(answer.Freed) > 0:
 		return m.free(batch, answer.Freed)
 	}
-	m.recorded(move, batch, upTo)
+	m.recorded(move, batch, upTo, open)
 	return nil
 }
 
-// next returns the next move with the holds in it, and up to which place its counts go.
-func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uint64) {
+// next returns the next move with the holds in it, up to which place its counts go, and whether changes are open.
+func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uint64, open bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	size := 0
@@ -288,18 +288,18 @@ func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uin
 	if !last { // else what has come is forgotten with the attempt
 		move.Open, move.Oldest = int64(m.changes.Open()), m.changes.Oldest()
 	}
-	return move, batch, upTo
+	return move, batch, upTo, move.Open > 0 || m.opens > 0
 }
 
-// recorded notes that a move was recorded.
-func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64) {
+// recorded notes that a move was recorded, and whether changes were open.
+func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64, open bool) {
 	m.mu.Lock()
 	if !m.whole { // else what it passes counts at the end
 		m.changes.Pass(upTo)
 		m.passed, m.token = sum{}, ""
 		m.any = m.any || move.Token != ""
 	}
-	m.moved, m.told = time.Now(), move.Open > 0
+	m.moved, m.told = time.Now(), open
 	for _, w := range batch {
 		if !w.hold.Passed {
 			m.held[keyHash(w.hold.Key)] = true

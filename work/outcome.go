@@ -1,6 +1,6 @@
 package work
 
-// outcome tells what became of a change. The zero value is that of a position, which counts as nothing.
+// outcome tells what became of a change. The zero value stands for a position, which counts as nothing.
 type outcome struct {
 	of    ending
 	error *ItemError

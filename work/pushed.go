@@ -151,7 +151,13 @@ func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (
 	if err == nil {
 		changes, err = r.convert(&scope{Context: ctx, info: r.info}, r.params, m)
 	}
-	of := &message{Message: m}
+	of := &message{
+		Message: m,
+		came:    m.Time,
+	}
+	if of.came.IsZero() {
+		of.came = time.Now()
+	}
 	of.acknowledge = func() { r.acknowledge(of) }
 	if err != nil {
 		all = []*arrival[C]{poison(of, changes, err)}
@@ -177,14 +183,12 @@ func (s *flowOf[P, C]) convert(ctx context.Context, params P, m feed.Message) (c
 		err = fmt.Errorf("%d changes exceed the limit of %d", len(changes), MaxMessageChanges)
 	}
 	for i, c := range changes {
-		switch {
-		case err != nil:
-		case c.Key == "":
-			err = fmt.Errorf("change %d: %w", i+1, errNoKey)
-		case len(c.Key) > MaxKeyBytes:
-			err = fmt.Errorf("change %d: %w", i+1, errLongKey)
-		case c.Position:
-			err = fmt.Errorf("change %d: a message tells no position", i+1)
+		wrong := checkKey(c.Key)
+		if c.Position {
+			wrong = errors.New("a message tells no position")
+		}
+		if err == nil && wrong != nil {
+			err = fmt.Errorf("change %d: %w", i+1, wrong)
 		}
 	}
 	return changes, err
@@ -193,7 +197,7 @@ func (s *flowOf[P, C]) convert(ctx context.Context, params P, m feed.Message) (c
 // poison returns the arrival of a message that cannot be read.
 func poison[C any](of *message, changes []Change[C], err error) *arrival[C] {
 	key := "#" + strconv.FormatUint(of.Place, 10)
-	if len(changes) > 0 && changes[0].Key != "" && len(changes[0].Key) <= MaxKeyBytes {
+	if len(changes) > 0 && checkKey(changes[0].Key) == nil {
 		key = changes[0].Key
 	}
 	return &arrival[C]{
@@ -297,8 +301,8 @@ func (r *pushed[P, C]) lag(ctx context.Context) (open int64, oldest time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range r.open {
-		if oldest.IsZero() || m.Time.Before(oldest) {
-			oldest = m.Time
+		if oldest.IsZero() || m.came.Before(oldest) {
+			oldest = m.came
 		}
 	}
 	return int64(len(r.open)), oldest

@@ -216,3 +216,20 @@ func TestOrder_ThatRestsSetsAsideThreeMoreForEachThreadAtMost(t *testing.T) {
 		t.Errorf("%d are set aside, want %d", o.Aside(), want)
 	}
 }
+
+func TestOrder_AnItemThatAwaitsKeepsItsKeyAndNoThread(t *testing.T) {
+	o := order.New[string](4)
+	first, second := &item{Key: "a", Ordinal: 1}, &item{Key: "a", Ordinal: 2}
+	o.Put(first)
+	o.Put(second)
+	o.Take()
+	o.Await(first)
+	if o.Processing() != 0 || o.Aside() != 2 || o.Next() != nil || o.Empty() || o.Ending() {
+		t.Errorf("%d are processed, %d aside, next %v", o.Processing(), o.Aside(), o.Next())
+	}
+	o.Awaited(first)
+	o.Done(first)
+	if o.Next() != second || o.Aside() != 0 || o.Processing() != 0 {
+		t.Errorf("next %v, %d aside", o.Next(), o.Aside())
+	}
+}
