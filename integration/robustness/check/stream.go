@@ -24,13 +24,14 @@ type stream struct {
 // streamLife tells what became of changes in a life of the task. Lives of a pushed stream count as one: they have one
 // feed.
 type streamLife struct {
-	token   uint64          // the place that it tells
-	planned int64           // when the last run was
-	visited map[change]bool // was done by an attempt, whatever that came to
-	held    map[change]bool // was held
-	excused map[change]bool // later changes of its key need not wait for it any more
-	last    map[string]*history.Visit
-	holds   map[uint32]*streamHold
+	token      uint64          // the place that it tells
+	planned    int64           // when the last run was
+	partitions int             // of it
+	visited    map[change]bool // was done by an attempt, whatever that came to
+	held       map[change]bool // was held
+	excused    map[change]bool // later changes of its key need not wait for it any more
+	last       map[string]*history.Visit
+	holds      map[uint32]*streamHold
 }
 
 // change is a change of a feed.

@@ -80,7 +80,11 @@ func (s *stream) apply(ev *events.Event, e *entry) {
 	case *events.Started:
 		s.begin(ev, nil)
 	case *events.WorkPlanned:
-		s.life.planned = e.at
+		s.life.planned, s.life.partitions = e.at, len(b.Partitions)
+	case *events.PartitionEnded:
+		if int(b.Partition) == s.life.partitions {
+			s.endRun(e)
+		}
 	case *events.TokenMoved:
 		if b.Token != "" && !b.Simulated {
 			s.moveToken(s.placeOf(b.Token), e)
@@ -96,8 +100,6 @@ func (s *stream) apply(ev *events.Event, e *entry) {
 		s.hold(b)
 	case *events.HoldMoved:
 		s.moveHold(b, e)
-	case *events.Succeeded:
-		s.endRun(e)
 	}
 }
 
@@ -186,11 +188,12 @@ func (s *stream) moveHold(b *events.HoldMoved, e *entry) {
 	}
 }
 
-// endRun holds that the run of a stream that fetches its changes has come as far as there were any when it was planned.
+// endRun holds that the last partition of a stream that fetches its changes has come as far as there were any when its run
+// was planned.
 func (s *stream) endRun(e *entry) {
 	for i, at := range s.feed.Published {
 		if place := uint64(i) + 1; !s.feed.Pushed && at < s.life.planned && place > s.life.token {
-			s.accuse(effects, s.task, e.Number, "a run ends well with the token at %d, and change %d was there before it", s.life.token, place)
+			s.accuse(effects, s.task, e.Number, "the last partition ends with the token at %d, and change %d was there before it", s.life.token, place)
 			return
 		}
 	}
