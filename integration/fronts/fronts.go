@@ -133,8 +133,8 @@ var All = []Front{
 	{
 		Name:        "works",
 		Extend:      works.Extend,
-		Commands:    []string{"works.Plan", "works.Begin", "works.Bucket", "works.Permits", "works.Reset", "works.Rerun", "works.Position", "works.Move", "works.Held"},
-		Questions:   []string{"works.Show"},
+		Commands:    []string{"works.Plan", "works.Begin", "works.Bucket", "works.Permits", "works.Reset", "works.Rerun", "works.Move", "works.Held"},
+		Questions:   []string{"works.Show", "works.Position", "works.Left"},
 		Routes:      "/v1/tasks/{id}/work",
 		CommandLine: []string{"work"},
 		Places: map[Part]Place{

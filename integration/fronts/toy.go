@@ -22,7 +22,7 @@ var ToyRows = []bugs.Bug{
 	row("engine/internal/commands/commands.go",
 		insert(")\n\n// Table has", `	"taskledger/engine/internal/toyfront"
 `),
-		bugs.Edit{Old: "works.Held],\n", New: "works.Held],\n	41: command.Empty[toyfront.Ask],\n"}),
+		bugs.Edit{Old: "works.Left],\n", New: "works.Left],\n	42: command.Empty[toyfront.Ask],\n"}),
 	row("engine/extensions.go",
 		insert(")\n\n// itemHints tell", `	"taskledger/engine/internal/toyfront"
 `),

@@ -1,6 +1,7 @@
 package works_test
 
 import (
+	"strconv"
 	"testing"
 
 	"taskledger/events"
@@ -214,5 +215,160 @@ func TestWorkers_ThatHaveEndedAreKeptUpToTheBytesOfAShardTheLastOnes(t *testing.
 	}
 	if of.Active() != 0 || f.restored().Work("a/p").Kept() != of.Kept() {
 		t.Errorf("%d are active, %d are kept in a snapshot", of.Active(), f.restored().Work("a/p").Kept())
+	}
+}
+
+// beginStream plans a stream, and has its own task take its bucket.
+func (f *fold) beginStream(id events.TaskID) *works.Work {
+	f.Helper()
+	f.add(id, &events.WorkPlanned{Run: 1, Definition: "d", Partitions: []events.WorkPartition{{
+		ID:      "all",
+		Buckets: 1,
+		Workers: 1,
+		Threads: 1,
+		Form:    events.FormPrecise,
+	}}})
+	f.add(id, &events.PartitionStarted{Partition: 1})
+	f.add(id, &events.BucketsMoved{Worker: 1, Attempt: 1, Started: 1})
+	return f.all().Work(id)
+}
+
+// hold adds a change to a hold, and creates its task if it begins one.
+func (f *fold) hold(id events.TaskID, number uint32, key string, data int) error {
+	f.Helper()
+	begins := f.all().Work(id).Stream == nil || f.all().Work(id).Stream.Hold(number) == nil
+	err := f.refused(id, &events.ChangeHeld{Attempt: 1, Hold: number, Partition: 1, Key: key, Data: make([]byte, data)})
+	if err == nil && begins {
+		is := extension.Task{ID: events.HoldID(id, number), Life: events.Ref(number)}
+		f.Saw(is, &events.Event{Task: is.ID, Body: &events.Created{Ties: events.Ties{Parent: id}}})
+	}
+	return err
+}
+
+func TestHold_TakesAThousandChangesAndNoMore(t *testing.T) {
+	t.Parallel()
+	f := newFold(t)
+	of := f.beginStream("a/p")
+	for range events.MaxHeldChanges {
+		if err := f.hold("a/p", 1, "k", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.hold("a/p", 1, "k", 1) == nil {
+		t.Error("one more is taken")
+	}
+	f.add("a/p", &events.HoldMoved{Hold: 1, Done: 1})
+	if err := f.hold("a/p", 1, "k", 1); err != nil {
+		t.Errorf("after one is processed: %v", err)
+	}
+	if is := f.restored(); is.Bytes() != f.all().Bytes() || len(is.Work("a/p").Stream.Hold(1).Changes) != len(of.Stream.Hold(1).Changes) {
+		t.Errorf("restored, it takes %d bytes, not %d", is.Bytes(), f.all().Bytes())
+	}
+}
+
+func TestHold_TakesAsManyBytesAsItMayAndNoMore(t *testing.T) {
+	t.Parallel()
+	f := newFold(t)
+	f.beginStream("a/p")
+	if err := f.hold("a/p", 1, "k", events.MaxHeldBytes-1); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.hold("a/p", 1, "k", 1); err != nil {
+		t.Error(err)
+	}
+	if f.hold("a/p", 1, "k", 1) == nil {
+		t.Error("one more byte is taken")
+	}
+	f.restored()
+}
+
+func TestStream_HasTenThousandHoldsAndNoMoreWhichGoWithIt(t *testing.T) {
+	t.Parallel()
+	f := newFold(t)
+	of := f.beginStream("a/p")
+	for n := range uint32(events.MaxHolds) {
+		if err := f.hold("a/p", n+1, strconv.Itoa(int(n)), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.hold("a/p", events.MaxHolds+1, "more", 1) == nil {
+		t.Error("one more begins")
+	}
+	f.add("a/p", &events.HoldMoved{Hold: 7, Done: 1, Ended: true})
+	if f.hold("a/p", 7, "7", 1) == nil {
+		t.Error("a number is given twice")
+	}
+	if err := f.hold("a/p", events.MaxHolds+1, "6", 1); err != nil {
+		t.Errorf("once one has ended: %v", err)
+	}
+	if is := f.restored(); is.Bytes() != f.all().Bytes() || is.Work("a/p").Stream.Len() != of.Stream.Len() || is.SpentLen() != 1 {
+		t.Errorf("restored, it has %d holds and %d bytes", is.Work("a/p").Stream.Len(), is.Bytes())
+	}
+	f.add("a/p", &events.Deleted{})
+	if f.all().SpentLen() != events.MaxHolds+1 {
+		t.Errorf("%d tasks of holds are to be deleted", f.all().SpentLen())
+	}
+	for n := range uint32(events.MaxHolds + 1) {
+		is := extension.Task{ID: events.HoldID("a/p", n+1), Life: events.Ref(n + 1)}
+		f.Saw(is, &events.Event{Task: is.ID, Body: &events.Deleted{}})
+	}
+	if f.all().SpentLen() != 0 || f.all().Bytes() != 0 {
+		t.Errorf("%d tasks of holds, %d bytes are left", f.all().SpentLen(), f.all().Bytes())
+	}
+}
+
+func TestStream_IsForgottenForNoOtherWorkAndHeldAgainstRetention(t *testing.T) {
+	t.Parallel()
+	f := newFold(t)
+	id := func(n int) events.TaskID { return events.TaskID("a/" + strconv.Itoa(n)) }
+	final := func(n int) extension.Task { return extension.Task{ID: id(n), Life: 1, Final: true} }
+	for n := range works.MaxWorks {
+		f.beginStream(id(n))
+		if n != 7 {
+			f.add(id(n), &events.TokenMoved{Attempt: 1, Token: "t"})
+		}
+		f.add(id(n), &events.BucketsMoved{Worker: 1, Attempt: 1, Ended: 1})
+		f.Saw(final(n), &events.Event{Task: id(n), Body: &events.Succeeded{Run: 1}})
+	}
+	if f.Holds(final(7)) || !f.Holds(final(8)) {
+		t.Error("retention may forget a stream with a token, or none without")
+	}
+	f.beginStream("b/1")
+	if f.all().Work(id(7)) != nil || f.all().Work(id(0)) == nil {
+		t.Error("a stream with a token is forgotten for another work")
+	}
+	if f.refused("b/2", &events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{{ID: "all", Buckets: 1, Workers: 1, Threads: 1}}}) == nil {
+		t.Error("one more work is planned")
+	}
+}
+
+func TestStream_RefusesWhatIsNotOfTheAttemptOrThePartition(t *testing.T) {
+	t.Parallel()
+	f := newFold(t)
+	f.beginStream("a/p")
+	f.begin("a/q")
+	if err := f.hold("a/p", 3, "k", 1); err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range map[string]events.Body{
+		"a token of another attempt":        &events.TokenMoved{Attempt: 2, Token: "t"},
+		"a token that is simulated":         &events.TokenMoved{Attempt: 1, Token: "t", Simulated: true},
+		"a change of another attempt":       &events.ChangeHeld{Attempt: 2, Hold: 4, Partition: 1, Key: "z"},
+		"a change of another partition":     &events.ChangeHeld{Attempt: 1, Hold: 4, Partition: 2, Key: "z"},
+		"a hold of a number of before":      &events.ChangeHeld{Attempt: 1, Hold: 2, Partition: 1, Key: "z"},
+		"two holds of a key":                &events.ChangeHeld{Attempt: 1, Hold: 4, Partition: 1, Key: "k"},
+		"a change of another key":           &events.ChangeHeld{Attempt: 1, Hold: 3, Partition: 1, Key: "z"},
+		"a hold that is not there":          &events.HoldMoved{Hold: 4, Done: 1, Ended: true},
+		"more changes than there are":       &events.HoldMoved{Hold: 3, Done: 2, Ended: true},
+		"the end of a hold with changes":    &events.HoldMoved{Hold: 3, Ended: true},
+		"a hold without changes that stays": &events.HoldMoved{Hold: 3, Done: 1},
+		"a token that is set while it runs": &events.WorkReset{What: events.ResetToken},
+	} {
+		if f.refused("a/p", body) == nil {
+			t.Errorf("%s is allowed", name)
+		}
+	}
+	if f.refused("a/q", &events.TokenMoved{Attempt: 1, Token: "t"}) == nil {
+		t.Error("a token of a work that is no stream is allowed")
 	}
 }

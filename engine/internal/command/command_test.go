@@ -182,7 +182,8 @@ func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 		"Info", "Explain", "Plan", "Barrier", "Settings", "Tally",
 		"stores.Update", "stores.Claim", "stores.Read", "stores.Page", "stores.Groups", "stores.Await",
 		"schedules.Set", "schedules.Steer", "schedules.Run", "schedules.Backfill", "schedules.Get", "schedules.List",
-		"works.Plan", "works.Begin", "works.Bucket", "works.Permits", "works.Reset", "works.Rerun", "works.Show"}
+		"works.Plan", "works.Begin", "works.Bucket", "works.Permits", "works.Reset", "works.Rerun", "works.Show",
+		"works.Move", "works.Held", "works.Position", "works.Left"}
 	for op := range uint64(len(want)) {
 		c := commands.Table.New(op)
 		if op == 0 {

@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
 	"taskledger/events"
+	"taskledger/work/workledger"
 )
 
 // workAs makes a task, starts it on a node, and plans a work of one bucket, which has a counter. It returns the
@@ -181,6 +182,27 @@ var workBatches = map[string]func(*journalDriver, int) command.Command{
 		c.Started = bucketAs(l, longWork(i), "n-1")
 		return c
 	},
+	"moves of streams": func(l *journalDriver, i int) command.Command {
+		c := &works.Move{Task: string(longWork(i)), Node: "n-1", Token: []byte("t"), Done: 1}
+		c.Started = streamAs(l, longWork(i), "n-1")
+		var all []workledger.Hold
+		for n := range 5 {
+			all = append(all, workledger.Hold{Key: fmt.Sprint(n), Parked: true, Change: workledger.HeldChange{Data: []byte("1")}})
+		}
+		c.Holds = works.EncodeHolds(all)
+		return c
+	},
+	"moves of holds": func(l *journalDriver, i int) command.Command {
+		id := longWork(i)
+		hold := workledger.Hold{Key: "k", Parked: true, Change: workledger.HeldChange{Data: []byte("1")}}
+		move := &works.Move{Task: string(id), Node: "n-1", Holds: works.EncodeHolds([]workledger.Hold{hold})}
+		move.Started = streamAs(l, id, "n-1")
+		l.decide(move)
+		l.decide(&command.Operate{Task: events.HoldID(id, 1), Do: command.DoResume})
+		l.start(events.HoldID(id, 1), "n-1")
+		started := l.state.Task(events.HoldID(id, 1)).Started
+		return &works.Held{Task: string(events.HoldID(id, 1)), Started: uint64(started), Node: "n-1", Processed: 1}
+	},
 	"resets of works": func(l *journalDriver, i int) command.Command {
 		endedAs(l, longWork(i))
 		return &works.Reset{Task: string(longWork(i)), What: int64(events.ResetAll)}
@@ -245,7 +267,9 @@ func drawWorks(t *rapid.T, c command.Command) command.Command {
 			Reason: genText.Draw(t, "reason"),
 		}
 	case *works.Position:
-		return &works.Position{Task: id, Started: number("started"), Node: node}
+		return &works.Position{Task: id, Started: number("started"), Node: node, Linear: rapid.Bool().Draw(t, "linear")}
+	case *works.Left:
+		return &works.Left{Task: id, Started: number("started"), Node: node, Linear: rapid.Bool().Draw(t, "linear")}
 	case *works.Move:
 		return &works.Move{
 			Task:    id,

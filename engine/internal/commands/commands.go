@@ -47,7 +47,8 @@ var Table = command.Table{
 	35: command.Empty[works.Reset],
 	36: command.Empty[works.Rerun],
 	37: command.Empty[works.Show],
-	38: command.Empty[works.Position],
-	39: command.Empty[works.Move],
-	40: command.Empty[works.Held],
+	38: command.Empty[works.Move],
+	39: command.Empty[works.Held],
+	40: command.Empty[works.Position],
+	41: command.Empty[works.Left],
 }

@@ -21,9 +21,10 @@ const (
 	opReset
 	opRerun
 	opShow
-	opPosition
 	opMove
 	opHeld
+	opPosition
+	opLeft
 )
 
 // commandBytes bounds the bytes of a command without its texts, with its events and its answer.

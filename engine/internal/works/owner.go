@@ -37,7 +37,7 @@ type atOwner struct {
 	all   *works.Works
 	stir  map[events.TaskID]struct{} // tasks whose work may want something
 	retry events.Millis              // when that is looked at again; 0 = it need not be
-	left  map[events.TaskID]struct{} // tasks whose work is looked at then
+	again map[events.TaskID]struct{} // tasks whose work is looked at then
 	seen  map[events.TaskID]*seen
 }
 
@@ -47,7 +47,7 @@ func AtOwner(state *projection.Shard) shard.Extension {
 		state: state,
 		all:   works.Of(state),
 		stir:  map[events.TaskID]struct{}{},
-		left:  map[events.TaskID]struct{}{},
+		again: map[events.TaskID]struct{}{},
 		seen:  map[events.TaskID]*seen{},
 	}
 	return shard.Extension{
@@ -159,16 +159,16 @@ func (o *atOwner) makeDue(now events.Millis) (moved bool) {
 		return false
 	}
 	o.retry = 0
-	for id := range o.left {
+	for id := range o.again {
 		o.stir[id] = struct{}{}
 	}
-	clear(o.left)
+	clear(o.again)
 	return len(o.stir)+o.all.SpentLen() > 0
 }
 
 // later has a work looked at again at a time.
 func (o *atOwner) later(id events.TaskID, at events.Millis) {
-	o.left[id] = struct{}{}
+	o.again[id] = struct{}{}
 	if o.retry == 0 || at < o.retry {
 		o.retry = at
 	}

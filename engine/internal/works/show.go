@@ -222,23 +222,25 @@ func itemsIn(state *projection.Shard, of *works.Work, o *works.Open) uint64 {
 
 // answer answers a question about works.
 func (o *atOwner) answer(c command.Command, now events.Millis, _ command.Budget) (command.Found, bool) {
-	q, is := c.(*Show)
-	if !is {
-		return command.Found{}, false
+	switch q := c.(type) {
+	case *Show:
+		return o.answerShow(q, now), true
+	case *Position:
+		return found(q.Linear, o.position(q)), true
+	case *Left:
+		return found(q.Linear, o.left(q)), true
 	}
+	return command.Found{}, false
+}
+
+func (o *atOwner) answerShow(q *Show, now events.Millis) command.Found {
 	of := o.all.Work(events.TaskID(q.Task))
 	if of == nil {
 		without := o.without(events.TaskID(q.Task))
-		return command.Found{Linear: q.Linear, Answer: func() command.Answer { return without }}, true
+		return command.Found{Linear: q.Linear, Answer: func() command.Answer { return without }}
 	}
 	shown := show(o.state, of, now, q.Plan)
-	data := message.Encode(&shown)
-	return command.Found{
-		Items:  1,
-		Bytes:  len(data),
-		Linear: q.Linear,
-		Answer: func() command.Answer { return command.Answer{Data: data} },
-	}, true
+	return found(q.Linear, command.Answer{Data: message.Encode(&shown)})
 }
 
 // without returns the answer for a task without a work. Its text says why it has none; "" = there is no task.

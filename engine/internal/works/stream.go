@@ -34,11 +34,12 @@ var _ workledger.Stream = (*Stream)(nil)
 
 // Position implements workledger.Stream.
 func (s *Stream) Position(ctx context.Context) (workledger.Position, error) {
-	is, err := s.ask(ctx, &Position{
+	is, err := s.read(s.asks.Read(ctx, s.shard, &Position{
 		Task:    string(s.attempt.Task),
 		Started: uint64(s.attempt.Started),
 		Node:    s.attempt.Node,
-	})
+		Linear:  true,
+	}))
 	return workledger.Position{Token: string(is.Token), Until: string(is.Until), Held: is.Held}, err
 }
 
@@ -84,7 +85,7 @@ func (s *Stream) Move(ctx context.Context, m workledger.Move) (workledger.Moved,
 }
 
 func (s *Stream) move(ctx context.Context, c *Move) (m workledger.Moved, err error) {
-	is, err := s.ask(ctx, c)
+	is, err := s.read(s.asks.Ask(ctx, s.shard, c))
 	for _, key := range is.Freed {
 		m.Freed = append(m.Freed, string(key))
 	}
@@ -118,13 +119,23 @@ func heldOf(h *workledger.Hold) held {
 func (s *Stream) Held(ctx context.Context, processed int) ([]workledger.HeldChange, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()
-	is, err := s.ask(ctx, &Held{
-		Task:      string(s.attempt.Task),
-		Started:   uint64(s.attempt.Started),
-		Node:      s.attempt.Node,
-		From:      s.from,
-		Processed: uint64(max(processed, 0)),
-	})
+	if processed > 0 {
+		if _, err := s.read(s.asks.Ask(ctx, s.shard, &Held{
+			Task:      string(s.attempt.Task),
+			Started:   uint64(s.attempt.Started),
+			Node:      s.attempt.Node,
+			From:      s.from,
+			Processed: uint64(processed),
+		})); err != nil {
+			return nil, err
+		}
+	}
+	is, err := s.read(s.asks.Read(ctx, s.shard, &Left{
+		Task:    string(s.attempt.Task),
+		Started: uint64(s.attempt.Started),
+		Node:    s.attempt.Node,
+		Linear:  true,
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +156,8 @@ func (s *Stream) Held(ctx context.Context, processed int) ([]workledger.HeldChan
 	return all, nil
 }
 
-// ask asks the owner.
-func (s *Stream) ask(ctx context.Context, c command.Command) (is streamed, err error) {
-	a, err := s.asks.Ask(ctx, s.shard, c)
+// read reads the answer of the owner.
+func (s *Stream) read(a command.Answer, err error) (is streamed, _ error) {
 	switch {
 	case err != nil:
 		return is, err

@@ -57,7 +57,11 @@ func (w *world) record(id events.TaskID) *works.Stream {
 	w.t.Helper()
 	name, started, node := w.attempt(id)
 	return works.NewStream(works.Asks{
-		Ask:    func(_ context.Context, _ int, c command.Command) (command.Answer, error) { return w.decide(c), nil },
+		Ask: func(_ context.Context, _ int, c command.Command) (command.Answer, error) { return w.decide(c), nil },
+		Read: func(_ context.Context, _ int, c command.Command) (command.Answer, error) {
+			found, _ := w.Answer(c, w.now, command.Budget{})
+			return found.Answer(), nil
+		},
 		Shards: 1,
 	}, works.Attempt{Task: events.TaskID(name), Started: events.Ref(started), Node: node})
 }

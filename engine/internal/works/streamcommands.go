@@ -21,6 +21,7 @@ type Position struct {
 	Task    string // of the attempt
 	Started uint64 // names the attempt
 	Node    string
+	Linear  bool // the answer waits for a proof of ownership
 }
 
 // Move reports how far a stream has come, and which changes are to be held.
@@ -38,7 +39,7 @@ type Move struct {
 	Holds   []byte // as EncodeHolds writes them; empty = none
 }
 
-// Held reports how many changes of a hold its task has processed, and asks for those that are left.
+// Held reports how many changes of a hold its task has processed.
 type Held struct {
 	Task      string
 	Started   uint64
@@ -47,14 +48,24 @@ type Held struct {
 	Processed uint64 // since then
 }
 
+// Left asks for the changes of a hold that are left.
+type Left struct {
+	Task    string
+	Started uint64
+	Node    string
+	Linear  bool // the answer waits for a proof of ownership
+}
+
 func (*Position) Op() uint64 { return opPosition }
 func (*Move) Op() uint64     { return opMove }
 func (*Held) Op() uint64     { return opHeld }
+func (*Left) Op() uint64     { return opLeft }
 
 // Shard tells the shard of what the command names.
 func (c *Position) Shard(count int) int { return shardOf(c.Task, count) }
 func (c *Move) Shard(count int) int     { return shardOf(c.Task, count) }
 func (c *Held) Shard(count int) int     { return shardOf(c.Task, count) }
+func (c *Left) Shard(count int) int     { return shardOf(c.Task, count) }
 
 // Size implements command.Command.
 func (c *Position) Size() int { return commandBytes + len(c.Task) + len(c.Node) }
@@ -75,8 +86,14 @@ func (c *Move) Size() int {
 // Size implements command.Command.
 func (c *Held) Size() int { return commandBytes + 2*len(c.Task) + len(c.Node) }
 
+// Size implements command.Command.
+func (c *Left) Size() int { return commandBytes + len(c.Task) + len(c.Node) }
+
 // Limits implements command.Command.
 func (c *Position) Limits() error { return limitAttempt(c.Task, c.Node) }
+
+// Limits implements command.Command.
+func (c *Left) Limits() error { return limitAttempt(c.Task, c.Node) }
 
 // Limits implements command.Command.
 func (c *Move) Limits() error {

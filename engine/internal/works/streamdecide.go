@@ -1,11 +1,8 @@
 package works
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"taskledger/engine/internal/command"
@@ -15,14 +12,14 @@ import (
 	"taskledger/projection/works"
 )
 
-// streamed answers the commands of streams.
+// streamed answers the commands and questions of streams.
 type streamed struct {
+	Freed   [][]byte // of Move: keys without a hold
 	Token   []byte   // of Position
 	Until   []byte   // of Position
 	Held    []uint64 // of Position: the hashes of keys that holds block
-	Freed   [][]byte // of Move: keys without a hold
-	From    uint64   // of Held: changes that were processed so far
-	Changes []byte   // of Held: as encodeChanges writes them; empty = none is left
+	From    uint64   // of Left: changes that were processed so far
+	Changes []byte   // of Left: as encodeChanges writes them; empty = none is left
 }
 
 func (s *streamed) answer() command.Answer { return command.Answer{Data: message.Encode(s)} }
@@ -38,29 +35,6 @@ func streams(d *command.Decider, id string, started uint64, node string) (a aske
 		return a, false
 	}
 	return a, true
-}
-
-// Decide tells where the partition under way begins.
-func (c *Position) Decide(d *command.Decider) command.Answer {
-	a, is := streams(d, c.Task, c.Started, c.Node)
-	if !is {
-		return stale()
-	}
-	token, until := a.of.Position()
-	s := streamed{Token: []byte(token), Until: []byte(until)}
-	if a.of.Stream != nil {
-		for key := range a.of.Stream.Keys {
-			s.Held = append(s.Held, hashOf(key))
-		}
-		slices.Sort(s.Held)
-	}
-	return s.answer()
-}
-
-// hashOf returns the hash of a key, as workledger.Position has it.
-func hashOf(key string) uint64 {
-	sum := sha256.Sum256([]byte(key))
-	return binary.BigEndian.Uint64(sum[:])
 }
 
 // Decide records how far the stream has come, with the changes that are held, or nothing of it.
@@ -346,7 +320,7 @@ func HoldOf(params []byte, id events.TaskID) (of events.TaskID, partition int) {
 	return p.HoldOf, p.Partition
 }
 
-// Decide takes away what was processed, and answers what is left.
+// Decide takes away what was processed.
 func (c *Held) Decide(d *command.Decider) command.Answer {
 	a, is := attempt(d, c.Task, c.Started, c.Node)
 	if !is {
@@ -361,21 +335,7 @@ func (c *Held) Decide(d *command.Decider) command.Answer {
 		return command.Refused(command.AnswerState, "it is the task of no hold")
 	}
 	if done := min(int(c.Processed), len(h.Changes)); done > 0 && c.From == h.Done {
-		body := &events.HoldMoved{Hold: h.Number, Done: uint32(done), Ended: done == len(h.Changes)}
-		if d.Emit(d.State.Task(of.ID), body); body.Ended {
-			return (&streamed{}).answer()
-		}
+		d.Emit(d.State.Task(of.ID), &events.HoldMoved{Hold: h.Number, Done: uint32(done), Ended: done == len(h.Changes)})
 	}
-	s := streamed{From: h.Done}
-	var left []held
-	size := 0
-	for _, is := range h.Changes {
-		c := held{at: is.At, data: is.Data, code: is.Code, message: is.Message}
-		if size += c.size(); len(left) > 0 && size > events.MaxHeldBytes {
-			break
-		}
-		left = append(left, c)
-	}
-	s.Changes = encodeChanges(left)
-	return s.answer()
+	return (&streamed{}).answer()
 }

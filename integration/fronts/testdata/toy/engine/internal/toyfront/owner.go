@@ -18,7 +18,7 @@ import (
 type Ask struct{ Linear bool }
 
 // Op implements command.Command.
-func (*Ask) Op() uint64 { return 41 }
+func (*Ask) Op() uint64 { return 42 }
 
 // Size implements command.Command.
 func (*Ask) Size() int { return 64 }
