@@ -177,3 +177,26 @@ func TestStream_AKilledAttemptRepeatsOnlyWhatIsBehindItsLastMove(t *testing.T) {
 		}
 	})
 }
+
+// Changes end while a move is under way, which may hold some, and each is counted once.
+func TestStream_CountsWhatEndsWhileItMoves(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		src, r := objects(200), newStreamRecord()
+		r.slow = 70 * time.Millisecond
+		src.process = func(_ context.Context, place int) error {
+			time.Sleep(9 * time.Millisecond)
+			if place%50 == 25 {
+				return errDisk
+			}
+			return nil
+		}
+		s := src.stream(threads)
+		s.Rules = []work.Rule{{React: work.RetryLater}}
+		runStream(t, r, s)
+		wantToken(t, r, "200")
+		wantItems(t, r, work.Counts{Done: 196, Failed: 4})
+		if len(r.holds) != 4 {
+			t.Errorf("holds %v", r.holds)
+		}
+	})
+}

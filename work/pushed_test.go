@@ -491,6 +491,24 @@ func TestAsyncUpdate_HoldsBackAThousandThenFetchesNoMore(t *testing.T) {
 	})
 }
 
+func TestAsyncUpdate_FetchesTenMessagesThatMayRun(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		q, r := newQueue(), newStreamRecord()
+		for i := range 100 {
+			q.publish(fmt.Sprint("k", i))
+		}
+		q.process = func(_ context.Context, _ string, place int) error {
+			time.Sleep(time.Second)
+			if n := int64(len(q.Pending())); n > 2*threads+12 { // those that end, and one that is handed over
+				t.Errorf("%d messages are pending while change %d is processed", n, place)
+			}
+			return nil
+		}
+		runStream(t, r, q.stream(threads))
+		q.wantAcked(t, upTo(100)...)
+	})
+}
+
 func TestAsyncUpdate_ABatchEndsWithItsMessage(t *testing.T) {
 	withThreads(t, func(t *testing.T, threads int64) {
 		q, r := newQueue("a b c", "d e f", "g"), newStreamRecord()

@@ -25,8 +25,9 @@ type streamRecord struct {
 	movedAt   []time.Time
 	holds     []*hold
 
-	failMove error // of each Move
-	endFirst *hold // ends before the next Move, as if its task had processed it
+	slow     time.Duration // of each Move
+	failMove error         // of each Move
+	endFirst *hold         // ends before the next Move, as if its task had processed it
 }
 
 // hold is a hold of the record.
@@ -100,6 +101,7 @@ func number(token string) int {
 }
 
 func (a *streamAttempt) Move(ctx context.Context, m workledger.Move) (to workledger.Moved, err error) {
+	time.Sleep(a.all.slow)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.all
