@@ -47,8 +47,8 @@ func (b *WorkPlanned) decode(r *wire.Reader, _ Payload) {
 	b.Failed = r.Bool()
 }
 
-// Encode writes the partition as an array of its fields, without the last two if it is no stream. Thresholds are an array
-// of counters and limits.
+// Encode writes the partition as an array of its fields, without the last two if it is no stream. Thresholds are an
+// array of counters and limits.
 func (p *WorkPartition) Encode(w *wire.Writer) {
 	w.Array(7 + 2*tail(p.Form != FormBuckets))
 	w.Text(p.ID)

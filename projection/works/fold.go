@@ -378,8 +378,8 @@ func (s *Works) reset(of *Work, what events.ResetScope) {
 	}
 }
 
-// oldestFinal returns the work, of a task that has ended, that was planned first and has no token or holds; nil = there is
-// none.
+// oldestFinal returns the work, of a task that has ended, that was planned first and has no token or holds; nil =
+// there is none.
 func (s *Works) oldestFinal() (oldest *Work) {
 	for _, of := range s.byParent {
 		if of.Final && !of.lasts() && (oldest == nil || of.Life < oldest.Life) {

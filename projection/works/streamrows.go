@@ -164,7 +164,8 @@ func (s *Works) listHolds() (int, func(int, *wire.Writer)) {
 func (s *Works) readHold(r *wire.Reader) {
 	r.ArrayOf(9)
 	of := s.byParent[events.TaskID(r.Text())]
-	h := &Hold{Number: number(r), Life: events.Ref(r.Uint()), Partition: number(r), Key: string(r.View())}
+	h := &Hold{Number: number(r), Life: events.Ref(r.Uint())}
+	h.Partition, h.Key = number(r), string(r.View())
 	flags := r.Uint()
 	for bit, is := range h.flags() {
 		*is = flags&(1<<bit) != 0
@@ -234,7 +235,8 @@ func (s *Works) readHeld(r *wire.Reader) {
 	}
 	h := of.Stream.holds[hold]
 	for range n / 5 {
-		is := Held{At: string(r.View()), Data: r.Bytes(), Code: r.Text(), Message: r.Text(), Attempt: events.Ref(r.Uint())}
+		is := Held{At: string(r.View()), Data: r.Bytes()}
+		is.Code, is.Message, is.Attempt = r.Text(), r.Text(), events.Ref(r.Uint())
 		if r.Err() != nil {
 			return
 		}

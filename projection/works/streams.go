@@ -144,9 +144,9 @@ func (s *Stream) count(changes uint64, from, now events.Millis) {
 // Data returns the bytes of the data of the changes that are left.
 func (h *Hold) Data() int64 { return h.data }
 
-// Has reports whether a change that an attempt would add is there already. It is, where the change comes again. Once the
-// attempt has added an earlier one that came again and had been processed, those behind it follow that once more; adds
-// tells that it is about to.
+// Has reports whether a change that an attempt would add is there already. It is, where the change comes again. Once
+// the attempt has added an earlier one that came again and had been processed, those behind it follow that once more;
+// adds tells that it is about to.
 func (h *Hold) Has(at string, attempt events.Ref, adds bool) bool {
 	if at == "" {
 		return false
@@ -171,8 +171,8 @@ func (w *Work) Streams() bool {
 	return w.Stream != nil || slices.ContainsFunc(w.Partitions, isStream)
 }
 
-// Position returns the token from which the partition under way goes on, and the one at which the simulation before it has
-// ended; "" = there is none.
+// Position returns the token from which the partition under way goes on, and the one at which the simulation before it
+// has ended; "" = there is none.
 func (w *Work) Position() (token, until string) {
 	part, _ := w.Part()
 	if part == nil {

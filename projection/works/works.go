@@ -172,8 +172,8 @@ func (s *Works) WorkerOf(id events.TaskID) (of *Work, number uint32) {
 
 var _ extension.Crew = (*Works)(nil)
 
-// MadeFor implements extension.Crew: workers were made for the work's own task, and go along with it, and so were the tasks
-// of holds, which do not.
+// MadeFor implements extension.Crew: workers were made for the work's own task, and go along with it, and so were the
+// tasks of holds, which do not.
 func (s *Works) MadeFor(id events.TaskID) (lead events.TaskID, along bool) {
 	if w, is := s.byWorker[id]; is {
 		return w.work.ID, true

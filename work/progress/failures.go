@@ -16,7 +16,8 @@ type FailurePage struct {
 	Cursor        string     `json:"cursor,omitempty"` // asks for the next page; "" = there is none
 }
 
-// Failures tells of the failed items of a bucket, or of a stream since it last told of itself: then the bucket is 1, each time.
+// Failures tells of the failed items of a bucket, or of a stream since it last told of itself: then the bucket is 1,
+// each time.
 type Failures struct {
 	Partition string          `json:"partition"`
 	Bucket    uint64          `json:"bucket"`

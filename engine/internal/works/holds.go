@@ -14,8 +14,8 @@ const (
 	orphanedReason = "its stream is deleted"
 )
 
-// deleteSpent deletes tasks whose hold is gone, by so many events at most, and returns how many it has recorded. A task that
-// runs is left to its attempt, unless its stream is gone.
+// deleteSpent deletes tasks whose hold is gone, by so many events at most, and returns how many it has recorded. A
+// task that runs is left to its attempt, unless its stream is gone.
 func (o *atOwner) deleteSpent(d *command.Decider, most int) (recorded int) {
 	if o.all.SpentLen() == 0 {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"taskledger/work/workledger"
 )
 
-// moveBytes bounds about what the holds of one command take. A Move with more of them is told by several: the token moves
-// by the last one, so what a part holds that is on record alone comes again, and is known.
+// moveBytes bounds about what the holds of one command take. A Move with more of them is told by several: the token
+// moves by the last one, so what a part holds that is on record alone comes again, and is known.
 const moveBytes = events.MaxHeldBytes + 32<<10
 
 // Stream implements workledger.Stream for an attempt by commands to the owner of its shard.
@@ -43,8 +43,8 @@ func (s *Stream) Position(ctx context.Context) (workledger.Position, error) {
 	return workledger.Position{Token: string(is.Token), Until: string(is.Until), Held: is.Held}, err
 }
 
-// Move implements workledger.Stream. The end of the attempt's context does not end it: an attempt tells at its end how far it
-// has come.
+// Move implements workledger.Stream. The end of the attempt's context does not end it: an attempt tells at its end how
+// far it has come.
 func (s *Stream) Move(ctx context.Context, m workledger.Move) (workledger.Moved, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()

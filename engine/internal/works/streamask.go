@@ -63,7 +63,13 @@ func (o *atOwner) left(q *Left) command.Answer {
 	var all []held
 	size := 0
 	for _, is := range h.Changes {
-		c := held{appends: true, at: is.At, data: is.Data, code: is.Code, message: is.Message}
+		c := held{
+			appends: true,
+			at:      is.At,
+			data:    is.Data,
+			code:    is.Code,
+			message: is.Message,
+		}
 		if size += c.size(); len(all) > 0 && size > events.MaxHeldBytes {
 			break
 		}

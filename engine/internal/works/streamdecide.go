@@ -117,8 +117,8 @@ type sum struct {
 	added   map[string]bool // names of changes of the Move
 }
 
-// sort returns the changes that are to be added to holds, without those that are there, and which limit they exceed; "" =
-// none.
+// sort returns the changes that are to be added to holds, without those that are there, and which limit they exceed;
+// "" = none.
 func (a *asked) sort(holds []held) (all []todo, problem string) {
 	s := sorted{keys: map[string]*sum{}}
 	for i := range holds {
@@ -285,7 +285,8 @@ func (a *asked) moves(c *Move, errs []events.ItemError) events.Body {
 		is = *a.of.Stream
 	}
 	stands, _ := a.of.Position()
-	if (body.Token == "" || body.Token == stands) && body.Items == (events.ItemCounts{}) && body.Open == is.Open && body.Oldest == is.Oldest {
+	still := body.Token == "" || body.Token == stands
+	if still && body.Items == (events.ItemCounts{}) && body.Open == is.Open && body.Oldest == is.Oldest {
 		return nil
 	}
 	return body
@@ -310,8 +311,8 @@ type holdTask struct {
 	Key       string        `json:"key"`       // for people: what is no UTF-8 is replaced
 }
 
-// HoldOf returns the task whose stream parameters say that a task processes a hold of, and the number of the partition; ""
-// = they say none.
+// HoldOf returns the task whose stream parameters say that a task processes a hold of, and the number of the
+// partition; "" = they say none.
 func HoldOf(params []byte, id events.TaskID) (of events.TaskID, partition int) {
 	var p holdTask
 	if json.Unmarshal(params, &p) != nil || p.HoldOf == "" || events.HoldNumber(p.HoldOf, id) == 0 {
@@ -335,7 +336,8 @@ func (c *Held) Decide(d *command.Decider) command.Answer {
 		return command.Refused(command.AnswerState, "it is the task of no hold")
 	}
 	if done := min(int(c.Processed), len(h.Changes)); done > 0 && c.From == h.Done {
-		d.Emit(d.State.Task(of.ID), &events.HoldMoved{Hold: h.Number, Done: uint32(done), Ended: done == len(h.Changes)})
+		body := &events.HoldMoved{Hold: h.Number, Done: uint32(done), Ended: done == len(h.Changes)}
+		d.Emit(d.State.Task(of.ID), body)
 	}
 	return (&streamed{}).answer()
 }

@@ -121,9 +121,19 @@ func workForms(op uint64) []command.Command {
 	case *works.Rerun:
 		return []command.Command{&works.Rerun{Task: string(id), Seen: math.MaxUint64}}
 	case *works.Position:
-		return []command.Command{&works.Position{Task: string(id), Started: math.MaxUint64, Node: name, Linear: true}}
+		return []command.Command{&works.Position{
+			Task:    string(id),
+			Started: math.MaxUint64,
+			Node:    name,
+			Linear:  true,
+		}}
 	case *works.Left:
-		return []command.Command{&works.Left{Task: string(id), Started: math.MaxUint64, Node: name, Linear: true}}
+		return []command.Command{&works.Left{
+			Task:    string(id),
+			Started: math.MaxUint64,
+			Node:    name,
+			Linear:  true,
+		}}
 	case *works.Move:
 		return []command.Command{&works.Move{
 			Task:    string(id),
