@@ -107,4 +107,16 @@
 //
 // where the first line counts from 1970, and the levels are 0 (info) and 1 (error). Logs carry no MAC: who may publish
 // on logs.> can add and spoil lines.
+//
+// # Updates
+//
+// Updates is the source of a stream of changes (package work/feed): the messages of any JetStream stream, by a durable
+// pull consumer with explicit acknowledgements that nobody else reads. An acknowledgement is a request, which the
+// server answers. Consumers count their deliveries, and Updates watches that count: when it begins, when the connection
+// was lost, and at a gap, it asks for the state of the consumer, and hands nothing out until everything is here that
+// was delivered and not acknowledged. What a worker has left that died therefore delays the next one until it is
+// delivered again, after the consumer's ack wait at the latest; one that closes its source gives it back at once.
+//
+// While nothing comes there is a request every five seconds; while messages are missing, four a second; without a
+// connection, none.
 package natsbus

@@ -156,6 +156,7 @@ cmd/node/internal/bench/overworks | behaviors behaviors/builtin cmd/node/interna
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors/builtin cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | internal/connection cmd/node/... behaviors behaviors/builtin cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
+examples/updates     | behaviors engine engine/embedded natsbus task work work/feed github.com/nats-io/nats.go | a user's own source of changes
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
 # used by tests alone
@@ -172,6 +173,7 @@ integration          | github.com/anishathalye/porcupine github.com/nats-io | bl
 integration/processes |                                               | tests of nodes that are processes
 integration/collections |                                             | tests of collections over the API of several nodes
 integration/works      |                                             | tests of works on several nodes
+integration/streams    |                                             | tests of streams on several nodes
 integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
 integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product

@@ -42,8 +42,8 @@ func (m Message) Redelivered() bool { return m.Delivered > 1 }
 // be called concurrently, and while Next waits.
 type Source interface {
 	// Next waits for a message until ctx ends, without losing any when it does. While the source is away it waits, too,
-	// and returns ErrAway if that lasts. An error together with a message tells that this message cannot be read; it
-	// has its place, is acknowledged as any other, and the one after it may be asked for. After another error the
+	// and returns ErrAway if that lasts. An error together with a message tells why this message is not to be read, as
+	// ErrTooLarge; it is acknowledged as any other, and the one after it may be asked for. After another error the
 	// source may be asked again, unless that wraps ErrClosed.
 	Next(ctx context.Context) (Message, error)
 	// Ack tells that a message is processed. With nil the source has taken it for certain. It waits while the source is
@@ -77,5 +77,5 @@ var (
 	ErrShared = errors.New("another program reads this source")
 )
 
-// MaxMessageBytes limits the data and the headers of a message that a source hands out.
+// MaxMessageBytes limits the data and the headers of a message, unless its source is told otherwise.
 const MaxMessageBytes = 1 << 20

@@ -32,11 +32,11 @@ type Outcome uint8
 const (
 	// Kept deliveries are handed out in their turn.
 	Kept Outcome = iota
-	// Held deliveries are of a message that is not acknowledged yet, and came before.
+	// Held deliveries repeat a message that came before and is not acknowledged.
 	Held
-	// Acknowledged deliveries are of a message that was acknowledged.
+	// Acknowledged deliveries repeat a message that was acknowledged.
 	Acknowledged
-	// Late deliveries are of a message that was never handed out, or long ago, while later ones were. They are not kept:
+	// Late deliveries bring a message that was never handed out, or long ago, while later ones were. They are not kept:
 	// only a queue that begins can hand them out.
 	Late
 )
@@ -57,15 +57,19 @@ type Queue[T any] struct {
 // Settled reports whether nothing is missing. Otherwise Settle has to be told the state of the source.
 func (q *Queue[T]) Settled() bool { return q.known }
 
+// Count returns that of the last delivery.
+func (q *Queue[T]) Count() uint64 { return q.count }
+
 // Unsettle has the queue wait for the state of the source, because deliveries may be missing.
 func (q *Queue[T]) Unsettle() { q.known = false }
 
 // Add takes a delivery.
 func (q *Queue[T]) Add(d Delivery[T]) Outcome {
-	if d.Count > q.count+1 {
+	counted := q.count
+	q.count = max(q.count, d.Count)
+	if d.Count > counted+1 {
 		q.known = false
 	}
-	q.count = max(q.count, d.Count)
 	if _, ok := q.open[d.Place]; ok {
 		q.open[d.Place] = d
 		return Held
@@ -74,6 +78,9 @@ func (q *Queue[T]) Add(d Delivery[T]) Outcome {
 	if found {
 		q.waiting[at] = d
 		return Held
+	}
+	if d.Count <= counted { // the source has begun to count anew, which only its state tells
+		q.known = false
 	}
 	if n := len(q.given); n > 0 && d.Place <= q.given[n-1] {
 		if _, was := slices.BinarySearch(q.given, d.Place); was {
