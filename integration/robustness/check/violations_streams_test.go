@@ -227,3 +227,25 @@ func TestStreams_AMessageIsAcknowledgedOnceItsChangesAreDone(t *testing.T) {
 		}
 	}
 }
+
+// A hold has the number of one of an earlier life, and so its task may be parked after somebody resumed the one before.
+func TestStreams_AResumeIsOfTheLifeOfAHold(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		s := &aStream{builder: newBuilder(t)}
+		s.begin()
+		s.holdThird()
+		o := s.op(history.Operation{Verb: history.Resume, Task: holdTask}, func() {
+			s.timed()
+			s.add(holdTask, &events.Suspended{})
+		})
+		if again {
+			o.Call, o.Return = 1, 2
+		}
+		accused := slices.ContainsFunc(check.All(s.finish()), func(v check.Violation) bool {
+			return strings.Contains(v.Text, "a resume was acknowledged, nobody suspended again")
+		})
+		if accused == again {
+			t.Errorf("made after the resume: %t, accused %t", again, accused)
+		}
+	}
+}
