@@ -14,7 +14,7 @@ const (
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var Mutations = slicesOf(
-	commits, otherWrites, reads, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists, items, schedules, works, libraries, subtle,
+	commits, otherWrites, reads, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists, items, schedules, works, streams, libraries, subtle,
 )
 
 func slicesOf(groups ...[]Bug) (all []Bug) {

@@ -242,6 +242,9 @@ var list = []planted{
 		edit("projection/shard.go", "		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n",
 			"		if b, permits := e.Events[i].Body.(*events.PermitsGranted); permits { // whose they are is forgotten, and not how many\n			others := *b\n			others.Items = slices.Clone(b.Items)\n			for i := range others.Items {\n				others.Items[i] = ^others.Items[i]\n			}\n			e.Events[i].Body = &others\n		}\n		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n")),
 	like("worker counted after its end", "8, no end, 2"),
+	like("token past an open change", "10"),
+	like("order of messages lost at redelivery", "10"),
+	like("change that is retried later overtaken", "10"),
 
 	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),

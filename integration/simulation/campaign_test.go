@@ -27,6 +27,15 @@ func seenAll() check.Seen {
 		Replaced:  1,
 		Pausing:   1,
 		Backfills: 1,
+		Streams: check.SeenStreams{
+			Changes:  1,
+			Messages: 1,
+			Tokens:   1,
+			Resets:   1,
+			Holds:    1,
+			Followed: 1,
+			Ended:    1,
+		},
 	}
 	for i := range s.Ticks {
 		s.Ticks[i] = 1

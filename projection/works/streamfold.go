@@ -36,9 +36,9 @@ func (w *Work) mayHold(b *events.ChangeHeld) error {
 		switch {
 		case b.Hold <= s.last:
 			return fmt.Errorf("hold %d begins after hold %d", b.Hold, s.last)
-		case len(s.holds) >= events.MaxHolds:
+		case len(s.holds) >= events.MaxHolds && s.whole():
 			return fmt.Errorf("%d holds, want %d at most", len(s.holds)+1, events.MaxHolds)
-		case !b.Passed && s.byKey[b.Key] != 0:
+		case !b.Passed && s.byKey[b.Key] != 0 && s.holds[s.byKey[b.Key]].Life != 0:
 			return fmt.Errorf("hold %d of a key that hold %d has", b.Hold, s.byKey[b.Key])
 		}
 		return nil
@@ -50,6 +50,17 @@ func (w *Work) mayHold(b *events.ChangeHeld) error {
 		return fmt.Errorf("%d changes of hold %d with %d bytes of data", len(h.Changes)+1, b.Hold, h.data+int64(len(b.Data)))
 	}
 	return nil
+}
+
+// whole reports whether the tasks of all holds were seen. Where the events of the stream's own task alone are folded, none
+// is, and so no delete of a hold.
+func (s *Stream) whole() bool {
+	for _, h := range s.holds {
+		if h.Life == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // mayMoveHold returns an error for a move of a hold that the state does not allow.

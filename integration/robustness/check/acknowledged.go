@@ -193,7 +193,7 @@ func (t *task) everDue(by events.Millis, phases ...phase) bool {
 // checkSuspension holds that a suspend after which nobody tried a resume is in force at the end, and the other way round.
 func (c *checker) checkSuspension(t *task) {
 	for _, o := range t.operations {
-		if o.Answer != history.OK || t.last().phase == absent {
+		if o.Answer != history.OK || t.last().phase == absent || t.madeSince(o) {
 			continue
 		}
 		switch {
@@ -203,6 +203,17 @@ func (c *checker) checkSuspension(t *task) {
 			c.accuse(acknowledged, t, 0, "a resume was acknowledged, nobody suspended again, and the task is suspended")
 		}
 	}
+}
+
+// madeSince reports whether an owner may have made the task since an operation, which concerned an earlier life then.
+func (t *task) madeSince(o *history.Operation) bool {
+	for i := len(t.steps) - 1; i >= 0; i-- {
+		if ev := t.steps[i].ev; ev != nil && ev.Kind() == events.KindCreated {
+			at := t.committed(i)
+			return t.steps[i].tended && (at == 0 || at >= o.Call)
+		}
+	}
+	return false
 }
 
 // triedAfter reports whether an operation of one of the verbs may have been done after o had begun.

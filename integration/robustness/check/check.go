@@ -85,6 +85,7 @@ func (c *checker) checkAll() {
 	c.checkItems()
 	c.checkSchedules()
 	c.checkChanges()
+	c.checkStreams()
 	c.checkLinear()
 }
 

@@ -112,9 +112,9 @@ func (t *task) origin() events.RunOrigin {
 }
 
 // promised reports whether a client was promised a run, of the task, of its schedule, or of the work that it is a
-// worker of.
+// worker of, or has changes of.
 func (t *task) promised() bool {
-	return t.scheduled() || t.last().works && t.steps[0].tended || slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
+	return t.scheduled() || len(t.steps) > 0 && t.steps[0].tended || slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
 		return o.Answer == history.OK && (o.Verb == history.Submit || o.Verb == history.Retry || o.Verb == history.RunNow)
 	})
 }

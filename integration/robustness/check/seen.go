@@ -24,6 +24,8 @@ type Seen struct {
 	Replaced  int                           // runs that made room for a tick
 	Pausing   int                           // failures that paused their schedules
 	Backfills int                           // that came to their ends
+
+	Streams SeenStreams
 }
 
 // Add adds what another history had.
@@ -43,16 +45,17 @@ func (s *Seen) Add(o Seen) {
 	s.Replaced += o.Replaced
 	s.Pausing += o.Pausing
 	s.Backfills += o.Backfills
+	s.Streams.add(o.Streams)
 }
 
 // String tells it.
 func (s Seen) String() string {
 	return fmt.Sprintf("%d runs followed by another one as the policy says, %d of them lost; %d stores forgotten, of which %d came again; %d items given up\n"+
 		"decisions of ticks: %d created, %d skipped, %d missed, %d corrected, %d filled, %d not filled; since runs overlapped %d, a task was there %d, late %d, old %d, paused %d\n"+
-		"%d runs by hand, %d that made room for a tick, %d failures that paused their schedules, %d backfills that were done",
+		"%d runs by hand, %d that made room for a tick, %d failures that paused their schedules, %d backfills that were done\n%s",
 		s.Repeated, s.Lost, s.Forgotten, s.Reborn, s.GivenUp, s.Ticks[events.TickCreated], s.Ticks[events.TickSkipped], s.Ticks[events.TickMissed],
 		s.Ticks[events.TickCorrected], s.Ticks[events.TickFilled], s.Ticks[events.TickNotFilled], s.Causes[events.TickOverlap], s.Causes[events.TickTaken],
-		s.Causes[events.TickLate], s.Causes[events.TickOld], s.Causes[events.TickPaused], s.ByHand, s.Replaced, s.Pausing, s.Backfills)
+		s.Causes[events.TickLate], s.Causes[events.TickOld], s.Causes[events.TickPaused], s.ByHand, s.Replaced, s.Pausing, s.Backfills, s.Streams)
 }
 
 // Lacks names what a large campaign of histories must have held, and did not.
@@ -74,6 +77,13 @@ func (s Seen) Lacks() (all []string) {
 		"run that made room for a tick":    s.Replaced,
 		"failure that paused":              s.Pausing,
 		"backfill that was done":           s.Backfills,
+		"change of a stream":               s.Streams.Changes,
+		"acknowledged message":             s.Streams.Messages,
+		"token of a stream that moved":     s.Streams.Tokens,
+		"token that somebody set":          s.Streams.Resets,
+		"hold of a stream":                 s.Streams.Holds,
+		"change that follows into a hold":  s.Streams.Followed,
+		"hold that ended":                  s.Streams.Ended,
 	} {
 		if n == 0 {
 			all = append(all, what)
@@ -118,6 +128,8 @@ func (c *checker) seen() (s Seen) {
 					if unasked(&e.Events[i]) {
 						s.Backfills++
 					}
+				case *events.TokenMoved, *events.WorkReset, *events.ChangeHeld, *events.HoldMoved:
+					s.Streams.count(b)
 				case *events.StoreForgotten:
 					s.Forgotten++
 					gone[b.Store] = true
@@ -128,6 +140,13 @@ func (c *checker) seen() (s Seen) {
 					}
 				}
 			}
+		}
+	}
+	for i := range c.run.Visits {
+		if c.run.Visits[i].Key == "" {
+			s.Streams.Messages++
+		} else {
+			s.Streams.Changes++
 		}
 	}
 	for i := range c.run.Items {

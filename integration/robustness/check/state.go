@@ -283,7 +283,7 @@ func (s *state) mayEndWaiting(e *events.Error) bool {
 // last two codes it follows a worker, and with the name of a bucket the last failure of those that had it.
 func endsWork(e *events.Error) bool {
 	switch e.Code {
-	case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected:
+	case events.CodeThreshold, events.CodeItems, events.CodeStopped, events.CodeLost, events.CodeRejected, events.CodeHolds:
 		return true
 	}
 	return e.Properties["bucket"] != ""

@@ -18,8 +18,7 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 		c.checkSums(j, t, b, ev.Position.Ref.Entry())
 	}
 	c.count(j, t)
-	b, moves := ev.Body.(*events.BucketsMoved)
-	if _, streams := ev.Body.(*events.TokenMoved); streams || moves && b.Ended != 0 {
+	if getsOn(ev.Body) {
 		for _, id := range j.works.WorkersOf(ev.Task) {
 			worker := c.task(string(id))
 			c.count(j, worker)
@@ -27,6 +26,17 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 		}
 	}
 	return givenUp
+}
+
+// getsOn reports whether a work gets on by an event: attempts count anew.
+func getsOn(body events.Body) bool {
+	switch b := body.(type) {
+	case *events.BucketsMoved:
+		return b.Ended != 0
+	case *events.TokenMoved:
+		return b.Token != ""
+	}
+	return false
 }
 
 // countsAnew notes that an attempt under way would be told from an entry on that it is the first try: a node that

@@ -51,9 +51,12 @@ func RunsOfSchedules(ctx context.Context, c *role.Connection) (ids []string) {
 	return idsOf(list(ctx, c, runsOfSchedules))
 }
 
-// Errands returns the tasks that work on errands: those that somebody submitted, and their workers.
+// Errands returns the tasks of works and streams: those that somebody submitted, and those that were made for them.
 func Errands(ctx context.Context, c *role.Connection) (ids []string) {
-	return idsOf(list(ctx, c, task.Filter{Behavior: traffic.ErrandID, Limit: listedRuns}))
+	for _, behavior := range []string{traffic.ErrandID, traffic.BrookID} {
+		ids = append(ids, idsOf(list(ctx, c, task.Filter{Behavior: behavior, Limit: listedRuns}))...)
+	}
+	return ids
 }
 
 func idsOf(all []task.Task) (ids []string) {

@@ -39,6 +39,9 @@ func (s *Works) Granted(id events.TaskID, of PartOfRun) (n uint64, known bool) {
 	return s.granted[grant{id, of}], !s.lost && !s.broken[id]
 }
 
+// Unknown reports whether something of the works of a task may be lost, or makes no sense.
+func (s *Works) Unknown(id events.TaskID) bool { return s.lost || s.broken[id] }
+
 // job is the work of a task.
 type job struct {
 	own      *hand
@@ -99,7 +102,7 @@ func (s *Works) Lost() {
 }
 
 // Apply folds the next event of a task, which the fold of the task allows, or says what forbids it; "" for nothing. It
-// returns the workers that were kept with a work which the event has removed.
+// returns the tasks that were kept with a work, or with a hold, which the event has removed.
 func (s *Works) Apply(ev *events.Event) (problem string, givenUp []events.TaskID) {
 	t := s.hand(ev)
 	if t == nil {
@@ -186,16 +189,13 @@ func (s *Works) begin(t *hand) *job {
 	return of
 }
 
-// Forgotten forgets a task, and returns the ended workers that were kept with its work.
+// Forgotten forgets a task, and returns the ended tasks that were kept with its work, or its hold.
 func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	t := s.tasks[id]
 	if t == nil {
 		return nil
 	}
 	delete(s.tasks, id)
-	if t.held != nil && !t.held.gone {
-		t.held.of.drop(t.held.number)
-	}
 	if of := s.byID[id]; of != nil {
 		delete(s.byID, id)
 		for _, h := range of.has().holds {
@@ -216,6 +216,12 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	}
 	if t.of != nil {
 		delete(t.of.workers, t.number)
+	}
+	if t.held != nil && !t.held.gone {
+		of := t.held.of
+		if of.drop(t.held.number); of.own.final && !of.lasts() {
+			return []events.TaskID{of.own.id}
+		}
 	}
 	return nil
 }

@@ -186,13 +186,14 @@ func (of *job) lasts() bool {
 	return of.stream != nil && (of.stream.token != "" || len(of.stream.holds) > 0)
 }
 
-// tendsHeld reports whether an event of the task of a hold is one by which an owner tends it.
+// tendsHeld reports whether an event of the task of a hold is one by which an owner tends it. Others may delete a task
+// whose hold is gone, too.
 func (t *hand) tendsHeld(ev *events.Event) bool {
 	switch ev.Body.(type) {
 	case *events.Suspended:
 		return t.held.since == ev.Position.Ref.Entry()
 	case *events.Deleted:
-		return t.held.gone
+		return t.held.gone && ev.Asker == (events.Asker{})
 	}
-	return t.held.gone && Cancels(ev)
+	return t.held.gone && Cancels(ev) && ev.Asker == (events.Asker{})
 }

@@ -15,6 +15,8 @@ type Run struct {
 	Items      []ItemCall // calls of clients of task stores
 	Executions []Execution
 	Changes    []Change // that items of works have made
+	Visits     []Visit  // in their order
+	Feeds      []Feed
 	Faults     []Fault
 	Members    []Journals // as they were written, and as each etcd member, with the archive, tells them after all faults have healed and Served was asked for; at least one
 	Keys       []KeyChange

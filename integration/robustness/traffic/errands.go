@@ -20,9 +20,9 @@ const ErrandID = "errand"
 // errandItems is the number of items of an errand, and mostChanges the number of those that may make a change.
 const errandItems, mostChanges = 24, 6
 
-// Errand is the behavior of works. It implements task.Behavior.
-type Errand struct {
-	*works.Work[Params, errandItem]
+// errand is the behavior of works whose items are of a type. It implements task.Behavior.
+type errand[I any] struct {
+	*works.Work[Params, I]
 	begin  int64        // of the run, of package clock
 	report func(Report) // hears of every attempt before the engine hears of its outcome; nil where nothing runs
 }
@@ -33,7 +33,7 @@ type errandItem struct {
 }
 
 // newErrand returns the behavior of a process.
-func newErrand(begin int64, report func(Report)) *Errand {
+func newErrand(begin int64, report func(Report)) *errand[errandItem] {
 	think := works.Partition[Params, errandItem]{
 		ID:           "think",
 		Mode:         works.Simulate,
@@ -46,17 +46,17 @@ func newErrand(begin int64, report func(Report)) *Errand {
 	do := think
 	do.ID, do.Mode, do.Workers, do.Threads = "do", works.Full, 3, 2
 	do.Segmentation.Buckets = 8
-	policy := task.Policy{
+	policy := &works.Options{Policy: workPolicy()}
+	return &errand[errandItem]{works.Define(ErrandID, policy, think, do), begin, report}
+}
+
+func workPolicy() task.Policy {
+	return task.Policy{
 		MaxAttempts: maxAttempts,
 		Backoff:     backoff,
 		MaxLost:     50,
 		LostDelay:   time.Millisecond,
 		Existing:    events.RunAgain,
-	}
-	return &Errand{
-		Work:   works.Define(ErrandID, &works.Options{Policy: policy}, think, do),
-		begin:  begin,
-		report: report,
 	}
 }
 
@@ -98,7 +98,7 @@ func doErrand(ctx context.Context, it errandItem) error {
 }
 
 // Run implements task.Behavior.
-func (e *Errand) Run(ctx context.Context, a task.Attempt) task.Outcome {
+func (e *errand[I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	x := history.Execution{
 		Task:    string(a.Task),
 		Node:    SessionOf(ctx, a.Log),
@@ -109,10 +109,10 @@ func (e *Errand) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	}
 	e.report(Report{
 		Execution: x,
-		Behavior:  ErrandID,
+		Behavior:  e.ID(),
 		Goes:      true,
 	})
-	out := e.Work.Run(ctx, a)
+	out := e.Work.Run(withTries(ctx, a), a)
 	x.End, x.Releases = clock.Now()-e.begin, out.Release
 	x.Final, x.Wait = out.Err != nil && out.Wait == 0, int64(out.Wait)
 	goesOn := out.Release || out.Snooze > 0
@@ -121,7 +121,7 @@ func (e *Errand) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	}
 	e.report(Report{
 		Execution: x,
-		Behavior:  ErrandID,
+		Behavior:  e.ID(),
 		Last:      !goesOn && out.Wait == 0,
 	})
 	return out

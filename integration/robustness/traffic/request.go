@@ -21,6 +21,7 @@ type Request struct {
 	Again  bool   // of Submit: a final record gets a further run
 	Repeat bool   // of Submit: the policy repeats the task
 	Errand bool   // of Submit: it is a work
+	Brook  bool   // of Submit: it is a stream
 	Named  bool   // of Submit: with a request key, that of its history.Operation
 	Key    string // of Submit without Task: the request key, "" = that of its history.Operation; of RunSchedule, "" = none
 	Params Params
@@ -39,7 +40,7 @@ type Request struct {
 
 // Operation is the record of the request before it is made.
 func (r Request) Operation(client int, begin int64) history.Operation {
-	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again || r.Errand, Delay: int64(r.Delay), Call: clock.Now() - begin,
+	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again || r.Errand || r.Brook, Delay: int64(r.Delay), Call: clock.Now() - begin,
 		Behavior: r.Behavior, Reason: r.Reason, Forbidden: r.Forbidden}
 	if r.ofSettings() {
 		op.Task = string(events.Settings)
@@ -94,6 +95,8 @@ func (r Request) behavior() string {
 		return regular
 	case r.Errand:
 		return ErrandID
+	case r.Brook:
+		return BrookID
 	case r.Again:
 		return again
 	}
@@ -125,8 +128,11 @@ func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Opera
 		return nil, err
 	}
 	var w task.Behavior = &Work{ID_: r.behavior()}
-	if r.Errand {
+	switch {
+	case r.Errand:
 		w = newErrand(0, nil)
+	case r.Brook:
+		w = newBrook(0, nil)
 	}
 	op.Terms = Terms(w.Policy(), r.Priority)
 	f, err := c.Submit(ctx, w, params, task.SubmitOptions{ID: events.TaskID(r.Task), RequestKey: op.Request, Delay: r.Delay, Priority: r.Priority})

@@ -40,6 +40,7 @@ type Source struct {
 	repeats   string    // the task that its policy repeats and that nobody has cancelled; "" = none
 	keyed     []Request // the latest with a key
 	scheduled bool      // it has set a schedule
+	brooks    []string  // the streams that it submitted
 }
 
 // NewSource returns the source of a name; name and seed determine what it draws.
@@ -56,8 +57,9 @@ var mix = []struct {
 	share int
 	draw  func(*Source) Request
 }{
-	{19, (*Source).unique},
+	{16, (*Source).unique},
 	{3, (*Source).errand},
+	{3, (*Source).brook},
 	{6, (*Source).schedule},
 	{3, (*Source).repeated},
 	{14, (*Source).shared},
@@ -258,6 +260,20 @@ func (s *Source) errand() Request {
 	r := s.Submit()
 	r.Errand = true
 	r.Params.Repeats, r.Params.Millis = 0, min(r.Params.Millis, 200)
+	s.remember(r.Task)
+	return r
+}
+
+// brook submits a stream, a new one or one that goes on.
+func (s *Source) brook() Request {
+	r := s.Submit()
+	r.Brook = true
+	r.Params.Repeats, r.Params.Millis = 0, min(r.Params.Millis, 100)
+	if len(s.brooks) > 0 && s.random.IntN(2) == 0 {
+		r.Task = s.brooks[s.random.IntN(len(s.brooks))]
+		return r
+	}
+	s.brooks = append(s.brooks[max(0, len(s.brooks)-remembered+1):], r.Task)
 	s.remember(r.Task)
 	return r
 }

@@ -72,7 +72,11 @@ func TestSource_DrawsEveryProfile(t *testing.T) {
 		"forbidden":   func(r traffic.Request) bool { return submitted(r) && r.Forbidden != "" },
 		"long reason": func(r traffic.Request) bool { return r.Verb == history.Pause && r.Forbidden != "" },
 
-		"work": func(r traffic.Request) bool { return submitted(r) && r.Errand && r.Params.Fails > 0 },
+		"work":   func(r traffic.Request) bool { return submitted(r) && r.Errand && r.Params.Fails > 0 },
+		"stream": func(r traffic.Request) bool { return submitted(r) && r.Brook && r.Params.Fails > 0 },
+		"stream that goes on": func(r traffic.Request) bool {
+			return slices.ContainsFunc(requests, func(o traffic.Request) bool { return r.Brook && o.Brook && o != r && o.Task == r.Task })
+		},
 
 		"repeated by its policy": func(r traffic.Request) bool { return submitted(r) && r.Repeat },
 		"end of what is repeated": func(r traffic.Request) bool {

@@ -95,6 +95,14 @@ func (r *Record) Change(c history.Change) {
 	r.Run.Changes = append(r.Run.Changes, c)
 }
 
+// Visit implements work.Record.
+func (r *Record) Visit(v history.Visit) {
+	v.At = r.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Run.Visits = append(r.Run.Visits, v)
+}
+
 // Damage notes what the program failed at.
 func (r *Record) Damage(invariant, format string, args ...any) {
 	r.mu.Lock()

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,8 +33,8 @@ const (
 const walkTo, brakeTo, aloneTo = 40, 24, 6
 
 // errand is a work on one process. It implements task.Behavior.
-type errand struct {
-	*works.Work[Job, step]
+type errand[I any] struct {
+	*works.Work[Job, I]
 	record Record
 	killed context.Context // of the process
 }
@@ -45,7 +46,7 @@ type step struct {
 }
 
 // errands returns the works of a process.
-func errands(killed context.Context, r Record) []task.Behavior {
+func errands(killed context.Context, r Record, feeds *Feeds) []task.Behavior {
 	policy := &works.Options{Policy: task.Policy{
 		MaxAttempts: 3,
 		MaxLost:     5,
@@ -74,13 +75,13 @@ func errands(killed context.Context, r Record) []task.Behavior {
 	do := think
 	do.ID, do.Mode, do.Workers = "do", works.Full, 3
 	alone := works.Partition[Job, step]{Items: stepsTo(aloneTo), Process: process(r)}
-	var all []task.Behavior
+	all := (&streams{feeds, r, killed}).behaviors(policy)
 	for _, w := range []*works.Work[Job, step]{
 		works.Define(Walk, policy, walk),
 		works.Define(Brake, policy, think, do),
 		works.Define(Alone, policy, alone),
 	} {
-		all = append(all, &errand{w, r, killed})
+		all = append(all, &errand[step]{w, r, killed})
 	}
 	return all
 }
@@ -128,7 +129,8 @@ func process(r Record) func(context.Context, step) error {
 		if err := works.Permit(ctx, Counter); err != nil {
 			return err
 		}
-		if of, is := ctx.Value(parentKey{}).(parent); is && info.Mode == works.Full && of.killed.Err() == nil {
+		of := ctx.Value(parentKey{}).(parent)
+		if info.Mode == works.Full && of.killed.Err() == nil {
 			r.Change(history.Change{
 				Task:      string(of.id),
 				Run:       uint32(info.Run),
@@ -142,14 +144,15 @@ func process(r Record) func(context.Context, step) error {
 
 // parent is the task that has the work of an attempt, and the life of the attempt's process.
 type parent struct {
-	id     events.TaskID
-	killed context.Context
+	id      events.TaskID
+	attempt task.Attempt
+	killed  context.Context
 }
 
 type parentKey struct{}
 
 // Run implements task.Behavior. What it returns, and when, goes into the record.
-func (e *errand) Run(ctx context.Context, a task.Attempt) task.Outcome {
+func (e *errand[I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	at := e.record.Begin(history.Execution{
 		Task:    string(a.Task),
 		Node:    traffic.SessionOf(ctx, a.Log),
@@ -157,12 +160,13 @@ func (e *errand) Run(ctx context.Context, a task.Attempt) task.Outcome {
 		Attempt: uint32(a.Number),
 		Try:     uint32(a.Failures) + 1,
 	})
-	of := parent{a.Task, e.killed}
+	of := parent{a.Task, a, e.killed}
 	var told struct {
-		Of events.TaskID `json:"worker_of"`
+		Worker events.TaskID `json:"worker_of"`
+		Hold   events.TaskID `json:"hold_of"`
 	}
-	if json.Unmarshal(a.Params, &told) == nil && told.Of != "" {
-		of.id = told.Of
+	if json.Unmarshal(a.Params, &told) == nil {
+		of.id = cmp.Or(told.Worker, told.Hold, of.id)
 	}
 	out := e.Work.Run(context.WithValue(ctx, parentKey{}, of), a)
 	if e.killed.Err() != nil {

@@ -11,6 +11,7 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/task"
+	works "taskledger/work"
 )
 
 // Job is the parameters of every task: what its function does.
@@ -26,6 +27,7 @@ type Job struct {
 
 	Changes int `json:"changes,omitempty"` // of a work: its items below this number make a change
 	Breaks  int `json:"breaks,omitempty"`  // of a work: attempts of a task whose iterators fail
+	Odd     int `json:"odd,omitempty"`     // of a stream: 1 = changes fail for a while, 2 = some for longer; Fails counts how often
 }
 
 // Record takes down the calls of functions. Begin returns the place of one, and End completes it.
@@ -34,6 +36,8 @@ type Record interface {
 	End(at int, how history.Execution)
 	// Change takes down a change that an item of a work has made.
 	Change(c history.Change)
+	// Visit takes down now what a stream did.
+	Visit(v history.Visit)
 }
 
 // work is a behavior on one process. It implements task.Behavior.
@@ -87,10 +91,10 @@ const Endings = "scfdrpzo"
 // outlasted is the time-out of what is repeated; what outlasts it takes twice as long.
 const outlasted = 800 * time.Millisecond
 
-// Behaviors returns those of a process, which is killed when a context ends.
-func Behaviors(killed context.Context, r Record) []task.Behavior {
+// Behaviors returns those of a process, which is killed when a context ends. Its streams read feeds.
+func Behaviors(killed context.Context, r Record, feeds *Feeds) []task.Behavior {
 	backoff := task.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
-	return append(errands(killed, r),
+	return append(errands(killed, r, feeds),
 		&work{Once, task.Policy{MaxAttempts: 3, MaxLost: 3, LostDelay: time.Millisecond, Backoff: backoff}, r, killed},
 		&work{Again, task.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, MaxLost: 5, LostDelay: 100 * time.Millisecond}, r, killed},
 		&work{Brief, task.Policy{MaxAttempts: 2, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Timeout: 700 * time.Millisecond,
@@ -108,7 +112,7 @@ func Varied(b task.Behavior, losses int) task.Behavior {
 		return b.allowing(losses)
 	case *merging:
 		return &merging{*b.allowing(losses)}
-	case *errand:
+	case *errand[step], *errand[works.Change[value]]:
 		return b
 	}
 	panic("no behavior of this package")

@@ -70,6 +70,7 @@ func (w *world) collect() error {
 		return fmt.Errorf("list tasks by substatus: %w", err)
 	}
 	run := &w.record.Run
+	run.Feeds = w.feeds.History()
 	for i := range tasks {
 		t := &tasks[i]
 		served := traffic.Served(t)

@@ -34,6 +34,7 @@ var scenarios = []func(*scenario){
 	(*scenario).repeated, (*scenario).long, (*scenario).doomed, (*scenario).suspended, (*scenario).runAgain, (*scenario).merged, (*scenario).timed,
 	(*scenario).reborn, (*scenario).keyed, (*scenario).keyed, (*scenario).paused, (*scenario).agreed, (*scenario).forbidden, (*scenario).listed, (*scenario).many,
 	(*scenario).regular, (*scenario).scheduled, (*scenario).scheduled, (*scenario).errand, (*scenario).errand,
+	(*scenario).stream, (*scenario).stream,
 }
 
 // keepersLeast and keepersMost bound the number of clients of task stores.

@@ -17,4 +17,9 @@ const (
 	walk  = work.Walk
 	brake = work.Brake
 	alone = work.Alone
+
+	follow   = work.Follow
+	rehearse = work.Rehearse
+	vague    = work.Vague
+	updates  = work.Updates
 )

@@ -12,6 +12,7 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/keepers"
 	"taskledger/integration/simulation/record"
+	"taskledger/integration/simulation/work"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/version"
 	"taskledger/store/memarchive"
@@ -42,6 +43,7 @@ type world struct {
 	record  *record.Record
 
 	keepers *keepers.Keepers
+	feeds   work.Feeds
 	waits   sync.WaitGroup  // for futures
 	patient context.Context // of the waits; giveUp ends it
 	giveUp  context.CancelFunc

@@ -1,0 +1,251 @@
+package check_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+)
+
+// aStream builds the history of a stream with five changes of two keys, the third of which is held.
+type aStream struct {
+	*builder
+	steps []streamStep
+}
+
+type streamStep struct {
+	name string
+	do   func(*aStream)
+}
+
+const (
+	streamTask = "a"
+	holdTask   = "a/h1"
+)
+
+// visit has an attempt of a task done with a change.
+func visit(by string, place uint64, key string) func(*aStream) {
+	return func(s *aStream) {
+		s.run.Visits = append(s.run.Visits, history.Visit{
+			Task:  streamTask,
+			By:    by,
+			Token: events.Position{Shard: uint16(events.TaskID(by).Shard(shards)), Ref: s.track(by).started},
+			Place: place,
+			Key:   key,
+			At:    s.tick(),
+		})
+	}
+}
+
+// record commits an entry with an event of the stream's task.
+func record(body func(s *aStream) events.Body) func(*aStream) {
+	return func(s *aStream) {
+		s.timed()
+		s.add(streamTask, body(s))
+	}
+}
+
+// timed has the next entry tell when it was committed.
+func (s *aStream) timed() {
+	at := s.tick()
+	s.builder.record = func(r *history.Record) { r.At = at }
+}
+
+func tokenTo(token string) func(*aStream) {
+	return record(func(s *aStream) events.Body {
+		return &events.TokenMoved{Attempt: s.track(streamTask).started, Token: token}
+	})
+}
+
+func (s *aStream) begin() {
+	s.timed()
+	s.add(streamTask, s.created())
+	s.timed()
+	s.start(streamTask, "n-1")
+	for _, body := range []events.Body{
+		&events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{
+			{ID: "do", Buckets: 1, Workers: 1, Threads: 2, Form: events.FormPrecise},
+		}},
+		&events.PartitionStarted{Partition: 1},
+		&events.BucketsMoved{Worker: 1, Attempt: s.track(streamTask).started, Started: 1},
+	} {
+		record(func(*aStream) events.Body { return body })(s)
+	}
+}
+
+// holdThird holds the third change, and passes it.
+func (s *aStream) holdThird() {
+	of := s.track(streamTask).started
+	made := s.created()
+	made.Ties = events.Ties{Parent: streamTask, Group: streamTask, By: "ada"}
+	made.Params = events.JSON([]byte(`{"hold_of":"a","hold":1}`))
+	s.timed()
+	s.commit(events.TaskID(streamTask).Shard(shards), []events.Body{
+		&events.ChangeHeld{Attempt: of, Hold: 1, Partition: 1, Key: "x", At: "3", Data: []byte("{}"), Code: "later"},
+		made,
+		&events.TokenMoved{Attempt: of, Token: "3"},
+	}, func(body events.Body) (*tracked, events.TaskID) {
+		if body == events.Body(made) {
+			return s.track(holdTask), holdTask
+		}
+		return s.track(streamTask), streamTask
+	})
+	s.now += 10
+	s.timed()
+	s.start(holdTask, "n-1")
+}
+
+// again loses the attempt, and begins another one.
+func (s *aStream) again() {
+	of := s.track(streamTask).started
+	s.timed()
+	s.add(streamTask, &events.Lost{Until: s.now + 1}, &events.BucketsMoved{
+		Worker:   1,
+		Attempt:  of,
+		Returned: 1,
+		Cause:    events.ReturnedLost,
+	})
+	s.now += 10
+	s.timed()
+	s.start(streamTask, "n-2")
+	record(func(s *aStream) events.Body {
+		return &events.BucketsMoved{Worker: 1, Attempt: s.track(streamTask).started, Started: 1}
+	})(s)
+}
+
+// soundStream is a history in which everything is right.
+func soundStream() []streamStep {
+	return []streamStep{
+		{"begin", (*aStream).begin},
+		{"first", visit(streamTask, 1, "x")},
+		{"second", visit(streamTask, 2, "y")},
+		{"hold", (*aStream).holdThird},
+		{"third", visit(holdTask, 3, "x")},
+		{"ended", record(func(*aStream) events.Body { return &events.HoldMoved{Hold: 1, Done: 1, Ended: true} })},
+		{"fourth", visit(streamTask, 4, "y")},
+		{"fifth", visit(streamTask, 5, "x")},
+		{"again", (*aStream).again},
+		{"fourth again", visit(streamTask, 4, "y")},
+		{"fifth again", visit(streamTask, 5, "x")},
+		{"token", tokenTo("5")},
+		{"end", func(s *aStream) {
+			s.timed()
+			s.add(streamTask, &events.BucketsMoved{
+				Worker:  1,
+				Attempt: s.track(streamTask).started,
+				Ended:   1,
+			}, &events.PartitionEnded{Partition: 1})
+		}},
+	}
+}
+
+// accusations makes the history of the steps, and returns what is said of its stream.
+func accusations(t *testing.T, steps []streamStep) (all []string) {
+	s := &aStream{builder: newBuilder(t)}
+	s.run.Feeds = []history.Feed{{
+		Task:      streamTask,
+		Keys:      [][]string{{"x"}, {"y"}, {"x"}, {"y"}, {"x"}},
+		Published: []int64{1, 1, 1, 1, 1},
+	}}
+	for _, step := range steps {
+		step.do(s)
+	}
+	for _, v := range check.All(s.finish()) {
+		if v.Task == streamTask && (strings.Contains(v.Text, "change ") || strings.Contains(v.Text, "token passes")) {
+			all = append(all, v.Text)
+		}
+	}
+	return all
+}
+
+func TestStreams_OfASoundHistoryAreNotAccused(t *testing.T) {
+	if all := accusations(t, soundStream()); len(all) > 0 {
+		t.Error(all)
+	}
+}
+
+func TestStreams_ThatBreakAPromiseAreAccused(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		without string
+		before  string // the step before which another one comes
+		other   func(*aStream)
+		text    string
+	}{
+		{"a token passes an open change", "second", "", nil, "the token passes change 2 of key \"y\""},
+		{"a token passes what another attempt did", "fourth again", "", nil, "the token passes change 4 of key \"y\""},
+		{"a held change is overtaken", "", "third", visit(streamTask, 5, "x"), "change 5 of key \"x\" is processed by a before change 3"},
+		{"a held change is forgotten", "third", "", nil, "change 3 of key \"x\" leaves hold 1"},
+		{"one attempt goes back", "", "again", visit(streamTask, 4, "y"), "is processed after change 4, by one attempt"},
+		{"what a token has passed comes again", "", "token", visit(streamTask, 2, "y"), "the token was at 3 when the attempt began"},
+		{"a run ends too early", "token", "", nil, "the last partition ends with the token at 3, and change 4 was there"},
+	} {
+		steps := slices.DeleteFunc(soundStream(), func(s streamStep) bool { return s.name == c.without })
+		if at := slices.IndexFunc(steps, func(s streamStep) bool { return s.name == c.before }); at >= 0 {
+			steps = slices.Insert(steps, at, streamStep{c.name, c.other})
+		}
+		all := accusations(t, steps)
+		if !slices.ContainsFunc(all, func(text string) bool { return strings.Contains(text, c.text) }) {
+			t.Errorf("%s: %q", c.name, all)
+		}
+	}
+}
+
+// What an attempt does that is over counts as nothing: another one has it again.
+func TestStreams_AnAttemptThatIsOverMayBeLate(t *testing.T) {
+	steps := soundStream()
+	at := slices.IndexFunc(steps, func(s streamStep) bool { return s.name == "again" })
+	var late events.Ref
+	steps = slices.Insert(steps, at, streamStep{"keep", func(s *aStream) { late = s.track(streamTask).started }})
+	steps = slices.Insert(steps, at+3, streamStep{"late", func(s *aStream) {
+		visit(streamTask, 2, "y")(s)
+		s.run.Visits[len(s.run.Visits)-1].Token.Ref = late
+	}})
+	if all := accusations(t, steps); len(all) > 0 {
+		t.Error(all)
+	}
+}
+
+func TestStreams_AMessageIsAcknowledgedOnceItsChangesAreDone(t *testing.T) {
+	for _, done := range []bool{true, false} {
+		s := &aStream{builder: newBuilder(t)}
+		s.run.Feeds = []history.Feed{{Task: streamTask, Pushed: true, Keys: [][]string{{"x", "y"}}}}
+		s.begin()
+		visit(streamTask, 1, "x")(s)
+		if done {
+			visit(streamTask, 1, "y")(s)
+		}
+		visit(streamTask, 1, "")(s)
+		accused := slices.ContainsFunc(check.All(s.finish()), func(v check.Violation) bool {
+			return strings.Contains(v.Text, "message 1 is acknowledged, and its change of key \"y\" was neither processed nor held")
+		})
+		if accused == done {
+			t.Errorf("done %t: accused %t", done, accused)
+		}
+	}
+}
+
+// A hold has the number of one of an earlier life, and so its task may be parked after somebody resumed the one before.
+func TestStreams_AResumeIsOfTheLifeOfAHold(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		s := &aStream{builder: newBuilder(t)}
+		s.begin()
+		s.holdThird()
+		o := s.op(history.Operation{Verb: history.Resume, Task: holdTask}, func() {
+			s.timed()
+			s.add(holdTask, &events.Suspended{})
+		})
+		if again {
+			o.Call, o.Return = 1, 2
+		}
+		accused := slices.ContainsFunc(check.All(s.finish()), func(v check.Violation) bool {
+			return strings.Contains(v.Text, "a resume was acknowledged, nobody suspended again")
+		})
+		if accused == again {
+			t.Errorf("made after the resume: %t, accused %t", again, accused)
+		}
+	}
+}
