@@ -139,7 +139,7 @@ func (u *Updates) settled() bool {
 	return u.queue.Settled()
 }
 
-// step does what is due, and then waits for something to come, not for long. Its errors are those of Next.
+// step does what is due, and then waits for something to come, not for long. Next returns its errors.
 func (u *Updates) step(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -32,7 +32,7 @@ type UpdatesConfig struct {
 	// Consumer is the name of the durable consumer, which nobody else may read. One that does not exist is made, and
 	// begins with the first message of the stream.
 	Consumer string
-	// Subjects are those that are read. Default: all of the stream.
+	// Subjects limits what is read to messages on these subjects. Default: all of the stream.
 	Subjects []string
 	// AckWait is the time after which a message is delivered again that is neither acknowledged nor in progress, 100 ms
 	// or more. It should be well above the ten seconds after which a stream reports its messages in progress: others

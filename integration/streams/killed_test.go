@@ -9,7 +9,7 @@ import (
 	"taskledger/task"
 )
 
-// kills is how often the node of the worker is killed.
+// kills returns how often the node of the worker is killed.
 func kills() int { return repeat.Times(2, 3) }
 
 // pace is the time that a change takes.

@@ -173,7 +173,7 @@ integration          | github.com/anishathalye/porcupine github.com/nats-io | bl
 integration/processes |                                               | tests of nodes that are processes
 integration/collections |                                             | tests of collections over the API of several nodes
 integration/works      |                                             | tests of works on several nodes
-integration/streams    |                                             | tests of streams on several nodes
+integration/streams    | github.com/nats-io/nats.go                  | tests of streams on several nodes
 integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
 integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
