@@ -186,7 +186,7 @@ integration/robustness/check   | integration/robustness/folds integration/robust
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
-integration/robustness/traffic | engine schedule store events task work work/segmentation integration/robustness/clock integration/robustness/history | what clients ask, and functions do
+integration/robustness/traffic | behaviors engine schedule store events task work work/segmentation integration/robustness/clock integration/robustness/history | what clients ask, and functions do
 integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io integration/robustness/clock integration/robustness/keepers item | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
@@ -200,7 +200,7 @@ integration/simulation/machine | integration/robustness/history       | runs the
 integration/simulation/program | integration/simulation/world         | the program that makes a history
 integration/simulation/record  | engine integration/robustness/history integration/robustness/keepers | a history in the making
 integration/robustness/keepers | engine item task taskstore integration/robustness/history integration/robustness/traffic | clients of task stores
-integration/simulation/work    | task events integration/robustness/history integration/robustness/traffic work work/segmentation | what tasks of simulated histories do
+integration/simulation/work    | task events integration/robustness/history integration/robustness/traffic behaviors work work/feed work/feed/memfeed work/segmentation | what tasks of simulated histories do
 integration/simulation/world   | schedule ledger internal/version store store/memarchive engine task etcdstore events internal/modeletcd integration/robustness/history integration/robustness/traffic integration/robustness/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/documents |                                               | runs what a document says: knows nothing of what is inside

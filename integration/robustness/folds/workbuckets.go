@@ -38,9 +38,12 @@ func (of *job) apply(ev *events.Event) string {
 	case *events.TokenMoved:
 		return of.moveToken(b)
 	case *events.ChangeHeld:
-		return of.hold(b)
+		if problem := of.streams(b.Attempt); problem != "" {
+			return "a change is held: " + problem
+		}
+		return of.stream.hold(b)
 	case *events.HoldMoved:
-		return of.moveHold(b)
+		return of.stream.move(b)
 	case *events.Failed:
 		return of.judgeTrip(b)
 	case *events.Deleted:
@@ -49,6 +52,69 @@ func (of *job) apply(ev *events.Event) string {
 		}
 	}
 	return ""
+}
+
+// streams says what keeps an attempt from telling of a stream; "" for nothing.
+func (of *job) streams(attempt events.Ref) string {
+	p := of.part()
+	has, open := of.open[1]
+	switch {
+	case p == nil || p.plan.Form == events.FormBuckets:
+		return "no stream is under way"
+	case !open || has.attempt != attempt:
+		return fmt.Sprintf("attempt %d tells of a stream whose bucket attempt %d has", attempt, has.attempt)
+	}
+	if w := of.workers[has.worker]; w == nil || w.attempt != attempt {
+		return fmt.Sprintf("attempt %d tells of a stream, and does not run", attempt)
+	}
+	return ""
+}
+
+// moveToken folds how far a stream has come, or says what forbids it.
+func (of *job) moveToken(b *events.TokenMoved) string {
+	if problem := of.streams(b.Attempt); problem != "" {
+		return "a token moves: " + problem
+	}
+	p := of.part()
+	if simulates := p.plan.Mode != events.ModeFull && !p.plan.MovesToken; b.Token != "" && b.Simulated != simulates {
+		return fmt.Sprintf("a token moves in partition %q, and that it is simulated is %t", p.plan.ID, b.Simulated)
+	}
+	p.items.Done += b.Items.Done
+	p.items.Failed += b.Items.Failed
+	p.items.Skipped += b.Items.Skipped
+	stands := &of.stream.token
+	if b.Simulated {
+		stands = &p.simulated
+	}
+	if b.Token == "" || b.Token == *stands {
+		return ""
+	}
+	*stands = b.Token
+	for _, w := range of.workers {
+		w.forgive()
+	}
+	return ""
+}
+
+// mayReset says what keeps a work from being reset.
+func (of *job) mayReset(b *events.WorkReset) string {
+	switch {
+	case len(of.open) > 0 || of.own.attempt != 0:
+		return fmt.Sprintf("a reset of a work that runs, or has %d open buckets", len(of.open))
+	case b.What != events.ResetToken && !of.planned:
+		return "a reset of a work that was reset"
+	case b.What == events.ResetToken && !of.own.suspended && !of.own.final:
+		return "the token of a stream is set that may go on"
+	}
+	return ""
+}
+
+// setToken folds that an operator has set the token.
+func (of *job) setToken(token string) {
+	of.stream.token = token
+	for i := range of.parts {
+		of.parts[i].simulated = ""
+	}
 }
 
 // mayPlan says what keeps a further run from being planned.

@@ -82,6 +82,9 @@ func (s *Works) follow(t *hand, ev *events.Event) {
 	case *events.Resumed:
 		t.suspended = false
 	}
+	if t.held != nil {
+		t.held.runs = t.attempt != 0
+	}
 	if of := s.byID[t.id]; of != nil {
 		of.follow(ev)
 	}
@@ -180,7 +183,7 @@ func (s *Works) Holds(id events.TaskID) bool {
 		return false
 	}
 	of := s.byID[id]
-	return t.of != nil || t.held != nil && !t.held.gone || of != nil && of.lasts()
+	return t.of != nil || t.held != nil && !t.held.gone || of != nil && of.stream.lasts()
 }
 
 // Lose leaves the work of a task, or of a worker, alone from now on: the events of the task make no sense.
@@ -220,7 +223,7 @@ func (s *Works) Tends(ev *events.Event) bool {
 	}
 	t := s.tasks[ev.Task]
 	if t != nil && t.held != nil {
-		return t.tendsHeld(ev)
+		return t.held.tends(ev)
 	}
 	if t == nil || s.workOf(t) == nil {
 		return false

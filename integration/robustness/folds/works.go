@@ -56,7 +56,7 @@ type job struct {
 	current  int // the number of the last partition that has started; 0 = none
 	open     map[uint64]holder
 	permits  map[permit]bool // of buckets that have not ended
-	stream   *stream         // nil = it has none
+	stream   stream
 }
 
 // part is a partition of a run.
@@ -128,8 +128,11 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 	of := s.byID[ev.Task]
 	switch b := ev.Body.(type) {
 	case *events.Created:
-		if of := s.byID[b.Ties.Parent]; of != nil && s.joinHold(t, of, ev) {
-			return ""
+		if of := s.byID[b.Ties.Parent]; of != nil {
+			if t.held = of.stream.join(of.own.id, ev); t.held != nil {
+				s.touch(of)
+				return ""
+			}
 		}
 		return s.join(t, b, ev.At)
 	case *events.WorkPlanned:
@@ -198,11 +201,7 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 	delete(s.tasks, id)
 	if of := s.byID[id]; of != nil {
 		delete(s.byID, id)
-		for _, h := range of.has().holds {
-			if h.task != nil {
-				h.task.held.gone = true
-			}
-		}
+		of.stream.leave()
 		for number, w := range of.workers {
 			if number > 1 {
 				w.of = nil
@@ -218,8 +217,8 @@ func (s *Works) Forgotten(id events.TaskID) (givenUp []events.TaskID) {
 		delete(t.of.workers, t.number)
 	}
 	if t.held != nil && !t.held.gone {
-		of := t.held.of
-		if of.drop(t.held.number); of.own.final && !of.lasts() {
+		of := s.byID[t.held.work]
+		if of.stream.drop(t.held.number); of.own.final && !of.stream.lasts() {
 			return []events.TaskID{of.own.id}
 		}
 	}
@@ -256,7 +255,7 @@ func (of *job) owes() string {
 	if p := of.part(); p != nil && uint64(len(p.done)) == p.total() {
 		return fmt.Sprintf("all buckets of partition %d are done, and it does not end in the same entry", of.current)
 	}
-	return of.owesTask()
+	return of.stream.owes()
 }
 
 // Remains returns the workers that go on although their works ended before a time.

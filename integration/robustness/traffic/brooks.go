@@ -20,7 +20,7 @@ const BrookID = "brook"
 // bend is the number of changes of a run of a brook, and brookKeys that of their keys.
 const bend, brookKeys = 24, 5
 
-// drop is what a change of a brook has.
+// drop is the value of a change of a brook.
 type drop struct {
 	Place  int64 `json:"place"`
 	Millis int   `json:"millis,omitempty"`
@@ -99,7 +99,7 @@ func catch(ctx context.Context, c brook) error {
 
 type triesKey struct{}
 
-// heldTries returns the number of an attempt on changes that are held; 0 = it is of the stream.
+// heldTries returns the number of an attempt on changes that are held; 0 = the stream makes it.
 func heldTries(ctx context.Context) int {
 	tries, _ := ctx.Value(triesKey{}).(int)
 	return tries

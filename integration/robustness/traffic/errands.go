@@ -20,7 +20,7 @@ const ErrandID = "errand"
 // errandItems is the number of items of an errand, and mostChanges the number of those that may make a change.
 const errandItems, mostChanges = 24, 6
 
-// errand is the behavior of works whose items are of a type. It implements task.Behavior.
+// errand runs a work, and reports its attempts. It implements task.Behavior.
 type errand[I any] struct {
 	*works.Work[Params, I]
 	begin  int64        // of the run, of package clock

@@ -10,7 +10,7 @@ import (
 	"taskledger/work/feed/memfeed"
 )
 
-// Feeds are what streams read, outside of all processes. The zero value has none. Its methods may be called
+// Feeds hold the changes for streams, outside of all processes. The zero value has none. Its methods may be called
 // concurrently.
 type Feeds struct {
 	mu  sync.Mutex

@@ -40,7 +40,7 @@ func (j *Job) fate(place uint64) string {
 	return of
 }
 
-// value is what a change has.
+// value tells what the function makes of a change.
 type value struct {
 	Place uint64 `json:"place"`
 	Work  int    `json:"work,omitempty"`
