@@ -79,28 +79,63 @@ func (r *run) end(ctx context.Context) error {
 
 // stages waits for the works of the mirror, one after the other.
 func (r *run) stages(ctx context.Context) (all []ending, err error) {
-	if !r.joined || !r.shared.Follow || !r.following(ctx) {
-		e, err := r.stage(ctx, r.Task, &r.mirror)
-		if err != nil {
-			return nil, err
+	e := ending{task: r.Task}
+	if r.joined && r.shared.Follow && r.following(ctx) { // what made the trees equal has ended, perhaps long ago
+		e.sums, err = r.sums(ctx, r.Task)
+		if errors.Is(err, task.ErrNotFound) {
+			err = nil
 		}
-		all = append(all, e)
-		if _, failed := errors.AsType[*FailedError](e.outcome); !r.shared.Follow || e.outcome != nil && !failed {
-			return all, nil
-		}
+	} else {
+		e, err = r.stage(ctx, r.Task, &r.mirror)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, e)
+	if _, failed := errors.AsType[*FailedError](e.outcome); !r.shared.Follow || e.outcome != nil && !failed {
+		return all, nil
 	}
 	fmt.Fprintf(r.Err, "%s: follows %s until it is interrupted\n", r.follows(), r.Params.Source)
-	e, err := r.stage(ctx, r.follows(), &r.follow)
+	e, err = r.stage(ctx, r.follows(), &r.follow)
 	if err != nil && ctx.Err() != nil && !r.joined && r.follow.made != nil {
 		e, err = r.interrupt(ctx)
 	}
 	return append(all, e), err
 }
 
-// following reports whether the work that follows is there: then the other one has ended, perhaps long ago.
+// following reports whether the work that follows is under way.
 func (r *run) following(ctx context.Context) bool {
-	_, err := r.client.Operations().Work(ctx, r.follows())
-	return err == nil
+	of, err := r.client.Operations().Work(ctx, r.follows())
+	return err == nil && of.State != workprogress.Failed
+}
+
+// awaitFollowing waits until the first process has begun, or begun anew, to follow.
+func (r *run) awaitFollowing(ctx context.Context) error {
+	for answered := time.Now(); ; {
+		of, err := r.client.Operations().Work(ctx, r.follows())
+		switch {
+		case err == nil && of.State != workprogress.Failed:
+			return nil
+		case err == nil, errors.Is(err, task.ErrNotFound):
+			answered = time.Now()
+		case time.Since(answered) > silentFor:
+			return silent(time.Since(answered), err)
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// sums returns what a work has done so far.
+func (r *run) sums(ctx context.Context, id events.TaskID) (s trees.Sums, err error) {
+	of, err := r.client.Operations().WorkLinear(ctx, id)
+	if err != nil {
+		return s, fmt.Errorf("read what the work has done: %w", err)
+	}
+	return sum(&of), nil
 }
 
 // interrupt ends the work that follows, as ctx has ended.
@@ -123,11 +158,9 @@ func (r *run) stage(ctx context.Context, id events.TaskID, s *stage) (e ending, 
 	if err != nil && !failed {
 		return e, err
 	}
-	of, err := r.client.Operations().WorkLinear(ctx, id)
-	if err != nil {
-		return e, fmt.Errorf("read what the work has done: %w", err)
+	if e.sums, err = r.sums(ctx, id); err != nil {
+		return e, err
 	}
-	e.sums = sum(&of)
 	switch {
 	case failed && id == r.follows() && errors.Is(failure, task.ErrCancelled):
 	case failed && failure.Code == events.CodeThreshold:
