@@ -95,7 +95,6 @@ func (r *run) stages(ctx context.Context) (all []ending, err error) {
 	if _, failed := errors.AsType[*FailedError](e.outcome); !r.shared.Follow || e.outcome != nil && !failed {
 		return all, nil
 	}
-	fmt.Fprintf(r.Err, "%s: follows %s until it is interrupted\n", r.follows(), r.Params.Source)
 	e, err = r.stage(ctx, r.follows(), &r.follow)
 	if err != nil && ctx.Err() != nil && !r.joined && r.follow.made != nil {
 		e, err = r.interrupt(ctx)
@@ -105,18 +104,29 @@ func (r *run) stages(ctx context.Context) (all []ending, err error) {
 
 // following reports whether the work that follows is under way.
 func (r *run) following(ctx context.Context) bool {
-	of, err := r.client.Operations().Work(ctx, r.follows())
+	of, err := r.ask(ctx)
 	return err == nil && of.State != workprogress.Failed
 }
 
-// awaitFollowing waits until the first process has begun, or begun anew, to follow.
+// ask asks for the work that follows.
+func (r *run) ask(ctx context.Context) (workprogress.Work, error) {
+	ctx, cancel := context.WithTimeout(ctx, silentFor/2)
+	defer cancel()
+	return r.client.Operations().Work(ctx, r.follows())
+}
+
+// awaitFollowing waits until the first process has begun to follow, or begun anew if it had ended before.
 func (r *run) awaitFollowing(ctx context.Context) error {
+	before := true
 	for answered := time.Now(); ; {
-		of, err := r.client.Operations().Work(ctx, r.follows())
+		of, err := r.ask(ctx)
 		switch {
-		case err == nil && of.State != workprogress.Failed:
+		case err == nil && (!before || of.State != workprogress.Failed):
 			return nil
-		case err == nil, errors.Is(err, task.ErrNotFound):
+		case errors.Is(err, task.ErrNotFound):
+			before = false
+			answered = time.Now()
+		case err == nil:
 			answered = time.Now()
 		case time.Since(answered) > silentFor:
 			return silent(time.Since(answered), err)
@@ -131,6 +141,8 @@ func (r *run) awaitFollowing(ctx context.Context) error {
 
 // sums returns what a work has done so far.
 func (r *run) sums(ctx context.Context, id events.TaskID) (s trees.Sums, err error) {
+	ctx, cancel := context.WithTimeout(ctx, silentFor)
+	defer cancel()
 	of, err := r.client.Operations().WorkLinear(ctx, id)
 	if err != nil {
 		return s, fmt.Errorf("read what the work has done: %w", err)
@@ -182,6 +194,9 @@ func (r *run) await(ctx context.Context, id events.TaskID, s *stage) (err error)
 	if s.made == nil {
 		if s.made, err = s.future(ctx); err != nil {
 			return fmt.Errorf("submit the work: %w", err)
+		}
+		if id == r.follows() {
+			fmt.Fprintf(r.Err, "%s: follows %s until it is interrupted\n", id, r.Params.Source)
 		}
 	}
 	g, following := errgroup.WithContext(ctx)
