@@ -311,8 +311,8 @@ func TestArchive_WithoutJetStreamIsRefusedOrSaidOpenly(t *testing.T) {
 		args []string
 	}{
 		{"--archive jetstream: there is no NATS", []string{"--etcd", etcd, "--archive", "jetstream"}},
-		{"--archive elsewhere: want jetstream, keep or drop", []string{"--etcd", etcd, "--archive", "elsewhere"}},
-		{"--archive elsewhere: want jetstream, keep or drop", []string{"--archive", "elsewhere"}},
+		{"--archive elsewhere: want jetstream, files, keep or drop", []string{"--etcd", etcd, "--archive", "elsewhere"}},
+		{"--archive elsewhere: want jetstream, files, keep or drop", []string{"--archive", "elsewhere"}},
 		{"--archive-replicas: 9, want 1 to 5", []string{"--etcd", etcd, "--nats", able.URL, "--archive-replicas", "9"}},
 	} {
 		r := run(t, dir, append([]string{"serve"}, c.args...)...)

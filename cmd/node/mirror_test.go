@@ -234,6 +234,7 @@ func TestMirror_RefusesWhatCannotBeMirrored(t *testing.T) {
 		"many threads":          {[]string{"--threads", "257", "source", "target"}, 2, "--threads 257"},
 		"no workers":            {[]string{"--workers", "0", "source", "target"}, 2, "--workers 0"},
 		"less than nothing":     {[]string{"--max-deletes", "-1", "source", "target"}, 2, "--max-deletes -1"},
+		"joined, and to follow": {[]string{"--join", "m", "--follow", "source", "target"}, 2, "leave out --follow"},
 		"joined and first":      {[]string{"--join", "m", "--dir", "m", "source", "target"}, 2, "leave out --dir"},
 	} {
 		t.Run(name, func(t *testing.T) {

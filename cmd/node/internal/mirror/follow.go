@@ -46,7 +46,7 @@ func (f *follower) follow(ctx context.Context) error {
 		asking, cancel := context.WithTimeout(ctx, silentFor/2)
 		of, err := f.ask(asking)
 		cancel()
-		silent := time.Since(answered)
+		since := time.Since(answered)
 		switch {
 		case err == nil:
 			answered = time.Now()
@@ -56,11 +56,16 @@ func (f *follower) follow(ctx context.Context) error {
 			}
 		case errors.Is(err, task.ErrNotFound): // nothing is planned yet
 			answered = time.Now()
-		case f.joined && ctx.Err() == nil && silent > silentFor:
-			const say = "the first process of the mirror has not answered for %s: %w: %w"
-			return fmt.Errorf(say, silent.Round(time.Second), store.ErrUnavailable, err)
+		case f.joined && ctx.Err() == nil && since > silentFor:
+			return silent(since, err)
 		}
 	}
+}
+
+// silent returns the error of a process that has joined, and that nobody has answered for a time.
+func silent(since time.Duration, err error) error {
+	const say = "the first process of the mirror has not answered for %s: %w: %w"
+	return fmt.Errorf(say, since.Round(time.Second), store.ErrUnavailable, err)
 }
 
 // tell prints a line, in the words of work show, or with the counts.

@@ -163,8 +163,8 @@ func join(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	r.mirror.future = func(context.Context) (*behaviors.Future[work.Result], error) {
 		return mirror.Attach(r.client, of.Task), nil
 	}
-	r.follow.future = func(context.Context) (*behaviors.Future[work.Result], error) {
-		return follow.Attach(r.client, of.follows()), nil
+	r.follow.future = func(ctx context.Context) (*behaviors.Future[work.Result], error) {
+		return follow.Attach(r.client, of.follows()), r.awaitFollowing(ctx)
 	}
 	return r.end(ctx)
 }

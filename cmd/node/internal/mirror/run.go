@@ -79,28 +79,75 @@ func (r *run) end(ctx context.Context) error {
 
 // stages waits for the works of the mirror, one after the other.
 func (r *run) stages(ctx context.Context) (all []ending, err error) {
-	if !r.joined || !r.shared.Follow || !r.following(ctx) {
-		e, err := r.stage(ctx, r.Task, &r.mirror)
-		if err != nil {
-			return nil, err
+	e := ending{task: r.Task}
+	if r.joined && r.shared.Follow && r.following(ctx) { // what made the trees equal has ended, perhaps long ago
+		e.sums, err = r.sums(ctx, r.Task)
+		if errors.Is(err, task.ErrNotFound) {
+			err = nil
 		}
-		all = append(all, e)
-		if _, failed := errors.AsType[*FailedError](e.outcome); !r.shared.Follow || e.outcome != nil && !failed {
-			return all, nil
-		}
+	} else {
+		e, err = r.stage(ctx, r.Task, &r.mirror)
 	}
-	fmt.Fprintf(r.Err, "%s: follows %s until it is interrupted\n", r.follows(), r.Params.Source)
-	e, err := r.stage(ctx, r.follows(), &r.follow)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, e)
+	if _, failed := errors.AsType[*FailedError](e.outcome); !r.shared.Follow || e.outcome != nil && !failed {
+		return all, nil
+	}
+	e, err = r.stage(ctx, r.follows(), &r.follow)
 	if err != nil && ctx.Err() != nil && !r.joined && r.follow.made != nil {
 		e, err = r.interrupt(ctx)
 	}
 	return append(all, e), err
 }
 
-// following reports whether the work that follows is there: then the other one has ended, perhaps long ago.
+// following reports whether the work that follows is under way.
 func (r *run) following(ctx context.Context) bool {
-	_, err := r.client.Operations().Work(ctx, r.follows())
-	return err == nil
+	of, err := r.ask(ctx)
+	return err == nil && of.State != workprogress.Failed
+}
+
+// ask asks for the work that follows.
+func (r *run) ask(ctx context.Context) (workprogress.Work, error) {
+	ctx, cancel := context.WithTimeout(ctx, silentFor/2)
+	defer cancel()
+	return r.client.Operations().Work(ctx, r.follows())
+}
+
+// awaitFollowing waits until the first process has begun to follow, or begun anew if it had ended before.
+func (r *run) awaitFollowing(ctx context.Context) error {
+	before := true
+	for answered := time.Now(); ; {
+		of, err := r.ask(ctx)
+		switch {
+		case err == nil && (!before || of.State != workprogress.Failed):
+			return nil
+		case errors.Is(err, task.ErrNotFound):
+			before = false
+			answered = time.Now()
+		case err == nil:
+			answered = time.Now()
+		case time.Since(answered) > silentFor:
+			return silent(time.Since(answered), err)
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// sums returns what a work has done so far.
+func (r *run) sums(ctx context.Context, id events.TaskID) (s trees.Sums, err error) {
+	ctx, cancel := context.WithTimeout(ctx, silentFor)
+	defer cancel()
+	of, err := r.client.Operations().WorkLinear(ctx, id)
+	if err != nil {
+		return s, fmt.Errorf("read what the work has done: %w", err)
+	}
+	return sum(&of), nil
 }
 
 // interrupt ends the work that follows, as ctx has ended.
@@ -123,11 +170,9 @@ func (r *run) stage(ctx context.Context, id events.TaskID, s *stage) (e ending, 
 	if err != nil && !failed {
 		return e, err
 	}
-	of, err := r.client.Operations().WorkLinear(ctx, id)
-	if err != nil {
-		return e, fmt.Errorf("read what the work has done: %w", err)
+	if e.sums, err = r.sums(ctx, id); err != nil {
+		return e, err
 	}
-	e.sums = sum(&of)
 	switch {
 	case failed && id == r.follows() && errors.Is(failure, task.ErrCancelled):
 	case failed && failure.Code == events.CodeThreshold:
@@ -149,6 +194,9 @@ func (r *run) await(ctx context.Context, id events.TaskID, s *stage) (err error)
 	if s.made == nil {
 		if s.made, err = s.future(ctx); err != nil {
 			return fmt.Errorf("submit the work: %w", err)
+		}
+		if id == r.follows() {
+			fmt.Fprintf(r.Err, "%s: follows %s until it is interrupted\n", id, r.Params.Source)
 		}
 	}
 	g, following := errgroup.WithContext(ctx)

@@ -63,7 +63,7 @@ func (p *Pair) write(ctx context.Context, from place) (part string, err error) {
 	if err := unchanged(from, in); err != nil {
 		return "", err
 	}
-	part = p.parts.add(from.path)
+	part = p.parts.add(newPart(from.path))
 	out, err := p.create(part)
 	if err != nil {
 		p.parts.forget(part)
@@ -117,7 +117,7 @@ func (p *Pair) copyLink(ctx context.Context, at string) (skipped string, err err
 	if was, err := p.target.Readlink(at); err == nil && was == to {
 		return equal, nil
 	}
-	part := p.parts.add(at)
+	part := p.parts.add(newPart(at))
 	if err := p.change(path.Dir(at), func() error { return p.target.Symlink(to, part) }); err != nil {
 		p.parts.forget(part)
 		return "", err

@@ -9,9 +9,8 @@ type parts struct {
 	names map[string]struct{}
 }
 
-// add returns the name of a new part of the file at a path.
-func (p *parts) add(at string) (part string) {
-	part = newPart(at)
+// add adds a part, and returns it.
+func (p *parts) add(part string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.names == nil {
