@@ -8,6 +8,10 @@ import (
 	"syscall"
 )
 
+// errNotEmpty tells of a directory that is to be deleted and has something in it, which was made meanwhile: a later scan
+// finds both.
+var errNotEmpty = errors.New("it is not empty yet")
+
 // equalize makes an entry of the target equal to that of the source as both are now, without what is below it, and gives
 // the directories above it their modes and times. It says why there was nothing to do.
 func (p *Pair) equalize(ctx context.Context, at string) (skipped string, err error) {
@@ -26,6 +30,9 @@ func (p *Pair) replace(ctx context.Context, at string) (skipped string, err erro
 		case err != nil:
 			return "", err
 		case is != stays:
+			if entries, err := list(p.target, at); is == gone && to.IsDir() && err == nil && len(entries) > 0 {
+				return "", errNotEmpty
+			}
 			return p.delete(ctx, at)
 		}
 	}

@@ -130,6 +130,9 @@ func (f *follower) process(ctx context.Context, c work.Change[Change]) error {
 	switch {
 	case err != nil:
 		f.open.fail(c.Value.Path, c.Value.Scan, time.Now())
+		if errors.Is(err, errNotEmpty) {
+			return work.Skip(err.Error())
+		}
 		if c.Value.Again && ctx.Err() == nil {
 			return work.Skip("it failed again: " + err.Error())
 		}
