@@ -5,15 +5,6 @@ import (
 	"io/fs"
 )
 
-// fate says what becomes of an entry of the target.
-type fate uint8
-
-const (
-	stays    fate = iota // the source has it, perhaps with another content
-	gone                 // the source does not have it
-	inTheWay             // it has the place of a directory, or of a file or link that is copied to it or to a parent of it
-)
-
 // fate looks an entry of the target up in the source, and follows no link there.
 func (p *Pair) fate(e entry) (fate, error) {
 	for end := range len(e.path) {

@@ -11,17 +11,6 @@ import (
 	"slices"
 )
 
-// entry is a directory, a file or something else of a tree.
-type entry struct {
-	path  string // relative to the tree, with slashes; "." for the tree itself
-	kind  fs.FileMode
-	above fate // that the directories above it lead to; stays where nobody has looked
-	// unreadable is the error of a directory that could not be read; nothing below it is yielded.
-	unreadable error
-}
-
-func (e entry) isDir() bool { return e.kind.IsDir() }
-
 // walk yields all entries of a tree, in the same order each time: those of a directory by their names, and the
 // directory behind what is in it if childrenFirst is set, else before. Links are entries and are not followed. A
 // directory that cannot be read says so and does not look as if it were empty; the tree itself ends the walk with an
