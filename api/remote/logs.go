@@ -36,7 +36,7 @@ func (l logs) Log(ctx context.Context, id events.TaskID, s tasklog.Selection) (t
 		q.time("end", s.Until.Time())
 	}
 	var page logPage
-	if err := (reader{l.link}).ofTask(ctx, "read the log", id, "/logs", q, &page); err != nil {
+	if err := reader(l).ofTask(ctx, "read the log", id, "/logs", q, &page); err != nil {
 		return told, err
 	}
 	told = tasklog.Told{

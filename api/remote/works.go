@@ -30,7 +30,7 @@ func (w works) WorkLinear(ctx context.Context, id events.TaskID) (progress.Work,
 func (w works) work(ctx context.Context, id events.TaskID, linear bool) (told progress.Work, err error) {
 	q := newParams()
 	q.flag("linear", linear)
-	err = reader{w.link}.ofTask(ctx, "show the work", id, workPath, q, &told)
+	err = reader(w).ofTask(ctx, "show the work", id, workPath, q, &told)
 	return told, err
 }
 
@@ -44,7 +44,7 @@ func (w works) WorkFailures(
 	q := newParams()
 	q.text("cursor", cursor)
 	q.number("limit", int64(limit))
-	err = reader{w.link}.ofTask(ctx, "show the errors of the work", id, workPath+"/errors", q, &page)
+	err = reader(w).ofTask(ctx, "show the errors of the work", id, workPath+"/errors", q, &page)
 	return page, err
 }
 

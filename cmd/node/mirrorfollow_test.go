@@ -49,9 +49,8 @@ func glance(root string) map[string]string {
 func equalSoon(t *testing.T, source, target string) time.Duration {
 	t.Helper()
 	from := time.Now()
-	is, want := map[string]string{}, map[string]string{}
 	for deadline := from.Add(patience); ; <-time.After(50 * time.Millisecond) {
-		is, want = glance(target), glance(source)
+		is, want := glance(target), glance(source)
 		if maps.Equal(is, want) {
 			return time.Since(from)
 		}
@@ -142,7 +141,7 @@ func TestMirror_ThatFollowsIsEqualSoonAfterTheLastChangeThoughItsNodesAreKilledT
 		t.Errorf("code %d: %s%s", got.code, got.out, got.err)
 	}
 	shuffle(r, source)
-	first = follow(t, dir, "--dir", "m", "--threads", "3")
+	follow(t, dir, "--dir", "m", "--threads", "3")
 	equalSoon(t, source, target)
 }
 

@@ -13,7 +13,6 @@ import (
 // aStream builds the history of a stream with five changes of two keys, the third of which is held.
 type aStream struct {
 	*builder
-	steps []streamStep
 }
 
 type streamStep struct {

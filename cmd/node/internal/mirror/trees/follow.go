@@ -194,9 +194,6 @@ type scanEnd struct {
 	limit time.Time
 }
 
-// errStopped ends an attempt whose changes nobody wants any more.
-var errStopped = errors.New("no more changes are wanted")
-
 // run scans until ctx ends, or nobody wants more.
 func (a *attempt) run(ctx context.Context, params Params) error {
 	if err := a.pair.check(params); err != nil {
