@@ -46,7 +46,7 @@ var schedules = []Bug{
 		{"	if upTo != \"\" {", "	if upTo == \"-\" {"},
 	}, ownSchedules, "TestClientList_PagesLeaveOutNoScheduleOfAnyShard"},
 	{"change of a definition that nobody has judged", "api/schedules/change.go", []Edit{
-		{"why.Reason, cmp.Or(seen, judged))", "why.Reason, cmp.Or(seen, judged*0))"},
+		{"		Seen:   cmp.Or(seen, judged),\n", "		Seen:   cmp.Or(seen, judged*0),\n"},
 	}, apiSchedules, "TestSchedules_WhatChangesAfterItWasJudgedIsLeftAsItIs"},
 	{"UUIDs that a definition takes away which does not know of them", asksSchedules, []Edit{
 		{"	if of != nil && plan.Names == events.NamesByOrigin {\n", "	if of != nil && plan.Keep == 7 {\n"},

@@ -461,7 +461,7 @@ var sessions = []Bug{
 		{"	return shard, err == nil && s.checkShard(shard) == nil && strconv.Itoa(shard) == text\n", "	return shard, err == nil\n"},
 	}, store, "TestMembers_UnreadableKeysAreShownAsFarAsPossible"},
 	// Not found by histories: they have one user, bound no memory, and nobody types shards in them.
-	{"etcd's socket where every user may enter", "engine/embedded/socket.go", []Edit{
+	{"etcd's socket where every user may enter", "internal/advertised/socket.go", []Edit{
 		{"os.Mkdir(dir, 0o700)", "os.Mkdir(dir, 0o755)"},
 	}, "./engine/embedded", "TestServers_SocketIsInADirectoryThatNoOtherUserEnters"},
 	{"watch that holds any number of entries", "etcdstore/journal.go", []Edit{
