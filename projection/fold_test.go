@@ -145,7 +145,8 @@ func expired(s *projection.Shard, at events.Millis) map[events.TaskID]bool {
 	until := func(t *projection.Task) events.Millis { return overSince(t).Add(t.Kind.Policy.Retain) }
 	finished := map[string][]*projection.Task{}
 	for t := range s.Tasks() {
-		if held := len(t.Requests) > 0 && s.Since(heldSince(t), at) <= events.Millis(projection.HoldRequests.Milliseconds()); t.Final() && !held && t.Status == task.Success { // failures are kept for longer than any sequence takes
+		held := streams(s, t) || len(t.Requests) > 0 && s.Since(heldSince(t), at) <= events.Millis(projection.HoldRequests.Milliseconds())
+		if t.Final() && !held && t.Status == task.Success { // failures are kept for longer than any sequence takes
 			finished[t.Kind.Behavior] = append(finished[t.Kind.Behavior], t)
 		}
 	}

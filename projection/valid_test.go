@@ -109,10 +109,16 @@ type model struct {
 	running  map[string]map[*projection.Task]bool
 }
 
+// streams reports whether a task has a stream with a token or holds, which outlives it.
+func streams(s *projection.Shard, t *projection.Task) bool {
+	of := works.Of(s).Work(t.ID)
+	return of != nil && of.Stream != nil && (of.Stream.Token != "" || of.Stream.Len() > 0)
+}
+
 func modelOf(s *projection.Shard, now events.Millis) model {
 	m := model{ready: map[string][]*projection.Task{}, running: map[string]map[*projection.Task]bool{}}
 	for t := range s.Tasks() {
-		held := t.Final() && len(t.Requests) > 0 && s.Since(heldSince(t), s.Time) <= events.Millis(projection.HoldRequests.Milliseconds())
+		held := t.Final() && !streams(s, t) && len(t.Requests) > 0 && s.Since(heldSince(t), s.Time) <= events.Millis(projection.HoldRequests.Milliseconds())
 		if held {
 			m.held++
 		}
