@@ -93,12 +93,19 @@ func unwind(t tb, s *projection.Shard, now events.Millis) (left []string) {
 			}
 		}
 	}
-	for s.Finished() > 0 || s.Senders() > 0 {
+	lasting := 0 // whose streams outlive them
+	for task := range s.Tasks() {
+		if task.Final() && streams(s, task) {
+			lasting++
+		}
+	}
+	finished := func() int { return s.Finished() - lasting }
+	for finished() > 0 || s.Senders() > 0 {
 		before, senders, pause := viewAll(s), s.Senders(), events.Millis(100)
-		if s.Held() > 0 && s.Held() == s.Finished() {
+		if s.Held() > 0 && s.Held() == finished() {
 			pause = 10_000
 		}
-		succeeded := func(t *projection.Task) bool { return t.Final() && t.Status == task.Success }
+		succeeded := func(t *projection.Task) bool { return t.Final() && !streams(s, t) && t.Status == task.Success }
 		if s.Held() == 0 && !slices.ContainsFunc(slices.Collect(s.Tasks()), succeeded) {
 			pause = events.Millis(projection.RetainFailures.Milliseconds() / 20)
 		}
@@ -111,7 +118,7 @@ func unwind(t tb, s *projection.Shard, now events.Millis) (left []string) {
 		if n := s.Senders(); n != senders {
 			left = append(left, fmt.Sprint(s.Time, " leaves senders ", n))
 		}
-		if s.Finished() == 0 {
+		if finished() == 0 {
 			s.Seal(&events.Entry{Number: s.Number + 1, Time: s.Time + projection.KeepSenders/50})
 		}
 	}

@@ -509,8 +509,8 @@ func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 			top[inSections] = append(top[inSections].([]any), []any{"plans", []any{[]any{1}}})
 			return top
 		},
-		`section "streams" of a snapshot, which this program does not know`: func(top []any) []any {
-			top[inCounts] = append(top[inCounts].([]any), []any{"streams", 3})
+		`section "forecasts" of a snapshot, which this program does not know`: func(top []any) []any {
+			top[inCounts] = append(top[inCounts].([]any), []any{"forecasts", 3})
 			return top
 		},
 		"array of 15 values expected, found 16": func(top []any) []any { return longer(t, top, "tasks", 15) },
