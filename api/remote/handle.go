@@ -23,8 +23,10 @@ type handle struct {
 	id        events.TaskID
 	joined    bool
 	repeated  bool
-	fresh     bool  // the task was made by the submit: each run that has ended is one that it was promised
-	failed    error // of the submit
+	// fresh says that the submit has made the task: each run that has ended is one that it was promised.
+	fresh bool
+	// failed holds the error of a submit that was refused; nil = it was taken.
+	failed error
 
 	closing sync.Once
 	closed  chan struct{} // made by the first Wait or Close

@@ -18,8 +18,8 @@ import (
 	"taskledger/store"
 )
 
-// newLedger returns the id of the cluster, and a ledger that reads over the API. Where the token may not read journals, or the API has none, each
-// of its calls says so.
+// newLedger returns the id of the cluster, and a ledger that reads over the API. Where the token may not read journals,
+// or the API has none, each of its calls says so.
 func newLedger(ctx context.Context, l *link) (cluster string, all *ledger.Ledger, err error) {
 	j := journals{l}
 	first, err := j.page(ctx, 0, noEntries())
@@ -225,7 +225,7 @@ func (c closedJournal) Follow(context.Context, int, uint64) iter.Seq2[store.Reco
 // owners implements ledger.Owners.
 type owners struct {
 	journals
-	shards int // of the cluster
+	shards int // the cluster has so many
 }
 
 // Task implements ledger.Owners: it tells what a ledger needs to find the events of the task.

@@ -42,7 +42,7 @@ func (o operator) Operate(
 	}
 	switch {
 	case err != nil:
-	case verb == operations.Pause: // as the engine does, whether or not a node runs it
+	case verb == operations.Pause: // the engine pauses a behavior, too, that no node runs
 		q.body, err = encode(api.PauseRequest{Reason: api.Reason{Reason: reason}, Force: true})
 	case reason != "" && (verb == operations.Cancel || verb == operations.Suspend):
 		q.body, err = encode(api.Reason{Reason: reason})

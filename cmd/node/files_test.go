@@ -137,7 +137,7 @@ func TestServe_InFilesSaysWhatItIsAndListensAtItsSocketAlone(t *testing.T) {
 	dir := t.TempDir()
 	n := serveFiles(t, dir, "--durability", "opportunistic", "--loss-bound", "200ms") // the API is off
 	printed := strings.Join(n.printed, "\n")
-	for _, want := range []string{"  store  files, opportunistic", "  data  "} {
+	for _, want := range []string{"  files  opportunistic", "  data  "} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("no %q in %s", want, printed)
 		}

@@ -364,7 +364,7 @@ func (a *app) greet(link *connect.Link, at httpd.Place, watch *monitor.Monitor, 
 	var b strings.Builder
 	fmt.Fprintf(&b, "taskledger %s: node %q is ready, in a cluster of %d shards\n", version.Version, name, link.Store.Cluster().Shards)
 	if a.serve.inFiles() {
-		fmt.Fprintf(&b, "  store  files, %s\n", a.serve.durability)
+		fmt.Fprintf(&b, "  files  %s\n", a.serve.durability)
 	} else {
 		fmt.Fprintf(&b, "  etcd  %s\n", strings.Join(link.Etcd, " "))
 	}
