@@ -28,6 +28,9 @@ type Config struct {
 	// Hosts lists the host names that requests may use, besides localhost and IP addresses. Others are refused: a page
 	// whose own name was made to resolve to this server, by DNS rebinding, uses one of those.
 	Hosts []string
+	// Origins lists the origins under which a proxy that ends TLS shows this server, each as https://NAME or
+	// https://NAME:PORT. Their names are Hosts, too.
+	Origins []string
 	// Ready says why the node does not serve, "" = it does.
 	Ready func() string
 	// Metrics serves what the node measures, to viewers; nil = it measures nothing. It writes its answer at once.
@@ -45,14 +48,15 @@ type Config struct {
 
 // API answers requests. It is an http.Handler.
 type API struct {
-	shared *shared
-	hosts  []string
-	watch  measured.Watcher // may be nil
-	open   atomic.Int64     // requests under way
-	mux    *http.ServeMux
-	table  []*Route
-	drains context.Context
-	drain  context.CancelFunc
+	shared  *shared
+	hosts   []string
+	origins []string
+	watch   measured.Watcher // may be nil
+	open    atomic.Int64     // requests under way
+	mux     *http.ServeMux
+	table   []*Route
+	drains  context.Context
+	drain   context.CancelFunc
 }
 
 // New returns an API, or an error that names what is wrong with the configuration. It starts nothing.
@@ -69,6 +73,13 @@ func New(cfg Config) (*API, error) {
 	limits, err := cfg.Limits.complete()
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
+	}
+	for _, origin := range cfg.Origins {
+		name, err := nameOfOrigin(origin)
+		if err != nil {
+			return nil, fmt.Errorf("api: %w", err)
+		}
+		cfg.Hosts = append(cfg.Hosts[:len(cfg.Hosts):len(cfg.Hosts)], name)
 	}
 	common := &shared{
 		budgets:  newBudgets(1),
@@ -96,11 +107,12 @@ func New(cfg Config) (*API, error) {
 		return nil, fmt.Errorf("api: document the routes: %w", err)
 	}
 	a := &API{
-		shared: common,
-		hosts:  cfg.Hosts,
-		watch:  cfg.Watch,
-		mux:    mux,
-		table:  table,
+		shared:  common,
+		hosts:   cfg.Hosts,
+		origins: cfg.Origins,
+		watch:   cfg.Watch,
+		mux:     mux,
+		table:   table,
 	}
 	a.drains, a.drain = context.WithCancel(context.Background())
 	return a, nil

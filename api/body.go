@@ -51,6 +51,11 @@ func (c *Call) Body() ([]byte, error) {
 	if !c.saysJSON() {
 		return nil, problem.New(problem.MediaType, "want the header Content-Type: application/json, in UTF-8")
 	}
+	return c.plainBody()
+}
+
+// plainBody reads a body of any media type that is not encoded, and within the limit of the route.
+func (c *Call) plainBody() ([]byte, error) {
 	if coding := c.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, problem.New(problem.MediaType, "Content-Encoding: %.32q: want a body that is not encoded", coding)
 	}

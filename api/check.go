@@ -7,7 +7,6 @@ import (
 	"net/url"
 
 	"taskledger/api/problem"
-	"taskledger/api/shape"
 	"taskledger/events"
 )
 
@@ -92,18 +91,6 @@ func (c *Call) checkQuery() error {
 	if err != nil {
 		return problem.New(problem.Malformed, "query: %s", err)
 	}
-	for name, values := range query {
-		known := false
-		for _, p := range c.route.Query {
-			known = known || p.Name == name
-		}
-		switch {
-		case !known:
-			return invalid(shape.Clip(name), "the route has no such parameter")
-		case len(values) > 1:
-			return invalid(name, "it is there more than once")
-		}
-	}
 	c.query = query
-	return nil
+	return c.checkParams(query, c.route.Query, "the route has no such parameter")
 }

@@ -17,6 +17,7 @@ import (
 func (s *shared) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	c := &Call{w: w, r: r, shared: s, route: route}
 	measured.Of(w).Route = route.name
+	route.Page.set(w.Header())
 	done, refused := c.admit()
 	defer done()
 	if refused != nil {

@@ -65,7 +65,7 @@ func TestRoutes_OfAFrontWithADialectRefuseInIt(t *testing.T) {
 			Path: "/store/",
 			Type: "text/plain",
 			Out:  "",
-			Refuse: func(w http.ResponseWriter, p *problem.Problem) {
+			Refuse: func(w http.ResponseWriter, _ *http.Request, p *problem.Problem) {
 				w.WriteHeader(p.Status)
 				_, _ = io.WriteString(w, "in words: "+string(p.Type))
 			},

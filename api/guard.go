@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) {
 	case !doors.HostAllowed(r.Host, a.hosts):
 		refuse(problem.Forbidden,
 			"host %.100q is not one of this server's names: a page elsewhere may have led here", r.Host)
-	case !sameOrigin(r):
+	case !a.sameOrigin(r) && !a.opensPage(r):
 		refuse(problem.Forbidden, "a page of another origin asks")
 	case !isClean(a.inShape(r.URL)):
 		refuse(problem.NotFound, "the path is not in its shortest form")
@@ -102,13 +103,24 @@ func isClean(p string) bool {
 	return p == "/" || len(bare) > 1 && bare[0] == '/' && path.Clean(p) == bare
 }
 
+// opensPage reports whether a browser opens a page of ours in a tab, as it does when somebody follows a link elsewhere.
+func (a *API) opensPage(r *http.Request) bool {
+	front := a.shared.refusals.formatOf(r.URL.Path)
+	return front != nil && front.Pages && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" &&
+		r.Header.Get("Origin") == ""
+}
+
 // sameOrigin reports whether a request comes from no browser, or from a page of this server.
-func sameOrigin(r *http.Request) bool {
+func (a *API) sameOrigin(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return false
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
+		return true
+	}
+	if slices.Contains(a.origins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)

@@ -44,7 +44,8 @@ func document(table []*Route, version string, refusals *refusals) ([]byte, error
 	failure := response("What is wrong", problem.ContentType, ofProblem)
 	paths := map[string]*huma.PathItem{}
 	for _, r := range table {
-		if strings.HasSuffix(r.Pattern, "/{$}") { // it answers as another route does, or refuses
+		// One of a pattern that ends so answers as another route does, or refuses.
+		if r.Page != nil || strings.HasSuffix(r.Pattern, "/{$}") {
 			continue
 		}
 		failed := failure

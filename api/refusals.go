@@ -17,13 +17,19 @@ import (
 // the secrets of its callers.
 type ErrorFormat struct {
 	Path   string // begins the paths of the front, such as "/store/"
-	Refuse func(w http.ResponseWriter, p *problem.Problem)
+	Refuse func(w http.ResponseWriter, r *http.Request, p *problem.Problem)
 	Type   string // of what it answers
 	Out    any    // a value of its Go type
 	// SecretHeader names a header for a secret that the header Authorization does not have; "" = none.
 	SecretHeader string
 	// SecretParam names a parameter that stands for SecretHeader, on listeners of Below alone; "" = none.
 	SecretParam string
+	// Session returns the secret that a request without another one has by a cookie, "" for none; nil = no cookie counts.
+	Session func(r *http.Request) (secret string)
+	// Pages says that the front is pages for a browser: a link of another site may open one.
+	Pages bool
+	// Page holds the headers of refusals for browsers; nil = the usual ones.
+	Page *PagePolicy
 }
 
 // refusals answers requests with problems, each in the error format of its path.
@@ -61,11 +67,13 @@ func (f *refusals) refuse(w http.ResponseWriter, r *http.Request, p *problem.Pro
 // write writes a problem in the error format of the path.
 func (f *refusals) write(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	measured.Of(w).Refused = p.Type
-	if p.Type == problem.Unauthorized {
+	d := f.formatOf(r.URL.Path)
+	if p.Type == problem.Unauthorized && (d == nil || !d.Pages) { // a browser would open a window of its own
 		w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
 	}
-	if d := f.formatOf(r.URL.Path); d != nil {
-		d.Refuse(w, p)
+	if d != nil {
+		d.Page.set(w.Header())
+		d.Refuse(w, r, p)
 		return
 	}
 	p.Write(w) // net/http leaves the text out where HEAD asks

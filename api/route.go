@@ -31,6 +31,12 @@ type Route struct {
 	// Summary says in a line what it does.
 	Summary string
 	Query   []Param
+	// Form lists the fields of a body that is a form of HTML, application/x-www-form-urlencoded; nil = it takes none.
+	Form []Param
+	// Many names the parameters and fields that may be there more than once.
+	Many []string
+	// Page holds the headers of an answer for browsers, which the OpenAPI document leaves out; nil = it is for programs.
+	Page *PagePolicy
 	// Keyed says that it takes the header Idempotency-Key.
 	Keyed bool
 	// Aged says that it takes the header Idempotency-Age, too.
@@ -88,8 +94,10 @@ func (r *Route) check() error {
 		return fmt.Errorf("makes large answers for everybody")
 	case (r.Scope == OneStore || r.Scope == OneSchedule) && !strings.Contains(r.Pattern, "{name}"):
 		return fmt.Errorf("want {name} in the pattern where its scope is one store or schedule")
-	case (r.In != nil) != (r.MaxBody > 0):
+	case (r.In != nil || r.Form != nil) != (r.MaxBody > 0):
 		return fmt.Errorf("want the type of a body and its size, or neither")
+	case r.In != nil && r.Form != nil:
+		return fmt.Errorf("want a body of JSON or a form, not both")
 	}
 	if r.In != nil {
 		r.shape = shape.Of(reflect.TypeOf(r.In))

@@ -22,8 +22,12 @@ func Secret(r *http.Request) string {
 // secret returns what Secret does, or else what stands in the header that the format of the path names.
 func (f *refusals) secret(r *http.Request) string {
 	secret := Secret(r)
-	if d := f.formatOf(r.URL.Path); secret == "" && d != nil && d.SecretHeader != "" {
+	d := f.formatOf(r.URL.Path)
+	if secret == "" && d != nil && d.SecretHeader != "" {
 		secret = r.Header.Get(d.SecretHeader)
+	}
+	if secret == "" && d != nil && d.Session != nil {
+		secret = d.Session(r)
 	}
 	return secret
 }
