@@ -103,6 +103,7 @@ func New(cfg Config) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
+	common.table = mux
 	if node.document, err = document(table, cfg.Version, common.refusals); err != nil {
 		return nil, fmt.Errorf("api: document the routes: %w", err)
 	}

@@ -36,6 +36,7 @@ type shared struct {
 	refusals *refusals
 	tokens   Tokens
 	watcher  *tokenWatcher
+	table    http.Handler // serves the routes
 	log      *slog.Logger
 }
 

@@ -8,7 +8,9 @@ import (
 )
 
 // HTML answers with a page. A browser that has the same page already is told so, without it.
-func (c *Call) HTML(status int, page []byte) error { return c.text(status, "text/html; charset=utf-8", page) }
+func (c *Call) HTML(status int, page []byte) error {
+	return c.text(status, "text/html; charset=utf-8", page)
+}
 
 // Asset answers with a file that pages load.
 func (c *Call) Asset(media string, data []byte) error { return c.text(http.StatusOK, media, data) }
