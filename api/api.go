@@ -75,7 +75,7 @@ func New(cfg Config) (*API, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	for _, origin := range cfg.Origins {
-		name, err := nameOfOrigin(origin)
+		name, err := NameOfOrigin(origin)
 		if err != nil {
 			return nil, fmt.Errorf("api: %w", err)
 		}

@@ -377,6 +377,7 @@ func (a *app) greet(link *connect.Link, at httpd.Place, watch *monitor.Monitor, 
 	if web != nil {
 		for _, listens := range []struct{ what, url string }{
 			{"api", web.URL()},
+			{"dashboard", web.DashboardURL()},
 			{"store", web.StoreURL()},
 			{"sync", web.SyncURL()},
 		} {

@@ -1,0 +1,10 @@
+// Package ui is the dashboard: pages below /ui/ for people, made by the node that is asked. It shows what the HTTP API
+// tells and does what the HTTP API takes, asked in the process with the token of who looks (api.Client): roles,
+// prefixes and limits are those of the API, and no page knows more than a program could.
+//
+// Pages work without JavaScript. With it, htmx asks for the part of a page that changes every two seconds, and a script
+// of our own shows times in the zone of the viewer. Nothing is loaded from elsewhere.
+//
+// Each page is a file with its routes, what it asks, and what its template is given; templates/ has the template of the
+// same name. A frame holds what all pages have.
+package ui

@@ -1,0 +1,167 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"taskledger/api"
+	"taskledger/api/token"
+	"taskledger/api/view"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+func (u *UI) overviewRoutes() []api.Route {
+	return []api.Route{{
+		Method:  http.MethodGet,
+		Pattern: Root + "{$}",
+		Summary: "Show what needs attention, the nodes, and how much there is",
+		Role:    token.Viewer,
+		Scope:   api.ItsTasks,
+		Serve:   u.overview,
+	}}
+}
+
+// overview is what the first page shows.
+type overview struct {
+	Attention []attention
+	Statuses  []statusCount
+	Behaviors []behaviorCount
+	Partial   bool // the counts are of the newest tasks alone
+	Nodes     []node
+	Empty     bool // there is no task yet
+}
+
+// attention is something that somebody should look at.
+type attention struct {
+	Text  string
+	Since events.Millis
+	At    string // address of a page that says more; "" = none
+}
+
+type statusCount struct {
+	Status task.Status
+	Tasks  int64
+}
+
+// behaviorCount counts the tasks of a behavior.
+type behaviorCount struct {
+	Behavior string
+	ByStatus [task.Failure + 1]int64
+}
+
+// waitsTooLong is how long a task that may start waits before it needs attention.
+const waitsTooLong = time.Minute
+
+func (u *UI) overview(c *api.Call) error {
+	l := u.look(c, "Overview", "Overview")
+	var counted api.Behaviors
+	var members nodes
+	var shards api.Shards
+	var waiting api.TaskPage
+	old := url.Values{
+		"substatus":  {task.SubReady.String()},
+		"created-to": {l.Now.Add(-waitsTooLong).UTC().Format(time.RFC3339)},
+		"limit":      {"100"},
+	}
+	l.parts(
+		part{"counts", "/v1/behaviors", &counted},
+		part{"nodes", "/v1/nodes", &members},
+		part{"shards", "/v1/shards", &shards},
+		part{"tasks that wait", "/v1/tasks?" + old.Encode(), &waiting},
+	)
+	body := overview{Partial: counted.Partial, Nodes: members.Nodes}
+	body.Statuses, body.Behaviors = sums(counted.Counts)
+	body.Empty = len(counted.Counts) == 0 && len(l.Missing) == 0
+	for _, m := range counted.Missing {
+		l.Missing = append(l.Missing, fmt.Sprintf("counts of shard %d: %s", m.Shard, m.Detail))
+	}
+	body.Attention = slices.Concat(ofShards(&shards), ofNodes(members.Nodes), ofPauses(counted.Paused), ofWaiting(l, &waiting))
+	return l.show("overview", body)
+}
+
+// sums adds up counts by status, and by behavior, those with most tasks first.
+func sums(counts []task.Count) (statuses []statusCount, behaviors []behaviorCount) {
+	for s := task.Created; s <= task.Failure; s++ {
+		statuses = append(statuses, statusCount{Status: s})
+	}
+	for _, n := range counts {
+		statuses[n.Status-task.Created].Tasks += n.Tasks
+		at := slices.IndexFunc(behaviors, func(b behaviorCount) bool { return b.Behavior == n.Behavior })
+		if at < 0 {
+			at, behaviors = len(behaviors), append(behaviors, behaviorCount{Behavior: n.Behavior})
+		}
+		behaviors[at].ByStatus[n.Status] += n.Tasks
+	}
+	slices.SortStableFunc(behaviors, func(x, y behaviorCount) int { return cmp.Compare(y.Tasks(), x.Tasks()) })
+	return statuses, behaviors
+}
+
+// Tasks counts the tasks of all statuses.
+func (b behaviorCount) Tasks() (n int64) {
+	for _, some := range b.ByStatus {
+		n += some
+	}
+	return n
+}
+
+func ofShards(all *api.Shards) (needs []attention) {
+	for _, s := range all.Shards {
+		if what := cmp.Or(s.Problem, s.Degraded); what != "" {
+			needs = append(needs, attention{Text: fmt.Sprintf("Shard %d: %s", s.Shard, what)})
+		}
+	}
+	return needs
+}
+
+func ofNodes(all []node) (needs []attention) {
+	for _, n := range all {
+		if n.ClockAheadMs != 0 {
+			needs = append(needs, attention{Text: fmt.Sprintf("The clock of node %s is %s", n.Name, view.Clock(n.ClockAheadMs))})
+		}
+	}
+	return needs
+}
+
+func ofPauses(all []task.Pause) (needs []attention) {
+	for _, p := range all {
+		needs = append(needs, attention{
+			Text:  "Paused: " + p.String(),
+			Since: p.Since,
+			At:    Root + "tasks?" + url.Values{"behavior": {p.Behavior}}.Encode(),
+		})
+	}
+	return needs
+}
+
+// ofWaiting tells of tasks that may start and have waited too long.
+func ofWaiting(l *look, page *api.TaskPage) (needs []attention) {
+	n, oldest := 0, events.Millis(0)
+	for _, t := range page.Tasks {
+		if l.Now.Sub(t.Since.Time()) < waitsTooLong {
+			continue
+		}
+		if n++; oldest == 0 || t.Since < oldest {
+			oldest = t.Since
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%d tasks may start and have waited for more than a minute", n)
+	switch {
+	case n == 1:
+		text = "A task may start and has waited for more than a minute"
+	case page.Cursor != "" && !page.Through:
+		text = fmt.Sprintf("%d tasks or more may start and have waited for more than a minute", n)
+	}
+	return []attention{{
+		Text:  text,
+		Since: oldest,
+		At:    Root + "tasks?" + url.Values{"substatus": {task.SubReady.String()}}.Encode(),
+	}}
+}

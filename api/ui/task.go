@@ -1,0 +1,136 @@
+package ui
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"taskledger/api"
+	"taskledger/api/token"
+	"taskledger/api/ui/timeline"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+func (u *UI) taskRoutes() []api.Route {
+	return []api.Route{{
+		Method:  http.MethodGet,
+		Pattern: Root + "tasks/{id}",
+		Summary: "Show a task, its attempts and its history",
+		Role:    token.Viewer,
+		Scope:   api.OneTask,
+		Query:   []api.Param{{Name: "cursor", Does: "older events"}},
+		Serve:   u.showTask,
+	}}
+}
+
+// one is what the page of a task shows.
+type one struct {
+	task.Task
+	Why     *why // why it does not run; nil = it has ended or runs
+	Events  []event
+	Older   string // cursor of older events; "" = there are none
+	Cursor  string // of the events that are shown; "" = the newest
+	Drawing timeline.Drawing
+}
+
+// why is an explanation.
+type why struct {
+	Why   task.Reason   `json:"why"`
+	Since events.Millis `json:"since"`
+	Text  string        `json:"text"`
+}
+
+// event is an event as the API shows it.
+type event struct {
+	Position  string          `json:"position"`
+	At        events.Millis   `json:"at"`
+	Seq       uint64          `json:"seq"`
+	Kind      string          `json:"kind"`
+	Node      string          `json:"node"`
+	Session   string          `json:"session"`
+	Principal string          `json:"principal"`
+	RequestID string          `json:"request_id"`
+	Data      json.RawMessage `json:"data"`
+}
+
+// history is a page of events.
+type history struct {
+	Events []event `json:"events"`
+	Cursor string  `json:"cursor"`
+}
+
+// eventsPerPage is how many events a page of a task reads, newest first.
+const eventsPerPage = "1000"
+
+func (u *UI) showTask(c *api.Call) error {
+	id := c.Task()
+	l := u.look(c, "Tasks", string(id))
+	body := one{Cursor: c.Param("cursor")}
+	at := "/v1/tasks/" + pathOf(id)
+	if err := l.get(at+"?forgotten=true", &body.Task); err != nil {
+		return err
+	}
+	var past history
+	asks := []part{{"history", at + "/history?order=newest&limit=" + eventsPerPage + cursorOf(body.Cursor), &past}}
+	if !body.Final() && body.Status != task.Running {
+		body.Why = &why{}
+		asks = append(asks, part{"why it waits", at + "/explain", body.Why})
+	}
+	l.parts(asks...)
+	if body.Why != nil && body.Why.Text == "" {
+		body.Why = nil
+	}
+	body.Events, body.Older = past.Events, past.Cursor
+	body.Drawing = timeline.Draw(movesOf(past.Events), l.Now, body.Older != "", body.Final() || body.Cursor != "")
+	return l.show("task", &body)
+}
+
+func cursorOf(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return "&cursor=" + cursor
+}
+
+// movesOf returns the events that a timeline draws, oldest first.
+func movesOf(newest []event) (moves []timeline.Move) {
+	for _, e := range slices.Backward(newest) {
+		var data struct {
+			Attempt uint32        `json:"attempt"`
+			Run     uint32        `json:"run"`
+			Next    events.Millis `json:"next"`
+		}
+		_ = json.Unmarshal(e.Data, &data) // an event without these is drawn without them
+		moves = append(moves, timeline.Move{
+			At:      e.At.Time(),
+			Kind:    e.Kind,
+			Node:    e.Node,
+			Attempt: data.Attempt,
+			Run:     data.Run != 0,
+			Next:    data.Next != 0,
+		})
+	}
+	return moves
+}
+
+// laneHeight is the height of a lane of the drawing, in pixels.
+const laneHeight = 40
+
+// LaneAt returns a place below the top of a lane, in pixels.
+func (o *one) LaneAt(lane, below int) int { return lane*laneHeight + below }
+
+// Height returns the height of the drawing with its scale.
+func (o *one) Height() int { return len(o.Drawing.Lanes)*laneHeight + 24 }
+
+// Millis returns a moment of the drawing as pages show it.
+func (o *one) Millis(at time.Time) events.Millis { return events.MillisOf(at) }
+
+// Length shows the time between two moments of the drawing.
+func (o *one) Length(from, to time.Time) string {
+	if to.IsZero() {
+		return "–"
+	}
+	return lengthOf(to.Sub(from))
+}

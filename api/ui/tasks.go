@@ -1,0 +1,214 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"taskledger/api"
+	"taskledger/api/problem"
+	"taskledger/api/token"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+// tasksPerPage is how many tasks a page of the list has.
+const tasksPerPage = "50"
+
+func (u *UI) tasksRoutes() []api.Route {
+	list := api.Route{
+		Method:  http.MethodGet,
+		Pattern: Root + "tasks",
+		Summary: "List tasks",
+		Role:    token.Viewer,
+		Scope:   api.ItsTasks,
+		Query:   append(filterParams(), api.Param{Name: "find"}, api.Param{Name: "cursor"}, api.Param{Name: "column"}),
+		Many:    []string{"column"},
+		Serve:   u.listTasks,
+	}
+	download := list
+	download.Pattern, download.Summary, download.Serve = Root+"tasks.jsonl", "Download a page of tasks", u.downloadTasks
+	return []api.Route{list, download}
+}
+
+func filterParams() (all []api.Param) {
+	names, values := task.FilterFields()
+	for i, name := range names {
+		all = append(all, api.Param{Name: name, Does: values[i]})
+	}
+	return all
+}
+
+// list is what the page of tasks shows.
+type list struct {
+	Find    string
+	Fields  []filterField
+	Filters int // fields that are set
+	Columns []column
+	Tasks   []task.Task
+	Query   url.Values
+	Cursor  string // of the next page; "" = there is none
+}
+
+// filterField is a field of the filter as it was typed.
+type filterField struct {
+	Name, Value, Does string
+	Options           []string // that it may have; nil = any text
+	Wrong             string   // what is wrong with it
+}
+
+// column is a column of the table.
+type column struct {
+	Name  string
+	Shown bool
+}
+
+// columnNames lists the columns, and usualColumns those that are shown where none is chosen.
+var (
+	columnNames = []string{
+		"behavior", "status", "substatus", "since", "priority", "attempt", "failures", "progress", "creator", "created",
+		"starts", "started", "ended", "node", "error",
+	}
+	usualColumns = []string{"behavior", "status", "substatus", "since", "attempt", "node"}
+)
+
+var optionsOf = map[string][]string{
+	"status":    {"CREATED", "RUNNING", "SUCCESS", "FAILURE"},
+	"substatus": task.Substatuses(),
+}
+
+func (u *UI) listTasks(c *api.Call) error {
+	l := u.look(c, "Tasks", "Tasks")
+	query := c.Request().URL.Query()
+	body := list{Find: strings.TrimSpace(query.Get("find")), Query: query}
+	if found, err := l.find(body.Find); err != nil || found != "" {
+		if err != nil {
+			return err
+		}
+		return c.Redirect(l.TaskAt(found))
+	}
+	page, wrong, err := l.tasks(query, body.Find)
+	if err != nil {
+		return err
+	}
+	for _, p := range filterParams() {
+		f := filterField{Name: p.Name, Value: query.Get(p.Name), Does: p.Does, Options: optionsOf[p.Name]}
+		if wrong != nil && wrong.Field == p.Name {
+			f.Wrong = wrong.Error()
+		}
+		if f.Value != "" {
+			body.Filters++
+		}
+		body.Fields = append(body.Fields, f)
+	}
+	if wrong != nil {
+		l.Missing = append(l.Missing, wrong.Error())
+	}
+	body.Columns = columnsOf(query["column"])
+	body.Tasks = page.Tasks
+	for _, m := range page.Missing {
+		l.Missing = append(l.Missing, fmt.Sprintf("tasks of shard %d: %s", m.Shard, m.Detail))
+	}
+	if !page.Through {
+		body.Cursor = page.Cursor
+	}
+	return l.show("tasks", body)
+}
+
+// tasks lists the tasks of a page. A filter or cursor that cannot be is no error: wrong says what it is.
+func (l *look) tasks(query url.Values, find string) (page api.TaskPage, wrong *problem.Problem, err error) {
+	ask := url.Values{"limit": {tasksPerPage}}
+	for _, p := range append(filterParams(), api.Param{Name: "cursor"}) {
+		if text := query.Get(p.Name); text != "" {
+			ask.Set(p.Name, text)
+		}
+	}
+	if find != "" && ask.Get("affinity-prefix") == "" {
+		ask.Set("affinity-prefix", find)
+	}
+	err = l.get("/v1/tasks?"+ask.Encode(), &page)
+	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Status == http.StatusBadRequest {
+		return page, p, nil
+	}
+	return page, nil, err
+}
+
+// find returns the id that a text is, if there is such a task.
+func (l *look) find(text string) (events.TaskID, error) {
+	id := events.TaskID(text)
+	if text == "" || id.Validate() != nil {
+		return "", nil
+	}
+	var t task.Task
+	err := l.get("/v1/tasks/"+pathOf(id), &t)
+	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Type == problem.NotFound {
+		return "", nil
+	}
+	return t.ID, err
+}
+
+func columnsOf(chosen []string) (all []column) {
+	if len(chosen) == 0 {
+		chosen = usualColumns
+	}
+	for _, name := range columnNames {
+		all = append(all, column{name, slices.Contains(chosen, name)})
+	}
+	return all
+}
+
+// Shows reports whether the table has a column.
+func (l list) Shows(name string) bool { return slices.Contains(l.Columns, column{name, true}) }
+
+// Next returns the address of the next page.
+func (l list) Next() string { return l.with("cursor", l.Cursor) }
+
+// First returns the address of the first page.
+func (l list) First() string { return l.with("cursor", "") }
+
+// Download returns the address of the tasks of this page as JSON lines.
+func (l list) Download() string {
+	return Root + "tasks.jsonl" + strings.TrimPrefix(l.with("cursor", l.Query.Get("cursor")), Root+"tasks")
+}
+
+func (l list) with(name, value string) string {
+	query := url.Values{}
+	for key, values := range l.Query {
+		if key != name && strings.Join(values, "") != "" {
+			query[key] = values
+		}
+	}
+	if value != "" {
+		query.Set(name, value)
+	}
+	if len(query) == 0 {
+		return Root + "tasks"
+	}
+	return Root + "tasks?" + query.Encode()
+}
+
+func (u *UI) downloadTasks(c *api.Call) error {
+	l := u.look(c, "Tasks", "Tasks")
+	query := c.Request().URL.Query()
+	page, wrong, err := l.tasks(query, strings.TrimSpace(query.Get("find")))
+	if err == nil && wrong != nil {
+		err = wrong
+	}
+	if err != nil {
+		return err
+	}
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	for _, t := range page.Tasks {
+		if err := enc.Encode(t); err != nil {
+			return fmt.Errorf("download tasks: %w", err)
+		}
+	}
+	c.Header().Set("Content-Disposition", `attachment; filename="tasks.jsonl"`)
+	return c.Asset("application/x-ndjson", lines.Bytes())
+}

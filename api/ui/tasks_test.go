@@ -1,0 +1,78 @@
+package ui_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"taskledger/task"
+)
+
+func TestTasks_AreFoundByIDAndByTheBeginningOfAnAffinity(t *testing.T) {
+	s := serve(t)
+	s.submit("noop", "tenant.a/1", "{}")
+	s.submit("noop", "tenant.b/1", "{}")
+	s.submit("noop", "other", "{}")
+	got := s.want(s.get("viewer", "/ui/tasks?find=tenant.a%2F1"), 303)
+	if to := got.header.Get("Location"); to != "/ui/tasks/tenant.a~1" {
+		t.Error(to)
+	}
+	s.want(s.get("viewer", "/ui/tasks/tenant.a~1"), 200, "tenant.a/1", "SUCCESS", "attempt 1")
+	got = s.want(s.get("viewer", "/ui/tasks?find=tenant."), 200, "tenant.a/1", "tenant.b/1", `value="tenant."`)
+	s.wantNot(got, `href="/ui/tasks/other"`)
+	s.want(s.get("viewer", "/ui/tasks?find=nothing"), 200, "No task matches")
+}
+
+// What was typed stays where it was, and says what is wrong with it.
+func TestTasks_KeepAHalfTypedFilterAndNameItsField(t *testing.T) {
+	s := serve(t)
+	s.submit("noop", "a", "{}")
+	for field, text := range map[string]string{
+		"status": "DON", "substatus": "x", "created-from": "yesterday", "behavior": "No Behavior", "affinity": "a/b", "node": "x",
+	} {
+		got := s.want(s.get("viewer", "/ui/tasks?"+url.Values{field: {text}, "creator": {"ada"}}.Encode()), 200,
+			`aria-invalid="true"`, `id="w-`+field+`"`, `value="ada"`, text)
+		s.wantNot(got, "No task matches")
+	}
+	s.want(s.get("viewer", "/ui/tasks?colour=red"), 400, "colour")
+	s.want(s.get("viewer", "/ui/tasks?status=SUCCESS&status=FAILURE"), 400, "status", "more than once")
+	s.want(s.get("viewer", "/ui/tasks?cursor=old"), 200, "cursor")
+}
+
+func TestTasks_ComeInPagesThatOneCanDownload(t *testing.T) {
+	s := serve(t)
+	for i := range 60 {
+		s.begin("noop", fmt.Sprintf("n%d", i), "{}")
+	}
+	seen := map[string]bool{}
+	pages := 0
+	for path := "/ui/tasks?behavior=noop"; path != ""; pages++ {
+		got := s.want(s.get("viewer", path), 200)
+		down := strings.Replace(path, "/ui/tasks", "/ui/tasks.jsonl", 1)
+		for line := range strings.Lines(s.want(s.get("viewer", down), 200).text) {
+			var is task.Task
+			if err := json.Unmarshal([]byte(line), &is); err != nil || !strings.Contains(got.text, `id="t-`+string(is.ID)+`"`) {
+				t.Fatalf("%v: %s", err, line)
+			}
+			seen[string(is.ID)] = true
+		}
+		_, next, more := strings.Cut(got.text, `href="/ui/tasks?behavior=noop&amp;cursor=`)
+		if path = ""; more && strings.Contains(got.text, "Older tasks") {
+			cursor, _, _ := strings.Cut(next, `"`)
+			path = "/ui/tasks?behavior=noop&cursor=" + cursor
+		}
+	}
+	if len(seen) != 60 || pages < 2 {
+		t.Errorf("%d tasks on %d pages", len(seen), pages)
+	}
+}
+
+func TestTasks_ShowTheColumnsThatOneChooses(t *testing.T) {
+	s := serve(t)
+	s.submit("noop", "a", "{}")
+	got := s.want(s.get("viewer", "/ui/tasks?column=creator&column=ended"), 200, `data-label="creator"`, `data-label="ended"`, "ada")
+	s.wantNot(got, `data-label="substatus"`)
+	s.want(s.get("viewer", "/ui/tasks"), 200, `data-label="substatus"`)
+}

@@ -1,0 +1,235 @@
+// Package timeline lays out the life of a task: its attempts as bars to scale, a lane for each node, and above them a lane
+// with its waits, each a phase of its own. It draws nothing: a template makes SVG of the numbers. It is pure.
+package timeline
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Move is an event that begins or ends a phase of a task. Other events are left out of the drawing.
+type Move struct {
+	At      time.Time
+	Kind    string // as events name it
+	Node    string // of the attempt that it is about
+	Attempt uint32 // that Started begins
+	Run     bool   // an outcome ends a run: what failed is not tried again
+	Next    bool   // a further run has its time
+}
+
+// Drawing is a timeline. Places along it are percent of its width.
+type Drawing struct {
+	From, To time.Time
+	Cut      bool // there is something before From
+	Lanes    []Lane
+	Ticks    []Tick
+	Attempts []Attempt // in the order of their starts
+}
+
+// Lane is the phases of one node, or the waits.
+type Lane struct {
+	Name string // of the node; "" = the waits
+	Bars []Bar
+}
+
+// Bar is a phase.
+type Bar struct {
+	X, Width float64 // percent
+	Phase    string
+	From, To time.Time
+	Attempt  int // its number; 0 = it is a wait
+	Open     bool
+}
+
+// Tick is a moment of the scale.
+type Tick struct {
+	X  float64
+	At time.Time
+}
+
+// Attempt is an attempt of the drawing.
+type Attempt struct {
+	Number   int
+	Node     string
+	From, To time.Time // zero To: it runs
+	End      string    // how it has ended; "" = it runs
+}
+
+// The phases. What a wait is called says what the task waits for.
+const (
+	Waits     = "waits to start"
+	Retry     = "waits to retry"
+	Snoozed   = "snoozed"
+	Lost      = "lost, waits for the next attempt"
+	Released  = "released"
+	Suspended = "suspended"
+	Repeats   = "waits to repeat"
+	Runs      = "runs"
+	Ended     = "" // nothing is drawn
+)
+
+// after says how an attempt has ended by the kind of an event, and the phase that follows.
+var after = map[string]struct{ end, phase string }{
+	"Succeeded": {"succeeded", Repeats},
+	"Failed":    {"failed", Retry},
+	"Snoozed":   {"snoozed", Snoozed},
+	"Lost":      {"lost", Lost},
+	"Released":  {"released", Released},
+}
+
+// narrowest is the least width of a bar, in percent: shorter phases are seen, too.
+const narrowest = 0.4
+
+// Draw lays out the events of a task, oldest first, until now. cut says that there are older ones. ended says that the
+// task does not go on after the last of them.
+func Draw(moves []Move, now time.Time, cut, ended bool) Drawing {
+	if len(moves) == 0 {
+		return Drawing{}
+	}
+	d := drawer{Drawing: Drawing{From: moves[0].At, To: moves[len(moves)-1].At, Cut: cut}}
+	if !ended && now.After(d.To) {
+		d.To = now
+	}
+	d.lanes = map[string]int{"": 0}
+	d.Lanes = []Lane{{}}
+	d.begin(moves[0].At, first(moves[0].Kind), 0, "")
+	for _, m := range moves {
+		d.move(m)
+	}
+	if !ended {
+		d.end(d.To, true)
+	}
+	d.place()
+	return d.Drawing
+}
+
+// first is the phase in which a drawing begins with an event of a kind.
+func first(kind string) string {
+	if kind == "Created" {
+		return Waits
+	}
+	return Ended
+}
+
+// drawer is a drawing that is being made.
+type drawer struct {
+	Drawing
+	lanes map[string]int
+	phase Bar
+	node  string
+	held  string // the phase that goes on when the task is resumed
+}
+
+func (d *drawer) begin(at time.Time, phase string, attempt int, node string) {
+	d.phase = Bar{Phase: phase, From: at, Attempt: attempt}
+	d.node = node
+}
+
+// end draws the phase that has lasted until now.
+func (d *drawer) end(at time.Time, open bool) {
+	if d.phase.Phase == Ended {
+		return
+	}
+	lane, known := d.lanes[d.node]
+	if !known {
+		lane = len(d.Lanes)
+		d.lanes[d.node] = lane
+		d.Lanes = append(d.Lanes, Lane{Name: d.node})
+	}
+	d.phase.To, d.phase.Open = at, open
+	d.Lanes[lane].Bars = append(d.Lanes[lane].Bars, d.phase)
+}
+
+func (d *drawer) move(m Move) {
+	next, ends := after[m.Kind]
+	switch {
+	case m.Kind == "Started":
+		d.end(m.At, false)
+		d.begin(m.At, Runs, int(m.Attempt), nodeOf(m))
+		d.Attempts = append(d.Attempts, Attempt{Number: int(m.Attempt), Node: m.Node, From: m.At})
+	case ends:
+		d.end(m.At, false)
+		if n := len(d.Attempts); n > 0 && d.Attempts[n-1].End == "" {
+			d.Attempts[n-1].To, d.Attempts[n-1].End = m.At, next.end
+		}
+		phase := next.phase
+		if m.Run || m.Kind == "Succeeded" {
+			phase = afterRun(m)
+		}
+		d.begin(m.At, phase, 0, "")
+	case m.Kind == "Suspended" && d.phase.Attempt == 0:
+		d.held = d.phase.Phase
+		d.end(m.At, false)
+		d.begin(m.At, Suspended, 0, "")
+	case m.Kind == "Resumed" && d.phase.Phase == Suspended:
+		d.end(m.At, false)
+		d.begin(m.At, d.held, 0, "")
+	case m.Kind == "Rescheduled" && d.phase.Attempt == 0 && d.phase.Phase != Suspended:
+		d.end(m.At, false)
+		d.begin(m.At, afterRun(m), 0, "")
+	}
+}
+
+// afterRun is the phase between two runs.
+func afterRun(m Move) string {
+	if m.Next {
+		return Repeats
+	}
+	return Ended
+}
+
+func nodeOf(m Move) string {
+	if m.Node == "" {
+		return "(unknown)"
+	}
+	return m.Node
+}
+
+// place gives bars and ticks their places along the drawing, and drops a lane of waits without any.
+func (d *drawer) place() {
+	whole := d.To.Sub(d.From)
+	at := func(t time.Time) float64 {
+		if whole <= 0 {
+			return 0
+		}
+		return 100 * float64(t.Sub(d.From)) / float64(whole)
+	}
+	for i := range d.Lanes {
+		for j := range d.Lanes[i].Bars {
+			b := &d.Lanes[i].Bars[j]
+			b.X = at(b.From)
+			b.Width = max(at(b.To)-b.X, narrowest)
+			b.X = min(b.X, 100-b.Width)
+		}
+	}
+	d.Lanes = slices.DeleteFunc(d.Lanes, func(l Lane) bool { return len(l.Bars) == 0 })
+	step := stepOf(whole)
+	if step <= 0 {
+		return
+	}
+	for t := d.From.Truncate(step).Add(step); t.Before(d.To); t = t.Add(step) {
+		d.Ticks = append(d.Ticks, Tick{at(t), t})
+	}
+}
+
+// steps are the distances between ticks.
+var steps = []time.Duration{
+	time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute,
+	time.Hour, 3 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour,
+	365 * 24 * time.Hour, 3650 * 24 * time.Hour,
+}
+
+// mostTicks bounds the ticks of a drawing.
+const mostTicks = 6
+
+// stepOf returns the smallest distance of ticks of which no more than mostTicks fit a length of time.
+func stepOf(whole time.Duration) time.Duration {
+	for _, step := range steps {
+		if math.Ceil(float64(whole)/float64(step)) <= mostTicks {
+			return step
+		}
+	}
+	return whole
+}

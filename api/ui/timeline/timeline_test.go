@@ -1,0 +1,130 @@
+package timeline_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"taskledger/api/ui/timeline"
+)
+
+var began = time.Date(2026, 11, 29, 9, 0, 0, 0, time.UTC)
+
+func at(s int) time.Time { return began.Add(time.Duration(s) * time.Second) }
+
+// told writes a drawing in words, a lane a line.
+func told(d timeline.Drawing) string {
+	var b strings.Builder
+	for _, l := range d.Lanes {
+		fmt.Fprintf(&b, "%s:", l.Name)
+		for _, bar := range l.Bars {
+			open := ""
+			if bar.Open {
+				open = "+"
+			}
+			fmt.Fprintf(&b, " [%s %.0f-%.0f%s]", bar.Phase, bar.X, bar.X+bar.Width, open)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func TestDraw_HasALaneForEachNodeAndWaitsAsPhases(t *testing.T) {
+	moves := []timeline.Move{
+		{At: at(0), Kind: "Created"},
+		{At: at(10), Kind: "Started", Node: "a", Attempt: 1},
+		{At: at(20), Kind: "Progressed", Node: "a"},
+		{At: at(30), Kind: "Failed", Node: "a"},
+		{At: at(40), Kind: "Started", Node: "b", Attempt: 2},
+		{At: at(50), Kind: "Lost", Node: "b"},
+		{At: at(60), Kind: "Started", Node: "a", Attempt: 3},
+		{At: at(70), Kind: "Snoozed", Node: "a"},
+		{At: at(75), Kind: "Suspended"},
+		{At: at(80), Kind: "Resumed"},
+		{At: at(90), Kind: "Started", Node: "b", Attempt: 4},
+		{At: at(100), Kind: "Succeeded", Node: "b"},
+	}
+	d := timeline.Draw(moves, at(500), false, true)
+	want := `: [waits to start 0-10] [waits to retry 30-40] [lost, waits for the next attempt 50-60] [snoozed 70-75] ` +
+		`[suspended 75-80] [snoozed 80-90]
+a: [runs 10-30] [runs 60-70]
+b: [runs 40-50] [runs 90-100]
+`
+	if got := told(d); got != want {
+		t.Errorf("%s", got)
+	}
+	var ends []string
+	for _, a := range d.Attempts {
+		ends = append(ends, fmt.Sprint(a.Number, a.Node, a.End))
+	}
+	if got := strings.Join(ends, ", "); got != "1afailed, 2blost, 3asnoozed, 4bsucceeded" {
+		t.Error(got)
+	}
+}
+
+func TestDraw_OfATaskThatGoesOnLastsUntilNow(t *testing.T) {
+	moves := []timeline.Move{
+		{At: at(0), Kind: "Created"},
+		{At: at(50), Kind: "Started", Node: "a", Attempt: 1},
+	}
+	if got := told(timeline.Draw(moves, at(100), false, false)); got != ": [waits to start 0-50]\na: [runs 50-100+]\n" {
+		t.Error(got)
+	}
+	moves = append(moves, timeline.Move{At: at(60), Kind: "Succeeded", Node: "a", Next: true})
+	if got := told(timeline.Draw(moves, at(120), false, false)); !strings.HasPrefix(got, ": [waits to start 0-42] [waits to repeat 50-100+]") {
+		t.Error(got)
+	}
+	ended := timeline.Draw([]timeline.Move{
+		{At: at(0), Kind: "Created"},
+		{At: at(10), Kind: "Started", Node: "a", Attempt: 1},
+		{At: at(20), Kind: "Failed", Run: true},
+	}, at(100), false, true)
+	if got := told(ended); got != ": [waits to start 0-50]\na: [runs 50-100]\n" {
+		t.Error(got)
+	}
+}
+
+func TestDraw_OfNothingOrAMomentIsEmpty(t *testing.T) {
+	if d := timeline.Draw(nil, at(1), false, false); len(d.Lanes) != 0 {
+		t.Errorf("%+v", d)
+	}
+	d := timeline.Draw([]timeline.Move{{At: at(0), Kind: "Created"}}, at(0), false, false)
+	if len(d.Lanes) != 1 || len(d.Ticks) != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// Whatever happened, and whenever the clocks say so, a drawing has its bars within it, and few ticks.
+func TestDraw_KeepsToItsBounds(t *testing.T) {
+	kinds := []string{"Created", "Started", "Succeeded", "Failed", "Lost", "Snoozed", "Released", "Suspended", "Resumed", "Rescheduled", "Merged"}
+	rapid.Check(t, func(t *rapid.T) {
+		var moves []timeline.Move
+		when := began
+		for range rapid.IntRange(0, 40).Draw(t, "moves") {
+			when = when.Add(time.Duration(rapid.Int64Range(0, 1<<rapid.IntRange(0, 55).Draw(t, "length")).Draw(t, "step")))
+			moves = append(moves, timeline.Move{
+				At:      when,
+				Kind:    rapid.SampledFrom(kinds).Draw(t, "kind"),
+				Node:    rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "node"),
+				Attempt: rapid.Uint32().Draw(t, "attempt"),
+				Run:     rapid.Bool().Draw(t, "run"),
+				Next:    rapid.Bool().Draw(t, "next"),
+			})
+		}
+		d := timeline.Draw(moves, when.Add(time.Hour), rapid.Bool().Draw(t, "cut"), rapid.Bool().Draw(t, "ended"))
+		if len(d.Ticks) > 7 {
+			t.Errorf("%d ticks", len(d.Ticks))
+		}
+		for _, l := range d.Lanes {
+			for _, b := range l.Bars {
+				if math.IsNaN(b.X) || b.X < -0.001 || b.X+b.Width > 100.001 || b.Width <= 0 {
+					t.Errorf("%+v", b)
+				}
+			}
+		}
+	})
+}
