@@ -71,12 +71,16 @@ var unions = []string{
 	"engine.ClientConfig",
 	"engine.NodeConfig",
 	"internal/connection.Opened",
+	"store/transfer.Config",
 
 	"store/archivetest.world",
 	"store/storetest.Fixture",
+	"store/storetest.ReceiverFixture",
 
 	"cmd/node/internal/bench.turns",
 	"cmd/node/internal/bench.unsnapshotted",
+	"cmd/node/internal/connect.Receiving",
+	"cmd/node/internal/connect.Sending",
 	"integration/simulation/world.sized",
 }
 
