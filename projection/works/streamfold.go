@@ -179,7 +179,6 @@ func (w *Work) hold(b *events.ChangeHeld, now events.Millis) {
 		Attempt: b.Attempt,
 	}
 	h.Changes = append(h.Changes, is) // behind those that a snapshot may have
-	h.by = b.Attempt
 	h.data += int64(len(is.Data))
 	s.bytes += is.size()
 	s.name(h)
