@@ -321,8 +321,11 @@ func TestUpdates_TellWhichMessageIsTooLarge(t *testing.T) {
 	s, _ := u.open()
 	u.wantNext(s, 1)
 	m, err := s.Next(t.Context())
-	if !errors.Is(err, feed.ErrTooLarge) || m.Place != 2 || m.Subject != "files.a" || len(m.Data) != 101 {
+	if !errors.Is(err, feed.ErrTooLarge) || m.Place != 2 || m.Subject != "files.a" || m.Data != nil {
 		t.Errorf("message %d of %d bytes, error %v", m.Place, len(m.Data), err)
+	}
+	if again, err := s.Again(t.Context(), 2); err != nil || len(again.Data) != 101 {
+		t.Errorf("again: %d bytes, %v", len(again.Data), err)
 	}
 	u.ack(s, 2)
 	u.wantNext(s, 3)
