@@ -472,7 +472,7 @@ func (s *stage) nodeIsKilled(ctx context.Context) error {
 // join starts a node of the cluster of another one, and waits until that one knows it.
 func (s *stage) join(ctx context.Context, first *node, name string) (*node, error) {
 	n := &node{binary: first.binary, dir: first.dir}
-	if err := n.start("serve", "--join", "taskledger-data", "--name", name, "--ttl", "3s", "--api", "127.0.0.1:0"); err != nil {
+	if err := n.start("serve", "--join", "taskledger-data", "--name", name, "--ttl", "3s"); err != nil {
 		return nil, err
 	}
 	s.ends = append(s.ends, n.kill)
