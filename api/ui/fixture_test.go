@@ -54,7 +54,31 @@ func serve(t *testing.T, configure ...func(*api.Config, *ui.Config)) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- u.Run(ctx) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 	return &server{t, node, a}
+}
+
+// with returns the server with another dashboard, which nobody runs.
+func (s *server) with(u *ui.UI) *server {
+	s.t.Helper()
+	a, err := api.New(api.Config{
+		Client:       operations.Direct{Client: s.node.Client},
+		Tokens:       everybody,
+		Routes:       u.Routes(),
+		ErrorFormats: []api.ErrorFormat{u.ErrorFormat()},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &server{s.t, s.node, a}
 }
 
 // answer holds a page.

@@ -42,6 +42,7 @@ type section struct {
 var sections = []section{
 	{Name: "Overview", At: Root, needs: token.Viewer},
 	{Name: "Tasks", At: Root + "tasks", needs: token.Viewer},
+	{Name: "Submit", At: Root + "submit", needs: token.Submitter},
 }
 
 // Sections returns the entries of the navigation for who looks.

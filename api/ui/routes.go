@@ -1,12 +1,14 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
 
 	"taskledger/api"
 	"taskledger/api/problem"
+	"taskledger/api/token"
 )
 
 // Routes returns the routes of all pages, for api.Config.
@@ -17,6 +19,11 @@ func (u *UI) Routes() []api.Route {
 		u.overviewRoutes(),
 		u.tasksRoutes(),
 		u.taskRoutes(),
+		u.actionRoutes(),
+		u.jobRoutes(),
+		u.logRoutes(),
+		u.stateRoutes(),
+		u.submitRoutes(),
 	)
 	for i := range all {
 		if all[i].Page == nil {
@@ -56,7 +63,10 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) 
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
-	f := u.frameOf(r, nil, p.Title)
+	f := u.frameOf(r, u.callerOf(r), p.Title)
+	if r.Method == http.MethodPost { // the address takes a form alone
+		f.Address = Root
+	}
 	page, err := render("problem", f, p)
 	if err != nil {
 		page = []byte(p.Error())
@@ -64,6 +74,15 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) 
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(page) // it fails when the browser has gone
+}
+
+// callerOf returns the token of who asks; nil = nobody has logged in.
+func (u *UI) callerOf(r *http.Request) *token.Token {
+	secret := cmp.Or(api.Secret(r), u.secretOf(r))
+	if secret == "" {
+		return nil
+	}
+	return u.cfg.Tokens.Find(secret)
 }
 
 // loginFor returns the address of the login that leads back to a page.

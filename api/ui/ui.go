@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/ui/jobs"
 	"taskledger/api/ui/sessions"
 )
 
@@ -26,6 +27,7 @@ type Config struct {
 type UI struct {
 	cfg      Config
 	sessions *sessions.Sessions
+	jobs     *jobs.Jobs
 }
 
 // New returns a dashboard, or an error that names what is wrong with the configuration. It starts nothing.
@@ -36,7 +38,7 @@ func New(cfg Config) (*UI, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &UI{cfg: cfg, sessions: sessions.New(cfg.Tokens, cfg.Now)}, nil
+	return &UI{cfg: cfg, sessions: sessions.New(cfg.Tokens, cfg.Now), jobs: jobs.New(cfg.Now)}, nil
 }
 
 // within returns an address if it is one of the dashboard, or else the first page: a form is no way to lead elsewhere.
