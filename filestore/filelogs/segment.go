@@ -79,7 +79,7 @@ func (l *Logs) create(number uint64) (*segment, error) {
 	if err := disk.Replace(l.layer, s.name, first); err != nil {
 		return nil, err
 	}
-	s.file, s.size, err = l.layer.Open(s.name, false)
+	s.file, s.size, err = l.layer.Open(s.name, disk.ToWrite)
 	return s, err
 }
 
@@ -119,7 +119,7 @@ func (l *Logs) load() error {
 		}
 	}
 	// What a process that crashed has written is there, but perhaps not synced.
-	if err := last.file.Sync(); err != nil {
+	if err := errors.Join(last.file.Sync(), l.layer.SyncDir()); err != nil {
 		return err
 	}
 	l.durable = last.size
@@ -131,7 +131,7 @@ func (l *Logs) loadSegment(number uint64, isLast bool) (cut int64, err error) {
 	s := &segment{number: number, name: segmentName(number)}
 	content, err := disk.ReadAll(l.layer, s.name)
 	if err == nil {
-		s.file, _, err = l.layer.Open(s.name, false)
+		s.file, _, err = l.layer.Open(s.name, disk.ToWrite)
 	}
 	if err != nil {
 		return 0, err
