@@ -276,6 +276,9 @@ func TestOpen_RefusesADirectoryInUseAndOneOfAnotherCluster(t *testing.T) {
 	if !errors.Is(err, filelogs.ErrInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("in use: %v", err)
 	}
+	if err := filelogs.Check(dir, "c1"); !errors.Is(err, filelogs.ErrInUse) {
+		t.Errorf("checked in use: %v", err)
+	}
 	closed(t, l)
 	before := files(t, dir)
 	_, err = filelogs.Open(dir, filelogs.Config{Cluster: "c2"})
@@ -285,6 +288,12 @@ func TestOpen_RefusesADirectoryInUseAndOneOfAnotherCluster(t *testing.T) {
 	}
 	if after := files(t, dir); !bytes.Equal(before[firstFile], after[firstFile]) || len(before) != len(after) {
 		t.Error("the files have changed")
+	}
+	if err := filelogs.Check(dir, "c2"); !errors.Is(err, filelogs.ErrOtherCluster) {
+		t.Errorf("checked for another cluster: %v", err)
+	}
+	if err := errors.Join(filelogs.Check(dir, "c1"), filelogs.Check(filepath.Join(dir, "none"), "c1")); err != nil {
+		t.Errorf("checked: %v", err)
 	}
 	if _, err := l.Read(t.Context(), one, tasklog.Range{}); !errors.Is(err, filelogs.ErrClosed) {
 		t.Errorf("closed: %v", err)

@@ -85,9 +85,18 @@ func (l *Logs) create(number uint64) (*segment, error) {
 
 // load reads which batches are where, and changes nothing before it has seen everything.
 func (l *Logs) load() error {
-	names, err := l.layer.List()
+	cut, err := l.readAll()
 	if err != nil {
 		return err
+	}
+	return l.settle(cut)
+}
+
+// readAll reads all segments, and returns where to cut what a crash has left of the last one; 0 = nowhere.
+func (l *Logs) readAll() (cut int64, err error) {
+	names, err := l.layer.List()
+	if err != nil {
+		return 0, err
 	}
 	var numbers []uint64
 	for _, name := range names {
@@ -96,16 +105,20 @@ func (l *Logs) load() error {
 		}
 	}
 	slices.Sort(numbers)
-	cut := int64(0)
 	for i, n := range numbers {
 		if cut, err = l.loadSegment(n, i == len(numbers)-1); err != nil {
-			return err
+			return 0, err
 		}
 	}
+	return cut, nil
+}
+
+// settle makes the directory ready for writing.
+func (l *Logs) settle(cut int64) error {
 	if err := disk.RemoveUnfinished(l.layer); err != nil {
 		return err
 	}
-	if len(numbers) == 0 {
+	if len(l.segments) == 0 {
 		first, err := l.create(1)
 		if err != nil {
 			return err

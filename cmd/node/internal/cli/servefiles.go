@@ -119,6 +119,9 @@ func (a *app) checkFilesOfStore() (says string, err error) {
 		return "", err
 	}
 	shards, err := files.Shards(context.Background())
+	if a.serve.logs.where != noLogs {
+		err = errors.Join(err, files.CheckLogs())
+	}
 	if err := errors.Join(err, files.Close()); err != nil {
 		return "", err
 	}
