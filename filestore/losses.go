@@ -92,10 +92,14 @@ func (s *Store) recover(
 	follows := after == at.last
 	s.mu.Unlock()
 	changed := now.Loss == nil || now.Loss.Revision != l.Revision ||
-		left.Revision != 0 && now.Pointer.Revision != left.Revision
+		left.Revision != 0 && now.Pointer.Revision != left.Revision && !now.Pointer.gone(left)
 	switch {
 	case fenced != nil || !follows:
-		return s.verdict(o, at, after, entry, fenced)
+		revision, err := s.verdict(o, at, after, entry, fenced)
+		if err != nil {
+			return 0, err
+		}
+		return revision, s.recorded(l, left, revision)
 	case changed:
 		return 0, fmt.Errorf("%w: the loss or the pointer has changed", store.ErrRefused)
 	}
@@ -109,9 +113,20 @@ func (s *Store) recover(
 	if err != nil {
 		return 0, err
 	}
-	return revision, s.noteOf(o.Shard, func(n *shardNotes) {
+	return revision, s.recorded(l, left, revision)
+}
+
+// recorded notes that a loss is recorded in an entry, of a revision, unless that was noted before.
+func (s *Store) recorded(l store.Loss, left store.SnapshotPointer, revision int64) error {
+	s.mu.Lock()
+	now := s.notes.of(l.Shard)
+	s.mu.Unlock()
+	if now.Loss == nil || now.Loss.Revision != l.Revision {
+		return nil
+	}
+	return s.noteOf(l.Shard, func(n *shardNotes) {
 		n.Loss = nil
-		if left.Revision != 0 && len(n.Pointer.Kept) > 0 {
+		if len(n.Pointer.Kept) > 0 && n.Pointer.Revision == left.Revision {
 			n.Pointer.Revision = revision
 		}
 	})
@@ -130,6 +145,9 @@ func (p pointer) only(some []store.SnapshotInfo) pointer {
 	}
 	return next
 }
+
+// gone reports whether the pointer was taken away as left asks, by a call that found no room for its entry then.
+func (p pointer) gone(left store.SnapshotPointer) bool { return p.Revision == 0 && len(left.Kept) == 0 }
 
 // Forget is described in store.Losses.
 func (s *Store) Forget(ctx context.Context, l store.Loss) error {

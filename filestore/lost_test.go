@@ -1,9 +1,12 @@
 package filestore_test
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"taskledger/events"
@@ -86,12 +89,14 @@ func (w *writer) entry(bodies ...events.Body) ([]byte, error) {
 	return b.Seal()
 }
 
-func (w *writer) append() error {
+func (w *writer) append() error { return w.appendIn(w.t.Context()) }
+
+func (w *writer) appendIn(ctx context.Context) error {
 	data, err := w.entry(&events.Created{Behavior: "noop"})
 	if err != nil {
 		return err
 	}
-	revision, err := w.store.Append(w.t.Context(), w.own, w.head, data)
+	revision, err := w.store.Append(ctx, w.own, w.head, data)
 	if err != nil {
 		return err
 	}
@@ -276,5 +281,59 @@ func TestLost_ManyEntriesAreReservedForTogether(t *testing.T) {
 	}
 	if after := own(t, s, 0); after.head.Number < w.head.Number {
 		t.Errorf("the journal ends with entry %d, and %d were answered", after.head.Number, w.head.Number)
+	}
+}
+
+// An entry comes every tenth of a second. Whatever a crash of the machine takes that was not synced, those that were
+// answered before the bound are there, and the loss names the others.
+func TestLost_IsNoMoreThanTheBoundSays(t *testing.T) {
+	for _, bound := range []time.Duration{0, 300 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			const every, seconds = 100 * time.Millisecond, 4
+			d := faultdisk.New()
+			j, err := filejournal.OpenLayer(d, filejournal.Options{
+				Durability: filejournal.Opportunistic,
+				Lag:        bound,
+				Boot:       "first",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer j.Close()
+			s, err := filestore.New(j, filestore.Config{Shards: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, most := own(t, s, 0), int(cmp.Or(bound, time.Second)/every)
+			lost := 0
+			for n := 1; n <= seconds*int(time.Second/every); n++ {
+				w.fill(1)
+				after, _, err := opportunistic(d.Crash(nothing()), "second")
+				if err != nil {
+					t.Fatal(err)
+				}
+				left := 0
+				for r, err := range after.Read(t.Context(), 0, 1) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if e, err := events.Decode(r.Data); err == nil && len(e.Events) > 0 {
+						left++
+					}
+				}
+				lost = max(lost, n-left)
+				if n-left > most {
+					t.Fatalf("%d of %d entries are lost, more than the last %d", n-left, n, most)
+				}
+				if l := loss(t, after, 0); n-left > 0 && !strings.Contains(l.Reason, fmt.Sprintf("entries %d to ", left+1)) {
+					t.Fatalf("%d of %d entries are left, and the loss says %q", left, n, l.Reason)
+				}
+				time.Sleep(every)
+				synctest.Wait()
+			}
+			if lost == 0 {
+				t.Error("nothing could be lost: each entry was synced at once")
+			}
+		})
 	}
 }

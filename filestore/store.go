@@ -220,15 +220,15 @@ func (s *Store) alive(o store.Session) bool {
 // write makes a write of the journaler, and again while there is no room for it and ctx goes on. Of a write that
 // nobody knows the outcome of, it makes the last one.
 func (s *Store) write(ctx context.Context, make func() error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("nothing was written: %w", err)
+	}
 	for {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("nothing was written: %w", err)
-		}
 		err := s.writeOnce(make)
 		if !errors.Is(err, journal.ErrFull) {
 			return err
 		}
-		if !pause(ctx, nil, fullPause) {
+		if !pause(ctx, nil, fullPause) || ctx.Err() != nil {
 			return fmt.Errorf("%w: %w; last answer: %w", store.ErrFull, ctx.Err(), err)
 		}
 	}

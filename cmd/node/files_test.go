@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -249,6 +250,12 @@ func TestServe_RefusesADirectoryThatItMayNotHaveAndChangesNothing(t *testing.T) 
 		if r.code != c.code || strings.Count(r.err, "\n") != 1 || !named {
 			t.Errorf("%s: code %d, want %d: %s", name, r.code, c.code, r.err)
 		}
+		if args, is := checked(c.args); is {
+			r := run(t, c.dir, args...)
+			if r.code != 1 || !strings.Contains(r.out, c.want) || !strings.Contains(r.out, "taskledger-data") {
+				t.Errorf("check, %s: %+v", name, r)
+			}
+		}
 		if after := everything(t, data(c.dir)); before != nil && !reflect.DeepEqual(before, after) {
 			t.Errorf("%s: the directory has changed", name)
 		}
@@ -256,9 +263,14 @@ func TestServe_RefusesADirectoryThatItMayNotHaveAndChangesNothing(t *testing.T) 
 	if r := run(t, files, "check", "--store", "files"); r.code != 0 || !strings.Contains(r.out, "4 shards, strict") {
 		t.Errorf("check: %+v", r)
 	}
-	if r := run(t, used, "check", "--store", "files"); r.code != 1 || !strings.Contains(r.out, "in use") {
-		t.Errorf("check where a node runs: %+v", r)
+}
+
+// checked returns the arguments of check in place of those of serve, with a store in files.
+func checked(args []string) ([]string, bool) {
+	if !slices.Contains(args, "files") {
+		return nil, false
 	}
+	return append([]string{"check"}, args[1:]...), true
 }
 
 // nobodysID is the id of a user who owns no file.
@@ -280,17 +292,40 @@ func TestServe_InFilesNamesADirectoryThatItMayNotWrite(t *testing.T) {
 	if err = errors.Join(err, os.Chmod(dir, 0o755), os.Mkdir(data, 0o555)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(t.Context(), dir, "serve", "--store", "files", "--data", data)
-	cmd.Path = program
-	if os.Geteuid() == 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodysID, Gid: nobodysID}}
+	asNobody := func(args ...string) result {
+		cmd := command(t.Context(), dir, append(args, "--store", "files", "--data", data)...)
+		cmd.Path = program
+		if os.Geteuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodysID, Gid: nobodysID}}
+		}
+		return finish(t, cmd)
 	}
-	r := finish(t, cmd)
-	named := strings.Contains(r.err, data) && strings.Contains(r.err, "permission denied")
-	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !named {
-		t.Errorf("%+v", r)
+	refused := func(what string) {
+		r := asNobody("serve")
+		named := strings.Contains(r.err, data) && strings.Contains(r.err, "permission denied")
+		if r.code != 4 || strings.Count(r.err, "\n") != 1 || !named {
+			t.Errorf("%s: %+v", what, r)
+		}
+		r = asNobody("check")
+		if r.code != 1 || !strings.Contains(r.out, data) || !strings.Contains(r.out, "permission denied") {
+			t.Errorf("%s: check: %+v", what, r)
+		}
 	}
+	refused("an empty directory")
 	if left, err := os.ReadDir(data); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
+	}
+	if err := os.Chmod(data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, dir, "--store", "files", "--data", data).stop(t)
+	if err := os.Chmod(data, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(data, 0o755) })
+	before := everything(t, data)
+	refused("a directory with a store")
+	if after := everything(t, data); !reflect.DeepEqual(before, after) {
+		t.Error("the directory has changed")
 	}
 }

@@ -75,6 +75,9 @@ type Servers struct {
 // ErrDirInUse reports that another process, or another Servers in this one, runs on the directory.
 var ErrDirInUse = errors.New("directory is in use")
 
+// ErrStoreInFiles reports a directory that holds a store in files, as package local makes one.
+var ErrStoreInFiles = errors.New("directory holds a store in files")
+
 // StartServers starts the servers and returns when both can be used; ctx bounds the start only. Data of an earlier
 // start in the same directory is there again. It wraps ErrDirInUse, naming the directory. After an error nothing
 // runs, except that etcd may give up half-way on damaged data: the process should then end. Where etcd gives up
@@ -150,10 +153,15 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	return rememberPort(s.dir, s.nats.Addr().(*net.TCPAddr).Port)
 }
 
+// formatOfFiles is a file that each store in files has, and no other directory.
+const formatOfFiles = "format"
+
 // occupy makes the directory and locks it. What a killed process advertised there is void.
 func (s *Servers) occupy(ctx context.Context) (err error) {
 	if s.temporary {
 		s.dir, err = os.MkdirTemp("", "taskledger-")
+	} else if _, missing := os.Stat(filepath.Join(s.dir, formatOfFiles)); missing == nil {
+		return fmt.Errorf("%s: %w", s.dir, ErrStoreInFiles)
 	} else {
 		err = os.MkdirAll(s.dir, 0o700)
 	}

@@ -11,11 +11,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"taskledger/engine/local"
 	"taskledger/filestore"
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/journal"
+	"taskledger/internal/repeat"
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/taskstore"
@@ -190,9 +192,13 @@ func TestFiles_EightWritersLoseNothingInOpportunisticMode(t *testing.T) {
 	s := store(t, n)
 	var writing sync.WaitGroup
 	var made atomic.Int64
+	writes := func(n int) bool { return n < 100 }
+	if end := time.Now().Add(10 * time.Second); repeat.Whole() {
+		writes = func(int) bool { return time.Now().Before(end) }
+	}
 	for range 8 {
 		writing.Go(func() {
-			for range 100 {
+			for n := 0; writes(n); n++ {
 				if _, err := s.Update(t.Context(), item.Update{Adds: []item.Add{{Group: "group"}}}); err != nil {
 					t.Error(err)
 					return

@@ -36,7 +36,8 @@ type file struct {
 	file  disk.File
 
 	writing  sync.Mutex
-	size     int64 // guarded by writing, like broken
+	size     int64 // guarded by writing, like tail and broken
+	tail     int64 // bytes behind the size that a crash has left
 	broken   error // of a write that nobody knows the outcome of
 	mu       sync.Mutex
 	segments []segment
@@ -54,7 +55,7 @@ func (f *file) all() []segment {
 
 // createFile makes the file of a shard, durably: who finds it finds its first record.
 func createFile(l disk.Layer, shard int, cluster string) (*file, error) {
-	first, err := begun(shard, cluster)
+	first, err := frame.Append(nil, 0, opening(shard, cluster))
 	if err != nil {
 		return nil, err
 	}
@@ -64,41 +65,52 @@ func createFile(l disk.Layer, shard int, cluster string) (*file, error) {
 	return openFile(l, shard, cluster)
 }
 
-// openFile reads the file of a shard, and cuts off what a crash has left at its end.
+// openFile opens the file of a shard and reads it, a record at a time, since it grows for ever. It changes nothing.
 func openFile(l disk.Layer, shard int, cluster string) (*file, error) {
 	f := &file{shard: shard, name: fileName(shard)}
-	content, err := disk.ReadAll(l, f.name)
+	opened, size, err := l.Open(f.name, disk.ToWrite)
 	if err != nil {
 		return nil, err
 	}
-	if f.size, err = f.begins(content, cluster); err != nil {
-		return nil, err
+	f.file = opened
+	if err := f.load(size, cluster); err != nil {
+		return nil, errors.Join(err, f.file.Close())
 	}
-	for f.size < int64(len(content)) {
-		record, next, err := frame.Read(content, f.size)
-		broken, is := errors.AsType[*frame.BrokenError](err)
-		if is && broken.Torn && frame.DurableAfter(content, f.size) <= f.size {
-			break
+	return f, nil
+}
+
+// load notes the segments, up to what a crash has cut short.
+func (f *file) load(size int64, cluster string) (err error) {
+	if f.size, err = f.begins(size, cluster); err != nil {
+		return err
+	}
+	for f.size < size {
+		record, next, err := frame.ReadAt(f.file, f.size, size)
+		if broken, is := errors.AsType[*frame.BrokenError](err); is && broken.Torn {
+			f.tail = size - f.size
+			return nil
 		}
 		if err == nil {
 			err = f.enter(record, next)
 		}
 		if err != nil {
-			return nil, f.damaged(f.size, err)
+			return f.damaged(f.size, err)
 		}
 		f.size = next
 	}
-	var size int64
-	if f.file, size, err = l.Open(f.name, false); err != nil {
-		return nil, err
-	}
-	// What a crash has left there is passed over by who only reads.
-	if _, reads := l.(disk.ReadOnly); size > f.size && !reads {
-		if err := errors.Join(f.file.Truncate(f.size), f.file.Sync()); err != nil {
-			return nil, errors.Join(err, f.file.Close())
+	return nil
+}
+
+// settle cuts off what a crash has left at the end. What a process that crashed has written is there, but perhaps not
+// synced: nothing may be told of it before it is.
+func (f *file) settle() error {
+	if f.tail > 0 {
+		if err := f.file.Truncate(f.size); err != nil {
+			return fmt.Errorf("cut %s at %d: %w", f.name, f.size, err)
 		}
 	}
-	return f, nil
+	f.tail = 0
+	return f.file.Sync()
 }
 
 func (f *file) damaged(at int64, err error) error {
@@ -106,16 +118,13 @@ func (f *file) damaged(at int64, err error) error {
 }
 
 // begins checks the first record.
-func (f *file) begins(content []byte, cluster string) (int64, error) {
-	want, err := begun(f.shard, cluster)
-	if err != nil {
-		return 0, err
-	}
-	first, next, err := frame.Read(content, 0)
+func (f *file) begins(size int64, cluster string) (int64, error) {
+	first, next, err := frame.ReadAt(f.file, 0, size)
 	if err != nil {
 		return 0, f.damaged(0, err)
 	}
-	if slices.Equal(content[:next], want) {
+	want := opening(f.shard, cluster)
+	if first.Shard == want.Shard && first.Number == want.Number && slices.Equal(first.Data, want.Data) {
 		return next, nil
 	}
 	other, is := strings.CutPrefix(strings.TrimSpace(string(first.Data)), format)
@@ -216,6 +225,9 @@ func (f *file) read(s segment) ([]store.Record, error) {
 		return nil, err
 	}
 	stored, _, err := frame.Read(record, 0)
+	if err == nil && (stored.Shard != f.shard || stored.Number != s.head.Sequence) {
+		err = fmt.Errorf("it holds segment %d of shard %d", stored.Number, stored.Shard)
+	}
 	if err != nil {
 		return nil, f.damaged(s.at, err)
 	}

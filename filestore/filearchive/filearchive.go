@@ -12,8 +12,11 @@
 //
 // The filter is a Bloom filter of the tasks in the segment, with 10 bits a task and 7 probes, 6 KiB at most.
 //
-// What a crash has cut short at the end of a file is removed when it is opened; anything else that makes no sense is
-// damage, and refused by file and offset.
+// A crash can cut short the end of a file, and leave one whose name ends with .new: that is removed when the archive is
+// opened. Anything else that makes no sense is damage, and refused by file and offset, and then nothing is changed.
+//
+// An archive is read once when it is opened, a segment at a time. It keeps the filters in memory, which are 10 bits a
+// task, and some 130 bytes of each segment. Each file stays open.
 package filearchive
 
 import (
@@ -112,7 +115,26 @@ func open(l disk.Layer, cluster string) (*Archive, error) {
 		}
 		a.shards[shard] = f
 	}
+	if _, reads := l.(disk.ReadOnly); reads { // who only reads passes over what a crash has left
+		return a, nil
+	}
+	if err := a.settle(); err != nil {
+		return nil, errors.Join(err, a.closeFiles())
+	}
 	return a, nil
+}
+
+// settle removes what a crash has left, and makes durable what is there.
+func (a *Archive) settle() error {
+	for _, f := range a.shards {
+		if err := f.settle(); err != nil {
+			return err
+		}
+	}
+	if err := disk.RemoveUnfinished(a.layer); err != nil {
+		return err
+	}
+	return a.layer.SyncDir()
 }
 
 const filePrefix = "archive-"
@@ -359,11 +381,11 @@ const (
 	format = "taskledger archive 1 of "
 )
 
-// begun returns the first record of a file, whose data tell people and programs what it is.
-func begun(shard int, cluster string) ([]byte, error) {
-	return frame.Append(nil, 0, frame.Frame{
+// opening returns the first record of a file, whose data tell people and programs what it is.
+func opening(shard int, cluster string) frame.Frame {
+	return frame.Frame{
 		Shard:  openingShard,
 		Number: uint64(shard),
 		Data:   []byte(format + cluster + "\n"),
-	})
+	}
 }

@@ -1,7 +1,6 @@
 package filejournal
 
 import (
-	"errors"
 	"fmt"
 
 	"taskledger/filestore/internal/disk"
@@ -11,8 +10,8 @@ import (
 // sparse is the share of a segment, one of so many of its bytes, below which what is needed of it is written anew.
 const sparse = 4
 
-// compact makes room: of the segments but the last one it removes those that hold nothing needed, and rewrites those
-// that hold little. A rewritten segment keeps its name, and thus the order of its entries. The caller holds
+// compact makes room: of the segments but the last one it removes those that hold nothing needed, and then rewrites
+// those that hold little, which takes some room. A rewritten segment keeps its name, and thus the order of its entries. The caller holds
 // snapshots.
 func (j *Journal) compact() error {
 	j.index.RLock()
@@ -26,21 +25,23 @@ func (j *Journal) compact() error {
 		}
 	}
 	j.index.RUnlock()
-	for _, s := range thin {
-		if err := j.rewrite(s); err != nil {
-			return fmt.Errorf("rewrite %s: %w", s.name, err)
-		}
-	}
 	for _, s := range dead {
 		if err := j.layer.Remove(s.name); err != nil {
 			return err
 		}
 		j.forget(s)
 	}
-	if len(dead) == 0 {
-		return nil
+	if len(dead) > 0 {
+		if err := j.layer.SyncDir(); err != nil {
+			return err
+		}
 	}
-	return j.layer.SyncDir()
+	for _, s := range thin {
+		if err := j.rewrite(s); err != nil {
+			return fmt.Errorf("rewrite %s: %w", s.name, err)
+		}
+	}
+	return nil
 }
 
 // forget takes a segment out of the index. It is not the last one, so nobody writes to it.
@@ -53,7 +54,7 @@ func (j *Journal) forget(s *segment) {
 			break
 		}
 	}
-	_ = s.file.Close() // nobody reads it any more, and what it held is not needed
+	j.reading.forget(s)
 }
 
 // moved is a record that is still needed, in the old and the new file of a segment.
@@ -89,24 +90,28 @@ func (j *Journal) rewrite(s *segment) error {
 	if err != nil {
 		return &DamagedError{s.name, end, err.Error()}
 	}
-	if err := disk.Replace(j.layer, s.name, file); err != nil {
-		return err
-	}
-	f, size, err := j.layer.Open(s.name, false)
-	if err != nil {
-		return err
-	}
-	j.index.Lock()
-	defer j.index.Unlock()
-	err = s.file.Close()
-	s.file, s.size, s.live = f, size, 0
+	return disk.ReplaceIn(j.layer, s.name, func(rename func() error) error {
+		j.index.Lock()
+		defer j.index.Unlock()
+		if err := rename(); err != nil {
+			return err
+		}
+		j.move(s, int64(len(file)), kept)
+		return nil
+	}, file)
+}
+
+// move notes where the records of a segment are that was replaced. The caller holds index: nobody looks for them
+// meanwhile.
+func (j *Journal) move(s *segment, size int64, kept []moved) {
+	j.reading.forget(s)
+	s.size, s.live = size, 0
 	for _, m := range kept {
 		if places := j.lines[m.shard].from(m.number); len(places) > 0 {
 			places[0].at, places[0].next = m.at, m.next
 			s.live += m.next - m.at
 		}
 	}
-	return errors.Join(err)
 }
 
 // needs reports whether a record of a segment is still needed.

@@ -219,3 +219,74 @@ func TestFrozen_WritesFailAndReadsDoNot(t *testing.T) {
 		_ = h.journal.Close()
 	}
 }
+
+// thinned makes a journal of which a snapshot in slot 1 needs the last entries of shard 0 alone, and one in slot 0 a few
+// more, so that segments have gone. It returns the open journal.
+func thinned(t *testing.T, d *faultdisk.Disk) *filejournal.Journal {
+	t.Helper()
+	o := small(filejournal.Options{})
+	o.SegmentBytes = 1000
+	j, err := filejournal.OpenLayer(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := uint64(1); n <= 30; n++ {
+		if err := j.Append(journal.Entry{Number: n, Revision: int64(n), Data: make([]byte, 300)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for slot, first := range []uint64{5, 25} {
+		if err := j.WriteSnapshot(journal.Key{Slot: slot}, journal.Snapshot{First: first}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return j
+}
+
+// Entries are missing where a snapshot says that they may go which cannot be read: that is what is damaged.
+func TestDamage_OfASnapshotThatSaysWhichEntriesMayGoNamesTheSnapshot(t *testing.T) {
+	d := faultdisk.New()
+	if err := thinned(t, d).Close(); err != nil {
+		t.Fatal(err)
+	}
+	for at := range 80 {
+		d.Flip("snapshot-0-1", at)
+		_, err := filejournal.OpenLayer(d, small(filejournal.Options{}))
+		if !isNamed(err, "snapshot-0-1") {
+			t.Fatalf("bit at offset %d: %v", at, err)
+		}
+		d.Flip("snapshot-0-1", at)
+	}
+	j, err := filejournal.OpenLayer(d, small(filejournal.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = j.Close()
+}
+
+// A full disk gets room from a snapshot, though there is none to write anew what is left of a segment.
+func TestFull_ASnapshotRemovesSegmentsThoughNoneCanBeWrittenAnew(t *testing.T) {
+	d := faultdisk.New()
+	j := thinned(t, d)
+	defer j.Close()
+	for n := uint64(31); n <= 33; n++ {
+		e := journal.Entry{Number: n, Revision: int64(n), Data: make([]byte, 3000)}
+		if err := j.Append(e); err != nil {
+			t.Fatal(err)
+		}
+		e = journal.Entry{Shard: 1, Number: n - 30, Revision: int64(n), Data: make([]byte, 200)} // it keeps a segment
+		if err := j.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used := d.Used()
+	d.Room(used + 100)
+	for slot := range 2 {
+		if err := j.WriteSnapshot(journal.Key{Slot: slot}, journal.Snapshot{First: 33}); err != nil {
+			t.Fatalf("slot %d: %v", slot, err)
+		}
+	}
+	if now := d.Used(); now > used-1000 {
+		t.Errorf("%d bytes are in use, %d were", now, used)
+	}
+}

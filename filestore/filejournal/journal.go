@@ -41,6 +41,7 @@ type Journal struct {
 	index    sync.RWMutex
 	lines    map[int]*line
 	segments []*segment // in order; the last one is last
+	reading  *reading   // used by who holds index, at least to read
 }
 
 var (
@@ -260,6 +261,7 @@ func (j *Journal) rotate() error {
 	if err != nil {
 		return j.fail(err)
 	}
+	_ = j.last.file.Close() // it is synced, and written to no more
 	j.last, j.durable = next, next.size
 	j.index.Lock()
 	defer j.index.Unlock()
@@ -312,7 +314,7 @@ func (j *Journal) page(shard int, from, until uint64) (page []journal.Entry, err
 	defer j.index.RUnlock()
 	places := j.lines[shard].from(from)
 	for _, at := range places[:min(len(places), pageEntries, int(until-from))] {
-		e, err := at.read()
+		e, err := j.read(at)
 		if err == nil && (e.Shard != shard || e.Number != from) {
 			err = &DamagedError{at.in.name, at.at, fmt.Sprintf("it holds entry %d of shard %d", e.Number, e.Shard)}
 		}
@@ -325,10 +327,10 @@ func (j *Journal) page(shard int, from, until uint64) (page []journal.Entry, err
 	return page, nil
 }
 
-// read reads the entry at a place.
-func (p place) read() (journal.Entry, error) {
+// read reads the entry at a place. The caller holds index.
+func (j *Journal) read(p place) (journal.Entry, error) {
 	record := make([]byte, p.next-p.at)
-	if _, err := p.in.file.ReadAt(record, p.at); err != nil {
+	if err := j.reading.readAt(p.in, record, p.at); err != nil {
 		return journal.Entry{}, err
 	}
 	f, _, err := frame.Read(record, 0)

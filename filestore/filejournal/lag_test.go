@@ -132,8 +132,8 @@ type slowDisk struct {
 	began, goOn chan struct{}
 }
 
-func (d *slowDisk) Open(name string, create bool) (disk.File, int64, error) {
-	f, size, err := d.Disk.Open(name, create)
+func (d *slowDisk) Open(name string, how disk.Access) (disk.File, int64, error) {
+	f, size, err := d.Disk.Open(name, how)
 	return slowFile{f, d}, size, err
 }
 

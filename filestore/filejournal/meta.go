@@ -1,9 +1,11 @@
 package filejournal
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"taskledger/filestore/internal/disk"
@@ -49,19 +51,30 @@ var (
 	ErrDurability = errors.New("journal has another durability")
 )
 
-// readJSON reads a file of one value; false where there is none.
-func readJSON(l disk.Layer, name string, into any) (bool, error) {
-	data, err := disk.ReadAll(l, name)
+// readRun reads the file run, which may be missing.
+func readRun(l disk.Layer) (*run, error) {
+	data, err := disk.ReadAll(l, runFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return &run{}, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return false, &DamagedError{name, 0, err.Error()}
+	last := &run{}
+	return last, decode(runFile, data, last)
+}
+
+// decode reads the value of a file. A field with another name is damage: it would be passed over with what it tells.
+func decode(name string, data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &DamagedError{name, d.InputOffset(), err.Error()}
 	}
-	return true, nil
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return &DamagedError{name, d.InputOffset(), "something follows"}
+	}
+	return nil
 }
 
 func writeJSON(l disk.Layer, name string, value any) error {
@@ -74,11 +87,8 @@ func writeJSON(l disk.Layer, name string, value any) error {
 
 // readFormat checks that a directory holds a journal of this format, or nothing.
 func readFormat(l disk.Layer, names []string, want Durability) (f format, fresh bool, err error) {
-	there, err := readJSON(l, formatFile, &f)
-	switch {
-	case err != nil:
-		return f, false, err
-	case !there:
+	data, err := disk.ReadAll(l, formatFile)
+	if errors.Is(err, fs.ErrNotExist) {
 		for _, name := range names {
 			if _, is := segmentNumber(name); is || isSnapshot(name) || name == runFile {
 				return f, false, fmt.Errorf("%w: there is %s, and no file %s", ErrFormat, name, formatFile)
@@ -88,11 +98,25 @@ func readFormat(l disk.Layer, names []string, want Durability) (f format, fresh 
 			want = Strict
 		}
 		return format{formatName, formatVersion, want}, true, nil
+	}
+	if err != nil {
+		return f, false, err
+	}
+	var is struct{ Format, Version any } // the fields that every version has
+	if err := json.Unmarshal(data, &is); err != nil {
+		return f, false, &DamagedError{formatFile, 0, err.Error()}
+	}
+	if fmt.Sprint(is.Format, is.Version) == fmt.Sprint(formatName, formatVersion) {
+		if err := decode(formatFile, data, &f); err != nil {
+			return f, false, err
+		}
+	}
+	switch {
 	case f.Format != formatName || f.Version != formatVersion:
-		return f, false, fmt.Errorf("%w: it is of %q, version %d, and this program reads %q, version %d",
-			ErrFormat, f.Format, f.Version, formatName, formatVersion)
+		return f, false, fmt.Errorf("%w: file %s is of %v, version %v, and this program reads %s, version %d",
+			ErrFormat, formatFile, is.Format, is.Version, formatName, formatVersion)
 	case f.Durability != Strict && f.Durability != Opportunistic:
-		return f, false, fmt.Errorf("%w: its durability is %q", ErrFormat, f.Durability)
+		return f, false, fmt.Errorf("%w: in file %s the durability is %q", ErrFormat, formatFile, f.Durability)
 	case want != "" && want != f.Durability:
 		return f, false, fmt.Errorf("%w: it was created %s, and %s is asked for", ErrDurability, f.Durability, want)
 	}

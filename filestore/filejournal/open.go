@@ -3,7 +3,9 @@ package filejournal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"taskledger/filestore/internal/disk"
@@ -20,6 +22,9 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
+	if err := checkForeign(dir); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
 	unlock, err := disk.Lock(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
@@ -30,6 +35,33 @@ func Open(dir string, o Options) (*Journal, error) {
 	}
 	j.unlock = unlock
 	return j, nil
+}
+
+// etcdDir is the directory in which a node keeps etcd that has it inside.
+const etcdDir = "etcd"
+
+// checkForeign refuses a directory in which a store of another kind is: what locks that is another lock.
+func checkForeign(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, formatFile)); err == nil {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, etcdDir)); err == nil {
+		return fmt.Errorf("%s: %w: there is one of etcd", dir, ErrFormat)
+	}
+	return nil
+}
+
+// CheckWrite returns why this process can make no journal in a directory, or write to the one that is there; nil = it
+// can, as far as permissions tell. It changes nothing.
+func CheckWrite(dir string) error {
+	at := dir
+	for {
+		err := disk.MayWrite(at)
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return err
+		}
+		at = filepath.Dir(at)
+	}
 }
 
 // OpenLayer is Open on a file layer, which nobody else uses. It looks at everything before it changes anything.
@@ -47,13 +79,19 @@ func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
 
 // read reads what there is, and changes nothing. Of a new journal there is nothing, which fresh tells.
 func read(l disk.Layer, o Options) (j *Journal, last *run, left *tail, fresh bool, err error) {
-	j, last = &Journal{layer: l, options: o, unlock: func() error { return nil }, lines: map[int]*line{}}, &run{}
+	j = &Journal{
+		layer:   l,
+		options: o,
+		unlock:  func() error { return nil },
+		lines:   map[int]*line{},
+		reading: &reading{layer: l, open: map[*segment]*opened{}},
+	}
 	names, err := l.List()
 	if err == nil {
 		j.format, fresh, err = readFormat(l, names, o.Durability)
 	}
 	if err == nil {
-		_, err = readJSON(l, runFile, last)
+		last, err = readRun(l)
 	}
 	if err == nil {
 		left, err = j.load(names, last)
@@ -69,18 +107,7 @@ type tail struct {
 
 // load reads which entries are where.
 func (j *Journal) load(names []string, last *run) (*tail, error) {
-	for _, name := range names {
-		k, is := snapshotKey(name)
-		if !is {
-			continue
-		}
-		// A snapshot that cannot be read says so to whoever reads it; it then names no entry that may go.
-		if file, err := disk.ReadAll(j.layer, name); err == nil {
-			if head, _, err := frame.Read(file, 0); err == nil {
-				j.line(k.Shard).drop(head.Number)
-			}
-		}
-	}
+	unread := j.loadSnapshots(names)
 	var numbers []uint64
 	for _, name := range names {
 		if n, is := segmentNumber(name); is {
@@ -89,18 +116,18 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 	}
 	slices.Sort(numbers)
 	if last.Clean && (len(numbers) == 0 || numbers[len(numbers)-1] != last.Segment) {
-		return nil, &DamagedError{segmentName(last.Segment), 0, "it is missing"}
+		return nil, &DamagedError{segmentName(last.Segment), 0, "file run tells that it is the last one, and it is not"}
 	}
 	var left *tail
 	for i, n := range numbers {
-		s, content, err := j.openSegment(n)
+		s, content, err := j.readSegment(n)
 		if err != nil {
 			return nil, err
 		}
-		end, err := scan(content, n, func(f found) error { return j.enter(s, f) })
+		end, err := scan(content, n, func(f found) error { return j.enter(s, f, unread[f.Shard]) })
 		switch {
 		case err == nil && last.Clean && n == last.Segment && end != last.End:
-			return nil, &DamagedError{s.name, end, fmt.Sprintf("it was closed with %d bytes", last.End)}
+			return nil, &DamagedError{s.name, end, fmt.Sprintf("file run tells that it was closed with %d bytes", last.End)}
 		case err == nil:
 		case !last.Clean && i == len(numbers)-1 && torn(content, end, err):
 			left = &tail{s, end}
@@ -111,23 +138,44 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 	return left, nil
 }
 
-// openSegment opens a segment and reads it.
-func (j *Journal) openSegment(number uint64) (*segment, []byte, error) {
+// loadSnapshots learns which entries may go. A snapshot that cannot be read says so to whoever reads it, and it names
+// no such entry: unread returns its damage, by shard, for where that makes a difference.
+func (j *Journal) loadSnapshots(names []string) (unread map[int]error) {
+	unread = map[int]error{}
+	for _, name := range names {
+		k, is := snapshotKey(name)
+		if !is {
+			continue
+		}
+		var head frame.Frame
+		file, err := disk.ReadAll(j.layer, name)
+		if err == nil {
+			head, _, err = frame.Read(file, 0)
+		}
+		if err != nil {
+			unread[k.Shard] = damagedAt(name, 0, err)
+			continue
+		}
+		j.line(k.Shard).drop(head.Number)
+	}
+	return unread
+}
+
+// readSegment reads a segment.
+func (j *Journal) readSegment(number uint64) (*segment, []byte, error) {
 	s := &segment{number: number, name: segmentName(number)}
 	content, err := disk.ReadAll(j.layer, s.name)
-	if err == nil {
-		s.file, s.size, err = j.layer.Open(s.name, false)
-	}
 	if err != nil {
 		return nil, nil, err
 	}
+	s.size = int64(len(content))
 	j.segments = append(j.segments, s)
 	return s, content, nil
 }
 
 // enter notes a record that was read. Where entries of a shard are missing, all before them must be such as nobody
-// needs.
-func (j *Journal) enter(s *segment, f found) error {
+// needs, unless a snapshot could not be read that may say so: then that is the damage.
+func (j *Journal) enter(s *segment, f found, unread error) error {
 	l := j.line(f.Shard)
 	at := place{s, f.at, f.next}
 	next := max(l.needed, l.first+uint64(len(l.places)))
@@ -136,6 +184,9 @@ func (j *Journal) enter(s *segment, f found) error {
 	}
 	if f.Number < next {
 		return &DamagedError{s.name, f.at, fmt.Sprintf("entry %d of shard %d follows entry %d", f.Number, f.Shard, next-1)}
+	}
+	if l.needed != 0 && unread != nil {
+		return unread
 	}
 	if l.needed != 0 {
 		problem := fmt.Sprintf("entries %d to %d of shard %d are missing before it", next, f.Number-1, f.Shard)
@@ -149,6 +200,9 @@ func (j *Journal) enter(s *segment, f found) error {
 
 // begin makes the directory ready for writing.
 func (j *Journal) begin(last *run, fresh bool, left *tail) error {
+	if err := j.openLast(); err != nil { // who may not write learns it before anything is changed
+		return err
+	}
 	if err := disk.RemoveUnfinished(j.layer); err != nil {
 		return err
 	}
@@ -183,6 +237,15 @@ func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 	return writeJSON(j.layer, runFile, j.run)
 }
 
+// openLast opens the last segment to write to it; there may be none.
+func (j *Journal) openLast() (err error) {
+	if len(j.segments) > 0 {
+		last := j.segments[len(j.segments)-1]
+		last.file, _, err = j.layer.Open(last.name, disk.ToWrite)
+	}
+	return err
+}
+
 // cut removes what was being written at a crash.
 func (j *Journal) cut(left *tail) error {
 	if left.cut > 0 {
@@ -194,7 +257,7 @@ func (j *Journal) cut(left *tail) error {
 		return err
 	}
 	if len(j.segments) > 0 {
-		return nil
+		return j.openLast()
 	}
 	first, err := create(j.layer, left.segment.number)
 	if err == nil {
@@ -264,9 +327,13 @@ func (j *Journal) end() error {
 }
 
 func (j *Journal) closeFiles() error {
-	var errs []error
-	for _, s := range j.segments {
-		errs = append(errs, s.file.Close())
+	j.reading.closeAll()
+	if len(j.segments) == 0 {
+		return nil
 	}
-	return errors.Join(errs...)
+	last := j.segments[len(j.segments)-1]
+	if last.file == nil {
+		return nil
+	}
+	return last.file.Close()
 }

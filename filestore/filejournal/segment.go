@@ -20,7 +20,7 @@ const (
 type segment struct {
 	number uint64
 	name   string
-	file   disk.File
+	file   disk.File // of the last one, to be written to
 	size   int64
 	live   int64 // bytes of the records that are still needed
 }
@@ -37,7 +37,7 @@ func begun(number uint64) []byte {
 // create makes the file of a segment, durably.
 func create(l disk.Layer, number uint64) (*segment, error) {
 	s := &segment{number: number, name: segmentName(number)}
-	f, _, err := l.Open(s.name, true)
+	f, _, err := l.Open(s.name, disk.Anew)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,10 @@ func (j *Journal) writeSnapshot(k journal.Key, s journal.Snapshot) error {
 	j.index.Lock()
 	j.line(k.Shard).drop(s.First)
 	j.index.Unlock()
-	return j.spoilt(j.compact())
+	if err := j.compact(); !disk.Full(err) {
+		return j.spoilt(err)
+	}
+	return nil // the snapshot is written; room is made with the next one
 }
 
 // syncNow syncs all that was written.

@@ -102,13 +102,15 @@ func (l *Logs) rewrite(i int, removals bool) (bool, error) {
 		return false, nil // it is tried again when something else was removed
 	}
 	if err == nil {
-		into.file, _, err = l.layer.Open(into.name, false)
-	}
-	if err == nil && len(from) == 2 {
-		err = errors.Join(l.layer.Remove(from[1].name), l.layer.SyncDir())
+		into.file, _, err = l.layer.Open(into.name, disk.ToWrite)
 	}
 	if err != nil {
 		return false, l.fail(err)
+	}
+	if len(from) == 2 {
+		if err := errors.Join(l.layer.Remove(from[1].name), l.layer.SyncDir()); err != nil {
+			return false, l.fail(errors.Join(err, into.file.Close()))
+		}
 	}
 	l.index.each(func(b *stored) bool {
 		if to, is := moved.to[b.place]; is {

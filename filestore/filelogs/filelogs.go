@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -87,6 +88,24 @@ func Open(dir string, cfg Config) (*Logs, error) {
 	}
 	l.unlock = unlock
 	return l, nil
+}
+
+// Check reads the logs in a directory as Open does, and changes nothing there; that there are none is no error. It wraps
+// what Open wraps.
+func Check(dir, cluster string) error {
+	unlock, err := disk.LockToRead(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("check logs of tasks: %w", err)
+	}
+	l := &Logs{layer: disk.ReadOnly(dir), cfg: Config{Cluster: cluster}, index: index{}}
+	_, err = l.readAll()
+	if err != nil {
+		err = fmt.Errorf("check logs of tasks in %s: %w", dir, err)
+	}
+	return errors.Join(err, l.closeFiles(), unlock())
 }
 
 // open is Open on a file layer, which nobody else uses.

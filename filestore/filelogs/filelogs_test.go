@@ -276,6 +276,9 @@ func TestOpen_RefusesADirectoryInUseAndOneOfAnotherCluster(t *testing.T) {
 	if !errors.Is(err, filelogs.ErrInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("in use: %v", err)
 	}
+	if err := filelogs.Check(dir, "c1"); !errors.Is(err, filelogs.ErrInUse) {
+		t.Errorf("checked in use: %v", err)
+	}
 	closed(t, l)
 	before := files(t, dir)
 	_, err = filelogs.Open(dir, filelogs.Config{Cluster: "c2"})
@@ -286,86 +289,15 @@ func TestOpen_RefusesADirectoryInUseAndOneOfAnotherCluster(t *testing.T) {
 	if after := files(t, dir); !bytes.Equal(before[firstFile], after[firstFile]) || len(before) != len(after) {
 		t.Error("the files have changed")
 	}
+	if err := filelogs.Check(dir, "c2"); !errors.Is(err, filelogs.ErrOtherCluster) {
+		t.Errorf("checked for another cluster: %v", err)
+	}
+	if err := errors.Join(filelogs.Check(dir, "c1"), filelogs.Check(filepath.Join(dir, "none"), "c1")); err != nil {
+		t.Errorf("checked: %v", err)
+	}
 	if _, err := l.Read(t.Context(), one, tasklog.Range{}); !errors.Is(err, filelogs.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-}
-
-// At a crash of the machine anything that was not synced may be gone, and nothing that was acknowledged.
-func TestLogs_ACrashAtAnyWriteLosesNothingThatWasAcknowledged(t *testing.T) {
-	cfg := filelogs.Config{MaxBytes: filelogs.MinBytes}
-	for kill := 1; ; kill++ {
-		d := faultdisk.New()
-		l, err := filelogs.OpenLayer(d, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.KillAt(kill)
-		lines, forgotten, err := crashes(t, l)
-		if err == nil {
-			if kill < 50 {
-				t.Errorf("%d changes only", kill)
-			}
-			return
-		}
-		for name, after := range map[string]*faultdisk.Disk{
-			"the machine, with what was synced": d.Crash(faultdisk.Fate{
-				Names:  func(int) int { return 0 },
-				Length: func(synced, _ int) int { return synced },
-				Sector: func() bool { return false },
-			}),
-			"the machine, with lengths": d.Crash(faultdisk.Fate{
-				Names:  func(n int) int { return n },
-				Length: func(_, written int) int { return written },
-				Sector: func() bool { return false },
-			}),
-			"the process": d.Restart(),
-		} {
-			l, err := filelogs.OpenLayer(after, cfg)
-			if err != nil {
-				t.Fatalf("%s was stopped at change %d: %v", name, kill, err)
-			}
-			got, err := l.Read(t.Context(), one, tasklog.Range{})
-			if err != nil || got.Last < lines || got.Last > lines+1 {
-				t.Errorf("%s was stopped at change %d: the log ends with line %d, %v, want %d",
-					name, kill, got.Last, err, lines)
-			}
-			lives, _, err := l.Lives(t.Context(), 1, 0)
-			for _, life := range lives {
-				if life <= forgotten {
-					t.Errorf("%s was stopped at change %d: life %d is back", name, kill, life)
-				}
-			}
-			if err := errors.Join(err, l.Close()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// crashes appends lines to a log that stays, among others that are forgotten, until the disk fails. It returns the last
-// line and the last life of which that was acknowledged.
-func crashes(t *testing.T, l *filelogs.Logs) (lines uint64, forgotten events.Ref, err error) {
-	t.Helper()
-	var end tasklog.End
-	for life := events.Ref(1); life <= 12; life++ {
-		if end, err = l.Append(t.Context(), one, end, tasklogtest.Lines(end.Line+1, 1)); err != nil {
-			return lines, forgotten, err
-		}
-		lines = end.Line
-		var short tasklog.End
-		for range 3 {
-			at := tasklog.Attempt{Shard: 1, Life: life, Number: 1}
-			if short, err = l.Append(t.Context(), at, short, large(short.Line+1)); err != nil {
-				return lines, forgotten, err
-			}
-		}
-		if err = l.Forget(t.Context(), 1, life, 0); err != nil {
-			return lines, forgotten, err
-		}
-		forgotten = life
-	}
-	return lines, forgotten, nil
 }
 
 func TestLogs_WithoutRoomSayThatTheyAreFullAndGoOn(t *testing.T) {

@@ -79,15 +79,24 @@ func (l *Logs) create(number uint64) (*segment, error) {
 	if err := disk.Replace(l.layer, s.name, first); err != nil {
 		return nil, err
 	}
-	s.file, s.size, err = l.layer.Open(s.name, false)
+	s.file, s.size, err = l.layer.Open(s.name, disk.ToWrite)
 	return s, err
 }
 
 // load reads which batches are where, and changes nothing before it has seen everything.
 func (l *Logs) load() error {
-	names, err := l.layer.List()
+	cut, err := l.readAll()
 	if err != nil {
 		return err
+	}
+	return l.settle(cut)
+}
+
+// readAll reads all segments, and returns where to cut what a crash has left of the last one; 0 = nowhere.
+func (l *Logs) readAll() (cut int64, err error) {
+	names, err := l.layer.List()
+	if err != nil {
+		return 0, err
 	}
 	var numbers []uint64
 	for _, name := range names {
@@ -96,16 +105,20 @@ func (l *Logs) load() error {
 		}
 	}
 	slices.Sort(numbers)
-	cut := int64(0)
 	for i, n := range numbers {
 		if cut, err = l.loadSegment(n, i == len(numbers)-1); err != nil {
-			return err
+			return 0, err
 		}
 	}
+	return cut, nil
+}
+
+// settle makes the directory ready for writing.
+func (l *Logs) settle(cut int64) error {
 	if err := disk.RemoveUnfinished(l.layer); err != nil {
 		return err
 	}
-	if len(numbers) == 0 {
+	if len(l.segments) == 0 {
 		first, err := l.create(1)
 		if err != nil {
 			return err
@@ -119,7 +132,7 @@ func (l *Logs) load() error {
 		}
 	}
 	// What a process that crashed has written is there, but perhaps not synced.
-	if err := last.file.Sync(); err != nil {
+	if err := errors.Join(last.file.Sync(), l.layer.SyncDir()); err != nil {
 		return err
 	}
 	l.durable = last.size
@@ -131,7 +144,7 @@ func (l *Logs) loadSegment(number uint64, isLast bool) (cut int64, err error) {
 	s := &segment{number: number, name: segmentName(number)}
 	content, err := disk.ReadAll(l.layer, s.name)
 	if err == nil {
-		s.file, _, err = l.layer.Open(s.name, false)
+		s.file, _, err = l.layer.Open(s.name, disk.ToWrite)
 	}
 	if err != nil {
 		return 0, err

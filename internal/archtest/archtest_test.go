@@ -172,7 +172,7 @@ examples/completed   | github.com/nats-io/nats.go                        | a sub
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
 taskstore/taskstoretest | internal/repeat item store task taskstore                    | holds any task store to its promises, so it knows none
 taskstore/taskstoretest/model | events item task                       | a task store in memory, for tests: it knows no other
-internal/testcluster | ledger store task item engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
+internal/testcluster | ledger store store/membus filestore filestore/filejournal task item engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
 internal/behaviortest | events task                                     | runs behaviors without an engine
 internal/repeat      |                                                  | tells tests how often, and what they draw from
 internal/locktest    |                                                  | a leaf: it finds calls under a lock

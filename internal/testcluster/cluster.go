@@ -11,6 +11,7 @@ import (
 
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 const (
@@ -49,6 +50,7 @@ type Cluster struct {
 
 	t       testing.TB
 	options Options
+	files   *files // nil: the store is in etcd
 	log     *slog.Logger
 	swept   swept
 
@@ -69,6 +71,14 @@ func New(t testing.TB, o Options) *Cluster {
 	}
 	c := &Cluster{t: t, options: o}
 	c.log = slog.New(handler{slog.NewTextHandler(t.Output(), nil), &c.swept})
+	if isOnFiles(t) {
+		if o.Etcd != nil || o.JetStream || o.Quota != 0 {
+			t.Fatal("the options of the cluster are of etcd and NATS, and its store is in files")
+		}
+		c.files = newFiles(t, o.Shards)
+		t.Cleanup(c.finish)
+		return c
+	}
 	if o.Etcd != nil {
 		c.Etcd = o.Etcd.client()
 	} else {
@@ -91,28 +101,34 @@ func New(t testing.TB, o Options) *Cluster {
 func (c *Cluster) Shards() int { return c.options.Shards }
 
 // connect opens the store and the bus of one more member; the bus is nil without NATS.
-func (c *Cluster) connect(name string) (*etcdstore.Store, *natsbus.Bus, *slog.Logger) {
+func (c *Cluster) connect(name string) (to store.Store, bus store.Bus, disconnect func(), log *slog.Logger) {
 	c.t.Helper()
-	log := c.log.With("member", name)
+	log = c.log.With("member", name)
+	if c.files != nil {
+		if !c.options.NoNATS {
+			bus = c.files.bus
+		}
+		return fileMember{c.files.store, c.files}, bus, func() {}, log
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cfg := etcdstore.Config{Client: c.Etcd, Shards: c.options.Shards, Log: log}
 	if c.options.Etcd != nil {
 		cfg.Client, cfg.Endpoints = nil, c.options.Etcd.Endpoints
 	}
-	store, err := etcdstore.Open(ctx, cfg)
+	opened, err := etcdstore.Open(ctx, cfg)
 	if err != nil {
 		c.t.Fatalf("open the store of %s: %v", name, err)
 	}
 	if c.NATS == nil {
-		return store, nil, log
+		return opened, nil, func() { _ = opened.Close() }, log
 	}
-	bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS.URL}, Key: store.Cluster().Key, Log: log})
+	nats, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS.URL}, Key: opened.Cluster().Key, Log: log})
 	if err != nil {
-		_ = store.Close()
+		_ = opened.Close()
 		c.t.Fatalf("open the bus of %s: %v", name, err)
 	}
-	return store, bus, log
+	return opened, nats, func() { _, _ = nats.Close(), opened.Close() }, log
 }
 
 // finish ends the test's cluster: verification first, while the owners still hold their state.
@@ -128,6 +144,12 @@ func (c *Cluster) finish() {
 	stopping.Wait()
 	if !c.killed {
 		c.checkNothingLeft()
+	}
+	if c.files != nil {
+		if err := c.files.close(); err != nil {
+			c.t.Error(err)
+		}
+		c.files.verify(c.t)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/engine"
-	"taskledger/etcdstore"
-	"taskledger/natsbus"
 	"taskledger/task"
 )
 
@@ -36,14 +34,13 @@ type process struct {
 	stop  context.CancelFunc
 	ended chan struct{}
 	err   error // of Run, once ended is closed
-	store *etcdstore.Store
-	bus   *natsbus.Bus
+	close func()
 	once  sync.Once
 }
 
-func launch(run func(context.Context) error, store *etcdstore.Store, bus *natsbus.Bus) *process {
+func launch(run func(context.Context) error, disconnect func()) *process {
 	ctx, stop := context.WithCancel(context.Background())
-	p := &process{stop: stop, ended: make(chan struct{}), store: store, bus: bus}
+	p := &process{stop: stop, ended: make(chan struct{}), close: disconnect}
 	go func() {
 		defer close(p.ended)
 		p.err = run(ctx)
@@ -56,10 +53,7 @@ func (p *process) end() (err error) {
 	p.once.Do(func() {
 		<-p.ended
 		err = p.err
-		if p.bus != nil {
-			_ = p.bus.Close()
-		}
-		_ = p.store.Close()
+		p.close()
 		p.stop()
 	})
 	return err
@@ -90,10 +84,15 @@ func (c *Cluster) StartNodes(configure func(*engine.NodeConfig), behaviors func(
 
 func (c *Cluster) startNode(name string, configure func(*engine.NodeConfig), behaviors []task.Behavior) *Node {
 	c.t.Helper()
-	store, bus, log := c.connect(name)
-	cfg := engine.NodeConfig{Store: store, Behaviors: behaviors, Name: name, TTL: c.options.TTL, Grace: 5 * time.Second, Log: log}
-	if bus != nil {
-		cfg.Bus = bus
+	to, bus, disconnect, log := c.connect(name)
+	cfg := engine.NodeConfig{
+		Store:     to,
+		Bus:       bus,
+		Behaviors: behaviors,
+		Name:      name,
+		TTL:       c.options.TTL,
+		Grace:     5 * time.Second,
+		Log:       log,
 	}
 	if configure != nil {
 		configure(&cfg)
@@ -102,7 +101,7 @@ func (c *Cluster) startNode(name string, configure func(*engine.NodeConfig), beh
 	if err != nil {
 		c.t.Fatalf("make node %s: %v", name, err)
 	}
-	n := &Node{Node: node, Name: name, cluster: c, owner: cfg.Owner == nil || *cfg.Owner, process: launch(node.Run, store, bus)}
+	n := &Node{Node: node, Name: name, cluster: c, owner: cfg.Owner == nil || *cfg.Owner, process: launch(node.Run, disconnect)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nodes = append(c.nodes, n)
@@ -152,6 +151,12 @@ func (c *Cluster) endSession(id string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	if c.files != nil {
+		if err := c.files.endSession(ctx, id); err != nil {
+			c.t.Errorf("end session %s: %v", id, err)
+		}
+		return
+	}
 	key, err := c.Etcd.Get(ctx, prefix+"node/"+id)
 	if err == nil && len(key.Kvs) > 0 {
 		_, err = c.Etcd.Revoke(ctx, clientv3.LeaseID(key.Kvs[0].Lease))
@@ -173,10 +178,12 @@ func (n *Node) stopped() bool {
 // StartClient starts a client with store and bus; configure, unless nil, changes its configuration.
 func (c *Cluster) StartClient(name string, configure func(*engine.ClientConfig)) *Client {
 	c.t.Helper()
-	store, bus, log := c.connect(name)
-	cfg := engine.ClientConfig{Store: store, Name: name, Log: log}
-	if bus != nil {
-		cfg.Bus = bus
+	to, bus, disconnect, log := c.connect(name)
+	cfg := engine.ClientConfig{
+		Store: to,
+		Bus:   bus,
+		Name:  name,
+		Log:   log,
 	}
 	if configure != nil {
 		configure(&cfg)
@@ -185,7 +192,7 @@ func (c *Cluster) StartClient(name string, configure func(*engine.ClientConfig))
 	if err != nil {
 		c.t.Fatalf("make client %s: %v", name, err)
 	}
-	started := &Client{client, launch(client.Run, store, bus)}
+	started := &Client{client, launch(client.Run, disconnect)}
 	c.clients = append(c.clients, started)
 	return started
 }

@@ -98,6 +98,13 @@ func (c *Cluster) Batches(shard int) (n int) {
 func (c *Cluster) checkNothingLeft() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	if c.files != nil {
+		m, err := c.files.store.ReadMembers(ctx)
+		if err != nil || len(m.Nodes) > 0 {
+			c.t.Errorf("sessions are left behind: %v, %v", m.Nodes, err)
+		}
+		return
+	}
 	for _, kind := range []string{"node/", "mailbox/", "answer/"} {
 		keys, err := c.Etcd.Get(ctx, prefix+kind, clientv3.WithPrefix())
 		if err != nil {

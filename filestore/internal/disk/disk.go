@@ -11,12 +11,11 @@ import (
 	"slices"
 )
 
-// Layer is one directory of files, without directories in it. A name stands for a file in it. What List, Rename and
-// Remove change is durable once SyncDir has returned.
+// Layer is one directory of files, without directories in it. A name stands for a file in it. What Open, Rename and
+// Remove do to names is durable once SyncDir has returned.
 type Layer interface {
-	// Open opens a file to be read and written at its end, and returns its size. With create it makes the file, which
-	// must not be there. It wraps fs.ErrNotExist or fs.ErrExist.
-	Open(name string, create bool) (File, int64, error)
+	// Open opens a file and returns its size. It wraps fs.ErrNotExist, or fs.ErrExist where it is to be made.
+	Open(name string, how Access) (File, int64, error)
 	// List returns the names of all files, in order.
 	List() ([]string, error)
 	// Rename gives a file another name, whose file it replaces.
@@ -25,6 +24,18 @@ type Layer interface {
 	Remove(name string) error
 	SyncDir() error
 }
+
+// Access says how a file is opened.
+type Access uint8
+
+const (
+	// ToRead opens a file to be read alone, also where nothing can be written.
+	ToRead Access = iota
+	// ToWrite opens a file to be read, and written at its end.
+	ToWrite
+	// Anew is ToWrite of a file that is made, and must not be there.
+	Anew
+)
 
 // File is an open file. One goroutine at a time writes and truncates it; others may read and sync it meanwhile.
 type File interface {
@@ -47,13 +58,16 @@ var _ Layer = Dir("")
 func (d Dir) path(name string) string { return filepath.Join(string(d), name) }
 
 // Open implements Layer. Files are readable by their user alone.
-func (d Dir) Open(name string, create bool) (File, int64, error) {
-	how := os.O_RDWR | os.O_APPEND
-	if create {
-		how |= os.O_CREATE | os.O_EXCL
+func (d Dir) Open(name string, how Access) (File, int64, error) {
+	flags := os.O_RDWR | os.O_APPEND
+	switch how {
+	case ToRead:
+		return ReadOnly(d).Open(name, how)
+	case Anew:
+		flags |= os.O_CREATE | os.O_EXCL
 	}
-	f, err := os.OpenFile(d.path(name), how, 0o600)
-	if errors.Is(err, fs.ErrPermission) && !create {
+	f, err := os.OpenFile(d.path(name), flags, 0o600)
+	if errors.Is(err, fs.ErrPermission) && how == ToWrite {
 		return nil, 0, fmt.Errorf("open to read and write: %w", err)
 	}
 	if err != nil {

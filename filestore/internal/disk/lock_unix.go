@@ -35,5 +35,17 @@ func lockShared(f *os.File) error {
 	return err
 }
 
-// Full reports whether an error says that there is no room on the disk.
-func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+// MayWrite returns why this process may not make files in a directory, or not write to its lock; nil = it may.
+func MayWrite(dir string) error {
+	const enter, write = 1, 2
+	if err := syscall.Access(dir, write|enter); err != nil {
+		return &os.PathError{Op: "write", Path: dir, Err: err}
+	}
+	if err := syscall.Access(lockPath(dir), write); err != nil && !errors.Is(err, syscall.ENOENT) {
+		return &os.PathError{Op: "write", Path: lockPath(dir), Err: err}
+	}
+	return nil
+}
+
+// noRoom reports whether an error says that there is no room on the disk.
+func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }

@@ -17,8 +17,8 @@ type ReadOnly string
 var _ Layer = ReadOnly("")
 
 // Open implements Layer.
-func (d ReadOnly) Open(name string, create bool) (File, int64, error) {
-	if create {
+func (d ReadOnly) Open(name string, how Access) (File, int64, error) {
+	if how == Anew {
 		return nil, 0, fmt.Errorf("make %s: %w", name, ErrReadOnly)
 	}
 	f, err := os.Open(Dir(d).path(name))

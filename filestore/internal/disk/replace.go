@@ -10,42 +10,64 @@ import (
 const beingWritten = ".new"
 
 // Replace makes data the content of a file: it writes them beside it, and renames that. Whenever it is stopped, the
-// file has its old content or data. When it returns, data are durable.
+// file has its old content or data. When it returns, data are durable. After an error that is Full it has its old one.
 func Replace(l Layer, name string, data ...[]byte) error {
-	if err := replace(l, name, data); err != nil {
+	return ReplaceIn(l, name, func(rename func() error) error { return rename() }, data...)
+}
+
+// ReplaceIn is Replace that leaves the renaming to in, which may keep others from the file meanwhile.
+func ReplaceIn(l Layer, name string, in func(rename func() error) error, data ...[]byte) error {
+	if err := replace(l, name, in, data); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil
 }
 
-func replace(l Layer, name string, data [][]byte) error {
+func replace(l Layer, name string, in func(func() error) error, data [][]byte) error {
 	if err := l.Remove(name + beingWritten); err != nil {
 		return err
 	}
-	f, _, err := l.Open(name+beingWritten, true)
+	f, _, err := l.Open(name+beingWritten, Anew)
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(writeAll(f, data), f.Close()); err != nil {
+		return errors.Join(err, l.Remove(name+beingWritten))
+	}
+	if err := in(func() error { return l.Rename(name+beingWritten, name) }); err != nil {
+		return errors.Join(err, l.Remove(name+beingWritten))
+	}
+	if err := l.SyncDir(); err != nil {
+		return &replacedError{err}
+	}
+	return nil
+}
+
+// replacedError reports that a file has been replaced, and that its name may be lost. It is never Full.
+type replacedError struct{ err error }
+
+func (e *replacedError) Error() string { return "its name may be lost: " + e.err.Error() }
+func (e *replacedError) Unwrap() error { return e.err }
+
+// Full reports whether an error says that there is no room on the disk for what was left undone.
+func Full(err error) bool {
+	_, replaced := errors.AsType[*replacedError](err)
+	return !replaced && noRoom(err)
+}
+
+// writeAll writes data to a file and syncs them.
+func writeAll(f File, data [][]byte) error {
 	for _, piece := range data {
 		if _, err := f.Write(piece); err != nil {
-			return errors.Join(err, f.Close(), l.Remove(name+beingWritten))
+			return err
 		}
 	}
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := l.Rename(name+beingWritten, name); err != nil {
-		return err
-	}
-	return l.SyncDir()
+	return f.Sync()
 }
 
 // ReadAll returns the content of a file.
 func ReadAll(l Layer, name string) ([]byte, error) {
-	f, size, err := l.Open(name, false)
+	f, size, err := l.Open(name, ToRead)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ type Disk struct {
 	changes int                       // operations that change something, so far
 	killAt  int                       // the change that is not made any more; 0 = none
 	dead    bool
+	failAt  int   // the change from which on those fail that take room; 0 = none
+	failure error // with which they fail
 	room    int64 // bytes that files may have together; 0 = any number
 	frozen  bool
 }
@@ -79,6 +81,14 @@ func (d *Disk) used() (n int64) {
 		n += int64(len(f.data))
 	}
 	return n
+}
+
+// FailAt makes every change that takes room fail from the nth one from now on; of a write a half is made. A nil error
+// ends that.
+func (d *Disk) FailAt(n int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failAt, d.failure = d.changes+n, err
 }
 
 // Freeze makes the disk read-only, as a file system does that has found errors.
@@ -161,6 +171,15 @@ func (d *Disk) Contents() map[string][]byte {
 	return all
 }
 
+// Flip flips a bit of a file: one that its offset picks.
+func (d *Disk) Flip(name string, at int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	data := bytes.Clone(d.files[name].data)
+	data[at] ^= 1 << (at % 8)
+	d.files[name].data = data
+}
+
 // Of returns a disk with these files, all synced.
 func Of(contents map[string][]byte) *Disk {
 	d := New()
@@ -187,6 +206,17 @@ func (d *Disk) change() error {
 	return nil
 }
 
+// take is change of what takes room. The caller holds mu.
+func (d *Disk) take() error {
+	if err := d.change(); err != nil {
+		return err
+	}
+	if d.failure != nil && d.changes >= d.failAt {
+		return d.failure
+	}
+	return nil
+}
+
 // rename changes names, durably with the next SyncDir. The caller holds mu.
 func (d *Disk) rename(change func(map[string]*inode)) {
 	change(d.files)
@@ -194,7 +224,7 @@ func (d *Disk) rename(change func(map[string]*inode)) {
 }
 
 // Open implements disk.Layer.
-func (d *Disk) Open(name string, create bool) (disk.File, int64, error) {
+func (d *Disk) Open(name string, how disk.Access) (disk.File, int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dead {
@@ -202,14 +232,14 @@ func (d *Disk) Open(name string, create bool) (disk.File, int64, error) {
 	}
 	f := d.files[name]
 	switch {
-	case create && f != nil:
+	case how == disk.Anew && f != nil:
 		return nil, 0, fs.ErrExist
-	case !create && f == nil:
+	case how != disk.Anew && f == nil:
 		return nil, 0, fs.ErrNotExist
-	case !create && d.frozen:
+	case how == disk.ToWrite && d.frozen:
 		return nil, 0, syscall.EROFS
-	case create:
-		if err := d.change(); err != nil {
+	case how == disk.Anew:
+		if err := d.take(); err != nil {
 			return nil, 0, err
 		}
 		f = &inode{}
@@ -232,7 +262,7 @@ func (d *Disk) List() ([]string, error) {
 func (d *Disk) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.change(); err != nil {
+	if err := d.take(); err != nil {
 		return err
 	}
 	f := d.files[from]
@@ -264,7 +294,7 @@ func (d *Disk) Remove(name string) error {
 func (d *Disk) SyncDir() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.change(); err != nil {
+	if err := d.take(); err != nil {
 		return err
 	}
 	d.synced, d.renames = maps.Clone(d.files), nil
@@ -299,9 +329,9 @@ func (f *file) Write(data []byte) (int, error) {
 	d := f.disk
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	was := d.dead
-	if err := d.change(); err != nil {
-		if !was && d.dead {
+	was := d.dead || d.frozen
+	if err := d.take(); err != nil {
+		if !was {
 			f.of.data = append(f.of.data, data[:len(data)/2]...)
 		}
 		return 0, err
@@ -319,7 +349,7 @@ func (f *file) Write(data []byte) (int, error) {
 func (f *file) Sync() error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	if err := f.disk.change(); err != nil {
+	if err := f.disk.take(); err != nil {
 		return err
 	}
 	f.of.synced = bytes.Clone(f.of.data)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"math/bits"
 )
 
@@ -155,6 +156,38 @@ func Read(file []byte, at int64) (f Frame, next int64, err error) {
 		return Frame{}, at, broken(false, "its data contradict their hash")
 	}
 	return f, next, nil
+}
+
+// ReadAt is Read of a file of a size, of which it reads no more than the record. An error is a BrokenError, or comes from
+// reading. A record is Torn only where nothing behind it tells that it was synced.
+func ReadAt(file io.ReaderAt, at, size int64) (f Frame, next int64, err error) {
+	header := make([]byte, min(HeaderBytes, size-at))
+	if _, err := file.ReadAt(header, at); err != nil {
+		return f, at, err
+	}
+	_, _, length, err := readHeader(header, 0)
+	if next := at + Size(length); err == nil && next <= size {
+		record := make([]byte, Size(length))
+		if _, err := file.ReadAt(record, at); err != nil {
+			return f, at, err
+		}
+		if f, _, err = Read(record, 0); err == nil {
+			return f, next, nil
+		}
+	}
+	if size-at > Size(MaxData) {
+		return Frame{}, at, broken(false, "no record is whole there, and more follows than one can have")
+	}
+	first := at - at%sector // so that the parts of sectors are those of the file
+	rest := make([]byte, size-first)
+	if _, err := file.ReadAt(rest, first); err != nil {
+		return Frame{}, at, err
+	}
+	f, _, err = Read(rest, at-first)
+	if why, is := errors.AsType[*BrokenError](err); is && DurableAfter(rest, at-first) > at {
+		why.Torn = false
+	}
+	return f, at, err
 }
 
 // readHeader reads what stands before the data.

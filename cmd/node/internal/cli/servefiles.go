@@ -107,7 +107,11 @@ func (a *app) checkFilesOfStore() (says string, err error) {
 	case !infiles.Holds(dir) && id != "":
 		return "", fmt.Errorf("%w: %s holds no store, and that of id %s is expected",
 			filestore.ErrOtherCluster, dir, id)
-	case !infiles.Holds(dir):
+	}
+	if err := filejournal.CheckWrite(dir); err != nil {
+		return "", err
+	}
+	if !infiles.Holds(dir) {
 		return "there is no store yet", nil
 	}
 	files, err := infiles.OpenToRead(dir, id)
@@ -115,8 +119,14 @@ func (a *app) checkFilesOfStore() (says string, err error) {
 		return "", err
 	}
 	shards, err := files.Shards(context.Background())
+	if a.serve.logs.where != noLogs {
+		err = errors.Join(err, files.CheckLogs())
+	}
 	if err := errors.Join(err, files.Close()); err != nil {
 		return "", err
+	}
+	if wants := a.serve.shards; wants != 0 && wants != len(shards) {
+		return "", fmt.Errorf("%d shards asked for, and it has %d: %w", wants, len(shards), filestore.ErrShards)
 	}
 	is := shards[0].Durability
 	if wants := a.serve.durability; wants != "" && wants != is {

@@ -110,6 +110,13 @@ func TestOpen_RefusesBadDirectoriesByName(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	r, err := infiles.OpenToRead(logs, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.CheckLogs(), r.Close()); !errors.Is(err, filelogs.ErrOtherCluster) {
+		t.Errorf("logs of another cluster are checked with %v", err)
+	}
 	expected := infiles.Config{Store: filestore.Config{ID: "x"}}
 	lossy := infiles.Config{Files: filejournal.Options{Durability: filejournal.Opportunistic}}
 	for name, c := range map[string]struct {

@@ -9,11 +9,13 @@ import (
 	"taskledger/engine"
 	"taskledger/filestore"
 	"taskledger/filestore/filearchive"
+	"taskledger/filestore/filelogs"
 	"taskledger/ledger"
 )
 
 // Reading is a data directory that is read while no node runs there.
 type Reading struct {
+	dir     string
 	store   *filestore.Store
 	archive *filearchive.Archive // nil = nothing was ever archived
 }
@@ -25,12 +27,17 @@ func OpenToRead(dir, id string) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reading{store: s}
+	r := &Reading{dir: dir, store: s}
 	r.archive, err = filearchive.OpenToRead(filepath.Join(dir, archiveDir), s.Cluster().ID)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return r, nil
+}
+
+// CheckLogs reads the logs of tasks, and returns why no node could open them. It changes nothing.
+func (r *Reading) CheckLogs() error {
+	return filelogs.Check(filepath.Join(r.dir, logsDir), r.store.Cluster().ID)
 }
 
 // Ledger returns a reader of the journal. No owner answers.

@@ -1,0 +1,98 @@
+package engine_test
+
+import (
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"taskledger/internal/repeat"
+	"taskledger/internal/testcluster"
+)
+
+// inFiles returns the tests of clusters that need neither etcd nor NATS, and remove no entry.
+func inFiles() []func(*testing.T) {
+	return []func(*testing.T){
+		TestTrim_WaitsUntilTheArchiveHasSettled,
+		TestTrim_NothingIntoAForeignArchive,
+		TestTrim_ArchivesAgainWhatTheArchiveLost,
+		TestTrim_GoesOnWhereOneWasCutOff,
+		TestTrim_GoesOnWhenTheArchiveIsBack,
+		TestAssignment_LostWithItsOwnerComesFromTheNext,
+		TestAssignment_DoubledIsMadeOnce,
+		TestAssignment_SlowAnswerIsWaitedFor,
+		TestBus_OwnerCutOffFromItIsReachedThroughTheStore,
+		TestBus_RunnerCutOffFromItIsReachedThroughTheStore,
+		TestBus_LostHintsOnlyDelay,
+		TestSchedules_InCodeAreSetOnceForEachDefinition,
+		TestDrain_LeavesItsShardsToTheNodeOfALaterReleaseAndHandsThemNotOver,
+		TestFuture_OfAForgottenTaskResolvesFromWhatIsKept,
+		TestAttach_FindsHowAForgottenTaskHasEnded,
+		TestTask_FinishedBeforeATrimIsServedAndRunsAgain,
+		TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept,
+		TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt,
+		TestRetry_TakesTheParametersAlongWhereJournalsAreDropped,
+		TestSubmit_OfAFinishedTaskBringsItsParametersWhereJournalsAreDropped,
+		TestKeep_ServesWhatWasArchivedBefore,
+		TestFuture_OfAForgottenTaskIsAnsweredFromTheJournal,
+		TestHandOver_LostAnswerLeavesNoShardUnserved,
+		TestHandOver_DuringASnapshot,
+		TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile,
+		TestLog_PagesJoinWithoutLossOrRepetitionUnderEveryLimit,
+		TestLog_FollowsAttemptsWhoseLinesComeLate,
+		TestLog_FollowsAWriterWithoutLossOrRepetition,
+		TestLog_TellsOfATaskThatIsNotThere,
+		TestLog_OfATaskThatIsForgottenIsSearchedForOnce,
+		TestLog_OfATaskThatIsForgottenIsNotGoneBehindItsLastLine,
+		TestLog_HasTheNewestAttempts,
+		TestLog_SaysWhetherMoreIsToCome,
+		TestLog_HasTheLinesOfBothEndsOfItsTime,
+		TestLog_SaysThatLinesMayBeMissingWhereAnAttemptBeganBeforeTheOldestOnes,
+		TestLog_RefusesWhatBreaksARuleAndNamesIt,
+		TestCare_CompactsWhenTheStoreHasGrown,
+		TestMembers_ChangesThatAWatchMissesAreFoundByReading,
+		TestMerge_ConcurrentSubmitsAreAllInTheSum,
+		TestNode_SaysAtItsStartThatNothingIsArchivedUnlessThatIsChosen,
+		TestOperate_SentAgainToTheNextOwnerIsDecidedOnce,
+		TestAttempt_WhoseResultCannotBeStoredFails,
+		TestShard_OfAStoreThatTakesLessRefusesWhatDoesNotFitAndServesOn,
+		TestOwner_ThatCannotWriteStartsAgainAsANewNode,
+		TestOwner_WithoutTheCodeRetriesAndGivesUp,
+		TestPlan_ThatHangsDoesNotKeepItsNodeFromStopping,
+		TestPlan_ThatHangsHoldsUpNoQuestion,
+		TestAsk_IsAnsweredByTheNodeThatIsAskedAndByNoOther,
+		TestAsk_TellsWhatBecameOfTheFunction,
+		TestAsk_MoreQuestionsThanANodeAnswersAtOnceAreRefused,
+		TestAsk_WithoutABusIsUnavailable,
+		TestQuestions_OfWrongNamesAreRefused,
+		TestSchedules_EachTickHasARunInItsEntry,
+		TestSchedules_RunByHandIsShared,
+		TestSchedules_AnEqualDefinitionWritesNothing,
+		TestSchedules_BackfillRunsTicksOfThePast,
+		TestSubmit_RefusesNamesOfSchedules,
+		TestSchedules_WithoutTicksRunByUUIDs,
+		TestSchedules_AReasonStandsInTheHistory,
+		TestSchedules_GoOnWhenTheirOwnerDies,
+		TestSession_EndsWithItsWatches,
+		TestClient_ReadsAnswersAgainAfterARefusal,
+		TestSession_FileIsReplacedAsAWhole,
+		TestSubmit_LostAnswerOfRunAgainRunsOnce,
+		TestSubmit_ByBusAndStoreIsDecidedOnce,
+		TestTrim_ReadBackThatBreaksOffIsMadeAgain,
+		TestTrim_TellsHowManyEntriesAreNotArchived,
+		TestTrim_BeginsAnArchiveAnewThatTheJournalOvertookBeforeItsLossWasGivenUp,
+		TestTrim_GoesOnWhereAnArchiveThatLostItsEndIsGivenUp,
+	}
+}
+
+// What holds of a cluster on etcd and NATS holds of one whose store is in files, whose directory is verified after each.
+func TestInFiles_WhatNeedsNoServersHoldsAsWell(t *testing.T) {
+	t.Parallel()
+	for _, test := range repeat.Some(inFiles(), 7) {
+		name := runtime.FuncForPC(reflect.ValueOf(test).Pointer()).Name()
+		t.Run(name[strings.LastIndexByte(name, '.')+1:], func(t *testing.T) {
+			testcluster.OnFiles(t)
+			test(t)
+		})
+	}
+}
