@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -31,12 +32,11 @@ func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head,
 	owner, node := s.keys.owner(o.Shard), s.keys.node(o.Session.ID)
 	next, pointer := s.keys.entry(o.Shard, after.Number+1), s.keys.pointer(o.Shard)
 	resp, err := s.transact(ctx,
-		append([]clientv3.Cmp{
+		slices.Concat([]clientv3.Cmp{
 			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),
 			clientv3.Compare(clientv3.LeaseValue(node), "=", o.Session.Lease),
-			clientv3.Compare(clientv3.ModRevision(s.predecessor(o.Shard, after.Number)), "=", after.Revision),
 			clientv3.Compare(clientv3.ModRevision(next), "=", 0),
-		}, given...),
+		}, s.follows(o.Shard, after), given),
 		append([]clientv3.Op{put(next, entry)}, also...),
 		[]clientv3.Op{
 			clientv3.OpGet(owner, clientv3.WithKeysOnly()),
@@ -58,6 +58,19 @@ func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head,
 	})
 }
 
+// follows returns the compares that hold while the entry before is the one that the caller has folded. One that was copied
+// here keeps a revision of its own: it is the only entry of its number that is as old as the cluster.
+func (s *Store) follows(shard int, after store.Head) []clientv3.Cmp {
+	before := s.predecessor(shard, after.Number)
+	if after.Number == 0 || after.Revision > s.meta.base {
+		return []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(before), "=", after.Revision)}
+	}
+	return []clientv3.Cmp{
+		clientv3.Compare(clientv3.Version(before), "=", 1),
+		clientv3.Compare(clientv3.CreateRevision(before), "<", s.meta.base+s.meta.created),
+	}
+}
+
 // predecessor returns the key that must be unchanged for an entry to follow entry number: that entry, which is never
 // trimmed while it is the last; before the first entry the snapshot pointer, which is absent until the first trim.
 func (s *Store) predecessor(shard int, number uint64) string {
@@ -74,7 +87,7 @@ type evidence struct{ owner, node, next, pointer *mvccpb.KeyValue }
 // applied, and once they have failed no copy can be applied any more.
 func verdict(o store.Ownership, after store.Head, entry []byte, found evidence) (int64, error) {
 	if found.next != nil {
-		if bytes.Equal(found.next.Value, entry) { // names its owner and epoch: nobody else writes the same
+		if _, there := carried(found.next.Value); bytes.Equal(there, entry) { // names its owner and epoch: nobody else writes the same
 			return found.next.ModRevision, nil
 		}
 		if err := fenced(o, found.owner, found.node); err != nil {

@@ -7,7 +7,8 @@
 // slash. <s> is a shard, a decimal number from 0; <lane> a decimal number from 0 to 255.
 //
 //	key                              value
-//	meta                             [1, shards, cluster id, cluster key]
+//	meta                             [2, shards, cluster id, cluster key], or [3, shards, cluster id, cluster key, base]
+//	copying                          [1, what is copied, shards, cluster id, cluster key]
 //	node/<id>                        [1, name, version, reserved, [behavior ...], types, slots, owner, draining, joined, load,
 //	                                 [[behavior, limit] ...], reads]; the last two are left out where there is nothing to tell
 //	nodes                            [1, reads]
@@ -26,6 +27,11 @@
 //
 //   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key,
 //     32 bytes, are random.
+//   - copying marks a cluster that is being copied here from another store (Receive). It is the first key then, and meta
+//     takes its place with the last write. Every write of a copy compares its mod revision. The entries of a copy are
+//     written under the byte 0xc1, which begins no entry, and the revision that they had there, 8 bytes, big-endian. The
+//     base in the meta of such a cluster is no lower than any revision that was given out there: all revisions of etcd count from it,
+//     as sessions, epochs and records tell them.
 //   - node/<id> is the only key bound to a lease, the session's. Ids are made by store.SessionID, of the node's name and
 //     random characters drawn anew for every session, and never used again, so an absent node is absent for ever. One
 //     without a lease is no session's, and counts as absent: etcd would never remove it.

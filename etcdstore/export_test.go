@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"taskledger/internal/wire"
 	"taskledger/store"
 )
 
@@ -10,6 +11,7 @@ type Keys struct{ k keys }
 func KeysOf(cluster string) Keys { return Keys{keys(cluster + "/")} }
 
 func (k Keys) Meta() string                          { return k.k.meta() }
+func (k Keys) Copying() string                       { return k.k.copying() }
 func (k Keys) Node(id string) string                 { return k.k.node(id) }
 func (k Keys) Written() string                       { return k.k.written() }
 func (k Keys) Owner(shard int) string                { return k.k.owner(shard) }
@@ -32,7 +34,33 @@ func LaneOf(key []byte, prefix string) (name string, lane uint8, err error) {
 
 // The codecs of the stored values.
 
-func EncodeMeta(shards int, id string, key []byte) []byte { return encodeMeta(meta{shards, id, key}) }
+func EncodeMeta(shards int, id string, key []byte) []byte {
+	return encodeMeta(meta{shards: shards, id: id, key: key})
+}
+
+// EncodeCopiedMeta is EncodeMeta of a cluster that was copied.
+func EncodeCopiedMeta(shards int, id string, key []byte, base int64) []byte {
+	b := encodeMeta(meta{shards: shards, id: id, key: key, base: 1})
+	w := &wire.Writer{B: b[:len(b)-1]}
+	w.Int(base)
+	return w.B
+}
+
+// EncodeCopying is the value of the key that marks a copy.
+func EncodeCopying(of string, shards int, id string, key []byte) []byte {
+	return encodeCopying(of, meta{shards: shards, id: id, key: key})
+}
+
+func DecodeCopying(b []byte) (of, id string, err error) {
+	of, m, err := decodeCopying(b)
+	return of, m.id, err
+}
+
+// Carry is the value of an entry that was copied, and Carried reads it.
+
+func Carry(revision int64, entry []byte) []byte           { return carry(revision, entry) }
+func Carried(value []byte) (revision int64, entry []byte) { return carried(value) }
+
 func DecodeMeta(b []byte) (shards int, id string, key []byte, err error) {
 	m, err := decodeMeta(b)
 	return m.shards, m.id, m.key, err

@@ -31,7 +31,7 @@ func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 		}
 		u.InUse = max(u.InUse, a.status.DbSizeInUse)
 		u.Size = max(u.Size, a.status.DbSize)
-		u.Revision = max(u.Revision, a.status.Header.GetRevision())
+		u.Revision = max(u.Revision, s.meta.base+a.status.Header.GetRevision())
 		u.Full = u.Full || alarmed(a.status)
 	}
 	return u, nil
@@ -52,7 +52,7 @@ func alarmed(status *clientv3.StatusResponse) bool {
 // when the user may not compact: etcd lets none do so but root.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
 	err := s.bounded(ctx, func(ctx context.Context) error {
-		_, err := s.client.Compact(ctx, revision)
+		_, err := s.client.Compact(ctx, below(s.meta.base, revision))
 		return err
 	})
 	switch {

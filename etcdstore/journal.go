@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,5 +254,6 @@ func toRecord(kv *mvccpb.KeyValue) (store.Record, error) {
 	if err != nil {
 		return store.Record{}, err
 	}
-	return store.Record{Head: store.Head{Number: n, Revision: kv.ModRevision}, Data: kv.Value}, nil
+	revision, data := carried(kv.Value)
+	return store.Record{Head: store.Head{Number: n, Revision: cmp.Or(revision, kv.ModRevision)}, Data: data}, nil
 }

@@ -14,6 +14,7 @@ import (
 type keys string
 
 func (k keys) meta() string           { return string(k) + "meta" }
+func (k keys) copying() string        { return string(k) + "copying" }
 func (k keys) nodes() string          { return string(k) + "node/" }
 func (k keys) node(id string) string  { return k.nodes() + id }
 func (k keys) written() string        { return string(k) + "nodes" } // in the range of the members

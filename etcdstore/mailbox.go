@@ -67,9 +67,9 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 // posts again.
 func (s *Store) putBatch(ctx context.Context, key string, seen int64, value []byte) (done bool, err error) {
 	op := clientv3.OpTxn(
-		[]clientv3.Cmp{
+		fromBase(s.meta.base, []clientv3.Cmp{
 			clientv3.Compare(clientv3.ModRevision(key), "=", seen),
-		},
+		}),
 		[]clientv3.Op{put(key, value)}, nil)
 	var full error
 	err = s.resend(ctx, func(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -29,6 +30,11 @@ func (s *Store) findMeta(ctx context.Context, cfg *Config) error {
 		return fmt.Errorf("read meta: %w", err)
 	}
 	kvs := resp.Kvs
+	if len(kvs) == 0 {
+		if err := s.checkFinished(ctx); err != nil {
+			return err
+		}
+	}
 	if len(kvs) == 0 && (cfg.Existing || cfg.ID != "") {
 		resp, err := s.get(ctx, string(s.keys), clientv3.WithRange(end(string(s.keys))), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 		if err != nil {
@@ -64,17 +70,18 @@ func (s *Store) findMeta(ctx context.Context, cfg *Config) error {
 			return fmt.Errorf("create meta: %w", err)
 		}
 		if resp.Succeeded {
-			s.meta = fresh
+			s.meta, s.meta.created = fresh, resp.Header.Revision
 			return nil
 		}
 		kvs = resp.Responses[0].GetResponseRange().Kvs
 		if other := found(resp, 1); len(kvs) == 0 && other != nil {
-			return s.metaIsLost(other.Key)
+			return cmp.Or(s.checkFinished(ctx), s.metaIsLost(other.Key))
 		}
 	}
 	if s.meta, err = decodeMeta(kvs[0].Value); err != nil {
 		return fmt.Errorf("read meta: %w", err)
 	}
+	s.meta.created = kvs[0].CreateRevision
 	if cfg.Shards != 0 && cfg.Shards != s.meta.shards {
 		return fmt.Errorf("%d shards asked for, but the cluster was created with %d: %w", cfg.Shards, s.meta.shards, ErrShards)
 	}

@@ -7,8 +7,16 @@ import (
 
 // Open connects, refuses servers that are too old, and creates or reads the cluster's meta record. ctx bounds the
 // opening only. It starts no goroutine of its own. The error wraps ErrDenied when etcd refuses the user, and
-// store.ErrUnavailable when no member answers or TLS fails; it says why.
+// store.ErrUnavailable when no member answers or TLS fails; it says why. It wraps store.ErrUnfinished where a cluster was
+// being copied there.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
+	return openWith(ctx, cfg, (*Store).loadMeta)
+}
+
+// openWith opens a store of a cluster whose meta record load finds.
+func openWith(
+	ctx context.Context, cfg Config, load func(s *Store, ctx context.Context, cfg *Config) error,
+) (*Store, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
 		return nil, err
@@ -29,7 +37,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		}
 		s.owned = true
 	}
-	if err := s.open(ctx, cfg); err != nil {
+	if err = s.open(ctx, cfg); err == nil {
+		err = load(s, ctx, &cfg)
+	}
+	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open cluster %q: %w", cfg.Cluster, opening.explain(err, cfg))
 	}
@@ -46,5 +57,5 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 			return err
 		}
 	}
-	return s.loadMeta(ctx, &cfg)
+	return nil
 }

@@ -39,7 +39,8 @@ func toStored(kv *mvccpb.KeyValue) store.StoredKey {
 	if err != nil {
 		n = 0
 	}
-	return store.StoredKey{Key: string(kv.Key), Entry: n, Revision: kv.ModRevision, Replaced: kv.Version > 1, Data: kv.Value}
+	_, data := carried(kv.Value)
+	return store.StoredKey{Key: string(kv.Key), Entry: n, Revision: kv.ModRevision, Replaced: kv.Version > 1, Data: data}
 }
 
 // Foreign is described in store.Repairer.

@@ -107,7 +107,9 @@ func (s *Store) update(ctx context.Context, session store.Session, info func() s
 	if len(read.Kvs) == 0 || read.Kvs[0].CreateRevision != session.Revision || read.Kvs[0].Lease == 0 {
 		return false, store.ErrSessionEnded // for ever: others may have taken a key without a lease for the end already
 	}
-	unchanged := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", read.Kvs[0].ModRevision)}
+	unchanged := fromBase(s.meta.base, []clientv3.Cmp{
+		clientv3.Compare(clientv3.ModRevision(key), "=", read.Kvs[0].ModRevision),
+	})
 	var resp clientv3.OpResponse
 	err = s.resend(ctx, func(ctx context.Context) (err error) {
 		write := put(key, encodeNode(info()), clientv3.WithLease(clientv3.LeaseID(session.Lease)))

@@ -128,7 +128,9 @@ func TestOpen_RefusesAnUnreadableMetaRecord(t *testing.T) {
 	_, client := testcluster.StartEtcd(t)
 	for want, value := range map[string]string{
 		"malformed":        "\xc1",
-		"format version 3": "\x92\x03\x01",
+		"format version 4": "\x92\x04\x01",
+		"base 0":           string(etcdstore.EncodeCopiedMeta(4, "x", make([]byte, 32), 0)),
+		"base -1":          string(etcdstore.EncodeCopiedMeta(4, "x", make([]byte, 32), -1)),
 		"format version 1, this release knows 2: it was created by a release before this one": "\x92\x01\x01",
 		"3 shards":       string(etcdstore.EncodeMeta(3, "x", make([]byte, 32))),
 		"key of 5 bytes": string(etcdstore.EncodeMeta(4, "x", make([]byte, 5))),

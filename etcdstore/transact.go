@@ -29,7 +29,7 @@ var errClosed = errors.New("etcd client is closed")
 // etcd refused the only copy, with store.ErrSessionEnded when the lease that a put names is gone, and otherwise only
 // when ctx or the client ended while the outcome was unknown: with store.ErrFull when etcd last said so.
 func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
-	op := clientv3.OpTxn(compare, then, otherwise)
+	op := clientv3.OpTxn(fromBase(s.meta.base, compare), then, otherwise)
 	var resp clientv3.OpResponse
 	err := s.resend(ctx, func(ctx context.Context) (err error) {
 		resp, err = s.client.Do(ctx, op)
@@ -38,6 +38,7 @@ func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, othe
 	if err != nil {
 		return nil, err
 	}
+	txnOverBase(s.meta.base, resp.Txn())
 	return resp.Txn(), nil
 }
 
@@ -103,6 +104,9 @@ func (s *Store) get(ctx context.Context, key string, opts ...clientv3.OpOption) 
 		resp, err = s.client.Get(ctx, key, opts...)
 		return err
 	})
+	if err == nil {
+		overBase(s.meta.base, resp.Header, resp.Kvs)
+	}
 	return resp, err
 }
 

@@ -28,11 +28,17 @@ const version = 1
 // cluster's name can no longer be read, so that a cluster of before is refused whole when a process connects.
 const metaVersion = 2
 
+// copiedMetaVersion is metaVersion of a cluster that was copied here from another store: one that does not know of its
+// base would give revisions and epochs anew.
+const copiedMetaVersion = 3
+
 // meta holds the properties of a cluster that never change.
 type meta struct {
-	shards int
-	id     string
-	key    []byte
+	shards  int
+	id      string
+	key     []byte
+	base    int64 // added to every revision of etcd; 0 = the cluster was created here
+	created int64 // revision of etcd at which its key was created; it is not stored in it
 }
 
 // versionError is a value of a version that this program does not read.
@@ -80,16 +86,28 @@ func fieldsOf(version uint64, b []byte, elements int) (*wire.Reader, error) {
 }
 
 func encodeMeta(m meta) []byte {
-	w := recordOf(metaVersion, 3)
+	version, elements := uint64(metaVersion), 3
+	if m.base != 0 {
+		version, elements = copiedMetaVersion, 4
+	}
+	w := recordOf(version, elements)
 	w.Uint(uint64(m.shards))
 	w.Text(m.id)
 	w.Bytes(m.key)
+	if m.base != 0 {
+		w.Int(m.base)
+	}
 	return w.B
 }
 
 func decodeMeta(b []byte) (m meta, err error) {
 	r, err := fieldsOf(metaVersion, b, 3)
-	if is := new(versionError); errors.As(err, &is) && is.is < is.want {
+	is := new(versionError)
+	copied := errors.As(err, &is) && is.is == copiedMetaVersion
+	if copied {
+		r, err = fieldsOf(copiedMetaVersion, b, 4)
+	}
+	if errors.As(err, &is) && is.is < is.want {
 		return m, fmt.Errorf("%w: it was created by a release before this one, whose stored forms this one does not read: "+
 			"use that release, or create the cluster anew", err)
 	}
@@ -97,6 +115,11 @@ func decodeMeta(b []byte) (m meta, err error) {
 		return m, err
 	}
 	m = meta{shards: int(r.Uint()), id: r.Text(), key: r.Bytes()}
+	if copied {
+		if m.base = r.Int(); m.base <= 0 || m.base > maxBase {
+			r.Fail("base %d of revisions", m.base)
+		}
+	}
 	if r.Err() == nil && (!validShards(m.shards) || len(m.key) != keyBytes) {
 		return m, fmt.Errorf("%w: %d shards, key of %d bytes", wire.ErrMalformed, m.shards, len(m.key))
 	}

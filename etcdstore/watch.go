@@ -74,11 +74,15 @@ func (s *Store) watch(ctx context.Context, first, end string, rev int64, each fu
 	ctx = metadata.AppendToOutgoingContext(ctx, "stream", strconv.FormatUint(s.streams.Add(1), 10))
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	for resp := range s.client.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(rev)) {
+	from := clientv3.WithRev(below(s.meta.base, rev))
+	for resp := range s.client.Watch(ctx, first, clientv3.WithRange(end), from) {
 		if err := resp.Err(); err != nil {
 			return fmt.Errorf("watch from revision %d: %w", rev, err)
 		}
 		for _, ev := range resp.Events {
+			if s.meta.base != 0 {
+				ev = &clientv3.Event{Type: ev.Type, Kv: keyOverBase(s.meta.base, ev.Kv)}
+			}
 			if err := each(ev); err != nil {
 				return err
 			}

@@ -29,7 +29,8 @@ type notes struct {
 	Key       []byte             `json:"key"`
 	Revisions int64              `json:"revisions"` // none above was given to a write
 	Written   reads              `json:"written"`
-	Of        map[int]shardNotes `json:"of"` // by shard
+	Of        map[int]shardNotes `json:"of"`             // by shard
+	Copy      string             `json:"copy,omitempty"` // names what is being copied here
 }
 
 // reads is a store.Reads as it is stored.
@@ -152,6 +153,9 @@ func readNotes(j journal.Journaler) (*notes, error) {
 	n := &notes{}
 	if err := json.Unmarshal(s.Parts[0], n); err != nil {
 		return nil, fmt.Errorf("%w: notes of the store: %w", events.ErrDamaged, err)
+	}
+	if n.Format == copyingFormat {
+		return nil, unfinished(n.ID, n.Copy)
 	}
 	if n.Format != notesFormat || n.Version != notesVersion {
 		return nil, fmt.Errorf("%w: its notes are of %q, version %d, and this program reads %q, version %d",

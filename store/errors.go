@@ -28,6 +28,8 @@ var (
 	ErrFull = errors.New("store is full")
 	// ErrOutdated reports that the journals or snapshots may hold what the program cannot read.
 	ErrOutdated = errors.New("this program is too old for the cluster: upgrade it")
+	// ErrUnfinished reports a store into which a cluster was being copied.
+	ErrUnfinished = errors.New("not finished: run copy again")
 	// ErrUnavailable reports that the cluster could not be asked in time. Nothing was accepted.
 	ErrUnavailable = errors.New("cluster unavailable")
 )

@@ -1,0 +1,35 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+
+	"taskledger/filestore/filejournal"
+)
+
+// OpenToCopy is OpenToRead for who copies the store. It wraps ErrUnsettled where numbers that were answered may be
+// missing: a copy would give them anew.
+func OpenToCopy(dir, id string) (*Store, error) {
+	j, err := filejournal.OpenToRead(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s, err := readStore(j, id)
+	if err == nil {
+		err = s.settled(j.MayHaveLost())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), j.Close())
+	}
+	s.close, s.durable = j.Close, string(j.Durability())
+	return s, nil
+}
+
+func (s *Store) settled(mayHaveLost bool) error {
+	for i := range s.shards {
+		if mayHaveLost || s.notes.of(i).Taking != nil {
+			return ErrUnsettled
+		}
+	}
+	return nil
+}
