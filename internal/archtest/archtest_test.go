@@ -98,6 +98,7 @@ bulk                 | events projection/listing store task internal/message int
 store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
 store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
+store/transfer       | ledger store events                               | copies one store into another: it knows none
 store/membus         | store                                             | a bus of one process: it knows no server
 filestore/journal    |                                                   | a leaf: the port of a store of one process
 filestore/memjournal | filestore/journal                                 | a journal in memory
@@ -136,9 +137,9 @@ taskstore            | item store task golang.org/x/sync                  | asks
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
 api/view             | schedule task tasklog events ledger store | what is shown as JSON, wherever it is shown
-cmd/node/...         | internal/connection api/operations api/problem api/remote api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin collections collections/apply collections/drivers bulk cluster engine schedule task store engine/embedded events etcdstore natsbus filestore filestore/filearchive filestore/filejournal filestore/filelogs golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | internal/connection api/operations api/problem api/remote api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin collections collections/apply collections/drivers bulk cluster engine schedule task store engine/embedded events etcdstore natsbus filestore filestore/filearchive filestore/filejournal filestore/filelogs store/transfer golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/connect | api/remote cmd/node/internal/infiles filestore internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
-cmd/node/internal/infiles | internal/advertised engine ledger filestore filestore/filearchive filestore/filejournal filestore/filelogs store/membus | opens what a node stands on whose store is in files
+cmd/node/internal/infiles | internal/advertised engine events ledger store filestore filestore/filearchive filestore/filejournal filestore/filelogs store/membus | opens what a node stands on whose store is in files
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
 cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token api/works cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it

@@ -71,6 +71,7 @@ var unions = []string{
 	"engine.ClientConfig",
 	"engine.NodeConfig",
 	"internal/connection.Opened",
+	"store/transfer.Config",
 
 	"store/archivetest.world",
 	"store/storetest.Fixture",

@@ -160,6 +160,11 @@ func (a *app) groups() []group {
 			a.settingsCommand(),
 			a.repairCommand(),
 		}},
+		{"move", "Move and keep:", []*cobra.Command{
+			a.copyCommand(),
+			a.backupCommand(),
+			a.restoreCommand(),
+		}},
 		{"prove", "Prove:", []*cobra.Command{
 			a.verifyCommand(),
 			a.exportCommand(),

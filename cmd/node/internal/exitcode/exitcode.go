@@ -19,6 +19,7 @@ import (
 	"taskledger/item"
 	"taskledger/schedule"
 	"taskledger/store"
+	"taskledger/store/transfer"
 	"taskledger/task"
 )
 
@@ -63,6 +64,8 @@ func Of(err error) int {
 // inOtherHands reports whether a directory holds, or runs, something else than a node was to have there.
 func inOtherHands(err error) bool {
 	return errors.Is(err, filejournal.ErrInUse) || errors.Is(err, infiles.ErrOtherStore) || errors.Is(err, filestore.ErrShards) ||
+		errors.Is(err, store.ErrUnfinished) || errors.Is(err, store.ErrTaken) || errors.Is(err, filestore.ErrUnsettled) ||
+		errors.Is(err, transfer.ErrNodes) || errors.Is(err, transfer.ErrDiffers) || errors.Is(err, transfer.ErrTrimmed) ||
 		errors.Is(err, filestore.ErrOtherCluster) || errors.Is(err, filearchive.ErrOtherCluster) || errors.Is(err, filelogs.ErrOtherCluster)
 }
 
