@@ -72,5 +72,7 @@
 // asks for a way to write keys that no method writes, so that a Repairer has something to find. Package memarchive
 // is the smallest implementation of an Archive.
 //
-// All methods of the ports may be called concurrently.
+// A Receiver takes the copy of a cluster from another store, while no node uses either; package transfer makes one.
+//
+// All methods of the ports may be called concurrently, but of a Receiver one at a time.
 package store

@@ -31,7 +31,7 @@ type Receiver interface {
 	Finish(ctx context.Context, revision int64, written Reads) error
 }
 
-// ReceivedShard is what is kept of a shard beside its entries and the parts of its snapshots.
+// ReceivedShard holds what is kept of a shard beside its entries and the parts of its snapshots.
 type ReceivedShard struct {
 	First   uint64 // entry that the journal begins with; 0 = the first one
 	Pointer SnapshotPointer

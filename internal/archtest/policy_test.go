@@ -75,9 +75,12 @@ var unions = []string{
 
 	"store/archivetest.world",
 	"store/storetest.Fixture",
+	"store/storetest.ReceiverFixture",
 
 	"cmd/node/internal/bench.turns",
 	"cmd/node/internal/bench.unsnapshotted",
+	"cmd/node/internal/connect.Receiving",
+	"cmd/node/internal/connect.Sending",
 	"integration/simulation/world.sized",
 }
 

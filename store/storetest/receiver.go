@@ -34,7 +34,7 @@ func RunReceiver(t *testing.T, open func(t *testing.T) ReceiverFixture) {
 	}
 }
 
-// place is that of one test.
+// place is the fixture of one test.
 type place struct {
 	*testing.T
 	ReceiverFixture
@@ -47,7 +47,12 @@ var copied = store.Cluster{ID: "abcdefghijklmnop", Shards: 2, Key: []byte("01234
 // highest is the revision after which the copy goes on.
 const highest = 1_000_000
 
-var writtenThere = store.Reads{Kind: events.KindDeleted + 1, Entry: 4, Snapshot: 3, Rules: 2}
+var writtenThere = store.Reads{
+	Kind:     events.KindDeleted + 1,
+	Entry:    4,
+	Snapshot: 3,
+	Rules:    2,
+}
 
 func (p *place) receive() store.Receiver {
 	p.Helper()
@@ -110,7 +115,13 @@ func trimmedShard() store.ReceivedShard {
 	return store.ReceivedShard{
 		First:   5,
 		Pointer: store.SnapshotPointer{Revision: 900, Kept: []store.SnapshotInfo{newer, older}},
-		Loss:    store.Loss{Shard: 0, Entry: 70, Hash: events.Hash{7}, Reason: "a test", Revision: 901},
+		Loss: store.Loss{
+			Shard:    0,
+			Entry:    70,
+			Hash:     events.Hash{7},
+			Reason:   "a test",
+			Revision: 901,
+		},
 	}
 }
 

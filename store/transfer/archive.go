@@ -11,7 +11,7 @@ import (
 	"taskledger/store"
 )
 
-// archive is how far the archive of a shard has come.
+// archive says how far the archive of a shard has come.
 type archive struct {
 	first, end uint64            // entries of the source; 0 = it has none
 	head       store.ArchiveHead // of the target

@@ -102,7 +102,7 @@ type copying struct {
 	before   store.Membership
 }
 
-// state is how far a shard has come.
+// state says how far a shard has come.
 type state struct {
 	Shard
 	source  store.ReceivedShard
