@@ -46,6 +46,51 @@ func TestReceiver_KeepsTheContract(t *testing.T) {
 	})
 }
 
+// A cluster that was copied is a store as any other, whose revisions count from a base.
+func TestStore_ThatWasCopiedKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	_, client := testcluster.StartEtcd(t)
+	var clusters atomic.Int32
+	storetest.Run(t, func(t *testing.T) storetest.Fixture {
+		cfg := etcdstore.Config{Client: client, Cluster: fmt.Sprint("c", clusters.Add(1)), RequestTimeout: patience}
+		r, err := etcdstore.Receive(t.Context(), cfg, copied, "a test")
+		if err == nil {
+			err = r.Begin(t.Context())
+		}
+		if err == nil {
+			err = r.Finish(t.Context(), 1_000_000_000_000, store.Reads{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return storetest.Fixture{
+			A:      openStore(t, cfg),
+			B:      openStore(t, cfg),
+			Strays: testcluster.Strays{T: t, Etcd: client, Cluster: cfg.Cluster},
+		}
+	})
+}
+
+func TestReceiver_EndsWhereEtcdIsFull(t *testing.T) {
+	t.Parallel()
+	_, client := testcluster.StartSmallEtcd(t, 4<<20)
+	cfg := etcdstore.Config{Client: client, RequestTimeout: patience}
+	r, err := etcdstore.Receive(t.Context(), cfg, copied, "a test")
+	if err == nil {
+		err = r.Begin(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := uint64(1); err == nil && n < 100; n++ {
+		head := store.Head{Number: n, Revision: int64(n)}
+		err = r.AddEntries(t.Context(), 0, []store.Record{{Head: head, Data: make([]byte, 500<<10)}})
+	}
+	if !errors.Is(err, store.ErrFull) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 var copied = store.Cluster{ID: "abcdefghijklmnop", Shards: 2, Key: []byte("0123456789abcdef0123456789abcdef")}
 
 func TestReceiver_WritesNothingOnceAnotherHasBegun(t *testing.T) {

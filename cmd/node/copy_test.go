@@ -100,7 +100,7 @@ func TestCopy_SaysWhatIsWrongAndChangesNothing(t *testing.T) {
 		{"copy --from files --to etcd --durability strict", 2, "--durability"},
 		{"copy --from etcd --to other", 2, "no etcd is in ./taskledger-data"},
 		{"copy --from files --to full", 5, "letter.txt"},
-		{"copy --from gone --to other", 1, "gone"},
+		{"copy --from gone --to other", 2, "no store in files is in gone"},
 		{"copy --from files --to other --expect-cluster abc", 5, "abc was expected"},
 		{"backup", 2, "arg"},
 		{"restore", 2, "arg"},

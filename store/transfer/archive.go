@@ -47,6 +47,7 @@ func (c *copying) compareArchive(ctx context.Context, shard int, at *state) erro
 	if head.Entry == 0 {
 		return nil
 	}
+	c.archived = time.Now() // perhaps just before, by a copy that was interrupted
 	if a.end == 0 || head.Entry > a.end {
 		return fmt.Errorf("%w: entries up to %d are archived", ErrDiffers, head.Entry)
 	}
@@ -179,7 +180,7 @@ func (c *copying) settle(ctx context.Context) error {
 		return nil
 	}
 	if left := c.ToArchive.DurableAfter() - time.Since(c.archived); left > 0 {
-		c.Progress(0, "waiting until the archive is durable")
+		c.Progress(0, Settling)
 		timer := time.NewTimer(left)
 		defer timer.Stop()
 		select {

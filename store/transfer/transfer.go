@@ -31,6 +31,9 @@ var (
 	ErrTrimmed = errors.New("its first entries are in no archive that is named")
 )
 
+// Settling is the word with which Config.Progress is told, once, that Copy waits, minutes perhaps.
+const Settling = "waiting until the servers have written what was archived"
+
 // gap is added to the revisions of the source, beyond all that it gives in years.
 const gap = 1_000_000_000
 

@@ -165,6 +165,9 @@ func (a *app) copy(ctx context.Context, o *copyOptions) (err error) {
 	cfg.Progress = func(shard int, now string) {
 		if now != doing {
 			doing, done = now, 0
+			if now == transfer.Settling {
+				fmt.Fprintf(a.Err, "%s\n", now)
+			}
 		}
 		done++
 		bar.Show(done, done, fmt.Sprintf("%s, shard %d", now, shard))
@@ -239,8 +242,11 @@ func (c *copying) open(ctx context.Context) (cfg transfer.Config, err error) {
 
 func (c *copying) fromFiles(cfg *transfer.Config) error {
 	dir := c.options.from
-	if embedded.Served(dir) {
-		return otherStore(dir, "etcd", "copy --from etcd --data "+dir)
+	switch {
+	case embedded.Served(dir):
+		return fmt.Errorf("copy from %s: %w: it is in etcd; want --from etcd --data %s", dir, infiles.ErrOtherStore, dir)
+	case !infiles.Holds(dir):
+		return &exitcode.UsageError{Problem: fmt.Sprintf("no store in files is in %s", dir)}
 	}
 	files, err := infiles.OpenToCopy(dir, c.app.access.addresses.ID)
 	if err != nil {
@@ -257,7 +263,7 @@ func (c *copying) fromFiles(cfg *transfer.Config) error {
 func (c *copying) toFiles(cfg *transfer.Config) error {
 	dir := c.options.to
 	if embedded.Served(dir) {
-		return otherStore(dir, "etcd", "name another one by --to")
+		return fmt.Errorf("copy to %s: %w: it is in etcd; name another directory", dir, infiles.ErrOtherStore)
 	}
 	into, err := infiles.Receive(dir, cfg.From.Cluster(), c.name(c.options.from),
 		filejournal.Options{Durability: filejournal.Durability(c.options.durability)})
@@ -279,7 +285,7 @@ func (c *copying) servers(ctx context.Context) (*embedded.Servers, error) {
 		return nil, nil
 	}
 	if infiles.Holds(access.dir) {
-		return nil, otherStore(access.dir, "files", "give it as DIR")
+		return nil, fmt.Errorf("%s: %w: it is in files; name another directory by --data", access.dir, infiles.ErrOtherStore)
 	}
 	s, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: access.dir, ID: access.addresses.ID, Log: c.log})
 	if err != nil {
