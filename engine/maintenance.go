@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -96,7 +97,8 @@ func (m *member) room(u store.Usage) string {
 		trimmed = trimmed && o.Vitals().TrimProblem == ""
 	}
 	if trimmed && served > 0 && live/int64(served)*int64(m.shards) < u.InUse/(2*liveShare) {
-		return fmt.Sprintf("tasks and items are few of these, so compact etcd (etcdctl compact %d)", u.Revision)
+		return fmt.Sprintf("tasks and items are few of these, so compact etcd (etcdctl compact %d)",
+			cmp.Or(u.Server, u.Revision))
 	}
 	return "archive, or raise the quota"
 }

@@ -34,6 +34,9 @@ func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 		u.Revision = max(u.Revision, s.meta.base+a.status.Header.GetRevision())
 		u.Full = u.Full || alarmed(a.status)
 	}
+	if s.meta.base != 0 {
+		u.Server, u.Revision = u.Revision, u.Revision+s.meta.base
+	}
 	return u, nil
 }
 

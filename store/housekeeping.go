@@ -10,6 +10,7 @@ type Usage struct {
 	Size     int64 `json:"size"`   // bytes of the file, which never shrinks by itself; the largest of all members
 	Quota    int64 `json:"quota"`  // bytes of the file above which the store takes no writes
 	Revision int64 `json:"revision"`
+	Server   int64 `json:"-"`    // the same as the tools of the server count it, where they do otherwise; 0 = as Revision
 	Full     bool  `json:"full"` // the alarm is raised: the store takes no writes that need space
 }
 

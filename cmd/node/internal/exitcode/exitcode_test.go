@@ -13,6 +13,8 @@ import (
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/filelogs"
 	"taskledger/schedule"
+	"taskledger/store"
+	"taskledger/store/transfer"
 )
 
 func TestOf_AnotherClusterIsRefusedAsAnotherNumberOfShardsIs(t *testing.T) {
@@ -21,6 +23,8 @@ func TestOf_AnotherClusterIsRefusedAsAnotherNumberOfShardsIs(t *testing.T) {
 		etcdstore.ErrShards, etcdstore.ErrOtherCluster,
 		filestore.ErrShards, filestore.ErrOtherCluster, filearchive.ErrOtherCluster, filelogs.ErrOtherCluster,
 		filejournal.ErrInUse, infiles.ErrOtherStore,
+		store.ErrUnfinished, store.ErrTaken, filestore.ErrUnsettled,
+		transfer.ErrNodes, transfer.ErrDiffers, transfer.ErrTrimmed,
 	} {
 		if got := exitcode.Of(fmt.Errorf("open: %w", err)); got != exitcode.Refused {
 			t.Errorf("%v: %d, want %d", err, got, exitcode.Refused)
