@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -219,6 +220,11 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 		s.figures.Watch(a.State)
 	}
 	if err == nil {
+		beside, end := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() { _ = s.ui.Run(beside) }) // it returns nil
+		defer ended.Wait()
+		defer end()
 		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		defer context.AfterFunc(ctx, func() {
