@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/logqueue"
 	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/progress"
 )
 
 // lastWords bounds how long the end of a node waits until its last lines are written: they say why it ends.
@@ -24,6 +25,7 @@ type app struct {
 	parsed   bool             // the command line and the settings make sense
 	log      *logqueue.Writer // of a node; nil before it serves, and in other commands
 	said     *logqueue.Writer // of a node, what it prints
+	terminal bool             // somebody reads at once what a node prints
 }
 
 // inBackground lets nothing that a node says from now on wait for who reads it.
@@ -35,7 +37,7 @@ func (a *app) inBackground() {
 		}
 		return line.Bytes()
 	})
-	a.said = logqueue.New(a.Out, nil)
+	a.said, a.terminal = logqueue.New(a.Out, nil), progress.IsTerminal(a.Out)
 	a.Err, a.Out = a.log, a.said
 	go a.log.Run()
 	go a.said.Run()

@@ -149,6 +149,7 @@ func (a *app) groups() []group {
 			a.syncCommand(),
 		)},
 		{"look", "Look inside:", []*cobra.Command{
+			a.uiCommand(),
 			a.historyCommand(),
 			a.logsCommand(),
 			a.stateCommand(),

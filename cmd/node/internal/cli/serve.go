@@ -377,7 +377,7 @@ func (a *app) greet(link *connect.Link, at httpd.Place, watch *monitor.Monitor, 
 	if web != nil {
 		for _, listens := range []struct{ what, url string }{
 			{"api", web.URL()},
-			{"dashboard", web.DashboardURL()},
+			{"dashboard", a.dashboard(web)},
 			{"store", web.StoreURL()},
 			{"sync", web.SyncURL()},
 		} {
@@ -433,4 +433,15 @@ func (a *app) secrets() (all []string) {
 		}
 	}
 	return all
+}
+
+// dashboard returns where the dashboard is: on a terminal alone a link that logs its user in, since a log is read by
+// others.
+func (a *app) dashboard(web *httpd.Server) string {
+	if a.terminal {
+		if link := web.LoginLink(); link != "" {
+			return link + " (for one login, within ten minutes)"
+		}
+	}
+	return web.DashboardURL()
 }

@@ -29,13 +29,21 @@ type Bar struct {
 // NewBar returns a bar on w; what names the things counted.
 func NewBar(w io.Writer, what string) *Bar {
 	b := &Bar{what: what, now: time.Now}
-	if f, ok := w.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			b.out = w
-		}
+	if IsTerminal(w) {
+		b.out = w
 	}
 	b.begun = b.now()
 	return b
+}
+
+// IsTerminal reports whether somebody reads at once what is written.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Show draws done of total, with a note, unless it has just drawn.
