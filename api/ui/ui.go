@@ -11,6 +11,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/problem"
 	"taskledger/api/ui/sessions"
+	"taskledger/api/ui/trend"
 )
 
 // Root begins the paths of the dashboard.
@@ -22,6 +23,7 @@ type Config struct {
 	Version string
 	// Origins are those of api.Config: a browser that asks by one of them has a connection with TLS.
 	Origins []string
+	Trend   *trend.Trend     // what the cluster has done lately; nil = nobody asks it
 	Now     func() time.Time // default: time.Now
 }
 
@@ -50,6 +52,14 @@ func (u *UI) Routes() []api.Route {
 		u.overviewRoutes(),
 		u.tasksRoutes(),
 		u.taskRoutes(),
+		u.behaviorsRoutes(),
+		u.schedulesRoutes(),
+		u.collectionsRoutes(),
+		u.storesRoutes(),
+		u.workRoutes(),
+		u.nodesRoutes(),
+		u.settingsRoutes(),
+		u.auditRoutes(),
 	)
 	for i := range all {
 		if all[i].Page == nil {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,7 @@ import (
 	syncapi "taskledger/api/sync"
 	"taskledger/api/token"
 	"taskledger/api/ui"
+	"taskledger/api/ui/trend"
 	"taskledger/api/works"
 	"taskledger/cmd/node/internal/openfiles"
 	"taskledger/engine"
@@ -54,6 +56,7 @@ type Server struct {
 	secure    *tls.Config // nil = no certificate
 	tokens    secrets
 	ui        *ui.UI
+	trend     *trend.Trend
 	figures   *figures.Figures // nil = nobody measures
 	log       *slog.Logger
 }
@@ -77,7 +80,14 @@ func Open(o Options, at Place, connections int, log *slog.Logger) (s *Server, er
 	if err := s.readTokens(dir); err != nil {
 		return nil, err
 	}
-	if s.ui, err = ui.New(ui.Config{Tokens: s.tokens, Version: version.Version, Origins: o.Origins}); err != nil {
+	s.trend = new(trend.Trend)
+	s.ui, err = ui.New(ui.Config{
+		Tokens:  s.tokens,
+		Version: version.Version,
+		Origins: o.Origins,
+		Trend:   s.trend,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if o.Cert != "" {
@@ -227,7 +237,14 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 			}
 			stop()
 		})()
+		var sampling sync.WaitGroup
+		if client != nil { // without a cluster nobody can be asked
+			sampler := trend.Sampler{Observer: all, Into: s.trend}
+			sampling.Go(func() { _ = sampler.Run(serving) }) // it ends without an error
+		}
 		err = a.Serve(serving, s.listeners...)
+		stop()
+		sampling.Wait()
 	}
 	if err != nil {
 		s.log.ErrorContext(ctx, "the API is not served any more", "err", err)
