@@ -10,6 +10,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/problem"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 const (
@@ -22,7 +23,9 @@ const (
 type Change struct {
 	Operation operations.Verb `json:"operation"` // cancel, suspend, resume, retry, run-now or delete
 	IDs       []events.TaskID `json:"ids"`
-	Reason    string          `json:"reason,omitempty"` // for cancel and suspend only
+	// Versions holds those that were seen, of each id in order: a task that has another one is left as it is.
+	Versions []events.Position `json:"versions,omitempty"`
+	Reason   string            `json:"reason,omitempty"` // for cancel and suspend only
 }
 
 // ChangeAnswer holds the result of each task, in order.
@@ -62,6 +65,9 @@ func (s changes) change(c *Call) error {
 	if n := len(ask.IDs); n == 0 || n > maxChanged {
 		return invalid("ids", "%d ids: want 1 to %d", n, maxChanged)
 	}
+	if n := len(ask.Versions); n != 0 && n != len(ask.IDs) {
+		return invalid("versions", "%d versions: want one for each of the %d ids, or none", n, len(ask.IDs))
+	}
 	seen := map[events.TaskID]bool{}
 	for i, id := range ask.IDs {
 		if err := checkID(fmt.Sprintf("ids[%d]", i), id); err != nil {
@@ -69,6 +75,9 @@ func (s changes) change(c *Call) error {
 		}
 		if seen[id] {
 			return invalid("ids", "%s is there more than once", id)
+		}
+		if len(ask.Versions) > 0 && ask.Versions[i].Ref == 0 {
+			return invalid("versions", "that of %s: want the version of a task", id)
 		}
 		seen[id] = true
 	}
@@ -85,7 +94,7 @@ func (s changes) change(c *Call) error {
 					answer.Tasks[i].Problem = problem.New(problem.Internal, "")
 				}
 			}()
-			anew, err := s.changeOne(c, id, ask)
+			anew, err := s.changeOne(c, i, ask)
 			if answer.Tasks[i].NewLife = anew; err != nil {
 				answer.Tasks[i] = ChangedTask{ID: id, Problem: c.problemOf(err)}
 			}
@@ -96,12 +105,17 @@ func (s changes) change(c *Call) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-func (s changes) changeOne(c *Call, id events.TaskID, ask Change) (anew bool, err error) {
+// changeOne changes the task of an id by its number.
+func (s changes) changeOne(c *Call, number int, ask Change) (anew bool, err error) {
+	id := ask.IDs[number]
 	if !c.by.MayTask(id) {
 		return false, problem.New(problem.NotFound, "there is no task %s", id)
 	}
 	if err := known(c.ctx, c, s.reader, id, ask.Operation); err != nil {
 		return false, err
 	}
-	return s.operator.Operate(c.ctx, ask.Operation, string(id), ask.Reason)
+	if len(ask.Versions) == 0 {
+		return s.operator.Operate(c.ctx, ask.Operation, string(id), ask.Reason)
+	}
+	return s.operateSeen(c.ctx, ask.Operation, &task.Task{ID: id, Version: ask.Versions[number]}, ask.Reason)
 }

@@ -37,6 +37,10 @@ func (away) Operate(context.Context, operations.Verb, string, string) (bool, err
 	return false, store.ErrUnavailable
 }
 
+func (away) OperateSeen(context.Context, operations.Verb, *task.Task, string) (bool, error) {
+	return false, store.ErrUnavailable
+}
+
 func (away) Get(context.Context, events.TaskID) (t task.Task, err error) {
 	return t, store.ErrUnavailable
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"taskledger/events"
 )
 
 const (
@@ -69,4 +71,16 @@ func (c *Call) Match() (string, error) {
 		return "", invalid(matchHeader, "%.64q: want one tag as an ETag had it, in quotes", all)
 	}
 	return tag, nil
+}
+
+// matchVersion returns the version of a task that the header If-Match names, zero for none.
+func (c *Call) matchVersion() (seen events.Position, err error) {
+	tag, err := c.Match()
+	if tag == "" || err != nil {
+		return seen, err
+	}
+	if seen, err = events.ParsePosition(tag); err != nil || seen.Ref == 0 {
+		return seen, invalid(matchHeader, "%.64q: want the version of a task, in quotes", tag)
+	}
+	return seen, nil
 }

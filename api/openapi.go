@@ -205,7 +205,8 @@ func parameters(r *Route) (all []*huma.Param) {
 			"this one and those under way with it among them; one within the last 64 is not refused for the others"))
 	}
 	if r.Matched {
-		all = append(all, parameter(matchHeader, "header", "the ETag that was seen: another version is refused with 412"))
+		all = append(all, parameter(matchHeader, "header", "the version that was seen, "+
+			"as an ETag or the member version of a task tells it, in quotes: another one is refused with 412"))
 	}
 	return all
 }

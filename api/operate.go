@@ -1,9 +1,14 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
 	"taskledger/api/operations"
+	"taskledger/api/problem"
+	"taskledger/events"
+	"taskledger/task"
 )
 
 // Reason gives the reason of a change.
@@ -33,7 +38,7 @@ func (s changes) operate(verb operations.Verb) func(*Call) error {
 		}
 		anew := false
 		if err == nil {
-			anew, err = s.operator.Operate(c.ctx, verb, string(c.id), why.Reason)
+			anew, err = s.operateMatched(c.ctx, c, verb, why.Reason)
 		}
 		switch {
 		case err != nil:
@@ -43,4 +48,32 @@ func (s changes) operate(verb operations.Verb) func(*Call) error {
 		}
 		return c.Done()
 	}
+}
+
+// operateMatched changes the task of a call: as it is, or as it was seen where the call names a version.
+func (s changes) operateMatched(
+	ctx context.Context, c *Call, verb operations.Verb, reason string,
+) (anew bool, err error) {
+	seen, err := c.matchVersion()
+	switch {
+	case err != nil:
+		return false, err
+	case seen == events.Position{}:
+		return s.operator.Operate(ctx, verb, string(c.id), reason)
+	}
+	return s.operateSeen(ctx, verb, &task.Task{ID: c.id, Version: seen}, reason)
+}
+
+// operateSeen changes a task as it was seen. One that has another event since is told as no longer what the condition
+// of the caller says.
+func (s changes) operateSeen(
+	ctx context.Context, verb operations.Verb, seen *task.Task, reason string,
+) (anew bool, err error) {
+	anew, err = s.operator.OperateSeen(ctx, verb, seen, reason)
+	if state, refused := errors.AsType[*task.StateError](err); refused && state.Changed {
+		p := problem.New(problem.Changed, "%s", state.Problem)
+		p.Task = string(seen.ID)
+		return false, p
+	}
+	return anew, err
 }

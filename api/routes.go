@@ -144,6 +144,7 @@ func (s changes) routes() []Route {
 			Summary: "Delete a task that does not run",
 			Role:    token.Operator,
 			Scope:   OneTask,
+			Matched: true,
 			Status:  []int{http.StatusNoContent},
 			Serve:   s.operate(operations.Delete),
 		},
@@ -183,6 +184,7 @@ func (s changes) verbRoutes() (all []Route) {
 			Summary: does,
 			Role:    token.Operator,
 			Scope:   OneTask,
+			Matched: true,
 			Status:  []int{http.StatusNoContent},
 			Serve:   s.operate(verb),
 		}

@@ -52,7 +52,7 @@ func (s changes) suspendTask(c *Call, reason string) error {
 	if err := known(ctx, c, s.reader, c.id, operations.Suspend); err != nil {
 		return err
 	}
-	_, err := s.operator.Operate(ctx, operations.Suspend, string(c.id), reason)
+	_, err := s.operateMatched(ctx, c, operations.Suspend, reason)
 	return err
 }
 

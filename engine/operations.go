@@ -48,17 +48,22 @@ func (o Operations) RunNow(ctx context.Context, id events.TaskID) error {
 // its recorded behavior, policy, priority and parameters, and anew is true: to find them costs what
 // Client.GetForgotten costs. Retry returns a *task.StateError if the parameters are no longer stored.
 func (o Operations) Retry(ctx context.Context, id events.TaskID) (anew bool, err error) {
-	err = o.operate(ctx, id, task.Retry, "")
+	return o.RetrySeen(ctx, &task.Task{ID: id})
+}
+
+// RetrySeen is Retry of a task as it was seen: once it has another event, it does as Change does.
+func (o Operations) RetrySeen(ctx context.Context, seen *task.Task) (anew bool, err error) {
+	err = o.Change(ctx, seen, task.Retry, "")
 	if o.c.cfg.Store == nil || !errors.Is(err, task.ErrNotFound) {
 		return false, err
 	}
-	return o.retryForgotten(ctx, id)
+	return o.retryForgotten(ctx, seen)
 }
 
 // retryForgotten submits what is recorded of a task that its owner does not know. It changes nothing of one that
 // somebody makes meanwhile.
-func (o Operations) retryForgotten(ctx context.Context, id events.TaskID) (anew bool, err error) {
-	c := o.c
+func (o Operations) retryForgotten(ctx context.Context, seen *task.Task) (anew bool, err error) {
+	c, id := o.c, seen.ID
 	t, err := c.getForgotten(ctx, id)
 	if errors.Is(err, store.ErrTrimmed) {
 		return false, &task.StateError{
@@ -77,7 +82,10 @@ func (o Operations) retryForgotten(ctx context.Context, id events.TaskID) (anew 
 		return false, err
 	}
 	if !t.Forgotten {
-		return false, o.operate(ctx, id, task.Retry, "") // somebody has made it again since
+		return false, o.Change(ctx, seen, task.Retry, "") // somebody has made it again since
+	}
+	if seen.Version.Ref != 0 && t.Last != seen.Version.Ref {
+		return false, command.Answer{Code: command.AnswerChanged}.Err(id)
 	}
 	if t.RunOf() != 0 { // a life that somebody submits would be no run of the schedule
 		return false, &task.StateError{
@@ -111,6 +119,9 @@ func resubmit(t *projection.Task) command.Submit {
 // Change does what an operation says to a task as it was seen, in a list say. Once the task has another event, it
 // does nothing and returns a *task.StateError with Changed set.
 func (o Operations) Change(ctx context.Context, seen *task.Task, to task.Operation, reason string) error {
+	if v := seen.Version; v.Ref != 0 && int(v.Shard) != seen.ID.Shard(o.c.cfg.Shards) { // it is of another task
+		return command.Answer{Code: command.AnswerChanged}.Err(seen.ID)
+	}
 	a, err := o.c.ask(ctx, seen.ID, command.LaneSubmit, &command.Operate{
 		Task:   seen.ID,
 		Do:     to,

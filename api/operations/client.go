@@ -66,6 +66,9 @@ type Handle interface {
 type Operator interface {
 	// Operate does what an operator asks for. anew says that a retried task was forgotten, and has begun a new life.
 	Operate(ctx context.Context, verb Verb, on, reason string) (anew bool, err error)
+	// OperateSeen is Operate of a task as it was seen, by its id and version. Once the task has another event, it does
+	// nothing and returns a *task.StateError with Changed set.
+	OperateSeen(ctx context.Context, verb Verb, seen *task.Task, reason string) (anew bool, err error)
 	// Each is bulk.Each.
 	Each(ctx context.Context, f task.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
 }
@@ -91,6 +94,16 @@ var OfMany = map[Verb]task.Operation{
 	Retry:  task.Retry,
 	RunNow: task.RunNow,
 	Delete: task.Delete,
+}
+
+// ofOne lists the verbs about a task.
+var ofOne = map[Verb]task.Operation{
+	Cancel:  task.Cancel,
+	Suspend: task.Suspend,
+	Resume:  task.Resume,
+	Retry:   task.Retry,
+	RunNow:  task.RunNow,
+	Delete:  task.Delete,
 }
 
 // Reader reads tasks.
@@ -219,6 +232,19 @@ func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) (anew
 		return d.Client.Operations().Retry(ctx, events.TaskID(on))
 	}
 	return false, operate(ctx, d.Client.Operations(), verb, on, reason)
+}
+
+// OperateSeen implements Operator.
+func (d Direct) OperateSeen(ctx context.Context, verb Verb, seen *task.Task, reason string) (anew bool, err error) {
+	by := d.Client.Operations()
+	if verb == Retry {
+		return by.RetrySeen(ctx, seen)
+	}
+	to, is := ofOne[verb]
+	if !is {
+		return false, fmt.Errorf("verb %q is unknown", verb)
+	}
+	return false, by.Change(ctx, seen, to, reason)
 }
 
 func operate(ctx context.Context, by engine.Operations, verb Verb, on, reason string) error {

@@ -258,8 +258,24 @@ func verbsChange(t *testing.T, c operations.Client, by string) {
 	if now := get(); !now.Suspended || now.SuspendedFor != "a <reason>" || now.ScheduleNotBefore == 0 || now.Status != task.Created {
 		t.Errorf("suspended: %+v", now)
 	}
+	suspended := get()
 	do(operations.Resume, "")
-	do(operations.RunNow, "")
+	for _, verb := range []operations.Verb{operations.Cancel, operations.Suspend, operations.Resume, operations.Retry, operations.RunNow, operations.Delete} {
+		_, err := c.OperateSeen(ctx, verb, &suspended, "")
+		if state, refused := errors.AsType[*task.StateError](err); !refused || !state.Changed || state.Task != id {
+			t.Errorf("%s of the task as it was: %v", verb, err)
+		}
+	}
+	for _, verb := range []operations.Verb{operations.Pause, operations.Unpause, "fold"} {
+		if _, err := c.OperateSeen(ctx, verb, &suspended, ""); err == nil {
+			t.Errorf("%s is done to a task", verb)
+		}
+	}
+	if resumed := get(); resumed.Suspended {
+		t.Errorf("resumed: %+v", resumed)
+	} else if _, err := c.OperateSeen(ctx, operations.RunNow, &resumed, ""); err != nil {
+		t.Error(err)
+	}
 	outcome(t, h)
 	do(operations.Retry, "")
 	outcome(t, c.Attach(id))

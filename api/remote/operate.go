@@ -8,12 +8,14 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/bulk"
 	"taskledger/events"
+	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -27,6 +29,23 @@ type operator struct{ *link }
 // Operate implements operations.Operator.
 func (o operator) Operate(
 	ctx context.Context, verb operations.Verb, on, reason string,
+) (anew bool, err error) {
+	return o.operate(ctx, verb, on, reason, events.Position{})
+}
+
+// OperateSeen implements operations.Operator.
+func (o operator) OperateSeen(
+	ctx context.Context, verb operations.Verb, seen *task.Task, reason string,
+) (anew bool, err error) {
+	if verb == operations.Pause || verb == operations.Unpause {
+		return false, fmt.Errorf("%s: it is no verb of a task", verb)
+	}
+	return o.operate(ctx, verb, string(seen.ID), reason, seen.Version)
+}
+
+// operate sends a change; of a task that must have a version, unless that is zero.
+func (o operator) operate(
+	ctx context.Context, verb operations.Verb, on, reason string, seen events.Position,
 ) (anew bool, err error) {
 	q := request{does: string(verb), method: http.MethodPost}
 	switch verb {
@@ -53,8 +72,14 @@ func (o operator) Operate(
 	if verb == operations.Suspend {
 		q.wait = bucketsWithin
 	}
+	if seen != (events.Position{}) {
+		q.header = http.Header{"If-Match": {strconv.Quote(seen.String())}}
+	}
 	var told api.ChangedTask
 	_, err = o.ask(ctx, q, &told)
+	if errors.Is(err, schedule.ErrChanged) {
+		err = &task.StateError{Task: events.TaskID(on), Problem: "it has changed since it was seen", Changed: true}
+	}
 	if verb == operations.Unpause && errors.Is(err, task.ErrUnknownBehavior) {
 		return false, nil // it is not paused, which the engine does not mind
 	}

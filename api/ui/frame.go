@@ -42,6 +42,7 @@ type section struct {
 var sections = []section{
 	{Name: "Overview", At: Root, needs: token.Viewer},
 	{Name: "Tasks", At: Root + "tasks", needs: token.Viewer},
+	{Name: "Submit", At: Root + "submit", needs: token.Submitter},
 	{Name: "Behaviors", At: Root + "behaviors", needs: token.Viewer},
 	{Name: "Schedules", At: Root + "schedules", needs: token.Viewer},
 	{Name: "Collections", At: Root + "collections", needs: token.Viewer},

@@ -33,6 +33,7 @@ type one struct {
 	Older   string // cursor of older events; "" = there are none
 	Cursor  string // of the events that are shown; "" = the newest
 	Drawing timeline.Drawing
+	Offer   offer
 }
 
 // why is an explanation.
@@ -65,12 +66,20 @@ type history struct {
 const eventsPerPage = "1000"
 
 func (u *UI) showTask(c *api.Call) error {
-	id := c.Task()
-	l := u.look(c, "Tasks", string(id))
-	body := one{Cursor: c.Param("cursor")}
-	at := "/v1/tasks/" + pathOf(id)
-	if err := l.get(at+"?forgotten=true", &body.Task); err != nil {
+	l := u.look(c, "Tasks", string(c.Task()))
+	body, err := l.task(c.Param("cursor"))
+	if err != nil {
 		return err
+	}
+	return l.show("task", body)
+}
+
+// task asks for what the page of a task shows, with events before a cursor.
+func (l *look) task(cursor string) (*one, error) {
+	body := &one{Cursor: cursor}
+	at := "/v1/tasks/" + pathOf(l.call.Task())
+	if err := l.get(at+"?forgotten=true", &body.Task); err != nil {
+		return nil, err
 	}
 	var past history
 	asks := []part{{"history", at + "/history?order=newest&limit=" + eventsPerPage + cursorOf(body.Cursor), &past}}
@@ -84,7 +93,8 @@ func (u *UI) showTask(c *api.Call) error {
 	}
 	body.Events, body.Older = past.Events, past.Cursor
 	body.Drawing = timeline.Draw(movesOf(past.Events), l.Now, body.Older != "", body.Final() || body.Cursor != "")
-	return l.show("task", &body)
+	body.Offer = l.offers(&body.Task)
+	return body, nil
 }
 
 func cursorOf(cursor string) string {

@@ -52,6 +52,8 @@ type list struct {
 	Columns []column
 	Tasks   []task.Task
 	Query   url.Values
+	Offer   offer  // for the rows that are selected
+	All     offer  // for all that match
 	Cursor  string // of the next page; "" = there is none
 }
 
@@ -109,6 +111,12 @@ func (u *UI) listTasks(c *api.Call) error {
 	if wrong != nil {
 		l.Missing = append(l.Missing, wrong.Error())
 	}
+	if l.May("operator") {
+		body.Offer.Actions = actions
+		if wrong == nil && len(body.Filter()) > 0 {
+			body.All.Actions = ofMatching()
+		}
+	}
 	body.Columns = columnsOf(query["column"])
 	body.Tasks = page.Tasks
 	for _, m := range page.Missing {
@@ -164,6 +172,19 @@ func columnsOf(chosen []string) (all []column) {
 
 // Shows reports whether the table has a column.
 func (l list) Shows(name string) bool { return slices.Contains(l.Columns, column{name, true}) }
+
+// Filter returns the fields of the filter that select what the page lists.
+func (l list) Filter() (set []filterField) {
+	for _, f := range l.Fields {
+		if f.Name == "affinity-prefix" && f.Value == "" {
+			f.Value = l.Find
+		}
+		if f.Value != "" {
+			set = append(set, f)
+		}
+	}
+	return set
+}
 
 // Next returns the address of the next page.
 func (l list) Next() string { return l.with("cursor", l.Cursor) }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,8 @@ import (
 
 	"taskledger/api"
 	"taskledger/api/problem"
+	"taskledger/api/token"
+	"taskledger/api/ui/jobs"
 	"taskledger/api/ui/sessions"
 	"taskledger/api/ui/trend"
 )
@@ -31,6 +34,7 @@ type Config struct {
 type UI struct {
 	cfg      Config
 	sessions *sessions.Sessions
+	jobs     *jobs.Jobs
 }
 
 // New returns a dashboard, or an error that names what is wrong with the configuration. It starts nothing.
@@ -41,7 +45,7 @@ func New(cfg Config) (*UI, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &UI{cfg: cfg, sessions: sessions.New(cfg.Tokens, cfg.Now)}, nil
+	return &UI{cfg: cfg, sessions: sessions.New(cfg.Tokens, cfg.Now), jobs: jobs.New(cfg.Now)}, nil
 }
 
 // Routes returns the routes of all pages, for api.Config.
@@ -52,6 +56,11 @@ func (u *UI) Routes() []api.Route {
 		u.overviewRoutes(),
 		u.tasksRoutes(),
 		u.taskRoutes(),
+		u.actionRoutes(),
+		u.jobRoutes(),
+		u.logRoutes(),
+		u.stateRoutes(),
+		u.submitRoutes(),
 		u.behaviorsRoutes(),
 		u.schedulesRoutes(),
 		u.collectionsRoutes(),
@@ -99,7 +108,10 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) 
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
-	f := u.frameOf(r, nil, p.Title)
+	f := u.frameOf(r, u.callerOf(r), p.Title)
+	if r.Method == http.MethodPost { // the address takes a form alone
+		f.Address = Root
+	}
 	page, err := render("problem", f, p)
 	if err != nil {
 		page = []byte(p.Error())
@@ -107,6 +119,15 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) 
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(page) // it fails when the browser has gone
+}
+
+// callerOf returns the token of who asks; nil = nobody has logged in.
+func (u *UI) callerOf(r *http.Request) *token.Token {
+	secret := cmp.Or(api.Secret(r), u.secretOf(r))
+	if secret == "" {
+		return nil
+	}
+	return u.cfg.Tokens.Find(secret)
 }
 
 // loginFor returns the address of the login that leads back to a page.

@@ -237,14 +237,15 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 			}
 			stop()
 		})()
-		var sampling sync.WaitGroup
-		if client != nil { // without a cluster nobody can be asked
+		var beside sync.WaitGroup
+		beside.Go(func() { _ = s.ui.Run(serving) }) // it returns nil, as the one below does
+		if client != nil {                          // without a cluster nobody can be asked
 			sampler := trend.Sampler{Observer: all, Into: s.trend}
-			sampling.Go(func() { _ = sampler.Run(serving) }) // it ends without an error
+			beside.Go(func() { _ = sampler.Run(serving) })
 		}
 		err = a.Serve(serving, s.listeners...)
 		stop()
-		sampling.Wait()
+		beside.Wait()
 	}
 	if err != nil {
 		s.log.ErrorContext(ctx, "the API is not served any more", "err", err)

@@ -1,0 +1,113 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"taskledger/api"
+)
+
+// Order says what a job does.
+type Order struct {
+	api.ChangeMatching
+	Counted *int64 // tasks that have matched when somebody counted them; nil = nobody has
+	Key     string // makes a repetition the same order; "" = none is
+}
+
+// State says how far a job is.
+type State uint8
+
+// The states.
+const (
+	Runs     State = iota
+	Done           // all that matched was looked at
+	Stopped        // by its principal
+	Failed         // Why tells
+	NodeEnds       // its node has ended it
+)
+
+// String names the state in words.
+func (s State) String() string {
+	return [...]string{"runs", "done", "stopped", "failed", "ended with its node"}[s]
+}
+
+// Job shows a job at a time.
+type Job struct {
+	ID           string
+	Order        Order
+	State        State
+	Began, Ended time.Time        // Ended is zero while it runs
+	Report       api.ChangeReport // of the tasks so far
+	Why          string           // it ended before its end; "" = it did not
+}
+
+// job is the work of an order. All but the fields of its beginning are guarded by the mutex of Jobs.
+type job struct {
+	id        string
+	principal string
+	order     Order
+	began     time.Time
+	stop      context.CancelCauseFunc
+
+	ended  time.Time
+	state  State
+	report api.ChangeReport
+	why    string
+}
+
+func (o *job) shown() Job {
+	return Job{
+		ID:     o.id,
+		Order:  o.order,
+		State:  o.state,
+		Began:  o.began,
+		Ended:  o.ended,
+		Report: o.report,
+		Why:    o.why,
+	}
+}
+
+// run carries an order out.
+func (j *Jobs) run(ctx context.Context, one *job, by Asker) {
+	err := by.Lines(ctx, api.Question{
+		Method: http.MethodPost,
+		Path:   "/v1/tasks:change-matching",
+		Body:   one.order.ChangeMatching,
+	}, func(line []byte) error {
+		var told api.ChangeReport
+		if err := json.Unmarshal(line, &told); err != nil {
+			return fmt.Errorf("read a report: %w", err)
+		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		one.report = told
+		return nil
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	one.ended = j.now()
+	one.state, one.why = stateOf(context.Cause(ctx), &one.report, err)
+}
+
+// stateOf returns how a job has ended: cause is why it was ended, and err what its question came to.
+func stateOf(cause error, last *api.ChangeReport, err error) (State, string) {
+	switch {
+	case last.Done:
+		return Done, ""
+	case errors.Is(cause, errStopped):
+		return Stopped, ""
+	case errors.Is(cause, errNodeEnds):
+		return NodeEnds, errNodeEnds.Error()
+	case last.Problem != nil:
+		return Failed, last.Problem.Error()
+	case err != nil:
+		return Failed, err.Error()
+	case last.Failed > 0:
+		return Failed, "it is not known what became of some tasks, or they could not be asked for"
+	}
+	return Failed, "the answer has ended before its end"
+}

@@ -1,0 +1,238 @@
+package jobs_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/problem"
+	"taskledger/api/ui/jobs"
+	"taskledger/bulk"
+)
+
+// changes answers as the API does: a line for each report, and more of them once it is let on.
+type changes struct {
+	asked []api.Question
+	lines []string
+	on    chan struct{} // each lets it tell a line; closed = all. nil = it is never held up
+	fails error
+}
+
+func (c *changes) Lines(ctx context.Context, q api.Question, take func([]byte) error) error {
+	c.asked = append(c.asked, q)
+	for _, line := range c.lines {
+		if c.on != nil {
+			select {
+			case <-c.on:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := take([]byte(line)); err != nil {
+			return err
+		}
+	}
+	return c.fails
+}
+
+func reportOf(matched, changed, left int64, done bool) string {
+	line, err := json.Marshal(api.ChangeReport{
+		Report: bulk.Report{Matched: matched, Changed: changed, Left: left},
+		Done:   done,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(line)
+}
+
+var cancelAll = jobs.Order{ChangeMatching: api.ChangeMatching{
+	Operation: operations.Cancel,
+	Filter:    map[string]string{"behavior": "noop"},
+}}
+
+// running runs a test in a bubble with jobs, which end before it.
+func running(t *testing.T, test func(t *testing.T, j *jobs.Jobs, end func())) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := jobs.New(nil)
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- j.Run(ctx) }()
+		synctest.Wait()
+		test(t, j, func() { end(); synctest.Wait() })
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func begin(t *testing.T, j *jobs.Jobs, principal string, by jobs.Asker, o jobs.Order) string {
+	t.Helper()
+	id, err := j.Begin(principal, by, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	return id
+}
+
+func want(t *testing.T, j *jobs.Jobs, principal, id string, state jobs.State, matched int64) jobs.Job {
+	t.Helper()
+	is, has := j.Get(principal, id)
+	if !has || is.State != state || is.Report.Matched != matched || is.Ended.IsZero() != (state == jobs.Runs) {
+		t.Errorf("%t %+v, want that it %s with %d tasks", has, is, state, matched)
+	}
+	return is
+}
+
+func TestJob_TellsHowFarItIsUntilItIsDone(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		c := &changes{on: make(chan struct{}), lines: []string{reportOf(0, 0, 0, false), reportOf(5, 4, 1, false), reportOf(7, 5, 2, true)}}
+		id := begin(t, j, "ada", c, cancelAll)
+		want(t, j, "ada", id, jobs.Runs, 0)
+		c.on <- struct{}{}
+		c.on <- struct{}{}
+		synctest.Wait()
+		want(t, j, "ada", id, jobs.Runs, 5)
+		close(c.on)
+		synctest.Wait()
+		if is := want(t, j, "ada", id, jobs.Done, 7); is.Report.Left != 2 || is.Why != "" || is.Order.Operation != operations.Cancel {
+			t.Errorf("%+v", is)
+		}
+		if q := c.asked[0]; q.Method != "POST" || q.Path != "/v1/tasks:change-matching" || len(c.asked) != 1 {
+			t.Errorf("asked %+v", c.asked)
+		}
+	})
+}
+
+func TestJob_IsStoppedByItsPrincipalAlone(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		c := &changes{on: make(chan struct{}), lines: []string{reportOf(3, 3, 0, false), reportOf(5, 5, 0, true)}}
+		id := begin(t, j, "ada", c, cancelAll)
+		c.on <- struct{}{}
+		synctest.Wait()
+		if j.Stop("bob", id) {
+			t.Error("another one stops it")
+		}
+		if _, has := j.Get("bob", id); has || len(j.List("bob")) > 0 {
+			t.Error("another one sees it")
+		}
+		synctest.Wait()
+		want(t, j, "ada", id, jobs.Runs, 3)
+		if !j.Stop("ada", id) {
+			t.Error("nobody stops it")
+		}
+		synctest.Wait()
+		want(t, j, "ada", id, jobs.Stopped, 3)
+		if j.Stop("ada", "none") {
+			t.Error("none is stopped")
+		}
+	})
+}
+
+func TestJob_ThatItsNodeEndsSaysSo(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, end func()) {
+		c := &changes{on: make(chan struct{}), lines: []string{reportOf(3, 3, 0, false), reportOf(5, 5, 0, true)}}
+		id := begin(t, j, "ada", c, cancelAll)
+		c.on <- struct{}{}
+		synctest.Wait()
+		end()
+		if is := want(t, j, "ada", id, jobs.NodeEnds, 3); !strings.Contains(is.Why, "node") {
+			t.Errorf("%+v", is)
+		}
+		if _, err := j.Begin("ada", c, cancelAll); !errors.Is(err, jobs.ErrNotRunning) {
+			t.Errorf("another one begins: %v", err)
+		}
+	})
+}
+
+func TestJob_ThatFailsSaysWhy(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		refused := &changes{fails: problem.New(problem.OtherCount, "8 tasks match, expected are 7: none is changed")}
+		if is := want(t, j, "ada", begin(t, j, "ada", refused, cancelAll), jobs.Failed, 0); !strings.Contains(is.Why, "8 tasks") {
+			t.Errorf("%+v", is)
+		}
+		line, err := json.Marshal(api.ChangeReport{Report: bulk.Report{Matched: 2}, Problem: problem.New(problem.Unauthorized, "revoked")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := &changes{lines: []string{string(line)}}
+		if is := want(t, j, "ada", begin(t, j, "ada", ended, cancelAll), jobs.Failed, 2); is.Why != "revoked" {
+			t.Errorf("%+v", is)
+		}
+		cut := &changes{lines: []string{reportOf(2, 2, 0, false)}}
+		if is := want(t, j, "ada", begin(t, j, "ada", cut, cancelAll), jobs.Failed, 2); is.Why == "" {
+			t.Errorf("%+v", is)
+		}
+	})
+}
+
+// A form that is sent twice begins one job.
+func TestBegin_WithAKeyAgainIsTheSameJob(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		c := &changes{lines: []string{reportOf(1, 1, 0, true)}}
+		o := cancelAll
+		o.Key = "once"
+		first := begin(t, j, "ada", c, o)
+		if again := begin(t, j, "ada", c, o); again != first || len(c.asked) != 1 {
+			t.Errorf("%s and %s, asked %d times", first, again, len(c.asked))
+		}
+		if other := begin(t, j, "bob", c, o); other == first || len(c.asked) != 2 {
+			t.Error("another principal has the same job")
+		}
+	})
+}
+
+func TestBegin_BoundsTheJobsOfOneAndOfAll(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		c := &changes{on: make(chan struct{}), lines: []string{reportOf(1, 1, 0, true)}}
+		for i := range 8 {
+			begin(t, j, fmt.Sprint("p", i/2), c, cancelAll)
+		}
+		for _, who := range []string{"p0", "p9"} {
+			if _, err := j.Begin(who, c, cancelAll); !errors.Is(err, jobs.ErrTooMany) {
+				t.Errorf("%s: %v", who, err)
+			}
+		}
+		close(c.on)
+		synctest.Wait()
+		for range 100 {
+			begin(t, j, "p0", c, cancelAll)
+		}
+		if n := len(j.List("p0")); n > 20 {
+			t.Errorf("%d are kept", n)
+		}
+		if n := len(j.List("p1")); n != 2 {
+			t.Errorf("%d of another one are kept", n)
+		}
+	})
+}
+
+func TestJob_ThatHasEndedIsKeptForAnHour(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		c := &changes{lines: []string{reportOf(1, 1, 0, true)}}
+		id := begin(t, j, "ada", c, cancelAll)
+		time.Sleep(jobs.Keeps - time.Second)
+		want(t, j, "ada", id, jobs.Done, 1)
+		time.Sleep(time.Second)
+		if _, has := j.Get("ada", id); has || len(j.List("ada")) > 0 {
+			t.Error("it is kept")
+		}
+	})
+}
+
+func TestJobs_ThatNobodyRunsBeginNothing(t *testing.T) {
+	t.Parallel()
+	if _, err := jobs.New(nil).Begin("ada", &changes{}, cancelAll); !errors.Is(err, jobs.ErrNotRunning) {
+		t.Error(err)
+	}
+}

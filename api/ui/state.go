@@ -1,0 +1,187 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"taskledger/api"
+	"taskledger/api/problem"
+	"taskledger/api/token"
+	"taskledger/events"
+)
+
+func (u *UI) stateRoutes() []api.Route {
+	return []api.Route{{
+		Method:  http.MethodGet,
+		Pattern: Root + "tasks/{id}/state",
+		Summary: "Show a task as it was after any of its events",
+		Role:    token.Viewer,
+		Scope:   api.OneTask,
+		Query:   []api.Param{{Name: "seq", Does: "number of the event"}, {Name: "at", Does: "a time, in RFC 3339"}},
+		Serve:   u.showState,
+	}}
+}
+
+// past is what the page of a former state shows.
+type past struct {
+	ID     events.TaskID
+	Seq    uint64 // of the event after which it was so; 0 = it is chosen by At
+	At     string // a time, as it was typed
+	Last   uint64 // sequence number of the newest event
+	Event  *event // nil = it is not among the newest ones
+	Fields []stateField
+	Wrong  string // what is wrong with what was typed
+}
+
+// stateField is a member of a task.
+type stateField struct {
+	Name, Value string
+	Was         string // its value before the event, where that is another one
+	Changed     bool
+}
+
+func (u *UI) showState(c *api.Call) error {
+	id := c.Task()
+	l := u.look(c, "Tasks", "State of "+string(id))
+	body := past{ID: id, At: c.Param("at")}
+	at := "/v1/tasks/" + pathOf(id)
+	var newest history
+	if err := l.get(at+"/history?order=newest&limit="+eventsPerPage, &newest); err != nil {
+		return err
+	}
+	if len(newest.Events) == 0 {
+		return problem.New(problem.NotFound, "there is no event of task %s", id)
+	}
+	body.Last = newest.Events[0].Seq
+	text := c.Param("seq")
+	if text == "" && body.At == "" {
+		text = strconv.FormatUint(body.Last, 10)
+	}
+	if text != "" {
+		var err error
+		body.Seq, err = strconv.ParseUint(text, 10, 64)
+		if err != nil || body.Seq == 0 || body.Seq > body.Last || body.At != "" {
+			body.Wrong = fmt.Sprintf("event: %.32q: want a number of 1 to %d, or a time", text, body.Last)
+			body.Seq = body.Last
+			return l.showAs(http.StatusBadRequest, "state", &body)
+		}
+	}
+	now, wrong, err := l.state(&body)
+	if err != nil {
+		return err
+	}
+	if wrong != nil {
+		body.Wrong = wrong.Error()
+		return l.showAs(wrong.Status, "state", &body)
+	}
+	was := members{}
+	if body.Seq > 1 {
+		l.parts(part{"the state before", at + "?seq=" + strconv.FormatUint(body.Seq-1, 10), &was})
+	}
+	for i := range newest.Events {
+		if newest.Events[i].Seq == body.Seq {
+			body.Event = &newest.Events[i]
+		}
+	}
+	body.Fields = compared(was, now, body.Seq > 1 && len(l.Missing) == 0)
+	return l.show("state", &body)
+}
+
+// state asks for the state that a page is about. What was typed wrong is no error.
+func (l *look) state(of *past) (now members, wrong *problem.Problem, err error) {
+	query := url.Values{"at": {of.At}}
+	if of.Seq != 0 {
+		query = url.Values{"seq": {strconv.FormatUint(of.Seq, 10)}}
+	}
+	err = l.get("/v1/tasks/"+pathOf(of.ID)+"?"+query.Encode(), &now)
+	if p := problem.Of(err); err != nil && (p.Status == http.StatusBadRequest || p.Status == http.StatusNotFound && of.At != "") {
+		return now, p, nil
+	}
+	return now, nil, err
+}
+
+// members are those of a JSON object, in their order.
+type members []member
+
+type member struct {
+	name string
+	text json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *members) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return fmt.Errorf("want an object: %w", err)
+	}
+	*m = nil
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("read a name: %w", err)
+		}
+		one := member{name: fmt.Sprint(name)}
+		if err := d.Decode(&one.text); err != nil {
+			return fmt.Errorf("read %s: %w", one.name, err)
+		}
+		*m = append(*m, one)
+	}
+	return nil
+}
+
+// get returns the text of a member; nil = there is none.
+func (m members) get(name string) json.RawMessage {
+	for _, one := range m {
+		if one.name == name {
+			return one.text
+		}
+	}
+	return nil
+}
+
+// compared shows the members of a task, and where it is known what it was before, those that have changed.
+func compared(was, now members, known bool) (all []stateField) {
+	for _, is := range now {
+		before := was.get(is.name)
+		f := stateField{Name: is.name, Value: shownJSON(is.text)}
+		if known && !bytes.Equal(before, is.text) {
+			f.Changed, f.Was = true, shownJSON(before)
+		}
+		all = append(all, f)
+	}
+	for _, gone := range was {
+		if known && now.get(gone.name) == nil {
+			all = append(all, stateField{Name: gone.name, Was: shownJSON(gone.text), Changed: true})
+		}
+	}
+	return all
+}
+
+// shownJSON shows a text without its quotes, and any other value with a member a line; "" for none.
+func shownJSON(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return (&frame{}).JSON(value)
+}
+
+// StateAt returns the address of the state of a task after an event.
+func (f *frame) StateAt(id events.TaskID, seq uint64) string {
+	return f.TaskAt(id) + "/state?seq=" + strconv.FormatUint(seq, 10)
+}
+
+// Before and After number the events beside that of the page; 0 = there is none.
+func (p *past) Before() uint64 { return max(p.Seq, 1) - 1 }
+
+// After is described at Before.
+func (p *past) After() uint64 {
+	if p.Seq == 0 || p.Seq >= p.Last {
+		return 0
+	}
+	return p.Seq + 1
+}
