@@ -95,7 +95,12 @@ func (u *UI) listSchedules(c *api.Call) error {
 		}
 	}
 	var page schedules
-	err := l.get("/v1/schedules?"+ask.Encode(), &page)
+	var err error
+	if behavior := query.Get("behavior"); behavior != "" && events.ValidateBehavior(behavior) != nil {
+		err = fieldProblem("behavior", "want 1 to 48 bytes of a-z, 0-9 and -")
+	} else {
+		err = l.get("/v1/schedules?"+ask.Encode(), &page)
+	}
 	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Status == http.StatusBadRequest {
 		body.Wrong, err = p, nil
 		l.Missing = append(l.Missing, p.Error())

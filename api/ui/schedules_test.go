@@ -45,6 +45,7 @@ func TestSchedules_AreFilteredAndKeepWhatWasTyped(t *testing.T) {
 	s.want(s.get("sleeper", "/ui/schedules/nightly"), 404)
 	s.want(s.get("sleeper", "/ui/schedules/t1.other"), 200, "by hand")
 	s.want(s.get("viewer", "/ui/schedules?behavior=No+Such"), 200, `aria-invalid="true"`, `id="w-behavior"`, `value="No Such"`)
+	s.want(s.get("viewer", "/ui/schedules?paused=maybe"), 200, `id="w-paused"`, `<option selected>maybe`)
 	s.want(s.get("viewer", "/ui/schedules?colour=red"), 400, "colour")
 }
 

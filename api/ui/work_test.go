@@ -40,7 +40,7 @@ var rows = work.Define("rows", nil, work.Partition[int, int]{
 func TestWork_OfAnEmptyClusterSaysHowToFindOne(t *testing.T) {
 	s := serve(t)
 	s.submit("noop", "a", "{}")
-	s.want(s.get("viewer", "/ui/work"), 200, "No work among these tasks", "1 tasks were asked")
+	s.want(s.get("viewer", "/ui/work"), 200, "No work among these tasks", "newest were asked: 1.")
 	s.want(s.get("viewer", "/ui/work?behavior=No+Such"), 200, `role="alert"`, `value="No Such"`)
 	s.want(s.get("viewer", "/ui/work/a"), 404)
 }
