@@ -229,6 +229,15 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 		s.figures.Watch(a.State)
 	}
 	if err == nil {
+		beside, end := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() { _ = s.ui.Run(beside) }) // it returns nil, as the one below does
+		if client != nil {                        // without a cluster nobody can be asked
+			sampler := trend.Sampler{Observer: all, Into: s.trend}
+			ended.Go(func() { _ = sampler.Run(beside) })
+		}
+		defer ended.Wait()
+		defer end()
 		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		defer context.AfterFunc(ctx, func() {
@@ -237,15 +246,7 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 			}
 			stop()
 		})()
-		var beside sync.WaitGroup
-		beside.Go(func() { _ = s.ui.Run(serving) }) // it returns nil, as the one below does
-		if client != nil {                          // without a cluster nobody can be asked
-			sampler := trend.Sampler{Observer: all, Into: s.trend}
-			beside.Go(func() { _ = sampler.Run(serving) })
-		}
 		err = a.Serve(serving, s.listeners...)
-		stop()
-		beside.Wait()
 	}
 	if err != nil {
 		s.log.ErrorContext(ctx, "the API is not served any more", "err", err)
