@@ -36,7 +36,7 @@ func (u *UI) zoneOf(r *http.Request) *time.Location {
 	return zone
 }
 
-// shownTime is how a page shows times that a script does not rewrite, and exactTime to the millisecond.
+// shownTime is the form of a time that no script rewrites, exactTime the one to the millisecond.
 const (
 	shownTime = "2006-01-02 15:04:05 MST"
 	exactTime = "2006-01-02T15:04:05.000Z"

@@ -56,7 +56,7 @@ func (u *UI) loginRoutes() []api.Route {
 	}
 }
 
-// login is what the page of the login shows.
+// login holds the parts of the page that asks for a token.
 type login struct {
 	Next string
 	Link string // code of a link that can be spent

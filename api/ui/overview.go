@@ -26,12 +26,12 @@ func (u *UI) overviewRoutes() []api.Route {
 	}}
 }
 
-// overview is what the first page shows.
+// overview holds the parts of the first page.
 type overview struct {
 	Attention []attention
 	Statuses  []statusCount
 	Behaviors []behaviorCount
-	Partial   bool // the counts are of the newest tasks alone
+	Partial   bool // it counts the newest tasks alone
 	Nodes     []node
 	Empty     bool     // there is no task yet
 	Lately    *drawing // of the last quarter of an hour; nil = it is not shown
@@ -55,7 +55,7 @@ type behaviorCount struct {
 	ByStatus [task.Failure + 1]int64
 }
 
-// waitsTooLong is how long a task that may start waits before it needs attention.
+// waitsTooLong bounds the wait of a task that may start: after that it needs attention.
 const waitsTooLong = time.Minute
 
 func (u *UI) overview(c *api.Call) error {

@@ -14,7 +14,7 @@ import (
 	"taskledger/api/problem"
 )
 
-//go:embed static
+//go:embed static/*.css static/*.js static/*.svg static/*.txt
 var files embed.FS
 
 // asset is a file that pages load. Its address has its hash, so that a browser keeps it for ever.

@@ -25,7 +25,7 @@ func (u *UI) taskRoutes() []api.Route {
 	}}
 }
 
-// one is what the page of a task shows.
+// one holds the parts of the page of a task.
 type one struct {
 	task.Task
 	Why     *why // why it does not run; nil = it has ended or runs
@@ -62,7 +62,7 @@ type history struct {
 	Cursor string  `json:"cursor"`
 }
 
-// eventsPerPage is how many events a page of a task reads, newest first.
+// eventsPerPage bounds the events that a page of a task reads, newest first.
 const eventsPerPage = "1000"
 
 func (u *UI) showTask(c *api.Call) error {

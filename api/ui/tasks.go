@@ -17,7 +17,7 @@ import (
 	"taskledger/task"
 )
 
-// tasksPerPage is how many tasks a page of the list has.
+// tasksPerPage bounds the tasks of a page.
 const tasksPerPage = "50"
 
 func (u *UI) tasksRoutes() []api.Route {
@@ -44,7 +44,7 @@ func filterParams() (all []api.Param) {
 	return all
 }
 
-// list is what the page of tasks shows.
+// list holds the parts of the page of tasks.
 type list struct {
 	Find    string
 	Fields  []filterField

@@ -31,6 +31,12 @@ var parts = []part{
 	{"planted-real", []string{`go run ./integration/planted -harness real -seed "$SEED"`}},
 	// Backup, restore, and the way to own servers, as docs/backup.md has them, with the tools of etcd and NATS.
 	{"backups", []string{`go run ./integration/backups "$DIR"`}},
+	// The dashboard in a browser, and pictures of every page below DIR, which are there to be looked at: with
+	// `go run ./integration/browser sheets` they are kept.
+	{"browser", []string{
+		`go run ./integration/browser`,
+		`go run ./integration/browser sheets "$DIR/sheets"`,
+	}},
 	{"bench", []string{
 		`go build -o "$DIR/node" ./cmd/node`,
 		// Speed: half of what a quiet machine with two cores must reach.

@@ -110,7 +110,7 @@ func (s *Sessions) add(to *table, secret string) (code string) {
 	return code
 }
 
-// digest is how a table knows a code: memory that leaks shows no cookie.
+// digest stands for a code in a table: memory that leaks shows no cookie.
 type digest [sha256.Size]byte
 
 // table holds entries by their codes, within bounds.

@@ -34,6 +34,7 @@
 
   // The parts of a page that change are asked for anew while somebody sees them and has not stopped it.
   let runs = true;
+  let fails = false;
   const refresh = () => {
     if (!runs || document.hidden) return;
     for (const part of document.querySelectorAll("[data-live]")) htmx.trigger(part, "refresh");
@@ -43,8 +44,42 @@
     for (const p of document.querySelectorAll(".refresh")) p.hidden = !document.querySelector("[data-live]");
     for (const b of document.querySelectorAll("[data-refresh]")) {
       b.setAttribute("aria-pressed", String(runs));
-      b.textContent = runs ? "Refreshes every 2 s" : "Refresh is off";
+      b.classList.toggle("bad", runs && fails);
+      b.textContent = !runs ? "Refresh is off" : fails ? "No answer, tries again" : "Refreshes every 2 s";
     }
+  };
+
+  // What comes of a refresh: the page stays as it is while the node has no answer, and a session that has ended leads to
+  // the login, which is no part of this page.
+  const came = (failed) => {
+    if (fails === failed) return;
+    fails = failed;
+    showButtons();
+  };
+  document.addEventListener("htmx:before:response", (event) => {
+    const answer = event.detail.ctx.response.raw;
+    came(!answer.ok);
+    if (!answer.redirected) return;
+    event.preventDefault();
+    runs = false;
+    location.assign(answer.url);
+  });
+  document.addEventListener("htmx:error", () => came(true));
+
+  // A refresh brings the page as it is without scripts: what needs them is shown again before it is drawn.
+  const showScripted = () => {
+    for (const e of document.querySelectorAll("[data-script][hidden]")) e.hidden = false;
+  };
+
+  // copy copies the text of an element, also where a page may not use the clipboard, as without TLS.
+  const copy = async (from) => {
+    if (navigator.clipboard) return navigator.clipboard.writeText(from.textContent);
+    const focused = document.activeElement;
+    getSelection().selectAllChildren(from);
+    const done = document.execCommand("copy");
+    getSelection().removeAllRanges();
+    if (focused) focused.focus();
+    if (!done) throw new Error("not copied");
   };
 
   document.addEventListener("click", (event) => {
@@ -57,9 +92,11 @@
     }
     if ("copy" in b.dataset) {
       const from = document.getElementById(b.dataset.copy);
-      if (from && navigator.clipboard) {
-        navigator.clipboard.writeText(from.textContent).then(() => { b.textContent = "Copied"; }, () => {});
-      }
+      const say = (text) => {
+        b.textContent = text;
+        setTimeout(() => { b.textContent = "Copy"; }, every);
+      };
+      if (from) copy(from).then(() => say("Copied"), () => say("Not copied"));
     }
     if ("all" in b.dataset) {
       for (const box of b.form.querySelectorAll("input[type=checkbox][name=id]")) box.checked = b.dataset.all === "true";
@@ -68,11 +105,15 @@
 
   document.addEventListener("visibilitychange", refresh);
   document.addEventListener("DOMContentLoaded", () => {
-    for (const hidden of document.querySelectorAll("[data-script]")) hidden.hidden = false;
-    showTimes();
+    const show = () => {
+      showScripted();
+      showTimes();
+    };
+    show();
     showButtons();
     setInterval(refresh, every);
     setInterval(showTimes, 1000);
-    new MutationObserver(showTimes).observe(document.getElementById("main"), { childList: true, subtree: true });
+    new MutationObserver(show).observe(document.getElementById("main"),
+      { childList: true, characterData: true, attributes: true, attributeFilter: ["hidden", "datetime"], subtree: true });
   });
 })();

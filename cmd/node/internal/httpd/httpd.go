@@ -77,7 +77,7 @@ func Open(o Options, at Place, connections int, log *slog.Logger) (s *Server, er
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err := s.readTokens(dir); err != nil {
+	if s.tokens, err = readTokens(o.Tokens, dir, log); err != nil {
 		return nil, err
 	}
 	s.trend = new(trend.Trend)

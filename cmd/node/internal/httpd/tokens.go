@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -13,25 +14,24 @@ import (
 // TokensIn is the file of tokens in a data directory.
 func TokensIn(dir string) string { return filepath.Join(dir, "tokens.json") }
 
-// readTokens reads the file of tokens. The one in the data directory is made where it is not there yet; the user of the
-// machine has a token that is drawn at each start.
-func (s *Server) readTokens(dir string) error {
-	path := s.options.Tokens
+// readTokens reads the file of tokens of a path; "" = the one in the data directory, which is made where it is not there
+// yet. The user of the machine has a token that is drawn at each start.
+func readTokens(path, dir string, log *slog.Logger) (k secrets, err error) {
 	if path == "" {
 		path = TokensIn(dir)
 		if err := makeTokens(path); err != nil {
-			return err
+			return k, err
 		}
 	}
-	file, err := token.Open(path, func(err error) { s.log.Error("the tokens of the API cannot be read: those of before hold", "err", err) })
+	file, err := token.Open(path, func(err error) { log.Error("the tokens of the API cannot be read: those of before hold", "err", err) })
 	if err != nil {
-		return err
+		return k, err
 	}
-	s.tokens.file = file
+	k.file = file
 	if dir != "" {
-		s.tokens.own = "tl_" + rand.Text()
+		k.own = "tl_" + rand.Text()
 	}
-	return nil
+	return k, nil
 }
 
 // makeTokens makes a file of no tokens, if there is none.

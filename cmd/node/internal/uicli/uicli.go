@@ -26,7 +26,7 @@ type Terminal struct {
 	Dir  func() string // of the node's data
 }
 
-// Told is what the command prints as JSON.
+// Told is the output of the command as JSON.
 type Told struct {
 	Dashboard string    `json:"dashboard"` // address of the first page
 	Link      string    `json:"link"`      // address that logs in once

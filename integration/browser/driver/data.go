@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// toSubmit is a task that is submitted.
+type toSubmit struct {
+	Behavior string `json:"behavior"`
+	ID       string `json:"id"`
+	Params   any    `json:"params,omitempty"`
+	DelayMs  int64  `json:"delay_ms,omitempty"`
+	Priority int64  `json:"priority,omitempty"`
+}
+
+// shell makes parameters of exec.
+func shell(script string) any { return map[string]any{"program": "sh", "args": []string{"-c", script}} }
+
+// pathOf escapes the id of a task for a path.
+func pathOf(id string) string { return strings.ReplaceAll(id, "/", "~") }
+
+func (n *node) submit(ctx context.Context, all ...toSubmit) error {
+	for _, t := range all {
+		if err := n.ask(ctx, http.MethodPost, "/v1/tasks", t, nil); err != nil {
+			return fmt.Errorf("submit %.60s: %w", t.ID, err)
+		}
+	}
+	return nil
+}
+
+// state holds what of a task data waits for.
+type state struct {
+	Status    string `json:"status"`
+	Substatus string `json:"substatus"`
+	Attempt   int    `json:"attempt"`
+}
+
+// await waits until a task is as it should be.
+func (n *node) await(ctx context.Context, id string, is func(state) bool) error {
+	var now state
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		if err := n.ask(ctx, http.MethodGet, "/v1/tasks/"+pathOf(id), nil, &now); err != nil {
+			return err
+		}
+		if is(now) {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("task %s is still %+v", id, now)
+		}
+	}
+}
+
+// verb does something with a task.
+func (n *node) verb(ctx context.Context, id, verb string, body any) error {
+	return n.ask(ctx, http.MethodPost, "/v1/tasks/"+pathOf(id)+"/"+verb, body, nil)
+}
+
+type reason struct {
+	Reason string `json:"reason"`
+}
+
+// fillUsual makes data as a cluster has them that people use.
+func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
+	var all []toSubmit
+	for i := range 60 {
+		all = append(all, toSubmit{Behavior: "noop", ID: fmt.Sprintf("invoices.2026-11-%02d/%04d", i%28+1, i), Params: map[string]any{"invoice": i}})
+	}
+	for i := range 5 {
+		all = append(all,
+			toSubmit{Behavior: "sleep", ID: fmt.Sprintf("import.customers/%d", i), Params: map[string]string{"duration": "1h"}, Priority: int64(i)},
+			toSubmit{Behavior: "noop", ID: fmt.Sprintf("reminder/%d", i), DelayMs: 86_400_000 * int64(i+1)},
+			toSubmit{Behavior: "exec", ID: fmt.Sprintf("report/2026-%02d", i+1), Params: shell("echo rows: 1234; echo done")},
+			toSubmit{Behavior: "exec", ID: fmt.Sprintf("upload/%d", i), Params: shell("echo connection refused >&2; exit 3")})
+	}
+	if err := n.submit(ctx, all...); err != nil {
+		return nil, err
+	}
+	for i := range 3 {
+		if err := n.verb(ctx, fmt.Sprintf("reminder/%d", i), "suspend", reason{"the mail server moves this week"}); err != nil {
+			return nil, err
+		}
+	}
+	if err := n.verb(ctx, "import.customers/4", "cancel", reason{"started by mistake"}); err != nil {
+		return nil, err
+	}
+	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/http/pause", reason{"the partner's site is down"}, nil); err != nil {
+		return nil, err
+	}
+	if err := n.ask(ctx, http.MethodPut, "/v1/schedules/nightly-report", map[string]any{
+		"cron": "0 30 2 * * ?", "timezone": "Europe/Berlin", "behavior": "noop", "params": map[string]int{"rows": 1000},
+	}, nil); err != nil {
+		return nil, err
+	}
+	for _, id := range []string{"report/2026-05", "invoices.2026-11-01/0000"} {
+		if err := n.await(ctx, id, func(s state) bool { return s.Status == "SUCCESS" }); err != nil {
+			return nil, err
+		}
+	}
+	if err := n.await(ctx, "upload/0", func(s state) bool { return s.Attempt >= 2 }); err != nil {
+		return nil, err
+	}
+	return samples{
+		"/ui/tasks/{id}": {
+			"/ui/tasks/report~2026-01", "/ui/tasks/upload~0", "/ui/tasks/import.customers~0", "/ui/tasks/import.customers~4",
+			"/ui/tasks/reminder~0",
+		},
+		"/ui/schedules/{name}": {"/ui/schedules/nightly-report"},
+		"/ui/stores/{name}":    {"/ui/stores/work"},
+	}, nil
+}
+
+// rightToLeft turns the direction of what follows it, and of what follows the page, if it could.
+const rightToLeft = "\u202e\u2067שלום עולם مرحبا بالعالم\u202d"
+
+// hostileTexts are what a task may carry that a page must show as text.
+var hostileTexts = []string{
+	`<script>alert(1)</script><img src=x onerror=alert(2)><style>*{display:none}</style>`,
+	`"><a href="javascript:alert(3)">here</a><!--`,
+	rightToLeft,
+	"\x00\x01\x07\x08\x1b[2J\x1b[31mred\x7f\u0085\u2028\ufeff",
+	strings.Repeat("w", 4000),
+	"{{.Version}} ${7*7} &lt;b&gt; ' \" ` \\ \r\n\t",
+	strings.Repeat("Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘!͖̬̰̙̗̿̋ͥͥ̂ͣ̐́́͜͞ ", 20),
+}
+
+// attemptsOf is how many attempts the task makes that has many, on as many names of nodes.
+const attemptsOf, namesOf = 25, 5
+
+// fillHostile makes data that try to break pages.
+func fillHostile(ctx context.Context, s *stage, n *node) (samples, error) {
+	long := strings.Repeat("Donaudampfschifffahrtsgesellschaftskapitaen-", 3)[:120]
+	var of []string
+	for i, text := range hostileTexts {
+		id := fmt.Sprintf("hostile/%d", i)
+		of = append(of, "/ui/tasks/hostile~"+fmt.Sprint(i))
+		if err := n.submit(ctx, toSubmit{Behavior: "noop", ID: id, Params: map[string]any{"text": text, text: []any{text, nil, 1e300}}, DelayMs: 86_400_000}); err != nil {
+			return nil, err
+		}
+		if err := n.verb(ctx, id, "suspend", reason{clean(text)}); err != nil {
+			return nil, err
+		}
+	}
+	big := map[string]string{} // 256 KiB of JSON
+	for i := range 2000 {
+		big[fmt.Sprintf("member-%04d", i)] = strings.Repeat("ü<&>", 21)
+	}
+	worst := `i=0; while [ $i -lt 300 ]; do printf '\033[31m<b onclick="alert(1)">\342\200\256evil\342\201\247 \001\002' >&2; i=$((i+1)); done; printf '%.0sw' $(seq 4000) >&2; exit 9`
+	err := n.submit(ctx,
+		toSubmit{Behavior: "noop", ID: "big", Params: big},
+		toSubmit{Behavior: "exec", ID: "worst-error", Params: shell(worst)},
+		toSubmit{Behavior: "noop", ID: "w/" + strings.Repeat("W", 126)},
+		toSubmit{Behavior: "noop", ID: long, DelayMs: 315_360_000_000},
+		toSubmit{Behavior: "exec", ID: "many", Params: shell("exit 1")},
+	)
+	if err != nil {
+		return nil, err
+	}
+	for name := 1; ; name++ {
+		for attempt := (name-1)*attemptsOf/namesOf + 1; attempt <= name*attemptsOf/namesOf; attempt++ {
+			if err := n.await(ctx, "many", func(s state) bool { return s.Attempt >= attempt && s.Status != "RUNNING" }); err != nil {
+				return nil, err
+			}
+			if attempt < name*attemptsOf/namesOf {
+				_ = n.verb(ctx, "many", "run-now", nil) // it may have begun by itself
+			}
+		}
+		if name == namesOf {
+			break
+		}
+		if err := n.stop(); err != nil {
+			return nil, fmt.Errorf("stop the node: %w", err)
+		}
+		again, err := serve(ctx, n.binary, n.dir, append([]string{"--name", fmt.Sprintf("%d-%s", name, long[:40])}, inFiles...)...)
+		if err != nil {
+			return nil, err
+		}
+		n.cmd, n.URL, n.Token = again.cmd, again.URL, again.Token
+		_ = n.verb(ctx, "many", "run-now", nil)
+	}
+	if err := n.await(ctx, "worst-error", func(s state) bool { return s.Attempt >= 1 && s.Status != "RUNNING" }); err != nil {
+		return nil, err
+	}
+	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/collection/pause", reason{hostileTexts[0] + clean(rightToLeft) + long}, nil); err != nil {
+		return nil, err
+	}
+	return samples{
+		"/ui/tasks/{id}": append(of, "/ui/tasks/big", "/ui/tasks/worst-error", "/ui/tasks/many", "/ui/tasks/"+url.PathEscape(long)),
+	}, nil
+}
+
+// clean returns a text that may be a reason.
+func clean(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x85 {
+			return -1
+		}
+		return r
+	}, text)
+	for len(text) > 200 {
+		runes := []rune(text)
+		text = string(runes[:len(runes)-1])
+	}
+	return text
+}
