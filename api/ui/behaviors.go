@@ -84,9 +84,7 @@ func (u *UI) showBehaviors(c *api.Call) error {
 		part{"nodes", "/v1/nodes", &members},
 		part{"figures", "/v1/shards?figures=true", &shards},
 	)
-	for _, m := range counted.Missing {
-		l.Missing = append(l.Missing, fmt.Sprintf("counts of shard %d: %s", m.Shard, m.Detail))
-	}
+	l.lacks("counts", counted.Missing)
 	body := behaviorsPage{
 		Rows:    behaviorRows(&counted, members.Nodes, l.By),
 		Partial: counted.Partial,

@@ -62,6 +62,7 @@ func (u *UI) listCollections(c *api.Call) error {
 		part{"collections", "/v1/schedules?" + ask.Encode(), &page},
 		part{"latest runs", "/v1/tasks?" + url.Values{"behavior": {collectionBehavior}, "limit": {newestRuns}}.Encode(), &runs},
 	)
+	l.lacks("runs", runs.Missing)
 	latest := map[string]*task.Task{}
 	for i := range runs.Tasks {
 		t := &runs.Tasks[i]

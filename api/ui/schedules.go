@@ -219,6 +219,7 @@ func (u *UI) showSchedule(c *api.Call) error {
 		asks = append(asks, part{"next ticks", at + "/next?n=" + ticksShown, &ticks})
 	}
 	l.parts(asks...)
+	l.lacks("runs", runs.Missing)
 	body.Ticks, body.Runs = ticks.Next, runs.Tasks
 	for _, e := range past.Events {
 		if t := tickOf(e); t.Text != "" {

@@ -1,12 +1,16 @@
 package ui_test
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"taskledger/api/apitest"
+	"taskledger/behaviors"
+	"taskledger/engine/enginetest"
 )
 
 // schedule sets a schedule that does not fire by itself.
@@ -123,10 +127,31 @@ func TestSchedules_AreSteeredTogetherAndEachTellsWhatBecameOfIt(t *testing.T) {
 	s.want(s.send("operator", "POST", "/ui/schedules", form), 400, "too many at once")
 }
 
-func TestCollections_AreShownWithTheirLatestRuns(t *testing.T) {
-	s := serve(t)
-	const orders = `{"behavior":"noop","params":{"source":"shop","collection":"orders","driver":"noop"}}`
-	s.schedule("shop_orders", orders) // of another behavior: it is none
+// collection takes the parameters of a collection, and does nothing.
+var collection = behaviors.Define[json.RawMessage, string]("collection", nil)
+
+func TestCollections_AreShownWithTheirLatestRunsAndSteered(t *testing.T) {
+	s := serveOn(t, enginetest.Memory(t, collection.Bind(
+		func(context.Context, json.RawMessage) (string, error) { return "", nil })))
+	const orders = `{"behavior":"collection","params":{"source":"shop","collection":"orders"}}`
+	s.schedule("shop_orders", orders) // its runs are not named as those of a collection
 	s.want(s.get("viewer", "/ui/collections"), 200, "There is no collection yet")
-	s.want(s.get("viewer", "/ui/collections?source=shop"), 200, "No collection of this source")
+	s.schedule("shop_orders?uuids=true", orders)
+	s.schedule("house_meters?uuids=true", strings.NewReplacer("shop", "house", "orders", "meters").Replace(orders))
+	s.want(s.get("viewer", "/ui/collections"), 200, `id="c-shop_orders"`, `id="c-house_meters"`, "all runs", "when somebody asks")
+	got := s.want(s.get("operator", "/ui/collections?source=shop"), 200, `id="c-shop_orders"`, `name="priority" value="300"`)
+	s.wantNot(got, "house_meters")
+	s.want(s.get("viewer", "/ui/collections?source=sho"), 200, "No collection of this source")
+	s.wantNot(s.get("tenant", "/ui/collections"), "shop")
+	form := url.Values{"name": {"shop_orders", "house_meters"}, "verb": {"run"}, "priority": {"300"}, "next": {"/ui/collections"}}
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	got = s.want(s.get("viewer", "/ui/collections"), 200, `href="/ui/tasks/shop_orders~`, `href="/ui/tasks/house_meters~`)
+	s.wantNot(got, "all runs")
+	form.Set("verb", "pause")
+	form.Set("reason", "the shop is closed")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 303)
+	got = s.want(s.get("viewer", "/ui/collections"), 200, "the shop is closed", "olga")
+	if n := strings.Count(got.text, "paused"); n < 2 {
+		t.Errorf("%d are paused: %s", n, clip(got.text))
+	}
 }

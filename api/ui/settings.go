@@ -2,6 +2,7 @@ package ui
 
 import (
 	"net/http"
+	"sync"
 	"time"
 
 	"taskledger/api"
@@ -29,10 +30,15 @@ type settingsPage struct {
 
 func (u *UI) showSettings(c *api.Call) error {
 	l := u.look(c, "Settings", "Settings")
+	var body settingsPage
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		kinds := []events.Kind{events.KindPaused, events.KindUnpaused}
+		body.Changes = l.lookBack(l.Now.Add(time.Minute), kinds, func(*deed) bool { return true })
+	})
 	var now api.Behaviors
 	l.parts(part{"settings", "/v1/behaviors", &now})
-	body := settingsPage{Paused: now.Paused}
-	kinds := []events.Kind{events.KindPaused, events.KindUnpaused}
-	body.Changes = l.lookBack(l.Now.Add(time.Minute), kinds, func(*deed) bool { return true })
+	reading.Wait()
+	body.Paused = now.Paused
 	return l.show("settings", body)
 }

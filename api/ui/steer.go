@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -39,4 +40,11 @@ func (l *look) refuse(err error, form url.Values) error {
 	p := problem.Of(err)
 	l.Title = "Not done"
 	return l.showAs(p.Status, "refused", refused{p, within(form.Get("next"))})
+}
+
+// lacks names the shards that a list lacks.
+func (l *look) lacks(what string, all []api.Missing) {
+	for _, m := range all {
+		l.Missing = append(l.Missing, fmt.Sprintf("%s of shard %d: %s", what, m.Shard, m.Detail))
+	}
 }

@@ -105,6 +105,7 @@ func (u *UI) listWorks(c *api.Call) error {
 	if err != nil {
 		return err
 	}
+	l.lacks("tasks", page.Missing)
 	body.Asked = len(page.Tasks)
 	body.Works = l.works(page.Tasks)
 	if page.Cursor != "" && !page.Through {
