@@ -184,6 +184,15 @@ func (d deed) About() string {
 	return ""
 }
 
+// Reason returns why it was done, as far as somebody has said; "" = nobody has.
+func (d deed) Reason() string {
+	var data struct {
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(d.Data, &data) // an event without one is told without it
+	return data.Reason
+}
+
 // Schedule returns the address of the schedule that the event is about; "" = it is about none.
 func (d deed) Schedule() string {
 	if name, err := events.ScheduleOf(d.Task); err == nil && d.Record == "schedule" {

@@ -144,7 +144,9 @@ func TestCollections_AreShownWithTheirLatestRunsAndSteered(t *testing.T) {
 	s.want(s.get("viewer", "/ui/collections?source=sho"), 200, "No collection of this source")
 	s.wantNot(s.get("tenant", "/ui/collections"), "shop")
 	form := url.Values{"name": {"shop_orders", "house_meters"}, "verb": {"run"}, "priority": {"300"}, "next": {"/ui/collections"}}
-	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	s.wantNot(s.get("submitter", "/ui/collections"), `name="verb"`) // they may run programs
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 409, "0 of 2 were done", "runs programs")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 303)
 	got = s.want(s.get("viewer", "/ui/collections"), 200, `href="/ui/tasks/shop_orders~`, `href="/ui/tasks/house_meters~`)
 	s.wantNot(got, "all runs")
 	form.Set("verb", "pause")
