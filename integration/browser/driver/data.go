@@ -78,6 +78,11 @@ func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
 			toSubmit{Behavior: "exec", ID: fmt.Sprintf("report/2026-%02d", i+1), Params: shell("echo rows: 1234; echo done")},
 			toSubmit{Behavior: "exec", ID: fmt.Sprintf("upload/%d", i), Params: shell("echo connection refused >&2; exit 3")})
 	}
+	for _, by := range []string{"scripts", "hand"} { // that somebody changes
+		for i := range 3 {
+			all = append(all, toSubmit{Behavior: "noop", ID: fmt.Sprintf("change.%s/%d", by, i), DelayMs: 86_400_000})
+		}
+	}
 	if err := n.submit(ctx, all...); err != nil {
 		return nil, err
 	}
@@ -105,7 +110,15 @@ func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
 	if err := n.await(ctx, "upload/0", func(s state) bool { return s.Attempt >= 2 }); err != nil {
 		return nil, err
 	}
+	job, err := n.form(ctx, "/ui/jobs", url.Values{"operation": {"retry"}, "affinity-prefix": {"upload"}, "reason": {"the disk was full"}, "once": {"1"}})
+	if err != nil {
+		return nil, err
+	}
 	return samples{
+		"/ui/jobs/{job}":       {job},
+		"/ui/tasks/{id}/logs":  {"/ui/tasks/report~2026-01/logs"},
+		"/ui/tasks/{id}/state": {"/ui/tasks/upload~0/state", "/ui/tasks/upload~0/state?seq=2"},
+		"/ui/submit":           {"/ui/submit?like=report%2F2026-01"},
 		"/ui/tasks/{id}": {
 			"/ui/tasks/report~2026-01", "/ui/tasks/upload~0", "/ui/tasks/import.customers~0", "/ui/tasks/import.customers~4",
 			"/ui/tasks/reminder~0",
@@ -154,6 +167,7 @@ func fillHostile(ctx context.Context, s *stage, n *node) (samples, error) {
 	err := n.submit(ctx,
 		toSubmit{Behavior: "noop", ID: "big", Params: big},
 		toSubmit{Behavior: "exec", ID: "worst-error", Params: shell(worst)},
+		toSubmit{Behavior: "exec", ID: "noise", Params: shell(`for i in 1 2 3; do ` + worst[5:strings.Index(worst, "; exit")] + `; done 2>&1; printf '%.0sW' $(seq 4000)`)},
 		toSubmit{Behavior: "noop", ID: "w/" + strings.Repeat("W", 126)},
 		toSubmit{Behavior: "noop", ID: long, DelayMs: 315_360_000_000},
 		toSubmit{Behavior: "exec", ID: "many", Params: shell("exit 1")},
@@ -189,8 +203,16 @@ func fillHostile(ctx context.Context, s *stage, n *node) (samples, error) {
 	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/collection/pause", reason{hostileTexts[0] + clean(rightToLeft) + long}, nil); err != nil {
 		return nil, err
 	}
+	job, err := n.form(ctx, "/ui/jobs", url.Values{"operation": {"cancel"}, "affinity-prefix": {long[:40]}, "reason": {clean(hostileTexts[0])}, "once": {"1"}})
+	if err != nil {
+		return nil, err
+	}
 	return samples{
-		"/ui/tasks/{id}": append(of, "/ui/tasks/big", "/ui/tasks/worst-error", "/ui/tasks/many", "/ui/tasks/"+url.PathEscape(long)),
+		"/ui/jobs/{job}":       {job},
+		"/ui/tasks/{id}/logs":  {"/ui/tasks/worst-error/logs", "/ui/tasks/noise/logs"},
+		"/ui/tasks/{id}/state": {"/ui/tasks/hostile~0/state", "/ui/tasks/many/state?seq=9", "/ui/tasks/hostile~1/state?seq=wrong"},
+		"/ui/submit":           {"/ui/submit?like=hostile%2F0", "/ui/submit?like=big"},
+		"/ui/tasks/{id}":       append(of, "/ui/tasks/big", "/ui/tasks/worst-error", "/ui/tasks/many", "/ui/tasks/"+url.PathEscape(long)),
 	}, nil
 }
 

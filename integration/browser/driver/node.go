@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +55,25 @@ func serve(ctx context.Context, binary, dir string, flags ...string) (*node, err
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// form sends a form to a page of the node, and returns where the answer leads.
+func (n *node) form(ctx context.Context, path string, fields url.Values) (to string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, n.URL+path, strings.NewReader(fields.Encode()))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Authorization", "Bearer "+n.Token)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusSeeOther {
+		return "", fmt.Errorf("POST %s: %s", path, resp.Status)
+	}
+	return resp.Header.Get("Location"), nil
 }
 
 // start starts the program.

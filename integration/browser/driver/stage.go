@@ -76,21 +76,24 @@ type samples map[string][]string
 var noPages = map[string]string{
 	"/ui/static/{hash}/{file}": "files of pages",
 	"/ui/tasks.jsonl":          "a download",
+	"/ui/tasks/{id}/export":    "a download",
+}
+
+// queries are what pages cannot be opened without.
+var queries = map[string]string{
+	"/ui/matching": "?operation=cancel&behavior=noop&reason=why",
 }
 
 // scene returns the pages of a node: each one that needs no more than its route, those of samples, and others.
 func (s *stage) scene(name string, n *node, of samples, others ...shown) *scene {
 	all := &scene{name: name, node: n}
 	for _, pattern := range s.patterns {
-		switch {
-		case noPages[pattern] != "":
-		case !strings.Contains(strings.TrimSuffix(pattern, "{$}"), "{"):
-			path := strings.TrimSuffix(pattern, "{$}")
-			all.pages = append(all.pages, shown{nameOf(path), path})
-		default:
-			for i, path := range of[pattern] {
-				all.pages = append(all.pages, shown{fmt.Sprintf("%s-%d", nameOf(pattern), i+1), path})
-			}
+		path := strings.TrimSuffix(pattern, "{$}")
+		if noPages[pattern] == "" && !strings.Contains(path, "{") {
+			all.pages = append(all.pages, shown{nameOf(path), path + queries[path]})
+		}
+		for i, sample := range of[pattern] {
+			all.pages = append(all.pages, shown{fmt.Sprintf("%s-%d", nameOf(path), i+1), sample})
 		}
 	}
 	all.pages = append(all.pages, others...)
