@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"taskledger/api"
 	"taskledger/api/operations"
@@ -121,9 +120,6 @@ type counted struct {
 	List     string // address of the tasks
 }
 
-// countWithin bounds how long tasks are counted: a page with what has come by then is better than none.
-const countWithin = 8 * time.Second
-
 func (u *UI) countMatching(c *api.Call) error {
 	ask, does, err := matchingIn(c.Request().URL.Query())
 	if err != nil {
@@ -160,10 +156,10 @@ func listOf(filter map[string]string) string {
 	return Root + "tasks?" + query.Encode()
 }
 
-// count counts the tasks that match, as far as time lets it.
+// count counts the tasks that match, as far as it comes within partWithin.
 func (l *look) count(ask api.ChangeMatching) (last api.ChangeReport, err error) {
 	ask.DryRun, ask.Reason = true, ""
-	ctx, cancel := context.WithTimeout(l.call.Context(), countWithin)
+	ctx, cancel := context.WithTimeout(l.call.Context(), partWithin)
 	defer cancel()
 	begun := false
 	err = l.api.Lines(ctx, api.Question{
