@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -102,6 +105,15 @@ func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
 	}, nil); err != nil {
 		return nil, err
 	}
+	if err := n.schedule(ctx, "weekly.cleanup", "@every 168h", "nobody reads the reports in August"); err != nil {
+		return nil, err
+	}
+	if err := n.fillStore(ctx, "work", "resize", "thumbnail", "publish"); err != nil {
+		return nil, err
+	}
+	if err := n.applyCollections(ctx, "The orders of the shop", "sync-meters"); err != nil {
+		return nil, err
+	}
 	for _, id := range []string{"report/2026-05", "invoices.2026-11-01/0000"} {
 		if err := n.await(ctx, id, func(s state) bool { return s.Status == "SUCCESS" }); err != nil {
 			return nil, err
@@ -123,9 +135,59 @@ func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
 			"/ui/tasks/report~2026-01", "/ui/tasks/upload~0", "/ui/tasks/import.customers~0", "/ui/tasks/import.customers~4",
 			"/ui/tasks/reminder~0",
 		},
-		"/ui/schedules/{name}": {"/ui/schedules/nightly-report"},
-		"/ui/stores/{name}":    {"/ui/stores/work"},
+		"/ui/schedules/{name}": {"/ui/schedules/nightly-report", "/ui/schedules/weekly.cleanup"},
+		"/ui/stores/{name}":    {"/ui/stores/work", "/ui/stores/work?group=resize"},
 	}, nil
+}
+
+// schedule sets a schedule of noop and pauses it.
+func (n *node) schedule(ctx context.Context, name, cron, why string) error {
+	at := "/v1/schedules/" + pathOf(name)
+	return errors.Join(
+		n.ask(ctx, http.MethodPut, at, map[string]any{"cron": cron, "timezone": "America/Argentina/ComodRivadavia", "behavior": "noop", "params": map[string]string{"text": why}}, nil),
+		n.ask(ctx, http.MethodPost, at+"/run", nil, nil),
+		n.ask(ctx, http.MethodPost, at+"/pause", reason{why}, nil),
+	)
+}
+
+// fillStore adds tasks to groups of a task store, and claims one of each.
+func (n *node) fillStore(ctx context.Context, name string, groups ...string) error {
+	type add struct {
+		Group string `json:"group"`
+		Data  string `json:"data"`
+	}
+	for _, g := range groups {
+		var adds []add
+		for i := range 20 {
+			adds = append(adds, add{g, fmt.Sprintf("%s of picture-%03d.jpg", g, i)})
+		}
+		if err := errors.Join(
+			n.ask(ctx, http.MethodPost, "/store/"+name+"/update", map[string]any{"clientid": 7, "adds": adds}, nil),
+			n.ask(ctx, http.MethodPost, "/store/"+name+"/claim", map[string]any{"clientid": 7, "group": g, "duration": 600_000}, nil),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyCollections applies a file of two collections.
+func (n *node) applyCollections(ctx context.Context, text, name string) error {
+	file := filepath.Join(n.dir, "sync.yaml")
+	err := os.WriteFile(file, fmt.Appendf(nil, `sources:
+  shop:
+    collections:
+      - {name: orders, driver: exec, program: sh, args: ["-c", %q], schedule: "0 */15 * ? * *"}
+      - {name: %s, driver: noop, schedule: "0 30 3 ? * MON-FRI", timezone: Europe/Berlin}
+`, "echo '"+text+"'", name), 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := n.run(ctx, "sync", "apply", file); err != nil {
+		return err
+	}
+	_, err = n.run(ctx, "sync", "run", "shop", "orders", "--wait")
+	return err
 }
 
 // rightToLeft turns the direction of what follows it, and of what follows the page, if it could.
@@ -200,7 +262,17 @@ func fillHostile(ctx context.Context, s *stage, n *node) (samples, error) {
 	if err := n.await(ctx, "worst-error", func(s state) bool { return s.Attempt >= 1 && s.Status != "RUNNING" }); err != nil {
 		return nil, err
 	}
-	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/collection/pause", reason{hostileTexts[0] + clean(rightToLeft) + long}, nil); err != nil {
+	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/sleep/pause", reason{hostileTexts[0] + clean(rightToLeft) + long}, nil); err != nil {
+		return nil, err
+	}
+	wide := strings.Repeat("W", 40)
+	if err := n.schedule(ctx, long[:64], "0 0 0 29 2 ?", clean(hostileTexts[0]+rightToLeft)); err != nil {
+		return nil, err
+	}
+	if err := n.fillStore(ctx, wide, url.QueryEscape(long+long), rightToLeft+hostileTexts[1], "a/b?c#d%2F&e=<f>"); err != nil {
+		return nil, err
+	}
+	if err := n.applyCollections(ctx, "<b onclick=alert(1)>"+wide+wide+wide, wide); err != nil {
 		return nil, err
 	}
 	job, err := n.form(ctx, "/ui/jobs", url.Values{"operation": {"cancel"}, "affinity-prefix": {long[:40]}, "reason": {clean(hostileTexts[0])}, "once": {"1"}})

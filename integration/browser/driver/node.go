@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -24,8 +25,27 @@ const readyIn = 2 * time.Minute
 type node struct {
 	binary, dir string
 	cmd         *exec.Cmd
-	said        bytes.Buffer
+	said        said
 	URL, Token  string
+}
+
+// said holds what a program prints.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *said) Write(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(data)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // serve starts a node with data in a directory, and waits until it answers.
