@@ -233,7 +233,12 @@ type job struct {
 }
 
 func jobOf(is jobs.Job) job {
-	shown := job{Job: is, Fields: fieldsOf(is.Order.Filter), List: listOf(is.Order.Filter), At: jobAt(is.ID)}
+	shown := job{
+		Job:    is,
+		Fields: fieldsOf(is.Order.Filter),
+		List:   listOf(is.Order.Filter),
+		At:     jobAt(is.ID),
+	}
 	for _, a := range actions {
 		if a.Operation == is.Order.Operation {
 			shown.Does = a

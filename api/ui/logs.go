@@ -61,7 +61,12 @@ type logs struct {
 
 func (u *UI) showLogs(c *api.Call) error {
 	l := u.look(c, "Tasks", "Log of "+string(c.Task()))
-	body := logs{ID: c.Task(), From: c.Param("cursor"), Level: c.Param("level"), Attempt: c.Param("attempt")}
+	body := logs{
+		ID:      c.Task(),
+		From:    c.Param("cursor"),
+		Level:   c.Param("level"),
+		Attempt: c.Param("attempt"),
+	}
 	if c.Param("end") != "" {
 		last, err := l.lastOf(body)
 		if err != nil {
