@@ -94,6 +94,7 @@ func TestRequest_BadInputNamesWhatIsWrong(t *testing.T) {
 		{"viewer", "GET", "/v1/tasks/none?seq=0", nil, 400, `"field":"seq"`},
 		{"viewer", "GET", "/v1/tasks/none?seq=1&at=2026-01-01T00:00:00Z", nil, 400, `"field":"seq"`},
 		{"viewer", "GET", "/v1/replay?from=noon", nil, 400, `"field":"from"`},
+		{"viewer", "GET", "/v1/replay?kind=Paused,paused", nil, 400, `"field":"kind"`},
 		{"viewer", "GET", "/v1/replay?from=1970-01-01T00:00:00Z", nil, 400, `"field":"from"`},
 		{"viewer", "GET", "/v1/replay?to=1970-01-01T00:00:00Z", nil, 400, `"field":"to"`},
 		{"viewer", "GET", "/v1/replay?to=0001-01-01T00:00:00Z", nil, 400, "want a time after 1970-01-01T00:00:00Z"},

@@ -159,6 +159,11 @@ func TestReplay_GoesOnAfterPositions(t *testing.T) {
 		}
 	}
 	s.want(s.send("viewer", "GET", "/v1/replay?after=0.1", nil), 400, "want shard.entry.index")
+	for line := range strings.Lines(s.want(s.send("viewer", "GET", "/v1/replay?kind=Created,Started", nil), 200, `"kind":"Created"`).text) {
+		if strings.Contains(line, `"kind":"Succeeded"`) {
+			t.Errorf("not asked for: %s", line)
+		}
+	}
 	s.want(s.send("viewer", "GET", "/v1/replay?after=0.99999.0", nil), 400, "not written yet")
 }
 

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"taskledger/api/operations"
@@ -44,6 +46,9 @@ func (s journals) replay(c *Call) error {
 	if o.After, err = ledger.ParsePositions("after", c.Param("after")); err != nil {
 		return err
 	}
+	if o.Kinds, err = kindsOf(c.Param("kind")); err != nil {
+		return err
+	}
 	ctx, cancel := c.untilEnded()
 	defer cancel()
 	lines := &stream{call: c}
@@ -60,6 +65,22 @@ func (s journals) replay(c *Call) error {
 		}
 	}
 	return lines.end()
+}
+
+// kindsOf reads names of kinds with commas between them, none from nothing.
+func kindsOf(text string) (kinds []events.Kind, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	known := events.Kinds()
+	for name := range strings.SplitSeq(text, ",") {
+		at := slices.IndexFunc(known, func(k events.Kind) bool { return k.String() == name })
+		if at < 0 {
+			return nil, invalid("kind", "%.32q is no kind of event", name)
+		}
+		kinds = append(kinds, known[at])
+	}
+	return kinds, nil
 }
 
 // mayRead reports whether the token may see an event.

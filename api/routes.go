@@ -303,6 +303,7 @@ func (s journals) routes() []Route {
 				{"after", "positions with commas, one of each shard: of that shard the events after it alone"},
 				{"to", "events before this time"},
 				{"behavior", "of tasks of this behavior alone"},
+				{"kind", "kinds with commas, such as Paused,Unpaused: events of these alone"},
 			},
 			Out:   view.Event{},
 			Type:  lines,

@@ -332,7 +332,14 @@ func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T
 				t.Fatal(err)
 			}
 			p.pass()
-			anew, err := p.node.Operations().Retry(within(t), "early")
+			if stale := before; mode != "drop" {
+				stale.Version.Ref--
+				_, err := p.node.Operations().RetrySeen(within(t), &stale)
+				if state, refused := errors.AsType[*task.StateError](err); !refused || !state.Changed {
+					t.Errorf("got %v of the task as it was never seen, want that it has changed", err)
+				}
+			}
+			anew, err := p.node.Operations().RetrySeen(within(t), &before)
 			if mode == "drop" {
 				if _, says := errors.AsType[*task.StateError](err); !says || !strings.Contains(err.Error(), "no longer kept") {
 					t.Errorf("got %v, want a StateError that says why", err)

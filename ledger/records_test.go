@@ -36,6 +36,11 @@ func TestReplay_SelectsByRecord(t *testing.T) {
 		{"nothing", ledger.ReplayOptions{}, 14, func(ledger.Event) bool { return true }},
 		{"settings", ledger.ReplayOptions{Records: []events.Record{events.OfSettings}}, 2, func(ev ledger.Event) bool { return ev.Task == "" }},
 		{"journal", ledger.ReplayOptions{Records: []events.Record{events.OfJournal}}, 0, nil},
+		{"kinds of settings", ledger.ReplayOptions{Kinds: []events.Kind{events.KindPaused, events.KindUnpaused}}, 2, func(ev ledger.Event) bool { return ev.Task == "" }},
+		{"kinds", ledger.ReplayOptions{Kinds: []events.Kind{events.KindPaused, events.KindStarted}}, 5, func(ev ledger.Event) bool {
+			return ev.Kind() == events.KindPaused || ev.Kind() == events.KindStarted
+		}},
+		{"a kind of another record", ledger.ReplayOptions{Kinds: []events.Kind{events.KindPaused}, Records: []events.Record{events.OfTask}}, 0, nil},
 		{"tasks", ledger.ReplayOptions{Records: []events.Record{events.OfTask}}, 12, func(ev ledger.Event) bool { return ev.Task != "" }},
 		{"a task", ledger.ReplayOptions{Task: ids[0]}, 3, func(ev ledger.Event) bool { return ev.Task == ids[0] }},
 		{"a behavior", ledger.ReplayOptions{Behavior: "job"}, 12, func(ev ledger.Event) bool { return ev.Task != "" }},

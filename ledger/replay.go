@@ -28,6 +28,7 @@ type ReplayOptions struct {
 	Behavior string
 	Status   task.Status     // of the task after the event; for Deleted, before it
 	Records  []events.Record // of these alone
+	Kinds    []events.Kind   // of these alone
 	// After has positions of one shard each: of that shard the events after it alone. A position that the journal has not
 	// reached is a *store.InvalidError.
 	After []events.Position
@@ -35,6 +36,15 @@ type ReplayOptions struct {
 
 // folds reports whether the selection depends on the state of tasks.
 func (o *ReplayOptions) folds() bool { return o.Behavior != "" || o.Status != 0 }
+
+// one returns the id whose shard has all events that are selected; "" = they may be in any.
+func (o *ReplayOptions) one() events.TaskID {
+	others := func(k events.Kind) bool { return k.Record() != events.OfSettings }
+	if o.Task == "" && len(o.Kinds) > 0 && !slices.ContainsFunc(o.Kinds, others) {
+		return events.Settings
+	}
+	return o.Task
+}
 
 // Replay yields the events of the whole cluster in the order in which they were committed: by the etcd revision of their
 // entries, then by index. It ends with the events that were committed when it began; Follow continues. It holds one page of
@@ -70,7 +80,7 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 	states := map[int]*projection.Shard{}
 	begins := map[int]uint64{}
 	for shard := range l.cfg.Cluster.Shards {
-		if o.Task != "" && o.Task.Shard(l.cfg.Cluster.Shards) != shard {
+		if of := o.one(); of != "" && of.Shard(l.cfg.Cluster.Shards) != shard {
 			continue
 		}
 		state, begin, err := o.begin(ctx, r, shard, after[shard])
@@ -233,7 +243,8 @@ func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (was 
 		}
 	}
 	switch {
-	case o.Task != "" && ev.Task != o.Task, len(o.Records) > 0 && !slices.Contains(o.Records, ev.Kind().Record()):
+	case o.Task != "" && ev.Task != o.Task, len(o.Records) > 0 && !slices.Contains(o.Records, ev.Kind().Record()),
+		len(o.Kinds) > 0 && !slices.Contains(o.Kinds, ev.Kind()):
 		return was, false, nil
 	case t == nil: // the event has no task, or no state is needed
 		return was, !o.folds(), nil

@@ -16,7 +16,10 @@ import (
 	"taskledger/api"
 	"taskledger/api/apitest"
 	"taskledger/api/operations"
+	"taskledger/api/schedules"
+	"taskledger/api/stores"
 	"taskledger/api/ui"
+	"taskledger/api/works"
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
 	"taskledger/engine/enginetest"
@@ -37,9 +40,21 @@ type server struct {
 
 func serve(t *testing.T, configure ...func(*api.Config, *ui.Config)) *server {
 	t.Helper()
-	node := enginetest.Memory(t, builtin.Noop(), builtin.Sleep(), fails.Bind(
-		func(_ context.Context, text string) (string, error) { return "", behaviors.Cancel(errors.New(text)) }))
-	cfg := api.Config{Client: operations.Direct{Client: node.Client}, Tokens: everybody, Version: "test"}
+	return serveOn(t, enginetest.Memory(t, builtin.Noop(), builtin.Sleep(), fails.Bind(
+		func(_ context.Context, text string) (string, error) { return "", behaviors.Cancel(errors.New(text)) })), configure...)
+}
+
+// serveOn is serve on another node.
+func serveOn(t *testing.T, node *enginetest.Node, configure ...func(*api.Config, *ui.Config)) *server {
+	t.Helper()
+	client := operations.Direct{Client: node.Client}
+	cfg := api.Config{
+		Client:       client,
+		Tokens:       everybody,
+		Version:      "test",
+		Routes:       frontsOf(client),
+		ErrorFormats: []api.ErrorFormat{stores.ErrorFormat()},
+	}
 	of := ui.Config{Tokens: everybody, Version: "test"}
 	for _, change := range configure {
 		change(&cfg, &of)
@@ -64,6 +79,15 @@ func serve(t *testing.T, configure ...func(*api.Config, *ui.Config)) *server {
 		}
 	})
 	return &server{t, node, a}
+}
+
+// frontsOf returns the routes that pages ask beside those of package api.
+func frontsOf(client operations.Client) []api.Route {
+	return slices.Concat(
+		stores.Routes(client.Stores()),
+		schedules.Routes(client.Schedules(), client.Backfills()),
+		works.Routes(client.Works()),
+	)
 }
 
 // with returns the server with another dashboard, which nobody runs.

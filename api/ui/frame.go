@@ -43,6 +43,14 @@ var sections = []section{
 	{Name: "Overview", At: Root, needs: token.Viewer},
 	{Name: "Tasks", At: Root + "tasks", needs: token.Viewer},
 	{Name: "Submit", At: Root + "submit", needs: token.Submitter},
+	{Name: "Behaviors", At: Root + "behaviors", needs: token.Viewer},
+	{Name: "Schedules", At: Root + "schedules", needs: token.Viewer},
+	{Name: "Collections", At: Root + "collections", needs: token.Viewer},
+	{Name: "Stores", At: Root + "stores", needs: token.Viewer},
+	{Name: "Work", At: Root + "work", needs: token.Viewer},
+	{Name: "Nodes", At: Root + "nodes", needs: token.Viewer, whole: true},
+	{Name: "Settings", At: Root + "settings", needs: token.Viewer, whole: true},
+	{Name: "Audit", At: Root + "audit", needs: token.Viewer, whole: true},
 }
 
 // Sections returns the entries of the navigation for who looks.

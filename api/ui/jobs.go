@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"taskledger/api"
 	"taskledger/api/operations"
@@ -71,16 +70,6 @@ func (u *UI) jobRoutes() []api.Route {
 // waits for that, and returns nil. Without it pages that begin such a change say that none begins.
 func (u *UI) Run(ctx context.Context) error { return u.jobs.Run(ctx) }
 
-// ofMatching lists the changes of all tasks that a filter selects.
-func ofMatching() (all []action) {
-	for _, a := range actions {
-		if _, is := operations.OfMany[a.Operation]; is {
-			all = append(all, a)
-		}
-	}
-	return all
-}
-
 // matchingIn reads what is asked of all tasks that match.
 func matchingIn(values url.Values) (ask api.ChangeMatching, does action, err error) {
 	if does, err = actionOf(values); err != nil {
@@ -108,7 +97,7 @@ func fieldsOf(filter map[string]string) (all []filterField) {
 	return all
 }
 
-// counted is what the page shows that asks whether all that match are to be changed.
+// counted tells how many tasks match, before all of them are changed.
 type counted struct {
 	Does     action
 	Fields   []filterField
@@ -120,9 +109,6 @@ type counted struct {
 	Once     string // makes a form that is sent twice one order
 	List     string // address of the tasks
 }
-
-// countWithin bounds how long tasks are counted: a page with what has come by then is better than none.
-const countWithin = 8 * time.Second
 
 func (u *UI) countMatching(c *api.Call) error {
 	ask, does, err := matchingIn(c.Request().URL.Query())
@@ -160,10 +146,10 @@ func listOf(filter map[string]string) string {
 	return Root + "tasks?" + query.Encode()
 }
 
-// count counts the tasks that match, as far as time lets it.
+// count counts the tasks that match, as far as it comes within partWithin.
 func (l *look) count(ask api.ChangeMatching) (last api.ChangeReport, err error) {
 	ask.DryRun, ask.Reason = true, ""
-	ctx, cancel := context.WithTimeout(l.call.Context(), countWithin)
+	ctx, cancel := context.WithTimeout(l.call.Context(), partWithin)
 	defer cancel()
 	begun := false
 	err = l.api.Lines(ctx, api.Question{
@@ -227,7 +213,7 @@ func (u *UI) beginJob(c *api.Call) error {
 
 func jobAt(id string) string { return Root + "jobs/" + url.PathEscape(id) }
 
-// job is what the page of a change shows.
+// job shows a change of all that match.
 type job struct {
 	jobs.Job
 	Does   action
@@ -237,7 +223,12 @@ type job struct {
 }
 
 func jobOf(is jobs.Job) job {
-	shown := job{Job: is, Fields: fieldsOf(is.Order.Filter), List: listOf(is.Order.Filter), At: jobAt(is.ID)}
+	shown := job{
+		Job:    is,
+		Fields: fieldsOf(is.Order.Filter),
+		List:   listOf(is.Order.Filter),
+		At:     jobAt(is.ID),
+	}
 	for _, a := range actions {
 		if a.Operation == is.Order.Operation {
 			shown.Does = a

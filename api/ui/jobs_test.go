@@ -41,7 +41,7 @@ func (s *server) order(secret string, form url.Values) (a answer) {
 // ended waits until the page of a job says that it has ended.
 func (s *server) ended(secret, at string) answer {
 	s.t.Helper()
-	testcluster.Await(s.t, "the change to end", func() bool { return !strings.Contains(s.get(secret, at).text, "It runs") })
+	testcluster.Await(s.t, "the change to end", func() bool { return !strings.Contains(s.get(secret, at).text, "data-live") })
 	return s.get(secret, at)
 }
 
@@ -72,7 +72,7 @@ func TestJob_ChangesAllThatMatchedWhenItBegan(t *testing.T) {
 	if is := s.see("b/1"); is.Status != task.Created {
 		t.Errorf("%+v", is)
 	}
-	s.want(s.get("operator", "/ui/jobs"), 200, at, "done")
+	s.want(s.get("operator", "/ui/jobs"), 200, at, "is done")
 	for _, path := range []string{at, at + "/stop"} {
 		method := map[bool]string{true: http.MethodGet, false: http.MethodPost}[path == at]
 		s.want(s.send("admin", method, path, nil), 404, "this node knows of no such change of yours")
@@ -89,7 +89,7 @@ func TestJob_OfAnotherNumberThanWasCountedChangesNothing(t *testing.T) {
 	s.asleep("a/2")
 	form.Set("exactly", "true")
 	at := s.want(s.order("operator", form), 303).header.Get("Location")
-	s.want(s.ended("operator", at), 200, "It is failed", "2 tasks match", "none is changed")
+	s.want(s.ended("operator", at), 200, "It has failed", "2 tasks match", "none is changed")
 	s.see("a/1")
 	form.Del("exactly")
 	form.Set("once", "another")
@@ -133,7 +133,7 @@ func TestJob_ThatCannotBeIsRefused(t *testing.T) {
 	}
 	form := url.Values{"operation": {"cancel"}, "status": {"DON"}}
 	at := s.want(s.order("operator", form), 303).header.Get("Location")
-	s.want(s.ended("operator", at), 200, "It is failed", "status")
+	s.want(s.ended("operator", at), 200, "It has failed", "status")
 	form.Set("counted", "many")
 	s.want(s.send("operator", http.MethodPost, "/ui/jobs", form), 400, "counted")
 	s.want(s.get("operator", "/ui/jobs/none"), 404, "The history of each task tells")

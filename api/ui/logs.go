@@ -15,7 +15,7 @@ import (
 	"taskledger/events"
 )
 
-// linesPerPage is how many lines of a log a page has.
+// linesPerPage bounds the lines of a log that a page shows.
 const linesPerPage = "500"
 
 func (u *UI) logRoutes() []api.Route {
@@ -47,7 +47,7 @@ func (u *UI) logRoutes() []api.Route {
 	}
 }
 
-// logs is what the page of a log shows.
+// logs holds a page of a log.
 type logs struct {
 	ID      events.TaskID
 	Lines   []view.LogLine `json:"lines"`
@@ -61,7 +61,12 @@ type logs struct {
 
 func (u *UI) showLogs(c *api.Call) error {
 	l := u.look(c, "Tasks", "Log of "+string(c.Task()))
-	body := logs{ID: c.Task(), From: c.Param("cursor"), Level: c.Param("level"), Attempt: c.Param("attempt")}
+	body := logs{
+		ID:      c.Task(),
+		From:    c.Param("cursor"),
+		Level:   c.Param("level"),
+		Attempt: c.Param("attempt"),
+	}
 	if c.Param("end") != "" {
 		last, err := l.lastOf(body)
 		if err != nil {

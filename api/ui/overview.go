@@ -33,7 +33,8 @@ type overview struct {
 	Behaviors []behaviorCount
 	Partial   bool // it counts the newest tasks alone
 	Nodes     []node
-	Empty     bool // there is no task yet
+	Empty     bool     // there is no task yet
+	Lately    *drawing // of the last quarter of an hour; nil = it is not shown
 }
 
 // attention is something that somebody should look at.
@@ -79,6 +80,9 @@ func (u *UI) overview(c *api.Call) error {
 	body.Empty = len(counted.Counts) == 0 && len(l.Missing) == 0
 	for _, m := range counted.Missing {
 		l.Missing = append(l.Missing, fmt.Sprintf("counts of shard %d: %s", m.Shard, m.Detail))
+	}
+	if !l.By.Limited() {
+		body.Lately = draw(u.cfg.Trend.Points())
 	}
 	body.Attention = slices.Concat(ofShards(&shards), ofNodes(members.Nodes), ofPauses(counted.Paused), ofWaiting(l, &waiting))
 	return l.show("overview", body)

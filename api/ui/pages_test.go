@@ -16,28 +16,47 @@ var matrix = map[string]struct {
 	role  token.Role
 	scope string
 }{
-	"GET /ui/{$}":                  {token.Viewer, "own"},
-	"GET /ui/tasks":                {token.Viewer, "own"},
-	"GET /ui/tasks.jsonl":          {token.Viewer, "own"},
-	"GET /ui/tasks/{id}":           {token.Viewer, "one"},
-	"GET /ui/tasks/{id}/logs":      {token.Viewer, "one"},
-	"GET /ui/tasks/{id}/export":    {token.Viewer, "one"},
-	"GET /ui/tasks/{id}/state":     {token.Viewer, "one"},
-	"POST /ui/tasks/{id}/change":   {token.Operator, "one"},
-	"POST /ui/changes":             {token.Operator, "own"},
-	"GET /ui/matching":             {token.Operator, "own"},
-	"GET /ui/jobs":                 {token.Operator, "own"},
-	"POST /ui/jobs":                {token.Operator, "own"},
-	"GET /ui/jobs/{job}":           {token.Operator, "own"},
-	"POST /ui/jobs/{job}/stop":     {token.Operator, "own"},
-	"GET /ui/submit":               {token.Submitter, "own"},
-	"POST /ui/submit":              {token.Submitter, "own"},
-	"GET /ui/login":                {token.Nobody, "none"},
-	"POST /ui/login":               {token.Nobody, "none"},
-	"POST /ui/logout":              {token.Viewer, "none"},
-	"POST /ui/links":               {token.Viewer, "none"},
-	"POST /ui/zone":                {token.Nobody, "none"},
-	"GET /ui/static/{hash}/{file}": {token.Nobody, "none"},
+	"GET /ui/{$}":                           {token.Viewer, "own"},
+	"GET /ui/tasks":                         {token.Viewer, "own"},
+	"GET /ui/tasks.jsonl":                   {token.Viewer, "own"},
+	"GET /ui/tasks/{id}":                    {token.Viewer, "one"},
+	"GET /ui/tasks/{id}/logs":               {token.Viewer, "one"},
+	"GET /ui/tasks/{id}/export":             {token.Viewer, "one"},
+	"GET /ui/tasks/{id}/state":              {token.Viewer, "one"},
+	"POST /ui/tasks/{id}/change":            {token.Operator, "one"},
+	"POST /ui/changes":                      {token.Operator, "own"},
+	"GET /ui/matching":                      {token.Operator, "own"},
+	"GET /ui/jobs":                          {token.Operator, "own"},
+	"POST /ui/jobs":                         {token.Operator, "own"},
+	"GET /ui/jobs/{job}":                    {token.Operator, "own"},
+	"POST /ui/jobs/{job}/stop":              {token.Operator, "own"},
+	"GET /ui/submit":                        {token.Submitter, "own"},
+	"POST /ui/submit":                       {token.Submitter, "own"},
+	"GET /ui/behaviors":                     {token.Viewer, "own"},
+	"GET /ui/schedules":                     {token.Viewer, "own"},
+	"GET /ui/schedules/{name}":              {token.Viewer, "one"},
+	"POST /ui/schedules":                    {token.Submitter, "own"},
+	"GET /ui/collections":                   {token.Viewer, "own"},
+	"GET /ui/stores":                        {token.Viewer, "none"},
+	"GET /ui/stores/{name}":                 {token.Viewer, "all"},
+	"GET /ui/work":                          {token.Viewer, "own"},
+	"GET /ui/work/{id}":                     {token.Viewer, "one"},
+	"POST /ui/work/{id}/reset":              {token.Operator, "one"},
+	"POST /ui/work/{id}/rerun":              {token.Operator, "one"},
+	"GET /ui/nodes":                         {token.Viewer, "all"},
+	"GET /ui/checkpoint":                    {token.Viewer, "all"},
+	"GET /ui/checkpoint.txt":                {token.Viewer, "all"},
+	"GET /ui/shards/{shard}/export":         {token.Viewer, "all"},
+	"GET /ui/settings":                      {token.Viewer, "all"},
+	"GET /ui/audit":                         {token.Viewer, "all"},
+	"POST /ui/behaviors/{behavior}/pause":   {token.Operator, "all"},
+	"POST /ui/behaviors/{behavior}/unpause": {token.Operator, "all"},
+	"GET /ui/login":                         {token.Nobody, "none"},
+	"POST /ui/login":                        {token.Nobody, "none"},
+	"POST /ui/logout":                       {token.Viewer, "none"},
+	"POST /ui/links":                        {token.Viewer, "none"},
+	"POST /ui/zone":                         {token.Nobody, "none"},
+	"GET /ui/static/{hash}/{file}":          {token.Nobody, "none"},
 }
 
 // formOf returns a form that a route takes, about a task; nil = it takes none, or says what is wrong with another one.
@@ -49,6 +68,8 @@ func formOf(route, id string) url.Values {
 		return url.Values{"operation": {"suspend"}, "id": {"0.1.0 " + id}}
 	case "POST /ui/jobs":
 		return url.Values{"operation": {"cancel"}, "behavior": {"sleep"}, "once": {"once"}}
+	case "POST /ui/work/{id}/reset", "POST /ui/work/{id}/rerun":
+		return url.Values{"what": {"run"}}
 	case "POST /ui/submit":
 		return url.Values{"behavior": {"noop"}, "params": {"{"}}
 	}
@@ -139,7 +160,8 @@ func TestPages_HaveNoInlineScriptsAndStyles(t *testing.T) {
 	s := serve(t)
 	s.submit("noop", "a", "{}")
 	for _, path := range []string{"/ui/", "/ui/tasks", "/ui/tasks/a", "/ui/login", "/ui/none", "/ui/submit", "/ui/tasks/a/logs",
-		"/ui/tasks/a/state", "/ui/matching?operation=delete&behavior=noop", "/ui/jobs", "/ui/jobs/none"} {
+		"/ui/tasks/a/state", "/ui/behaviors", "/ui/schedules", "/ui/collections", "/ui/stores", "/ui/stores/none", "/ui/work",
+		"/ui/nodes", "/ui/checkpoint", "/ui/settings", "/ui/audit", "/ui/matching?operation=delete&behavior=noop", "/ui/jobs", "/ui/jobs/none"} {
 		got := s.get("admin", path)
 		lower := strings.ToLower(got.text)
 		for _, inline := range []string{"<style", " style=", "<script>", " onclick=", "javascript:", "http://", "https://", "//cdn"} {

@@ -24,6 +24,14 @@ func (u *UI) Routes() []api.Route {
 		u.logRoutes(),
 		u.stateRoutes(),
 		u.submitRoutes(),
+		u.behaviorsRoutes(),
+		u.schedulesRoutes(),
+		u.collectionsRoutes(),
+		u.storesRoutes(),
+		u.workRoutes(),
+		u.nodesRoutes(),
+		u.settingsRoutes(),
+		u.auditRoutes(),
 	)
 	for i := range all {
 		if all[i].Page == nil {

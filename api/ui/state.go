@@ -26,7 +26,7 @@ func (u *UI) stateRoutes() []api.Route {
 	}}
 }
 
-// past is what the page of a former state shows.
+// past holds a former state of a task.
 type past struct {
 	ID     events.TaskID
 	Seq    uint64 // of the event after which it was so; 0 = it is chosen by At
@@ -59,14 +59,14 @@ func (u *UI) showState(c *api.Call) error {
 	body.Last = newest.Events[0].Seq
 	text := c.Param("seq")
 	if text == "" && body.At == "" {
-		text = strconv.FormatUint(body.Last, 10)
+		text = strconv.FormatUint(body.Most(), 10)
 	}
 	if text != "" {
 		var err error
 		body.Seq, err = strconv.ParseUint(text, 10, 64)
-		if err != nil || body.Seq == 0 || body.Seq > body.Last || body.At != "" {
-			body.Wrong = fmt.Sprintf("event: %.32q: want a number of 1 to %d, or a time", text, body.Last)
-			body.Seq = body.Last
+		if err != nil || body.Seq == 0 || body.Seq > body.Most() || body.At != "" {
+			body.Wrong = fmt.Sprintf("event: %.32q: want a number of 1 to %d, or a time", text, body.Most())
+			body.Seq = body.Most()
 			return l.showAs(http.StatusBadRequest, "state", &body)
 		}
 	}
@@ -104,7 +104,7 @@ func (l *look) state(of *past) (now members, wrong *problem.Problem, err error) 
 	return now, nil, err
 }
 
-// members are those of a JSON object, in their order.
+// members lists those of a JSON object, in their order.
 type members []member
 
 type member struct {
@@ -175,12 +175,18 @@ func (f *frame) StateAt(id events.TaskID, seq uint64) string {
 	return f.TaskAt(id) + "/state?seq=" + strconv.FormatUint(seq, 10)
 }
 
+// mostFolded is the last event after which the API shows a state.
+const mostFolded = 100_000
+
+// Most numbers the last event after which there is a state to show.
+func (p *past) Most() uint64 { return min(p.Last, mostFolded) }
+
 // Before and After number the events beside that of the page; 0 = there is none.
 func (p *past) Before() uint64 { return max(p.Seq, 1) - 1 }
 
 // After is described at Before.
 func (p *past) After() uint64 {
-	if p.Seq == 0 || p.Seq >= p.Last {
+	if p.Seq == 0 || p.Seq >= p.Most() {
 		return 0
 	}
 	return p.Seq + 1

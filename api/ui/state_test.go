@@ -42,6 +42,7 @@ func TestState_IsThatAfterAnyEventAndAgreesWithTheAPI(t *testing.T) {
 }
 
 func TestExport_IsThatOfTheAPI(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	s.submit("noop", "a/1", "{}")
 	want := apitest.Ask(s.api, "viewer", "GET", "/v1/export?task=a~1", "").Body.String()

@@ -125,15 +125,6 @@ func movesOf(newest []event) (moves []timeline.Move) {
 	return moves
 }
 
-// laneHeight is the height of a lane of the drawing, in pixels.
-const laneHeight = 40
-
-// LaneAt returns a place below the top of a lane, in pixels.
-func (o *one) LaneAt(lane, below int) int { return lane*laneHeight + below }
-
-// Height returns the height of the drawing with its scale.
-func (o *one) Height() int { return len(o.Drawing.Lanes)*laneHeight + 24 }
-
 // Millis returns a moment of the drawing as pages show it.
 func (o *one) Millis(at time.Time) events.Millis { return events.MillisOf(at) }
 

@@ -9,6 +9,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/ui/jobs"
 	"taskledger/api/ui/sessions"
+	"taskledger/api/ui/trend"
 )
 
 // Root begins the paths of the dashboard.
@@ -20,6 +21,7 @@ type Config struct {
 	Version string
 	// Origins repeats those of api.Config: a browser that asks by one of them has a connection with TLS.
 	Origins []string
+	Trend   *trend.Trend     // what the cluster has done lately; nil = nobody asks it
 	Now     func() time.Time // default: time.Now
 }
 

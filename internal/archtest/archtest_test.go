@@ -132,7 +132,9 @@ api/works            | api api/operations api/problem api/token store task work/
 api/schedules        | api api/operations api/problem api/token events schedule store | the HTTP API of schedules: routes for the table of package api
 api/sync             | api api/operations api/problem api/token collections collections/taskjson events schedule store task tasklog | the HTTP API of collections: routes for the table of package api
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
-api/ui               | api api/problem api/token api/view api/ui/sessions api/ui/timeline events task | the dashboard: pages that ask the API as a client of it does
+api/ui               | api api/operations api/problem api/stores/form api/token api/view api/ui/jobs api/ui/sessions api/ui/timeline api/ui/trend engine events meter schedule task work/progress | the dashboard: pages that ask the API as a client of it does
+api/ui/jobs          | api                                               | changes that outlive their pages: it knows no page
+api/ui/trend         | api/operations engine meter                       | what a cluster has done lately: it knows no page
 api/ui/sessions      | api/token                                         | who has logged in: it knows no page
 api/ui/timeline      |                                                   | a leaf: lays out the life of a task
 api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
@@ -145,7 +147,7 @@ cmd/node/internal/connect | api/remote cmd/node/internal/infiles filestore inter
 cmd/node/internal/infiles | internal/advertised engine events ledger store filestore filestore/filearchive filestore/filejournal filestore/filelogs store/membus | opens what a node stands on whose store is in files
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
-cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token api/ui api/works cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
+cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token api/ui api/ui/trend api/works cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/team | cmd/node/internal/connect engine engine/embedded task | runs the nodes of a command that brings its behavior along
 cmd/node/internal/mirror | cluster cmd/node/internal/connect cmd/node/internal/mirror/trees cmd/node/internal/output cmd/node/internal/team behaviors engine engine/embedded events store task work work/progress golang.org/x/sync | the processes of a mirror, and what they tell
 cmd/node/internal/mirror/trees | behaviors store task work work/segmentation golang.org/x/sync | makes a directory equal to another one by a work: it knows no node

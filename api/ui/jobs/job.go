@@ -32,7 +32,7 @@ const (
 
 // String names the state in words.
 func (s State) String() string {
-	return [...]string{"runs", "done", "stopped", "failed", "ended with its node"}[s]
+	return [...]string{"runs", "is done", "was stopped", "has failed", "ended with its node"}[s]
 }
 
 // Job shows a job at a time.
@@ -40,6 +40,7 @@ type Job struct {
 	ID           string
 	Order        Order
 	State        State
+	Stopping     bool             // somebody has stopped it, and it still runs
 	Began, Ended time.Time        // Ended is zero while it runs
 	Report       api.ChangeReport // of the tasks so far
 	Why          string           // it ended before its end; "" = it did not
@@ -53,21 +54,23 @@ type job struct {
 	began     time.Time
 	stop      context.CancelCauseFunc
 
-	ended  time.Time
-	state  State
-	report api.ChangeReport
-	why    string
+	stopping bool
+	ended    time.Time
+	state    State
+	report   api.ChangeReport
+	why      string
 }
 
 func (o *job) shown() Job {
 	return Job{
-		ID:     o.id,
-		Order:  o.order,
-		State:  o.state,
-		Began:  o.began,
-		Ended:  o.ended,
-		Report: o.report,
-		Why:    o.why,
+		ID:       o.id,
+		Order:    o.order,
+		State:    o.state,
+		Stopping: o.stopping && o.ended.IsZero(),
+		Began:    o.began,
+		Ended:    o.ended,
+		Report:   o.report,
+		Why:      o.why,
 	}
 }
 
@@ -84,7 +87,9 @@ func (j *Jobs) run(ctx context.Context, one *job, by Asker) {
 		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		one.report = told
+		if one.report = told; one.stopping {
+			return errStopped
+		}
 		return nil
 	})
 	j.mu.Lock()
@@ -98,7 +103,7 @@ func stateOf(cause error, last *api.ChangeReport, err error) (State, string) {
 	switch {
 	case last.Done:
 		return Done, ""
-	case errors.Is(cause, errStopped):
+	case errors.Is(cause, errStopped), errors.Is(err, errStopped):
 		return Stopped, ""
 	case errors.Is(cause, errNodeEnds):
 		return NodeEnds, errNodeEnds.Error()

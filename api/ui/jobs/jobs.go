@@ -22,6 +22,10 @@ const (
 	mostHeld  = 20        // of those of one principal
 )
 
+// stopsWithin bounds how long a job that is stopped goes on, for the tasks that it changes at that moment: what becomes
+// of those is then known.
+const stopsWithin = 5 * time.Second
+
 // The reasons why no job begins.
 var (
 	ErrTooMany    = errors.New("so many changes run already: wait for the end of one, or stop it")
@@ -39,7 +43,7 @@ type Asker interface {
 	Lines(ctx context.Context, q api.Question, take func(line []byte) error) error
 }
 
-// Jobs are those of one node. Their methods may be called concurrently.
+// Jobs holds the jobs of one node. Its methods may be called concurrently.
 type Jobs struct {
 	now func() time.Time
 
@@ -159,14 +163,17 @@ func (j *Jobs) List(principal string) (all []Job) {
 	return all
 }
 
-// Stop ends a job of a principal, which goes no further than the tasks that it changes now. It reports false for one
-// that Get does not show.
+// Stop ends a job of a principal, once the page of tasks that it changes now is done, or within stopsWithin. It reports
+// false for one that Get does not show.
 func (j *Jobs) Stop(principal, id string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, one := range j.all {
 		if one.principal == principal && one.id == id {
-			one.stop(errStopped)
+			if !one.stopping {
+				one.stopping = true
+				time.AfterFunc(stopsWithin, func() { one.stop(errStopped) })
+			}
 			return true
 		}
 	}

@@ -116,7 +116,7 @@ func TestJob_TellsHowFarItIsUntilItIsDone(t *testing.T) {
 
 func TestJob_IsStoppedByItsPrincipalAlone(t *testing.T) {
 	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
-		c := &changes{on: make(chan struct{}), lines: []string{reportOf(3, 3, 0, false), reportOf(5, 5, 0, true)}}
+		c := &changes{on: make(chan struct{}), lines: []string{reportOf(3, 3, 0, false), reportOf(4, 4, 0, false), reportOf(5, 5, 0, true)}}
 		id := begin(t, j, "ada", c, cancelAll)
 		c.on <- struct{}{}
 		synctest.Wait()
@@ -127,12 +127,30 @@ func TestJob_IsStoppedByItsPrincipalAlone(t *testing.T) {
 			t.Error("another one sees it")
 		}
 		synctest.Wait()
-		want(t, j, "ada", id, jobs.Runs, 3)
-		if !j.Stop("ada", id) {
-			t.Error("nobody stops it")
+		if is := want(t, j, "ada", id, jobs.Runs, 3); is.Stopping {
+			t.Error("another one stops it")
+		}
+		for range 2 {
+			if !j.Stop("ada", id) {
+				t.Error("nobody stops it")
+			}
 		}
 		synctest.Wait()
-		want(t, j, "ada", id, jobs.Stopped, 3)
+		if is := want(t, j, "ada", id, jobs.Runs, 3); !is.Stopping {
+			t.Error("it does not say that it is being stopped")
+		}
+		c.on <- struct{}{} // the tasks that it changes are done
+		synctest.Wait()
+		want(t, j, "ada", id, jobs.Stopped, 4)
+		stuck := begin(t, j, "ada", c, cancelAll)
+		if !j.Stop("ada", stuck) {
+			t.Error("nobody stops it")
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if is := want(t, j, "ada", stuck, jobs.Stopped, 0); is.Stopping {
+			t.Error("it is still being stopped")
+		}
 		if j.Stop("ada", "none") {
 			t.Error("none is stopped")
 		}

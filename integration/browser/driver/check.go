@@ -31,6 +31,8 @@ func (s *stage) check(ctx context.Context) error {
 		{"filter and open without scripts", func() error { return s.filterAndOpen(usual, false) }},
 		{"refresh", func() error { return s.refresh(ctx, usual) }},
 		{"copy", func() error { return s.copies(usual) }},
+		{"actions", func() error { return s.actions(ctx, usual, true) }},
+		{"actions without scripts", func() error { return s.actions(ctx, usual, false) }},
 		{"keyboard", func() error { return s.keyboard(all[1]) }},
 		{"a node is killed", func() error { return s.nodeIsKilled(ctx) }},
 	}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -78,6 +81,11 @@ func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
 			toSubmit{Behavior: "exec", ID: fmt.Sprintf("report/2026-%02d", i+1), Params: shell("echo rows: 1234; echo done")},
 			toSubmit{Behavior: "exec", ID: fmt.Sprintf("upload/%d", i), Params: shell("echo connection refused >&2; exit 3")})
 	}
+	for _, by := range []string{"scripts", "hand"} { // that somebody changes
+		for i := range 3 {
+			all = append(all, toSubmit{Behavior: "noop", ID: fmt.Sprintf("change.%s/%d", by, i), DelayMs: 86_400_000})
+		}
+	}
 	if err := n.submit(ctx, all...); err != nil {
 		return nil, err
 	}
@@ -97,6 +105,15 @@ func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
 	}, nil); err != nil {
 		return nil, err
 	}
+	if err := n.schedule(ctx, "weekly.cleanup", "@every 168h", "nobody reads the reports in August"); err != nil {
+		return nil, err
+	}
+	if err := n.fillStore(ctx, "work", "resize", "thumbnail", "publish"); err != nil {
+		return nil, err
+	}
+	if err := n.applyCollections(ctx, "The orders of the shop", "sync-meters"); err != nil {
+		return nil, err
+	}
 	for _, id := range []string{"report/2026-05", "invoices.2026-11-01/0000"} {
 		if err := n.await(ctx, id, func(s state) bool { return s.Status == "SUCCESS" }); err != nil {
 			return nil, err
@@ -105,14 +122,72 @@ func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
 	if err := n.await(ctx, "upload/0", func(s state) bool { return s.Attempt >= 2 }); err != nil {
 		return nil, err
 	}
+	job, err := n.form(ctx, "/ui/jobs", url.Values{"operation": {"retry"}, "affinity-prefix": {"upload"}, "reason": {"the disk was full"}, "once": {"1"}})
+	if err != nil {
+		return nil, err
+	}
 	return samples{
+		"/ui/jobs/{job}":       {job},
+		"/ui/tasks/{id}/logs":  {"/ui/tasks/report~2026-01/logs"},
+		"/ui/tasks/{id}/state": {"/ui/tasks/upload~0/state", "/ui/tasks/upload~0/state?seq=2"},
+		"/ui/submit":           {"/ui/submit?like=report%2F2026-01"},
 		"/ui/tasks/{id}": {
 			"/ui/tasks/report~2026-01", "/ui/tasks/upload~0", "/ui/tasks/import.customers~0", "/ui/tasks/import.customers~4",
 			"/ui/tasks/reminder~0",
 		},
-		"/ui/schedules/{name}": {"/ui/schedules/nightly-report"},
-		"/ui/stores/{name}":    {"/ui/stores/work"},
+		"/ui/schedules/{name}": {"/ui/schedules/nightly-report", "/ui/schedules/weekly.cleanup"},
+		"/ui/stores/{name}":    {"/ui/stores/work", "/ui/stores/work?group=resize"},
 	}, nil
+}
+
+// schedule sets a schedule of noop and pauses it.
+func (n *node) schedule(ctx context.Context, name, cron, why string) error {
+	at := "/v1/schedules/" + pathOf(name)
+	return errors.Join(
+		n.ask(ctx, http.MethodPut, at, map[string]any{"cron": cron, "timezone": "America/Argentina/ComodRivadavia", "behavior": "noop", "params": map[string]string{"text": why}}, nil),
+		n.ask(ctx, http.MethodPost, at+"/run", nil, nil),
+		n.ask(ctx, http.MethodPost, at+"/pause", reason{why}, nil),
+	)
+}
+
+// fillStore adds tasks to groups of a task store, and claims one of each.
+func (n *node) fillStore(ctx context.Context, name string, groups ...string) error {
+	type add struct {
+		Group string `json:"group"`
+		Data  string `json:"data"`
+	}
+	for _, g := range groups {
+		var adds []add
+		for i := range 20 {
+			adds = append(adds, add{g, fmt.Sprintf("%s of picture-%03d.jpg", g, i)})
+		}
+		if err := errors.Join(
+			n.ask(ctx, http.MethodPost, "/store/"+name+"/update", map[string]any{"clientid": 7, "adds": adds}, nil),
+			n.ask(ctx, http.MethodPost, "/store/"+name+"/claim", map[string]any{"clientid": 7, "group": g, "duration": 600_000}, nil),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyCollections applies a file of two collections.
+func (n *node) applyCollections(ctx context.Context, text, name string) error {
+	file := filepath.Join(n.dir, "sync.yaml")
+	err := os.WriteFile(file, fmt.Appendf(nil, `sources:
+  shop:
+    collections:
+      - {name: orders, driver: exec, program: sh, args: ["-c", %q], schedule: "0 */15 * ? * *"}
+      - {name: %s, driver: noop, schedule: "0 30 3 ? * MON-FRI", timezone: Europe/Berlin}
+`, "echo '"+text+"'", name), 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := n.run(ctx, "sync", "apply", file); err != nil {
+		return err
+	}
+	_, err = n.run(ctx, "sync", "run", "shop", "orders", "--wait")
+	return err
 }
 
 // rightToLeft turns the direction of what follows it, and of what follows the page, if it could.
@@ -154,6 +229,7 @@ func fillHostile(ctx context.Context, s *stage, n *node) (samples, error) {
 	err := n.submit(ctx,
 		toSubmit{Behavior: "noop", ID: "big", Params: big},
 		toSubmit{Behavior: "exec", ID: "worst-error", Params: shell(worst)},
+		toSubmit{Behavior: "exec", ID: "noise", Params: shell(`for i in 1 2 3; do ` + worst[5:strings.Index(worst, "; exit")] + `; done 2>&1; printf '%.0sW' $(seq 4000)`)},
 		toSubmit{Behavior: "noop", ID: "w/" + strings.Repeat("W", 126)},
 		toSubmit{Behavior: "noop", ID: long, DelayMs: 315_360_000_000},
 		toSubmit{Behavior: "exec", ID: "many", Params: shell("exit 1")},
@@ -186,11 +262,29 @@ func fillHostile(ctx context.Context, s *stage, n *node) (samples, error) {
 	if err := n.await(ctx, "worst-error", func(s state) bool { return s.Attempt >= 1 && s.Status != "RUNNING" }); err != nil {
 		return nil, err
 	}
-	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/collection/pause", reason{hostileTexts[0] + clean(rightToLeft) + long}, nil); err != nil {
+	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/sleep/pause", reason{hostileTexts[0] + clean(rightToLeft) + long}, nil); err != nil {
+		return nil, err
+	}
+	wide := strings.Repeat("W", 40)
+	if err := n.schedule(ctx, long[:64], "0 0 0 29 2 ?", clean(hostileTexts[0]+rightToLeft)); err != nil {
+		return nil, err
+	}
+	if err := n.fillStore(ctx, wide, url.QueryEscape(long+long), rightToLeft+hostileTexts[1], "a/b?c#d%2F&e=<f>"); err != nil {
+		return nil, err
+	}
+	if err := n.applyCollections(ctx, "<b onclick=alert(1)>"+wide+wide+wide, wide); err != nil {
+		return nil, err
+	}
+	job, err := n.form(ctx, "/ui/jobs", url.Values{"operation": {"cancel"}, "affinity-prefix": {long[:40]}, "reason": {clean(hostileTexts[0])}, "once": {"1"}})
+	if err != nil {
 		return nil, err
 	}
 	return samples{
-		"/ui/tasks/{id}": append(of, "/ui/tasks/big", "/ui/tasks/worst-error", "/ui/tasks/many", "/ui/tasks/"+url.PathEscape(long)),
+		"/ui/jobs/{job}":       {job},
+		"/ui/tasks/{id}/logs":  {"/ui/tasks/worst-error/logs", "/ui/tasks/noise/logs"},
+		"/ui/tasks/{id}/state": {"/ui/tasks/hostile~0/state", "/ui/tasks/many/state?seq=9", "/ui/tasks/hostile~1/state?seq=wrong"},
+		"/ui/submit":           {"/ui/submit?like=hostile%2F0", "/ui/submit?like=big"},
+		"/ui/tasks/{id}":       append(of, "/ui/tasks/big", "/ui/tasks/worst-error", "/ui/tasks/many", "/ui/tasks/"+url.PathEscape(long)),
 	}, nil
 }
 

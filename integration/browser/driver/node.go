@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -23,8 +25,27 @@ const readyIn = 2 * time.Minute
 type node struct {
 	binary, dir string
 	cmd         *exec.Cmd
-	said        bytes.Buffer
+	said        said
 	URL, Token  string
+}
+
+// said holds what a program prints.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *said) Write(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(data)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // serve starts a node with data in a directory, and waits until it answers.
@@ -54,6 +75,25 @@ func serve(ctx context.Context, binary, dir string, flags ...string) (*node, err
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// form sends a form to a page of the node, and returns where the answer leads.
+func (n *node) form(ctx context.Context, path string, fields url.Values) (to string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, n.URL+path, strings.NewReader(fields.Encode()))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Authorization", "Bearer "+n.Token)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusSeeOther {
+		return "", fmt.Errorf("POST %s: %s", path, resp.Status)
+	}
+	return resp.Header.Get("Location"), nil
 }
 
 // start starts the program.

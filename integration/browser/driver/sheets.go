@@ -17,10 +17,10 @@ import (
 )
 
 // highest bounds how much of a page a sheet shows, in pixels, and between is the space between two pictures.
-const highest, between = 2400, 16
+const highest, between = 1400, 12
 
 // scales make pictures of the three widths fit beside each other.
-var scales = map[int64]float64{360: 1, 1024: 0.7, 1920: 0.5}
+var scales = map[int64]float64{360: 0.8, 1024: 0.6, 1920: 0.45}
 
 // sheets writes a picture of every page into a directory: in three widths beside each other, light above dark.
 func (s *stage) sheets(ctx context.Context, dir string) error {

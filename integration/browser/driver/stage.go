@@ -74,23 +74,28 @@ type samples map[string][]string
 
 // noPages lists what the dashboard serves that a window does not show.
 var noPages = map[string]string{
-	"/ui/static/{hash}/{file}": "files of pages",
-	"/ui/tasks.jsonl":          "a download",
+	"/ui/static/{hash}/{file}":  "files of pages",
+	"/ui/tasks.jsonl":           "a download",
+	"/ui/tasks/{id}/export":     "a download",
+	"/ui/checkpoint.txt":        "a download",
+	"/ui/shards/{shard}/export": "a download",
+}
+
+// queries are what pages cannot be opened without.
+var queries = map[string]string{
+	"/ui/matching": "?operation=cancel&behavior=noop&reason=why",
 }
 
 // scene returns the pages of a node: each one that needs no more than its route, those of samples, and others.
 func (s *stage) scene(name string, n *node, of samples, others ...shown) *scene {
 	all := &scene{name: name, node: n}
 	for _, pattern := range s.patterns {
-		switch {
-		case noPages[pattern] != "":
-		case !strings.Contains(strings.TrimSuffix(pattern, "{$}"), "{"):
-			path := strings.TrimSuffix(pattern, "{$}")
-			all.pages = append(all.pages, shown{nameOf(path), path})
-		default:
-			for i, path := range of[pattern] {
-				all.pages = append(all.pages, shown{fmt.Sprintf("%s-%d", nameOf(pattern), i+1), path})
-			}
+		path := strings.TrimSuffix(pattern, "{$}")
+		if noPages[pattern] == "" && !strings.Contains(path, "{") {
+			all.pages = append(all.pages, shown{nameOf(path), path + queries[path]})
+		}
+		for i, sample := range of[pattern] {
+			all.pages = append(all.pages, shown{fmt.Sprintf("%s-%d", nameOf(path), i+1), sample})
 		}
 	}
 	all.pages = append(all.pages, others...)
@@ -120,7 +125,7 @@ func (s *stage) unseen(all ...samples) (patterns []string) {
 	return patterns
 }
 
-// scenes starts a node without data, one with usual data, and one with hostile data.
+// scenes starts a node without data, one with usual data, one with hostile data, and a mirror.
 func (s *stage) scenes(ctx context.Context) (all []*scene, err error) {
 	began := time.Now()
 	var found []samples
@@ -151,6 +156,12 @@ func (s *stage) scenes(ctx context.Context) (all []*scene, err error) {
 		}
 		all = append(all, s.scene(of.name, n, made, others...))
 	}
+	work, err := s.mirrored(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("mirror: %w", err)
+	}
+	all = append(all, work)
+	found = append(found, samples{"/ui/work/{id}": {work.pages[0].path}})
 	if missing := s.unseen(found...); len(missing) > 0 {
 		return nil, fmt.Errorf("no data show the pages %s: name a sample in data.go", strings.Join(missing, ", "))
 	}

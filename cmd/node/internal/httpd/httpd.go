@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,7 @@ import (
 	syncapi "taskledger/api/sync"
 	"taskledger/api/token"
 	"taskledger/api/ui"
+	"taskledger/api/ui/trend"
 	"taskledger/api/works"
 	"taskledger/cmd/node/internal/openfiles"
 	"taskledger/engine"
@@ -54,6 +56,7 @@ type Server struct {
 	secure    *tls.Config // nil = no certificate
 	tokens    secrets
 	ui        *ui.UI
+	trend     *trend.Trend
 	figures   *figures.Figures // nil = nobody measures
 	log       *slog.Logger
 }
@@ -77,7 +80,14 @@ func Open(o Options, at Place, connections int, log *slog.Logger) (s *Server, er
 	if s.tokens, err = readTokens(o.Tokens, dir, log); err != nil {
 		return nil, err
 	}
-	if s.ui, err = ui.New(ui.Config{Tokens: s.tokens, Version: version.Version, Origins: o.Origins}); err != nil {
+	s.trend = new(trend.Trend)
+	s.ui, err = ui.New(ui.Config{
+		Tokens:  s.tokens,
+		Version: version.Version,
+		Origins: o.Origins,
+		Trend:   s.trend,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if o.Cert != "" {
@@ -219,6 +229,15 @@ func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func
 		s.figures.Watch(a.State)
 	}
 	if err == nil {
+		beside, end := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() { _ = s.ui.Run(beside) }) // it returns nil, as the one below does
+		if client != nil {                        // without a cluster nobody can be asked
+			sampler := trend.Sampler{Observer: all, Into: s.trend}
+			ended.Go(func() { _ = sampler.Run(beside) })
+		}
+		defer ended.Wait()
+		defer end()
 		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		defer context.AfterFunc(ctx, func() {

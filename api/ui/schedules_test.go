@@ -1,0 +1,159 @@
+package ui_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"taskledger/api/apitest"
+	"taskledger/behaviors"
+	"taskledger/engine/enginetest"
+)
+
+// schedule sets a schedule that does not fire by itself.
+func (s *server) schedule(name, definition string) {
+	s.t.Helper()
+	got := apitest.Ask(s.api, "admin", http.MethodPut, "/v1/schedules/"+name, definition)
+	if got.Code >= 300 {
+		s.t.Fatalf("set %s: %d %s", name, got.Code, got.Body)
+	}
+}
+
+const yearly = `{"cron":"0 0 3 1 1 ?","timezone":"Europe/Berlin","behavior":"noop","params":{}}`
+
+func TestSchedules_OfAnEmptyClusterSayHowToBegin(t *testing.T) {
+	s := serve(t)
+	s.want(s.get("viewer", "/ui/schedules"), 200, "There is no schedule yet", "taskledger schedule set")
+	s.want(s.get("viewer", "/ui/schedules?prefix=x"), 200, "No schedule matches")
+	s.want(s.get("viewer", "/ui/collections"), 200, "There is no collection yet", "taskledger sync apply")
+}
+
+func TestSchedules_AreFilteredAndKeepWhatWasTyped(t *testing.T) {
+	s := serve(t)
+	s.schedule("nightly", yearly)
+	s.schedule("t1.other", `{"behavior":"sleep","params":{"duration":"1s"}}`)
+	s.want(s.get("viewer", "/ui/schedules"), 200, "nightly", "t1.other", "by hand", "Europe/Berlin")
+	s.wantNot(s.get("viewer", "/ui/schedules"), `name="verb"`)
+	for query, want := range map[string]string{"prefix=night": "nightly", "behavior=sleep": "t1.other"} {
+		got := s.want(s.get("viewer", "/ui/schedules?"+query), 200, `id="c-`+want+`"`)
+		if n := strings.Count(got.text, `<tr id="c-`); n != 1 {
+			t.Errorf("%s: %d schedules", query, n)
+		}
+	}
+	got := s.want(s.get("tenant", "/ui/schedules"), 200, "t1.other")
+	s.wantNot(got, "nightly")
+	s.want(s.get("tenant", "/ui/schedules/nightly"), 404)
+	s.want(s.get("sleeper", "/ui/schedules/nightly"), 404)
+	s.want(s.get("sleeper", "/ui/schedules/t1.other"), 200, "by hand")
+	s.want(s.get("viewer", "/ui/schedules?behavior=No+Such"), 200, `aria-invalid="true"`, `id="w-behavior"`, `value="No Such"`)
+	s.want(s.get("viewer", "/ui/schedules?paused=maybe"), 200, `id="w-paused"`, `<option selected>maybe`)
+	s.want(s.get("viewer", "/ui/schedules?colour=red"), 400, "colour")
+}
+
+func TestSchedule_ShowsTicksInItsZoneAndTheViewers(t *testing.T) {
+	s := serve(t)
+	s.schedule("nightly", yearly)
+	s.want(s.get("viewer", "/ui/schedules/nightly"), 200, "03:00:00 CET", "02:00:00 UTC", "0 0 3 1 1 ?", "It has none that are kept")
+	s.want(s.get("viewer", "/ui/schedules/none"), 404)
+}
+
+func TestSchedule_IsRunPausedAndResumed(t *testing.T) {
+	s := serve(t)
+	s.schedule("nightly", yearly)
+	at := "/ui/schedules/nightly"
+	s.wantNot(s.get("viewer", at), `name="verb"`)
+	page := s.want(s.get("submitter", at), 200, `value="run"`)
+	s.wantNot(page, `value="pause"`)
+	form := url.Values{"name": {"nightly"}, "verb": {"run"}, "next": {at}, "key": {between(page.text, `name="key" value="`)}}
+	for range 2 { // sent twice, it makes one run
+		s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	}
+	page = s.want(s.get("viewer", at), 200, "nightly/run:")
+	if n := strings.Count(page.text, `<tr id="t-nightly/run:`); n != 1 {
+		t.Errorf("%d runs: %s", n, clip(page.text))
+	}
+	form = url.Values{
+		"name":    {"nightly"},
+		"verb":    {"pause"},
+		"reason":  {"moving house"},
+		"version": {between(s.get("operator", at).text, `name="version" value="`)},
+		"next":    {at},
+	}
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 403, "role operator")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 303)
+	s.want(s.get("operator", at), 200, "moving house", "olga", "paused", `value="resume"`)
+	s.schedule("nightly", strings.Replace(yearly, "0 0 3", "0 0 4", 1))
+	form.Set("verb", "resume")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 412, "changed", `href="/ui/schedules/nightly"`)
+	s.want(s.get("operator", at), 200, "<strong>paused</strong>")
+	form.Del("version")
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	s.want(s.get("viewer", at), 200, "resumed", "<strong>on</strong>")
+	s.want(s.get("viewer", "/ui/audit"), 200, "SchedulePaused", "ScheduleResumed", "moving house", "schedule nightly", `href="/ui/schedules/nightly"`)
+	s.wantNot(s.get("viewer", "/ui/audit?by=olga"), "ScheduleResumed")
+}
+
+// between returns what stands behind a text, up to a quote.
+func between(page, before string) string {
+	_, rest, _ := strings.Cut(page, before)
+	is, _, _ := strings.Cut(rest, `"`)
+	return is
+}
+
+func TestSchedules_AreSteeredTogetherAndEachTellsWhatBecameOfIt(t *testing.T) {
+	s := serve(t)
+	s.schedule("a", yearly)
+	s.schedule("b", yearly)
+	form := url.Values{"name": {"a", "b"}, "verb": {"pause"}, "reason": {"why"}, "next": {"/ui/schedules?prefix=a"}}
+	got := s.want(s.send("operator", "POST", "/ui/schedules", form), 303)
+	if to := got.header.Get("Location"); to != "/ui/schedules?prefix=a" {
+		t.Error(to)
+	}
+	s.want(s.get("viewer", "/ui/schedules?paused=true"), 200, `id="c-a"`, `id="c-b"`)
+	form["name"] = []string{"a", "gone", "../b"}
+	form.Set("verb", "resume")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 409, "1 of 3 were done", "not done", `href="/ui/schedules?prefix=a"`)
+	s.want(s.get("viewer", "/ui/schedules?paused=true"), 200, `id="c-b"`)
+	delete(form, "name")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 400, "choose at least one")
+	form["name"] = []string{"a"}
+	form.Set("verb", "delete")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 400, "want run, pause or resume")
+	form["name"] = make([]string, 51)
+	form.Set("verb", "run")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 400, "too many at once")
+}
+
+// collection takes the parameters of a collection, and does nothing.
+var collection = behaviors.Define[json.RawMessage, string]("collection", nil)
+
+func TestCollections_AreShownWithTheirLatestRunsAndSteered(t *testing.T) {
+	s := serveOn(t, enginetest.Memory(t, collection.Bind(
+		func(context.Context, json.RawMessage) (string, error) { return "", nil })))
+	const orders = `{"behavior":"collection","params":{"source":"shop","collection":"orders"}}`
+	s.schedule("shop_orders", orders) // its runs are not named as those of a collection
+	s.want(s.get("viewer", "/ui/collections"), 200, "There is no collection yet")
+	s.schedule("shop_orders?uuids=true", orders)
+	s.schedule("house_meters?uuids=true", strings.NewReplacer("shop", "house", "orders", "meters").Replace(orders))
+	s.want(s.get("viewer", "/ui/collections"), 200, `id="c-shop_orders"`, `id="c-house_meters"`, "all runs", "when somebody asks")
+	got := s.want(s.get("operator", "/ui/collections?source=shop"), 200, `id="c-shop_orders"`, `name="priority" value="300"`)
+	s.wantNot(got, "house_meters")
+	s.want(s.get("viewer", "/ui/collections?source=sho"), 200, "No collection of this source")
+	s.wantNot(s.get("tenant", "/ui/collections"), "shop")
+	form := url.Values{"name": {"shop_orders", "house_meters"}, "verb": {"run"}, "priority": {"300"}, "next": {"/ui/collections"}}
+	s.wantNot(s.get("submitter", "/ui/collections"), `name="verb"`) // they may run programs
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 409, "0 of 2 were done", "runs programs")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 303)
+	got = s.want(s.get("viewer", "/ui/collections"), 200, `href="/ui/tasks/shop_orders~`, `href="/ui/tasks/house_meters~`)
+	s.wantNot(got, "all runs")
+	form.Set("verb", "pause")
+	form.Set("reason", "the shop is closed")
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 303)
+	got = s.want(s.get("viewer", "/ui/collections"), 200, "the shop is closed", "olga")
+	if n := strings.Count(got.text, "paused"); n < 2 {
+		t.Errorf("%d are paused: %s", n, clip(got.text))
+	}
+}

@@ -1,0 +1,50 @@
+package ui
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"taskledger/api"
+	"taskledger/api/problem"
+)
+
+// maxSteer bounds a form with a reason and the names of one page.
+const maxSteer = 64 << 10
+
+// refused holds what a page shows when the API has refused what a form asked for.
+type refused struct {
+	*problem.Problem
+	Back string // address of the page of the form
+}
+
+// steer has the API do what a form asks for, and leads back to the page of the form, or shows what was refused.
+func (l *look) steer(form url.Values, q api.Question) error {
+	if err := l.ask(q); err != nil {
+		return l.refuse(err, form)
+	}
+	return l.call.Redirect(within(form.Get("next")))
+}
+
+// ask has the API change something.
+func (l *look) ask(q api.Question) error {
+	if q.Method == "" {
+		q.Method = http.MethodPost
+	}
+	_, err := l.api.Ask(l.call.Context(), q, nil)
+	return err
+}
+
+// refuse shows why a form has done nothing, and the way back to its page.
+func (l *look) refuse(err error, form url.Values) error {
+	p := problem.Of(err)
+	l.Title = "Not done"
+	return l.showAs(p.Status, "refused", refused{p, within(form.Get("next"))})
+}
+
+// lacks names the shards that a list lacks.
+func (l *look) lacks(what string, all []api.Missing) {
+	for _, m := range all {
+		l.Missing = append(l.Missing, fmt.Sprintf("%s of shard %d: %s", what, m.Shard, m.Detail))
+	}
+}

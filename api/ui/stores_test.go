@@ -1,0 +1,81 @@
+package ui_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"taskledger/api"
+	"taskledger/api/apitest"
+	"taskledger/api/token"
+	"taskledger/api/ui"
+)
+
+func (s *server) update(store, update string) {
+	s.t.Helper()
+	if got := apitest.Ask(s.api, "admin", http.MethodPost, "/store/"+store+"/update", update); got.Code != 200 {
+		s.t.Fatalf("update %s: %d %s", store, got.Code, got.Body)
+	}
+}
+
+func TestStores_AreAskedForByNameAndRememberedByTheBrowser(t *testing.T) {
+	s := serve(t)
+	s.want(s.get("viewer", "/ui/stores"), 200, "No store was looked at yet", "taskledger store update")
+	got := s.want(s.get("viewer", "/ui/stores?name=jobs.1"), 303)
+	if to := got.header.Get("Location"); to != "/ui/stores/jobs.1" {
+		t.Error(to)
+	}
+	got = s.want(s.get("viewer", "/ui/stores/jobs.1"), 200, "The store is empty", "--store jobs.1")
+	cookie := cookieOf(got)
+	s.want(s.get("viewer", "/ui/stores", "Cookie", cookie), 200, `href="/ui/stores/jobs.1"`)
+	if again := s.get("viewer", "/ui/stores/jobs.1", "Cookie", cookie); again.header.Get("Set-Cookie") != "" {
+		t.Errorf("the same store is remembered again: %s", again.header.Get("Set-Cookie"))
+	}
+	for i := range 30 {
+		if is := cookieOf(s.get("viewer", fmt.Sprintf("/ui/stores/n%d", i), "Cookie", cookie)); is != "" {
+			cookie = is
+		}
+	}
+	if n := strings.Count(cookie, ",") + 1; n != 20 || !strings.Contains(cookie, "n29,n28") {
+		t.Errorf("%d are remembered: %s", n, cookie)
+	}
+	forged := strings.Split(cookie, "=")[0] + "=<b>,../x,ok,ok"
+	got = s.want(s.get("viewer", "/ui/stores", "Cookie", forged), 200, `href="/ui/stores/ok"`)
+	s.wantNot(got, "<b>", "../x")
+	s.want(s.get("viewer", "/ui/stores?name=a+b"), 200, `aria-invalid="true"`, `value="a b"`)
+}
+
+func TestStore_ShowsGroupsAndTheirTasks(t *testing.T) {
+	s := serve(t, func(cfg *api.Config, of *ui.Config) {
+		known := apitest.Everybody(apitest.Secrets{"of a": {Name: "anna", Role: token.Viewer, Prefix: "store:a"}})
+		cfg.Tokens, of.Tokens = known, known
+	})
+	s.update("a", `{"clientid":1,"adds":[{"group":"map","data":"<b>x</b>"},{"group":"map","data64":"//8="},{"group":"late/.. ","data":"y","timespec":4102444800000}]}`)
+	got := s.want(s.get("viewer", "/ui/stores/a"), 200, "map", "late/.. ", `data-label="Available">2</td>`, `data-label="Waiting">1</td>`, "since ")
+	s.wantNot(got, "<b>x")
+	s.want(s.get("viewer", "/ui/stores/a?group=map"), 200, "&lt;b&gt;x&lt;/b&gt;", "2 bytes are not shown")
+	s.want(s.get("viewer", "/ui/stores/a?group=late%2F..+"), 200, "2100-01-01")
+	s.want(s.get("viewer", "/ui/stores/a?group=none"), 200, "It has none.")
+	s.want(s.get("of a", "/ui/stores/a"), 200, "map")
+	s.want(s.get("of a", "/ui/stores/b"), 403)
+	s.want(s.get("viewer", "/ui/stores/a?group=map&after=x"), 400, "after")
+
+	adds := strings.TrimSuffix(strings.Repeat(`{"group":"many","data":"`+strings.Repeat("é", 3000)+`"},`, 30), ",")
+	for range 2 {
+		s.update("a", `{"clientid":1,"adds":[`+adds+`]}`)
+	}
+	seen, pages := 0, 0
+	for path := "/ui/stores/a?group=many"; path != ""; pages++ {
+		got := s.want(s.get("viewer", path), 200, "bytes are not shown")
+		seen += strings.Count(got.text, `<tr id="i-`)
+		if path = ""; strings.Contains(got.text, "Next tasks") {
+			_, rest, _ := strings.Cut(got.text, `<p><a class="button" href="`)
+			path, _, _ = strings.Cut(rest, `"`)
+			path = strings.ReplaceAll(path, "&amp;", "&")
+		}
+	}
+	if seen != 60 || pages != 3 {
+		t.Errorf("%d tasks on %d pages", seen, pages)
+	}
+}

@@ -1,0 +1,242 @@
+package ui
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"taskledger/api"
+	"taskledger/api/problem"
+	"taskledger/api/token"
+	"taskledger/events"
+	"taskledger/task"
+	"taskledger/work/progress"
+)
+
+// askedWorks bounds the tasks that a page of the list asks whether they have a work: nothing else tells.
+const askedWorks = "20"
+
+func (u *UI) workRoutes() []api.Route {
+	show := api.Route{
+		Method:  http.MethodGet,
+		Pattern: Root + "work/{id}",
+		Summary: "Show how far the work of a task has come",
+		Role:    token.Viewer,
+		Scope:   api.OneTask,
+		Query:   []api.Param{{Name: "cursor", Does: "earlier errors"}},
+		Serve:   u.showWork,
+	}
+	steer := func(verb, summary string, body func(form url.Values) any) api.Route {
+		r := show
+		r.Method, r.Pattern, r.Summary, r.Query = http.MethodPost, show.Pattern+"/"+verb, summary, nil
+		r.Role, r.MaxBody, r.Form = token.Operator, maxSteer, []api.Param{{Name: "what"}, {Name: "next"}}
+		r.Serve = func(c *api.Call) error {
+			form, err := c.Form()
+			if err != nil {
+				return err
+			}
+			q := api.Question{Path: workOfTask(c.Task()) + "/" + verb, Body: body(form)}
+			return u.look(c, "Work", string(c.Task())).steer(form, q)
+		}
+		return r
+	}
+	return []api.Route{
+		{
+			Method:  http.MethodGet,
+			Pattern: Root + "work",
+			Summary: "List tasks that have a work",
+			Role:    token.Viewer,
+			Scope:   api.ItsTasks,
+			Query:   []api.Param{{Name: "find"}, {Name: "behavior"}, {Name: "cursor"}},
+			Serve:   u.listWorks,
+		},
+		show,
+		steer("reset", "Forget the run of a work, or what its counters counted", func(form url.Values) any {
+			if form.Get("what") == "thresholds" {
+				return map[string]bool{"thresholds": true}
+			}
+			return struct{}{}
+		}),
+		steer("rerun", "Run the buckets again that had failed items", func(url.Values) any {
+			return map[string]bool{"failed": true}
+		}),
+	}
+}
+
+// workList holds what the page of works shows.
+type workList struct {
+	Find, Behavior string
+	Works          []progress.Work
+	Asked          int    // tasks that were asked
+	Next           string // address of the next page; "" = there is none
+	Wrong          string // what is wrong with the filter
+	First          bool
+}
+
+func (u *UI) listWorks(c *api.Call) error {
+	l := u.look(c, "Work", "Partitioned works")
+	query := c.Request().URL.Query()
+	body := workList{
+		Find:     strings.TrimSpace(query.Get("find")),
+		Behavior: strings.TrimSpace(query.Get("behavior")),
+		First:    query.Get("cursor") == "",
+	}
+	if body.Find != "" && body.First {
+		if _, has := l.workOf(events.TaskID(body.Find)); has {
+			return c.Redirect(workAt(events.TaskID(body.Find)))
+		}
+	}
+	ask := url.Values{"limit": {askedWorks}}
+	for name, text := range map[string]string{
+		"affinity-prefix": body.Find, "behavior": body.Behavior, "cursor": query.Get("cursor"),
+	} {
+		if text != "" {
+			ask.Set(name, text)
+		}
+	}
+	var page api.TaskPage
+	err := l.get("/v1/tasks?"+ask.Encode(), &page)
+	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Status == http.StatusBadRequest {
+		body.Wrong, err = p.Error(), nil
+	}
+	if err != nil {
+		return err
+	}
+	l.lacks("tasks", page.Missing)
+	body.Asked = len(page.Tasks)
+	body.Works = l.works(page.Tasks)
+	if page.Cursor != "" && !page.Through {
+		body.Next = withQuery(Root+"work", query, "cursor", page.Cursor)
+	}
+	return l.show("works", body)
+}
+
+// works asks tasks side by side for their works, and returns those that have one.
+func (l *look) works(tasks []task.Task) (all []progress.Work) {
+	found := make([]*progress.Work, len(tasks))
+	var wg sync.WaitGroup
+	for i := range tasks {
+		wg.Go(func() {
+			if w, has := l.workOf(tasks[i].ID); has {
+				found[i] = &w
+			}
+		})
+	}
+	wg.Wait()
+	for _, w := range found {
+		if w != nil {
+			all = append(all, *w)
+		}
+	}
+	return all
+}
+
+// workOf returns the work of a task; false = it has none, or nobody tells.
+func (l *look) workOf(id events.TaskID) (w progress.Work, has bool) {
+	if id.Validate() != nil {
+		return w, false
+	}
+	err := l.get(workOfTask(id), &w)
+	return w, err == nil
+}
+
+// workOfTask returns the path of the route that tells of the work of a task.
+func workOfTask(id events.TaskID) string { return "/v1/tasks/" + pathOf(id) + "/work" }
+
+func workAt(id events.TaskID) string { return Root + "work/" + pathOf(id) }
+
+// WorkAt returns the address of the page of a work.
+func (f *frame) WorkAt(id events.TaskID) string { return workAt(id) }
+
+// workPage holds what the page of a work shows.
+type workPage struct {
+	progress.Work
+	Errors progress.FailurePage
+	Cursor string // of the errors that are shown; "" = the newest
+}
+
+func (u *UI) showWork(c *api.Call) error {
+	id := c.Task()
+	l := u.look(c, "Work", string(id))
+	body := workPage{Cursor: c.Param("cursor")}
+	at := workOfTask(id)
+	if err := l.get(at, &body.Work); err != nil {
+		return err
+	}
+	l.parts(part{"errors of items", at + "/errors?limit=20" + cursorOf(body.Cursor), &body.Errors})
+	return l.show("work", &body)
+}
+
+// stripWidth is the width of the strip of buckets in its own units.
+const stripWidth = 1000
+
+// strip is a part of the strip of buckets of a partition.
+type strip struct {
+	Class, What string
+	Buckets     uint64
+	X, Width    float64
+}
+
+// Strip cuts the buckets of a partition by what became of them. The order of buckets is not told, only how many they are.
+func (w *workPage) Strip(p progress.Partition) (parts []strip) {
+	b := p.Buckets
+	if b.Total == 0 {
+		return nil
+	}
+	x := 0.0
+	failed := min(b.Failed, b.Done)
+	for _, part := range []strip{
+		{Class: "done", What: "done", Buckets: b.Done - failed},
+		{Class: "failed", What: "done with failed items", Buckets: failed},
+		{Class: "open", What: "open", Buckets: b.Open},
+		{Class: "left", What: "left", Buckets: b.Total - min(b.Total, b.Done+b.Open)},
+	} {
+		if part.Buckets == 0 {
+			continue
+		}
+		part.X, part.Width = x, float64(part.Buckets)/float64(b.Total)*stripWidth
+		x += part.Width
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// Place returns where in the strip an open bucket of the partition under way lies, among all that it has.
+func (w *workPage) Place(p progress.Partition, bucket uint64) float64 {
+	if bucket == 0 || bucket > p.Buckets.Total {
+		return 0
+	}
+	return (float64(bucket) - 0.5) / float64(p.Buckets.Total) * stripWidth
+}
+
+// UnderWay reports whether the open buckets of the work are those of a partition.
+func (w *workPage) UnderWay(p progress.Partition) bool { return p.Buckets.Open > 0 && len(w.Open) > 0 }
+
+// Length shows milliseconds as a length of time.
+func (w *workPage) Length(ms int64) string { return lengthOf(time.Duration(ms) * time.Millisecond) }
+
+// Stops reports whether an operator may reset the work, or run its failed buckets again: nothing of it runs.
+func (w *workPage) Stops() bool { return len(w.Open) == 0 && w.Status != task.Running }
+
+// HasFailed reports whether buckets had failed items.
+func (w *workPage) HasFailed() bool {
+	for _, p := range w.Partitions {
+		if p.Buckets.Failed > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Counts reports whether a partition has thresholds.
+func (w *workPage) Counts() bool {
+	for _, p := range w.Partitions {
+		if len(p.Thresholds) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// mirrored starts a mirror that follows, which is a work and a stream, and a node of its cluster that shows both.
+func (s *stage) mirrored(ctx context.Context) (*scene, error) {
+	dir := filepath.Join(s.dir, "mirrored")
+	for i := range 60 {
+		of := filepath.Join(dir, "from", fmt.Sprintf("album-%d", i%4))
+		if err := os.MkdirAll(of, 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(of, fmt.Sprintf("picture-%02d", i)), []byte(strings.Repeat("x", 100*i)), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "to"), 0o700); err != nil {
+		return nil, err
+	}
+	m := &node{binary: filepath.Join(s.dir, "taskledger"), dir: dir}
+	if err := m.start("mirror", "--follow", "--dir", "m", "from", "to"); err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, m.kill)
+	if err := soon(func() error { // its cluster is there once a file has come
+		found, err := filepath.Glob(filepath.Join(dir, "to", "*", "picture-*"))
+		if err == nil && len(found) == 0 {
+			err = fmt.Errorf("nothing was mirrored: %s", m.said.String())
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	secret, err := m.run(ctx, "token", "new", "viewer", "--role", "operator", "--file", "tokens.json")
+	if err != nil {
+		return nil, err
+	}
+	n := &node{binary: m.binary, dir: dir, Token: secret}
+	if err := n.start("serve", "--join", "m", "--name", "shows", "--slots", "0", "--api", "127.0.0.1:0", "--api-tokens", "tokens.json"); err != nil {
+		return nil, err
+	}
+	s.ends = append(s.ends, n.kill)
+	var list struct{ Tasks []struct{ ID string } }
+	if err := soon(func() error {
+		_, after, _ := strings.Cut(n.said.String(), "api  ")
+		n.URL = strings.TrimSpace(strings.SplitN(after, "\n", 2)[0])
+		if err := n.ask(ctx, http.MethodGet, "/v1/tasks", nil, &list); err != nil {
+			return fmt.Errorf("%w: %s", err, n.said.String())
+		}
+		if len(list.Tasks) < 2 {
+			return fmt.Errorf("%d tasks, want a work and a stream", len(list.Tasks))
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	sc := &scene{name: "mirrored", node: n, pages: []shown{{"work", "/ui/work"}, {"overview", "/ui/"}, {"nodes", "/ui/nodes"}}}
+	for i, t := range list.Tasks {
+		sc.pages = append(sc.pages, shown{fmt.Sprintf("work-id-%d", i+1), "/ui/work/" + pathOf(t.ID)}, shown{fmt.Sprintf("task-%d", i+1), "/ui/tasks/" + pathOf(t.ID)})
+	}
+	return sc, nil
+}
