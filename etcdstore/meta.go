@@ -30,17 +30,15 @@ func (s *Store) findMeta(ctx context.Context, cfg *Config) error {
 		return fmt.Errorf("read meta: %w", err)
 	}
 	kvs := resp.Kvs
-	if len(kvs) == 0 {
-		if err := s.checkFinished(ctx); err != nil {
-			return err
-		}
-	}
 	if len(kvs) == 0 && (cfg.Existing || cfg.ID != "") {
 		resp, err := s.get(ctx, string(s.keys), clientv3.WithRange(end(string(s.keys))), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 		if err != nil {
 			return fmt.Errorf("read meta: %w", err)
 		}
 		if len(resp.Kvs) > 0 {
+			if err := s.checkFinished(ctx); err != nil {
+				return err
+			}
 			return fmt.Errorf("%w: %w", store.ErrUnavailable, s.metaIsLost(resp.Kvs[0].Key))
 		}
 		if cfg.ID != "" {
@@ -49,6 +47,9 @@ func (s *Store) findMeta(ctx context.Context, cfg *Config) error {
 		return ErrNoCluster
 	}
 	if len(kvs) == 0 && cfg.MayCreate != nil {
+		if err := s.checkFinished(ctx); err != nil {
+			return err
+		}
 		if err := cfg.MayCreate(ctx); err != nil {
 			return fmt.Errorf("it is not there, and not created: %w", err)
 		}
