@@ -11,12 +11,12 @@ import (
 	"taskledger/api"
 	"taskledger/api/apitest"
 	"taskledger/api/operations"
+	"taskledger/api/problem"
 	"taskledger/api/schedules"
 	"taskledger/api/ui"
 	"taskledger/behaviors"
 	"taskledger/engine/enginetest"
 	"taskledger/schedule"
-	"taskledger/task"
 )
 
 // schedule sets a schedule that does not fire by itself.
@@ -168,14 +168,14 @@ func TestCollections_AreShownWithTheirLatestRunsAndSteered(t *testing.T) {
 type away struct{ operations.Schedules }
 
 func (away) List(context.Context, schedule.Filter, string, int) ([]schedule.Schedule, bool, error) {
-	return nil, false, task.ErrNoNode
+	return nil, false, problem.New(problem.Unavailable, "nobody serves shard 3")
 }
 
 // A page whose shard nobody serves comes without it, and says so.
 func TestSchedules_NameWhatIsMissing(t *testing.T) {
 	s := serve(t, func(cfg *api.Config, _ *ui.Config) { cfg.Routes = schedules.Routes(away{}, nil) })
 	for _, page := range []string{"/ui/schedules", "/ui/schedules?prefix=a", "/ui/collections"} {
-		got := s.want(s.get("viewer", page), 200, "This page is not whole", task.ErrNoNode.Error())
+		got := s.want(s.get("viewer", page), 200, "This page is not whole", "nobody serves shard 3")
 		s.wantNot(got, "There is no", "matches")
 	}
 }
