@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -108,6 +107,16 @@ var actions = []action{
 	},
 }
 
+// ofMatching lists the changes of all tasks that a filter selects.
+func ofMatching() (all []action) {
+	for _, a := range actions {
+		if _, is := operations.OfMany[a.Operation]; is {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
 // actionOf returns the change that a form asks for.
 func actionOf(form url.Values) (action, error) {
 	asked := form.Get("operation")
@@ -121,7 +130,7 @@ func actionOf(form url.Values) (action, error) {
 	return action{}, p
 }
 
-// offer is what a page offers to do with tasks.
+// offer lists the changes of tasks that a page has buttons for.
 type offer struct {
 	Actions []action
 	Reason  string // that was typed
@@ -208,7 +217,7 @@ func whyRefused(label string, p *problem.Problem) string {
 	return label + ": nothing was done: " + p.Error()
 }
 
-// changed is what the page after a change of selected tasks shows.
+// changed tells what became of tasks that were selected.
 type changed struct {
 	Label   string
 	Next    string // the page from which the form was sent
@@ -285,6 +294,3 @@ func selectedIn(rows []string) (ids []events.TaskID, versions []events.Position,
 	}
 	return ids, versions, nil
 }
-
-// Row is the value of the box that selects a task in a list.
-func (l list) Row(t task.Task) string { return fmt.Sprintf("%s %s", t.Version, t.ID) }

@@ -131,7 +131,7 @@ func (l *look) stretch(ctx context.Context, query url.Values, wanted func(*deed)
 	return newest, err
 }
 
-// audit is what the page of deeds shows.
+// audit holds what the page of deeds shows.
 type audit struct {
 	deeds
 	By     string

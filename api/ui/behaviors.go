@@ -44,7 +44,7 @@ func (u *UI) behaviorsRoutes() []api.Route {
 	}
 }
 
-// behaviorsPage is what the page of behaviors shows.
+// behaviorsPage holds what the page of behaviors shows.
 type behaviorsPage struct {
 	Rows    []behaviorRow
 	Partial bool // the counts are of the newest tasks alone

@@ -27,7 +27,7 @@ func (u *UI) collectionsRoutes() []api.Route {
 	}}
 }
 
-// collectionList is what the page of collections shows.
+// collectionList holds what the page of collections shows.
 type collectionList struct {
 	Source      string
 	Collections []collection
@@ -42,7 +42,7 @@ type collection struct {
 	Latest             *task.Task // its latest run among the newest runs of all; nil = it is not among them
 }
 
-// newestRuns is how many of the newest runs of all collections the page looks at.
+// newestRuns bounds the newest runs of all collections among which the page looks for the latest of each.
 const newestRuns = "500"
 
 func (u *UI) listCollections(c *api.Call) error {

@@ -70,16 +70,6 @@ func (u *UI) jobRoutes() []api.Route {
 // waits for that, and returns nil. Without it pages that begin such a change say that none begins.
 func (u *UI) Run(ctx context.Context) error { return u.jobs.Run(ctx) }
 
-// ofMatching lists the changes of all tasks that a filter selects.
-func ofMatching() (all []action) {
-	for _, a := range actions {
-		if _, is := operations.OfMany[a.Operation]; is {
-			all = append(all, a)
-		}
-	}
-	return all
-}
-
 // matchingIn reads what is asked of all tasks that match.
 func matchingIn(values url.Values) (ask api.ChangeMatching, does action, err error) {
 	if does, err = actionOf(values); err != nil {
@@ -107,7 +97,7 @@ func fieldsOf(filter map[string]string) (all []filterField) {
 	return all
 }
 
-// counted is what the page shows that asks whether all that match are to be changed.
+// counted tells how many tasks match, before all of them are changed.
 type counted struct {
 	Does     action
 	Fields   []filterField
@@ -223,7 +213,7 @@ func (u *UI) beginJob(c *api.Call) error {
 
 func jobAt(id string) string { return Root + "jobs/" + url.PathEscape(id) }
 
-// job is what the page of a change shows.
+// job shows a change of all that match.
 type job struct {
 	jobs.Job
 	Does   action

@@ -15,7 +15,7 @@ import (
 	"taskledger/events"
 )
 
-// linesPerPage is how many lines of a log a page has.
+// linesPerPage bounds the lines of a log that a page shows.
 const linesPerPage = "500"
 
 func (u *UI) logRoutes() []api.Route {
@@ -47,7 +47,7 @@ func (u *UI) logRoutes() []api.Route {
 	}
 }
 
-// logs is what the page of a log shows.
+// logs holds a page of a log.
 type logs struct {
 	ID      events.TaskID
 	Lines   []view.LogLine `json:"lines"`

@@ -32,7 +32,7 @@ func (u *UI) nodesRoutes() []api.Route {
 	return []api.Route{show, checkpoint, download, export}
 }
 
-// nodesPage is what the page of nodes shows.
+// nodesPage holds what the page of nodes shows.
 type nodesPage struct {
 	Nodes  []node
 	Shards []shardRow

@@ -19,7 +19,7 @@ import (
 	"taskledger/task"
 )
 
-// schedulesPerPage is how many schedules a page of them has, and as many may be steered at once.
+// schedulesPerPage bounds the schedules of a page, and those that are steered at once.
 const schedulesPerPage = 50
 
 func (u *UI) schedulesRoutes() []api.Route {
@@ -72,7 +72,7 @@ type schedules struct {
 // scheduleRow is a schedule as pages show it.
 type scheduleRow struct{ schedule.Schedule }
 
-// scheduleList is what the page of schedules shows.
+// scheduleList holds what the page of schedules shows.
 type scheduleList struct {
 	Schedules []scheduleRow
 	Filters   int // fields that are set
@@ -176,7 +176,7 @@ func (s scheduleRow) InZone(at events.Millis) string {
 	return at.Time().In(zone).Format("Mon " + shownTime)
 }
 
-// oneSchedule is what the page of a schedule shows.
+// oneSchedule holds what the page of a schedule shows.
 type oneSchedule struct {
 	scheduleRow
 	Ticks  []events.Millis
@@ -284,7 +284,7 @@ func (s oneSchedule) JSON() (string, error) {
 // became tells what a form did to one of many.
 type became struct{ Name, At, Error string }
 
-// steered is what a page shows of a form that has not done all that it asked for.
+// steered holds what a page shows of a form that has not done all that it asked for.
 type steered struct {
 	Verb string
 	All  []became

@@ -22,7 +22,7 @@ func (u *UI) settingsRoutes() []api.Route {
 	}}
 }
 
-// settingsPage is what the page of settings shows.
+// settingsPage holds what the page of settings shows.
 type settingsPage struct {
 	Paused  []task.Pause
 	Changes deeds

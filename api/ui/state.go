@@ -26,7 +26,7 @@ func (u *UI) stateRoutes() []api.Route {
 	}}
 }
 
-// past is what the page of a former state shows.
+// past holds a former state of a task.
 type past struct {
 	ID     events.TaskID
 	Seq    uint64 // of the event after which it was so; 0 = it is chosen by At
@@ -104,7 +104,7 @@ func (l *look) state(of *past) (now members, wrong *problem.Problem, err error) 
 	return now, nil, err
 }
 
-// members are those of a JSON object, in their order.
+// members lists those of a JSON object, in their order.
 type members []member
 
 type member struct {

@@ -12,7 +12,7 @@ import (
 // maxSteer bounds a form with a reason and the names of one page.
 const maxSteer = 64 << 10
 
-// refused is what a page shows when the API has refused what a form asked for.
+// refused holds what a page shows when the API has refused what a form asked for.
 type refused struct {
 	*problem.Problem
 	Back string // address of the page of the form

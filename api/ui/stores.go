@@ -21,7 +21,7 @@ const (
 	storesCookie = "stores"
 	// maxStores bounds the names that the cookie has, the newest first.
 	maxStores = 20
-	// itemsPerPage is how many items of a group a page has, of each as much as maxItemShown.
+	// itemsPerPage bounds the items of a group that a page has, and maxItemShown the bytes of each.
 	itemsPerPage = 25
 	maxItemShown = 4 << 10
 )
@@ -48,7 +48,7 @@ func (u *UI) storesRoutes() []api.Route {
 	}
 }
 
-// storeNames is what the page of stores shows.
+// storeNames holds what the page of stores shows.
 type storeNames struct {
 	Known []string // that the browser has asked for before
 	Name  string   // that was typed
@@ -126,7 +126,7 @@ func storeProblem(err error) error {
 	return &p
 }
 
-// storePage is what the page of a store shows.
+// storePage holds what the page of a store shows.
 type storePage struct {
 	Name   string
 	Groups []groupRow

@@ -173,6 +173,9 @@ func columnsOf(chosen []string) (all []column) {
 // Shows reports whether the table has a column.
 func (l list) Shows(name string) bool { return slices.Contains(l.Columns, column{name, true}) }
 
+// Row returns the value of the box that selects a task.
+func (l list) Row(t task.Task) string { return fmt.Sprintf("%s %s", t.Version, t.ID) }
+
 // Filter returns the fields of the filter that select what the page lists.
 func (l list) Filter() (set []filterField) {
 	for _, f := range l.Fields {

@@ -16,7 +16,7 @@ import (
 	"taskledger/work/progress"
 )
 
-// askedWorks is how many tasks a page of the list asks whether they have a work: nothing else tells.
+// askedWorks bounds the tasks that a page of the list asks whether they have a work: nothing else tells.
 const askedWorks = "20"
 
 func (u *UI) workRoutes() []api.Route {
@@ -38,7 +38,7 @@ func (u *UI) workRoutes() []api.Route {
 			if err != nil {
 				return err
 			}
-			q := api.Question{Path: "/v1/tasks/" + pathOf(c.Task()) + "/work/" + verb, Body: body(form)}
+			q := api.Question{Path: workOfTask(c.Task()) + "/" + verb, Body: body(form)}
 			return u.look(c, "Work", string(c.Task())).steer(form, q)
 		}
 		return r
@@ -66,7 +66,7 @@ func (u *UI) workRoutes() []api.Route {
 	}
 }
 
-// workList is what the page of works shows.
+// workList holds what the page of works shows.
 type workList struct {
 	Find, Behavior string
 	Works          []progress.Work
@@ -139,16 +139,19 @@ func (l *look) workOf(id events.TaskID) (w progress.Work, has bool) {
 	if id.Validate() != nil {
 		return w, false
 	}
-	err := l.get("/v1/tasks/"+pathOf(id)+"/work", &w)
+	err := l.get(workOfTask(id), &w)
 	return w, err == nil
 }
+
+// workOfTask returns the path of the route that tells of the work of a task.
+func workOfTask(id events.TaskID) string { return "/v1/tasks/" + pathOf(id) + "/work" }
 
 func workAt(id events.TaskID) string { return Root + "work/" + pathOf(id) }
 
 // WorkAt returns the address of the page of a work.
 func (f *frame) WorkAt(id events.TaskID) string { return workAt(id) }
 
-// workPage is what the page of a work shows.
+// workPage holds what the page of a work shows.
 type workPage struct {
 	progress.Work
 	Errors progress.FailurePage
@@ -159,7 +162,7 @@ func (u *UI) showWork(c *api.Call) error {
 	id := c.Task()
 	l := u.look(c, "Work", string(id))
 	body := workPage{Cursor: c.Param("cursor")}
-	at := "/v1/tasks/" + pathOf(id) + "/work"
+	at := workOfTask(id)
 	if err := l.get(at, &body.Work); err != nil {
 		return err
 	}

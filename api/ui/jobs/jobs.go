@@ -43,7 +43,7 @@ type Asker interface {
 	Lines(ctx context.Context, q api.Question, take func(line []byte) error) error
 }
 
-// Jobs are those of one node. Their methods may be called concurrently.
+// Jobs holds the jobs of one node. Its methods may be called concurrently.
 type Jobs struct {
 	now func() time.Time
 
