@@ -44,7 +44,7 @@ func (s *stage) keyboard(sc *scene) error {
 
 // tabThrough goes through a page by the tab key.
 func (t *tab) tabThrough(path string) error {
-	if err := t.open(path); err != nil {
+	if _, err := t.load(chromedp.Navigate(t.home + path)); err != nil {
 		return err
 	}
 	if err := t.eval(`document.querySelectorAll("[data-refresh][aria-pressed=true]").forEach((b) => b.click()); // nothing comes and goes meanwhile

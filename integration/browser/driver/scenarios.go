@@ -378,8 +378,12 @@ func (t *tab) keepsForms() error {
 		[...document.querySelectorAll("input[type=checkbox]")].every((b, i) => b.checked === (i % 2 === 0))`) {
 		return errors.New("what was typed or chosen is gone after a refresh")
 	}
-	if !t.is(`window.parts.length > 100 && window.parts.every((e) => e.isConnected)`) {
-		return errors.New("a refresh replaces what is as it was")
+	var gone []string
+	if err := t.eval(`window.parts.filter((e) => !e.isConnected).slice(0, 5).map((e) => e.outerHTML.slice(0, 200))`, &gone); err != nil {
+		return err
+	}
+	if len(gone) > 0 {
+		return fmt.Errorf("a refresh replaces what is as it was: %q", gone)
 	}
 	return nil
 }
