@@ -416,7 +416,8 @@ func (u *Updates) receive(ctx context.Context) error {
 		return u.take(m)
 	case <-timer.C:
 		if u.pulled.left > 0 && time.Now().After(u.pulled.expires) {
-			u.pulled.left = 0
+			u.has.disturbed = true
+			u.unsettle() // what it brings late may be more than there is room for
 			return fmt.Errorf("no answer to a request for messages within %s", pullExpires+pullGrace)
 		}
 	case <-ctx.Done():

@@ -343,36 +343,6 @@ func TestUpdates_AskLittleWhileNothingComes(t *testing.T) {
 	}
 }
 
-func TestUpdates_OutliveNATSWithoutABusyLoop(t *testing.T) {
-	t.Parallel()
-	u := newUpdates(t)
-	u.publish(4)
-	s, conn := u.open()
-	u.wantNext(s, 1, 2)
-	u.ack(s, 1)
-	u.server.Stop()
-	testcluster.Await(t, "the connection is lost", func() bool { return !conn.IsConnected() })
-	before := conn.Stats().OutMsgs
-	u.wantNext(s, 3, 4) // they came before
-	u.wantNothing(s, 2*time.Second)
-	if sent := conn.Stats().OutMsgs - before; sent > 40 {
-		t.Errorf("%d messages in 2 s without NATS, want 20 a second at most", sent)
-	}
-	if err := s.Progress(t.Context(), feed.Message{Place: 2}); !errors.Is(err, feed.ErrAway) {
-		t.Errorf("progress without NATS: %v", err)
-	}
-	acked := make(chan error, 1)
-	go func() { acked <- s.Ack(t.Context(), feed.Message{Place: 2}) }()
-	u.server.Start()
-	if err := receive(t, acked); err != nil {
-		t.Error(err)
-	}
-	u.publish(2)
-	u.wantNext(s, 5, 6)
-	u.ack(s, 3, 4, 5, 6)
-	u.unacknowledged(0)
-}
-
 func TestUpdates_SayThatNATSIsAwayOnceTheirPatienceEnds(t *testing.T) {
 	t.Parallel()
 	u := newUpdates(t)
