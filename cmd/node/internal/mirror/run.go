@@ -147,7 +147,7 @@ func (r *run) awaitFollowing(ctx context.Context) error {
 // for never begins there.
 func (r *run) replaced() error {
 	of, err := read(r.Join)
-	if !r.joined || err != nil || of.Task == r.Task {
+	if err != nil || of.Task == r.Task {
 		return nil
 	}
 	const say = "the mirror is gone: %w: in %s is %s now, another one"
