@@ -68,7 +68,7 @@ type Measured interface {
 // Marked is a source that tells how far it is acknowledged, for the case that it forgets that itself: a consumer is
 // deleted, say. The stream records the mark.
 type Marked interface {
-	// Mark names the place before which everything is acknowledged, in at most 4 KiB; "" = it is not known.
+	// Mark names the place before which everything is acknowledged, in at most 4 KiB; "" = it is not known. It does not wait.
 	Mark() string
 	// Resume tells, before the first Next, the mark that was recorded last; "" = none was. It is for a source that does not
 	// know itself where it goes on.

@@ -158,23 +158,28 @@ func (f *follower) changes(ctx context.Context, params FollowParams, from string
 			}
 		}
 		f.open.begin()
-		since := at.at
-		if since.After(time.Now()) { // the clock was set back: nothing tells what has changed since
-			since = time.Time{}
-		}
 		a := attempt{
 			follower: f,
 			token:    at,
-			scanner: scanner{
-				pair: f.pair,
-				from: since,
-				see:  func(path string) { f.open.settle(path, math.MaxUint64) },
-			},
-			yield: yield,
+			scanner:  f.scanner(at),
+			yield:    yield,
 		}
 		if err := a.run(ctx, params.Params); err != nil {
 			yield(work.Change[Change]{}, err)
 		}
+	}
+}
+
+// scanner returns a scanner that tells everything that has changed behind a token.
+func (f *follower) scanner(at token) scanner {
+	since := at.at
+	if since.After(time.Now()) { // the clock was set back: nothing tells what has changed since
+		since = time.Time{}
+	}
+	return scanner{
+		pair: f.pair,
+		from: since,
+		see:  func(path string) { f.open.settle(path, math.MaxUint64) },
 	}
 }
 
@@ -183,7 +188,8 @@ type attempt struct {
 	*follower
 	token   token // the last one that was yielded
 	scanner scanner
-	scans   []scanEnd // those that have told changes, and of which no token has told that all are settled
+	scans   []scanEnd // those that have told changes, and the first, of which no token has told that all are settled
+	told    bool      // scans has had one
 	yield   func(work.Change[Change], error) bool
 	stopped bool // yield wants no more
 }
@@ -215,6 +221,9 @@ func (a *attempt) run(ctx context.Context, params Params) error {
 
 // scan tells what has changed, and moves the token on behind what is settled.
 func (a *attempt) scan(ctx context.Context, now time.Time) error {
+	if a.open.again() { // else the token would stand for as long as the attempt goes on
+		a.scanner, a.scans = a.follower.scanner(a.token), nil
+	}
 	scan := a.open.next()
 	limit := now.Add(-a.lag).Round(0)
 	tells := false
@@ -230,8 +239,8 @@ func (a *attempt) scan(ctx context.Context, now time.Time) error {
 	if err != nil || !ended {
 		return err
 	}
-	if tells && len(a.scans) < maxScans {
-		a.scans = append(a.scans, scanEnd{scan, limit})
+	if (tells || !a.told) && len(a.scans) < maxScans { // the first one shows that the attempt gets on
+		a.scans, a.told = append(a.scans, scanEnd{scan, limit}), true
 	}
 	return a.move()
 }
