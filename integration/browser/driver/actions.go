@@ -22,7 +22,7 @@ func (s *stage) actions(ctx context.Context, n *node, scripts bool) error {
 			}
 		}
 		return nil
-	}, "409 (Conflict)")
+	}, "412 (Precondition Failed)", "400 (Bad Request)")
 }
 
 // all does one thing after the other until one fails.

@@ -44,13 +44,11 @@ func (s *stage) keyboard(sc *scene) error {
 
 // tabThrough goes through a page by the tab key.
 func (t *tab) tabThrough(path string) error {
-	if err := t.open(path); err != nil {
+	if _, err := t.load(chromedp.Navigate(t.home + path)); err != nil {
 		return err
 	}
-	if err := t.click("[data-refresh], h1"); err != nil { // nothing comes and goes meanwhile
-		return err
-	}
-	if err := t.eval(`document.activeElement.blur(); document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute("tabindex"); getSelection().removeAllRanges(); true`, nil); err != nil {
+	if err := t.eval(`document.querySelectorAll("[data-refresh][aria-pressed=true]").forEach((b) => b.click()); // nothing comes and goes meanwhile
+		document.activeElement.blur(); document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute("tabindex"); getSelection().removeAllRanges(); true`, nil); err != nil {
 		return err
 	}
 	var n int

@@ -36,11 +36,12 @@
   for (let n = walk.nextNode(); n; n = walk.nextNode()) {
     const e = n.parentElement;
     if (!n.data.trim() || e.closest("script, style, noscript, title, option") || !seen(e)) continue;
+    const edges = cuts(e);
+    const scrolled = edges.length > 0 && /auto|scroll/.test(edges.at(-1).x + edges.at(-1).y);
+    if (scrolled && edges.length === 1) continue; // whatever its size, it can be scrolled to
     const range = document.createRange();
     range.selectNodeContents(n);
     const boxes = [...range.getClientRects()].filter((r) => r.width > 0.5 && r.height > 0.5).slice(0, 200);
-    const edges = cuts(e);
-    const scrolled = edges.length > 0 && /auto|scroll/.test(edges.at(-1).x + edges.at(-1).y);
     for (const r of boxes) {
       for (const { box, x, y, of } of edges) {
         if (/hidden|clip/.test(x) && (r.left < box.left - slack || r.right > box.right + slack)) { say("text is cut off at the side", of); break; }

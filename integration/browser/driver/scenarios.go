@@ -366,17 +366,24 @@ func (t *tab) keepsForms() error {
 		return err
 	}
 	err := t.eval(`document.querySelectorAll("input[type=checkbox]").forEach((b, i) => { b.checked = i % 2 === 0; });
-		const live = document.querySelector("#live table"); live.querySelector("tbody tr").remove(); live.querySelector("td").textContent = "stale";
-		document.querySelector("#live").setAttribute("data-stale", "1"); true`, nil)
+		window.parts = [...document.querySelectorAll("#live :is(form, fieldset, table, tr, a, button, input, details)")];
+		document.querySelector("#live td:last-child").textContent = "stale"; document.querySelector("#live").dataset.stale = "1"; true`, nil)
 	if err != nil {
 		return err
 	}
-	if err := t.until("the page was refreshed", `!document.querySelector("#live").dataset.stale && document.querySelectorAll("#live tbody tr").length === 50`); err != nil {
+	if err := t.until("the page was refreshed", `!document.querySelector("#live").dataset.stale && !document.querySelector("#live").innerText.includes("stale")`); err != nil {
 		return err
 	}
 	if !t.is(`document.querySelector("#f-affinity-prefix").value === "half-ty" && document.activeElement.id === "f-affinity-prefix" &&
 		[...document.querySelectorAll("input[type=checkbox]")].every((b, i) => b.checked === (i % 2 === 0))`) {
 		return errors.New("what was typed or chosen is gone after a refresh")
+	}
+	var gone []string
+	if err := t.eval(`window.parts.filter((e) => !e.isConnected).slice(0, 5).map((e) => e.outerHTML.slice(0, 200))`, &gone); err != nil {
+		return err
+	}
+	if len(gone) > 0 {
+		return fmt.Errorf("a refresh replaces what is as it was: %q", gone)
 	}
 	return nil
 }

@@ -69,6 +69,17 @@ type shown struct {
 	name, path string
 }
 
+// refused returns what a browser notes about a page that is refused; nil for others.
+func (p shown) refused() []string {
+	switch {
+	case strings.HasPrefix(p.name, "no-such"):
+		return []string{"404 (Not Found)"}
+	case strings.Contains(p.path, "seq=wrong"):
+		return []string{"400 (Bad Request)"}
+	}
+	return nil
+}
+
 // samples holds the addresses of pages of one thing, by the pattern of their route.
 type samples map[string][]string
 
