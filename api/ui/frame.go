@@ -40,17 +40,17 @@ type section struct {
 }
 
 var sections = []section{
-	{Name: "Overview", At: Root, needs: token.Viewer},
-	{Name: "Tasks", At: Root + "tasks", needs: token.Viewer},
-	{Name: "Submit", At: Root + "submit", needs: token.Submitter},
-	{Name: "Behaviors", At: Root + "behaviors", needs: token.Viewer},
-	{Name: "Schedules", At: Root + "schedules", needs: token.Viewer},
-	{Name: "Collections", At: Root + "collections", needs: token.Viewer},
-	{Name: "Stores", At: Root + "stores", needs: token.Viewer},
-	{Name: "Work", At: Root + "work", needs: token.Viewer},
-	{Name: "Nodes", At: Root + "nodes", needs: token.Viewer, whole: true},
-	{Name: "Settings", At: Root + "settings", needs: token.Viewer, whole: true},
-	{Name: "Audit", At: Root + "audit", needs: token.Viewer, whole: true},
+	{"Overview", Root, token.Viewer, false},
+	{"Tasks", Root + "tasks", token.Viewer, false},
+	{"Submit", Root + "submit", token.Submitter, false},
+	{"Behaviors", Root + "behaviors", token.Viewer, false},
+	{"Schedules", Root + "schedules", token.Viewer, false},
+	{"Collections", Root + "collections", token.Viewer, false},
+	{"Stores", Root + "stores", token.Viewer, false},
+	{"Work", Root + "work", token.Viewer, false},
+	{"Nodes", Root + "nodes", token.Viewer, true},
+	{"Settings", Root + "settings", token.Viewer, true},
+	{"Audit", Root + "audit", token.Viewer, true},
 }
 
 // Sections returns the entries of the navigation for who looks.
@@ -99,7 +99,12 @@ type look struct {
 func (u *UI) look(c *api.Call, section, title string) *look {
 	f := u.frameOf(c.Request(), c.Token(), title)
 	f.Section = section
-	return &look{f, c, c.Client(), u}
+	return &look{
+		frame: f,
+		call:  c,
+		api:   c.Client(),
+		u:     u,
+	}
 }
 
 // partWithin bounds how long a page waits for a part of it: what has not come by then is named as missing.

@@ -105,7 +105,7 @@ func (u *UI) listSchedules(c *api.Call) error {
 		body.Wrong, err = p, nil
 		l.Missing = append(l.Missing, p.Error())
 	}
-	if err != nil {
+	if err := l.miss("schedules", err); err != nil {
 		return err
 	}
 	body.Schedules = page.Schedules

@@ -8,9 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"taskledger/api"
 	"taskledger/api/apitest"
+	"taskledger/api/operations"
+	"taskledger/api/problem"
+	"taskledger/api/schedules"
+	"taskledger/api/ui"
 	"taskledger/behaviors"
 	"taskledger/engine/enginetest"
+	"taskledger/schedule"
 )
 
 // schedule sets a schedule that does not fire by itself.
@@ -155,5 +161,21 @@ func TestCollections_AreShownWithTheirLatestRunsAndSteered(t *testing.T) {
 	got = s.want(s.get("viewer", "/ui/collections"), 200, "the shop is closed", "olga")
 	if n := strings.Count(got.text, "paused"); n < 2 {
 		t.Errorf("%d are paused: %s", n, clip(got.text))
+	}
+}
+
+// away has no owner that answers.
+type away struct{ operations.Schedules }
+
+func (away) List(context.Context, schedule.Filter, string, int) ([]schedule.Schedule, bool, error) {
+	return nil, false, problem.New(problem.Unavailable, "nobody serves shard 3")
+}
+
+// A page whose shard nobody serves comes without it, and says so.
+func TestSchedules_NameWhatIsMissing(t *testing.T) {
+	s := serve(t, func(cfg *api.Config, _ *ui.Config) { cfg.Routes = schedules.Routes(away{}, nil) })
+	for _, page := range []string{"/ui/schedules", "/ui/schedules?prefix=a", "/ui/collections"} {
+		got := s.want(s.get("viewer", page), 200, "This page is not whole", "nobody serves shard 3")
+		s.wantNot(got, "There is no", "matches")
 	}
 }

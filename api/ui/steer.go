@@ -42,6 +42,20 @@ func (l *look) refuse(err error, form url.Values) error {
 	return l.showAs(p.Status, "refused", refused{p, within(form.Get("next"))})
 }
 
+// miss names a part as missing that the cluster cannot tell for now. It returns any other error, with which the page is
+// refused.
+func (l *look) miss(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	p := problem.Of(err)
+	if p.Status < http.StatusInternalServerError {
+		return err
+	}
+	l.Missing = append(l.Missing, what+": "+p.Error())
+	return nil
+}
+
 // lacks names the shards that a list lacks.
 func (l *look) lacks(what string, all []api.Missing) {
 	for _, m := range all {

@@ -99,7 +99,12 @@ func (u *UI) listTasks(c *api.Call) error {
 		return err
 	}
 	for _, p := range filterParams() {
-		f := filterField{Name: p.Name, Value: query.Get(p.Name), Does: p.Does, Options: optionsOf[p.Name]}
+		f := filterField{
+			Name:    p.Name,
+			Value:   query.Get(p.Name),
+			Does:    p.Does,
+			Options: optionsOf[p.Name],
+		}
 		if wrong != nil && wrong.Field == p.Name {
 			f.Wrong = wrong.Error()
 		}

@@ -102,7 +102,7 @@ func (u *UI) listWorks(c *api.Call) error {
 	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Status == http.StatusBadRequest {
 		body.Wrong, err = p.Error(), nil
 	}
-	if err != nil {
+	if err := l.miss("tasks", err); err != nil {
 		return err
 	}
 	l.lacks("tasks", page.Missing)
