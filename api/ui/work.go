@@ -84,9 +84,14 @@ func (u *UI) listWorks(c *api.Call) error {
 		Behavior: strings.TrimSpace(query.Get("behavior")),
 		First:    query.Get("cursor") == "",
 	}
-	if body.Find != "" && body.First {
-		if _, has := l.workOf(events.TaskID(body.Find)); has {
-			return c.Redirect(workAt(events.TaskID(body.Find)))
+	if id := events.TaskID(body.Find); body.First && id.Validate() == nil {
+		var is progress.Work
+		switch err := l.get(workOfTask(id), &is); {
+		case err == nil:
+			return c.Redirect(workAt(id))
+		case strings.Contains(body.Find, "/"): // no affinity begins so
+			body.Wrong = problem.Of(err).Error()
+			return l.show("works", body)
 		}
 	}
 	ask := url.Values{"limit": {askedWorks}}

@@ -41,6 +41,9 @@ func TestWork_OfAnEmptyClusterSaysHowToFindOne(t *testing.T) {
 	s := serve(t)
 	s.submit("noop", "a", "{}")
 	s.want(s.get("viewer", "/ui/work"), 200, "No work among these tasks", "newest were asked: 1.")
+	s.submit("noop", "b/1", "{}")
+	s.want(s.get("viewer", "/ui/work?find=b%2F1"), 200, `role="alert"`, `value="b/1"`, "noop")
+	s.want(s.get("viewer", "/ui/work?find=b"), 200, "No work among these tasks")
 	s.want(s.get("viewer", "/ui/work?behavior=No+Such"), 200, `role="alert"`, `value="No Such"`)
 	s.want(s.get("viewer", "/ui/work/a"), 404)
 }
