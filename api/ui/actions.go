@@ -43,8 +43,8 @@ func (u *UI) actionRoutes() []api.Route {
 			Scope:   api.ItsTasks,
 			Class:   api.Poll,
 			MaxBody: maxActions,
-			Form:    []api.Param{{Name: "operation"}, {Name: "id"}, {Name: "reason"}, {Name: "next"}},
-			Many:    []string{"id"},
+			Form:    []api.Param{{Name: "operation"}, {Name: "task"}, {Name: "reason"}, {Name: "next"}},
+			Many:    []string{"task"},
 			Serve:   u.changeTasks,
 		},
 	}
@@ -246,7 +246,7 @@ func (u *UI) changeTasks(c *api.Call) error {
 	if does.Reason {
 		ask.Reason = strings.TrimSpace(form.Get("reason"))
 	}
-	if ask.IDs, ask.Versions, err = selectedIn(form["id"]); err != nil {
+	if ask.IDs, ask.Versions, err = selectedIn(form["task"]); err != nil {
 		return err
 	}
 	l := u.look(c, "Tasks", does.Label+": what became of it")
@@ -281,15 +281,15 @@ func selectedIn(rows []string) (ids []events.TaskID, versions []events.Position,
 		version, id, _ := strings.Cut(row, " ")
 		seen, err := events.ParsePosition(version)
 		if err != nil || id == "" {
-			p := problem.New(problem.Invalid, "id: %.300q: want a version, a space, and the id of a task", row)
-			p.Field = "id"
+			p := problem.New(problem.Invalid, "task: %.300q: want a version, a space, and the id of a task", row)
+			p.Field = "task"
 			return nil, nil, p
 		}
 		ids, versions = append(ids, events.TaskID(id)), append(versions, seen)
 	}
 	if len(ids) == 0 {
 		p := problem.New(problem.Invalid, "No task was selected: nothing was done.")
-		p.Field = "id"
+		p.Field = "task"
 		return nil, nil, p
 	}
 	return ids, versions, nil

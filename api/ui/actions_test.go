@@ -140,7 +140,7 @@ func TestTask_RefusesFormsThatAreWrong(t *testing.T) {
 // rowOf returns the box of a task in the list.
 func (s *server) rowOf(page answer, id string) string {
 	s.t.Helper()
-	_, rest, has := strings.Cut(page.text, `id="s-`+id+`" name="id" value="`)
+	_, rest, has := strings.Cut(page.text, `id="s-`+id+`" name="task" value="`)
 	if !has {
 		s.t.Fatalf("no box of %s: %s", id, clip(page.text))
 	}
@@ -161,7 +161,7 @@ func TestTasks_ThatAreSelectedAreChangedAndEachSaysWhatBecameOfIt(t *testing.T) 
 		"operation": {"cancel"},
 		"reason":    {"no <more>"},
 		"next":      {"/ui/tasks?affinity=a"},
-		"id":        {s.rowOf(page, "a/1"), s.rowOf(page, "a/2"), s.rowOf(page, "a/3")},
+		"task":      {s.rowOf(page, "a/1"), s.rowOf(page, "a/2"), s.rowOf(page, "a/3")},
 	}
 	post := func() answer { return s.send("operator", http.MethodPost, "/ui/changes", form) }
 	s.want(post(), 200, "1 of 3 done", "left as it is: it has changed", "refused: ", "a/1", "a/2", "a/3", `href="/ui/tasks?affinity=a"`)
@@ -174,15 +174,15 @@ func TestTasks_ThatAreSelectedAreChangedAndEachSaysWhatBecameOfIt(t *testing.T) 
 		}
 	}
 	s.want(post(), 200, "0 of 3 done")
-	form["id"] = nil
+	form["task"] = nil
 	s.want(post(), 400, "No task was selected")
-	form["id"] = []string{"a/4"}
+	form["task"] = []string{"a/4"}
 	s.want(post(), 400, "a version, a space, and the id")
-	form["id"] = []string{s.rowOf(page, "a/4"), s.rowOf(page, "a/4")}
+	form["task"] = []string{s.rowOf(page, "a/4"), s.rowOf(page, "a/4")}
 	s.want(post(), 400, "more than once")
-	form["id"], form["next"] = []string{s.rowOf(page, "a/4")}, []string{"https://evil.example/"}
+	form["task"], form["next"] = []string{s.rowOf(page, "a/4")}, []string{"https://evil.example/"}
 	s.wantNot(s.want(post(), 200, "1 of 1 done"), "evil.example")
 	s.want(s.send("tenant", http.MethodPost, "/ui/changes", form), 200, "0 of 1 done", "a/4", "refused: ")
-	form["id"] = []string{strings.Repeat("x", 200_000)}
+	form["task"] = []string{strings.Repeat("x", 200_000)}
 	s.want(post(), 413)
 }

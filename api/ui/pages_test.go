@@ -65,7 +65,7 @@ func formOf(route, id string) url.Values {
 	case "POST /ui/tasks/{id}/change":
 		return url.Values{"operation": {"suspend"}, "version": {"0.1.0"}}
 	case "POST /ui/changes":
-		return url.Values{"operation": {"suspend"}, "id": {"0.1.0 " + id}}
+		return url.Values{"operation": {"suspend"}, "task": {"0.1.0 " + id}}
 	case "POST /ui/jobs":
 		return url.Values{"operation": {"cancel"}, "behavior": {"sleep"}, "once": {"once"}}
 	case "POST /ui/work/{id}/reset", "POST /ui/work/{id}/rerun":

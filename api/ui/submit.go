@@ -43,7 +43,7 @@ func (u *UI) submitRoutes() []api.Route {
 			Form: []api.Param{
 				{Name: "behavior"},
 				{Name: "params"},
-				{Name: "id"},
+				{Name: "task"},
 				{Name: "delay"},
 				{Name: "not_before"},
 				{Name: "priority"},
@@ -144,7 +144,7 @@ func (u *UI) submit(c *api.Call) error {
 	body := &submission{
 		Behavior:  strings.TrimSpace(form.Get("behavior")),
 		Params:    form.Get("params"),
-		ID:        strings.TrimSpace(form.Get("id")),
+		ID:        strings.TrimSpace(form.Get("task")),
 		Delay:     strings.TrimSpace(form.Get("delay")),
 		NotBefore: strings.TrimSpace(form.Get("not_before")),
 		Priority:  strings.TrimSpace(form.Get("priority")),

@@ -14,7 +14,7 @@ func formOfTask(id string) url.Values {
 	return url.Values{
 		"behavior":   {"noop"},
 		"params":     {"{}"},
-		"id":         {id},
+		"task":       {id},
 		"delay":      {""},
 		"not_before": {""},
 		"priority":   {""},
@@ -68,7 +68,7 @@ func TestSubmit_KeepsWhatIsWrongAndNamesItsField(t *testing.T) {
 	for field, c := range map[string]struct{ text, says string }{
 		"behavior":   {"no-such", "no-such"},
 		"params":     {"{\n\"a\": <b>", "line 2"},
-		"id":         {"a/b/c", "task id"},
+		"task":       {"a/b/c", "task id"},
 		"delay":      {"soon", "1h30m"},
 		"not_before": {"tomorrow", "in the zone UTC"},
 		"priority":   {"high", "whole number"},
@@ -95,7 +95,7 @@ func TestSubmit_KeepsWhatIsWrongAndNamesItsField(t *testing.T) {
 	large.Set("params", `"`+strings.Repeat("x", 1<<20)+`"`)
 	s.want(s.send("submitter", http.MethodPost, "/ui/submit", large), 413)
 	twice := formOfTask("x/1")
-	twice["id"] = []string{"x/1", "x/2"}
+	twice["task"] = []string{"x/1", "x/2"}
 	s.want(s.send("submitter", http.MethodPost, "/ui/submit", twice), 400, "more than once")
 	s.want(s.send("tenant", http.MethodPost, "/ui/submit", formOfTask("other")), 403, "begin with t1.")
 	s.want(s.send("sleeper", http.MethodPost, "/ui/submit", formOfTask("other")), 403, "not for the behavior")
@@ -108,7 +108,7 @@ func TestSubmit_BeginsAsACopyOfATask(t *testing.T) {
 	s.want(s.get("submitter", "/ui/tasks/a~1"), 200, `href="/ui/submit?like=a%2F1"`)
 	s.wantNot(s.get("viewer", "/ui/tasks/a~1"), "/ui/submit")
 	got := s.want(s.get("submitter", "/ui/submit?like=a%2F1"), 200, `value="fails"`, "why", "A copy of")
-	s.wantNot(got, "<b>why", `name="id" value="a/1"`)
+	s.wantNot(got, "<b>why", `name="task" value="a/1"`)
 	s.want(s.get("submitter", "/ui/submit?like=none"), 404, "none")
 	s.want(s.get("submitter", "/ui/submit?like=a%2Fb%2Fc"), 400, "like")
 	s.want(s.get("tenant", "/ui/submit?like=a%2F1"), 404)
@@ -120,7 +120,7 @@ func TestOverview_OfAnEmptyClusterHasTheFormOfAFirstTask(t *testing.T) {
 	s.wantNot(s.want(s.get("viewer", "/ui/"), 200, "Nothing has been submitted yet"), `action="/ui/submit"`)
 	s.want(s.get("submitter", "/ui/"), 200, `action="/ui/submit"`, `value="sleep"`)
 	s.want(s.get("tenant", "/ui/"), 200, `value="t1.first"`)
-	form := url.Values{"behavior": {"sleep"}, "params": {`{"duration":"1ms"}`}, "id": {"first"}}
+	form := url.Values{"behavior": {"sleep"}, "params": {`{"duration":"1ms"}`}, "task": {"first"}}
 	for range 2 {
 		if to := s.want(s.send("submitter", http.MethodPost, "/ui/submit", form), 303).header.Get("Location"); to != "/ui/tasks/first" {
 			t.Error(to)

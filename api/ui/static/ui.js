@@ -99,7 +99,7 @@
       if (from) copy(from).then(() => say("Copied"), () => say("Not copied"));
     }
     if ("all" in b.dataset) {
-      for (const box of b.form.querySelectorAll("input[type=checkbox][name=id]")) box.checked = b.dataset.all === "true";
+      for (const box of b.form.querySelectorAll("input[type=checkbox][name=task]")) box.checked = b.dataset.all === "true";
     }
   });
 

@@ -69,6 +69,9 @@ func lookAt(page shown, with, without *tab, axe string) error {
 	if err := visit(with); err != nil {
 		return err
 	}
+	if !with.is(`[...document.forms].every((f) => typeof f.id === "string")`) {
+		all = append(all, errors.New("a form has a field named id, so that a refresh would replace the form with what was typed"))
+	}
 	if err := with.look(axe); err != nil {
 		all = append(all, err)
 	}

@@ -54,16 +54,20 @@ func (s *stage) mirrored(ctx context.Context) (*scene, error) {
 		if err := n.ask(ctx, http.MethodGet, "/v1/tasks", nil, &list); err != nil {
 			return fmt.Errorf("%w: %s", err, n.said.String())
 		}
-		if len(list.Tasks) < 2 {
-			return fmt.Errorf("%d tasks, want a work and a stream", len(list.Tasks))
+		for _, t := range list.Tasks {
+			if strings.HasSuffix(t.ID, "-follow") {
+				return nil
+			}
 		}
-		return nil
+		return fmt.Errorf("no task of %d follows the mirror", len(list.Tasks))
 	}); err != nil {
 		return nil, err
 	}
 	sc := &scene{name: "mirrored", node: n, pages: []shown{{"work", "/ui/work"}, {"overview", "/ui/"}, {"nodes", "/ui/nodes"}}}
-	for i, t := range list.Tasks {
-		sc.pages = append(sc.pages, shown{fmt.Sprintf("work-id-%d", i+1), "/ui/work/" + pathOf(t.ID)}, shown{fmt.Sprintf("task-%d", i+1), "/ui/tasks/" + pathOf(t.ID)})
+	for _, t := range list.Tasks {
+		if n.ask(ctx, http.MethodGet, "/v1/tasks/"+pathOf(t.ID)+"/work", nil, nil) == nil { // its workers have none
+			sc.pages = append(sc.pages, shown{fmt.Sprintf("work-id-%d", len(sc.pages)-2), "/ui/work/" + pathOf(t.ID)})
+		}
 	}
 	return sc, nil
 }

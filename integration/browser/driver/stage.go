@@ -158,7 +158,7 @@ func (s *stage) scenes(ctx context.Context) (all []*scene, err error) {
 		}
 		found = append(found, made)
 		others := []shown{
-			{"tasks-all-columns", "/ui/tasks?status=&column=" + strings.Join(columns, "&column=")},
+			{"tasks-all-columns", "/ui/tasks?status=FAILURE&column=" + strings.Join(columns, "&column=")},
 			{"tasks-wrong-filter", "/ui/tasks?status=FAILURE&created-from=yesterday"},
 		}
 		if of.name == "empty" {
