@@ -181,6 +181,7 @@ internal/locktest    |                                                  | a leaf
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
+integration/browser  | api/token api/ui                                  | opens the dashboard in a browser, which a module of its own drives
 integration/processes |                                               | tests of nodes that are processes
 integration/collections |                                             | tests of collections over the API of several nodes
 integration/works      |                                             | tests of works on several nodes
