@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/store"
+	"taskledger/task"
 	"taskledger/work/internal/prefix"
 	"taskledger/work/workledger"
 )
@@ -49,6 +51,8 @@ type mover struct {
 	// lag returns, of a pushed stream, how many messages are open and since when. Such a stream has no token, so
 	// its changes are not added: they count when their message is acknowledged.
 	lag func(ctx context.Context) (open int64, oldest time.Time)
+	// wake has the run ask again whether another change may come; nil = nobody waits for that.
+	wake func()
 
 	mu      sync.Mutex
 	changes prefix.Prefix[outcome]
@@ -57,6 +61,7 @@ type mover struct {
 	token   string // belongs to the change that was passed last, until it is recorded
 	wanted  []*wanted
 	flying  bool // a move is under way: nothing is passed meanwhile
+	unsure  bool // nobody knows whether the last move was recorded: the attempt makes no other one
 	opens   int  // messages of a pushed stream that are not acknowledged
 	held    map[uint64]bool
 	told    bool // changes were told to be open
@@ -106,13 +111,6 @@ func (m *mover) add(token string) (place uint64) {
 	defer m.mu.Unlock()
 	defer m.ring()
 	return m.changes.Add(token, time.Now())
-}
-
-// has reports whether a change with the token is not passed.
-func (m *mover) has(token string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.changes.Has(token)
 }
 
 // end tells what became of a change.
@@ -229,7 +227,7 @@ func (m *mover) finish(ctx context.Context, complete bool) error {
 	if complete && m.simulates && !m.any && m.token == "" {
 		m.token = m.begin
 	}
-	news := m.news(m.told && m.opens > 0)
+	news := !m.unsure && m.news(m.told && m.opens > 0)
 	m.mu.Unlock()
 	if !news {
 		return nil
@@ -253,6 +251,7 @@ func (m *mover) move(ctx context.Context, last bool) error {
 	answer, err := m.record.Move(ctx, move)
 	switch {
 	case err != nil:
+		m.refused(batch, err)
 		return fmt.Errorf("recording how far the stream is: %w", err)
 	case len(answer.Freed) > 0:
 		return m.free(batch, answer.Freed)
@@ -317,6 +316,40 @@ func (m *mover) land() {
 	m.flying = false
 	m.pass()
 	m.ring()
+	if m.wake != nil {
+		m.wake()
+	}
+}
+
+// refused takes back what a move told that failed: what it was to hold is open. Where it may be recorded all the same,
+// no other one follows, since its token might go back and its counts count twice: the next attempt goes on where the
+// record says.
+func (m *mover) refused(batch []*wanted, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reopen(batch)
+	m.wanted = append(batch, m.wanted...)
+	m.unsure = !refuses(err)
+	m.land()
+}
+
+// refuses reports whether an error of a record tells that nothing was recorded.
+func refuses(err error) bool {
+	_, invalid := errors.AsType[*store.InvalidError](err)
+	_, limit := errors.AsType[*task.LimitError](err)
+	_, state := errors.AsType[*task.StateError](err)
+	_, busy := errors.AsType[*task.OverloadError](err)
+	return invalid || limit || state || busy
+}
+
+// reopen has changes be open that were to be held. The lock is held.
+func (m *mover) reopen(batch []*wanted) {
+	if m.lag != nil {
+		return
+	}
+	for _, w := range batch {
+		m.changes.Reopen(w.place)
+	}
 }
 
 // errFreed tells of an answer that a ledger never gives.
@@ -328,11 +361,9 @@ func (m *mover) free(batch []*wanted, keys []string) error {
 	for _, key := range keys {
 		delete(m.held, keyHash(key))
 	}
+	m.reopen(batch)
 	var rest, freed []*wanted
 	for _, w := range batch {
-		if m.lag == nil {
-			m.changes.Reopen(w.place)
-		}
 		if w.hold.Append && slices.Contains(keys, w.hold.Key) {
 			freed = append(freed, w)
 		} else {
