@@ -66,10 +66,10 @@ func (s *Shard) extend() {
 // Crew tells which tasks were made for others.
 func (s *Shard) Crew() extension.Crew { return s.extensions.crew }
 
-// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them: those of its
-// run, unless it is of a crew.
-func (s *Shard) Tries(t *Task) (lost, failed int) {
-	if lost, failed, of := s.extensions.crew.Tries(t.ID); of {
+// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them at a time: those
+// of its run, unless it is of a crew.
+func (s *Shard) Tries(t *Task, now events.Millis) (lost, failed int) {
+	if lost, failed, of := s.extensions.crew.Tries(t.ID, now); of {
 		return lost, failed
 	}
 	return int(t.Lost), int(t.Failures)

@@ -223,6 +223,9 @@ func (s *Works) move(of *Work, b *events.BucketsMoved, now events.Millis) {
 	case b.Ended != 0:
 		s.end(of, p, b, now)
 	case b.Returned != 0:
+		if of.goesOn(b.Worker, now) {
+			of.tries = nil
+		}
 		of.close(b.Returned)
 		p.taken.Remove(b.Returned)
 		switch b.Cause {
@@ -272,7 +275,7 @@ func (s *Works) end(of *Work, p *Part, b *events.BucketsMoved, now events.Millis
 		of.tries = slices.Delete(slices.Clone(of.tries), at, at+1)
 	}
 	for _, w := range of.workers { // the work gets on: what one bucket costs is counted by tries
-		w.Lost, w.Failed = 0, 0
+		w.forgive()
 	}
 	var done []permit
 	of.permits.Ascend(permit{bucket: b.Ended, counter: -1}, func(is permit) bool {

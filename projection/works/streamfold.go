@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"taskledger/events"
 	"taskledger/projection/extension"
@@ -108,7 +109,9 @@ func (s *Works) moveToken(of *Work, b *events.TokenMoved, now events.Millis) {
 	stream.count(b.Items.Done+b.Items.Failed+b.Items.Skipped, of.open[0].Since, now)
 	switch {
 	case b.Token == "":
-		return
+		if !of.leavesBehind(b) {
+			return
+		}
 	case b.Simulated && p.Simulated != b.Token:
 		p.Simulated = strings.Clone(b.Token)
 	case !b.Simulated && stream.Token != b.Token:
@@ -118,8 +121,28 @@ func (s *Works) moveToken(of *Work, b *events.TokenMoved, now events.Millis) {
 	}
 	of.tries = nil
 	for _, w := range of.workers { // the work gets on
-		w.Lost, w.Failed = 0, 0
+		w.forgive()
 	}
+}
+
+// longAttempt is the time after which an attempt has outlived whatever ended those before it: no step of the wait
+// after a loss is longer, unless a policy begins with a longer one.
+const longAttempt = events.Millis(time.Hour / time.Millisecond)
+
+// goesOn reports whether the attempt of a worker has had the bucket of a stream for so long, at a time, that those before
+// it count no more. A stream may have neither an end nor changes for years.
+func (w *Work) goesOn(worker uint32, now events.Millis) bool {
+	_, plan := w.Part()
+	has := w.Has(worker)
+	return plan != nil && plan.Form != events.FormBuckets && has != nil && now-has.Since >= longAttempt
+}
+
+// leavesBehind reports whether a move of a pushed stream, which has no token, tells that each message is acknowledged
+// that was there when the attempt began. What has ended attempts before is one of those. Open alone would not do: others
+// are acknowledged before a message that ends each attempt.
+func (w *Work) leavesBehind(b *events.TokenMoved) bool {
+	_, plan := w.Part()
+	return plan.Form == events.FormPushed && b.Items != (events.ItemCounts{}) && (b.Open == 0 || b.Oldest > w.open[0].Since)
 }
 
 // setToken applies the token that an operator has set.
@@ -156,7 +179,6 @@ func (w *Work) hold(b *events.ChangeHeld, now events.Millis) {
 		Attempt: b.Attempt,
 	}
 	h.Changes = append(h.Changes, is) // behind those that a snapshot may have
-	h.by = b.Attempt
 	h.data += int64(len(is.Data))
 	s.bytes += is.size()
 	s.name(h)

@@ -18,7 +18,7 @@ const heldARow = 32 << 10
 //
 //	streams      [id of the work, token, moved at, open, oldest, told at, [from, changes, from, changes], last hold,
 //	              [partition, simulated ...]]
-//	holds        [id of the work, number, life, partition, key, flags, begun, done, last attempt]
+//	holds        [id of the work, number, life, partition, key, flags, begun, done, attempt of its last change]
 //	heldchanges  [id of the work, number of the hold, [at, data, code, message, attempt ...]]
 //	spentholds   [id of the task, life, orphan]
 //
@@ -157,7 +157,7 @@ func (s *Works) listHolds() (int, func(int, *wire.Writer)) {
 		w.Uint(flags)
 		w.Int(int64(is.Begun))
 		w.Uint(is.Done)
-		w.Uint(uint64(is.by))
+		w.Uint(uint64(is.Changes[len(is.Changes)-1].Attempt)) // which stands beside that change, too
 	}
 }
 
@@ -170,7 +170,8 @@ func (s *Works) readHold(r *wire.Reader) {
 	for bit, is := range h.flags() {
 		*is = flags&(1<<bit) != 0
 	}
-	h.Begun, h.Done, h.by = events.Millis(r.Int()), r.Uint(), events.Ref(r.Uint())
+	h.Begun, h.Done = events.Millis(r.Int()), r.Uint()
+	r.Uint()
 	switch {
 	case r.Err() != nil:
 	case of == nil || of.Stream == nil || h.Number == 0 || h.Number > of.Stream.last || h.Life == 0 || flags >= 1<<len(h.flags()):
@@ -188,7 +189,7 @@ func (s *Works) readHold(r *wire.Reader) {
 		of.Stream.bytes += HoldBytes(h.Key)
 		s.byHold[h.ID] = holdOf{work: of, number: h.Number}
 		s.bytes += HoldBytes(h.Key)
-		s.last = max(s.last, h.Life, h.by)
+		s.last = max(s.last, h.Life)
 	}
 }
 

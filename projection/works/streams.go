@@ -48,8 +48,7 @@ type Hold struct {
 	Done      uint64 // changes that were processed
 	Changes   []Held // those that are left, in their order
 
-	data int64      // bytes of the data of Changes
-	by   events.Ref // the attempt that has added the last change
+	data int64 // bytes of the data of Changes
 }
 
 // Held is a change of a hold.
@@ -144,16 +143,18 @@ func (s *Stream) count(changes uint64, from, now events.Millis) {
 // Data returns the bytes of the data of the changes that are left.
 func (h *Hold) Data() int64 { return h.data }
 
-// Has reports whether a change that an attempt would add is there already. It is, where the change comes again. Once
-// the attempt has added an earlier one that came again and had been processed, those behind it follow that once more;
-// adds tells that it is about to.
+// Has reports whether a change that an attempt would add is there already, and nothing before it comes behind it. An
+// attempt adds changes in their order. What another attempt has added behind them may be an earlier change that came
+// again and had been processed: then those of before follow that once more. adds tells that the attempt is about to add
+// such a change.
 func (h *Hold) Has(at string, attempt events.Ref, adds bool) bool {
 	if at == "" {
 		return false
 	}
 	for i := len(h.Changes) - 1; i >= 0; i-- {
-		if h.Changes[i].At == at {
-			return h.Changes[i].Attempt == attempt || h.by != attempt && !adds
+		is := &h.Changes[i]
+		if is.At == at {
+			return is.Attempt == attempt || !adds && is.Attempt == h.Changes[len(h.Changes)-1].Attempt
 		}
 	}
 	return false

@@ -39,7 +39,7 @@ func (s *Works) saw(t extension.Task, ev *events.Event) {
 		before := of.size()
 		s.apply(of, t, ev)
 		of.follow(t, ev)
-		of.workers[1].follow(ev)
+		of.workers[1].follow(ev, of.goesOn(1, ev.At))
 		s.bytes += of.size() - before
 		return
 	}
@@ -94,19 +94,28 @@ func endsRun(ev *events.Event) bool {
 	return false
 }
 
-// follow counts how the attempts of a worker end.
-func (w *Worker) follow(ev *events.Event) {
+// follow counts how the attempts of a worker end. anew tells that those before count no more if one does.
+func (w *Worker) follow(ev *events.Event, anew bool) {
 	switch b := ev.Body.(type) {
 	case *events.Lost:
+		if anew {
+			w.forgive()
+		}
 		w.Lost++
 	case *events.Succeeded:
-		w.Lost, w.Failed = 0, 0
+		w.forgive()
 	case *events.Failed:
+		if anew {
+			w.forgive()
+		}
 		if w.Failed++; b.Run != 0 {
-			w.Lost, w.Failed = 0, 0
+			w.forgive()
 		}
 	}
 }
+
+// forgive has attempts count anew.
+func (w *Worker) forgive() { w.Lost, w.Failed = 0, 0 }
 
 // join notes a task that was created as a worker of another one.
 func (s *Works) join(t extension.Task, b *events.Created) {
@@ -134,7 +143,7 @@ func (s *Works) join(t extension.Task, b *events.Created) {
 func (s *Works) sawWorker(of *Work, w *Worker, t extension.Task, ev *events.Event) {
 	s.count(of, w, -1)
 	of.live(ev)
-	w.follow(ev)
+	w.follow(ev, false)
 	w.Active, w.bytes = !t.Final, t.Bytes
 	s.count(of, w, 1)
 	s.trim(of)

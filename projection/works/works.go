@@ -201,14 +201,17 @@ func (s *Works) Led(id events.TaskID) (active []events.TaskID) {
 	return active
 }
 
-// Tries implements extension.Crew: it counts since a bucket of the work ended.
-func (s *Works) Tries(id events.TaskID) (lost, failed int, of bool) {
+// Tries implements extension.Crew: it counts since the work got on.
+func (s *Works) Tries(id events.TaskID, now events.Millis) (lost, failed int, of bool) {
 	if len(s.byParent) == 0 {
 		return 0, 0, false
 	}
 	is, number := s.WorkerOf(id)
 	if is == nil {
 		return 0, 0, false
+	}
+	if is.goesOn(number, now) {
+		return 0, 0, true
 	}
 	w := is.workers[number]
 	return int(w.Lost), int(w.Failed), true

@@ -218,7 +218,7 @@ func (d *Decider) waited(t *projection.Task, c *Complete) events.Millis {
 // nextTry returns when a failed attempt is tried again; 0 = never.
 func (d *Decider) nextTry(t *projection.Task, c *Complete) events.Millis {
 	policy := &t.Kind.Policy
-	_, failed := d.State.Tries(t)
+	_, failed := d.State.Tries(t, d.Now)
 	failed++
 	switch {
 	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failed >= policy.MaxAttempts:

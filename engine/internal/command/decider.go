@@ -190,7 +190,7 @@ func (d *Decider) Lose(node string) bool {
 
 // losses returns how often attempts of a task were lost, as its policy counts.
 func (d *Decider) losses(t *projection.Task) int {
-	lost, _ := d.State.Tries(t)
+	lost, _ := d.State.Tries(t, d.Now)
 	return lost
 }
 

@@ -89,7 +89,7 @@ type Assignment struct {
 // AssignmentOf is the attempt that a task has just started. Its failures and losses are those that the task's policy
 // counts.
 func AssignmentOf(state *projection.Shard, t *projection.Task) Assignment {
-	lost, failed := state.Tries(t)
+	lost, failed := state.Tries(t, t.StartedAt)
 	a := Assignment{
 		AttemptName: AttemptName{t.ID, t.Started},
 		Behavior:    t.Kind.Behavior,

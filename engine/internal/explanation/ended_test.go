@@ -71,3 +71,42 @@ func TestExplanations_TellWhoCancelledAndWhoSuspended(t *testing.T) {
 		t.Errorf("%q", kept)
 	}
 }
+
+// A failure by which an owner has ended a work says how it goes on.
+func TestOfEnd_SaysWhatLetsAWorkGoOnThatItsOwnerHasEnded(t *testing.T) {
+	t.Parallel()
+	for want, is := range map[string]*events.Error{
+		"holds: key \"k\" is full; once task a/p.h3 has processed some of them, or is deleted, retry lets it go on": {
+			Code:       events.CodeHolds,
+			Message:    `key "k" is full`,
+			Properties: map[string]string{"partition": "all", "hold": "a/p.h3"},
+		},
+		"holds: 10,000; once some of the tasks that hold them, a/p.h1 and so on, have processed them, or are deleted, retry lets it go on": {
+			Code:       events.CodeHolds,
+			Message:    "10,000",
+			Properties: map[string]string{"partition": "all"},
+		},
+		"; work reset --thresholds lets it count anew, and retry lets it go on": {
+			Code:       events.CodeThreshold,
+			Properties: map[string]string{"counter": "deletes"},
+		},
+		"; work reset --thresholds lets its failures count anew, and retry lets it go on": {
+			Code:       events.CodeStopped,
+			Properties: map[string]string{"rule": "1"},
+		},
+		"; retry lets it go on with that one": {
+			Code:       events.CodeStopped,
+			Properties: map[string]string{"item": "k"},
+		},
+	} {
+		task := &projection.Task{
+			ID:     "a/p",
+			Status: task.Failure,
+			Kind:   &projection.Kind{},
+			Error:  is,
+		}
+		if text := explanation.OfEnd(task); !strings.HasSuffix(text, want) {
+			t.Errorf("%q, want %q", text, want)
+		}
+	}
+}

@@ -30,9 +30,7 @@ func OfEnd(t *projection.Task) string {
 		return "it was cancelled" + asked(t) + tail(t.Error.Message, t)
 	case t.Error != nil:
 		text := "it has ended with FAILURE: " + failed(t)
-		if t.Error.Code == events.CodeThreshold && t.Error.Properties["counter"] != "" {
-			text += "; work reset --thresholds lets it count anew, and retry lets it go on"
-		}
+		text += remedy(t)
 		if t.Wait != nil && t.Wait.Since != 0 {
 			text += "; the attempt that was due next was cancelled" + asked(t) // a retry, or the first one of the next run
 		}
@@ -41,6 +39,25 @@ func OfEnd(t *projection.Task) string {
 		return "it has ended with " + t.Status.String() + "; its next run was cancelled" + asked(t)
 	}
 	return "it has ended with " + t.Status.String()
+}
+
+// remedy says what lets a work go on that its owner has ended; "" where the failure alone says enough.
+func remedy(t *projection.Task) string {
+	switch of := t.Error.Properties; {
+	case t.Error.Code == events.CodeThreshold && of["counter"] != "":
+		return "; work reset --thresholds lets it count anew, and retry lets it go on"
+	case t.Error.Code == events.CodeStopped && of["rule"] != "":
+		return "; work reset --thresholds lets its failures count anew, and retry lets it go on"
+	case t.Error.Code == events.CodeStopped && of["item"] != "":
+		return "; retry lets it go on with that one"
+	case t.Error.Code == events.CodeHolds && of["hold"] != "":
+		const say = "; once task %s has processed some of them, or is deleted, retry lets it go on"
+		return fmt.Sprintf(say, of["hold"])
+	case t.Error.Code == events.CodeHolds:
+		const say = "; once some of the tasks that hold them, %s and so on, have processed them, or are deleted, retry lets it go on"
+		return fmt.Sprintf(say, events.HoldID(t.ID, 1))
+	}
+	return ""
 }
 
 // OfSuspended explains a task that somebody has suspended.

@@ -2,10 +2,12 @@ package works_test
 
 import (
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/task"
+	"taskledger/work/workledger"
 )
 
 func TestWork_ABucketThatKillsItsProcessCostsAsManyLossesAsThePolicyAllowsWhoeverHasIt(t *testing.T) {
@@ -179,5 +181,103 @@ func TestWork_WorkersThatAreCancelledOneByOneAreReplacedAtOnce(t *testing.T) {
 			t.Fatalf("there is no worker %d", n)
 		}
 		w.operate(worker(n), task.Cancel)
+	}
+}
+
+// pushes makes a stream one to which messages are pushed.
+func pushes(p *events.WorkPartition) { p.Form = events.FormPushed }
+
+// loseOften loses the attempt of a stream n times, after it was let go on, and has another one begin at once.
+func (w *world) loseOften(n int, goOn func()) {
+	w.t.Helper()
+	for i := range n {
+		goOn()
+		w.lose(w.task(parent).Node)
+		is := w.task(parent)
+		if is.Final() {
+			w.t.Fatalf("loss %d ends the stream: %+v", i+1, is.Error)
+		}
+		if is.Due > w.now {
+			w.t.Fatalf("after loss %d it waits for %d ms", i+1, is.Due-w.now)
+		}
+		w.again()
+	}
+}
+
+// A pushed stream has no token. What it has acknowledged since it began shows that nothing which was there ends it.
+func TestStream_LossesOfAPushedOneCountAnewWhenAllIsAcknowledgedThatWasThere(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]int64{"nothing is open": 0, "what is open came later": 7} {
+		w := streamed(t, pushes)
+		w.loseOften(20, func() {
+			w.now += 2000
+			var oldest time.Time
+			if open > 0 {
+				oldest = time.UnixMilli(int64(w.now) - 1000)
+			}
+			w.moveTo(w.record(parent), workledger.Move{Items: workledger.Counts{Done: 1}, Open: open, Oldest: oldest})
+		})
+		if tries := w.work().Worker(1); tries.Lost != 1 {
+			t.Errorf("%s: %d losses count", name, tries.Lost)
+		}
+	}
+}
+
+// A message may end each attempt that it comes to, while others are acknowledged before it.
+func TestStream_LossesOfAPushedOneCountWhileAMessageIsOpenThatWasThere(t *testing.T) {
+	t.Parallel()
+	w := streamed(t, pushes)
+	since := time.UnixMilli(int64(w.now) - 1000)
+	losses := 0
+	for ; losses < 20 && !w.task(parent).Final(); losses++ {
+		if losses > 0 {
+			w.now = max(w.now, w.task(parent).Due)
+			w.again()
+		}
+		w.now += 2000
+		w.moveTo(w.record(parent), workledger.Move{Items: workledger.Counts{Done: 5}, Open: 1, Oldest: since})
+		w.lose(w.task(parent).Node)
+	}
+	if is := w.task(parent); !is.Final() || is.Error.Code != events.CodeLost || losses != is.Kind.Policy.MaxLost {
+		t.Errorf("after %d losses it is %s, %+v", losses, is.Status, is.Error)
+	}
+}
+
+// A stream may have no change for days, and neither an end.
+func TestStream_LossesCountAnewAfterAnAttemptOfAnHour(t *testing.T) {
+	t.Parallel()
+	w := streamed(t)
+	w.loseOften(20, func() { w.now += 3_600_000 })
+	w.lose(w.task(parent).Node)
+	if is := w.task(parent); is.Due <= w.now {
+		t.Error("a second loss in a row is followed by no wait")
+	}
+}
+
+func TestStream_FailuresCountAnewAfterAnAttemptOfAnHour(t *testing.T) {
+	t.Parallel()
+	w := streamed(t)
+	most := w.task(parent).Kind.Policy.MaxAttempts
+	fail := func() *events.Error {
+		w.complete(parent, command.Failed)
+		if is := w.task(parent); is.Final() {
+			return is.Error
+		}
+		w.again()
+		return nil
+	}
+	for range 2 * most {
+		w.now += 3_600_000
+		if err := fail(); err != nil {
+			t.Fatalf("%+v", err)
+		}
+	}
+	for range most - 2 {
+		if err := fail(); err != nil {
+			t.Fatalf("in a row: %+v", err)
+		}
+	}
+	if err := fail(); err == nil {
+		t.Errorf("%d failures in a row do not end it", most)
 	}
 }

@@ -137,8 +137,8 @@ func (m *machine) check(t *rapid.T) {
 }
 
 // restore goes on with the state as a snapshot has it.
-func (m *machine) restore(t *rapid.T) {
-	sn := m.state.BeginSnapshot()
+func (w *world) restore(t *rapid.T) {
+	sn := w.state.BeginSnapshot()
 	for !sn.Step(100) {
 	}
 	r := projection.NewRestorer(0)
@@ -151,15 +151,15 @@ func (m *machine) restore(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if restored.Digest(nil) != m.state.Digest(nil) {
+	if restored.Digest(nil) != w.state.Digest(nil) {
 		t.Fatal("restored, the shard differs")
 	}
-	if a, b := fold.Of(restored), fold.Of(m.state); a.Bytes() != b.Bytes() || a.Permits() != b.Permits() {
+	if a, b := fold.Of(restored), fold.Of(w.state); a.Bytes() != b.Bytes() || a.Permits() != b.Permits() {
 		t.Fatalf("restored, works take %d bytes and %d permits, before %d and %d", a.Bytes(), a.Permits(), b.Bytes(), b.Permits())
 	}
-	m.state = restored
-	m.state.MakeDue(m.now)
-	m.takeOver()
+	w.state = restored
+	w.state.MakeDue(w.now)
+	w.takeOver()
 }
 
 // attempt carries out a step of an attempt as the loop of a worker does.

@@ -274,6 +274,26 @@ func TestStream_ChangesBehindOneThatIsProcessedAgainFollowItAgain(t *testing.T) 
 	}
 }
 
+// The attempt that brought it again may have ended before it brought the others.
+func TestStream_ChangesFollowOneThatWasProcessedAgainAlsoIfAnotherAttemptBringsThem(t *testing.T) {
+	t.Parallel()
+	w := streamed(t)
+	again := func() *works.Stream {
+		w.lose(w.task(parent).Node)
+		w.now += 3_600_000
+		w.again()
+		return w.record(parent)
+	}
+	w.moveTo(w.record(parent), holds(begins("k", "4"), follows("k", "6")))
+	w.moveTo(again(), holds(follows("k", "2")))
+	w.moveTo(again(), holds(follows("k", "4"), follows("k", "6")))
+	w.moveTo(again(), holds(follows("k", "6")))
+	w.startHold(1, "n-3")
+	if left := w.held(w.record(hold(1)), 0); left != "4 6 2 4 6" {
+		t.Errorf("the hold has %s", left)
+	}
+}
+
 func TestStream_AHoldsReportThatComesTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
 	w := streamed(t)
@@ -371,7 +391,8 @@ func TestStream_IsStoppedByItsLimitsWithNothingOfTheMoveRecorded(t *testing.T) {
 			t.Errorf("%s: one more is recorded", name)
 		}
 		is := w.task(parent)
-		if !is.Final() || is.Error.Code != events.CodeHolds || !strings.Contains(is.Error.Message, c.want) {
+		if !is.Final() || is.Error.Code != events.CodeHolds || !strings.Contains(is.Error.Message, c.want) ||
+			is.Error.Properties["hold"] != string(hold(1)) {
 			t.Errorf("%s: the stream has %s, %+v", name, is.Status, is.Error)
 		}
 		if w.stream().Token != "" || len(w.stream().Hold(1).Changes) != before {

@@ -54,9 +54,9 @@ func (c *Move) Decide(d *command.Decider) command.Answer {
 	if freed := a.freed(holds); len(freed) > 0 {
 		return (&streamed{Freed: freed}).answer()
 	}
-	todo, problem := a.sort(holds)
-	if problem != "" {
-		failWork(d, a.of, a.full(problem))
+	todo, over := a.sort(holds)
+	if over.problem != "" {
+		failWork(d, a.of, a.full(over))
 		return stale()
 	}
 	if refusal, refused := d.Grows(0); refused {
@@ -106,7 +106,13 @@ type sorted struct {
 	keys    map[string]*sum
 	begins  int   // holds
 	bytes   int64 // that all take
-	problem string
+	exceeds excess
+}
+
+// excess is a limit that a Move exceeds.
+type excess struct {
+	problem string // "" = none
+	hold    uint32 // whose limit it is; 0 = that of all, or of a hold that has not begun
 }
 
 // sum counts the changes of the hold of a key, with those that a Move would add.
@@ -117,13 +123,12 @@ type sum struct {
 	added   map[string]bool // names of changes of the Move
 }
 
-// sort returns the changes that are to be added to holds, without those that are there, and which limit they exceed;
-// "" = none.
-func (a *asked) sort(holds []held) (all []todo, problem string) {
+// sort returns the changes that are to be added to holds, without those that are there, and which limit they exceed.
+func (a *asked) sort(holds []held) (all []todo, over excess) {
 	s := sorted{keys: map[string]*sum{}}
 	for i := range holds {
-		if s.take(a, &holds[i]); s.problem != "" {
-			return nil, s.problem
+		if s.take(a, &holds[i]); s.exceeds.problem != "" {
+			return nil, s.exceeds
 		}
 	}
 	has := 0
@@ -132,11 +137,11 @@ func (a *asked) sort(holds []held) (all []todo, problem string) {
 	}
 	switch {
 	case has+s.begins > events.MaxHolds:
-		return nil, fmt.Sprintf("more than %d keys or changes are held apart", events.MaxHolds)
+		over.problem = fmt.Sprintf("more than %d keys or changes are held apart", events.MaxHolds)
 	case s.bytes > 0 && works.Of(a.d.State).Bytes()+s.bytes > works.MaxBytes:
-		return nil, fmt.Sprintf("works of the shard, with what they hold, take more than %d bytes", works.MaxBytes)
+		over.problem = fmt.Sprintf("works of the shard, with what they hold, take more than %d bytes", works.MaxBytes)
 	}
-	return s.todo, ""
+	return s.todo, over
 }
 
 // take sorts out a change.
@@ -166,11 +171,12 @@ func (s *sorted) take(a *asked, h *held) {
 		is.added[h.at] = true
 	}
 	key := strconv.QuoteToASCII(events.Head(h.key, 64))
+	s.exceeds.hold = next.number
 	switch {
 	case is.changes > events.MaxHeldChanges:
-		s.problem = fmt.Sprintf("key %s has more than %d changes that are held", key, events.MaxHeldChanges)
+		s.exceeds.problem = fmt.Sprintf("key %s has more than %d changes that are held", key, events.MaxHeldChanges)
 	case is.data > events.MaxHeldBytes:
-		s.problem = fmt.Sprintf("changes of key %s that are held take more than %d bytes", key, events.MaxHeldBytes)
+		s.exceeds.problem = fmt.Sprintf("changes of key %s that are held take more than %d bytes", key, events.MaxHeldBytes)
 	}
 }
 
@@ -193,13 +199,17 @@ func (s *sorted) sum(a *asked, h *held) *sum {
 }
 
 // full returns the failure of a stream that a limit stops.
-func (a *asked) full(problem string) events.Error {
+func (a *asked) full(over excess) events.Error {
 	_, plan := a.of.Part()
-	return events.Error{
+	is := events.Error{
 		Code:       events.CodeHolds,
-		Message:    events.Head("partition "+plan.ID+": "+problem, failureBytes/2),
+		Message:    events.Head("partition "+plan.ID+": "+over.problem, failureBytes/2),
 		Properties: map[string]string{"partition": plan.ID},
 	}
+	if over.hold != 0 {
+		is.Properties["hold"] = string(events.HoldID(a.of.ID, over.hold))
+	}
+	return is
 }
 
 // hold adds a change to its hold, or begins one with its task.

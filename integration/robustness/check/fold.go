@@ -48,6 +48,11 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 	if ev.Kind() == events.KindReleased {
 		rest.least, rest.most = t.asksFor(before.started)
 	}
+	if j.works.GoesOn(ev.Task, ev.At) && before.policy != nil {
+		anew := *before
+		anew.count(0, 0, anew.policy)
+		before = &anew
+	}
 	if p := judge(before, ev, rest); p != nil {
 		t.broken = true
 		j.schedules.Lose(ev.Task)

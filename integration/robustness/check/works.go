@@ -34,7 +34,7 @@ func getsOn(body events.Body) bool {
 	case *events.BucketsMoved:
 		return b.Ended != 0
 	case *events.TokenMoved:
-		return b.Token != ""
+		return b.Token != "" || b.Items != (events.ItemCounts{})
 	}
 	return false
 }

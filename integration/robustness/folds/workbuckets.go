@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"taskledger/events"
 )
@@ -86,14 +87,34 @@ func (of *job) moveToken(b *events.TokenMoved) string {
 	if b.Simulated {
 		stands = &p.simulated
 	}
-	if b.Token == "" || b.Token == *stands {
+	switch {
+	case b.Token == "" && of.leavesBehind(p, b):
+	case b.Token == "" || b.Token == *stands:
 		return ""
+	default:
+		*stands = b.Token
 	}
-	*stands = b.Token
 	for _, w := range of.workers {
 		w.forgive()
 	}
 	return ""
+}
+
+// leavesBehind reports whether a pushed stream has acknowledged each message that was there when the attempt began.
+func (of *job) leavesBehind(p *part, b *events.TokenMoved) bool {
+	return p.plan.Form == events.FormPushed && b.Items != (events.ItemCounts{}) && (b.Open == 0 || b.Oldest > of.since)
+}
+
+// GoesOn reports whether the attempt of a task has had the bucket of a stream for an hour, at a time: those before count
+// no more.
+func (s *Works) GoesOn(id events.TaskID, at events.Millis) bool {
+	of := s.byID[id]
+	if of == nil {
+		return false
+	}
+	p := of.part()
+	_, open := of.open[1]
+	return p != nil && p.plan.Form != events.FormBuckets && open && at >= of.since.Add(time.Hour)
 }
 
 // mayReset says what keeps a work from being reset.
@@ -240,6 +261,7 @@ func (of *job) move(ev *events.Event, b *events.BucketsMoved) string {
 		}
 	}
 	if b.Started != 0 {
+		of.since = ev.At
 		return of.give(p, w, b)
 	}
 	return ""

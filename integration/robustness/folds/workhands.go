@@ -46,6 +46,9 @@ func (s *Works) hand(ev *events.Event) *hand {
 // follow moves a task on to an event.
 func (s *Works) follow(t *hand, ev *events.Event) {
 	t.at = ev.At
+	if kind := ev.Kind(); (kind == events.KindLost || kind == events.KindFailed) && s.GoesOn(t.id, ev.At) {
+		t.forgive()
+	}
 	switch b := ev.Body.(type) {
 	case *events.Started:
 		t.attempt, t.waits, t.over, t.final = ev.Position.Ref, 0, false, false

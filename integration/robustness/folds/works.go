@@ -55,6 +55,7 @@ type job struct {
 	parts    []part
 	current  int // the number of the last partition that has started; 0 = none
 	open     map[uint64]holder
+	since    events.Millis   // when a bucket was given last, which a stream has alone
 	permits  map[permit]bool // of buckets that have not ended
 	stream   stream
 }
