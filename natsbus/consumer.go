@@ -59,6 +59,18 @@ func (c *consumer) info(ctx context.Context) (is *jetstream.ConsumerInfo, err er
 	return is, err
 }
 
+// streamInfo returns what JetStream knows of the stream.
+func (c *consumer) streamInfo(ctx context.Context) (is *jetstream.StreamInfo, err error) {
+	err = c.request(ctx, func(ctx context.Context) error {
+		s, err := c.js.Stream(ctx, c.cfg.Stream)
+		if err == nil {
+			is = s.CachedInfo()
+		}
+		return err
+	})
+	return is, err
+}
+
 // create makes the consumer, which begins at a place; 0: at the first message of the stream.
 func (c *consumer) create(ctx context.Context, place uint64) (is *jetstream.ConsumerInfo, err error) {
 	err = c.request(ctx, func(ctx context.Context) error {

@@ -28,16 +28,17 @@ const (
 // Updates implements feed.Source on a durable consumer of JetStream, over a connection that the caller closes
 // afterwards. It says nothing to NATS before the first Next.
 //
-// A consumer that somebody deletes is made again at the first message that is not acknowledged, so nothing is lost and
-// nothing is repeated. If another program reads the consumer, Next returns feed.ErrShared: once for each time that
+// A consumer that somebody deletes is made again at the first message that is not acknowledged: nothing is lost, and what
+// is acknowledged behind that message comes again at most if the attempt is another one. If another program reads the consumer, Next returns feed.ErrShared: once for each time that
 // messages went elsewhere, and again while they do not come back.
 type Updates struct {
 	consumer
 	stop context.CancelFunc
 
 	acks  sync.RWMutex // held for reading while an acknowledgement is on its way
-	mu    sync.Mutex   // guards queue
+	mu    sync.Mutex   // guards queue and of
 	queue inorder.Queue[delivered]
+	of    mark // without its place; as the queue was settled last
 
 	inbox  string // prefix of the subjects of requests
 	came   chan *nats.Msg
@@ -49,13 +50,14 @@ type Updates struct {
 var (
 	_ feed.Source   = (*Updates)(nil)
 	_ feed.Measured = (*Updates)(nil)
+	_ feed.Marked   = (*Updates)(nil)
 )
 
 // delivered is a message and how it is answered.
 type delivered struct {
 	message feed.Message
 	reply   string
-	size    int // beyond the limit; 0 = within it
+	size    int // beyond the limit, so that its data is not kept; 0 = within it
 }
 
 // pulled holds the request for messages that is under way.
@@ -69,14 +71,16 @@ type pulled struct {
 type condition struct {
 	made       time.Time // when the consumer was; zero: it was not looked for yet
 	streamMade time.Time
+	before     mark // how far an attempt before this one came
 	ackWait    time.Duration
 	reconnects uint64
 	disturbed  bool      // deliveries may have been lost on their way
 	failing    time.Time // since when nothing is answered; zero: it is
 	asked      time.Time // when the state was
 	kept       time.Time // when what waits was reported in progress
-	missing    int
-	since      time.Time // when missing was as high as it is
+	looked     time.Time // when it was looked for messages that the stream has no more
+	missing    int       // less than 0: so many are here that the server does not wait for
+	since      time.Time // when missing was as far from 0 as it is
 }
 
 // NewUpdates returns a source on the consumer. An error means that cfg is wrong; it names the field.
@@ -142,7 +146,7 @@ func (u *Updates) settled() bool {
 // step does what is due, and then waits for something to come, not for long. Next returns its errors.
 func (u *Updates) step(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return u.over(ctx)
 	}
 	var err error
 	if len(u.came) == 0 {
@@ -154,10 +158,10 @@ func (u *Updates) step(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
 	case lasting(err) || said(err):
 		return u.wrap(err)
+	case ctx.Err() != nil:
+		return u.over(ctx)
 	case u.has.failing.IsZero():
 		u.has.failing = time.Now()
 	case time.Since(u.has.failing) > u.cfg.Patience:
@@ -166,6 +170,14 @@ func (u *Updates) step(ctx context.Context) error {
 	}
 	u.pause(ctx, retryPause)
 	return nil
+}
+
+// over returns why Next ends with its context, and whether NATS is away then.
+func (u *Updates) over(ctx context.Context) error {
+	if u.conn.IsConnected() && u.has.failing.IsZero() {
+		return context.Cause(ctx)
+	}
+	return u.wrap(fmt.Errorf("%w: %w", feed.ErrAway, context.Cause(ctx)))
 }
 
 func (u *Updates) pause(ctx context.Context, d time.Duration) {
@@ -208,7 +220,6 @@ func (u *Updates) prepare(ctx context.Context) (err error) {
 			if err := u.settle(ctx); err != nil {
 				return err
 			}
-			u.has.failing = time.Time{}
 		}
 		u.keep()
 	}
@@ -265,29 +276,39 @@ func (u *Updates) settle(ctx context.Context) error {
 	if err := u.meet(ctx, is); err != nil {
 		return err
 	}
-	u.mu.Lock()
-	missing := u.queue.Settle(inorder.State{
+	state := inorder.State{
 		Place:   is.Delivered.Stream,
 		Count:   is.Delivered.Consumer,
 		Pending: is.NumAckPending,
-	})
+	}
+	u.known()
+	if err := u.doubt(ctx, state); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	missing := u.queue.Settle(state)
 	u.mu.Unlock()
 	return u.await(missing, is.NumWaiting)
 }
 
-// await notes how many messages are missing. It returns feed.ErrShared if they do not come again.
+// await notes how many messages are missing. It returns feed.ErrShared if they do not come again, or if somebody else has
+// acknowledged what is here.
 func (u *Updates) await(missing, readers int) error {
 	h := &u.has
 	switch {
 	case missing == 0:
 		h.disturbed, h.since = false, time.Time{}
-	case h.since.IsZero() || missing < h.missing:
+	case h.since.IsZero() || missing*missing < h.missing*h.missing:
 		if h.since.IsZero() {
 			u.cfg.Log.Info("messages are kept back until those come again that were delivered and not acknowledged",
 				"stream", u.cfg.Stream, "consumer", u.cfg.Consumer, "missing", missing)
 		}
 		h.since = time.Now()
-	case time.Since(h.since) > 2*h.ackWait+settleGrace:
+	case time.Since(h.since) <= 2*h.ackWait+settleGrace:
+	case missing < 0:
+		h.since = time.Time{}
+		return fmt.Errorf("%w: somebody else has acknowledged %d messages that are in progress here", feed.ErrShared, -missing)
+	default:
 		h.since = time.Time{}
 		return fmt.Errorf("%w: %d messages that were delivered do not come again, and %d requests for messages wait",
 			feed.ErrShared, missing, readers)
@@ -296,7 +317,8 @@ func (u *Updates) await(missing, readers int) error {
 	return nil
 }
 
-// remake makes the consumer, at the first message that is not acknowledged.
+// remake makes the consumer, at the first message that is not acknowledged as far as this attempt, or the one before,
+// knows.
 func (u *Updates) remake(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	if err := u.sameStream(ctx); err != nil {
 		return nil, err
@@ -304,14 +326,14 @@ func (u *Updates) remake(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	u.mu.Lock()
 	place, known := u.queue.Restart()
 	if !known {
-		u.queue = inorder.Queue[delivered]{}
+		u.queue, place = inorder.Queue[delivered]{}, u.has.before.place
 	}
 	u.mu.Unlock()
 	is, err := u.create(ctx, place)
 	if err != nil {
 		return nil, err
 	}
-	if u.has.made.IsZero() {
+	if place == 0 {
 		u.cfg.Log.Info("made a consumer that begins with the first message of the stream",
 			"stream", u.cfg.Stream, "consumer", u.cfg.Consumer)
 	} else {
@@ -337,6 +359,9 @@ func (u *Updates) meet(ctx context.Context, is *jetstream.ConsumerInfo) error {
 	was := u.has.made
 	u.has.made = is.Created
 	if was.IsZero() {
+		if u.has.before.passed(is) {
+			return passedOver(u.has.before.place, is.AckFloor.Stream)
+		}
 		if is.NumWaiting > 0 {
 			u.cfg.Log.Warn("somebody else waits for messages of the consumer",
 				"stream", u.cfg.Stream, "consumer", u.cfg.Consumer, "requests", is.NumWaiting)
@@ -347,29 +372,28 @@ func (u *Updates) meet(ctx context.Context, is *jetstream.ConsumerInfo) error {
 	defer u.mu.Unlock()
 	place, known := u.queue.Restart()
 	if known && is.AckFloor.Stream >= place {
-		const say = "somebody has made it again, behind message %d, which is not acknowledged: it begins after message %d"
-		return &unfitError{fmt.Sprintf(say, place, is.AckFloor.Stream)}
+		return passedOver(place, is.AckFloor.Stream)
 	}
 	u.cfg.Log.Warn("somebody has made the consumer again",
 		"stream", u.cfg.Stream, "consumer", u.cfg.Consumer, "place", place)
 	return nil
 }
 
+// passedOver tells that somebody has made the consumer again where messages are lost.
+func passedOver(place, floor uint64) error {
+	const say = "somebody has made it again, behind message %d, which is not acknowledged: it begins after message %d"
+	return &unfitError{fmt.Sprintf(say, place, floor)}
+}
+
 // sameStream fails if the stream is not the one that was read before.
 func (u *Updates) sameStream(ctx context.Context) error {
-	var is *jetstream.StreamInfo
-	err := u.request(ctx, func(ctx context.Context) error {
-		s, err := u.js.Stream(ctx, u.cfg.Stream)
-		if err == nil {
-			is = s.CachedInfo()
-		}
-		return err
-	})
+	is, err := u.streamInfo(ctx)
 	switch {
 	case err != nil:
 		return err
 	case u.has.streamMade.IsZero():
 		u.has.streamMade = is.Created
+		u.compare(is.Created)
 		if is.Config.Retention != jetstream.LimitsPolicy {
 			u.cfg.Log.Warn("the stream removes what is acknowledged: what is parked by its place alone cannot be read again",
 				"stream", u.cfg.Stream, "retention", is.Config.Retention.String())
@@ -392,7 +416,8 @@ func (u *Updates) receive(ctx context.Context) error {
 		return u.take(m)
 	case <-timer.C:
 		if u.pulled.left > 0 && time.Now().After(u.pulled.expires) {
-			u.pulled.left = 0
+			u.has.disturbed = true
+			u.unsettle() // what it brings late may be more than there is room for
 			return fmt.Errorf("no answer to a request for messages within %s", pullExpires+pullGrace)
 		}
 	case <-ctx.Done():
@@ -442,7 +467,7 @@ func (u *Updates) take(m *nats.Msg) error {
 		reply: m.Reply,
 	}
 	if size := m.Size() - len(m.Subject) - len(m.Reply); size > u.cfg.MaxBytes {
-		d.size = size
+		d.size, d.message.Data = size, nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -490,6 +515,9 @@ func (u *Updates) ackOnce(ctx context.Context, place uint64) error {
 	defer u.acks.RUnlock()
 	u.mu.Lock()
 	d, open := u.queue.Open(place)
+	if open {
+		u.queue.Doubt(place)
+	}
 	u.mu.Unlock()
 	if !open {
 		return feed.ErrNotFound

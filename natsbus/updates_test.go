@@ -321,8 +321,11 @@ func TestUpdates_TellWhichMessageIsTooLarge(t *testing.T) {
 	s, _ := u.open()
 	u.wantNext(s, 1)
 	m, err := s.Next(t.Context())
-	if !errors.Is(err, feed.ErrTooLarge) || m.Place != 2 || m.Subject != "files.a" || len(m.Data) != 101 {
+	if !errors.Is(err, feed.ErrTooLarge) || m.Place != 2 || m.Subject != "files.a" || m.Data != nil {
 		t.Errorf("message %d of %d bytes, error %v", m.Place, len(m.Data), err)
+	}
+	if again, err := s.Again(t.Context(), 2); err != nil || len(again.Data) != 101 {
+		t.Errorf("again: %d bytes, %v", len(again.Data), err)
 	}
 	u.ack(s, 2)
 	u.wantNext(s, 3)
@@ -338,36 +341,6 @@ func TestUpdates_AskLittleWhileNothingComes(t *testing.T) {
 	if sent := conn.Stats().OutMsgs - before; sent > 10 {
 		t.Errorf("%d requests in 3 s, want few", sent)
 	}
-}
-
-func TestUpdates_OutliveNATSWithoutABusyLoop(t *testing.T) {
-	t.Parallel()
-	u := newUpdates(t)
-	u.publish(4)
-	s, conn := u.open()
-	u.wantNext(s, 1, 2)
-	u.ack(s, 1)
-	u.server.Stop()
-	testcluster.Await(t, "the connection is lost", func() bool { return !conn.IsConnected() })
-	before := conn.Stats().OutMsgs
-	u.wantNext(s, 3, 4) // they came before
-	u.wantNothing(s, 2*time.Second)
-	if sent := conn.Stats().OutMsgs - before; sent > 40 {
-		t.Errorf("%d messages in 2 s without NATS, want 20 a second at most", sent)
-	}
-	if err := s.Progress(t.Context(), feed.Message{Place: 2}); !errors.Is(err, feed.ErrAway) {
-		t.Errorf("progress without NATS: %v", err)
-	}
-	acked := make(chan error, 1)
-	go func() { acked <- s.Ack(t.Context(), feed.Message{Place: 2}) }()
-	u.server.Start()
-	if err := receive(t, acked); err != nil {
-		t.Error(err)
-	}
-	u.publish(2)
-	u.wantNext(s, 5, 6)
-	u.ack(s, 3, 4, 5, 6)
-	u.unacknowledged(0)
 }
 
 func TestUpdates_SayThatNATSIsAwayOnceTheirPatienceEnds(t *testing.T) {

@@ -97,7 +97,7 @@ func isName(s string) bool {
 func (c UpdatesConfig) consumerConfig(place uint64) jetstream.ConsumerConfig {
 	config := jetstream.ConsumerConfig{
 		Durable:       c.Consumer,
-		Description:   "read by one stream of taskledger alone",
+		Description:   description,
 		DeliverPolicy: jetstream.DeliverAllPolicy,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       c.AckWait,
@@ -130,6 +130,14 @@ func (c UpdatesConfig) unfit(is jetstream.ConsumerConfig) string {
 		return fmt.Sprintf("it gives a message up after %d deliveries", is.MaxDeliver)
 	case is.MaxAckPending < 1 || is.MaxAckPending > MaxMaxAckPending:
 		return fmt.Sprintf("it lets %d messages wait for acknowledgement, want 1 to %d", is.MaxAckPending, MaxMaxAckPending)
+	case is.DeliverPolicy == jetstream.DeliverLastPolicy, is.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy:
+		return "it begins with the last messages and passes over those before them"
+	case is.MaxRequestBatch > 0 && is.MaxRequestBatch < c.Batch:
+		return fmt.Sprintf("it gives %d messages at once, want %d or more", is.MaxRequestBatch, c.Batch)
+	case is.MaxRequestExpires > 0 && is.MaxRequestExpires < pullExpires:
+		return fmt.Sprintf("its requests wait for %s, want %s or more", is.MaxRequestExpires, pullExpires)
+	case is.PriorityPolicy != jetstream.PriorityPolicyNone:
+		return "it wants requests of groups"
 	case is.HeadersOnly:
 		return "it delivers headers alone"
 	case is.InactiveThreshold > 0:

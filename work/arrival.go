@@ -1,6 +1,10 @@
 package work
 
-import "taskledger/work/feed"
+import (
+	"strconv"
+
+	"taskledger/work/feed"
+)
 
 // arrival holds changes of one key that have come together: one of a live stream, those of a message of a pushed one.
 type arrival[C any] struct {
@@ -17,9 +21,18 @@ type arrival[C any] struct {
 type part[C any] struct {
 	Change[C]
 	unread error         // why it could not be read
-	at     string        // its token, or its place
+	at     string        // its token, or its place, as people are told
 	whole  *feed.Message // from which it came, or that could not be read
 	index  int           // in the message
+}
+
+// name returns the name of a change among all of its stream: its token, or its place and when its message came to the
+// source. Another message with the place, of a source that begins anew, has another name.
+func (p *part[C]) name() string {
+	if p.whole == nil || p.whole.Time.IsZero() {
+		return p.at
+	}
+	return p.at + "@" + strconv.FormatInt(p.whole.Time.UnixNano(), 36)
 }
 
 // current returns the part to be processed.

@@ -2,6 +2,7 @@ package work
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,8 @@ type heldChange[C any] struct {
 	Index   int          `json:"index,omitempty"`   // of the change in the message, from 0 on
 	Whole   bool         `json:"whole,omitempty"`   // the message could not be read
 	Message *heldMessage `json:"message,omitempty"` // of Whole
+	// Taken tells, of a message that is held by its place alone, when its source took it: another message has another time.
+	Taken time.Time `json:"taken,omitzero"`
 }
 
 // heldMessage is a message as a hold has it.
@@ -57,20 +60,22 @@ func holdOf[C any](p *part[C]) ([]byte, error) {
 		return h.encode()
 	}
 	h.Place, h.Whole = p.whole.Place, p.unread != nil
-	if h.Whole {
+	if h.Whole && !errors.Is(p.unread, feed.ErrTooLarge) { // else its data may not be here
 		h.Message = &heldMessage{
 			Subject: p.whole.Subject,
 			Header:  p.whole.Header,
 			Data:    p.whole.Data,
 			Time:    p.whole.Time,
 		}
-	} else {
+	} else if !h.Whole {
 		h.Value = &p.Value
 	}
-	if data, err := h.encode(); err == nil {
-		return data, nil
+	if h.Message != nil || h.Value != nil {
+		if data, err := h.encode(); err == nil {
+			return data, nil
+		}
 	}
-	h.Value, h.Message = nil, nil
+	h.Value, h.Message, h.Taken = nil, nil, p.whole.Time
 	return h.encode()
 }
 

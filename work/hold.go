@@ -8,6 +8,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/work/feed"
+	"taskledger/work/internal/threads"
 	"taskledger/work/workledger"
 )
 
@@ -84,9 +85,7 @@ func (r *holdRun[P, C]) close(ctx context.Context) {
 	if r.from == nil {
 		return
 	}
-	if err := r.from.Close(); err != nil {
-		r.log.InfoContext(ctx, "the source was not closed in order", "stream", r.plan.ID, "error", err)
-	}
+	r.closeSource(ctx, r.from)
 }
 
 // one processes a change of the hold, or all of a message.
@@ -159,5 +158,11 @@ func (r *holdRun[P, C]) message(ctx context.Context, h *heldChange[C]) (m feed.M
 			return m, fmt.Errorf("opening the source: %w", err)
 		}
 	}
-	return r.from.Again(ctx, h.Place)
+	m, err = threads.Await(ctx, r.foreign(), func(ctx context.Context) (feed.Message, error) {
+		return r.from.Again(ctx, h.Place)
+	})
+	if err == nil && !h.Taken.IsZero() && !m.Time.Equal(h.Taken) {
+		err = fmt.Errorf("it is another one now, of %s, and was of %s", m.Time.UTC(), h.Taken.UTC())
+	}
+	return m, err
 }

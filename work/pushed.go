@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"taskledger/work/feed"
 	"taskledger/work/internal/threads"
+	"taskledger/work/workledger"
 )
 
 const (
@@ -18,6 +23,10 @@ const (
 	prefetch = 10
 	// progressEvery is the time after which a source is told again of each message that it is in progress.
 	progressEvery = 10 * time.Second
+	// tellsWithin is the time, and the grace behind it, in which a source has to say how far it is: a move waits for it.
+	tellsWithin = time.Second
+	// maxOpenBytes bounds the data of the messages that are not acknowledged, up to one message.
+	maxOpenBytes = 64 << 20
 	// awayFor is the time after which a source is asked again that was away.
 	awayFor = time.Second
 )
@@ -29,52 +38,128 @@ var errIdle = errors.New("no message has come")
 type pushed[P, C any] struct {
 	*streamRun[P, C]
 	from feed.Source
-	// running ends with the attempt, or when an acknowledgement fails.
+	// running ends with the attempt, when an acknowledgement fails, or when the run does.
 	running context.Context
 	fail    context.CancelCauseFunc
 	acks    sync.WaitGroup
-	came    int64 // changes
+	broken  atomic.Bool // a method of the source has done what none may
+	came    int64       // changes
 
-	mu   sync.Mutex
-	open map[uint64]*message // those that are not acknowledged
-	last uint64              // the place that came last
+	mu    sync.Mutex
+	open  map[uint64]*message // those that are not acknowledged
+	bytes int                 // of them
+	last  uint64              // the place that came last
 }
 
-func (r *pushed[P, C]) run(ctx context.Context) error {
+func (r *pushed[P, C]) run(ctx context.Context) (err error) {
 	from, err := r.openSource(ctx, r.current)
 	if err != nil {
 		return ended(ctx, r.failure(&threads.IteratorError{Err: fmt.Errorf("opening the source: %w", err)}))
 	}
 	r.from, r.open = from, map[uint64]*message{}
+	defer r.close(ctx)
 	r.running, r.fail = context.WithCancelCause(ctx)
 	defer r.fail(nil)
+	if err := r.resume(); err != nil {
+		return err
+	}
 	r.mover.lag = r.lag
+	return r.finish(ctx, r.messages(ctx))
+}
+
+// messages processes what comes, also where a function of the stream ends this goroutine.
+func (r *pushed[P, C]) messages(ctx context.Context) (err error) {
 	progress, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var telling sync.WaitGroup
 	telling.Go(func() { r.progress(progress) })
-	err = r.process(r.running, source[C]{
+	defer func() {
+		stop()
+		telling.Wait()
+	}()
+	err = &threads.EndedError{In: "the run of the stream"}
+	defer func() {
+		if err != nil {
+			r.fail(err) // an acknowledgement may wait for a source that is away
+		}
+		r.acks.Wait()
+		if err == nil && r.running.Err() != nil { // not all was acknowledged
+			err = context.Cause(r.running)
+		}
+	}()
+	return r.process(r.running, source[C]{
 		items: r.arrivals,
 		admit: r.admit,
+		room:  r.room,
 		ahead: prefetch,
 	})
-	r.acks.Wait()
-	if err == nil && r.running.Err() != nil { // not all was acknowledged
-		err = context.Cause(r.running)
+}
+
+// resume tells the source how far the stream is, and has its moves record that.
+func (r *pushed[P, C]) resume() error {
+	from, is := r.from.(feed.Marked)
+	if !is {
+		return nil
 	}
-	stop()
-	telling.Wait()
-	r.close(ctx)
-	return r.finish(ctx, err)
+	r.mover.record = &marking{r.mover.record, r.mark}
+	_, err := call(r, r.running, r.grace, func(context.Context) (none struct{}, err error) {
+		from.Resume(r.position.Token)
+		return none, nil
+	})
+	return err
+}
+
+// mark returns how far the source is acknowledged; "" = it does not say so.
+func (r *pushed[P, C]) mark() string {
+	if r.broken.Load() {
+		return ""
+	}
+	within, cancel := context.WithTimeout(context.WithoutCancel(r.running), tellsWithin)
+	defer cancel()
+	mark, err := call(r, within, tellsWithin, func(context.Context) (string, error) { return r.from.(feed.Marked).Mark(), nil })
+	if err != nil || len(mark) > MaxTokenBytes || !utf8.ValidString(mark) {
+		return ""
+	}
+	return mark
+}
+
+// marking records with each move how far a source is acknowledged, in place of a token.
+type marking struct {
+	workledger.Stream
+	mark func() string
+}
+
+func (m *marking) Move(ctx context.Context, move workledger.Move) (workledger.Moved, error) {
+	move.Token = m.mark()
+	return m.Stream.Move(ctx, move)
+}
+
+// room reports whether another message may come.
+func (r *pushed[P, C]) room() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bytes < maxOpenBytes
+}
+
+// call calls a method of the source, which fails the run if it panics, ends its goroutine, or goes on for long after
+// its context.
+func call[T, P, C any](
+	r *pushed[P, C], ctx context.Context, grace time.Duration, method func(context.Context) (T, error),
+) (T, error) {
+	of := r.foreign()
+	of.Grace = grace
+	value, err := threads.Await(ctx, of, method)
+	switch err.(type) {
+	case *threads.PanicError, *threads.EndedError, *threads.AbandonedError:
+		r.broken.Store(true)
+		err = r.failure(&threads.IteratorError{Err: err})
+		r.fail(err)
+	}
+	return value, err
 }
 
 // openSource opens the source, and leaves it behind if it takes too long to end.
 func (s *flowOf[P, C]) openSource(ctx context.Context, of current[P]) (feed.Source, error) {
-	open := threads.Foreign{
-		Name:      "the source of stream " + of.plan.ID,
-		Grace:     of.grace,
-		Abandoned: &abandoned,
-	}
-	from, err := threads.Await(ctx, open, func(ctx context.Context) (feed.Source, error) {
+	from, err := threads.Await(ctx, of.foreign(), func(ctx context.Context) (feed.Source, error) {
 		from, err := s.Source(&scope{Context: ctx, info: of.info}, of.params)
 		if err == nil && from != nil && ctx.Err() != nil { // nobody may wait for it any more
 			return nil, errors.Join(context.Cause(ctx), from.Close())
@@ -87,12 +172,26 @@ func (s *flowOf[P, C]) openSource(ctx context.Context, of current[P]) (feed.Sour
 	return from, err
 }
 
-// close closes the source, which gives back what is not acknowledged.
-func (r *pushed[P, C]) close(ctx context.Context) {
-	if err := r.from.Close(); err != nil {
-		r.log.InfoContext(ctx, "the source was not closed in order", "stream", r.plan.ID, "error", err)
+// foreign names the source of the stream.
+func (of *current[P]) foreign() threads.Foreign {
+	return threads.Foreign{
+		Name:      "the source of stream " + of.plan.ID,
+		Grace:     of.grace,
+		Abandoned: &abandoned,
 	}
 }
+
+// closeSource closes a source, which gives back what is not acknowledged. It is left behind if it takes too long.
+func (of *current[P]) closeSource(ctx context.Context, from feed.Source) {
+	now, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	cancel() // the grace is all that it has
+	_, err := threads.Await(now, of.foreign(), func(context.Context) (none struct{}, err error) { return none, from.Close() })
+	if err != nil {
+		of.log.InfoContext(ctx, "the source was not closed in order", "stream", of.plan.ID, "error", err)
+	}
+}
+
+func (r *pushed[P, C]) close(ctx context.Context) { r.closeSource(ctx, r.from) }
 
 // arrivals yields what comes of messages until the source has none for as long as the stream says.
 func (r *pushed[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], error] {
@@ -119,19 +218,17 @@ func (r *pushed[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], erro
 	}
 }
 
-// next returns the next message. While the source is away it asks again.
+// next returns the next message. While the source is away it asks again, and that time does not count for Idle.
 func (r *pushed[P, C]) next(ctx context.Context) (m feed.Message, err error) {
-	if r.Idle > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, r.Idle, errIdle)
-		defer cancel()
-	}
 	for said := false; ; said = true {
-		m, err = r.from.Next(ctx)
+		m, err = r.await(ctx)
+		away := errors.Is(err, feed.ErrAway)
 		switch {
-		case err != nil && m.Place == 0 && ctx.Err() != nil:
+		case err == nil || m.Place != 0:
+			return m, err
+		case ctx.Err() != nil:
 			return m, context.Cause(ctx)
-		case !errors.Is(err, feed.ErrAway):
+		case !away:
 			return m, err
 		case !said:
 			r.log.WarnContext(ctx, "the source is away", "stream", r.plan.ID, "error", err)
@@ -143,6 +240,20 @@ func (r *pushed[P, C]) next(ctx context.Context) (m feed.Message, err error) {
 		}
 		wait.Stop()
 	}
+}
+
+// await waits for a message, and returns errIdle if none comes for as long as the stream says.
+func (r *pushed[P, C]) await(ctx context.Context) (m feed.Message, err error) {
+	if r.Idle == 0 {
+		return r.from.Next(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Idle, errIdle)
+	defer cancel()
+	m, err = r.from.Next(ctx)
+	if err != nil && m.Place == 0 && ctx.Err() != nil && !errors.Is(err, feed.ErrAway) {
+		err = context.Cause(ctx)
+	}
+	return m, err
 }
 
 // receive returns the arrivals of a message; err tells why it could not be read.
@@ -167,6 +278,7 @@ func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (
 	of.left = len(all)
 	r.mu.Lock()
 	r.open[m.Place], r.last = of, m.Place
+	r.bytes += len(m.Data)
 	r.mu.Unlock()
 	r.mover.opened()
 	if len(all) == 0 {
@@ -252,15 +364,14 @@ func (r *pushed[P, C]) acknowledge(m *message) {
 	r.acks.Go(func() {
 		ctx, done := lasting(r.running)
 		defer done()
-		var err error
-		call := func() { err = r.from.Ack(ctx, m.Message) }
-		threads.Watch("the source", call, func(failure error) { err = failure })
+		_, err := call(r, ctx, r.grace, func(ctx context.Context) (none struct{}, err error) { return none, r.from.Ack(ctx, m.Message) })
 		if err != nil {
 			r.fail(r.failure(&threads.IteratorError{Err: fmt.Errorf("acknowledging message %d: %w", m.Place, err)}))
 			return
 		}
 		r.mu.Lock()
 		delete(r.open, m.Place)
+		r.bytes -= len(m.Data)
 		r.mu.Unlock()
 		r.mover.closed(m.outcomes)
 		m.acknowledged()
@@ -277,25 +388,47 @@ func (r *pushed[P, C]) progress(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		r.mu.Lock()
-		open := make([]*message, 0, len(r.open))
-		for _, m := range r.open {
-			open = append(open, m)
+		within, cancel := context.WithTimeout(ctx, progressEvery)
+		call(r, within, r.grace, r.tellProgress) // its error has failed the run
+		cancel()
+	}
+}
+
+// tellProgress tells the source of all messages that are not acknowledged.
+func (r *pushed[P, C]) tellProgress(ctx context.Context) (none struct{}, err error) {
+	for _, m := range r.unacknowledged() {
+		if ctx.Err() != nil {
+			break
 		}
-		r.mu.Unlock()
-		for _, m := range open {
-			if err := r.from.Progress(ctx, m.Message); err != nil { // the next tick may succeed
-				r.log.DebugContext(ctx, "a message was not reported in progress", "place", m.Place, "error", err)
-			}
+		if err := r.from.Progress(ctx, m.Message); err != nil { // the next tick may succeed
+			r.log.DebugContext(ctx, "a message was not reported in progress", "place", m.Place, "error", err)
 		}
 	}
+	return none, nil
+}
+
+// unacknowledged returns the messages that are not acknowledged.
+func (r *pushed[P, C]) unacknowledged() []*message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.open))
 }
 
 // lag returns how many messages are known and not acknowledged, and when the oldest of them came.
 func (r *pushed[P, C]) lag(ctx context.Context) (open int64, oldest time.Time) {
-	if measured, is := r.from.(feed.Measured); is {
-		if known, since, err := measured.Pending(ctx); err == nil {
-			return known, since
+	if measured, is := r.from.(feed.Measured); is && !r.broken.Load() {
+		type known struct {
+			messages int64
+			oldest   time.Time
+		}
+		within, cancel := context.WithTimeout(ctx, tellsWithin)
+		defer cancel()
+		all, err := call(r, within, tellsWithin, func(ctx context.Context) (k known, err error) {
+			k.messages, k.oldest, err = measured.Pending(ctx)
+			return k, err
+		})
+		if err == nil {
+			return all.messages, all.oldest
 		}
 	}
 	r.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"taskledger/task"
@@ -251,11 +252,12 @@ func (r *streamRecord) retry(ctx context.Context, of task.Behavior, h *hold) str
 	return said(&out)
 }
 
-// held tells what a hold has, as "at:code" of each change.
+// held tells what a hold has, as "at:code" of each change, without the time of a message.
 func (h *hold) String() string {
 	var b bytes.Buffer
 	for _, c := range h.changes {
-		fmt.Fprintf(&b, "%s:%s ", c.At, c.Code)
+		at, _, _ := strings.Cut(c.At, "@")
+		fmt.Fprintf(&b, "%s:%s ", at, c.Code)
 	}
 	return string(bytes.TrimSpace(b.Bytes()))
 }

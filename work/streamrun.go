@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"sync"
 
 	"taskledger/work/internal/threads"
 	"taskledger/work/workledger"
@@ -26,6 +27,7 @@ type streamRun[P, C any] struct {
 type source[C any] struct {
 	items func(context.Context) iter.Seq2[*arrival[C], error]
 	admit func(*arrival[C]) (threads.Admission, error)
+	room  func() bool // reports whether another change may come; nil = it may
 	ahead int
 }
 
@@ -35,28 +37,32 @@ func (r *streamRun[P, C]) process(ctx context.Context, from source[C]) error {
 	r.mover.wake = r.later.Wake
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	stopping, stopped := make(chan struct{}), make(chan struct{})
 	var broken error
+	stopping, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
 		broken = r.mover.run(ctx, stopping)
 		fail(broken)
 	}()
+	stop := sync.OnceFunc(func() {
+		close(stopping)
+		<-stopped
+	})
+	defer stop() // also when a function of the stream ends this goroutine
 	err := threads.Run(running, threads.Config[*arrival[C]]{
 		Name:      "the iterator of stream " + r.plan.ID,
 		Threads:   int(r.plan.Threads),
 		Items:     from.items,
 		Admit:     from.admit,
 		Key:       func(a *arrival[C]) string { return a.key },
-		Room:      r.mover.room,
+		Room:      func() bool { return r.mover.room() && (from.room == nil || from.room()) },
 		Ahead:     from.ahead,
 		Process:   r.arrival,
 		Later:     r.later,
 		Grace:     r.grace,
 		Abandoned: &abandoned,
 	})
-	close(stopping)
-	<-stopped
+	stop()
 	if broken != nil {
 		return ended(ctx, broken)
 	}
@@ -143,7 +149,7 @@ func (r *streamRun[P, C]) change(
 		ask: Ask{
 			Partition: r.place,
 			Bucket:    r.info.Bucket.Number,
-			Item:      changeHash(r.info.Bucket.Number, p.Key, p.at),
+			Item:      changeHash(r.info.Bucket.Number, p.Key, p.name()),
 			Mode:      r.plan.Mode,
 		},
 		partition:  r.plan.ID,
@@ -186,7 +192,7 @@ func (r *streamRun[P, C]) failed(
 	d := decide(r.rules, e.Code, it.Value.tries)
 	if d.place < 0 {
 		d.React = Stop
-		if p.whole != nil && p.unread != nil {
+		if p.whole != nil && p.unread != nil && len(r.plan.Thresholds) == 0 { // no permit covers what a hold does
 			d.React = Park
 		}
 	}
@@ -237,7 +243,7 @@ func (r *streamRun[P, C]) hold(
 	}
 	h.Key, h.Change.Data = p.Key, data
 	if !r.Imprecise { // others may have its token
-		h.Change.At = p.at
+		h.Change.At = p.name()
 	}
 	a := it.Value
 	r.mover.want(&wanted{
@@ -270,9 +276,9 @@ func (r *streamRun[P, C]) count(o outcome) {
 }
 
 // changeHash returns the number that a change has in an Ask.
-func changeHash(bucket int64, key, at string) uint64 {
+func changeHash(bucket int64, key, name string) uint64 {
 	b := binary.BigEndian.AppendUint64(nil, uint64(bucket))
 	b = binary.BigEndian.AppendUint64(append(b, 'c'), uint64(len(key)))
-	sum := sha256.Sum256(append(append(b, key...), at...))
+	sum := sha256.Sum256(append(append(b, key...), name...))
 	return binary.BigEndian.Uint64(sum[:])
 }

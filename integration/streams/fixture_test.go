@@ -254,11 +254,30 @@ func (w *world) push() jetstream.JetStream {
 	return js
 }
 
+// left returns how many messages are delivered and not acknowledged, and how many are not delivered.
+func (w *world) left(js jetstream.JetStream) (unacknowledged, pending int) {
+	c, err := js.Consumer(w.within(), "CHANGES", "follow")
+	if err != nil { // NATS is away, or the consumer was not made yet
+		return 0, -1
+	}
+	is := c.CachedInfo()
+	return is.NumAckPending, int(is.NumPending)
+}
+
+// awaitAcknowledged waits until all messages are acknowledged.
+func (w *world) awaitAcknowledged(js jetstream.JetStream) {
+	w.Helper()
+	w.await("all messages are acknowledged", func() bool {
+		unacknowledged, pending := w.left(js)
+		return unacknowledged == 0 && pending == 0
+	})
+}
+
 // receive has a stream read what is pushed.
 func (w *world) receive(node string, s *stream) {
 	s.Source = func(context.Context, struct{}) (feed.Source, error) {
 		conn, err := nats.Connect(w.cluster.NATS.URL, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
-			nats.ReconnectBufSize(-1))
+			nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true))
 		if err != nil {
 			return nil, err
 		}

@@ -65,24 +65,13 @@ func TestStream_PushedWorkersKilledWithUnacknowledgedMessagesKeepTheOrder(t *tes
 	})
 	js := w.push()
 	w.submit()
-	left := func() (unacknowledged, pending int) {
-		c, err := js.Consumer(w.within(), "CHANGES", "follow")
-		if err != nil { // NATS is away, or the consumer was not made yet
-			return 0, -1
-		}
-		is := c.CachedInfo()
-		return is.NumAckPending, int(is.NumPending)
-	}
 	w.harass(func() {
 		w.await("ten messages are not acknowledged", func() bool {
-			unacknowledged, _ := left()
+			unacknowledged, _ := w.left(js)
 			return unacknowledged >= 10
 		})
 	})
-	w.await("all messages are acknowledged", func() bool {
-		unacknowledged, pending := left()
-		return unacknowledged == 0 && pending == 0
-	})
+	w.awaitAcknowledged(js)
 	w.target.wantAll(t, s)
 	w.must(w.client.Operations().Cancel(w.within(), followed, "enough"))
 	w.awaitStatus(followed, task.Failure)

@@ -42,7 +42,7 @@ func (m Message) Redelivered() bool { return m.Delivered > 1 }
 // be called concurrently, and while Next waits.
 type Source interface {
 	// Next waits for a message until ctx ends, without losing any when it does. While the source is away it waits, too,
-	// and returns ErrAway if that lasts. An error together with a message tells why this message is not to be read, as
+	// and returns ErrAway if that lasts, or if ctx ends meanwhile. An error together with a message tells why this message is not to be read, as
 	// ErrTooLarge; it is acknowledged as any other, and the one after it may be asked for. After another error the
 	// source may be asked again, unless that wraps ErrClosed.
 	Next(ctx context.Context) (Message, error)
@@ -65,12 +65,22 @@ type Measured interface {
 	Pending(ctx context.Context) (known int64, oldest time.Time, err error)
 }
 
+// Marked is a source that tells how far it is acknowledged, for the case that it forgets that itself: a consumer is
+// deleted, say. The stream records the mark.
+type Marked interface {
+	// Mark names the place before which everything is acknowledged, in at most 4 KiB; "" = it is not known. It does not wait.
+	Mark() string
+	// Resume tells, before the first Next, the mark that was recorded last; "" = none was. It is for a source that does not
+	// know itself where it goes on.
+	Resume(mark string)
+}
+
 // What a source may answer.
 var (
 	ErrAway     = errors.New("the source is away")
 	ErrClosed   = errors.New("the source is closed")
 	ErrNotFound = errors.New("the source has no such message")
-	ErrTooLarge = errors.New("the message is above the limit")
+	ErrTooLarge = errors.New("the message is above the limit") // its data may be left out
 	// ErrLate tells that a message came after later ones had been handed out. It comes again, to the next source.
 	ErrLate = errors.New("a message came too late for its order")
 	// ErrShared tells that somebody else reads what this source has to read alone.

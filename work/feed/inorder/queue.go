@@ -52,6 +52,7 @@ type Queue[T any] struct {
 	given   []uint64 // the last places that were handed out, in their order
 	waiting []Delivery[T]
 	open    map[uint64]Delivery[T] // what was handed out
+	unsure  map[uint64]bool        // places that the source may have forgotten: they were acknowledged, or are gone
 }
 
 // Settled reports whether nothing is missing. Otherwise Settle has to be told the state of the source.
@@ -101,21 +102,28 @@ func (q *Queue[T]) find(place uint64) (int, bool) {
 	})
 }
 
-// Settle compares what is here with the state of the source, which has to be asked while no acknowledgement is on its
-// way. It returns how many messages are missing that were delivered and not acknowledged. With 0 the queue is settled.
-func (q *Queue[T]) Settle(s State) (missing int) {
+// Missing returns how many messages are not here that were delivered and not acknowledged, by the state of the source,
+// which has to be asked while no acknowledgement is on its way. Less than 0: so many are here that the source does not
+// wait for, and they may hide others that are missing. It takes each message for one that the source still has, unless
+// Doubt has named it.
+func (q *Queue[T]) Missing(s State) int {
 	here := 0
 	for place := range q.open {
-		if place <= s.Place {
+		if place <= s.Place && !q.unsure[place] {
 			here++
 		}
 	}
 	for _, d := range q.waiting {
-		if d.Place <= s.Place {
+		if d.Place <= s.Place && !q.unsure[d.Place] {
 			here++
 		}
 	}
-	if missing = s.Pending - here; missing > 0 {
+	return s.Pending - here
+}
+
+// Settle returns what Missing does. With 0 the queue is settled.
+func (q *Queue[T]) Settle(s State) (missing int) {
+	if missing = q.Missing(s); missing != 0 {
 		return missing
 	}
 	q.known = true
@@ -151,8 +159,20 @@ func (q *Queue[T]) Open(place uint64) (Delivery[T], bool) {
 	return d, ok
 }
 
-// Acknowledge forgets a message that was handed out.
-func (q *Queue[T]) Acknowledge(place uint64) { delete(q.open, place) }
+// Doubt has Settle not count a message that the source may have forgotten: its acknowledgement was sent and is not
+// confirmed, or it is no longer there to be delivered again.
+func (q *Queue[T]) Doubt(place uint64) {
+	if q.unsure == nil {
+		q.unsure = map[uint64]bool{}
+	}
+	q.unsure[place] = true
+}
+
+// Acknowledge forgets a message that was handed out, once the source has confirmed its acknowledgement.
+func (q *Queue[T]) Acknowledge(place uint64) {
+	delete(q.open, place)
+	delete(q.unsure, place)
+}
 
 // Waiting returns what is here and was not handed out, in the order of places.
 func (q *Queue[T]) Waiting() []Delivery[T] { return q.waiting }
@@ -167,17 +187,35 @@ func (q *Queue[T]) All() []Delivery[T] {
 	return all
 }
 
-// Restart tells at which place a source has to begin that has forgotten all deliveries, and prepares for what it delivers
-// from there on. ok is false if that place is unknown, because the queue was never settled.
-func (q *Queue[T]) Restart() (place uint64, ok bool) {
+// First returns the place before which everything is acknowledged. ok is false if it is unknown, because the queue was
+// never settled.
+func (q *Queue[T]) First() (place uint64, ok bool) {
 	if !q.known && q.reached == 0 && len(q.given) == 0 {
 		return 0, false
 	}
-	q.known, q.count = true, 0
-	q.waiting = slices.DeleteFunc(q.waiting, func(d Delivery[T]) bool { return d.Place > q.reached })
 	place = q.reached + 1
-	for _, d := range q.All() {
-		place = min(place, d.Place)
+	for at := range q.open {
+		place = min(place, at)
 	}
+	if len(q.waiting) > 0 {
+		place = min(place, q.waiting[0].Place)
+	}
+	return place, true
+}
+
+// Restart tells at which place a source has to begin that has forgotten all deliveries, and prepares for what it delivers
+// from there on. ok is false if that place is unknown.
+func (q *Queue[T]) Restart() (place uint64, ok bool) {
+	if place, ok = q.First(); !ok {
+		return 0, false
+	}
+	q.known, q.count = true, 0
+	q.waiting = slices.DeleteFunc(q.waiting, func(d Delivery[T]) bool {
+		behind := d.Place > q.reached
+		if behind {
+			delete(q.unsure, d.Place)
+		}
+		return behind
+	})
 	return place, true
 }

@@ -29,9 +29,19 @@ func (s *Source) Next(ctx context.Context) (feed.Message, error) {
 			return m, err
 		}
 		if err := wait(ctx, changed, again); err != nil {
-			return feed.Message{}, err
+			return feed.Message{}, s.over(err)
 		}
 	}
+}
+
+// over returns why Next ends with its context.
+func (s *Source) over(err error) error {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	if s.feed.away {
+		return fmt.Errorf("%w: %w", feed.ErrAway, err)
+	}
+	return err
 }
 
 // next returns a message, or what to wait for.

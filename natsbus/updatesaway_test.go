@@ -1,0 +1,122 @@
+package natsbus_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"taskledger/internal/repeat"
+	"taskledger/internal/testcluster"
+	"taskledger/natsbus"
+	"taskledger/work/feed"
+)
+
+// away returns how long NATS does not answer: a minute in a proof.
+func away() time.Duration { return time.Duration(repeat.Times(2, 60)) * time.Second }
+
+// wantFew fails the test if more was sent over a connection in a time than 20 messages a second.
+func wantFew(t *testing.T, conn *nats.Conn, since uint64, within time.Duration) {
+	t.Helper()
+	sent := conn.Stats().OutMsgs - since
+	if most := 20 * uint64(within.Seconds()); sent > most {
+		t.Errorf("%d messages in %s, want %d at most", sent, within, most)
+	}
+	t.Logf("%d messages in %s", sent, within)
+}
+
+// openBy returns a source that reads over a connection with options of its own.
+func (u *updates) openBy(options ...nats.Option) (*natsbus.Updates, *nats.Conn) {
+	u.t.Helper()
+	conn, err := nats.Connect(u.server.URL, append([]nats.Option{
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(50 * time.Millisecond),
+		nats.ReconnectBufSize(-1),
+	}, options...)...)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	u.t.Cleanup(conn.Close)
+	s, err := natsbus.NewUpdates(conn, u.cfg)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	u.t.Cleanup(func() { s.Close() })
+	return s, conn
+}
+
+func TestUpdates_OutliveNATSWithoutABusyLoop(t *testing.T) {
+	t.Parallel()
+	u := newUpdates(t)
+	u.publish(4)
+	s, conn := u.open()
+	u.wantNext(s, 1, 2)
+	u.ack(s, 1)
+	u.server.Stop()
+	testcluster.Await(t, "the connection is lost", func() bool { return !conn.IsConnected() })
+	before := conn.Stats().OutMsgs
+	acked := make(chan error, 1)
+	go func() { acked <- s.Ack(t.Context(), feed.Message{Place: 2}) }()
+	u.wantNext(s, 3, 4) // they came before
+	u.wantNothing(s, away())
+	wantFew(t, conn, before, away())
+	if err := s.Progress(t.Context(), feed.Message{Place: 3}); !errors.Is(err, feed.ErrAway) {
+		t.Errorf("progress without NATS: %v", err)
+	}
+	u.server.Start()
+	if err := receive(t, acked); err != nil {
+		t.Error(err)
+	}
+	u.publish(2)
+	u.wantNext(s, 5, 6)
+	u.ack(s, 3, 4, 5, 6)
+	u.unacknowledged(0)
+}
+
+// More messages than a source takes at once wait behind a host that hangs.
+func TestUpdates_OutliveANATSThatIsSilentWithoutABusyLoop(t *testing.T) {
+	t.Parallel()
+	u := newUpdates(t)
+	u.cfg.Batch, u.cfg.AckWait = 64, 2*time.Second
+	u.publish(4)
+	w := newWire()
+	s, conn := u.openBy(nats.SetCustomDialer(w))
+	u.wantNext(s, 1, 2, 3, 4)
+	w.silence()
+	before := conn.Stats().OutMsgs
+	const more = 700
+	u.publish(more)
+	acked := make(chan error, 1)
+	go func() { acked <- s.Ack(t.Context(), feed.Message{Place: 1}) }()
+	u.wantNothing(s, away())
+	wantFew(t, conn, before, away())
+	w.speak()
+	if err := receive(t, acked); err != nil {
+		t.Error(err)
+	}
+	u.ack(s, 2, 3, 4)
+	for place := range uint64(more) {
+		u.wantNext(s, 5+place)
+		u.ack(s, 5+place)
+	}
+	u.unacknowledged(0)
+}
+
+func TestUpdates_BegunWithoutNATSReadWhatIsThereOnceItAnswers(t *testing.T) {
+	t.Parallel()
+	u := newUpdates(t)
+	u.publish(12)
+	dead, conn := u.open()
+	u.wantNext(dead, 1, 2, 3)
+	u.ack(dead, 2)
+	conn.Close()
+	u.server.Stop()
+	s, conn := u.openBy(nats.RetryOnFailedConnect(true))
+	u.wantNothing(s, away())
+	wantFew(t, conn, 0, away())
+	u.server.Start()
+	u.wantNext(s, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+	u.ack(s, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+	u.unacknowledged(0)
+}
