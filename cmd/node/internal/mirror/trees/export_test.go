@@ -12,11 +12,13 @@ func (p *Pair) Delete(ctx context.Context, at string) (skipped string, err error
 	return p.delete(ctx, at)
 }
 
-// FollowFast is Follow with another lag, and another time between two scans.
-func (p *Pair) FollowFast(l Limits, lag, every time.Duration) *work.Work[FollowParams, work.Change[Change]] {
+// FollowFast is Follow with another lag, another time between two scans, and another number of paths that are remembered
+// as not settled; 0 = the usual one.
+func (p *Pair) FollowFast(l Limits, lag, every time.Duration, most int) *work.Work[FollowParams, work.Change[Change]] {
 	return p.follow(l, &follower{
 		pair:  p,
 		lag:   lag,
 		every: every,
+		open:  unsettled{most: most},
 	})
 }

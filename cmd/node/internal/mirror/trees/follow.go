@@ -158,23 +158,28 @@ func (f *follower) changes(ctx context.Context, params FollowParams, from string
 			}
 		}
 		f.open.begin()
-		since := at.at
-		if since.After(time.Now()) { // the clock was set back: nothing tells what has changed since
-			since = time.Time{}
-		}
 		a := attempt{
 			follower: f,
 			token:    at,
-			scanner: scanner{
-				pair: f.pair,
-				from: since,
-				see:  func(path string) { f.open.settle(path, math.MaxUint64) },
-			},
-			yield: yield,
+			scanner:  f.scanner(at),
+			yield:    yield,
 		}
 		if err := a.run(ctx, params.Params); err != nil {
 			yield(work.Change[Change]{}, err)
 		}
+	}
+}
+
+// scanner returns a scanner that tells everything that has changed behind a token.
+func (f *follower) scanner(at token) scanner {
+	since := at.at
+	if since.After(time.Now()) { // the clock was set back: nothing tells what has changed since
+		since = time.Time{}
+	}
+	return scanner{
+		pair: f.pair,
+		from: since,
+		see:  func(path string) { f.open.settle(path, math.MaxUint64) },
 	}
 }
 
@@ -215,6 +220,9 @@ func (a *attempt) run(ctx context.Context, params Params) error {
 
 // scan tells what has changed, and moves the token on behind what is settled.
 func (a *attempt) scan(ctx context.Context, now time.Time) error {
+	if a.open.again() { // else the token would stand for as long as the attempt goes on
+		a.scanner, a.scans = a.follower.scanner(a.token), nil
+	}
 	scan := a.open.next()
 	limit := now.Add(-a.lag).Round(0)
 	tells := false

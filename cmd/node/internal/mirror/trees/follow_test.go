@@ -75,6 +75,7 @@ type following struct {
 	tokens *tokens
 	since  time.Time
 	limits trees.Limits
+	most   int // paths that are remembered as not settled; 0 = the usual number
 }
 
 func follows(p trees.Params) *following {
@@ -96,7 +97,7 @@ func (f *following) attempt(ctx context.Context) error {
 	defer pair.Close()
 	a := &attempt{record: f.record}
 	defer a.end()
-	_, err = pair.FollowFast(f.limits, fastLag, fastEvery).Attempt(ctx, a,
+	_, err = pair.FollowFast(f.limits, fastLag, fastEvery, f.most).Attempt(ctx, a,
 		trees.FollowParams{Params: f.Params, Since: f.since}, work.Attempt{Number: 1, Stream: f.tokens})
 	if ctx.Err() != nil {
 		return nil
@@ -369,6 +370,48 @@ func TestFollow_WhatFailedKeepsTheTokenAndIsTriedAgainByTheNextAttempt(t *testin
 	stop = f.start(t)
 	defer stop()
 	f.equalSoon(t)
+}
+
+// More paths fail than are remembered. Once they do not, the token goes on within the attempt.
+func TestFollow_TheTokenGoesOnOnceFewerPathsFailThanAreRemembered(t *testing.T) {
+	t.Parallel()
+	of := forest{"a": file("one")}
+	var names []string
+	for i := range 60 {
+		names = append(names, fmt.Sprint("b/", i))
+		of[names[i]] = file("one")
+	}
+	f := follows(plant(t, of, of))
+	f.most = 20
+	stop := f.start(t)
+	defer stop()
+	since := time.Now()
+	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
+	f.settled(t, since)
+	for _, name := range names { // a directory that is not empty has the place of each file
+		at := filepath.Join(f.Target, name)
+		do(t, func() error { return os.Remove(at) }, func() error { return os.MkdirAll(filepath.Join(at, "d"), 0o755) })
+	}
+	touch := func(mode fs.FileMode) {
+		t.Helper()
+		for _, name := range names {
+			do(t, func() error { return os.Chmod(filepath.Join(f.Source, name), mode) })
+		}
+	}
+	touch(0o600)
+	soon(t, func() string {
+		if failed := f.tokens.failures(); failed < int64(len(names)) {
+			return fmt.Sprint(failed, " have failed")
+		}
+		return ""
+	})
+	for _, name := range names {
+		do(t, func() error { return os.RemoveAll(filepath.Join(f.Target, name)) })
+	}
+	since = time.Now()
+	touch(0o640)
+	f.equalSoon(t)
+	f.settled(t, since)
 }
 
 func TestFollow_DeletesNoMoreThanTheLimit(t *testing.T) {

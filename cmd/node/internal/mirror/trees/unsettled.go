@@ -1,6 +1,7 @@
 package trees
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
@@ -18,6 +19,7 @@ type unsettled struct {
 	scan  uint64 // the number of the last scan
 	paths map[string]*change
 	full  bool // some were not remembered
+	most  int  // paths that are remembered; 0 = maxUnsettled
 }
 
 // change tells when a path was told.
@@ -49,11 +51,24 @@ func (u *unsettled) add(path string, scan uint64) {
 	switch c := u.paths[path]; {
 	case c != nil:
 		c.last = scan
-	case len(u.paths) >= maxUnsettled:
+	case len(u.paths) >= u.bound():
 		u.full = true
 	default:
 		u.paths[path] = &change{scan: scan, last: scan}
 	}
+}
+
+func (u *unsettled) bound() int { return cmp.Or(u.most, maxUnsettled) }
+
+// again reports whether paths that were not remembered are to be told again, since there is room for them now.
+func (u *unsettled) again() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.full || len(u.paths) > u.bound()/2 {
+		return false
+	}
+	u.full = false
+	return true
 }
 
 // settle notes that a path, as a scan has told it, is in the target.
