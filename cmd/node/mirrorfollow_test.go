@@ -231,6 +231,67 @@ func TestMirror_ThatFollowsGoesOnWhenOneOfItsProcessesIsKilled(t *testing.T) {
 	c.end(t, "copied 3\ndeleted 1\n")
 }
 
+// awaitTold waits until a process has told something.
+func awaitTold(t *testing.T, b *background, what, text string) {
+	t.Helper()
+	eventually(t, what, func() bool { return strings.Contains(b.stderr.String(), text) })
+}
+
+// The first process has the servers. Who has joined waits for half a minute until another one has them, and goes on with it.
+func TestMirror_ThatFollowsIsTakenOverByAnotherFirstProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source, target := filepath.Join(dir, "source"), filepath.Join(dir, "target")
+	write(t, filepath.Join(source, "file"), "text")
+	first := follow(t, dir, "--dir", "m")
+	joined := inBackground(t, dir, "mirror", "--join", "m", "source", "target")
+	awaitTold(t, joined, "the other process follows", "until it is interrupted")
+	write(t, filepath.Join(source, "new", "file"), "more")
+	equalSoon(t, source, target)
+	for i := range 2 {
+		first.kill(t)
+		write(t, filepath.Join(source, fmt.Sprint("while nobody follows ", i)), "text")
+		first = follow(t, dir, "--dir", "m")
+		equalSoon(t, source, target)
+		write(t, filepath.Join(source, fmt.Sprint("later ", i)), "text")
+		equalSoon(t, source, target)
+	}
+	got := first.interrupt(t)
+	if got.code != 0 || !strings.HasPrefix(got.out, "copied ") {
+		t.Errorf("code %d: %s%s", got.code, got.out, got.err)
+	}
+	switch r := <-joined.ended; {
+	case r.code == 0 && r.out == got.out:
+	case r.code == 4 && strings.Contains(r.err, "has not answered for "): // the new one took long to start
+	default:
+		t.Errorf("who has joined: code %d: %s%s, want %s", r.code, r.out, r.err, got.out)
+	}
+}
+
+// Of what a process waits for that has joined nothing ever begins: whoever had begun it is gone, and its directory has
+// another mirror.
+func TestMirror_AProcessThatHasJoinedGivesUpWhenAnotherMirrorIsInTheDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "source", "file"), "text")
+	first := func(target string) *background {
+		b := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "3", "source", target) // the third never comes
+		awaitTold(t, b, "the first process waits for others", "joins with")
+		return b
+	}
+	killed := first("target")
+	joined := inBackground(t, dir, "mirror", "--join", "m", "source", "target")
+	awaitTold(t, joined, "another process has joined", "one more node")
+	killed.kill(t)
+	if err := os.Remove(filepath.Join(dir, "m", "mirror.json")); err != nil {
+		t.Fatal(err)
+	}
+	first("other")
+	if r := <-joined.ended; r.code != 4 || !strings.Contains(r.err, "mirror is gone") && !strings.Contains(r.err, "has not answered for ") {
+		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
+	}
+}
+
 func TestMirror_ThatFollowsEndsWithItsCountsAndStopsBeyondMaxDeletes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

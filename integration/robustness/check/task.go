@@ -10,6 +10,7 @@ type task struct {
 	broken     bool // the fold stopped
 	operations []*history.Operation
 	executions []*history.Execution
+	brook      brookTask
 }
 
 // known reports whether the task's steps are all there are.

@@ -59,9 +59,14 @@ func tokenTo(token string) func(*aStream) {
 	})
 }
 
-func (s *aStream) begin() {
+func (s *aStream) begin() { s.beginAs("work") }
+
+// beginAs begins a stream of a behavior.
+func (s *aStream) beginAs(behavior string) {
 	s.timed()
-	s.add(streamTask, s.created())
+	made := s.created()
+	made.Behavior = behavior
+	s.add(streamTask, made)
 	s.timed()
 	s.start(streamTask, "n-1")
 	for _, body := range []events.Body{
@@ -76,16 +81,19 @@ func (s *aStream) begin() {
 }
 
 // holdThird holds the third change, and passes it.
-func (s *aStream) holdThird() {
+func (s *aStream) holdThird() { s.hold("3", "x", events.ItemCounts{}) }
+
+// hold begins the hold of a change, and has the token pass that.
+func (s *aStream) hold(at, key string, counts events.ItemCounts) {
 	of := s.track(streamTask).started
 	made := s.created()
 	made.Ties = events.Ties{Parent: streamTask, Group: streamTask, By: "ada"}
 	made.Params = events.JSON([]byte(`{"hold_of":"a","hold":1}`))
 	s.timed()
 	s.commit(events.TaskID(streamTask).Shard(shards), []events.Body{
-		&events.ChangeHeld{Attempt: of, Hold: 1, Partition: 1, Key: "x", At: "3", Data: []byte("{}"), Code: "later"},
+		&events.ChangeHeld{Attempt: of, Hold: 1, Partition: 1, Key: key, At: at, Data: []byte("{}"), Code: "later"},
 		made,
-		&events.TokenMoved{Attempt: of, Token: "3"},
+		&events.TokenMoved{Attempt: of, Token: at, Items: counts},
 	}, func(body events.Body) (*tracked, events.TaskID) {
 		if body == events.Body(made) {
 			return s.track(holdTask), holdTask
@@ -189,6 +197,57 @@ func TestStreams_ThatBreakAPromiseAreAccused(t *testing.T) {
 		all := accusations(t, steps)
 		if !slices.ContainsFunc(all, func(text string) bool { return strings.Contains(text, c.text) }) {
 			t.Errorf("%s: %q", c.name, all)
+		}
+	}
+}
+
+// The changes 2 and 3 of a brook have one key, and 4 has another one.
+func TestBrooks_TokensPassWhatCountsAndWhatFollowsIntoItsHold(t *testing.T) {
+	type steps []func(*aStream)
+	moves := func(token string, done, skipped uint64) func(*aStream) {
+		return record(func(s *aStream) events.Body {
+			return &events.TokenMoved{
+				Attempt: s.track(streamTask).started,
+				Token:   token,
+				Items:   events.ItemCounts{Done: done, Skipped: skipped},
+			}
+		})
+	}
+	holds := func(s *aStream) { s.hold("2", history.BrookKey(2), events.ItemCounts{Failed: 1}) }
+	follows := record(func(s *aStream) events.Body {
+		return &events.ChangeHeld{
+			Attempt:   s.track(streamTask).started,
+			Hold:      1,
+			Partition: 1,
+			Key:       history.BrookKey(3),
+			At:        "3",
+			Data:      []byte("{}"),
+		}
+	})
+	ends := record(func(*aStream) events.Body { return &events.HoldMoved{Hold: 1, Done: 1, Ended: true} })
+	for name, c := range map[string]struct {
+		steps
+		text string // "" = it is sound
+	}{
+		"sound":         {steps{moves("1", 1, 0), holds, follows, moves("4", 1, 1)}, ""},
+		"a hold ends":   {steps{moves("1", 1, 0), holds, ends, moves("4", 2, 0)}, ""},
+		"one is open":   {steps{moves("1", 1, 0), moves("4", 2, 0)}, "moves from 1 to 4, and 2 changes count"},
+		"it goes back":  {steps{moves("2", 2, 0), moves("1", 0, 0)}, "moves from 2 to 1"},
+		"one overtakes": {steps{moves("1", 1, 0), holds, moves("3", 1, 0)}, "passes change 3 of key \"4\", which hold 1 has not taken"},
+	} {
+		s := &aStream{builder: newBuilder(t)}
+		s.beginAs(history.Brook)
+		for _, step := range c.steps {
+			step(s)
+		}
+		var all []string
+		for _, v := range check.All(s.finish()) {
+			if strings.Contains(v.Text, "the token ") {
+				all = append(all, v.Text)
+			}
+		}
+		if c.text == "" && len(all) > 0 || c.text != "" && !strings.Contains(strings.Join(all, "; "), c.text) {
+			t.Errorf("%s: %q, want %q", name, all, c.text)
 		}
 	}
 }

@@ -17,6 +17,7 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 	if b, succeeded := ev.Body.(*events.Succeeded); succeeded {
 		c.checkSums(j, t, b, ev.Position.Ref.Entry())
 	}
+	c.checkBrook(j, t, ev)
 	c.count(j, t)
 	if getsOn(ev.Body) {
 		for _, id := range j.works.WorkersOf(ev.Task) {

@@ -1,6 +1,10 @@
 package history
 
-import "taskledger/events"
+import (
+	"strconv"
+
+	"taskledger/events"
+)
 
 // Visit tells that the function of a stream has done with a change, or that a message of one is acknowledged.
 type Visit struct {
@@ -19,3 +23,12 @@ type Feed struct {
 	Keys      [][]string // of the changes at each place, from place 1 on
 	Published []int64    // when each place was there
 }
+
+// Brook is the behavior of the streams of the traffic, whose changes have the tokens 1, 2, 3 and so on.
+const Brook = "brook"
+
+// brookKeys is the number of keys that the changes of brooks have.
+const brookKeys = 5
+
+// BrookKey returns the key of the change of a brook at a place.
+func BrookKey(place uint64) string { return strconv.FormatUint(place*place%brookKeys, 10) }

@@ -10,15 +10,16 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/events"
+	"taskledger/integration/robustness/history"
 	"taskledger/task"
 	works "taskledger/work"
 )
 
 // BrookID is the behavior of streams: a brook has no end, and each run has the changes up to the next bend.
-const BrookID = "brook"
+const BrookID = history.Brook
 
-// bend is the number of changes of a run of a brook, and brookKeys that of their keys.
-const bend, brookKeys = 24, 5
+// bend is the number of changes of a run of a brook.
+const bend = 24
 
 // drop is the value of a change of a brook.
 type drop struct {
@@ -60,7 +61,7 @@ func drops(ctx context.Context, p Params, token string) iter.Seq2[brook, error] 
 				return
 			}
 			c := brook{
-				Key:   strconv.FormatInt(place*place%brookKeys, 10),
+				Key:   history.BrookKey(uint64(place)),
 				Token: strconv.FormatInt(place, 10),
 				Value: drop{
 					Place:  place,

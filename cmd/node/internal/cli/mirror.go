@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
@@ -15,17 +17,7 @@ import (
 // maxProcesses bounds the processes that a mirror waits for.
 const maxProcesses = 64
 
-func (a *app) mirrorCommand() *cobra.Command {
-	cfg := mirror.Config{
-		Out: a.Out,
-		Err: a.Err,
-		Log: slog.New(slog.DiscardHandler),
-	}
-	var maxDeletes int64
-	c := &cobra.Command{
-		Use:   "mirror SRC DST",
-		Short: "Make a directory equal to another one, as a work on several nodes",
-		Long: `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd and NATS in
+const mirrorHelp = `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd and NATS in
 this process, for you alone; --join adds one more process of this machine. Each but the first may die: others do its
 part.
 
@@ -47,8 +39,20 @@ With --follow it goes on then: about once a second it looks what has changed in 
 until it is interrupted, which is its good end. What fails is tried again, and counts as failed though it succeeds later.
 The counts may be too high by what was under way in processes that died. Files are found by the time at which they were
 changed: clocks of file servers may be two seconds apart. With --dir it goes on where it was, also with what has changed
-meanwhile. --max-deletes limits the deletions of the mirror, and again those of all that follows.`,
-		Args: flags.Arguments,
+meanwhile. --max-deletes limits the deletions of the mirror, and again those of all that follows.`
+
+func (a *app) mirrorCommand() *cobra.Command {
+	cfg := mirror.Config{
+		Out: a.Out,
+		Err: a.Err,
+		Log: slog.New(slog.DiscardHandler),
+	}
+	var maxDeletes int64
+	c := &cobra.Command{
+		Use:   "mirror SRC DST",
+		Short: "Make a directory equal to another one, as a work on several nodes",
+		Long:  mirrorHelp,
+		Args:  flags.Arguments,
 		Example: a.examples(
 			example{"with a brake", []string{"mirror", "--max-deletes", "100", "/srv/photos", "/mnt/photos"}},
 			example{"that goes on", []string{"mirror", "--follow", "--dir", "/tmp/m", "/srv/photos", "/mnt/photos"}},
@@ -66,20 +70,7 @@ meanwhile. --max-deletes limits the deletions of the mirror, and again those of 
 	f.Int64Var(&maxDeletes, "max-deletes", 0, "most files, links and directories to delete (default any number)")
 	f.Lookup("max-deletes").DefValue = "0" // the help prints no default that is 0, and here 0 is a limit
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, first := range []string{"dir", "processes", "follow"} {
-			if cfg.Join != "" && f.Changed(first) {
-				const say = "--join names the directory of a running mirror, whose first process has been given --%[1]s: " +
-					"leave out --%[1]s"
-				return &exitcode.UsageError{Problem: fmt.Sprintf(say, first)}
-			}
-		}
-		if err := between("workers", cfg.Limits.Workers, 1, trees.MaxWorkers); err != nil {
-			return err
-		}
-		if err := between("threads", cfg.Limits.Threads, 1, trees.MaxThreads); err != nil {
-			return err
-		}
-		if err := between("processes", int64(cfg.Processes), 1, maxProcesses); err != nil {
+		if err := checkMirror(f, &cfg); err != nil {
 			return err
 		}
 		if f.Changed("max-deletes") {
@@ -99,6 +90,21 @@ meanwhile. --max-deletes limits the deletions of the mirror, and again those of 
 		return mirror.Run(cmd.Context(), cfg)
 	}
 	return c
+}
+
+// checkMirror returns an error if flags do not go together, or are out of their ranges.
+func checkMirror(f *pflag.FlagSet, cfg *mirror.Config) error {
+	for _, first := range []string{"dir", "processes", "follow"} {
+		if cfg.Join != "" && f.Changed(first) {
+			const say = "--join names the directory of a running mirror, whose first process has been given --%[1]s: " +
+				"leave out --%[1]s"
+			return &exitcode.UsageError{Problem: fmt.Sprintf(say, first)}
+		}
+	}
+	return cmp.Or(
+		between("workers", cfg.Limits.Workers, 1, trees.MaxWorkers),
+		between("threads", cfg.Limits.Threads, 1, trees.MaxThreads),
+		between("processes", int64(cfg.Processes), 1, maxProcesses))
 }
 
 func between(flag string, n, least, most int64) error {

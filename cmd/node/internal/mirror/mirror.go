@@ -37,13 +37,7 @@ func Run(ctx context.Context, cfg Config) error {
 
 // begin runs the first process of a mirror.
 func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
-	of := shared{
-		Params: params,
-		Limits: cfg.Limits,
-		Follow: cfg.Follow,
-		Since:  time.Now(),
-	}
-	if err := of.Limits.Validate(); err != nil {
+	if err := cfg.Limits.Validate(); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(cfg.Dir)
@@ -59,6 +53,12 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if err := params.Outside("dir", dir); err != nil {
 		return err
 	}
+	of := shared{
+		Params: params,
+		Limits: cfg.Limits,
+		Follow: cfg.Follow,
+		Since:  time.Now(),
+	}
 	if err := of.name(dir); err != nil {
 		return err
 	}
@@ -72,6 +72,11 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 			return err
 		}
 	}
+	return lead(ctx, cfg, of, pair, dir)
+}
+
+// lead runs the servers in a directory, and the nodes of the first process.
+func lead(ctx context.Context, cfg *Config, of shared, pair *trees.Pair, dir string) (err error) {
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: dir, Log: cfg.Log})
 	if err != nil {
 		return err
@@ -86,10 +91,11 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, nodes.Close()) }()
+	invitation := cfg.Invite(dir, of.Params)
 	fmt.Fprintf(cfg.Err, "%s: 3 nodes mirror %s to %s; their cluster is in %s\none more process joins with: %s\n",
-		of.Task, params.Source, params.Target, dir, cfg.Invite(dir, params))
+		of.Task, of.Params.Source, of.Params.Target, dir, invitation)
 	defer func() { tellInterrupted(cfg, of.Task, err) }()
-	if err := awaitProcesses(ctx, cfg, nodes, cfg.Invite(dir, params)); err != nil {
+	if err := awaitProcesses(ctx, cfg, nodes, invitation); err != nil {
 		return err
 	}
 	r := run{
@@ -98,11 +104,11 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 		client: nodes.Members[0].Client,
 	}
 	r.mirror.future = func(ctx context.Context) (*behaviors.Future[work.Result], error) {
-		return mirror.Submit(ctx, r.client, params, task.SubmitOptions{ID: of.Task})
+		return mirror.Submit(ctx, r.client, of.Params, task.SubmitOptions{ID: of.Task})
 	}
 	r.follow.future = func(ctx context.Context) (*behaviors.Future[work.Result], error) {
 		return follow.Submit(ctx, r.client, trees.FollowParams{
-			Params: params,
+			Params: of.Params,
 			Since:  of.Since,
 		}, task.SubmitOptions{ID: of.follows()})
 	}
@@ -110,15 +116,20 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if !r.ended {
 		return err
 	}
-	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
-	defer cancel()
-	// Who does not leave in time finds no servers any more.
-	_ = nodes.Await(leaving, func(alive int) bool { return alive <= len(nodes.Members) })
+	r.awaitLeaving(ctx, nodes)
 	if r.interrupted {
 		r.tellFollowed()
 		return err
 	}
 	return errors.Join(err, remove(dir))
+}
+
+// awaitLeaving waits until the nodes of other processes have left, which need the servers for that. Who does not leave in
+// time finds no servers any more.
+func (r *run) awaitLeaving(ctx context.Context, nodes *team.Team) {
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	_ = nodes.Await(leaving, func(alive int) bool { return alive <= len(nodes.Members) })
 }
 
 // join runs one more process of a running mirror.

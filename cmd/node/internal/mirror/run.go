@@ -12,6 +12,7 @@ import (
 	"taskledger/cmd/node/internal/mirror/trees"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 	"taskledger/work"
 	workprogress "taskledger/work/progress"
@@ -124,6 +125,9 @@ func (r *run) awaitFollowing(ctx context.Context) error {
 		case err == nil && (!before || of.State != workprogress.Failed):
 			return nil
 		case errors.Is(err, task.ErrNotFound):
+			if err := r.replaced(); err != nil {
+				return err
+			}
 			before = false
 			answered = time.Now()
 		case err == nil:
@@ -137,6 +141,17 @@ func (r *run) awaitFollowing(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// replaced returns an error if another mirror is under way in the directory that this process has joined: what it waits
+// for never begins there.
+func (r *run) replaced() error {
+	of, err := read(r.Join)
+	if err != nil || of.Task == r.Task {
+		return nil
+	}
+	const say = "the mirror is gone: %w: in %s is %s now, another one"
+	return fmt.Errorf(say, store.ErrUnavailable, r.Join, of.Task)
 }
 
 // sums returns what a work has done so far.
@@ -221,7 +236,10 @@ func (r *run) await(ctx context.Context, id events.TaskID, s *stage) (err error)
 			case <-following.Done():
 				return context.Cause(following)
 			}
-			if s.made, err = s.future(following); err != nil {
+			if err = r.replaced(); err == nil {
+				s.made, err = s.future(following)
+			}
+			if err != nil {
 				return err
 			}
 		}

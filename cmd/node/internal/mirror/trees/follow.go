@@ -188,7 +188,8 @@ type attempt struct {
 	*follower
 	token   token // the last one that was yielded
 	scanner scanner
-	scans   []scanEnd // those that have told changes, and of which no token has told that all are settled
+	scans   []scanEnd // those that have told changes, and the first, of which no token has told that all are settled
+	told    bool      // scans has had one
 	yield   func(work.Change[Change], error) bool
 	stopped bool // yield wants no more
 }
@@ -238,8 +239,8 @@ func (a *attempt) scan(ctx context.Context, now time.Time) error {
 	if err != nil || !ended {
 		return err
 	}
-	if tells && len(a.scans) < maxScans {
-		a.scans = append(a.scans, scanEnd{scan, limit})
+	if (tells || !a.told) && len(a.scans) < maxScans { // the first one shows that the attempt gets on
+		a.scans, a.told = append(a.scans, scanEnd{scan, limit}), true
 	}
 	return a.move()
 }

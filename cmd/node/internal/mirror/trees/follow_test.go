@@ -308,7 +308,8 @@ func TestFollow_AttemptsThatEndAnywhereLoseNoChange(t *testing.T) {
 	})
 }
 
-func TestFollow_WhileNothingChangesNothingIsTold(t *testing.T) {
+// An attempt that moved no token would count as one of many that get nowhere, should it be lost.
+func TestFollow_WhileNothingChangesAnAttemptTellsOnceThatItGetsOn(t *testing.T) {
 	t.Parallel()
 	of := forest{"a": file("one"), "b/c": file("two")}
 	f := follows(plant(t, of, of))
@@ -316,9 +317,16 @@ func TestFollow_WhileNothingChangesNothingIsTold(t *testing.T) {
 	since := time.Now()
 	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "b/c"), []byte("three"), 0o644) })
 	f.settled(t, since)
-	token, moves := f.tokens.at()
+	before, _ := f.tokens.at()
 	stop()
 	again := f.start(t)
+	soon(t, func() string {
+		if is, _ := f.tokens.at(); is == before {
+			return "the token is still " + is
+		}
+		return ""
+	})
+	token, moves := f.tokens.at()
 	ticks := 0
 	soon(t, func() string { // many scans later
 		if ticks++; ticks < 100 {
