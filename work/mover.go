@@ -20,6 +20,8 @@ import (
 const (
 	// moveEvery is the time between two moves of a token, unless a change is to be held.
 	moveEvery = time.Second
+	// lagEvery is the time after which it is told again how many changes are open, if that has changed.
+	lagEvery = 10 * time.Second
 	// maxAhead bounds the changes that are processed and not passed, because one before them is open.
 	maxAhead = 10_000
 )
@@ -64,7 +66,9 @@ type mover struct {
 	unsure  bool // nobody knows whether the last move was recorded: the attempt makes no other one
 	opens   int  // messages of a pushed stream that are not acknowledged
 	held    map[uint64]bool
-	told    bool // changes were told to be open
+	told    bool  // changes were told to be open
+	lagged  int64 // so many, and since when
+	oldest  time.Time
 	moved   time.Time
 	any     bool // a move was recorded
 
@@ -204,7 +208,11 @@ func (m *mover) due() (after time.Duration, now bool) {
 	switch {
 	case len(m.wanted) > 0:
 		return 0, true
-	case !m.news(m.changes.Open()+m.opens > 0):
+	case m.news(m.changes.Open()+m.opens > 0):
+	case m.told:
+		after = lagEvery - time.Since(m.moved)
+		return max(after, 0), after <= 0
+	default:
 		return 0, false
 	}
 	after = moveEvery - time.Since(m.moved)
@@ -248,6 +256,9 @@ func (m *mover) move(ctx context.Context, last bool) error {
 	if m.lag != nil {
 		move.Open, move.Oldest = known, oldest
 	}
+	if m.same(&move, open) {
+		return nil
+	}
 	answer, err := m.record.Move(ctx, move)
 	switch {
 	case err != nil:
@@ -290,6 +301,19 @@ func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uin
 	return move, batch, upTo, move.Open > 0 || m.opens > 0
 }
 
+// same reports whether a move tells nothing new, and has it made all the same then: nobody need record it.
+func (m *mover) same(move *workledger.Move, open bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is := open == m.told && move.Open == m.lagged && move.Oldest.Equal(m.oldest) &&
+		move.Token == "" && move.Items == (Counts{}) && len(move.Holds) == 0
+	if is {
+		m.moved = time.Now()
+		m.land()
+	}
+	return is
+}
+
 // recorded notes that a move was recorded, and whether changes were open.
 func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64, open bool) {
 	m.mu.Lock()
@@ -298,7 +322,7 @@ func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64, ope
 		m.passed, m.token = sum{}, ""
 		m.any = m.any || move.Token != ""
 	}
-	m.moved, m.told = time.Now(), open
+	m.moved, m.told, m.lagged, m.oldest = time.Now(), open, move.Open, move.Oldest
 	for _, w := range batch {
 		if !w.hold.Passed {
 			m.held[keyHash(w.hold.Key)] = true
