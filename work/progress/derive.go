@@ -45,14 +45,16 @@ func (w *Work) Derive(f Facts) {
 	}
 }
 
-// stall tells that a stream has stalled if changes wait and its token stands. One that nothing comes to waits.
+// stall tells that a stream has stalled if changes wait and none is processed. A pushed one that nothing comes to waits;
+// a run of another one ends with its changes, so it has stalled also if its source yields none.
 func (w *Work) stall(current int) {
 	if current == 0 || current > len(w.Partitions) || w.Partitions[current-1].StalledSince == 0 {
 		return
 	}
 	p := &w.Partitions[current-1]
-	since := max(p.StalledSince, w.Stream.MovedAt)
-	if p.StalledSince = 0; w.Stream.Lag.Open > 0 && w.At-since >= StallAfter {
+	since := max(p.StalledSince, w.Stream.MovedAt, w.Stream.Lag.Oldest)
+	waits := p.Stream == Form(events.FormPushed) && w.Stream.Lag.Open == 0
+	if p.StalledSince = 0; !waits && w.At-since >= StallAfter {
 		p.StalledSince = since
 	}
 }
