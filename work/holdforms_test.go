@@ -168,36 +168,3 @@ func TestLiveSync_AChangeThatIsTooLargeToBeHeldStopsTheStreamAsLimitsOfHoldsDo(t
 		wantToken(t, r, "")
 	})
 }
-
-// One change goes on for an hour while others come, a few each minute.
-func TestLiveSync_TheLagIsToldAgainWhileAChangeBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src, r := objects(900), newStreamRecord()
-		src.process = func(_ context.Context, place int) error {
-			if place == 1 {
-				time.Sleep(time.Hour)
-			}
-			return nil
-		}
-		src.fetch = func(context.Context, int) error {
-			time.Sleep(2 * time.Second)
-			return nil
-		}
-		began := time.Now()
-		runStream(t, r, src.stream(3))
-		told := map[int64]bool{}
-		for i, m := range r.moves {
-			if r.movedAt[i].Sub(began) < time.Hour {
-				told[m.Open] = true
-			}
-		}
-		if len(told) < 2 {
-			t.Errorf("in an hour it is told that %v changes are open", told)
-		}
-		for i := range r.movedAt[1:] {
-			if r.movedAt[i+1].Sub(began) < time.Hour && r.movedAt[i+1].Sub(r.movedAt[i]) < 10*time.Second {
-				t.Errorf("moves %d and %d tell the lag alone, %s apart", i, i+1, r.movedAt[i+1].Sub(r.movedAt[i]))
-			}
-		}
-	})
-}

@@ -45,17 +45,20 @@ func (w *Work) Derive(f Facts) {
 	}
 }
 
-// stall tells that a stream has stalled if changes wait and none is processed. A pushed one that nothing comes to waits;
-// a run of another one ends with its changes, so it has stalled also if its source yields none.
+// stall tells that a stream has stalled if changes wait and none is processed. One that nothing comes to is quiet: its
+// source may have no change, or hang.
 func (w *Work) stall(current int) {
 	if current == 0 || current > len(w.Partitions) || w.Partitions[current-1].StalledSince == 0 {
 		return
 	}
 	p := &w.Partitions[current-1]
 	since := max(p.StalledSince, w.Stream.MovedAt, w.Stream.Lag.Oldest)
-	waits := p.Stream == Form(events.FormPushed) && w.Stream.Lag.Open == 0
-	if p.StalledSince = 0; !waits && w.At-since >= StallAfter {
+	switch p.StalledSince = 0; {
+	case w.At-since < StallAfter:
+	case w.Stream.Lag.Open > 0:
 		p.StalledSince = since
+	default:
+		w.Stream.QuietSince = since
 	}
 }
 

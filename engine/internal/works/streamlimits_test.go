@@ -244,9 +244,11 @@ func TestStream_HasStalledOnlyIfNothingIsProcessed(t *testing.T) {
 			t.Errorf("%s: nothing was processed since %d, and it has stalled since %d", name, last, is)
 		}
 		w.moveTo(s, workledger.Move{})
+		quiet := w.now
 		w.now += 11 * 60_000
-		if is := stalled(); (is != 0) != (form != events.FormPushed) {
-			t.Errorf("%s: nothing comes, and it has stalled since %d", name, is)
+		if is := w.report(); is.Partitions[0].StalledSince != 0 || is.Stream.QuietSince != quiet {
+			t.Errorf("%s: nothing comes since %d, and it has stalled since %d, is quiet since %d", name, quiet,
+				is.Partitions[0].StalledSince, is.Stream.QuietSince)
 		}
 	}
 }

@@ -89,6 +89,9 @@ func stream(s *progress.Stream, pushed bool) (rows [][2]any) {
 		lag += ", the oldest " + duration(&s.Lag.AgeMs) + " old"
 	}
 	rows = append(rows, [2]any{"lag", lag}, [2]any{"changes/s", number(s.ChangesPerSecond)})
+	if s.QuietSince != 0 {
+		rows = append(rows, [2]any{"quiet", "no change has come since " + output.Time(s.QuietSince)})
+	}
 	if h := s.Holds; h.Changes > 0 {
 		const say = "%d changes, %d keys wait: %d retried, %d parked, %d failed"
 		rows = append(rows, [2]any{"held", fmt.Sprintf(say, h.Changes, h.Keys, h.Retried, h.Parked, h.Failed)})
