@@ -84,8 +84,13 @@ const (
 	ItemsAvailable              // of task stores, in the shards served here: stores are named by users, and are not told apart
 	ItemsWaiting                // for their time, and not claimed
 	ItemsClaimed
-	Schedules    // in the shards served here
-	SchedulesDue // those of them whose time has come, and nothing is decided yet
+	Schedules         // in the shards served here
+	SchedulesDue      // those of them whose time has come, and nothing is decided yet
+	StreamChangesOpen // known and not processed, as the streams in the shards served here told last
+	StreamKeysHeld    // that wait for a hold
+	StreamHoldsRetried
+	StreamHoldsParked
+	StreamHoldsFailed
 	ShardsServed
 	ShardsQuarantined
 	ShardsNotTrimmed
@@ -148,33 +153,38 @@ var (
 		TickLateness:  {"schedule_lateness_seconds", "Time from when a tick of a schedule was due until its run was created.", false, seconds(timeBounds[:])},
 	}
 	Gauges = [gauges]Description{
-		TasksReady:        {"tasks_ready", "Tasks that wait for a slot, in the shards served here; not those of paused behaviors.", true, nil},
-		TasksHeld:         {"tasks_held", "Tasks in the memory of the shards served here.", false, nil},
-		TasksLive:         {"tasks_live", "Tasks in the shards served here that have not ended.", false, nil},
-		ItemsAvailable:    {"items_available", "Items of all task stores, in the shards served here, that everybody may have.", false, nil},
-		ItemsWaiting:      {"items_waiting", "Items of all task stores, in the shards served here, whose time has not come, and that nobody has claimed.", false, nil},
-		ItemsClaimed:      {"items_claimed", "Items of all task stores, in the shards served here, that are claimed, or were and are put off.", false, nil},
-		Schedules:         {"schedules", "Schedules in the shards served here.", false, nil},
-		SchedulesDue:      {"schedules_due", "Schedules in the shards served here with a tick that is due and not decided.", false, nil},
-		ShardsServed:      {"shards_served", "Shards served here.", false, nil},
-		ShardsQuarantined: {"shards_quarantined", "Shards owned here that cannot be read.", false, nil},
-		ShardsNotTrimmed:  {"shards_not_trimmed", "Shards served here whose journals cannot be archived or trimmed.", false, nil},
-		ShardsUnowned:     {"shards_unowned", "Shards of the cluster without an owner that is present, as this node sees it.", false, nil},
-		EntriesUnarchived: {"entries_unarchived", "Entries of the shards served here that were not read back from the archive yet; 0 where nothing is archived.", false, nil},
-		Slots:             {"slots", "Attempts that the node makes at once.", false, nil},
-		SlotsUsed:         {"slots_used", "Slots with an attempt that runs or is about to.", false, nil},
-		SlotsStuck:        {"slots_stuck", "Slots held by functions that were given up, as they did not return after their context had ended.", false, nil},
-		FuturesOpen:       {"futures_open", "Futures that wait for an outcome in this process.", false, nil},
-		Nodes:             {"nodes", "Nodes that are present, as this one sees it.", false, nil},
-		BusConnected:      {"bus_connected", "1 while NATS is connected; 0 also where there is none.", false, nil},
-		BusRefused:        {"bus_refused", "1 when NATS has not permitted a message or a subscription since it was connected.", false, nil},
-		ArchiveUnsound:    {"archive_unsound", "1 while the archive may lose, or has lost, what it was given, as it was looked at within a minute; 0 also where there is none.", false, nil},
-		Archived:          {"archived_timestamp_seconds", "When this process archived last, in seconds since 1970; 0 = it has not.", false, nil},
-		Refusing:          {"new_tasks_refused", "1 while new tasks are refused, as the store is almost full.", false, nil},
-		Session:           {"session", "1 while the node has a session that the store has renewed lately.", false, nil},
-		SessionAge:        {"session_age_seconds", "Time since the store was last asked to renew the session, and did; 0 while there is no session.", false, nil},
-		Ready:             {"ready", "1 while the node is ready, as /readyz says.", false, nil},
-		StoreBytes:        {"store_bytes", "Bytes in use in the store.", false, nil},
-		StoreQuota:        {"store_quota_bytes", "Bytes that the store takes at most.", false, nil},
+		TasksReady:         {"tasks_ready", "Tasks that wait for a slot, in the shards served here; not those of paused behaviors.", true, nil},
+		TasksHeld:          {"tasks_held", "Tasks in the memory of the shards served here.", false, nil},
+		TasksLive:          {"tasks_live", "Tasks in the shards served here that have not ended.", false, nil},
+		ItemsAvailable:     {"items_available", "Items of all task stores, in the shards served here, that everybody may have.", false, nil},
+		ItemsWaiting:       {"items_waiting", "Items of all task stores, in the shards served here, whose time has not come, and that nobody has claimed.", false, nil},
+		ItemsClaimed:       {"items_claimed", "Items of all task stores, in the shards served here, that are claimed, or were and are put off.", false, nil},
+		Schedules:          {"schedules", "Schedules in the shards served here.", false, nil},
+		SchedulesDue:       {"schedules_due", "Schedules in the shards served here with a tick that is due and not decided.", false, nil},
+		StreamChangesOpen:  {"stream_changes_open", "Changes that streams in the shards served here knew and had not processed, as they told last.", false, nil},
+		StreamKeysHeld:     {"stream_keys_held", "Keys of streams in the shards served here whose changes wait for a hold.", false, nil},
+		StreamHoldsRetried: {"stream_holds_retried", "Holds of streams in the shards served here that run, or will.", false, nil},
+		StreamHoldsParked:  {"stream_holds_parked", "Holds of streams in the shards served here that are suspended until somebody looks at them.", false, nil},
+		StreamHoldsFailed:  {"stream_holds_failed", "Holds of streams in the shards served here that have failed for good, and keep their keys.", false, nil},
+		ShardsServed:       {"shards_served", "Shards served here.", false, nil},
+		ShardsQuarantined:  {"shards_quarantined", "Shards owned here that cannot be read.", false, nil},
+		ShardsNotTrimmed:   {"shards_not_trimmed", "Shards served here whose journals cannot be archived or trimmed.", false, nil},
+		ShardsUnowned:      {"shards_unowned", "Shards of the cluster without an owner that is present, as this node sees it.", false, nil},
+		EntriesUnarchived:  {"entries_unarchived", "Entries of the shards served here that were not read back from the archive yet; 0 where nothing is archived.", false, nil},
+		Slots:              {"slots", "Attempts that the node makes at once.", false, nil},
+		SlotsUsed:          {"slots_used", "Slots with an attempt that runs or is about to.", false, nil},
+		SlotsStuck:         {"slots_stuck", "Slots held by functions that were given up, as they did not return after their context had ended.", false, nil},
+		FuturesOpen:        {"futures_open", "Futures that wait for an outcome in this process.", false, nil},
+		Nodes:              {"nodes", "Nodes that are present, as this one sees it.", false, nil},
+		BusConnected:       {"bus_connected", "1 while NATS is connected; 0 also where there is none.", false, nil},
+		BusRefused:         {"bus_refused", "1 when NATS has not permitted a message or a subscription since it was connected.", false, nil},
+		ArchiveUnsound:     {"archive_unsound", "1 while the archive may lose, or has lost, what it was given, as it was looked at within a minute; 0 also where there is none.", false, nil},
+		Archived:           {"archived_timestamp_seconds", "When this process archived last, in seconds since 1970; 0 = it has not.", false, nil},
+		Refusing:           {"new_tasks_refused", "1 while new tasks are refused, as the store is almost full.", false, nil},
+		Session:            {"session", "1 while the node has a session that the store has renewed lately.", false, nil},
+		SessionAge:         {"session_age_seconds", "Time since the store was last asked to renew the session, and did; 0 while there is no session.", false, nil},
+		Ready:              {"ready", "1 while the node is ready, as /readyz says.", false, nil},
+		StoreBytes:         {"store_bytes", "Bytes in use in the store.", false, nil},
+		StoreQuota:         {"store_quota_bytes", "Bytes that the store takes at most.", false, nil},
 	}
 )

@@ -32,6 +32,8 @@ type StopError struct {
 	Item      ItemError
 	At        string // of a stream: the token or the place of the change
 	Err       error  // what Process returned
+
+	counted bool // the rule stops at a later failure than the first one, and its counter has reached the limit
 }
 
 // Error implements error.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"taskledger/behaviors"
+	"taskledger/task"
 	"taskledger/work"
 	"taskledger/work/workledger"
 )
@@ -523,6 +524,27 @@ func TestLiveSync_StopsAtTheFourthFailure(t *testing.T) {
 		wantToken(t, r, "11")
 		wantItems(t, r, work.Counts{Done: 8, Failed: 3})
 	})
+}
+
+// Only a reset of its counter lets such a stream go on, so its failure names the rule.
+func TestLiveSync_AStopByACounterNamesItsRule(t *testing.T) {
+	for times, want := range map[int64]string{1: "", 2: "0"} {
+		src, r := objects(3), newStreamRecord()
+		src.process = func(context.Context, int) error { return errDisk }
+		s := src.stream(1)
+		s.Rules = []work.Rule{{React: work.Stop, Times: times}}
+		a := r.attempt()
+		policy, _ := task.Policy{}.Complete()
+		out := work.DefineStream("sync", nil, s).Run(a.access(t.Context()), task.Attempt{
+			Task:   "a/p",
+			Number: 1,
+			Policy: policy,
+			Params: []byte("0"),
+		})
+		if out.Err == nil || out.Err.Code != "stopped" || out.Err.Properties["rule"] != want {
+			t.Errorf("stop at failure %d: %+v, want the rule %q", times, out.Err, want)
+		}
+	}
 }
 
 // A change that is processed again after a stop finds the permit that it had.

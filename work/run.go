@@ -117,11 +117,15 @@ func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
 // verdict says what comes after an attempt that has not come to its end.
 func (w *Work[P, I]) verdict(ctx context.Context, err error) error {
 	if stop, is := errors.AsType[*StopError](err); is {
-		return behaviors.Cancel(behaviors.Code(events.CodeStopped, err, map[string]string{
+		told := map[string]string{
 			"partition": stop.Partition,
 			"bucket":    strconv.FormatInt(stop.Bucket, 10),
 			"item":      stop.Item.Item,
-		}))
+		}
+		if stop.counted { // it stops again until its counter is reset
+			told["rule"] = strconv.Itoa(stop.Rule)
+		}
+		return behaviors.Cancel(behaviors.Code(events.CodeStopped, err, told))
 	}
 	if trip, is := errors.AsType[*ThresholdError](err); is {
 		return behaviors.Cancel(behaviors.Code(events.CodeThreshold, err, map[string]string{

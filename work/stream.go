@@ -58,7 +58,8 @@ type Stream[P, C any] struct {
 	Source func(ctx context.Context, params P) (feed.Source, error)
 	// Convert returns the changes of a message, MaxMessageChanges at most; without any the message is acknowledged. A
 	// message that it refuses, by an error or a panic, is parked unless Rules decide otherwise, under the key of the first
-	// change that it returns nevertheless. One goroutine at a time calls it.
+	// change that it returns nevertheless. One goroutine of the stream at a time calls it, and attempts of its holds do
+	// beside that.
 	Convert func(ctx context.Context, params P, m feed.Message) ([]Change[C], error)
 
 	// Process does the work for a change, as Partition.Process does for an item; required unless the mode is DryRun.

@@ -6,7 +6,7 @@ var streams = []Bug{
 		{"		last, token = last+1, e.token\n", "		last, token = last+1, p.entries[len(p.entries)-1].token\n"},
 	}, "./work/internal/prefix", "TestPrefix_PassesWhatHasEndedBeforeEverythingThatIsOpen"},
 	{"order of messages lost at redelivery", "work/feed/inorder/queue.go", []Edit{
-		{"	if missing = s.Pending - here; missing > 0 {\n", "	if missing = s.Pending - here; missing > s.Pending {\n"},
+		{"	if missing = q.Missing(s); missing != 0 {\n", "	if missing = q.Missing(s); missing > s.Pending {\n"},
 	}, "./work/feed/memfeed", "TestSource_KeepsNewMessagesBackUntilAllThatWereDeliveredCameAgain"},
 	{"change that is retried later overtaken", "work/mover.go", []Edit{
 		{"	return len(m.held) > 0 && m.held[keyHash(key)]\n", "	return len(m.held) > 0 && key == \"\"\n"},
@@ -26,4 +26,13 @@ var streams = []Bug{
 	{"permits of changes that are not passed forgotten", "projection/works/stages.go", []Edit{
 		{"	stagesKept   = 3\n", "	stagesKept   = 1\n"},
 	}, worksPkg, "TestPermits_OfAStreamAreForgottenWhenItsTokenHasPassedTheirChangesForLong"},
+	{"message whose acknowledgement is not confirmed stands for a missing one", "work/feed/inorder/queue.go", []Edit{
+		{"		if place <= s.Place && !q.unsure[place] {\n", "		if place <= s.Place {\n"},
+	}, "./work/feed/inorder", "TestQueue_HandsOutEachMessageOnceInOrderAndNoneBeforeAnOpenOne"},
+	{"another message at the place of a held one taken for it", "work/arrival.go", []Edit{
+		{"	if p.whole == nil || p.whole.Time.IsZero() {\n", "	if p.whole == nil || !p.whole.Time.IsZero() {\n"},
+	}, "./work", "TestAsyncUpdate_AnotherMessageAtThePlaceOfAHeldOneIsHeldBesides"},
+	{"stream ended by a threshold before it has told how far it is", "engine/internal/works/decide.go", []Edit{
+		{"	if trips && plan.Form == events.FormBuckets {\n", "	if trips {\n"},
+	}, "./engine/internal/works", "TestStream_AThresholdLeavesTheAttemptToEndIt"},
 }

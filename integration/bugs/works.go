@@ -23,7 +23,7 @@ var works = []Bug{
 		{"	if t == nil || t.ID != events.TaskID(id) || t.Node != node {\n", "	if t == nil || t.ID != events.TaskID(id) {\n"},
 	}, worksPkg, "TestWork_AttemptThatIsOverIsRefused"},
 	{"losses that the end of a bucket does not forgive", "projection/works/fold.go", []Edit{
-		{"		w.Lost, w.Failed = 0, 0\n", "		_ = w\n"},
+		{"		w.forgive()\n", "		_ = w\n"},
 	}, worksPkg, "TestWork_LossesCountAnewWhenABucketEnds"},
 	{"work that leaves its workers at its end", "engine/internal/works/follow.go", []Edit{
 		{"		if !t.Cancelled {\n", "		if t == nil {\n"},

@@ -141,7 +141,7 @@ var All = []Front{
 			Owner:     in("engine/extensions.go", "works.AtOwner,"),
 			Process:   in("engine/node.go", "workledger.Opener(n.Client.openWork)"),
 			Export:    not("its events are of the task, whose export holds them with all others"),
-			Metrics:   not("a work is looked at by itself, and its tasks are counted as others are"),
+			Metrics:   in("engine/internal/works/gauges.go", "set(meter.StreamChangesOpen,"),
 			Explain:   in("engine/internal/works/owner.go", "Explain: o.explain,"),
 			ExitCode:  not("what an operation on a work is refused for any operation is"),
 			Checker:   in("integration/robustness/check/works.go", "j.works.Apply(ev)"),

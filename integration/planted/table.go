@@ -254,5 +254,7 @@ var list = []planted{
 	underFaults("address of NATS that is read once", "8", "servers-elsewhere", known("address of NATS that is read once")),
 	underFaults("callers of a batch taken for its first one", "7", "partition-node-etcd,etcd-leader-kill", firstCaller),
 	underFaults("pause told by nobody", "3", "pause-and-restart", known("pause told by nobody")),
+	underFaults("token past an open change", "10", "rolling-restart", known("token past an open change")),
+	underFaults("change that is retried later overtaken", "10", "rolling-restart", known("change that is retried later overtaken")),
 	underFaults("address of etcd that is read once", "8", "servers-elsewhere", known("address of etcd that is read once")),
 }

@@ -287,7 +287,7 @@ func back(o *works.Open, cause events.ReturnCause) *events.BucketsMoved {
 }
 
 // Decide grants the items that were granted before, and further ones up to the limit of the counter. The one behind
-// the limit fails the work.
+// the limit fails the work. A stream is failed by its own attempt, once that has told how far it is.
 func (c *Permits) Decide(d *command.Decider) command.Answer {
 	a, is := attempt(d, c.Task, c.Started, c.Node)
 	if !is {
@@ -325,7 +325,7 @@ func (c *Permits) Decide(d *command.Decider) command.Answer {
 	if len(granted.Items) > 0 {
 		a.parent = d.Emit(a.parent, granted)
 	}
-	if trips {
+	if trips && plan.Form == events.FormBuckets {
 		failWork(d, a.of, tripped(plan, counter, c.Reason))
 		m.State, m.Why = int64(Stop), "threshold "+c.Counter
 	}

@@ -39,6 +39,8 @@ type atOwner struct {
 	retry events.Millis              // when that is looked at again; 0 = it need not be
 	again map[events.TaskID]struct{} // tasks whose work is looked at then
 	seen  map[events.TaskID]*seen
+
+	streams *streamGauges
 }
 
 // AtOwner is the extension of owners.
@@ -49,6 +51,8 @@ func AtOwner(state *projection.Shard) shard.Extension {
 		stir:  map[events.TaskID]struct{}{},
 		again: map[events.TaskID]struct{}{},
 		seen:  map[events.TaskID]*seen{},
+
+		streams: newStreamGauges(works.Of(state)),
 	}
 	return shard.Extension{
 		Served:  o.served,
@@ -60,6 +64,7 @@ func AtOwner(state *projection.Shard) shard.Extension {
 		Answer:  o.answer,
 		Beside:  o.beside,
 		Explain: o.explain,
+		Gauges:  o.streams.set,
 	}
 }
 
@@ -75,7 +80,11 @@ func (o *atOwner) served() {
 
 // note has the work looked at to which an event belongs, by its task or a worker.
 func (o *atOwner) note(ev *events.Event) {
-	if o.all.Len() == 0 || ev.Kind().Record() != events.OfTask {
+	if ev.Kind().Record() != events.OfTask {
+		return
+	}
+	o.streams.note(ev)
+	if o.all.Len() == 0 {
 		return
 	}
 	of, number := o.all.WorkerOf(ev.Task)

@@ -542,3 +542,21 @@ func TestStream_AMoveThatNoEntryTakesIsToldByParts(t *testing.T) {
 		t.Errorf("%d holds, token %q", w.stream().Len(), w.stream().Token)
 	}
 }
+
+// The attempt that meets a threshold still tells how far the stream is, so that what it has processed does not come again.
+func TestStream_AThresholdLeavesTheAttemptToEndIt(t *testing.T) {
+	t.Parallel()
+	w := streamed(t, func(p *events.WorkPartition) {
+		p.Thresholds = []events.WorkThreshold{{Counter: "deletes", Limit: 2}}
+	})
+	if m := w.permit(parent, "deletes", 1, 2, 3); len(m.Granted) != 1 || m.Granted[0] != 3 || m.State != int64(works.Go) {
+		t.Errorf("three permits of two: %+v", m)
+	}
+	w.moveTo(w.record(parent), workledger.Move{Token: "2", Items: workledger.Counts{Done: 2}})
+	if w.stream().Token != "2" || w.task(parent).Final() {
+		t.Errorf("the token is %q, and the task %s", w.stream().Token, w.task(parent).Status)
+	}
+	if m := w.permit(parent, "deletes", 4); m.Granted[0] != 0 {
+		t.Errorf("one more: %+v", m)
+	}
+}
