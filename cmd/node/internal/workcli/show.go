@@ -23,8 +23,8 @@ func (t *Terminal) show() *cobra.Command {
 	c := t.of("show", "Tell how far a work has come",
 		`Percents, items and rates count the buckets that are done: what is done stays done, whatever node dies. WALL
 tells for how long buckets were open, LEFT how long the others of the partition take at that rate. STALLED tells since
-when no bucket has ended, and of a stream no change was processed, once that is 10 minutes. FAILED says "in a span" where the buckets with failed items are
-remembered as all from the first of them to the last, which work rerun takes.`,
+when no bucket has ended, and of a stream no change was processed, once that is 10 minutes. FAILED says "in a span"
+where the buckets with failed items are remembered as all from the first of them to the last, which work rerun takes.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			w, err := works.Work(ctx, id)
 			if err != nil {
