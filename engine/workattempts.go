@@ -26,14 +26,17 @@ func (c *Client) openWork(ctx context.Context, a task.Attempt) (workledger.Acces
 		Node:    n.sessionID(),
 	}
 	access := workledger.Access{Params: a.Params}
-	if of, partition := works.HoldOf(a.Params, a.Task); of != "" {
+	if of, stream := works.HoldOf(a.Params, a.Task); of != "" {
 		params, err := c.workParams(ctx, of)
 		if err != nil {
 			return workledger.Access{}, err
 		}
-		access.Hold, access.Params = partition, params
+		access.Hold, access.Partition, access.Params = true, stream, params
 	} else if of := works.WorkerOf(a.Params); events.WorkerNumber(of, a.Task) > 1 {
 		params, err := c.workParams(ctx, of)
+		if errors.Is(err, workledger.ErrWaits) { // nobody will bring them: the run has ended
+			err = fmt.Errorf("%w: %w", workledger.ErrGone, err)
+		}
 		if err != nil {
 			return workledger.Access{}, err
 		}
@@ -64,7 +67,7 @@ func (c *Client) workParams(ctx context.Context, id events.TaskID) ([]byte, erro
 	case err != nil:
 		return nil, err
 	case t.ParamsElided && t.Params == nil:
-		return nil, fmt.Errorf("parameters of task %s are not kept: %w", id, workledger.ErrGone)
+		return nil, fmt.Errorf("parameters of task %s are not kept: %w", id, workledger.ErrWaits)
 	}
 	return paramsOf(&t)
 }

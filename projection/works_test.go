@@ -186,6 +186,14 @@ func sampleStreams(t tb) *projection.Shard {
 
 func TestGolden_StreamsAreStoredAsEver(t *testing.T) { golden(t, "streams", sampleStreams(t)) }
 
+// A snapshot of before the moves of a stream told when it last got on is read.
+func TestGolden_StreamsOfBeforeAreRead(t *testing.T) {
+	of := works.Of(restore(t, [][]byte{stored(t, "streams-before.golden")})).Work("a/p")
+	if of == nil || of.Stream == nil || of.Stream.Token != "5\xff" || of.Stream.Len() != 3 || of.Parts[1].Moved != 0 {
+		t.Errorf("read as %+v", of)
+	}
+}
+
 // A snapshot of before works counted the losses of a bucket is read.
 func TestGolden_WorksOfBeforeAreRead(t *testing.T) {
 	of := works.Of(restore(t, [][]byte{stored(t, "works-before.golden")})).Work("a/p")

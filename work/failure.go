@@ -69,6 +69,12 @@ func (e *heldError) Error() string {
 // Unwrap returns the cause.
 func (e *heldError) Unwrap() error { return e.err }
 
+// tooLargeError tells that a change is too large for a hold. It stops the stream and is final.
+type tooLargeError struct{ error }
+
+// Unwrap returns the cause.
+func (e *tooLargeError) Unwrap() error { return e.error }
+
 // ThresholdError tells that a counter has reached its limit, so that the item must not be counted: what it counts must
 // not be done. It stops the work and is final.
 type ThresholdError struct {

@@ -10,10 +10,10 @@ import (
 )
 
 // heldChange is a change as a hold has it. A message that is too long to be held has its place alone.
-type heldChange[C any] struct {
-	Key   string `json:"key"`
-	Token string `json:"token,omitempty"`
-	Value *C     `json:"value,omitempty"`
+type heldChange struct {
+	Key   string          `json:"key"`
+	Token string          `json:"token,omitempty"`
+	Value json.RawMessage `json:"value,omitempty"` // nil = the change could not be read, or is in its message alone
 	// Unread tells why the change could not be read, and Code is the code of that.
 	Unread  string       `json:"unread,omitempty"`
 	Code    string       `json:"code,omitempty"`
@@ -34,7 +34,7 @@ type heldMessage struct {
 }
 
 // message returns the message that is held.
-func (h *heldChange[C]) message() feed.Message {
+func (h *heldChange) message() feed.Message {
 	return feed.Message{
 		Place:   h.Place,
 		Subject: h.Message.Subject,
@@ -45,8 +45,8 @@ func (h *heldChange[C]) message() feed.Message {
 }
 
 // holdOf returns a part as it is held.
-func holdOf[C any](p *part[C]) ([]byte, error) {
-	h := heldChange[C]{
+func holdOf[C any](p *part[C]) (data []byte, err error) {
+	h := heldChange{
 		Key:   p.Key,
 		Token: p.Token,
 		Index: p.index,
@@ -54,9 +54,10 @@ func holdOf[C any](p *part[C]) ([]byte, error) {
 	if p.unread != nil {
 		e := itemError(p.Key, p.unread)
 		h.Unread, h.Code = e.Message, e.Code
+	} else if h.Value, err = json.Marshal(p.Value); err != nil && p.whole == nil {
+		return nil, refuse("change", "its value cannot be held: %v", err)
 	}
 	if p.whole == nil {
-		h.Value = &p.Value
 		return h.encode()
 	}
 	h.Place, h.Whole = p.whole.Place, p.unread != nil
@@ -67,11 +68,9 @@ func holdOf[C any](p *part[C]) ([]byte, error) {
 			Data:    p.whole.Data,
 			Time:    p.whole.Time,
 		}
-	} else if !h.Whole {
-		h.Value = &p.Value
 	}
-	if h.Message != nil || h.Value != nil {
-		if data, err := h.encode(); err == nil {
+	if err == nil && (h.Value != nil || h.Message != nil) {
+		if data, err = h.encode(); err == nil {
 			return data, nil
 		}
 	}
@@ -80,18 +79,18 @@ func holdOf[C any](p *part[C]) ([]byte, error) {
 }
 
 // encode returns the change as a hold takes it.
-func (h *heldChange[C]) encode() ([]byte, error) {
+func (h *heldChange) encode() ([]byte, error) {
 	data, err := json.Marshal(h)
 	switch {
 	case err != nil:
 		return nil, refuse("change", "its value cannot be held: %v", err)
 	case len(data) > MaxHeldBytes:
-		return nil, refuse("change", "%d bytes to be held exceed the limit of %d", len(data), MaxHeldBytes)
+		return nil, &tooLargeError{refuse("change", "%d bytes to be held exceed the limit of %d", len(data), MaxHeldBytes)}
 	}
 	return data, nil
 }
 
-func decodeHeld[C any](data []byte) (h heldChange[C], err error) {
+func decodeHeld(data []byte) (h heldChange, err error) {
 	if err := json.Unmarshal(data, &h); err != nil {
 		return h, fmt.Errorf("decoding a held change: %w", err)
 	}

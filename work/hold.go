@@ -1,10 +1,14 @@
 package work
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"taskledger/behaviors"
 	"taskledger/work/feed"
@@ -12,10 +16,13 @@ import (
 	"taskledger/work/workledger"
 )
 
-// hold makes the attempt of the task of a hold.
-func (w *Work[P, I]) hold(ctx context.Context, place int, of current[P]) error {
-	if place >= len(w.partitions) || w.partitions[place].flow == nil {
-		return &absentError{w.hash(), fmt.Sprintf("a hold is of stream %d, and the definition of this node has none", place+1)}
+// hold makes the attempt of the task of a hold of a stream, by its id; "" stands for the full one, which alone has any.
+func (w *Work[P, I]) hold(ctx context.Context, id string, of current[P]) error {
+	place := slices.IndexFunc(w.partitions, func(p Partition[P, I]) bool {
+		return p.flow != nil && (p.ID == id || id == "" && p.Mode == Full)
+	})
+	if place < 0 {
+		return &absentError{w.hash(), fmt.Sprintf("a hold is of stream %q, and the definition of this node has none", id)}
 	}
 	p := &w.partitions[place]
 	if of.record == nil {
@@ -55,9 +62,13 @@ func (s *flowOf[P, C]) runHold(ctx context.Context, of current[P]) error {
 	}
 }
 
-// all processes changes until one fails, and returns how many were processed.
+// all processes changes until one fails, or it is time to record how many were processed, which it returns.
 func (r *holdRun[P, C]) all(ctx context.Context, changes []workledger.HeldChange) (processed int, err error) {
+	began := time.Now()
 	for i := range changes {
+		if i > 0 && time.Since(began) >= moveEvery {
+			return i, nil
+		}
 		if ctx.Err() != nil {
 			return i, context.Cause(ctx)
 		}
@@ -90,7 +101,7 @@ func (r *holdRun[P, C]) close(ctx context.Context) {
 
 // one processes a change of the hold, or all of a message.
 func (r *holdRun[P, C]) one(ctx context.Context, held *workledger.HeldChange) error {
-	h, err := decodeHeld[C](held.Data)
+	h, err := decodeHeld(held.Data)
 	if err != nil {
 		return err
 	}
@@ -119,16 +130,19 @@ func (r *holdRun[P, C]) one(ctx context.Context, held *workledger.HeldChange) er
 }
 
 // changes returns what a hold has.
-func (r *holdRun[P, C]) changes(ctx context.Context, h *heldChange[C]) ([]Change[C], error) {
+func (r *holdRun[P, C]) changes(ctx context.Context, h *heldChange) ([]Change[C], error) {
 	switch {
-	case h.Value != nil && h.Unread == "":
-		return []Change[C]{{
+	case len(h.Value) > 0 && h.Unread == "":
+		c := Change[C]{
 			Key:   h.Key,
 			Token: h.Token,
-			Value: *h.Value,
-		}}, nil
+		}
+		if err := json.Unmarshal(h.Value, &c.Value); err != nil {
+			return nil, fmt.Errorf("decoding the value of a held change: %w", err)
+		}
+		return []Change[C]{c}, nil
 	case h.Place == 0:
-		return nil, behaviors.Code(h.Code, errors.New(h.Unread), nil)
+		return nil, behaviors.Code(h.Code, errors.New(cmp.Or(h.Unread, "it could not be read")), nil)
 	case r.Convert == nil:
 		return nil, errors.New("a message is held, and the stream of this node converts none")
 	}
@@ -149,7 +163,7 @@ func (r *holdRun[P, C]) changes(ctx context.Context, h *heldChange[C]) ([]Change
 }
 
 // message returns a held message, from its source if the hold has its place alone.
-func (r *holdRun[P, C]) message(ctx context.Context, h *heldChange[C]) (m feed.Message, err error) {
+func (r *holdRun[P, C]) message(ctx context.Context, h *heldChange) (m feed.Message, err error) {
 	if h.Message != nil {
 		return h.message(), nil
 	}

@@ -13,8 +13,9 @@ import (
 // live is a run of a stream that fetches its changes.
 type live[P, C any] struct {
 	*streamRun[P, C]
-	came int64  // changes
-	last string // the token that came last
+	came    int64  // changes
+	last    string // the token that came last
+	visited visited
 }
 
 // until returns the token of the last change of the run, "" if none is the last one.
@@ -28,7 +29,7 @@ func (r *live[P, C]) until() string {
 func (r *live[P, C]) run(ctx context.Context) error {
 	r.mover.whole = r.Imprecise
 	r.mover.simulates = r.plan.Mode != Full && !r.plan.MovesToken && !r.Imprecise
-	r.last = r.position.Token
+	r.last, r.visited = r.position.Token, newVisited()
 	if r.until() != "" && r.until() == r.position.Token { // nothing was simulated
 		return nil
 	}
@@ -43,7 +44,7 @@ func (r *live[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], error]
 	return func(yield func(*arrival[C], error) bool) {
 		changes := r.Changes(&scope{Context: ctx, info: r.info}, r.params, r.position.Token)
 		changes(func(c Change[C], err error) bool {
-			if err != nil && (c.Token == "" || c.Key == "") {
+			if err != nil && (c.Token == "" || c.Key == "" || c.Position) {
 				return yield(nil, err)
 			}
 			return yield(&arrival[C]{
@@ -67,7 +68,7 @@ var (
 	errLongToken  = fmt.Errorf("its token exceeds the limit of %d bytes", MaxTokenBytes)
 	errBadToken   = errors.New("its token is not UTF-8")
 	errSameToken  = errors.New("the change before it has its token, too")
-	errOpenToken  = errors.New("its token goes back to that of a change before the last")
+	errOldToken   = errors.New("its token goes back to that of a change before the last one")
 	errFirstToken = errors.New("its token goes back to that at which the run began")
 )
 
@@ -80,10 +81,10 @@ func (r *live[P, C]) admit(a *arrival[C]) (to threads.Admission, err error) {
 	to.Last = c.Token == r.until()
 	if c.Position {
 		to.Skip = true
-		if c.Token != r.last {
-			r.last = c.Token
+		if c.Token != r.last && !r.mover.simulates { // a simulation ends with a change: the full stream ends there
 			r.mover.end(r.mover.add(c.Token), outcome{})
 		}
+		r.last = c.Token
 		return to, nil
 	}
 	r.last = c.Token
@@ -116,8 +117,8 @@ func (r *live[P, C]) checkArrival(c *Change[C]) error {
 		return errFirstToken
 	case c.Token == r.last:
 		return errSameToken
-	case r.mover.has(c.Token):
-		return errOpenToken
+	case r.visited.again(c.Token):
+		return errOldToken
 	}
 	return nil
 }

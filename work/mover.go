@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/store"
+	"taskledger/task"
 	"taskledger/work/internal/prefix"
 	"taskledger/work/workledger"
 )
@@ -18,6 +20,8 @@ import (
 const (
 	// moveEvery is the time between two moves of a token, unless a change is to be held.
 	moveEvery = time.Second
+	// lagEvery is the time after which it is told again how many changes are open, if that has changed.
+	lagEvery = 10 * time.Second
 	// maxAhead bounds the changes that are processed and not passed, because one before them is open.
 	maxAhead = 10_000
 )
@@ -49,6 +53,8 @@ type mover struct {
 	// lag returns, of a pushed stream, how many messages are open and since when. Such a stream has no token, so
 	// its changes are not added: they count when their message is acknowledged.
 	lag func(ctx context.Context) (open int64, oldest time.Time)
+	// wake has the run ask again whether another change may come; nil = nobody waits for that.
+	wake func()
 
 	mu      sync.Mutex
 	changes prefix.Prefix[outcome]
@@ -57,9 +63,12 @@ type mover struct {
 	token   string // belongs to the change that was passed last, until it is recorded
 	wanted  []*wanted
 	flying  bool // a move is under way: nothing is passed meanwhile
+	unsure  bool // nobody knows whether the last move was recorded: the attempt makes no other one
 	opens   int  // messages of a pushed stream that are not acknowledged
 	held    map[uint64]bool
-	told    bool // changes were told to be open
+	told    bool  // changes were told to be open
+	lagged  int64 // so many, and since when
+	oldest  time.Time
 	moved   time.Time
 	any     bool // a move was recorded
 
@@ -106,13 +115,6 @@ func (m *mover) add(token string) (place uint64) {
 	defer m.mu.Unlock()
 	defer m.ring()
 	return m.changes.Add(token, time.Now())
-}
-
-// has reports whether a change with the token is not passed.
-func (m *mover) has(token string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.changes.Has(token)
 }
 
 // end tells what became of a change.
@@ -206,7 +208,11 @@ func (m *mover) due() (after time.Duration, now bool) {
 	switch {
 	case len(m.wanted) > 0:
 		return 0, true
-	case !m.news(m.changes.Open()+m.opens > 0):
+	case m.news(m.changes.Open()+m.opens > 0):
+	case m.told:
+		after = lagEvery - time.Since(m.moved)
+		return max(after, 0), after <= 0
+	default:
 		return 0, false
 	}
 	after = moveEvery - time.Since(m.moved)
@@ -229,7 +235,7 @@ func (m *mover) finish(ctx context.Context, complete bool) error {
 	if complete && m.simulates && !m.any && m.token == "" {
 		m.token = m.begin
 	}
-	news := m.news(m.told && m.opens > 0)
+	news := !m.unsure && m.news(m.told && m.opens > 0)
 	m.mu.Unlock()
 	if !news {
 		return nil
@@ -250,9 +256,13 @@ func (m *mover) move(ctx context.Context, last bool) error {
 	if m.lag != nil {
 		move.Open, move.Oldest = known, oldest
 	}
+	if m.same(&move, open) {
+		return nil
+	}
 	answer, err := m.record.Move(ctx, move)
 	switch {
 	case err != nil:
+		m.refused(batch, err)
 		return fmt.Errorf("recording how far the stream is: %w", err)
 	case len(answer.Freed) > 0:
 		return m.free(batch, answer.Freed)
@@ -291,6 +301,19 @@ func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uin
 	return move, batch, upTo, move.Open > 0 || m.opens > 0
 }
 
+// same reports whether a move tells nothing new, and has it made all the same then: nobody need record it.
+func (m *mover) same(move *workledger.Move, open bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is := open == m.told && move.Open == m.lagged && move.Oldest.Equal(m.oldest) &&
+		move.Token == "" && move.Items == (Counts{}) && len(move.Holds) == 0
+	if is {
+		m.moved = time.Now()
+		m.land()
+	}
+	return is
+}
+
 // recorded notes that a move was recorded, and whether changes were open.
 func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64, open bool) {
 	m.mu.Lock()
@@ -299,7 +322,7 @@ func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64, ope
 		m.passed, m.token = sum{}, ""
 		m.any = m.any || move.Token != ""
 	}
-	m.moved, m.told = time.Now(), open
+	m.moved, m.told, m.lagged, m.oldest = time.Now(), open, move.Open, move.Oldest
 	for _, w := range batch {
 		if !w.hold.Passed {
 			m.held[keyHash(w.hold.Key)] = true
@@ -317,6 +340,40 @@ func (m *mover) land() {
 	m.flying = false
 	m.pass()
 	m.ring()
+	if m.wake != nil {
+		m.wake()
+	}
+}
+
+// refused takes back what a move told that failed: what it was to hold is open. Where it may be recorded all the same,
+// no other one follows, since its token might go back and its counts count twice: the next attempt goes on where the
+// record says.
+func (m *mover) refused(batch []*wanted, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reopen(batch)
+	m.wanted = append(batch, m.wanted...)
+	m.unsure = !refuses(err)
+	m.land()
+}
+
+// refuses reports whether an error of a record tells that nothing was recorded.
+func refuses(err error) bool {
+	_, invalid := errors.AsType[*store.InvalidError](err)
+	_, limit := errors.AsType[*task.LimitError](err)
+	_, state := errors.AsType[*task.StateError](err)
+	_, busy := errors.AsType[*task.OverloadError](err)
+	return invalid || limit || state || busy
+}
+
+// reopen has changes be open that were to be held. The lock is held.
+func (m *mover) reopen(batch []*wanted) {
+	if m.lag != nil {
+		return
+	}
+	for _, w := range batch {
+		m.changes.Reopen(w.place)
+	}
 }
 
 // errFreed tells of an answer that a ledger never gives.
@@ -328,11 +385,9 @@ func (m *mover) free(batch []*wanted, keys []string) error {
 	for _, key := range keys {
 		delete(m.held, keyHash(key))
 	}
+	m.reopen(batch)
 	var rest, freed []*wanted
 	for _, w := range batch {
-		if m.lag == nil {
-			m.changes.Reopen(w.place)
-		}
 		if w.hold.Append && slices.Contains(keys, w.hold.Key) {
 			freed = append(freed, w)
 		} else {

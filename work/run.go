@@ -24,6 +24,8 @@ const (
 	unanswered = time.Second
 	// forbidden puts off an attempt of which nothing may be recorded, as while a node is present that cannot read it.
 	forbidden = 10 * time.Second
+	// waits puts off an attempt of a hold until its stream may have run again.
+	waits = time.Minute
 )
 
 // Types implements task.Behavior.
@@ -49,12 +51,14 @@ func (w *Work[P, I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	switch {
 	case errors.Is(err, workledger.ErrGone): // nothing is left to do for a worker
 		return task.Outcome{}
+	case errors.Is(err, workledger.ErrWaits):
+		return task.Outcome{Release: true, Wait: waits}
 	case err != nil:
 		return task.Outcome{Release: true, Wait: unanswered}
 	}
 	a.Params = access.Params
 	out := w.bound().Run(context.WithValue(ctx, accessKey{}, &access), a)
-	if access.Worker || access.Hold > 0 {
+	if access.Worker || access.Hold {
 		out.Result = nil
 	}
 	return out
@@ -77,9 +81,9 @@ func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
 	access := ctx.Value(accessKey{}).(*workledger.Access)
 	var of *Opened
 	var last Answer
-	if access.Hold > 0 {
+	if access.Hold {
 		last.State = Finished
-		err = w.hold(ctx, access.Hold-1, current[P]{
+		err = w.hold(ctx, access.Partition, current[P]{
 			params: params,
 			info:   Info{Attempt: a.Number},
 			record: access.Stream,
@@ -100,7 +104,7 @@ func (w *Work[P, I]) run(ctx context.Context, params P) (r Result, err error) {
 		return r, w.verdict(ctx, err)
 	}
 	switch {
-	case last.State == Finished && !access.Worker && access.Hold == 0:
+	case last.State == Finished && !access.Worker && !access.Hold:
 		return result(of, last.Totals), nil
 	case last.State == Finished, last.State == Waiting && access.Worker:
 		return r, nil
@@ -129,6 +133,9 @@ func (w *Work[P, I]) verdict(ctx context.Context, err error) error {
 			"counter":   trip.Counter,
 			"limit":     strconv.FormatInt(trip.Limit, 10),
 		}))
+	}
+	if _, is := errors.AsType[*tooLargeError](err); is {
+		return behaviors.Cancel(behaviors.Code(events.CodeHolds, err, nil))
 	}
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return behaviors.Release(0) // the work is suspended or cancelled, or the node stops

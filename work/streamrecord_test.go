@@ -38,6 +38,7 @@ type hold struct {
 	passed  bool
 	changes []workledger.HeldChange
 	ended   bool
+	of      string // id of the partition; "" = the full one
 }
 
 func newStreamRecord() *streamRecord { return &streamRecord{record: newRecord()} }
@@ -154,7 +155,7 @@ func (a *streamAttempt) check(ctx context.Context, m *workledger.Move) {
 		a.complain("%d errors of %d", len(m.Errors), m.Items.Failed)
 	case m.Open > 0 && m.Oldest.IsZero() || m.Open < 0:
 		a.complain("%d changes are open since %s", m.Open, m.Oldest)
-	case m.Token == "" && m.Items == work.Counts{} && len(m.Holds) == 0 && !a.tells(m.Open > 0):
+	case m.Token == "" && m.Items == work.Counts{} && len(m.Holds) == 0 && !a.tells(m):
 		a.complain("a move tells nothing")
 	}
 	for _, h := range m.Holds {
@@ -165,10 +166,18 @@ func (a *streamAttempt) check(ctx context.Context, m *workledger.Move) {
 	}
 }
 
-// tells reports whether it is new that changes are open.
-func (a *streamAttempt) tells(open bool) bool {
+// tells reports whether it is new that changes are open, or how many are that were told ten seconds ago.
+func (a *streamAttempt) tells(m *workledger.Move) bool {
 	n := len(a.all.moves)
-	return n > 0 && (a.all.moves[n-1].Open > 0) != open || n == 0 && open
+	if n == 0 {
+		return m.Open > 0
+	}
+	last := &a.all.moves[n-1]
+	if (last.Open > 0) != (m.Open > 0) {
+		return true
+	}
+	again := last.Open != m.Open || !last.Oldest.Equal(m.Oldest)
+	return again && time.Since(a.all.movedAt[n-1]) >= 10*time.Second
 }
 
 // open returns the hold of a key that has not ended.
@@ -231,7 +240,7 @@ func (a *streamAttempt) access(ctx context.Context) context.Context {
 	open := func(_ context.Context, of task.Attempt) (workledger.Access, error) {
 		is := workledger.Access{Ledger: a, Stream: a, Params: of.Params}
 		if a.hold != nil {
-			is.Hold = 1
+			is.Hold, is.Partition = true, a.hold.of
 		}
 		return is, nil
 	}

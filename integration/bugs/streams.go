@@ -11,6 +11,21 @@ var streams = []Bug{
 	{"change that is retried later overtaken", "work/mover.go", []Edit{
 		{"	return len(m.held) > 0 && m.held[keyHash(key)]\n", "	return len(m.held) > 0 && key == \"\"\n"},
 	}, "./work", "TestLiveSync_RetriesLaterInOrderAndGoesOnMeanwhile"},
+	{"change of a move that failed passed", "work/mover.go", []Edit{
+		{"	m.reopen(batch)\n	m.wanted = append(batch, m.wanted...)\n", "	m.wanted = append(batch, m.wanted...)\n"},
+	}, "./work", "TestLiveSync_AMoveWithHoldsThatFailsLosesNothing"},
+	{"move after one that may be recorded", "work/mover.go", []Edit{
+		{"	m.unsure = !refuses(err)\n", "	m.unsure = refuses(err)\n"},
+	}, "./work", "TestLiveSync_AMoveWithHoldsThatFailsLosesNothing"},
+	{"stream that stands after a long move", "work/mover.go", []Edit{
+		{"		m.wake()\n", "		m.ring()\n"},
+	}, "./work", "TestLiveSync_GoesOnAfterAsManyChangesAsMayBeAheadHaveEndedDuringAMove"},
+	{"simulation of nothing without an end", "engine/internal/works/streamdecide.go", []Edit{
+		{"body.Token == stands && !ends\n", "body.Token == stands && (!ends || true)\n"},
+	}, worksPkg, "TestStream_ASimulationOfNothingHasItsEndWhereItBegan"},
+	{"permits of changes that are not passed forgotten", "projection/works/stages.go", []Edit{
+		{"	stagesKept   = 3\n", "	stagesKept   = 1\n"},
+	}, worksPkg, "TestPermits_OfAStreamAreForgottenWhenItsTokenHasPassedTheirChangesForLong"},
 	{"message whose acknowledgement is not confirmed stands for a missing one", "work/feed/inorder/queue.go", []Edit{
 		{"		if place <= s.Place && !q.unsure[place] {\n", "		if place <= s.Place {\n"},
 	}, "./work/feed/inorder", "TestQueue_HandsOutEachMessageOnceInOrderAndNoneBeforeAnOpenOne"},

@@ -82,6 +82,9 @@ type Crew interface {
 	Leads(id events.TaskID) bool
 	// Led returns the tasks that were made for a task and have not ended.
 	Led(id events.TaskID) []events.TaskID
+	// Params returns parameters for a further run of a task, where the state tells them: the journal may not keep those
+	// with which it was made. nil = it does not.
+	Params(id events.TaskID) events.Payload
 }
 
 // Shard has the parts of a shard that its extensions may use.

@@ -277,17 +277,11 @@ func (s *Works) end(of *Work, p *Part, b *events.BucketsMoved, now events.Millis
 	for _, w := range of.workers { // the work gets on: what one bucket costs is counted by tries
 		w.forgive()
 	}
-	var done []permit
-	of.permits.Ascend(permit{bucket: b.Ended, counter: -1}, func(is permit) bool {
-		if is.bucket == b.Ended {
-			done = append(done, is)
-		}
-		return is.bucket == b.Ended
-	})
-	for _, is := range done {
-		of.permits.Delete(is)
+	if of.precise() {
+		s.clearPermits(of)
+		return
 	}
-	s.permits -= len(done)
+	s.dropPermits(of, b.Ended)
 }
 
 // close takes a bucket from those that are open.
@@ -343,14 +337,9 @@ func (s *Works) permit(of *Work, b *events.PermitsGranted) {
 			of.Uncertain++
 			continue
 		}
-		of.permits.Set(permit{bucket: b.Bucket, counter: counter, item: item})
+		of.permits.Set(permit{bucket: of.lastStage(b.Bucket), counter: counter, item: item})
 		s.permits++
 	}
-}
-
-func (s *Works) clearPermits(of *Work) {
-	s.permits -= of.permits.Len()
-	of.permits = newPermits()
 }
 
 // reset forgets what a run has done.

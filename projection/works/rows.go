@@ -449,7 +449,8 @@ func (s *Works) readPermits(r *wire.Reader) {
 		if r.Err() != nil {
 			return
 		}
-		if p == nil || is.counter >= len(plan.Thresholds) || is.bucket == 0 || is.bucket > plan.Buckets {
+		if p == nil || is.counter >= len(plan.Thresholds) || is.bucket == 0 ||
+			is.bucket > plan.Buckets && plan.Form != events.FormPrecise {
 			r.Fail("a permit of counter %d in bucket %d", is.counter, is.bucket)
 			return
 		}

@@ -105,8 +105,12 @@ func (s *Works) moveToken(of *Work, b *events.TokenMoved, now events.Millis) {
 	p.Items.Failed += b.Items.Failed
 	p.Items.Skipped += b.Items.Skipped
 	of.ErrorBytes += TextBytes(b.Errors)
-	stream.Open, stream.Oldest, stream.ToldAt = b.Open, b.Oldest, now
+	s.nextStage(of)
 	stream.count(b.Items.Done+b.Items.Failed+b.Items.Skipped, of.open[0].Since, now)
+	if b.Items != (events.ItemCounts{}) || b.Oldest != stream.Oldest { // it gets on
+		p.Moved = now
+	}
+	stream.Open, stream.Oldest, stream.ToldAt = b.Open, b.Oldest, now
 	switch {
 	case b.Token == "":
 		if !of.leavesBehind(b) {

@@ -17,7 +17,7 @@ const heldARow = 32 << 10
 // streamSections returns the rows of streams. They are the arrays
 //
 //	streams      [id of the work, token, moved at, open, oldest, told at, [from, changes, from, changes], last hold,
-//	              [partition, simulated ...]]
+//	              [partition, simulated ...], [stage, staged]], the last one once a stage has begun
 //	holds        [id of the work, number, life, partition, key, flags, begun, done, attempt of its last change]
 //	heldchanges  [id of the work, number of the hold, [at, data, code, message, attempt ...]]
 //	spentholds   [id of the task, life, orphan]
@@ -55,7 +55,11 @@ func (s *Works) listStreams() (int, func(int, *wire.Writer)) {
 	}
 	return len(all), func(i int, w *wire.Writer) {
 		is := &all[i].is
-		w.Array(9)
+		fields, staged := 9, is.stage != 0
+		if staged {
+			fields++
+		}
+		w.Array(fields)
 		w.Text(string(all[i].of))
 		w.Bytes([]byte(is.Token))
 		w.Int(int64(is.MovedAt))
@@ -69,6 +73,11 @@ func (s *Works) listStreams() (int, func(int, *wire.Writer)) {
 		}
 		w.Uint(uint64(is.last))
 		encodeSimulated(w, all[i].simulated)
+		if staged {
+			w.Array(2)
+			w.Uint(is.stage)
+			w.Uint(is.staged)
+		}
 	}
 }
 
@@ -89,7 +98,7 @@ func encodeSimulated(w *wire.Writer, all []string) {
 }
 
 func (s *Works) readStream(r *wire.Reader) {
-	r.ArrayOf(9)
+	tail := r.ArrayFrom(9)
 	of := s.byParent[events.TaskID(r.Text())]
 	is := newStream()
 	is.Token, is.MovedAt = string(r.View()), events.Millis(r.Int())
@@ -116,6 +125,11 @@ func (s *Works) readStream(r *wire.Reader) {
 			return
 		}
 		of.Parts[at-1].Simulated = token
+	}
+	if tail > 0 {
+		r.ArrayOf(2)
+		is.stage, is.staged = r.Uint(), r.Uint()
+		r.Skip(tail - 1)
 	}
 	s.bytes += of.size() - before
 }

@@ -11,6 +11,9 @@ import (
 // rateSpan is the least time over which the changes of a stream are counted together, in milliseconds.
 const rateSpan events.Millis = 30_000
 
+// moveSpan is the time from one move of a stream to the next, while changes come.
+const moveSpan events.Millis = 1000
+
 // Stream tells how far a work has come that is a stream, over all of its runs, and what it holds apart: read only.
 type Stream struct {
 	Token   string        // all changes up to it are processed or held; "" = none was recorded
@@ -20,6 +23,8 @@ type Stream struct {
 	ToldAt  events.Millis // when Open and Oldest were told
 	Recent  Count         // changes that were processed lately
 	before  Count         // changes that were processed before those, as far as a rate takes them in
+	stage   uint64        // of permits
+	staged  uint64        // changes of the run that were passed when the stage began
 
 	holds  map[uint32]*Hold  // by number
 	byKey  map[string]uint32 // of holds that no change passes
@@ -129,10 +134,14 @@ func (s *Stream) Rate() Count {
 	return Count{From: s.before.From, Changes: s.before.Changes + s.Recent.Changes}
 }
 
-// count counts changes that were processed by a time, from a time on.
+// count counts changes that were processed by a time, from a time on. They count anew after a pause, in which none was
+// open: those that end it came at most a move before.
 func (s *Stream) count(changes uint64, from, now events.Millis) {
 	if s.Recent.From == 0 {
 		s.Recent.From = from
+	}
+	if s.ToldAt != 0 && s.Open == 0 && now-s.ToldAt > rateSpan {
+		s.before, s.Recent = Count{}, Count{From: max(from, now-moveSpan)}
 	}
 	s.Recent.Changes += changes
 	if now-s.Recent.From >= rateSpan {
@@ -170,6 +179,12 @@ func (w *Work) IsStream(attempt events.Ref) bool {
 func (w *Work) Streams() bool {
 	isStream := func(p events.WorkPartition) bool { return p.Form != events.FormBuckets }
 	return w.Stream != nil || slices.ContainsFunc(w.Partitions, isStream)
+}
+
+// Pushed reports whether messages are pushed to the work, so that it has no token.
+func (w *Work) Pushed() bool {
+	isPushed := func(p events.WorkPartition) bool { return p.Form == events.FormPushed }
+	return slices.ContainsFunc(w.Partitions, isPushed)
 }
 
 // Position returns the token from which the partition under way goes on, and the one at which the simulation before it

@@ -70,7 +70,7 @@ type Work struct {
 type Part struct {
 	Started  events.Millis // 0 = it has not
 	Ended    events.Millis // 0 = it has not
-	Moved    events.Millis // when its last bucket ended; 0 = none has
+	Moved    events.Millis // when its last bucket ended, or a stream last processed something; 0 = nothing yet
 	Busy     events.Millis // how long buckets were open, without the time since BusyFrom
 	BusyFrom events.Millis // since then one is; 0 = none is
 	Counted  bool          // Expected is known
@@ -105,7 +105,7 @@ type try struct {
 
 // permit lets an item of a bucket that has not ended count once.
 type permit struct {
-	bucket  uint64
+	bucket  uint64 // or the stage of a stream
 	counter int
 	item    uint64
 }
@@ -315,8 +315,12 @@ func (w *Work) MostLost() (bucket uint64, lost uint32) {
 
 // Permitted reports whether an item of a bucket has been counted. Items that are not remembered have not.
 func (w *Work) Permitted(counter int, bucket, item uint64) bool {
-	_, is := w.permits.Get(permit{bucket: bucket, counter: counter, item: item})
-	return is
+	for stage := w.firstStage(bucket); stage <= w.lastStage(bucket); stage++ {
+		if _, is := w.permits.Get(permit{bucket: stage, counter: counter, item: item}); is {
+			return true
+		}
+	}
+	return false
 }
 
 // Failed yields the ranges of the buckets of a partition, by its number, that had failed items.

@@ -45,15 +45,20 @@ func (w *Work) Derive(f Facts) {
 	}
 }
 
-// stall tells that a stream has stalled if changes wait and its token stands. One that nothing comes to waits.
+// stall tells that a stream has stalled if changes wait and none is processed. One that nothing comes to is quiet: its
+// source may have no change, or hang.
 func (w *Work) stall(current int) {
 	if current == 0 || current > len(w.Partitions) || w.Partitions[current-1].StalledSince == 0 {
 		return
 	}
 	p := &w.Partitions[current-1]
-	since := max(p.StalledSince, w.Stream.MovedAt)
-	if p.StalledSince = 0; w.Stream.Lag.Open > 0 && w.At-since >= StallAfter {
+	since := max(p.StalledSince, w.Stream.MovedAt, w.Stream.Lag.Oldest)
+	switch p.StalledSince = 0; {
+	case w.At-since < StallAfter:
+	case w.Stream.Lag.Open > 0:
 		p.StalledSince = since
+	default:
+		w.Stream.QuietSince = since
 	}
 }
 

@@ -14,6 +14,8 @@ type Stream struct {
 	// ChangesPerSecond looks back over the last half a minute to a minute in which changes came.
 	ChangesPerSecond *float64 `json:"changes_per_second,omitempty"`
 	Holds            Holds    `json:"holds"`
+	// QuietSince tells since when no change has come to an attempt that waits for some; it is set after StallAfter.
+	QuietSince events.Millis `json:"quiet_since,omitzero"`
 }
 
 // Lag tells how far a stream is behind, as its attempt last told.
@@ -38,7 +40,7 @@ func (s *Stream) follow(now, from events.Millis, changes uint64) {
 	if s.Lag.AgeMs = 0; s.Lag.Oldest != 0 {
 		s.Lag.AgeMs = int64(max(now-s.Lag.Oldest, 0))
 	}
-	s.ChangesPerSecond = nil
+	s.ChangesPerSecond, s.QuietSince = nil, 0
 	if from != 0 {
 		s.ChangesPerSecond = rate(changes, int64(now-from))
 	}

@@ -94,8 +94,9 @@ type Partition struct {
 
 	StartedAt    events.Millis `json:"started_at,omitzero"`
 	EndedAt      events.Millis `json:"ended_at,omitzero"`
-	LastBucketAt events.Millis `json:"last_bucket_at,omitzero"` // when the last bucket ended
-	// StalledSince tells since when no bucket has ended or begun to be worked on; it is set after StallAfter.
+	LastBucketAt events.Millis `json:"last_bucket_at,omitzero"` // when the last bucket ended, or a stream processed a change
+	// StalledSince tells since when no bucket has ended or begun to be worked on, and of a stream no change was processed;
+	// it is set after StallAfter.
 	StalledSince events.Millis `json:"stalled_since,omitzero"`
 	// WallClockMs is the time in which buckets were open, however many at once. Where all that were open are lost, it ends
 	// with the last sign of life of an attempt of the work: nobody knows how long its nodes had been gone.
@@ -126,7 +127,8 @@ type Items struct {
 	Done    uint64 `json:"done"`
 	Failed  uint64 `json:"failed"`
 	Skipped uint64 `json:"skipped"`
-	// InOpen counts items that were processed in open buckets, as far as their attempts have told.
+	// InOpen counts items that were processed in open buckets, as far as their attempts have told. Of a stream it counts
+	// none that the others count.
 	InOpen uint64 `json:"in_open_buckets,omitempty"`
 	// Expected is the number of items where they were counted before.
 	Expected *uint64 `json:"expected,omitempty"`

@@ -14,6 +14,9 @@ var ErrOver = errors.New("the attempt is over or runs elsewhere")
 // ErrGone is wrapped by the error of an attempt of a worker whose work is gone.
 var ErrGone = errors.New("the work is gone")
 
+// ErrWaits is wrapped by the error of an attempt of a hold that cannot begin before the stream runs again.
+var ErrWaits = errors.New("its stream has to run again")
+
 // Key is the key by which the context of an attempt holds an Opener.
 type Key struct{}
 
@@ -25,8 +28,10 @@ type Access struct {
 	Ledger Ledger
 	Stream Stream // nil = the Opener knows none
 	Worker bool   // a worker makes the attempt, not the own task of the work
-	Hold   int    // place of the partition of the hold whose task makes the attempt, from 1 on; 0 = it is no hold's
+	Hold   bool   // the task of a hold makes it
 	Params []byte // of the work's own task, JSON text
+	// Partition is the id of the one that the hold is of; "" = the full one.
+	Partition string
 }
 
 // Ledger holds the record of a work for one attempt of its task, or of one of its workers. The engine implements it by

@@ -33,7 +33,16 @@ func (*Operate) Op() uint64 { return opOperate }
 
 func (c *Operate) Shard(count int) int { return c.Task.Shard(count) }
 
-func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }
+func (c *Operate) Size() int {
+	n := commandBytes + len(c.Task) + len(c.Reason)
+	if c.Do == DoRetry { // parameters that follow from the state: they name the task
+		n += retryBytes + 7*len(c.Task)
+	}
+	return n
+}
+
+// retryBytes bounds the event by which a retry brings parameters, without the texts in it.
+const retryBytes = 256
 
 func (c *Operate) Limits() error {
 	if c.Do >= task.OperationCount {
@@ -55,7 +64,7 @@ func (c *Operate) Decide(d *Decider) Answer {
 		return Answer{Code: AnswerChanged}
 	}
 	if c.Do == DoRetry && d.paramsGone(t) {
-		return Answer{Code: AnswerMerge}
+		return d.retryMade(t)
 	}
 	body, ok := d.operation(t, c)
 	if !ok {
@@ -72,6 +81,18 @@ func (c *Operate) Decide(d *Decider) Answer {
 	if body != nil {
 		d.emit(t.ID, t, "", body)
 	}
+	return Answer{Life: t.Created}
+}
+
+// retryMade retries a task whose parameters nothing keeps. Only of one that was made for another one may the state tell
+// them: whoever retries any other one brings them.
+func (d *Decider) retryMade(t *projection.Task) Answer {
+	params := d.State.Crew().Params(t.ID)
+	if params == nil {
+		return Answer{Code: AnswerMerge}
+	}
+	t = d.emit(t.ID, t, "", &events.Rescheduled{At: d.Now})
+	d.emit(t.ID, t, "", &events.Merged{Params: params})
 	return Answer{Life: t.Created}
 }
 

@@ -377,6 +377,8 @@ func (c *Reset) setToken(d *command.Decider, of *works.Work, t *projection.Task)
 		return command.Refused(command.AnswerState, "%s", problem)
 	case !of.Streams():
 		return command.Refused(command.AnswerState, "cannot set the token of a work that is no stream")
+	case of.Pushed():
+		return command.Refused(command.AnswerState, "cannot set the token of a stream with a source, which knows itself what is acknowledged")
 	case !t.Suspended && !t.Final():
 		return command.Refused(command.AnswerState, "cannot set the token of a stream that may go on: suspend it before")
 	}

@@ -103,7 +103,10 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 		p := s.Parts[i].report()
 		p.Stream = s.Stream.formOf(i)
 		if i+1 == facts.Current {
-			p.Buckets.Open, p.Items.InOpen = uint64(len(s.Open)), items
+			p.Buckets.Open = uint64(len(s.Open))
+			if p.Stream == "" || p.Stream == progress.Form(events.FormImprecise) { // else they count as they are processed
+				p.Items.InOpen = items
+			}
 			facts.BusyFrom = events.Millis(s.Parts[i].BusyFrom)
 		}
 		w.Partitions = append(w.Partitions, p)

@@ -1,7 +1,6 @@
 package works
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -278,7 +277,7 @@ func nextHold(state *projection.Shard, of *works.Work) uint32 {
 
 // moves returns the event of a Move; nil = it tells nothing that is not known.
 func (a *asked) moves(c *Move, errs []events.ItemError) events.Body {
-	_, plan := a.of.Part()
+	part, plan := a.of.Part()
 	body := &events.TokenMoved{
 		Attempt: a.t.Started,
 		Token:   string(c.Token),
@@ -295,7 +294,8 @@ func (a *asked) moves(c *Move, errs []events.ItemError) events.Body {
 		is = *a.of.Stream
 	}
 	stands, _ := a.of.Position()
-	still := body.Token == "" || body.Token == stands
+	ends := body.Simulated && part.Simulated == "" // it has simulated nothing: that is its end, too
+	still := body.Token == "" || body.Token == stands && !ends
 	if still && body.Items == (events.ItemCounts{}) && body.Open == is.Open && body.Oldest == is.Oldest {
 		return nil
 	}
@@ -304,31 +304,21 @@ func (a *asked) moves(c *Move, errs []events.ItemError) events.Body {
 
 // holdParams returns the parameters of the task of a hold.
 func (a *asked) holdParams(number uint32, key string) events.Payload {
-	text, _ := json.Marshal(holdTask{ // texts and numbers alone: it never fails
+	_, plan := a.of.Part()
+	return works.HoldTask{
 		HoldOf:    a.of.ID,
 		Hold:      number,
 		Partition: a.of.Current,
+		Stream:    plan.ID,
 		Key:       key,
-	})
-	return events.JSON(text)
+	}.Params()
 }
 
-// holdTask holds the parameters of the task of a hold.
-type holdTask struct {
-	HoldOf    events.TaskID `json:"hold_of"`
-	Hold      uint32        `json:"hold"`
-	Partition int           `json:"partition"` // its number
-	Key       string        `json:"key"`       // for people: what is no UTF-8 is replaced
-}
-
-// HoldOf returns the task whose stream parameters say that a task processes a hold of, and the number of the
-// partition; "" = they say none.
-func HoldOf(params []byte, id events.TaskID) (of events.TaskID, partition int) {
-	var p holdTask
-	if json.Unmarshal(params, &p) != nil || p.HoldOf == "" || events.HoldNumber(p.HoldOf, id) == 0 {
-		return "", 0
-	}
-	return p.HoldOf, p.Partition
+// HoldOf returns the task whose stream parameters say that a task processes a hold of, and the id of the partition, ""
+// standing for the full one. They say none if there is no task.
+func HoldOf(params []byte, id events.TaskID) (of events.TaskID, stream string) {
+	p, _ := works.TaskOfHold(params, id)
+	return p.HoldOf, p.Stream
 }
 
 // Decide takes away what was processed.

@@ -45,6 +45,7 @@ type world struct {
 
 	promises folds.Works // as the harnesses fold them
 	unread   bool        // a node was present that cannot read events of works
+	drops    bool        // journals are dropped: what they alone hold is not kept
 }
 
 func newWorld(t tb) *world {
@@ -72,6 +73,8 @@ func (w *world) turn(happens ...func(d *command.Decider)) {
 		Now:   w.now,
 		Wall:  w.now,
 		Room:  w.room,
+
+		ParamsMayGo: w.drops,
 
 		Members: w.members,
 		Note:    func(_ *projection.Task, ev *events.Event) { w.Note(ev) },

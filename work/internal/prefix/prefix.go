@@ -10,7 +10,6 @@ type Prefix[O any] struct {
 	passed  uint64 // the place of the last change that was passed
 	entries []entry[O]
 	open    int
-	tokens  map[string]int // how many entries have each
 }
 
 type entry[O any] struct {
@@ -22,10 +21,6 @@ type entry[O any] struct {
 
 // Add adds a change that came after all others, and returns its place: 1 for the first one.
 func (p *Prefix[O]) Add(token string, came time.Time) (place uint64) {
-	if p.tokens == nil {
-		p.tokens = map[string]int{}
-	}
-	p.tokens[token]++
 	p.entries = append(p.entries, entry[O]{token: token, came: came})
 	p.open++
 	return p.passed + uint64(len(p.entries))
@@ -66,17 +61,9 @@ func (p *Prefix[O]) Front(each func(O)) (last uint64, token string) {
 // Pass drops the changes up to a place that Front returned.
 func (p *Prefix[O]) Pass(last uint64) {
 	n := last - p.passed
-	for _, e := range p.entries[:n] {
-		if p.tokens[e.token]--; p.tokens[e.token] == 0 {
-			delete(p.tokens, e.token)
-		}
-	}
 	clear(p.entries[:n])
 	p.entries, p.passed = p.entries[n:], last
 }
-
-// Has reports whether a change with the token has not been passed.
-func (p *Prefix[O]) Has(token string) bool { return p.tokens[token] > 0 }
 
 // Len returns the number of changes that were not passed.
 func (p *Prefix[O]) Len() int { return len(p.entries) }

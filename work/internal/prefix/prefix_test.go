@@ -2,7 +2,6 @@ package prefix_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -90,11 +89,5 @@ func (m *model) check(t *rapid.T, p *prefix.Prefix[int]) {
 	}
 	if p.Open() != open || !p.Oldest().Equal(oldest) || p.Len() != len(m.ended)-m.passed {
 		t.Fatalf("%d of %d are open since %s, want %d since %s", p.Open(), p.Len(), p.Oldest(), open, oldest)
-	}
-	for n := range 10 {
-		token := fmt.Sprint(n)
-		if p.Has(token) != slices.Contains(m.tokens[m.passed:], token) {
-			t.Fatalf("has %q: %t", token, p.Has(token))
-		}
 	}
 }

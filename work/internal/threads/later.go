@@ -20,6 +20,11 @@ func (l *Later[I]) Tell(it *Item[I], v Verdict) {
 	l.mu.Lock()
 	l.all = append(l.all, ending[I]{it, v})
 	l.mu.Unlock()
+	l.Wake()
+}
+
+// Wake has the run ask again for room. It does not wait for the run.
+func (l *Later[I]) Wake() {
 	select {
 	case l.bell <- struct{}{}:
 	default:

@@ -34,7 +34,8 @@ type Config[I any] struct {
 	// Admit takes each item in the order in which the iterator yields them, before Key. Its error ends the run as one of
 	// the iterator does. nil: each item is taken.
 	Admit func(I) (Admission, error)
-	// Room reports whether another item may be fetched; it is asked again when an item has ended. nil: it may.
+	// Room reports whether another item may be fetched; it is asked again when an item has ended, and at
+	// Later.Wake. nil: it may.
 	Room func() bool
 	// Ahead is the number of items that should wait ready. 0: two for each thread.
 	Ahead int

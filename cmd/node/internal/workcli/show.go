@@ -23,8 +23,8 @@ func (t *Terminal) show() *cobra.Command {
 	c := t.of("show", "Tell how far a work has come",
 		`Percents, items and rates count the buckets that are done: what is done stays done, whatever node dies. WALL
 tells for how long buckets were open, LEFT how long the others of the partition take at that rate. STALLED tells since
-when no bucket has ended, once that is 10 minutes. FAILED says "in a span" where the buckets with failed items are
-remembered as all from the first of them to the last, which work rerun takes.`,
+when no bucket has ended, and of a stream no change was processed, once that is 10 minutes. FAILED says "in a span"
+where the buckets with failed items are remembered as all from the first of them to the last, which work rerun takes.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			w, err := works.Work(ctx, id)
 			if err != nil {
@@ -45,7 +45,8 @@ func (t *Terminal) head(w *progress.Work) error {
 		{"work", w.Task}, {"behavior", w.Behavior}, {"state", w.State}, {"progress", w.Progress}, {"task", w.Status},
 		{"run", run(w)}, {"items", items(&w.Items)}, {"workers", workers(&w.Workers)},
 	}
-	rows = append(rows, stream(w.Stream)...)
+	pushed := func(p progress.Partition) bool { return p.Stream == progress.Form(events.FormPushed) }
+	rows = append(rows, stream(w.Stream, slices.ContainsFunc(w.Partitions, pushed))...)
 	if w.Waits {
 		rows = append(rows, [2]any{"waits", "the task itself waits for its workers"})
 	}
@@ -68,8 +69,8 @@ func (t *Terminal) head(w *progress.Work) error {
 	return p.Flush()
 }
 
-// stream returns the rows of a stream, none for a work that is none.
-func stream(s *progress.Stream) (rows [][2]any) {
+// stream returns the rows of a stream, none for a work that is none. A pushed one may have no token.
+func stream(s *progress.Stream, pushed bool) (rows [][2]any) {
 	if s == nil {
 		return nil
 	}
@@ -77,7 +78,9 @@ func stream(s *progress.Stream) (rows [][2]any) {
 	if s.MovedAt != 0 {
 		token = fmt.Sprintf("%q, since %s", s.Token, output.Time(s.MovedAt))
 	}
-	rows = append(rows, [2]any{"token", token})
+	if !pushed || s.MovedAt != 0 {
+		rows = append(rows, [2]any{"token", token})
+	}
 	if s.SimulatedTo != "" {
 		rows = append(rows, [2]any{"simulated", fmt.Sprintf("up to %q", s.SimulatedTo)})
 	}
@@ -86,6 +89,9 @@ func stream(s *progress.Stream) (rows [][2]any) {
 		lag += ", the oldest " + duration(&s.Lag.AgeMs) + " old"
 	}
 	rows = append(rows, [2]any{"lag", lag}, [2]any{"changes/s", number(s.ChangesPerSecond)})
+	if s.QuietSince != 0 {
+		rows = append(rows, [2]any{"quiet", "no change has come since " + output.Time(s.QuietSince)})
+	}
 	if h := s.Holds; h.Changes > 0 {
 		const say = "%d changes, %d keys wait: %d retried, %d parked, %d failed"
 		rows = append(rows, [2]any{"held", fmt.Sprintf(say, h.Changes, h.Keys, h.Retried, h.Parked, h.Failed)})
