@@ -364,7 +364,11 @@ func TestUpdates_KnowHowManyMessagesAreLeft(t *testing.T) {
 	u := newUpdates(t)
 	u.cfg.Subjects = []string{"files.0", "files.1"}
 	s, _ := u.open()
-	u.wantNothing(s, 100*time.Millisecond)
+	testcluster.Await(t, "the consumer is made", func() bool {
+		u.wantNothing(s, 100*time.Millisecond)
+		_, err := u.js.Consumer(t.Context(), "FILES", "reader")
+		return err == nil
+	})
 	if n, oldest, err := s.Pending(t.Context()); n != 0 || !oldest.IsZero() || err != nil {
 		t.Errorf("nothing left: %d, %s, %v", n, oldest, err)
 	}

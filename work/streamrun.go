@@ -216,7 +216,7 @@ func (r *streamRun[P, C]) failed(
 	case d.React == Stop:
 		passes, denied := passes(ctx, asks, d, e)
 		if !passes {
-			stop.counted = r.rules[d.place].Times > 1
+			stop.counted = d.Times > 1
 			v.Stop = cmp.Or[error](denied, stop)
 			return o, v
 		}
