@@ -24,6 +24,12 @@ const (
 	MaxUpdatesBatch      = 1_000
 )
 
+// pullExpires is the time after which a request for messages ends.
+const pullExpires = 5 * time.Second
+
+// description says who reads a consumer that was made here.
+const description = "read by one stream of taskledger alone"
+
 // UpdatesConfig says which messages are read, and how. Stream and Consumer are required.
 type UpdatesConfig struct {
 	// Stream is the name of the JetStream stream. It has to exist. Messages that were acknowledged should stay in it for

@@ -14,10 +14,8 @@ import (
 	"taskledger/work/feed/inorder"
 )
 
-const (
-	pullExpires = 5 * time.Second // of a request for messages
-	pullGrace   = time.Second     // in which the server has to tell that a request has expired
-)
+// pullGrace is the time in which the server has to tell that a request has expired.
+const pullGrace = time.Second
 
 // delivered is a message and how it is answered.
 type delivered struct {

@@ -16,6 +16,7 @@ import (
 const (
 	settlePause = 250 * time.Millisecond // between questions for the state of the consumer
 	settleGrace = 10 * time.Second       // beyond two times the ack wait, in which everything has to come again
+	lookAgain   = 5 * time.Second        // between two looks for messages that the stream has no more, at least
 )
 
 // condition holds what is known of the consumer. Next alone uses it.
@@ -246,4 +247,82 @@ func (u *Updates) sameStream(ctx context.Context) error {
 		return &unfitError{"the stream was deleted and made again, so its messages have other places"}
 	}
 	return nil
+}
+
+// doubt looks for messages that are here and that the stream has no more, as its limits or somebody have removed them,
+// where those decide whether the queue is settled. The server waits for no acknowledgement of such a message, so they
+// would count in place of others that are missing.
+func (u *Updates) doubt(ctx context.Context, is inorder.State) error {
+	u.mu.Lock()
+	all, missing := u.queue.All(), u.queue.Missing(is)
+	u.mu.Unlock()
+	if len(all) == 0 || missing > 0 || missing < 0 && time.Since(u.has.looked) < lookAgain {
+		return nil
+	}
+	u.has.looked = time.Now()
+	stream, err := u.streamInfo(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		gone := d.Place < stream.State.FirstSeq
+		if !gone && stream.State.NumDeleted > 0 {
+			m, err := u.get(ctx, getRequest{Sequence: d.Place})
+			if err != nil {
+				return err
+			}
+			gone = m == nil
+		}
+		if gone {
+			u.mu.Lock()
+			u.queue.Doubt(d.Place)
+			u.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// Mark implements feed.Marked.
+func (u *Updates) Mark() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	place, known := u.queue.First()
+	if !known || u.of.made.IsZero() {
+		return ""
+	}
+	is := u.of
+	is.place = place
+	return is.String()
+}
+
+// Resume implements feed.Marked. A mark of another stream or consumer tells nothing of this one.
+func (u *Updates) Resume(text string) {
+	m, ok := parseMark(text)
+	if ok && m.stream == u.cfg.Stream && m.consumer == u.cfg.Consumer {
+		u.has.before = m
+	} else if text != "" {
+		u.cfg.Log.Warn("what was recorded is no place of this consumer: it goes on where its consumer does",
+			"stream", u.cfg.Stream, "consumer", u.cfg.Consumer, "recorded", text)
+	}
+}
+
+// compare forgets the mark of an attempt before this one if the stream was made again since.
+func (u *Updates) compare(streamMade time.Time) {
+	if before := &u.has.before; before.place > 0 && !before.streamMade.Equal(streamMade) {
+		u.cfg.Log.Warn("the stream was deleted and made again: all of its messages are new",
+			"stream", u.cfg.Stream, "consumer", u.cfg.Consumer)
+		*before = mark{}
+	}
+}
+
+// known notes which stream and consumer are read, for marks.
+func (u *Updates) known() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.of = mark{
+		stream:     u.cfg.Stream,
+		streamMade: u.has.streamMade,
+		consumer:   u.cfg.Consumer,
+		made:       u.has.made,
+	}
 }

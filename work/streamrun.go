@@ -34,7 +34,6 @@ type source[C any] struct {
 // process processes the changes of the run, and records how far it has come.
 func (r *streamRun[P, C]) process(ctx context.Context, from source[C]) error {
 	defer r.tally.watch()()
-	r.mover.wake = r.later.Wake
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var broken error
@@ -216,7 +215,7 @@ func (r *streamRun[P, C]) failed(
 	case d.React == Stop:
 		passes, denied := passes(ctx, asks, d, e)
 		if !passes {
-			stop.counted = d.Times > 1
+			stop.counted = r.rules[d.place].Times > 1
 			v.Stop = cmp.Or[error](denied, stop)
 			return o, v
 		}
