@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"taskledger/events"
 	"taskledger/projection/extension"
@@ -127,18 +126,6 @@ func (s *Works) moveToken(of *Work, b *events.TokenMoved, now events.Millis) {
 	for _, w := range of.workers { // the work gets on
 		w.forgive()
 	}
-}
-
-// longAttempt is the time after which an attempt has outlived whatever ended those before it: no step of the wait
-// after a loss is longer, unless a policy begins with a longer one.
-const longAttempt = events.Millis(time.Hour / time.Millisecond)
-
-// goesOn reports whether the attempt of a worker has had the bucket of a stream for so long, at a time, that those before
-// it count no more. A stream may have neither an end nor changes for years.
-func (w *Work) goesOn(worker uint32, now events.Millis) bool {
-	_, plan := w.Part()
-	has := w.Has(worker)
-	return plan != nil && plan.Form != events.FormBuckets && has != nil && now-has.Since >= longAttempt
 }
 
 // leavesBehind reports whether a move of a pushed stream, which has no token, tells that each message is acknowledged

@@ -114,9 +114,6 @@ func (w *Worker) follow(ev *events.Event, anew bool) {
 	}
 }
 
-// forgive has attempts count anew.
-func (w *Worker) forgive() { w.Lost, w.Failed = 0, 0 }
-
 // join notes a task that was created as a worker of another one.
 func (s *Works) join(t extension.Task, b *events.Created) {
 	of := s.byParent[b.Ties.Parent]

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/btree"
 
@@ -128,6 +129,9 @@ type Worker struct {
 	Failed uint32 // attempts that failed since then
 	bytes  int64
 }
+
+// forgive has attempts count anew.
+func (w *Worker) forgive() { w.Lost, w.Failed = 0, 0 }
 
 // Works are the works of a shard. They are not safe for concurrent use.
 type Works struct {
@@ -262,6 +266,18 @@ func (w *Work) Has(worker uint32) *Open {
 		}
 	}
 	return nil
+}
+
+// longAttempt is the time after which an attempt has outlived whatever ended those before it: no step of the wait
+// after a loss is longer, unless a policy begins with a longer one.
+const longAttempt = events.Millis(time.Hour / time.Millisecond)
+
+// goesOn reports whether the attempt of a worker has had the bucket of a stream for so long, at a time, that those before
+// it count no more. A stream may have neither an end nor changes for years.
+func (w *Work) goesOn(worker uint32, now events.Millis) bool {
+	_, plan := w.Part()
+	has := w.Has(worker)
+	return plan != nil && plan.Form != events.FormBuckets && has != nil && now-has.Since >= longAttempt
 }
 
 // Free returns the number of buckets that nobody has and that are not done, and the least of them.
