@@ -34,6 +34,7 @@ type source[C any] struct {
 // process processes the changes of the run, and records how far it has come.
 func (r *streamRun[P, C]) process(ctx context.Context, from source[C]) error {
 	defer r.tally.watch()()
+	r.mover.wake = r.later.Wake
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var broken error
