@@ -31,6 +31,16 @@ func (w *Work) lastStage(bucket uint64) uint64 {
 	return bucket + w.Stream.stage
 }
 
+// Permitted reports whether an item of a bucket has been counted. Items that are not remembered have not.
+func (w *Work) Permitted(counter int, bucket, item uint64) bool {
+	for stage := w.firstStage(bucket); stage <= w.lastStage(bucket); stage++ {
+		if _, is := w.permits.Get(permit{bucket: stage, counter: counter, item: item}); is {
+			return true
+		}
+	}
+	return false
+}
+
 // nextStage begins a stage once as many changes are passed as one has. A change whose permit was granted before the last
 // two stages is passed: when the first of these began it may not have been known to the attempt, when the second did it
 // was, and since then more were passed than may be ahead of one that is open.

@@ -329,16 +329,6 @@ func (w *Work) MostLost() (bucket uint64, lost uint32) {
 	return bucket, lost
 }
 
-// Permitted reports whether an item of a bucket has been counted. Items that are not remembered have not.
-func (w *Work) Permitted(counter int, bucket, item uint64) bool {
-	for stage := w.firstStage(bucket); stage <= w.lastStage(bucket); stage++ {
-		if _, is := w.permits.Get(permit{bucket: stage, counter: counter, item: item}); is {
-			return true
-		}
-	}
-	return false
-}
-
 // Failed yields the ranges of the buckets of a partition, by its number, that had failed items.
 func (w *Work) Failed(partition int) func(yield func(from, to uint64) bool) {
 	return w.Parts[partition-1].failed.All
