@@ -13,7 +13,7 @@ type wire struct {
 	kept   []kept
 }
 
-// kept is what was sent over a connection while it was silent.
+// kept holds the bytes that were sent over a connection while it was silent.
 type kept struct {
 	conn net.Conn
 	data []byte

@@ -47,7 +47,7 @@ func (u *UI) behaviorsRoutes() []api.Route {
 // behaviorsPage holds what the page of behaviors shows.
 type behaviorsPage struct {
 	Rows    []behaviorRow
-	Partial bool // the counts are of the newest tasks alone
+	Partial bool // it counts the newest tasks alone
 	Steers  bool // who looks may pause
 	// Lately has the figures of the last quarter of an hour, as far as this node has asked; nil = it has not.
 	Lately *figures

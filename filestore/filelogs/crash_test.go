@@ -271,7 +271,7 @@ func TestOpen_NamesAnyFlippedBitAndChangesNothing(t *testing.T) {
 			offsets = append(offsets, at)
 		}
 		nth := max(1, len(offsets)/100)
-		if repeat.Whole() { // most bytes are those of one text
+		if repeat.Whole() { // one text has most of the bytes
 			nth = max(1, len(offsets)/2000)
 		}
 		for i := 0; i < len(offsets); i += nth {

@@ -9,7 +9,7 @@ var commits = []Bug{
 		{`			clientv3.Compare(clientv3.LeaseValue(node), "=", o.Session.Lease),` + "\n", ""},
 	}, store, contract + "Append/AfterEndOfSessionIsFenced"},
 	{"commit without the predecessor", "etcdstore/append.go", []Edit{
-		{`			clientv3.Compare(clientv3.ModRevision(s.predecessor(o.Shard, after.Number)), "=", after.Revision),` + "\n", ""},
+		{`		return []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(before), "=", after.Revision)}` + "\n", "		return nil\n"},
 	}, store, contract + "Append/LateDuplicateAfterTrimIsRefused"},
 	{"commit without the compare of the next entry", "etcdstore/append.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(next), "=", 0),` + "\n", ""},

@@ -73,7 +73,7 @@ type Extension struct {
 // are of no crew.
 type Crew interface {
 	// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them at a time.
-	// false = the task is of no crew: those of its run count.
+	// false = the task is of no crew: the attempts of its run count.
 	Tries(id events.TaskID, now events.Millis) (lost, failed int, of bool)
 	// MadeFor returns the task for which another one was made; "" = for none. along tells that it goes along with that
 	// when that is suspended, and stays as long.

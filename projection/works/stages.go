@@ -16,7 +16,7 @@ func (w *Work) precise() bool {
 }
 
 // firstStage returns the first number under which permits of a bucket are remembered, and lastStage that of those that are
-// granted now. It is that of the bucket, but for a precise stream.
+// granted now. It is the one of the bucket, but for a precise stream.
 func (w *Work) firstStage(bucket uint64) uint64 {
 	if !w.precise() {
 		return bucket

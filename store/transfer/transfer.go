@@ -1,6 +1,6 @@
 // Package transfer copies a cluster from one store into another, of whatever kind, while no node uses either: journals
-// with their numbers, hashes, bytes and revisions, snapshots, what waits to be given up, and the archive. What is of
-// nodes is not copied: sessions, owners and mailboxes.
+// with their numbers, hashes, bytes and revisions, snapshots, what waits to be given up, and the archive. Nodes
+// leave theirs behind: sessions, owners and mailboxes.
 //
 // A copy that was stopped is marked in the store that takes it, which is refused to everybody else, and goes on when it is
 // made again: what is there is compared with the source, and what is missing is added. Before the mark goes, the whole

@@ -254,7 +254,7 @@ func (t *tab) login(secret string) error {
 	return t.until("somebody is logged in", `document.querySelector("form.who")`)
 }
 
-// widths are those of a phone, a small window and a wide one.
+// widths has one of a phone, of a small window and of a wide one.
 var widths = []int64{360, 1024, 1920}
 
 const usualWidth = 1024

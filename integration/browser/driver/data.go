@@ -193,7 +193,7 @@ func (n *node) applyCollections(ctx context.Context, text, name string) error {
 // rightToLeft turns the direction of what follows it, and of what follows the page, if it could.
 const rightToLeft = "\u202e\u2067שלום עולם مرحبا بالعالم\u202d"
 
-// hostileTexts are what a task may carry that a page must show as text.
+// hostileTexts may stand in a task, and a page must show them as text.
 var hostileTexts = []string{
 	`<script>alert(1)</script><img src=x onerror=alert(2)><style>*{display:none}</style>`,
 	`"><a href="javascript:alert(3)">here</a><!--`,
@@ -204,7 +204,7 @@ var hostileTexts = []string{
 	strings.Repeat("Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴̵̜̰͔ͫ͗͢L̠ͨͧͩ͘G̴̻͈͍͔̹̑͗̎̅͛́Ǫ̵̹̻̝̳͂̌̌͘!͖̬̰̙̗̿̋ͥͥ̂ͣ̐́́͜͞ ", 20),
 }
 
-// attemptsOf is how many attempts the task makes that has many, on as many names of nodes.
+// attemptsOf counts the attempts of the task that has many, namesOf the names of the nodes that make them.
 const attemptsOf, namesOf = 25, 5
 
 // fillHostile makes data that try to break pages.

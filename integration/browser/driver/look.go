@@ -43,7 +43,7 @@ func (t *tab) look(axe string) error {
 			}
 			what := fmt.Sprintf("%d pixels, %s", width, th)
 			note(what, t.layout())
-			// Colors are those of a theme, whatever its width: both are looked at once.
+			// A theme has its colors at every width: both are looked at once.
 			if width == []int64{widths[1], widths[0]}[i] {
 				note(what, t.axe(axe))
 			}

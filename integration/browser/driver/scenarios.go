@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// unauthorized is what a browser writes into its log when a login is refused.
+// unauthorized stands in the log of a browser after a login was refused.
 const unauthorized = "401 (Unauthorized)"
 
 // loginAndLogout logs in with a wrong secret, a right one, by a link, and out again, with scripts and without.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stage is what checks need: nodes, and a browser.
+// stage holds nodes and a browser for the checks.
 type stage struct {
 	dir      string
 	patterns []string // of the routes of the dashboard that show something
@@ -92,7 +92,7 @@ var noPages = map[string]string{
 	"/ui/shards/{shard}/export": "a download",
 }
 
-// queries are what pages cannot be opened without.
+// queries holds those that a page cannot be opened without.
 var queries = map[string]string{
 	"/ui/matching": "?operation=cancel&behavior=noop&reason=why",
 }
@@ -183,7 +183,7 @@ func (s *stage) scenes(ctx context.Context) (all []*scene, err error) {
 // inFiles are the flags of a node that is alone.
 var inFiles = []string{"--store", "files", "--exec-allow", "sh", "--exec-allow", "printf"}
 
-// columns are those of the page of tasks.
+// columns lists those of the page of tasks.
 var columns = []string{
 	"behavior", "status", "substatus", "since", "priority", "attempt", "failures", "progress", "creator", "created",
 	"starts", "started", "ended", "node", "error",

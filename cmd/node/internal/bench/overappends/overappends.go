@@ -24,7 +24,7 @@ const (
 	entryBytes = 256
 	// shards are as many as entries may be under way: those of one shard wait for each other.
 	shards = 64
-	// windows are those of a round: two of each store.
+	// windows counts those of a round: two of each store.
 	windows = 6
 	// sessionTTL is longer than any measurement.
 	sessionTTL = time.Hour
