@@ -4,9 +4,13 @@ package main
 var parts = []part{
 	{"tests", []string{
 		`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 ` +
-			`$(go list ./... | grep -vE "/(integration(/processes)?|cmd/node)$")`,
+			`$(go list ./... | grep -vE "/(integration|cmd/node)(/|$)") $(go list ./cmd/node/internal/...)`,
 		`go run ./integration/documents`,
 		`go run ./integration/otheruser`,
+	}},
+	{"integration", []string{
+		`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 ` +
+			`$(go list ./integration/... | grep -vE "/integration(/processes)?$")`,
 	}},
 	{"restarts", []string{
 		// The node that has the servers dies 20 times: who joined it works again within 5 s, and who waits has its
