@@ -31,7 +31,7 @@ func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 		}
 		u.InUse = max(u.InUse, a.status.DbSizeInUse)
 		u.Size = max(u.Size, a.status.DbSize)
-		u.Revision = max(u.Revision, s.meta.base+a.status.Header.GetRevision())
+		u.Revision = max(u.Revision, a.status.Header.GetRevision())
 		u.Full = u.Full || alarmed(a.status)
 	}
 	if s.meta.base != 0 {
