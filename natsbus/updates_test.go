@@ -383,6 +383,10 @@ func TestUpdates_KnowHowManyMessagesAreLeft(t *testing.T) {
 			t.Errorf("%d left since %s, error %v; want %d since %s", n, oldest, err, left, since)
 		}
 	}
+	testcluster.Await(t, "the consumer counts what was published", func() bool {
+		n, _, err := s.Pending(t.Context())
+		return n == 2 && err == nil
+	})
 	want(2, first.Time)
 	u.wantNext(s, 1, 2)
 	want(2, first.Time)

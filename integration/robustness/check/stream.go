@@ -104,7 +104,8 @@ func (s *stream) placesOf(key string) []uint64 {
 
 // heldPlace returns the place of a change that is held: its name begins with it, or its value has it.
 func heldPlace(b *events.ChangeHeld) uint64 {
-	text, _, _ := strings.Cut(b.At, ".")
+	text, _, _ := strings.Cut(b.At, "@") // when its message came follows
+	text, _, _ = strings.Cut(text, ".")  // and which of its changes it is
 	if place, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return place
 	}

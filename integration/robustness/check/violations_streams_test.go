@@ -268,20 +268,26 @@ func TestStreams_AnAttemptThatIsOverMayBeLate(t *testing.T) {
 }
 
 func TestStreams_AMessageIsAcknowledgedOnceItsChangesAreDone(t *testing.T) {
-	for _, done := range []bool{true, false} {
+	const visited = "visited"
+	for _, other := range []string{visited, "", "1@hgw4k3f", "1.1@hgw4k3f"} { // or the name by which it is held
 		s := &aStream{builder: newBuilder(t)}
 		s.run.Feeds = []history.Feed{{Task: streamTask, Pushed: true, Keys: [][]string{{"x", "y"}}}}
 		s.begin()
 		visit(streamTask, 1, "x")(s)
-		if done {
+		done := other != ""
+		switch other {
+		case "":
+		case visited:
 			visit(streamTask, 1, "y")(s)
+		default:
+			s.hold(other, "y", events.ItemCounts{})
 		}
 		visit(streamTask, 1, "")(s)
 		accused := slices.ContainsFunc(check.All(s.finish()), func(v check.Violation) bool {
 			return strings.Contains(v.Text, "message 1 is acknowledged, and its change of key \"y\" was neither processed nor held")
 		})
 		if accused == done {
-			t.Errorf("done %t: accused %t", done, accused)
+			t.Errorf("%q: accused %t", other, accused)
 		}
 	}
 }
