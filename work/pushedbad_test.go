@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ import (
 type hooked struct {
 	*memfeed.Source
 	before func(method string)
-	closed bool
+	closed atomic.Bool
 }
 
 func (h *hooked) Ack(ctx context.Context, m feed.Message) error {
@@ -45,7 +46,7 @@ func (h *hooked) Mark() string {
 func (h *hooked) Resume(string) { h.before("Resume") }
 
 func (h *hooked) Close() error {
-	h.closed = true
+	h.closed.Store(true)
 	h.before("Close")
 	return h.Source.Close()
 }
@@ -81,7 +82,7 @@ func TestBadSource_WhoseMethodsBreakFailsTheAttempt(t *testing.T) {
 					if took := time.Since(began); took > 6*time.Minute {
 						t.Errorf("the attempt took %s", took)
 					}
-					if !source.closed {
+					if !source.closed.Load() {
 						t.Error("the source was not closed")
 					}
 					hangs := strings.Contains(how, "return")
@@ -115,7 +116,7 @@ func TestBadProcess_ThatEndsItsGoroutineLeavesNothingOpen(t *testing.T) {
 			}
 		}()
 		<-over
-		if !source.closed {
+		if !source.closed.Load() {
 			t.Error("the source was not closed")
 		}
 		q.source, q.process = nil, nil

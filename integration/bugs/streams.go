@@ -24,7 +24,7 @@ var streams = []Bug{
 		{"body.Token == stands && !ends\n", "body.Token == stands && (!ends || true)\n"},
 	}, worksPkg, "TestStream_ASimulationOfNothingHasItsEndWhereItBegan"},
 	{"permits of changes that are not passed forgotten", "projection/works/stages.go", []Edit{
-		{"	stagesKept   = 3\n", "	stagesKept   = 1\n"},
+		{"		s.dropPermits(of, of.open[0].Bucket+is.stage-stagesKept)\n", "		s.dropPermits(of, of.open[0].Bucket+is.stage-1)\n"},
 	}, worksPkg, "TestPermits_OfAStreamAreForgottenWhenItsTokenHasPassedTheirChangesForLong"},
 	{"message whose acknowledgement is not confirmed stands for a missing one", "work/feed/inorder/queue.go", []Edit{
 		{"		if place <= s.Place && !q.unsure[place] {\n", "		if place <= s.Place {\n"},

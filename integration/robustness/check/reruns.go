@@ -42,9 +42,12 @@ func (c *checker) checkReruns() {
 	}
 }
 
-// gaveOut reports whether a run of the task ended because it was lost too often: its policy allows no further attempt.
+// gaveOut reports whether the owner of the task has ended a run of it without an attempt: it was lost too often, or it is
+// a work which a bucket, or a counter that tripped at another worker, has failed.
 func (t *task) gaveOut() bool {
-	return slices.ContainsFunc(t.steps, func(s step) bool { return s.state.outcome == "!"+events.CodeLost })
+	return slices.ContainsFunc(t.steps, func(s step) bool {
+		return slices.Contains([]string{"!" + events.CodeLost, "!" + events.CodeItems, "!" + events.CodeThreshold}, s.state.outcome)
+	})
 }
 
 // mayStop reports whether a client, or its schedule, wanted the task not to run.
