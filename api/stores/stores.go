@@ -124,7 +124,7 @@ func ErrorFormat() api.ErrorFormat {
 	}
 }
 
-func refuse(w http.ResponseWriter, _ *http.Request, p *problem.Problem) {
+func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	status, after := p.Status, p.RetryAfter
 	switch {
 	case p.Type == problem.Overloaded: // nothing was done, unlike after 503

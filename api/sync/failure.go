@@ -30,7 +30,7 @@ func ErrorFormat() api.ErrorFormat {
 	}
 }
 
-func refuse(w http.ResponseWriter, _ *http.Request, p *problem.Problem) {
+func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	told := *p
 	if told.Status == http.StatusGatewayTimeout { // clients know 503 for an owner that has not answered
 		told.Status, told.RetryAfter = http.StatusServiceUnavailable, max(told.RetryAfter, 1)
