@@ -28,7 +28,7 @@ var streams = []Bug{
 	}, worksPkg, "TestPermits_OfAStreamAreForgottenWhenItsTokenHasPassedTheirChangesForLong"},
 	{"message whose acknowledgement is not confirmed stands for a missing one", "work/feed/inorder/queue.go", []Edit{
 		{"		if place <= s.Place && !q.unsure[place] {\n", "		if place <= s.Place {\n"},
-	}, "./work/feed/inorder", "TestQueue_HandsOutEachMessageOnceInOrderAndNoneBeforeAnOpenOne"},
+	}, "./natsbus", "TestUpdates_KeepTheOrderWhereOpenMessagesHaveLeftTheStream"},
 	{"another message at the place of a held one taken for it", "work/arrival.go", []Edit{
 		{"	if p.whole == nil || p.whole.Time.IsZero() {\n", "	if p.whole == nil || !p.whole.Time.IsZero() {\n"},
 	}, "./work", "TestAsyncUpdate_AnotherMessageAtThePlaceOfAHeldOneIsHeldBesides"},
