@@ -121,7 +121,7 @@ type received struct {
 	status  int
 	refusal bytes.Buffer
 	take    func([]byte) error
-	failed  error  // of take
+	failed  error  // take has returned it; nil = it has not failed
 	stop    func() // ends the request once take has failed
 }
 
@@ -159,7 +159,7 @@ func (a *received) refused() bool {
 // Flush implements http.Flusher: what is written has arrived.
 func (a *received) Flush() {}
 
-// of has a handler answer, and returns its refusal, or why the answer is not whole.
+// of lets a handler answer the request. It returns the refusal, or the reason why the answer is not whole.
 func (a *received) of(h http.Handler, r *http.Request) (err error) {
 	defer func() {
 		switch v := recover(); {

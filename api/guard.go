@@ -103,7 +103,7 @@ func isClean(p string) bool {
 	return p == "/" || len(bare) > 1 && bare[0] == '/' && path.Clean(p) == bare
 }
 
-// opensPage reports whether a browser opens a page of ours in a tab, as it does when somebody follows a link elsewhere.
+// opensPage reports whether a browser opens one of our pages in a tab, as it does for a link on another site.
 func (a *API) opensPage(r *http.Request) bool {
 	front := a.shared.refusals.formatOf(r.URL.Path)
 	return front != nil && front.Pages && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&

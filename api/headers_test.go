@@ -159,7 +159,8 @@ func TestReplay_GoesOnAfterPositions(t *testing.T) {
 		}
 	}
 	s.want(s.send("viewer", "GET", "/v1/replay?after=0.1", nil), 400, "want shard.entry.index")
-	for line := range strings.Lines(s.want(s.send("viewer", "GET", "/v1/replay?kind=Created,Started", nil), 200, `"kind":"Created"`).text) {
+	told := s.want(s.send("viewer", "GET", "/v1/replay?kind=Created,Started", nil), 200, `"kind":"Created"`)
+	for line := range strings.Lines(told.text) {
 		if strings.Contains(line, `"kind":"Succeeded"`) {
 			t.Errorf("not asked for: %s", line)
 		}

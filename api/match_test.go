@@ -55,7 +55,8 @@ func TestChange_OfVersionsLeavesTheTasksThatHaveChanged(t *testing.T) {
 	a, b := s.version(t, "a"), s.version(t, "b")
 	s.want(s.insist("operator", "POST", "/v1/tasks/a/suspend", nil), 204, "")
 	change := func(versions string) answer {
-		return s.send("operator", "POST", "/v1/tasks:change", `{"operation":"suspend","ids":["a","b"],"versions":`+versions+`}`)
+		ask := `{"operation":"suspend","ids":["a","b"],"versions":` + versions + `}`
+		return s.send("operator", "POST", "/v1/tasks:change", ask)
 	}
 	got := s.want(change("["+a+","+b+"]"), 200, `"id":"a","problem"`)
 	s.want(got, 200, "problem:changed")

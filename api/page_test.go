@@ -72,7 +72,11 @@ const formType = "application/x-www-form-urlencoded"
 func TestPages_HaveHeadersOfTheirOwnAndATag(t *testing.T) {
 	s, _ := serve(t, pages)
 	page := s.want(s.send("viewer", "GET", "/pages/text?say=hi", nil), 200, "<p>hi")
-	for _, got := range []answer{page, s.send("viewer", "GET", "/pages/none", nil), s.send("", "GET", "/pages/text", nil)} {
+	for _, got := range []answer{
+		page,
+		s.send("viewer", "GET", "/pages/none", nil),
+		s.send("", "GET", "/pages/text", nil),
+	} {
 		for name, want := range map[string]string{
 			"Content-Security-Policy": policy.Content,
 			"Referrer-Policy":         policy.Referrer,
@@ -121,7 +125,7 @@ func TestPages_TakeFormsOfKnownFieldsAlone(t *testing.T) {
 	s.want(s.send("viewer", "GET", "/pages/text?say=a&say=b", nil), 400, "more than once")
 }
 
-// A cookie goes with every request of a browser, whoever made it: it counts for pages, which no other site reads.
+// A browser sends a cookie also with requests that another site has made, so a cookie opens pages and not the API.
 func TestPages_KnowACallerByACookieAndTheAPIDoesNot(t *testing.T) {
 	s, _ := serve(t, pages)
 	s.want(s.send("", "GET", "/pages/text", nil, "Cookie", "session=viewer"), 200, everybody["viewer"].Name)
@@ -139,7 +143,8 @@ func TestPages_AreOpenedByLinksOfOtherSitesAndNothingElse(t *testing.T) {
 	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
 	s.want(s.send("viewer", "GET", "/pages/text", nil, link...), 200, "<p>")
 	s.want(s.send("viewer", "GET", "/v1/tasks", nil, link...), 403, "another origin")
-	s.want(s.send("operator", "POST", "/pages/form", "say=a", append(link, "Content-Type", formType)...), 403, "another origin")
+	sent := s.send("operator", "POST", "/pages/form", "say=a", append(link, "Content-Type", formType)...)
+	s.want(sent, 403, "another origin")
 	for _, other := range [][]string{
 		{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"},
 		{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "document"},
@@ -168,7 +173,8 @@ func TestOrigins_OfAProxyAreOurs(t *testing.T) {
 		{"tasks.example", "http://evil.example", 403},
 		{"evil.example", "https://tasks.example", 403},
 	} {
-		got := s.send("operator", "POST", "/pages/form", "say=a", "Content-Type", formType, "Host", c.host, "Origin", c.origin)
+		header := []string{"Content-Type", formType, "Host", c.host, "Origin", c.origin}
+		got := s.send("operator", "POST", "/pages/form", "say=a", header...)
 		if got.status != c.status {
 			t.Errorf("%s from %s: %d", c.host, c.origin, got.status)
 		}

@@ -133,8 +133,10 @@ func actionOf(form url.Values) (action, error) {
 // offer lists the changes of tasks that a page has buttons for.
 type offer struct {
 	Actions []action
-	Reason  string // that was typed
-	Refused string // what became of the last change; "" = there was none
+	// Reason keeps the text that somebody has typed.
+	Reason string
+	// Refused tells what became of the last change; "" = there was none.
+	Refused string
 }
 
 // Reasons names the actions that take a reason.

@@ -49,7 +49,7 @@ var operated = []events.Kind{
 	events.KindWorkReset,
 }
 
-// deed is an event of the journal that somebody has asked for.
+// deed is an event that the request of a principal has caused.
 type deed struct {
 	event
 	Task     events.TaskID `json:"task"`
@@ -184,7 +184,7 @@ func (d deed) About() string {
 	return ""
 }
 
-// Reason returns why it was done, as far as somebody has said; "" = nobody has.
+// Reason returns the reason that the principal gave; "" = none.
 func (d deed) Reason() string {
 	var data struct {
 		Reason string `json:"reason"`

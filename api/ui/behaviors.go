@@ -48,7 +48,7 @@ func (u *UI) behaviorsRoutes() []api.Route {
 type behaviorsPage struct {
 	Rows    []behaviorRow
 	Partial bool // it counts the newest tasks alone
-	Steers  bool // who looks may pause
+	Steers  bool // the viewer of the page may pause behaviors
 	// Lately has the figures of the last quarter of an hour, as far as this node has asked; nil = it has not.
 	Lately *figures
 	Began  *figures // since the owners took their shards over; nil = they are not shown
@@ -57,7 +57,7 @@ type behaviorsPage struct {
 // behaviorRow tells of one behavior.
 type behaviorRow struct {
 	behaviorCount
-	Nodes  int // that run it
+	Nodes  int // so many run it
 	Paused *task.Pause
 }
 

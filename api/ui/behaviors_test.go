@@ -61,7 +61,7 @@ func TestBehaviors_ArePausedWithAReasonAndGoOn(t *testing.T) {
 	s.want(s.get("viewer", "/ui/behaviors"), 200, `id="b-none"`)
 }
 
-// What the cluster has done lately is of all tasks, and shown to who may see them all.
+// Rates count all tasks of the cluster, so only a token that sees all of them sees rates.
 func TestOverview_DrawsTheLastQuarterOfAnHour(t *testing.T) {
 	var lately trend.Trend
 	s := serve(t, func(_ *api.Config, of *ui.Config) { of.Trend = &lately })
