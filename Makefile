@@ -15,11 +15,11 @@ staticcheck: # pinned in tools/go.mod, which the project's own go.mod knows noth
 race: # the detector makes the longest package five times slower, which a busy machine may double: ten minutes are too few for it
 	go test -race -timeout 30m ./...
 
-# Tests that only run programs are left out: the detector would watch what starts them. What a debugger wants takes the linker a third
-# of its time.
+# Tests that only run programs are left out: the detector would watch what starts them. So is a module of its own. What a debugger
+# wants takes the linker a third of its time.
 race-short: # fewer repetitions, and only where something runs side by side
 	go test -race -short -p 2 -timeout 30m -vet=off -ldflags=-w $$(grep -rlE --include='*.go' '^\s*go |\.Go\(|sync\.|atomic\.' . | \
-		xargs -n 1 dirname | sort -u | grep -vE '^\./(cmd/node|examples/.*|integration/(mutations|upgrade)|internal/archtest)$$')
+		xargs -n 1 dirname | sort -u | grep -vE '^\./(cmd/node|examples/.*|integration/(browser/driver|mutations|upgrade)|internal/archtest)$$')
 
 test:
 	go test ./...
