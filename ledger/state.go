@@ -63,10 +63,22 @@ type absent string
 func (a absent) Error() string      { return string(a) }
 func (absent) Is(target error) bool { return target == task.ErrNotFound }
 
-// state folds the events of the life from its beginning on, up to a time or an event; 0 = no such bound.
+// state folds the events of the life up to a time or an event; 0 = no such bound. It begins with the first event, or with
+// a milestone.
 func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t projection.Task, err error) {
-	fold := projection.NewLife()
-	for ev, err := range f.oldest(ctx, after{}, seq, true) {
+	fold, at, done, err := f.from(ctx, until, seq)
+	defer done()
+	if err != nil {
+		return t, fmt.Errorf("state of %s: %w", f.id, err)
+	}
+	if seq != 0 && at.seq == seq {
+		return fold.Task(), nil
+	}
+	wanted := seq
+	if seq != 0 {
+		wanted = seq - at.seq
+	}
+	for ev, err := range f.oldest(ctx, at, wanted, true) {
 		if err == nil && until != 0 && ev.At > until {
 			break
 		}
@@ -76,10 +88,18 @@ func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t pr
 		if err != nil {
 			return t, fmt.Errorf("state of %s: %w", f.id, err)
 		}
+		at = after{ev.Position.Ref, ev.Seq}
+		switch {
+		case ev.Seq%stride == 0:
+			f.mark(fold, at, false)
+		case seq != 0 && ev.Seq == seq-1: // whoever looks at an event looks at what it has changed
+			f.mark(fold, at, true)
+		}
 		if ev.Seq == seq {
 			break
 		}
 	}
+	f.mark(fold, at, true)
 	if fold.Deleted() {
 		return t, fmt.Errorf("state of %s: %w: it was deleted", f.id, task.ErrNotFound)
 	}

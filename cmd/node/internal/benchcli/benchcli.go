@@ -96,6 +96,7 @@ time is that of both.`,
 		t.httpCommand(),
 		t.storeCommand(),
 		t.storeHTTPCommand(),
+		t.dashboardCommand(),
 		logsCommand(t.printFields),
 		schedulesCommand(t.printFields),
 		worksCommand(t.printFields),
@@ -104,6 +105,7 @@ time is that of both.`,
 		t.benchGenerator(),
 		t.benchAsker(),
 		t.benchStoreAsker(),
+		t.benchViewer(),
 	)
 	return c
 }
