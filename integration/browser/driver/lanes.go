@@ -10,7 +10,8 @@ import (
 // job is a check that a lane runs.
 type job struct {
 	name string
-	// of is the node that the check changes: no other check that does runs meanwhile. nil = it changes nothing that others see.
+	// of is the node that the check changes: no other check that does runs meanwhile.
+	// nil = it changes nothing that others see.
 	of  *node
 	run func(*lane) error
 }
@@ -30,7 +31,8 @@ type windowOf struct {
 	scripts, stranger bool
 }
 
-// window returns the window of the lane for a node: with scripts or without, and with its user logged in unless a stranger is asked for.
+// window returns the window of the lane for a node: with scripts or without, and with its user logged in unless a stranger is
+// asked for.
 func (l *lane) window(of windowOf) (*tab, error) {
 	if t := l.windows[of]; t != nil {
 		return t, nil
