@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"slices"
 	"sync"
 
@@ -45,7 +44,8 @@ type marked struct {
 
 // milestone is a life after an event.
 type milestone struct {
-	after
+	ref  events.Ref
+	seq  uint64
 	mark *projection.Mark
 }
 
@@ -87,8 +87,8 @@ func (m *Milestones) latest(of *marked, fits func(*milestone) bool) (last milest
 	return last, found
 }
 
-// keep adds a milestone of a life, of its strides or where a state was asked for.
-func (m *Milestones) keep(of *marked, life *projection.Life, at after, recent bool) {
+// keep adds a milestone of a life after an event, of its strides or where a state was asked for.
+func (m *Milestones) keep(of *marked, life *projection.Life, ref events.Ref, seq uint64, recent bool) {
 	mark, can := life.Mark()
 	if !can {
 		return
@@ -102,7 +102,7 @@ func (m *Milestones) keep(of *marked, life *projection.Life, at after, recent bo
 	if recent {
 		into = &of.recent
 	}
-	if slices.ContainsFunc(*into, func(one milestone) bool { return one.seq == at.seq }) {
+	if slices.ContainsFunc(*into, func(one milestone) bool { return one.seq == seq }) {
 		return
 	}
 	change := mark.Bytes()
@@ -110,39 +110,8 @@ func (m *Milestones) keep(of *marked, life *projection.Life, at after, recent bo
 		change -= of.recent[0].mark.Bytes()
 		of.recent = slices.Delete(of.recent, 0, 1)
 	}
-	*into = append(*into, milestone{at, mark})
+	*into = append(*into, milestone{ref, seq, mark})
 	of.bytes += change
 	m.bytes += change
 	m.shrinkLocked()
-}
-
-// from returns a fold of the life from where the state up to a time or an event is to be folded, and the event after
-// which it goes on. The returned function must be called once the state was folded.
-func (f *life) from(ctx context.Context, until events.Millis, seq uint64) (fold *projection.Life, at after, done func(), err error) {
-	f.marks, done = nil, func() {}
-	if f.milestones == nil || f.now.Created == 0 {
-		return projection.NewLife(), at, done, nil
-	}
-	of := f.milestones.of(lifeOf{f.id, f.now.Created})
-	select {
-	case of.folds <- struct{}{}:
-		done = func() { <-of.folds }
-	case <-ctx.Done():
-		return nil, at, done, context.Cause(ctx)
-	}
-	f.marks = of
-	last, found := f.milestones.latest(of, func(one *milestone) bool {
-		return one.ref <= f.last() && (seq == 0 || one.seq <= seq) && (until == 0 || one.mark.At() <= until)
-	})
-	if !found {
-		return projection.NewLife(), at, done, nil
-	}
-	return last.mark.Resume(), last.after, done, nil
-}
-
-// mark keeps a milestone after an event, where the life has any.
-func (f *life) mark(fold *projection.Life, at after, recent bool) {
-	if f.marks != nil && at.seq > 0 {
-		f.milestones.keep(f.marks, fold, at, recent)
-	}
 }

@@ -114,8 +114,8 @@ func TestState_OfALongLifeIsFoldedFromNearby(t *testing.T) {
 			t.Errorf("event %d: %d entries are read", seq, n)
 		}
 	}
-	look(777)
-	if n := look(776); n > 300 {
+	look(5777)
+	if n := look(5776); n > 300 {
 		t.Errorf("the event before one that was looked at: %d entries are read", n)
 	}
 }

@@ -109,6 +109,41 @@ func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t pr
 	return t, nil
 }
 
+// from returns a fold of the life from where the state up to a time or an event is to be folded, and the event after
+// which it goes on. The returned function must be called once the state was folded.
+func (f *life) from(ctx context.Context, until events.Millis, seq uint64) (fold *projection.Life, at after, done func(), err error) {
+	f.marks, done = nil, func() {}
+	far := seq
+	if seq == 0 {
+		far = f.now.Seq // 0 where the owner does not know the life: those are many, and few are long
+	}
+	if f.milestones == nil || f.now.Created == 0 || far < stride {
+		return projection.NewLife(), at, done, nil
+	}
+	of := f.milestones.of(lifeOf{f.id, f.now.Created})
+	select {
+	case of.folds <- struct{}{}:
+		done = func() { <-of.folds }
+	case <-ctx.Done():
+		return nil, at, done, context.Cause(ctx)
+	}
+	f.marks = of
+	last, found := f.milestones.latest(of, func(one *milestone) bool {
+		return one.ref <= f.last() && (seq == 0 || one.seq <= seq) && (until == 0 || one.mark.At() <= until)
+	})
+	if !found {
+		return projection.NewLife(), at, done, nil
+	}
+	return last.mark.Resume(), after{last.ref, last.seq}, done, nil
+}
+
+// mark keeps a milestone after an event, where the life has any.
+func (f *life) mark(fold *projection.Life, at after, recent bool) {
+	if f.marks != nil {
+		f.milestones.keep(f.marks, fold, at.ref, at.seq, recent)
+	}
+}
+
 // addTo folds the next event of a life, which an item of a store has none of: History tells what happened to it.
 func addTo(fold *projection.Life, ev *events.Event) error {
 	switch of := ev.Kind().Record(); of {

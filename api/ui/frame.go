@@ -109,9 +109,6 @@ func (u *UI) look(c *api.Call, section, title string) *look {
 	}
 }
 
-// pageWithin is the default of Config.Within: a page is to be there within five seconds, whoever does not answer.
-const pageWithin = 4 * time.Second
-
 // bounded returns the context of a question: all questions of a page end at one time, whether they are asked side by
 // side or one after the other.
 func (l *look) bounded() (context.Context, context.CancelFunc) {

@@ -327,7 +327,7 @@ func TestPages_ComeWithinFiveSecondsWhereNobodyAnswers(t *testing.T) {
 // A node hangs: its process is stopped, or its machine is gone, and its session still holds. Others tell what they have.
 func TestPages_OfAClusterWithANodeThatHangsNameWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	const shards, within = 8, time.Second
+	const shards, within = 8, 2 * time.Second
 	c := testcluster.New(t, testcluster.Options{Shards: shards})
 	n := c.StartNodes(nil, func(string) []task.Behavior { return []task.Behavior{builtin.Noop(), builtin.Sleep()} }, "a", "b")
 	ids := map[string]string{} // of a task, by the session of its owner

@@ -16,6 +16,9 @@ import (
 // Root begins the paths of the dashboard.
 const Root = "/ui/"
 
+// pageWithin is the default of Config.Within: a page is to be there within five seconds, whoever does not answer.
+const pageWithin = 4 * time.Second
+
 // Config holds the parts of a dashboard.
 type Config struct {
 	Tokens  api.Tokens // required: the same as those of the API

@@ -130,7 +130,7 @@ func (o *Owner) GiveUpSnapshot(entry uint64, err error) { o.snapshots.giveUp(ent
 // SnapshotProblem returns why the last snapshot was given up.
 func (o *Owner) SnapshotProblem() string { return o.snapshots.trouble() }
 
-// Lag is how long the archive of a shard has not reached what it is to hold.
+// Lag measures how long the archive of a shard has lacked something.
 type Lag struct{ lag }
 
 // Behind is lag.behind.

@@ -75,7 +75,7 @@ func (o *Owner) refuses() string {
 	return command.StoreFull
 }
 
-// overdueAfter is how long after its time-out an attempt is overdue: its node has ended it before, and told so.
+// overdueAfter lets that much time pass after a time-out before the attempt is overdue: its node ends it before.
 const overdueAfter events.Millis = 20 * 1000
 
 // overdue counts the attempts that run on although their time-out is long over, as on a node that hangs, and returns

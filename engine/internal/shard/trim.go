@@ -21,7 +21,7 @@ const (
 	trimEvery = 5 * time.Second
 	// trimRetry is the pause after a failure.
 	trimRetry = 2 * time.Second
-	// behindAfter is how long the archive may take until it holds what it is to hold, before it is behind.
+	// behindAfter bounds how long the archive may take until it holds what it is to hold: then it is behind.
 	behindAfter = time.Minute
 	// segmentsAtOnce is how many segments are archived before the journal is trimmed: one that has grown long gets
 	// short bit by bit.

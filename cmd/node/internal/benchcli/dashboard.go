@@ -1,6 +1,7 @@
 package benchcli
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -12,7 +13,11 @@ import (
 
 const viewerCommand = "viewer"
 
-func (t *Terminal) dashboardCommand() *cobra.Command {
+// dashboardCommand returns the command; print prints a result, and self is the command line of another one in a process of
+// its own.
+func dashboardCommand(
+	print func(result any, asJSON bool) error, self func(command string) ([]string, error),
+) *cobra.Command {
 	var cfg overui.Config
 	var bounds overui.Bounds
 	var asJSON bool
@@ -29,14 +34,14 @@ load beside the viewers. --json tells of each page.`,
 				const want = "want a finished task or more, waiting ones of 0 or more, one in flight, a viewer, and parts of some length"
 				return &exitcode.UsageError{Problem: want}
 			}
-			if cfg.Viewer, err = selfBench(viewerCommand); err != nil {
+			if cfg.Viewer, err = self(viewerCommand); err != nil {
 				return err
 			}
 			r, err := overui.Run(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := print(r, asJSON); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -56,14 +61,15 @@ load beside the viewers. --json tells of each page.`,
 	return c
 }
 
-func (t *Terminal) benchViewer() *cobra.Command {
+// benchViewer returns the command of the viewers, who look as overui.Look does.
+func benchViewer(look func(context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use:    viewerCommand,
 		Short:  "Look at the pages that standard input asks for until it ends",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := overui.Look(cmd.Context(), t.In, t.Out); err != nil {
+			if err := look(cmd.Context()); err != nil {
 				return fmt.Errorf("look: %w", err)
 			}
 			return nil

@@ -42,7 +42,7 @@ func TestResult_WithinTellsTheBoundThatIsBroken(t *testing.T) {
 	}
 }
 
-// order is what a process of viewers is told.
+// order returns an order for a process of viewers.
 func order(t *testing.T, address string) string {
 	t.Helper()
 	line, err := json.Marshal(map[string]any{
