@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -54,7 +55,7 @@ func (s *stage) jobs(ctx context.Context, all []*scene, axe string) (jobs []job)
 	for _, page := range usual.pages {
 		jobs = append(jobs, job{"keyboard " + page.name, nil, func(l *lane) error { return l.tabThrough(n, page) }})
 	}
-	for _, sc := range all {
+	for _, sc := range slices.Backward(all) { // pages without data are quick
 		for _, page := range sc.pages {
 			jobs = append(jobs, job{"page " + sc.name + " " + page.name, nil, func(l *lane) error { return l.lookAt(sc.node, page, axe) }})
 		}
