@@ -20,6 +20,7 @@ import (
 	"taskledger/engine/internal/stores"
 	"taskledger/engine/internal/taskids"
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/projection/taskview"
 	"taskledger/store"
@@ -73,6 +74,7 @@ type Client struct {
 	extensions clientExtensions
 
 	loggedTasks loggedTasks
+	milestones  ledger.Milestones // of lives whose states were asked for
 
 	archives bool // the node archives what it trims; a plain client does not know
 }

@@ -21,13 +21,14 @@ func (c *Client) Ledger() *ledger.Ledger {
 		return ledger.New(ledger.Config{Cluster: store.Cluster{Shards: c.cfg.Shards}})
 	}
 	return ledger.New(ledger.Config{
-		Cluster:   c.cfg.Store.Cluster(),
-		Journal:   c.cfg.Store,
-		Snapshots: c.cfg.Store,
-		Archive:   c.cfg.Archive,
-		Archived:  c.archives,
-		Owners:    owners{c},
-		Revision:  c.revision,
+		Cluster:    c.cfg.Store.Cluster(),
+		Journal:    c.cfg.Store,
+		Snapshots:  c.cfg.Store,
+		Archive:    c.cfg.Archive,
+		Archived:   c.archives,
+		Owners:     owners{c},
+		Revision:   c.revision,
+		Milestones: &c.milestones,
 	})
 }
 

@@ -38,8 +38,18 @@ type ShardInfo struct {
 
 	Durability string `json:"durability,omitempty"` // of the store, where that tells one: see store.Durable
 
+	shardNeeds
+
 	Began   uint64          `json:"-"` // number of the first entry of this owner
 	Figures []meter.Figures `json:"-"` // what its entries hold, from that one on
+}
+
+// shardNeeds tells what of a shard somebody should look at, as far as its owner knows.
+type shardNeeds struct {
+	Refuses      string        `json:"refuses,omitempty"`      // why new tasks are refused; "" = they are not
+	Behind       uint64        `json:"behind,omitempty"`       // entries that the archive was to hold a minute ago and does not
+	Overdue      int64         `json:"overdue,omitempty"`      // attempts that run on 20 s after their time-out
+	OverdueSince events.Millis `json:"overdue_since,omitzero"` // when that of the first of them was over
 }
 
 // infoOf returns the report of a shard's owner, with the number of the shard.
@@ -62,6 +72,12 @@ func infoOf(shard int, s *command.ShardReport) ShardInfo {
 		Degraded: s.Degraded,
 		Problem:  s.Problem,
 		Began:    s.Began,
+		shardNeeds: shardNeeds{
+			Refuses:      s.Refuses,
+			Behind:       s.Behind,
+			Overdue:      s.Overdue,
+			OverdueSince: events.Millis(s.OverdueSince),
+		},
 	}
 	info.Figures, _ = meter.Unpack(s.Behaviors, s.Figures) // the report was checked
 	copy(info.Hash[:], s.Hash)

@@ -70,10 +70,13 @@ type Config struct {
 	// Revision returns the present revision of the store. Replay ends there, and Follow yields what was committed before it in the order
 	// of the whole cluster. nil: both fail with store.ErrUnavailable.
 	Revision func(context.Context) (int64, error)
+	// Milestones let states of long lives be folded from near the event that is asked for: those of one cluster, which its
+	// ledgers may share. nil: each state is folded from the first event.
+	Milestones *Milestones
 }
 
-// Ledger reads what happened in a cluster. Its methods may be called concurrently. It holds nothing between calls and starts
-// nothing that outlives them.
+// Ledger reads what happened in a cluster. Its methods may be called concurrently. It holds nothing between calls but
+// Config.Milestones, and starts nothing that outlives them.
 type Ledger struct{ cfg Config }
 
 // New returns the ledger of a cluster. It reads nothing yet.

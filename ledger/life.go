@@ -24,6 +24,9 @@ type life struct {
 	known  []events.Ref    // some of its events, in order; the last one is the last of all
 	now    projection.Task // the task as its owner has it, perhaps in a later life, or as far as a search found it
 	untold error           // why neither has told that
+
+	milestones *Milestones // nil = none are kept
+	marks      *marked     // those of this life, while a state is folded
 }
 
 // life finds the life that a task was in, or had last, at a time; 0 = now. It asks the owner, and searches if the owner does not answer
@@ -66,7 +69,7 @@ func (l *Ledger) ask(ctx context.Context, id events.TaskID) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &life{Owners: l.cfg.Owners, reader: r, shard: id.Shard(l.cfg.Cluster.Shards), id: id}
+	f := &life{Owners: l.cfg.Owners, reader: r, shard: id.Shard(l.cfg.Cluster.Shards), id: id, milestones: l.cfg.Milestones}
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
 	defer cancel()
 	f.now, f.untold = l.cfg.Owners.Task(ask, id)

@@ -18,6 +18,9 @@ const (
 	// farEntries bounds the entries that are read in all where the owner does not answer and events of many tasks are
 	// yielded. The beginning of a task that lies farther back stays unknown.
 	farEntries = 1024
+	// askForMany bounds the wait for an owner where events of many tasks are yielded: the others are not to wait long for
+	// one that hangs.
+	askForMany = time.Second
 	// askAgainAfter is the time for which no owner is asked after one did not answer.
 	askAgainAfter = time.Minute
 )
@@ -140,7 +143,11 @@ func (l *lookup) ask(ctx context.Context, at events.Ref) error {
 	if time.Now().Before(l.silence) {
 		return nil
 	}
-	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
+	within := askForMany
+	if l.one {
+		within = askOwnersFor
+	}
+	ask, cancel := context.WithTimeout(ctx, within)
 	t, err := l.owners.Task(ask, l.task)
 	cancel()
 	if err != nil {

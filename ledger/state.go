@@ -63,10 +63,22 @@ type absent string
 func (a absent) Error() string      { return string(a) }
 func (absent) Is(target error) bool { return target == task.ErrNotFound }
 
-// state folds the events of the life from its beginning on, up to a time or an event; 0 = no such bound.
+// state folds the events of the life up to a time or an event; 0 = no such bound. It begins with the first event, or with
+// a milestone.
 func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t projection.Task, err error) {
-	fold := projection.NewLife()
-	for ev, err := range f.oldest(ctx, after{}, seq, true) {
+	fold, at, done, err := f.from(ctx, until, seq)
+	defer done()
+	if err != nil {
+		return t, fmt.Errorf("state of %s: %w", f.id, err)
+	}
+	if seq != 0 && at.seq == seq {
+		return fold.Task(), nil
+	}
+	wanted := seq
+	if seq != 0 {
+		wanted = seq - at.seq
+	}
+	for ev, err := range f.oldest(ctx, at, wanted, true) {
 		if err == nil && until != 0 && ev.At > until {
 			break
 		}
@@ -76,10 +88,18 @@ func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t pr
 		if err != nil {
 			return t, fmt.Errorf("state of %s: %w", f.id, err)
 		}
+		at = after{ev.Position.Ref, ev.Seq}
+		switch {
+		case ev.Seq%stride == 0:
+			f.mark(fold, at, false)
+		case seq != 0 && ev.Seq == seq-1: // whoever looks at an event looks at what it has changed
+			f.mark(fold, at, true)
+		}
 		if ev.Seq == seq {
 			break
 		}
 	}
+	f.mark(fold, at, true)
 	if fold.Deleted() {
 		return t, fmt.Errorf("state of %s: %w: it was deleted", f.id, task.ErrNotFound)
 	}
@@ -87,6 +107,41 @@ func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t pr
 		return t, fmt.Errorf("state of %s: %w at that time", f.id, task.ErrNotFound)
 	}
 	return t, nil
+}
+
+// from returns a fold of the life from where the state up to a time or an event is to be folded, and the event after
+// which it goes on. The returned function must be called once the state was folded.
+func (f *life) from(ctx context.Context, until events.Millis, seq uint64) (fold *projection.Life, at after, done func(), err error) {
+	f.marks, done = nil, func() {}
+	far := seq
+	if seq == 0 {
+		far = f.now.Seq // 0 where the owner does not know the life: those are many, and few are long
+	}
+	if f.milestones == nil || f.now.Created == 0 || far < stride {
+		return projection.NewLife(), at, done, nil
+	}
+	of := f.milestones.of(lifeOf{f.id, f.now.Created})
+	select {
+	case of.folds <- struct{}{}:
+		done = func() { <-of.folds }
+	case <-ctx.Done():
+		return nil, at, done, context.Cause(ctx)
+	}
+	f.marks = of
+	last, found := f.milestones.latest(of, func(one *milestone) bool {
+		return one.ref <= f.last() && (seq == 0 || one.seq <= seq) && (until == 0 || one.mark.At() <= until)
+	})
+	if !found {
+		return projection.NewLife(), at, done, nil
+	}
+	return last.mark.Resume(), after{last.ref, last.seq}, done, nil
+}
+
+// mark keeps a milestone after an event, where the life has any.
+func (f *life) mark(fold *projection.Life, at after, recent bool) {
+	if f.marks != nil {
+		f.milestones.keep(f.marks, fold, at.ref, at.seq, recent)
+	}
 }
 
 // addTo folds the next event of a life, which an item of a store has none of: History tells what happened to it.

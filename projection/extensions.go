@@ -1,6 +1,9 @@
 package projection
 
 import (
+	"cmp"
+	"slices"
+
 	"taskledger/events"
 	"taskledger/projection/extension"
 	"taskledger/projection/items"
@@ -65,6 +68,17 @@ func (s *Shard) extend() {
 
 // Crew tells which tasks were made for others.
 func (s *Shard) Crew() extension.Crew { return s.extensions.crew }
+
+// Leading returns the tasks that have a work, the newest first.
+func (s *Shard) Leading() (all []*Task) {
+	for id := range works.Of(s).Tasks() {
+		if t := s.tasks[id]; t != nil {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(x, y *Task) int { return cmp.Compare(y.Created, x.Created) })
+	return all
+}
 
 // Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them at a time: those
 // of its run, unless it is of a crew.

@@ -14,6 +14,8 @@ type Life struct {
 	params  events.Payload
 	result  events.Payload
 	failure *events.Error
+	at      events.Millis // of the last event
+	shared  bool          // extensions keep some of the life, which a Mark has not
 }
 
 // NewLife returns a life before its first event.
@@ -24,7 +26,8 @@ func (l *Life) Add(ev *events.Event) (err error) {
 	if l.now, err = l.shard.Apply(l.now, ev); err != nil {
 		return err
 	}
-	l.deleted = l.now == nil
+	l.deleted, l.at = l.now == nil, ev.At
+	l.shared = l.shared || l.shard.extensions.byKind[ev.Kind()] != nil
 	switch b := ev.Body.(type) {
 	case *events.Created:
 		l.params = b.Params
@@ -53,4 +56,54 @@ func (l *Life) Task() (t Task) {
 	}
 	t.ParamsElided, t.ResultElided, t.ErrorElided = false, false, false
 	return t
+}
+
+// Mark is a life after one of its events: its fold can go on from there as often as somebody wants. It is never changed.
+type Mark struct {
+	now     Task
+	params  events.Payload
+	result  events.Payload
+	failure *events.Error
+	at      events.Millis
+}
+
+// Mark returns the life as it is now. It reports false before the first event and after Deleted, and for a life of which
+// extensions keep some, as that of a task with a work: its fold begins with the first event.
+func (l *Life) Mark() (m *Mark, ok bool) {
+	if l.now == nil || l.shared {
+		return nil, false
+	}
+	m = &Mark{*l.now, l.params, l.result, l.failure, l.at}
+	m.now.indexed = indexed{}
+	return m, true
+}
+
+// At returns the time of the last event before the mark.
+func (m *Mark) At() events.Millis { return m.at }
+
+// Bytes is about how much room the mark takes, with payloads that other marks of the life may share.
+func (m *Mark) Bytes() int64 {
+	n := m.now.bytes() + int64(len(m.params)+len(m.result))
+	if m.failure != nil {
+		n += int64(errorBytes(m.failure))
+	}
+	return n
+}
+
+// Resume returns a life that goes on from the mark.
+func (m *Mark) Resume() *Life {
+	s, t := NewShard(0), m.now
+	t.Kind = s.kind(kindKey{t.Kind.Behavior, t.Kind.Policy, t.Kind.Creator})
+	s.tasks[t.ID] = &t
+	s.enlist(&t)
+	s.place(&t, m.at)
+	s.weigh(&t, 1)
+	return &Life{
+		shard:   s,
+		now:     &t,
+		params:  m.params,
+		result:  m.result,
+		failure: m.failure,
+		at:      m.at,
+	}
 }

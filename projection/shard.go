@@ -230,6 +230,9 @@ func (s *Shard) delist(t *Task) {
 func (s *Shard) Task(id events.TaskID) *Task      { return s.tasks[id] }
 func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
 
+// Attempts yields the tasks of which an attempt runs, in no order.
+func (s *Shard) Attempts() iter.Seq[*Task] { return maps.Values(s.attempts) }
+
 // Lives reports whether a task that is held was created by an event.
 func (s *Shard) Lives(created events.Ref) bool { return s.created.has(created) }
 

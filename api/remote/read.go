@@ -101,6 +101,9 @@ func fieldsOf(f task.Filter) map[string]string {
 	if f.Substatus != 0 {
 		fields["substatus"] = f.Substatus.String()
 	}
+	if f.Work {
+		fields["work"] = "true"
+	}
 	for name, at := range map[string]time.Time{
 		"created-from": f.CreatedFrom,
 		"created-to":   f.CreatedTo,

@@ -190,7 +190,7 @@ func (u *UI) changeTask(c *api.Call) error {
 	if does.Reason && reason != "" {
 		q.Body = api.Reason{Reason: reason}
 	}
-	_, err = l.api.Ask(c.Context(), q, nil)
+	_, err = l.send(q, nil)
 	p, refused := errors.AsType[*problem.Problem](err)
 	switch {
 	case err == nil && does.Operation == operations.Delete:
@@ -213,7 +213,7 @@ func whyRefused(label string, p *problem.Problem) string {
 	switch {
 	case p.Type == problem.Changed:
 		return label + ": the task has changed since you saw it, so nothing was done. This is how it is now."
-	case p.Type == problem.OutcomeUnknown, p.Type == problem.Timeout:
+	case unknown(p):
 		return label + ": it is not known whether this was done. This is how the task is now."
 	}
 	return label + ": nothing was done: " + p.Error()
@@ -253,7 +253,7 @@ func (u *UI) changeTasks(c *api.Call) error {
 	}
 	l := u.look(c, "Tasks", does.Label+": what became of it")
 	var told api.ChangeAnswer
-	_, err = l.api.Ask(c.Context(), api.Question{Method: http.MethodPost, Path: "/v1/tasks:change", Body: ask}, &told)
+	_, err = l.send(api.Question{Method: http.MethodPost, Path: "/v1/tasks:change", Body: ask}, &told)
 	if err != nil {
 		return err
 	}
@@ -266,6 +266,8 @@ func (u *UI) changeTasks(c *api.Call) error {
 		case is.Done:
 		case t.Problem.Type == problem.Changed:
 			is.Text = "left as it is: it has changed since you saw it"
+		case unknown(t.Problem):
+			is.Text = "it is not known whether this was done: " + t.Problem.Error()
 		default:
 			is.Text, is.Gone = "refused: "+t.Problem.Error(), t.Problem.Type == problem.NotFound
 		}

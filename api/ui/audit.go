@@ -79,7 +79,9 @@ var stretches = []time.Duration{
 
 // lookBack reads the newest events of some kinds before a time, those that are wanted.
 func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed) bool) (found deeds) {
-	ctx, cancel := context.WithTimeout(l.call.Context(), readWithin)
+	page, stop := l.bounded()
+	defer stop()
+	ctx, cancel := context.WithTimeout(page, readWithin)
 	defer cancel()
 	names := make([]string, len(kinds))
 	for i, k := range kinds {

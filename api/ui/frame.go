@@ -90,9 +90,10 @@ func (u *UI) frameOf(r *http.Request, by *token.Token, title string) *frame {
 // look is a page that is being made: what it asks for, and around it the frame.
 type look struct {
 	*frame
-	call *api.Call
-	api  *api.Client
-	u    *UI
+	call  *api.Call
+	api   *api.Client
+	u     *UI
+	until time.Time // what has not come by then is missing in the page
 }
 
 // look begins a page.
@@ -104,18 +105,30 @@ func (u *UI) look(c *api.Call, section, title string) *look {
 		call:  c,
 		api:   c.Client(),
 		u:     u,
+		until: time.Now().Add(u.cfg.Within),
 	}
 }
 
-// partWithin bounds how long a page waits for a part of it: what has not come by then is named as missing.
-const partWithin = 4 * time.Second
+// bounded returns the context of a question: all questions of a page end at one time, whether they are asked side by
+// side or one after the other.
+func (l *look) bounded() (context.Context, context.CancelFunc) {
+	return context.WithDeadline(l.call.Context(), l.until)
+}
+
+// late reports whether the time of the page is over.
+func (l *look) late() bool { return !time.Now().Before(l.until) }
 
 // get asks for a part of the page without which it cannot be.
 func (l *look) get(path string, into any) error {
-	ctx, cancel := context.WithTimeout(l.call.Context(), partWithin)
-	defer cancel()
-	_, err := l.api.Ask(ctx, api.Question{Path: path}, into)
+	_, err := l.send(api.Question{Path: path}, into)
 	return err
+}
+
+// send asks a question, or has the API change something, while the page has time.
+func (l *look) send(q api.Question, into any) (http.Header, error) {
+	ctx, cancel := l.bounded()
+	defer cancel()
+	return l.api.Ask(ctx, q, into)
 }
 
 // part is something that a page shows beside other things, and can be without.
@@ -135,13 +148,17 @@ func (l *look) parts(all ...part) {
 	}
 	wg.Wait()
 	for i, p := range all {
-		if failed[i] == nil {
-			continue
-		}
-		why := problem.Of(failed[i])
-		if why.Type != problem.Forbidden {
-			l.Missing = append(l.Missing, fmt.Sprintf("%s: %s", p.what, why.Error()))
-		}
+		l.misses(p.what, failed[i])
+	}
+}
+
+// misses names a part as missing that could not be had, unless who looks may not see it.
+func (l *look) misses(what string, err error) {
+	if err == nil {
+		return
+	}
+	if why := problem.Of(err); why.Type != problem.Forbidden {
+		l.Missing = append(l.Missing, what+": "+why.Error())
 	}
 }
 

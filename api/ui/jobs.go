@@ -28,8 +28,9 @@ func (u *UI) jobRoutes() []api.Route {
 			Summary: "Count the tasks that a filter selects, before they are changed",
 			Role:    token.Operator,
 			Scope:   api.ItsTasks,
-			Query:   append(filterParams(), api.Param{Name: "operation"}, api.Param{Name: "reason"}),
-			Serve:   u.countMatching,
+			Query: append(filterParams(), api.Param{Name: "operation"}, api.Param{Name: "reason"},
+				api.Param{Name: "cursor", Does: "where a change has ended that is to go on"}),
+			Serve: u.countMatching,
 		},
 		{
 			Method:  http.MethodPost,
@@ -39,7 +40,7 @@ func (u *UI) jobRoutes() []api.Route {
 			Scope:   api.ItsTasks,
 			MaxBody: maxAction,
 			Form: append(filterParams(), api.Param{Name: "operation"}, api.Param{Name: "reason"},
-				api.Param{Name: "counted"}, api.Param{Name: "exactly"}, api.Param{Name: "once"}),
+				api.Param{Name: "counted"}, api.Param{Name: "exactly"}, api.Param{Name: "once"}, api.Param{Name: "cursor"}),
 			Serve: u.beginJob,
 		},
 		{
@@ -75,7 +76,11 @@ func matchingIn(values url.Values) (ask api.ChangeMatching, does action, err err
 	if does, err = actionOf(values); err != nil {
 		return ask, does, err
 	}
-	ask = api.ChangeMatching{Operation: does.Operation, Filter: map[string]string{}}
+	ask = api.ChangeMatching{
+		Operation: does.Operation,
+		Filter:    map[string]string{},
+		Cursor:    strings.TrimSpace(values.Get("cursor")),
+	}
 	if does.Operation == operations.Cancel { // the only one of them that takes one
 		ask.Reason = strings.TrimSpace(values.Get("reason"))
 	}
@@ -107,6 +112,7 @@ type counted struct {
 	Partial  bool  // there are more than were counted in time
 	Rows     []task.Count
 	Once     string // makes a form that is sent twice one order
+	Cursor   string // where a change has ended that is to go on, of which nothing is counted; "" = it begins anew
 	List     string // address of the tasks
 }
 
@@ -116,7 +122,10 @@ func (u *UI) countMatching(c *api.Call) error {
 		return err
 	}
 	l := u.look(c, "Tasks", does.Label+" all that match")
-	told, err := l.count(ask)
+	var told api.ChangeReport
+	if ask.Cursor == "" {
+		told, err = l.count(ask)
+	}
 	if err != nil {
 		return err
 	}
@@ -129,11 +138,10 @@ func (u *UI) countMatching(c *api.Call) error {
 		Partial:  !told.Done,
 		Rows:     told.Counts,
 		Once:     rand.Text(),
+		Cursor:   ask.Cursor,
 		List:     listOf(ask.Filter),
 	}
-	for _, m := range told.Missing {
-		l.Missing = append(l.Missing, fmt.Sprintf("tasks of shard %d: %s", m.Shard, m.Detail))
-	}
+	l.lacks("tasks", told.Missing)
 	return l.show("matching", body)
 }
 
@@ -146,10 +154,10 @@ func listOf(filter map[string]string) string {
 	return Root + "tasks?" + query.Encode()
 }
 
-// count counts the tasks that match, as far as it comes within partWithin.
+// count counts the tasks that match, as far as it comes in the time of the page.
 func (l *look) count(ask api.ChangeMatching) (last api.ChangeReport, err error) {
 	ask.DryRun, ask.Reason = true, ""
-	ctx, cancel := context.WithTimeout(l.call.Context(), partWithin)
+	ctx, cancel := l.bounded()
 	defer cancel()
 	begun := false
 	err = l.api.Lines(ctx, api.Question{
@@ -190,7 +198,7 @@ func (u *UI) beginJob(c *api.Call) error {
 			p.Field = "counted"
 			return p
 		}
-		if o.Counted = &n; form.Get("exactly") != "" {
+		if o.Counted = &n; form.Get("exactly") != "" && o.Cursor == "" {
 			o.Expected = &n
 		}
 	}
@@ -220,6 +228,9 @@ type job struct {
 	Fields []filterField
 	List   string // address of the tasks
 	At     string // its own
+	// Elsewhere is the address of a page, of any node, that offers to go on from where the job is; "" = nothing is left,
+	// or nothing tells where it is.
+	Elsewhere string
 }
 
 func jobOf(is jobs.Job) job {
@@ -228,6 +239,16 @@ func jobOf(is jobs.Job) job {
 		Fields: fieldsOf(is.Order.Filter),
 		List:   listOf(is.Order.Filter),
 		At:     jobAt(is.ID),
+	}
+	if is.State != jobs.Done && is.Report.Cursor != "" {
+		query := url.Values{"operation": {string(is.Order.Operation)}, "cursor": {is.Report.Cursor}}
+		for _, f := range shown.Fields {
+			query.Set(f.Name, f.Value)
+		}
+		if is.Order.Reason != "" {
+			query.Set("reason", is.Order.Reason)
+		}
+		shown.Elsewhere = Root + "matching?" + query.Encode()
 	}
 	for _, a := range actions {
 		if a.Operation == is.Order.Operation {
@@ -245,6 +266,15 @@ func (j job) EndedAt() events.Millis { return events.MillisOf(j.Ended) }
 
 // Runs reports whether the job goes on.
 func (j job) Runs() bool { return j.State == jobs.Runs }
+
+// GoOn returns the order of what is left, for a form; nil = there is none.
+func (j job) GoOn() *jobs.Order {
+	next, left := j.GoesOn()
+	if !left {
+		return nil
+	}
+	return &next
+}
 
 // Looked counts the tasks that the job has dealt with.
 func (j job) Looked() int64 { return j.Report.Matched }

@@ -1,14 +1,23 @@
 package ui_test
 
 import (
+	"context"
 	"fmt"
+	"html"
+	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"taskledger/api"
+	"taskledger/api/operations"
 	"taskledger/api/ui"
+	"taskledger/bulk"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -139,6 +148,69 @@ func TestJob_ThatCannotBeIsRefused(t *testing.T) {
 	s.want(s.get("operator", "/ui/jobs/none"), 404, "The history of each task tells")
 	if now := s.see("a/1"); now.Status != task.Created {
 		t.Errorf("%+v", now)
+	}
+}
+
+// broken is a cluster in which a change of all that match breaks off once, after three tasks.
+type broken struct {
+	operations.Client
+	mu    sync.Mutex
+	asked []bulk.Options
+}
+
+func (b *broken) Each(_ context.Context, _ task.Filter, _ task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = append(b.asked, o)
+	return func(yield func(bulk.Report, error) bool) {
+		switch {
+		case o.DryRun:
+			yield(bulk.Report{Matched: 5}, nil)
+		case o.Cursor == "":
+			if yield(bulk.Report{Cursor: "c0"}, nil) {
+				yield(bulk.Report{Matched: 3, Changed: 3, Cursor: "<c3>"}, fmt.Errorf("shard 1: %w", store.ErrUnavailable))
+			}
+		default:
+			yield(bulk.Report{Matched: 2, Changed: 2}, nil)
+		}
+	}
+}
+
+func TestJob_ThatEndsInTheMiddleGoesOnFromItsCursor(t *testing.T) {
+	t.Parallel()
+	client := &broken{}
+	s := serve(t, func(cfg *api.Config, _ *ui.Config) { client.Client, cfg.Client = cfg.Client, client })
+	_, form := s.matching("operator", "affinity=a&operation=cancel&reason=no+more")
+	at := s.want(s.order("operator", form), 303).header.Get("Location")
+	got := s.want(s.ended("operator", at), 200, "It has failed", "Go on from there", `name="cursor" value="&lt;c3&gt;"`, "&lt;c3&gt;</pre>",
+		`href="/ui/matching?affinity=a&amp;cursor=%3Cc3%3E&amp;operation=cancel&amp;reason=no&#43;more"`, `name="affinity" value="a"`, `name="counted" value="2"`)
+	next := url.Values{}
+	_, main, _ := strings.Cut(got.text, `action="/ui/jobs"`)
+	for _, part := range strings.Split(main, `<input type="hidden" name="`)[1:] {
+		name, rest, _ := strings.Cut(part, `" value="`)
+		value, _, _ := strings.Cut(rest, `"`)
+		if name != "next" {
+			next.Set(name, html.UnescapeString(value))
+		}
+	}
+	second := s.want(s.order("operator", next), 303).header.Get("Location")
+	if again := s.want(s.order("operator", next), 303).header.Get("Location"); again != second || second == at {
+		t.Errorf("%s, and sent twice %s, after %s", second, again, at)
+	}
+	s.wantNot(s.want(s.ended("operator", second), 200, "It is done", "of about 2"), "Go on from there", "keep this address")
+	page, elsewhere := s.matching("operator", "affinity=a&operation=cancel&cursor=%3Cc3%3E")
+	s.wantNot(s.want(page, 200, "What is left of a change", "Cancel what is left"), "tasks match", "counted")
+	if elsewhere.Get("cursor") != "&lt;c3&gt;" || elsewhere.Get("once") == "" {
+		t.Errorf("%v", elsewhere)
+	}
+	client.mu.Lock()
+	defer client.mu.Unlock()
+	var told []string
+	for _, o := range client.asked {
+		told = append(told, fmt.Sprintf("%t %q %q", o.DryRun, o.Cursor, o.Reason))
+	}
+	if want := []string{`true "" ""`, `false "" "no more"`, `false "<c3>" "no more"`}; !slices.Equal(told, want) {
+		t.Errorf("%q", told)
 	}
 }
 

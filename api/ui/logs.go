@@ -95,7 +95,8 @@ func (l *look) readLogs(into *logs, cursor string) error {
 	return l.get("/v1/tasks/"+pathOf(into.ID)+"/logs?"+ask.Encode(), into)
 }
 
-// mostPages bounds the pages that a look for the last one reads: it stops there where the log has more.
+// mostPages bounds the pages that a look for the last one reads: it stops there where the log has more, and where the
+// time of the page is over.
 const mostPages = 40
 
 // lastOf returns the cursor of the last page of a log that has a line.
@@ -103,6 +104,9 @@ func (l *look) lastOf(of logs) (cursor string, err error) {
 	for range mostPages {
 		page := logs{ID: of.ID, Level: of.Level, Attempt: of.Attempt}
 		if err := l.readLogs(&page, cursor); err != nil {
+			if cursor != "" && l.late() { // it is led to the last page that was found
+				return cursor, nil
+			}
 			return "", err
 		}
 		if !page.More {
@@ -140,7 +144,7 @@ func (u *UI) exportTask(c *api.Call) error {
 	var w io.Writer
 	end, done := func() error { return nil }, func() {}
 	defer func() { done() }()
-	err := c.Client().Lines(c.Context(), api.Question{
+	err := u.look(c, "Tasks", "Export").lines(api.Question{
 		Path:  "/v1/export",
 		Query: url.Values{"task": {string(c.Task())}},
 	}, func(line []byte) error {

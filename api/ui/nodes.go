@@ -1,12 +1,15 @@
 package ui
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/api/view"
 	"taskledger/engine"
@@ -122,18 +125,19 @@ func (u *UI) downloadCheckpoint(c *api.Call) error {
 func (u *UI) exportShard(c *api.Call) error {
 	shard := c.Path("shard")
 	q := api.Question{Path: "/v1/export", Query: map[string][]string{"shard": {shard}}}
-	return download(c, q, "shard-"+shard+".export")
+	return u.look(c, "Nodes", "Export").download(q, "shard-"+shard+".export")
 }
 
 // download streams the lines that the API answers with, under the name of a file.
-func download(c *api.Call, q api.Question, name string) error {
+func (l *look) download(q api.Question, name string) error {
+	c := l.call
 	out, end, done, err := c.Stream()
 	if err != nil {
 		return err
 	}
 	defer done()
 	named := false
-	err = c.Client().Lines(c.Context(), q, func(line []byte) error {
+	err = l.lines(q, func(line []byte) error {
 		if !named { // what the API refuses is a page, and no file
 			named = true
 			c.Header().Set("Content-Disposition", `attachment; filename="`+fileName(name)+`"`)
@@ -145,6 +149,26 @@ func download(c *api.Call, q api.Question, name string) error {
 		return err
 	}
 	return end()
+}
+
+// errLate ends a download that has not begun while its page had time.
+var errLate = problem.New(problem.Timeout, "nothing has come in time: try again later")
+
+// lines gives each line of an answer to take. The first one has to come while the page has time; the others may take as
+// long as they take.
+func (l *look) lines(q api.Question, take func(line []byte) error) error {
+	ctx, cancel := context.WithCancelCause(l.call.Context())
+	defer cancel(nil)
+	late := time.AfterFunc(time.Until(l.until), func() { cancel(errLate) })
+	defer late.Stop()
+	err := l.api.Lines(ctx, q, func(line []byte) error {
+		late.Stop()
+		return take(line)
+	})
+	if err != nil && errors.Is(context.Cause(ctx), errLate) {
+		return errLate
+	}
+	return err
 }
 
 // fileName keeps of a name what no system reads as anything else.

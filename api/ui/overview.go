@@ -77,10 +77,9 @@ func (u *UI) overview(c *api.Call) error {
 	)
 	body := overview{Partial: counted.Partial, Nodes: members.Nodes}
 	body.Statuses, body.Behaviors = sums(counted.Counts)
-	body.Empty = len(counted.Counts) == 0 && len(l.Missing) == 0
-	for _, m := range counted.Missing {
-		l.Missing = append(l.Missing, fmt.Sprintf("counts of shard %d: %s", m.Shard, m.Detail))
-	}
+	body.Empty = len(counted.Counts) == 0 && len(counted.Missing) == 0 && len(l.Missing) == 0
+	l.lacks("counts", counted.Missing)
+	l.lacks("tasks that wait", waiting.Missing)
 	if !l.By.Limited() {
 		body.Lately = draw(u.cfg.Trend.Points())
 	}
@@ -113,13 +112,61 @@ func (b behaviorCount) Tasks() (n int64) {
 	return n
 }
 
+// ofShards tells what shards need. Where many need the same, they are told together.
 func ofShards(all *api.Shards) (needs []attention) {
-	for _, s := range all.Shards {
-		if what := cmp.Or(s.Problem, s.Degraded); what != "" {
-			needs = append(needs, attention{Text: fmt.Sprintf("Shard %d: %s", s.Shard, what)})
+	var behind, overdue []int
+	var entries uint64
+	var attempts int64
+	var since events.Millis
+	about := map[string][]int{} // shards by what is told of them
+	var texts []string
+	for i := range all.Shards {
+		s := &all.Shards[i]
+		text := cmp.Or(s.Problem, s.Degraded)
+		if s.Problem == "" && s.Refuses != "" {
+			text = "New tasks are refused: " + s.Refuses
+		}
+		if text != "" {
+			if about[text] == nil {
+				texts = append(texts, text)
+			}
+			about[text] = append(about[text], s.Shard)
+		}
+		if s.Behind > 0 {
+			behind, entries = append(behind, s.Shard), entries+s.Behind
+		}
+		if s.Overdue > 0 {
+			overdue, attempts = append(overdue, s.Shard), attempts+s.Overdue
+			if since == 0 || s.OverdueSince < since {
+				since = s.OverdueSince
+			}
 		}
 	}
+	for _, text := range texts {
+		needs = append(needs, attention{Text: shardsOf(about[text]) + ": " + text})
+	}
+	if len(behind) > 0 {
+		needs = append(needs, attention{
+			Text: fmt.Sprintf("%s: the archive is behind, it lacks %d entries that it was to hold a minute ago", shardsOf(behind), entries),
+			At:   Root + "nodes",
+		})
+	}
+	if len(overdue) > 0 {
+		needs = append(needs, attention{
+			Text:  fmt.Sprintf("%s: attempts run on although their time-out is over: %d", shardsOf(overdue), attempts),
+			Since: since,
+			At:    Root + "tasks?" + url.Values{"substatus": {task.SubRunning.String()}}.Encode(),
+		})
+	}
 	return needs
+}
+
+// shardsOf names shards by their numbers.
+func shardsOf(numbers []int) string {
+	if len(numbers) == 1 {
+		return fmt.Sprintf("Shard %d", numbers[0])
+	}
+	return "Shards " + numbersOf(numbers)
 }
 
 func ofNodes(all []node) (needs []attention) {

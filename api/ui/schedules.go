@@ -310,12 +310,19 @@ func (u *UI) steerSchedules(c *api.Call) error {
 	report := steered{Verb: verb, Back: within(form.Get("next"))}
 	for _, name := range names {
 		of := became{Name: name, At: Root + "schedules/" + url.PathEscape(name)}
+		if l.late() && len(names) > 1 {
+			of.Error = "not done: it was not asked for, as those before it took too long"
+			report.All = append(report.All, of)
+			continue
+		}
 		err := l.ask(steering(name, verb, form))
 		switch {
 		case err != nil && len(names) == 1:
 			return l.refuse(err, form)
+		case err != nil && unknown(problem.Of(err)):
+			of.Error = "it is not known whether this was done: " + problem.Of(err).Error()
 		case err != nil:
-			of.Error = problem.Of(err).Error()
+			of.Error = "not done: " + problem.Of(err).Error()
 		default:
 			report.Done++
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 
 	"taskledger/api"
 	"taskledger/api/problem"
@@ -48,60 +49,83 @@ func (u *UI) showState(c *api.Call) error {
 	id := c.Task()
 	l := u.look(c, "Tasks", "State of "+string(id))
 	body := past{ID: id, At: c.Param("at")}
-	at := "/v1/tasks/" + pathOf(id)
+	text := c.Param("seq")
+	seq, malformed := strconv.ParseUint(text, 10, 64)
+	wrong := text != "" && (malformed != nil || seq == 0 || seq > mostFolded || body.At != "")
+	if text != "" && !wrong {
+		body.Seq = seq
+	}
+	var then states
+	var asked sync.WaitGroup
+	if !wrong && (text != "" || body.At != "") {
+		asked.Go(func() { then = l.states(&body) })
+	}
 	var newest history
-	if err := l.get(at+"/history?order=newest&limit="+eventsPerPage, &newest); err != nil {
+	unread := l.get("/v1/tasks/"+pathOf(id)+"/history?order=newest&limit="+eventsPerPage, &newest)
+	asked.Wait()
+	if err := l.miss("history", unread); err != nil {
 		return err
 	}
-	if len(newest.Events) == 0 {
+	switch {
+	case len(newest.Events) > 0:
+		body.Last = newest.Events[0].Seq
+	case unread == nil:
 		return problem.New(problem.NotFound, "there is no event of task %s", id)
 	}
-	body.Last = newest.Events[0].Seq
-	text := c.Param("seq")
-	if text == "" && body.At == "" {
-		text = strconv.FormatUint(body.Most(), 10)
+	if wrong || body.Last > 0 && body.Seq > body.Most() {
+		body.Wrong = fmt.Sprintf("event: %.32q: want a number of 1 to %d, or a time", text, body.Most())
+		body.Seq = body.Most()
+		return l.showAs(http.StatusBadRequest, "state", &body)
 	}
-	if text != "" {
-		var err error
-		body.Seq, err = strconv.ParseUint(text, 10, 64)
-		if err != nil || body.Seq == 0 || body.Seq > body.Most() || body.At != "" {
-			body.Wrong = fmt.Sprintf("event: %.32q: want a number of 1 to %d, or a time", text, body.Most())
-			body.Seq = body.Most()
-			return l.showAs(http.StatusBadRequest, "state", &body)
-		}
+	if text == "" && body.At == "" && body.Last > 0 {
+		body.Seq = body.Most()
+		then = l.states(&body)
 	}
-	now, wrong, err := l.state(&body)
-	if err != nil {
+	if then.wrong != nil {
+		body.Wrong = then.wrong.Error()
+		return l.showAs(then.wrong.Status, "state", &body)
+	}
+	if err := l.miss("the state", then.unknown); err != nil {
 		return err
 	}
-	if wrong != nil {
-		body.Wrong = wrong.Error()
-		return l.showAs(wrong.Status, "state", &body)
-	}
-	was := members{}
-	if body.Seq > 1 {
-		l.parts(part{"the state before", at + "?seq=" + strconv.FormatUint(body.Seq-1, 10), &was})
-	}
+	l.misses("the state before", then.unknownBefore)
 	for i := range newest.Events {
 		if newest.Events[i].Seq == body.Seq {
 			body.Event = &newest.Events[i]
 		}
 	}
-	body.Fields = compared(was, now, body.Seq > 1 && len(l.Missing) == 0)
+	body.Fields = compared(then.was, then.now, body.Seq > 1 && then.unknownBefore == nil)
 	return l.show("state", &body)
 }
 
-// state asks for the state that a page is about. What was typed wrong is no error.
-func (l *look) state(of *past) (now members, wrong *problem.Problem, err error) {
+// states holds the state that a page is about, and the one before its event.
+type states struct {
+	now, was               members
+	wrong                  *problem.Problem // what was typed wrong; nil = nothing
+	unknown, unknownBefore error
+}
+
+// states asks for the state that a page is about, and beside it for the one before.
+func (l *look) states(of *past) (s states) {
+	at := "/v1/tasks/" + pathOf(of.ID) + "?"
 	query := url.Values{"at": {of.At}}
+	var before sync.WaitGroup
 	if of.Seq != 0 {
 		query = url.Values{"seq": {strconv.FormatUint(of.Seq, 10)}}
 	}
-	err = l.get("/v1/tasks/"+pathOf(of.ID)+"?"+query.Encode(), &now)
-	if p := problem.Of(err); err != nil && (p.Status == http.StatusBadRequest || p.Status == http.StatusNotFound && of.At != "") {
-		return now, p, nil
+	if of.Seq > 1 {
+		before.Go(func() { s.unknownBefore = l.get(at+"seq="+strconv.FormatUint(of.Seq-1, 10), &s.was) })
 	}
-	return now, nil, err
+	s.unknown = l.get(at+query.Encode(), &s.now)
+	before.Wait()
+	if s.unknown == nil {
+		return s
+	}
+	p := problem.Of(s.unknown)
+	if p.Status == http.StatusBadRequest || p.Status == http.StatusNotFound && of.At != "" {
+		s.wrong, s.unknown, s.unknownBefore = p, nil, nil
+	}
+	return s
 }
 
 // members lists those of a JSON object, in their order.

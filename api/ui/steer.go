@@ -31,15 +31,23 @@ func (l *look) ask(q api.Question) error {
 	if q.Method == "" {
 		q.Method = http.MethodPost
 	}
-	_, err := l.api.Ask(l.call.Context(), q, nil)
+	_, err := l.send(q, nil)
 	return err
 }
 
-// refuse shows why a form has done nothing, and the way back to its page.
+// refuse shows why a form has done nothing, or that nobody knows whether it has, and the way back to its page.
 func (l *look) refuse(err error, form url.Values) error {
 	p := problem.Of(err)
 	l.Title = "Not done"
+	if unknown(p) {
+		l.Title = "It is not known whether this was done"
+	}
 	return l.showAs(p.Status, "refused", refused{p, within(form.Get("next"))})
+}
+
+// unknown reports whether a change that has this problem may have been made.
+func unknown(p *problem.Problem) bool {
+	return p.Type == problem.OutcomeUnknown || p.Type == problem.Timeout
 }
 
 // miss names a part as missing that the cluster cannot tell for now. It returns any other error, with which the page is

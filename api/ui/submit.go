@@ -159,7 +159,7 @@ func (u *UI) submit(c *api.Call) error {
 		if body.Key != "" {
 			header.Set("Idempotency-Key", body.Key)
 		}
-		_, err := l.api.Ask(c.Context(), api.Question{
+		_, err := l.send(api.Question{
 			Method: http.MethodPost,
 			Path:   "/v1/tasks",
 			Body:   ask,

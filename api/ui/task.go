@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"taskledger/api"
@@ -28,7 +29,8 @@ func (u *UI) taskRoutes() []api.Route {
 // one holds the parts of the page of a task.
 type one struct {
 	task.Task
-	Why     *why // why it does not run; nil = it has ended or runs
+	Known   bool // its owner has told how it is
+	Why     *why // why it does not run, or does not tell; nil = it has ended or runs
 	Events  []event
 	Older   string // cursor of older events; "" = there are none
 	Cursor  string // of the events that are shown; "" = the newest
@@ -74,26 +76,37 @@ func (u *UI) showTask(c *api.Call) error {
 	return l.show("task", body)
 }
 
-// task asks for what the page of a task shows, with events before a cursor.
+// task asks for what the page of a task shows, with events before a cursor. Where nobody answers for the task, the page
+// has what the journal tells, and why nobody does.
 func (l *look) task(cursor string) (*one, error) {
+	id := l.call.Task()
+	at := "/v1/tasks/" + pathOf(id)
 	body := &one{Cursor: cursor}
-	at := "/v1/tasks/" + pathOf(l.call.Task())
-	if err := l.get(at+"?forgotten=true", &body.Task); err != nil {
+	var past history
+	var is why
+	var unknown, unread, unexplained error
+	var asked sync.WaitGroup
+	asked.Go(func() { unknown = l.get(at+"?forgotten=true", &body.Task) })
+	asked.Go(func() {
+		unread = l.get(at+"/history?order=newest&limit="+eventsPerPage+cursorOf(cursor), &past)
+	})
+	asked.Go(func() { unexplained = l.get(at+"/explain", &is) })
+	asked.Wait()
+	if err := l.miss("the task as it is now", unknown); err != nil {
 		return nil, err
 	}
-	var past history
-	asks := []part{{"history", at + "/history?order=newest&limit=" + eventsPerPage + cursorOf(body.Cursor), &past}}
-	if !body.Final() && body.Status != task.Running {
-		body.Why = &why{}
-		asks = append(asks, part{"why it waits", at + "/explain", body.Why})
-	}
-	l.parts(asks...)
-	if body.Why != nil && body.Why.Text == "" {
-		body.Why = nil
+	l.misses("history", unread)
+	body.ID, body.Known = id, unknown == nil
+	if waits := !body.Final() && body.Status != task.Running; !body.Known || waits {
+		if l.misses("why it waits", unexplained); is.Text != "" {
+			body.Why = &is
+		}
 	}
 	body.Events, body.Older = past.Events, past.Cursor
-	body.Drawing = timeline.Draw(movesOf(past.Events), l.Now, body.Older != "", body.Final() || body.Cursor != "")
-	body.Offer = l.offers(&body.Task)
+	body.Drawing = timeline.Draw(movesOf(past.Events), l.Now, body.Older != "", !body.Known || body.Final() || cursor != "")
+	if body.Known {
+		body.Offer = l.offers(&body.Task)
+	}
 	return body, nil
 }
 
@@ -124,6 +137,18 @@ func movesOf(newest []event) (moves []timeline.Move) {
 	}
 	return moves
 }
+
+// laneHeight is the height of a lane without its edges.
+const laneHeight = 16
+
+// High and Top place a column in its lane.
+func (o *one) High(b timeline.Bar) float64 { return laneHeight * b.Height() }
+
+// Top is described at High.
+func (o *one) Top(b timeline.Bar) float64 { return 1 + laneHeight - o.High(b) }
+
+// Took shows how long phases have taken together.
+func (o *one) Took(s timeline.Sum) string { return lengthOf(s.Took) }
 
 // Millis returns a moment of the drawing as pages show it.
 func (o *one) Millis(at time.Time) events.Millis { return events.MillisOf(at) }

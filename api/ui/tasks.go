@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"taskledger/api"
 	"taskledger/api/problem"
@@ -82,20 +83,26 @@ var (
 var optionsOf = map[string][]string{
 	"status":    {"CREATED", "RUNNING", "SUCCESS", "FAILURE"},
 	"substatus": task.Substatuses(),
+	"work":      {"true"},
 }
 
 func (u *UI) listTasks(c *api.Call) error {
 	l := u.look(c, "Tasks", "Tasks")
 	query := c.Request().URL.Query()
 	body := list{Find: strings.TrimSpace(query.Get("find")), Query: query}
-	if found, err := l.find(body.Find); err != nil || found != "" {
-		if err != nil {
-			return err
-		}
+	var found events.TaskID
+	var notFound error
+	var finding sync.WaitGroup
+	finding.Go(func() { found, notFound = l.find(body.Find) })
+	page, wrong, err := l.tasks(query, body.Find)
+	finding.Wait()
+	if found != "" {
 		return c.Redirect(l.TaskAt(found))
 	}
-	page, wrong, err := l.tasks(query, body.Find)
-	if err != nil {
+	if err := l.miss("task "+body.Find, notFound); err != nil {
+		return err
+	}
+	if err := l.miss("tasks", err); err != nil {
 		return err
 	}
 	for _, p := range filterParams() {
@@ -124,9 +131,7 @@ func (u *UI) listTasks(c *api.Call) error {
 	}
 	body.Columns = columnsOf(query["column"])
 	body.Tasks = page.Tasks
-	for _, m := range page.Missing {
-		l.Missing = append(l.Missing, fmt.Sprintf("tasks of shard %d: %s", m.Shard, m.Detail))
-	}
+	l.lacks("tasks", page.Missing)
 	if !page.Through {
 		body.Cursor = page.Cursor
 	}

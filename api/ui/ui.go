@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -15,6 +16,9 @@ import (
 // Root begins the paths of the dashboard.
 const Root = "/ui/"
 
+// pageWithin is the default of Config.Within: a page is to be there within five seconds, whoever does not answer.
+const pageWithin = 4 * time.Second
+
 // Config holds the parts of a dashboard.
 type Config struct {
 	Tokens  api.Tokens // required: the same as those of the API
@@ -23,6 +27,9 @@ type Config struct {
 	Origins []string
 	Trend   *trend.Trend     // what the cluster has done lately; nil = nobody asks it
 	Now     func() time.Time // default: time.Now
+	// Within bounds how long a page waits for all that it asks for: what has not come by then is named as missing.
+	// Default: 4 s.
+	Within time.Duration
 }
 
 // UI is the dashboard of one node.
@@ -40,6 +47,7 @@ func New(cfg Config) (*UI, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	cfg.Within = cmp.Or(cfg.Within, pageWithin)
 	return &UI{cfg: cfg, sessions: sessions.New(cfg.Tokens, cfg.Now), jobs: jobs.New(cfg.Now)}, nil
 }
 

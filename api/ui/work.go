@@ -16,8 +16,8 @@ import (
 	"taskledger/work/progress"
 )
 
-// askedWorks bounds the tasks that a page of the list asks whether they have a work: nothing else tells.
-const askedWorks = "20"
+// worksPerPage bounds the works of a page of the list.
+const worksPerPage = "20"
 
 func (u *UI) workRoutes() []api.Route {
 	show := api.Route{
@@ -33,6 +33,9 @@ func (u *UI) workRoutes() []api.Route {
 		r := show
 		r.Method, r.Pattern, r.Summary, r.Query = http.MethodPost, show.Pattern+"/"+verb, summary, nil
 		r.Role, r.MaxBody, r.Form = token.Operator, maxSteer, []api.Param{{Name: "what"}, {Name: "next"}}
+		if verb == "reset" {
+			r.Form = append(r.Form, api.Param{Name: "token"}, api.Param{Name: "reason"})
+		}
 		r.Serve = func(c *api.Call) error {
 			form, err := c.Form()
 			if err != nil {
@@ -54,9 +57,12 @@ func (u *UI) workRoutes() []api.Route {
 			Serve:   u.listWorks,
 		},
 		show,
-		steer("reset", "Forget the run of a work, or what its counters counted", func(form url.Values) any {
-			if form.Get("what") == "thresholds" {
+		steer("reset", "Forget the run of a work, or what its counters counted, or set the token of a stream", func(form url.Values) any {
+			switch form.Get("what") {
+			case "thresholds":
 				return map[string]bool{"thresholds": true}
+			case "token":
+				return map[string]string{"token": form.Get("token"), "reason": strings.TrimSpace(form.Get("reason"))}
 			}
 			return struct{}{}
 		}),
@@ -70,7 +76,6 @@ func (u *UI) workRoutes() []api.Route {
 type workList struct {
 	Find, Behavior string
 	Works          []progress.Work
-	Asked          int    // tasks that were asked
 	Next           string // address of the next page; "" = there is none
 	Wrong          string // what is wrong with the filter
 	First          bool
@@ -84,34 +89,34 @@ func (u *UI) listWorks(c *api.Call) error {
 		Behavior: strings.TrimSpace(query.Get("behavior")),
 		First:    query.Get("cursor") == "",
 	}
-	if id := events.TaskID(body.Find); body.First && id.Validate() == nil {
-		var is progress.Work
-		switch err := l.get(workOfTask(id), &is); {
-		case err == nil:
-			return c.Redirect(workAt(id))
-		case strings.Contains(body.Find, "/"): // no affinity begins so
-			body.Wrong = problem.Of(err).Error()
-			return l.show("works", body)
-		}
-	}
-	ask := url.Values{"limit": {askedWorks}}
-	for name, text := range map[string]string{
-		"affinity-prefix": body.Find, "behavior": body.Behavior, "cursor": query.Get("cursor"),
-	} {
-		if text != "" {
-			ask.Set(name, text)
-		}
+	id := events.TaskID(body.Find)
+	one := body.First && id.Validate() == nil
+	whole := strings.Contains(body.Find, "/") // no affinity begins so
+	var absent error
+	var looked sync.WaitGroup
+	if one {
+		looked.Go(func() { absent = l.get(workOfTask(id), &progress.Work{}) })
 	}
 	var page api.TaskPage
-	err := l.get("/v1/tasks?"+ask.Encode(), &page)
+	var err error
+	if !one || !whole {
+		page, err = l.tasksWithWork(query, body.Find, body.Behavior)
+	}
+	looked.Wait()
+	switch {
+	case one && absent == nil:
+		return c.Redirect(workAt(id))
+	case one && whole:
+		body.Wrong = problem.Of(absent).Error()
+		return l.show("works", body)
+	}
 	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Status == http.StatusBadRequest {
 		body.Wrong, err = p.Error(), nil
 	}
 	if err := l.miss("tasks", err); err != nil {
 		return err
 	}
-	l.lacks("tasks", page.Missing)
-	body.Asked = len(page.Tasks)
+	l.lacks("works", page.Missing)
 	body.Works = l.works(page.Tasks)
 	if page.Cursor != "" && !page.Through {
 		body.Next = withQuery(Root+"work", query, "cursor", page.Cursor)
@@ -119,33 +124,36 @@ func (u *UI) listWorks(c *api.Call) error {
 	return l.show("works", body)
 }
 
-// works asks tasks side by side for their works, and returns those that have one.
+// tasksWithWork lists the tasks of a page that have a work.
+func (l *look) tasksWithWork(query url.Values, find, behavior string) (page api.TaskPage, err error) {
+	ask := url.Values{"limit": {worksPerPage}, "work": {"true"}}
+	for name, text := range map[string]string{
+		"affinity-prefix": find, "behavior": behavior, "cursor": query.Get("cursor"),
+	} {
+		if text != "" {
+			ask.Set(name, text)
+		}
+	}
+	return page, l.get("/v1/tasks?"+ask.Encode(), &page)
+}
+
+// works asks tasks side by side how far their works are. One that does not tell is named as missing.
 func (l *look) works(tasks []task.Task) (all []progress.Work) {
-	found := make([]*progress.Work, len(tasks))
+	found, errs := make([]progress.Work, len(tasks)), make([]error, len(tasks))
 	var wg sync.WaitGroup
 	for i := range tasks {
-		wg.Go(func() {
-			if w, has := l.workOf(tasks[i].ID); has {
-				found[i] = &w
-			}
-		})
+		wg.Go(func() { errs[i] = l.get(workOfTask(tasks[i].ID), &found[i]) })
 	}
 	wg.Wait()
-	for _, w := range found {
-		if w != nil {
-			all = append(all, *w)
+	for i, err := range errs {
+		switch p := problem.Of(err); {
+		case err == nil:
+			all = append(all, found[i])
+		case p.Type != problem.NotFound: // else it was deleted meanwhile
+			l.misses("work of "+string(tasks[i].ID), err)
 		}
 	}
 	return all
-}
-
-// workOf returns the work of a task; false = it has none, or nobody tells.
-func (l *look) workOf(id events.TaskID) (w progress.Work, has bool) {
-	if id.Validate() != nil {
-		return w, false
-	}
-	err := l.get(workOfTask(id), &w)
-	return w, err == nil
 }
 
 // workOfTask returns the path of the route that tells of the work of a task.
@@ -209,13 +217,24 @@ func (w *workPage) Strip(p progress.Partition) (parts []strip) {
 	return parts
 }
 
+// narrowestMark is the least width of a bucket in the strip: one of very many is seen, too.
+const narrowestMark = 2.0
+
 // Place returns where in the strip an open bucket of the partition under way lies, among all that it has.
 func (w *workPage) Place(p progress.Partition, bucket uint64) float64 {
 	if bucket == 0 || bucket > p.Buckets.Total {
 		return 0
 	}
-	return (float64(bucket) - 0.5) / float64(p.Buckets.Total) * stripWidth
+	return min(float64(bucket-1)*w.Share(p), stripWidth-w.Mark(p))
 }
+
+// Share returns the share of the strip that one bucket of the partition has.
+func (w *workPage) Share(p progress.Partition) float64 {
+	return stripWidth / float64(max(p.Buckets.Total, 1))
+}
+
+// Mark returns the width of an open bucket in the strip.
+func (w *workPage) Mark(p progress.Partition) float64 { return max(w.Share(p), narrowestMark) }
 
 // UnderWay reports whether the open buckets of the work are those of a partition.
 func (w *workPage) UnderWay(p progress.Partition) bool { return p.Buckets.Open > 0 && len(w.Open) > 0 }
@@ -225,6 +244,11 @@ func (w *workPage) Length(ms int64) string { return lengthOf(time.Duration(ms) *
 
 // Stops reports whether an operator may reset the work, or run its failed buckets again: nothing of it runs.
 func (w *workPage) Stops() bool { return len(w.Open) == 0 && w.Status != task.Running }
+
+// TakesToken reports whether an operator may set the token of a stream: the work is one, and nothing of it runs.
+func (w *workPage) TakesToken() bool {
+	return w.Stream != nil && len(w.Open) == 0 && (w.Status != task.Running || w.State == progress.Suspended)
+}
 
 // HasFailed reports whether buckets had failed items.
 func (w *workPage) HasFailed() bool {

@@ -85,5 +85,8 @@ var parts = []part{
 		// of their time on items: 1.5 and 1 on a quiet machine.
 		`"$DIR/node" bench works --workers 32 --duration 12s --min-ratio 0.5 --min-on-items 0.9`,
 		`"$DIR/node" bench works --workers 4 --duration 12s --min-ratio 0.5 --min-on-items 0.9`,
+		// Ten viewers of the dashboard, with 1,100,000 tasks to list: a load keeps four fifths of its rate, and the p99 of
+		// pages is at most ten times that of the idle cluster.
+		`"$DIR/node" bench dashboard --finished 1000000 --waiting 100000 --viewers 10 --duration 30s --min-load 0.8 --max-page-ratio 10`,
 	}},
 }

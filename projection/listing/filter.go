@@ -27,6 +27,9 @@ func Digest(f task.Filter) uint64 {
 	for _, t := range []time.Time{f.CreatedFrom, f.CreatedTo, f.EndedFrom, f.EndedTo} {
 		w.Int(int64(events.MillisOf(t)))
 	}
+	if f.Work { // cursors of filters without it stay as they are
+		w.Bool(true)
+	}
 	sum := sha256.Sum256(w.B)
 	return binary.BigEndian.Uint64(sum[:])
 }

@@ -23,6 +23,9 @@ type Found struct {
 // asked after every stretch of tasks, says so.
 func Look(s *projection.Shard, f task.Filter, from Place, limit, most int, stop func() bool) Found {
 	m := matcherOf(f)
+	if f.Work {
+		return lookAmongWorks(s, m, from, limit)
+	}
 	found := Found{Next: from, Head: s.Number}
 	for stretch := range s.Newest(m.sought(from)) {
 		if found.Looked >= most || found.Looked > 0 && stop() {
@@ -59,6 +62,29 @@ func Look(s *projection.Shard, f task.Filter, from Place, limit, most int, stop 
 	return found
 }
 
+// lookAmongWorks is Look among the tasks that have a work, which are few: it looks at all of them.
+func lookAmongWorks(s *projection.Shard, m matcher, from Place, limit int) Found {
+	found := Found{Next: from, Done: true, Head: s.Number}
+	for _, t := range s.Leading() {
+		if !from.holds(t) {
+			continue
+		}
+		if t.CreatedAt < m.createdFrom {
+			break
+		}
+		found.Looked++
+		found.Next = Place{t.Created, t.CreatedAt}
+		if !m.matches(t, func() task.Substatus { return s.Substatus(t) }) {
+			continue
+		}
+		if found.Tasks = append(found.Tasks, t); len(found.Tasks) == limit {
+			found.Done = false
+			break
+		}
+	}
+	return found
+}
+
 // matcher is a filter with its times as tasks have them.
 type matcher struct {
 	task.Filter
@@ -85,7 +111,8 @@ func (m *matcher) sought(from Place) projection.Sought {
 	return of
 }
 
-// Matches reports whether a filter selects a task as callers get it.
+// Matches reports whether a filter selects a task as callers get it, which does not tell whether it has a work: one that
+// was listed by that is taken for one that has.
 func Matches(f task.Filter, t *task.Task) bool {
 	m := matcherOf(f)
 	return t.CreatedAt >= m.createdFrom && m.matches(&projection.Task{

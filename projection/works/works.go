@@ -4,6 +4,8 @@ package works
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -164,6 +166,9 @@ func newWorks(shard extension.Shard) *Works {
 
 // Work returns the work of a task, nil if it has none.
 func (s *Works) Work(id events.TaskID) *Work { return s.byParent[id] }
+
+// Tasks yields the tasks that have a work, in no order.
+func (s *Works) Tasks() iter.Seq[events.TaskID] { return maps.Keys(s.byParent) }
 
 // WorkerOf returns the work that a task is a worker of, and its number; nil = of none. The work's own task is number 1.
 func (s *Works) WorkerOf(id events.TaskID) (of *Work, number uint32) {

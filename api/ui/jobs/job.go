@@ -46,6 +46,21 @@ type Job struct {
 	Why          string           // it ended before its end; "" = it did not
 }
 
+// GoesOn returns the order that does what is left of a job that has ended before all was done, and tells where from;
+// false = nothing is left, or nothing tells where. A repetition of it is the same order.
+func (j *Job) GoesOn() (Order, bool) {
+	if j.State == Runs || j.State == Done || j.Report.Cursor == "" {
+		return Order{}, false
+	}
+	next := Order{ChangeMatching: j.Order.ChangeMatching, Key: "after " + j.ID}
+	next.Cursor, next.Expected = j.Report.Cursor, nil
+	if n := j.Order.Counted; n != nil {
+		left := max(0, *n-j.Report.Matched)
+		next.Counted = &left
+	}
+	return next, true
+}
+
 // job is the work of an order. All but the fields of its beginning are guarded by the mutex of Jobs.
 type job struct {
 	id        string

@@ -13,11 +13,13 @@ import (
 	"taskledger/api"
 )
 
-// Bounds of jobs. Where there is no room for another one that is kept, the one that ended first goes.
+// Bounds of jobs. Where there is no room for another one that is kept, the one that ended first goes. Each that runs is
+// a stream of the API, which has two for a principal and eight for all: the others are left to the pages of those who
+// look on, as the audit and downloads are streams, too.
 const (
 	Keeps     = time.Hour // after its end
-	mostRun   = 8         // at once, of all principals
-	mostOfOne = 2         // at once, of one principal
+	mostRun   = 4         // at once, of all principals
+	mostOfOne = 1         // at once, of one principal
 	mostKept  = 200       // that run or have ended
 	mostHeld  = 20        // of those of one principal
 )

@@ -213,8 +213,8 @@ func TestBegin_WithAKeyAgainIsTheSameJob(t *testing.T) {
 func TestBegin_BoundsTheJobsOfOneAndOfAll(t *testing.T) {
 	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
 		c := &changes{on: make(chan struct{}), lines: []string{reportOf(1, 1, 0, true)}}
-		for i := range 8 {
-			begin(t, j, fmt.Sprint("p", i/2), c, cancelAll)
+		for i := range 4 {
+			begin(t, j, fmt.Sprint("p", i), c, cancelAll)
 		}
 		for _, who := range []string{"p0", "p9"} {
 			if _, err := j.Begin(who, c, cancelAll); !errors.Is(err, jobs.ErrTooMany) {
@@ -229,8 +229,80 @@ func TestBegin_BoundsTheJobsOfOneAndOfAll(t *testing.T) {
 		if n := len(j.List("p0")); n > 20 {
 			t.Errorf("%d are kept", n)
 		}
-		if n := len(j.List("p1")); n != 2 {
+		if n := len(j.List("p1")); n != 1 {
 			t.Errorf("%d of another one are kept", n)
+		}
+	})
+}
+
+func TestBegin_LeavesAPrincipalAStreamForItsPages(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		c := &changes{on: make(chan struct{}), lines: []string{reportOf(1, 1, 0, true)}}
+		begin(t, j, "ada", c, cancelAll)
+		if _, err := j.Begin("ada", c, cancelAll); !errors.Is(err, jobs.ErrTooMany) {
+			t.Errorf("a second one begins beside it: %v", err)
+		}
+		close(c.on)
+		synctest.Wait()
+		begin(t, j, "ada", c, cancelAll)
+	})
+}
+
+// cursorOf is a line of a change that has come as far as a cursor.
+func cursorOf(matched int64, cursor string) string {
+	line, err := json.Marshal(api.ChangeReport{Report: bulk.Report{Matched: matched, Changed: matched, Cursor: cursor}})
+	if err != nil {
+		panic(err)
+	}
+	return string(line)
+}
+
+func TestJob_ThatEndsInTheMiddleGoesOnFromItsCursor(t *testing.T) {
+	for name, ends := range map[string]struct {
+		how   func(j *jobs.Jobs, id string, end func())
+		fails error
+		state jobs.State
+	}{
+		"stopped":   {func(j *jobs.Jobs, id string, _ func()) { j.Stop("ada", id); time.Sleep(5 * time.Second) }, nil, jobs.Stopped},
+		"its node":  {func(_ *jobs.Jobs, _ string, end func()) { end() }, nil, jobs.NodeEnds},
+		"a refusal": {func(*jobs.Jobs, string, func()) {}, problem.New(problem.Unavailable, "the store is away"), jobs.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			running(t, func(t *testing.T, j *jobs.Jobs, end func()) {
+				c := &changes{on: make(chan struct{}), fails: ends.fails, lines: []string{cursorOf(0, "c0"), cursorOf(3, "c3"), reportOf(5, 5, 0, true)}}
+				if ends.fails != nil {
+					c.lines = c.lines[:2]
+				}
+				o, counted, expected := cancelAll, int64(5), int64(5)
+				o.Counted, o.Expected, o.Reason = &counted, &expected, "no more"
+				id := begin(t, j, "ada", c, o)
+				c.on <- struct{}{}
+				c.on <- struct{}{}
+				synctest.Wait()
+				if is, _ := j.Get("ada", id); ends.fails == nil {
+					if _, left := is.GoesOn(); left {
+						t.Error("it goes on while it runs")
+					}
+				}
+				ends.how(j, id, end)
+				synctest.Wait()
+				is := want(t, j, "ada", id, ends.state, 3)
+				next, left := is.GoesOn()
+				if !left || next.Cursor != "c3" || next.Expected != nil || next.Counted == nil || *next.Counted != 2 || next.Reason != "no more" ||
+					next.Operation != o.Operation || next.Filter["behavior"] != "noop" || next.Key == "" {
+					t.Errorf("%t %+v", left, next)
+				}
+				if again, _ := is.GoesOn(); again.Key != next.Key {
+					t.Error("a repetition is another order")
+				}
+			})
+		})
+	}
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		c := &changes{lines: []string{cursorOf(3, "c3"), reportOf(5, 5, 0, true)}}
+		is := want(t, j, "ada", begin(t, j, "ada", c, cancelAll), jobs.Done, 5)
+		if _, left := is.GoesOn(); left {
+			t.Error("a job that is done goes on")
 		}
 	})
 }

@@ -25,21 +25,31 @@ type Drawing struct {
 	Lanes    []Lane
 	Ticks    []Tick
 	Attempts []Attempt // in the order of their starts
+	Sums     []Sum     // of attempts by their ends, and of waits by what was waited for
 }
 
 // Lane is the phases of one node, or the waits.
 type Lane struct {
 	Name string // of the node; "" = the waits
-	Bars []Bar
+	Bars []Bar  // its phases, or, where they are too many to be told apart, columns that sum them
 }
 
-// Bar is a phase.
+// Bar is a phase, or a column: the phases of a stretch of time together.
 type Bar struct {
 	X, Width float64 // percent
 	Phase    string
 	From, To time.Time
-	Attempt  int // its number; 0 = it is a wait
+	Attempt  int // its number; 0 = it is a wait, or a column
 	Open     bool
+	Phases   int     // counts those of a column; 0 = it is none
+	Share    float64 // the part of the time of a column that its phases take
+}
+
+// Sum adds up the attempts that have ended in one way, or the waits for one thing.
+type Sum struct {
+	Name  string
+	Count int
+	Took  time.Duration
 }
 
 // Tick is a moment of the scale.
@@ -78,8 +88,14 @@ var after = map[string]struct{ end, phase string }{
 	"Released":  {"released", Released},
 }
 
-// narrowest is the least width of a bar, in percent: shorter phases are seen, too.
-const narrowest = 0.4
+const (
+	// narrowest is the least width of a bar, in percent: shorter phases are seen, too.
+	narrowest = 0.4
+	// mostBars bounds the bars of a lane: more phases are drawn as so many columns.
+	mostBars = 200
+	// leastShare is the least height of a column that has a phase, as a part of the whole.
+	leastShare = 0.1
+)
 
 // Draw lays out the events of a task, oldest first, until now. cut says that there are older ones. ended says that the
 // task does not go on after the last of them.
@@ -139,6 +155,19 @@ func (d *drawer) end(at time.Time, open bool) {
 	}
 	d.phase.To, d.phase.Open = at, open
 	d.Lanes[lane].Bars = append(d.Lanes[lane].Bars, d.phase)
+	if d.phase.Attempt == 0 || open {
+		d.sum(d.phase.Phase, at)
+	}
+}
+
+// sum counts the phase that has lasted until now under a name.
+func (d *drawer) sum(name string, at time.Time) {
+	i := slices.IndexFunc(d.Sums, func(s Sum) bool { return s.Name == name })
+	if i < 0 {
+		i, d.Sums = len(d.Sums), append(d.Sums, Sum{Name: name})
+	}
+	d.Sums[i].Count++
+	d.Sums[i].Took += max(0, at.Sub(d.phase.From))
 }
 
 func (d *drawer) move(m Move) {
@@ -150,6 +179,9 @@ func (d *drawer) move(m Move) {
 		d.Attempts = append(d.Attempts, Attempt{Number: int(m.Attempt), Node: m.Node, From: m.At})
 	case ends:
 		d.end(m.At, false)
+		if d.phase.Attempt > 0 {
+			d.sum(next.end, m.At)
+		}
 		if n := len(d.Attempts); n > 0 && d.Attempts[n-1].End == "" {
 			d.Attempts[n-1].To, d.Attempts[n-1].End = m.At, next.end
 		}
@@ -196,6 +228,10 @@ func (d *drawer) place() {
 		return 100 * float64(t.Sub(d.From)) / float64(whole)
 	}
 	for i := range d.Lanes {
+		if len(d.Lanes[i].Bars) > mostBars {
+			d.Lanes[i].Bars = d.columns(d.Lanes[i].Bars)
+			continue
+		}
 		for j := range d.Lanes[i].Bars {
 			b := &d.Lanes[i].Bars[j]
 			b.X = at(b.From)
@@ -211,6 +247,45 @@ func (d *drawer) place() {
 	for t := d.From.Truncate(step).Add(step); t.Before(d.To); t = t.Add(step) {
 		d.Ticks = append(d.Ticks, Tick{at(t), t})
 	}
+}
+
+// columns sums phases, in their order, by mostBars stretches of the drawing. A stretch without any has no column.
+func (d *drawer) columns(phases []Bar) (columns []Bar) {
+	whole := d.To.Sub(d.From)
+	if whole <= 0 {
+		return phases[:mostBars]
+	}
+	width := 100.0 / mostBars
+	var all [mostBars]Bar
+	place := func(t time.Time) float64 { return mostBars * float64(t.Sub(d.From)) / float64(whole) }
+	for _, b := range phases {
+		from, to := place(b.From), place(b.To)
+		for i := max(0, int(from)); i < mostBars && (float64(i) < to || i == int(from)); i++ {
+			all[i].Phases++
+			all[i].Share += max(0, min(to, float64(i+1))-max(from, float64(i)))
+			all[i].Open = all[i].Open || b.Open
+		}
+	}
+	for i := range all {
+		c := &all[i]
+		if c.Phases == 0 {
+			continue
+		}
+		c.X, c.Width = float64(i)*width, width
+		c.Share = min(c.Share, 1)
+		c.From = d.From.Add(time.Duration(float64(whole) * float64(i) / mostBars))
+		c.To = d.From.Add(time.Duration(float64(whole) * float64(i+1) / mostBars))
+		columns = append(columns, *c)
+	}
+	return columns
+}
+
+// Height is the height of the bar as a part of the lane's.
+func (b Bar) Height() float64 {
+	if b.Phases == 0 {
+		return 1
+	}
+	return max(b.Share, leastShare)
 }
 
 // steps are the distances between ticks.

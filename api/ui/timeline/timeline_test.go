@@ -98,13 +98,79 @@ func TestDraw_OfNothingOrAMomentIsEmpty(t *testing.T) {
 	}
 }
 
+// A task that repeats each second has more phases than a screen has room for: columns sum them.
+func TestDraw_SumsPhasesThatAreTooMany(t *testing.T) {
+	var moves []timeline.Move
+	const runs = 500
+	for i := range runs {
+		moves = append(moves,
+			timeline.Move{At: at(4 * i), Kind: "Started", Node: "a", Attempt: uint32(i + 1)},
+			timeline.Move{At: at(4*i + 1), Kind: "Succeeded", Node: "a", Next: true})
+	}
+	d := timeline.Draw(moves, at(4*runs), true, false)
+	if len(d.Lanes) != 2 || len(d.Attempts) != runs {
+		t.Fatalf("%d lanes, %d attempts", len(d.Lanes), len(d.Attempts))
+	}
+	for i, share := range []float64{0.75, 0.25} {
+		bars := d.Lanes[i].Bars
+		phases := 0
+		for j, b := range bars {
+			if phases += b.Phases; math.Abs(b.Share-share) > 0.11 || b.X != 0.5*float64(j) || b.Width != 0.5 || b.To.Sub(b.From) != 10*time.Second {
+				t.Errorf("column %d of lane %q: %+v", j, d.Lanes[i].Name, b)
+			}
+		}
+		if len(bars) != 200 || phases < runs || phases > runs+200 || !bars[199].Open && i == 0 {
+			t.Errorf("lane %q: %d columns of %d phases", d.Lanes[i].Name, len(bars), phases)
+		}
+	}
+	if got := fmt.Sprint(d.Sums); got != "[{succeeded 500 8m20s} {waits to repeat 500 25m0s}]" {
+		t.Error(got)
+	}
+}
+
+func TestDraw_SumsAttemptsByTheirEndsAndWaits(t *testing.T) {
+	d := timeline.Draw([]timeline.Move{
+		{At: at(0), Kind: "Created"},
+		{At: at(10), Kind: "Started", Node: "a", Attempt: 1},
+		{At: at(30), Kind: "Failed", Node: "a"},
+		{At: at(40), Kind: "Started", Node: "b", Attempt: 2},
+		{At: at(45), Kind: "Failed", Node: "b"},
+		{At: at(50), Kind: "Started", Node: "b", Attempt: 3},
+	}, at(60), false, false)
+	if got := fmt.Sprint(d.Sums); got != "[{waits to start 1 10s} {failed 2 25s} {waits to retry 2 15s} {runs 1 10s}]" {
+		t.Error(got)
+	}
+}
+
+func TestDraw_Of25AttemptsOverFiveNodesTellsEachApart(t *testing.T) {
+	moves := []timeline.Move{{At: at(0), Kind: "Created"}}
+	for i := range 25 {
+		node := string(rune('a' + i%5))
+		moves = append(moves,
+			timeline.Move{At: at(10*i + 1), Kind: "Started", Node: node, Attempt: uint32(i + 1)},
+			timeline.Move{At: at(10*i + 8), Kind: "Failed", Node: node})
+	}
+	d := timeline.Draw(moves, at(300), false, true)
+	bars := 0
+	for _, l := range d.Lanes[1:] {
+		for _, b := range l.Bars {
+			if bars++; b.Attempt == 0 || b.Phases != 0 || b.Height() != 1 || b.Width < 1 {
+				t.Errorf("%+v", b)
+			}
+		}
+	}
+	if len(d.Lanes) != 6 || bars != 25 || len(d.Attempts) != 25 {
+		t.Errorf("%d lanes, %d bars, %d attempts", len(d.Lanes), bars, len(d.Attempts))
+	}
+}
+
 // Whatever happened, and whenever the clocks say so, a drawing has its bars within it, and few ticks.
 func TestDraw_KeepsToItsBounds(t *testing.T) {
 	kinds := []string{"Created", "Started", "Succeeded", "Failed", "Lost", "Snoozed", "Released", "Suspended", "Resumed", "Rescheduled", "Merged"}
 	rapid.Check(t, func(t *rapid.T) {
 		var moves []timeline.Move
 		when := began
-		for range rapid.IntRange(0, 40).Draw(t, "moves") {
+		for range rapid.IntRange(0, 500).Draw(t, "moves") {
 			when = when.Add(time.Duration(rapid.Int64Range(0, 1<<rapid.IntRange(0, 55).Draw(t, "length")).Draw(t, "step")))
 			moves = append(moves, timeline.Move{
 				At:      when,
@@ -120,7 +186,13 @@ func TestDraw_KeepsToItsBounds(t *testing.T) {
 			t.Errorf("%d ticks", len(d.Ticks))
 		}
 		for _, l := range d.Lanes {
+			if len(l.Bars) > 200 {
+				t.Errorf("%d bars", len(l.Bars))
+			}
 			for _, b := range l.Bars {
+				if h := b.Height(); h <= 0 || h > 1 {
+					t.Errorf("%+v", b)
+				}
 				if math.IsNaN(b.X) || b.X < -0.001 || b.X+b.Width > 100.001 || b.Width <= 0 {
 					t.Errorf("%+v", b)
 				}

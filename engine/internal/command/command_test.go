@@ -112,7 +112,7 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 		return &command.List{rapid.Uint64Range(0, 4).Draw(t, "status"), rapid.Uint64Range(0, 10).Draw(t, "substatus"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
 			genText.Draw(t, "prefix"), genText.Draw(t, "node"), genText.Draw(t, "creator"), rapid.Int64().Draw(t, "created from"), rapid.Int64().Draw(t, "created to"),
 			rapid.Int64().Draw(t, "ended from"), rapid.Int64().Draw(t, "ended to"), rapid.Uint64().Draw(t, "before"), rapid.Int64().Draw(t, "until"),
-			rapid.Int64Range(0, 1000).Draw(t, "limit"), rapid.Int64().Draw(t, "look"), genText.Draw(t, "cluster")}
+			rapid.Int64Range(0, 1000).Draw(t, "limit"), rapid.Int64().Draw(t, "look"), genText.Draw(t, "cluster"), rapid.Bool().Draw(t, "work")}
 	case *command.Info:
 		return c
 	case *command.Tally:

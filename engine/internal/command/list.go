@@ -25,7 +25,11 @@ type List struct {
 	Limit                      int64  // of tasks
 	Scan                       int64  // so many tasks at most; 0 = as many as the budget of the owner allows
 	Cluster                    string // whose cursor names the place; "" = no cursor does
+	Work                       bool   // tasks that have a work alone
 }
+
+// Optional implements message.Optional.
+func (*List) Optional() int { return 1 }
 
 // ListOf asks for the tasks of a filter from a place on.
 func ListOf(f task.Filter, from listing.Place, limit, scan int, cluster string) *List {
@@ -46,6 +50,7 @@ func ListOf(f task.Filter, from listing.Place, limit, scan int, cluster string) 
 		Limit:       int64(limit),
 		Scan:        int64(scan),
 		Cluster:     cluster,
+		Work:        f.Work,
 	}
 }
 
@@ -84,6 +89,7 @@ func (c *List) Filter() task.Filter {
 		CreatedTo:      events.Millis(c.CreatedTo).Time(),
 		EndedFrom:      events.Millis(c.EndedFrom).Time(),
 		EndedTo:        events.Millis(c.EndedTo).Time(),
+		Work:           c.Work,
 	}
 }
 

@@ -129,3 +129,9 @@ func (o *Owner) GiveUpSnapshot(entry uint64, err error) { o.snapshots.giveUp(ent
 
 // SnapshotProblem returns why the last snapshot was given up.
 func (o *Owner) SnapshotProblem() string { return o.snapshots.trouble() }
+
+// Lag measures how long the archive of a shard has lacked something.
+type Lag struct{ lag }
+
+// Behind is lag.behind.
+func (l *Lag) Behind(until, done uint64, now time.Time) uint64 { return l.behind(until, done, now) }

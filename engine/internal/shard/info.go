@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"taskledger/engine/internal/command"
+	"taskledger/events"
 	"taskledger/internal/message"
 )
 
@@ -25,7 +26,10 @@ func (o *Owner) info(c *command.Info) command.Answer {
 		Began:    o.began,
 		Drops:    o.cfg.Drops,
 		Shards:   int64(o.cfg.Shards),
+		Refuses:  o.refuses(),
+		Behind:   o.trims.behind.Load(),
 	}
+	s.Overdue, s.OverdueSince = o.overdue()
 	s.Behaviors, s.Figures = o.tally.Figures()
 	for _, n := range *o.published.backlog.Load() {
 		s.Ready += int64(n)
@@ -42,10 +46,7 @@ func (o *Owner) info(c *command.Info) command.Answer {
 
 // degraded says what works no more; "" = everything does.
 func (o *Owner) degraded() string {
-	why := o.cfg.Admission.Refusal()
-	if why == "" && o.pending.full {
-		why = command.StoreFull
-	}
+	why := o.refuses()
 	if live, limit := o.state.LiveBytes(), o.cfg.Admission.LiveLimit(); why == "" && limit > 0 && live >= limit-limit/8 {
 		why = fmt.Sprintf("tasks of the shard take %d bytes, the store has room for %d: what would take more is refused",
 			live, limit)
@@ -64,4 +65,32 @@ func (o *Owner) degraded() string {
 			"from a backup; taskledger verify checks what there is", late)
 	}
 	return why
+}
+
+// refuses says why the owner takes no new tasks; "" = it does.
+func (o *Owner) refuses() string {
+	if why := o.cfg.Admission.Refusal(); why != "" || !o.pending.full {
+		return why
+	}
+	return command.StoreFull
+}
+
+// overdueAfter lets that much time pass after a time-out before the attempt is overdue: its node ends it before.
+const overdueAfter events.Millis = 20 * 1000
+
+// overdue counts the attempts that run on although their time-out is long over, as on a node that hangs, and returns
+// when that of the first of them was over.
+func (o *Owner) overdue() (n, since int64) {
+	now := o.now()
+	for t := range o.state.Attempts() {
+		if t.Kind.Policy.Timeout <= 0 {
+			continue
+		}
+		if over := t.StartedAt.Add(t.Kind.Policy.Timeout); now-over >= overdueAfter {
+			if n++; since == 0 || int64(over) < since {
+				since = int64(over)
+			}
+		}
+	}
+	return n, since
 }

@@ -21,6 +21,8 @@ const (
 	trimEvery = 5 * time.Second
 	// trimRetry is the pause after a failure.
 	trimRetry = 2 * time.Second
+	// behindAfter bounds how long the archive may take until it holds what it is to hold: then it is behind.
+	behindAfter = time.Minute
 	// segmentsAtOnce is how many segments are archived before the journal is trimmed: one that has grown long gets
 	// short bit by bit.
 	segmentsAtOnce = 16
@@ -40,6 +42,7 @@ type trims struct {
 	first    atomic.Uint64          // entry that the journal begins with; 0 = not known yet
 	archived atomic.Uint64          // last entry that was read back from the archive, as far as known
 	late     atomic.Uint64          // entry that the archive begins with, where what was before is lost; 0 = it begins with the first
+	behind   atomic.Uint64          // entries that the archive was to hold and has not held for behindAfter
 
 	head       store.ArchiveHead
 	intact     int64          // revision of the pointer whose snapshots were read back
@@ -47,6 +50,37 @@ type trims struct {
 	lost       []uint64       // entries after which the store lost the rest of the journal, as that records it
 	confirming []acknowledged // not yet read back
 	confirmed  uint64         // last entry that was read back
+	lag        lag
+}
+
+// lag tells for how long the archive has not reached what it is to hold: under a load that goes on there is always
+// something left, and that is no lag.
+type lag struct {
+	until uint64 // it is to hold the entries before
+	since time.Time
+}
+
+// behind returns how many of the entries before until the archive does not hold, whose last entry is done, once it has
+// not held those before an earlier one for behindAfter.
+func (l *lag) behind(until, done uint64, now time.Time) uint64 {
+	switch {
+	case until <= done+1:
+		*l = lag{}
+	case l.until <= done+1:
+		*l = lag{until, now}
+	case now.Sub(l.since) >= behindAfter:
+		return until - 1 - done
+	}
+	return 0
+}
+
+// measure notes whether the archive is behind.
+func (t *trims) measure(now time.Time) {
+	kept, first := t.snapshots.current().Kept, t.first.Load()
+	if len(kept) < 2 || first == 0 || !t.cfg.Loader.Archives {
+		return
+	}
+	t.behind.Store(t.lag.behind(kept[1].Entry, max(t.archived.Load(), first-1), now))
 }
 
 // acknowledged is a segment that the archive has acknowledged. First is 0 for what was archived before this owner
@@ -93,6 +127,7 @@ func (t *trims) run(ctx context.Context) {
 		} else if err == nil {
 			t.problem.Store(nil)
 		}
+		t.measure(time.Now())
 		select {
 		case <-ctx.Done():
 			return

@@ -2,6 +2,7 @@
 package benchcli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/bench"
+	"taskledger/cmd/node/internal/bench/overui"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/progress"
@@ -96,6 +98,7 @@ time is that of both.`,
 		t.httpCommand(),
 		t.storeCommand(),
 		t.storeHTTPCommand(),
+		dashboardCommand(t.printFields, selfBench),
 		logsCommand(t.printFields),
 		schedulesCommand(t.printFields),
 		worksCommand(t.printFields),
@@ -104,6 +107,7 @@ time is that of both.`,
 		t.benchGenerator(),
 		t.benchAsker(),
 		t.benchStoreAsker(),
+		benchViewer(func(ctx context.Context) error { return overui.Look(ctx, t.In, t.Out) }),
 	)
 	return c
 }

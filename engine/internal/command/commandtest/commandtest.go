@@ -163,6 +163,7 @@ func largest(op uint64) command.Command {
 			Limit:       math.MinInt64,
 			Scan:        math.MinInt64,
 			Cluster:     name,
+			Work:        true,
 		}
 	case *command.Tally:
 		return &command.Tally{Behavior: behavior}

@@ -1,0 +1,125 @@
+package overui
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/behaviors"
+	"taskledger/cmd/node/internal/bench"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+const (
+	keptOfShard = 100_000 // finished tasks that a shard keeps
+	batchTasks  = 1000    // are submitted together
+	batchers    = 8       // submit at once
+	farAhead    = 24 * time.Hour
+	ofFill      = "kept" // the behavior of the tasks
+	rareOwner   = 200    // of so many tasks one has an affinity of its own
+	sample      = events.TaskID("sample/1")
+	fillWithin  = 30 * time.Minute // bounds the wait for the end of the last of them
+	lookAgain   = 200 * time.Millisecond
+)
+
+// fill makes the tasks that pages list.
+type fill struct {
+	behavior task.Behavior
+}
+
+func newFill() *fill {
+	rules := &behaviors.Rules[int, int]{Policy: task.Policy{MaxAttempts: 1, RetainCount: keptOfShard}}
+	kept := behaviors.Define(ofFill, rules)
+	return &fill{kept.Bind(func(_ context.Context, n int) (int, error) { return n, nil })}
+}
+
+// pages lists the pages that a browser asks for anew, as viewers look at them.
+func (f *fill) pages() []string {
+	query := func(name, value string) string { return "/ui/tasks?" + url.Values{name: {value}}.Encode() }
+	return []string{
+		"/ui/",
+		"/ui/tasks",
+		"/ui/tasks/" + strings.ReplaceAll(string(sample), "/", "~"),
+		"/ui/behaviors",
+		"/ui/nodes",
+		"/ui/schedules",
+		query("substatus", task.SubScheduled.String()),
+		query("affinity-prefix", "tenant-"),
+		query("behavior", ofFill),
+		query("status", task.Success.String()),
+	}
+}
+
+// fill makes the tasks that wait for their time, and then those that have ended.
+func (f *fill) fill(ctx context.Context, p *bench.Pair, finished, waiting int) error {
+	far := time.Now().Add(farAhead)
+	if err := f.submit(ctx, p, waiting, func(r *task.Request, _ int) { r.NotBefore = far }); err != nil {
+		return fmt.Errorf("make waiting tasks: %w", err)
+	}
+	err := f.submit(ctx, p, finished, func(r *task.Request, i int) {
+		switch {
+		case i == 0:
+			r.ID = sample
+		case i%rareOwner == 0:
+			r.ID = events.TaskID(fmt.Sprintf("tenant-%d/%d", i%97, i))
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("make finished tasks: %w", err)
+	}
+	return f.settle(ctx, p, finished)
+}
+
+// submit submits so many tasks, in batches.
+func (f *fill) submit(ctx context.Context, p *bench.Pair, n int, change func(r *task.Request, i int)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(batchers)
+	for from := 0; from < n; from += batchTasks {
+		g.Go(func() error {
+			requests := make([]task.Request, min(batchTasks, n-from))
+			for i := range requests {
+				requests[i] = task.Request{Behavior: f.behavior, Params: []byte("1")}
+				change(&requests[i], from+i)
+			}
+			for _, made := range p.SubmitMany(ctx, requests, task.ManyOptions{}) {
+				if made.Err != nil {
+					return made.Err
+				}
+				made.Close()
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// settle waits until so many tasks have ended.
+func (f *fill) settle(ctx context.Context, p *bench.Pair, finished int) error {
+	ctx, cancel := context.WithTimeout(ctx, fillWithin)
+	defer cancel()
+	for {
+		counts, err := p.Counts(ctx, ofFill)
+		if err != nil {
+			return fmt.Errorf("count what has ended: %w", err)
+		}
+		ended := int64(0)
+		for _, n := range counts.Rows {
+			if n.Status == task.Success {
+				ended += n.Tasks
+			}
+		}
+		if ended >= int64(finished) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d tasks have ended: %w", ended, finished, context.Cause(ctx))
+		case <-time.After(lookAgain):
+		}
+	}
+}
