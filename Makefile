@@ -3,14 +3,19 @@
 
 check: fmt vet staticcheck race
 
+# What drives a browser is a module of its own, pinned apart from what the project links.
+DRIVER := integration/browser/driver
+
 fmt: # gofmt must have nothing to change
 	@changed=$$(gofmt -l .); test -z "$$changed" || { echo "gofmt would change:"; echo "$$changed"; exit 1; }
 
 vet:
 	go vet ./...
+	go -C $(DRIVER) vet ./...
 
 staticcheck: # pinned in tools/go.mod, which the project's own go.mod knows nothing of
 	go tool -modfile=tools/go.mod staticcheck ./...
+	go -C $(DRIVER) tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...
 
 race: # the detector makes the longest package five times slower, which a busy machine may double: ten minutes are too few for it
 	go test -race -timeout 30m ./...
@@ -56,3 +61,4 @@ tidy:
 	go mod tidy
 	cd tools && go mod tidy
 	cd tools/operator && go mod tidy
+	cd $(DRIVER) && go mod tidy

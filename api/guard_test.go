@@ -95,6 +95,40 @@ func TestRequest_OfAPageOfElsewhereIsRefused(t *testing.T) {
 	}
 }
 
+// A browser sends the cookie of a session with whatever form a page sends, so a change by a cookie has to tell its page. Who
+// shows a token has chosen to send it.
+func TestRequest_ByACookieAloneTellsItsPageToChangeAnything(t *testing.T) {
+	s, _ := serve(t, pages)
+	cookie := []string{"Cookie", "session=operator"}
+	for _, c := range []struct {
+		what, token string
+		header      []string
+		status      int
+	}{
+		{"a cookie", "", cookie, 403},
+		{"a cookie of no session", "", []string{"Cookie", "session="}, 401},
+		{"no cookie", "", nil, 401},
+		{"a cookie and the origin", "", append(cookie, "Origin", s.url), 303},
+		{"a cookie and the site", "", append(cookie, "Sec-Fetch-Site", "same-origin"), 303},
+		{"a cookie and an address that was typed", "", append(cookie, "Sec-Fetch-Site", "none"), 303},
+		{"a cookie and both", "", append(cookie, "Sec-Fetch-Site", "same-origin", "Origin", s.url), 303},
+		{"a cookie and another origin", "", append(cookie, "Origin", "https://evil.example"), 403},
+		{"a cookie and another site", "", append(cookie, "Sec-Fetch-Site", "cross-site"), 403},
+		{"a cookie and the page before", "", append(cookie, "Referer", s.url+"/pages/text"), 403},
+		{"a token", "operator", nil, 303},
+		{"a token and a cookie", "operator", cookie, 303},
+		{"a token of nobody and a cookie", "nobody", cookie, 401},
+	} {
+		header := append([]string{"Content-Type", formType}, c.header...)
+		if got := s.send(c.token, "POST", "/pages/form", "say=a", header...); got.status != c.status {
+			t.Errorf("%s: %d, want %d: %s", c.what, got.status, c.status, got.text)
+		}
+	}
+	s.want(s.send("", "POST", "/pages/form", "say=a", append(cookie, "Content-Type", formType)...), 403, "Sec-Fetch-Site")
+	s.want(s.send("", "GET", "/pages/text", nil, cookie...), 200, "<p>")
+	s.want(s.send("", "HEAD", "/pages/text", nil, cookie...), 200, "")
+}
+
 // Over TLS the page of the server itself is one of its origin, and one that came without TLS is not.
 func TestRequest_OverTLSKnowsItsOrigin(t *testing.T) {
 	s, _ := serve(t, nil)

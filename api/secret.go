@@ -19,18 +19,31 @@ func Secret(r *http.Request) string {
 	return strings.TrimSpace(secret)
 }
 
-// secret returns what Secret does, or else what stands in the header that the format of the path names.
+// secret returns what Secret does, or else what stands in the header that the format of the path names, or belongs to its cookie.
 func (f *refusals) secret(r *http.Request) string {
-	secret := Secret(r)
-	d := f.formatOf(r.URL.Path)
-	if secret == "" && d != nil && d.SecretHeader != "" {
-		secret = r.Header.Get(d.SecretHeader)
+	if secret := f.inHeader(r); secret != "" {
+		return secret
 	}
-	if secret == "" && d != nil && d.Session != nil {
-		secret = d.Session(r)
+	return f.ofSession(r)
+}
+
+func (f *refusals) inHeader(r *http.Request) string {
+	secret := Secret(r)
+	if d := f.formatOf(r.URL.Path); secret == "" && d != nil && d.SecretHeader != "" {
+		secret = r.Header.Get(d.SecretHeader)
 	}
 	return secret
 }
+
+func (f *refusals) ofSession(r *http.Request) string {
+	if d := f.formatOf(r.URL.Path); d != nil && d.Session != nil {
+		return d.Session(r)
+	}
+	return ""
+}
+
+// byCookie reports whether a request has a secret by its cookie alone.
+func (f *refusals) byCookie(r *http.Request) bool { return f.inHeader(r) == "" && f.ofSession(r) != "" }
 
 // wantsSecret says in which headers a request may carry its secret.
 func (f *refusals) wantsSecret(r *http.Request) string {

@@ -200,6 +200,9 @@ func (s *server) login(secret string) (cookie []string) {
 	return []string{"Cookie", cookieOf(got)}
 }
 
+// ours is a header of what a page of the dashboard sends.
+var ours = []string{"Sec-Fetch-Site", "same-origin"}
+
 // cookieOf returns the cookie that an answer sets.
 func cookieOf(a answer) string {
 	text, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")

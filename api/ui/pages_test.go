@@ -81,6 +81,7 @@ func TestRoutes_AllowWhatTheirRowsSay(t *testing.T) {
 	s.submit("noop", "t1.a", "{}")
 	s.submit("noop", "other", "{}")
 	s.order("operator", formOf("POST /ui/jobs", "")) // it runs from now on
+	cookie := s.login("admin")
 	known := map[string]bool{}
 	for _, r := range s.routes() {
 		name := r.Method + " " + r.Pattern
@@ -116,6 +117,10 @@ func TestRoutes_AllowWhatTheirRowsSay(t *testing.T) {
 			if got := s.send("admin", r.Method, path("t1.a"), nil, from...); got.status != http.StatusForbidden {
 				t.Errorf("%s from %s: %d", name, from, got.status)
 			}
+		}
+		byCookie := s.send("", r.Method, path("t1.a"), nil, cookie...)
+		if refused := strings.Contains(byCookie.text, "a cookie alone changes nothing"); refused != (r.Method == http.MethodPost) {
+			t.Errorf("%s by a cookie that no page sends: %d: %s", name, byCookie.status, clip(byCookie.text))
 		}
 		for _, limited := range []string{"tenant", "sleeper"} {
 			got := s.send(limited, r.Method, path("other"), formOf(name, "other"))

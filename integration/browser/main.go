@@ -58,7 +58,12 @@ func run(ctx context.Context, args []string) (err error) {
 	driver.Env = append(os.Environ(), "DRIVER_DIR="+dir, "DRIVER_PAGES="+strings.Join(pages, " "))
 	driver.Cancel = func() error { return driver.Process.Signal(syscall.SIGTERM) } // it ends nodes and browser
 	driver.WaitDelay = time.Minute
-	return say(driver)
+	began := time.Now()
+	err = say(driver)
+	if of := driver.ProcessState; of != nil {
+		fmt.Printf("it took %.0f s, and %.0f s of processors\n", time.Since(began).Seconds(), (of.UserTime() + of.SystemTime()).Seconds())
+	}
+	return err
 }
 
 func say(c *exec.Cmd) error {

@@ -6,22 +6,34 @@ import (
 	"fmt"
 )
 
-// actions changes tasks by the buttons of pages: one, those that are selected, and all that match, and submits one.
-func (s *stage) actions(ctx context.Context, n *node, scripts bool) error {
-	by := "hand"
-	if scripts {
-		by = "scripts"
-	}
-	return s.in(n, scripts, func(t *tab) error {
-		if err := t.login(n.Token); err != nil {
-			return err
-		}
-		for _, act := range []func(context.Context, *node, *tab, string) error{changeOne, changeSelected, changeMatching, submitOne, seeStates} {
-			if err := act(ctx, n, t, by); err != nil {
-				return err
-			}
-		}
-		return nil
+// way says how somebody uses a page.
+type way struct {
+	name          string // of the data that this one changes
+	what          string
+	scripts, keys bool
+}
+
+var ways = []way{
+	{"scripts", "with scripts", true, false},
+	{"hand", "without scripts", false, false},
+	{"keys", "by keys", true, true},
+}
+
+// actions changes tasks, behaviors, schedules and collections by the buttons of pages.
+func (s *stage) actions(ctx context.Context, n *node, w way) error {
+	return s.loggedIn(n, w.scripts, func(t *tab) error {
+		t.keys = w.keys
+		return all(
+			func() error { return changeOne(ctx, n, t, w) },
+			func() error { return changeSelected(t, w) },
+			func() error { return changeMatching(t, w) },
+			func() error { return submitOne(t, w) },
+			func() error { return seeStates(t, w) },
+			func() error { return pauseBehavior(t, w) },
+			func() error { return steerChosen(t, w, "/ui/schedules", "nightly-report") },
+			func() error { return steerOne(t, w, "nightly-report") },
+			func() error { return steerChosen(t, w, "/ui/collections", "shop_orders") },
+		)
 	}, "412 (Precondition Failed)", "400 (Bad Request)")
 }
 
@@ -36,8 +48,8 @@ func all(steps ...func() error) error {
 }
 
 // changeOne suspends a task, and then sends the form of a page that is older than its last change.
-func changeOne(ctx context.Context, n *node, t *tab, by string) error {
-	id := "change." + by + "/0"
+func changeOne(ctx context.Context, n *node, t *tab, w way) error {
+	id := "change." + w.name + "/0"
 	return all(
 		func() error { return t.open("/ui/tasks/" + pathOf(id)) },
 		func() error { return t.fill(`form.change input[name=reason]`, "seen in a browser") },
@@ -60,11 +72,11 @@ func changeOne(ctx context.Context, n *node, t *tab, by string) error {
 }
 
 // changeSelected suspends two tasks that are selected.
-func changeSelected(ctx context.Context, n *node, t *tab, by string) error {
+func changeSelected(t *tab, w way) error {
 	return all(
-		func() error { return t.open("/ui/tasks?affinity=change." + by) },
+		func() error { return t.open("/ui/tasks?affinity=change." + w.name) },
 		func() error {
-			if by == "scripts" {
+			if w.scripts {
 				return t.click(`button[data-all=true]`)
 			}
 			return errors.Join(t.click("tbody tr:nth-child(1) input"), t.click("tbody tr:nth-child(2) input"), t.click("tbody tr:nth-child(3) input"))
@@ -84,9 +96,9 @@ func changeSelected(ctx context.Context, n *node, t *tab, by string) error {
 }
 
 // changeMatching resumes all tasks that match a filter, which runs in the node, and is looked at.
-func changeMatching(ctx context.Context, n *node, t *tab, by string) error {
+func changeMatching(t *tab, w way) error {
 	return all(
-		func() error { return t.open("/ui/tasks?affinity=change." + by) },
+		func() error { return t.open("/ui/tasks?affinity=change." + w.name) },
 		func() error { return t.click("details.card > summary") },
 		func() error { return t.fill("#all-operation", "Resume") },
 		func() error { return t.follow("details.card form button") },
@@ -102,7 +114,7 @@ func changeMatching(ctx context.Context, n *node, t *tab, by string) error {
 				if t.is(`document.querySelector("#live").innerText.includes("It is done")`) {
 					return nil
 				}
-				if by == "hand" {
+				if !w.scripts {
 					if err := t.open(t.where()); err != nil {
 						return err
 					}
@@ -114,11 +126,11 @@ func changeMatching(ctx context.Context, n *node, t *tab, by string) error {
 }
 
 // submitOne submits a task with parameters that cannot be, which the form keeps, and mends them.
-func submitOne(_ context.Context, _ *node, t *tab, by string) error {
+func submitOne(t *tab, w way) error {
 	return all(
 		func() error { return t.open("/ui/submit") },
 		func() error { return t.fill("#s-behavior", "sleep") },
-		func() error { return t.fill("#s-id", "submitted/"+by) },
+		func() error { return t.fill("#s-id", "submitted/"+w.name) },
 		func() error {
 			return t.eval(`document.querySelector("#s-params").value = '{"duration":"1ms"'; true`, nil)
 		},
@@ -134,7 +146,7 @@ func submitOne(_ context.Context, _ *node, t *tab, by string) error {
 		},
 		func() error { return t.follow("form.submit button.main") },
 		func() error {
-			if at := t.where(); at != "/ui/tasks/submitted~"+by {
+			if at := t.where(); at != "/ui/tasks/submitted~"+w.name {
 				return fmt.Errorf("the submit leads to %s", at)
 			}
 			return nil
@@ -143,12 +155,12 @@ func submitOne(_ context.Context, _ *node, t *tab, by string) error {
 }
 
 // seeStates looks at a task as it was after an event.
-func seeStates(_ context.Context, _ *node, t *tab, by string) error {
+func seeStates(t *tab, w way) error {
 	const second = `document.querySelector("#state").innerText.includes("After event 2")`
 	return all(
 		func() error { return t.open("/ui/tasks/upload~0/state?seq=3") },
 		func() error {
-			if by == "hand" {
+			if !w.scripts {
 				return all(func() error { return t.eval(`document.querySelector("#seq").value = "2"; true`, nil) },
 					func() error { return t.follow("#state form button") })
 			}

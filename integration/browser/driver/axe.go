@@ -66,15 +66,21 @@ type violation struct {
 	Nodes    []struct{ HTML, FailureSummary string }
 }
 
-// axe returns what axe-core finds in the page, rules of good practice included.
-func (t *tab) axe(script string) error {
+// everyRule has axe-core apply all of its rules, those of good practice included, and visualRules those that see colors and sizes.
+const (
+	everyRule   = `rules: { "target-size": { enabled: true } }`
+	visualRules = `runOnly: ["color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable"]`
+)
+
+// axe returns what axe-core finds in the page by some rules.
+func (t *tab) axe(script, rules string) error {
 	if !t.is("window.axe") {
 		if err := t.eval(script+"; true", nil); err != nil {
 			return fmt.Errorf("load axe-core: %w", err)
 		}
 	}
 	var found []violation
-	err := t.eval(`axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }).then((r) => r.violations.map(
+	err := t.eval(`axe.run(document, { resultTypes: ["violations"], `+rules+` }).then((r) => r.violations.map(
 		(v) => ({ id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => ({ html: n.html.slice(0, 200), failureSummary: n.failureSummary })) })))`, &found)
 	if err != nil {
 		return fmt.Errorf("run axe-core: %w", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -43,9 +44,11 @@ func openBrowser(ctx context.Context, profile string) (browser context.Context, 
 
 // tab is a window with cookies of its own, and what has gone wrong in it.
 type tab struct {
-	ctx   context.Context
-	close context.CancelFunc
-	home  string // address of the node that it may ask
+	ctx     context.Context
+	close   context.CancelFunc
+	home    string // address of the node that it may ask
+	scripts bool   // of its pages run
+	keys    bool   // what is to be clicked is focused, and a key pressed
 
 	mu       sync.Mutex
 	requests []string // to the node, since the last look
@@ -54,7 +57,7 @@ type tab struct {
 
 // tab opens a window for the pages of a node. Without scripts it runs none of a page.
 func (s *stage) tab(home string, scripts bool) (*tab, error) {
-	t := &tab{home: home}
+	t := &tab{home: home, scripts: scripts}
 	t.ctx, t.close = chromedp.NewContext(s.browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(t.hear))
 	if err := chromedp.Do(t.ctx); err != nil { // the window lives as long as this context
 		t.close()
@@ -64,6 +67,8 @@ func (s *stage) tab(home string, scripts bool) (*tab, error) {
 		send(network.Enable, network.EnableParams{}),
 		send(log.Enable, cdp.Empty{}),
 		scripting(scripts),
+		// A window among others takes keys, and marks where the focus is, as the only one does.
+		send(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
 		size(usualWidth), theme("light"))
 	if err != nil {
 		t.close()
@@ -169,16 +174,7 @@ func (t *tab) load(steps ...chromedp.Action[chromedp.Void]) (status int64, err e
 }
 
 // open opens a page of the node.
-func (t *tab) open(path string) error {
-	status, err := t.load(chromedp.Navigate(t.home + path))
-	if err == nil && status != 200 && status != 304 {
-		err = fmt.Errorf("status %d", status)
-	}
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	return nil
-}
+func (t *tab) open(path string) error { return t.visit(shown{path: path}) }
 
 // eval evaluates a script in the page, and decodes what it returns, unless into is nil.
 func (t *tab) eval(script string, into any) error {
@@ -216,9 +212,28 @@ func (t *tab) where() (path string) {
 	return path
 }
 
+// pressing makes an action that clicks what a selector finds first, or presses the key that does the same.
+func (t *tab) pressing(selector string) chromedp.Action[chromedp.Void] {
+	if !t.keys {
+		return chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)
+	}
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		focus := fmt.Sprintf(`(() => { const e = document.querySelector(%q); if (e) e.focus(); return !e || e !== document.activeElement ? "" : e.type === "checkbox" ? " " : "\r"; })()`, selector)
+		key, err := chromedp.Run(ctx, chromedp.Evaluate[string](focus))
+		if err != nil {
+			return err
+		}
+		if key == "" {
+			return errors.New("it does not take the focus")
+		}
+		_, err = chromedp.KeyEvent(key)(ctx, target)
+		return err
+	})
+}
+
 // click clicks what a selector finds first.
 func (t *tab) click(selector string) error {
-	if err := t.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)); err != nil {
+	if err := t.do(t.pressing(selector)); err != nil {
 		return fmt.Errorf("%s: click %s: %w", t.where(), selector, err)
 	}
 	return nil
@@ -226,7 +241,7 @@ func (t *tab) click(selector string) error {
 
 // follow clicks what leads to another page, and waits for it.
 func (t *tab) follow(selector string) error {
-	if _, err := t.load(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)); err != nil {
+	if _, err := t.load(t.pressing(selector)); err != nil {
 		return fmt.Errorf("%s: follow %s: %w", t.where(), selector, err)
 	}
 	return nil

@@ -4,83 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
+	"sync"
 )
 
 // check runs every check whose name has the text that was asked for, and fails if one of them does.
 func (s *stage) check(ctx context.Context) error {
-	axe, err := fetchAxe(ctx, s.dir)
-	if err != nil {
+	var axe string
+	var all []*scene
+	failed := make([]error, 3)
+	var wg sync.WaitGroup
+	wg.Go(func() { axe, failed[0] = fetchAxe(ctx, s.dir) })
+	wg.Go(func() { all, failed[1] = s.scenes(ctx) })
+	wg.Go(func() { failed[2] = s.start(ctx) })
+	wg.Wait()
+	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	all, err := s.scenes(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.start(ctx); err != nil {
-		return err
-	}
-	usual := all[1].node
-	checks := []struct {
-		name string
-		run  func() error
-	}{
-		{"login and logout", func() error { return s.loginAndLogout(ctx, usual) }},
-		{"sessions that end", func() error { return s.sessionsThatEnd(ctx, usual) }},
-		{"filter and open", func() error { return s.filterAndOpen(usual, true) }},
-		{"filter and open without scripts", func() error { return s.filterAndOpen(usual, false) }},
-		{"refresh", func() error { return s.refresh(ctx, usual) }},
-		{"copy", func() error { return s.copies(usual) }},
-		{"actions", func() error { return s.actions(ctx, usual, true) }},
-		{"actions without scripts", func() error { return s.actions(ctx, usual, false) }},
-		{"keyboard", func() error { return s.keyboard(all[1]) }},
-		{"a node is killed", func() error { return s.nodeIsKilled(ctx) }},
-	}
-	var failed []error
-	run := func(name string, check func() error) {
-		if !s.chosen(name) {
-			return
+	var chosen []job
+	for _, j := range s.jobs(ctx, all, axe) {
+		if s.chosen(j.name) {
+			chosen = append(chosen, j)
 		}
-		began := time.Now()
-		if err := check(); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", name, err))
-			fmt.Printf("red after %.1f s: %s: %s\n", time.Since(began).Seconds(), name, err)
-			return
-		}
-		fmt.Printf("green after %.1f s: %s\n", time.Since(began).Seconds(), name)
 	}
-	for _, c := range checks {
-		run(c.name, c.run)
-	}
-	for _, sc := range all {
-		with, without, err := s.bothTabs(sc.node)
-		if err != nil {
-			return err
-		}
-		for _, page := range sc.pages {
-			run("page "+sc.name+" "+page.name, func() error { return lookAt(page, with, without, axe) })
-		}
-		with.close()
-		without.close()
-	}
-	if len(failed) > 0 {
-		return fmt.Errorf("%d checks are red", len(failed))
+	if red := s.runAll(ctx, chosen); red > 0 {
+		return fmt.Errorf("%d checks are red", red)
 	}
 	return ctx.Err()
 }
 
-// bothTabs opens a window with scripts and one without, in which the user of the node is logged in.
-func (s *stage) bothTabs(n *node) (with, without *tab, err error) {
-	with, err = s.tab(n.URL, true)
-	if err == nil {
-		without, err = s.tab(n.URL, false)
+// jobs returns all checks, those that take long first.
+func (s *stage) jobs(ctx context.Context, all []*scene, axe string) (jobs []job) {
+	usual, mirrored := all[1], all[len(all)-1]
+	n := usual.node
+	jobs = append(jobs,
+		job{"a node is killed", nil, func(*lane) error { return s.nodeIsKilled(ctx) }},
+		job{"refresh", n, func(*lane) error { return s.refresh(ctx, n) }})
+	for _, w := range ways {
+		jobs = append(jobs,
+			job{"actions " + w.what, n, func(*lane) error { return s.actions(ctx, n, w) }},
+			job{"works " + w.what, mirrored.node, func(*lane) error { return s.changesWork(ctx, mirrored, w) }})
 	}
-	for _, t := range []*tab{with, without} {
-		if err == nil {
-			err = t.login(n.Token)
+	jobs = append(jobs,
+		job{"sessions that end", nil, func(*lane) error { return s.sessionsThatEnd(ctx, n) }},
+		job{"login and logout", nil, func(*lane) error { return s.loginAndLogout(ctx, n) }},
+		job{"filter and open", nil, func(*lane) error { return s.filterAndOpen(n, true) }},
+		job{"filter and open without scripts", nil, func(*lane) error { return s.filterAndOpen(n, false) }},
+		job{"copy", nil, func(*lane) error { return s.copies(n) }},
+		job{"keys", nil, func(*lane) error { return s.loggedIn(n, true, (*tab).keysDo) }})
+	for _, page := range usual.pages {
+		jobs = append(jobs, job{"keyboard " + page.name, nil, func(l *lane) error { return l.tabThrough(n, page) }})
+	}
+	for _, sc := range slices.Backward(all) { // pages without data are quick
+		for _, page := range sc.pages {
+			jobs = append(jobs, job{"page " + sc.name + " " + page.name, nil, func(l *lane) error { return l.lookAt(sc.node, page, axe) }})
 		}
 	}
-	return with, without, err
+	return jobs
 }
 
 // in runs a check in a window of its own, which must have done nothing wrong but what is expected.
@@ -91,4 +71,14 @@ func (s *stage) in(n *node, scripts bool, check func(*tab) error, expected ...st
 	}
 	defer t.close()
 	return errors.Join(check(t), t.wrong(expected...))
+}
+
+// loggedIn runs a check as in does, in a window in which the user of the node is logged in.
+func (s *stage) loggedIn(n *node, scripts bool, check func(*tab) error, expected ...string) error {
+	return s.in(n, scripts, func(t *tab) error {
+		if err := t.login(n.Token); err != nil {
+			return err
+		}
+		return check(t)
+	}, expected...)
 }

@@ -68,63 +68,40 @@ type reason struct {
 	Reason string `json:"reason"`
 }
 
+// fillNothing makes no data.
+func fillNothing(ctx context.Context, n *node) (samples, []shown, error) {
+	var link struct{ Path string }
+	if err := n.ask(ctx, http.MethodPost, "/ui/links", nil, &link); err != nil {
+		return nil, nil, err
+	}
+	return nil, []shown{
+		{name: "no-such-page", path: "/ui/none", status: http.StatusNotFound},
+		{name: "no-such-task", path: "/ui/tasks/none", status: http.StatusNotFound},
+		{name: "login-of-a-stranger", path: "/ui/login?next=%2Fui%2Ftasks", stranger: true},
+		{name: "login-refused", path: "/ui/login", stranger: true, status: http.StatusUnauthorized,
+			fill: `document.querySelector("#token").value = "wrong"`, press: "form.login button"},
+		{name: "login-by-link", path: link.Path, stranger: true},
+		{name: "login-by-link-that-is-spent", path: "/ui/login?link=spent", stranger: true},
+	}, nil
+}
+
 // fillUsual makes data as a cluster has them that people use.
-func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
-	var all []toSubmit
-	for i := range 60 {
-		all = append(all, toSubmit{Behavior: "noop", ID: fmt.Sprintf("invoices.2026-11-%02d/%04d", i%28+1, i), Params: map[string]any{"invoice": i}})
-	}
-	for i := range 5 {
-		all = append(all,
-			toSubmit{Behavior: "sleep", ID: fmt.Sprintf("import.customers/%d", i), Params: map[string]string{"duration": "1h"}, Priority: int64(i)},
-			toSubmit{Behavior: "noop", ID: fmt.Sprintf("reminder/%d", i), DelayMs: 86_400_000 * int64(i+1)},
-			toSubmit{Behavior: "exec", ID: fmt.Sprintf("report/2026-%02d", i+1), Params: shell("echo rows: 1234; echo done")},
-			toSubmit{Behavior: "exec", ID: fmt.Sprintf("upload/%d", i), Params: shell("echo connection refused >&2; exit 3")})
-	}
-	for _, by := range []string{"scripts", "hand"} { // that somebody changes
-		for i := range 3 {
-			all = append(all, toSubmit{Behavior: "noop", ID: fmt.Sprintf("change.%s/%d", by, i), DelayMs: 86_400_000})
-		}
-	}
-	if err := n.submit(ctx, all...); err != nil {
-		return nil, err
-	}
-	for i := range 3 {
-		if err := n.verb(ctx, fmt.Sprintf("reminder/%d", i), "suspend", reason{"the mail server moves this week"}); err != nil {
-			return nil, err
-		}
-	}
-	if err := n.verb(ctx, "import.customers/4", "cancel", reason{"started by mistake"}); err != nil {
-		return nil, err
-	}
-	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/http/pause", reason{"the partner's site is down"}, nil); err != nil {
-		return nil, err
-	}
-	if err := n.ask(ctx, http.MethodPut, "/v1/schedules/nightly-report", map[string]any{
-		"cron": "0 30 2 * * ?", "timezone": "Europe/Berlin", "behavior": "noop", "params": map[string]int{"rows": 1000},
-	}, nil); err != nil {
-		return nil, err
-	}
-	if err := n.schedule(ctx, "weekly.cleanup", "@every 168h", "nobody reads the reports in August"); err != nil {
-		return nil, err
-	}
-	if err := n.fillStore(ctx, "work", "resize", "thumbnail", "publish"); err != nil {
-		return nil, err
-	}
-	if err := n.applyCollections(ctx, "The orders of the shop", "sync-meters"); err != nil {
-		return nil, err
-	}
-	for _, id := range []string{"report/2026-05", "invoices.2026-11-01/0000"} {
-		if err := n.await(ctx, id, func(s state) bool { return s.Status == "SUCCESS" }); err != nil {
-			return nil, err
-		}
-	}
-	if err := n.await(ctx, "upload/0", func(s state) bool { return s.Attempt >= 2 }); err != nil {
-		return nil, err
+func fillUsual(ctx context.Context, n *node) (samples, []shown, error) {
+	if err := all(
+		func() error { return n.submitUsual(ctx) },
+		func() error { return n.changeUsual(ctx) },
+		func() error { return n.scheduleUsual(ctx) },
+		func() error { return n.fillStore(ctx, "work", "resize", "thumbnail", "publish") },
+		func() error { return n.applyCollections(ctx, "The orders of the shop", "sync-meters") },
+		func() error { return n.await(ctx, "report/2026-05", succeeded) },
+		func() error { return n.await(ctx, "invoices.2026-11-01/0000", succeeded) },
+		func() error { return n.await(ctx, "upload/0", func(s state) bool { return s.Attempt >= 2 }) },
+	); err != nil {
+		return nil, nil, err
 	}
 	job, err := n.form(ctx, "/ui/jobs", url.Values{"operation": {"retry"}, "affinity-prefix": {"upload"}, "reason": {"the disk was full"}, "once": {"1"}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return samples{
 		"/ui/jobs/{job}":       {job},
@@ -137,7 +114,73 @@ func fillUsual(ctx context.Context, _ *stage, n *node) (samples, error) {
 		},
 		"/ui/schedules/{name}": {"/ui/schedules/nightly-report", "/ui/schedules/weekly.cleanup"},
 		"/ui/stores/{name}":    {"/ui/stores/work", "/ui/stores/work?group=resize"},
-	}, nil
+	}, formsOf("invoices.2026-11-02", "reminder~4", "weekly.cleanup"), nil
+}
+
+func succeeded(s state) bool { return s.Status == "SUCCESS" }
+
+// submitUsual submits tasks, of which some run, some wait, some have ended, and some fail.
+func (n *node) submitUsual(ctx context.Context) error {
+	var all []toSubmit
+	for i := range 60 {
+		all = append(all, toSubmit{Behavior: "noop", ID: fmt.Sprintf("invoices.2026-11-%02d/%04d", i%28+1, i), Params: map[string]any{"invoice": i}})
+	}
+	for i := range 5 {
+		all = append(all,
+			toSubmit{Behavior: "sleep", ID: fmt.Sprintf("import.customers/%d", i), Params: map[string]string{"duration": "1h"}, Priority: int64(i)},
+			toSubmit{Behavior: "noop", ID: fmt.Sprintf("reminder/%d", i), DelayMs: 86_400_000 * int64(i+1)},
+			toSubmit{Behavior: "exec", ID: fmt.Sprintf("report/2026-%02d", i+1), Params: shell("echo rows: 1234; echo done")},
+			toSubmit{Behavior: "exec", ID: fmt.Sprintf("upload/%d", i), Params: shell("echo connection refused >&2; exit 3")})
+	}
+	for _, way := range ways { // that somebody changes
+		for i := range 3 {
+			all = append(all, toSubmit{Behavior: "noop", ID: fmt.Sprintf("change.%s/%d", way.name, i), DelayMs: 86_400_000})
+		}
+	}
+	return n.submit(ctx, all...)
+}
+
+// changeUsual suspends and cancels tasks, and pauses a behavior.
+func (n *node) changeUsual(ctx context.Context) error {
+	for i := range 3 {
+		if err := n.verb(ctx, fmt.Sprintf("reminder/%d", i), "suspend", reason{"the mail server moves this week"}); err != nil {
+			return err
+		}
+	}
+	return all(
+		func() error { return n.verb(ctx, "import.customers/4", "cancel", reason{"started by mistake"}) },
+		func() error {
+			return n.ask(ctx, http.MethodPost, "/v1/behaviors/http/pause", reason{"the partner's site is down"}, nil)
+		},
+	)
+}
+
+// scheduleUsual sets a schedule that fires, and one that is paused.
+func (n *node) scheduleUsual(ctx context.Context) error {
+	nightly := map[string]any{"cron": "0 30 2 * * ?", "timezone": "Europe/Berlin", "behavior": "noop", "params": map[string]int{"rows": 1000}}
+	return all(
+		func() error { return n.ask(ctx, http.MethodPut, "/v1/schedules/nightly-report", nightly, nil) },
+		func() error {
+			return n.schedule(ctx, "weekly.cleanup", "@every 168h", "nobody reads the reports in August")
+		},
+	)
+}
+
+// formsOf returns the pages that answer forms: about tasks of an affinity, which cannot be suspended, about one task, and about a
+// schedule that is paused. The forms change nothing, but for a run of a schedule.
+func formsOf(affinity, task, schedule string) []shown {
+	const choose = `document.querySelectorAll("tbody input[type=checkbox]").forEach((b, i) => { b.checked = true; `
+	return []shown{
+		{name: "changes", path: "/ui/tasks?affinity=" + affinity, fill: choose + `})`, press: `fieldset.change button[value=suspend]`},
+		{name: "task-changed-since", path: "/ui/tasks/" + task, status: http.StatusPreconditionFailed,
+			fill: `document.querySelector("form.change [name=version]").value = "0.1.0"`, press: `form.change button[name=operation]`},
+		{name: "steered", path: "/ui/schedules", status: http.StatusConflict,
+			fill: choose + `if (i > 0) b.value += "-gone"; })`, press: `button[value=run]`},
+		{name: "steer-refused", path: "/ui/schedules/" + schedule, status: http.StatusPreconditionFailed,
+			fill: `document.querySelector("[name=version]").value = "1"`, press: `button[value=resume]`},
+		{name: "submit-refused", path: "/ui/submit?like=" + strings.ReplaceAll(task, "~", "%2F"), status: http.StatusBadRequest,
+			fill: `document.querySelector("#s-params").value = "{"; document.querySelector("#s-delay").value = "soon"`, press: `form.submit button.main`},
+	}
 }
 
 // schedule sets a schedule of noop and pauses it.
@@ -207,85 +250,112 @@ var hostileTexts = []string{
 // attemptsOf counts the attempts of the task that has many, namesOf the names of the nodes that make them.
 const attemptsOf, namesOf = 25, 5
 
+// longName is as long as an affinity may be, and has no place to break it.
+var longName = strings.Repeat("Donaudampfschifffahrtsgesellschaftskapitaen-", 3)[:120]
+
+// wideName is a name of the widest letters.
+var wideName = strings.Repeat("W", 40)
+
 // fillHostile makes data that try to break pages.
-func fillHostile(ctx context.Context, s *stage, n *node) (samples, error) {
-	long := strings.Repeat("Donaudampfschifffahrtsgesellschaftskapitaen-", 3)[:120]
-	var of []string
-	for i, text := range hostileTexts {
-		id := fmt.Sprintf("hostile/%d", i)
-		of = append(of, "/ui/tasks/hostile~"+fmt.Sprint(i))
-		if err := n.submit(ctx, toSubmit{Behavior: "noop", ID: id, Params: map[string]any{"text": text, text: []any{text, nil, 1e300}}, DelayMs: 86_400_000}); err != nil {
-			return nil, err
-		}
-		if err := n.verb(ctx, id, "suspend", reason{clean(text)}); err != nil {
-			return nil, err
-		}
+func fillHostile(ctx context.Context, n *node) (samples, []shown, error) {
+	if err := all(
+		func() error { return n.submitHostile(ctx) },
+		func() error { return n.attemptOften(ctx, "many") },
+		func() error {
+			return n.await(ctx, "worst-error", func(s state) bool { return s.Attempt >= 1 && s.Status != "RUNNING" })
+		},
+		func() error { return n.scheduleHostile(ctx) },
+		func() error {
+			return n.fillStore(ctx, wideName, url.QueryEscape(longName+longName), rightToLeft+hostileTexts[1], "a/b?c#d%2F&e=<f>")
+		},
+		func() error {
+			return n.applyCollections(ctx, "<b onclick=alert(1)>"+strings.Repeat(wideName, 3), wideName)
+		},
+	); err != nil {
+		return nil, nil, err
 	}
-	big := map[string]string{} // 256 KiB of JSON
-	for i := range 2000 {
-		big[fmt.Sprintf("member-%04d", i)] = strings.Repeat("ü<&>", 21)
-	}
-	worst := `i=0; while [ $i -lt 300 ]; do printf '\033[31m<b onclick="alert(1)">\342\200\256evil\342\201\247 \001\002' >&2; i=$((i+1)); done; printf '%.0sw' $(seq 4000) >&2; exit 9`
-	err := n.submit(ctx,
-		toSubmit{Behavior: "noop", ID: "big", Params: big},
-		toSubmit{Behavior: "exec", ID: "worst-error", Params: shell(worst)},
-		toSubmit{Behavior: "exec", ID: "noise", Params: shell(`for i in 1 2 3; do ` + worst[5:strings.Index(worst, "; exit")] + `; done 2>&1; printf '%.0sW' $(seq 4000)`)},
-		toSubmit{Behavior: "noop", ID: "w/" + strings.Repeat("W", 126)},
-		toSubmit{Behavior: "noop", ID: long, DelayMs: 315_360_000_000},
-		toSubmit{Behavior: "exec", ID: "many", Params: shell("exit 1")},
-	)
+	job, err := n.form(ctx, "/ui/jobs", url.Values{"operation": {"cancel"}, "affinity-prefix": {longName[:40]}, "reason": {clean(hostileTexts[0])}, "once": {"1"}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for name := 1; ; name++ {
-		for attempt := (name-1)*attemptsOf/namesOf + 1; attempt <= name*attemptsOf/namesOf; attempt++ {
-			if err := n.await(ctx, "many", func(s state) bool { return s.Attempt >= attempt && s.Status != "RUNNING" }); err != nil {
-				return nil, err
-			}
-			if attempt < name*attemptsOf/namesOf {
-				_ = n.verb(ctx, "many", "run-now", nil) // it may have begun by itself
-			}
-		}
-		if name == namesOf {
-			break
-		}
-		if err := n.stop(); err != nil {
-			return nil, fmt.Errorf("stop the node: %w", err)
-		}
-		again, err := serve(ctx, n.binary, n.dir, append([]string{"--name", fmt.Sprintf("%d-%s", name, long[:40])}, inFiles...)...)
-		if err != nil {
-			return nil, err
-		}
-		n.cmd, n.URL, n.Token = again.cmd, again.URL, again.Token
-		_ = n.verb(ctx, "many", "run-now", nil)
-	}
-	if err := n.await(ctx, "worst-error", func(s state) bool { return s.Attempt >= 1 && s.Status != "RUNNING" }); err != nil {
-		return nil, err
-	}
-	if err := n.ask(ctx, http.MethodPost, "/v1/behaviors/sleep/pause", reason{hostileTexts[0] + clean(rightToLeft) + long}, nil); err != nil {
-		return nil, err
-	}
-	wide := strings.Repeat("W", 40)
-	if err := n.schedule(ctx, long[:64], "0 0 0 29 2 ?", clean(hostileTexts[0]+rightToLeft)); err != nil {
-		return nil, err
-	}
-	if err := n.fillStore(ctx, wide, url.QueryEscape(long+long), rightToLeft+hostileTexts[1], "a/b?c#d%2F&e=<f>"); err != nil {
-		return nil, err
-	}
-	if err := n.applyCollections(ctx, "<b onclick=alert(1)>"+wide+wide+wide, wide); err != nil {
-		return nil, err
-	}
-	job, err := n.form(ctx, "/ui/jobs", url.Values{"operation": {"cancel"}, "affinity-prefix": {long[:40]}, "reason": {clean(hostileTexts[0])}, "once": {"1"}})
-	if err != nil {
-		return nil, err
+	var tasks []string
+	for i := range hostileTexts {
+		tasks = append(tasks, fmt.Sprintf("/ui/tasks/hostile~%d", i))
 	}
 	return samples{
 		"/ui/jobs/{job}":       {job},
 		"/ui/tasks/{id}/logs":  {"/ui/tasks/worst-error/logs", "/ui/tasks/noise/logs"},
 		"/ui/tasks/{id}/state": {"/ui/tasks/hostile~0/state", "/ui/tasks/many/state?seq=9", "/ui/tasks/hostile~1/state?seq=wrong"},
 		"/ui/submit":           {"/ui/submit?like=hostile%2F0", "/ui/submit?like=big"},
-		"/ui/tasks/{id}":       append(of, "/ui/tasks/big", "/ui/tasks/worst-error", "/ui/tasks/many", "/ui/tasks/"+url.PathEscape(long)),
-	}, nil
+		"/ui/tasks/{id}":       append(tasks, "/ui/tasks/big", "/ui/tasks/worst-error", "/ui/tasks/many", "/ui/tasks/"+url.PathEscape(longName)),
+		"/ui/schedules/{name}": {"/ui/schedules/" + longName[:64]},
+		"/ui/stores/{name}":    {"/ui/stores/" + wideName, "/ui/stores/" + wideName + "?group=" + url.QueryEscape(rightToLeft+hostileTexts[1])},
+	}, formsOf("hostile", "hostile~0", longName[:64]), nil
+}
+
+// submitHostile submits tasks with texts, sizes and errors that no page expects.
+func (n *node) submitHostile(ctx context.Context) error {
+	for i, text := range hostileTexts {
+		id := fmt.Sprintf("hostile/%d", i)
+		params := map[string]any{"text": text, text: []any{text, nil, 1e300}}
+		if err := n.submit(ctx, toSubmit{Behavior: "noop", ID: id, Params: params, DelayMs: 86_400_000}); err != nil {
+			return err
+		}
+		if err := n.verb(ctx, id, "suspend", reason{clean(text)}); err != nil {
+			return err
+		}
+	}
+	big := map[string]string{} // 256 KiB of JSON
+	for i := range 2000 {
+		big[fmt.Sprintf("member-%04d", i)] = strings.Repeat("ü<&>", 21)
+	}
+	const noise = `i=0; while [ $i -lt 300 ]; do printf '\033[31m<b onclick="alert(1)">\342\200\256evil\342\201\247 \001\002' >&2; i=$((i+1)); done; printf '%.0sw' $(seq 4000) >&2`
+	return n.submit(ctx,
+		toSubmit{Behavior: "noop", ID: "big", Params: big},
+		toSubmit{Behavior: "exec", ID: "worst-error", Params: shell(noise + "; exit 9")},
+		toSubmit{Behavior: "exec", ID: "noise", Params: shell(`for j in 1 2 3; do ` + noise + `; done 2>&1; printf '%.0sW' $(seq 4000)`)},
+		toSubmit{Behavior: "noop", ID: "w/" + strings.Repeat("W", 126)},
+		toSubmit{Behavior: "noop", ID: longName, DelayMs: 315_360_000_000},
+		toSubmit{Behavior: "exec", ID: "many", Params: shell("exit 1")},
+	)
+}
+
+// attemptOften has a task fail in many attempts on nodes of several names, of which one runs after the other.
+func (n *node) attemptOften(ctx context.Context, id string) error {
+	for name := 1; ; name++ {
+		most := name * attemptsOf / namesOf
+		for attempt := (name-1)*attemptsOf/namesOf + 1; attempt <= most; attempt++ {
+			if err := n.await(ctx, id, func(s state) bool { return s.Attempt >= attempt && s.Status != "RUNNING" }); err != nil {
+				return err
+			}
+			if attempt < most {
+				_ = n.verb(ctx, id, "run-now", nil) // it may have begun by itself
+			}
+		}
+		if name == namesOf {
+			return nil
+		}
+		if err := n.stop(); err != nil {
+			return fmt.Errorf("stop the node: %w", err)
+		}
+		again, err := serve(ctx, n.binary, n.dir, append([]string{"--name", fmt.Sprintf("%d-%s", name, longName[:40])}, inFiles...)...)
+		if err != nil {
+			return err
+		}
+		n.cmd, n.URL, n.Token = again.cmd, again.URL, again.Token
+		_ = n.verb(ctx, id, "run-now", nil)
+	}
+}
+
+// scheduleHostile pauses a behavior and a schedule for reasons that no page expects.
+func (n *node) scheduleHostile(ctx context.Context) error {
+	why := clean(hostileTexts[0] + rightToLeft)
+	return all(
+		func() error {
+			return n.ask(ctx, http.MethodPost, "/v1/behaviors/sleep/pause", reason{hostileTexts[0] + clean(rightToLeft) + longName}, nil)
+		},
+		func() error { return n.schedule(ctx, longName[:64], "0 0 0 29 2 ?", why) },
+	)
 }
 
 // clean returns a text that may be a reason.

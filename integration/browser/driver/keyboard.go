@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,44 +11,28 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-var (
-	//go:embed controls.js
-	controlsScript string
-	//go:embed focus.js
-	focusScript string
-)
+//go:embed controls.js
+var controlsScript string
 
-// focus is where the focus of a page is.
+// focus tells where the focus of a page is.
 type focus struct {
-	At    int // its number in the order of the page; -1 = elsewhere
-	What  string
-	Seen  bool // it is marked, and in the window
-	Radio bool
+	At   int // its number in the order of the page; -1 = elsewhere
+	What string
+	Seen bool // it is marked, and in the window
 }
 
-// keyboard goes through pages by the keyboard alone: everything that can be done has the focus once, in the order of the page,
+// tabThrough goes through a page by the tab key alone: everything that can be done has the focus once, in the order of the page,
 // and it is seen where the focus is.
-func (s *stage) keyboard(sc *scene) error {
-	return s.in(sc.node, true, func(t *tab) error {
-		if err := t.login(sc.node.Token); err != nil {
-			return err
-		}
-		var all []error
-		for _, page := range sc.pages {
-			if err := t.tabThrough(page.path); err != nil {
-				all = append(all, fmt.Errorf("%s: %w", page.name, err))
-			}
-		}
-		return errors.Join(append(all, t.keysDo())...)
-	}, "404 (Not Found)")
-}
-
-// tabThrough goes through a page by the tab key.
-func (t *tab) tabThrough(path string) error {
-	if _, err := t.load(chromedp.Navigate(t.home + path)); err != nil {
+func (l *lane) tabThrough(of *node, page shown) error {
+	t, err := l.window(windowOf{of, true, page.stranger})
+	if err != nil {
 		return err
 	}
-	if err := t.eval(`document.querySelectorAll("[data-refresh][aria-pressed=true]").forEach((b) => b.click()); // nothing comes and goes meanwhile
+	if err := t.visit(page); err != nil {
+		return err
+	}
+	// Nothing comes and goes meanwhile, and the focus is before the page.
+	if err := t.eval(`document.querySelectorAll("[data-refresh][aria-pressed=true]").forEach((b) => b.click());
 		document.activeElement.blur(); document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute("tabindex"); getSelection().removeAllRanges(); true`, nil); err != nil {
 		return err
 	}
@@ -55,51 +40,55 @@ func (t *tab) tabThrough(path string) error {
 	if err := t.eval(controlsScript, &n); err != nil {
 		return err
 	}
-	reached := make([]bool, n)
+	if err := t.do(chromedp.KeyEvent(strings.Repeat(kb.Tab, n+5))); err != nil {
+		return err
+	}
+	var stops []focus
+	if err := t.eval(`window.stops`, &stops); err != nil {
+		return err
+	}
+	missed, err := inOrder(stops, n)
+	if err != nil {
+		return err
+	}
+	var what []string
+	if err := t.eval(fmt.Sprintf(`%s.map((i) => window.reach[i].outerHTML.slice(0, 100))`, missed), &what); err != nil {
+		return err
+	}
+	if len(what) > 0 {
+		err = fmt.Errorf("the keyboard does not reach %s", strings.Join(what, "; "))
+	}
+	return errors.Join(err, t.wrong(page.noted()...))
+}
+
+// inOrder returns, as a list in JSON, which of so many controls had not the focus at one of the stops, and an error unless the stops
+// are in the order of the page and seen.
+func inOrder(stops []focus, of int) (missed string, err error) {
+	reached := make([]bool, of)
 	last := -1
-	for range n + 5 {
-		if err := t.do(chromedp.KeyEvent(kb.Tab)); err != nil {
-			return err
-		}
-		var f focus
-		if err := t.eval(focusScript, &f); err != nil {
-			return err
-		}
-		if f.At < 0 {
-			if last == n-1 {
-				break // the browser's own controls are next
-			}
-			continue
-		}
+each:
+	for _, f := range stops {
 		switch {
-		case reached[f.At]:
-			last = n
-		case f.At < last:
-			return fmt.Errorf("the focus goes back to %s", f.What)
-		case !f.Seen:
-			return fmt.Errorf("it is not seen that the focus is on %s", f.What)
-		}
-		if last == n {
-			break
-		}
-		reached[f.At] = true
-		last = f.At
-	}
-	var missed []string
-	for i, is := range reached {
-		if is {
+		case f.At < 0 && last < of-1:
 			continue
+		case f.At < 0, reached[f.At]: // the browser's own controls, or the first again
+			break each
+		case f.At < last:
+			return "", fmt.Errorf("the focus goes back to %s", f.What)
+		case !f.Seen:
+			return "", fmt.Errorf("it is not seen that the focus is on %s", f.What)
+		default:
+			reached[f.At], last = true, f.At
 		}
-		var what string
-		if err := t.eval(fmt.Sprintf(`window.reach[%d].outerHTML.slice(0, 100)`, i), &what); err != nil {
-			return err
+	}
+	left := []int{}
+	for i, is := range reached {
+		if !is {
+			left = append(left, i)
 		}
-		missed = append(missed, what)
 	}
-	if len(missed) > 0 {
-		return fmt.Errorf("the keyboard does not reach %s", strings.Join(missed, "; "))
-	}
-	return nil
+	text, err := json.Marshal(left)
+	return string(text), err
 }
 
 // keysDo uses by keys what others click.

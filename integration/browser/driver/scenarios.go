@@ -167,6 +167,7 @@ func logoutElsewhere(ctx context.Context, t *tab) error {
 	if err != nil {
 		return err
 	}
+	r.Header.Set("Origin", t.home)
 	r.AddCookie(&http.Cookie{Name: cookies[0].Name, Value: cookies[0].Value})
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
@@ -213,10 +214,7 @@ func forge(t *tab) error {
 
 // filterAndOpen filters the tasks, and opens one of them.
 func (s *stage) filterAndOpen(n *node, scripts bool) error {
-	return s.in(n, scripts, func(t *tab) error {
-		if err := t.login(n.Token); err != nil {
-			return err
-		}
+	return s.loggedIn(n, scripts, func(t *tab) error {
 		if err := t.follow(`nav a[href="/ui/tasks"]`); err != nil {
 			return err
 		}
@@ -262,10 +260,7 @@ func (s *stage) filterAndOpen(n *node, scripts bool) error {
 
 // refresh changes a task while its page is open, in which somebody has opened and chosen something.
 func (s *stage) refresh(ctx context.Context, n *node) error {
-	return s.in(n, true, func(t *tab) error {
-		if err := t.login(n.Token); err != nil {
-			return err
-		}
+	return s.loggedIn(n, true, func(t *tab) error {
 		if err := t.open("/ui/tasks/reminder~3"); err != nil {
 			return err
 		}
@@ -390,10 +385,7 @@ func (t *tab) keepsForms() error {
 
 // copies copies parameters of a task.
 func (s *stage) copies(n *node) error {
-	return s.in(n, true, func(t *tab) error {
-		if err := t.login(n.Token); err != nil {
-			return err
-		}
+	return s.loggedIn(n, true, func(t *tab) error {
 		if err := t.open("/ui/tasks/upload~0"); err != nil {
 			return err
 		}
@@ -454,10 +446,7 @@ func (s *stage) nodeIsKilled(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.in(first, true, func(t *tab) error {
-		if err := t.login(first.Token); err != nil {
-			return err
-		}
+	return s.loggedIn(first, true, func(t *tab) error {
 		const names = `[...document.querySelectorAll("[aria-labelledby=nodes] tbody tr")].map((r) => r.cells[0].innerText.trim().split(/\s+/).pop()).sort().join()`
 		if err := t.until("three nodes are shown", names+` === "a,b,c"`); err != nil {
 			return err
@@ -482,7 +471,7 @@ func (s *stage) join(ctx context.Context, first *node, name string) (*node, erro
 	if err := n.start("serve", "--join", "taskledger-data", "--name", name, "--ttl", "3s"); err != nil {
 		return nil, err
 	}
-	s.ends = append(s.ends, n.kill)
+	s.atEnd(n.kill)
 	return n, soon(func() error {
 		var all struct {
 			Nodes []struct{ Node string }

@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
@@ -22,7 +23,8 @@ const highest, between = 1400, 12
 // scales make pictures of the three widths fit beside each other.
 var scales = map[int64]float64{360: 0.8, 1024: 0.6, 1920: 0.45}
 
-// sheets writes a picture of every page into a directory: in three widths beside each other, light above dark.
+// sheets writes a picture of every page into a directory: in three widths beside each other, light and
+// folded above dark and unfolded.
 func (s *stage) sheets(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -34,34 +36,40 @@ func (s *stage) sheets(ctx context.Context, dir string) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
+	var jobs []job
 	for _, sc := range all {
-		t, err := s.tab(sc.node.URL, true)
-		if err != nil {
-			return err
-		}
-		if err := t.login(sc.node.Token); err != nil {
-			return err
-		}
 		for _, p := range sc.pages {
-			if !s.chosen(sc.name + " " + p.name) {
+			name := sc.name + " " + p.name
+			if !s.chosen(name) {
 				continue
 			}
-			if _, err := t.load(chromedp.Navigate(t.home + p.path)); err != nil {
-				return err
-			}
-			if err := t.sheet(filepath.Join(dir, sc.name+"-"+p.name+".png")); err != nil {
-				return fmt.Errorf("%s: %w", p.path, err)
-			}
+			jobs = append(jobs, job{name, nil, func(l *lane) error {
+				t, err := l.window(windowOf{sc.node, true, p.stranger})
+				if err != nil {
+					return err
+				}
+				if err := t.visit(p); err != nil {
+					return err
+				}
+				return t.sheet(filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".png"))
+			}})
 		}
-		t.close()
 	}
-	return nil
+	if red := s.runAll(ctx, jobs); red > 0 {
+		return fmt.Errorf("%d pages have no picture", red)
+	}
+	return ctx.Err()
 }
 
 // sheet writes the picture of the page that is shown.
 func (t *tab) sheet(file string) error {
 	var rows []image.Image
-	for _, th := range themes {
+	for i, th := range themes {
+		if i > 0 { // both are seen: what is folded closed, and open
+			if err := t.eval(openAll, nil); err != nil {
+				return err
+			}
+		}
 		var row []image.Image
 		for _, width := range widths {
 			if err := t.do(theme(th), size(width)); err != nil {

@@ -1,11 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 // stage holds nodes and a browser for the checks.
@@ -14,7 +20,16 @@ type stage struct {
 	patterns []string // of the routes of the dashboard that show something
 	only     string
 	browser  context.Context
-	ends     []func()
+
+	mu   sync.Mutex
+	ends []func()
+}
+
+// atEnd has something done by close.
+func (s *stage) atEnd(end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ends = append(s.ends, end)
 }
 
 // chosen reports whether a name has one of the texts that were asked for, which commas part.
@@ -43,7 +58,7 @@ func (s *stage) start(ctx context.Context) error {
 		return err
 	}
 	s.browser = browser
-	s.ends = append(s.ends, end)
+	s.atEnd(end)
 	return nil
 }
 
@@ -53,7 +68,7 @@ func (s *stage) serve(ctx context.Context, name string, flags ...string) (*node,
 	if err != nil {
 		return nil, err
 	}
-	s.ends = append(s.ends, n.kill)
+	s.atEnd(n.kill)
 	return n, nil
 }
 
@@ -62,20 +77,39 @@ type scene struct {
 	name  string
 	node  *node
 	pages []shown
+	works []string // ids of its tasks that have a work
 }
 
 // shown is a page of a scene.
 type shown struct {
 	name, path string
+	stranger   bool   // nobody has logged in
+	fill       string // a script that fills a form of the page
+	press      string // the button that sends the form, for a page that is shown for a form alone
+	status     int64  // of the page, 0 = 200
 }
 
-// refused returns what a browser notes about a page that is refused; nil for others.
-func (p shown) refused() []string {
-	switch {
-	case strings.HasPrefix(p.name, "no-such"):
-		return []string{"404 (Not Found)"}
-	case strings.Contains(p.path, "seq=wrong"):
-		return []string{"400 (Bad Request)"}
+// noted returns what a browser notes about a page that is refused; nil for others.
+func (p shown) noted() []string {
+	if p.status == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d (%s)", p.status, http.StatusText(int(p.status)))}
+}
+
+// visit opens the page of a scene, and sends its form.
+func (t *tab) visit(p shown) error {
+	status, err := t.load(chromedp.Navigate(t.home + p.path))
+	if err == nil && p.press != "" {
+		if err = t.eval(p.fill+"; true", nil); err == nil {
+			status, err = t.load(chromedp.Click(chromedp.CSS(p.press), chromedp.NodeVisible))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", p.path, err)
+	}
+	if want := cmp.Or(p.status, http.StatusOK); status != want && status != http.StatusNotModified {
+		return fmt.Errorf("open %s: status %d, want %d", p.path, status, want)
 	}
 	return nil
 }
@@ -103,14 +137,22 @@ func (s *stage) scene(name string, n *node, of samples, others ...shown) *scene 
 	for _, pattern := range s.patterns {
 		path := strings.TrimSuffix(pattern, "{$}")
 		if noPages[pattern] == "" && !strings.Contains(path, "{") {
-			all.pages = append(all.pages, shown{nameOf(path), path + queries[path]})
+			all.pages = append(all.pages, shown{name: nameOf(path), path: path + queries[path]})
 		}
 		for i, sample := range of[pattern] {
-			all.pages = append(all.pages, shown{fmt.Sprintf("%s-%d", nameOf(path), i+1), sample})
+			all.pages = append(all.pages, shown{name: fmt.Sprintf("%s-%d", nameOf(path), i+1), path: sample, status: statusOf(sample)})
 		}
 	}
 	all.pages = append(all.pages, others...)
 	return all
+}
+
+// statusOf returns the status of a sample, 0 = 200.
+func statusOf(path string) int64 {
+	if strings.Contains(path, "seq=wrong") {
+		return http.StatusBadRequest
+	}
+	return 0
 }
 
 // nameOf makes the name of a page from its path.
@@ -136,48 +178,48 @@ func (s *stage) unseen(all ...samples) (patterns []string) {
 	return patterns
 }
 
-// scenes starts a node without data, one with usual data, one with hostile data, and a mirror.
+// scenes starts, side by side, a node without data, one with usual data, one with hostile data, and a mirror.
 func (s *stage) scenes(ctx context.Context) (all []*scene, err error) {
 	began := time.Now()
-	var found []samples
-	for _, of := range []struct {
-		name string
-		fill func(context.Context, *stage, *node) (samples, error)
-	}{
-		{"empty", func(context.Context, *stage, *node) (samples, error) { return nil, nil }},
-		{"usual", fillUsual},
-		{"hostile", fillHostile},
-	} {
-		n, err := s.serve(ctx, of.name, inFiles...)
-		if err != nil {
-			return nil, err
-		}
-		made, err := of.fill(ctx, s, n)
-		if err != nil {
-			return nil, fmt.Errorf("make %s data: %w", of.name, err)
-		}
-		found = append(found, made)
-		others := []shown{
-			{"tasks-all-columns", "/ui/tasks?status=FAILURE&column=" + strings.Join(columns, "&column=")},
-			{"tasks-wrong-filter", "/ui/tasks?status=FAILURE&created-from=yesterday"},
-		}
-		if of.name == "empty" {
-			others = append(others, shown{"no-such-page", "/ui/none"}, shown{"no-such-task", "/ui/tasks/none"},
-				shown{"login-by-link-that-is-spent", "/ui/login?link=spent"})
-		}
-		all = append(all, s.scene(of.name, n, made, others...))
+	makers := []func(context.Context) (*scene, samples, error){
+		func(ctx context.Context) (*scene, samples, error) { return s.filled(ctx, "empty", fillNothing) },
+		func(ctx context.Context) (*scene, samples, error) { return s.filled(ctx, "usual", fillUsual) },
+		func(ctx context.Context) (*scene, samples, error) { return s.filled(ctx, "hostile", fillHostile) },
+		s.mirrored,
 	}
-	work, err := s.mirrored(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("mirror: %w", err)
+	all = make([]*scene, len(makers))
+	found, failed := make([]samples, len(makers)), make([]error, len(makers))
+	var wg sync.WaitGroup
+	for i, make := range makers {
+		wg.Go(func() { all[i], found[i], failed[i] = make(ctx) })
 	}
-	all = append(all, work)
-	found = append(found, samples{"/ui/work/{id}": {work.pages[0].path}})
+	wg.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
 	if missing := s.unseen(found...); len(missing) > 0 {
 		return nil, fmt.Errorf("no data show the pages %s: name a sample in data.go", strings.Join(missing, ", "))
 	}
 	fmt.Printf("the nodes run and have their data after %.1f s\n", time.Since(began).Seconds())
 	return all, nil
+}
+
+// filled starts a node and fills it with data.
+func (s *stage) filled(
+	ctx context.Context, name string, fill func(context.Context, *node) (samples, []shown, error),
+) (*scene, samples, error) {
+	n, err := s.serve(ctx, name, inFiles...)
+	if err != nil {
+		return nil, nil, err
+	}
+	made, others, err := fill(ctx, n)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make %s data: %w", name, err)
+	}
+	others = append(others,
+		shown{name: "tasks-all-columns", path: "/ui/tasks?status=FAILURE&column=" + strings.Join(columns, "&column=")},
+		shown{name: "tasks-wrong-filter", path: "/ui/tasks?status=FAILURE&created-from=yesterday"})
+	return s.scene(name, n, made, others...), made, nil
 }
 
 // inFiles are the flags of a node that is alone.
