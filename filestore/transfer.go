@@ -303,6 +303,12 @@ func (r *Receiver) addShard(ctx context.Context, shard int, is store.ReceivedSha
 		}
 		of.Pointer.Slots = append(of.Pointer.Slots, slot)
 	}
+	if of.First > 0 && len(kept) == 0 { // the journaler has to know which entries may be missing
+		err := full(r.journal.WriteSnapshot(journal.Key{Shard: shard}, journal.Snapshot{First: of.First}))
+		if err != nil {
+			return err
+		}
+	}
 	next := r.store.notes.with(shard, func(n *shardNotes) { *n = of })
 	if err := r.write(next); err != nil {
 		return err

@@ -173,29 +173,24 @@ func (j *Journal) readSegment(number uint64) (*segment, []byte, error) {
 	return s, content, nil
 }
 
-// enter notes a record that was read. Where entries of a shard are missing, all before them must be such as nobody
-// needs, unless a snapshot could not be read that may say so: then that is the damage.
+// enter notes a record that was read. Where entries of a shard are missing before it, a snapshot must say that they may
+// go; where one could not be read that may say so, that is the damage.
 func (j *Journal) enter(s *segment, f found, unread error) error {
 	l := j.line(f.Shard)
-	at := place{s, f.at, f.next}
-	next := max(l.needed, l.first+uint64(len(l.places)))
-	if f.Number < l.needed || f.Number == next && l.add(f.Number, at) || next == 0 && l.add(f.Number, at) {
+	next := l.next()
+	switch {
+	case f.Number < l.needed:
 		return nil
-	}
-	if f.Number < next {
+	case f.Number == next:
+		l.add(f.Number, place{s, f.at, f.next})
+		return nil
+	case f.Number < next:
 		return &DamagedError{s.name, f.at, fmt.Sprintf("entry %d of shard %d follows entry %d", f.Number, f.Shard, next-1)}
-	}
-	if l.needed != 0 && unread != nil {
+	case unread != nil:
 		return unread
 	}
-	if l.needed != 0 {
-		problem := fmt.Sprintf("entries %d to %d of shard %d are missing before it", next, f.Number-1, f.Shard)
-		return &DamagedError{s.name, f.at, problem}
-	}
-	l.drop(next) // no snapshot that can be read names the first one: the store knows it
-	l.needed = 0
-	l.add(f.Number, at)
-	return nil
+	problem := fmt.Sprintf("entries %d to %d of shard %d are missing before it", next, f.Number-1, f.Shard)
+	return &DamagedError{s.name, f.at, problem}
 }
 
 // begin makes the directory ready for writing.

@@ -40,16 +40,6 @@ func (j *Journal) writeSnapshot(k journal.Key, s journal.Snapshot) error {
 	return nil // the snapshot is written; room is made with the next one
 }
 
-// syncNow syncs all that was written.
-func (j *Journal) syncNow() error {
-	j.writing.Lock()
-	defer j.writing.Unlock()
-	if err := j.ready(); err != nil {
-		return err
-	}
-	return j.sync()
-}
-
 // spoilt returns the error of a write to other files than the last segment, after which nothing is written any more
 // unless there was no room for it.
 func (j *Journal) spoilt(err error) error {
