@@ -19,7 +19,7 @@ var ErrInUse = disk.ErrInUse
 // none. It wraps ErrInUse, ErrFormat, ErrDurability, or events.ErrDamaged with the name of the file; then nothing was
 // changed. The caller closes it.
 func Open(dir string, o Options) (*Journal, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := disk.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	if err := checkForeign(dir); err != nil {
