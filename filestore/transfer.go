@@ -90,7 +90,7 @@ func (r *Receiver) lookInto(dir string, files filejournal.Options) error {
 		switch e.Name() {
 		case "format":
 			return r.lookAt(dir, files)
-		case "lock":
+		case "lock", "format.new": // a copy may have been killed before it had written the first file
 		default:
 			other = e.Name()
 		}
