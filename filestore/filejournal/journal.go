@@ -18,11 +18,10 @@ var ErrClosed = errors.New("journal is closed")
 
 // Journal is a journal in the files of one directory. It implements journal.Journaler and journal.Lossy.
 type Journal struct {
-	layer    disk.Layer
-	format   format
-	options  Options
-	unlock   func() error
-	readOnly bool
+	layer   disk.Layer
+	format  format
+	options Options
+	unlock  func() error
 
 	queue   sync.Mutex // guards waiting
 	waiting []*write
@@ -37,7 +36,14 @@ type Journal struct {
 	closed  bool
 	run     run
 
-	snapshots sync.Mutex // taken by one snapshot at a time, before writing
+	readOnly  bool         // nothing is written, for good or until makeReady
+	makeReady func() error // of a journal that was looked at; nil = it is as ready as it ever is
+
+	// snapshots is held, to read, while one is written, and taken to end that; keys and compacting are taken after it, and
+	// before writing.
+	snapshots  sync.RWMutex
+	keys       keyLocks
+	compacting sync.Mutex
 
 	index    sync.RWMutex
 	lines    map[int]*line

@@ -19,6 +19,19 @@ var ErrInUse = disk.ErrInUse
 // none. It wraps ErrInUse, ErrFormat, ErrDurability, or events.ErrDamaged with the name of the file; then nothing was
 // changed. The caller closes it.
 func Open(dir string, o Options) (*Journal, error) {
+	j, err := Look(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.Begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.Close())
+	}
+	return j, nil
+}
+
+// Look is Open that leaves the journal as it is until Begin: what is there can be read, and nothing written. So whoever
+// refuses what is there has changed nothing.
+func Look(dir string, o Options) (*Journal, error) {
 	if err := disk.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
@@ -29,7 +42,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j, err := OpenLayer(disk.Dir(dir), o)
+	j, err := LookLayer(disk.Dir(dir), o)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), unlock())
 	}
@@ -66,15 +79,41 @@ func CheckWrite(dir string) error {
 
 // OpenLayer is Open on a file layer, which nobody else uses. It looks at everything before it changes anything.
 func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
-	j, last, left, fresh, err := read(l, o.complete())
-	if err == nil {
-		err = j.begin(last, fresh, left)
-	}
+	j, err := LookLayer(l, o)
 	if err != nil {
-		j.closeFiles()
 		return nil, err
 	}
+	if err := j.Begin(); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
 	return j, nil
+}
+
+// LookLayer is Look on a file layer, which nobody else uses.
+func LookLayer(l disk.Layer, o Options) (*Journal, error) {
+	j, last, left, fresh, err := read(l, o.complete())
+	if err != nil {
+		return nil, errors.Join(err, j.closeFiles())
+	}
+	j.broken, j.readOnly = ErrReadOnly, true
+	j.makeReady = func() error { return j.begin(last, fresh, left) }
+	return j, nil
+}
+
+// Begin makes the directory ready for writing, once.
+func (j *Journal) Begin() error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if j.makeReady == nil {
+		return ErrReadOnly
+	}
+	begin := j.makeReady
+	j.makeReady = nil
+	if err := begin(); err != nil {
+		return err
+	}
+	j.broken, j.readOnly = nil, false
+	return nil
 }
 
 // read reads what there is, and changes nothing. Of a new journal there is nothing, which fresh tells.
@@ -193,7 +232,7 @@ func (j *Journal) enter(s *segment, f found, unread error) error {
 	return &DamagedError{s.name, f.at, problem}
 }
 
-// begin makes the directory ready for writing.
+// begin makes the directory ready for writing. The caller holds writing.
 func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 	if err := j.openLast(); err != nil { // who may not write learns it before anything is changed
 		return err

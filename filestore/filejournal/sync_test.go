@@ -88,3 +88,43 @@ func TestSync_ThatFailsLeavesNoSnapshotToBeAnsweredBesideIt(t *testing.T) {
 		t.Errorf("it is closed, and says %v", err)
 	}
 }
+
+// A snapshot is large, and its disk slow: the notes of the store, with which it reserves numbers, do not wait for that.
+func TestWriteSnapshot_LeavesEntriesAndOtherSnapshotsToBeWrittenMeanwhile(t *testing.T) {
+	d := faultdisk.NewOneSync()
+	j, err := filejournal.OpenLayer(d, filejournal.Options{Boot: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(long(1)); err != nil {
+		t.Fatal(err)
+	}
+	first := make(chan error, 1)
+	d.Arm()
+	go func() { first <- j.WriteSnapshot(journal.Key{}, journal.Snapshot{First: 1, Parts: [][]byte{{1}}}) }()
+	<-d.Began
+	var done atomic.Bool
+	ended := make(chan error, 1)
+	go func() {
+		err := errors.Join(
+			j.WriteSnapshot(journal.Key{Shard: journal.Notes}, journal.Snapshot{}),
+			j.WriteSnapshot(journal.Key{Shard: 1}, journal.Snapshot{}),
+			j.WriteSnapshot(journal.Key{Slot: 1}, journal.Snapshot{First: 1}),
+			j.Append(long(2)),
+		)
+		done.Store(true)
+		ended <- err
+	}()
+	aWhile(done.Load)
+	if !done.Load() {
+		t.Error("others wait for the disk to have a snapshot")
+	}
+	d.GoOn()
+	if err := <-first; !errors.Is(err, syscall.EIO) {
+		t.Errorf("the snapshot whose sync failed: %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	_ = j.Close()
+}
