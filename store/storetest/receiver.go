@@ -229,20 +229,6 @@ var receptions = map[string]func(*place){
 		}
 		p.wantAll(s)
 	},
-	"Finish/MakesAStoreOfAShardThatWasTrimmedAndHasNoSnapshot": func(p *place) {
-		r := p.receive()
-		p.must(r.Begin(p.ctx))
-		p.must(r.AddShard(p.ctx, 0, store.ReceivedShard{First: 5}, partsOf))
-		p.must(r.AddEntries(p.ctx, 0, entriesOf(5, 7)))
-		p.must(r.AddShard(p.ctx, 1, store.ReceivedShard{}, partsOf))
-		p.must(r.Finish(p.ctx, highest, writtenThere))
-		s, err := p.Open(p.ctx)
-		p.must(err)
-		p.wantEntries(s, 0, entriesOf(5, 7))
-		if first, err := s.First(p.ctx, 0); err != nil || first != 5 {
-			p.Errorf("the journal begins with entry %d, %v", first, err)
-		}
-	},
 	"Finish/OpensWhatGoesOn": func(p *place) {
 		r := p.receive()
 		p.add(r)

@@ -549,15 +549,16 @@ func TestCopy_IsNotFinishedWhereAnyArchivedEntryIsReadBackOtherwise(t *testing.T
 	from, archive := source(t)
 	longer := memarchive.New()
 	for shard := range from.Cluster().Shards {
-		var all []store.Record
-		for rec, err := range archive.ReadArchive(t.Context(), shard, 1) {
+		var head store.ArchiveHead
+		add := func(rec store.Record, err error) {
 			must(t, err)
-			all = append(all, rec)
+			head, err = longer.Archive(t.Context(), shard, head, []store.Record{rec})
+			must(t, err)
 		}
-		last, err := from.Entry(t.Context(), shard, uint64(len(all)+1))
-		must(t, err)
-		_, err = longer.Archive(t.Context(), shard, store.ArchiveHead{}, append(all, last))
-		must(t, err)
+		for rec, err := range archive.ReadArchive(t.Context(), shard, 1) {
+			add(rec, err)
+		}
+		add(from.Entry(t.Context(), shard, head.Entry+1))
 	}
 	for _, revision := range []bool{false, true} {
 		to := newPlace()
