@@ -221,7 +221,7 @@ func (s *Store) alive(o store.Session) bool {
 }
 
 // write makes a write of the journaler, and again while there is no room for it and ctx goes on. Of a write that
-// nobody knows the outcome of, it makes the last one.
+// nobody knows the outcome of, it makes the last one: from then on it wraps store.ErrBroken.
 func (s *Store) write(ctx context.Context, make func() error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
@@ -250,7 +250,8 @@ func (s *Store) writeOnce(make func() error) error {
 	if _, written := errors.AsType[*journalError](err); written && !full {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.broken = err
+		s.broken = fmt.Errorf("%w: %w", store.ErrBroken, err)
+		return s.broken
 	}
 	return err
 }
