@@ -191,8 +191,8 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	if c.ran.Swap(true) {
 		return fmt.Errorf("the client's Run was called twice: %w", task.ErrClosed)
 	}
-	serve, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+	serve, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
 	g, serve := errgroup.WithContext(serve)
 	if c.cfg.Bus != nil {
 		if err := c.joinBus(serve); err != nil {
@@ -209,9 +209,13 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 		c.gate.open()
 	}
 	err := main(ctx)
-	stop()
+	closed := task.ErrClosed
+	if errors.Is(err, store.ErrBroken) {
+		closed = fmt.Errorf("%w: %w", closed, err)
+	}
+	stop(closed)
 	err = errors.Join(err, g.Wait())
-	c.futures.Close()
+	c.futures.CloseFor(closed)
 	c.extensions.close()
 	c.removeMailboxes(ctx)
 	return err

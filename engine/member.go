@@ -224,7 +224,7 @@ func (m *member) renew(ctx context.Context) error {
 		}
 		err := m.extend(ctx)
 		switch {
-		case errors.Is(err, store.ErrSessionEnded):
+		case errors.Is(err, store.ErrSessionEnded), errors.Is(err, store.ErrBroken):
 			return err
 		case err != nil && ctx.Err() == nil:
 			m.log.WarnContext(ctx, "etcd did not renew the session, trying again", "err", err)

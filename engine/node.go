@@ -314,7 +314,8 @@ func (c *NodeConfig) complete() (map[string]task.Behavior, error) {
 // Grace, the contexts of those that are left end, which gives them ten seconds, and they are recorded as Released,
 // also where their functions have not returned by then; the shards are handed over, and the lease is revoked. It
 // returns nil after a clean drain. If the session ends while it serves, it cancels every attempt, drops all shards
-// and begins a new session, unless that wraps store.ErrOutdated: it returns this. It may be called once.
+// and begins a new session, unless that wraps store.ErrOutdated or store.ErrBroken: it returns this, and calls end with
+// the latter. It may be called once.
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
@@ -333,7 +334,7 @@ func (n *Node) Run(ctx context.Context) error {
 			err := m.run(ctx)
 			n.member.Store(nil)
 			n.offers.Serve(nil)
-			if ctx.Err() != nil || n.killed.Err() != nil || errors.Is(err, store.ErrOutdated) {
+			if ctx.Err() != nil || n.killed.Err() != nil || endsForGood(err) {
 				return err
 			}
 			n.cfg.Log.WarnContext(ctx, "session ended, starting again as a new node", "err", err)
@@ -353,6 +354,11 @@ func (n *Node) Run(ctx context.Context) error {
 			}
 		}
 	})
+}
+
+// endsForGood reports whether no other session of this process would last longer than one that ended with err.
+func endsForGood(err error) bool {
+	return errors.Is(err, store.ErrOutdated) || errors.Is(err, store.ErrBroken)
 }
 
 func (n *Node) stopWorkers() {

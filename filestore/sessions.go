@@ -48,13 +48,17 @@ func copied(n store.NodeInfo) store.NodeInfo {
 	return n
 }
 
-// Renew is described in store.Sessions.
+// Renew is described in store.Sessions. It writes nothing, and fails all the same once nothing is written any more: so a
+// node that is idle learns it, too.
 func (s *Store) Renew(ctx context.Context, o store.Session) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("renew session %s: %w", o.ID, err)
 	}
 	s.lock()
 	defer s.mu.Unlock()
+	if s.broken != nil {
+		return fmt.Errorf("renew session %s: %w", o.ID, s.broken)
+	}
 	if !s.alive(o) {
 		return fmt.Errorf("renew session %s: %w", o.ID, store.ErrSessionEnded)
 	}

@@ -26,6 +26,9 @@ var (
 	ErrTrimmed = errors.New("entry was trimmed")
 	// ErrFull reports that the store takes no more writes until space is made. Whether the write was made is unknown.
 	ErrFull = errors.New("store is full")
+	// ErrBroken reports that the store writes nothing any more, since nobody knows what became of a write. Only a process
+	// that opens the store again finds out.
+	ErrBroken = errors.New("store writes nothing any more: open it again")
 	// ErrOutdated reports that the journals or snapshots may hold what the program cannot read.
 	ErrOutdated = errors.New("this program is too old for the cluster: upgrade it")
 	// ErrUnfinished reports a store into which a cluster was being copied.

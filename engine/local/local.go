@@ -46,7 +46,8 @@ type Node struct {
 	*engine.Node
 	closers []func() error // they close the parts below the node; the first one opened is closed last
 	stop    context.CancelFunc
-	ended   chan error // has the error that Run returned
+	done    chan struct{} // closed when Run has returned; nil = it was not called
+	err     error         // that Run returned; read once done is closed
 	close   func() error
 }
 
@@ -115,14 +116,16 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	run, stop := context.WithCancel(context.Background())
-	n.stop, n.ended = stop, make(chan error, 1)
-	go func() { n.ended <- n.Run(run) }()
+	n.stop, n.done = stop, make(chan struct{})
+	go func() {
+		defer close(n.done)
+		n.err = n.Run(run)
+	}()
 	select {
 	case <-n.Ready():
 		return nil
-	case err := <-n.ended:
-		n.ended <- err
-		return errors.Join(errors.New("the node ended"), err)
+	case <-n.done:
+		return errors.New("the node ended") // Close tells why
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -151,14 +154,30 @@ func (n *Node) open(cfg Config) (kept store.Store, archive store.Archive, err er
 	return s, a, nil
 }
 
+// Done is closed when the node has ended: by Close, or by itself once its store writes nothing any more. Calls then end
+// with Err. Whoever means to go on closes the node and starts another one.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Err returns why the node has ended by itself; nil while it runs, and after Close alone. It wraps store.ErrBroken where
+// nobody knows what became of a write of the files or of the Journal.
+func (n *Node) Err() error {
+	select {
+	case <-n.done:
+		return n.err
+	default:
+		return nil
+	}
+}
+
 // Close drains the node and closes what it has opened. Calls after the first return what it returned.
 func (n *Node) Close() error { return n.close() }
 
 func (n *Node) shutDown() error {
 	var errs []error
-	if n.ended != nil {
+	if n.done != nil {
 		n.stop()
-		errs = append(errs, <-n.ended)
+		<-n.done
+		errs = append(errs, n.err)
 	}
 	for i := len(n.closers) - 1; i >= 0; i-- {
 		errs = append(errs, n.closers[i]())

@@ -67,6 +67,7 @@ type Registry struct {
 	idle      sync.Pool     // waiters, not of the process: a bubble of time must not share them
 	callbacks sync.WaitGroup
 	followers sync.WaitGroup
+	closedFor atomic.Pointer[error] // set before the first shard is closed
 }
 
 type shardState struct {
@@ -120,7 +121,7 @@ func (r *Registry) add(f *Future) (known *outcome.Outcome, err error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return nil, task.ErrClosed
+		return nil, *r.closedFor.Load()
 	}
 	covered := s.here && f.run.Number != 0 && f.run.Life >= s.from
 	if covered {
@@ -356,7 +357,7 @@ func (r *Registry) ask(f *Future) {
 		f.asking, f.askAgain = false, false
 		s.mu.Unlock()
 		if err != nil {
-			if r.cfg.Sender.Closed() {
+			if r.cfg.Sender.Closed() && !errors.Is(err, store.ErrBroken) { // else CloseFor tells why
 				r.remove(f)
 				f.resolve(nil, task.ErrClosed)
 			}
@@ -476,7 +477,11 @@ func (r *Registry) Run(ctx context.Context) error {
 }
 
 // Close resolves every future with task.ErrClosed and waits for the callbacks.
-func (r *Registry) Close() {
+func (r *Registry) Close() { r.CloseFor(task.ErrClosed) }
+
+// CloseFor is Close with an error that wraps task.ErrClosed.
+func (r *Registry) CloseFor(why error) {
+	r.closedFor.Store(&why)
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
@@ -489,7 +494,7 @@ func (r *Registry) Close() {
 		s.waiting, s.open, s.closed = map[events.TaskID]*Future{}, 0, true
 		s.mu.Unlock()
 		for _, f := range all {
-			f.resolve(nil, task.ErrClosed)
+			f.resolve(nil, why)
 		}
 	}
 	r.stop()

@@ -135,7 +135,7 @@ func (s *Sender) deliver(f *Flight, answers []command.Answer) {
 				c.Caller.Answered(command.Answer{}, err)
 			}
 			if s.Closed() && s.Withdraw(shard, laneID, c.Command) && c.Caller != nil { // as in Ask
-				c.Caller.Answered(command.Answer{}, errClosed)
+				c.Caller.Answered(command.Answer{}, *s.closed.Load())
 			}
 		case c.Caller != nil:
 			c.Caller.Answered(answers[i], nil)

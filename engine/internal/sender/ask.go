@@ -43,7 +43,7 @@ func (s *Sender) Ask(ctx context.Context, shard int, laneID uint8, c command.Com
 		return command.Answer{}, err
 	}
 	if s.Closed() && s.Withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
-		return command.Answer{}, errClosed
+		return command.Answer{}, *s.closed.Load()
 	}
 	select {
 	case r := <-w.got:
@@ -97,7 +97,7 @@ func (s *Sender) AskMany(ctx context.Context, of []Submission) []Reply {
 	if s.Closed() { // as in Ask
 		for i := range of {
 			if m.waits(i) && s.Withdraw(of[i].Shard, command.LaneSubmit, of[i].Command) {
-				m.answer(i, command.Answer{}, errClosed)
+				m.answer(i, command.Answer{}, *s.closed.Load())
 			}
 		}
 	}

@@ -189,7 +189,7 @@ func (s *Sender) leave(shard int, laneID uint8) {
 
 // nextFlight makes a batch of what waits, if none is under way. Its time is read before the lane is locked.
 func (s *Sender) nextFlight(l *lane, shard int, laneID uint8, made time.Time) *Flight {
-	if l.flight != nil || len(l.waiting) == 0 || s.closed.Load() {
+	if l.flight != nil || len(l.waiting) == 0 || s.Closed() {
 		return nil
 	}
 	n, size := 0, 0

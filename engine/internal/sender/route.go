@@ -2,6 +2,7 @@ package sender
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -102,7 +103,13 @@ func (s *Sender) BusChanged(connected bool) {
 func (s *Sender) resendLoop(ctx context.Context) error {
 	ticker := time.NewTicker(BusTimeout / 5)
 	defer ticker.Stop()
-	defer s.Close()
+	defer func() {
+		if why := context.Cause(ctx); errors.Is(why, errClosed) {
+			s.closeFor(why)
+		} else {
+			s.Close()
+		}
+	}()
 	for {
 		select {
 		case <-ctx.Done():

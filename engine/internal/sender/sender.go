@@ -8,6 +8,7 @@ package sender
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -54,7 +55,7 @@ type Sender struct {
 	outbox    [writers]chan *Flight     // to be posted, those of one shard to one writer, in order
 	detoured  []atomic.Bool             // by shard: its last batch was posted
 	offers    Offers                    // nil in a client
-	closed    atomic.Bool
+	closed    atomic.Pointer[error] // with which calls end from then on; nil = it has not ended
 	lookout   *lookout.Lookout
 	waiters   sync.Pool // idle, not of the process: a bubble of time must not share them
 }
@@ -82,7 +83,7 @@ func (s *Sender) ID() string { return s.cfg.ID }
 func (s *Sender) Connected() bool { return s.connected.Load() }
 
 // Closed reports whether the sender has ended: what is sent from then on is answered by nobody.
-func (s *Sender) Closed() bool { return s.closed.Load() }
+func (s *Sender) Closed() bool { return s.closed.Load() != nil }
 
 // BusAway reports whether notifications of a shard cannot be expected over the bus.
 func (s *Sender) BusAway(shard int) bool {
@@ -96,7 +97,8 @@ func (s *Sender) Attach(offers Offers) {
 	s.lookout.Members = nil
 }
 
-// Run sends again what goes unanswered, until ctx ends; then it fails every caller that waits.
+// Run sends again what goes unanswered, until ctx ends; then it fails every caller that waits, by what the cause of ctx
+// tells where that wraps task.ErrClosed.
 func (s *Sender) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.resendLoop(ctx) })
@@ -111,8 +113,15 @@ func (s *Sender) Run(ctx context.Context) error {
 }
 
 // Close fails every caller that waits. Run does so at its end; without Run, the owner of the sender calls Close.
-func (s *Sender) Close() {
-	s.closed.Store(true)
+func (s *Sender) Close() { s.closeFor(errClosed) }
+
+// closeFor is Close with an error that wraps errClosed.
+func (s *Sender) closeFor(why error) {
+	s.closed.Store(&why)
+	unknown := errUnknown
+	if why != errClosed {
+		unknown = fmt.Errorf("%w: %w", errUnknown, why)
+	}
 	for shard := range s.lanes {
 		for id := range s.lanes[shard] {
 			l := &s.lanes[shard][id]
@@ -121,9 +130,9 @@ func (s *Sender) Close() {
 			l.flight, l.waiting = nil, nil
 			l.mu.Unlock()
 			if f != nil {
-				f.fail(errUnknown)
+				f.fail(unknown)
 			}
-			(&Flight{calls: waiting}).fail(errClosed)
+			(&Flight{calls: waiting}).fail(why)
 		}
 	}
 }

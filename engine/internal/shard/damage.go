@@ -26,8 +26,11 @@ func damagedAt(entry uint64, err error) error {
 	return &DamageError{entry, err}
 }
 
-// IsDamage reports that what is stored is corrupt.
+// IsDamage reports that what is stored is corrupt. What a store that is broken has met it alone can tell.
 func IsDamage(err error) bool {
+	if errors.Is(err, store.ErrBroken) {
+		return false
+	}
 	var t *projection.TransitionError
 	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) ||
 		errors.Is(err, store.ErrAlien) || errors.As(err, &t)

@@ -3,7 +3,10 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // beingWritten ends the names of files that are not whole yet.
@@ -37,10 +40,26 @@ func replace(l Layer, name string, in func(func() error) error, data [][]byte) e
 	if err := in(func() error { return l.Rename(name+beingWritten, name) }); err != nil {
 		return errors.Join(err, l.Remove(name+beingWritten))
 	}
-	if err := l.SyncDir(); err != nil {
+	if err := syncDir(l); err != nil {
 		return &replacedError{err}
 	}
 	return nil
+}
+
+const (
+	openTries = 100
+	openPause = 10 * time.Millisecond
+)
+
+// syncDir syncs the directory of a layer, and waits up to a second until it can be opened.
+func syncDir(l Layer) error {
+	for try := 1; ; try++ {
+		err := l.SyncDir()
+		if !notOpened(err) || try == openTries {
+			return err
+		}
+		time.Sleep(openPause)
+	}
 }
 
 // replacedError reports that a file has been replaced, and that its name may be lost. It is never Full.
@@ -49,10 +68,18 @@ type replacedError struct{ err error }
 func (e *replacedError) Error() string { return "its name may be lost: " + e.err.Error() }
 func (e *replacedError) Unwrap() error { return e.err }
 
-// Full reports whether an error says that there is no room on the disk for what was left undone.
+// Full reports whether an error says that there was no room for what was left undone: on the disk, or among the open
+// files of the process or the machine.
 func Full(err error) bool {
 	_, replaced := errors.AsType[*replacedError](err)
-	return !replaced && noRoom(err)
+	return !replaced && (noRoom(err) || notOpened(err))
+}
+
+// notOpened reports whether an error says that a file could not be opened for now, so that nothing was done to it.
+func notOpened(err error) bool {
+	of, is := errors.AsType[*fs.PathError](err)
+	return is && of.Op == "open" &&
+		(errors.Is(of, syscall.EMFILE) || errors.Is(of, syscall.ENFILE) || errors.Is(of, syscall.ENOMEM))
 }
 
 // writeAll writes data to a file and syncs them.

@@ -29,7 +29,7 @@ const (
 	Failed      = 1 // the task failed, or a check found something
 	Usage       = 2
 	NotFound    = 3
-	Unavailable = 4 // the cluster cannot be asked, or not in time; or a node could not start or go on
+	Unavailable = 4 // the cluster cannot be asked, or not in time; its store takes no writes; or a node could not start or go on
 	Refused     = 5
 	NotKept     = 6   // there is such a task, but not what is asked of it: it was trimmed and not archived, or is lost
 	Interrupted = 130 // what shells report of a program ended by an interrupt
@@ -53,7 +53,7 @@ func Of(err error) int {
 		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, etcdstore.ErrOtherCluster) || errors.Is(err, store.ErrOutdated) || inOtherHands(err) ||
 		errors.Is(err, remote.ErrNoRoute) || deniedByAPI(err):
 		return Refused
-	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown) || errors.Is(err, task.ErrClosed) ||
+	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrBroken) || errors.Is(err, task.ErrUnknown) || errors.Is(err, task.ErrClosed) ||
 		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome) ||
 		errors.Is(err, ErrNotPrinted):
 		return Unavailable

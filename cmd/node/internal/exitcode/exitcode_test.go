@@ -32,6 +32,17 @@ func TestOf_AnotherClusterIsRefusedAsAnotherNumberOfShardsIs(t *testing.T) {
 	}
 }
 
+func TestOf_AStoreThatTakesNoWritesIsUnavailable(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{store.ErrFull, store.ErrBroken} {
+		for _, err := range []error{fmt.Errorf("copy: %w", err), &exitcode.ServeError{Err: err}} {
+			if got := exitcode.Of(err); got != exitcode.Unavailable {
+				t.Errorf("%v: %d, want %d", err, got, exitcode.Unavailable)
+			}
+		}
+	}
+}
+
 func TestOf_SchedulesAreMissingAndRefusedAsTasksAre(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{schedule.ErrNotFound: exitcode.NotFound, schedule.ErrChanged: exitcode.Refused} {

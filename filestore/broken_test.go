@@ -1,0 +1,45 @@
+package filestore_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"taskledger/filestore/journal"
+	"taskledger/filestore/memjournal"
+	"taskledger/store"
+)
+
+// failing is a journal of which no append is made.
+type failing struct{ memjournal.Journal }
+
+var errLost = errors.New("connection lost")
+
+// Append implements journal.Journaler.
+func (f *failing) Append(journal.Entry) error { return errLost }
+
+func TestBroken_WritesAndRenewalsTellOfTheWriteThatNobodyKnowsTheOutcomeOf(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, new(failing))
+	session, err := s.Join(ctx, store.NodeInfo{Name: "node"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := s.Take(ctx, session, 0, store.Owner{})
+	if err == nil {
+		err = s.Renew(ctx, session)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, first := s.Append(ctx, own, store.Head{}, []byte("entry"))
+	_, joined := s.Join(ctx, store.NodeInfo{Name: "node"}, time.Minute)
+	for of, err := range map[string]error{"append": first, "join": joined, "renew": s.Renew(ctx, session)} {
+		if !errors.Is(err, store.ErrBroken) || !errors.Is(err, errLost) {
+			t.Errorf("%s: %v", of, err)
+		}
+	}
+	if err := s.Leave(ctx, session); err != nil {
+		t.Errorf("leave: %v", err)
+	}
+}
