@@ -242,10 +242,13 @@ func (c *copying) open(ctx context.Context) (cfg transfer.Config, err error) {
 
 func (c *copying) fromFiles(cfg *transfer.Config) error {
 	dir := c.options.from
+	holds, err := infiles.Holds(dir)
 	switch {
+	case err != nil:
+		return fmt.Errorf("copy from %s: %w", dir, err)
 	case embedded.Served(dir):
 		return fmt.Errorf("copy from %s: %w: it is in etcd; want --from etcd --data %s", dir, infiles.ErrOtherStore, dir)
-	case !infiles.Holds(dir):
+	case !holds:
 		return &exitcode.UsageError{Problem: fmt.Sprintf("no store in files is in %s", dir)}
 	}
 	files, err := infiles.OpenToCopy(dir, c.app.access.addresses.ID)
@@ -284,7 +287,11 @@ func (c *copying) servers(ctx context.Context) (*embedded.Servers, error) {
 	if len(access.addresses.Etcd) > 0 {
 		return nil, nil
 	}
-	if infiles.Holds(access.dir) {
+	holds, err := infiles.Holds(access.dir)
+	if err != nil {
+		return nil, err
+	}
+	if holds {
 		return nil, fmt.Errorf("%s: %w: it is in files; name another directory by --data", access.dir, infiles.ErrOtherStore)
 	}
 	s, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: access.dir, ID: access.addresses.ID, Log: c.log})
