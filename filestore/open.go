@@ -23,13 +23,16 @@ type Config struct {
 	ID string
 	// Quota bounds the bytes of entries and snapshots: near it a node takes no new tasks. Default 8 GiB.
 	Quota int64
+	// Beside is called, when everything was read and before anything is changed, with the cluster whose store it is: for
+	// what is kept beside the store, and may be another cluster's. Its error refuses the store. nil = nothing is.
+	Beside func(store.Cluster) error
 }
 
 // New makes a store of a journaler, and creates it where that is empty. One store at a time may use a journaler. It
 // wraps ErrShards, ErrOtherCluster, ErrFormat, or events.ErrDamaged. The caller closes the journaler, after the nodes
 // and clients of the store have ended.
 func New(j journal.Journaler, cfg Config) (*Store, error) {
-	s, err := newStore(j, cfg)
+	s, err := newStore(j, cfg, func() error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -37,13 +40,13 @@ func New(j journal.Journaler, cfg Config) (*Store, error) {
 }
 
 // Open opens the store in the files of a directory, which it makes where it is missing. It wraps what New and
-// filejournal.Open wrap. Close ends the use of the directory.
+// filejournal.Open wrap, and changes nothing of a store that it refuses. Close ends the use of the directory.
 func Open(dir string, cfg Config, files filejournal.Options) (*Store, error) {
-	j, err := filejournal.Open(dir, files)
+	j, err := filejournal.Look(dir, files)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s, err := newStore(j, cfg)
+	s, err := newStore(j, cfg, j.Begin)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), j.Close())
 	}
@@ -51,7 +54,8 @@ func Open(dir string, cfg Config, files filejournal.Options) (*Store, error) {
 	return s, nil
 }
 
-func newStore(j journal.Journaler, cfg Config) (*Store, error) {
+// newStore makes a store of a journaler that can be written once begin has returned.
+func newStore(j journal.Journaler, cfg Config, begin func() error) (*Store, error) {
 	n, err := readNotes(j)
 	if err != nil {
 		return nil, err
@@ -66,6 +70,14 @@ func newStore(j journal.Journaler, cfg Config) (*Store, error) {
 	}
 	s := makeStore(j, n, cmp.Or(max(cfg.Quota, 0), defaultQuota))
 	if err := s.loadAll(); err != nil {
+		return nil, err
+	}
+	if cfg.Beside != nil {
+		if err := cfg.Beside(s.Cluster()); err != nil {
+			return nil, err
+		}
+	}
+	if err := begin(); err != nil {
 		return nil, err
 	}
 	if err := s.reserve(); err != nil {

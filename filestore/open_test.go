@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,6 +61,106 @@ func TestOpen_RefusesAnotherStoreThanWasExpectedAndChangesNothing(t *testing.T) 
 	}
 	if err := with(filestore.Config{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// contents returns what is in the files of a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range matches(t, filepath.Join(dir, "*")) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(name)] = string(data)
+	}
+	return all
+}
+
+// What a crash has left is settled by who may have the store alone.
+func TestOpen_ChangesNothingOfAStoreThatItRefusesAfterACrash(t *testing.T) {
+	errBeside := errors.New("the archive is another cluster's")
+	for _, durability := range []filejournal.Durability{filejournal.Strict, filejournal.Opportunistic} {
+		running := t.TempDir()
+		o := filejournal.Options{Durability: durability, Boot: "first"}
+		s, err := filestore.Open(running, filestore.Config{Shards: 2}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own(t, s, 0).fill(5)
+		crashed := t.TempDir()
+		if err := os.CopyFS(crashed, os.DirFS(running)); err != nil {
+			t.Fatal(err)
+		}
+		id := s.Cluster().ID
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		log := filepath.Join(crashed, "log-0000000000000001")
+		if err := errors.Join(tear(log), os.WriteFile(filepath.Join(crashed, "run.new"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		before := contents(t, crashed)
+		o.Boot = "second"
+		for name, c := range map[string]struct {
+			cfg  filestore.Config
+			want error
+		}{
+			"another cluster":          {filestore.Config{ID: "expected"}, filestore.ErrOtherCluster},
+			"another number of shards": {filestore.Config{Shards: 4}, filestore.ErrShards},
+			"what is beside it": {
+				filestore.Config{Beside: func(c store.Cluster) error {
+					if c.ID != id || c.Shards != 2 {
+						t.Errorf("the cluster is %+v", c)
+					}
+					return errBeside
+				}},
+				errBeside,
+			},
+		} {
+			if _, err := filestore.Open(crashed, c.cfg, o); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if after := contents(t, crashed); !maps.Equal(after, before) {
+				t.Errorf("%s: something was changed", name)
+			}
+		}
+		s, err = filestore.Open(crashed, filestore.Config{ID: id, Beside: func(store.Cluster) error { return nil }}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Last(0).Number < 4 {
+			t.Errorf("the last entry is %d", s.Last(0).Number)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if maps.Equal(contents(t, crashed), before) {
+			t.Error("nothing is cut by who may have it")
+		}
+	}
+}
+
+// tear cuts a file in its last record.
+func tear(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	return os.Truncate(name, info.Size()-10)
+}
+
+// A directory in which nothing was created has no store of any id.
+func TestOpen_CreatesNoStoreOfAnIDThatIsExpected(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := filestore.Open(dir, filestore.Config{ID: "expected"}, filejournal.Options{}); !errors.Is(err, filestore.ErrOtherCluster) {
+		t.Errorf("error is %v", err)
+	}
+	for name := range contents(t, dir) {
+		if name != "lock" {
+			t.Errorf("there is %s", name)
+		}
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 	"taskledger/store"
 )
 
-// PutPart is described in store.Snapshots. Parts are in memory until Publish writes them, all at once.
+// PutPart is described in store.Snapshots. Parts are in memory until Publish writes them, all at once, or until those of
+// another snapshot are put or somebody else owns the shard.
 func (s *Store) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	err := s.inTurn(ctx, o, func(at *shard) error { return s.putPart(o, at, partKey{entry, o.Revision, part}, data) })
 	if err != nil {
@@ -43,13 +44,31 @@ func (s *Store) putPart(o store.Ownership, at *shard, k partKey, data []byte) er
 		return fenced
 	case known:
 		return fmt.Errorf("%w: it was written with other bytes", store.ErrRefused)
-	case at.put+int64(len(data)) > maxPartsBytes:
+	}
+	at.only(k)
+	if at.put+int64(len(data)) > maxPartsBytes {
 		return fmt.Errorf("%w: %w: the parts that are not published exceed the limit of %d bytes",
 			store.ErrRefused, store.ErrTooLarge, maxPartsBytes)
 	}
 	at.put += int64(len(data))
 	at.parts[k] = bytes.Clone(data)
 	return nil
+}
+
+// drop forgets the parts that are not published.
+func (at *shard) drop() {
+	clear(at.parts)
+	at.put = 0
+}
+
+// only forgets the parts of another snapshot than that of a part: it was given up. Those of one are there at a time.
+func (at *shard) only(k partKey) {
+	for other := range at.parts {
+		if other.entry != k.entry || other.epoch != k.epoch {
+			at.drop()
+		}
+		return
+	}
 }
 
 // published returns a part of a snapshot that is kept.
@@ -75,10 +94,13 @@ func (s *Store) Publish(
 ) (store.SnapshotPointer, error) {
 	kept := append([]store.SnapshotInfo{snapshot}, seen.Kept[:min(len(seen.Kept), 1)]...)
 	var revision int64
-	err := s.inTurn(ctx, o, func(at *shard) (err error) {
-		revision, err = s.publish(o, at, seen.Revision, kept)
-		return err
-	})
+	err := s.checkOwnership(o)
+	if err == nil {
+		err = s.write(ctx, func() (err error) {
+			revision, err = s.publish(o, seen.Revision, kept)
+			return err
+		})
+	}
 	if err != nil {
 		return store.SnapshotPointer{}, fmt.Errorf("publish snapshot %d of shard %d: %w", snapshot.Entry, o.Shard, err)
 	}
@@ -98,43 +120,96 @@ func checkKept(kept []store.SnapshotInfo) error {
 	return nil
 }
 
-func (s *Store) publish(o store.Ownership, at *shard, seen int64, kept []store.SnapshotInfo) (int64, error) {
+// publish writes a snapshot where no other one that is kept lies, outside of the turn of the shard, and then has the
+// pointer name it.
+func (s *Store) publish(o store.Ownership, seen int64, kept []store.SnapshotInfo) (int64, error) {
 	if err := checkKept(kept); err != nil {
 		return 0, err
 	}
 	if kept[0].Epoch != o.Revision {
 		return 0, fmt.Errorf("%w: taken in epoch %d, this is %d", store.ErrRefused, kept[0].Epoch, o.Revision)
 	}
-	s.lock()
-	now, fenced, revision := s.notes.of(o.Shard), s.fenced(o), s.next()
-	s.mu.Unlock()
-	switch {
-	case now.Pointer.Revision > seen && slices.Equal(now.Pointer.Kept, kept):
-		return now.Pointer.Revision, nil // it was published before
-	case fenced != nil:
-		return 0, fenced
-	case now.Pointer.Revision != seen:
-		return 0, fmt.Errorf("%w: the pointer has changed", store.ErrFenced)
+	if err := s.reserve(); err != nil {
+		return 0, err
 	}
-	parts, err := at.complete(kept[0])
+	at := s.shards[o.Shard]
+	at.publishing.Lock()
+	defer at.publishing.Unlock()
+	p, err := s.toPublish(o, at, seen, kept)
 	if err != nil {
 		return 0, err
 	}
-	slots, err := now.Pointer.slotsFor(kept)
-	if err != nil {
-		return 0, err
+	if p.before.Revision != seen { // it was published before
+		return p.before.Revision, nil
 	}
-	state := journal.Snapshot{First: now.held(), Parts: parts}
-	err = s.journal.WriteSnapshot(journal.Key{Shard: o.Shard, Slot: slots[0]}, state)
-	if err != nil {
+	if err := s.journal.WriteSnapshot(journal.Key{Shard: o.Shard, Slot: p.next.Slots[0]}, p.state); err != nil {
 		return 0, ofJournaler(err)
 	}
-	if err := s.noteOf(o.Shard, func(n *shardNotes) { n.Pointer = pointer{revision, kept, slots} }); err != nil {
+	return s.pointTo(o, at, &p)
+}
+
+// publication is a snapshot that is being published.
+type publication struct {
+	state  journal.Snapshot
+	before pointer // of the shard, when it was begun
+	next   pointer // to the snapshot; it has no revision yet
+}
+
+// toPublish returns what is to be done, nothing of which was done.
+func (s *Store) toPublish(
+	o store.Ownership, at *shard, seen int64, kept []store.SnapshotInfo,
+) (p publication, err error) {
+	at.turn.Lock()
+	defer at.turn.Unlock()
+	now, err := s.pointed(o, seen, kept)
+	p.before, p.state.First = now.Pointer, now.held()
+	if err != nil || p.before.Revision != seen {
+		return p, err
+	}
+	if p.state.Parts, err = at.complete(kept[0]); err != nil {
+		return p, err
+	}
+	p.next.Kept = kept
+	p.next.Slots, err = now.Pointer.slotsFor(kept)
+	return p, err
+}
+
+// pointTo makes the next pointer that of the shard, unless it has changed since, and returns its revision.
+func (s *Store) pointTo(o store.Ownership, at *shard, p *publication) (int64, error) {
+	at.turn.Lock()
+	defer at.turn.Unlock()
+	now, err := s.pointed(o, p.before.Revision, p.next.Kept)
+	if err == nil && !slices.Equal(now.Pointer.Kept, p.before.Kept) {
+		err = fmt.Errorf("%w: some of the snapshots were left", store.ErrFenced)
+	}
+	if err != nil {
 		return 0, err
 	}
-	clear(at.parts)
-	at.put = 0
-	return revision, nil
+	s.lock()
+	p.next.Revision = s.next()
+	s.mu.Unlock()
+	if err := s.noteOf(o.Shard, func(n *shardNotes) { n.Pointer = p.next }); err != nil {
+		return 0, err
+	}
+	at.drop()
+	return p.next.Revision, nil
+}
+
+// pointed returns the notes of a shard whose pointer is the one that was seen, or keeps already what is to be kept. The
+// caller has the turn of the shard.
+func (s *Store) pointed(o store.Ownership, seen int64, kept []store.SnapshotInfo) (shardNotes, error) {
+	s.lock()
+	defer s.mu.Unlock()
+	now, fenced := s.notes.of(o.Shard), s.fenced(o)
+	switch {
+	case now.Pointer.Revision > seen && slices.Equal(now.Pointer.Kept, kept):
+		return now, nil // it was published before
+	case fenced != nil:
+		return now, fenced
+	case now.Pointer.Revision != seen:
+		return now, fmt.Errorf("%w: the pointer has changed", store.ErrFenced)
+	}
+	return now, nil
 }
 
 // complete returns the parts of a snapshot that is to be published.

@@ -53,9 +53,12 @@ var _ store.Store = (*Store)(nil)
 
 // shard holds what the store knows of a shard beside its notes.
 type shard struct {
+	// publishing is taken by one snapshot at a time, which is written while others have their turns. It is taken before
+	// turn.
+	publishing sync.Mutex
 	// turn is taken by one write of the shard at a time. What it leads to is seen by the next one.
 	turn  sync.Mutex
-	parts map[partKey][]byte // of snapshots that are not published yet; guarded by turn, like put
+	parts map[partKey][]byte // of one snapshot that is not published yet; guarded by turn, like put
 	put   int64              // bytes of the parts
 	last  store.Head         // guarded by mu of the store, like sizes and bytes
 	sizes []uint32           // of the entries that the journal holds, the first one that was not trimmed first

@@ -90,7 +90,7 @@ func (r *Receiver) lookInto(dir string, files filejournal.Options) error {
 		switch e.Name() {
 		case "format":
 			return r.lookAt(dir, files)
-		case "lock":
+		case "lock", "format.new": // a copy may have been killed before it had written the first file
 		default:
 			other = e.Name()
 		}
@@ -302,6 +302,12 @@ func (r *Receiver) addShard(ctx context.Context, shard int, is store.ReceivedSha
 			return err
 		}
 		of.Pointer.Slots = append(of.Pointer.Slots, slot)
+	}
+	if of.First > 0 && len(kept) == 0 { // the journaler has to know which entries may be missing
+		err := full(r.journal.WriteSnapshot(journal.Key{Shard: shard}, journal.Snapshot{First: of.First}))
+		if err != nil {
+			return err
+		}
 	}
 	next := r.store.notes.with(shard, func(n *shardNotes) { *n = of })
 	if err := r.write(next); err != nil {

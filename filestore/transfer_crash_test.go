@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"taskledger/filestore"
@@ -110,6 +112,56 @@ func TestReceiver_KilledAtAnyChangeOfTheDiskIsEndedByTheNextOne(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A copy into a directory looks at it before it opens that, and is killed before there is anything of a store, too.
+func TestReceive_OfADirectoryInWhichACopyWasKilledGoesOn(t *testing.T) {
+	o := filejournal.Options{SegmentBytes: 4000, Boot: "first"}
+	whole := faultdisk.New()
+	if err := copyOn(t, whole, o); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= whole.Changes(); n++ {
+		if n > 12 && n%5 != 0 { // the first ones make a journal
+			continue
+		}
+		disk := faultdisk.New()
+		disk.KillAt(n)
+		_ = copyOn(t, disk, o)
+		dir := t.TempDir()
+		left := disk.Restart().Contents()
+		left["lock"] = nil
+		for name, data := range left {
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := filestore.Receive(dir, copied, "a test", o)
+		if err != nil {
+			t.Errorf("killed at change %d of %d, the next copy is refused: %v", n, whole.Changes(), err)
+			continue
+		}
+		if _, finished, _ := r.Copied(t.Context()); !finished {
+			err = copyScript(t.Context(), r)
+		}
+		if err := errors.Join(err, r.Close()); err != nil {
+			t.Errorf("killed at change %d, the next copy fails: %v", n, err)
+			continue
+		}
+		wantCopied(t, faultdisk.Of(filesOf(t, dir)), o)
+	}
+}
+
+// filesOf returns the files of a directory but for its lock.
+func filesOf(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for name, data := range contents(t, dir) {
+		if name != "lock" {
+			all[name] = []byte(data)
+		}
+	}
+	return all
 }
 
 // unfinished asserts that a node finds a copy that is finished, one that is not and says so, or nothing of one.

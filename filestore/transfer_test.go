@@ -177,3 +177,36 @@ func TestOpenToCopy_RefusesWhatOnlyANodeCanSettle(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Its snapshots were given up, and with them what tells the journal which entries may be missing.
+func TestReceiver_MakesAStoreOfAShardThatWasTrimmedAndHasNoSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	r, err := filestore.Receive(dir, copied, "a test", filejournal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := []store.Record{
+		{Head: store.Head{Number: 5, Revision: 50}, Data: []byte("five")},
+		{Head: store.Head{Number: 6, Revision: 60}, Data: []byte("six")},
+	}
+	if err := errors.Join(
+		r.Begin(t.Context()),
+		r.AddShard(t.Context(), 0, store.ReceivedShard{First: 5}, nil),
+		r.AddEntries(t.Context(), 0, entries),
+		r.AddShard(t.Context(), 1, store.ReceivedShard{}, nil),
+		r.Finish(t.Context(), 1000, store.Reads{}),
+		r.Close(),
+	); err != nil {
+		t.Fatal(err)
+	}
+	s, err := filestore.Open(dir, filestore.Config{}, filejournal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err := s.First(t.Context(), 0); err != nil || first != 5 || s.Last(0).Number != 6 {
+		t.Errorf("there are entries %d to %d, %v", first, s.Last(0).Number, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,7 +60,7 @@ var (
 // Open opens the archive in a directory, which it makes where it is missing. cluster is the id of the cluster that
 // archives there, and no other one may. It wraps ErrInUse, ErrOtherCluster, or events.ErrDamaged.
 func Open(dir, cluster string) (*Archive, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := disk.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
 	unlock, err := disk.Lock(dir)

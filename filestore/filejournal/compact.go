@@ -11,9 +11,10 @@ import (
 const sparse = 4
 
 // compact makes room: of the segments but the last one it removes those that hold nothing needed, and then rewrites
-// those that hold little, which takes some room. A rewritten segment keeps its name, and thus the order of its entries. The caller holds
-// snapshots.
+// those that hold little, which takes some room. A rewritten segment keeps its name, and thus the order of its entries.
 func (j *Journal) compact() error {
+	j.compacting.Lock()
+	defer j.compacting.Unlock()
 	j.index.RLock()
 	var dead, thin []*segment
 	for _, s := range j.segments[:len(j.segments)-1] {

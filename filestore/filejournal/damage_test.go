@@ -290,3 +290,103 @@ func TestFull_ASnapshotRemovesSegmentsThoughNoneCanBeWrittenAnew(t *testing.T) {
 		t.Errorf("%d bytes are in use, %d were", now, used)
 	}
 }
+
+// Entries that no snapshot lets go are missing: a shard without any snapshot is not taken for a new one.
+func TestDamage_OfASegmentThatIsMissingOfAShardWithoutSnapshotIsNamed(t *testing.T) {
+	for name, clean := range map[string]bool{"after a clean end": true, "after a crash": false} {
+		d := faultdisk.New()
+		o := filejournal.Options{SegmentBytes: 2000, Boot: "first"}
+		j, err := filejournal.OpenLayer(d, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := uint64(1); n <= 40; n++ {
+			if err := j.Append(long(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !clean {
+			d.KillAt(1)
+		}
+		if err := j.Close(); clean && err != nil {
+			t.Fatal(err)
+		}
+		contents := d.Restart().Contents()
+		var logs []string
+		for name := range contents {
+			if strings.HasPrefix(name, "log-") {
+				logs = append(logs, name)
+			}
+		}
+		slices.Sort(logs)
+		for _, missing := range [][]string{logs[:1], logs[1:2], logs[len(logs)-2 : len(logs)-1], logs[:len(logs)-1]} {
+			altered := maps.Clone(contents)
+			for _, name := range missing {
+				delete(altered, name)
+			}
+			for how, open := range map[string]func(*faultdisk.Disk) error{
+				"to write": func(d *faultdisk.Disk) error {
+					_, err := filejournal.OpenLayer(d, o)
+					return err
+				},
+				"to read": func(d *faultdisk.Disk) error {
+					_, err := filejournal.OpenLayerToRead(d)
+					return err
+				},
+			} {
+				d := faultdisk.Of(altered)
+				if err := open(d); !isNamed(err, "log-") {
+					t.Errorf("%s, without %v, opened %s: %v", name, missing, how, err)
+				}
+				if !sameContents(d.Contents(), altered) {
+					t.Errorf("%s, without %v, opened %s: something was changed", name, missing, how)
+				}
+			}
+		}
+	}
+}
+
+func TestAppend_OfAnEntryThatDoesNotFollowWritesNothingAndOthersGoOn(t *testing.T) {
+	d := faultdisk.New()
+	o := filejournal.Options{Boot: "first"}
+	j, err := filejournal.OpenLayer(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(long(2)); err == nil {
+		t.Error("a shard begins with entry 2")
+	}
+	if err := j.AppendAll([]journal.Entry{long(1), long(2), long(4), long(5)}); err == nil {
+		t.Error("entry 4 follows entry 2")
+	}
+	for _, wrong := range []uint64{0, 1, 2, 4, 100} {
+		before := d.Changes()
+		err := j.Append(long(wrong))
+		if err == nil || !strings.Contains(err.Error(), "entry 3 is due") || d.Changes() != before {
+			t.Errorf("entry %d after entry 2: %v", wrong, err)
+		}
+	}
+	if err := j.WriteSnapshot(journal.Key{}, journal.Snapshot{First: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(long(4)); err == nil {
+		t.Error("entry 4 follows entry 2, of which nobody needs any more")
+	}
+	if err := j.Append(long(3)); err != nil {
+		t.Error(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = filejournal.OpenLayer(d, o); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range j.Read(0, 3) {
+		if err != nil || e.Number != 3 {
+			t.Errorf("read entry %d, %v", e.Number, err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}

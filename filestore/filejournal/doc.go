@@ -49,8 +49,8 @@
 // When a journal is opened that was not closed, the last segment is cut where its first broken record begins, if the
 // file ends inside that record or a part of a sector of it is zeros, and no record behind it tells that more was synced
 // when it was written. A last segment that is cut before its first record is removed. Everything else is damage: it is
-// named by file and offset, and the journal is not opened and not changed. A gap between the entries of a shard is
-// damage, too, but before the first one that a snapshot says is needed.
+// named by file and offset, and the journal is not opened and not changed. A gap before an entry of a shard is damage,
+// too, and so is a beginning with another entry than 1, but before the first one that a snapshot says is needed.
 //
 // # Durability
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,11 +18,10 @@ var ErrClosed = errors.New("journal is closed")
 
 // Journal is a journal in the files of one directory. It implements journal.Journaler and journal.Lossy.
 type Journal struct {
-	layer    disk.Layer
-	format   format
-	options  Options
-	unlock   func() error
-	readOnly bool
+	layer   disk.Layer
+	format  format
+	options Options
+	unlock  func() error
 
 	queue   sync.Mutex // guards waiting
 	waiting []*write
@@ -36,7 +36,14 @@ type Journal struct {
 	closed  bool
 	run     run
 
-	snapshots sync.Mutex // taken by one snapshot at a time, before writing
+	readOnly  bool         // nothing is written, for good or until makeReady
+	makeReady func() error // of a journal that was looked at; nil = it is as ready as it ever is
+
+	// snapshots is held, to read, while one is written, and taken to end that; keys and compacting are taken after it, and
+	// before writing.
+	snapshots  sync.RWMutex
+	keys       keyLocks
+	compacting sync.Mutex
 
 	index    sync.RWMutex
 	lines    map[int]*line
@@ -133,17 +140,11 @@ func (j *Journal) writeSome(all []*write) (int, error) {
 	}
 	var buf []byte
 	var places []place
-	for _, w := range all {
+	for i, w := range all {
 		if len(buf) > 0 && len(buf)+len(w.entry.Data) > maxBatch {
 			break
 		}
-		next, err := frame.Append(buf, j.last.size, frame.Frame{
-			Shard:    w.entry.Shard,
-			Number:   w.entry.Number,
-			Revision: w.entry.Revision,
-			Durable:  j.durable,
-			Data:     w.entry.Data,
-		})
+		next, err := j.encode(buf, all, i)
 		if err != nil && len(places) > 0 {
 			break // it is the first one of its own
 		}
@@ -160,11 +161,37 @@ func (j *Journal) writeSome(all []*write) (int, error) {
 	defer j.index.Unlock()
 	for i, at := range places {
 		e := &all[i].entry
-		if !j.line(e.Shard).add(e.Number, at) {
-			return len(places), j.fail(fmt.Errorf("entry %d of shard %d does not follow", e.Number, e.Shard))
-		}
+		j.line(e.Shard).add(e.Number, at)
 	}
 	return len(places), nil
+}
+
+// encode adds the record of one of some entries, those before which are written with it. It refuses an entry that does
+// not follow the last one of its shard: once that is written, no journal with it can be opened. The caller holds writing.
+func (j *Journal) encode(buf []byte, all []*write, at int) ([]byte, error) {
+	e := &all[at].entry
+	if next := j.next(all[:at], e.Shard); e.Number != next {
+		return nil, fmt.Errorf("it does not follow: entry %d is due", next)
+	}
+	return frame.Append(buf, j.last.size, frame.Frame{
+		Shard:    e.Shard,
+		Number:   e.Number,
+		Revision: e.Revision,
+		Durable:  j.durable,
+		Data:     e.Data,
+	})
+}
+
+// next returns the number of the next entry of a shard, once some others are written.
+func (j *Journal) next(before []*write, shard int) uint64 {
+	for _, w := range slices.Backward(before) {
+		if w.entry.Shard == shard {
+			return w.entry.Number + 1
+		}
+	}
+	j.index.RLock()
+	defer j.index.RUnlock()
+	return j.lines[shard].next()
 }
 
 // ready returns why nothing can be written. The caller holds writing.
@@ -208,7 +235,7 @@ func (j *Journal) sync() error {
 	if j.durable == j.last.size {
 		return nil
 	}
-	if err := j.last.file.Sync(); err != nil {
+	if err := j.last.syncs.Sync(j.last.file); err != nil {
 		return j.fail(err)
 	}
 	j.durable = j.last.size
@@ -223,29 +250,37 @@ func (j *Journal) armFlush() {
 	j.flushes.Add(1)
 	j.flush = time.AfterFunc(j.options.Lag/2, func() {
 		defer j.flushes.Done()
-		j.flushNow()
+		_ = j.flushNow() // the next write tells
 	})
 }
 
 // flushNow syncs what was written up to now, while others go on writing.
-func (j *Journal) flushNow() {
+func (j *Journal) flushNow() error {
 	j.writing.Lock()
 	j.flush = nil
-	in, end := j.last, j.last.size
-	idle := j.ready() != nil
 	j.writing.Unlock()
-	if idle {
-		return
+	return j.syncNow()
+}
+
+// syncNow syncs what was written up to now, while others go on writing.
+func (j *Journal) syncNow() error {
+	j.writing.Lock()
+	if err := j.ready(); err != nil || j.durable == j.last.size {
+		j.writing.Unlock()
+		return err
 	}
-	err := in.file.Sync()
+	in, end := j.last, j.last.size
+	j.writing.Unlock()
+	err := in.syncs.Sync(in.file)
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	switch {
-	case err != nil && in == j.last:
-		_ = j.fail(err) // the next write tells
-	case in == j.last:
+	if err != nil {
+		return j.fail(err)
+	}
+	if in == j.last { // else it was synced when the next one began
 		j.durable = max(j.durable, end)
 	}
+	return nil
 }
 
 // rotate begins another segment. The one before is synced, so it ends where it ends for good. The caller holds
@@ -261,6 +296,7 @@ func (j *Journal) rotate() error {
 	if err != nil {
 		return j.fail(err)
 	}
+	j.last.syncs.End()
 	_ = j.last.file.Close() // it is synced, and written to no more
 	j.last, j.durable = next, next.size
 	j.index.Lock()

@@ -19,7 +19,20 @@ var ErrInUse = disk.ErrInUse
 // none. It wraps ErrInUse, ErrFormat, ErrDurability, or events.ErrDamaged with the name of the file; then nothing was
 // changed. The caller closes it.
 func Open(dir string, o Options) (*Journal, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	j, err := Look(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.Begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.Close())
+	}
+	return j, nil
+}
+
+// Look is Open that leaves the journal as it is until Begin: what is there can be read, and nothing written. So whoever
+// refuses what is there has changed nothing.
+func Look(dir string, o Options) (*Journal, error) {
+	if err := disk.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	if err := checkForeign(dir); err != nil {
@@ -29,7 +42,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j, err := OpenLayer(disk.Dir(dir), o)
+	j, err := LookLayer(disk.Dir(dir), o)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), unlock())
 	}
@@ -79,15 +92,41 @@ func CheckFree(dir string) error {
 
 // OpenLayer is Open on a file layer, which nobody else uses. It looks at everything before it changes anything.
 func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
-	j, last, left, fresh, err := read(l, o.complete())
-	if err == nil {
-		err = j.begin(last, fresh, left)
-	}
+	j, err := LookLayer(l, o)
 	if err != nil {
-		j.closeFiles()
 		return nil, err
 	}
+	if err := j.Begin(); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
 	return j, nil
+}
+
+// LookLayer is Look on a file layer, which nobody else uses.
+func LookLayer(l disk.Layer, o Options) (*Journal, error) {
+	j, last, left, fresh, err := read(l, o.complete())
+	if err != nil {
+		return nil, errors.Join(err, j.closeFiles())
+	}
+	j.broken, j.readOnly = ErrReadOnly, true
+	j.makeReady = func() error { return j.begin(last, fresh, left) }
+	return j, nil
+}
+
+// Begin makes the directory ready for writing, once.
+func (j *Journal) Begin() error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if j.makeReady == nil {
+		return ErrReadOnly
+	}
+	begin := j.makeReady
+	j.makeReady = nil
+	if err := begin(); err != nil {
+		return err
+	}
+	j.broken, j.readOnly = nil, false
+	return nil
 }
 
 // read reads what there is, and changes nothing. Of a new journal there is nothing, which fresh tells.
@@ -186,32 +225,27 @@ func (j *Journal) readSegment(number uint64) (*segment, []byte, error) {
 	return s, content, nil
 }
 
-// enter notes a record that was read. Where entries of a shard are missing, all before them must be such as nobody
-// needs, unless a snapshot could not be read that may say so: then that is the damage.
+// enter notes a record that was read. Where entries of a shard are missing before it, a snapshot must say that they may
+// go; where one could not be read that may say so, that is the damage.
 func (j *Journal) enter(s *segment, f found, unread error) error {
 	l := j.line(f.Shard)
-	at := place{s, f.at, f.next}
-	next := max(l.needed, l.first+uint64(len(l.places)))
-	if f.Number < l.needed || f.Number == next && l.add(f.Number, at) || next == 0 && l.add(f.Number, at) {
+	next := l.next()
+	switch {
+	case f.Number < l.needed:
 		return nil
-	}
-	if f.Number < next {
+	case f.Number == next:
+		l.add(f.Number, place{s, f.at, f.next})
+		return nil
+	case f.Number < next:
 		return &DamagedError{s.name, f.at, fmt.Sprintf("entry %d of shard %d follows entry %d", f.Number, f.Shard, next-1)}
-	}
-	if l.needed != 0 && unread != nil {
+	case unread != nil:
 		return unread
 	}
-	if l.needed != 0 {
-		problem := fmt.Sprintf("entries %d to %d of shard %d are missing before it", next, f.Number-1, f.Shard)
-		return &DamagedError{s.name, f.at, problem}
-	}
-	l.drop(next) // no snapshot that can be read names the first one: the store knows it
-	l.needed = 0
-	l.add(f.Number, at)
-	return nil
+	problem := fmt.Sprintf("entries %d to %d of shard %d are missing before it", next, f.Number-1, f.Shard)
+	return &DamagedError{s.name, f.at, problem}
 }
 
-// begin makes the directory ready for writing.
+// begin makes the directory ready for writing. The caller holds writing.
 func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 	if err := j.openLast(); err != nil { // who may not write learns it before anything is changed
 		return err

@@ -21,6 +21,7 @@ type segment struct {
 	number uint64
 	name   string
 	file   disk.File // of the last one, to be written to
+	syncs  disk.Syncing
 	size   int64
 	live   int64 // bytes of the records that are still needed
 }
@@ -104,17 +105,21 @@ type line struct {
 	places []place
 }
 
-// add notes the place of an entry. It reports false for a number that does not follow.
-func (l *line) add(number uint64, at place) bool {
+// next returns the number of the entry that comes next.
+func (l *line) next() uint64 {
+	if l == nil {
+		return 1
+	}
+	return max(l.needed, l.first+uint64(len(l.places)), 1)
+}
+
+// add notes the place of the next entry, whose number is given.
+func (l *line) add(number uint64, at place) {
 	if len(l.places) == 0 {
 		l.first = number
 	}
-	if number != l.first+uint64(len(l.places)) {
-		return false
-	}
 	l.places = append(l.places, at)
 	at.in.live += at.next - at.at
-	return true
 }
 
 // drop forgets the entries before number.

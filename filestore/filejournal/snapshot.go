@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"taskledger/filestore/internal/disk"
 	"taskledger/filestore/journal"
@@ -23,8 +24,22 @@ func (j *Journal) writeSnapshot(k journal.Key, s journal.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", journal.ErrFull, err)
 	}
-	j.snapshots.Lock()
-	defer j.snapshots.Unlock()
+	j.snapshots.RLock()
+	defer j.snapshots.RUnlock()
+	if err := j.replace(k, s.First, file); err != nil || k.Shard == journal.Notes {
+		return err
+	}
+	if err := j.compact(); !disk.Full(err) {
+		return j.spoilt(err)
+	}
+	return nil // the snapshot is written; room is made with the next one
+}
+
+// replace writes the file of a snapshot, while those of others are written, and once all entries are durable that were
+// appended before.
+func (j *Journal) replace(k journal.Key, first uint64, file []byte) error {
+	unlock := j.keys.lock(k)
+	defer unlock()
 	if err := j.syncNow(); err != nil {
 		return err
 	}
@@ -32,22 +47,31 @@ func (j *Journal) writeSnapshot(k journal.Key, s journal.Snapshot) error {
 		return j.spoilt(err)
 	}
 	j.index.Lock()
-	j.line(k.Shard).drop(s.First)
-	j.index.Unlock()
-	if err := j.compact(); !disk.Full(err) {
-		return j.spoilt(err)
-	}
-	return nil // the snapshot is written; room is made with the next one
+	defer j.index.Unlock()
+	j.line(k.Shard).drop(first)
+	return nil
 }
 
-// syncNow syncs all that was written.
-func (j *Journal) syncNow() error {
-	j.writing.Lock()
-	defer j.writing.Unlock()
-	if err := j.ready(); err != nil {
-		return err
+// keyLocks holds a lock for each key that was ever written. The zero value is ready.
+type keyLocks struct {
+	mu  sync.Mutex
+	all map[journal.Key]*sync.Mutex
+}
+
+// lock takes the lock of a key.
+func (l *keyLocks) lock(k journal.Key) (unlock func()) {
+	l.mu.Lock()
+	of := l.all[k]
+	if of == nil {
+		of = new(sync.Mutex)
+		if l.all == nil {
+			l.all = map[journal.Key]*sync.Mutex{}
+		}
+		l.all[k] = of
 	}
-	return j.sync()
+	l.mu.Unlock()
+	of.Lock()
+	return of.Unlock
 }
 
 // spoilt returns the error of a write to other files than the last segment, after which nothing is written any more

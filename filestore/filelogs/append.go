@@ -107,7 +107,7 @@ func (l *Logs) rotate() error {
 	if s.size < l.segmentBytes() && (!old || s.live+s.dead == 0) {
 		return nil
 	}
-	if err := s.file.Sync(); err != nil {
+	if err := s.syncs.Sync(s.file); err != nil {
 		return l.fail(err)
 	}
 	l.durable = s.size
@@ -118,6 +118,7 @@ func (l *Logs) rotate() error {
 	if err != nil {
 		return l.fail(err)
 	}
+	s.syncs.End()
 	l.segments, l.durable = append(l.segments, next), next.size
 	return nil
 }
@@ -133,14 +134,14 @@ func (l *Logs) syncTo(at stored) error {
 	if done || err != nil {
 		return err
 	}
-	err = in.file.Sync()
+	err = in.syncs.Sync(in.file)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if in != l.last() { // it was synced when the next one began
-		return l.broken
-	}
 	if err != nil {
 		return l.fail(err)
+	}
+	if in != l.last() { // it was synced when the next one began
+		return l.broken
 	}
 	l.durable = max(l.durable, end)
 	return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"sync"
 	"time"
 
@@ -75,7 +74,7 @@ var (
 // Open opens the logs in a directory, which it makes where it is missing. It wraps ErrInUse, ErrOtherCluster, or
 // events.ErrDamaged with the name of the file; then nothing was changed.
 func Open(dir string, cfg Config) (*Logs, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := disk.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("open logs of tasks: %w", err)
 	}
 	unlock, err := disk.Lock(dir)

@@ -27,6 +27,7 @@ type segment struct {
 	number uint64
 	name   string
 	file   disk.File
+	syncs  disk.Syncing
 	size   int64
 	began  int64 // milliseconds since 1970
 	newest int64 // the same, of its last record

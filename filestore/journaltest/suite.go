@@ -3,6 +3,8 @@
 //	func TestJournal(t *testing.T) {
 //		journaltest.Run(t, journaltest.Subject{Open: func(t *testing.T) journal.Journaler { ... }})
 //	}
+//
+// Run it with the race detector, too: what is read and written at once without a lock shows there for certain.
 package journaltest
 
 import (
@@ -21,21 +23,32 @@ type Subject struct {
 	Open func(t *testing.T) journal.Journaler
 	// Again opens what a journaler of Open has kept, which is closed. Nil: it keeps nothing.
 	Again func(t *testing.T, closed journal.Journaler) journal.Journaler
+	// Crash opens what is left of a journaler that is in use by a crash which takes all that it may lose. The suite closes
+	// both. Nil: no crash is tested. It wants Again, and is required to test a journaler that is Lossy.
+	Crash func(t *testing.T, used journal.Journaler) journal.Journaler
+	// Fill leaves no room for any write, until the function is called that it returns. Nil: there is always room.
+	Fill func(t *testing.T, j journal.Journaler) (empty func())
 }
 
 // Run runs the suite, in parallel subtests, each with a journaler of its own.
 func Run(t *testing.T, s Subject) {
 	all := map[string]func(*world){}
-	for _, group := range []map[string]func(*world){entries, snapshots} {
+	for _, group := range []map[string]func(*world){entries, snapshots, together} {
 		maps.Copy(all, group)
 	}
 	if s.Again != nil {
 		maps.Copy(all, reopenings)
 	}
+	if s.Again != nil && s.Crash != nil {
+		maps.Copy(all, crashes)
+	}
+	if s.Fill != nil {
+		maps.Copy(all, full)
+	}
 	for name, test := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{T: t, Journaler: s.Open(t), again: s.Again}
+			w := &world{T: t, Journaler: s.Open(t), subject: &s}
 			t.Cleanup(w.end)
 			test(w)
 		})
@@ -46,7 +59,7 @@ func Run(t *testing.T, s Subject) {
 type world struct {
 	*testing.T
 	journal.Journaler
-	again func(t *testing.T, closed journal.Journaler) journal.Journaler
+	subject *Subject
 }
 
 func (w *world) end() {
@@ -61,7 +74,7 @@ func (w *world) reopen() {
 	if err := w.Close(); err != nil {
 		w.Fatalf("close: %v", err)
 	}
-	w.Journaler = w.again(w.T, w.Journaler)
+	w.Journaler = w.subject.Again(w.T, w.Journaler)
 }
 
 // entry makes an entry that tells which one it is.

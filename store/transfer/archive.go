@@ -16,6 +16,7 @@ type archive struct {
 	first, end uint64            // entries of the source; 0 = it has none
 	head       store.ArchiveHead // of the target
 	hash       events.Hash       // of the last entry of the target
+	sum        sum               // of the entries of the source that the target is to have
 }
 
 // compareArchive compares what the archive of the target holds with that of the source, and changes nothing.
@@ -44,6 +45,10 @@ func (c *copying) compareArchive(ctx context.Context, shard int, at *state) erro
 		return fmt.Errorf("read the end of the target's: %w", err)
 	}
 	a.head = head
+	if c.finished && head.Entry != a.end {
+		return fmt.Errorf("the copy was finished before, and its archive ends with entry %d, that of the source with entry %d: %w",
+			head.Entry, a.end, ErrDiffers)
+	}
 	if head.Entry == 0 {
 		return nil
 	}
@@ -69,11 +74,9 @@ func (c *copying) compareArchive(ctx context.Context, shard int, at *state) erro
 			return err
 		}
 		a.hash = e.Hash
+		a.sum.add(want)
 		at.Archived++
 		c.Progress(shard, "compared")
-	}
-	if c.finished && head.Entry != a.end {
-		return fmt.Errorf("the copy was finished before, and the archive of the source has gone on: %w", ErrDiffers)
 	}
 	return nil
 }
@@ -159,6 +162,7 @@ func (c *copying) addArchive(ctx context.Context, shard int, at *state) error {
 		}
 		segment, size = append(segment, rec), size+len(rec.Data)
 		next, a.hash = next+1, e.Hash
+		a.sum.add(rec)
 		c.highest = max(c.highest, rec.Revision)
 		c.Progress(shard, "archived")
 	}
@@ -197,6 +201,28 @@ func (c *copying) settle(ctx context.Context) error {
 		if head, err := c.ToArchive.Head(ctx, shard); err != nil || head != a.head {
 			return fmt.Errorf("the archive of shard %d, read back, ends with entry %d of %d: %w",
 				shard, head.Entry, a.end, errors.Join(store.ErrConflict, err))
+		}
+	}
+	return nil
+}
+
+// readArchives reads the archive of the target back, also what the journal holds, too.
+func (c *copying) readArchives(ctx context.Context) error {
+	for shard := range c.shards {
+		a := &c.shards[shard].archive
+		if a.end == 0 {
+			continue
+		}
+		var read sum
+		for rec, err := range c.ToArchive.ReadArchive(ctx, shard, a.first) {
+			if err != nil {
+				return fmt.Errorf("archive of shard %d: %w", shard, err)
+			}
+			read.add(rec)
+			c.Progress(shard, "checked")
+		}
+		if !read.equal(&a.sum) {
+			return fmt.Errorf("%w: the archive of shard %d of the copy is not as it was written", events.ErrDamaged, shard)
 		}
 	}
 	return nil

@@ -3,7 +3,9 @@ package transfer
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"hash"
 	"iter"
 	"slices"
 
@@ -13,6 +15,25 @@ import (
 
 // same reports whether two stored entries are one: with the same number, revision and bytes.
 func same(a, b store.Record) bool { return a.Head == b.Head && bytes.Equal(a.Data, b.Data) }
+
+// sum stands for a sequence of stored entries, with their numbers, revisions and bytes. The zero value is that of none.
+type sum struct{ of hash.Hash }
+
+func (s *sum) add(rec store.Record) {
+	if s.of == nil {
+		s.of = sha256.New()
+	}
+	data := sha256.Sum256(rec.Data)
+	head := binary.BigEndian.AppendUint64(nil, rec.Number)
+	s.of.Write(append(binary.BigEndian.AppendUint64(head, uint64(rec.Revision)), data[:]...))
+}
+
+func (s *sum) equal(other *sum) bool {
+	if s.of == nil || other.of == nil {
+		return s.of == other.of
+	}
+	return bytes.Equal(s.of.Sum(nil), other.of.Sum(nil))
+}
 
 // equal reports whether the same snapshots are kept.
 func equal(a, b []store.SnapshotInfo) bool { return slices.Equal(a, b) }

@@ -373,5 +373,11 @@ func (c *copying) verify(ctx context.Context) error {
 		}
 		at.Tasks, at.Hash = v.Tasks, v.Hash.String()
 	}
+	if c.finished { // the archives were compared
+		return nil
+	}
+	if err := c.readArchives(ctx); err != nil {
+		return fmt.Errorf("read the copy back: %w", err)
+	}
 	return nil
 }

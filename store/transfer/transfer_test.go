@@ -395,6 +395,13 @@ func TestCopy_IntoWhatTheSourceHasNotIsRefusedAndNothingIsChanged(t *testing.T) 
 		_, err = copyTo(t, from, archive, counted{to.receiver(t, from.Cluster()), t}, to.archive)
 		wantError(t, err, transfer.ErrDiffers, "archive of shard 1")
 	})
+	t.Run("AnArchiveThatIsGone", func(t *testing.T) {
+		to := newPlace()
+		_, err := copyTo(t, from, archive, to.receiver(t, from.Cluster()), to.archive)
+		must(t, err)
+		_, err = copyTo(t, from, archive, counted{to.receiver(t, from.Cluster()), t}, memarchive.New())
+		wantError(t, err, transfer.ErrDiffers, "finished before, and its archive ends with entry 0")
+	})
 	t.Run("ThatHasGoneOn", func(t *testing.T) {
 		to := newPlace()
 		_, err := copyTo(t, from, archive, to.receiver(t, from.Cluster()), to.archive)
@@ -505,5 +512,59 @@ func TestCopy_WithoutTheArchiveTakesAWord(t *testing.T) {
 		if s.Archived != 0 || s.Entries == 0 || s.Tasks == 0 {
 			t.Errorf("copied %+v", s)
 		}
+	}
+}
+
+// damagedArchive is an archive whose last entry is read back with another bit, or with another revision.
+type damagedArchive struct {
+	archives
+	revision bool
+}
+
+func (a *damagedArchive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		head, err := a.Head(ctx, shard)
+		if err != nil {
+			yield(store.Record{}, err)
+			return
+		}
+		for rec, err := range a.archives.ReadArchive(ctx, shard, from) {
+			switch {
+			case rec.Number != head.Entry:
+			case a.revision:
+				rec.Revision++
+			default:
+				rec.Data = flip(rec.Data)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// The last entries that are archived stand in the journal, too, and nobody needs them from the archive yet.
+func TestCopy_IsNotFinishedWhereAnyArchivedEntryIsReadBackOtherwise(t *testing.T) {
+	t.Parallel()
+	from, archive := source(t)
+	longer := memarchive.New()
+	for shard := range from.Cluster().Shards {
+		var head store.ArchiveHead
+		add := func(rec store.Record, err error) {
+			must(t, err)
+			head, err = longer.Archive(t.Context(), shard, head, []store.Record{rec})
+			must(t, err)
+		}
+		for rec, err := range archive.ReadArchive(t.Context(), shard, 1) {
+			add(rec, err)
+		}
+		add(from.Entry(t.Context(), shard, head.Entry+1))
+	}
+	for _, revision := range []bool{false, true} {
+		to := newPlace()
+		_, err := copyTo(t, from, longer, to.receiver(t, from.Cluster()), &damagedArchive{to.archive, revision})
+		wantError(t, err, events.ErrDamaged, "archive of shard 0")
+		_, err = to.open()
+		wantError(t, err, store.ErrUnfinished, "")
 	}
 }

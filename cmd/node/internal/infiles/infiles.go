@@ -15,6 +15,7 @@ import (
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/filelogs"
 	"taskledger/internal/advertised"
+	"taskledger/store"
 	"taskledger/store/membus"
 )
 
@@ -93,29 +94,14 @@ func (f *Files) open(cfg Config) (err error) {
 		return fmt.Errorf("open store: %w: %s holds none, and that of id %s was expected",
 			filestore.ErrOtherCluster, f.dir, id)
 	}
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+	if err := advertised.CheckClosed(f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open store: %w", err)
 	}
-	if err := advertised.CheckClosed(f.dir); err != nil {
-		return fmt.Errorf("open store: %w", err)
-	}
+	cfg.Store.Beside = func(c store.Cluster) error { return f.openBeside(c.ID, cfg.Logs) }
 	if f.Store, err = filestore.Open(f.dir, cfg.Store, cfg.Files); err != nil {
 		return err
 	}
 	f.closers = append(f.closers, f.Store.Close)
-	id := f.Store.Cluster().ID
-	if f.Archive, err = filearchive.Open(filepath.Join(f.dir, archiveDir), id); err != nil {
-		return err
-	}
-	f.closers = append(f.closers, f.Archive.Close)
-	if cfg.Logs != nil {
-		of := *cfg.Logs
-		of.Cluster = id
-		if f.Logs, err = filelogs.Open(filepath.Join(f.dir, logsDir), of); err != nil {
-			return err
-		}
-		f.closers = append(f.closers, f.Logs.Close)
-	}
 	// What a process that was killed has advertised is void from now on.
 	if err := advertised.Withdraw(f.dir); err != nil {
 		return err
@@ -126,6 +112,24 @@ func (f *Files) open(cfg Config) (err error) {
 	f.closers = append(f.closers, func() error { return os.RemoveAll(filepath.Dir(f.socket)) })
 	f.Bus = membus.New()
 	f.closers = append(f.closers, f.Bus.Close)
+	return nil
+}
+
+// openBeside opens archive and logs, which may be another cluster's than the store.
+func (f *Files) openBeside(id string, logs *filelogs.Config) (err error) {
+	if f.Archive, err = filearchive.Open(filepath.Join(f.dir, archiveDir), id); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, f.Archive.Close)
+	if logs == nil {
+		return nil
+	}
+	of := *logs
+	of.Cluster = id
+	if f.Logs, err = filelogs.Open(filepath.Join(f.dir, logsDir), of); err != nil {
+		return err
+	}
+	f.closers = append(f.closers, f.Logs.Close)
 	return nil
 }
 
