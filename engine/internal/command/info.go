@@ -45,10 +45,11 @@ type ShardReport struct {
 	Behind       uint64 // entries that the archive was to hold and has not held for a while
 	Overdue      int64  // attempts that run on, although their time-out is long over
 	OverdueSince int64  // ms: when that of the first of them was over
+	Losses       int64  // how often the journal has lost entries, or given some up
 }
 
 // Optional implements message.Optional.
-func (*ShardReport) Optional() int { return 5 }
+func (*ShardReport) Optional() int { return 6 }
 
 // Check refuses malformed hashes, a missing hash that others are compared with, counts below zero, and figures that
 // no owner reports.
@@ -61,7 +62,7 @@ func (s *ShardReport) Check() error {
 	if s.Hash == nil && s.Entries > 0 && s.Problem == "" {
 		return fmt.Errorf("no hash of entry %d", s.Entries)
 	}
-	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Overdue); least < 0 {
+	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Overdue, s.Losses); least < 0 {
 		return fmt.Errorf("epoch or count %d", least)
 	}
 	for _, id := range s.Behaviors {
