@@ -167,6 +167,7 @@ cmd/node/internal/bench/overworks | behaviors behaviors/builtin cmd/node/interna
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors/builtin cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | internal/connection cmd/node/... behaviors behaviors/builtin cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
+examples/service/... | behaviors cluster engine events task examples/service/... | a user's own API and worker
 examples/updates     | behaviors engine engine/embedded natsbus task work work/feed github.com/nats-io/nats.go | a user's own source of changes
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 

@@ -19,8 +19,8 @@ var (
 
 // Documents returns every link of a Markdown file that leads to no file or heading of the tree, and every Go file that one
 // names, by path or by its last element, which the tree does not have. Below a paragraph that begins with a folder in bold, as in
-// **engine/**, up to the next one or a heading, files are those of that folder. BUGS.md and CHANGELOG.md tell of the past and may
-// name what is gone.
+// **engine/**, up to the next one or a heading, files are those of that folder. CHANGELOG.md tells of the past and may name what
+// is gone.
 func Documents(fsys fs.FS) ([]string, error) {
 	names, documents, err := documentTree(fsys)
 	if err != nil {
@@ -42,7 +42,7 @@ func Documents(fsys fs.FS) ([]string, error) {
 				}
 			}
 			for _, m := range quotedGo.FindAllStringSubmatch(line, -1) {
-				if !names[inside+m[1]] && name != "BUGS.md" && name != "CHANGELOG.md" {
+				if !names[inside+m[1]] && name != "CHANGELOG.md" {
 					found = append(found, at+"there is no file "+m[1])
 				}
 			}
