@@ -1,6 +1,9 @@
 package check
 
-import "taskledger/integration/robustness/history"
+import (
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+)
 
 // task is all that the run tells of one task.
 type task struct {
@@ -13,8 +16,10 @@ type task struct {
 	brook      brookTask
 }
 
-// known reports whether the task's steps are all there are.
-func (t *task) known() bool { return !t.broken && !t.shard.broken }
+// known reports whether the task's steps are all there are, and why each of them happened can be told.
+func (t *task) known() bool {
+	return !t.broken && !t.shard.broken && !t.shard.works.Left(events.TaskID(t.id))
+}
 
 // last is the state at the end.
 func (t *task) last() *state {

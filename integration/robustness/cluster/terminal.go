@@ -91,6 +91,7 @@ func (r *Cluster) startTerminal() error {
 				for !typable(q) {
 					q = source.Submit()
 				}
+				q.Errand, q.Brook = false, false // words has two behaviors, and these are none of them
 				if broken := t.enter(ctx, i+1, q); broken != "" {
 					r.Broken(check.Clean, "%s", broken)
 				}

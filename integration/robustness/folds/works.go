@@ -20,6 +20,7 @@ type Works struct {
 
 	granted map[grant]uint64       // permits, over all lives of a task
 	lost    bool                   // a part of the journal, which may have given others
+	left    map[events.TaskID]bool // tasks that were of a work when it was lost, and those that were made for them since
 	broken  map[events.TaskID]bool // tasks of which a work was broken, which gave others
 }
 
@@ -99,8 +100,20 @@ type WorkProblem struct {
 
 // Lost lets works and their tasks be in any state: what was lost of the journal may have changed them.
 func (s *Works) Lost() {
-	*s = Works{lost: true}
+	left := s.left
+	if left == nil {
+		left = map[events.TaskID]bool{}
+	}
+	for id, t := range s.tasks {
+		if s.workOf(t) != nil || t.held != nil {
+			left[id] = true
+		}
+	}
+	*s = Works{lost: true, left: left}
 }
+
+// Left reports whether a task is of a work that a loss has left unknown: why something happens to it is not known.
+func (s *Works) Left(id events.TaskID) bool { return s.left[id] }
 
 // Apply folds the next event of a task, which the fold of the task allows, or says what forbids it; "" for nothing. It
 // returns the tasks that were kept with a work, or with a hold, which the event has removed.
@@ -108,6 +121,9 @@ func (s *Works) Apply(ev *events.Event) (problem string, givenUp []events.TaskID
 	t := s.hand(ev)
 	if t == nil {
 		return "", nil
+	}
+	if b, created := ev.Body.(*events.Created); created && s.left[b.Ties.Parent] {
+		s.left[ev.Task] = true
 	}
 	problem = s.judge(t, ev)
 	s.follow(t, ev)

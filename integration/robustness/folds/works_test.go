@@ -383,6 +383,26 @@ func TestWorks_ThatKeepTheirPromisesInACornerAreNotAccused(t *testing.T) {
 	}
 }
 
+func TestWorks_ALossLeavesTheTasksOfAWorkUnknownAndThoseThatAreMadeForItSince(t *testing.T) {
+	w, problem := hold(aWork(), 12)
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	w.Lost()
+	ev := worker(3)
+	stranger := on("a/other", &events.Created{})
+	for _, ev := range []*events.Event{&ev, &stranger} {
+		if problem, _ := w.Apply(ev); problem != "" {
+			t.Errorf("%s of %s: %s", ev.Kind(), ev.Task, problem)
+		}
+	}
+	for id, left := range map[events.TaskID]bool{own: true, other: true, ev.Task: true, stranger.Task: false} {
+		if w.Left(id) != left {
+			t.Errorf("%s is left: %t, want %t", id, !left, left)
+		}
+	}
+}
+
 func TestWorks_AWorkerThatGoesOnAfterTheEndIsTold(t *testing.T) {
 	h := aWork()
 	h[19] = nil
