@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 var (
@@ -88,4 +89,35 @@ func leads(names map[string]bool, documents map[string]string, from, to string) 
 	return !named || slices.ContainsFunc(heading.FindAllStringSubmatch(documents[target], -1), func(m []string) bool {
 		return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-") == anchor
 	})
+}
+
+// mostColumns bounds the lines of a document: longer ones cannot be compared, or read in a terminal.
+const mostColumns = 140
+
+// LongDocuments returns the lines of Markdown files that are longer than mostColumns, but for code, and the files that have
+// more lines than a limit for them.
+func LongDocuments(fsys fs.FS, limits map[string]int) ([]string, error) {
+	_, documents, err := documentTree(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for name, text := range documents {
+		code := false
+		for number, line := range slices.Collect(strings.Lines(text)) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				code = !code
+			}
+			quoted := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "  `") // a block, or an example by itself
+			if n := utf8.RuneCountInString(line); n > mostColumns && !code && !quoted {
+				found = append(found, fmt.Sprintf("%s:%d: %d columns, want %d at most", name, number+1, n, mostColumns))
+			}
+		}
+		if most, limited := limits[name]; limited && strings.Count(text, "\n") > most {
+			found = append(found, fmt.Sprintf("%s: %d lines, want %d at most", name, strings.Count(text, "\n"), most))
+		}
+	}
+	slices.Sort(found)
+	return found, nil
 }
