@@ -1,5 +1,5 @@
 # .ci/run is the gate: fast, and the same every time. `make proof` is the rest.
-.PHONY: check fmt vet staticcheck race race-short test fuzz mutations proof cover tidy
+.PHONY: check fmt vet staticcheck race race-short test fuzz mutations proof release image cover tidy
 
 check: fmt vet staticcheck race
 
@@ -52,6 +52,17 @@ proof:
 	go run ./integration/proof
 proof-%:
 	go run ./integration/proof $*
+
+release: # binaries for four systems in dist, with checksums and bills of materials: the same bytes for the same commit
+	go run ./internal/release
+
+image: # taskledger:local of the binary for this machine, by docker, podman or buildah
+	@set -e; dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT; \
+	mkdir -m 1777 "$$dir/tmp"; mkdir -m 700 "$$dir/data"; echo 'taskledger:x:65532:65532::/data:/none' >"$$dir/passwd"; \
+	cp deploy/Dockerfile "$$dir"; cp /etc/ssl/certs/ca-certificates.crt "$$dir"; \
+	CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags='-s -w' -o "$$dir/taskledger" ./cmd/node; \
+	for tool in docker podman buildah; do command -v $$tool >/dev/null && exec $$tool build -t taskledger:local "$$dir"; done; \
+	echo "there is no docker, podman or buildah here"; exit 1
 
 cover:
 	go test -coverprofile=cover.out ./...

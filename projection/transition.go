@@ -2,6 +2,7 @@ package projection
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"taskledger/events"
@@ -125,7 +126,10 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("task %s, event %d: %s leads from %s to %s: %s", e.Task, e.Seq, e.Kind, e.From, e.To, e.Problem)
 }
 
-// Diagram returns the state matrix as a Mermaid state diagram, one arrow for each pair of phases.
+// diagramKinds bounds the kinds that one arrow of the diagram names.
+const diagramKinds = 5
+
+// Diagram returns the state matrix as a Mermaid state diagram, with arrows for each pair of phases.
 func Diagram() string {
 	var b strings.Builder
 	b.WriteString("stateDiagram-v2\n")
@@ -143,8 +147,8 @@ func Diagram() string {
 					kinds = append(kinds, kind.String())
 				}
 			}
-			if len(kinds) > 0 {
-				fmt.Fprintf(&b, "    %s --> %s: %s\n", name(from), name(to), strings.Join(kinds, ", "))
+			for some := range slices.Chunk(kinds, diagramKinds) {
+				fmt.Fprintf(&b, "    %s --> %s: %s\n", name(from), name(to), strings.Join(some, ", "))
 			}
 		}
 	}

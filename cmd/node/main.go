@@ -10,6 +10,7 @@ import (
 	_ "time/tzdata" // for schedules, where the system has no data of time zones
 
 	"taskledger/cmd/node/internal/cli"
+	"taskledger/cmd/node/internal/firstprocess"
 )
 
 // gcPercent lets the heap grow to three times its live part before a collection: a busy node has little live memory and
@@ -17,6 +18,9 @@ import (
 const gcPercent = 200
 
 func main() {
+	if code, first := firstprocess.Run(); first {
+		os.Exit(code)
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,10 +11,10 @@ import (
 	"testing"
 )
 
-// snippets returns the code blocks of the README in a language.
-func snippets(t *testing.T, language string) (found []string) {
+// snippets returns the code blocks of a document in a language.
+func snippets(t *testing.T, document, language string) (found []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,25 +24,47 @@ func snippets(t *testing.T, language string) (found []string) {
 	return found
 }
 
-func TestReadme_GoIsThatOfTheExamples(t *testing.T) {
-	t.Parallel()
-	var examples string
-	for _, path := range []string{"../../examples/hello/main.go", "../../examples/completed/main.go", "../../cluster/example_test.go", "../../behaviors/example_test.go",
-		"../../ledger/example_test.go"} {
+// documents returns the README and everything below docs.
+func documents(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(found) < 10 {
+		t.Fatal(found, err)
+	}
+	return append(found, "../../README.md")
+}
+
+// examples returns all programs and examples that the tests of the tree build or run.
+func examples(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		isExample := strings.Contains(path, "/examples/") || strings.Contains(filepath.Base(path), "example")
+		if err != nil || d.IsDir() || !isExample || filepath.Ext(path) != ".go" {
+			return err
+		}
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		examples += string(text)
+		all.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	found := snippets(t, "go")
-	if len(found) == 0 {
-		t.Error("no Go in it")
-	}
-	for _, s := range found {
-		if !strings.Contains(examples, s) {
-			t.Errorf("no example holds:\n%s", s)
+	return all.String()
+}
+
+func TestDocuments_GoIsThatOfTheExamples(t *testing.T) {
+	t.Parallel()
+	all, blocks := examples(t), 0
+	for _, document := range documents(t) {
+		for _, s := range snippets(t, document, "go") {
+			if blocks++; !strings.Contains(all, s) {
+				t.Errorf("%s: no example holds:\n%s", document, s)
+			}
 		}
+	}
+	if blocks < 10 {
+		t.Errorf("there are %d blocks of Go", blocks)
 	}
 }
 
@@ -53,7 +76,7 @@ func TestReadme_QuickStartWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir+"/go.mod", "module example\n")
-	blocks := snippets(t, "sh")
+	blocks := snippets(t, "../../README.md", "sh")
 	if len(blocks) < 3 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
@@ -85,7 +108,7 @@ func TestReadme_AModuleBesideACheckoutBuilds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := snippets(t, "sh")
+	blocks := snippets(t, "../../README.md", "sh")
 	at := slices.IndexFunc(blocks, func(block string) bool { return strings.Contains(block, "go work init") })
 	if at < 0 {
 		t.Fatal("no such block")
@@ -102,18 +125,21 @@ func TestReadme_AModuleBesideACheckoutBuilds(t *testing.T) {
 	}
 }
 
-// The manual of operators names every command of the program, and both documents name no flag that no command has.
+// The manual of the command line names every command of the program, and no document names a flag that no command has.
 func TestManual_NamesTheCommandsAndFlagsThatThereAre(t *testing.T) {
 	t.Parallel()
 	var texts []string
-	for _, path := range []string{"../../docs/operating.md", "../../README.md"} {
+	for _, path := range documents(t) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		texts = append(texts, string(text))
 	}
-	manual := texts[0]
+	manual, err := os.ReadFile("../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	flags := map[string]bool{ // of other programs
 		"--auto-compaction-mode": true, "--auto-compaction-retention": true, "--compaction-batch-limit": true, "--quota-backend-bytes": true, "--max-request-bytes": true, // etcd
 		"--server": true, "--nkey": true, // nats
@@ -127,7 +153,7 @@ func TestManual_NamesTheCommandsAndFlagsThatThereAre(t *testing.T) {
 		if command == "help" {
 			continue
 		}
-		if !regexp.MustCompile("(?m)^\\|[^|]*`" + command + "[` ]").MatchString(manual) {
+		if !regexp.MustCompile("(?m)^\\|[^|]*`" + command + "[` ]").Match(manual) {
 			t.Errorf("the manual does not name the command %s", command)
 		}
 		help := must(t, dir, command, "--help")

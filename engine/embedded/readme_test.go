@@ -16,13 +16,13 @@ import (
 )
 
 // The command for other languages, by what it is made of: the nats CLI may be missing here.
-func TestReadme_NATSCommandSubscribesToCompletions(t *testing.T) {
+func TestCompletions_NATSCommandSubscribesToCompletions(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
+	document, err := os.ReadFile("../../docs/completions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := regexp.MustCompile(`\nnats --server "\$\(jq -r \.(\w+) (\S+)\)" --nkey (\S+) sub '(\S+)'\n`).FindSubmatch(readme)
+	parts := regexp.MustCompile(`\nnats --server "\$\(jq -r \.(\w+) (\S+)\)" --nkey (\S+) sub '(\S+)'\n`).FindSubmatch(document)
 	if parts == nil {
 		t.Fatal("no such command in it")
 	}

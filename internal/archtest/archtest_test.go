@@ -22,7 +22,8 @@ internal/message     | internal/wire github.com/vmihailenco/msgpack      | messa
 internal/ring        |                                                   | a leaf: placement is arithmetic
 internal/connection  | store etcdstore natsbus tasklog | store, bus and archive under one name: it knows no engine
 internal/advertised  |                                                   | a leaf: the form of cluster.json
-internal/version     |                                                   | a leaf: one constant
+internal/version     |                                                   | a leaf: what the program was built of
+internal/release     | internal/version                                  | builds the binaries of a release
 internal/coded       |                                                   | a leaf: the code of an error
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
 internal/archtest/measures | internal/archtest                           | prints what it counts
@@ -146,6 +147,8 @@ cmd/node/...         | internal/connection api/operations api/problem api/remote
 cmd/node/internal/connect | api/remote cmd/node/internal/infiles filestore internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/infiles | internal/advertised engine events ledger store filestore filestore/filearchive filestore/filejournal filestore/filelogs store/membus | opens what a node stands on whose store is in files
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
+cmd/node/internal/firstprocess | golang.org/x/sys                 | reaps what programs leave behind in a container: it knows nothing of tasks
+cmd/node/internal/health | cluster internal/advertised store    | asks a node whether it is ready
 cmd/node/internal/openfiles |                                           | shares out the files that the process may open
 cmd/node/internal/httpd | internal/advertised api api/doors api/figures api/logs api/operations api/schedules api/stores api/sync api/token api/ui api/ui/trend api/works cmd/node/internal/flags cmd/node/internal/openfiles engine internal/version item github.com/spf13/pflag github.com/prometheus/client_golang | gives a node the HTTP API: alone listens for it
 cmd/node/internal/team | cmd/node/internal/connect engine engine/embedded task | runs the nodes of a command that brings its behavior along
@@ -168,6 +171,7 @@ cmd/node/internal/bench/overui | api api/operations api/schedules api/token api/
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors/builtin cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | internal/connection cmd/node/... behaviors behaviors/builtin cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
+examples/service/... | behaviors cluster engine events task examples/service/... | a user's own API and worker
 examples/updates     | behaviors engine engine/embedded natsbus task work work/feed github.com/nats-io/nats.go | a user's own source of changes
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
@@ -200,7 +204,7 @@ integration/robustness/role    | internal/version store engine events etcdstore 
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
 integration/robustness/cluster | task events integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic integration/robustness/worth go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
-integration/robustness/fault   | internal/advertised cluster engine integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
+integration/robustness/fault   | internal/advertised cluster engine events integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
 integration/robustness         | ledger store task events integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/record integration/robustness/report integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
 integration/simulation   | integration/simulation/build integration/simulation/machine integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them
@@ -261,9 +265,10 @@ func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a
-// listener of their own, which is off by default. A benchmark compares the API with a handler that does nothing.
+// listener of their own, which is off by default. A benchmark compares the API with a handler that does nothing, and an example is
+// an API of a user.
 func TestProject_RequestsAreAnsweredByTheTableOfRoutes(t *testing.T) {
-	report(t, load(t).Handlers("api", "cmd/node/internal/monitor", "meter/prommeter", "cmd/node/internal/bench/overhttp"))
+	report(t, load(t).Handlers("api", "cmd/node/internal/monitor", "meter/prommeter", "cmd/node/internal/bench/overhttp", "examples/service/api"))
 }
 
 func TestProject_InterfacesAreSmall(t *testing.T) {
@@ -284,6 +289,14 @@ func TestProject_CommentsNameWhatPackagesExport(t *testing.T) {
 
 func TestProject_CommentsSayWhatThingsDo(t *testing.T) {
 	report(t, load(t).Comments(clauseComments))
+}
+
+func TestProject_DocumentsAreShortEnoughToBeRead(t *testing.T) {
+	violations, err := archtest.LongDocuments(os.DirFS(root), map[string]int{"README.md": 200, "ARCHITECTURE.md": 250})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, violations)
 }
 
 func TestProject_DocumentsNameWhatThereIs(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 var (
@@ -19,8 +20,8 @@ var (
 
 // Documents returns every link of a Markdown file that leads to no file or heading of the tree, and every Go file that one
 // names, by path or by its last element, which the tree does not have. Below a paragraph that begins with a folder in bold, as in
-// **engine/**, up to the next one or a heading, files are those of that folder. BUGS.md and CHANGELOG.md tell of the past and may
-// name what is gone.
+// **engine/**, up to the next one or a heading, files are those of that folder. CHANGELOG.md tells of the past and may name what
+// is gone.
 func Documents(fsys fs.FS) ([]string, error) {
 	names, documents, err := documentTree(fsys)
 	if err != nil {
@@ -42,7 +43,7 @@ func Documents(fsys fs.FS) ([]string, error) {
 				}
 			}
 			for _, m := range quotedGo.FindAllStringSubmatch(line, -1) {
-				if !names[inside+m[1]] && name != "BUGS.md" && name != "CHANGELOG.md" {
+				if !names[inside+m[1]] && name != "CHANGELOG.md" {
 					found = append(found, at+"there is no file "+m[1])
 				}
 			}
@@ -88,4 +89,35 @@ func leads(names map[string]bool, documents map[string]string, from, to string) 
 	return !named || slices.ContainsFunc(heading.FindAllStringSubmatch(documents[target], -1), func(m []string) bool {
 		return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-") == anchor
 	})
+}
+
+// mostColumns bounds the lines of a document: longer ones cannot be compared, or read in a terminal.
+const mostColumns = 140
+
+// LongDocuments returns the lines of Markdown files that are longer than mostColumns, but for code, and the files that have
+// more lines than a limit for them.
+func LongDocuments(fsys fs.FS, limits map[string]int) ([]string, error) {
+	_, documents, err := documentTree(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for name, text := range documents {
+		code := false
+		for number, line := range slices.Collect(strings.Lines(text)) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				code = !code
+			}
+			quoted := strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "  `") // a block, or an example by itself
+			if n := utf8.RuneCountInString(line); n > mostColumns && !code && !quoted {
+				found = append(found, fmt.Sprintf("%s:%d: %d columns, want %d at most", name, number+1, n, mostColumns))
+			}
+		}
+		if most, limited := limits[name]; limited && strings.Count(text, "\n") > most {
+			found = append(found, fmt.Sprintf("%s: %d lines, want %d at most", name, strings.Count(text, "\n"), most))
+		}
+	}
+	slices.Sort(found)
+	return found, nil
 }

@@ -331,6 +331,18 @@ func TestDocuments_CatchesLinksAndFilesThatLeadNowhere(t *testing.T) {
 		"docs/a.md:1: nothing is at ../README.md#top", "docs/b.md:4: there is no file a.go")
 }
 
+func TestLongDocuments_CatchesLongLinesButThoseOfCodeAndLongFiles(t *testing.T) {
+	long := strings.Repeat("ä", 141)
+	got, err := archtest.LongDocuments(tree(map[string]string{
+		"README.md": "short\n" + long + "\n```\n" + long + "\n```\n    " + long + "\n",
+		"a.md":      "1\n2\n3\n",
+	}), map[string]int{"a.md": 2, "README.md": 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, got, "README.md:2: 141 columns", "a.md: 3 lines")
+}
+
 func TestLoad_ReportsCodeThatCannotBeParsed(t *testing.T) {
 	if _, err := archtest.Load(tree(map[string]string{"p/a.go": "package"})); err == nil || !strings.Contains(err.Error(), "p/a.go") {
 		t.Errorf("Load = %v, want an error that names the file", err)

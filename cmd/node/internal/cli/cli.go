@@ -132,10 +132,12 @@ func (a *app) groups() []group {
 		{"node", "Run nodes:", []*cobra.Command{
 			a.serveCommand(),
 			a.checkCommand(),
+			a.healthCommand(),
 			a.tokenCommand(),
 			a.demoCommand(),
 			a.mirrorCommand(),
 			a.benchCommand(),
+			a.versionCommand(),
 		}},
 		{"task", "Tasks:", append(a.verbCommands(),
 			a.submitCommand(),

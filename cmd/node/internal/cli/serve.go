@@ -180,9 +180,6 @@ func (a *app) warnOfExec(ctx context.Context, log *slog.Logger) {
 				"exec-allow", entry)
 		}
 	}
-	if os.Getpid() == 1 && a.serve.builtins.runPrograms() {
-		log.WarnContext(ctx, "this node is PID 1 and reaps its own children alone: what programs of exec leave behind stays as zombies; start it with an init (docker run --init)")
-	}
 }
 
 // runUntil runs the node, and says where it listens once it serves.
