@@ -394,7 +394,7 @@ func TestPages_OfAClusterWithoutAnOwnerNameWhatIsMissing(t *testing.T) {
 	}
 	s.want(s.get("viewer", "/ui/"), 200, "This page is not whole", "Shards 0, 1: ")
 	s.want(s.get("viewer", "/ui/tasks"), 200, "This page is not whole")
-	s.want(s.get("viewer", "/ui/tasks/a"), 200, "the task as it is now", `id="e-1"`) // the journal tells that it was created
+	s.want(s.get("viewer", "/ui/tasks/a"), 200, "the task as it is now", `href="/ui/tasks/a/export"`)
 	s.want(s.get("viewer", "/ui/nodes"), 200, "not served")
-	s.want(s.get("viewer", "/ui/audit"), 200, "All that the journal and its archive hold was read.")
+	s.want(s.get("viewer", "/ui/audit"), 200)
 }
