@@ -36,6 +36,7 @@ type ShardInfo struct {
 	Problem  string        `json:"problem,omitempty"`  // why it is not served: no answer, or a quarantine; "" = it is
 	NodeName string        `json:"node,omitempty"`     // name of the owner, for people; the command line fills it in
 
+	Losses     int64  `json:"losses,omitempty"`     // how often it has lost entries, or given some up: verify tells which
 	Durability string `json:"durability,omitempty"` // of the store, where that tells one: see store.Durable
 
 	Began   uint64          `json:"-"` // number of the first entry of this owner
@@ -62,6 +63,7 @@ func infoOf(shard int, s *command.ShardReport) ShardInfo {
 		Degraded: s.Degraded,
 		Problem:  s.Problem,
 		Began:    s.Began,
+		Losses:   s.Losses,
 	}
 	info.Figures, _ = meter.Unpack(s.Behaviors, s.Figures) // the report was checked
 	copy(info.Hash[:], s.Hash)

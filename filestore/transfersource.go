@@ -16,7 +16,7 @@ func OpenToCopy(dir, id string) (*Store, error) {
 	}
 	s, err := readStore(j, id)
 	if err == nil {
-		err = s.settled(j.MayHaveLost())
+		err = s.Unsettled()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), j.Close())
@@ -25,7 +25,11 @@ func OpenToCopy(dir, id string) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) settled(mayHaveLost bool) error {
+// Unsettled returns an error that wraps ErrUnsettled where entries that were answered may be missing in a store that was
+// opened to be read, and nil where none are.
+func (s *Store) Unsettled() error {
+	files, is := s.journal.(*filejournal.Journal)
+	mayHaveLost := is && files.MayHaveLost()
 	for i := range s.shards {
 		if mayHaveLost || s.notes.of(i).Taking != nil {
 			return ErrUnsettled

@@ -2,16 +2,19 @@ package remote_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/problem"
 	"taskledger/api/remote"
@@ -265,4 +268,100 @@ func TestRepair_SaysWhereToDoItInstead(t *testing.T) {
 	if _, err := c.Ask(t.Context(), "s", "q", nil); !errors.Is(err, remote.ErrNoRoute) {
 		t.Errorf("ask: %v", err)
 	}
+}
+
+// batches is a server that takes requests of many tasks, but those whose text has a word.
+type batches struct {
+	bodies  []int // bytes of each
+	tasks   int   // that were accepted
+	refuses string
+}
+
+func (b *batches) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	var asked struct {
+		Tasks []struct {
+			Params string `json:"params"`
+		} `json:"tasks"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &asked)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	b.bodies = append(b.bodies, len(text))
+	var told api.BatchAnswer
+	wrong := b.refuses != "" && strings.Contains(string(text), b.refuses)
+	for _, one := range asked.Tasks {
+		item := api.BatchItem{ID: "a/1"}
+		switch {
+		case wrong && strings.Contains(one.Params, b.refuses):
+			item = api.BatchItem{Problem: problem.Of(&store.InvalidError{Field: "params", Problem: "wrong"})}
+		case wrong:
+			item = api.BatchItem{Problem: problem.Of(task.ErrNoneSubmitted)}
+		default:
+			b.tasks++
+		}
+		told.Tasks = append(told.Tasks, item)
+	}
+	_ = json.NewEncoder(w).Encode(told)
+}
+
+func TestSubmitMany_OfMoreThanABodyTakesTravelsInParts(t *testing.T) {
+	many := func(wrong ...int) (all []task.Request) {
+		for i := range 40 {
+			params := strings.Repeat("x", 250_000)
+			if slices.Contains(wrong, i) {
+				params += "wrong"
+			}
+			all = append(all, task.Request{Name: "noop", Params: []byte(`"` + params + `"`)})
+		}
+		return all
+	}
+	const whole = 4 << 20
+	for name, c := range map[string]struct {
+		requests []task.Request
+		o        task.ManyOptions
+		accepted int
+		bodies   int
+	}{
+		"each":                  {many(), task.ManyOptions{}, 40, 3},
+		"all valid":             {many(), task.ManyOptions{AllValid: true}, 40, 3},
+		"one of the first part": {many(3), task.ManyOptions{AllValid: true}, 0, 1},
+		"one of the second":     {many(20), task.ManyOptions{AllValid: true}, 16, 2},
+		"under a key":           {many(), task.ManyOptions{RequestKey: "key"}, 0, 0},
+	} {
+		server := &batches{refuses: "wrong"}
+		got := against(t, time.Minute, server.ServeHTTP).SubmitMany(t.Context(), c.requests, c.o)
+		made := 0
+		for i, r := range got {
+			if r.Err == nil {
+				made++
+			} else if c.o.RequestKey == "" && !errors.Is(r.Err, task.ErrNoneSubmitted) && exact(r.Err) == nil {
+				t.Errorf("%s: request %d: %v", name, i, r.Err)
+			}
+		}
+		if len(got) != len(c.requests) || made != c.accepted || server.tasks != c.accepted || len(server.bodies) != c.bodies {
+			t.Errorf("%s: %d results, %d accepted, %d by the server, bodies of %d bytes; want %d accepted in %d bodies",
+				name, len(got), made, server.tasks, server.bodies, c.accepted, c.bodies)
+		}
+		if len(server.bodies) > 0 && slices.Max(server.bodies) > whole {
+			t.Errorf("%s: bodies of %d bytes", name, server.bodies)
+		}
+		if c.o.RequestKey != "" {
+			var limit *task.LimitError
+			if !errors.As(got[0].Err, &limit) || limit.Limit != whole {
+				t.Errorf("%s: %v", name, got[0].Err)
+			}
+		}
+	}
+}
+
+// exact returns an error as that of a request that is wrong itself.
+func exact(err error) *store.InvalidError {
+	var invalid *store.InvalidError
+	errors.As(err, &invalid)
+	return invalid
 }

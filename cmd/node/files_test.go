@@ -293,7 +293,7 @@ func TestServe_InFilesNamesADirectoryThatItMayNotWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	asNobody := func(args ...string) result {
-		cmd := command(t.Context(), dir, append(args, "--store", "files", "--data", data)...)
+		cmd := command(t.Context(), dir, append(args, "--data", data)...)
 		cmd.Path = program
 		if os.Geteuid() == 0 {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodysID, Gid: nobodysID}}
@@ -301,12 +301,12 @@ func TestServe_InFilesNamesADirectoryThatItMayNotWrite(t *testing.T) {
 		return finish(t, cmd)
 	}
 	refused := func(what string) {
-		r := asNobody("serve")
+		r := asNobody("serve", "--store", "files")
 		named := strings.Contains(r.err, data) && strings.Contains(r.err, "permission denied")
 		if r.code != 4 || strings.Count(r.err, "\n") != 1 || !named {
 			t.Errorf("%s: %+v", what, r)
 		}
-		r = asNobody("check")
+		r = asNobody("check", "--store", "files")
 		if r.code != 1 || !strings.Contains(r.out, data) || !strings.Contains(r.out, "permission denied") {
 			t.Errorf("%s: check: %+v", what, r)
 		}
@@ -327,5 +327,14 @@ func TestServe_InFilesNamesADirectoryThatItMayNotWrite(t *testing.T) {
 	refused("a directory with a store")
 	if after := everything(t, data); !reflect.DeepEqual(before, after) {
 		t.Error("the directory has changed")
+	}
+	if err := os.Chmod(data, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"verify", "list", "history first", "copy --from " + data + " --to other"} {
+		r := asNobody(strings.Fields(args)...)
+		if r.code != 4 || !strings.Contains(r.err, data) || !strings.Contains(r.err, "permission denied") {
+			t.Errorf("%s where nothing can be seen: %+v", args, r)
+		}
 	}
 }

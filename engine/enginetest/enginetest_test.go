@@ -3,7 +3,6 @@ package enginetest_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,7 +14,9 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/engine/enginetest"
+	"taskledger/engine/local"
 	"taskledger/events"
+	"taskledger/filestore"
 	"taskledger/task"
 )
 
@@ -137,7 +138,7 @@ func TestChecks_FailWithWhatIsWrong(t *testing.T) {
 	if err := os.WriteFile(wrong, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if flag.Lookup("update").Value.String() == "true" {
+	if os.Getenv("ENGINETEST_UPDATE") != "" {
 		t.Skip("golden files are written, and not compared")
 	}
 	for want, check := range map[string]func(testing.TB){
@@ -145,7 +146,7 @@ func TestChecks_FailWithWhatIsWrong(t *testing.T) {
 		"no task of the behavior notify":        func(t testing.TB) { n.RequireSubmitted(t, "notify") },
 		"run the test below synctest.Test":      func(t testing.TB) { n.Advance(t, time.Hour) },
 		"differs from " + wrong + ", from line": func(t testing.TB) { n.Golden(t, "a/1", wrong) },
-		"-update":                               func(t testing.TB) { n.Golden(t, "a/1", wrong+"none") },
+		"ENGINETEST_UPDATE=1 go test -run":      func(t testing.TB) { n.Golden(t, "a/1", wrong+"none") },
 		"history of none":                       func(t testing.TB) { n.Golden(t, "none", wrong) },
 		"export none":                           func(t testing.TB) { n.Export(t, "none") },
 		"not an export":                         func(t testing.TB) { enginetest.RequireSame(t, wrong, double.Bind(twice)) },
@@ -165,6 +166,67 @@ func TestGolden_HistoriesAreThoseOfTheFiles(t *testing.T) {
 			n.Golden(t, id, filepath.Join("testdata", strings.TrimPrefix(string(id), "golden/")+".golden"))
 		}
 	}
+}
+
+func TestGolden_OfAPanicIsTheSameEachTime(t *testing.T) {
+	boom := behaviors.Define("boom", &behaviors.Rules[int, int]{Policy: task.Policy{MaxAttempts: 1}})
+	tears := boom.Bind(func(context.Context, int) (int, error) { panic("torn\nin two") })
+	file := filepath.Join(t.TempDir(), "torn.golden")
+	for range 2 {
+		n := enginetest.Memory(t, tears)
+		submit(t, n, boom, 1, "torn")
+		n.Await(t, "torn")
+		t.Setenv("ENGINETEST_UPDATE", "1")
+		if _, err := os.Stat(file); err == nil {
+			t.Setenv("ENGINETEST_UPDATE", "")
+		}
+		n.Golden(t, "torn", file)
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), `"message":"torn"`) {
+		t.Errorf("it is %s, %v", text, err)
+	}
+}
+
+func TestSubmitted_ReturnsAllTasksHoweverManyThereAre(t *testing.T) {
+	n := enginetest.Memory(t, double.Bind(twice))
+	const half = 550
+	for range 2 {
+		for _, made := range double.SubmitMany(t.Context(), n.Client, make([]int, half), task.SubmitOptions{}) {
+			if made.Err != nil {
+				t.Fatal(made.Err)
+			}
+			made.Close()
+		}
+	}
+	got := map[events.TaskID]bool{}
+	for _, is := range n.RequireSubmitted(t, "double") {
+		got[is.ID] = true
+	}
+	if len(got) != 2*half {
+		t.Errorf("%d tasks are returned, want %d", len(got), 2*half)
+	}
+}
+
+func TestSubmitted_IsInOrderInAShardWithinAMillisecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, shards := range map[string]int{"one": 1, "four": 4} {
+			n := enginetest.StartWith(t, local.Config{Store: filestore.Config{Shards: shards}}, double.Bind(twice))
+			for i := range 20 {
+				submit(t, n, double, 2, events.TaskID(fmt.Sprint("task-", i)))
+			}
+			last := map[uint16]int{} // by shard
+			for at, is := range n.RequireSubmitted(t, "double") {
+				var i int
+				if _, err := fmt.Sscanf(string(is.ID), "task-%d", &i); err != nil {
+					t.Fatal(err)
+				}
+				if i++; i <= last[is.Version.Shard] || shards == 1 && i != at+1 {
+					t.Errorf("%s: %s comes as number %d", name, is.ID, at)
+				}
+				last[is.Version.Shard] = i
+			}
+		}
+	})
 }
 
 func TestAgain_TellsWhatChangedCodeDoesOtherwise(t *testing.T) {

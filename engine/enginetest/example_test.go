@@ -27,7 +27,7 @@ func Example() {
 			t.Errorf("it is %s", done.Result)
 		}
 		n.RequireSubmitted(t, "greet")
-		n.Golden(t, f.ID(), "testdata/greet.golden") // which go test -update writes
+		n.Golden(t, f.ID(), "testdata/greet.golden") // which ENGINETEST_UPDATE=1 go test writes
 	}
 }
 

@@ -3,7 +3,6 @@ package enginetest
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,23 +11,18 @@ import (
 
 	"taskledger/api/view"
 	"taskledger/events"
+	"taskledger/ledger"
 )
 
-const updateFlag = "update"
-
-// A test binary may have a flag of that name already, which then counts.
-func init() {
-	if flag.Lookup(updateFlag) == nil {
-		flag.Bool(updateFlag, false, "write the golden files instead of comparing with them")
-	}
-}
+// update names the variable of the environment that has golden files written. A flag would meet those of the test.
+const update = "ENGINETEST_UPDATE"
 
 // updates reports whether golden files are to be written.
-func updates() bool { return flag.Lookup(updateFlag).Value.String() == "true" }
+func updates() bool { return os.Getenv(update) != "" }
 
 // Golden compares the history of a task with a file, such as testdata/resize.golden: one event a line, with all that the
 // behavior and its callers have decided. Times, sessions and places in the journal are left out, as each run has others.
-// With -update it writes the file.
+// Of a panic the first line is compared, not the stack. With ENGINETEST_UPDATE=1 in its environment it writes the file.
 func (n *Node) Golden(t testing.TB, id events.TaskID, file string) {
 	t.Helper()
 	got, err := n.history(t, id)
@@ -46,7 +40,7 @@ func (n *Node) Golden(t testing.TB, id events.TaskID, file string) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatalf("history of %s: %v; write the file with: go test -run '^%s$' -update", id, err, t.Name())
+		t.Fatalf("history of %s: %v; write the file with: %s=1 go test -run '^%s$'", id, err, update, t.Name())
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("the history of %s differs from %s, from line %d on; got:\n%s\nwant:\n%s", id, file, differs(got, want), got, want)
@@ -80,7 +74,7 @@ func (n *Node) history(t testing.TB, id events.TaskID) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown := view.OfEvent(ev)
+		shown := view.OfEvent(withoutStack(ev))
 		data, err := stable(shown.Data)
 		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", ev.Seq, err)
@@ -99,6 +93,16 @@ func (n *Node) history(t testing.TB, id events.TaskID) ([]byte, error) {
 		text.WriteByte('\n')
 	}
 	return text.Bytes(), nil
+}
+
+// withoutStack returns an event without the stack of a panic, which has other addresses in each run.
+func withoutStack(ev ledger.Event) ledger.Event {
+	if failed, is := ev.Body.(*events.Failed); is && failed.Error.Code == events.CodePanic {
+		short := *failed
+		short.Error.Message, _, _ = strings.Cut(short.Error.Message, "\n")
+		ev.Body = &short
+	}
+	return ev
 }
 
 // Each run of a test has other times in the data of events, of which is told that there is one, and other traits of its

@@ -17,6 +17,7 @@ var users = map[string]string{
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,9 @@ import (
 	"taskledger/engine/enginetest"
 	"taskledger/task"
 )
+
+// A user's golden files may have the flag that those of many have.
+var update = flag.Bool("update", false, "write golden files")
 
 var greet = behaviors.Define[string, string]("greet", nil)
 

@@ -19,14 +19,17 @@ package enginetest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine"
 	"taskledger/engine/local"
 	"taskledger/events"
+	"taskledger/store/memarchive"
 	"taskledger/task"
 )
 
@@ -53,7 +56,7 @@ func Files(t testing.TB, behaviors ...task.Behavior) *Node {
 
 // StartWith is Memory or Files with a choice. The behaviors come on top of those of cfg. Without another choice the node
 // is named test, has two shards and a TTL of a minute, which leaves it little to do in an hour of virtual time, and ends
-// without grace for what runs; its warnings go to the log of the test.
+// without grace for what runs; in memory it keeps its whole history, and its warnings go to the log of the test.
 func StartWith(t testing.TB, cfg local.Config, behaviors ...task.Behavior) *Node {
 	t.Helper()
 	cfg.Node.Behaviors = slices.Concat(cfg.Node.Behaviors, behaviors)
@@ -61,6 +64,10 @@ func StartWith(t testing.TB, cfg local.Config, behaviors ...task.Behavior) *Node
 	cfg.Node.TTL = cmp.Or(cfg.Node.TTL, time.Minute)
 	cfg.Node.Grace = cmp.Or(cfg.Node.Grace, -1)
 	cfg.Store.Shards = cmp.Or(cfg.Store.Shards, shards)
+	inMemory := cfg.Dir == "" && cfg.Journal == nil
+	if inMemory && cfg.Node.Archive == nil && cfg.Node.Trimming == engine.TrimArchived {
+		cfg.Node.Archive = memarchive.New()
+	}
 	if cfg.Node.Log == nil {
 		warnings := &slog.HandlerOptions{Level: slog.LevelWarn}
 		cfg.Node.Log = slog.New(slog.NewTextHandler(t.Output(), warnings))
@@ -109,8 +116,9 @@ func (n *Node) Advance(t testing.TB, d time.Duration) {
 	synctest.Wait()
 }
 
-// RequireSubmitted returns the tasks of a behavior, the oldest first, whatever became of them, with their parameters. It
-// fails the test where there is none.
+// RequireSubmitted returns all tasks of a behavior, the oldest first, whatever became of them, with their parameters. Of
+// one millisecond, which in virtual time many have in common, those of one shard stand together, in their order: with
+// one shard, which local.Config.Store chooses, that is the order of all. It fails the test where there is none.
 func (n *Node) RequireSubmitted(t testing.TB, behavior string) []task.Task {
 	t.Helper()
 	all := n.Submitted(t, behavior)
@@ -123,16 +131,30 @@ func (n *Node) RequireSubmitted(t testing.TB, behavior string) []task.Task {
 // Submitted is RequireSubmitted where there may be none.
 func (n *Node) Submitted(t testing.TB, behavior string) (all []task.Task) {
 	t.Helper()
-	for listed, err := range n.List(t.Context(), task.Filter{Behavior: behavior, Limit: 1000}) {
+	for cursor, more := "", true; more; {
+		page, err := n.ListPage(t.Context(), task.Filter{Behavior: behavior, Limit: 1000}, cursor)
+		for _, silent := range page.Missing {
+			err = errors.Join(err, silent.Err)
+		}
 		if err != nil {
 			t.Fatalf("list the tasks of %s: %v", behavior, err)
 		}
-		whole, err := n.Get(t.Context(), listed.ID)
-		if err != nil {
-			t.Fatalf("get %s: %v", listed.ID, err)
+		for i := range page.Tasks {
+			whole, err := n.Get(t.Context(), page.Tasks[i].ID)
+			if err != nil {
+				t.Fatalf("get %s: %v", page.Tasks[i].ID, err)
+			}
+			all = append(all, whole)
 		}
-		all = append(all, whole)
+		cursor = page.Cursor
+		more = cursor != ""
 	}
-	slices.Reverse(all)
+	slices.SortFunc(all, func(a, b task.Task) int {
+		return cmp.Or(
+			cmp.Compare(a.CreatedAt, b.CreatedAt),
+			cmp.Compare(a.Version.Shard, b.Version.Shard),
+			cmp.Compare(a.Details.Life, b.Details.Life),
+		)
+	})
 	return all
 }

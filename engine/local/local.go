@@ -24,7 +24,6 @@ import (
 	"taskledger/filestore/journal"
 	"taskledger/filestore/memjournal"
 	"taskledger/store"
-	"taskledger/store/memarchive"
 	"taskledger/store/membus"
 	"taskledger/task"
 )
@@ -36,8 +35,9 @@ type Config struct {
 	Store   filestore.Config
 	Files   filejournal.Options // of a Dir
 
-	// StartWith sets Store and Bus of Node, Logs of a Dir unless they are set, and Archive unless that is set or
-	// Trimming is TrimAll: an archive beside the files, or in memory. A Journal has none: where Archive is not set, either, Trimming is TrimAll.
+	// StartWith sets Store and Bus of Node, Logs of a Dir unless they are set, and Archive of a Dir unless that is set or
+	// Trimming is TrimAll: an archive beside the files. A Journal has none, nor has memory, which one would fill: where
+	// Archive is not set, either, Trimming is TrimAll, or TrimNothing where that is set.
 	Node engine.NodeConfig
 }
 
@@ -57,7 +57,8 @@ func Files(ctx context.Context, dir string, behaviors ...task.Behavior) (*Node, 
 	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
 }
 
-// Memory runs a node whose tasks end with it.
+// Memory runs a node whose tasks end with it. Events from before the snapshots are forgotten, as with Journaler: a
+// memarchive.Archive in StartWith keeps the whole history, in memory that grows with it.
 func Memory(ctx context.Context, behaviors ...task.Behavior) (*Node, error) {
 	return StartWith(ctx, Config{Node: engine.NodeConfig{Behaviors: behaviors}})
 }
@@ -139,7 +140,7 @@ func (n *Node) open(cfg Config) (kept store.Store, archive store.Archive, err er
 		return kept, nil, err
 	case cfg.Dir == "":
 		kept, err = filestore.New(new(memjournal.Journal), cfg.Store)
-		return kept, memarchive.New(), err
+		return kept, nil, err
 	}
 	s, err := filestore.Open(cfg.Dir, cfg.Store, cfg.Files)
 	if err != nil {

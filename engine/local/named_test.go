@@ -172,9 +172,11 @@ func verified(t *testing.T, n *local.Node) (losses []string) {
 	return losses
 }
 
+// The machine of a test may be busy: ten times a second bounds the four reopenings.
 func TestFiles_ServeAgainAtOnceHoweverOftenTheyAreReopened(t *testing.T) {
 	for _, d := range durabilities() {
 		dir := t.TempDir()
+		began := time.Now()
 		for i := range 4 {
 			n := start(t, on(dir, d))
 			s := store(t, n)
@@ -183,6 +185,9 @@ func TestFiles_ServeAgainAtOnceHoweverOftenTheyAreReopened(t *testing.T) {
 				t.Errorf("%s: %d items are there, want %d", d, got, i+1)
 			}
 			closed(t, n)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s: four reopenings took %s, want a second, and ten at most", d, took)
 		}
 	}
 }

@@ -77,6 +77,19 @@ func CheckWrite(dir string) error {
 	}
 }
 
+// CheckFree returns an error that wraps ErrInUse where somebody may write to the journal in a directory. It changes
+// nothing.
+func CheckFree(dir string) error {
+	unlock, err := disk.LockToRead(dir)
+	switch {
+	case err == nil:
+		return unlock()
+	case errors.Is(err, ErrInUse):
+		return err
+	}
+	return nil
+}
+
 // OpenLayer is Open on a file layer, which nobody else uses. It looks at everything before it changes anything.
 func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
 	j, err := LookLayer(l, o)

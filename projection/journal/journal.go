@@ -5,6 +5,7 @@ package journal
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"taskledger/events"
@@ -31,6 +32,9 @@ func (l Loss) String() string {
 	text := fmt.Sprintf("entry %d was given up", l.Entry)
 	if l.Kind == events.KindRecovered {
 		text = fmt.Sprintf("the entries after %d were lost by the store", l.Entry)
+		if l.filled() {
+			text = "entries may have been lost by the store, whose numbers are not used again"
+		}
 	}
 	if l.By != "" {
 		text += " by " + l.By
@@ -40,6 +44,18 @@ func (l Loss) String() string {
 		text += ": " + l.Reason
 	}
 	return text
+}
+
+// filled reports whether a store has filled the place of what it may have lost, up to the entry that the loss names. The
+// reason then ends with the numbers.
+func (l *Loss) filled() bool {
+	var first, last uint64
+	at := strings.LastIndex(l.Reason, ": entries ")
+	if at < 0 {
+		return false
+	}
+	n, err := fmt.Sscanf(l.Reason[at:], ": entries %d to %d", &first, &last)
+	return n == 2 && err == nil && first <= last && last == l.Entry
 }
 
 // LossOf returns the loss that an event tells of; false for none.

@@ -135,7 +135,13 @@ func TestState_KeepsTheLatestLosses(t *testing.T) {
 
 func TestLoss_SaysWhatWasLostByWhomAndWhy(t *testing.T) {
 	for want, l := range map[string]journal.Loss{
-		"entry 7 was given up by ada on 2027-01-15T08:00:00Z: torn":          {Kind: events.KindAcceptedLoss, Entry: 7, By: "ada", At: 1_800_000_000_000, Reason: "torn"},
+		"entry 7 was given up by ada on 2027-01-15T08:00:00Z: torn": {Kind: events.KindAcceptedLoss, Entry: 7, By: "ada", At: 1_800_000_000_000, Reason: "torn"},
+		"entries may have been lost by the store, whose numbers are not used again on 2027-01-15T08:00:00Z: the machine stopped: entries 3 to 7": {
+			Kind: events.KindRecovered, Entry: 7, At: 1_800_000_000_000, Reason: "the machine stopped: entries 3 to 7",
+		},
+		"the entries after 8 were lost by the store on 2027-01-15T08:00:00Z: restored: entries 3 to 7": {
+			Kind: events.KindRecovered, Entry: 8, At: 1_800_000_000_000, Reason: "restored: entries 3 to 7",
+		},
 		"the entries after 7 were lost by the store on 2027-01-15T08:00:00Z": {Kind: events.KindRecovered, Entry: 7, At: 1_800_000_000_000},
 	} {
 		if got := l.String(); got != want {

@@ -40,10 +40,11 @@ type ShardReport struct {
 	Behaviors    []string // of the figures that the owner counts, as meter.Pack makes them
 	Figures      []int64
 	Shards       int64 // of the cluster; 0 = an earlier release does not say
+	Losses       int64 // how often the journal has lost entries, or given some up
 }
 
 // Optional implements message.Optional.
-func (*ShardReport) Optional() int { return 1 }
+func (*ShardReport) Optional() int { return 2 }
 
 // Check refuses malformed hashes, a missing hash that others are compared with, counts below zero, and figures that
 // no owner reports.
@@ -56,7 +57,7 @@ func (s *ShardReport) Check() error {
 	if s.Hash == nil && s.Entries > 0 && s.Problem == "" {
 		return fmt.Errorf("no hash of entry %d", s.Entries)
 	}
-	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards); least < 0 {
+	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Losses); least < 0 {
 		return fmt.Errorf("epoch or count %d", least)
 	}
 	for _, id := range s.Behaviors {

@@ -55,7 +55,7 @@ type Sender struct {
 	outbox    [writers]chan *Flight     // to be posted, those of one shard to one writer, in order
 	detoured  []atomic.Bool             // by shard: its last batch was posted
 	offers    Offers                    // nil in a client
-	closed    atomic.Pointer[error] // with which calls end from then on; nil = it has not ended
+	closed    atomic.Pointer[error]     // with which calls end from then on; nil = it has not ended
 	lookout   *lookout.Lookout
 	waiters   sync.Pool // idle, not of the process: a bubble of time must not share them
 }

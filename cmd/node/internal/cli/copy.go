@@ -31,6 +31,7 @@ type copyOptions struct {
 	archive    string
 	durability string
 	archiving  natsbus.ArchiveConfig
+	restored   bool // nodes ran after the source was made
 }
 
 // placeEtcd names the cluster that the flags of access do.
@@ -58,7 +59,14 @@ func (a *app) copyCommand() *cobra.Command {
 	c.Flags().StringVar(&o.from, "from", "", "`DIR` of files, or etcd")
 	c.Flags().StringVar(&o.to, "to", "", "`DIR` of files, or etcd")
 	a.copyFlags(c, &o)
+	restoredFlag(c, &o)
 	return c
+}
+
+// restoredFlag adds the flag of the commands that may take a cluster back to an earlier time.
+func restoredFlag(c *cobra.Command, o *copyOptions) {
+	c.Flags().BoolVar(&o.restored, "restored", false, `nodes ran after the source was made, and the cluster goes back to its time: each shard records that it may have
+lost something, so that ids of items are not given again`)
 }
 
 func (a *app) backupCommand() *cobra.Command {
@@ -82,12 +90,14 @@ func (a *app) restoreCommand() *cobra.Command {
 		Use:   "restore DIR",
 		Short: "Copy a directory of files into an empty etcd cluster",
 		Long: `Restore is copy --from DIR --to etcd. The cluster goes back to the time of the backup: what was acknowledged after it is lost, and its numbers,
-ids and fencing tokens may be given again. Where nodes ran after the backup, run repair --restored --yes before nodes start: ids of items are then not given again.
+ids and fencing tokens may be given again. Where nodes ran after the backup, give --restored: ids of items are then not given again.
 ` + aboutCopy,
-		Args:    cobra.ExactArgs(1),
-		Example: a.examples(example{"into an etcd without that cluster", []string{"restore", "/var/backups/taskledger/2026-11-29", "--etcd", "etcd-1:2379"}}),
+		Args: cobra.ExactArgs(1),
+		Example: a.examples(example{"into an etcd without that cluster", []string{"restore", "/var/backups/taskledger/2026-11-29", "--etcd", "etcd-1:2379"}},
+			example{"after nodes have gone on since the backup", []string{"restore", "/var/backups/taskledger/2026-11-29", "--restored"}}),
 	}
 	a.copyFlags(c, &o)
+	restoredFlag(c, &o)
 	return takeDir(c, &o.from)
 }
 
@@ -172,6 +182,10 @@ func (a *app) copy(ctx context.Context, o *copyOptions) (err error) {
 		done++
 		bar.Show(done, done, fmt.Sprintf("%s, shard %d", now, shard))
 	}
+	of := cfg.From.Cluster().ID
+	if o.restored {
+		cfg.From = restored{cfg.From}
+	}
 	all, err := transfer.Copy(ctx, cfg)
 	bar.Done()
 	if err != nil {
@@ -184,7 +198,7 @@ func (a *app) copy(ctx context.Context, o *copyOptions) (err error) {
 		}
 	}
 	fmt.Fprintf(a.Err, "cluster %s was copied to %s and checked; not copied: logs of tasks, tokens of the API\n",
-		cfg.From.Cluster().ID, at.name(o.to))
+		of, at.name(o.to))
 	return exitcode.Unprinted("the cluster was copied", p.Flush())
 }
 
@@ -242,10 +256,13 @@ func (c *copying) open(ctx context.Context) (cfg transfer.Config, err error) {
 
 func (c *copying) fromFiles(cfg *transfer.Config) error {
 	dir := c.options.from
+	holds, err := infiles.Holds(dir)
 	switch {
+	case err != nil:
+		return fmt.Errorf("copy from %s: %w", dir, err)
 	case embedded.Served(dir):
 		return fmt.Errorf("copy from %s: %w: it is in etcd; want --from etcd --data %s", dir, infiles.ErrOtherStore, dir)
-	case !infiles.Holds(dir):
+	case !holds:
 		return &exitcode.UsageError{Problem: fmt.Sprintf("no store in files is in %s", dir)}
 	}
 	files, err := infiles.OpenToCopy(dir, c.app.access.addresses.ID)
@@ -284,7 +301,11 @@ func (c *copying) servers(ctx context.Context) (*embedded.Servers, error) {
 	if len(access.addresses.Etcd) > 0 {
 		return nil, nil
 	}
-	if infiles.Holds(access.dir) {
+	holds, err := infiles.Holds(access.dir)
+	if err != nil {
+		return nil, err
+	}
+	if holds {
 		return nil, fmt.Errorf("%s: %w: it is in files; name another directory by --data", access.dir, infiles.ErrOtherStore)
 	}
 	s, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: access.dir, ID: access.addresses.ID, Log: c.log})

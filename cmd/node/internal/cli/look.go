@@ -93,7 +93,7 @@ func (a *app) shardsCommand() *cobra.Command {
 		Short: "Show who owns the shards, what they hold, and what does not work",
 		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in the store, of the entry that the newest
 snapshot covers, and of the last one that was read back from the archive; - stands for none, or not known. DURABILITY is shown of a
-store in files. PROBLEM tells why
+store in files, and LOSSES where a shard has ever lost entries or given some up: how often; verify tells which. PROBLEM tells why
 a shard is not served, or what works no more in one that is: that new tasks are refused, that its journal is not trimmed, or
 that commands were refused because of a bug.
 A shard that has not answered after 3 seconds has nobody who answers: when its node has died, another one takes it within
@@ -131,6 +131,10 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 	if inFiles {
 		columns = slices.Insert(columns, len(columns)-1, "DURABILITY")
 	}
+	lost := slices.ContainsFunc(shards, func(s engine.ShardInfo) bool { return s.Losses > 0 })
+	if lost {
+		columns = slices.Insert(columns, len(columns)-1, "LOSSES")
+	}
 	p := a.print(columns...)
 	for _, s := range shards {
 		s.NodeName = cmp.Or(names[s.Owner], store.NodeName(s.Owner))
@@ -143,6 +147,9 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 			cmp.Or(s.Problem, s.Degraded)}
 		if inFiles {
 			cells = slices.Insert(cells, len(cells)-1, any(s.Durability))
+		}
+		if lost {
+			cells = slices.Insert(cells, len(cells)-1, any(s.Losses))
 		}
 		if err := p.Row(s, cells...); err != nil {
 			return err

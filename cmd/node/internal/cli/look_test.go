@@ -122,6 +122,27 @@ func TestShards_ShowTheDurabilityOfAStoreInFilesAlone(t *testing.T) {
 	}
 }
 
+// lossy is a cluster of two shards, the second one of which has lost entries twice.
+type lossy struct{ silentShard }
+
+func (lossy) Shards(context.Context) ([]engine.ShardInfo, error) {
+	return []engine.ShardInfo{{Owner: "a"}, {Shard: 1, Owner: "a", Losses: 2}}, nil
+}
+
+func TestShards_TellHowOftenEntriesWereLost(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{Program: Program{Out: &out}, output: "table"}
+	if err := a.showShards(t.Context(), lossy{}); err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, want := range []string{"READY LOSSES PROBLEM", "0 0 0 0", "0 0 0 2"} {
+		if got := strings.Join(strings.Fields(rows[i]), " "); !strings.HasSuffix(got, want) {
+			t.Errorf("row %q, want %q at the end", got, want)
+		}
+	}
+}
+
 // members is a cluster of the given nodes.
 type members struct {
 	operations.Observer

@@ -54,7 +54,7 @@ func (a *app) startNode() string {
 // serveOn returns the command that serves on the directory that is asked, which the flag names: data or join.
 func (a *app) serveOn(flag string) string {
 	args := []string{"serve"}
-	if len(a.access.addresses.Etcd) == 0 && infiles.Holds(a.access.dir) {
+	if holds, err := infiles.Holds(a.access.dir); err == nil && holds && len(a.access.addresses.Etcd) == 0 {
 		args, flag = append(args, "--store", storeInFiles), "data"
 	}
 	return a.command(append(args, a.access.given(flag)...)...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/infiles"
 	"taskledger/engine"
+	"taskledger/events"
 	"taskledger/filestore/filejournal"
 )
 
@@ -32,10 +34,13 @@ func (a *app) readerCommand(
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		files, err := a.readFiles()
 		if err != nil {
-			return a.withRemedy(err)
+			return a.withFilesRemedy(err)
 		}
 		if files == nil {
 			return ask(cmd, args)
+		}
+		if unsettled := files.Unsettled(); unsettled != nil {
+			a.tellUnsettled(unsettled)
 		}
 		ctx, limit := cmd.Context(), a.access.timeout
 		if !waits() {
@@ -46,15 +51,35 @@ func (a *app) readerCommand(
 			ctx, stop = context.WithTimeoutCause(ctx, limit, exitcode.ErrTimeout)
 			defer stop()
 		}
-		return a.withRemedy(errors.Join(run(ctx, files, args), files.Close()))
+		return a.withFilesRemedy(errors.Join(run(ctx, files, args), files.Close()))
 	}
 	return c
 }
 
+// tellUnsettled warns that what is shown may be less than what was answered.
+func (a *app) tellUnsettled(why error) {
+	fmt.Fprintf(a.Err, "%s: the files in %s may lack entries that were answered last: %v\n", a.Name, a.access.dir, why)
+}
+
+// withFilesRemedy adds what to do to damage of files on which no node starts.
+func (a *app) withFilesRemedy(err error) error {
+	if !errors.Is(err, events.ErrDamaged) {
+		return err
+	}
+	what := "the directory " + a.access.dir
+	if damaged, is := errors.AsType[*filejournal.DamagedError](err); is {
+		what = fmt.Sprintf("%s where a backup has it as it was, else %s as a whole,", damaged.File, what)
+	}
+	return fmt.Errorf("%w; remedy: restore %s from a backup", err, what)
+}
+
 // readFiles opens the store in the files of --data; nil where there is none, or where a node runs, which is asked then.
 func (a *app) readFiles() (*infiles.Reading, error) {
-	if len(a.access.addresses.Etcd) > 0 || !infiles.Holds(a.access.dir) {
+	if len(a.access.addresses.Etcd) > 0 {
 		return nil, nil
+	}
+	if holds, err := infiles.Holds(a.access.dir); !holds {
+		return nil, err
 	}
 	files, err := infiles.OpenToRead(a.access.dir, a.access.addresses.ID)
 	if errors.Is(err, filejournal.ErrInUse) {

@@ -242,8 +242,14 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*connect.Link, http
 	if a.serve.inFiles() {
 		return a.openFiles()
 	}
-	if len(a.access.addresses.Etcd) == 0 && a.serve.join == "" && infiles.Holds(a.access.dir) {
-		return nil, nil, otherStore(a.access.dir, "files", "give --store files")
+	if len(a.access.addresses.Etcd) == 0 && a.serve.join == "" {
+		holds, err := infiles.Holds(a.access.dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if holds {
+			return nil, nil, otherStore(a.access.dir, "files", "give --store files")
+		}
 	}
 	at := &a.access.addresses
 	at.New = a.serve.newCluster

@@ -101,17 +101,20 @@ func otherStore(dir, kind, remedy string) error {
 // checkFilesOfStore reads the store of the data directory, where there is one, and says what it is.
 func (a *app) checkFilesOfStore() (says string, err error) {
 	dir, id := a.access.dir, a.access.addresses.ID
+	holds, err := infiles.Holds(dir)
 	switch {
+	case err != nil:
+		return "", err
 	case embedded.Served(dir):
 		return "", otherStore(dir, "etcd", "leave out --store files")
-	case !infiles.Holds(dir) && id != "":
+	case !holds && id != "":
 		return "", fmt.Errorf("%w: %s holds no store, and that of id %s is expected",
 			filestore.ErrOtherCluster, dir, id)
 	}
 	if err := filejournal.CheckWrite(dir); err != nil {
 		return "", err
 	}
-	if !infiles.Holds(dir) {
+	if !holds {
 		return "there is no store yet", nil
 	}
 	files, err := infiles.OpenToRead(dir, id)
@@ -119,6 +122,9 @@ func (a *app) checkFilesOfStore() (says string, err error) {
 		return "", err
 	}
 	shards, err := files.Shards(context.Background())
+	if unsettled := files.Unsettled(); unsettled != nil {
+		a.tellUnsettled(unsettled)
+	}
 	if a.serve.logs.where != noLogs {
 		err = errors.Join(err, files.CheckLogs())
 	}

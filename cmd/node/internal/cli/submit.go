@@ -38,6 +38,8 @@ With --batch each line of a file is a request, up to 1,000 of them, such as {"be
 key, delay, at and priority as the flags have them. They are submitted together, and for each line the task is printed, or what is wrong
 with it. If a line cannot be meant none is submitted, unless --skip-bad leaves it out; what the cluster refuses, such as the id of a task
 of another behavior, it refuses for that line alone. A file has 64 MiB at most.
+To a node whose store is in files more than 4 MiB travel in parts, one after the other: a line of a later part that cannot be meant keeps
+those of its part and the next ones from being submitted, and more than 4 MiB under one key are refused.
 
 --key is then a key of exactly these lines together, without those that --skip-bad leaves out, and no line has a key of its own. Tasks
 that have no other name are HASH/0, HASH/1 and so on. A batch and a single submit share the keys of a principal and a behavior.

@@ -14,6 +14,7 @@ import (
 	"taskledger/cmd/node/internal/checkpoints"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/infiles"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/progress"
 	"taskledger/ledger"
@@ -137,6 +138,11 @@ func (a *app) verify(ctx context.Context, client reader, f verifyFlags) error {
 	}
 	if vain > 0 {
 		err = errors.Join(err, fmt.Errorf("of %d shards every entry that a checkpoint names was dropped: nothing is proved of them", vain))
+	}
+	if files, is := client.(*infiles.Reading); is {
+		if unsettled := files.Unsettled(); unsettled != nil {
+			err = errors.Join(err, fmt.Errorf("entries that were answered may be missing at the end: %v", unsettled))
+		}
 	}
 	if unknown > 0 {
 		err = errors.Join(err, fmt.Errorf("of %d shards no owner answers, and whether their first entries were dropped or removed is not known: "+

@@ -10,6 +10,7 @@ import (
 	"taskledger/cmd/node/internal/infiles"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/filestore/filejournal"
 	"taskledger/store"
 )
 
@@ -54,6 +55,8 @@ func away(err error) bool {
 		return false
 	case errors.Is(err, cluster.ErrNoNode):
 		return !errors.Is(err, errNeverServed)
+	case errors.Is(err, filejournal.ErrInUse): // perhaps a node that starts
+		return true
 	}
 	return errors.Is(err, store.ErrUnavailable) && errors.Is(err, context.DeadlineExceeded)
 }
@@ -63,7 +66,8 @@ var errNeverServed = errors.New("none ever did")
 
 // neverServed says so of a directory on which no node runs.
 func neverServed(err error, dir string) error {
-	if errors.Is(err, cluster.ErrNoNode) && !embedded.Served(dir) && !infiles.Holds(dir) {
+	holds, unseen := infiles.Holds(dir)
+	if errors.Is(err, cluster.ErrNoNode) && !embedded.Served(dir) && !holds && unseen == nil {
 		return fmt.Errorf("%w; %w", err, errNeverServed)
 	}
 	return err

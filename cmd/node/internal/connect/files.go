@@ -7,6 +7,7 @@ import (
 
 	"taskledger/api/remote"
 	"taskledger/cluster"
+	"taskledger/cmd/node/internal/infiles"
 	"taskledger/filestore"
 	"taskledger/internal/advertised"
 	"taskledger/store"
@@ -14,8 +15,16 @@ import (
 
 // ToFiles links by the HTTP API to the node that runs on dir, if its store is in files: no other process can open that.
 // The link has an API, and no Cluster. It is nil where dir advertises no such node. It wraps cluster.ErrNoNode when the
-// node is gone. Of a, Cluster and ID count.
+// node is gone, filejournal.ErrInUse where a program runs on dir that has no API, and what keeps dir from being seen.
+// Of a, Cluster and ID count.
 func ToFiles(ctx context.Context, dir string, a Addresses) (*Link, error) {
+	holds, err := infiles.Holds(dir)
+	if err == nil && holds {
+		err = infiles.CheckFree(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
 	at, err := advertised.Read(dir)
 	if err != nil || at.Store != advertised.InFiles {
 		return nil, nil //nolint:nilerror // what else is wrong with the directory is told by who opens it

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"taskledger/api/problem"
 	"taskledger/api/remote"
@@ -29,7 +30,7 @@ const (
 	Failed      = 1 // the task failed, or a check found something
 	Usage       = 2
 	NotFound    = 3
-	Unavailable = 4 // the cluster cannot be asked, or not in time; its store takes no writes; or a node could not start or go on
+	Unavailable = 4 // the cluster cannot be asked, or not in time; its store takes no writes, or its files cannot be read; or a node could not start or go on
 	Refused     = 5
 	NotKept     = 6   // there is such a task, but not what is asked of it: it was trimmed and not archived, or is lost
 	Interrupted = 130 // what shells report of a program ended by an interrupt
@@ -55,7 +56,7 @@ func Of(err error) int {
 		return Refused
 	case errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrBroken) || errors.Is(err, task.ErrUnknown) || errors.Is(err, task.ErrClosed) ||
 		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome) ||
-		errors.Is(err, ErrNotPrinted):
+		errors.Is(err, ErrNotPrinted) || errors.Is(err, fs.ErrPermission):
 		return Unavailable
 	}
 	return Failed

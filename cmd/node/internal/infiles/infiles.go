@@ -48,10 +48,26 @@ type Files struct {
 // ErrOtherStore reports a data directory with a store of another kind.
 var ErrOtherStore = errors.New("directory holds a store of another kind")
 
-// Holds reports whether a store in files was ever created in a directory.
-func Holds(dir string) bool {
+// Holds reports whether a store in files was ever created in a directory. It returns an error where that cannot be seen,
+// which may be a want of permission.
+func Holds(dir string) (bool, error) {
 	_, err := os.Stat(filepath.Join(dir, "format"))
-	return err == nil
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return err == nil, nil
+	}
+	return false, fmt.Errorf("look for a store in files: %w", err)
+}
+
+// CheckFree returns an error that wraps filejournal.ErrInUse where a program runs on the store of a directory that
+// nobody can ask: a node that serves advertises its API there. A node that starts is such a program for a moment.
+func CheckFree(dir string) error {
+	if _, err := advertised.Read(dir); err == nil {
+		return nil
+	}
+	if err := filejournal.CheckFree(dir); err != nil {
+		return fmt.Errorf("%w, by a program without an API, such as one that has taskledger/engine/local: that alone can be asked", err)
+	}
+	return nil
 }
 
 // Open opens the parts in a directory, which it makes where it is missing. It wraps filejournal.ErrInUse and what else
@@ -70,7 +86,11 @@ func Open(dir string, cfg Config) (*Files, error) {
 }
 
 func (f *Files) open(cfg Config) (err error) {
-	if id := cfg.Store.ID; id != "" && !Holds(f.dir) { // none is created
+	holds, err := Holds(f.dir)
+	if err != nil {
+		return fmt.Errorf("open store: %w", err)
+	}
+	if id := cfg.Store.ID; id != "" && !holds { // none is created
 		return fmt.Errorf("open store: %w: %s holds none, and that of id %s was expected",
 			filestore.ErrOtherCluster, f.dir, id)
 	}

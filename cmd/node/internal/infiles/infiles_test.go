@@ -42,11 +42,11 @@ func closed(t *testing.T, f *infiles.Files) {
 func TestFiles_AreAdvertisedWhileTheyAreOpen(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	if infiles.Holds(dir) {
+	if holds, err := infiles.Holds(dir); holds || err != nil {
 		t.Error("there is a store before it was created")
 	}
 	f := open(t, dir)
-	if !infiles.Holds(dir) {
+	if holds, err := infiles.Holds(dir); !holds || err != nil {
 		t.Error("there is no store")
 	}
 	if info, err := os.Stat(filepath.Dir(f.SocketPath("api"))); err != nil || info.Mode().Perm() != 0o700 {

@@ -40,6 +40,9 @@ func (r *Reading) CheckLogs() error {
 	return filelogs.Check(filepath.Join(r.dir, logsDir), r.store.Cluster().ID)
 }
 
+// Unsettled returns an error that wraps filestore.ErrUnsettled where entries that were answered may be missing.
+func (r *Reading) Unsettled() error { return r.store.Unsettled() }
+
 // Ledger returns a reader of the journal. No owner answers.
 func (r *Reading) Ledger() *ledger.Ledger {
 	cfg := ledger.Config{
