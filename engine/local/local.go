@@ -91,21 +91,13 @@ func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 }
 
 func (n *Node) start(ctx context.Context, cfg Config) (err error) {
-	kept, archive, err := n.open(cfg)
+	kept, archive, err := n.open(&cfg)
 	if err != nil {
 		return err
 	}
 	bus := membus.New()
 	n.closers = append(n.closers, bus.Close)
 	cfg.Node.Store, cfg.Node.Bus = kept, bus
-	if cfg.Dir != "" && cfg.Node.Logs == nil {
-		logs, err := filelogs.Open(filepath.Join(cfg.Dir, "logs"), filelogs.Config{Cluster: kept.Cluster().ID})
-		if err != nil {
-			return err
-		}
-		n.closers = append(n.closers, logs.Close)
-		cfg.Node.Logs = logs
-	}
 	switch {
 	case cfg.Node.Archive != nil || cfg.Node.Trimming == engine.TrimAll:
 	case archive != nil:
@@ -133,7 +125,7 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 }
 
 // open opens what the node stands on. The archive is nil where there is none.
-func (n *Node) open(cfg Config) (kept store.Store, archive store.Archive, err error) {
+func (n *Node) open(cfg *Config) (kept store.Store, archive store.Archive, err error) {
 	switch {
 	case cfg.Journal != nil:
 		kept, err = filestore.New(cfg.Journal, cfg.Store)
@@ -142,17 +134,36 @@ func (n *Node) open(cfg Config) (kept store.Store, archive store.Archive, err er
 		kept, err = filestore.New(new(memjournal.Journal), cfg.Store)
 		return kept, nil, err
 	}
+	var a *filearchive.Archive
+	cfg.Store.Beside = func(c store.Cluster) (err error) {
+		a, err = n.openBeside(cfg, c.ID)
+		return err
+	}
 	s, err := filestore.Open(cfg.Dir, cfg.Store, cfg.Files)
 	if err != nil {
 		return nil, nil, err
 	}
 	n.closers = append(n.closers, s.Close)
-	a, err := filearchive.Open(filepath.Join(cfg.Dir, "archive"), s.Cluster().ID)
+	return s, a, nil
+}
+
+// openBeside opens archive and logs, which may be another cluster's than the store.
+func (n *Node) openBeside(cfg *Config, id string) (*filearchive.Archive, error) {
+	a, err := filearchive.Open(filepath.Join(cfg.Dir, "archive"), id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	n.closers = append(n.closers, a.Close)
-	return s, a, nil
+	if cfg.Node.Logs != nil {
+		return a, nil
+	}
+	logs, err := filelogs.Open(filepath.Join(cfg.Dir, "logs"), filelogs.Config{Cluster: id})
+	if err != nil {
+		return nil, err
+	}
+	n.closers = append(n.closers, logs.Close)
+	cfg.Node.Logs = logs
+	return a, nil
 }
 
 // Done is closed when the node has ended: by Close, or by itself once its store writes nothing any more. Calls then end
