@@ -54,7 +54,7 @@ var full = map[string]func(*world){
 		k := journal.Key{Shard: 0, Slot: 1}
 		w.fill(0, 1, 3)
 		w.snapshot(k, 1, "state")
-		empty := w.subject.Fill(w.T, w.Journaler)
+		empty := w.withoutRoom(w.T, w.Journaler)
 		for range 3 {
 			if err := w.Append(entry(0, 4)); !errors.Is(err, journal.ErrFull) {
 				w.Errorf("append without room: %v, want %v", err, journal.ErrFull)
@@ -77,7 +77,7 @@ var full = map[string]func(*world){
 func (w *world) crash() {
 	w.Helper()
 	used := w.Journaler
-	w.Journaler = w.subject.Crash(w.T, used)
+	w.Journaler = w.afterwards(w.T, used)
 	if err := used.Close(); err != nil {
 		w.Errorf("close: %v", err)
 	}
