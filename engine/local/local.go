@@ -24,6 +24,7 @@ import (
 	"taskledger/filestore/journal"
 	"taskledger/filestore/memjournal"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 	"taskledger/store/membus"
 	"taskledger/task"
 )
@@ -35,9 +36,13 @@ type Config struct {
 	Store   filestore.Config
 	Files   filejournal.Options // of a Dir
 
+	// WholeHistory keeps all events of a node in memory, which grows with them. Default: those from before the snapshots
+	// are forgotten.
+	WholeHistory bool
+
 	// StartWith sets Store and Bus of Node, Logs of a Dir unless they are set, and Archive of a Dir unless that is set or
-	// Trimming is TrimAll: an archive beside the files. A Journal has none, nor has memory, which one would fill: where
-	// Archive is not set, either, Trimming is TrimAll, or TrimNothing where that is set.
+	// Trimming is TrimAll: an archive beside the files, or in memory with WholeHistory. A Journal has none: where Archive
+	// is not set, either, Trimming is TrimAll, or TrimNothing where that is set.
 	Node engine.NodeConfig
 }
 
@@ -57,8 +62,8 @@ func Files(ctx context.Context, dir string, behaviors ...task.Behavior) (*Node, 
 	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
 }
 
-// Memory runs a node whose tasks end with it. Events from before the snapshots are forgotten, as with Journaler: a
-// memarchive.Archive in StartWith keeps the whole history, in memory that grows with it.
+// Memory runs a node whose tasks end with it. Events from before the snapshots are forgotten, as with Journaler:
+// see Config.WholeHistory.
 func Memory(ctx context.Context, behaviors ...task.Behavior) (*Node, error) {
 	return StartWith(ctx, Config{Node: engine.NodeConfig{Behaviors: behaviors}})
 }
@@ -132,7 +137,10 @@ func (n *Node) open(cfg *Config) (kept store.Store, archive store.Archive, err e
 		return kept, nil, err
 	case cfg.Dir == "":
 		kept, err = filestore.New(new(memjournal.Journal), cfg.Store)
-		return kept, nil, err
+		if cfg.WholeHistory {
+			archive = memarchive.New()
+		}
+		return kept, archive, err
 	}
 	var a *filearchive.Archive
 	cfg.Store.Beside = func(c store.Cluster) (err error) {

@@ -5,7 +5,6 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/internal/message"
-	"taskledger/projection/journal"
 )
 
 // info tells of the committed state, also while an entry is under way.
@@ -26,7 +25,7 @@ func (o *Owner) info(c *command.Info) command.Answer {
 		Began:    o.began,
 		Drops:    o.cfg.Drops,
 		Shards:   int64(o.cfg.Shards),
-		Losses:   int64(journal.Of(o.state).Seq),
+		Losses:   int64(o.state.Losses()),
 	}
 	s.Behaviors, s.Figures = o.tally.Figures()
 	for _, n := range *o.published.backlog.Load() {
