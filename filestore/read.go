@@ -85,6 +85,9 @@ func (s *Store) page(shard int, from, last uint64) (page []store.Record, err err
 		if err != nil {
 			return nil, err
 		}
+		if e.Number != from+uint64(len(page)) {
+			break // those before it have gone
+		}
 		page = append(page, recordOf(e))
 		if len(page) == pageEntries || e.Number == last {
 			return page, nil

@@ -3,6 +3,7 @@ package filestore_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"testing"
 	"time"
 
@@ -149,5 +150,26 @@ func TestPublish_IsFencedByWhatHappensWhileTheSnapshotIsWritten(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// late is a journal that begins to read with the entry behind the one that is asked for, as if that had just gone.
+type late struct{ memjournal.Journal }
+
+func (j *late) Read(shard int, from uint64) iter.Seq2[journal.Entry, error] {
+	return j.Journal.Read(shard, from+1)
+}
+
+func TestRead_YieldsNoOtherEntryForOneThatHasJustGone(t *testing.T) {
+	s := open(t, new(late))
+	w := own(t, s, 0)
+	w.fill(3)
+	if r, err := s.Entry(t.Context(), 0, 2); !errors.Is(err, store.ErrTrimmed) {
+		t.Errorf("entry 2 is %+v, %v", r.Head, err)
+	}
+	for r, err := range s.Read(t.Context(), 0, 1) {
+		if !errors.Is(err, store.ErrTrimmed) {
+			t.Errorf("read from entry 1 on: %+v, %v", r.Head, err)
+		}
 	}
 }

@@ -132,6 +132,17 @@ func (s *Shard) tellLosses(recorded bool) {
 	}
 }
 
+// Losses returns how often the journal has lost entries, or given some up.
+func (s *Shard) Losses() (times uint64) {
+	for i := range s.extensions.all {
+		if x := &s.extensions.all[i]; x.Losses != nil {
+			n, _ := x.Losses()
+			times += n
+		}
+	}
+	return times
+}
+
 // CutAfter returns the entries after which the store lost the rest of the journal, as that records it.
 func (s *Shard) CutAfter() (entries []uint64) {
 	for i := range s.extensions.all {

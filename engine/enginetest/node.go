@@ -26,10 +26,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/engine/local"
 	"taskledger/events"
-	"taskledger/store/memarchive"
 	"taskledger/task"
 )
 
@@ -64,10 +62,7 @@ func StartWith(t testing.TB, cfg local.Config, behaviors ...task.Behavior) *Node
 	cfg.Node.TTL = cmp.Or(cfg.Node.TTL, time.Minute)
 	cfg.Node.Grace = cmp.Or(cfg.Node.Grace, -1)
 	cfg.Store.Shards = cmp.Or(cfg.Store.Shards, shards)
-	inMemory := cfg.Dir == "" && cfg.Journal == nil
-	if inMemory && cfg.Node.Archive == nil && cfg.Node.Trimming == engine.TrimArchived {
-		cfg.Node.Archive = memarchive.New()
-	}
+	cfg.WholeHistory = true
 	if cfg.Node.Log == nil {
 		warnings := &slog.HandlerOptions{Level: slog.LevelWarn}
 		cfg.Node.Log = slog.New(slog.NewTextHandler(t.Output(), warnings))

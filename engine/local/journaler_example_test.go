@@ -33,6 +33,9 @@ func (n *notebook) Read(shard int, from uint64) iter.Seq2[journal.Entry, error] 
 	all := slices.Clip(n.entries[shard])
 	n.mu.Unlock()
 	return func(yield func(journal.Entry, error) bool) {
+		if len(all) == 0 || from < all[0].Number { // the entry is not needed any more
+			return
+		}
 		for _, e := range all {
 			e.Data = slices.Clone(e.Data)
 			if e.Number >= from && !yield(e, nil) {

@@ -24,6 +24,7 @@ import (
 	"taskledger/filestore/journal"
 	"taskledger/filestore/memjournal"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 	"taskledger/store/membus"
 	"taskledger/task"
 )
@@ -35,9 +36,13 @@ type Config struct {
 	Store   filestore.Config
 	Files   filejournal.Options // of a Dir
 
+	// WholeHistory keeps all events of a node in memory, which grows with them. Default: those from before the snapshots
+	// are forgotten.
+	WholeHistory bool
+
 	// StartWith sets Store and Bus of Node, Logs of a Dir unless they are set, and Archive of a Dir unless that is set or
-	// Trimming is TrimAll: an archive beside the files. A Journal has none, nor has memory, which one would fill: where
-	// Archive is not set, either, Trimming is TrimAll, or TrimNothing where that is set.
+	// Trimming is TrimAll: an archive beside the files, or in memory with WholeHistory. A Journal has none: where Archive
+	// is not set, either, Trimming is TrimAll, or TrimNothing where that is set.
 	Node engine.NodeConfig
 }
 
@@ -57,8 +62,8 @@ func Files(ctx context.Context, dir string, behaviors ...task.Behavior) (*Node, 
 	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
 }
 
-// Memory runs a node whose tasks end with it. Events from before the snapshots are forgotten, as with Journaler: a
-// memarchive.Archive in StartWith keeps the whole history, in memory that grows with it.
+// Memory runs a node whose tasks end with it. Events from before the snapshots are forgotten, as with Journaler:
+// see Config.WholeHistory.
 func Memory(ctx context.Context, behaviors ...task.Behavior) (*Node, error) {
 	return StartWith(ctx, Config{Node: engine.NodeConfig{Behaviors: behaviors}})
 }
@@ -91,21 +96,13 @@ func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 }
 
 func (n *Node) start(ctx context.Context, cfg Config) (err error) {
-	kept, archive, err := n.open(cfg)
+	kept, archive, err := n.open(&cfg)
 	if err != nil {
 		return err
 	}
 	bus := membus.New()
 	n.closers = append(n.closers, bus.Close)
 	cfg.Node.Store, cfg.Node.Bus = kept, bus
-	if cfg.Dir != "" && cfg.Node.Logs == nil {
-		logs, err := filelogs.Open(filepath.Join(cfg.Dir, "logs"), filelogs.Config{Cluster: kept.Cluster().ID})
-		if err != nil {
-			return err
-		}
-		n.closers = append(n.closers, logs.Close)
-		cfg.Node.Logs = logs
-	}
 	switch {
 	case cfg.Node.Archive != nil || cfg.Node.Trimming == engine.TrimAll:
 	case archive != nil:
@@ -133,26 +130,48 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 }
 
 // open opens what the node stands on. The archive is nil where there is none.
-func (n *Node) open(cfg Config) (kept store.Store, archive store.Archive, err error) {
+func (n *Node) open(cfg *Config) (kept store.Store, archive store.Archive, err error) {
 	switch {
 	case cfg.Journal != nil:
 		kept, err = filestore.New(cfg.Journal, cfg.Store)
 		return kept, nil, err
 	case cfg.Dir == "":
 		kept, err = filestore.New(new(memjournal.Journal), cfg.Store)
-		return kept, nil, err
+		if cfg.WholeHistory {
+			archive = memarchive.New()
+		}
+		return kept, archive, err
+	}
+	var a *filearchive.Archive
+	cfg.Store.Beside = func(c store.Cluster) (err error) {
+		a, err = n.openBeside(cfg, c.ID)
+		return err
 	}
 	s, err := filestore.Open(cfg.Dir, cfg.Store, cfg.Files)
 	if err != nil {
 		return nil, nil, err
 	}
 	n.closers = append(n.closers, s.Close)
-	a, err := filearchive.Open(filepath.Join(cfg.Dir, "archive"), s.Cluster().ID)
+	return s, a, nil
+}
+
+// openBeside opens archive and logs, which may be another cluster's than the store.
+func (n *Node) openBeside(cfg *Config, id string) (*filearchive.Archive, error) {
+	a, err := filearchive.Open(filepath.Join(cfg.Dir, "archive"), id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	n.closers = append(n.closers, a.Close)
-	return s, a, nil
+	if cfg.Node.Logs != nil {
+		return a, nil
+	}
+	logs, err := filelogs.Open(filepath.Join(cfg.Dir, "logs"), filelogs.Config{Cluster: id})
+	if err != nil {
+		return nil, err
+	}
+	n.closers = append(n.closers, logs.Close)
+	cfg.Node.Logs = logs
+	return a, nil
 }
 
 // Done is closed when the node has ended: by Close, or by itself once its store writes nothing any more. Calls then end

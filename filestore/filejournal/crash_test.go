@@ -137,8 +137,8 @@ func (h *history) check(j *filejournal.Journal, lossy bool) error {
 func (h *history) checkShard(j *filejournal.Journal, shard int, lossy bool) error {
 	first := h.first[shard]
 	for k, late := range h.writing {
-		if k.Shard == shard {
-			first = max(first, late.First) // its entries may have gone
+		if got, err := j.ReadSnapshot(k); k.Shard == shard && err == nil && sameSnapshot(got, late) {
+			first = max(first, late.First) // the entries before it may have gone
 		}
 	}
 	first = max(first, 1)

@@ -60,8 +60,8 @@ type Journaler interface {
 	// promises. It does not keep e.Data once it has returned.
 	Append(e Entry) error
 	// Read yields the entries of a shard from number from up to the last one at the time of the call, in order. It
-	// yields nothing where there is no such entry, and ends with the first error. What is yielded belongs to the
-	// receiver.
+	// yields nothing where there is no such entry, and ends with the first error. Where the first of them have gone it
+	// may begin with a later one. What is yielded belongs to the receiver.
 	Read(shard int, from uint64) iter.Seq2[Entry, error]
 	// WriteSnapshot replaces what the Key holds. When it returns, the snapshot and all entries that were appended
 	// before are durable, however little Append promises.

@@ -57,6 +57,9 @@ type Config struct {
 	// Drop accepts that entries are lost which were trimmed from the journals, and are not in FromArchive. Default:
 	// ErrTrimmed.
 	Drop bool
+	// Restored says that nodes ran after the source was made, and that the cluster goes back to its time: the next owner
+	// of each shard records a loss, and gives no id again that an item may have had.
+	Restored bool
 	// Progress is called for every entry that was compared, copied or checked, with a word for which; nil = none.
 	Progress func(shard int, doing string)
 }
@@ -204,6 +207,11 @@ func (c *copying) look(ctx context.Context, shard int, at *state) (err error) {
 	}
 	if at.First, err = c.From.First(ctx, shard); err != nil {
 		return err
+	}
+	if c.Restored && at.source.Loss.Revision == 0 {
+		if at.source.Loss, err = c.mayHaveGoneOn(ctx, shard, at.First); err != nil {
+			return err
+		}
 	}
 	at.source.First, at.Snapshots = at.First, len(at.source.Pointer.Kept)
 	c.highest = max(c.highest, at.source.Pointer.Revision, at.source.Loss.Revision)

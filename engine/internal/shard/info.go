@@ -6,7 +6,6 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
-	"taskledger/projection/journal"
 )
 
 // info tells of the committed state, also while an entry is under way.
@@ -29,7 +28,7 @@ func (o *Owner) info(c *command.Info) command.Answer {
 		Shards:   int64(o.cfg.Shards),
 		Refuses:  o.refuses(),
 		Behind:   o.trims.behind.Load(),
-		Losses:   int64(journal.Of(o.state).Seq),
+		Losses:   int64(o.state.Losses()),
 	}
 	s.Overdue, s.OverdueSince = o.overdue()
 	s.Behaviors, s.Figures = o.tally.Figures()

@@ -182,10 +182,6 @@ func (a *app) copy(ctx context.Context, o *copyOptions) (err error) {
 		done++
 		bar.Show(done, done, fmt.Sprintf("%s, shard %d", now, shard))
 	}
-	of := cfg.From.Cluster().ID
-	if o.restored {
-		cfg.From = restored{cfg.From}
-	}
 	all, err := transfer.Copy(ctx, cfg)
 	bar.Done()
 	if err != nil {
@@ -198,7 +194,7 @@ func (a *app) copy(ctx context.Context, o *copyOptions) (err error) {
 		}
 	}
 	fmt.Fprintf(a.Err, "cluster %s was copied to %s and checked; not copied: logs of tasks, tokens of the API\n",
-		of, at.name(o.to))
+		cfg.From.Cluster().ID, at.name(o.to))
 	return exitcode.Unprinted("the cluster was copied", p.Flush())
 }
 
@@ -233,7 +229,7 @@ func (c *copying) name(place string) string {
 // open opens both sides.
 func (c *copying) open(ctx context.Context) (cfg transfer.Config, err error) {
 	o := c.options
-	cfg.Drop = o.archive == archiving.Drop
+	cfg.Drop, cfg.Restored = o.archive == archiving.Drop, o.restored
 	if o.from == placeEtcd {
 		err = c.fromEtcd(ctx, &cfg)
 	} else {

@@ -40,7 +40,7 @@ func (a *app) readerCommand(
 			return ask(cmd, args)
 		}
 		if unsettled := files.Unsettled(); unsettled != nil {
-			a.tellUnsettled(unsettled)
+			tellUnsettled(a.Err, a.Name, a.access.dir, unsettled)
 		}
 		ctx, limit := cmd.Context(), a.access.timeout
 		if !waits() {
@@ -54,11 +54,6 @@ func (a *app) readerCommand(
 		return a.withFilesRemedy(errors.Join(run(ctx, files, args), files.Close()))
 	}
 	return c
-}
-
-// tellUnsettled warns that what is shown may be less than what was answered.
-func (a *app) tellUnsettled(why error) {
-	fmt.Fprintf(a.Err, "%s: the files in %s may lack entries that were answered last: %v\n", a.Name, a.access.dir, why)
 }
 
 // withFilesRemedy adds what to do to damage of files on which no node starts.

@@ -123,7 +123,7 @@ func (a *app) checkFilesOfStore() (says string, err error) {
 	}
 	shards, err := files.Shards(context.Background())
 	if unsettled := files.Unsettled(); unsettled != nil {
-		a.tellUnsettled(unsettled)
+		tellUnsettled(a.Err, a.Name, dir, unsettled)
 	}
 	if a.serve.logs.where != noLogs {
 		err = errors.Join(err, files.CheckLogs())

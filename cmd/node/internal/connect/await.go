@@ -10,7 +10,6 @@ import (
 	"taskledger/cmd/node/internal/infiles"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
-	"taskledger/filestore/filejournal"
 	"taskledger/store"
 )
 
@@ -55,7 +54,7 @@ func away(err error) bool {
 		return false
 	case errors.Is(err, cluster.ErrNoNode):
 		return !errors.Is(err, errNeverServed)
-	case errors.Is(err, filejournal.ErrInUse): // perhaps a node that starts
+	case errors.Is(err, infiles.ErrInUse): // perhaps a node that starts
 		return true
 	}
 	return errors.Is(err, store.ErrUnavailable) && errors.Is(err, context.DeadlineExceeded)

@@ -15,7 +15,7 @@ import (
 
 // ToFiles links by the HTTP API to the node that runs on dir, if its store is in files: no other process can open that.
 // The link has an API, and no Cluster. It is nil where dir advertises no such node. It wraps cluster.ErrNoNode when the
-// node is gone, filejournal.ErrInUse where a program runs on dir that has no API, and what keeps dir from being seen.
+// node is gone, infiles.ErrInUse where a program runs on dir that has no API, and what keeps dir from being seen.
 // Of a, Cluster and ID count.
 func ToFiles(ctx context.Context, dir string, a Addresses) (*Link, error) {
 	holds, err := infiles.Holds(dir)

@@ -48,6 +48,9 @@ type Files struct {
 // ErrOtherStore reports a data directory with a store of another kind.
 var ErrOtherStore = errors.New("directory holds a store of another kind")
 
+// ErrInUse reports a data directory on which another program runs.
+var ErrInUse = filejournal.ErrInUse
+
 // Holds reports whether a store in files was ever created in a directory. It returns an error where that cannot be seen,
 // which may be a want of permission.
 func Holds(dir string) (bool, error) {
