@@ -19,10 +19,10 @@ import (
 const settingsSubject = "settings"
 
 const (
-	// followSettingsEvery is how long a process may not know that the settings have changed, while their owner
-	// answers.
+	// followSettingsEvery bounds the time in which a process does not know that the settings have changed, while their
+	// owner answers.
 	followSettingsEvery = time.Second
-	// settingsTimeout is how long owners that have heard no settings wait for the owner of these before they read
+	// settingsTimeout bounds the time for which owners that have heard no settings wait for the owner of these before they read
 	// them from the store.
 	settingsTimeout = 2 * time.Second
 	// settingsRetry is the pause after a read that failed; doubled with each that follows, up to settingsRetryMost.
@@ -30,7 +30,7 @@ const (
 	settingsRetryMost = 5 * time.Minute
 )
 
-// nodeSettings is what a process knows of the settings of the cluster. It outlives sessions: what was learned once
+// nodeSettings holds what a process knows of the settings of the cluster. It outlives sessions: what was learned once
 // holds until something newer is learned. But something may have been paused while the process had no session: each
 // session starts nothing before it has heard the settings itself.
 type nodeSettings struct {

@@ -73,12 +73,12 @@ func infoOf(shard int, s *command.ShardReport) ShardInfo {
 		Degraded: s.Degraded,
 		Problem:  s.Problem,
 		Began:    s.Began,
-		Losses:   s.Losses,
+		Losses:   s.Needs.Losses,
 		shardNeeds: shardNeeds{
-			Refuses:      s.Refuses,
-			Behind:       s.Behind,
-			Overdue:      s.Overdue,
-			OverdueSince: events.Millis(s.OverdueSince),
+			Refuses:      s.Needs.Refuses,
+			Behind:       s.Needs.Behind,
+			Overdue:      s.Needs.Overdue,
+			OverdueSince: events.Millis(s.Needs.OverdueSince),
 		},
 	}
 	info.Figures, _ = meter.Unpack(s.Behaviors, s.Figures) // the report was checked

@@ -22,7 +22,7 @@ var fronts = []func(extension.Shard) extension.Extension{
 	works.Extend,
 }
 
-// extensions are those of one shard.
+// extensions holds the extensions of one shard.
 type extensions struct {
 	all      []extension.Extension
 	byRecord []*extension.Extension

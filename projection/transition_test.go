@@ -353,7 +353,7 @@ func TestApply_CancelledTaskHasNoNextRun(t *testing.T) {
 	}
 }
 
-func TestDiagram_HasOneArrowForEachPairOfPhases(t *testing.T) {
+func TestDiagram_HasArrowsForEachPairOfPhases(t *testing.T) {
 	arrows := map[string]bool{}
 	name := map[projection.Phase]string{projection.Absent: "[*]", projection.IsCreated: "CREATED", projection.OnNode: "RUNNING",
 		projection.Waiting: "RUNNING_waiting", projection.IsSuccess: "SUCCESS", projection.IsFailure: "FAILURE"}
@@ -363,13 +363,15 @@ func TestDiagram_HasOneArrowForEachPairOfPhases(t *testing.T) {
 		}
 	})
 	lines := strings.Split(strings.TrimSpace(projection.Diagram()), "\n")[1:]
-	if len(lines) != len(arrows) {
-		t.Errorf("%d arrows, want %d", len(lines), len(arrows))
-	}
+	drawn := map[string]bool{}
 	for _, line := range lines {
 		arrow, kinds, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		drawn[arrow] = true
 		if !arrows[arrow+": "] || kinds == "" {
 			t.Errorf("unexpected arrow %q", line)
 		}
+	}
+	if len(drawn) != len(arrows) {
+		t.Errorf("%d pairs of phases have arrows, want %d", len(drawn), len(arrows))
 	}
 }

@@ -40,7 +40,11 @@ type ShardReport struct {
 	Behaviors    []string // of the figures that the owner counts, as meter.Pack makes them
 	Figures      []int64
 	Shards       int64 // of the cluster; 0 = an earlier release does not say
+	Needs        ShardNeeds
+}
 
+// ShardNeeds tells what of a shard asks for an operator. The zero value asks for none.
+type ShardNeeds struct {
 	Refuses      string // why new tasks are refused; "" = they are not
 	Behind       uint64 // entries that the archive was to hold and has not held for a while
 	Overdue      int64  // attempts that run on, although their time-out is long over
@@ -49,7 +53,7 @@ type ShardReport struct {
 }
 
 // Optional implements message.Optional.
-func (*ShardReport) Optional() int { return 6 }
+func (*ShardReport) Optional() int { return 2 }
 
 // Check refuses malformed hashes, a missing hash that others are compared with, counts below zero, and figures that
 // no owner reports.
@@ -62,7 +66,7 @@ func (s *ShardReport) Check() error {
 	if s.Hash == nil && s.Entries > 0 && s.Problem == "" {
 		return fmt.Errorf("no hash of entry %d", s.Entries)
 	}
-	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Overdue, s.Losses); least < 0 {
+	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Needs.Overdue, s.Needs.Losses); least < 0 {
 		return fmt.Errorf("epoch or count %d", least)
 	}
 	for _, id := range s.Behaviors {

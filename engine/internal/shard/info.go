@@ -26,11 +26,13 @@ func (o *Owner) info(c *command.Info) command.Answer {
 		Began:    o.began,
 		Drops:    o.cfg.Drops,
 		Shards:   int64(o.cfg.Shards),
-		Refuses:  o.refuses(),
-		Behind:   o.trims.behind.Load(),
-		Losses:   int64(o.state.Losses()),
+		Needs: command.ShardNeeds{
+			Refuses: o.refuses(),
+			Behind:  o.trims.behind.Load(),
+			Losses:  int64(o.state.Losses()),
+		},
 	}
-	s.Overdue, s.OverdueSince = o.overdue()
+	s.Needs.Overdue, s.Needs.OverdueSince = o.overdue()
 	s.Behaviors, s.Figures = o.tally.Figures()
 	for _, n := range *o.published.backlog.Load() {
 		s.Ready += int64(n)

@@ -18,17 +18,17 @@ func TestInfo_TellsOfAttemptsThatRunOnAfterTheirTimeOut(t *testing.T) {
 		overdue int64
 	}{{over, 0}, {over + 19_000, 0}, {over + 30_000, 1}} {
 		b.time = c.at
-		if s := b.report(); s.Overdue != c.overdue || s.OverdueSince != c.overdue*int64(over) {
-			t.Errorf("%d ms after the time-out: %d, since %d", c.at-over, s.Overdue, s.OverdueSince)
+		if s := b.report(); s.Needs.Overdue != c.overdue || s.Needs.OverdueSince != c.overdue*int64(over) {
+			t.Errorf("%d ms after the time-out: %d, since %d", c.at-over, s.Needs.Overdue, s.Needs.OverdueSince)
 		}
 	}
 	b.accept(command.LaneWork, report(attempt, command.Failed))
-	if s := b.report(); s.Overdue != 0 {
+	if s := b.report(); s.Needs.Overdue != 0 {
 		t.Errorf("it has ended, and is told of: %+v", s)
 	}
 	b.node.refusal = "the store holds too much"
-	if s := b.report(); s.Refuses != b.node.refusal {
-		t.Errorf("the refusal is %q", s.Refuses)
+	if s := b.report(); s.Needs.Refuses != b.node.refusal {
+		t.Errorf("the refusal is %q", s.Needs.Refuses)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestInfo_TellsOfNoAttemptWithoutATimeOut(t *testing.T) {
 	b.submit(events.Policy{})
 	b.assign()
 	b.time += events.Millis((1000 * time.Hour).Milliseconds())
-	if s := b.report(); s.Overdue != 0 || s.Refuses != "" {
+	if s := b.report(); s.Needs.Overdue != 0 || s.Needs.Refuses != "" {
 		t.Errorf("%+v", s)
 	}
 }

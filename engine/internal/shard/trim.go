@@ -80,7 +80,7 @@ func (t *trims) measure(now time.Time) {
 	if len(kept) < 2 || first == 0 || !t.cfg.Loader.Archives {
 		return
 	}
-	t.behind.Store(t.lag.behind(kept[1].Entry, max(t.archived.Load(), first-1), now))
+	t.behind.Store(t.lag.behind(kept[1].Entry, t.archivedTo(first), now))
 }
 
 // acknowledged is a segment that the archive has acknowledged. First is 0 for what was archived before this owner
@@ -110,8 +110,11 @@ func (t *trims) unarchived() uint64 {
 	if first == 0 || !t.cfg.Loader.Archives {
 		return 0
 	}
-	return last - min(last, max(t.archived.Load(), first-1))
+	return last - min(last, t.archivedTo(first))
 }
+
+// archivedTo returns the last entry of which all before it are archived, in a journal that begins with an entry.
+func (t *trims) archivedTo(first uint64) uint64 { return max(t.archived.Load(), first-1) }
 
 // run archives and trims until ctx ends.
 func (t *trims) run(ctx context.Context) {
