@@ -138,7 +138,7 @@ func TestTypes_StandInTheDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, is := range problem.Types() {
-		if row := fmt.Sprintf("\n| `%s` | %d |", is, problem.New(is, "").Status); !strings.Contains(string(text), row) {
+		if row := fmt.Sprintf("\n- `%s` (%d):", is, problem.New(is, "").Status); !strings.Contains(string(text), row) {
 			t.Errorf("docs/http-api.md has no row %q", row)
 		}
 	}
