@@ -88,7 +88,7 @@ func start(t *testing.T) *fixture {
 		Logs:      memlog.New(),
 		Behaviors: []task.Behavior{echo.Bind(logged), fail.Bind(fails), hourly.Bind(same), halves},
 	}
-	n, err := local.StartWith(t.Context(), local.Config{Node: cfg})
+	n, err := local.StartWith(t.Context(), local.Config{Node: cfg, WholeHistory: true})
 	if err != nil {
 		t.Fatal(err)
 	}
