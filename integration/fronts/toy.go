@@ -18,7 +18,7 @@ var ToyRows = []bugs.Bug{
 	row("projection/extensions.go",
 		insert(")\n\n// fronts make", `	"taskledger/projection/toy"
 `),
-		insert("}\n\n// extensions are", "	toy.Extend,\n")),
+		insert("}\n\n// extensions holds", "	toy.Extend,\n")),
 	row("engine/internal/commands/commands.go",
 		insert(")\n\n// Table has", `	"taskledger/engine/internal/toyfront"
 `),
