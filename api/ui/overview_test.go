@@ -64,7 +64,7 @@ func TestOverview_TellsTheBrakeTheArchiveBehindAndAttemptsThatAreOverdue(t *test
 		s.wantNot(s.get(none, "/ui/"), "behind", "refused", "run on")
 	}
 	var shown api.Shards
-	if err := json.Unmarshal([]byte(apitest.Ask(other.api, "viewer", "GET", "/v1/shards", "").Body.String()), &shown); err != nil ||
+	if err := json.Unmarshal(apitest.Ask(other.api, "viewer", "GET", "/v1/shards", "").Body.Bytes(), &shown); err != nil ||
 		shown.Shards[0].Behind != 70 || shown.Shards[3].Overdue != 2 || shown.Shards[0].Refuses == "" {
 		t.Errorf("%v %+v", err, shown.Shards)
 	}
