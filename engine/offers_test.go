@@ -70,7 +70,6 @@ func TestOffers_BringWorkThroughASlowStore(t *testing.T) {
 				here, there := newJob(task.Policy{}), newJob(task.Policy{})
 				owner := m.start("owner", 0, func(cfg *cfg) { cfg.Slots = c.owners }, here)
 				owner.ready(t)
-				time.Sleep(200 * time.Millisecond) // its first looks at the membership are over
 				m.start("worker", 0, func(cfg *cfg) { cfg.Slots = slots; noShards(cfg) }, there).ready(t)
 				for i := range tasks {
 					here.submit(t, owner, events.TaskID(fmt.Sprintf("%s/%d", idIn(i%c.shards, modelledShards), i)))
