@@ -65,7 +65,7 @@ func (p *Pair) open(dir string) (opened bool) {
 // delete deletes a file, a link or an empty directory that the source does not have.
 func (p *Pair) delete(ctx context.Context, at string) (skipped string, err error) {
 	info, err := p.target.Lstat(at)
-	if errors.Is(err, fs.ErrNotExist) {
+	if missing(err) {
 		return "it is gone", nil
 	}
 	if err != nil {
@@ -94,7 +94,7 @@ func permit(ctx context.Context, _ string) (skipped string, err error) {
 // directory makes a directory where it is missing, and gives it the mode and the time of that of the source.
 func (p *Pair) directory(_ context.Context, at string) (skipped string, err error) {
 	from, err := p.source.Lstat(at)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !from.IsDir() {
+	if missing(err) || err == nil && !from.IsDir() {
 		return "the source does not have it any more", nil
 	}
 	if err != nil {

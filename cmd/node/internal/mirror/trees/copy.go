@@ -18,7 +18,7 @@ const equal = "it is equal"
 // copy makes a file or link of the target equal to that of the source.
 func (p *Pair) copy(ctx context.Context, at string) (skipped string, err error) {
 	switch from, err := p.source.Lstat(at); {
-	case errors.Is(err, fs.ErrNotExist):
+	case missing(err):
 		return "the source does not have it any more", nil
 	case err != nil:
 		return "", err

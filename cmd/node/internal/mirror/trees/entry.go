@@ -1,6 +1,10 @@
 package trees
 
-import "io/fs"
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+)
 
 // entry is a directory, a file or something else of a tree.
 type entry struct {
@@ -21,3 +25,9 @@ const (
 	gone                 // the source does not have it
 	inTheWay             // it has the place of a directory, or of a file or link that is copied to it or to a parent of it
 )
+
+// missing reports whether an error tells that there is no entry at a path, or that something else has the place of a
+// directory at it or above it.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"syscall"
 )
 
 // errNotEmpty tells of a directory that is to be deleted and has something in it, which was made meanwhile: a later scan
@@ -134,10 +133,4 @@ func (p *Pair) dressed(at string) (is bool, err error) {
 	}
 	is = to.Mode().Perm() == from.Mode().Perm() && to.ModTime().Equal(from.ModTime())
 	return is, p.dress(at, to, from)
-}
-
-// missing reports whether an error tells that there is no entry at a path, or that something else has the place of a
-// directory above it.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

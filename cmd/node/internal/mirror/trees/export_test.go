@@ -2,6 +2,8 @@ package trees
 
 import (
 	"context"
+	"io/fs"
+	"os"
 	"time"
 
 	"taskledger/work"
@@ -22,3 +24,6 @@ func (p *Pair) FollowFast(l Limits, lag, every time.Duration, most int) *work.Wo
 		open:  unsettled{most: most},
 	})
 }
+
+// List returns the entries of a directory that a scan has seen a moment ago.
+func List(tree *os.Root, at string) ([]fs.DirEntry, error) { return list(tree, at) }

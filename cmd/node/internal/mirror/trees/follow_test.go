@@ -497,3 +497,27 @@ func TestFollow_ASourceThatIsReplacedEndsTheAttempt(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A scan has seen a directory, and opens what has its place by now.
+func TestFollow_ADirectoryThatSomethingElseReplacedMeanwhileIsNoFailure(t *testing.T) {
+	t.Parallel()
+	at := t.TempDir()
+	do(t, func() error { return forest{"file": file("text"), "link": link("file")}.plant(at) })
+	tree, err := os.OpenRoot(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	for _, name := range []string{"file", "file/below", "link", "link/below", "nothing"} {
+		if entries, err := trees.List(tree, name); err != nil || len(entries) > 0 {
+			t.Errorf("%s has %v, %v", name, entries, err)
+		}
+	}
+	do(t,
+		func() error { return os.RemoveAll(at) },
+		func() error { return os.WriteFile(at, nil, 0o600) },
+	)
+	if _, err := trees.List(tree, "."); err == nil {
+		t.Error("a tree that is gone has no error")
+	}
+}

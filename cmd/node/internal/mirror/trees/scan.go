@@ -2,7 +2,6 @@ package trees
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -149,7 +148,7 @@ func (s *scanner) entry(d directory, e fs.DirEntry, changed, looks bool, there m
 	}
 	info, err := e.Info()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case missing(err):
 		return true // the directory has changed once more
 	case err != nil:
 		return s.yield(told{key: at, path: at, err: err})

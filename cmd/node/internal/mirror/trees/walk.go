@@ -80,13 +80,19 @@ func (w *walker) enter(dir entry, entries []fs.DirEntry) bool {
 // noEntry names an entry that a directory is unlikely to have, to ask whether its entries may be looked at.
 const noEntry = ".taskledger-no-entry"
 
-// list returns the entries of a directory by their names. A directory that has vanished has none. One whose entries
-// nobody may look at cannot be read.
+// list returns the entries of a directory by their names. A directory that has vanished has none, also if something else
+// has its place by now. One whose entries nobody may look at cannot be read.
 func list(tree *os.Root, at string) ([]fs.DirEntry, error) {
-	dir, err := tree.Open(at)
-	if errors.Is(err, fs.ErrNotExist) && at != "." {
+	entries, err := read(tree, at)
+	if at != "." && missing(err) {
 		return nil, nil
 	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+func read(tree *os.Root, at string) ([]fs.DirEntry, error) {
+	dir, err := tree.Open(at)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +104,5 @@ func list(tree *os.Root, at string) ([]fs.DirEntry, error) {
 			err = nil
 		}
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, err
 }
