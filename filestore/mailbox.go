@@ -98,6 +98,7 @@ func look(boxes map[box]posted, after int64, belongs func(box) bool) (all []foun
 func (s *Store) watch(
 	ctx context.Context, boxes map[box]posted, t topic, belongs func(box) bool, yield func(found) bool,
 ) {
+	defer s.forget(t)
 	for after := int64(0); ; {
 		s.lock()
 		all, more := look(boxes, after, belongs), s.await(t)

@@ -165,6 +165,13 @@ func (s *Store) tell(t topic) {
 	}
 }
 
+// forget keeps a topic from staying behind for one that waited for it. Others who wait for it look once more.
+func (s *Store) forget(t topic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(t)
+}
+
 // pause waits until something happens, for a time, or until ctx ends, which it reports by false.
 func pause(ctx context.Context, happens <-chan struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
