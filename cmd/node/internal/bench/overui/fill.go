@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	keptOfShard = 100_000 // finished tasks that a shard keeps
-	batchTasks  = 1000    // are submitted together
-	batchers    = 8       // submit at once
+	keptOfShard = 1_000_000 // bounds the finished tasks that a shard keeps, of however many shards there are
+	batchTasks  = 1000      // are submitted together
+	batchers    = 8         // submit at once
 	farAhead    = 24 * time.Hour
 	ofFill      = "kept" // the behavior of the tasks
 	rareOwner   = 200    // of so many tasks one has an affinity of its own
