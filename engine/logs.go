@@ -53,7 +53,8 @@ func (c *Client) Log(ctx context.Context, id events.TaskID, s tasklog.Selection)
 		return told, fmt.Errorf("attempt %d of task %s: %w: it has those of its newest %d attempts",
 			s.Attempt, id, tasklog.ErrGone, tasklog.MaxAttempts)
 	}
-	if s.Until != 0 && s.Until < s.Since {
+	empty := s.Until != 0 && s.Until < s.Since
+	if empty {
 		q.Attempts = nil
 	}
 	page, err := c.readLog(ctx, &t, q)
@@ -61,7 +62,7 @@ func (c *Client) Log(ctx context.Context, id events.TaskID, s tasklog.Selection)
 		return told, fmt.Errorf("task %s: %w", id, err)
 	}
 	told.Lines, told.More, told.Cursor = page.Lines, page.More, page.Next.Text(id, t.Created)
-	told.Ended = t.Final() || s.Until != 0 && s.Until < events.MillisOf(c.now()) ||
+	told.Ended = t.Final() || empty || s.Until != 0 && s.Until < events.MillisOf(c.now()) ||
 		s.Attempt > 0 && (s.Attempt < t.Attempt || s.Attempt == t.Attempt && !t.OnNode())
 	return told, nil
 }
