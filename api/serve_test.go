@@ -83,8 +83,7 @@ func TestServe_DrainCutsOffAStreamThatNobodyReads(t *testing.T) {
 	}
 	begun := time.Now()
 	s.stop()
-	// A drain lasts a second here; the stream alone would be cut off after 30 s.
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("drained after %s", took)
 	}
 	whole := io.MultiReader(strings.NewReader("HTTP/1.1 200 OK\r\n"), begins)

@@ -71,7 +71,7 @@ func storeFates(random *rand.Rand) map[string]faultdisk.Fate {
 
 // crashSeeds are more in a proof.
 func crashSeeds() (all []uint64) {
-	for n := range repeat.Times(1, 4) {
+	for n := range repeat.Times(1, 8) {
 		all = append(all, uint64(n)+1)
 	}
 	return all

@@ -1,6 +1,6 @@
 package filestore
 
-// Topics returns how many topics somebody waits for.
+// Topics returns the number of topics with a waiting caller.
 func (s *Store) Topics() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -165,7 +165,7 @@ func (s *Store) tell(t topic) {
 	}
 }
 
-// forget keeps a topic from staying behind for one that waited for it. Others who wait for it look once more.
+// forget drops a topic when a caller stops waiting for it. Callers that still wait look once more.
 func (s *Store) forget(t topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

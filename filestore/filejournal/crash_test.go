@@ -276,7 +276,7 @@ func durabilities() map[string]filejournal.Options {
 
 // seeds are drawn anew in a proof alone.
 func seeds() (all []uint64) {
-	for n := range repeat.Times(2, 16) {
+	for n := range repeat.Times(2, 40) {
 		all = append(all, uint64(n)+1)
 	}
 	return all

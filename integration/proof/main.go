@@ -37,8 +37,8 @@ func main() {
 	}
 }
 
-// partMost bounds the time of a part, which takes half of that on two processors that have nothing else to do.
-const partMost = 90 * time.Minute
+// partMost bounds the time of a part: an hour is enough to make one.
+const partMost = 45 * time.Minute
 
 // part is a piece of the proof.
 type part struct {

@@ -80,8 +80,8 @@ func (w *walker) enter(dir entry, entries []fs.DirEntry) bool {
 // noEntry names an entry that a directory is unlikely to have, to ask whether its entries may be looked at.
 const noEntry = ".taskledger-no-entry"
 
-// list returns the entries of a directory by their names. A directory that has vanished has none, also if something else
-// has its place by now. One whose entries nobody may look at cannot be read.
+// list returns the entries of a directory by their names. A directory that has vanished, or that something else has
+// replaced, has none. A directory whose entries nobody may look up cannot be read.
 func list(tree *os.Root, at string) ([]fs.DirEntry, error) {
 	entries, err := read(tree, at)
 	if at != "." && missing(err) {
