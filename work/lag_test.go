@@ -2,6 +2,7 @@ package work_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +49,63 @@ func TestAsync_TheLagIsToldOnceABatchHasEnded(t *testing.T) {
 		if last := r.moves[len(r.moves)-1]; last.Open != 490 {
 			t.Errorf("%d messages are acknowledged, and the last move tells that %d wait", len(q.Acknowledged()), last.Open)
 		}
+	})
+}
+
+// tardy is a source that tells of an acknowledgement a moment after it has taken it, as a cluster of servers does.
+type tardy struct {
+	feed.Source
+	of *queue
+	n  int
+
+	mu      sync.Mutex
+	pending int64
+	changed time.Time
+}
+
+func (s *tardy) Ack(ctx context.Context, m feed.Message) error {
+	err := s.Source.Ack(ctx, m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending, s.changed = int64(s.n-len(s.of.Acknowledged())), time.Now()
+	return err
+}
+
+func (s *tardy) Pending(context.Context) (int64, time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.changed) < 3*time.Second {
+		return s.pending + 1, time.Time{}, nil
+	}
+	return s.pending, time.Time{}, nil
+}
+
+func TestAsync_TheLagIsToldToBeOverWhenItsSourceKnowsThatLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, r := newQueue(), newStreamRecord()
+		q.publish("a")
+		q.source = &tardy{
+			Source:  q.Open(),
+			of:      q,
+			n:       1,
+			pending: 1,
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- attemptStreamOnce(ctx, r, q.stream(3)) }()
+		time.Sleep(time.Hour)
+		r.mu.Lock()
+		moves := len(r.moves)
+		last := r.moves[moves-1]
+		r.mu.Unlock()
+		if last.Open != 0 {
+			t.Errorf("an hour after the last message %d are told to wait", last.Open)
+		}
+		if moves > 3 {
+			t.Errorf("%d moves tell of one message", moves)
+		}
+		stop()
+		<-ended
 	})
 }
 

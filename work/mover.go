@@ -209,7 +209,7 @@ func (m *mover) due() (after time.Duration, now bool) {
 	case len(m.wanted) > 0:
 		return 0, true
 	case m.news(m.changes.Open()+m.opens > 0):
-	case m.told:
+	case m.told || m.lagged > 0: // a source may know by now that nothing is open any more
 		after = lagEvery - time.Since(m.moved)
 		return max(after, 0), after <= 0
 	default:
