@@ -8,16 +8,20 @@ import (
 // CodePanic is the code of an item whose function panicked, for rules and in reports.
 const CodePanic = "panic"
 
-// ItemsError tells that the items of a bucket could not be had: the iterator failed, or the function of keys did. It
-// fails the attempt.
+// ItemsError tells that the items of a bucket, or the changes of a stream, could not be had: the iterator failed, or the
+// function of keys did. It fails the attempt.
 type ItemsError struct {
 	Partition string // id
+	Stream    bool   // the partition is one: it has one bucket, which nobody knows
 	Bucket    Bucket
 	Err       error
 }
 
 // Error implements error.
 func (e *ItemsError) Error() string {
+	if e.Stream {
+		return fmt.Sprintf("changes of stream %s: %v", e.Partition, e.Err)
+	}
 	return fmt.Sprintf("items of bucket %d (%s) of partition %s: %v", e.Bucket.Number, e.Bucket, e.Partition, e.Err)
 }
 

@@ -89,6 +89,7 @@ func (r *streamRun[P, C]) failure(err error) error {
 	case *threads.IteratorError, *threads.PanicError:
 		return &ItemsError{
 			Partition: r.plan.ID,
+			Stream:    true,
 			Bucket:    r.info.Bucket,
 			Err:       err,
 		}

@@ -183,6 +183,14 @@ func (u *UI) showWork(c *api.Call) error {
 	return l.show("work", &body)
 }
 
+// Stand returns a state, and how far the work or a partition has come where that says more.
+func (w *workPage) Stand(is progress.State, come string) string {
+	if come == strings.ReplaceAll(string(is), "-", " ") {
+		return come
+	}
+	return string(is) + ": " + come
+}
+
 // stripWidth is the width of the strip of buckets in its own units.
 const stripWidth = 1000
 

@@ -124,15 +124,28 @@ func failTried(d *command.Decider, of *works.Work, last uint32) {
 			why = *t.Error
 		}
 	}
-	text := fmt.Sprintf("partition %s: attempts on bucket %d have failed %s", plan.ID, bucket, times(uint64(failed)))
+	text := attemptsOn(plan, bucket) + " have failed " + times(uint64(failed))
 	if why.Message != "" {
 		text += fmt.Sprintf(", the last with %s: %s", why.Code, why.Message)
 	}
 	failWork(d, of, events.Error{
 		Code:       why.Code,
 		Message:    events.Head(text, failureBytes/2),
-		Properties: map[string]string{"partition": plan.ID, "bucket": strconv.FormatUint(bucket, 10)},
+		Properties: bucketOf(plan, bucket),
 	})
+}
+
+// attemptsOn names the attempts on a bucket. A stream has one, which nobody knows.
+func attemptsOn(plan *events.WorkPartition, bucket uint64) string {
+	if plan.Form != events.FormBuckets {
+		return fmt.Sprintf("stream %s: attempts", plan.ID)
+	}
+	return fmt.Sprintf("partition %s: attempts on bucket %d", plan.ID, bucket)
+}
+
+// bucketOf returns the properties of a failure that name a bucket.
+func bucketOf(plan *events.WorkPartition, bucket uint64) map[string]string {
+	return map[string]string{"partition": plan.ID, "bucket": strconv.FormatUint(bucket, 10)}
 }
 
 // failLost fails a work of which attempts on one bucket were lost as often as the policy allows, whichever workers had
@@ -147,11 +160,10 @@ func failLost(d *command.Decider, of *works.Work) {
 	if plan == nil || int(lost) < t.Kind.Policy.MaxLost {
 		return
 	}
-	number := strconv.FormatUint(bucket, 10)
 	failWork(d, of, events.Error{
 		Code:       events.CodeLost,
-		Message:    fmt.Sprintf("partition %s: attempts on bucket %s were lost with their nodes %s", plan.ID, number, times(uint64(lost))),
-		Properties: map[string]string{"partition": plan.ID, "bucket": number},
+		Message:    attemptsOn(plan, bucket) + " were lost with their nodes " + times(uint64(lost)),
+		Properties: bucketOf(plan, bucket),
 	})
 }
 

@@ -52,6 +52,9 @@ func (t *Terminal) head(w *progress.Work) error {
 	}
 	if f := w.Failing; f != nil {
 		text := fmt.Sprintf("attempts on bucket %d have failed %s", f.Bucket, times(f.Attempts))
+		if w.Stream != nil {
+			text = "attempts have failed " + times(f.Attempts)
+		}
 		rows = append(rows, [2]any{"failing", text})
 	}
 	if w.Error != nil {
