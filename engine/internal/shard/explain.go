@@ -23,7 +23,11 @@ func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 	defer func() { e.Substatus = substatus }()
 	switch {
 	case t.OnNode():
-		return explanation.Explanation{Why: task.WhyRunning, Since: since, Text: explanation.OfRunning(t)}
+		e = explanation.Explanation{Why: task.WhyRunning, Since: since, Text: explanation.OfRunning(t)}
+		if more, is := o.explainExtensions(t); is {
+			e.Text += "; " + more.Text
+		}
+		return e
 	case t.Final():
 		return explanation.Explanation{Why: task.WhyFinished, Since: since, Text: explanation.OfEnd(t)}
 	case t.Suspended:

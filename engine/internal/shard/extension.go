@@ -51,7 +51,7 @@ type Extension struct {
 	Beside func(t *projection.Task) (byNode map[string]int)
 	// Answer answers a question from the committed state; false = it is not one of the front's.
 	Answer func(c command.Command, now events.Millis, b command.Budget) (command.Found, bool)
-	// Explain explains why a task that does not run waits for the front; false = it does not.
+	// Explain explains why a task waits for the front, or what the front knows of its attempt; false = there is nothing to say.
 	Explain func(t *projection.Task) (explanation.Explanation, bool)
 	// ExplainRecord explains an id that no task has; false = it names nothing of the front.
 	ExplainRecord func(id events.TaskID) (explanation.Explanation, bool)

@@ -196,7 +196,7 @@ func (o *Owner) answerExtension(
 	return command.Answer{}, nil, false
 }
 
-// explainExtensions explains why a task waits for a front.
+// explainExtensions explains why a task waits for a front, or says what the front knows of its attempt.
 func (o *Owner) explainExtensions(t *projection.Task) (explanation.Explanation, bool) {
 	for i := range o.extensions.all {
 		if x := &o.extensions.all[i]; x.Explain != nil {

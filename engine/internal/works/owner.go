@@ -284,13 +284,18 @@ func (o *atOwner) beside(t *projection.Task) map[string]int {
 	return byNode
 }
 
-// explain says what the own task of a work waits for that sleeps.
+// explain says what the own task of a work waits for that sleeps, or how far a stream is behind that it runs.
 func (o *atOwner) explain(t *projection.Task) (explanation.Explanation, bool) {
 	of := o.all.Work(t.ID)
-	if of == nil || !of.Asleep {
-		return explanation.Explanation{}, false
+	switch {
+	case of == nil:
+	case of.Asleep:
+		return explanation.Explanation{Why: task.WhyWorkers, Text: waits(of)}, true
+	case t.OnNode():
+		text := behind(of)
+		return explanation.Explanation{Why: task.WhyRunning, Text: text}, text != ""
 	}
-	return explanation.Explanation{Why: task.WhyWorkers, Text: waits(of)}, true
+	return explanation.Explanation{}, false
 }
 
 // waits says what a work waits for whose own task sleeps.

@@ -560,3 +560,23 @@ func TestStream_AThresholdLeavesTheAttemptToEndIt(t *testing.T) {
 		t.Errorf("one more: %+v", m)
 	}
 }
+
+func TestExplain_SaysHowFarARunningStreamIsBehindAndWhoHasItsChanges(t *testing.T) {
+	w := streamed(t)
+	if e, is := w.Explain(w.task(parent)); is {
+		t.Errorf("of a stream that nothing has come to it is said %+v", e)
+	}
+	s := w.record(parent)
+	w.moveTo(s, workledger.Move{
+		Token:  "1",
+		Open:   12,
+		Oldest: time.UnixMilli(int64(w.now)),
+		Holds:  []workledger.Hold{begins("k", "1"), follows("k", "3")},
+	})
+	e, is := w.Explain(w.task(parent))
+	const want = "its stream is 12 changes behind; 2 changes are held apart, by task a/p.h1 and so on, " +
+		"and later ones of 1 key wait for them: 1 retried, 0 parked, 0 failed"
+	if !is || e.Why != task.WhyRunning || e.Text != want {
+		t.Errorf("%+v, %t", e, is)
+	}
+}

@@ -1,6 +1,8 @@
 package works
 
 import (
+	"fmt"
+
 	"taskledger/events"
 	"taskledger/projection/works"
 	"taskledger/work/progress"
@@ -62,6 +64,21 @@ func showStream(of *works.Work) (s StreamShown) {
 		}
 	}
 	return s
+}
+
+// behind says how far a stream is behind, and which tasks have changes of it apart; "" = nothing is to be said.
+func behind(of *works.Work) string {
+	s := showStream(of)
+	if s.Open == 0 && s.Changes == 0 {
+		return ""
+	}
+	text := "its stream is " + counted(s.Open, "change") + " behind"
+	if s.Changes > 0 {
+		const say = "; %s are held apart, by task %s and so on, and later ones of %s wait for them: %d retried, %d parked, %d failed"
+		first := of.Stream.Holds()[0].ID
+		text += fmt.Sprintf(say, counted(s.Changes, "change"), first, counted(s.Keys, "key"), s.Retried, s.Parked, s.Failed)
+	}
+	return text
 }
 
 // report returns what is told of a stream; nil = the work is none.
