@@ -32,7 +32,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 			example{"every failure of a behavior", []string{"replay", "--behavior", "http", "--status", "FAILURE"}}),
 	}
 	c.Flags().StringVar(&from, "from", "",
-		"the earliest `time`, such as 2026-11-21T12:00:00Z; of shards that --after names it does not count")
+		"the earliest `time`, such as 2026-11-21T12:00:00Z, or 10m: so long ago; of shards that --after names it does not count")
 	c.Flags().StringVar(&to, "to", "", "all before this `time`")
 	c.Flags().StringVar(&after, "after", "", "`positions` with commas, one of each shard: of that shard the events after it alone")
 	c.Flags().StringVar(&id, "task", "", "`id` of the task, or store:NAME/ID of an item, ID being its first one")
@@ -44,10 +44,10 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	a.completeFlag(c, "record", cobra.FixedCompletions(records(), cobra.ShellCompDirectiveNoFileComp))
 	a.completeFlag(c, "status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
 	return a.readerCommand(c, always, func(ctx context.Context, client reader, _ []string) (err error) {
-		if o.From, err = flags.Time("from", from); err != nil {
+		if o.From, err = flags.Time("--from", from, flags.Ago); err != nil {
 			return err
 		}
-		if o.To, err = flags.Time("to", to); err != nil {
+		if o.To, err = flags.Time("--to", to, flags.Ago); err != nil {
 			return err
 		}
 		if from != "" && to != "" && !o.From.Before(o.To) {

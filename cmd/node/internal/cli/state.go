@@ -28,7 +28,7 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 			example{"right after it was created", []string{"state", "report/2026-11", "--seq", "1"}}),
 		ValidArgsFunction: a.completeTasks,
 	}
-	c.Flags().StringVar(&at, "at", "", "`time`, such as 2026-11-21T12:00:00Z")
+	c.Flags().StringVar(&at, "at", "", "`time`, such as 2026-11-21T12:00:00Z, or 10m: so long ago")
 	c.Flags().Uint64Var(&seq, "seq", 0, "`number` of the event, from 1")
 	c.MarkFlagsMutuallyExclusive("at", "seq")
 	c.MarkFlagsOneRequired("at", "seq")
@@ -51,7 +51,7 @@ func stateOf(
 	if at == "" {
 		return client.Ledger().StateAfter(ctx, id, seq)
 	}
-	then, err := flags.Time("at", at)
+	then, err := flags.Time("--at", at, flags.Ago)
 	if err != nil {
 		return t, err
 	}

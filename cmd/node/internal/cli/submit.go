@@ -72,7 +72,7 @@ func (a *app) submitCommand() *cobra.Command {
 	f.StringVar(&o.id, "id", "", "id of the task, `affinity/name` or name; submits of one id meet (default: the behavior's rule, or random)")
 	f.StringVar(&o.key, "key", "", "makes a repeated submit the same request, and names the task where neither --id nor the behavior's rule does: `text` of up to 239 bytes")
 	f.DurationVar(&o.delay, "delay", 0, "time until it may start")
-	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z")
+	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z, or 10m: from now on")
 	f.Int64Var(&o.priority, "priority", 0, "higher starts first within the shards of a node, 0 to 9223371 (default: the behavior's)")
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
 	f.StringVar(&o.batch, "batch", "", "submit the requests of a `file`, one on each line; - is standard input")
@@ -162,9 +162,9 @@ func (o submitOptions) options(now time.Time) (task.SubmitOptions, error) {
 		return options, err
 	}
 	if o.at != "" {
-		at, err := time.Parse(time.RFC3339, o.at)
+		at, err := flags.Time("--at", o.at, flags.FromNow)
 		if err != nil {
-			return options, &exitcode.UsageError{Problem: fmt.Sprintf("--at %s: want a time such as %s", o.at, now.UTC().Format(time.RFC3339))}
+			return options, err
 		}
 		if at.Sub(now) > events.MaxDelay {
 			return options, &exitcode.UsageError{Problem: fmt.Sprintf("--at %s: want ten years ahead at most", o.at)}

@@ -121,18 +121,33 @@ func Arguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s: want %s, got %s", cmd.Name(), strings.Join(words, " "), got)
 }
 
-// Time reads a time, the zero one from nothing. Stored, the beginning of 1970 is none, so that a time has to be after
-// it.
-func Time(name, text string) (time.Time, error) {
+// Reach says whether a duration that is given in place of a time reaches back or ahead.
+type Reach int
+
+const (
+	Ago     Reach = -1
+	FromNow Reach = 1
+)
+
+// Time reads a time, the zero one from nothing: as tables show it, which is RFC 3339, or a duration such as 10m, so long
+// ago or from now. what names the flag or the argument. Stored, the beginning of 1970 is none, so that a time has to be
+// after it.
+func Time(what, text string, r Reach) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+	now := time.Now()
 	at, err := time.Parse(time.RFC3339, text)
+	if length, bad := time.ParseDuration(text); bad == nil && length >= 0 {
+		at, err = now.Add(time.Duration(r)*length), nil
+	}
 	if err != nil {
-		return at, &exitcode.UsageError{Problem: fmt.Sprintf("--%s %s: want a time such as %s", name, text, time.Now().UTC().Format(time.RFC3339))}
+		const say = "%s %.40q: want a time such as %s, or a duration such as 10m, %s"
+		how := map[Reach]string{Ago: "so long ago", FromNow: "from now on"}[r]
+		return time.Time{}, &exitcode.UsageError{Problem: fmt.Sprintf(say, what, text, now.Format(time.RFC3339), how)}
 	}
 	if events.MillisOf(at) <= 0 {
-		return time.Time{}, &exitcode.UsageError{Problem: fmt.Sprintf("--%s %s: want a time after 1970-01-01T00:00:00Z", name, text)}
+		return time.Time{}, &exitcode.UsageError{Problem: fmt.Sprintf("%s %s: want a time after 1970-01-01T00:00:00Z", what, text)}
 	}
 	return at, nil
 }

@@ -64,7 +64,7 @@ the task has ended and nothing has come for 2 seconds.`,
 	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what the task writes until it ends")
 	c.Flags().Int64Var(&o.attempt, "attempt", 0, "only lines of the attempt of this `number`; 0 = of all")
 	c.Flags().StringVar(&o.level, "level", tasklog.Info.String(), "least `level` of lines: info or error")
-	c.Flags().StringVar(&o.since, "since", "", "only lines of this `time` and later, such as 2026-11-21T12:00:00Z")
+	c.Flags().StringVar(&o.since, "since", "", "only lines of this `time` and later, such as 2026-11-21T12:00:00Z, or 10m: so long ago")
 	c.Flags().StringVar(&o.until, "until", "", "only lines of this `time` and earlier")
 	follows := func() bool { return o.follow }
 	return t.Ask(c, follows, func(ctx context.Context, client operations.Logs, args []string) error {
@@ -79,7 +79,7 @@ the task has ended and nothing has come for 2 seconds.`,
 // selection returns the lines that the flags select.
 func (o *asked) selection() (s tasklog.Selection, err error) {
 	for name, text := range map[string]string{"since": o.since, "until": o.until} {
-		at, err := flags.Time(name, text)
+		at, err := flags.Time("--"+name, text, flags.Ago)
 		if err != nil {
 			return s, err
 		}

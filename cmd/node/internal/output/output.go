@@ -123,11 +123,11 @@ func (w jsonWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Time writes a time, "-" for none. It is in UTC and has the form of RFC 3339, so that flags take what a table shows.
+// Time writes a time, "-" for none: in local time with its zone, in the form of RFC 3339, so that flags take what a table
+// shows.
 func Time(m events.Millis) string {
 	if m == 0 {
 		return "-"
 	}
-	text, _ := m.MarshalText() // it never fails
-	return string(text)
+	return m.Time().Local().Format("2006-01-02T15:04:05.000Z07:00")
 }

@@ -80,14 +80,22 @@ func TestCleanJSON_KeepsTheMeaning(t *testing.T) {
 }
 
 // Flags take RFC 3339, and people paste what a table shows.
-func TestTime_HasItsZoneWhateverThatOfTheMachine(t *testing.T) {
+func TestTime_IsLocalWithItsZoneAndTakenByFlags(t *testing.T) {
 	at := time.Date(2026, 11, 26, 19, 35, 37, 356e6, time.UTC)
-	got := output.Time(events.MillisOf(at))
-	if want := "2026-11-26T19:35:37.356Z"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if read, err := flags.Time("at", got); err != nil || !read.Equal(at) {
-		t.Errorf("a flag reads %s as %s, %v", got, read, err)
+	here := time.Local
+	defer func() { time.Local = here }()
+	for zone, want := range map[*time.Location]string{
+		time.UTC:                              "2026-11-26T19:35:37.356Z",
+		time.FixedZone("somewhere", -5*60*60): "2026-11-26T14:35:37.356-05:00",
+	} {
+		time.Local = zone
+		got := output.Time(events.MillisOf(at))
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if read, err := flags.Time("--at", got, flags.Ago); err != nil || !read.Equal(at) {
+			t.Errorf("a flag reads %s as %s, %v", got, read, err)
+		}
 	}
 	if none := output.Time(0); none != "-" {
 		t.Errorf("no time is %q", none)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -128,15 +127,16 @@ func (t *Terminal) backfill() *cobra.Command {
 		Use:   "backfill NAME FROM TO",
 		Short: "Give ticks of the past runs; prints how many",
 		Long: `Backfill gives the ticks from one time to another, both inclusive, runs of their own, the oldest first, one at
-a time, whether these ticks had runs or not: 1,000 at most. Times are RFC 3339, such as 2026-11-21T18:00:00Z.`,
+a time, whether these ticks had runs or not: 1,000 at most. Times are such as 2026-11-21T18:00:00Z, or durations
+such as 48h, so long ago.`,
 		Args: flags.Arguments,
 	}
 	return t.Ask(c, func(ctx context.Context, client Client, args []string) error {
-		from, err := instant("FROM", args[1])
+		from, err := flags.Time("FROM", args[1], flags.Ago)
 		if err != nil {
 			return err
 		}
-		to, err := instant("TO", args[2])
+		to, err := flags.Time("TO", args[2], flags.Ago)
 		if err != nil {
 			return err
 		}
@@ -150,16 +150,6 @@ a time, whether these ticks had runs or not: 1,000 at most. Times are RFC 3339, 
 		}{ticks}, "ticks", ticks)
 		return exitcode.Unprinted(fmt.Sprintf("begun: a backfill of %d ticks", ticks), errors.Join(err, p.Flush()))
 	})
-}
-
-// instant reads the time of an argument.
-func instant(name, text string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		const want = "%s %.40q: want a time such as 2026-11-21T18:00:00Z"
-		return at, &exitcode.UsageError{Problem: fmt.Sprintf(want, name, text)}
-	}
-	return at, nil
 }
 
 // verb explains a verb in the help.

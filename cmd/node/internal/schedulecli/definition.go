@@ -38,7 +38,7 @@ func (d *definition) flags(c *cobra.Command) {
 	f.StringVar((*string)(&d.Misfire), "misfire", "", "of ticks not decided in time: once, skip or all (default once)")
 	f.DurationVar(&d.Grace, "grace", 0, "a tick decided so long after its time is late; 0s = at once (default 1h)")
 	f.DurationVar(&d.Jitter, "jitter", 0, "a tick is due up to so long after its time, always as long for one name")
-	f.StringVar(&d.start, "start", "", "`time` before which no tick is, such as 2027-01-01T00:00:00Z")
+	f.StringVar(&d.start, "start", "", "`time` before which no tick is, such as 2027-01-01T00:00:00Z, or 10m: from now on")
 	f.StringVar(&d.end, "end", "", "`time` after which no tick is")
 	f.Int64Var(&d.Priority, "priority", 0, "of the runs, 0 to 9223371 (default: the behavior's)")
 	f.DurationVar(&d.Timeout, "attempt-timeout", 0, "longest time of an attempt (default: the behavior's)")
@@ -77,9 +77,9 @@ func (d *definition) read(ctx context.Context, c *cobra.Command, stdin io.Reader
 		is.Keep = -1
 	}
 	var err error
-	if is.Start, err = flags.Time("start", d.start); err != nil {
+	if is.Start, err = flags.Time("--start", d.start, flags.FromNow); err != nil {
 		return is, err
 	}
-	is.End, err = flags.Time("end", d.end)
+	is.End, err = flags.Time("--end", d.end, flags.FromNow)
 	return is, err
 }
