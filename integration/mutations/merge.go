@@ -14,7 +14,7 @@ import (
 )
 
 // variable names, in the environment of a test, the mutation that is on: its index. None is, unless it is set.
-const variable = "TASKLEDGER_MUTATION"
+const variable = "MUTATION_OF_TASKLEDGER"
 
 // switchFile is laid into every package that has mutations.
 const switchFile = "mutation_switch.go"

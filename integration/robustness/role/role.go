@@ -17,7 +17,7 @@ import (
 )
 
 // Variable names the environment variable that holds a Role as JSON.
-const Variable = "TASKLEDGER_ROBUSTNESS_ROLE"
+const Variable = "ROBUSTNESS_ROLE_OF_TASKLEDGER"
 
 // Kind names the role of a process.
 type Kind string

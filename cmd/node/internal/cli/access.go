@@ -65,6 +65,7 @@ func (c *access) flags() *pflag.FlagSet {
 	f.DurationVar(&c.timeout, "timeout", 0, `longest time for the whole command (default 30s, and none where it waits for an outcome); shards of
 a node that has died are served again after its --ttl and a second`)
 	f.BoolVar(&c.await, "await-node", false, "of a cluster at --etcd: while no node is alive, wait for one as long as --timeout lets it, not for 3s")
+	f.VisitAll(mark)
 	c.set = f
 	return f
 }

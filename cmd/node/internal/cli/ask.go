@@ -27,6 +27,7 @@ import (
 func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx context.Context, c operations.Client, args []string) error) *cobra.Command {
 	c.Flags().AddFlagSet(a.access.flags())
 	flags.LevelVar(c.Flags(), &a.access.logLevel, slog.LevelError)
+	mark(c.Flags().Lookup("log-level"))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		limit, over := a.access.timeout, exitcode.ErrNoOutcome
 		if !waits() {

@@ -69,7 +69,7 @@ func (a *app) root() *cobra.Command {
 		Long:          about,
 		Version:       version.Version,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Name},
-		Args:          cobra.NoArgs,
+		Args:          unknownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Example: a.examples(
@@ -85,6 +85,9 @@ func (a *app) root() *cobra.Command {
 			data := cmd.Flags().Changed("data") && !cmd.Flags().Changed("etcd") && !serves
 			if err := a.settings.apply(cmd.Flags()); err != nil {
 				return err
+			}
+			for _, name := range a.settings.strange() {
+				fmt.Fprintf(a.Err, "%s: no setting is named by the variable %s\n", a.Name, output.Clean(name))
 			}
 			if data && len(a.access.addresses.Etcd) > 0 {
 				return &exitcode.UsageError{Problem: "--data: a variable or the file of settings names etcd, which would be asked instead: leave one of them out"}
@@ -114,6 +117,12 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() {
+			c.Args = unknownCommand
+		}
+	}
+	orderHelp(root)
 	root.AddCommand(a.guardCommand())
 	flags.RefuseTopics(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flags.Plain(err) })

@@ -19,14 +19,17 @@ func (a *app) completeBehaviors(cmd *cobra.Command, args []string, _ string) ([]
 	if len(args) > 0 && cmd.Name() == "submit" {
 		return nil, cobra.ShellCompDirectiveDefault // parameters, perhaps a file
 	}
-	return a.complete(cmd, func(ctx context.Context, client operations.Client) (words []string) {
-		nodes, _ := client.Nodes(ctx) // whoever completes has nowhere to tell an error
-		for _, n := range nodes {
-			words = append(words, n.Behaviors...)
-		}
-		slices.Sort(words)
-		return slices.Compact(words)
-	})
+	return a.complete(cmd, func(ctx context.Context, client operations.Client) []string { return behaviorsIn(ctx, client) })
+}
+
+// behaviorsIn returns the behaviors that nodes run; none where the cluster does not answer.
+func behaviorsIn(ctx context.Context, client operations.Observer) (names []string) {
+	nodes, _ := client.Nodes(ctx) // whoever completes a word, or is told of another error, has nowhere to read this one
+	for _, n := range nodes {
+		names = append(names, n.Behaviors...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (a *app) completeTasks(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -24,18 +24,24 @@ import (
 
 func (a *app) explainCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:               "explain ID",
-		Short:             "Say why a task does not run, and since when",
+		Use:               "explain ID...",
+		Short:             "Say why tasks do not run, and since when",
 		Args:              flags.Arguments,
 		ValidArgsFunction: a.completeTasks,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
-		e, err := client.Explain(ctx, events.TaskID(args[0]))
-		if err != nil {
-			return orForgotten(err)
-		}
+		var errs []error
 		p := a.print("TASK", "WHY", "SUBSTATUS", "SINCE", "EXPLANATION")
-		return errors.Join(p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), e.Text), p.Flush())
+		for _, id := range args {
+			e, err := client.Explain(ctx, events.TaskID(id))
+			if err == nil {
+				err = p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), e.Text)
+			} else {
+				err = orForgotten(err)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(append(errs, p.Flush())...)
 	})
 }
 

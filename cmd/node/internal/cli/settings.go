@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func (s *settings) apply(flags *pflag.FlagSet) (err error) {
 		if err != nil || f.Changed || s.known[f.Name] != f {
 			return
 		}
-		variable := variables + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		variable := variableOf(f.Name)
 		if value, is := os.LookupEnv(variable); is && value == "" {
 			err = fmt.Errorf("%s is empty: unset it for the default", variable)
 			return
@@ -57,6 +58,33 @@ func (s *settings) apply(flags *pflag.FlagSet) (err error) {
 		}
 	})
 	return err
+}
+
+// injected matches the variables that Kubernetes sets for a service of the name taskledger.
+var injected = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?$`)
+
+// strange returns the variables of the environment that are named like settings and are none.
+func (s *settings) strange() (all []string) {
+	known := []string{"TASKLEDGER_ETCD_PASSWORD", "TASKLEDGER_NATS_PASSWORD"}
+	for name := range s.known {
+		known = append(known, variableOf(name))
+	}
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, variables+"_") || slices.Contains(known, name) || injected.MatchString(name) {
+			continue
+		}
+		if meant := near(name, known); len(meant) > 0 {
+			name += ": is " + or(meant) + " meant?"
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// variableOf returns the name of the variable of a setting.
+func variableOf(name string) string {
+	return variables + "_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
 func (s *settings) read() error {

@@ -90,7 +90,7 @@ func (a *app) submitCommand() *cobra.Command {
 		if o.batch != "" {
 			return a.submitBatch(ctx, client, o, lines)
 		}
-		return a.submit(ctx, client, o, args[0], params)
+		return orKnown(ctx, client, args[0], a.submit(ctx, client, o, args[0], params))
 	})
 	submit := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -110,6 +110,21 @@ func (a *app) submitCommand() *cobra.Command {
 		return submit(cmd, args)
 	}
 	return c
+}
+
+// orKnown adds to the error of a behavior that no node runs which one may be meant, or which ones there are.
+func orKnown(ctx context.Context, client operations.Observer, behavior string, err error) error {
+	if !errors.Is(err, task.ErrUnknownBehavior) {
+		return err
+	}
+	names := behaviorsIn(ctx, client)
+	if meant := near(behavior, names); len(meant) > 0 {
+		return fmt.Errorf("%w: is %s meant?", err, or(meant))
+	}
+	if len(names) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; nodes run %s", err, strings.Join(names, ", "))
 }
 
 func (a *app) submit(ctx context.Context, client operations.Submitter, o submitOptions, behavior string, params []byte) error {

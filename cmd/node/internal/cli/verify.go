@@ -111,7 +111,9 @@ func (a *app) verify(ctx context.Context, client reader, f verifyFlags) error {
 	}
 	p := a.print(columns...)
 	damaged, vain, unknown := 0, 0, 0
+	entries := uint64(0)
 	for _, v := range found {
+		entries += v.Entries - min(v.From-1, v.Entries)
 		if v.Problem != "" {
 			damaged++
 		}
@@ -148,7 +150,10 @@ func (a *app) verify(ctx context.Context, client reader, f verifyFlags) error {
 		err = errors.Join(err, fmt.Errorf("of %d shards no owner answers, and whether their first entries were dropped or removed is not known: "+
 			"verify again while nodes serve them, or with --archive if the cluster never drops entries", unknown))
 	}
-	return errors.Join(err, p.Flush())
+	if err = errors.Join(err, p.Flush()); err == nil && !p.IsJSON() {
+		_, err = fmt.Fprintf(a.Out, "no problem in %d entries of %d shards\n", entries, len(found))
+	}
+	return err
 }
 
 // tellLosses says what was given up or lost before, which is no damage.

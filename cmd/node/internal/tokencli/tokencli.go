@@ -40,7 +40,10 @@ printed once, when it is made. Where several nodes serve the API, the file lies 
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, sub := range []*cobra.Command{t.newCommand(), t.listCommand(), t.revokeCommand()} {
-		sub.Flags().StringVar(&t.file, "file", "", "`file` of tokens (default: tokens.json in --data)")
+		sub.Flags().StringVar(&t.file, "api-tokens", "", "`file` of tokens, as serve has it (default: tokens.json in --data)")
+		sub.Flags().StringVar(&t.file, "file", "", "the same")
+		sub.Flags().Lookup("file").Hidden = true
+		sub.MarkFlagsMutuallyExclusive("api-tokens", "file")
 		data(sub)
 		c.AddCommand(sub)
 	}
