@@ -28,6 +28,7 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 	c.Flags().AddFlagSet(a.access.flags())
 	flags.LevelVar(c.Flags(), &a.access.logLevel, slog.LevelError)
 	mark(c.Flags().Lookup("log-level"))
+	a.completeFlag(c, "log-level", words("debug", "info", "warn", "error"))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		limit, over := a.access.timeout, exitcode.ErrNoOutcome
 		if !waits() {

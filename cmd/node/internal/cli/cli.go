@@ -104,6 +104,7 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNode(cmd.Context()) },
 	}
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table", "form of what is printed: table, or json with one object a line")
+	a.completeFlag(root, "output", words("table", "json"))
 	root.PersistentFlags().StringVar(&a.settings.file, "config", "", "YAML file of settings, named like the flags (TASKLEDGER_CONFIG)")
 	a.settings.take(a.access.flags())
 	a.settings.take(a.serve.flags())
@@ -150,6 +151,7 @@ func (a *app) groups() []group {
 		}},
 		{"task", "Tasks:", append(a.verbCommands(),
 			a.submitCommand(),
+			a.behaviorsCommand(),
 			a.getCommand(),
 			a.waitCommand(),
 			a.listCommand(),

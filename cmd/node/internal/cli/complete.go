@@ -42,6 +42,11 @@ func (a *app) completeTasks(cmd *cobra.Command, _ []string, _ string) ([]string,
 	})
 }
 
+// words offers the values that a flag may have.
+func words(all ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
+}
+
 // completeFlag offers words for the value of a flag, which must exist.
 func (a *app) completeFlag(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, words); err != nil {

@@ -72,6 +72,8 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 		c.Flags().StringVar(&texts[i], name, "", values[i])
 	}
 	a.completeFlag(c, "behavior", a.completeBehaviors)
+	a.completeFlag(c, "status", words(statuses()...))
+	a.completeFlag(c, "substatus", words(task.Substatuses()...))
 	return func(ctx context.Context, client operations.Observer) (f task.Filter, err error) {
 		for i, name := range names {
 			if !c.Flags().Changed(name) {

@@ -41,8 +41,8 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	c.Flags().StringVar(&record, "record", "", "of the record "+strings.Join(records(), ", "))
 	a.completeFlag(c, "task", a.completeTasks)
 	a.completeFlag(c, "behavior", a.completeBehaviors)
-	a.completeFlag(c, "record", cobra.FixedCompletions(records(), cobra.ShellCompDirectiveNoFileComp))
-	a.completeFlag(c, "status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
+	a.completeFlag(c, "record", words(records()...))
+	a.completeFlag(c, "status", words(statuses()...))
 	return a.readerCommand(c, always, func(ctx context.Context, client reader, _ []string) (err error) {
 		if o.From, err = flags.Time("--from", from, flags.Ago); err != nil {
 			return err

@@ -114,6 +114,10 @@ submits, operator changes tasks and pauses behaviors, admin may do all.`,
 		},
 	}
 	c.Flags().StringVar(&role, "role", "", "viewer, submitter, operator or admin")
+	roles := cobra.FixedCompletions([]string{"viewer", "submitter", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := c.RegisterFlagCompletionFunc("role", roles); err != nil {
+		panic(err) // the flag is there
+	}
 	c.Flags().StringVar(&prefix, "prefix", "", "for tasks alone whose affinity begins with it")
 	flags.ListVar(c.Flags(), &behaviors, "behavior", "`names` of behaviors: for their tasks alone")
 	return c
