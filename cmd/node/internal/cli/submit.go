@@ -28,16 +28,18 @@ type submitOptions struct {
 	wait        bool
 	batch       string
 	skipBad     bool
+	fromLine    int // of batch; 0 = the first one
 }
 
 const submitHelp = `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
 file after an @, or standard input for -. The id of the task is printed as soon as the request is durable. With --wait the
 result follows, and the exit code tells whether the task succeeded.
 
-With --batch each line of a file is a request, up to 1,000 of them, such as {"behavior":"sleep","params":{"duration":"1s"}}, with id,
-key, delay, at and priority as the flags have them. They are submitted together, and for each line the task is printed, or what is wrong
-with it. If a line cannot be meant none is submitted, unless --skip-bad leaves it out; what the cluster refuses, such as the id of a task
-of another behavior, it refuses for that line alone. A file has 64 MiB at most.
+With --batch each line of a file is a request, such as {"behavior":"sleep","params":{"duration":"1s"}}, with id,
+key, delay, at and priority as the flags have them. They are submitted in parts of 1,000, and for each line the task is printed, or what
+is wrong with it. If a line cannot be meant none is submitted, unless --skip-bad leaves it out; what the cluster refuses, such as the id of
+a task of another behavior, it refuses for that line alone. A batch that ends early says with which --from-line it goes on. A file has
+64 MiB at most.
 To a node whose store is in files more than 4 MiB travel in parts, one after the other: a line of a later part that cannot be meant keeps
 those of its part and the next ones from being submitted, and more than 4 MiB under one key are refused.
 
@@ -76,6 +78,7 @@ func (a *app) submitCommand() *cobra.Command {
 	f.Int64Var(&o.priority, "priority", 0, "higher starts first within the shards of a node, 0 to 9223371 (default: the behavior's)")
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
 	f.StringVar(&o.batch, "batch", "", "submit the requests of a `file`, one on each line; - is standard input")
+	f.IntVar(&o.fromLine, "from-line", 0, "of --batch, the `number` of the first line to submit, for one that has ended early")
 	f.BoolVar(&o.skipBad, "skip-bad", false, "of --batch, submit the others when a line is wrong")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
 	for _, one := range []string{"id", "delay", "at", "priority"} {
@@ -83,7 +86,7 @@ func (a *app) submitCommand() *cobra.Command {
 	}
 	var params []byte
 	var lines []requests.Line
-	a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client operations.Client, args []string) error {
+	a.clientCommand(c, func() bool { return o.wait || o.batch != "" }, func(ctx context.Context, client operations.Client, args []string) error {
 		if o.wait {
 			defer a.tellNoNode(ctx, client)()
 		}
@@ -94,8 +97,13 @@ func (a *app) submitCommand() *cobra.Command {
 	})
 	submit := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if o.skipBad && o.batch == "" {
+		switch {
+		case o.skipBad && o.batch == "":
 			return &exitcode.UsageError{Problem: "--skip-bad: it is about --batch"}
+		case o.fromLine != 0 && (o.batch == "" || o.key != ""):
+			return &exitcode.UsageError{Problem: "--from-line: it is about --batch without --key, whose requests are one"}
+		case o.fromLine < 0:
+			return &exitcode.UsageError{Problem: fmt.Sprintf("--from-line %d: want 1 or more", o.fromLine)}
 		}
 		if o.batch != "" {
 			if lines, err = a.readBatch(cmd.Context(), o); err != nil {

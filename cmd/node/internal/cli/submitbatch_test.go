@@ -198,3 +198,39 @@ func TestSubmit_TellsWhatWasAcceptedWhereItCannotBePrinted(t *testing.T) {
 		}
 	}
 }
+
+// manyLines are requests with the ids t1 to tN.
+func manyLines(n int) (all []requests.Line) {
+	for i := range n {
+		o := task.SubmitOptions{ID: events.TaskID(fmt.Sprint("t", i+1))}
+		all = append(all, requests.Line{Number: i + 1, Request: task.Request{Name: "noop", SubmitOptions: o}})
+	}
+	return all
+}
+
+func TestSubmit_OfABatchOfAnyLengthGoesInPartsAndSaysWhereItGoesOn(t *testing.T) {
+	refused := &store.InvalidError{Field: "params", Problem: "none"}
+	for name, c := range map[string]struct {
+		refuses map[events.TaskID]error
+		options submitOptions
+		parts   int
+		goesOn  int // line; 0 = all is submitted, or refused
+	}{
+		"all is well":                         {nil, submitOptions{}, 3, 0},
+		"a line of the last part is refused":  {map[events.TaskID]error{"t2100": refused}, submitOptions{}, 3, 2001},
+		"a line is refused":                   {map[events.TaskID]error{"t5": refused}, submitOptions{}, 1, 1},
+		"a line is refused, and skipped":      {map[events.TaskID]error{"t5": refused}, submitOptions{skipBad: true}, 3, 0},
+		"the cluster is gone":                 {map[events.TaskID]error{"t1500": store.ErrUnavailable}, submitOptions{skipBad: true}, 2, 2001},
+		"it is not known what became of some": {map[events.TaskID]error{"t7": task.ErrUnknown}, submitOptions{skipBad: true}, 1, 1001},
+	} {
+		var out bytes.Buffer
+		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{refuses: c.refuses}
+		err := a.submitBatch(t.Context(), p, c.options, manyLines(2100))
+		if len(p.asked) != c.parts || len(p.asked[0]) != events.MaxRequestTasks || (err == nil) != (c.refuses == nil) {
+			t.Errorf("%s: %d parts: %v", name, len(p.asked), err)
+		}
+		if says := err != nil && strings.Contains(err.Error(), fmt.Sprintf("go on with --from-line %d", c.goesOn)); says != (c.goesOn != 0) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

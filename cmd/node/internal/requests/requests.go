@@ -52,13 +52,13 @@ func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line
 		}
 		switch {
 		case err == nil:
-			if good++; good <= events.MaxRequestTasks {
+			if good++; good <= events.MaxRequestTasks || !keyed {
 				lines = append(lines, Line{number, q})
 			}
 		case skip != nil:
 			skip(number, err)
 		default:
-			wrong.add(fmt.Errorf("line %d: %w", number, err))
+			wrong.Add(fmt.Errorf("line %d: %w", number, err))
 		}
 	}
 	switch {
@@ -68,8 +68,8 @@ func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line
 			wrong.Text = "1 line is wrong, nothing is submitted"
 		}
 		return nil, &wrong
-	case good > events.MaxRequestTasks:
-		return nil, &task.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(good)}
+	case good > events.MaxRequestTasks && keyed:
+		return nil, &task.LimitError{Field: "requests of one key", Limit: events.MaxRequestTasks, Got: int64(good)}
 	case good == 0:
 		return nil, &exitcode.UsageError{Problem: "there is no request to submit"}
 	}
@@ -190,8 +190,8 @@ type Problems struct {
 	More int // errors that are counted, not kept
 }
 
-// add keeps an error that would be named.
-func (e *Problems) add(err error) {
+// Add keeps an error that would be named, and counts it otherwise.
+func (e *Problems) Add(err error) {
 	if len(e.Errs) < maxTold {
 		e.Errs = append(e.Errs, err)
 	} else {
