@@ -43,6 +43,8 @@ type world struct {
 	script  *script
 	target  *target
 
+	simulates bool // each run simulates the stream first; fill sets it
+
 	mu     sync.Mutex
 	begins []begin
 	conns  map[string][]*nats.Conn // of sources, by node
@@ -81,7 +83,13 @@ func newWorld(t *testing.T, s *script, pace time.Duration, policy task.Policy, f
 				return w.target.apply(node, a.Token.Ref, c.Value)
 			}
 		}
-		return work.DefineStream("follow", &work.Options{Policy: policy}, is)
+		all := []stream{is}
+		if w.simulates {
+			think := is
+			think.ID, think.Mode = "think", work.Simulate
+			all = []stream{think, is}
+		}
+		return work.DefineStream("follow", &work.Options{Policy: policy}, all...)
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		w.start(name)

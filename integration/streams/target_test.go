@@ -124,6 +124,13 @@ func (t *target) count() (done, again int) {
 	return len(t.times), again
 }
 
+// ran notes that a node has processed something without applying it.
+func (t *target) ran(node string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = node
+}
+
 // node returns the node that has processed something last.
 func (t *target) node() string {
 	t.mu.Lock()
