@@ -103,6 +103,35 @@ func TestOffers_BringWorkThroughASlowStore(t *testing.T) {
 	}
 }
 
+// At the beginning all that a worker has to say waits for the store at once, so that offers are posted late.
+func TestOffers_OfAWorkerThatJoinsASlowStoreAtAnyMomentBringNothingInVain(t *testing.T) {
+	t.Parallel()
+	const tasks, slots, shards, request = 8, 2, 4, 350 * time.Millisecond
+	for phase := time.Duration(0); phase <= request; phase += request / 14 {
+		t.Run(fmt.Sprint(phase), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newModelled(t, false)
+				m.ways = map[string]modeletcd.Transport{"owner": modeletcd.Slow(request), "worker": modeletcd.Slow(request)}
+				here, there := newJob(task.Policy{}), newJob(task.Policy{})
+				owner := m.start("owner", 0, noSlots, here)
+				owner.ready(t)
+				time.Sleep(phase)
+				m.start("worker", 0, func(cfg *cfg) { cfg.Slots = slots; noShards(cfg) }, there).ready(t)
+				for i := range tasks {
+					here.submit(t, owner, events.TaskID(fmt.Sprintf("%s/%d", idIn(i%shards, modelledShards), i)))
+				}
+				for range tasks {
+					r := <-there.runs
+					if r.Number != 1 {
+						t.Errorf("%s was given away in vain before attempt %d", r.Task, r.Number)
+					}
+					time.AfterFunc(2*request, func() { r.succeed("1") })
+				}
+			})
+		})
+	}
+}
+
 // Others answer over the bus within milliseconds. An owner off the bus, which nobody hears there or whose link is
 // cut without a word, is not judged by that: it has an offer when its letter is written.
 func TestOffers_BringWorkOfAnOwnerThatOnlyASlowStoreReaches(t *testing.T) {

@@ -288,6 +288,7 @@ func (p *placement) serveSound(
 	p.mu.Lock()
 	p.owners[at] = own
 	p.mu.Unlock()
+	p.wake.Notify() // it may be the last one that the node waited for
 	p.m.log.InfoContext(ctx, "shard is served",
 		"shard", at, "entries", have.Head.Number, "tasks", have.State.Len(), "live", have.State.Live())
 	defer func() {

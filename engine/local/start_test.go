@@ -3,10 +3,42 @@ package local_test
 import (
 	"runtime"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"taskledger/engine/local"
 	"taskledger/item"
 )
+
+// Nothing of a start waits for a timer.
+func TestMemory_IsReadyInNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for i := range 20 {
+			began := time.Now()
+			n := start(t, local.Config{})
+			if took := time.Since(began); took > 0 {
+				t.Errorf("start %d took %s of virtual time", i, took)
+			}
+			closed(t, n)
+		}
+	})
+}
+
+// The machine may be busy: most starts may take longer.
+func TestFiles_AreReadyInUnderFiftyMilliseconds(t *testing.T) {
+	for _, d := range durabilities() {
+		least := time.Hour
+		for range 10 {
+			began := time.Now()
+			n := start(t, on(t.TempDir(), d))
+			least = min(least, time.Since(began))
+			closed(t, n)
+		}
+		if t.Logf("%s: the fastest start took %s", d, least); least > 500*time.Millisecond {
+			t.Errorf("%s: the fastest of ten starts took %s, want 50 ms, and ten times that at most", d, least)
+		}
+	}
+}
 
 // A program that runs for long in memory holds what it needs, and not all that was.
 func TestMemory_HoldsNoMoreThanWhatIsThereHoweverMuchWas(t *testing.T) {

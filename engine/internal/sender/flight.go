@@ -70,6 +70,9 @@ func (f *Flight) Timeout() time.Duration {
 	return BusTimeout
 }
 
+// Posting reports whether the flight waits for its outbox writer, or is being posted.
+func (f *Flight) Posting() bool { return f.posting.Load() }
+
 // awaited reports whether anybody still waits for an answer.
 func (f *Flight) awaited() bool {
 	return slices.ContainsFunc(f.calls, func(c Call) bool { return c.Caller != nil })

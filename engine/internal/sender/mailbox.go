@@ -12,11 +12,12 @@ import (
 	"taskledger/store"
 )
 
+// PostTimeout bounds one post to a mailbox.
+const PostTimeout = 5 * time.Second
+
 const (
 	// writers is the number of outbox writers: goroutines that post to mailboxes.
 	writers = 4
-	// postTimeout bounds one post to a mailbox.
-	postTimeout = 5 * time.Second
 	// readAgain is the pause before answers through the store are read again once their stream has ended.
 	readAgain = time.Second
 )
@@ -47,7 +48,7 @@ func (s *Sender) postLoop(ctx context.Context, flights <-chan *Flight) error {
 			if s.flightOf(f.Shard, f.Batch.Lane, f.Batch.Number) != f || !s.leaves(f, nil, mailboxReaders) {
 				continue
 			}
-			postCtx, cancel := context.WithTimeout(ctx, postTimeout)
+			postCtx, cancel := context.WithTimeout(ctx, PostTimeout)
 			err := s.cfg.Mailbox.Post(postCtx, f.Shard, s.cfg.ID, f.Batch.Lane, f.encoded())
 			cancel()
 			switch {

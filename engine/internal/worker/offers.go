@@ -100,13 +100,18 @@ type openOffer struct {
 	closed  time.Time     // when a later one was first answered or acknowledged; zero: not yet
 }
 
-// stood returns the longest time the owner can have had the offer. Without any acknowledgement that is unknown: the
-// owner may be off the bus, and the mailbox message may wait for others.
-func (o *openOffer) stood(now time.Time) time.Duration {
-	if o.stands.IsZero() {
-		return max(0, now.Sub(o.Began)-3*usualMost)
+// stood returns the longest time the owner can have had an offer. Without any acknowledgement that is unknown: the
+// owner may be off the bus, and the mailbox message may wait for others. Nobody has an offer that goes through the store
+// alone, as long as its post may take.
+func (of *Offers) stood(o *openOffer, now time.Time) time.Duration {
+	if !o.stands.IsZero() {
+		return now.Sub(o.stands)
 	}
-	return now.Sub(o.stands)
+	onItsWay := 3 * usualMost
+	if o.Posting() && !of.cfg.Sender.Connected() {
+		onItsWay += sender.PostTimeout
+	}
+	return max(0, now.Sub(o.Began)-onItsWay)
 }
 
 // enough returns how long the owner of an unanswered offer is waited for: three usual answer times, and least at
@@ -373,7 +378,7 @@ func (of *Offers) reset() {
 // answer the one that closes them.
 func (of *Offers) forget(s *shardOffers, owner string, now time.Time) {
 	last := s.last()
-	abandoned := last != nil && last.slots == 0 && last.stood(now) > of.enough(last, abandonAfter)
+	abandoned := last != nil && last.slots == 0 && of.stood(last, now) > of.enough(last, abandonAfter)
 	if abandoned {
 		of.unresponsive[owner] = now
 	}

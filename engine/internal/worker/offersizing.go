@@ -46,7 +46,7 @@ func (of *Offers) adjust(session *Session, now time.Time) time.Duration {
 		return sender.BusTimeout
 	}
 	hungry := slices.DeleteFunc(slices.Clone(foreign), func(f foreignShard) bool {
-		return !of.shards[f.shard].takesMore(&f, now)
+		return !of.takesMore(&of.shards[f.shard], &f, now)
 	})
 	own := room.Of(here)
 	needed := own // slots that ready work could use
@@ -107,7 +107,7 @@ func (of *Offers) serve(session *Session, hungry []foreignShard, here, fair int,
 func (of *Offers) park(session *Session, foreign []foreignShard, fair int, now time.Time) {
 	for i := range foreign {
 		s := &of.shards[foreign[i].shard]
-		if last := s.last(); last == nil || last.slots == 0 && last.old(now) {
+		if last := s.last(); last == nil || last.slots == 0 && of.old(last, now) {
 			of.offer(session, foreign[i].shard, s.expects(fair), nil)
 		}
 	}
@@ -118,10 +118,10 @@ func (of *Offers) park(session *Session, foreign []foreignShard, fair int, now t
 func (s *shardOffers) expects(fair int) int { return max(fair/4, min(s.want, fair)) }
 
 // takesMore reports whether a shard with ready work can do with another offer than the one that stands.
-func (s *shardOffers) takesMore(f *foreignShard, now time.Time) bool {
+func (of *Offers) takesMore(s *shardOffers, f *foreignShard, now time.Time) bool {
 	last := s.last()
 	return f.ready > 0 &&
-		(last == nil || last.old(now) && (last.slots == 0 || f.ready > 2*last.slots || !last.serves(f.backlog)))
+		(last == nil || of.old(last, now) && (last.slots == 0 || f.ready > 2*last.slots || !last.serves(f.backlog)))
 }
 
 // serves reports whether an offer brings any of the work that is ready.
@@ -130,7 +130,7 @@ func (o *openOffer) serves(backlog map[string]int) bool {
 }
 
 // old reports whether an offer has stood long enough to be replaced.
-func (o *openOffer) old(now time.Time) bool { return o.stood(now) > reofferEvery }
+func (of *Offers) old(o *openOffer, now time.Time) bool { return of.stood(o, now) > reofferEvery }
 
 // reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those
 // of behaviors whose limit offers use up. Where no live owner could answer, the offer is given up. It returns when the
@@ -156,7 +156,7 @@ func (of *Offers) reclaim(session *Session, missing int, scarce map[string]int, 
 		if last.slots == 0 {
 			continue
 		}
-		if wait := of.enough(last, idleAfter) - last.stood(now); wait > 0 {
+		if wait := of.enough(last, idleAfter) - of.stood(last, now); wait > 0 {
 			again = min(again, wait)
 			continue
 		}

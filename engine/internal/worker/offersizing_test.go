@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/sender"
 	"taskledger/engine/internal/worker"
 	"taskledger/store"
 )
@@ -110,7 +111,8 @@ func TestOffers_HoldTheirSlotsForABoundedTimeWhileTheirLetterIsNotWritten(t *tes
 		w.cluster.hear(0, farID, 5)
 		adjust()
 		w.needsSlot()
-		for _, wait := range []time.Duration{3*worker.UsualMost + worker.IdleAfter, 3*worker.UsualMost + worker.AbandonAfter + time.Millisecond} {
+		const onItsWay = 3*worker.UsualMost + sender.PostTimeout
+		for _, wait := range []time.Duration{onItsWay + worker.IdleAfter, onItsWay + worker.AbandonAfter + time.Millisecond} {
 			if adjust(); w.exec.Unreserved() != 0 {
 				t.Fatalf("%d slots are free", w.exec.Unreserved())
 			}
