@@ -610,7 +610,7 @@ func TestBadSource_ThatCannotBeOpenedFailsTheAttempt(t *testing.T) {
 			s := newQueue("a").stream(threads)
 			s.Source = open
 			err := attemptStream(t, t.Context(), newStreamRecord(), s)
-			if _, is := errors.AsType[*work.ItemsError](err); !is || !strings.Contains(err.Error(), "changes of stream 1: opening the source") {
+			if _, is := errors.AsType[*work.ItemsError](err); !is || !strings.Contains(err.Error(), "changes of stream 1: iterator: opening the source") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

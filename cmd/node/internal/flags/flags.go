@@ -142,7 +142,7 @@ func Time(what, text string, r Reach) (time.Time, error) {
 		at, err = now.Add(time.Duration(r)*length), nil
 	}
 	if err != nil {
-		const say = "%s %.40q: want a time such as %s, or a duration such as 10m, %s"
+		const say = "%s %.40s: want a time such as %s, or a duration such as 10m, %s"
 		how := map[Reach]string{Ago: "so long ago", FromNow: "from now on"}[r]
 		return time.Time{}, &exitcode.UsageError{Problem: fmt.Sprintf(say, what, text, now.Format(time.RFC3339), how)}
 	}

@@ -53,9 +53,13 @@ func TestRead_RefusesNamesInAnotherCaseAndThoseThatComeTwice(t *testing.T) {
 }
 
 func TestRead_CountsRequestsBeyondTheLimit(t *testing.T) {
-	_, err := Read([]byte(strings.Repeat(`{"behavior":"noop"}`+"\n", 3000)), false, nil)
+	text := []byte(strings.Repeat(`{"behavior":"noop"}`+"\n", 3000))
+	_, err := Read(text, true, nil)
 	if limit, ok := errors.AsType[*task.LimitError](err); !ok || limit.Got != 3000 {
-		t.Errorf("%v", err)
+		t.Errorf("of one key: %v", err)
+	}
+	if lines, err := Read(text, false, nil); err != nil || len(lines) != 3000 {
+		t.Errorf("each for itself: %d lines, %v", len(lines), err)
 	}
 }
 
