@@ -120,6 +120,12 @@ func (a *app) submitCommand() *cobra.Command {
 	return c
 }
 
+// submitter submits tasks and tells of them.
+type submitter interface {
+	operations.Submitter
+	getter
+}
+
 // orKnown adds to the error of a behavior that no node runs which one may be meant, or which ones there are.
 func orKnown(ctx context.Context, client operations.Observer, behavior string, err error) error {
 	if !errors.Is(err, task.ErrUnknownBehavior) {
@@ -135,7 +141,7 @@ func orKnown(ctx context.Context, client operations.Observer, behavior string, e
 	return fmt.Errorf("%w; nodes run %s", err, strings.Join(names, ", "))
 }
 
-func (a *app) submit(ctx context.Context, client operations.Submitter, o submitOptions, behavior string, params []byte) error {
+func (a *app) submit(ctx context.Context, client submitter, o submitOptions, behavior string, params []byte) error {
 	options, err := o.options(time.Now())
 	if err != nil {
 		return err
@@ -176,6 +182,7 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 	if !o.wait {
 		return nil
 	}
+	defer a.tellFailures(ctx, client, handle.ID())()
 	return a.await(ctx, handle)
 }
 

@@ -21,7 +21,7 @@ import (
 
 // picky is a cluster that refuses requests by their ids, and submits none of one key while it refuses one of them.
 type picky struct {
-	operations.Submitter
+	submitter
 	refuses  map[events.TaskID]error
 	asked    [][]events.TaskID
 	deadline time.Time
@@ -63,7 +63,7 @@ func (p *picky) SubmitMany(ctx context.Context, all []task.Request, o task.ManyO
 }
 
 // joining is a cluster where each task is there already.
-type joining struct{ operations.Submitter }
+type joining struct{ submitter }
 
 type joined struct{ submitted }
 

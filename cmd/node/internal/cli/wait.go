@@ -29,6 +29,9 @@ waiting, and says so.`,
 			handles[i] = client.Attach(events.TaskID(id))
 		}
 		defer a.tellNoNode(ctx, client)()
+		if len(args) == 1 {
+			defer a.tellFailures(ctx, client, events.TaskID(args[0]))()
+		}
 		return a.awaitAll(ctx, handles)
 	})
 }
