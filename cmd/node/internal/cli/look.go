@@ -161,7 +161,32 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 			return err
 		}
 	}
-	return p.Flush()
+	if err := p.Flush(); err != nil {
+		return err
+	}
+	if text := crowded(shards); text != "" {
+		fmt.Fprintf(a.Err, "%s: %s\n", a.Name, text)
+	}
+	return nil
+}
+
+// crowdedTasks is the number of tasks from which on it is told that one shard has most of them.
+const crowdedTasks = 1000
+
+// crowded says that one shard has most of the tasks, which is most often due to ids of one affinity; "" = none has.
+func crowded(shards []engine.ShardInfo) string {
+	total, most := 0, engine.ShardInfo{}
+	for _, s := range shards {
+		if total += s.Tasks; s.Tasks > most.Tasks {
+			most = s
+		}
+	}
+	if len(shards) < 2 || total < crowdedTasks || 2*most.Tasks <= total {
+		return ""
+	}
+	const say = "shard %d has %d of %d tasks: those whose ids have the same text before the slash, their affinity, share a shard, " +
+		"and one node runs it; leave it out where order does not matter"
+	return fmt.Sprintf(say, most.Shard, most.Tasks, total)
 }
 
 // noNode is the one error of shards that all tell alike that no node is alive.

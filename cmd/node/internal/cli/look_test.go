@@ -175,3 +175,26 @@ func TestSessionOf_TakesANameOrASessionAndSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("without nodes: %v", err)
 	}
 }
+
+func TestShards_SayThatOneHasMostOfTheTasks(t *testing.T) {
+	of := func(tasks ...int) (all []engine.ShardInfo) {
+		for i, n := range tasks {
+			all = append(all, engine.ShardInfo{Shard: i, Tasks: n})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		shards []engine.ShardInfo
+		says   bool
+	}{
+		"one has most":       {of(100, 1100, 50), true},
+		"all have some":      {of(400, 600, 500), false},
+		"there are few":      {of(0, 999, 0), false},
+		"there is one alone": {of(5000), false},
+		"there is no task":   {of(0, 0), false},
+	} {
+		if got := crowded(c.shards); (got != "") != c.says || c.says && !strings.HasPrefix(got, "shard 1 has 1100 of 1250 tasks: ") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
