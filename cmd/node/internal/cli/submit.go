@@ -120,6 +120,19 @@ func (a *app) submitCommand() *cobra.Command {
 	return c
 }
 
+// over says of a task that it has ended, so that nothing runs for a request that has joined it; "" = it has not.
+func (a *app) over(ctx context.Context, client getter, id events.TaskID) string {
+	t, err := client.Get(ctx, id)
+	if err != nil || !t.Final() {
+		return ""
+	}
+	text := fmt.Sprintf("; it has ended with %s, and nothing runs", t.Status)
+	if t.Status == task.Failure {
+		text += fmt.Sprintf(": %s runs it again", a.command(append([]string{"retry", string(id)}, a.access.given("data")...)...))
+	}
+	return text
+}
+
 // submitter submits tasks and tells of them.
 type submitter interface {
 	operations.Submitter
@@ -177,7 +190,7 @@ func (a *app) submit(ctx context.Context, client submitter, o submitOptions, beh
 		if len(params) > 0 {
 			stays = "; the parameters of the task stay, unless its behavior combines them with these"
 		}
-		fmt.Fprintf(a.Err, "%s: there was such a task already: the request has joined it%s\n", a.Name, stays)
+		fmt.Fprintf(a.Err, "%s: there was such a task already: the request has joined it%s%s\n", a.Name, stays, a.over(asked, client, view.ID))
 	}
 	if !o.wait {
 		return nil

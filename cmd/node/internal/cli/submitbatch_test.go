@@ -63,7 +63,14 @@ func (p *picky) SubmitMany(ctx context.Context, all []task.Request, o task.ManyO
 }
 
 // joining is a cluster where each task is there already.
-type joining struct{ submitter }
+type joining struct {
+	submitter
+	status task.Status
+}
+
+func (j joining) Get(_ context.Context, id events.TaskID) (task.Task, error) {
+	return task.Task{ID: id, Status: j.status}, nil
+}
 
 type joined struct{ submitted }
 
@@ -85,6 +92,24 @@ func TestSubmit_ThatJoinsSaysThatItsParametersAreNotTaken(t *testing.T) {
 		}
 		if !strings.HasSuffix(said.String(), want) {
 			t.Errorf("with parameters %q: said %q, want %q", params, said.String(), want)
+		}
+	}
+}
+
+func TestSubmit_ThatJoinsATaskThatHasEndedSaysThatNothingRuns(t *testing.T) {
+	for status, want := range map[task.Status]string{
+		task.Running: "the request has joined it\n",
+		task.Success: "it has ended with SUCCESS, and nothing runs\n",
+		task.Failure: "it has ended with FAILURE, and nothing runs: node retry a runs it again\n",
+	} {
+		var out, said bytes.Buffer
+		a := &app{Program: Program{Name: "node", Out: &out, Err: &said}, output: "table"}
+		a.access.flags()
+		if err := a.submit(t.Context(), joining{status: status}, submitOptions{id: "a"}, "noop", nil); err != nil {
+			t.Error(err)
+		}
+		if !strings.HasSuffix(said.String(), want) {
+			t.Errorf("%s: said %q, want %q", status, said.String(), want)
 		}
 	}
 }
