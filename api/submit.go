@@ -26,6 +26,10 @@ type Submit struct {
 	NotBefore *time.Time      `json:"not_before,omitempty"` // RFC 3339
 	DelayMs   int64           `json:"delay_ms,omitempty"`   // instead of not_before
 	Priority  int64           `json:"priority,omitempty"`
+	// These override the policy of the behavior for this task; 0 = they do not.
+	MaxAttempts int64 `json:"max_attempts,omitempty"`
+	TimeoutMs   int64 `json:"timeout_ms,omitempty"` // of an attempt
+	RetainMs    int64 `json:"retain_ms,omitempty"`  // after SUCCESS
 }
 
 // Submitted is a task that was submitted, and its outcome where it has one.
@@ -90,19 +94,33 @@ func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 			return o, err
 		}
 	}
-	if most := events.MaxDelay.Milliseconds(); s.DelayMs < 0 || s.DelayMs > most {
-		return o, &task.LimitError{Field: "delay_ms", Limit: most, Got: s.DelayMs}
-	}
 	if s.DelayMs > 0 && s.NotBefore != nil {
 		return o, invalid("delay_ms", "want it or not_before")
 	}
 	if s.NotBefore != nil && s.NotBefore.After(time.Now().Add(events.MaxDelay)) {
 		return o, invalid("not_before", "%s: want ten years ahead at most", s.NotBefore.UTC().Format(time.RFC3339))
 	}
+	most := events.MaxDelay.Milliseconds()
+	for _, given := range []task.LimitError{
+		{Field: "delay_ms", Limit: most, Got: s.DelayMs},
+		{Field: "max_attempts", Limit: events.MaxPolicyCount, Got: s.MaxAttempts},
+		{Field: "timeout_ms", Limit: most, Got: s.TimeoutMs},
+		{Field: "retain_ms", Limit: most, Got: s.RetainMs},
+	} {
+		if given.Got < 0 || given.Got > given.Limit {
+			return o, &given
+		}
+	}
 	if string(s.Params) == "null" {
 		s.Params = nil
 	}
-	o = task.SubmitOptions{Priority: s.Priority, Delay: time.Duration(s.DelayMs) * time.Millisecond}
+	o = task.SubmitOptions{
+		Priority:    s.Priority,
+		Delay:       time.Duration(s.DelayMs) * time.Millisecond,
+		MaxAttempts: int(s.MaxAttempts),
+		Timeout:     time.Duration(s.TimeoutMs) * time.Millisecond,
+		Retain:      time.Duration(s.RetainMs) * time.Millisecond,
+	}
 	if s.ID != nil {
 		o.ID = *s.ID
 	}

@@ -49,8 +49,8 @@ const (
 	RunAgain
 )
 
-// maxCount bounds the attempts, losses and finished tasks that a policy can allow.
-const maxCount = 1_000_000
+// MaxPolicyCount bounds the attempts, losses and finished tasks that a policy can allow.
+const MaxPolicyCount = 1_000_000
 
 // maxDuration keeps every point in time that a policy can lead to far from overflow.
 const maxDuration = 10 * 365 * 24 * time.Hour
@@ -63,8 +63,8 @@ func (p *Policy) IsComplete() bool {
 			return false
 		}
 	}
-	return p.LostDelay > 0 && p.Backoff.Base > 0 && p.Backoff.Max > 0 && p.Retain > 0 && p.MaxAttempts > 0 && p.MaxAttempts <= maxCount &&
-		p.MaxLost > 0 && p.MaxLost <= maxCount && p.RetainCount > 0 && p.RetainCount <= maxCount && p.Priority >= 0 && p.Priority <= MaxPriority && p.Existing <= RunAgain
+	return p.LostDelay > 0 && p.Backoff.Base > 0 && p.Backoff.Max > 0 && p.Retain > 0 && p.MaxAttempts > 0 && p.MaxAttempts <= MaxPolicyCount &&
+		p.MaxLost > 0 && p.MaxLost <= MaxPolicyCount && p.RetainCount > 0 && p.RetainCount <= MaxPolicyCount && p.Priority >= 0 && p.Priority <= MaxPriority && p.Existing <= RunAgain
 }
 
 // Complete returns the policy with every default filled in, or an error that names the field out of range.
@@ -115,8 +115,8 @@ func (p *Policy) outOfRange() error {
 		name string
 		is   int
 	}{{"max attempts", p.MaxAttempts}, {"max lost", p.MaxLost}, {"retain count", p.RetainCount}} {
-		if n.is < 0 || n.is > maxCount {
-			return fmt.Errorf("policy: %s %d, want 0 to %d", n.name, n.is, maxCount)
+		if n.is < 0 || n.is > MaxPolicyCount {
+			return fmt.Errorf("policy: %s %d, want 0 to %d", n.name, n.is, MaxPolicyCount)
 		}
 	}
 	if p.Existing > RunAgain {

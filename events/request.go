@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
@@ -84,6 +85,21 @@ type Request struct {
 	NotBefore Millis        // 0 = not given
 	Delay     time.Duration // 0 = not given
 	Priority  int64         // 0 = not given
+	Overrides
+}
+
+// Overrides stand in place of what the policy of a behavior says, for one task. A zero field overrides nothing.
+type Overrides struct {
+	MaxAttempts int           // 1 to MaxPolicyCount
+	Timeout     time.Duration // of an attempt, up to ten years
+	Retain      time.Duration // after SUCCESS, up to ten years
+}
+
+// Of returns a policy with what is overridden of it. It may have to be completed.
+func (o *Overrides) Of(p Policy) Policy {
+	p.MaxAttempts = cmp.Or(o.MaxAttempts, p.MaxAttempts)
+	p.Timeout, p.Retain = cmp.Or(o.Timeout, p.Timeout), cmp.Or(o.Retain, p.Retain)
+	return p
 }
 
 // ID identifies the request in events and tasks: the key, a "#", and the first 10 bytes of a SHA-256 sum of the rest.
@@ -94,12 +110,22 @@ func (q *Request) ID(key string) string {
 }
 
 func (q *Request) encode(w *wire.Writer) {
-	w.Array(5)
+	overrides := q.Overrides != Overrides{}
+	if overrides {
+		w.Array(8)
+	} else { // as it was before there were any: a key stays that of its request
+		w.Array(5)
+	}
 	w.Text(q.Behavior)
 	w.Bytes(q.Params)
 	w.Int(int64(q.NotBefore))
 	w.Int(int64(q.Delay))
 	w.Int(q.Priority)
+	if overrides {
+		w.Int(int64(q.MaxAttempts))
+		w.Int(int64(q.Timeout))
+		w.Int(int64(q.Retain))
+	}
 }
 
 func idOf(key string, asked *wire.Writer) string {

@@ -108,11 +108,16 @@ func TestRequest_IDTellsTheKeyAndEveryDifference(t *testing.T) {
 			return events.Request{
 				Behavior: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "behavior"), Params: events.JSON(rapid.SampledFrom([][]byte{nil, {}, []byte("1"), []byte("12")}).Draw(t, "params")),
 				NotBefore: events.Millis(rapid.Int64Range(0, 2).Draw(t, "not before")), Delay: time.Duration(rapid.Int64Range(0, 2).Draw(t, "delay")), Priority: rapid.Int64Range(0, 2).Draw(t, "priority"),
+				Overrides: events.Overrides{
+					MaxAttempts: rapid.IntRange(0, 2).Draw(t, "max attempts"),
+					Timeout:     time.Duration(rapid.Int64Range(0, 2).Draw(t, "timeout")),
+					Retain:      time.Duration(rapid.Int64Range(0, 2).Draw(t, "retain")),
+				},
 			}
 		}
 		q, other, key := draw(), draw(), rapid.StringN(1, -1, events.MaxKeyBytes).Draw(t, "key")
 		if one := q; rapid.Bool().Draw(t, "one difference") {
-			switch rapid.IntRange(0, 4).Draw(t, "in") {
+			switch rapid.IntRange(0, 5).Draw(t, "in") {
 			case 0:
 				one.Behavior = other.Behavior
 			case 1:
@@ -123,10 +128,13 @@ func TestRequest_IDTellsTheKeyAndEveryDifference(t *testing.T) {
 				one.Delay = other.Delay
 			case 4:
 				one.Priority = other.Priority
+			case 5:
+				one.Overrides = other.Overrides
 			}
 			other = one
 		}
-		same := q.Behavior == other.Behavior && string(q.Params) == string(other.Params) && q.NotBefore == other.NotBefore && q.Delay == other.Delay && q.Priority == other.Priority
+		same := q.Behavior == other.Behavior && string(q.Params) == string(other.Params) && q.NotBefore == other.NotBefore && q.Delay == other.Delay && q.Priority == other.Priority &&
+			q.Overrides == other.Overrides
 		if id := q.ID(key); (id == other.ID(key)) != same || events.RequestKey(id) != key || len(id) > events.MaxNameBytes {
 			t.Fatalf("%+v is %q with key %q, %+v is %q", q, id, events.RequestKey(id), other, other.ID(key))
 		}

@@ -37,9 +37,14 @@ type SubmitOptions struct {
 	// shows; 0 or less = none.
 	Delay    time.Duration
 	Priority int64 // 0 to 9,223,371, higher first among the ready tasks of the shards of a node; 0: the plan's
+	// MaxAttempts, Timeout and Retain stand in place of what the policy of the behavior says, for this task; 0: the policy's. As with the rest
+	// of the policy, those of the last submit that shares a task count.
+	MaxAttempts int           // up to 1,000,000
+	Timeout     time.Duration // of an attempt, up to ten years
+	Retain      time.Duration // after SUCCESS, up to ten years
 	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or changed of a task, it
 	// neither makes nor changes again, and its engine.Future says Repeated. A key that was used with other parameters, which are compared byte by
-	// byte, or another NotBefore, Delay or Priority is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
+	// byte, or another NotBefore, Delay, Priority, MaxAttempts, Timeout or Retain is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
 	//
 	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's name or that of
 	// engine.WithAsker, the behavior and the key: all who repeat a request of one principal, at once or after an answer was lost, meet in one
@@ -54,4 +59,13 @@ type SubmitOptions struct {
 	// parameters is refused with an *OverloadError. One that joins while the store is almost full, or a node is
 	// present that cannot read that, is not recorded either: repeated, it is a new request.
 	RequestKey string
+}
+
+// Overrides returns what the options override of the policy.
+func (o *SubmitOptions) Overrides() events.Overrides {
+	return events.Overrides{
+		MaxAttempts: o.MaxAttempts,
+		Timeout:     o.Timeout,
+		Retain:      o.Retain,
+	}
 }

@@ -22,18 +22,27 @@ type submitter struct {
 
 // submitBody returns the body of a submit, without its parameters.
 func submitBody(behavior string, o task.SubmitOptions) api.Submit {
-	s := api.Submit{Behavior: behavior, Priority: o.Priority}
+	s := api.Submit{
+		Behavior:    behavior,
+		Priority:    o.Priority,
+		MaxAttempts: int64(o.MaxAttempts),
+		TimeoutMs:   roundedUp(o.Timeout),
+		RetainMs:    roundedUp(o.Retain),
+	}
 	if o.ID != "" {
 		s.ID = &o.ID
 	}
 	if !o.NotBefore.IsZero() {
 		s.NotBefore = &o.NotBefore
 	}
-	if o.Delay > 0 { // rounded up: 0 is none
-		s.DelayMs = int64((o.Delay + time.Millisecond - 1) / time.Millisecond)
+	if o.Delay > 0 {
+		s.DelayMs = roundedUp(o.Delay)
 	}
 	return s
 }
+
+// roundedUp returns milliseconds: a short time is not none.
+func roundedUp(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
 // SubmitRaw implements operations.Submitter.
 func (s submitter) SubmitRaw(

@@ -14,6 +14,10 @@ import (
 func NewSubmit(
 	now time.Time, behavior string, policy *events.Policy, plan *task.Plan, q *task.Request,
 ) (*Submit, error) {
+	if overrides := q.Overrides(); overrides != (events.Overrides{}) {
+		own := overrides.Of(*policy)
+		policy = &own
+	}
 	if !policy.IsComplete() {
 		complete, err := policy.Complete()
 		if err != nil {
@@ -66,5 +70,6 @@ func (c *Submit) Asked(q *task.Request) events.Request {
 		NotBefore: events.MillisOf(q.NotBefore),
 		Delay:     q.Delay,
 		Priority:  q.Priority,
+		Overrides: q.Overrides(),
 	}
 }

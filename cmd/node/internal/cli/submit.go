@@ -29,6 +29,10 @@ type submitOptions struct {
 	batch       string
 	skipBad     bool
 	fromLine    int // of batch; 0 = the first one
+
+	maxAttempts    int
+	attemptTimeout time.Duration
+	retain         time.Duration
 }
 
 const submitHelp = `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
@@ -76,12 +80,15 @@ func (a *app) submitCommand() *cobra.Command {
 	f.DurationVar(&o.delay, "delay", 0, "time until it may start")
 	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z, or 10m: from now on")
 	f.Int64Var(&o.priority, "priority", 0, "higher starts first within the shards of a node, 0 to 9223371 (default: the behavior's)")
+	f.IntVar(&o.maxAttempts, "max-attempts", 0, "attempts until the task has failed for good, up to 1000000 (default: the behavior's)")
+	f.DurationVar(&o.attemptTimeout, "attempt-timeout", 0, "time that an attempt may take (default: the behavior's)")
+	f.DurationVar(&o.retain, "retain", 0, "time for which the task is kept after SUCCESS (default: the behavior's)")
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
 	f.StringVar(&o.batch, "batch", "", "submit the requests of a `file`, one on each line; - is standard input")
 	f.IntVar(&o.fromLine, "from-line", 0, "of --batch, the `number` of the first line to submit, for one that has ended early")
 	f.BoolVar(&o.skipBad, "skip-bad", false, "of --batch, submit the others when a line is wrong")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
-	for _, one := range []string{"id", "delay", "at", "priority"} {
+	for _, one := range []string{"id", "delay", "at", "priority", "max-attempts", "attempt-timeout", "retain"} {
 		c.MarkFlagsMutuallyExclusive("batch", one)
 	}
 	var params []byte
@@ -200,7 +207,15 @@ func (a *app) submit(ctx context.Context, client submitter, o submitOptions, beh
 }
 
 func (o submitOptions) options(now time.Time) (task.SubmitOptions, error) {
-	options := task.SubmitOptions{ID: events.TaskID(o.id), Priority: o.priority, RequestKey: o.key, Delay: o.delay}
+	options := task.SubmitOptions{
+		ID:          events.TaskID(o.id),
+		Priority:    o.priority,
+		RequestKey:  o.key,
+		Delay:       o.delay,
+		MaxAttempts: o.maxAttempts,
+		Timeout:     o.attemptTimeout,
+		Retain:      o.retain,
+	}
 	if err := o.check(); err != nil {
 		return options, err
 	}
@@ -273,6 +288,12 @@ func (o *submitOptions) check() error {
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--delay %s: want ten years at most", o.delay)}
 	case o.priority < 0 || o.priority > events.MaxPriority:
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--priority %d: want 0 to %d", o.priority, int64(events.MaxPriority))}
+	case o.maxAttempts < 0 || o.maxAttempts > events.MaxPolicyCount:
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--max-attempts %d: want 1 to %d", o.maxAttempts, events.MaxPolicyCount)}
+	case o.attemptTimeout < 0 || o.attemptTimeout > events.MaxDelay:
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--attempt-timeout %s: want ten years at most", o.attemptTimeout)}
+	case o.retain < 0 || o.retain > events.MaxDelay:
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--retain %s: want ten years at most", o.retain)}
 	}
 	return nil
 }

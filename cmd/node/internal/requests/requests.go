@@ -85,6 +85,10 @@ type requestLine struct {
 	Delay    *string         `json:"delay"`
 	At       *string         `json:"at"`
 	Priority *int64          `json:"priority"`
+
+	MaxAttempts *int64  `json:"max_attempts"`
+	Timeout     *string `json:"attempt_timeout"`
+	Retain      *string `json:"retain"`
 }
 
 // lineShape holds the names of a line.
@@ -132,12 +136,22 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	if o.Priority < 0 || o.Priority > events.MaxPriority {
 		return q, &task.LimitError{Field: "priority", Limit: events.MaxPriority, Got: o.Priority}
 	}
-	if delay != "" {
-		if o.Delay, err = time.ParseDuration(delay); err != nil || o.Delay < 0 {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want a duration such as 90s", delay)}
+	if n := orZero(l.MaxAttempts); n < 0 || n > events.MaxPolicyCount {
+		return q, &task.LimitError{Field: "max_attempts", Limit: events.MaxPolicyCount, Got: n}
+	}
+	o.MaxAttempts = int(orZero(l.MaxAttempts))
+	for _, given := range []struct {
+		name, text string
+		is         *time.Duration
+	}{{"delay", delay, &o.Delay}, {"attempt_timeout", orZero(l.Timeout), &o.Timeout}, {"retain", orZero(l.Retain), &o.Retain}} {
+		if given.text == "" {
+			continue
 		}
-		if o.Delay > events.MaxDelay {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want ten years at most", delay)}
+		if *given.is, err = time.ParseDuration(given.text); err != nil || *given.is < 0 {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("%s %q: want a duration such as 90s", given.name, given.text)}
+		}
+		if *given.is > events.MaxDelay {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("%s %q: want ten years at most", given.name, given.text)}
 		}
 	}
 	if at != "" {
