@@ -64,6 +64,9 @@ func newStore(j journal.Journaler, cfg Config, begin func() error) (*Store, erro
 		return nil, err
 	}
 	if n == nil {
+		if err := checkEmpty(j); err != nil {
+			return nil, err
+		}
 		if n, err = newNotes(cfg.Shards); err != nil {
 			return nil, err
 		}
@@ -95,6 +98,19 @@ func checkNotes(n *notes, cfg Config) error {
 		return fmt.Errorf("%w: its id is %s, that of %s was expected", ErrOtherCluster, n.ID, cfg.ID)
 	case n != nil && cfg.Shards != 0 && cfg.Shards != n.Shards:
 		return fmt.Errorf("%d shards asked for, but the store was created with %d: %w", cfg.Shards, n.Shards, ErrShards)
+	}
+	return nil
+}
+
+// checkEmpty refuses entries of a store whose notes are not there: they are written before the first entry.
+func checkEmpty(j journal.Journaler) error {
+	for shard := range store.MaxShards {
+		for e, err := range j.Read(shard, 1) {
+			if err == nil {
+				err = fmt.Errorf("%w: entry %d of shard %d is there, and no notes of the store", events.ErrDamaged, e.Number, shard)
+			}
+			return err
+		}
 	}
 	return nil
 }

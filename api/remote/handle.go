@@ -13,6 +13,7 @@ import (
 	"taskledger/api"
 	"taskledger/events"
 	"taskledger/ledger"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -98,6 +99,7 @@ func (h *handle) await(ctx context.Context) (t task.Task, err error) {
 		switch over, is := errors.AsType[*task.OverloadError](err); {
 		case is:
 			rest = min(cmp.Or(over.RetryAfter, restAfter), restLongest)
+		case errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil: // its node may be starting again
 		case err != nil:
 			return t, err
 		case ended || now.Final() || known && now.Runs > runs:

@@ -112,7 +112,9 @@ func TestLost_ASocketThatIsGoneIsUnavailable(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := c.Attach("a").Wait(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+	patient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := c.Attach("a").Wait(patient); !errors.Is(err, context.DeadlineExceeded) { // its node may come back
 		t.Errorf("wait: %v", err)
 	}
 	_, err := remote.Open(t.Context(), remote.Options{URL: "unix:" + filepath.Join(t.TempDir(), "none")})
@@ -364,4 +366,25 @@ func exact(err error) *store.InvalidError {
 	var invalid *store.InvalidError
 	errors.As(err, &invalid)
 	return invalid
+}
+
+// Whoever waits for an outcome goes on while the node starts again.
+func TestLost_WhoWaitsGoesOnOnceItsNodeIsThereAgain(t *testing.T) {
+	asked := 0
+	c := against(t, time.Second, func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked <= 2 {
+			hijacked, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				err = hijacked.Close() // as a process that is killed
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		_, _ = io.WriteString(w, `{"id":"a","status":"SUCCESS","substatus":"final","attempt":1,"runs":1,"result":7}`)
+	})
+	if result, err := c.Attach("a").Wait(t.Context()); err != nil || string(result) != "7" {
+		t.Errorf("%s, %v", result, err)
+	}
 }

@@ -207,7 +207,7 @@ func submitBatchWithAWrongLine(t *testing.T, dir string) {
 		}
 	}
 	many := batch(t, dir, strings.Repeat(`{"behavior":"noop"}`+"\n", 1001))
-	if r := run(t, dir, "submit", "--batch", many, "--key", "k"); r.code != 2 || !strings.Contains(r.err, "requests of one key: 1001 exceeds the limit of 1000") {
+	if r := run(t, dir, "submit", "--batch", many, "--key", "k"); r.code != 2 || !strings.Contains(r.err, "requests: 1001 exceeds the limit of 1000") {
 		t.Errorf("1,001 lines: code %d, printed %q", r.code, r.err)
 	}
 }

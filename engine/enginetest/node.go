@@ -82,7 +82,8 @@ func StartWith(t testing.TB, cfg local.Config, behaviors ...task.Behavior) *Node
 }
 
 // Await waits until the run of a task has ended, for a minute, and returns the task: with its result, or the error with
-// which it failed for good. It fails the test where there is no such task.
+// which it failed for good. It fails the test where there is no such task, and where the run has not ended by then, as one
+// that waits for its next attempt.
 func (n *Node) Await(t testing.TB, id events.TaskID) task.Task {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -91,7 +92,7 @@ func (n *Node) Await(t testing.TB, id events.TaskID) task.Task {
 	defer run.Close()
 	_, ended := run.Wait(ctx)
 	is, err := n.GetForgotten(t.Context(), id)
-	if err != nil || is.Status != task.Success && is.Status != task.Failure {
+	if _, failed := errors.AsType[*task.Error](ended); err != nil || ended != nil && !failed {
 		t.Fatalf("await %s: it is %s: %v, %v", id, is.Status, ended, err)
 	}
 	return is

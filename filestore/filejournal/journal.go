@@ -290,6 +290,9 @@ func (j *Journal) rotate() error {
 		return err
 	}
 	next, err := create(j.layer, j.last.number+1)
+	if err == nil {
+		err = j.began(next)
+	}
 	if disk.Full(err) {
 		return fmt.Errorf("begin another segment: %w: %w", journal.ErrFull, err)
 	}
@@ -302,6 +305,18 @@ func (j *Journal) rotate() error {
 	j.index.Lock()
 	defer j.index.Unlock()
 	j.segments = append(j.segments, next)
+	return nil
+}
+
+// began notes that a segment was begun, so that one that is missing is missed after a crash, too. It takes the segment
+// back where it cannot be noted.
+func (j *Journal) began(s *segment) error {
+	now := j.run
+	now.Segment = s.number
+	if err := writeJSON(j.layer, runFile, now); err != nil {
+		return errors.Join(err, s.file.Close(), j.layer.Remove(s.name))
+	}
+	j.run = now
 	return nil
 }
 

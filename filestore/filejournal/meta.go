@@ -36,11 +36,13 @@ type format struct {
 
 // run is the content of the file run: how the last run on the directory ended, or that it has not.
 type run struct {
-	Boot    string `json:"boot"`  // of the machine, when the run began
-	Clean   bool   `json:"clean"` // the run has ended, and the log ends as follows
-	Segment uint64 `json:"segment,omitempty"`
+	Boot    string `json:"boot"`              // of the machine, when the run began
+	Clean   bool   `json:"clean"`             // the run has ended, and the log ends as follows
+	Segment uint64 `json:"segment,omitempty"` // the last one that was begun; 0 = not known
 	End     int64  `json:"end,omitempty"`
 	Lost    string `json:"lost,omitempty"` // a loss that the store has not noted yet
+
+	missing bool // there is no such file
 }
 
 var (
@@ -55,7 +57,7 @@ var (
 func readRun(l disk.Layer) (*run, error) {
 	data, err := disk.ReadAll(l, runFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &run{}, nil
+		return &run{missing: true}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -167,8 +167,15 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 		}
 	}
 	slices.Sort(numbers)
-	if last.Clean && (len(numbers) == 0 || numbers[len(numbers)-1] != last.Segment) {
+	newest := uint64(0)
+	if len(numbers) > 0 {
+		newest = numbers[len(numbers)-1]
+	}
+	switch {
+	case last.Clean && newest != last.Segment:
 		return nil, &DamagedError{segmentName(last.Segment), 0, "file run tells that it is the last one, and it is not"}
+	case newest < last.Segment:
+		return nil, &DamagedError{segmentName(last.Segment), 0, "file run tells that it was begun, and it is not there"}
 	}
 	var left *tail
 	for i, n := range numbers {
@@ -186,6 +193,9 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 		default:
 			return nil, damagedAt(s.name, end, err)
 		}
+	}
+	if last.missing && len(j.lines) > 0 { // entries and snapshots are written behind it
+		return nil, &DamagedError{runFile, 0, "it is missing"}
 	}
 	return left, nil
 }
@@ -281,6 +291,7 @@ func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 		return err
 	}
 	j.durable = j.last.size
+	j.run.Segment = j.last.number
 	return writeJSON(j.layer, runFile, j.run)
 }
 

@@ -188,7 +188,7 @@ func (a *Answer) Fit(size int) int {
 }
 
 // StoreFull gives the reason why nothing can be recorded, and the remedy.
-const StoreFull = "the store is full: compact, defragment and disarm the alarm"
+const StoreFull = "the store is full: compact, defragment and disarm the alarm of etcd, or make room on the disk of files"
 
 // Overload refuses a submit for now.
 func Overload(format string, args ...any) Answer {

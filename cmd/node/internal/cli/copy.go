@@ -143,6 +143,8 @@ func (o *copyOptions) check() string {
 	switch {
 	case o.from == "" || o.to == "":
 		return "want --from and --to, each a directory of files, or etcd"
+	case o.from == o.to && !etcd:
+		return fmt.Sprintf("--from %s --to %s: want another directory", o.from, o.to)
 	case etcd && o.to == placeEtcd:
 		return "--from etcd --to etcd: the flags name one cluster; copy it by way of a directory"
 	case !slices.Contains([]string{"", archiving.JetStream, archiving.Files, archiving.Keep, archiving.Drop}, o.archive):
@@ -315,7 +317,11 @@ func (c *copying) servers(ctx context.Context) (*embedded.Servers, error) {
 func (c *copying) fromEtcd(ctx context.Context, cfg *transfer.Config) error {
 	access := &c.app.access
 	if len(access.addresses.Etcd) == 0 && !embedded.Served(access.dir) {
-		return &exitcode.UsageError{Problem: fmt.Sprintf("no etcd is in %s: name one by --data, or by --etcd", access.dir)}
+		problem := fmt.Sprintf("no etcd is in %s: name one by --data, or by --etcd", access.dir)
+		if holds, _ := infiles.Holds(access.dir); holds {
+			problem = fmt.Sprintf("%s is a store in files: copy --from %s --to DIR copies it", access.dir, access.dir)
+		}
+		return &exitcode.UsageError{Problem: problem}
 	}
 	servers, err := c.servers(ctx)
 	if err == nil && servers != nil {

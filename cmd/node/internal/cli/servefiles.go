@@ -76,6 +76,10 @@ func (o *serveOptions) checkStore(c *access) string {
 		return "--archive jetstream: with --store files there is no NATS: want files, keep or drop"
 	case o.logs.where == logsInJetStream:
 		return "--logs jetstream: with --store files there is no NATS: want files or none"
+	case !o.owner:
+		return "--owner=false: with --store files no other node owns the shards"
+	case changed("archive-settle") || changed("archive-replicas") || changed("log-replicas"):
+		return "--archive-settle, --archive-replicas and --log-replicas are of NATS, which --store files does without"
 	case !slices.Contains(durabilities, o.durability):
 		return fmt.Sprintf("--durability %s: want strict or opportunistic", o.durability)
 	case o.lossBound < minLossBound:

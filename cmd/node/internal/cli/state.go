@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/rows"
 	"taskledger/events"
 	"taskledger/task"
@@ -55,5 +57,8 @@ func stateOf(
 	if err != nil {
 		return t, err
 	}
-	return client.Ledger().StateAt(ctx, id, then)
+	if t, err = client.Ledger().StateAt(ctx, id, then); errors.Is(err, task.ErrNotFound) {
+		err = fmt.Errorf("%w at %s: history shows when it was created", err, output.Time(events.MillisOf(then)))
+	}
+	return t, err
 }

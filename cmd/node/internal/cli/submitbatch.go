@@ -48,6 +48,7 @@ type batch struct {
 
 	asked, accepted, joined int
 	wrong                   requests.Problems // errors of requests
+	vain                    string            // says of which lines nothing is submitted for the sake of one; "" = of none
 }
 
 // submitBatch submits the requests of a file. Those of one key are one part.
@@ -77,6 +78,8 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 		if len(b.wrong.Errs) > 0 && !o.skipBad || unreached(b.wrong.Errs) || ctx.Err() != nil {
 			if len(made) > 0 || o.skipBad || !allRefused(b.wrong.Errs) {
 				lines = behind
+			} else if b.accepted > 0 {
+				b.vain = fmt.Sprintf(", and nothing is submitted of lines %d to %d", part[0].Number, part[len(part)-1].Number)
 			}
 			if len(behind) > 0 || b.accepted > 0 {
 				waited = append(waited, rest(lines))
@@ -95,6 +98,10 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 	b.wrong.Text = fmt.Sprintf("%d of %d requests are refused or not known", wrong, b.asked)
 	if b.accepted == 0 && wrong < b.asked {
 		b.wrong.Text += ", and none is submitted"
+	}
+	b.wrong.Text += b.vain
+	if b.accepted > 0 && b.vain == "" {
+		b.wrong.Text += ", and have to be submitted again"
 	}
 	return errors.Join(append(waited, &b.wrong)...)
 }

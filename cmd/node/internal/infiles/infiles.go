@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"taskledger/filestore"
@@ -51,14 +53,16 @@ var ErrOtherStore = errors.New("directory holds a store of another kind")
 // ErrInUse reports a data directory on which another program runs.
 var ErrInUse = filejournal.ErrInUse
 
-// Holds reports whether a store in files was ever created in a directory. It returns an error where that cannot be seen,
-// which may be a want of permission.
+// Holds reports whether a store in files was ever created in a directory, also if it is damaged. It returns an error where
+// that cannot be seen, which may be a want of permission.
 func Holds(dir string) (bool, error) {
-	_, err := os.Stat(filepath.Join(dir, "format"))
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return err == nil, nil
+	names, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("look for a store in files: %w", err)
 	}
-	return false, fmt.Errorf("look for a store in files: %w", err)
+	return slices.ContainsFunc(names, func(e fs.DirEntry) bool {
+		return e.Name() == "format" || strings.HasPrefix(e.Name(), "log-")
+	}), nil
 }
 
 // CheckFree returns an error that wraps filejournal.ErrInUse where a program runs on the store of a directory that

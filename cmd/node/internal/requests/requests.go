@@ -69,7 +69,7 @@ func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line
 		}
 		return nil, &wrong
 	case good > events.MaxRequestTasks && keyed:
-		return nil, &task.LimitError{Field: "requests of one key", Limit: events.MaxRequestTasks, Got: int64(good)}
+		return nil, &task.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(good)}
 	case good == 0:
 		return nil, &exitcode.UsageError{Problem: "there is no request to submit"}
 	}
