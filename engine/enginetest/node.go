@@ -92,7 +92,8 @@ func (n *Node) Await(t testing.TB, id events.TaskID) task.Task {
 	defer run.Close()
 	_, ended := run.Wait(ctx)
 	is, err := n.GetForgotten(t.Context(), id)
-	if _, failed := errors.AsType[*task.Error](ended); err != nil || ended != nil && !failed {
+	over := is.Status == task.Success || is.Status == task.Failure && is.Substatus != task.SubRetry
+	if err != nil || !over {
 		t.Fatalf("await %s: it is %s: %v, %v", id, is.Status, ended, err)
 	}
 	return is

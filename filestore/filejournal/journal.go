@@ -290,9 +290,6 @@ func (j *Journal) rotate() error {
 		return err
 	}
 	next, err := create(j.layer, j.last.number+1)
-	if err == nil {
-		err = j.began(next)
-	}
 	if disk.Full(err) {
 		return fmt.Errorf("begin another segment: %w: %w", journal.ErrFull, err)
 	}
@@ -303,20 +300,22 @@ func (j *Journal) rotate() error {
 	_ = j.last.file.Close() // it is synced, and written to no more
 	j.last, j.durable = next, next.size
 	j.index.Lock()
-	defer j.index.Unlock()
 	j.segments = append(j.segments, next)
-	return nil
+	j.index.Unlock()
+	return j.began(next)
 }
 
-// began notes that a segment was begun, so that one that is missing is missed after a crash, too. It takes the segment
-// back where it cannot be noted.
+// began notes that a segment was begun, so that it is missed after a crash, too. Without room for that the one before stays
+// noted, which tells less and nothing wrong. The caller holds writing.
 func (j *Journal) began(s *segment) error {
 	now := j.run
 	now.Segment = s.number
-	if err := writeJSON(j.layer, runFile, now); err != nil {
-		return errors.Join(err, s.file.Close(), j.layer.Remove(s.name))
+	switch err := writeJSON(j.layer, runFile, now); {
+	case err == nil:
+		j.run = now
+	case !disk.Full(err):
+		return j.fail(err)
 	}
-	j.run = now
 	return nil
 }
 
