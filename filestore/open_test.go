@@ -392,3 +392,34 @@ func writeNotes(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 }
+
+// The notes are written before the first entry: without them there is no telling whose entries these are.
+func TestOpen_OfEntriesWithoutNotesIsDamageAndMakesNoOtherStore(t *testing.T) {
+	for name, cfg := range map[string]filestore.Config{"no shards given": {}, "fewer shards": {Shards: 1}, "more shards": {Shards: 8}} {
+		dir := t.TempDir()
+		s, err := filestore.Open(dir, filestore.Config{Shards: 2}, filejournal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own(t, s, 1).fill(5)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		notes, err := filepath.Glob(filepath.Join(dir, "snapshot-notes-*"))
+		if err != nil || len(notes) == 0 {
+			t.Fatalf("%v, %v", notes, err)
+		}
+		for _, file := range notes {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := contents(t, dir)
+		if _, err := filestore.Open(dir, cfg, filejournal.Options{}); !errors.Is(err, events.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := contents(t, dir); !maps.Equal(after, before) {
+			t.Errorf("%s: something was changed", name)
+		}
+	}
+}

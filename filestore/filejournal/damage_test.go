@@ -110,13 +110,14 @@ func TestDamage_OfAFileThatIsMissingOrCutIsNamed(t *testing.T) {
 		"an earlier segment is cut":     func(c map[string][]byte) { c[logs[1]] = c[logs[1]][:len(c[logs[1]])-1] },
 		"an earlier segment is another": func(c map[string][]byte) { c[logs[1]] = c[logs[0]] },
 		"the format is missing":         func(c map[string][]byte) { delete(c, "format") },
+		"the end is not told":           func(c map[string][]byte) { delete(c, "run") },
 	} {
 		altered := maps.Clone(contents)
 		alter(altered)
 		d := faultdisk.Of(altered)
 		_, err := filejournal.OpenLayer(d, o)
 		told := isNamed(err, "log-") || errors.Is(err, filejournal.ErrFormat) && strings.Contains(err.Error(), "log-")
-		if !told {
+		if told = told || altered["run"] == nil && isNamed(err, "run"); !told {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !sameContents(d.Contents(), altered) {
@@ -319,7 +320,7 @@ func TestDamage_OfASegmentThatIsMissingOfAShardWithoutSnapshotIsNamed(t *testing
 			}
 		}
 		slices.Sort(logs)
-		for _, missing := range [][]string{logs[:1], logs[1:2], logs[len(logs)-2 : len(logs)-1], logs[:len(logs)-1]} {
+		for _, missing := range [][]string{logs[:1], logs[1:2], logs[len(logs)-2 : len(logs)-1], logs[:len(logs)-1], logs[len(logs)-1:], logs} {
 			altered := maps.Clone(contents)
 			for _, name := range missing {
 				delete(altered, name)
