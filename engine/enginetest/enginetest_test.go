@@ -306,3 +306,14 @@ func TestEnginetest_LinksNeitherEtcdNorNATS(t *testing.T) {
 		t.Errorf("the list is of something else: %v", deps)
 	}
 }
+
+func TestAwait_FailsForARunThatWaitsForItsNextAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := func(context.Context, int) (int, error) { return 0, behaviors.RetryAfter(time.Hour, errors.New("busy")) }
+		n := enginetest.Memory(t, double.Bind(late))
+		submit(t, n, double, 1, "late")
+		if said := fails(t, func(t testing.TB) { n.Await(t, "late") }); !strings.Contains(said, "await late: it is FAILURE") {
+			t.Errorf("said %q", said)
+		}
+	})
+}
