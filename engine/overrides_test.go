@@ -10,8 +10,8 @@ import (
 	"taskledger/task"
 )
 
-// submits returns the ways to submit a job.
-func submits(t *testing.T, n *modelledNode, j *job) map[string]func(o task.SubmitOptions) (*engine.Future, error) {
+// submitters returns the ways to submit a job.
+func submitters(t *testing.T, n *modelledNode, j *job) map[string]func(o task.SubmitOptions) (*engine.Future, error) {
 	t.Helper()
 	many := func(o task.SubmitOptions) (*engine.Future, error) {
 		r := n.SubmitMany(within(t), []task.Request{{Behavior: j, SubmitOptions: o}}, task.ManyOptions{})[0]
@@ -28,7 +28,7 @@ func TestSubmit_OptionsOverrideThePolicyForOneTask(t *testing.T) {
 	policy := task.Policy{MaxAttempts: 3, Timeout: time.Hour, Retain: time.Hour}
 	inService(t, policy, func(t *testing.T, c *modelled, j *job) {
 		n := c.start("submitter", 0, func(config *cfg) { config.Name, config.Owner = "service", new(bool) })
-		for name, submit := range submits(t, n, j) {
+		for name, submit := range submitters(t, n, j) {
 			id := events.TaskID("one/" + name)
 			f, err := submit(task.SubmitOptions{ID: id, MaxAttempts: 1, Timeout: time.Minute})
 			if err != nil {
@@ -48,7 +48,7 @@ func TestSubmit_OptionsOverrideThePolicyForOneTask(t *testing.T) {
 				t.Errorf("%s: %+v, %v", name, is, err)
 			}
 		}
-		for name, submit := range submits(t, n, j) {
+		for name, submit := range submitters(t, n, j) {
 			id := events.TaskID("two/" + name)
 			if _, err := submit(task.SubmitOptions{ID: id, Retain: 10 * time.Minute}); err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -59,6 +59,11 @@ func TestSubmit_OptionsOverrideThePolicyForOneTask(t *testing.T) {
 				t.Errorf("%s: within its retention: %v", name, err)
 			}
 			time.Sleep(2 * time.Minute)
+			// A shard forgets with its next entry.
+			if _, err := submit(task.SubmitOptions{ID: id + "-next", Retain: time.Minute}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			j.next(t).succeed("1")
 			if _, err := n.GetLinear(within(t), id); !errors.Is(err, task.ErrNotFound) {
 				t.Errorf("%s: after its retention: %v", name, err)
 			}
@@ -69,7 +74,7 @@ func TestSubmit_OptionsOverrideThePolicyForOneTask(t *testing.T) {
 func TestSubmit_ARequestOfAKeyIsAnotherOneWithOtherOverrides(t *testing.T) {
 	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		n := c.start("submitter", 0, func(config *cfg) { config.Name, config.Owner = "service", new(bool) })
-		for name, submit := range submits(t, n, j) {
+		for name, submit := range submitters(t, n, j) {
 			o := task.SubmitOptions{ID: events.TaskID("keyed/" + name), RequestKey: "k", MaxAttempts: 2}
 			for range 2 {
 				if _, err := submit(o); err != nil {

@@ -602,8 +602,8 @@ func TestBackfill_TakesTimesAndPrintsTheTicks(t *testing.T) {
 		t.Errorf("%+v", l.all["s"].Fill)
 	}
 	for want, args := range map[string][]string{
-		`FROM "x": want a time`: {"x", "2026-11-01T00:00:00Z"},
-		`TO "x": want a time`:   {"2026-11-01T00:00:00Z", "x"},
+		`FROM x: want a time`: {"x", "2026-11-01T00:00:00Z"},
+		`TO x: want a time`:   {"2026-11-01T00:00:00Z", "x"},
 	} {
 		_, _, err := l.do(append([]string{"backfill", "s"}, args...)...)
 		if exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), want) {
