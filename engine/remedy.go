@@ -10,6 +10,7 @@ import (
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
 	"taskledger/ledger/repair"
+	"taskledger/store"
 )
 
 // remedyTimeout bounds the reads that choose a remedy before questions to the shard are answered.
@@ -36,6 +37,8 @@ func (m *member) findRemedy(ctx context.Context, of int, entry uint64, why error
 		return "let nodes of the version of taskledger that wrote it serve the shard", nil
 	case errors.Is(why, shard.ErrOnlyArchive):
 		return "wait until all entries are read, from the archive on", nil
+	case store.InFiles(m.cfg.Store):
+		return shard.CopyRemedy, nil
 	case errors.Is(why, shard.ErrArchiveAway):
 		return "bring the archive, NATS with JetStream, back", nil
 	case errors.Is(why, shard.ErrContradicts):

@@ -5,3 +5,9 @@ type Durable interface {
 	// Durability returns a word for it; "" = it is not known.
 	Durability() string
 }
+
+// InFiles reports whether a store has files of its own, so that a copy of their directory is its backup.
+func InFiles(s any) bool {
+	d, tells := s.(Durable)
+	return tells && d.Durability() != ""
+}

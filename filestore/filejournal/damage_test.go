@@ -1,6 +1,7 @@
 package filejournal_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,6 +57,46 @@ func TestDamage_OfAnyBitIsNamedAndChangesNothing(t *testing.T) {
 	}
 }
 
+// A bit of the file run is told too where nothing is missing for it: that another boot of the machine is named, say.
+func TestDamage_OfAnyBitOfTheFileRunIsNamed(t *testing.T) {
+	o := small(filejournal.Options{})
+	for _, clean := range []bool{true, false} {
+		_, contents := whole(t, o, clean)
+		is := contents["run"]
+		for at := range is {
+			for bit := range 8 {
+				altered := maps.Clone(contents)
+				altered["run"] = slices.Clone(is)
+				altered["run"][at] ^= 1 << bit
+				d := faultdisk.Of(altered)
+				j, err := filejournal.OpenLayer(d, o)
+				switch {
+				case err == nil && !bytes.EqualFold(bytes.TrimSpace(altered["run"]), bytes.TrimSpace(is)):
+					t.Errorf("bit %d at offset %d: %q is taken for %q", bit, at, altered["run"], is)
+				case err != nil && !isNamed(err, "run"):
+					t.Errorf("bit %d at offset %d: %v", bit, at, err)
+				case err != nil && !sameContents(d.Contents(), altered):
+					t.Errorf("bit %d at offset %d: something was changed", bit, at)
+				}
+				if err == nil {
+					j.Close()
+				}
+			}
+		}
+	}
+}
+
+// A file run of before there was a checksum in it is read.
+func TestOpen_ReadsAFileRunThatHasNoChecksum(t *testing.T) {
+	files := goldenFiles(t)
+	files["run"] = []byte(`{"boot":"a boot of the machine","clean":true,"segment":2,"end":276}` + "\n")
+	j, err := filejournal.OpenLayer(faultdisk.Of(files), goldenOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+}
+
 func offsets(length int) (all []int) {
 	for at := range length {
 		all = append(all, at)
@@ -69,7 +110,7 @@ func (h *history) survives(contents map[string][]byte, file string, o filejourna
 	j, err := filejournal.OpenLayer(d, o)
 	if err != nil {
 		refused := errors.Is(err, filejournal.ErrFormat) || errors.Is(err, filejournal.ErrDurability)
-		if !isNamed(err, file) && !refused && file != "run" {
+		if !isNamed(err, file) && !refused {
 			return fmt.Errorf("it is not named: %w", err)
 		}
 		if !sameContents(d.Contents(), contents) {

@@ -5,7 +5,7 @@
 //
 //	lock                      empty; locked by the process that uses the directory
 //	format                    JSON {"format","version","durability"}, written once
-//	run                       JSON {"boot","clean","segment","end","lost"}: the last run, see below
+//	run                       JSON {"boot","clean","segment","end","lost","sum"}: the last run, see below
 //	log-<16 hex digits>       a segment of the log, from 1 on
 //	snapshot-<shard>-<slot>   a snapshot of a shard
 //	snapshot-notes-<slot>     a snapshot of the store's own notes
@@ -61,7 +61,8 @@
 //
 // The file run has the boot id of the machine and says that the journal is open, or was closed and where the log ends.
 // Where it is open and the id is another one, or none, the machine has stopped meanwhile; an opportunistic journal then
-// says that entries may be lost, also when it is opened again, until the store has noted it.
+// says that entries may be lost, also when it is opened again, until the store has noted it. Its sum is the CRC-32C of
+// the same JSON without it.
 //
 // # Making room
 //

@@ -310,7 +310,7 @@ func (j *Journal) rotate() error {
 func (j *Journal) began(s *segment) error {
 	now := j.run
 	now.Segment = s.number
-	switch err := writeJSON(j.layer, runFile, now); {
+	switch err := writeRun(j.layer, now); {
 	case err == nil:
 		j.run = now
 	case !disk.Full(err):

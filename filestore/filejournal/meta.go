@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 
@@ -41,6 +42,7 @@ type run struct {
 	Segment uint64 `json:"segment,omitempty"` // the last one that was begun; 0 = not known
 	End     int64  `json:"end,omitempty"`
 	Lost    string `json:"lost,omitempty"` // a loss that the store has not noted yet
+	Sum     uint32 `json:"sum,omitempty"`  // CRC-32C of the rest, as JSON; 0 = none, in a file of before there was one
 
 	missing bool // there is no such file
 }
@@ -63,7 +65,29 @@ func readRun(l disk.Layer) (*run, error) {
 		return nil, err
 	}
 	last := &run{}
-	return last, decode(runFile, data, last)
+	if err := decode(runFile, data, last); err != nil {
+		return nil, err
+	}
+	if last.Sum != 0 && last.Sum != last.sum() {
+		return nil, &DamagedError{runFile, 0, "the checksum is of something else"}
+	}
+	return last, nil
+}
+
+// sum returns what Sum is to be.
+func (r run) sum() uint32 {
+	r.Sum = 0
+	data, err := json.Marshal(r)
+	if err != nil {
+		return 0 // which no value of a run brings about
+	}
+	return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+}
+
+// writeRun replaces the file run.
+func writeRun(l disk.Layer, r run) error {
+	r.Sum = r.sum()
+	return writeJSON(l, runFile, r)
 }
 
 // decode reads the value of a file. A field with another name is damage: it would be passed over with what it tells.

@@ -292,7 +292,7 @@ func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 	}
 	j.durable = j.last.size
 	j.run.Segment = j.last.number
-	return writeJSON(j.layer, runFile, j.run)
+	return writeRun(j.layer, j.run)
 }
 
 // openLast opens the last segment to write to it; there may be none.
@@ -340,7 +340,7 @@ func (j *Journal) Told() error {
 	defer j.writing.Unlock()
 	told := j.run
 	told.Lost = ""
-	if err := writeJSON(j.layer, runFile, told); err != nil {
+	if err := writeRun(j.layer, told); err != nil {
 		return j.fail(err)
 	}
 	j.run = told
@@ -381,7 +381,7 @@ func (j *Journal) end() error {
 		return err
 	}
 	j.run.Clean, j.run.Segment, j.run.End = true, j.last.number, j.last.size
-	return writeJSON(j.layer, runFile, j.run)
+	return writeRun(j.layer, j.run)
 }
 
 func (j *Journal) closeFiles() error {

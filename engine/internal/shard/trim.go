@@ -268,8 +268,8 @@ func (t *trims) fits(ctx context.Context, archive Archive, head *store.ArchiveHe
 		// While the archive is short nothing is trimmed, so what is given up then ends behind the journal's first
 		// entry.
 		if !slices.ContainsFunc(t.lost, func(end uint64) bool { return end >= t.first.Load() }) {
-			return fmt.Errorf("%w; remedy: restore a later backup of the archive, or, with all nodes stopped, give up what is in neither: "+
-				"taskledger repair --restored", err)
+			return fmt.Errorf("%w; remedy: %s", err, t.remedy("restore a later backup of the archive, or, "+
+				"with all nodes stopped, give up what is in neither: taskledger repair --restored"))
 		}
 		t.beginAnew(head)
 		return nil
@@ -286,11 +286,22 @@ func (t *trims) fits(ctx context.Context, archive Archive, head *store.ArchiveHe
 		return unread
 	}
 	if !explained {
-		return fmt.Errorf("%w; remedy: restore the archive of the same backup, or, with all nodes stopped, give up what came after it: "+
-			"taskledger repair --restored", err)
+		return fmt.Errorf("%w; remedy: %s", err, t.remedy("restore the archive of the same backup, or, "+
+			"with all nodes stopped, give up what came after it: taskledger repair --restored"))
 	}
 	t.beginAnew(head)
 	return nil
+}
+
+// CopyRemedy is the one thing to do about damage of a store in files.
+const CopyRemedy = "restore the whole directory, its archive included, from one copy"
+
+// remedy returns the remedy for a store of the kind that there is.
+func (t *trims) remedy(inEtcd string) string {
+	if store.InFiles(t.cfg.Loader.Journal) {
+		return CopyRemedy
+	}
+	return inEtcd
 }
 
 // beginAnew makes the head that of an archive which begins anew with the journal's first entry.
