@@ -57,7 +57,8 @@ func TestFiles_VerifyAndShardsTellWhatACrashOfTheMachineMayHaveLost(t *testing.T
 		t.Errorf("shards: %+v", r)
 	}
 	r := run(t, dir, "verify")
-	if r.code != 0 || !strings.Contains(r.err, "entries may have been lost by the store, whose numbers are not used again") {
+	if r.code != 0 || !strings.Contains(r.err, "entries may have been lost by the store, whose numbers are not used again") ||
+		!strings.Contains(r.out, "lost entries before, or given up: in 1 of them") {
 		t.Errorf("verify once it is settled: %+v", r)
 	}
 }

@@ -126,7 +126,12 @@ func (a *app) root() *cobra.Command {
 	orderHelp(root)
 	root.AddCommand(a.guardCommand())
 	flags.RefuseTopics(root)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flags.Plain(err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 { // the flag may be one of what was meant
+			return unknownCommand(c, words)
+		}
+		return flags.Plain(err)
+	})
 	return root
 }
 

@@ -24,14 +24,15 @@ func TestHelp_ShowsTheFlagsOfACommandBeforeThoseThatReachTheCluster(t *testing.T
 
 func TestMain_NamesCommandsThatMayHaveBeenMeant(t *testing.T) {
 	for typed, want := range map[string]string{
-		"lst":           `unknown command "lst": is list meant?`,
-		"statz":         "stats",
-		"sumbit":        "is submit meant?",
-		"ver":           "is verify or version meant?",
-		"nothinglikeit": `unknown command "nothinglikeit"` + "\n",
-		"settnigs":      "is settings meant?",
-		"schedule lst":  `schedule: unknown command "lst": is list meant?`,
-		"token make":    `token: unknown command "make"` + "\n",
+		"lst":                   `unknown command "lst": is list meant?`,
+		"statz":                 "stats",
+		"sumbit":                "is submit meant?",
+		"ver":                   "is verify or version meant?",
+		"nothinglikeit":         `unknown command "nothinglikeit"` + "\n",
+		"settnigs":              "is settings meant?",
+		"schedule lst":          `schedule: unknown command "lst": is list meant?`,
+		"schedule lst --data a": `schedule: unknown command "lst": is list meant?`,
+		"token make":            `token: unknown command "make"` + "\n",
 	} {
 		var out, problems bytes.Buffer
 		code := Main(t.Context(), Program{Name: "node", Args: strings.Fields(typed), Out: &out, Err: &problems})

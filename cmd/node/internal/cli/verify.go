@@ -110,9 +110,12 @@ func (a *app) verify(ctx context.Context, client reader, f verifyFlags) error {
 		columns = slices.Insert(columns, 3, "PROVED TO")
 	}
 	p := a.print(columns...)
-	damaged, vain, unknown := 0, 0, 0
+	damaged, vain, unknown, lost := 0, 0, 0, 0
 	entries := uint64(0)
 	for _, v := range found {
+		if len(v.Losses) > 0 {
+			lost++
+		}
 		entries += v.Entries - min(v.From-1, v.Entries)
 		if v.Problem != "" {
 			damaged++
@@ -151,7 +154,11 @@ func (a *app) verify(ctx context.Context, client reader, f verifyFlags) error {
 			"verify again while nodes serve them, or with --archive if the cluster never drops entries", unknown))
 	}
 	if err = errors.Join(err, p.Flush()); err == nil && !p.IsJSON() {
-		_, err = fmt.Fprintf(a.Out, "no problem in %d entries of %d shards\n", entries, len(found))
+		before := ""
+		if lost > 0 {
+			before = fmt.Sprintf("; lost entries before, or given up: in %d of them, as told above", lost)
+		}
+		_, err = fmt.Fprintf(a.Out, "no problem in %d entries of %d shards%s\n", entries, len(found), before)
 	}
 	return err
 }
