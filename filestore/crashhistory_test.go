@@ -50,12 +50,15 @@ type told struct {
 
 // small makes segments so small that a short history has several.
 func small(d filejournal.Durability) filejournal.Options {
-	return filejournal.Options{
+	o := filejournal.Options{
 		Durability:   d,
 		SegmentBytes: 4000,
-		Lag:          time.Hour, // nothing is synced but what has to be
 		Boot:         "first",
 	}
+	if d == filejournal.Opportunistic {
+		o.Lag = time.Hour // nothing is synced but what has to be
+	}
+	return o
 }
 
 func newHistory(t *testing.T, seed uint64) *history {

@@ -54,11 +54,11 @@ func (s *Store) Renew(ctx context.Context, o store.Session) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("renew session %s: %w", o.ID, err)
 	}
+	if err := s.failed(); err != nil {
+		return fmt.Errorf("renew session %s: %w", o.ID, err)
+	}
 	s.lock()
 	defer s.mu.Unlock()
-	if s.broken != nil {
-		return fmt.Errorf("renew session %s: %w", o.ID, s.broken)
-	}
 	if !s.alive(o) {
 		return fmt.Errorf("renew session %s: %w", o.ID, store.ErrSessionEnded)
 	}

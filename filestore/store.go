@@ -244,14 +244,25 @@ func (s *Store) write(ctx context.Context, make func() error) error {
 	}
 }
 
-func (s *Store) writeOnce(make func() error) error {
+// failed returns why nothing is written any more, also where the journaler has found that by itself.
+func (s *Store) failed() error {
+	var found error
+	if s.lossy != nil {
+		found = s.lossy.Failed()
+	}
 	s.mu.Lock()
-	err := s.broken
-	s.mu.Unlock()
-	if err != nil {
+	defer s.mu.Unlock()
+	if s.broken == nil && found != nil {
+		s.broken = fmt.Errorf("%w: %w", store.ErrBroken, found)
+	}
+	return s.broken
+}
+
+func (s *Store) writeOnce(make func() error) error {
+	if err := s.failed(); err != nil {
 		return err
 	}
-	err = make()
+	err := make()
 	full := errors.Is(err, journal.ErrFull)
 	s.full.Store(full)
 	if _, written := errors.AsType[*journalError](err); written && !full {

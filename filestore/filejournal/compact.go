@@ -71,9 +71,13 @@ func (j *Journal) rewrite(s *segment) error {
 	if err != nil {
 		return err
 	}
-	file := begun(s.number)
+	var file []byte
 	var kept []moved
-	end, err := scan(content, s.number, func(f found) error {
+	began := func(ends map[int]uint64) error {
+		file, err = begun(s.number, ends)
+		return err
+	}
+	end, err := scan(content, s.number, began, func(f found) error {
 		if !j.needs(s, f) {
 			return nil
 		}

@@ -41,7 +41,9 @@ func newHistory(seed uint64) *history {
 // small makes segments so small that a short history has several.
 func small(o filejournal.Options) filejournal.Options {
 	o.SegmentBytes = 4000
-	o.Lag = time.Hour // a timer would make other histories of the same seed
+	if o.Durability == filejournal.Opportunistic {
+		o.Lag = time.Hour // a timer would make other histories of the same seed
+	}
 	o.Boot = "first"
 	return o
 }

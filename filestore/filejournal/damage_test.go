@@ -13,6 +13,7 @@ import (
 	"taskledger/events"
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/internal/faultdisk"
+	"taskledger/filestore/internal/frame"
 	"taskledger/filestore/journal"
 	"taskledger/internal/repeat"
 )
@@ -89,7 +90,7 @@ func TestDamage_OfAnyBitOfTheFileRunIsNamed(t *testing.T) {
 // A file run of before there was a checksum in it is read.
 func TestOpen_ReadsAFileRunThatHasNoChecksum(t *testing.T) {
 	files := goldenFiles(t)
-	files["run"] = []byte(`{"boot":"a boot of the machine","clean":true,"segment":2,"end":276}` + "\n")
+	files["run"] = []byte(`{"boot":"a boot of the machine","clean":true,"segment":2,"end":280}` + "\n")
 	j, err := filejournal.OpenLayer(faultdisk.Of(files), goldenOptions())
 	if err != nil {
 		t.Fatal(err)
@@ -431,4 +432,62 @@ func TestAppend_OfAnEntryThatDoesNotFollowWritesNothingAndOthersGoOn(t *testing.
 	if err := j.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Each segment but the last one may hold the last entries of a shard: so the next one tells what was there before it.
+func TestDamage_OfASegmentThatIsMissingIsNamedThoughNoEntryOfItsShardsFollows(t *testing.T) {
+	d := faultdisk.New()
+	j, err := filejournal.OpenLayer(d, filejournal.Options{SegmentBytes: 2000, Boot: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for shard := range 4 { // a segment has five entries, so each shard lies in one of its own
+		for number := uint64(1); number <= 5; number++ {
+			e := long(number)
+			e.Shard = shard
+			if err := j.Append(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	segments := 0
+	for name, content := range d.Contents() {
+		if !strings.HasPrefix(name, "log-") {
+			continue
+		}
+		segments++
+		alter := map[string]func(map[string][]byte){
+			"missing": func(c map[string][]byte) { delete(c, name) },
+			"cut at the end of a record": func(c map[string][]byte) {
+				c[name] = content[:len(content)-recordOf(t, long(5))]
+			},
+		}
+		for what, alter := range alter {
+			altered := d.Contents()
+			alter(altered)
+			after := faultdisk.Of(altered)
+			if _, err := filejournal.OpenLayer(after, filejournal.Options{Boot: "first"}); !isNamed(err, "log-") {
+				t.Errorf("%s is %s: %v", name, what, err)
+			}
+			if !sameContents(after.Contents(), altered) {
+				t.Errorf("%s is %s: something was changed", name, what)
+			}
+		}
+	}
+	if segments < 4 {
+		t.Errorf("there are %d segments, too few to tell", segments)
+	}
+}
+
+// recordOf returns the length of the record of an entry.
+func recordOf(t *testing.T, e journal.Entry) int {
+	t.Helper()
+	record, err := frame.Append(nil, 0, frame.Frame{Number: e.Number, Revision: e.Revision, Data: e.Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(record)
 }

@@ -1,6 +1,16 @@
 package filejournal
 
-import "taskledger/filestore/internal/disk"
+import (
+	"time"
+
+	"taskledger/filestore/internal/disk"
+)
+
+// At returns the options with another clock.
+func (o Options) At(now func() time.Time) Options {
+	o.now = now
+	return o
+}
 
 // Waiting returns how many entries wait to be written.
 func (j *Journal) Waiting() int {

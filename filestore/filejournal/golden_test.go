@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/internal/faultdisk"
@@ -147,5 +149,53 @@ func TestOpen_RefusesAnotherFormatAndAnotherDurability(t *testing.T) {
 		if !sameContents(d.Contents(), files) {
 			t.Errorf("%s: something was changed", format)
 		}
+	}
+}
+
+// The bound of a loss is chosen with the durability: whoever opens the journal later has it without asking for it.
+func TestOpen_KeepsTheLagOfTheDirectory(t *testing.T) {
+	open := func(d *faultdisk.Disk, durability filejournal.Durability, lag time.Duration) error {
+		j, err := filejournal.OpenLayer(d, filejournal.Options{Durability: durability, Lag: lag, Boot: "boot"})
+		if err == nil {
+			err = j.Close()
+		}
+		return err
+	}
+	short := faultdisk.New()
+	if err := open(short, filejournal.Opportunistic, 100*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	usual, strict := faultdisk.New(), faultdisk.New()
+	if err := errors.Join(open(usual, filejournal.Opportunistic, 0), open(strict, "", 0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		d    *faultdisk.Disk
+		lag  time.Duration
+		says string // "" = it is opened
+	}{
+		{short, 0, ""},
+		{short, 100 * time.Millisecond, ""},
+		{short, time.Second, "it may lose 100ms, and 1s is asked for"},
+		{usual, 0, ""},
+		{usual, time.Second, ""},
+		{usual, 100 * time.Millisecond, "it may lose 1s, and 100ms is asked for"},
+		{strict, time.Second, "it is strict"},
+		{faultdisk.New(), time.Second, "it is strict"},
+	} {
+		was := row.d.Contents()
+		err := open(row.d, "", row.lag)
+		switch {
+		case row.says == "" && err != nil:
+			t.Errorf("a lag of %s: %v", row.lag, err)
+		case row.says == "":
+		case !errors.Is(err, filejournal.ErrDurability) || !strings.Contains(err.Error(), row.says):
+			t.Errorf("a lag of %s: %v, want %s", row.lag, err, row.says)
+		case !sameContents(row.d.Contents(), was):
+			t.Errorf("a lag of %s is refused, and something was changed", row.lag)
+		}
+	}
+	if got := string(short.Contents()["format"]); !strings.Contains(got, `"lag_ms":100`) {
+		t.Errorf("the format is %s", got)
 	}
 }

@@ -1,11 +1,13 @@
 package filejournal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/filestore/internal/disk"
@@ -29,10 +31,12 @@ type Journal struct {
 	// writing guards the file that is written to, and what becomes of it. It is taken before index.
 	writing sync.Mutex
 	last    *segment
-	durable int64 // offset in the last segment up to which it is synced
+	durable int64     // offset in the last segment up to which it is synced
+	oldest  time.Time // no entry behind durable was written before it
 	flush   *time.Timer
 	flushes sync.WaitGroup
-	broken  error // of the write that nobody knows the outcome of; nil = there was none
+	broken  error                 // of the write that nobody knows the outcome of; nil = there was none
+	failed  atomic.Pointer[error] // broken as it was set here, to be read by who does not hold writing
 	closed  bool
 	run     run
 
@@ -60,23 +64,54 @@ var (
 type Options struct {
 	// Durability counts when the journal is created: default Strict. Later it must be the journal's, or "".
 	Durability Durability
-	// Lag bounds what a crash of the machine loses of an Opportunistic journal; default 1 s.
+	// Lag bounds what a crash of the machine loses of an Opportunistic journal, in whole milliseconds; it counts when
+	// the journal is created: default 1 s. Later it must be the journal's, or 0.
 	Lag time.Duration
 	// SegmentBytes is the size from which on another segment begins; default 16 MiB.
 	SegmentBytes int64
 	// Boot is the id of the time since the machine was started; default: as the system tells it.
 	Boot string
+
+	now func() time.Time // for tests; nil = time.Now
+}
+
+const defaultLag = time.Second
+
+// format returns that of a new journal.
+func (o *Options) format() (format, error) {
+	f := format{
+		Format:     formatName,
+		Version:    formatVersion,
+		Durability: cmp.Or(o.Durability, Strict),
+	}
+	if o.Lag != 0 && o.Lag != defaultLag {
+		f.LagMs = max(o.Lag.Milliseconds(), 1)
+	}
+	return f, o.fits(f)
+}
+
+// fits wraps ErrDurability where the lag that is asked for is another one than a journal has.
+func (o *Options) fits(f format) error {
+	switch {
+	case o.Lag == 0:
+		return nil
+	case f.Durability == Strict:
+		return fmt.Errorf("%w: it is strict, which loses nothing, and may lose %s as is asked for", ErrDurability, o.Lag)
+	case max(o.Lag, time.Millisecond).Truncate(time.Millisecond) != f.lag():
+		return fmt.Errorf("%w: it may lose %s, and %s is asked for", ErrDurability, f.lag(), o.Lag)
+	}
+	return nil
 }
 
 func (o Options) complete() Options {
-	if o.Lag <= 0 {
-		o.Lag = time.Second
-	}
 	if o.SegmentBytes <= 0 {
 		o.SegmentBytes = 16 << 20
 	}
 	if o.Boot == "" {
 		o.Boot = disk.BootID()
+	}
+	if o.now == nil {
+		o.now = time.Now
 	}
 	return o
 }
@@ -205,7 +240,9 @@ func (j *Journal) ready() error {
 // fail ends all writing: nobody knows what the disk holds. The caller holds writing.
 func (j *Journal) fail(err error) error {
 	if j.broken == nil {
-		j.broken = fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
+		broken := fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
+		j.broken = broken
+		j.failed.Store(&broken)
 	}
 	return j.broken
 }
@@ -222,12 +259,16 @@ func (j *Journal) put(data []byte) error {
 		}
 		return fmt.Errorf("%w: %w", journal.ErrFull, err)
 	}
+	now := j.options.now()
+	if j.durable == j.last.size {
+		j.oldest = now
+	}
 	j.last.size += int64(len(data))
-	if j.format.Durability == Opportunistic {
+	if j.format.Durability == Opportunistic && now.Sub(j.oldest) < j.format.lag() {
 		j.armFlush()
 		return nil
 	}
-	return j.sync()
+	return j.sync() // a slow sync holds up the answers, so that no more than those of the lag wait for it
 }
 
 // sync syncs the last segment. The caller holds writing.
@@ -248,9 +289,9 @@ func (j *Journal) armFlush() {
 		return
 	}
 	j.flushes.Add(1)
-	j.flush = time.AfterFunc(j.options.Lag/2, func() {
+	j.flush = time.AfterFunc(j.format.lag()/2, func() {
 		defer j.flushes.Done()
-		_ = j.flushNow() // the next write tells
+		_ = j.flushNow() // Failed tells, and the next write
 	})
 }
 
@@ -269,7 +310,7 @@ func (j *Journal) syncNow() error {
 		j.writing.Unlock()
 		return err
 	}
-	in, end := j.last, j.last.size
+	in, end, began := j.last, j.last.size, j.options.now()
 	j.writing.Unlock()
 	err := in.syncs.Sync(in.file)
 	j.writing.Lock()
@@ -277,8 +318,8 @@ func (j *Journal) syncNow() error {
 	if err != nil {
 		return j.fail(err)
 	}
-	if in == j.last { // else it was synced when the next one began
-		j.durable = max(j.durable, end)
+	if in == j.last && end > j.durable { // else it was synced when the next one began, or by a write
+		j.durable, j.oldest = end, began
 	}
 	return nil
 }
@@ -289,7 +330,7 @@ func (j *Journal) rotate() error {
 	if err := j.sync(); err != nil {
 		return err
 	}
-	next, err := create(j.layer, j.last.number+1)
+	next, err := create(j.layer, j.last.number+1, j.ends())
 	if disk.Full(err) {
 		return fmt.Errorf("begin another segment: %w: %w", journal.ErrFull, err)
 	}
@@ -303,6 +344,19 @@ func (j *Journal) rotate() error {
 	j.segments = append(j.segments, next)
 	j.index.Unlock()
 	return j.began(next)
+}
+
+// ends returns the numbers of the next entries of all shards.
+func (j *Journal) ends() map[int]uint64 {
+	j.index.RLock()
+	defer j.index.RUnlock()
+	all := map[int]uint64{}
+	for shard, l := range j.lines {
+		if next := l.next(); shard >= 0 && next > 1 {
+			all[shard] = next
+		}
+	}
+	return all
 }
 
 // began notes that a segment was begun, so that it is missed after a crash, too. Without room for that the one before stays

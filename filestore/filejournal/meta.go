@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"time"
 
 	"taskledger/filestore/internal/disk"
 )
@@ -33,6 +34,15 @@ type format struct {
 	Format     string     `json:"format"`
 	Version    int        `json:"version"`
 	Durability Durability `json:"durability"`
+	LagMs      int64      `json:"lag_ms,omitempty"` // of an opportunistic one; 0 = 1 s, as of before it was written
+}
+
+// lag returns how long an opportunistic journal may leave an entry that was answered without a sync.
+func (f *format) lag() time.Duration {
+	if f.LagMs == 0 {
+		return defaultLag
+	}
+	return time.Duration(f.LagMs) * time.Millisecond
 }
 
 // run is the content of the file run: how the last run on the directory ended, or that it has not.
@@ -111,8 +121,8 @@ func writeJSON(l disk.Layer, name string, value any) error {
 	return disk.Replace(l, name, append(data, '\n'))
 }
 
-// readFormat checks that a directory holds a journal of this format, or nothing.
-func readFormat(l disk.Layer, names []string, want Durability) (f format, fresh bool, err error) {
+// readFormat checks that a directory holds a journal of this format and of what is asked for, or nothing.
+func readFormat(l disk.Layer, names []string, want Options) (f format, fresh bool, err error) {
 	data, err := disk.ReadAll(l, formatFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, name := range names {
@@ -120,10 +130,8 @@ func readFormat(l disk.Layer, names []string, want Durability) (f format, fresh 
 				return f, false, fmt.Errorf("%w: there is %s, and no file %s", ErrFormat, name, formatFile)
 			}
 		}
-		if want == "" {
-			want = Strict
-		}
-		return format{formatName, formatVersion, want}, true, nil
+		f, err = want.format()
+		return f, true, err
 	}
 	if err != nil {
 		return f, false, err
@@ -143,8 +151,11 @@ func readFormat(l disk.Layer, names []string, want Durability) (f format, fresh 
 			ErrFormat, formatFile, is.Format, is.Version, formatName, formatVersion)
 	case f.Durability != Strict && f.Durability != Opportunistic:
 		return f, false, fmt.Errorf("%w: in file %s the durability is %q", ErrFormat, formatFile, f.Durability)
-	case want != "" && want != f.Durability:
-		return f, false, fmt.Errorf("%w: it was created %s, and %s is asked for", ErrDurability, f.Durability, want)
+	case want.Durability != "" && want.Durability != f.Durability:
+		return f, false, fmt.Errorf("%w: it was created %s, and %s is asked for",
+			ErrDurability, f.Durability, want.Durability)
+	case f.LagMs < 0 || f.LagMs > 0 && f.Durability == Strict:
+		return f, false, &DamagedError{formatFile, 0, fmt.Sprintf("a %s journal loses %d ms", f.Durability, f.LagMs)}
 	}
-	return f, false, nil
+	return f, false, want.fits(f)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -140,7 +141,7 @@ func read(l disk.Layer, o Options) (j *Journal, last *run, left *tail, fresh boo
 	}
 	names, err := l.List()
 	if err == nil {
-		j.format, fresh, err = readFormat(l, names, o.Durability)
+		j.format, fresh, err = readFormat(l, names, o)
 	}
 	if err == nil {
 		last, err = readRun(l)
@@ -183,7 +184,8 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 		if err != nil {
 			return nil, err
 		}
-		end, err := scan(content, n, func(f found) error { return j.enter(s, f, unread[f.Shard]) })
+		begun := func(ends map[int]uint64) error { return j.missing(s, ends, unread) }
+		end, err := scan(content, n, begun, func(f found) error { return j.enter(s, f, unread[f.Shard]) })
 		switch {
 		case err == nil && last.Clean && n == last.Segment && end != last.End:
 			return nil, &DamagedError{s.name, end, fmt.Sprintf("file run tells that it was closed with %d bytes", last.End)}
@@ -235,6 +237,23 @@ func (j *Journal) readSegment(number uint64) (*segment, []byte, error) {
 	return s, content, nil
 }
 
+// missing returns the damage of entries that were there when a segment began, and that no segment before it has.
+func (j *Journal) missing(s *segment, ends map[int]uint64, unread map[int]error) error {
+	for _, shard := range slices.Sorted(maps.Keys(ends)) {
+		next := j.line(shard).next()
+		switch {
+		case next >= ends[shard]:
+		case unread[shard] != nil:
+			return unread[shard]
+		default:
+			problem := fmt.Sprintf("entries %d to %d of shard %d, which were there when it began, are missing before it",
+				next, ends[shard]-1, shard)
+			return &DamagedError{s.name, 0, problem}
+		}
+	}
+	return nil
+}
+
 // enter notes a record that was read. Where entries of a shard are missing before it, a snapshot must say that they may
 // go; where one could not be read that may say so, that is the damage.
 func (j *Journal) enter(s *segment, f found, unread error) error {
@@ -279,16 +298,18 @@ func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 		}
 	}
 	if len(j.segments) == 0 {
-		first, err := create(j.layer, 1)
+		first, err := create(j.layer, 1, nil)
 		if err != nil {
 			return err
 		}
 		j.segments = append(j.segments, first)
 	}
 	j.last = j.segments[len(j.segments)-1]
-	// What a process that crashed has written is there, but perhaps not synced.
-	if err := j.last.file.Sync(); err != nil {
-		return err
+	if !fresh && !last.Clean {
+		// What a process that crashed has written is there, but perhaps not synced, or its sync has failed.
+		if err := j.layer.Rewrite(j.last.name); err != nil {
+			return fmt.Errorf("make %s durable: %w", j.last.name, err)
+		}
 	}
 	j.durable = j.last.size
 	j.run.Segment = j.last.number
@@ -317,7 +338,7 @@ func (j *Journal) cut(left *tail) error {
 	if len(j.segments) > 0 {
 		return j.openLast()
 	}
-	first, err := create(j.layer, left.segment.number)
+	first, err := create(j.layer, left.segment.number, j.ends())
 	if err == nil {
 		j.segments = append(j.segments, first)
 	}
@@ -332,6 +353,14 @@ func (j *Journal) Lost() string {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	return j.run.Lost
+}
+
+// Failed implements journal.Lossy.
+func (j *Journal) Failed() error {
+	if err := j.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Told implements journal.Lossy.

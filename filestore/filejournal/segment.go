@@ -3,6 +3,9 @@ package filejournal
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"taskledger/filestore/internal/disk"
 	"taskledger/filestore/internal/frame"
@@ -12,7 +15,7 @@ import (
 const (
 	// opening is the shard of the first record of a segment, whose number is the segment's.
 	opening = -2
-	// openingData tells people what the file is.
+	// openingData tells people what the file is. Lines with a shard and the number of its next entry follow it.
 	openingData = "taskledger journal segment\n"
 )
 
@@ -26,23 +29,44 @@ type segment struct {
 	live   int64 // bytes of the records that are still needed
 }
 
-// begun returns the first record of a segment.
-func begun(number uint64) []byte {
-	data, err := frame.Append(nil, 0, frame.Frame{Shard: opening, Number: number, Data: []byte(openingData)})
-	if err != nil {
-		panic(err) // its data are a constant
+// begun returns the first record of a segment, which tells the next entries of the shards.
+func begun(number uint64, ends map[int]uint64) ([]byte, error) {
+	text := openingData
+	for _, shard := range slices.Sorted(maps.Keys(ends)) {
+		text += fmt.Sprintln(shard, ends[shard])
 	}
-	return data
+	return frame.Append(nil, 0, frame.Frame{Shard: opening, Number: number, Data: []byte(text)})
 }
 
-// create makes the file of a segment, durably.
-func create(l disk.Layer, number uint64) (*segment, error) {
+// readBegun reads the data of the first record of a segment. In one of before they were told there are no ends.
+func readBegun(data []byte) (ends map[int]uint64, err error) {
+	lines, is := strings.CutPrefix(string(data), openingData)
+	if !is {
+		return nil, &frame.BrokenError{Problem: "its first record is none of a segment"}
+	}
+	ends = map[int]uint64{}
+	for line := range strings.Lines(lines) {
+		var shard int
+		var next uint64
+		if _, err := fmt.Sscanf(line, "%d %d\n", &shard, &next); err != nil {
+			return nil, &frame.BrokenError{Problem: fmt.Sprintf("it begins with %q: %v", line, err)}
+		}
+		ends[shard] = next
+	}
+	return ends, nil
+}
+
+// create makes the file of a segment, durably, at a time at which these are the next entries of the shards.
+func create(l disk.Layer, number uint64, ends map[int]uint64) (*segment, error) {
 	s := &segment{number: number, name: segmentName(number)}
+	first, err := begun(number, ends)
+	if err != nil {
+		return nil, err
+	}
 	f, _, err := l.Open(s.name, disk.Anew)
 	if err != nil {
 		return nil, err
 	}
-	first := begun(number)
 	_, err = f.Write(first)
 	if err == nil {
 		err = f.Sync()
@@ -63,15 +87,24 @@ type found struct {
 	at, next int64
 }
 
-// scan reads all records of a segment behind its first one. It returns where they end and, where that is not the end
-// of the file, why.
-func scan(content []byte, number uint64, each func(found) error) (end int64, err error) {
+// scan reads all records of a segment, the first one for begun. It returns where they end and, where that is not the
+// end of the file, why.
+func scan(
+	content []byte, number uint64, begun func(ends map[int]uint64) error, each func(found) error,
+) (end int64, err error) {
 	first, next, err := frame.Read(content, 0)
 	if err != nil {
 		return 0, err
 	}
 	if first.Shard != opening || first.Number != number {
 		return 0, &frame.BrokenError{Problem: fmt.Sprintf("it begins as segment %d", first.Number)}
+	}
+	ends, err := readBegun(first.Data)
+	if err == nil {
+		err = begun(ends)
+	}
+	if err != nil {
+		return 0, err
 	}
 	for at := next; at < int64(len(content)); at = next {
 		var f frame.Frame

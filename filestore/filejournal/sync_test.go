@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/internal/faultdisk"
@@ -22,12 +23,14 @@ func aWhile(so func() bool) {
 	}
 }
 
-// flushing returns a journal in which the sync of an entry is under way that fails.
-func flushing(t *testing.T) (*faultdisk.OneSync, *filejournal.Journal) {
+// flushing returns a journal in which the sync of an entry is under way that fails. The entry is of an age, in
+// nanoseconds.
+func flushing(t *testing.T, age *atomic.Int64) (*faultdisk.OneSync, *filejournal.Journal) {
 	t.Helper()
 	d := faultdisk.NewOneSync()
 	o := filejournal.Options{Durability: filejournal.Opportunistic, SegmentBytes: 2000, Boot: "first", Lag: 1}
-	j, err := filejournal.OpenLayer(d, o)
+	began := time.Now()
+	j, err := filejournal.OpenLayer(d, o.At(func() time.Time { return began.Add(time.Duration(age.Load())) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +47,40 @@ func long(number uint64) journal.Entry {
 	return journal.Entry{Number: number, Revision: int64(number), Data: make([]byte, 300)}
 }
 
+// A disk that hangs holds up the answers once the oldest entry that may be lost is as old as the bound says.
+func TestOpportunistic_AnswersNoMoreThanTheLagWhileASyncIsUnderWay(t *testing.T) {
+	var age atomic.Int64
+	d, j := flushing(t, &age)
+	for number := uint64(2); number < 5; number++ {
+		if err := j.Append(long(number)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age.Store(int64(time.Millisecond))
+	var done atomic.Bool
+	ended := make(chan error, 1)
+	go func() {
+		err := j.Append(long(5))
+		done.Store(true)
+		ended <- err
+	}()
+	aWhile(done.Load)
+	if done.Load() {
+		t.Error("an entry is answered while one that is older than the lag is not synced")
+	}
+	d.GoOn()
+	if err := <-ended; !errors.Is(err, syscall.EIO) {
+		t.Errorf("the sync has failed, and the entry behind it says %v", err)
+	}
+	if err := j.Failed(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the sync has failed, and Failed says %v", err)
+	}
+	_ = j.Close()
+}
+
 // A disk tells one sync alone that a write failed: one beside it says that all is well.
 func TestSync_ThatFailsWhileAnotherSegmentBeginsEndsAllWriting(t *testing.T) {
-	d, j := flushing(t)
+	d, j := flushing(t, new(atomic.Int64))
 	const most = 60
 	var answered atomic.Uint64
 	ended := make(chan error, 1)
@@ -71,7 +105,7 @@ func TestSync_ThatFailsWhileAnotherSegmentBeginsEndsAllWriting(t *testing.T) {
 }
 
 func TestSync_ThatFailsLeavesNoSnapshotToBeAnsweredBesideIt(t *testing.T) {
-	d, j := flushing(t)
+	d, j := flushing(t, new(atomic.Int64))
 	var done atomic.Bool
 	ended := make(chan error, 1)
 	go func() {
@@ -127,4 +161,58 @@ func TestWriteSnapshot_LeavesEntriesAndOtherSnapshotsToBeWrittenMeanwhile(t *tes
 		t.Error(err)
 	}
 	_ = j.Close()
+}
+
+// A system takes for written what a sync has failed to write: once its process has begun again, a crash of the machine
+// leaves all that was answered all the same.
+func TestStrict_WhatIsAnsweredAfterASyncThatFailedOutlivesACrashOfTheMachine(t *testing.T) {
+	for synced := range 3 {
+		d := faultdisk.New()
+		o := filejournal.Options{Boot: "first"}
+		j, err := filejournal.OpenLayer(d, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for number := 1; number <= synced; number++ {
+			if err := j.Append(long(uint64(number))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.FailAt(2, syscall.EIO) // the entry is written, and its sync fails
+		if err := j.Append(long(uint64(synced) + 1)); !errors.Is(err, syscall.EIO) {
+			t.Fatalf("the sync has failed, and the entry says %v", err)
+		}
+		_ = j.Close()
+		d = d.Restart()
+		if j, err = filejournal.OpenLayer(d, o); err != nil {
+			t.Fatal(err)
+		}
+		there := uint64(0)
+		for e := range j.Read(0, 1) {
+			there = e.Number
+		}
+		for range 2 {
+			there++
+			if err := j.Append(long(there)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after := d.Crash(fates(nil)["nothing"])
+		if j, err = filejournal.OpenLayer(after, filejournal.Options{Boot: "second"}); err != nil {
+			t.Fatal(err)
+		}
+		left := uint64(0)
+		for e, err := range j.Read(0, 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = e.Number
+		}
+		if left != there {
+			t.Errorf("of %d entries that were answered or read, %d are left", there, left)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -81,4 +81,7 @@ type Lossy interface {
 	Lost() (reason string)
 	// Told ends the report, once the store has noted the loss durably.
 	Told() error
+	// Failed returns why nothing is written any more, as after entries that were answered could not be made durable;
+	// nil = that is not so.
+	Failed() error
 }

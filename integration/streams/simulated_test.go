@@ -34,7 +34,7 @@ func TestStream_SimulatedFirstAppliesWhatWasSimulatedAndNoMore(t *testing.T) {
 			s.add("hot")
 		}
 	})
-	w := newWorld(t, s, 0, task.Policy{}, func(w *world, node string, s *stream) {
+	w := newWorld(t, s, 0, task.Policy{Existing: task.RunAgain}, func(w *world, node string, s *stream) {
 		w.simulates, s.ID, s.Threads = true, "do", 4
 		w.fetch(s)
 		s.Process = func(ctx context.Context, c work.Change[change]) error {
@@ -65,7 +65,7 @@ func TestStream_SimulatedFirstAppliesWhatWasSimulatedAndNoMore(t *testing.T) {
 		t.Errorf("%d moves, which do not end where the simulation has", len(all))
 	}
 
-	w.must(w.client.Operations().RunNow(w.within(), followed))
+	w.submit()
 	w.awaitDone(first + later)
 	w.awaitStatus(followed, task.Success)
 	w.target.wantAll(t, s)

@@ -43,6 +43,40 @@ var _ disk.Layer = (*Disk)(nil)
 type inode struct {
 	data   []byte
 	synced []byte
+	// lost has the offsets of sectors that a sync has failed to write and that the system takes for written since: a
+	// later sync passes them over, unless they are written again.
+	lost map[int]bool
+}
+
+// spoil is what a sync leaves that has failed.
+func (f *inode) spoil() {
+	for at := 0; at < len(f.data); at += Sector {
+		end := min(at+Sector, len(f.data))
+		if bytes.Equal(f.data[at:end], part(f.synced, at, end)) {
+			continue
+		}
+		if f.lost == nil {
+			f.lost = map[int]bool{}
+		}
+		f.lost[at] = true
+	}
+}
+
+// sync makes durable what is not lost.
+func (f *inode) sync() {
+	now := bytes.Clone(f.data)
+	for at := range f.lost {
+		if end := min(at+Sector, len(now)); at < end {
+			copy(now[at:end], part(f.synced, at, end))
+		}
+	}
+	f.synced = now
+}
+
+// write adds data at the end.
+func (f *inode) write(data []byte) {
+	delete(f.lost, len(f.data)/Sector*Sector) // this sector is written anew
+	f.data = append(f.data, data...)
 }
 
 // New returns an empty disk.
@@ -276,6 +310,28 @@ func (d *Disk) Rename(from, to string) error {
 	return nil
 }
 
+// Rewrite implements disk.Layer.
+func (d *Disk) Rewrite(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.files[name]
+	if f == nil {
+		return fs.ErrNotExist
+	}
+	for range 2 { // it is written, and synced
+		if err := d.change(); err != nil {
+			return err
+		}
+		f.lost = nil
+	}
+	if d.failure != nil && d.changes >= d.failAt {
+		f.spoil()
+		return d.failure
+	}
+	f.sync()
+	return nil
+}
+
 // Remove implements disk.Layer.
 func (d *Disk) Remove(name string) error {
 	d.mu.Lock()
@@ -332,16 +388,16 @@ func (f *file) Write(data []byte) (int, error) {
 	was := d.dead || d.frozen
 	if err := d.take(); err != nil {
 		if !was {
-			f.of.data = append(f.of.data, data[:len(data)/2]...)
+			f.of.write(data[:len(data)/2])
 		}
 		return 0, err
 	}
 	if left := d.room - d.used(); d.room > 0 && left < int64(len(data)) {
 		n := max(left, 0)
-		f.of.data = append(f.of.data, data[:n]...)
+		f.of.write(data[:n])
 		return int(n), syscall.ENOSPC
 	}
-	f.of.data = append(f.of.data, data...)
+	f.of.write(data)
 	return len(data), nil
 }
 
@@ -350,9 +406,12 @@ func (f *file) Sync() error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if err := f.disk.take(); err != nil {
+		if !f.disk.dead && !f.disk.frozen {
+			f.of.spoil()
+		}
 		return err
 	}
-	f.of.synced = bytes.Clone(f.of.data)
+	f.of.sync()
 	return nil
 }
 
@@ -364,6 +423,12 @@ func (f *file) Truncate(size int64) error {
 		return err
 	}
 	f.of.data = f.of.data[:size:size]
+	delete(f.of.lost, int(size)/Sector*Sector) // the system clears what is behind the end there
+	for at := range f.of.lost {
+		if at >= int(size) {
+			delete(f.of.lost, at)
+		}
+	}
 	return nil
 }
 

@@ -45,6 +45,9 @@ func (f oneSyncFile) Sync() error {
 	if f.of.armed.CompareAndSwap(true, false) {
 		close(f.of.Began)
 		<-f.of.goOn
+		f.of.mu.Lock()
+		defer f.of.mu.Unlock()
+		f.File.(*file).of.spoil()
 		return syscall.EIO
 	}
 	return f.File.Sync()

@@ -32,16 +32,20 @@ func (a *app) explainCommand() *cobra.Command {
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 		var errs []error
 		p := a.print("TASK", "WHY", "SUBSTATUS", "SINCE", "EXPLANATION")
+		explained := 0
 		for _, id := range args {
 			e, err := client.Explain(ctx, events.TaskID(id))
-			if err == nil {
-				err = p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), e.Text)
-			} else {
-				err = orForgotten(err)
+			if err != nil {
+				errs = append(errs, orForgotten(err))
+				continue
 			}
-			errs = append(errs, err)
+			explained++
+			errs = append(errs, p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), e.Text))
 		}
-		return errors.Join(append(errs, p.Flush())...)
+		if explained > 0 {
+			errs = append(errs, p.Flush())
+		}
+		return errors.Join(errs...)
 	})
 }
 
