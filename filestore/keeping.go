@@ -46,7 +46,8 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	return ctx.Err()
 }
 
-// Defragment is described in store.Housekeeping. It always wraps store.ErrRefused: no bytes of the files are unused.
+// Defragment is described in store.Housekeeping. It always wraps store.ErrRefused: files are written anew once
+// less than a quarter of them is needed, when a snapshot says so.
 func (s *Store) Defragment(context.Context) error {
 	return fmt.Errorf("defragment: %w: a store in files is compacted with its snapshots", store.ErrRefused)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // PutPart is described in store.Snapshots. Parts are in memory until Publish writes them, all at once, or until those of
-// another snapshot are put or somebody else owns the shard.
+// another snapshot are put, also by a later owner of the shard.
 func (s *Store) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	err := s.inTurn(ctx, o, func(at *shard) error { return s.putPart(o, at, partKey{entry, o.Revision, part}, data) })
 	if err != nil {

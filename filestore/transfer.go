@@ -96,7 +96,7 @@ func (r *Receiver) lookInto(dir string, files filejournal.Options) error {
 		}
 	}
 	if other != "" {
-		return fmt.Errorf("%w: there is %s, and no store: name an empty directory", store.ErrTaken, other)
+		return fmt.Errorf("%w: %s, and no store: name an empty directory", store.ErrTaken, other)
 	}
 	return nil
 }

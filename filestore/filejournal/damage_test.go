@@ -362,7 +362,8 @@ func TestDamage_OfASegmentThatIsMissingOfAShardWithoutSnapshotIsNamed(t *testing
 			}
 		}
 		slices.Sort(logs)
-		for _, missing := range [][]string{logs[:1], logs[1:2], logs[len(logs)-2 : len(logs)-1], logs[:len(logs)-1], logs[len(logs)-1:], logs} {
+		last := len(logs) - 1
+		for _, missing := range [][]string{logs[:1], logs[1:2], logs[last-1 : last], logs[:last], logs[last:], logs} {
 			altered := maps.Clone(contents)
 			for _, name := range missing {
 				delete(altered, name)

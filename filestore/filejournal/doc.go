@@ -4,7 +4,8 @@
 // # Files
 //
 //	lock                      empty; locked by the process that uses the directory
-//	format                    JSON {"format","version","durability"}, written once
+//	format                    JSON {"format","version","durability","lag_ms"}, written once; lag_ms is there where an
+//	                          opportunistic journal has another lag than 1 s
 //	run                       JSON {"boot","clean","segment","end","lost","sum"}: the last run, see below
 //	log-<16 hex digits>       a segment of the log, from 1 on
 //	snapshot-<shard>-<slot>   a snapshot of a shard
@@ -32,8 +33,10 @@
 //	    80         data, masked where the seed is not 0
 //
 // The first record of a segment is of the shard -2, its number is that of the segment, and its data are the text
-// "taskledger journal segment\n". Every further one is an entry: of a shard, with its number and revision. The entries
-// of all shards are in the order in which they were written.
+// "taskledger journal segment\n" and a line "<shard> <number>\n" for each shard that had an entry when the segment
+// began, with the number of its next one: where entries before it are neither there nor needless, a segment is missing
+// or has lost its end. Segments of before these lines were written have none. Every further record is an entry: of a
+// shard, with its number and revision. The entries of all shards are in the order in which they were written.
 //
 // The first record of a snapshot has the shard (-1 for the notes), the first entry of the shard that is needed as its
 // number, the slot as its revision, and the number of parts as its data, 4 bytes. Each part is a record with a number
@@ -55,9 +58,12 @@
 // # Durability
 //
 // A strict journal answers an entry once it is synced. Entries that come while a sync is under way are written together
-// and share the next one. An opportunistic journal answers once the entry is written, and syncs half the time later
-// that may be lost, 1 s. Before a snapshot is written, and before another segment begins, the log is synced, whatever
-// the durability. After a sync that failed nothing more is written: nobody knows what the disk holds.
+// and share the next one. An opportunistic journal answers once the entry is written, and syncs half the lag later,
+// which is the time that may be lost, 1 s. Once an entry that is not synced is older than the lag, as while a sync
+// hangs, no other is answered before it is synced. Before a snapshot is written, and before another segment begins, the
+// log is synced, whatever the durability. After a sync that failed nothing more is written: nobody knows what the disk
+// holds. A system may take for written from then on what is not, so after a run that did not end in order the last
+// segment is written over itself.
 //
 // The file run has the boot id of the machine and says that the journal is open, or was closed and where the log ends.
 // Where it is open and the id is another one, or none, the machine has stopped meanwhile; an opportunistic journal then
@@ -68,5 +74,5 @@
 //
 // A snapshot says which entries of its shard are still needed. When it is written, each segment but the last one goes
 // of which nothing is needed, and one of which less than a quarter is needed is replaced by a file of the same name
-// with what is. So an idle shard keeps a few bytes, and not a log.
+// with what is. So an idle shard keeps what its last snapshot needs, and not a log.
 package filejournal

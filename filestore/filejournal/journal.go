@@ -359,8 +359,8 @@ func (j *Journal) ends() map[int]uint64 {
 	return all
 }
 
-// began notes that a segment was begun, so that it is missed after a crash, too. Without room for that the one before stays
-// noted, which tells less and nothing wrong. The caller holds writing.
+// began notes that a segment was begun, so that it is missed after a crash, too. Without room for that the one before
+// stays noted, which tells less and nothing wrong. The caller holds writing.
 func (j *Journal) began(s *segment) error {
 	now := j.run
 	now.Segment = s.number

@@ -76,8 +76,8 @@ var parts = []part{
 		// machine, and every line is counted as kept or as dropped.
 		`"$DIR/node" bench logs --duration 24s --min-ratio 0.8`,
 		// Entries of journals in files: strict is as fast as the etcd inside on a quiet machine, opportunistic twice so.
-		`"$DIR/node" bench appends --duration 24s --min-strict 0.5 --min-strict-alone 0.5 --min-opportunistic 1 ` +
-			`--min-opportunistic-alone 1`,
+		`"$DIR/node" bench appends --duration 24s --min-strict 1 --min-strict-alone 1 --min-opportunistic 2 ` +
+			`--min-opportunistic-alone 2`,
 		// A thousand schedules fire at one instant: each has its run within 2 s, none early, and other tasks go on. While
 		// none fires nothing is written.
 		`"$DIR/node" bench schedules --schedules 1000 --ticks 5 --idle 5s --max-late 2s --min-ratio 0.5`,

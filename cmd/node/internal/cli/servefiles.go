@@ -40,8 +40,9 @@ without etcd and NATS`)
 	f.StringVar(&o.durability, "durability", "",
 		`strict answers once a write is synced; opportunistic before, and a crash of the
 machine loses --loss-bound at most; with --store files, chosen when the store is created (default strict)`)
-	f.DurationVar(&o.lossBound, "loss-bound", time.Second,
-		"longest time before a crash of the machine whose writes --durability opportunistic may lose")
+	f.DurationVar(&o.lossBound, "loss-bound", 0,
+		`time whose writes a crash of the machine may lose with --durability opportunistic, chosen when the store is
+created (default 1s)`)
 }
 
 // inFiles reports whether the node has its store in files.
@@ -82,10 +83,10 @@ func (o *serveOptions) checkStore(c *access) string {
 		return "--archive-settle, --archive-replicas and --log-replicas are of NATS, which --store files does without"
 	case !slices.Contains(durabilities, o.durability):
 		return fmt.Sprintf("--durability %s: want strict or opportunistic", o.durability)
-	case o.lossBound < minLossBound:
+	case changed("loss-bound") && o.lossBound < minLossBound:
 		return fmt.Sprintf("--loss-bound %s: want %s or more", o.lossBound, minLossBound)
-	case changed("loss-bound") && o.durability != string(filejournal.Opportunistic):
-		return "--loss-bound is of --durability opportunistic, which is not given: strict loses nothing"
+	case changed("loss-bound") && o.durability == string(filejournal.Strict):
+		return "--loss-bound is of --durability opportunistic: strict loses nothing"
 	}
 	return ""
 }
@@ -166,7 +167,7 @@ func (a *app) openFiles() (*connect.Link, httpd.Place, error) {
 	}
 	files, err := infiles.Open(dir, cfg)
 	if errors.Is(err, filejournal.ErrDurability) {
-		problem := fmt.Sprintf("--durability %s: %v; it is chosen once for a directory", o.durability, err)
+		problem := fmt.Sprintf("--durability and --loss-bound: %v; both are chosen once for a directory", err)
 		err = &exitcode.UsageError{Problem: problem}
 	}
 	if err != nil {

@@ -171,7 +171,6 @@ func TestServe_InFilesRefusesWhatIsOfServers(t *testing.T) {
 		"--durability opportunistic --loss-bound -1s":         "--loss-bound",
 		"--log-replicas 3 --durability opportunistic":         "--log-replicas",
 		"--archive never":                                     "--archive never",
-		"--loss-bound 2s":                                     "--durability",
 		"--shards 3 --archive files":                          "--shards",
 		"--api-tokens f --api off --durability opportunistic": "--api-tokens",
 	} {
@@ -185,6 +184,7 @@ func TestServe_InFilesTakesWhatIsOfFiles(t *testing.T) {
 		"",
 		"--durability strict",
 		"--durability opportunistic --loss-bound 100ms",
+		"--loss-bound 2s",
 		"--archive files --logs files --log-bytes 1048576 --log-age 1h",
 		"--archive keep --logs none",
 		"--archive drop --shards 4 --api off",
