@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"path"
 	"reflect"
@@ -78,8 +79,12 @@ func document(table []*Route, version string, refusals *refusals) ([]byte, error
 			Version: version,
 			Description: "Submit tasks, wait for them, look at them and change them. " +
 				"Errors are problem details (RFC 9457) of these types: " + typesOfProblems() + ".",
+			Contact: &huma.Contact{Name: "taskledger"},
+			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
-		Paths: paths,
+		Servers: []*huma.Server{{URL: "/", Description: "the node that this document comes from"}},
+		Tags:    tags(paths),
+		Paths:   paths,
 		Components: &huma.Components{
 			Schemas: schemas,
 			// A token may be a password, too. The document does not say so: generated clients would send both.
@@ -96,6 +101,8 @@ func operation(r *Route, schemas huma.Registry, failed *huma.Response) *huma.Ope
 		Parameters:  parameters(r),
 		Responses:   map[string]*huma.Response{"default": failed},
 		Security:    []map[string][]string{},
+		Tags:        []string{tag(r)},
+		Description: "Role: none",
 	}
 	if r.Role != token.Nobody {
 		op.Security = append(op.Security, map[string][]string{"token": {}})
@@ -108,13 +115,51 @@ func operation(r *Route, schemas huma.Registry, failed *huma.Response) *huma.Ope
 		}
 	}
 	for _, status := range r.Status {
-		answer := &huma.Response{Description: http.StatusText(status)}
+		answer := &huma.Response{Description: http.StatusText(status), Headers: headers(r.Tells)}
 		if r.Out != nil && status != http.StatusNotModified && status != http.StatusNoContent {
 			answer.Content = content(r.Type, answered(schemas, r.Out))
 		}
 		op.Responses[strconv.Itoa(status)] = answer
 	}
 	return op
+}
+
+// tag returns the word by which documents group a route: what it is about.
+func tag(r *Route) string {
+	words := strings.FieldsFunc(strings.TrimPrefix(r.Pattern, "/v1"), func(c rune) bool {
+		return strings.ContainsRune("/:.", c)
+	})
+	return words[0]
+}
+
+// tags returns all tags of operations, in order.
+func tags(paths map[string]*huma.PathItem) (all []*huma.Tag) {
+	has := map[string]bool{}
+	for _, p := range paths {
+		for _, op := range []*huma.Operation{p.Get, p.Post, p.Put, p.Delete} {
+			if op != nil {
+				has[op.Tags[0]] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(has)) {
+		all = append(all, &huma.Tag{Name: name, Description: "Routes of " + name})
+	}
+	return all
+}
+
+// headers documents headers of an answer.
+func headers(names []string) map[string]*huma.Param {
+	does := map[string]string{
+		"Location":    "path of the task",
+		"ETag":        "the version of what is shown, for If-Match and If-None-Match",
+		"Retry-After": "seconds after which there may be an outcome",
+	}
+	all := map[string]*huma.Param{}
+	for _, name := range names {
+		all[name] = &huma.Param{Description: does[name], Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	return all
 }
 
 func response(description, media string, schema *huma.Schema) *huma.Response {
@@ -189,7 +234,9 @@ func parameters(r *Route) (all []*huma.Param) {
 		}
 	}
 	for _, q := range r.Query {
-		all = append(all, parameter(q.Name, "query", q.Does))
+		p := parameter(q.Name, "query", q.Does)
+		p.Schema = q.schema()
+		all = append(all, p)
 	}
 	if r.Keyed {
 		all = append(all, parameter(keyHeader, "header", "makes a repetition of the request the same request: "+
@@ -209,6 +256,23 @@ func parameters(r *Route) (all []*huma.Param) {
 			"as an ETag or the member version of a task tells it, in quotes: another one is refused with 412"))
 	}
 	return all
+}
+
+// schema returns what values a parameter has.
+func (p *Param) schema() *huma.Schema {
+	is := &huma.Schema{Type: huma.TypeString}
+	switch p.Is {
+	case Integer:
+		is.Type = huma.TypeInteger
+	case Boolean:
+		is.Type = huma.TypeBoolean
+	case Instant:
+		is.Format = "date-time"
+	}
+	for _, one := range p.Among {
+		is.Enum = append(is.Enum, one)
+	}
+	return is
 }
 
 func parameter(name, in, description string) *huma.Param {

@@ -47,6 +47,8 @@ type Route struct {
 	Matched bool
 	// In and Out are values of the types of the body and of what it answers; nil = none, or no JSON.
 	In, Out any
+	// Tells names headers that its answers may have, beside their type, of those that headers tells about.
+	Tells []string
 	// Status lists the status codes of its answers, the usual one first. Default 200.
 	Status []int
 	// Type names the media type of its answers. Default application/json.
@@ -60,7 +62,20 @@ type Route struct {
 // Param is a parameter of a query.
 type Param struct {
 	Name, Does string
+	Is         Value
+	Among      []string // it is one of these; none = of any value
 }
+
+// Value says what a parameter is, for the document.
+type Value uint8
+
+// What parameters are.
+const (
+	Text    Value = iota
+	Integer       // a whole number
+	Boolean       // true or false
+	Instant       // a time in RFC 3339
+)
 
 // Scope says which tasks a route shows, or changes.
 type Scope uint8

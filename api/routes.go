@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"taskledger/api/operations"
 	"taskledger/api/token"
@@ -25,7 +26,7 @@ const (
 
 const lines = "application/x-ndjson"
 
-var waits = Param{"wait", "time to wait for the outcome, such as 30s; 60s at most"}
+var waits = Param{Name: "wait", Does: "time to wait for the outcome, such as 30s; 60s at most"}
 
 // routes returns the routes of the engine.
 func routes(client operations.Client, node *process) []Route {
@@ -57,6 +58,7 @@ func (s submissions) routes() []Route {
 			Query:   []Param{waits},
 			In:      Submit{},
 			Out:     Submitted{},
+			Tells:   []string{"Location", "Retry-After"},
 			Status:  []int{http.StatusAccepted, http.StatusOK},
 			Serve:   s.submit,
 		},
@@ -98,11 +100,12 @@ func (s tasks) routes() []Route {
 			Class:   Poll,
 			Query: []Param{
 				waits,
-				{"forgotten", "true: look in the journal and the archive, too"},
-				{"at", "as it was at this time, in RFC 3339"},
-				{"seq", "as it was after the event of this number, 1 to 100,000"},
+				{Name: "forgotten", Does: "true: look in the journal and the archive, too", Is: Boolean},
+				{Name: "at", Does: "as it was at this time, in RFC 3339", Is: Instant},
+				{Name: "seq", Does: "as it was after the event of this number, 1 to 100,000", Is: Integer},
 			},
 			Out:    task.Task{},
+			Tells:  []string{"ETag", "Retry-After"},
 			Status: []int{http.StatusOK, http.StatusAccepted, http.StatusNotModified},
 			Serve:  s.get,
 		},
@@ -114,11 +117,11 @@ func (s tasks) routes() []Route {
 			Scope:   OneTask,
 			Large:   true,
 			Query: []Param{
-				{"order", "oldest, or newest first; default oldest"},
-				{"limit", "most events: 1 to 1,000, default 100"},
-				{"cursor", "that of the page before"},
-				{"states", "true: also the task after each event, oldest first, " +
-					"where at most 100,000 come before the page"},
+				{Name: "order", Does: "oldest, or newest first; default oldest", Among: []string{"oldest", "newest"}},
+				{Name: "limit", Does: "most events: 1 to 1,000, default 100", Is: Integer},
+				{Name: "cursor", Does: "that of the page before"},
+				{Name: "states", Does: "true: also the task after each event, oldest first, " +
+					"where at most 100,000 come before the page", Is: Boolean},
 			},
 			Out:   HistoryPage{},
 			Serve: s.history,
@@ -257,7 +260,7 @@ func (s cluster) routes() []Route {
 			Summary: "Show the shards and their owners",
 			Role:    token.Viewer,
 			Scope:   Everything,
-			Query:   []Param{{"figures", "true: also what the owners have committed, in numbers"}},
+			Query:   []Param{{Name: "figures", Does: "true: also what the owners have committed, in numbers", Is: Boolean}},
 			Out:     Shards{},
 			Serve:   s.shards,
 		},
@@ -284,8 +287,8 @@ func (s journals) routes() []Route {
 			Scope:   ItsTasks,
 			Class:   Stream,
 			Query: []Param{
-				{"task", "id of a task"},
-				{"shard", "or the number of a shard"},
+				{Name: "task", Does: "id of a task"},
+				{Name: "shard", Does: "or the number of a shard", Is: Integer},
 			},
 			Out:   either{exportform.Header{}, exportform.Line{}},
 			Type:  lines,
@@ -299,11 +302,11 @@ func (s journals) routes() []Route {
 			Scope:   ItsTasks,
 			Class:   Stream,
 			Query: []Param{
-				{"from", "events of this time and later, in RFC 3339; of shards that after names it does not count"},
-				{"after", "positions with commas, one of each shard: of that shard the events after it alone"},
-				{"to", "events before this time"},
-				{"behavior", "of tasks of this behavior alone"},
-				{"kind", "kinds with commas, such as Paused,Unpaused: events of these alone"},
+				{Name: "from", Does: "events of this time and later, in RFC 3339; of shards that after names it does not count", Is: Instant},
+				{Name: "after", Does: "positions with commas, one of each shard: of that shard the events after it alone"},
+				{Name: "to", Does: "events before this time", Is: Instant},
+				{Name: "behavior", Does: "of tasks of this behavior alone"},
+				{Name: "kind", Does: "kinds with commas, such as Paused,Unpaused: events of these alone"},
 			},
 			Out:   view.Event{},
 			Type:  lines,
@@ -317,12 +320,12 @@ func (s journals) routes() []Route {
 			Scope:   Everything,
 			Large:   true,
 			Query: []Param{
-				{"shard", "number of the shard"},
-				{"task", "or id of a task: of its shard, and tell where events of the task are"},
-				{"from", "number of the first entry; default 1"},
-				{"limit", "most entries: 0 to 1,000, default 1,000"},
-				{"archive", "true: the entries that the archive has, and no others"},
-				{"head", "true: also what the owner has committed, with the digest of its state"},
+				{Name: "shard", Does: "number of the shard", Is: Integer},
+				{Name: "task", Does: "or id of a task: of its shard, and tell where events of the task are"},
+				{Name: "from", Does: "number of the first entry; default 1", Is: Integer},
+				{Name: "limit", Does: "most entries: 0 to 1,000, default 1,000", Is: Integer},
+				{Name: "archive", Does: "true: the entries that the archive has, and no others", Is: Boolean},
+				{Name: "head", Does: "true: also what the owner has committed, with the digest of its state", Is: Boolean},
 			},
 			Out:   JournalPage{},
 			Serve: s.page,
@@ -384,11 +387,30 @@ func (p *process) routes() []Route {
 func listParams() []Param {
 	names, does := task.FilterFields()
 	params := []Param{
-		{"limit", "most tasks of a page: 1 to 1,000, default 100"},
-		{"cursor", "cursor of the page before"},
+		{Name: "limit", Does: "most tasks of a page: 1 to 1,000, default 100", Is: Integer},
+		{Name: "cursor", Does: "cursor of the page before"},
 	}
 	for i, name := range names {
-		params = append(params, Param{name, does[i]})
+		p := Param{Name: name, Does: does[i]}
+		switch {
+		case name == "status":
+			p.Among = statusNames()
+		case name == "substatus":
+			p.Among = task.Substatuses()
+		case name == "work":
+			p.Is = Boolean
+		case strings.HasSuffix(name, "-from") || strings.HasSuffix(name, "-to"):
+			p.Is = Instant
+		}
+		params = append(params, p)
 	}
 	return params
+}
+
+// statusNames returns the names of all statuses.
+func statusNames() (all []string) {
+	for _, s := range []task.Status{task.Created, task.Running, task.Success, task.Failure} {
+		all = append(all, s.String())
+	}
+	return all
 }

@@ -2,15 +2,18 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"taskledger/api/operations"
+	"taskledger/task"
 )
 
 // SuspendedWork tells of the buckets of a work that was suspended.
 type SuspendedWork struct {
-	OpenBuckets int `json:"open_buckets"` // counts the buckets that attempts have not given back yet
+	// OpenBuckets counts the buckets that attempts have not given back yet; null = nobody could tell.
+	OpenBuckets *int `json:"open_buckets"`
 }
 
 const (
@@ -40,10 +43,10 @@ func (s changes) suspend(c *Call) error {
 	switch {
 	case !is:
 		return c.Done()
-	case open > 0:
+	case open == nil || *open > 0:
 		return c.JSON(http.StatusAccepted, SuspendedWork{open})
 	}
-	return c.JSON(http.StatusOK, SuspendedWork{})
+	return c.JSON(http.StatusOK, SuspendedWork{open})
 }
 
 func (s changes) suspendTask(c *Call, reason string) error {
@@ -56,16 +59,20 @@ func (s changes) suspendTask(c *Call, reason string) error {
 	return err
 }
 
-// awaitBuckets waits until no bucket is open, and returns how many are; false = the task has no work. What keeps it
-// from looking is no failure of the suspend.
-func (s changes) awaitBuckets(ctx context.Context, c *Call) (open int, is bool) {
+// awaitBuckets waits until no bucket is open, and returns how many are, nil where nobody tells; false = the task has no
+// work. What keeps it from looking is no failure of the suspend.
+func (s changes) awaitBuckets(ctx context.Context, c *Call) (open *int, is bool) {
 	for rest := shortestLook; ; rest = min(2*rest, longestLook) {
 		w, err := s.works().WorkLinear(ctx, c.id)
-		if err != nil {
-			return open, is
+		switch {
+		case errors.Is(err, task.ErrNotFound):
+			return nil, false
+		case err == nil:
+			n := len(w.Open)
+			open = &n
 		}
-		if open, is = len(w.Open), true; open == 0 || c.Rest(ctx, rest) != nil {
-			return open, is
+		if open != nil && *open == 0 || c.Rest(ctx, rest) != nil {
+			return open, true
 		}
 	}
 }

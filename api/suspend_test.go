@@ -73,7 +73,7 @@ func TestSuspend_OfAWorkWaitsForItsOpenBuckets(t *testing.T) {
 		"none is open":      {"work", 0, nil, 200, `{"open_buckets":0}`, 0, 0},
 		"soon":              {"work", time.Second, nil, 200, `{"open_buckets":0}`, time.Second, 2 * time.Second},
 		"late":              {"work", time.Hour, nil, 202, `{"open_buckets":3}`, 10 * time.Second, 10 * time.Second},
-		"cannot be seen on": {"work", time.Hour, errors.New("away"), 202, `{"open_buckets":3}`, 0, time.Second},
+		"cannot be seen on": {"work", time.Hour, errors.New("away"), 202, `{"open_buckets":3}`, 10 * time.Second, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

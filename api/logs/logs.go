@@ -19,10 +19,10 @@ type front struct{ logs operations.Logs }
 func Routes(l operations.Logs) []api.Route {
 	f := &front{l}
 	lines := []api.Param{
-		{Name: "start", Does: "lines of this time and later, in RFC 3339"},
-		{Name: "end", Does: "lines of this time and earlier, in RFC 3339"},
-		{Name: "attempt", Does: "lines of the attempt of this number alone, 1 or more"},
-		{Name: "level", Does: "error: only errors, gaps among them; default info: all"},
+		{Name: "start", Does: "lines of this time and later, in RFC 3339", Is: api.Instant},
+		{Name: "end", Does: "lines of this time and earlier, in RFC 3339", Is: api.Instant},
+		{Name: "attempt", Does: "lines of the attempt of this number alone, 1 or more", Is: api.Integer},
+		{Name: "level", Does: "error: only errors, gaps among them; default info: all", Among: []string{"info", "error"}},
 	}
 	return []api.Route{
 		{
@@ -34,7 +34,7 @@ func Routes(l operations.Logs) []api.Route {
 			Class:   api.Poll,
 			Large:   true,
 			Query: append([]api.Param{
-				{Name: "limit", Does: "most lines: 1 to 1,000, default 100"},
+				{Name: "limit", Does: "most lines: 1 to 1,000, default 100", Is: api.Integer},
 				{Name: "cursor", Does: "that of the page before, also of one that reached the end"},
 				{Name: "wait", Does: "time to wait for a line beyond the cursor, such as 30s; 60s at most"},
 			}, lines...),

@@ -58,27 +58,28 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 		Large:   true,
 		Query: []api.Param{
 			{Name: "after", Does: "name after which the page begins: next of the page before"},
-			{Name: "limit", Does: "most schedules of a page: 1 to 100, default 100"},
+			{Name: "limit", Does: "most schedules of a page: 1 to 100, default 100", Is: api.Integer},
 			{Name: "prefix", Does: "only schedules whose names begin so"},
 			{Name: "behavior", Does: "only schedules of this behavior"},
-			{Name: "paused", Does: "true: only schedules that are paused"},
+			{Name: "paused", Does: "true: only schedules that are paused", Is: api.Boolean},
 		},
 		Out:   Page{},
 		Serve: f.list,
 	}
 	show := one(http.MethodGet, "", "Show a schedule", token.Viewer, f.show)
-	show.Out = schedule.Schedule{}
+	show.Out, show.Tells = schedule.Schedule{}, []string{"ETag"}
 	set := one(http.MethodPut, "", "Make a schedule, or change it", token.Submitter, f.set)
 	set.MaxBody, set.Matched, set.In, set.Out = maxSet, true, schedule.Form{}, Set{}
 	set.Status = []int{http.StatusOK, http.StatusCreated}
 	reason := []api.Param{{Name: "reason", Does: "why, for the history; 256 bytes at most"}}
-	set.Query = append([]api.Param{{Name: "uuids", Does: "true: name its runs by UUIDs, as those of collections"}}, reason...)
+	set.Query = append([]api.Param{{Name: "uuids", Does: "true: name its runs by UUIDs, as those of collections", Is: api.Boolean}}, reason...)
 	next := one(http.MethodGet, "/next", "Tell the next ticks", token.Viewer, f.next)
-	next.Query = []api.Param{{Name: "n", Does: "most ticks: 1 to 100, default 10"}}
+	next.Query = []api.Param{{Name: "n", Does: "most ticks: 1 to 100, default 10", Is: api.Integer}}
 	next.Out = Ticks{}
 	run := one(http.MethodPost, "/run", "Make a run now, or share one that has not ended", token.Submitter, f.run)
 	run.Keyed, run.Matched, run.Out, run.Status = true, true, api.Submitted{}, []int{http.StatusAccepted}
-	run.Query = []api.Param{{Name: "priority", Does: "of the run; default: that of the schedule"}}
+	run.Query = []api.Param{{Name: "priority", Does: "of the run; default: that of the schedule", Is: api.Integer}}
+	run.Tells = []string{"Location", "Retry-After"}
 	fill := one(http.MethodPost, "/backfill", "Give ticks of the past their runs", token.Submitter, f.backfill)
 	fill.MaxBody, fill.Matched, fill.In, fill.Out = maxRange, true, Range{}, Backfill{}
 	pause := steer(http.MethodPost, "/pause", "Keep a schedule from deciding ticks", token.Operator,

@@ -103,7 +103,7 @@ func (f *front) compat() []api.Route {
 	many := func(c *api.Call, name string) error {
 		return f.many(c, name, func(it *item.Item) any { return oldTaskOf(it) })
 	}
-	limit := api.Param{Name: "limit", Does: "most tasks; 0 or less = all"}
+	limit := api.Param{Name: "limit", Does: "most tasks; 0 or less = all", Is: api.Integer}
 	owned := api.Param{Name: "owned", Does: "1: also tasks that are not available"}
 	task := get("/task/{task}", "Show a task", oldTask{}, api.Short, func(c *api.Call, name string) error {
 		it, err := f.one(c, name)

@@ -36,11 +36,11 @@ func Routes(runs Runs, schedules Schedules) (all []api.Route) {
 // The parameters that routes have in common.
 var (
 	periodParams = []api.Param{
-		{Name: "start", Does: "those of this time and later, in RFC 3339"},
-		{Name: "end", Does: "those of this time and earlier, in RFC 3339"},
+		{Name: "start", Does: "those of this time and later, in RFC 3339", Is: api.Instant},
+		{Name: "end", Does: "those of this time and earlier, in RFC 3339", Is: api.Instant},
 	}
 	pageParams = []api.Param{
-		{Name: "limit", Does: "most of a page, 1 to 1,000; default: all, without pages"},
+		{Name: "limit", Does: "most of a page, 1 to 1,000; default: all, without pages", Is: api.Integer},
 		{Name: "cursor", Does: "that of the page before"},
 	}
 	statusParams = []api.Param{{Name: "status", Does: "SCHEDULED, RUNNING, FAILED or SUCCESS, in any case"}}

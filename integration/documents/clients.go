@@ -18,24 +18,34 @@ var tsClient []byte
 const (
 	ogen     = "github.com/ogen-go/ogen/cmd/ogen@v1.24.0"
 	packages = "@seriousme/openapi-schema-validator@2.11.0 @hey-api/openapi-ts@0.99.0 typescript@5.9.3 esbuild@0.28.2"
+	linters  = "@redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3"
 )
 
-// clients validates the OpenAPI document of the node that the environment names, generates a client in Go and one in TypeScript, and lets each
-// submit and wait.
+// clients validates and lints the OpenAPI document of the node that the environment names, generates a client in Go and
+// one in TypeScript, and lets each submit and wait.
 func clients(dir, environment string) error {
 	dir = filepath.Join(dir, "clients")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for name, program := range map[string][]byte{"main.go": goClient, "client.ts": tsClient, "ogen.yml": []byte("generator:\n  ignore_not_implemented: [all] # streams of lines\n")} {
-		if err := os.WriteFile(filepath.Join(dir, name), program, 0o600); err != nil {
+	for name, content := range map[string][]byte{
+		"main.go":       goClient,
+		"client.ts":     tsClient,
+		"ogen.yml":      []byte("generator:\n  ignore_not_implemented: [all] # streams of lines\n"),
+		"spectral.json": []byte(`{"extends": ["spectral:oas"]}`),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err
 		}
 	}
 	for _, step := range []struct{ does, script string }{
 		{"fetch the OpenAPI document", `curl -sS --fail -H "Authorization: Bearer $TOKEN" "$URL/openapi.json" > openapi.json`},
-		{"install what reads it", "npm install --silent --no-audit --no-fund " + packages},
+		{"install what reads it", "npm install --silent --no-audit --no-fund " + packages + " " + linters},
 		{"validate it", "npx validate-api openapi.json"},
+		// All errors stand under default, so that clients return them as errors: no operation has a 4XX of its own.
+		{"lint it", "REDOCLY_TELEMETRY=off npx redocly lint --extends=recommended-strict " +
+			"--skip-rule=operation-4xx-response openapi.json; " +
+			"npx spectral lint --ruleset spectral.json --fail-severity=hint openapi.json"},
 		{"generate a client in Go", "go mod init generated && go get -tool " + ogen + " && go tool ogen --config ogen.yml --target api --package api openapi.json && go mod tidy"},
 		{"submit and wait in Go", "go run ."},
 		{"generate a client in TypeScript", "npx openapi-ts -i openapi.json -o ts"},

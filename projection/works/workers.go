@@ -50,12 +50,15 @@ func (s *Works) saw(t extension.Task, ev *events.Event) {
 	}
 }
 
+// leastSleep is less than the time for which the own task of a work snoozes while its workers have the last buckets.
+const leastSleep events.Millis = 60_000
+
 // follow notes what an event of the work's own task says of the task.
 func (w *Work) follow(t extension.Task, ev *events.Event) {
 	w.Final = t.Final
-	switch ev.Body.(type) {
-	case *events.Snoozed:
-		w.Asleep = true
+	switch b := ev.Body.(type) {
+	case *events.Snoozed: // a shorter one is the attempt's alone, as of one whose parameters cannot be read for now
+		w.Asleep = b.Until-ev.At >= leastSleep
 	case *events.Started:
 		w.Asleep, w.Cleared = false, false
 	case *events.Rescheduled, *events.Failed:

@@ -26,11 +26,13 @@ type Facts struct {
 	// RateFrom is the time since which a stream has processed so many changes: Processed. 0 = nothing tells it.
 	RateFrom  events.Millis
 	Processed uint64
+
+	again bool // the run has buckets that had failed items alone, so that the items that are expected are not its own
 }
 
 // Derive fills in what follows from the other fields, and from f.
 func (w *Work) Derive(f Facts) {
-	w.State = w.state(&f)
+	w.State, f.again = w.state(&f), w.FailedOnly
 	w.Items, w.WallClockMs = Items{}, 0
 	for i := range w.Partitions {
 		p := &w.Partitions[i]
@@ -102,18 +104,18 @@ func (p *Partition) derive(is State, now events.Millis, f *Facts) {
 		p.Percent = percent(1, 1)
 	case is == NotStarted:
 		p.Percent = percent(0, 1)
-	case p.Buckets.Total > 1 || p.Buckets.Done == p.Buckets.Total:
+	case p.Buckets.Total > 1 || p.Buckets.Done == p.Buckets.Total || f.again:
 		p.Percent = percent(p.Buckets.Done, p.Buckets.Total)
 	case p.countsItems():
 		p.Percent = percent(p.Items.InOpen, *p.Items.Expected)
 	}
 	if is == InProgress {
-		p.TimeLeftMs = p.timeLeft()
+		p.TimeLeftMs = p.timeLeft(f)
 	}
 	if from := max(p.LastBucketAt, f.BusyFrom); underWay && p.Buckets.Open > 0 && now-from >= StallAfter {
 		p.StalledSince = from
 	}
-	p.Progress = p.words()
+	p.Progress = p.words(f)
 }
 
 // countsItems reports whether the items of a partition of one bucket tell how far it has come.
@@ -150,9 +152,9 @@ func rounded(x float64) float64 {
 }
 
 // timeLeft returns the wall clock that the rest takes at the rate so far; nil = nothing tells it.
-func (p *Partition) timeLeft() *int64 {
+func (p *Partition) timeLeft(f *Facts) *int64 {
 	part, whole := p.Buckets.Done, p.Buckets.Total
-	if whole == 1 && p.countsItems() {
+	if whole == 1 && !f.again && p.countsItems() {
 		part, whole = p.Items.InOpen, *p.Items.Expected
 	}
 	if part == 0 || p.WallClockMs <= 0 {
@@ -166,15 +168,15 @@ func (p *Partition) timeLeft() *int64 {
 }
 
 // words tells how far a partition has come.
-func (p *Partition) words() string {
+func (p *Partition) words(f *Facts) string {
 	switch {
 	case p.State == NotStarted:
 		return "not started"
 	case p.State == Complete:
 		return "complete"
 	case p.Percent == nil:
-		return "in progress"
-	case p.Buckets.Total == 1:
+		return strings.ReplaceAll(string(p.State), "-", " ")
+	case p.Buckets.Total == 1 && !f.again:
 		return fmt.Sprintf("%s (%d of %d items)", ofHundred(*p.Percent), p.Items.InOpen, *p.Items.Expected)
 	}
 	return fmt.Sprintf("%s (%d of %d buckets)", ofHundred(*p.Percent), p.Buckets.Done, p.Buckets.Total)

@@ -111,12 +111,37 @@ func TestProgress_IsToldInWords(t *testing.T) {
 			progress.Facts{Planned: true, Current: 1, Suspended: true},
 			progress.Suspended, "12.5 % (1 of 8 buckets)",
 		},
+		"one bucket, suspended": {
+			parts(part(1, 0, 1)),
+			progress.Facts{Planned: true, Current: 1, Suspended: true},
+			progress.Suspended, "suspended",
+		},
+		"one bucket, failed": {
+			parts(part(1, 0, 1)),
+			progress.Facts{Planned: true, Current: 1, Final: true},
+			progress.Failed, "failed",
+		},
 	} {
 		w := progress.Work{Status: task.Running, Partitions: c.parts}
+		if c.facts.Final {
+			w.Status = task.Failure
+		}
 		w.Derive(c.facts)
 		if w.State != c.state || w.Progress != c.words {
 			t.Errorf("%s: %s, %q, want %s, %q", name, w.State, w.Progress, c.state, c.words)
 		}
+	}
+}
+
+// The items that were counted are those of all buckets, and a rerun may have one.
+func TestProgress_OfARerunCountsBuckets(t *testing.T) {
+	t.Parallel()
+	p := counted(part(1, 0, 1), 90, 1000)
+	p.WallClockMs = 10_000
+	w := progress.Work{Status: task.Running, FailedOnly: true, Partitions: parts(p)}
+	w.Derive(progress.Facts{Planned: true, Current: 1})
+	if w.Progress != "0 % (0 of 1 buckets)" || w.Partitions[0].TimeLeftMs != nil {
+		t.Errorf("%q, %v left", w.Progress, w.Partitions[0].TimeLeftMs)
 	}
 }
 

@@ -224,6 +224,7 @@ func (o *atOwner) tend(d *command.Decider, of *works.Work, most int) (recorded i
 	}
 	endWorkers(d, of)
 	alignWorkers(d, of)
+	failSpent(d, of)
 	o.returnLeft(d, of)
 	if d.EntryFull() || d.Err != nil {
 		o.later(of.ID, d.Now+1)

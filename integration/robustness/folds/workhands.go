@@ -108,9 +108,9 @@ func (t *hand) endRun() {
 
 // follow notes what an event of the work's own task says of the task.
 func (of *job) follow(ev *events.Event) {
-	switch ev.Body.(type) {
-	case *events.Snoozed:
-		of.asleep = true
+	switch b := ev.Body.(type) {
+	case *events.Snoozed: // for longer than an attempt waits for its parameters
+		of.asleep = b.Until-ev.At > 30_000
 	case *events.Started, *events.Rescheduled, *events.Failed:
 		of.asleep = false
 	case *events.Succeeded:

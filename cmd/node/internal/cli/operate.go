@@ -133,8 +133,12 @@ func (a *app) operateTask(ctx context.Context, client operations.Client, verb op
 	defer stop()
 	anew, err = client.Operate(ask, verb, id, reason)
 	if err == nil && verb == operations.Suspend {
-		if open := workcli.AwaitBuckets(ctx, client.Works(), events.TaskID(id), sleep); open > 0 {
+		switch open := workcli.AwaitBuckets(ctx, client.Works(), events.TaskID(id), sleep); {
+		case open > 0:
 			fmt.Fprintf(a.Err, "%s: task %s is suspended, and %d of its buckets are open still\n", a.Name, id, open)
+		case open < 0:
+			fmt.Fprintf(a.Err, "%s: task %s is suspended, and how many of its buckets are open is not known: see work show\n",
+				a.Name, id)
 		}
 	}
 	return anew, err

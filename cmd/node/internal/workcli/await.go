@@ -2,10 +2,12 @@ package workcli
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"taskledger/api/operations"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 const (
@@ -16,20 +18,24 @@ const (
 	longestLook  = time.Second
 )
 
-// AwaitBuckets waits until no bucket of a suspended work is open, 10 s at most, and returns how many are. A task
-// without a work has none. sleep returns early when its ctx ends.
+// AwaitBuckets waits until no bucket of a suspended work is open, 10 s at most, and returns how many are; -1 = nobody
+// could tell. A task without a work has none. sleep returns early when its ctx ends.
 func AwaitBuckets(
 	ctx context.Context, works operations.Works, id events.TaskID, sleep func(context.Context, time.Duration),
 ) (open int) {
 	ctx, cancel := context.WithTimeout(ctx, bucketsWithin)
 	defer cancel()
+	open = -1
 	for rest := shortestLook; ; rest = min(2*rest, longestLook) {
 		w, err := works.WorkLinear(ctx, id)
-		if err != nil {
-			return open
-		}
-		if open = len(w.Open); open == 0 {
+		switch {
+		case errors.Is(err, task.ErrNotFound):
 			return 0
+		case err == nil:
+			open = len(w.Open)
+		}
+		if open == 0 || ctx.Err() != nil {
+			return open
 		}
 		sleep(ctx, rest)
 	}

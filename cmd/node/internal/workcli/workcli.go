@@ -96,7 +96,7 @@ func (t *Terminal) rerun() *cobra.Command {
 	var failed bool
 	c := t.of("rerun", "Run the buckets of a work again that had failed items",
 		`The work must have ended with all buckets done; else retry goes on with those that are not. Its next run begins
-at once. Where more than 16,384 ranges of buckets of a partition had failed items, it has all buckets from the first of
+at once. Where more than 16,384 ranges of buckets of a run had failed items, it has all buckets from the first of
 them to the last, and the command says so.`,
 		func(ctx context.Context, works operations.Works, id events.TaskID) error {
 			if !failed {

@@ -7,8 +7,6 @@ import (
 	"path"
 	"strings"
 	"time"
-
-	"taskledger/work"
 )
 
 // ownerMay lets the owner of a directory read, change and enter it.
@@ -80,15 +78,15 @@ func (p *Pair) delete(ctx context.Context, at string) (skipped string, err error
 	case isPart(e):
 		return "it is a copy that nobody has completed, so it was removed", p.remove(at)
 	}
-	if err := work.Permit(ctx, CounterDeletes); err != nil {
+	if err := permit(ctx, CounterDeletes); err != nil {
 		return "", err
 	}
 	return "", p.remove(at)
 }
 
-// permit counts a deletion that is not made.
-func permit(ctx context.Context, _ string) (skipped string, err error) {
-	return "", work.Permit(ctx, CounterDeletes)
+// count counts a deletion that is not made.
+func count(ctx context.Context, _ string) (skipped string, err error) {
+	return "", permit(ctx, CounterDeletes)
 }
 
 // directory makes a directory where it is missing, and gives it the mode and the time of that of the source.

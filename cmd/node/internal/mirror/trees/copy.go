@@ -10,7 +10,6 @@ import (
 	"path"
 
 	"taskledger/behaviors"
-	"taskledger/work"
 )
 
 const equal = "it is equal"
@@ -128,7 +127,7 @@ func (p *Pair) copyLink(ctx context.Context, at string) (skipped string, err err
 // install puts a part in its place, and otherwise removes it.
 func (p *Pair) install(ctx context.Context, part, at string) error {
 	defer p.parts.forget(part)
-	err := work.Permit(ctx, CounterCopies)
+	err := permit(ctx, CounterCopies)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -81,7 +81,7 @@ func (p *Pair) Work(l Limits) *work.Work[Params, Item] {
 			tree:    p.target,
 			wants:   isNoPart,
 			fates:   []fate{gone, inTheWay},
-			process: permit,
+			process: count,
 			counter: CounterDeletes,
 			limit:   l.MaxDeletes,
 		}}, steps...)

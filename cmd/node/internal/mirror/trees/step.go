@@ -72,7 +72,10 @@ func (p *Pair) partition(s step, l Limits) work.Partition[Params, Item] {
 		if s.limit != nil {
 			limit = *s.limit
 		}
-		of.Thresholds = []work.Threshold{{Counter: s.counter, Limit: limit}}
+		of.Thresholds = []work.Threshold{
+			{Counter: s.counter, Limit: limit},
+			{Counter: CounterUntouched, Limit: math.MaxInt64},
+		}
 	}
 	if !s.childrenFirst {
 		of.Segmentation = segmentation.Plan{
@@ -94,15 +97,15 @@ func depth(workers int64) int64 {
 	return digits
 }
 
-// carryOut processes an item. One that fails is counted by the counter like one that is done.
+// carryOut processes an item. One that fails before it has asked for the permit of its change counts as untouched.
 func (s step) carryOut(ctx context.Context, it Item) error {
-	skipped, err := "", it.Err
+	skipped, err, asked := "", it.Err, false
 	if err == nil {
-		skipped, err = s.process(ctx, it.Path)
+		skipped, err = s.process(context.WithValue(ctx, askedKey{}, &asked), it.Path)
 	}
 	switch {
-	case err != nil && s.counter != "":
-		if denied := work.Permit(ctx, s.counter); denied != nil {
+	case err != nil && !asked && s.counter != "":
+		if denied := work.Permit(ctx, CounterUntouched); denied != nil {
 			return denied
 		}
 		return err

@@ -22,10 +22,11 @@ func (s *Sums) Add(mode work.Mode, counters map[string]int64, failed int64) {
 	if mode != work.Full {
 		return
 	}
+	touched := failed - counters[CounterUntouched]
 	if n, counted := counters[CounterCopies]; counted {
-		s.Copied += n - failed
+		s.Copied += n - touched
 	}
 	if n, counted := counters[CounterDeletes]; counted {
-		s.Deleted += n - failed
+		s.Deleted += n - touched
 	}
 }
