@@ -23,9 +23,10 @@ type Config struct {
 	ID string
 	// Quota bounds the bytes of entries and snapshots: near it a node takes no new tasks. Default 8 GiB.
 	Quota int64
-	// Beside is called, when everything was read and before anything is changed, with the cluster whose store it is: for
-	// what is kept beside the store, and may be another cluster's. Its error refuses the store. nil = nothing is.
-	Beside func(store.Cluster) error
+	// Beside is called, when everything was read and before anything is changed, with the cluster whose store it is: it
+	// looks at what is kept beside the store, and may be another cluster's. Its error refuses the store. What it returns
+	// is called once the store is there, durably, and makes that ready to be written. nil = nothing is kept beside it.
+	Beside func(store.Cluster) (begin func() error, err error)
 }
 
 // New makes a store of a journaler, and creates it where that is empty. One store at a time may use a journaler. It
@@ -63,7 +64,8 @@ func newStore(j journal.Journaler, cfg Config, begin func() error) (*Store, erro
 	if err := checkNotes(n, cfg); err != nil {
 		return nil, err
 	}
-	if n == nil {
+	fresh := n == nil
+	if fresh {
 		if err := checkEmpty(j); err != nil {
 			return nil, err
 		}
@@ -75,18 +77,34 @@ func newStore(j journal.Journaler, cfg Config, begin func() error) (*Store, erro
 	if err := s.loadAll(); err != nil {
 		return nil, err
 	}
-	if cfg.Beside != nil {
-		if err := cfg.Beside(s.Cluster()); err != nil {
-			return nil, err
-		}
+	beginBeside, err := s.lookBeside(cfg, fresh)
+	if err != nil {
+		return nil, err
 	}
 	if err := begin(); err != nil {
 		return nil, err
 	}
-	if err := s.reserve(); err != nil {
+	if err := s.reserve(); err != nil { // of a new store it writes the notes
 		return nil, err
 	}
-	return s, s.recoverLost()
+	if err := s.recoverLost(); err != nil {
+		return nil, err
+	}
+	// The id of a new store is lost with its notes, and another one is drawn then: what is beside it must not have it
+	// before the notes are there.
+	return s, beginBeside()
+}
+
+// lookBeside looks at what is kept beside the store. Of a new store, whose id was drawn just now, nothing may be there.
+func (s *Store) lookBeside(cfg Config, fresh bool) (begin func() error, err error) {
+	if cfg.Beside == nil {
+		return func() error { return nil }, nil
+	}
+	begin, err = cfg.Beside(s.Cluster())
+	if err != nil && fresh {
+		err = fmt.Errorf("there is no store yet: %w", err)
+	}
+	return begin, err
 }
 
 // checkNotes refuses notes, of which there may be none, that are not those of the store which is configured.

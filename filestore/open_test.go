@@ -110,11 +110,11 @@ func TestOpen_ChangesNothingOfAStoreThatItRefusesAfterACrash(t *testing.T) {
 			"another cluster":          {filestore.Config{ID: "expected"}, filestore.ErrOtherCluster},
 			"another number of shards": {filestore.Config{Shards: 4}, filestore.ErrShards},
 			"what is beside it": {
-				filestore.Config{Beside: func(c store.Cluster) error {
+				filestore.Config{Beside: func(c store.Cluster) (func() error, error) {
 					if c.ID != id || c.Shards != 2 {
 						t.Errorf("the cluster is %+v", c)
 					}
-					return errBeside
+					return nil, errBeside
 				}},
 				errBeside,
 			},
@@ -126,9 +126,18 @@ func TestOpen_ChangesNothingOfAStoreThatItRefusesAfterACrash(t *testing.T) {
 				t.Errorf("%s: something was changed", name)
 			}
 		}
-		s, err = filestore.Open(crashed, filestore.Config{ID: id, Beside: func(store.Cluster) error { return nil }}, o)
+		begun := false
+		s, err = filestore.Open(crashed, filestore.Config{ID: id, Beside: func(store.Cluster) (func() error, error) {
+			return func() error {
+				begun = true
+				return nil
+			}, nil
+		}}, o)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !begun {
+			t.Error("what is beside it has not begun")
 		}
 		if s.Last(0).Number < 4 {
 			t.Errorf("the last entry is %d", s.Last(0).Number)

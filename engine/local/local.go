@@ -143,9 +143,9 @@ func (n *Node) open(cfg *Config) (kept store.Store, archive store.Archive, err e
 		return kept, archive, err
 	}
 	var a *filearchive.Archive
-	cfg.Store.Beside = func(c store.Cluster) (err error) {
-		a, err = n.openBeside(cfg, c.ID)
-		return err
+	cfg.Store.Beside = func(c store.Cluster) (begin func() error, err error) {
+		a, begin, err = n.lookBeside(cfg, c.ID)
+		return begin, err
 	}
 	s, err := filestore.Open(cfg.Dir, cfg.Store, cfg.Files)
 	if err != nil {
@@ -155,23 +155,29 @@ func (n *Node) open(cfg *Config) (kept store.Store, archive store.Archive, err e
 	return s, a, nil
 }
 
-// openBeside opens archive and logs, which may be another cluster's than the store.
-func (n *Node) openBeside(cfg *Config, id string) (*filearchive.Archive, error) {
-	a, err := filearchive.Open(filepath.Join(cfg.Dir, "archive"), id)
-	if err != nil {
-		return nil, err
+// lookBeside looks at archive and logs, which may be another cluster's than the store, and changes nothing. What it
+// returns makes them ready to be written.
+func (n *Node) lookBeside(cfg *Config, id string) (a *filearchive.Archive, begin func() error, err error) {
+	if a, err = filearchive.Look(filepath.Join(cfg.Dir, "archive"), id); err != nil {
+		return nil, nil, err
 	}
 	n.closers = append(n.closers, a.Close)
 	if cfg.Node.Logs != nil {
-		return a, nil
+		return a, a.Begin, nil
 	}
-	logs, err := filelogs.Open(filepath.Join(cfg.Dir, "logs"), filelogs.Config{Cluster: id})
+	logs, err := filelogs.Look(filepath.Join(cfg.Dir, "logs"), filelogs.Config{Cluster: id})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	n.closers = append(n.closers, logs.Close)
 	cfg.Node.Logs = logs
-	return a, nil
+	begin = func() error {
+		if err := a.Begin(); err != nil {
+			return err
+		}
+		return logs.Begin()
+	}
+	return a, begin, nil
 }
 
 // Done is closed when the node has ended: by Close, or by itself once its store writes nothing any more. Calls then end

@@ -101,16 +101,25 @@ func (f *file) load(size int64, cluster string) (err error) {
 	return nil
 }
 
-// settle cuts off what a crash has left at the end. What a process that crashed has written is there, but perhaps not
-// synced: nothing may be told of it before it is.
-func (f *file) settle() error {
+// settle cuts off what a crash has left at the end, and makes the last segment durable. What a process that ended has
+// written is there, but perhaps not synced, also where its sync failed: then no sync makes it durable that finds
+// nothing to write, so the segment is written anew. Entries are trimmed once they are told to be archived, so nothing
+// may be told of it before. The segments before it were synced before it was written.
+func (f *file) settle(r disk.Rewriter) error {
 	if f.tail > 0 {
 		if err := f.file.Truncate(f.size); err != nil {
 			return fmt.Errorf("cut %s at %d: %w", f.name, f.size, err)
 		}
 	}
 	f.tail = 0
-	return f.file.Sync()
+	from := int64(0) // the first record alone
+	if n := len(f.segments); n > 0 {
+		from = f.segments[n-1].at
+	}
+	if err := r.RewritePart(f.name, from, f.size); err != nil {
+		return fmt.Errorf("write %s anew from %d on: %w", f.name, from, err)
+	}
+	return nil
 }
 
 func (f *file) damaged(at int64, err error) error {

@@ -14,6 +14,7 @@
 //
 // A crash can cut short the end of a file, and leave one whose name ends with .new: that is removed when the archive is
 // opened. Anything else that makes no sense is damage, and refused by file and offset, and then nothing is changed.
+// Look finds that out, and Begin changes what is to be changed.
 //
 // An archive is read once when it is opened, a segment at a time. It keeps the filters in memory, which are 10 bits a
 // task, and some 130 bytes of each segment. Each file stays open.
@@ -24,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"math"
 	"slices"
@@ -40,12 +42,14 @@ import (
 
 // Archive is an archive of any number of shards. Its methods may be called concurrently. The caller closes it.
 type Archive struct {
-	layer   disk.Layer
-	cluster string
-	unlock  func() error
+	layer    disk.Layer
+	rewriter disk.Rewriter // of the layer
+	cluster  string
+	unlock   func() error
 
-	mu     sync.Mutex
-	shards map[int]*file
+	mu        sync.Mutex
+	shards    map[int]*file
+	makeReady func() error // for archiving; nil = that was done
 }
 
 var _ store.Archive = (*Archive)(nil)
@@ -58,17 +62,61 @@ var (
 )
 
 // Open opens the archive in a directory, which it makes where it is missing. cluster is the id of the cluster that
-// archives there, and no other one may. It wraps ErrInUse, ErrOtherCluster, or events.ErrDamaged.
+// archives there, and no other one may. It wraps ErrInUse, ErrOtherCluster, or events.ErrDamaged; then nothing was
+// changed.
 func Open(dir, cluster string) (*Archive, error) {
-	if err := disk.MakeDir(dir); err != nil {
-		return nil, fmt.Errorf("open archive: %w", err)
+	a, err := Look(dir, cluster)
+	if err != nil {
+		return nil, err
 	}
-	unlock, err := disk.Lock(dir)
+	if err := a.Begin(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// Look is Open that leaves the directory as it is until Begin, and makes none: what is there can be read, and nothing
+// archived. So whoever refuses what is there, or what is beside it, has changed nothing. The caller closes the archive
+// also where it does not begin.
+func Look(dir, cluster string) (*Archive, error) {
+	unlock, err := disk.LockThere(dir)
+	unlocked := errors.Is(err, fs.ErrNotExist) // so it is as long as nobody has archived there
+	if unlocked {
+		unlock, err = func() error { return nil }, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
-	a, err := open(disk.Dir(dir), cluster)
-	return locked(a, dir, unlock, err)
+	a, err := look(disk.Dir(dir), cluster)
+	if a, err = locked(a, dir, unlock, err); err != nil {
+		return nil, err
+	}
+	a.makeReady = func() error {
+		if err := a.occupy(dir, unlocked); err != nil {
+			return fmt.Errorf("open archive in %s: %w", dir, err)
+		}
+		return nil
+	}
+	return a, nil
+}
+
+// occupy makes the directory, takes its lock where that is not taken, and makes it ready. What is there is read anew
+// then, since others may have been there meanwhile. The caller holds mu.
+func (a *Archive) occupy(dir string, unlocked bool) error {
+	if err := disk.MakeDir(dir); err != nil {
+		return err
+	}
+	if unlocked {
+		unlock, err := disk.Lock(dir)
+		if err != nil {
+			return err
+		}
+		a.unlock = unlock
+		if err := errors.Join(a.closeFiles(), a.load()); err != nil {
+			return err
+		}
+	}
+	return a.settle()
 }
 
 // OpenToRead opens the archive in a directory without changing anything there. Any number of readers share it; to
@@ -79,7 +127,7 @@ func OpenToRead(dir, cluster string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open archive in %s: %w", dir, err)
 	}
-	a, err := open(disk.ReadOnly(dir), cluster)
+	a, err := look(disk.ReadOnly(dir), cluster)
 	return locked(a, dir, unlock, err)
 }
 
@@ -92,41 +140,61 @@ func locked(a *Archive, dir string, unlock func() error, err error) (*Archive, e
 	return a, nil
 }
 
-func open(l disk.Layer, cluster string) (*Archive, error) {
+// look is Look on a file layer, which nobody else uses.
+func look(l disk.Rewritable, cluster string) (*Archive, error) {
 	a := &Archive{
-		layer:   l,
-		cluster: cluster,
-		unlock:  func() error { return nil },
-		shards:  map[int]*file{},
+		layer:     l,
+		rewriter:  l,
+		cluster:   cluster,
+		unlock:    func() error { return nil },
+		shards:    map[int]*file{},
+		makeReady: func() error { return disk.ErrReadOnly },
 	}
-	names, err := l.List()
-	if err != nil {
-		return nil, err
+	if err := a.load(); err != nil {
+		return nil, errors.Join(err, a.closeFiles())
+	}
+	return a, nil
+}
+
+// load reads all files, and passes over what a crash has left.
+func (a *Archive) load() error {
+	names, err := a.layer.List()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	for _, name := range names {
 		shard, is := shardOf(name)
 		if !is {
 			continue
 		}
-		f, err := openFile(l, shard, cluster)
+		f, err := openFile(a.layer, shard, a.cluster)
 		if err != nil {
-			return nil, errors.Join(err, a.closeFiles())
+			return err
 		}
 		a.shards[shard] = f
 	}
-	if _, reads := l.(disk.ReadOnly); reads { // who only reads passes over what a crash has left
-		return a, nil
+	return nil
+}
+
+// Begin makes the directory ready for archiving, once: it removes what a crash has left, and makes durable what is
+// there. After an error nothing can be archived.
+func (a *Archive) Begin() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.makeReady == nil {
+		return disk.ErrReadOnly
 	}
-	if err := a.settle(); err != nil {
-		return nil, errors.Join(err, a.closeFiles())
+	if err := a.makeReady(); err != nil {
+		return err
 	}
-	return a, nil
+	a.makeReady = nil
+	return nil
 }
 
 // settle removes what a crash has left, and makes durable what is there.
 func (a *Archive) settle() error {
 	for _, f := range a.shards {
-		if err := f.settle(); err != nil {
+		if err := f.settle(a.rewriter); err != nil {
 			return err
 		}
 	}
@@ -189,18 +257,29 @@ func (a *Archive) archive(
 			return after, fmt.Errorf("entry %d instead of %d: %w", r.Number, head.Entry, store.ErrConflict)
 		}
 	}
+	f, err := a.toWrite(shard)
+	if err != nil {
+		return after, err
+	}
+	return f.append(after, head, entries, newFilter(tasks))
+}
+
+// toWrite returns the file of a shard, and makes it where it is missing.
+func (a *Archive) toWrite(shard int) (*file, error) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.makeReady != nil {
+		return nil, disk.ErrReadOnly
+	}
 	f := a.shards[shard]
-	if f == nil {
-		f, err = createFile(a.layer, shard, a.cluster)
-		if err != nil {
-			a.mu.Unlock()
-			return after, err
-		}
+	if f != nil {
+		return f, nil
+	}
+	f, err := createFile(a.layer, shard, a.cluster)
+	if err == nil {
 		a.shards[shard] = f
 	}
-	a.mu.Unlock()
-	return f.append(after, head, entries, newFilter(tasks))
+	return f, err
 }
 
 // tasksIn returns the tasks that entries hold events of. It fails where one is no entry of the shard.
@@ -356,15 +435,16 @@ func counting(all []segment) []segment {
 
 // Close ends the use of the directory.
 func (a *Archive) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if err := errors.Join(a.closeFiles(), a.unlock()); err != nil {
 		return fmt.Errorf("close archive: %w", err)
 	}
 	return nil
 }
 
+// closeFiles closes all files. The caller holds mu.
 func (a *Archive) closeFiles() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	var errs []error
 	for shard, f := range a.shards {
 		errs = append(errs, f.file.Close())

@@ -44,9 +44,10 @@ type Config struct {
 
 // Logs keeps logs in files. Its methods may be called concurrently. The caller closes it.
 type Logs struct {
-	layer  disk.Layer
-	cfg    Config
-	unlock func() error
+	layer    disk.Layer
+	rewriter disk.Rewriter // of the layer
+	cfg      Config
+	unlock   func() error
 
 	syncing sync.Mutex // taken by one sync at a time, before mu
 
@@ -58,6 +59,8 @@ type Logs struct {
 	durable  int64  // offset in the last segment up to which it is synced
 	broken   error  // of a write that nobody knows the outcome of; nil = there was none
 	closed   bool
+
+	makeReady func() error // for writing; nil = that was done
 }
 
 var _ tasklog.Store = (*Logs)(nil)
@@ -74,19 +77,78 @@ var (
 // Open opens the logs in a directory, which it makes where it is missing. It wraps ErrInUse, ErrOtherCluster, or
 // events.ErrDamaged with the name of the file; then nothing was changed.
 func Open(dir string, cfg Config) (*Logs, error) {
-	if err := disk.MakeDir(dir); err != nil {
-		return nil, fmt.Errorf("open logs of tasks: %w", err)
+	l, err := Look(dir, cfg)
+	if err != nil {
+		return nil, err
 	}
-	unlock, err := disk.Lock(dir)
+	if err := l.Begin(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Look is Open that leaves the directory as it is until Begin, and makes none; until then nothing can be asked. So
+// whoever refuses what is there, or what is beside it, has changed nothing. The caller closes the logs also where they
+// do not begin.
+func Look(dir string, cfg Config) (*Logs, error) {
+	unlock, err := disk.LockThere(dir)
+	unlocked := errors.Is(err, fs.ErrNotExist) // so it is as long as no logs were ever there
+	if unlocked {
+		unlock, err = func() error { return nil }, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open logs of tasks: %w", err)
 	}
-	l, err := open(disk.Dir(dir), cfg)
+	l, cut, err := look(disk.Dir(dir), cfg)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open logs of tasks in %s: %w", dir, err), unlock())
 	}
 	l.unlock = unlock
+	l.makeReady = func() error {
+		if err := l.occupy(dir, unlocked, cut); err != nil {
+			return fmt.Errorf("open logs of tasks in %s: %w", dir, err)
+		}
+		return nil
+	}
 	return l, nil
+}
+
+// occupy makes the directory, takes its lock where that is not taken, and makes it ready for writing. What is there is
+// read anew then, since others may have been there meanwhile. The caller holds mu.
+func (l *Logs) occupy(dir string, unlocked bool, cut int64) error {
+	if err := disk.MakeDir(dir); err != nil {
+		return err
+	}
+	if unlocked {
+		unlock, err := disk.Lock(dir)
+		if err != nil {
+			return err
+		}
+		l.unlock = unlock
+		if err := l.closeFiles(); err != nil {
+			return err
+		}
+		l.segments, l.index, l.place, l.batches = nil, index{}, 0, 0
+		if cut, err = l.readAll(); err != nil {
+			return err
+		}
+	}
+	return l.settle(cut)
+}
+
+// Begin makes the directory ready for writing, once: it cuts what a crash has left, and makes durable what is there.
+// After an error nothing can be asked.
+func (l *Logs) Begin() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.makeReady == nil {
+		return disk.ErrReadOnly
+	}
+	if err := l.makeReady(); err != nil {
+		return err
+	}
+	l.makeReady = nil
+	return nil
 }
 
 // Check reads the logs in a directory as Open does, and changes nothing there; that there are none is no error. It wraps
@@ -107,34 +169,40 @@ func Check(dir, cluster string) error {
 	return errors.Join(err, l.closeFiles(), unlock())
 }
 
-// open is Open on a file layer, which nobody else uses.
-func open(layer disk.Layer, cfg Config) (*Logs, error) {
+// look is Look on a file layer, which nobody else uses. It returns where to cut what a crash has left of the last
+// segment; 0 = nowhere.
+func look(layer disk.Rewritable, cfg Config) (l *Logs, cut int64, err error) {
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultBytes)
 	cfg.MaxAge = cmp.Or(cfg.MaxAge, DefaultAge)
 	switch {
 	case cfg.MaxBytes < MinBytes:
 		problem := fmt.Sprintf("%d, want %d or more", cfg.MaxBytes, MinBytes)
-		return nil, &store.InvalidError{Field: "MaxBytes", Problem: problem}
+		return nil, 0, &store.InvalidError{Field: "MaxBytes", Problem: problem}
 	case cfg.MaxAge < MinAge:
 		problem := fmt.Sprintf("%s, want %s or more", cfg.MaxAge, MinAge)
-		return nil, &store.InvalidError{Field: "MaxAge", Problem: problem}
+		return nil, 0, &store.InvalidError{Field: "MaxAge", Problem: problem}
 	}
-	l := &Logs{
-		layer:  layer,
-		cfg:    cfg,
-		unlock: func() error { return nil },
-		index:  index{},
+	l = &Logs{
+		layer:    layer,
+		rewriter: layer,
+		cfg:      cfg,
+		unlock:   func() error { return nil },
+		index:    index{},
 	}
-	if err := l.load(); err != nil {
-		return nil, errors.Join(err, l.closeFiles())
+	if cut, err = l.readAll(); err != nil {
+		return nil, 0, errors.Join(err, l.closeFiles())
 	}
-	return l, nil
+	l.makeReady = func() error { return l.settle(cut) }
+	return l, cut, nil
 }
 
 // ready returns why nothing can be asked. The caller holds mu.
 func (l *Logs) ready() error {
-	if l.closed {
+	switch {
+	case l.closed:
 		return ErrClosed
+	case l.makeReady != nil:
+		return disk.ErrReadOnly
 	}
 	return nil
 }

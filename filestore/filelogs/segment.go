@@ -3,6 +3,7 @@ package filelogs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,19 +85,11 @@ func (l *Logs) create(number uint64) (*segment, error) {
 	return s, err
 }
 
-// load reads which batches are where, and changes nothing before it has seen everything.
-func (l *Logs) load() error {
-	cut, err := l.readAll()
-	if err != nil {
-		return err
-	}
-	return l.settle(cut)
-}
-
-// readAll reads all segments, and returns where to cut what a crash has left of the last one; 0 = nowhere.
+// readAll reads all segments, and returns where to cut what a crash has left of the last one; 0 = nowhere. It changes
+// nothing.
 func (l *Logs) readAll() (cut int64, err error) {
 	names, err := l.layer.List()
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
 	var numbers []uint64
@@ -124,7 +117,8 @@ func (l *Logs) settle(cut int64) error {
 		if err != nil {
 			return err
 		}
-		l.segments = append(l.segments, first)
+		l.segments, l.durable = append(l.segments, first), first.size
+		return nil
 	}
 	last := l.last()
 	if cut > 0 {
@@ -132,8 +126,13 @@ func (l *Logs) settle(cut int64) error {
 			return fmt.Errorf("cut %s at %d: %w", last.name, cut, err)
 		}
 	}
-	// What a process that crashed has written is there, but perhaps not synced.
-	if err := errors.Join(last.file.Sync(), l.layer.SyncDir()); err != nil {
+	// What a process that ended has written is there, but perhaps not synced, also where its sync failed: then no sync
+	// makes it durable that finds nothing to write. Whoever reads a batch that is there takes it for acknowledged, and
+	// later ones are put behind it, so what was not known to be synced is written anew.
+	if err := l.rewriter.RewritePart(last.name, l.durable, last.size); err != nil {
+		return fmt.Errorf("write %s anew from %d on: %w", last.name, l.durable, err)
+	}
+	if err := l.layer.SyncDir(); err != nil {
 		return err
 	}
 	l.durable = last.size
@@ -150,7 +149,7 @@ func (l *Logs) loadSegment(number uint64, isLast bool) (cut int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	l.segments = append(l.segments, s)
+	l.segments, l.durable = append(l.segments, s), 0
 	if s.size, err = s.begins(content, l.cfg.Cluster); err != nil {
 		return 0, err
 	}
@@ -166,7 +165,7 @@ func (l *Logs) loadSegment(number uint64, isLast bool) (cut int64, err error) {
 		if err != nil {
 			return 0, s.damaged(s.size, err)
 		}
-		s.size = next
+		s.size, l.durable = next, f.Durable // as it was known when the last record was written
 	}
 	return 0, nil
 }

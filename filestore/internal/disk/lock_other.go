@@ -14,6 +14,9 @@ func Lock(dir string) (unlock func() error, err error) {
 	return nil, fmt.Errorf("lock %s: %w", dir, errors.ErrUnsupported)
 }
 
+// LockThere fails as Lock does.
+func LockThere(dir string) (unlock func() error, err error) { return Lock(dir) }
+
 func lockShared(*os.File) error { return errors.ErrUnsupported }
 
 // MayWrite tells nothing.

@@ -11,8 +11,13 @@ import (
 
 // Lock takes the lock of a directory, which ends with unlock and with the process. It wraps ErrInUse where somebody
 // holds it.
-func Lock(dir string) (unlock func() error, err error) {
-	f, err := os.OpenFile(lockPath(dir), os.O_RDWR|os.O_CREATE, 0o600)
+func Lock(dir string) (unlock func() error, err error) { return lock(dir, os.O_CREATE) }
+
+// LockThere is Lock that makes nothing: it wraps fs.ErrNotExist where nobody has ever taken the lock.
+func LockThere(dir string) (unlock func() error, err error) { return lock(dir, 0) }
+
+func lock(dir string, flag int) (unlock func() error, err error) {
+	f, err := os.OpenFile(lockPath(dir), os.O_RDWR|flag, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -35,9 +35,11 @@ type Disk struct {
 	failure error // with which they fail
 	room    int64 // bytes that files may have together; 0 = any number
 	frozen  bool
+
+	forgetAt int // the change from which on the first sync of a file forgets what it had to write; 0 = none
 }
 
-var _ disk.Layer = (*Disk)(nil)
+var _ disk.Rewritable = (*Disk)(nil)
 
 // inode is the content of a file.
 type inode struct {
@@ -168,7 +170,7 @@ func (f *inode) after(fate Fate) []byte {
 	copy(left, f.synced)
 	for at := 0; at < len(left); at += Sector {
 		end := min(at+Sector, len(left))
-		if bytes.Equal(left[at:end], part(f.data, at, end)) || !fate.Sector() {
+		if bytes.Equal(left[at:end], part(f.data, at, end)) || f.lost[at] || !fate.Sector() {
 			continue
 		}
 		copy(left[at:end], part(f.data, at, end))
@@ -411,8 +413,7 @@ func (f *file) Sync() error {
 		}
 		return err
 	}
-	f.of.sync()
-	return nil
+	return f.disk.sync(f.of)
 }
 
 // Truncate implements disk.File.

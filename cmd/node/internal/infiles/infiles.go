@@ -104,7 +104,7 @@ func (f *Files) open(cfg Config) (err error) {
 	if err := advertised.CheckClosed(f.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("open store: %w", err)
 	}
-	cfg.Store.Beside = func(c store.Cluster) error { return f.openBeside(c.ID, cfg.Logs) }
+	cfg.Store.Beside = func(c store.Cluster) (func() error, error) { return f.beginBeside, f.lookBeside(c.ID, cfg.Logs) }
 	if f.Store, err = filestore.Open(f.dir, cfg.Store, cfg.Files); err != nil {
 		return err
 	}
@@ -122,9 +122,9 @@ func (f *Files) open(cfg Config) (err error) {
 	return nil
 }
 
-// openBeside opens archive and logs, which may be another cluster's than the store.
-func (f *Files) openBeside(id string, logs *filelogs.Config) (err error) {
-	if f.Archive, err = filearchive.Open(filepath.Join(f.dir, archiveDir), id); err != nil {
+// lookBeside looks at archive and logs, which may be another cluster's than the store, and changes nothing.
+func (f *Files) lookBeside(id string, logs *filelogs.Config) (err error) {
+	if f.Archive, err = filearchive.Look(filepath.Join(f.dir, archiveDir), id); err != nil {
 		return err
 	}
 	f.closers = append(f.closers, f.Archive.Close)
@@ -133,11 +133,22 @@ func (f *Files) openBeside(id string, logs *filelogs.Config) (err error) {
 	}
 	of := *logs
 	of.Cluster = id
-	if f.Logs, err = filelogs.Open(filepath.Join(f.dir, logsDir), of); err != nil {
+	if f.Logs, err = filelogs.Look(filepath.Join(f.dir, logsDir), of); err != nil {
 		return err
 	}
 	f.closers = append(f.closers, f.Logs.Close)
 	return nil
+}
+
+// beginBeside makes archive and logs ready to be written.
+func (f *Files) beginBeside() error {
+	if err := f.Archive.Begin(); err != nil {
+		return err
+	}
+	if f.Logs == nil {
+		return nil
+	}
+	return f.Logs.Begin()
 }
 
 // Dir returns the data directory.
