@@ -115,7 +115,7 @@ func operation(r *Route, schemas huma.Registry, failed *huma.Response) *huma.Ope
 		}
 	}
 	for _, status := range r.Status {
-		answer := &huma.Response{Description: http.StatusText(status), Headers: headers(r.Tells)}
+		answer := &huma.Response{Description: http.StatusText(status), Headers: headers(r.Out)}
 		if r.Out != nil && status != http.StatusNotModified && status != http.StatusNoContent {
 			answer.Content = content(r.Type, answered(schemas, r.Out))
 		}
@@ -148,16 +148,26 @@ func tags(paths map[string]*huma.PathItem) (all []*huma.Tag) {
 	return all
 }
 
-// headers documents headers of an answer.
-func headers(names []string) map[string]*huma.Param {
-	does := map[string]string{
+// answerHeaders has the headers that answers of a type may have, beside their media type.
+var answerHeaders = map[reflect.Type]map[string]string{
+	reflect.TypeFor[Submitted](): {
 		"Location":    "path of the task",
-		"ETag":        "the version of what is shown, for If-Match and If-None-Match",
 		"Retry-After": "seconds after which there may be an outcome",
-	}
+	},
+	reflect.TypeFor[task.Task](): {
+		"ETag":        "the version of the task, for If-Match and If-None-Match",
+		"Retry-After": "seconds after which there may be an outcome",
+	},
+	reflect.TypeFor[schedule.Schedule](): {
+		"ETag": "the version of the schedule, for If-Match",
+	},
+}
+
+// headers documents the headers of an answer of a type.
+func headers(out any) map[string]*huma.Param {
 	all := map[string]*huma.Param{}
-	for _, name := range names {
-		all[name] = &huma.Param{Description: does[name], Schema: &huma.Schema{Type: huma.TypeString}}
+	for name, does := range answerHeaders[reflect.TypeOf(out)] {
+		all[name] = &huma.Param{Description: does, Schema: &huma.Schema{Type: huma.TypeString}}
 	}
 	return all
 }

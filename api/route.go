@@ -47,8 +47,6 @@ type Route struct {
 	Matched bool
 	// In and Out are values of the types of the body and of what it answers; nil = none, or no JSON.
 	In, Out any
-	// Tells names headers that its answers may have, beside their type, of those that headers tells about.
-	Tells []string
 	// Status lists the status codes of its answers, the usual one first. Default 200.
 	Status []int
 	// Type names the media type of its answers. Default application/json.

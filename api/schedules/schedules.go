@@ -67,7 +67,7 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 		Serve: f.list,
 	}
 	show := one(http.MethodGet, "", "Show a schedule", token.Viewer, f.show)
-	show.Out, show.Tells = schedule.Schedule{}, []string{"ETag"}
+	show.Out = schedule.Schedule{}
 	set := one(http.MethodPut, "", "Make a schedule, or change it", token.Submitter, f.set)
 	set.MaxBody, set.Matched, set.In, set.Out = maxSet, true, schedule.Form{}, Set{}
 	set.Status = []int{http.StatusOK, http.StatusCreated}
@@ -79,7 +79,6 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 	run := one(http.MethodPost, "/run", "Make a run now, or share one that has not ended", token.Submitter, f.run)
 	run.Keyed, run.Matched, run.Out, run.Status = true, true, api.Submitted{}, []int{http.StatusAccepted}
 	run.Query = []api.Param{{Name: "priority", Does: "of the run; default: that of the schedule", Is: api.Integer}}
-	run.Tells = []string{"Location", "Retry-After"}
 	fill := one(http.MethodPost, "/backfill", "Give ticks of the past their runs", token.Submitter, f.backfill)
 	fill.MaxBody, fill.Matched, fill.In, fill.Out = maxRange, true, Range{}, Backfill{}
 	pause := steer(http.MethodPost, "/pause", "Keep a schedule from deciding ticks", token.Operator,

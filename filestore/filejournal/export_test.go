@@ -20,4 +20,4 @@ func (j *Journal) Waiting() int {
 }
 
 // OpenLayerToRead is OpenToRead on a file layer, which nobody writes to.
-func OpenLayerToRead(l disk.Layer) (*Journal, error) { return openToRead(l) }
+func OpenLayerToRead(l disk.Rewritable) (*Journal, error) { return openToRead(l) }

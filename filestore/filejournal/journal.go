@@ -1,7 +1,6 @@
 package filejournal
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -20,10 +19,11 @@ var ErrClosed = errors.New("journal is closed")
 
 // Journal is a journal in the files of one directory. It implements journal.Journaler and journal.Lossy.
 type Journal struct {
-	layer   disk.Layer
-	format  format
-	options Options
-	unlock  func() error
+	layer    disk.Layer
+	rewriter disk.Rewriter // of the layer
+	format   format
+	options  Options
+	unlock   func() error
 
 	queue   sync.Mutex // guards waiting
 	waiting []*write
@@ -35,8 +35,7 @@ type Journal struct {
 	oldest  time.Time // no entry behind durable was written before it
 	flush   *time.Timer
 	flushes sync.WaitGroup
-	broken  error                 // of the write that nobody knows the outcome of; nil = there was none
-	failed  atomic.Pointer[error] // broken as it was set here, to be read by who does not hold writing
+	broken  atomic.Pointer[error] // of the write that nobody knows the outcome of; nil = there was none
 	closed  bool
 	run     run
 
@@ -59,62 +58,6 @@ var (
 	_ journal.Journaler = (*Journal)(nil)
 	_ journal.Lossy     = (*Journal)(nil)
 )
-
-// Options of Open. The zero value works.
-type Options struct {
-	// Durability counts when the journal is created: default Strict. Later it must be the journal's, or "".
-	Durability Durability
-	// Lag bounds what a crash of the machine loses of an Opportunistic journal, in whole milliseconds; it counts when
-	// the journal is created: default 1 s. Later it must be the journal's, or 0.
-	Lag time.Duration
-	// SegmentBytes is the size from which on another segment begins; default 16 MiB.
-	SegmentBytes int64
-	// Boot is the id of the time since the machine was started; default: as the system tells it.
-	Boot string
-
-	now func() time.Time // for tests; nil = time.Now
-}
-
-const defaultLag = time.Second
-
-// format returns that of a new journal.
-func (o *Options) format() (format, error) {
-	f := format{
-		Format:     formatName,
-		Version:    formatVersion,
-		Durability: cmp.Or(o.Durability, Strict),
-	}
-	if o.Lag != 0 && o.Lag != defaultLag {
-		f.LagMs = max(o.Lag.Milliseconds(), 1)
-	}
-	return f, o.fits(f)
-}
-
-// fits wraps ErrDurability where the lag that is asked for is another one than a journal has.
-func (o *Options) fits(f format) error {
-	switch {
-	case o.Lag == 0:
-		return nil
-	case f.Durability == Strict:
-		return fmt.Errorf("%w: it is strict, which loses nothing, and may lose %s as is asked for", ErrDurability, o.Lag)
-	case max(o.Lag, time.Millisecond).Truncate(time.Millisecond) != f.lag():
-		return fmt.Errorf("%w: it may lose %s, and %s is asked for", ErrDurability, f.lag(), o.Lag)
-	}
-	return nil
-}
-
-func (o Options) complete() Options {
-	if o.SegmentBytes <= 0 {
-		o.SegmentBytes = 16 << 20
-	}
-	if o.Boot == "" {
-		o.Boot = disk.BootID()
-	}
-	if o.now == nil {
-		o.now = time.Now
-	}
-	return o
-}
 
 // Durability returns the one that the journal was created with.
 func (j *Journal) Durability() Durability { return j.format.Durability }
@@ -234,17 +177,17 @@ func (j *Journal) ready() error {
 	if j.closed {
 		return ErrClosed
 	}
-	return j.broken
+	if j.readOnly {
+		return ErrReadOnly
+	}
+	return j.Failed()
 }
 
 // fail ends all writing: nobody knows what the disk holds. The caller holds writing.
 func (j *Journal) fail(err error) error {
-	if j.broken == nil {
-		broken := fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
-		j.broken = broken
-		j.failed.Store(&broken)
-	}
-	return j.broken
+	broken := fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
+	j.broken.CompareAndSwap(nil, &broken)
+	return j.Failed()
 }
 
 // put writes to the end of the last segment, and syncs it as far as the durability asks for. Where there is no room,

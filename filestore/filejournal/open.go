@@ -92,7 +92,7 @@ func CheckFree(dir string) error {
 }
 
 // OpenLayer is Open on a file layer, which nobody else uses. It looks at everything before it changes anything.
-func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
+func OpenLayer(l disk.Rewritable, o Options) (*Journal, error) {
 	j, err := LookLayer(l, o)
 	if err != nil {
 		return nil, err
@@ -104,12 +104,12 @@ func OpenLayer(l disk.Layer, o Options) (*Journal, error) {
 }
 
 // LookLayer is Look on a file layer, which nobody else uses.
-func LookLayer(l disk.Layer, o Options) (*Journal, error) {
+func LookLayer(l disk.Rewritable, o Options) (*Journal, error) {
 	j, last, left, fresh, err := read(l, o.complete())
 	if err != nil {
 		return nil, errors.Join(err, j.closeFiles())
 	}
-	j.broken, j.readOnly = ErrReadOnly, true
+	j.readOnly = true
 	j.makeReady = func() error { return j.begin(last, fresh, left) }
 	return j, nil
 }
@@ -126,18 +126,19 @@ func (j *Journal) Begin() error {
 	if err := begin(); err != nil {
 		return err
 	}
-	j.broken, j.readOnly = nil, false
+	j.readOnly = false
 	return nil
 }
 
 // read reads what there is, and changes nothing. Of a new journal there is nothing, which fresh tells.
-func read(l disk.Layer, o Options) (j *Journal, last *run, left *tail, fresh bool, err error) {
+func read(l disk.Rewritable, o Options) (j *Journal, last *run, left *tail, fresh bool, err error) {
 	j = &Journal{
-		layer:   l,
-		options: o,
-		unlock:  func() error { return nil },
-		lines:   map[int]*line{},
-		reading: &reading{layer: l, open: map[*segment]*opened{}},
+		layer:    l,
+		rewriter: l,
+		options:  o,
+		unlock:   func() error { return nil },
+		lines:    map[int]*line{},
+		reading:  &reading{layer: l, open: map[*segment]*opened{}},
 	}
 	names, err := l.List()
 	if err == nil {
@@ -307,7 +308,7 @@ func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 	j.last = j.segments[len(j.segments)-1]
 	if !fresh && !last.Clean {
 		// What a process that crashed has written is there, but perhaps not synced, or its sync has failed.
-		if err := j.layer.Rewrite(j.last.name); err != nil {
+		if err := j.rewriter.RewritePart(j.last.name, 0, j.last.size); err != nil {
 			return fmt.Errorf("make %s durable: %w", j.last.name, err)
 		}
 	}
@@ -357,7 +358,7 @@ func (j *Journal) Lost() string {
 
 // Failed implements journal.Lossy.
 func (j *Journal) Failed() error {
-	if err := j.failed.Load(); err != nil {
+	if err := j.broken.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -403,8 +404,8 @@ func (j *Journal) end() error {
 	switch {
 	case j.readOnly:
 		return nil
-	case j.broken != nil:
-		return j.broken
+	case j.Failed() != nil:
+		return j.Failed()
 	}
 	if err := j.sync(); err != nil {
 		return err

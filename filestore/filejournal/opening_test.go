@@ -16,7 +16,7 @@ import (
 
 // unopened is a disk on which no file can be opened for a while.
 type unopened struct {
-	disk.Layer
+	disk.Rewritable
 	why  atomic.Pointer[syscall.Errno] // nil: files can be opened
 	dirs atomic.Int64                  // of so many SyncDir none can be opened
 }
@@ -33,7 +33,7 @@ func (u *unopened) Open(name string, how disk.Access) (disk.File, int64, error) 
 	if err := u.fails(name); err != nil {
 		return nil, 0, err
 	}
-	return u.Layer.Open(name, how)
+	return u.Rewritable.Open(name, how)
 }
 
 // SyncDir implements disk.Layer.
@@ -41,14 +41,14 @@ func (u *unopened) SyncDir() error {
 	if u.dirs.Add(-1) >= 0 {
 		return &fs.PathError{Op: "open", Path: ".", Err: syscall.EMFILE}
 	}
-	return u.Layer.SyncDir()
+	return u.Rewritable.SyncDir()
 }
 
 // While a process has too many files open, or the machine, nothing is written, and it goes on when that is over.
 func TestOpen_ThatFailsForNowIsAsHarmlessAsAFullDisk(t *testing.T) {
 	for _, why := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		for name, o := range durabilities() {
-			l := &unopened{Layer: faultdisk.New()}
+			l := &unopened{Rewritable: faultdisk.New()}
 			j, err := filejournal.OpenLayer(l, small(o))
 			if err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestOpen_ThatFailsForNowIsAsHarmlessAsAFullDisk(t *testing.T) {
 
 // Once a file has its new name nothing can be taken back: the directory is synced as soon as it can be opened.
 func TestOpen_OfTheDirectoryIsTriedAgainAfterARename(t *testing.T) {
-	l := &unopened{Layer: faultdisk.New()}
+	l := &unopened{Rewritable: faultdisk.New()}
 	j, err := filejournal.OpenLayer(l, small(filejournal.Options{}))
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func OpenToRead(dir string) (*Journal, error) {
 	return j, nil
 }
 
-func openToRead(l disk.Layer) (*Journal, error) {
+func openToRead(l disk.Rewritable) (*Journal, error) {
 	j, last, left, fresh, err := read(l, Options{}.complete())
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func openToRead(l disk.Layer) (*Journal, error) {
 	if fresh {
 		return nil, errors.Join(fmt.Errorf("%w: there is no file %s", ErrFormat, formatFile), j.closeFiles())
 	}
-	j.run, j.broken, j.readOnly = *last, ErrReadOnly, true
+	j.run, j.readOnly = *last, true
 	if left != nil {
 		left.segment.size = left.cut
 	}

@@ -5,7 +5,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,9 +20,6 @@ type Layer interface {
 	List() ([]string, error)
 	// Rename gives a file another name, whose file it replaces.
 	Rename(from, to string) error
-	// Rewrite writes what a file holds over itself, and syncs it: after a sync that has failed the system may take for
-	// written what the disk does not have, and a later sync says then that all is well.
-	Rewrite(name string) error
 	// Remove removes a file; that it is not there is no error.
 	Remove(name string) error
 	SyncDir() error
@@ -102,29 +98,6 @@ func (d Dir) List() ([]string, error) {
 
 // Rename implements Layer.
 func (d Dir) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
-
-// rewritten is the number of bytes that Rewrite has in memory.
-const rewritten = 1 << 20
-
-// Rewrite implements Layer.
-func (d Dir) Rewrite(name string) error {
-	f, err := os.OpenFile(d.path(name), os.O_RDWR, 0o600) // with os.O_APPEND all would be written at the end
-	if err != nil {
-		return err
-	}
-	part := make([]byte, rewritten)
-	for at := int64(0); err == nil; at += rewritten {
-		var n int
-		n, err = f.ReadAt(part, at)
-		if _, wrong := f.WriteAt(part[:n], at); wrong != nil {
-			err = wrong
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
 
 // Remove implements Layer.
 func (d Dir) Remove(name string) error {

@@ -38,9 +38,6 @@ func (d ReadOnly) List() ([]string, error) { return Dir(d).List() }
 // Rename implements Layer.
 func (d ReadOnly) Rename(from, _ string) error { return fmt.Errorf("rename %s: %w", from, ErrReadOnly) }
 
-// Rewrite implements Layer.
-func (d ReadOnly) Rewrite(name string) error { return fmt.Errorf("rewrite %s: %w", name, ErrReadOnly) }
-
 // Remove implements Layer.
 func (d ReadOnly) Remove(name string) error { return fmt.Errorf("remove %s: %w", name, ErrReadOnly) }
 

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Rewriter writes a part of a file over itself, of one that is too large for Layer.Rewrite.
+// Rewriter writes a part of a file over itself.
 type Rewriter interface {
 	// RewritePart writes the bytes between two offsets of a file once more, and returns when they and everything before them
 	// that was written is durable.

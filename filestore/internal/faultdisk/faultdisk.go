@@ -312,28 +312,6 @@ func (d *Disk) Rename(from, to string) error {
 	return nil
 }
 
-// Rewrite implements disk.Layer.
-func (d *Disk) Rewrite(name string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f := d.files[name]
-	if f == nil {
-		return fs.ErrNotExist
-	}
-	for range 2 { // it is written, and synced
-		if err := d.change(); err != nil {
-			return err
-		}
-		f.lost = nil
-	}
-	if d.failure != nil && d.changes >= d.failAt {
-		f.spoil()
-		return d.failure
-	}
-	f.sync()
-	return nil
-}
-
 // Remove implements disk.Layer.
 func (d *Disk) Remove(name string) error {
 	d.mu.Lock()

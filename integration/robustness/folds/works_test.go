@@ -202,7 +202,7 @@ func TestWorks_ThatBreakAPromiseAreAccused(t *testing.T) {
 		}, "which makes them 2 of at most 1"},
 		{"more buckets are open than the plan allows", journal{
 			3: {on(own, &events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{{ID: "do", Buckets: 3, Workers: 1}}})},
-			5: {on(own, &events.Snoozed{}), worker(2)},
+			5: {on(own, &events.Snoozed{Until: 1 << 40}), worker(2)},
 			6: {again()},
 			7: {runs(other)},
 			8: {gives(2, started(7), 1)},
@@ -342,7 +342,7 @@ func TestWorks_ThatKeepTheirPromisesInACornerAreNotAccused(t *testing.T) {
 			14: {worker(3)},
 		},
 		"another worker takes the bucket of the coordinator that sleeps": {
-			10: {on(own, &events.Snoozed{}), returns(1, one, 1, events.ReturnedGivenUp), worker(3)},
+			10: {on(own, &events.Snoozed{Until: 1 << 40}), returns(1, one, 1, events.ReturnedGivenUp), worker(3)},
 		},
 		"counters are reset, and count anew": {
 			13: {fails(own, events.CodeThreshold, 1, 0), all},

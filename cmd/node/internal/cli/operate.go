@@ -133,7 +133,8 @@ func (a *app) operateTask(ctx context.Context, client operations.Client, verb op
 	defer stop()
 	anew, err = client.Operate(ask, verb, id, reason)
 	if err == nil && verb == operations.Suspend {
-		switch open := workcli.AwaitBuckets(ctx, client.Works(), events.TaskID(id), sleep); {
+		absent := func(err error) bool { return errors.Is(err, task.ErrNotFound) }
+		switch open := workcli.AwaitBuckets(ctx, client.Works(), events.TaskID(id), absent, sleep); {
 		case open > 0:
 			fmt.Fprintf(a.Err, "%s: task %s is suspended, and %d of its buckets are open still\n", a.Name, id, open)
 		case open < 0:

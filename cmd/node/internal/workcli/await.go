@@ -2,12 +2,10 @@ package workcli
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"taskledger/api/operations"
 	"taskledger/events"
-	"taskledger/task"
 )
 
 const (
@@ -19,9 +17,10 @@ const (
 )
 
 // AwaitBuckets waits until no bucket of a suspended work is open, 10 s at most, and returns how many are; -1 = nobody
-// could tell. A task without a work has none. sleep returns early when its ctx ends.
+// could tell. A task without a work has none, which absent tells of an error. sleep returns early when its ctx ends.
 func AwaitBuckets(
-	ctx context.Context, works operations.Works, id events.TaskID, sleep func(context.Context, time.Duration),
+	ctx context.Context, works operations.Works, id events.TaskID, absent func(error) bool,
+	sleep func(context.Context, time.Duration),
 ) (open int) {
 	ctx, cancel := context.WithTimeout(ctx, bucketsWithin)
 	defer cancel()
@@ -29,7 +28,7 @@ func AwaitBuckets(
 	for rest := shortestLook; ; rest = min(2*rest, longestLook) {
 		w, err := works.WorkLinear(ctx, id)
 		switch {
-		case errors.Is(err, task.ErrNotFound):
+		case err != nil && absent(err):
 			return 0
 		case err == nil:
 			open = len(w.Open)

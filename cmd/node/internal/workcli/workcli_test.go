@@ -318,6 +318,8 @@ func TestWork_ExitCodesAreThoseOfTasks(t *testing.T) {
 	}
 }
 
+func absent(err error) bool { return errors.Is(err, task.ErrNotFound) }
+
 func TestAwaitBuckets_EndsWithTheLastOpenOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -334,7 +336,7 @@ func TestAwaitBuckets_EndsWithTheLastOpenOne(t *testing.T) {
 		l := newLine(t)
 		l.open, l.fails = c.open, c.fails
 		slept := time.Duration(0)
-		got := workcli.AwaitBuckets(t.Context(), l, c.id, func(_ context.Context, d time.Duration) { slept += d })
+		got := workcli.AwaitBuckets(t.Context(), l, c.id, absent, func(_ context.Context, d time.Duration) { slept += d })
 		if got != c.want || slept != c.slept {
 			t.Errorf("%s: %d after %v, want %d after %v", name, got, slept, c.want, c.slept)
 		}
@@ -347,7 +349,7 @@ func TestAwaitBuckets_WaitsTenSecondsAtMost(t *testing.T) {
 		l := newLine(t)
 		l.open = []int{3, 2}
 		begun := time.Now()
-		got := workcli.AwaitBuckets(t.Context(), ends{l}, "a/b", func(ctx context.Context, d time.Duration) {
+		got := workcli.AwaitBuckets(t.Context(), ends{l}, "a/b", absent, func(ctx context.Context, d time.Duration) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(d):

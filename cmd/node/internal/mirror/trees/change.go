@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"taskledger/work"
 	"time"
 )
 
@@ -78,7 +79,7 @@ func (p *Pair) delete(ctx context.Context, at string) (skipped string, err error
 	case isPart(e):
 		return "it is a copy that nobody has completed, so it was removed", p.remove(at)
 	}
-	if err := permit(ctx, CounterDeletes); err != nil {
+	if err := work.Permit(ctx, CounterDeletes); err != nil {
 		return "", err
 	}
 	return "", p.remove(at)
@@ -86,7 +87,7 @@ func (p *Pair) delete(ctx context.Context, at string) (skipped string, err error
 
 // count counts a deletion that is not made.
 func count(ctx context.Context, _ string) (skipped string, err error) {
-	return "", permit(ctx, CounterDeletes)
+	return "", work.Permit(ctx, CounterDeletes)
 }
 
 // directory makes a directory where it is missing, and gives it the mode and the time of that of the source.

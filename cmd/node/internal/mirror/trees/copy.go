@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"taskledger/work"
 
 	"taskledger/behaviors"
 )
@@ -127,7 +128,7 @@ func (p *Pair) copyLink(ctx context.Context, at string) (skipped string, err err
 // install puts a part in its place, and otherwise removes it.
 func (p *Pair) install(ctx context.Context, part, at string) error {
 	defer p.parts.forget(part)
-	err := permit(ctx, CounterCopies)
+	err := work.Permit(ctx, CounterCopies)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

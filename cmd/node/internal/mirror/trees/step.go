@@ -97,15 +97,18 @@ func depth(workers int64) int64 {
 	return digits
 }
 
-// carryOut processes an item. One that fails before it has asked for the permit of its change counts as untouched.
+// carryOut processes an item. One that fails is counted by the counter like one that is done, unless it asks for no permit.
 func (s step) carryOut(ctx context.Context, it Item) error {
-	skipped, err, asked := "", it.Err, false
+	skipped, err, counter := "", it.Err, s.counter
+	if _, part := cutPart(it.Path); err != nil || part && counter == CounterDeletes {
+		counter = CounterUntouched
+	}
 	if err == nil {
-		skipped, err = s.process(context.WithValue(ctx, askedKey{}, &asked), it.Path)
+		skipped, err = s.process(ctx, it.Path)
 	}
 	switch {
-	case err != nil && !asked && s.counter != "":
-		if denied := work.Permit(ctx, CounterUntouched); denied != nil {
+	case err != nil && s.counter != "":
+		if denied := work.Permit(ctx, counter); denied != nil {
 			return denied
 		}
 		return err
