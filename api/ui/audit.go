@@ -23,6 +23,7 @@ func (u *UI) auditRoutes() []api.Route {
 		Role:    token.Viewer,
 		Scope:   api.Everything,
 		Query:   []api.Param{{Name: "by", Does: "of this principal alone"}, {Name: "before", Does: "before this time"}},
+		Large:   true,
 		Serve:   u.showAudit,
 	}}
 }

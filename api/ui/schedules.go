@@ -39,6 +39,7 @@ func (u *UI) schedulesRoutes() []api.Route {
 			Summary: "Show a schedule, its next ticks and its last runs",
 			Role:    token.Viewer,
 			Scope:   api.OneSchedule,
+			Large:   true,
 			Serve:   u.showSchedule,
 		},
 		{
@@ -277,8 +278,8 @@ func (s oneSchedule) Key() string {
 
 // JSON shows the definition as JSON.
 func (s oneSchedule) JSON() (string, error) {
-	text, err := json.MarshalIndent(s.Definition, "", "  ")
-	return string(text), err
+	text, err := json.Marshal(s.Definition)
+	return indented(text), err
 }
 
 // became tells what a form did to one of many.

@@ -19,8 +19,9 @@ import (
 	"taskledger/task"
 )
 
-// maxSubmit takes the largest parameters with each byte escaped, and the other fields.
-const maxSubmit = 3*events.MaxPayloadBytes + 16<<10
+// maxSubmit takes the largest parameters in the form that a browser sends, in which the end of a line has six bytes, and
+// the other fields.
+const maxSubmit = 6*events.MaxPayloadBytes + 16<<10
 
 func (u *UI) submitRoutes() []api.Route {
 	return []api.Route{
@@ -31,6 +32,7 @@ func (u *UI) submitRoutes() []api.Route {
 			Role:    token.Submitter,
 			Scope:   api.ItsTasks,
 			Query:   []api.Param{{Name: "like", Does: "id of a task that it begins as a copy of"}},
+			Large:   true,
 			Serve:   u.askSubmit,
 		},
 		{
@@ -49,6 +51,7 @@ func (u *UI) submitRoutes() []api.Route {
 				{Name: "priority"},
 				{Name: "key"},
 			},
+			Large: true,
 			Serve: u.submit,
 		},
 	}
@@ -102,7 +105,9 @@ func (l *look) copyInto(form *submission, id events.TaskID) error {
 		return err
 	}
 	form.Like, form.Behavior = t.ID, t.Behavior
-	form.Params = l.JSON(t.Params)
+	if form.Params = indented(t.Params); len(form.Params) > events.MaxPayloadBytes {
+		form.Params = string(stored(t.Params))
+	}
 	if t.Params == nil {
 		form.Params = ""
 		l.Missing = append(l.Missing, "parameters: the task has none, or they are no longer stored")

@@ -22,6 +22,7 @@ func (u *UI) taskRoutes() []api.Route {
 		Role:    token.Viewer,
 		Scope:   api.OneTask,
 		Query:   []api.Param{{Name: "cursor", Does: "older events"}},
+		Large:   true,
 		Serve:   u.showTask,
 	}}
 }
