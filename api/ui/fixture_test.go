@@ -19,6 +19,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/schedules"
 	"taskledger/api/stores"
+	"taskledger/api/token"
 	"taskledger/api/ui"
 	"taskledger/api/works"
 	"taskledger/behaviors"
@@ -27,7 +28,8 @@ import (
 	"taskledger/events"
 )
 
-var everybody = apitest.Everybody(nil)
+// everybody has the tokens of tests, and one that has its name from another one, and other rights.
+var everybody = apitest.Everybody(apitest.Secrets{"namesake": {Name: "olga", Role: token.Operator, Prefix: "t1."}})
 
 // fails ends with an error whose text is its parameter.
 var fails = behaviors.Define[string, string]("fails", nil)
