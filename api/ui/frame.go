@@ -29,7 +29,10 @@ type frame struct {
 	// Missing lists what of the page could not be had, and why.
 	Missing []string
 	Now     time.Time
-	Body    any // what the page's own template shows
+	// Once is in a form that orders runs: the same form makes them once. It is the same on all pages until then, which
+	// a browser has already where nothing else has changed.
+	Once string
+	Body any // what the page's own template shows
 }
 
 // section is an entry of the navigation.
@@ -99,7 +102,7 @@ type look struct {
 // look begins a page.
 func (u *UI) look(c *api.Call, section, title string) *look {
 	f := u.frameOf(c.Request(), c.Token(), title)
-	f.Section = section
+	f.Section, f.Once = section, *u.orders.Load()
 	return &look{
 		frame: f,
 		call:  c,

@@ -2,6 +2,8 @@ package ui
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/problem"
 	"taskledger/api/token"
+	"taskledger/api/ui/sessions"
 	"taskledger/events"
 	"taskledger/schedule"
 	"taskledger/task"
@@ -55,6 +58,7 @@ func (u *UI) schedulesRoutes() []api.Route {
 				{Name: "reason"},
 				{Name: "version"},
 				{Name: "key"},
+				{Name: "once"},
 				{Name: "priority"},
 				{Name: "next"},
 			},
@@ -308,6 +312,7 @@ func (u *UI) steerSchedules(c *api.Call) error {
 	case !slices.Contains([]string{"run", "pause", "resume"}, verb):
 		return l.refuse(fieldProblem("verb", "want run, pause or resume"), form)
 	}
+	form.Set("key", cmp.Or(form.Get("key"), l.keyOf(form.Get("once"))))
 	report := steered{Verb: verb, Back: within(form.Get("next"))}
 	for _, name := range names {
 		of := became{Name: name, At: Root + "schedules/" + url.PathEscape(name)}
@@ -329,11 +334,23 @@ func (u *UI) steerSchedules(c *api.Call) error {
 		}
 		report.All = append(report.All, of)
 	}
+	if verb == "run" && form.Get("once") == *u.orders.Load() {
+		u.ordered()
+	}
 	if report.Done == len(names) {
 		return c.Redirect(report.Back)
 	}
 	l.Title = "Not all was done"
 	return l.showAs(http.StatusConflict, "steered", report)
+}
+
+// keyOf returns the key of the runs that the caller orders by a form; "" = the form has none.
+func (l *look) keyOf(once string) string {
+	if once == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(sessions.Principal(l.By) + once))
+	return "ui:" + hex.EncodeToString(sum[:16])
 }
 
 // steering returns the question by which the API steers a schedule.

@@ -133,6 +133,33 @@ func TestSchedules_AreSteeredTogetherAndEachTellsWhatBecameOfIt(t *testing.T) {
 	s.want(s.send("operator", "POST", "/ui/schedules", form), 400, "too many at once")
 }
 
+// The form of a page makes one run of each schedule, however often it is sent; the page has another form then.
+func TestSchedules_AreRunOnceByAForm(t *testing.T) {
+	s := serve(t)
+	s.schedule("a", yearly)
+	s.schedule("b", yearly)
+	runs := func(name string) int {
+		return strings.Count(s.want(s.get("viewer", "/ui/schedules/"+name), 200).text, `<tr id="t-`+name+`/run:`)
+	}
+	page := s.want(s.get("submitter", "/ui/schedules"), 200)
+	if again := s.get("submitter", "/ui/schedules", "If-None-Match", page.header.Get("ETag")); again.status != 304 {
+		t.Errorf("a page that nothing has changed: %d", again.status)
+	}
+	form := url.Values{"name": {"a", "b"}, "verb": {"run"}, "once": {between(page.text, `name="once" value="`)}}
+	for range 3 {
+		s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	}
+	if a, b := runs("a"), runs("b"); a != 1 || b != 1 {
+		t.Errorf("%d and %d runs", a, b)
+	}
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 303) // that is somebody else
+	form.Set("once", between(s.get("submitter", "/ui/schedules").text, `name="once" value="`))
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	if a, b := runs("a"), runs("b"); a != 3 || b != 3 || form.Get("once") == "" {
+		t.Errorf("%d and %d runs by three forms", a, b)
+	}
+}
+
 // collection takes the parameters of a collection, and does nothing.
 var collection = behaviors.Define[json.RawMessage, string]("collection", nil)
 
