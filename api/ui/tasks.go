@@ -226,6 +226,11 @@ func (l list) with(name, value string) string {
 	return Root + "tasks?" + query.Encode()
 }
 
+// lacking is the last line of a download that lacks the tasks of some shards.
+type lacking struct {
+	Missing []api.Missing `json:"missing"`
+}
+
 func (u *UI) downloadTasks(c *api.Call) error {
 	l := u.look(c, "Tasks", "Tasks")
 	query := c.Request().URL.Query()
@@ -240,6 +245,11 @@ func (u *UI) downloadTasks(c *api.Call) error {
 	enc := json.NewEncoder(&lines)
 	for _, t := range page.Tasks {
 		if err := enc.Encode(t); err != nil {
+			return fmt.Errorf("download tasks: %w", err)
+		}
+	}
+	if len(page.Missing) > 0 { // a file that lacks some says so itself
+		if err := enc.Encode(lacking{page.Missing}); err != nil {
 			return fmt.Errorf("download tasks: %w", err)
 		}
 	}

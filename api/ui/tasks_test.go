@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"taskledger/api/operations"
+	"taskledger/api/ui"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -75,4 +78,23 @@ func TestTasks_ShowTheColumnsThatOneChooses(t *testing.T) {
 	got := s.want(s.get("viewer", "/ui/tasks?column=creator&column=ended"), 200, `data-label="creator"`, `data-label="ended"`, "ada")
 	s.wantNot(got, `data-label="substatus"`)
 	s.want(s.get("viewer", "/ui/tasks"), 200, `data-label="substatus"`)
+}
+
+// A download that lacks the tasks of a shard says so in its last line, as the page does.
+func TestTasks_DownloadNamesTheShardsThatItLacks(t *testing.T) {
+	s := serve(t)
+	page := task.Page{
+		Tasks:   []task.Task{{ID: "a", Behavior: "noop", Status: task.Created, Substatus: task.SubReady}},
+		Missing: []task.Missing{{Shard: 3, Err: store.ErrUnavailable}},
+	}
+	other := serveClient(t, queueing{operations.Direct{Client: s.node.Client}, []task.Page{page}}, ui.Config{})
+	got := other.want(other.get("viewer", "/ui/tasks.jsonl"), 200, `"id":"a"`)
+	lines := strings.Split(strings.TrimSpace(got.text), "\n")
+	var last struct {
+		Missing []struct{ Shard int }
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || len(lines) != 2 ||
+		len(last.Missing) != 1 || last.Missing[0].Shard != 3 {
+		t.Errorf("%v: %s", err, got.text)
+	}
 }
