@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -56,6 +57,9 @@ type list struct {
 	Offer   offer  // for the rows that are selected
 	All     offer  // for all that match
 	Cursor  string // of the next page; "" = there is none
+	// Statuses counts the tasks of the behavior of the filter, or all; nil = they are not known.
+	Statuses []statusCount
+	Partial  bool // they count the newest tasks alone
 }
 
 // filterField is a field of the filter as it was typed.
@@ -94,6 +98,9 @@ func (u *UI) listTasks(c *api.Call) error {
 	var notFound error
 	var finding sync.WaitGroup
 	finding.Go(func() { found, notFound = l.find(body.Find) })
+	var counted api.Behaviors
+	var uncounted error
+	finding.Go(func() { uncounted = l.get("/v1/behaviors", &counted) })
 	page, wrong, err := l.tasks(query, body.Find)
 	finding.Wait()
 	if found != "" {
@@ -128,6 +135,14 @@ func (u *UI) listTasks(c *api.Call) error {
 		if wrong == nil && len(body.Filter()) > 0 {
 			body.All.Actions = ofMatching()
 		}
+	}
+	if l.misses("counts", uncounted); uncounted == nil {
+		l.lacks("counts", counted.Missing)
+		body.Partial = counted.Partial
+		body.Statuses, _ = sums(slices.DeleteFunc(counted.Counts, func(n task.Count) bool {
+			of := query.Get("behavior")
+			return of != "" && n.Behavior != of
+		}))
 	}
 	body.Columns = columnsOf(query["column"])
 	body.Tasks = page.Tasks
@@ -197,6 +212,13 @@ func (l list) Filter() (set []filterField) {
 		}
 	}
 	return set
+}
+
+// Of returns the address of the tasks of a status, with the other fields as they are.
+func (l list) Of(status string) string {
+	l.Query = maps.Clone(l.Query)
+	l.Query.Del("cursor")
+	return l.with("status", status)
 }
 
 // Next returns the address of the next page.

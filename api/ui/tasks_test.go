@@ -72,6 +72,17 @@ func TestTasks_ComeInPagesThatOneCanDownload(t *testing.T) {
 	}
 }
 
+func TestTasks_AreCountedByStatusForTheBehaviorOfTheFilter(t *testing.T) {
+	s := serve(t)
+	s.submit("noop", "a", "{}")
+	s.submit("noop", "b", "{}")
+	s.submit("fails", "c", `"why"`)
+	s.want(s.get("viewer", "/ui/tasks?creator=ada&cursor="), 200,
+		`href="/ui/tasks?creator=ada&amp;status=SUCCESS">SUCCESS 2</a>`, `>FAILURE 1</a>`, `>CREATED 0</a>`, "of all behaviors")
+	s.want(s.get("viewer", "/ui/tasks?behavior=fails&status=FAILURE"), 200, `>SUCCESS 0</a>`,
+		`href="/ui/tasks?behavior=fails&amp;status=FAILURE" aria-current="true">FAILURE 1</a>`, `href="/ui/tasks?behavior=fails">any status`)
+}
+
 func TestTasks_ShowTheColumnsThatOneChooses(t *testing.T) {
 	s := serve(t)
 	s.submit("noop", "a", "{}")
