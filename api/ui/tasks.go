@@ -48,15 +48,17 @@ func filterParams() (all []api.Param) {
 
 // list holds the parts of the page of tasks.
 type list struct {
-	Find    string
-	Fields  []filterField
-	Filters int // fields that are set
-	Columns []column
-	Tasks   []task.Task
-	Query   url.Values
-	Offer   offer  // for the rows that are selected
-	All     offer  // for all that match
-	Cursor  string // of the next page; "" = there is none
+	Find string
+	// FindWrong says what is wrong with the text of the search box.
+	FindWrong string
+	Fields    []filterField
+	Filters   int // fields that are set
+	Columns   []column
+	Tasks     []task.Task
+	Query     url.Values
+	Offer     offer  // for the rows that are selected
+	All       offer  // for all that match
+	Cursor    string // of the next page; "" = there is none
 	// Statuses counts the tasks of the behavior of the filter, or all; nil = they are not known.
 	Statuses []statusCount
 	Partial  bool // they count the newest tasks alone
@@ -112,6 +114,9 @@ func (u *UI) listTasks(c *api.Call) error {
 	if err := l.miss("tasks", err); err != nil {
 		return err
 	}
+	if wrong != nil && wrong.Field == "find" && notFound == nil {
+		body.FindWrong = strings.TrimPrefix(wrong.Error(), "find: ")
+	}
 	for _, p := range filterParams() {
 		f := filterField{
 			Name:    p.Name,
@@ -127,7 +132,7 @@ func (u *UI) listTasks(c *api.Call) error {
 		}
 		body.Fields = append(body.Fields, f)
 	}
-	if wrong != nil {
+	if wrong != nil && wrong.Field != "find" {
 		l.Missing = append(l.Missing, wrong.Error())
 	}
 	if l.May("operator") {
@@ -161,14 +166,24 @@ func (l *look) tasks(query url.Values, find string) (page api.TaskPage, wrong *p
 			ask.Set(p.Name, text)
 		}
 	}
-	if find != "" && ask.Get("affinity-prefix") == "" {
+	switch {
+	case find == "":
+	case ask.Get("affinity-prefix") != "":
+		return page, fieldProblem("find", "want it or affinity-prefix, not both"), nil
+	case strings.Contains(find, "/"): // no affinity begins so
+		return page, fieldProblem("find", "there is no task "+find), nil
+	default:
 		ask.Set("affinity-prefix", find)
 	}
 	err = l.get("/v1/tasks?"+ask.Encode(), &page)
-	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Status == http.StatusBadRequest {
-		return page, p, nil
+	p, refused := errors.AsType[*problem.Problem](err)
+	if !refused || p.Status != http.StatusBadRequest {
+		return page, nil, err
 	}
-	return page, nil, err
+	if find != "" && p.Field == "affinity-prefix" {
+		p = fieldProblem("find", strings.TrimPrefix(p.Error(), "affinity-prefix: "))
+	}
+	return page, p, nil
 }
 
 // find returns the id that a text is, if there is such a task.

@@ -28,6 +28,22 @@ func TestTasks_AreFoundByIDAndByTheBeginningOfAnAffinity(t *testing.T) {
 	s.want(s.get("viewer", "/ui/tasks?find=nothing"), 200, "No task matches")
 }
 
+// The search box says itself what is wrong with it, and no other field does.
+func TestTasks_TheSearchBoxSaysWhatIsWrongWithIt(t *testing.T) {
+	s := serve(t)
+	s.submit("noop", "a/1", "{}")
+	for query, says := range map[string]string{
+		"find=a%2F99":                      "there is no task a/99",
+		"find=a&affinity-prefix=a":         "want it or affinity-prefix, not both",
+		"find=" + strings.Repeat("x", 200): "",
+	} {
+		got := s.want(s.get("operator", "/ui/tasks?"+query), 200, `id="w-find"`, `aria-describedby="w-find"`, says)
+		s.wantNot(got, `id="w-affinity-prefix"`, "No task matches", `href="/ui/tasks/a~1"`, `name="operation" value="cancel"`)
+		s.want(s.get("viewer", "/ui/tasks.jsonl?"+query), 400, "find")
+	}
+	s.want(s.get("viewer", "/ui/tasks?find=a%2F1"), 303)
+}
+
 // What was typed stays where it was, and says what is wrong with it.
 func TestTasks_KeepAHalfTypedFilterAndNameItsField(t *testing.T) {
 	s := serve(t)
