@@ -25,6 +25,7 @@ type frame struct {
 	Version string
 	Address string // of the page, with its query
 	Zone    *time.Location
+	ZoneSet bool         // somebody has chosen it
 	By      *token.Token // who looks; nil = nobody has logged in
 	// Missing lists what of the page could not be had, and why.
 	Missing []string
@@ -85,6 +86,7 @@ func (u *UI) frameOf(r *http.Request, by *token.Token, title string) *frame {
 		Version: u.cfg.Version,
 		Address: r.URL.RequestURI(),
 		Zone:    u.zoneOf(r),
+		ZoneSet: u.cookie(r, zoneCookie) != "",
 		By:      by,
 		Now:     u.cfg.Now(),
 	}

@@ -156,7 +156,7 @@ func (u *UI) submit(c *api.Call) error {
 		Key:       strings.TrimSpace(form.Get("key")),
 		Wrong:     map[string]string{},
 	}
-	ask := body.read(l.Zone)
+	ask := body.read(l.frame)
 	status := http.StatusBadRequest
 	if len(body.Wrong) == 0 {
 		var told api.Submitted
@@ -185,7 +185,7 @@ func (u *UI) submit(c *api.Call) error {
 }
 
 // read returns what the form asks for, and notes what is wrong with it.
-func (s *submission) read(zone *time.Location) (ask api.Submit) {
+func (s *submission) read(on *frame) (ask api.Submit) {
 	ask.Behavior = s.Behavior
 	if s.Behavior == "" {
 		s.Wrong["behavior"] = "want the behavior that the task has"
@@ -211,7 +211,7 @@ func (s *submission) read(zone *time.Location) (ask api.Submit) {
 		}
 	}
 	if s.NotBefore != "" {
-		at, err := momentOf(s.NotBefore, zone)
+		at, err := on.momentOf(s.NotBefore)
 		if err != nil {
 			s.Wrong["not_before"] = err.Error()
 		}
@@ -227,16 +227,20 @@ func (s *submission) read(zone *time.Location) (ask api.Submit) {
 	return ask
 }
 
-// momentOf reads a time: in RFC 3339, or without a zone in that of the page.
-func momentOf(text string, zone *time.Location) (time.Time, error) {
+// momentOf reads a time: in RFC 3339, or without a zone in the one that the viewer has chosen. Where none was chosen a
+// script shows times in the zone of the browser, which the node does not know.
+func (f *frame) momentOf(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
+	if err != nil && !f.ZoneSet {
+		return at, errors.New("want a time with its zone, such as 2026-11-23T17:00:00Z or 2026-11-23T18:00:00+01:00")
+	}
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
 		if err != nil {
-			at, err = time.ParseInLocation(layout, text, zone)
+			at, err = time.ParseInLocation(layout, text, f.Zone)
 		}
 	}
 	if err != nil {
-		return at, fmt.Errorf("want a time such as 2026-11-23T17:00:00Z, or 2026-11-23 17:00 in the zone %s", zone)
+		return at, fmt.Errorf("want a time such as 2026-11-23T17:00:00Z, or 2026-11-23 17:00 in the zone %s", f.Zone)
 	}
 	return at, nil
 }
