@@ -42,6 +42,7 @@ func (u *UI) schedulesRoutes() []api.Route {
 			Summary: "Show a schedule, its next ticks and its last runs",
 			Role:    token.Viewer,
 			Scope:   api.OneSchedule,
+			Query:   []api.Param{{Name: "cursor", Does: "older events"}},
 			Large:   true,
 			Serve:   u.showSchedule,
 		},
@@ -187,6 +188,8 @@ type oneSchedule struct {
 	Ticks  []events.Millis
 	Runs   []task.Task
 	Events []tick // what became of ticks without runs, pauses and changes, the newest first
+	Cursor string // of the events that are shown; "" = the newest
+	Older  string // address of older events; "" = there are none
 }
 
 // tick is an event of a schedule in words.
@@ -207,7 +210,7 @@ func (u *UI) showSchedule(c *api.Call) error {
 	name := c.Path("name")
 	l := u.look(c, "Schedules", name)
 	at := "/v1/schedules/" + url.PathEscape(name)
-	var body oneSchedule
+	body := oneSchedule{Cursor: c.Param("cursor")}
 	if err := l.get(at, &body.scheduleRow); err != nil {
 		return err
 	}
@@ -218,7 +221,8 @@ func (u *UI) showSchedule(c *api.Call) error {
 	var past history
 	asks := []part{
 		{"runs", "/v1/tasks?" + url.Values{"affinity": {name}, "limit": {runsShown}}.Encode(), &runs},
-		{"history", "/v1/tasks/" + pathOf(events.ScheduleRecord(name)) + "/history?order=newest&limit=" + scheduleEventsMax, &past},
+		{"history", "/v1/tasks/" + pathOf(events.ScheduleRecord(name)) + "/history?order=newest&limit=" + scheduleEventsMax +
+			cursorOf(body.Cursor), &past},
 	}
 	if body.Definition.Cron != "" {
 		asks = append(asks, part{"next ticks", at + "/next?n=" + ticksShown, &ticks})
@@ -226,6 +230,9 @@ func (u *UI) showSchedule(c *api.Call) error {
 	l.parts(asks...)
 	l.lacks("runs", runs.Missing)
 	body.Ticks, body.Runs = ticks.Next, runs.Tasks
+	if past.Cursor != "" {
+		body.Older = body.At() + "?cursor=" + url.QueryEscape(past.Cursor)
+	}
 	for _, e := range past.Events {
 		if t := tickOf(e); t.Text != "" {
 			body.Events = append(body.Events, t)

@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -115,7 +116,7 @@ func cursorOf(cursor string) string {
 	if cursor == "" {
 		return ""
 	}
-	return "&cursor=" + cursor
+	return "&cursor=" + url.QueryEscape(cursor)
 }
 
 // movesOf returns the events that a timeline draws, oldest first.
