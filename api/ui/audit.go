@@ -76,7 +76,8 @@ const (
 // stretches are the beginnings of the stretches before a time; after the last one comes all that there is. The first
 // ones are short: of a busy cluster a minute takes longer than a page waits.
 var stretches = []time.Duration{
-	10 * time.Second, time.Minute, 5 * time.Minute, 20 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 31 * 24 * time.Hour,
+	10 * time.Second, time.Minute, 5 * time.Minute, 20 * time.Minute,
+	time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 31 * 24 * time.Hour,
 }
 
 // lookBack reads the newest events of some kinds before a time, those that are wanted; the zero time is now.

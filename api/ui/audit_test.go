@@ -131,11 +131,13 @@ func TestAudit_ShowsWhatItHasReadWhereReadingTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &busyPast{stuck: 3}
 		now := time.Now()
-		for _, ago := range []time.Duration{time.Hour, 45 * time.Second, 40 * time.Second, 20 * time.Second, 5 * time.Second} {
+		for _, seconds := range []time.Duration{3600, 45, 40, 20, 5} {
+			ago := seconds * time.Second
 			p.suspends(t, now.Add(-ago), "ago "+ago.String())
 		}
 		s := serveClient(t, p, ui.Config{})
-		got := s.want(s.get("viewer", "/ui/audit"), 200, "ago 5s", "ago 45s", "are not all shown: reading further back takes too long",
+		got := s.want(s.get("viewer", "/ui/audit"), 200, "ago 5s", "ago 45s",
+			"are not all shown: reading further back takes too long",
 			now.Add(-10*time.Second).UTC().Format("2006-01-02T15:04:05.000Z"))
 		s.wantNot(got, "ago 40s", "ago 1h", "ago 20s")
 		p.stuck = 1

@@ -35,17 +35,19 @@ func portOf(r *http.Request) string {
 	return port
 }
 
-// secure reports whether the browser asks by TLS, which a proxy may end. A proxy that asks under a name of its own passes
-// the origin of forms alone.
+// secure reports whether the browser asks by TLS, which a proxy may end. A proxy that asks under a name of its own
+// passes the origin of forms alone.
 func (u *UI) secure(r *http.Request) bool {
 	return r.TLS != nil || slices.ContainsFunc(u.cfg.Origins, func(origin string) bool {
 		at, err := url.Parse(origin)
-		return err == nil && at.Scheme == "https" && (strings.EqualFold(at.Host, r.Host) || r.Header.Get("Origin") == origin)
+		asked := r.Header.Get("Origin") == origin || err == nil && strings.EqualFold(at.Host, r.Host)
+		return err == nil && at.Scheme == "https" && asked
 	})
 }
 
 // cookie returns the value of a cookie of ours. One that is there more than once has none: another server of this host
-// may have set it. What asks for a page behind a proxy may show nothing of its TLS: there the prefix of the cookie does.
+// may have set it. What asks for a page behind a proxy may show nothing of its TLS: there the prefix of the cookie
+// does.
 func (u *UI) cookie(r *http.Request, name string) string {
 	secure := u.secure(r)
 	all := r.CookiesNamed(cookieName(r, name, secure || len(u.cfg.Origins) > 0))

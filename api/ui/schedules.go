@@ -219,10 +219,10 @@ func (u *UI) showSchedule(c *api.Call) error {
 	}
 	var runs api.TaskPage
 	var past history
+	told := "/v1/tasks/" + pathOf(events.ScheduleRecord(name)) + "/history?order=newest&limit=" + scheduleEventsMax
 	asks := []part{
 		{"runs", "/v1/tasks?" + url.Values{"affinity": {name}, "limit": {runsShown}}.Encode(), &runs},
-		{"history", "/v1/tasks/" + pathOf(events.ScheduleRecord(name)) + "/history?order=newest&limit=" + scheduleEventsMax +
-			cursorOf(body.Cursor), &past},
+		{"history", told + cursorOf(body.Cursor), &past},
 	}
 	if body.Definition.Cron != "" {
 		asks = append(asks, part{"next ticks", at + "/next?n=" + ticksShown, &ticks})

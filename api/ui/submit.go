@@ -19,8 +19,8 @@ import (
 	"taskledger/task"
 )
 
-// maxSubmit takes the largest parameters in the form that a browser sends, in which the end of a line has six bytes, and
-// the other fields.
+// maxSubmit takes the largest parameters in the form that a browser sends, in which the end of a line has six bytes,
+// and the other fields.
 const maxSubmit = 6*events.MaxPayloadBytes + 16<<10
 
 func (u *UI) submitRoutes() []api.Route {

@@ -39,7 +39,7 @@ type UI struct {
 	cfg      Config
 	sessions *sessions.Sessions
 	jobs     *jobs.Jobs
-	orders   atomic.Pointer[string] // a text that is in forms of runs; another one takes its place once one has made runs
+	orders   atomic.Pointer[string] // the text in forms of runs, until one has made runs
 }
 
 // New returns a dashboard, or an error that names what is wrong with the configuration. It starts nothing.

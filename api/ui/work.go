@@ -32,7 +32,8 @@ func (u *UI) workRoutes() []api.Route {
 	steer := func(verb, summary string, body func(form url.Values) any) api.Route {
 		r := show
 		r.Method, r.Pattern, r.Summary, r.Query = http.MethodPost, show.Pattern+"/"+verb, summary, nil
-		r.Role, r.MaxBody, r.Form = token.Operator, maxSteer, []api.Param{{Name: "what"}, {Name: "version"}, {Name: "next"}}
+		r.Role, r.MaxBody = token.Operator, maxSteer
+		r.Form = []api.Param{{Name: "what"}, {Name: "version"}, {Name: "next"}}
 		if verb == "reset" {
 			r.Form = append(r.Form, api.Param{Name: "token"}, api.Param{Name: "reason"})
 		}
@@ -75,8 +76,8 @@ func (u *UI) workRoutes() []api.Route {
 	}
 }
 
-// seen returns an error if the task of a work has another event than the last one that a form was made of, as it has where
-// the form is late or was sent before. A form that names none is of no page.
+// seen returns an error if the task of a work has another event than the last one that a form was made of, as it has
+// where the form is late or was sent before. A form that names none is of no page.
 func (l *look) seen(version string) error {
 	if version == "" {
 		return nil

@@ -121,8 +121,8 @@ func (s *Sessions) add(to *table, secret string) (code string) {
 	return code
 }
 
-// Principal returns a text that tokens have in common which are the same by token.Same: neither a name nor a secret alone
-// says whose a session is.
+// Principal returns a text that tokens have in common which are the same by token.Same: neither a name nor a secret
+// alone says whose a session is.
 func Principal(t *token.Token) string {
 	return fmt.Sprintf("%q %d %q %q", t.Name, t.Role, t.Prefix, t.Behaviors)
 }

@@ -51,6 +51,7 @@ func TestInfo_TellsOfTasksThatMayStartAndWait(t *testing.T) {
 	late.Task, late.NotBefore = "late", began.Add(time.Hour)
 	b.accept(command.LaneSubmit, late)
 	b.submit(events.Policy{})
+	began = b.task().CreatedAt
 	for _, c := range []struct {
 		after time.Duration
 		tasks int64
