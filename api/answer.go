@@ -37,6 +37,19 @@ func (c *Call) enter() error {
 	return nil
 }
 
+// Making waits for a place among the large answers that are made at once, if the route is Large and for browsers. A
+// page calls it after it has asked other routes, which need places of their own, and before it is made. A form that may
+// have changed something is answered without a place.
+func (c *Call) Making() error {
+	if !c.route.Large || c.route.Page == nil || c.placed {
+		return nil
+	}
+	if err := c.enter(); err != nil && c.r.Method == http.MethodGet {
+		return err
+	}
+	return nil
+}
+
 // leave gives the place back, if the request has one.
 func (c *Call) leave() {
 	if c.placed {

@@ -85,11 +85,13 @@ func (c *Client) Lines(ctx context.Context, q Question, take func(line []byte) e
 func (c *Client) ask(ctx context.Context, q Question, take func([]byte) error) (header http.Header, err error) {
 	var body io.Reader
 	if q.Body != nil {
-		text, err := json.Marshal(q.Body)
-		if err != nil {
+		var text bytes.Buffer
+		enc := json.NewEncoder(&text)
+		enc.SetEscapeHTML(false) // parameters keep the size that they have
+		if err := enc.Encode(q.Body); err != nil {
 			return nil, fmt.Errorf("ask %s: %w", q.Path, err)
 		}
-		body = bytes.NewReader(text)
+		body = &text
 	}
 	method, target := q.Method, q.Path
 	if method == "" {

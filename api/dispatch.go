@@ -87,7 +87,7 @@ func (c *Call) serve() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if c.route.Large && !c.asksForLittle() {
+	if c.route.Large && c.route.Page == nil && !c.asksForLittle() {
 		if err := c.enter(); err != nil {
 			return err
 		}

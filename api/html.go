@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strconv"
+
+	"taskledger/api/measured"
+	"taskledger/api/problem"
 )
 
 // HTML answers with a page. A browser that has the same page already is told so, without it.
@@ -37,6 +40,12 @@ func (c *Call) text(status int, media string, text []byte) error {
 	c.begin(status)
 	c.send(text)
 	return nil
+}
+
+// RefuseHTML answers with a page that says why a form was refused, which counts as a refusal of that type.
+func (c *Call) RefuseHTML(is problem.Type, page []byte) error {
+	measured.Of(c.w).Refused = is
+	return c.HTML(problem.New(is, "").Status, page)
 }
 
 // Redirect has a browser that sent a form ask for another page.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"taskledger/api"
@@ -204,4 +205,48 @@ func TestRoute_WithAFormAndJSONIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not both") {
 		t.Error(err)
 	}
+}
+
+// A large page waits for its place once it is made, and holds none while it asks other routes, which may be large.
+func TestPages_ThatAreLargeTakeTheirPlaceWhenTheyAreMade(t *testing.T) {
+	entered, made := make(chan struct{}, 8), make(chan struct{})
+	s, _ := serve(t, func(c *api.Config) {
+		c.Routes = append(c.Routes, api.Route{
+			Method:  "GET",
+			Pattern: "/pages/large",
+			Summary: "Show what others answer",
+			Role:    token.Viewer,
+			Page:    policy,
+			Large:   true,
+			Serve: func(c *api.Call) error {
+				var shown api.TaskPage
+				if _, err := c.Client().Ask(c.Context(), api.Question{Path: "/v1/tasks"}, &shown); err != nil {
+					return err
+				}
+				if err := c.Making(); err != nil {
+					return err
+				}
+				entered <- struct{}{}
+				<-made
+				return c.HTML(http.StatusOK, []byte("<p>large"))
+			},
+		})
+	})
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() { s.want(s.send("viewer", "GET", "/pages/large", nil), 200, "<p>large") })
+	}
+	<-entered
+	<-entered // those are all places of the principal
+	for range 2 {
+		select {
+		case <-entered:
+			t.Error("a third page is made beside two")
+		default:
+		}
+		made <- struct{}{}
+		<-entered
+	}
+	close(made)
+	asking.Wait()
 }

@@ -66,7 +66,8 @@ func (f *refusals) refuse(w http.ResponseWriter, r *http.Request, p *problem.Pro
 
 // write writes a problem in the error format of the path.
 func (f *refusals) write(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
-	measured.Of(w).Refused = p.Type
+	is := measured.Of(w)
+	is.Refused = p.Type
 	d := f.formatOf(r.URL.Path)
 	if p.Type == problem.Unauthorized && (d == nil || !d.Pages) { // a browser would open a window of its own
 		w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
@@ -74,6 +75,9 @@ func (f *refusals) write(w http.ResponseWriter, r *http.Request, p *problem.Prob
 	if d != nil {
 		d.Page.set(w.Header())
 		d.Refuse(w, r, p)
+		if is.Status == http.StatusSeeOther && f.inHeader(r) == "" { // who comes without a session has guessed nothing
+			is.Refused = ""
+		}
 		return
 	}
 	p.Write(w) // net/http leaves the text out where HEAD asks

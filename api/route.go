@@ -26,7 +26,7 @@ type Route struct {
 	// Untyped says that a body without the header Content-Type is taken for JSON: old clients send none.
 	Untyped bool
 	// Large says that its answers may have megabytes: a few are made at once, and the others wait, unless they ask
-	// for little.
+	// for little. A page takes its place by Call.Making alone, once it has what it asks other routes for.
 	Large bool
 	// Summary says in a line what it does.
 	Summary string

@@ -51,6 +51,8 @@ type shardNeeds struct {
 	Behind       uint64        `json:"behind,omitempty"`       // entries that the archive was to hold a minute ago and does not
 	Overdue      int64         `json:"overdue,omitempty"`      // attempts that run on 20 s after their time-out
 	OverdueSince events.Millis `json:"overdue_since,omitzero"` // when that of the first of them was over
+	Waiting      int64         `json:"waiting,omitempty"`      // tasks that may start and have not for more than a minute
+	WaitingSince events.Millis `json:"waiting_since,omitzero"` // when the first of them could start
 }
 
 // infoOf returns the report of a shard's owner, with the number of the shard.
@@ -79,6 +81,8 @@ func infoOf(shard int, s *command.ShardReport) ShardInfo {
 			Behind:       s.Needs.Behind,
 			Overdue:      s.Needs.Overdue,
 			OverdueSince: events.Millis(s.Needs.OverdueSince),
+			Waiting:      s.Waits.Tasks,
+			WaitingSince: events.Millis(s.Waits.Since),
 		},
 	}
 	info.Figures, _ = meter.Unpack(s.Behaviors, s.Figures) // the report was checked

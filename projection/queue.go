@@ -30,11 +30,16 @@ func (q *queue) first() *Task {
 	return t
 }
 
-// all yields the tasks of a queue without rank; the queue must not change meanwhile.
+// all yields the tasks of a queue in no order; the queue must not change meanwhile.
 func (q *queue) all() iter.Seq[*Task] {
 	return func(yield func(*Task) bool) {
 		for _, t := range q.line.tasks {
 			if t != nil && !yield(t) {
+				return
+			}
+		}
+		for _, p := range q.heap {
+			if !yield(p.task) {
 				return
 			}
 		}

@@ -319,6 +319,21 @@ func (s *Shard) Backlog() iter.Seq2[string, int] {
 	}
 }
 
+// Readies yields the ready tasks, in no order; the shard must not change meanwhile.
+func (s *Shard) Readies() iter.Seq[*Task] {
+	return func(yield func(*Task) bool) {
+		for _, g := range s.groups {
+			for _, q := range [...]*queue{&g.ready, &g.repeats} {
+				for t := range q.all() {
+					if !yield(t) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // Running yields the tasks that run on a node, in no order; the shard must not change meanwhile.
 func (s *Shard) Running(node string) iter.Seq[*Task] {
 	if q := s.running[node]; q != nil {

@@ -33,6 +33,7 @@ func (u *UI) actionRoutes() []api.Route {
 			Class:   api.Poll, // the suspend of a work waits for its buckets
 			MaxBody: maxAction,
 			Form:    []api.Param{{Name: "operation"}, {Name: "version"}, {Name: "reason"}},
+			Large:   true,
 			Serve:   u.changeTask,
 		},
 		{

@@ -23,6 +23,7 @@ func (u *UI) auditRoutes() []api.Route {
 		Role:    token.Viewer,
 		Scope:   api.Everything,
 		Query:   []api.Param{{Name: "by", Does: "of this principal alone"}, {Name: "before", Does: "before this time"}},
+		Large:   true,
 		Serve:   u.showAudit,
 	}}
 }
@@ -60,9 +61,9 @@ type deed struct {
 // deeds holds what a look back into the journal has found.
 type deeds struct {
 	All   []deed    // the newest first
-	Since time.Time // nothing before it was read; zero = all was
+	Since time.Time // not all before it was read; zero = all was
 	Full  bool      // there may be older ones before the last of All
-	Why   string    // why older ones were not read; "" = all was, or there are enough
+	Why   string    // why not all older ones were read; "" = all was, or there are enough
 }
 
 // How far a look back goes: it reads stretches of time, each longer than the one before, until it has enough or its
@@ -72,13 +73,18 @@ const (
 	readWithin = 3 * time.Second
 )
 
-// stretches are the beginnings of the stretches before now; after the last one comes all that there is.
+// stretches are the beginnings of the stretches before a time; after the last one comes all that there is. The first
+// ones are short: of a busy cluster a minute takes longer than a page waits.
 var stretches = []time.Duration{
-	time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 31 * 24 * time.Hour,
+	10 * time.Second, time.Minute, 5 * time.Minute, 20 * time.Minute,
+	time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 31 * 24 * time.Hour,
 }
 
-// lookBack reads the newest events of some kinds before a time, those that are wanted.
+// lookBack reads the newest events of some kinds before a time, those that are wanted; the zero time is now.
 func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed) bool) (found deeds) {
+	if before.IsZero() {
+		before = l.Now
+	}
 	page, stop := l.bounded()
 	defer stop()
 	ctx, cancel := context.WithTimeout(page, readWithin)
@@ -88,6 +94,9 @@ func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed
 		names[i] = k.String()
 	}
 	to := before
+	if !to.Before(l.Now) {
+		to = l.Now.Add(time.Minute) // the clocks of owners may be ahead
+	}
 	for i := 0; i <= len(stretches); i++ {
 		query := url.Values{"kind": {strings.Join(names, ",")}, "to": {to.UTC().Format(time.RFC3339Nano)}}
 		var from time.Time
@@ -96,7 +105,9 @@ func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed
 			query.Set("from", from.UTC().Format(time.RFC3339Nano))
 		}
 		some, err := l.stretch(ctx, query, wanted)
+		found.All = append(found.All, some...)
 		if err != nil {
+			found.All = found.All[:min(len(found.All), deedsShown)]
 			found.Why = problem.Of(err).Error()
 			if ctx.Err() != nil {
 				found.Why = "reading further back takes too long for a page"
@@ -104,7 +115,6 @@ func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed
 			found.Since = to
 			return found
 		}
-		found.All = append(found.All, some...)
 		if to = from; len(found.All) >= deedsShown {
 			found.All, found.Full = found.All[:deedsShown], true
 			return found
@@ -148,9 +158,6 @@ func (u *UI) showAudit(c *api.Call) error {
 		return err
 	}
 	body := audit{By: strings.TrimSpace(c.Param("by")), Before: c.Param("before")}
-	if before.IsZero() {
-		before = l.Now.Add(time.Minute) // the clocks of owners may be ahead
-	}
 	body.deeds = l.lookBack(before, operated, func(d *deed) bool {
 		return (d.Principal != "" || d.Record == "journal") && (body.By == "" || d.Principal == body.By)
 	})

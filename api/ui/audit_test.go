@@ -1,13 +1,21 @@
 package ui_test
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"taskledger/api/apitest"
+	"taskledger/api/ui"
+	"taskledger/events"
+	"taskledger/ledger"
+	"taskledger/store"
 )
 
 // ask has the API do something, which must succeed.
@@ -61,4 +69,78 @@ func TestAudit_ComesInPagesThatLeaveNothingOut(t *testing.T) {
 	if len(seen) != all || pages != 2 {
 		t.Errorf("%d events on %d pages", len(seen), pages)
 	}
+}
+
+// busyPast is a cluster with a journal of which an entry takes for ever to read.
+type busyPast struct {
+	longLife
+	stuck uint64 // number of that entry
+}
+
+func (p *busyPast) Ledger() *ledger.Ledger {
+	return ledger.New(ledger.Config{
+		Cluster:  store.Cluster{ID: "busy", Shards: 1},
+		Journal:  p,
+		Owners:   ownerOf{silentOwners{}, &p.longLife},
+		Revision: func(context.Context) (int64, error) { return int64(len(p.records)), nil },
+	})
+}
+
+func (p *busyPast) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
+	if number > uint64(len(p.records)) {
+		return store.Record{}, store.ErrTrimmed
+	}
+	return p.longLife.Entry(ctx, shard, number)
+}
+
+func (p *busyPast) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for rec, err := range p.longLife.Read(ctx, shard, from) {
+			if rec.Number == p.stuck {
+				rec, err = hang[store.Record](ctx)
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// suspends adds an entry in which a task is suspended for a reason.
+func (p *busyPast) suspends(t *testing.T, at time.Time, reason string) {
+	t.Helper()
+	number := uint64(len(p.records)) + 1
+	var b events.Builder
+	b.Reset(events.Entry{Number: number, Epoch: 1, Owner: "owner", Time: events.MillisOf(at)})
+	b.Add(events.Event{
+		Task:   longID,
+		Seq:    number,
+		Prev:   events.RefOf(number-1, 0),
+		Origin: b.AddOrigin(events.Origin{Sender: "s", Number: number, Asker: events.Asker{Principal: "olga"}}),
+		Body:   &events.Suspended{Reason: reason},
+	})
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.records = append(p.records, store.Record{Head: store.Head{Number: number, Revision: int64(number)}, Data: data})
+}
+
+// However busy a cluster is, the audit shows the last seconds, and what it has read of a stretch that takes too long.
+func TestAudit_ShowsWhatItHasReadWhereReadingTakesTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &busyPast{stuck: 3}
+		now := time.Now()
+		for _, seconds := range []time.Duration{3600, 45, 40, 20, 5} {
+			ago := seconds * time.Second
+			p.suspends(t, now.Add(-ago), "ago "+ago.String())
+		}
+		s := serveClient(t, p, ui.Config{})
+		got := s.want(s.get("viewer", "/ui/audit"), 200, "ago 5s", "ago 45s",
+			"are not all shown: reading further back takes too long",
+			now.Add(-10*time.Second).UTC().Format("2006-01-02T15:04:05.000Z"))
+		s.wantNot(got, "ago 40s", "ago 1h", "ago 20s")
+		p.stuck = 1
+		s.want(s.get("viewer", "/ui/audit"), 200, "ago 5s", "ago 20s", "ago 40s", "ago 45s")
+	})
 }

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/schedules"
 	"taskledger/api/stores"
+	"taskledger/api/token"
 	"taskledger/api/ui"
 	"taskledger/api/works"
 	"taskledger/behaviors"
@@ -26,10 +28,14 @@ import (
 	"taskledger/events"
 )
 
-var everybody = apitest.Everybody(nil)
+// everybody has the tokens of tests, and one that has its name from another one, and other rights.
+var everybody = apitest.Everybody(apitest.Secrets{"namesake": {Name: "olga", Role: token.Operator, Prefix: "t1."}})
 
 // fails ends with an error whose text is its parameter.
 var fails = behaviors.Define[string, string]("fails", nil)
+
+// keeps takes any JSON, and ends with it.
+var keeps = behaviors.Define[json.RawMessage, json.RawMessage]("keeps", nil)
 
 // server is a dashboard on a node of its own, in memory.
 type server struct {
@@ -41,7 +47,8 @@ type server struct {
 func serve(t *testing.T, configure ...func(*api.Config, *ui.Config)) *server {
 	t.Helper()
 	return serveOn(t, enginetest.Memory(t, builtin.Noop(), builtin.Sleep(), fails.Bind(
-		func(_ context.Context, text string) (string, error) { return "", behaviors.Cancel(errors.New(text)) })), configure...)
+		func(_ context.Context, text string) (string, error) { return "", behaviors.Cancel(errors.New(text)) }),
+		keeps.Bind(func(_ context.Context, value json.RawMessage) (json.RawMessage, error) { return value, nil })), configure...)
 }
 
 // serveOn is serve on another node.

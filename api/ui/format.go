@@ -1,8 +1,6 @@
 package ui
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -100,15 +98,6 @@ func (f *frame) Count(n any) string {
 		text = text[:len(text)-3]
 	}
 	return sign + strings.Join(append([]string{text}, parts...), "\u202f")
-}
-
-// JSON shows a JSON text with one member a line. What is no JSON is shown as it is.
-func (f *frame) JSON(text json.RawMessage) string {
-	var shown bytes.Buffer
-	if json.Indent(&shown, text, "", "  ") != nil {
-		return string(text)
-	}
-	return shown.String()
 }
 
 // StatusOf returns the name of a status by its number.

@@ -25,11 +25,15 @@ type frame struct {
 	Version string
 	Address string // of the page, with its query
 	Zone    *time.Location
+	ZoneSet bool         // somebody has chosen it
 	By      *token.Token // who looks; nil = nobody has logged in
 	// Missing lists what of the page could not be had, and why.
 	Missing []string
 	Now     time.Time
-	Body    any // what the page's own template shows
+	// Once is in a form that orders runs: the same form makes them once. It is the same on all pages until then, which
+	// a browser has already where nothing else has changed.
+	Once string
+	Body any // what the page's own template shows
 }
 
 // section is an entry of the navigation.
@@ -82,6 +86,7 @@ func (u *UI) frameOf(r *http.Request, by *token.Token, title string) *frame {
 		Version: u.cfg.Version,
 		Address: r.URL.RequestURI(),
 		Zone:    u.zoneOf(r),
+		ZoneSet: u.cookie(r, zoneCookie) != "",
 		By:      by,
 		Now:     u.cfg.Now(),
 	}
@@ -99,7 +104,7 @@ type look struct {
 // look begins a page.
 func (u *UI) look(c *api.Call, section, title string) *look {
 	f := u.frameOf(c.Request(), c.Token(), title)
-	f.Section = section
+	f.Section, f.Once = section, *u.orders.Load()
 	return &look{
 		frame: f,
 		call:  c,
@@ -167,6 +172,9 @@ func (l *look) show(name string, body any) error { return l.showAs(http.StatusOK
 
 // showAs answers with the page of a name and a status.
 func (l *look) showAs(status int, name string, body any) error {
+	if err := l.call.Making(); err != nil {
+		return err
+	}
 	page, err := render(name, l.frame, body)
 	if err != nil {
 		return fmt.Errorf("make the page %s: %w", name, err)

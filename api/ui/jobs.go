@@ -16,6 +16,7 @@ import (
 	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/api/ui/jobs"
+	"taskledger/api/ui/sessions"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -207,7 +208,7 @@ func (u *UI) beginJob(c *api.Call) error {
 		p.Field = "filter"
 		return p
 	}
-	id, err := u.jobs.Begin(c.Token().Name, c.Client(), o)
+	id, err := u.jobs.Begin(sessions.Principal(c.Token()), c.Client(), o)
 	switch {
 	case errors.Is(err, jobs.ErrTooMany):
 		p := problem.New(problem.TooMany, "%s", err)
@@ -289,14 +290,14 @@ func (j job) Counted() int64 {
 
 func (u *UI) listJobs(c *api.Call) error {
 	var all []job
-	for _, is := range u.jobs.List(c.Token().Name) {
+	for _, is := range u.jobs.List(sessions.Principal(c.Token())) {
 		all = append(all, jobOf(is))
 	}
 	return u.look(c, "Tasks", "Changes of all that match").show("jobs", all)
 }
 
 func (u *UI) showJob(c *api.Call) error {
-	is, has := u.jobs.Get(c.Token().Name, c.Path("job"))
+	is, has := u.jobs.Get(sessions.Principal(c.Token()), c.Path("job"))
 	if !has {
 		return noJob()
 	}
@@ -311,7 +312,7 @@ func noJob() error {
 
 func (u *UI) stopJob(c *api.Call) error {
 	id := c.Path("job")
-	if !u.jobs.Stop(c.Token().Name, id) {
+	if !u.jobs.Stop(sessions.Principal(c.Token()), id) {
 		return noJob()
 	}
 	return c.Redirect(jobAt(id))

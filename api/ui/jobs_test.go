@@ -73,6 +73,8 @@ func TestJob_ChangesAllThatMatchedWhenItBegan(t *testing.T) {
 	}
 	got := s.want(s.ended("operator", at), 200, "It is done", `data-label="Outcome">Changed</td><td class="n" data-label="Tasks">5<`, "no more")
 	s.wantNot(got, "Stop</button>", "data-live")
+	s.want(s.get("namesake", at), 404)
+	s.wantNot(s.get("namesake", "/ui/jobs"), at)
 	for i := range 5 {
 		if is := s.see(fmt.Sprintf("a/%d", i)); is.Status != task.Failure || is.Error.Message != "no more" {
 			t.Errorf("%+v", is)

@@ -91,7 +91,11 @@ func (u *UI) login(c *api.Call) error {
 		body.Why = "No token has this secret."
 	}
 	if cookie == "" {
-		return u.look(c, "", "Log in").showAs(http.StatusUnauthorized, "login", body)
+		page, err := render("login", u.look(c, "", "Log in").frame, body)
+		if err != nil {
+			return err
+		}
+		return c.RefuseHTML(problem.Unauthorized, page) // guesses are counted
 	}
 	u.setCookie(c.Header(), c.Request(), sessionCookie, cookie, 0)
 	return c.Redirect(body.Next)

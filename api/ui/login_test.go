@@ -1,15 +1,20 @@
 package ui_test
 
 import (
+	"context"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/measured"
+	"taskledger/api/problem"
 	"taskledger/api/ui"
 )
 
@@ -109,6 +114,116 @@ func TestSession_BehindTLSIsSentByTLSAlone(t *testing.T) {
 		if w.Code != 303 || !strings.HasPrefix(set, "__Secure-taskledger-session") || !strings.Contains(set, "; Secure") {
 			t.Errorf("%s: %d %s", name, w.Code, set)
 		}
+	}
+}
+
+// asks sends a request that a test changes, and returns the answer.
+func (s *server) asks(method, path string, form url.Values, change func(*http.Request)) answer {
+	s.t.Helper()
+	r := httptest.NewRequestWithContext(s.t.Context(), method, path, strings.NewReader(form.Encode()))
+	r.Host = "localhost"
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	change(r)
+	w := httptest.NewRecorder()
+	s.api.ServeHTTP(w, r)
+	return answer{w.Code, w.Header(), w.Body.String()}
+}
+
+// Nodes in containers all listen on one port, and are asked by others of one host: a browser has a session at each.
+func TestSession_HasThePortThatTheBrowserAsks(t *testing.T) {
+	s := serve(t)
+	names := map[string]string{
+		"localhost:7401": "taskledger-session-7401=",
+		"[::1]:7402":     "taskledger-session-7402=",
+		"localhost":      "taskledger-session-7400=",
+		"localhost:":     "taskledger-session-7400=",
+	}
+	for host, name := range names {
+		mapped := func(r *http.Request) {
+			r.Host = host
+			*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{Port: 7400}))
+		}
+		got := s.want(s.asks("POST", "/ui/login", url.Values{"token": {"viewer"}}, mapped), 303)
+		if set := got.header.Get("Set-Cookie"); !strings.HasPrefix(set, name) {
+			t.Errorf("%s: %s", host, set)
+		}
+		s.want(s.asks("GET", "/ui/", nil, func(r *http.Request) {
+			mapped(r)
+			r.Header.Set("Cookie", cookieOf(got)+"; taskledger-session-7403=other")
+		}), 200, "vera, viewer")
+	}
+}
+
+// A proxy that asks under a name of its own passes the origin of the form alone: the session has TLS by that.
+func TestSession_BehindAProxyWithANameOfItsOwnIsSentByTLSAlone(t *testing.T) {
+	s := serve(t, func(a *api.Config, u *ui.Config) {
+		a.Origins = []string{"https://tasks.example"}
+		u.Origins = a.Origins
+	})
+	from := func(origin, cookie string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Set("Origin", origin)
+			r.Header.Set("Cookie", cookie)
+			if origin == "" {
+				r.Header.Del("Origin")
+			}
+		}
+	}
+	form := url.Values{"token": {"viewer"}}
+	got := s.want(s.asks("POST", "/ui/login", form, from("https://tasks.example", "")), 303)
+	set := got.header.Get("Set-Cookie")
+	if !strings.HasPrefix(set, "__Secure-taskledger-session=") || !strings.Contains(set, "; Secure") {
+		t.Error(set)
+	}
+	s.want(s.asks("GET", "/ui/", nil, from("", cookieOf(got))), 200, "vera, viewer")
+	s.want(s.asks("GET", "/ui/tasks", nil, from("", cookieOf(got)+"; "+cookieOf(got))), 303)
+	s.want(s.asks("POST", "/ui/logout", nil, from("https://tasks.example", cookieOf(got))), 303)
+	s.want(s.asks("GET", "/ui/tasks", nil, from("", cookieOf(got))), 303)
+	straight := s.want(s.asks("POST", "/ui/login", form, from("http://localhost", "")), 303)
+	if set := straight.header.Get("Set-Cookie"); !strings.HasPrefix(set, "taskledger-session=") {
+		t.Error(set)
+	}
+	s.want(s.asks("GET", "/ui/", nil, from("", cookieOf(straight))), 200, "vera, viewer")
+}
+
+// A page in a tab that nobody uses asks for its changes, and the session ends all the same.
+func TestSession_IsNotUsedByPagesThatRefreshThemselves(t *testing.T) {
+	now := &clock{time.Now()}
+	s := serve(t, func(_ *api.Config, u *ui.Config) { u.Now = now.now })
+	cookie := s.login("operator")
+	refresh := append([]string{"HX-Request", "true", "HX-Source", "div#live"}, cookie...)
+	slide := append([]string{"HX-Request", "true", "HX-Source", "input#slide"}, cookie...)
+	now.at = now.at.Add(7 * time.Hour)
+	s.want(s.get("", "/ui/tasks", refresh...), 200, "olga")
+	s.want(s.get("", "/ui/tasks", slide...), 200, "olga")
+	now.at = now.at.Add(7 * time.Hour)
+	s.want(s.get("", "/ui/tasks", refresh...), 200, "olga")
+	now.at = now.at.Add(time.Hour)
+	s.want(s.get("", "/ui/tasks", refresh...), 303)
+	s.want(s.get("", "/ui/tasks", cookie...), 303)
+}
+
+// watcher keeps why requests were refused.
+type watcher struct{ refused []problem.Type }
+
+// Answered implements measured.Watcher.
+func (w *watcher) Answered(r measured.Request) { w.refused = append(w.refused, r.Refused) }
+
+// Guesses at tokens are counted like those at the API, and visits without a session are none.
+func TestLogin_GuessesAreCountedAsRefused(t *testing.T) {
+	told := &watcher{}
+	s := serve(t, func(a *api.Config, _ *ui.Config) { a.Watch = told })
+	s.send("", "POST", "/ui/login", url.Values{"token": {"guess"}})
+	s.send("", "POST", "/ui/login", url.Values{"link": {"guess"}})
+	s.get("guess", "/ui/tasks")
+	s.get("", "/ui/tasks")
+	s.get("", "/ui/tasks", "Cookie", "taskledger-session=old")
+	s.send("", "POST", "/ui/login", url.Values{"token": {"viewer"}})
+	guess := problem.Unauthorized
+	if want := []problem.Type{guess, guess, guess, "", "", ""}; !slices.Equal(told.refused, want) {
+		t.Errorf("%q, want %q", told.refused, want)
 	}
 }
 

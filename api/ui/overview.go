@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/api/view"
 	"taskledger/events"
@@ -63,27 +65,27 @@ func (u *UI) overview(c *api.Call) error {
 	var counted api.Behaviors
 	var members nodes
 	var shards api.Shards
-	var waiting api.TaskPage
-	old := url.Values{
-		"substatus":  {task.SubReady.String()},
-		"created-to": {l.Now.Add(-waitsTooLong).UTC().Format(time.RFC3339)},
-		"limit":      {"100"},
+	var waiting attentionOfSome
+	var looking sync.WaitGroup
+	if l.By.Limited() { // shards tell of all tasks
+		looking.Go(func() { waiting = l.waiting() })
 	}
 	l.parts(
 		part{"counts", "/v1/behaviors", &counted},
 		part{"nodes", "/v1/nodes", &members},
 		part{"shards", "/v1/shards", &shards},
-		part{"tasks that wait", "/v1/tasks?" + old.Encode(), &waiting},
 	)
+	looking.Wait()
 	body := overview{Partial: counted.Partial, Nodes: members.Nodes}
 	body.Statuses, body.Behaviors = sums(counted.Counts)
 	body.Empty = len(counted.Counts) == 0 && len(counted.Missing) == 0 && len(l.Missing) == 0
 	l.lacks("counts", counted.Missing)
-	l.lacks("tasks that wait", waiting.Missing)
+	l.lacks("tasks that wait", waiting.missing)
+	l.misses("tasks that wait", waiting.err)
 	if !l.By.Limited() {
 		body.Lately = draw(u.cfg.Trend.Points())
 	}
-	body.Attention = slices.Concat(ofShards(&shards), ofNodes(members.Nodes), ofPauses(counted.Paused), ofWaiting(l, &waiting))
+	body.Attention = slices.Concat(ofShards(&shards), ofNodes(members.Nodes), ofPauses(counted.Paused), waiting.needs)
 	return l.show("overview", body)
 }
 
@@ -116,8 +118,8 @@ func (b behaviorCount) Tasks() (n int64) {
 func ofShards(all *api.Shards) (needs []attention) {
 	var behind, overdue []int
 	var entries uint64
-	var attempts int64
-	var since events.Millis
+	var attempts, waiting int64
+	var since, waitingSince events.Millis
 	about := map[string][]int{} // shards by what is told of them
 	var texts []string
 	for i := range all.Shards {
@@ -135,12 +137,21 @@ func ofShards(all *api.Shards) (needs []attention) {
 		if s.Behind > 0 {
 			behind, entries = append(behind, s.Shard), entries+s.Behind
 		}
+		if s.Waiting > 0 {
+			waiting += s.Waiting
+			if waitingSince == 0 || s.WaitingSince < waitingSince {
+				waitingSince = s.WaitingSince
+			}
+		}
 		if s.Overdue > 0 {
 			overdue, attempts = append(overdue, s.Shard), attempts+s.Overdue
 			if since == 0 || s.OverdueSince < since {
 				since = s.OverdueSince
 			}
 		}
+	}
+	if waiting > 0 {
+		needs = append(needs, waitingOf(waiting, waitingSince, ""))
 	}
 	for _, text := range texts {
 		needs = append(needs, attention{Text: shardsOf(about[text]) + ": " + text})
@@ -189,30 +200,64 @@ func ofPauses(all []task.Pause) (needs []attention) {
 	return needs
 }
 
-// ofWaiting tells of tasks that may start and have waited too long.
-func ofWaiting(l *look, page *api.TaskPage) (needs []attention) {
-	n, oldest := 0, events.Millis(0)
-	for _, t := range page.Tasks {
-		if l.Now.Sub(t.Since.Time()) < waitsTooLong {
-			continue
-		}
-		if n++; oldest == 0 || t.Since < oldest {
-			oldest = t.Since
-		}
+// attentionOfSome tells what some tasks need, as far as it was found out.
+type attentionOfSome struct {
+	needs   []attention
+	missing []api.Missing
+	err     error
+}
+
+// mostLooked bounds the pages of tasks that may start which one look at the overview reads.
+const mostLooked = 5
+
+// waiting looks through the tasks that may start, of those that a token is for, for some that have waited for too long.
+// When the first of them could start it tells where it has seen them all.
+func (l *look) waiting() (found attentionOfSome) {
+	ask := url.Values{
+		"substatus":  {task.SubReady.String()},
+		"created-to": {l.Now.Add(-waitsTooLong).UTC().Format(time.RFC3339)},
+		"limit":      {"1000"},
 	}
-	if n == 0 {
-		return nil
+	n, oldest, through := int64(0), events.Millis(0), false
+	for range mostLooked {
+		var page api.TaskPage
+		if found.err = l.get("/v1/tasks?"+ask.Encode(), &page); found.err != nil {
+			break
+		}
+		for _, t := range page.Tasks {
+			if l.Now.Sub(t.Since.Time()) < waitsTooLong {
+				continue
+			}
+			if n++; oldest == 0 || t.Since < oldest {
+				oldest = t.Since
+			}
+		}
+		found.missing = page.Missing
+		if through = page.Cursor == "" || page.Through; through {
+			break
+		}
+		ask.Set("cursor", page.Cursor)
 	}
-	text := fmt.Sprintf("%d tasks may start and have waited for more than a minute", n)
 	switch {
-	case n == 1:
-		text = "A task may start and has waited for more than a minute"
-	case page.Cursor != "" && !page.Through:
-		text = fmt.Sprintf("%d tasks or more may start and have waited for more than a minute", n)
+	case through && n > 0:
+		found.needs = append(found.needs, waitingOf(n, oldest, ""))
+	case n > 0:
+		found.needs = append(found.needs, waitingOf(n, 0, " or more"))
+	case !through && found.err == nil:
+		found.err = problem.New(problem.Overloaded, "there are more than a page looks at")
 	}
-	return []attention{{
+	return found
+}
+
+// waitingOf tells of tasks that may start and have waited for too long.
+func waitingOf(n int64, since events.Millis, more string) attention {
+	text := fmt.Sprintf("%d tasks%s may start and have waited for more than a minute", n, more)
+	if n == 1 && more == "" {
+		text = "A task may start and has waited for more than a minute"
+	}
+	return attention{
 		Text:  text,
-		Since: oldest,
+		Since: since,
 		At:    Root + "tasks?" + url.Values{"substatus": {task.SubReady.String()}}.Encode(),
-	}}
+	}
 }

@@ -2,6 +2,8 @@ package ui
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/problem"
 	"taskledger/api/token"
+	"taskledger/api/ui/sessions"
 	"taskledger/events"
 	"taskledger/schedule"
 	"taskledger/task"
@@ -39,6 +42,8 @@ func (u *UI) schedulesRoutes() []api.Route {
 			Summary: "Show a schedule, its next ticks and its last runs",
 			Role:    token.Viewer,
 			Scope:   api.OneSchedule,
+			Query:   []api.Param{{Name: "cursor", Does: "older events"}},
+			Large:   true,
 			Serve:   u.showSchedule,
 		},
 		{
@@ -54,6 +59,7 @@ func (u *UI) schedulesRoutes() []api.Route {
 				{Name: "reason"},
 				{Name: "version"},
 				{Name: "key"},
+				{Name: "once"},
 				{Name: "priority"},
 				{Name: "next"},
 			},
@@ -182,6 +188,8 @@ type oneSchedule struct {
 	Ticks  []events.Millis
 	Runs   []task.Task
 	Events []tick // what became of ticks without runs, pauses and changes, the newest first
+	Cursor string // of the events that are shown; "" = the newest
+	Older  string // address of older events; "" = there are none
 }
 
 // tick is an event of a schedule in words.
@@ -202,7 +210,7 @@ func (u *UI) showSchedule(c *api.Call) error {
 	name := c.Path("name")
 	l := u.look(c, "Schedules", name)
 	at := "/v1/schedules/" + url.PathEscape(name)
-	var body oneSchedule
+	body := oneSchedule{Cursor: c.Param("cursor")}
 	if err := l.get(at, &body.scheduleRow); err != nil {
 		return err
 	}
@@ -211,9 +219,10 @@ func (u *UI) showSchedule(c *api.Call) error {
 	}
 	var runs api.TaskPage
 	var past history
+	told := "/v1/tasks/" + pathOf(events.ScheduleRecord(name)) + "/history?order=newest&limit=" + scheduleEventsMax
 	asks := []part{
 		{"runs", "/v1/tasks?" + url.Values{"affinity": {name}, "limit": {runsShown}}.Encode(), &runs},
-		{"history", "/v1/tasks/" + pathOf(events.ScheduleRecord(name)) + "/history?order=newest&limit=" + scheduleEventsMax, &past},
+		{"history", told + cursorOf(body.Cursor), &past},
 	}
 	if body.Definition.Cron != "" {
 		asks = append(asks, part{"next ticks", at + "/next?n=" + ticksShown, &ticks})
@@ -221,6 +230,9 @@ func (u *UI) showSchedule(c *api.Call) error {
 	l.parts(asks...)
 	l.lacks("runs", runs.Missing)
 	body.Ticks, body.Runs = ticks.Next, runs.Tasks
+	if past.Cursor != "" {
+		body.Older = body.At() + "?cursor=" + url.QueryEscape(past.Cursor)
+	}
 	for _, e := range past.Events {
 		if t := tickOf(e); t.Text != "" {
 			body.Events = append(body.Events, t)
@@ -277,8 +289,8 @@ func (s oneSchedule) Key() string {
 
 // JSON shows the definition as JSON.
 func (s oneSchedule) JSON() (string, error) {
-	text, err := json.MarshalIndent(s.Definition, "", "  ")
-	return string(text), err
+	text, err := json.Marshal(s.Definition)
+	return indented(text), err
 }
 
 // became tells what a form did to one of many.
@@ -307,6 +319,7 @@ func (u *UI) steerSchedules(c *api.Call) error {
 	case !slices.Contains([]string{"run", "pause", "resume"}, verb):
 		return l.refuse(fieldProblem("verb", "want run, pause or resume"), form)
 	}
+	form.Set("key", cmp.Or(form.Get("key"), l.keyOf(form.Get("once"))))
 	report := steered{Verb: verb, Back: within(form.Get("next"))}
 	for _, name := range names {
 		of := became{Name: name, At: Root + "schedules/" + url.PathEscape(name)}
@@ -328,11 +341,23 @@ func (u *UI) steerSchedules(c *api.Call) error {
 		}
 		report.All = append(report.All, of)
 	}
+	if verb == "run" && form.Get("once") == *u.orders.Load() {
+		u.ordered()
+	}
 	if report.Done == len(names) {
 		return c.Redirect(report.Back)
 	}
 	l.Title = "Not all was done"
 	return l.showAs(http.StatusConflict, "steered", report)
+}
+
+// keyOf returns the key of the runs that the caller orders by a form; "" = the form has none.
+func (l *look) keyOf(once string) string {
+	if once == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(sessions.Principal(l.By) + once))
+	return "ui:" + hex.EncodeToString(sum[:16])
 }
 
 // steering returns the question by which the API steers a schedule.

@@ -3,6 +3,7 @@ package ui_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -131,6 +132,51 @@ func TestSchedules_AreSteeredTogetherAndEachTellsWhatBecameOfIt(t *testing.T) {
 	form["name"] = make([]string, 51)
 	form.Set("verb", "run")
 	s.want(s.send("operator", "POST", "/ui/schedules", form), 400, "too many at once")
+}
+
+// However long ago a tick had no run, its reason is found, page by page.
+func TestSchedule_ShowsOlderEventsByCursor(t *testing.T) {
+	s := serve(t)
+	s.schedule("nightly", yearly)
+	for i := range 110 {
+		s.ask("operator", "/v1/schedules/nightly/pause", fmt.Sprintf(`{"reason":"n%d."}`, i))
+		s.ask("operator", "/v1/schedules/nightly/resume", "")
+	}
+	page := s.want(s.get("viewer", "/ui/schedules/nightly"), 200, "n109.", "n10.")
+	s.wantNot(page, "n9.", "Newest events")
+	_, rest, _ := strings.Cut(page.text, `href="/ui/schedules/nightly?cursor=`)
+	cursor, _, _ := strings.Cut(rest, `"`)
+	older := s.want(s.get("viewer", "/ui/schedules/nightly?cursor="+cursor), 200, "n9.", "n0.", "Newest events", ">set<")
+	s.wantNot(older, "n10.", "Older events")
+	got := s.want(s.get("viewer", "/ui/schedules/nightly?cursor=1%26colour=red"), 200, "not whole", "cursor")
+	s.wantNot(got, "<li>history: colour")
+}
+
+// The form of a page makes one run of each schedule, however often it is sent; the page has another form then.
+func TestSchedules_AreRunOnceByAForm(t *testing.T) {
+	s := serve(t)
+	s.schedule("a", yearly)
+	s.schedule("b", yearly)
+	runs := func(name string) int {
+		return strings.Count(s.want(s.get("viewer", "/ui/schedules/"+name), 200).text, `<tr id="t-`+name+`/run:`)
+	}
+	page := s.want(s.get("submitter", "/ui/schedules"), 200)
+	if again := s.get("submitter", "/ui/schedules", "If-None-Match", page.header.Get("ETag")); again.status != 304 {
+		t.Errorf("a page that nothing has changed: %d", again.status)
+	}
+	form := url.Values{"name": {"a", "b"}, "verb": {"run"}, "once": {between(page.text, `name="once" value="`)}}
+	for range 3 {
+		s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	}
+	if a, b := runs("a"), runs("b"); a != 1 || b != 1 {
+		t.Errorf("%d and %d runs", a, b)
+	}
+	s.want(s.send("operator", "POST", "/ui/schedules", form), 303) // that is somebody else
+	form.Set("once", between(s.get("submitter", "/ui/schedules").text, `name="once" value="`))
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	if a, b := runs("a"), runs("b"); a != 3 || b != 3 || form.Get("once") == "" {
+		t.Errorf("%d and %d runs by three forms", a, b)
+	}
 }
 
 // collection takes the parameters of a collection, and does nothing.

@@ -34,7 +34,7 @@ func (u *UI) showSettings(c *api.Call) error {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		kinds := []events.Kind{events.KindPaused, events.KindUnpaused}
-		body.Changes = l.lookBack(l.Now.Add(time.Minute), kinds, func(*deed) bool { return true })
+		body.Changes = l.lookBack(time.Time{}, kinds, func(*deed) bool { return true })
 	})
 	var now api.Behaviors
 	l.parts(part{"settings", "/v1/behaviors", &now})

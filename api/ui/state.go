@@ -23,6 +23,7 @@ func (u *UI) stateRoutes() []api.Route {
 		Role:    token.Viewer,
 		Scope:   api.OneTask,
 		Query:   []api.Param{{Name: "seq", Does: "number of the event"}, {Name: "at", Does: "a time, in RFC 3339"}},
+		Large:   true,
 		Serve:   u.showState,
 	}}
 }
@@ -191,7 +192,7 @@ func shownJSON(value json.RawMessage) string {
 	if json.Unmarshal(value, &text) == nil {
 		return text
 	}
-	return (&frame{}).JSON(value)
+	return indented(value)
 }
 
 // StateAt returns the address of the state of a task after an event.

@@ -19,8 +19,9 @@ import (
 	"taskledger/task"
 )
 
-// maxSubmit takes the largest parameters with each byte escaped, and the other fields.
-const maxSubmit = 3*events.MaxPayloadBytes + 16<<10
+// maxSubmit takes the largest parameters in the form that a browser sends, in which the end of a line has six bytes,
+// and the other fields.
+const maxSubmit = 6*events.MaxPayloadBytes + 16<<10
 
 func (u *UI) submitRoutes() []api.Route {
 	return []api.Route{
@@ -31,6 +32,7 @@ func (u *UI) submitRoutes() []api.Route {
 			Role:    token.Submitter,
 			Scope:   api.ItsTasks,
 			Query:   []api.Param{{Name: "like", Does: "id of a task that it begins as a copy of"}},
+			Large:   true,
 			Serve:   u.askSubmit,
 		},
 		{
@@ -49,6 +51,7 @@ func (u *UI) submitRoutes() []api.Route {
 				{Name: "priority"},
 				{Name: "key"},
 			},
+			Large: true,
 			Serve: u.submit,
 		},
 	}
@@ -102,7 +105,9 @@ func (l *look) copyInto(form *submission, id events.TaskID) error {
 		return err
 	}
 	form.Like, form.Behavior = t.ID, t.Behavior
-	form.Params = l.JSON(t.Params)
+	if form.Params = indented(t.Params); len(form.Params) > events.MaxPayloadBytes {
+		form.Params = string(stored(t.Params))
+	}
 	if t.Params == nil {
 		form.Params = ""
 		l.Missing = append(l.Missing, "parameters: the task has none, or they are no longer stored")
@@ -151,7 +156,7 @@ func (u *UI) submit(c *api.Call) error {
 		Key:       strings.TrimSpace(form.Get("key")),
 		Wrong:     map[string]string{},
 	}
-	ask := body.read(l.Zone)
+	ask := body.read(l.frame)
 	status := http.StatusBadRequest
 	if len(body.Wrong) == 0 {
 		var told api.Submitted
@@ -180,7 +185,7 @@ func (u *UI) submit(c *api.Call) error {
 }
 
 // read returns what the form asks for, and notes what is wrong with it.
-func (s *submission) read(zone *time.Location) (ask api.Submit) {
+func (s *submission) read(on *frame) (ask api.Submit) {
 	ask.Behavior = s.Behavior
 	if s.Behavior == "" {
 		s.Wrong["behavior"] = "want the behavior that the task has"
@@ -206,7 +211,7 @@ func (s *submission) read(zone *time.Location) (ask api.Submit) {
 		}
 	}
 	if s.NotBefore != "" {
-		at, err := momentOf(s.NotBefore, zone)
+		at, err := on.momentOf(s.NotBefore)
 		if err != nil {
 			s.Wrong["not_before"] = err.Error()
 		}
@@ -222,16 +227,20 @@ func (s *submission) read(zone *time.Location) (ask api.Submit) {
 	return ask
 }
 
-// momentOf reads a time: in RFC 3339, or without a zone in that of the page.
-func momentOf(text string, zone *time.Location) (time.Time, error) {
+// momentOf reads a time: in RFC 3339, or without a zone in the one that the viewer has chosen. Where none was chosen a
+// script shows times in the zone of the browser, which the node does not know.
+func (f *frame) momentOf(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
+	if err != nil && !f.ZoneSet {
+		return at, errors.New("want a time with its zone, such as 2026-11-23T17:00:00Z or 2026-11-23T18:00:00+01:00")
+	}
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02 15:04:05"} {
 		if err != nil {
-			at, err = time.ParseInLocation(layout, text, zone)
+			at, err = time.ParseInLocation(layout, text, f.Zone)
 		}
 	}
 	if err != nil {
-		return at, fmt.Errorf("want a time such as 2026-11-23T17:00:00Z, or 2026-11-23 17:00 in the zone %s", zone)
+		return at, fmt.Errorf("want a time such as 2026-11-23T17:00:00Z, or 2026-11-23 17:00 in the zone %s", f.Zone)
 	}
 	return at, nil
 }

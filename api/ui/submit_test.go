@@ -44,6 +44,10 @@ func TestSubmit_MakesATaskAndShowsIt(t *testing.T) {
 	if is := s.see("a/2").ScheduleNotBefore.Time(); !is.Equal(at) {
 		t.Errorf("%s, want %s", is, at)
 	}
+	s.want(s.get("submitter", "/ui/submit", "Cookie", "taskledger-zone=Etc/GMT-1"), 200, "2026-11-23 17:00 in Etc/GMT-1")
+	s.wantNot(s.get("submitter", "/ui/submit"), "17:00 in")
+	form.Set("not_before", "tomorrow")
+	s.want(s.send("submitter", http.MethodPost, "/ui/submit", form, "Cookie", "taskledger-zone=Etc/GMT-1"), 400, "in the zone Etc/GMT-1")
 	s.want(s.get("viewer", "/ui/submit"), 403)
 	s.want(s.send("viewer", http.MethodPost, "/ui/submit", form), 403)
 }
@@ -70,7 +74,7 @@ func TestSubmit_KeepsWhatIsWrongAndNamesItsField(t *testing.T) {
 		"params":     {"{\n\"a\": <b>", "line 2"},
 		"task":       {"a/b/c", "task id"},
 		"delay":      {"soon", "1h30m"},
-		"not_before": {"tomorrow", "in the zone UTC"},
+		"not_before": {"2026-11-23 17:00", "with its zone"},
 		"priority":   {"high", "whole number"},
 		"key":        {strings.Repeat("k", 250), "key"},
 	} {

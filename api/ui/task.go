@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ func (u *UI) taskRoutes() []api.Route {
 		Role:    token.Viewer,
 		Scope:   api.OneTask,
 		Query:   []api.Param{{Name: "cursor", Does: "older events"}},
+		Large:   true,
 		Serve:   u.showTask,
 	}}
 }
@@ -114,7 +116,7 @@ func cursorOf(cursor string) string {
 	if cursor == "" {
 		return ""
 	}
-	return "&cursor=" + cursor
+	return "&cursor=" + url.QueryEscape(cursor)
 }
 
 // movesOf returns the events that a timeline draws, oldest first.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,15 +48,20 @@ func filterParams() (all []api.Param) {
 
 // list holds the parts of the page of tasks.
 type list struct {
-	Find    string
-	Fields  []filterField
-	Filters int // fields that are set
-	Columns []column
-	Tasks   []task.Task
-	Query   url.Values
-	Offer   offer  // for the rows that are selected
-	All     offer  // for all that match
-	Cursor  string // of the next page; "" = there is none
+	Find string
+	// FindWrong says what is wrong with the text of the search box.
+	FindWrong string
+	Fields    []filterField
+	Filters   int // fields that are set
+	Columns   []column
+	Tasks     []task.Task
+	Query     url.Values
+	Offer     offer  // for the rows that are selected
+	All       offer  // for all that match
+	Cursor    string // of the next page; "" = there is none
+	// Statuses counts the tasks of the behavior of the filter, or all; nil = they are not known.
+	Statuses []statusCount
+	Partial  bool // they count the newest tasks alone
 }
 
 // filterField is a field of the filter as it was typed.
@@ -94,6 +100,9 @@ func (u *UI) listTasks(c *api.Call) error {
 	var notFound error
 	var finding sync.WaitGroup
 	finding.Go(func() { found, notFound = l.find(body.Find) })
+	var counted api.Behaviors
+	var uncounted error
+	finding.Go(func() { uncounted = l.get("/v1/behaviors", &counted) })
 	page, wrong, err := l.tasks(query, body.Find)
 	finding.Wait()
 	if found != "" {
@@ -104,6 +113,9 @@ func (u *UI) listTasks(c *api.Call) error {
 	}
 	if err := l.miss("tasks", err); err != nil {
 		return err
+	}
+	if wrong != nil && wrong.Field == "find" && notFound == nil {
+		body.FindWrong = strings.TrimPrefix(wrong.Error(), "find: ")
 	}
 	for _, p := range filterParams() {
 		f := filterField{
@@ -120,7 +132,7 @@ func (u *UI) listTasks(c *api.Call) error {
 		}
 		body.Fields = append(body.Fields, f)
 	}
-	if wrong != nil {
+	if wrong != nil && wrong.Field != "find" {
 		l.Missing = append(l.Missing, wrong.Error())
 	}
 	if l.May("operator") {
@@ -128,6 +140,14 @@ func (u *UI) listTasks(c *api.Call) error {
 		if wrong == nil && len(body.Filter()) > 0 {
 			body.All.Actions = ofMatching()
 		}
+	}
+	if l.misses("counts", uncounted); uncounted == nil {
+		l.lacks("counts", counted.Missing)
+		body.Partial = counted.Partial
+		body.Statuses, _ = sums(slices.DeleteFunc(counted.Counts, func(n task.Count) bool {
+			of := query.Get("behavior")
+			return of != "" && n.Behavior != of
+		}))
 	}
 	body.Columns = columnsOf(query["column"])
 	body.Tasks = page.Tasks
@@ -146,14 +166,24 @@ func (l *look) tasks(query url.Values, find string) (page api.TaskPage, wrong *p
 			ask.Set(p.Name, text)
 		}
 	}
-	if find != "" && ask.Get("affinity-prefix") == "" {
+	switch {
+	case find == "":
+	case ask.Get("affinity-prefix") != "":
+		return page, fieldProblem("find", "want it or affinity-prefix, not both"), nil
+	case strings.Contains(find, "/"): // no affinity begins so
+		return page, fieldProblem("find", "there is no task "+find), nil
+	default:
 		ask.Set("affinity-prefix", find)
 	}
 	err = l.get("/v1/tasks?"+ask.Encode(), &page)
-	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Status == http.StatusBadRequest {
-		return page, p, nil
+	p, refused := errors.AsType[*problem.Problem](err)
+	if !refused || p.Status != http.StatusBadRequest {
+		return page, nil, err
 	}
-	return page, nil, err
+	if find != "" && p.Field == "affinity-prefix" {
+		p = fieldProblem("find", strings.TrimPrefix(p.Error(), "affinity-prefix: "))
+	}
+	return page, p, nil
 }
 
 // find returns the id that a text is, if there is such a task.
@@ -199,6 +229,13 @@ func (l list) Filter() (set []filterField) {
 	return set
 }
 
+// Of returns the address of the tasks of a status, with the other fields as they are.
+func (l list) Of(status string) string {
+	l.Query = maps.Clone(l.Query)
+	l.Query.Del("cursor")
+	return l.with("status", status)
+}
+
 // Next returns the address of the next page.
 func (l list) Next() string { return l.with("cursor", l.Cursor) }
 
@@ -226,6 +263,11 @@ func (l list) with(name, value string) string {
 	return Root + "tasks?" + query.Encode()
 }
 
+// lacking is the last line of a download that lacks the tasks of some shards.
+type lacking struct {
+	Missing []api.Missing `json:"missing"`
+}
+
 func (u *UI) downloadTasks(c *api.Call) error {
 	l := u.look(c, "Tasks", "Tasks")
 	query := c.Request().URL.Query()
@@ -240,6 +282,11 @@ func (u *UI) downloadTasks(c *api.Call) error {
 	enc := json.NewEncoder(&lines)
 	for _, t := range page.Tasks {
 		if err := enc.Encode(t); err != nil {
+			return fmt.Errorf("download tasks: %w", err)
+		}
+	}
+	if len(page.Missing) > 0 { // a file that lacks some says so itself
+		if err := enc.Encode(lacking{page.Missing}); err != nil {
 			return fmt.Errorf("download tasks: %w", err)
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"taskledger/api/operations"
+	"taskledger/api/ui"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -23,6 +26,22 @@ func TestTasks_AreFoundByIDAndByTheBeginningOfAnAffinity(t *testing.T) {
 	got = s.want(s.get("viewer", "/ui/tasks?find=tenant."), 200, "tenant.a/1", "tenant.b/1", `value="tenant."`)
 	s.wantNot(got, `href="/ui/tasks/other"`)
 	s.want(s.get("viewer", "/ui/tasks?find=nothing"), 200, "No task matches")
+}
+
+// The search box says itself what is wrong with it, and no other field does.
+func TestTasks_TheSearchBoxSaysWhatIsWrongWithIt(t *testing.T) {
+	s := serve(t)
+	s.submit("noop", "a/1", "{}")
+	for query, says := range map[string]string{
+		"find=a%2F99":                      "there is no task a/99",
+		"find=a&affinity-prefix=a":         "want it or affinity-prefix, not both",
+		"find=" + strings.Repeat("x", 200): "",
+	} {
+		got := s.want(s.get("operator", "/ui/tasks?"+query), 200, `id="w-find"`, `aria-describedby="w-find"`, says)
+		s.wantNot(got, `id="w-affinity-prefix"`, "No task matches", `href="/ui/tasks/a~1"`, `name="operation" value="cancel"`)
+		s.want(s.get("viewer", "/ui/tasks.jsonl?"+query), 400, "find")
+	}
+	s.want(s.get("viewer", "/ui/tasks?find=a%2F1"), 303)
 }
 
 // What was typed stays where it was, and says what is wrong with it.
@@ -69,10 +88,40 @@ func TestTasks_ComeInPagesThatOneCanDownload(t *testing.T) {
 	}
 }
 
+func TestTasks_AreCountedByStatusForTheBehaviorOfTheFilter(t *testing.T) {
+	s := serve(t)
+	s.submit("noop", "a", "{}")
+	s.submit("noop", "b", "{}")
+	s.submit("fails", "c", `"why"`)
+	s.want(s.get("viewer", "/ui/tasks?creator=ada&cursor="), 200,
+		`href="/ui/tasks?creator=ada&amp;status=SUCCESS">SUCCESS 2</a>`, `>FAILURE 1</a>`, `>CREATED 0</a>`, "of all behaviors")
+	s.want(s.get("viewer", "/ui/tasks?behavior=fails&status=FAILURE"), 200, `>SUCCESS 0</a>`,
+		`href="/ui/tasks?behavior=fails&amp;status=FAILURE" aria-current="true">FAILURE 1</a>`, `href="/ui/tasks?behavior=fails">any status`)
+}
+
 func TestTasks_ShowTheColumnsThatOneChooses(t *testing.T) {
 	s := serve(t)
 	s.submit("noop", "a", "{}")
 	got := s.want(s.get("viewer", "/ui/tasks?column=creator&column=ended"), 200, `data-label="creator"`, `data-label="ended"`, "ada")
 	s.wantNot(got, `data-label="substatus"`)
 	s.want(s.get("viewer", "/ui/tasks"), 200, `data-label="substatus"`)
+}
+
+// A download that lacks the tasks of a shard says so in its last line, as the page does.
+func TestTasks_DownloadNamesTheShardsThatItLacks(t *testing.T) {
+	s := serve(t)
+	page := task.Page{
+		Tasks:   []task.Task{{ID: "a", Behavior: "noop", Status: task.Created, Substatus: task.SubReady}},
+		Missing: []task.Missing{{Shard: 3, Err: store.ErrUnavailable}},
+	}
+	other := serveClient(t, queueing{operations.Direct{Client: s.node.Client}, []task.Page{page}}, ui.Config{})
+	got := other.want(other.get("viewer", "/ui/tasks.jsonl"), 200, `"id":"a"`)
+	lines := strings.Split(strings.TrimSpace(got.text), "\n")
+	var last struct {
+		Missing []struct{ Shard int }
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || len(lines) != 2 ||
+		len(last.Missing) != 1 || last.Missing[0].Shard != 3 {
+		t.Errorf("%v: %s", err, got.text)
+	}
 }

@@ -2,9 +2,11 @@ package ui
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"taskledger/api"
@@ -37,6 +39,7 @@ type UI struct {
 	cfg      Config
 	sessions *sessions.Sessions
 	jobs     *jobs.Jobs
+	orders   atomic.Pointer[string] // the text in forms of runs, until one has made runs
 }
 
 // New returns a dashboard, or an error that names what is wrong with the configuration. It starts nothing.
@@ -48,7 +51,15 @@ func New(cfg Config) (*UI, error) {
 		cfg.Now = time.Now
 	}
 	cfg.Within = cmp.Or(cfg.Within, pageWithin)
-	return &UI{cfg: cfg, sessions: sessions.New(cfg.Tokens, cfg.Now), jobs: jobs.New(cfg.Now)}, nil
+	u := &UI{cfg: cfg, sessions: sessions.New(cfg.Tokens, cfg.Now), jobs: jobs.New(cfg.Now)}
+	u.ordered()
+	return u, nil
+}
+
+// ordered has further forms order further runs.
+func (u *UI) ordered() {
+	text := rand.Text()
+	u.orders.Store(&text)
 }
 
 // within returns an address if it is one of the dashboard, or else the first page: a form is no way to lead elsewhere.

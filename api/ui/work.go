@@ -32,7 +32,8 @@ func (u *UI) workRoutes() []api.Route {
 	steer := func(verb, summary string, body func(form url.Values) any) api.Route {
 		r := show
 		r.Method, r.Pattern, r.Summary, r.Query = http.MethodPost, show.Pattern+"/"+verb, summary, nil
-		r.Role, r.MaxBody, r.Form = token.Operator, maxSteer, []api.Param{{Name: "what"}, {Name: "next"}}
+		r.Role, r.MaxBody = token.Operator, maxSteer
+		r.Form = []api.Param{{Name: "what"}, {Name: "version"}, {Name: "next"}}
 		if verb == "reset" {
 			r.Form = append(r.Form, api.Param{Name: "token"}, api.Param{Name: "reason"})
 		}
@@ -41,8 +42,11 @@ func (u *UI) workRoutes() []api.Route {
 			if err != nil {
 				return err
 			}
-			q := api.Question{Path: workOfTask(c.Task()) + "/" + verb, Body: body(form)}
-			return u.look(c, "Work", string(c.Task())).steer(form, q)
+			l := u.look(c, "Work", string(c.Task()))
+			if err := l.seen(form.Get("version")); err != nil {
+				return l.refuse(err, form)
+			}
+			return l.steer(form, api.Question{Path: workOfTask(c.Task()) + "/" + verb, Body: body(form)})
 		}
 		return r
 	}
@@ -70,6 +74,22 @@ func (u *UI) workRoutes() []api.Route {
 			return map[string]bool{"failed": true}
 		}),
 	}
+}
+
+// seen returns an error if the task of a work has another event than the last one that a form was made of, as it has
+// where the form is late or was sent before. A form that names none is of no page.
+func (l *look) seen(version string) error {
+	if version == "" {
+		return nil
+	}
+	var is progress.Work
+	if err := l.get(workOfTask(l.call.Task()), &is); err != nil {
+		return err
+	}
+	if is.Version.String() != version {
+		return problem.New(problem.Changed, "the work has changed since you saw it, so nothing was done")
+	}
+	return nil
 }
 
 // workList holds what the page of works shows.

@@ -126,6 +126,25 @@ func TestWork_ShowsPartitionsAndErrorsAndIsSteered(t *testing.T) {
 	s.want(s.get("viewer", "/ui/audit"), 200, "WorkReset", "olga", `href="/ui/tasks/w~1"`)
 }
 
+// A form of a work that has changed since, as by the same form, says so and does nothing.
+func TestWork_IsSteeredAsItWasSeen(t *testing.T) {
+	s := serveWorks(t)
+	s.begin("rows", "w/1", "100")
+	s.node.Await(t, events.TaskID("w/1"))
+	page := s.want(s.get("operator", "/ui/work/w~1"), 200, `/rerun"><input type="hidden" name="version"`)
+	seen := url.Values{"version": {between(page.text, `name="version" value="`)}, "next": {"/ui/work/w~1"}}
+	s.want(s.send("operator", "POST", "/ui/work/w~1/rerun", seen), 303)
+	s.node.Await(t, events.TaskID("w/1"))
+	for _, verb := range []string{"rerun", "reset"} {
+		for _, what := range []string{"run", "thresholds", "token"} {
+			seen.Set("what", what)
+			got := s.send("operator", "POST", "/ui/work/w~1/"+verb, seen)
+			s.want(got, 412, "has changed since you saw it, so nothing was done", `href="/ui/work/w~1"`)
+		}
+	}
+	s.want(s.get("operator", "/ui/work/w~1"), 200, "of failed buckets alone")
+}
+
 // streaming is a cluster with one work, which is a stream and was suspended. It notes what is asked for.
 type streaming struct {
 	silent

@@ -5,6 +5,7 @@ package sessions
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"fmt"
 	"sync"
 	"time"
 
@@ -61,6 +62,16 @@ func (s *Sessions) Secret(cookie string) string {
 	return s.sessions.use(cookie, s.now())
 }
 
+// Look returns what Secret does, and does not use the session.
+func (s *Sessions) Look(cookie string) (secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.sessions.find(cookie, s.now()); e != nil {
+		secret = e.secret
+	}
+	return secret
+}
+
 // End ends the session of a cookie, if there is one.
 func (s *Sessions) End(cookie string) {
 	s.mu.Lock()
@@ -106,8 +117,14 @@ func (s *Sessions) add(to *table, secret string) (code string) {
 	code = rand.Text()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to.add(code, entry{principal: by.Name, secret: secret}, s.now())
+	to.add(code, entry{principal: Principal(by), secret: secret}, s.now())
 	return code
+}
+
+// Principal returns a text that tokens have in common which are the same by token.Same: neither a name nor a secret
+// alone says whose a session is.
+func Principal(t *token.Token) string {
+	return fmt.Sprintf("%q %d %q %q", t.Name, t.Role, t.Prefix, t.Behaviors)
 }
 
 // digest stands for a code in a table: memory that leaks shows no cookie.

@@ -118,3 +118,17 @@ func TestSessions_AreBoundedWhoeverBeginsThem(t *testing.T) {
 		t.Errorf("%d sessions, though all but one have ended", s.Len())
 	}
 }
+
+func TestPrincipal_IsTheSameOfTokensThatAreTheSame(t *testing.T) {
+	all := []*token.Token{
+		{Name: "a"}, {Name: "b"}, {Name: "a", Role: token.Admin}, {Name: "a", Prefix: "x"}, {Name: "a", Behaviors: []string{"x"}},
+		{Name: "a", Behaviors: []string{"x", "y"}}, {Name: "a", Behaviors: []string{}},
+	}
+	for _, x := range all {
+		for _, y := range all {
+			if same := sessions.Principal(x) == sessions.Principal(y); same != x.Same(y) {
+				t.Errorf("%+v and %+v: %t", x, y, same)
+			}
+		}
+	}
+}

@@ -41,6 +41,7 @@ type ShardReport struct {
 	Figures      []int64
 	Shards       int64 // of the cluster; 0 = an earlier release does not say
 	Needs        ShardNeeds
+	Waits        ShardWaits
 }
 
 // ShardNeeds tells what of a shard asks for an operator. The zero value asks for none.
@@ -52,8 +53,14 @@ type ShardNeeds struct {
 	Losses       int64  // how often the journal has lost entries, or given some up
 }
 
+// ShardWaits tells of the tasks that may start and have not for more than a minute.
+type ShardWaits struct {
+	Tasks int64
+	Since int64 // ms: when the first of them could start
+}
+
 // Optional implements message.Optional.
-func (*ShardReport) Optional() int { return 2 }
+func (*ShardReport) Optional() int { return 3 }
 
 // Check refuses malformed hashes, a missing hash that others are compared with, counts below zero, and figures that
 // no owner reports.
@@ -66,7 +73,8 @@ func (s *ShardReport) Check() error {
 	if s.Hash == nil && s.Entries > 0 && s.Problem == "" {
 		return fmt.Errorf("no hash of entry %d", s.Entries)
 	}
-	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Needs.Overdue, s.Needs.Losses); least < 0 {
+	least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Needs.Overdue, s.Needs.Losses, s.Waits.Tasks)
+	if least < 0 {
 		return fmt.Errorf("epoch or count %d", least)
 	}
 	for _, id := range s.Behaviors {

@@ -6,6 +6,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
+	"taskledger/projection"
 )
 
 // info tells of the committed state, also while an entry is under way.
@@ -33,6 +34,7 @@ func (o *Owner) info(c *command.Info) command.Answer {
 		},
 	}
 	s.Needs.Overdue, s.Needs.OverdueSince = o.overdue()
+	s.Waits = o.waits.of(o.state, o.now())
 	s.Behaviors, s.Figures = o.tally.Figures()
 	for _, n := range *o.published.backlog.Load() {
 		s.Ready += int64(n)
@@ -96,4 +98,31 @@ func (o *Owner) overdue() (n, since int64) {
 		}
 	}
 	return n, since
+}
+
+const (
+	waitsLong    events.Millis = 60 * 1000 // a task that may start has waited for long after that time
+	waitsCounted events.Millis = 2 * 1000  // so old may a count be: it looks at each ready task
+)
+
+// waits keeps the last count of the tasks that may start and have waited for long.
+type waits struct {
+	told command.ShardWaits
+	at   events.Millis // 0 = nothing was counted
+}
+
+// of returns the count as it is, or was a moment ago.
+func (w *waits) of(state *projection.Shard, now events.Millis) command.ShardWaits {
+	if w.at != 0 && now >= w.at && now-w.at < waitsCounted {
+		return w.told
+	}
+	w.told, w.at = command.ShardWaits{}, now
+	for t := range state.Readies() {
+		if _, since := t.Substatus(now); now-since >= waitsLong {
+			if w.told.Tasks++; w.told.Since == 0 || int64(since) < w.told.Since {
+				w.told.Since = int64(since)
+			}
+		}
+	}
+	return w.told
 }

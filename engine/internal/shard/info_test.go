@@ -42,3 +42,30 @@ func TestInfo_TellsOfNoAttemptWithoutATimeOut(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// What may start and waits is told once it has waited for a minute, by when it could start and not by when it was made.
+func TestInfo_TellsOfTasksThatMayStartAndWait(t *testing.T) {
+	b := newFixture(t)
+	began := b.time
+	late := submitOf(events.Policy{})
+	late.Task, late.NotBefore = "late", began.Add(time.Hour)
+	b.accept(command.LaneSubmit, late)
+	b.submit(events.Policy{})
+	began = b.task().CreatedAt
+	for _, c := range []struct {
+		after time.Duration
+		tasks int64
+		since events.Millis
+	}{
+		{59 * time.Second, 0, 0},
+		{61 * time.Second, 1, began},
+		{time.Hour + 30*time.Second, 1, began},
+		{time.Hour + 61*time.Second, 2, began},
+	} {
+		b.time = began.Add(c.after)
+		b.turn()
+		if s := b.report(); s.Waits.Tasks != c.tasks || events.Millis(s.Waits.Since) != c.since {
+			t.Errorf("after %s: %+v, want %d since %d", c.after, s.Waits, c.tasks, c.since)
+		}
+	}
+}

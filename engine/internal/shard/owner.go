@@ -43,6 +43,7 @@ type Owner struct {
 	scan       scanBudget
 	oversized  *command.Oversized // commands that owners of the shard on this node could not store
 	tally      *tally.Tally
+	waits      waits
 	extensions extensions
 
 	taking    taking

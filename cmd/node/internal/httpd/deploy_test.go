@@ -96,8 +96,12 @@ func TestDeploy_RulesAndDashboardNameMetricsThatExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := map[string]string{}
-	for _, r := range rule.FindAllStringSubmatch(read(t, "deploy/prometheus/rules.yaml"), -1) {
+	rules := read(t, "deploy/prometheus/rules.yaml")
+	for _, r := range rule.FindAllStringSubmatch(rules, -1) {
 		asked["the rule "+r[1]] = r[2]
+	}
+	if all := strings.Count(rules, "- alert:"); len(asked) != all {
+		t.Errorf("%d of %d rules are read", len(asked), all)
 	}
 	for _, p := range dashboard.Panels {
 		for _, of := range p.Targets {
