@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"taskledger/behaviors"
+	"taskledger/events"
 	"taskledger/task"
 	"taskledger/work"
 	"taskledger/work/workledger"
@@ -687,6 +688,52 @@ func TestLiveSync_ProcessesAChangeItselfWhoseHoldHasEnded(t *testing.T) {
 		wantItems(t, r, work.Counts{Done: 4, Failed: 1})
 		if !slices.Equal(src.applied, []int{2, 3, 4, 5}) || !r.holds[0].ended {
 			t.Errorf("applied %d, holds %v", src.applied, r.holds)
+		}
+	})
+}
+
+// A target that refuses a fencing token below one that it has seen takes each change, and no late one of a hold.
+func TestLiveSync_GoesOnWithATokenAboveThoseOfTheHoldThatHasEnded(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		src, r := &resource{keys: []string{"a", "b", "a", "c"}}, newStreamRecord()
+		r.fence = 7 // an attempt of a hold has begun and ended since that of the stream began
+		s := src.stream(threads)
+		s.Rules = []work.Rule{{React: work.RetryLater}}
+		src.fetch = func(_ context.Context, place int) error {
+			if place > 1 {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		var tokens []events.Ref
+		s.Process = func(ctx context.Context, c change) error {
+			a, _ := behaviors.Attempt(ctx)
+			of, cancel := context.WithCancel(ctx)
+			defer cancel()
+			if below, _ := behaviors.Attempt(of); below.Token != a.Token || a.Task != "a/p" || a.Token.Shard != 3 {
+				t.Errorf("attempt %+v, and %s in a context of its own", a, below.Token)
+			}
+			tokens = append(tokens, a.Token.Ref)
+			switch c.Value {
+			case 1:
+				return errDisk
+			case 2:
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.endFirst = r.holds[0]
+			}
+			return nil
+		}
+		policy, _ := task.Policy{}.Complete()
+		out := work.DefineStream("sync", nil, s).Run(r.attempt().access(t.Context()), task.Attempt{
+			Task:   "a/p",
+			Number: 1,
+			Token:  events.Position{Shard: 3, Ref: 5},
+			Policy: policy,
+			Params: []byte("0"),
+		})
+		if out.Err != nil || !slices.Equal(tokens, []events.Ref{7, 7, 17, 17}) {
+			t.Errorf("%v: tokens %d, want those above each hold that has ended", out.Err, tokens)
 		}
 	})
 }

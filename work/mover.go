@@ -70,7 +70,8 @@ type mover struct {
 	lagged  int64 // so many, and since when
 	oldest  time.Time
 	moved   time.Time
-	any     bool // a move was recorded
+	any     bool   // a move was recorded
+	fence   uint64 // the least fencing token of what is processed from now on
 
 	bell chan struct{} // rings when there may be something to record
 }
@@ -80,6 +81,7 @@ func newMover(record workledger.Stream, at workledger.Position) *mover {
 		record: record,
 		begin:  at.Token,
 		held:   map[uint64]bool{},
+		fence:  at.Fence,
 		moved:  time.Now(),
 		bell:   make(chan struct{}, 1),
 	}
@@ -100,6 +102,13 @@ func (m *mover) holds(key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.held) > 0 && m.held[keyHash(key)]
+}
+
+// fenced returns the least fencing token of a change that is processed now.
+func (m *mover) fenced() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fence
 }
 
 // room reports whether another change may come.
@@ -265,7 +274,7 @@ func (m *mover) move(ctx context.Context, last bool) error {
 		m.refused(batch, err)
 		return fmt.Errorf("recording how far the stream is: %w", err)
 	case len(answer.Freed) > 0:
-		return m.free(batch, answer.Freed)
+		return m.free(batch, &answer)
 	}
 	m.recorded(move, batch, upTo, open)
 	return nil
@@ -380,8 +389,10 @@ func (m *mover) reopen(batch []*wanted) {
 var errFreed = errors.New("the answer frees keys of which no change was to be appended")
 
 // free has the changes be processed whose holds have ended, and wants the others again.
-func (m *mover) free(batch []*wanted, keys []string) error {
+func (m *mover) free(batch []*wanted, is *workledger.Moved) error {
+	keys := is.Freed
 	m.mu.Lock()
+	m.fence = max(m.fence, is.Fence) // of all keys: those with a hold begin no change meanwhile
 	for _, key := range keys {
 		delete(m.held, keyHash(key))
 	}

@@ -158,7 +158,12 @@ func (r *streamRun[P, C]) change(
 	}
 	err := p.unread
 	if err == nil {
-		err = r.call(&scope{Context: ctx, info: r.info, item: asks}, p.Change)
+		err = r.call(&scope{
+			Context: ctx,
+			info:    r.info,
+			item:    asks,
+			fence:   r.mover.fenced(),
+		}, p.Change)
 	}
 	denied := asks.denial()
 	skip, skips := skipped(err)

@@ -239,6 +239,51 @@ func TestStream_AHoldIsATaskWithTheOpenChangesOfItsKeyInOrder(t *testing.T) {
 	}
 }
 
+// The token by which a stream goes on with a key is above those of all attempts of the hold, and below those of what comes
+// after it, whether the hold has processed its changes or was deleted.
+func TestStream_GoesOnBehindAHoldAboveTheTokensOfItsAttempts(t *testing.T) {
+	t.Parallel()
+	w := streamed(t)
+	s := w.record(parent)
+	began := func(id events.TaskID) uint64 {
+		_, started, _ := w.attempt(id)
+		return started
+	}
+	if fence := w.position(s).Fence; fence < began(parent) {
+		t.Errorf("the stream begins with %d, its attempt with %d", fence, began(parent))
+	}
+	var last uint64
+	for n := uint32(1); n <= 2; n++ {
+		w.moveTo(s, holds(begins("k", fmt.Sprint(n))))
+		w.startHold(n, "n-3")
+		if last >= began(hold(n)) {
+			t.Errorf("hold %d begins with %d, behind %d", n, began(hold(n)), last)
+		}
+		last = began(hold(n))
+		if n == 1 {
+			w.held(w.record(hold(n)), 1)
+		} else {
+			w.complete(hold(n), command.Failed, func(c *command.Complete) { c.ByPolicy = false })
+			w.operate(hold(n), command.DoDelete)
+		}
+		moved, err := s.Move(context.Background(), holds(follows("k", "5")))
+		if err != nil || len(moved.Freed) != 1 || moved.Fence <= last {
+			t.Errorf("behind hold %d of token %d: %+v, %v", n, last, moved, err)
+		}
+		last = moved.Fence
+	}
+	if fence := w.position(s).Fence; fence < last {
+		t.Errorf("the position has %d behind %d", fence, last)
+	}
+	last = w.position(s).Fence
+	w.lose("n-1")
+	w.now += 3_600_000
+	w.again()
+	if is := began(parent); is <= last {
+		t.Errorf("the next attempt begins with %d, behind %d", is, last)
+	}
+}
+
 func TestStream_AChangeThatComesAgainIsHeldOnce(t *testing.T) {
 	t.Parallel()
 	w := streamed(t)
