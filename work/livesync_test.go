@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"taskledger/behaviors"
 	"taskledger/events"
@@ -763,6 +765,80 @@ func TestLiveSync_ParksAChangeAndLaterOnesOfItsKeyPassOnlyIfTheRuleSaysSo(t *tes
 			if message := h.changes[0].Message; message != "no disk" {
 				t.Errorf("reason %q", message)
 			}
+		}
+	})
+}
+
+// Each attempt repeats the whole fetch: what is held already is known, though several changes have its token, and two are
+// equal.
+func TestLiveSync_ImpreciseHoldsAChangeOnceHoweverManyAttemptsRepeatIt(t *testing.T) {
+	for _, pass := range []bool{false, true} {
+		withThreads(t, func(t *testing.T, threads int64) {
+			r := newStreamRecord()
+			s := stream{
+				Threads:   threads,
+				Imprecise: true,
+				Rules:     []work.Rule{{Code: "busy", React: work.RetryLater}},
+			}
+			if pass {
+				s.Rules[0] = work.Rule{Code: "busy", React: work.Park, Pass: true}
+			}
+			s.Process = func(_ context.Context, c change) error {
+				if c.Value%2 == 1 {
+					return behaviors.Code("busy", errDisk, nil)
+				}
+				return nil
+			}
+			for attempt := range 5 {
+				s.Changes = func(context.Context, int, string) iter.Seq2[change, error] {
+					return func(yield func(change, error) bool) {
+						all := []change{{"a", "8", 1, false}, {"a", "8", 2, false}, {"b", "8", 3, false}, {"b", "8", 3, false}}
+						if attempt%2 == 1 { // the keys come in another order
+							all = slices.Concat(all[2:], all[:2])
+						}
+						for _, c := range all {
+							yield(c, nil)
+						}
+						yield(change{Key: "c", Token: "8"}, behaviors.Code("busy", fmt.Errorf("unread for the time %d", attempt), nil))
+						time.Sleep(time.Minute)
+						yield(change{}, errDisk)
+					}
+				}
+				if err := attemptStream(t, t.Context(), r, s); !errors.Is(err, errDisk) {
+					t.Fatal(err)
+				}
+			}
+			wantToken(t, r, "")
+			held := map[string]int{}
+			for _, h := range r.holds {
+				held[h.key] += len(h.changes)
+			}
+			want := map[string]int{"a": 2, "b": 2, "c": 1}
+			if pass {
+				want["a"] = 1 // the other one passes
+			}
+			if !maps.Equal(held, want) || !strings.HasPrefix(r.holds[0].changes[0].At, "8#") {
+				t.Errorf("held are %v, want %v: %v", held, want, r.holds)
+			}
+		})
+	}
+}
+
+func TestLiveSync_NamesOfHeldChangesFitTheirLimit(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		r := newStreamRecord()
+		token := strings.Repeat("\u00e9", work.MaxTokenBytes/2)
+		s := stream{
+			Imprecise: true,
+			Threads:   threads,
+			Rules:     []work.Rule{{React: work.Park}},
+			Changes:   yields(change{Key: "a", Token: token, Value: 1}, change{Key: "a", Token: token, Value: 2}),
+			Process:   func(context.Context, change) error { return errDisk },
+		}
+		runStream(t, r, s)
+		all := r.holds[0].changes
+		if len(all) != 2 || all[0].At == all[1].At || len(all[0].At) > work.MaxTokenBytes || !utf8.ValidString(all[0].At) {
+			t.Errorf("%d changes, named by %d bytes", len(all), len(all[0].At))
 		}
 	})
 }

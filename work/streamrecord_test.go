@@ -196,6 +196,9 @@ func (r *streamRecord) open(key string) *hold {
 
 func (r *streamRecord) append(w workledger.Hold) {
 	h := r.open(w.Key)
+	if w.Passed && slices.ContainsFunc(r.holds, func(h *hold) bool { return h.passed && h.key == w.Key && h.changes[0].At == w.Change.At }) {
+		return
+	}
 	if h == nil || h.passed {
 		h = &hold{
 			key:    w.Key,

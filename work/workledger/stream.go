@@ -80,8 +80,8 @@ type Hold struct {
 
 // HeldChange is a change of a hold.
 type HeldChange struct {
-	// At names the change among those of its stream, by its token or its place: a hold takes no change twice. "" has no
-	// name, and is taken each time.
+	// At names the change among those of its stream, by its token or its place, and where others have its token by what it
+	// is, too: a hold takes no change twice. "" has no name, and is taken each time.
 	At   string
 	Data []byte // as the stream encodes it, JSON text
 	// Code and Message tell why the change is held; both are empty if an earlier one of its key is.
