@@ -24,6 +24,8 @@ const (
 	lagEvery = 10 * time.Second
 	// maxAhead bounds the changes that are processed and not passed, because one before them is open.
 	maxAhead = 10_000
+	// maxHeld bounds the keys that are taken for held: with more of them the record is asked which are, half as many at most.
+	maxHeld = 2 * MaxHolds
 )
 
 // wanted is a change that shall be held. It is set aside until recorded or freed is called.
@@ -80,15 +82,20 @@ func newMover(record workledger.Stream, at workledger.Position) *mover {
 	m := &mover{
 		record: record,
 		begin:  at.Token,
-		held:   map[uint64]bool{},
-		fence:  at.Fence,
 		moved:  time.Now(),
 		bell:   make(chan struct{}, 1),
 	}
+	m.learn(at)
+	return m
+}
+
+// learn takes over which keys are held. The lock is held, or nobody else knows the mover.
+func (m *mover) learn(at workledger.Position) {
+	m.held = make(map[uint64]bool, len(at.Held))
 	for _, key := range at.Held {
 		m.held[key] = true
 	}
-	return m
+	m.fence = max(m.fence, at.Fence)
 }
 
 // keyHash returns the number of a key in workledger.Position.
@@ -276,7 +283,28 @@ func (m *mover) move(ctx context.Context, last bool) error {
 	case len(answer.Freed) > 0:
 		return m.free(batch, &answer)
 	}
-	m.recorded(move, batch, upTo, open)
+	if m.recorded(move, batch, upTo, open); last {
+		return nil
+	}
+	return m.forget(ctx)
+}
+
+// forget forgets the keys whose holds have ended, where many are taken for held: those that have no later change would
+// never be told to be free, and a run may have no end.
+func (m *mover) forget(ctx context.Context) error {
+	m.mu.Lock()
+	held := len(m.held)
+	m.mu.Unlock()
+	if held <= maxHeld {
+		return nil
+	}
+	at, err := m.record.Position(ctx)
+	if err != nil {
+		return fmt.Errorf("asking which keys of %d are held: %w", held, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.learn(at)
 	return nil
 }
 
