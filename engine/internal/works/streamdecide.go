@@ -298,7 +298,7 @@ func (a *asked) moves(c *Move, errs []events.ItemError) events.Body {
 		Oldest:  events.Millis(c.Oldest),
 	}
 	body.Simulated = body.Token != "" && plan.Mode != events.ModeFull && !plan.MovesToken
-	if a.of.ErrorBytes+works.TextBytes(errs) <= works.MaxErrorBytes {
+	if a.of.ErrorsTold(a.d.Now)+works.TextBytes(errs) <= works.MaxErrorBytes {
 		body.Errors = errs
 	}
 	var is works.Stream
