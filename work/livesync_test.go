@@ -529,6 +529,22 @@ func TestLiveSync_StopsAtTheFourthFailure(t *testing.T) {
 	})
 }
 
+func TestLiveSync_AStopTellsTheChangeByItsKeyAndTokenAndNoBucket(t *testing.T) {
+	for _, rules := range [][]work.Rule{nil, {{React: work.Stop}}, {{React: work.Stop, Times: 1}}} {
+		synctest.Test(t, func(t *testing.T) {
+			src := objects(1)
+			src.process = func(context.Context, int) error { return errDisk }
+			s := src.stream(1)
+			s.ID, s.Rules = "people", rules
+			err := attemptStream(t, t.Context(), newStreamRecord(), s)
+			want := `change of u1 at "1" in stream people failed with code "failed", and `
+			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "bucket") {
+				t.Errorf("rules %v: %v, want %s...", rules, err, want)
+			}
+		})
+	}
+}
+
 // Only a reset of its counter lets such a stream go on, so its failure names the rule.
 func TestLiveSync_AStopByACounterNamesItsRule(t *testing.T) {
 	for times, want := range map[int64]string{1: "", 2: "0"} {

@@ -81,7 +81,7 @@ func (s *Stream) Move(ctx context.Context, m workledger.Move) (workledger.Moved,
 	c.Done, c.Failed, c.Skipped = uint64(m.Items.Done), uint64(m.Items.Failed), uint64(m.Items.Skipped)
 	c.Open = uint64(max(m.Open, 0))
 	if !m.Oldest.IsZero() {
-		c.Oldest = max(m.Oldest.UnixMilli(), 0)
+		c.Oldest = min(max(m.Oldest.UnixMilli(), 0), int64(events.MaxItemTime)) // the source says so, which may be wrong
 	}
 	if len(m.Errors) > 0 {
 		c.Errors = encodeErrors(m.Errors)

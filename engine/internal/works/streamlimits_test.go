@@ -73,6 +73,26 @@ func TestStream_IsStoppedWhereTheWorksOfItsShardWouldTakeTooMuch(t *testing.T) {
 	w.stoppedByHolds(workledger.Move{Token: "9", Holds: []workledger.Hold{large(n)}}, "take more than 67108864 bytes")
 }
 
+func TestStream_TakesWhenAChangeCameWithinWhatAnEventTells(t *testing.T) {
+	t.Parallel()
+	w := streamed(t)
+	s := w.record(parent)
+	for i, c := range []struct {
+		year int
+		want events.Millis
+	}{{-2, 0}, {1969, 0}, {10_000, events.MaxItemTime}, {300_000, events.MaxItemTime}} {
+		w.moveTo(s, workledger.Move{Open: int64(i) + 1, Oldest: time.Date(c.year, 5, 6, 7, 8, 9, 0, time.UTC)})
+		if is := w.stream().Oldest; is != c.want {
+			t.Errorf("the oldest change of the year %d came at %d, want %d", c.year, is, c.want)
+		}
+	}
+	name, started, node := w.attempt(parent)
+	a := command.Check(&works.Move{Task: name, Started: started, Node: node, Open: 1, Oldest: int64(events.MaxItemTime) + 1})
+	if a == nil || !strings.Contains(a.Error(), "1970 to 9999") {
+		t.Errorf("a later one is told by %v", a)
+	}
+}
+
 // The run of a stream may have no end, and its newest errors are those that somebody looks for.
 func TestStream_TellsErrorsAnewEachDayWhenItHasToldAsManyAsItMay(t *testing.T) {
 	t.Parallel()
