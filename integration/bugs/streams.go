@@ -24,7 +24,7 @@ var streams = []Bug{
 		{"	return m.fence\n", "	return 0\n"},
 	}, "./work", "TestLiveSync_GoesOnWithATokenAboveThoseOfTheHoldThatHasEnded"},
 	{"token of a hold's attempt forgotten by the owner", "engine/internal/works/streamdecide.go", []Edit{
-		{"	return uint64(events.RefOf(state.Number+1, recorded)) - 1\n", "	return uint64(events.RefOf(state.Number+1, recorded)) * 0\n"},
+		{" + uint64(recorded) - 1\n", "/2 + uint64(recorded)\n"},
 	}, worksPkg, "TestStream_GoesOnBehindAHoldAboveTheTokensOfItsAttempts"},
 	{"simulation of nothing without an end", "engine/internal/works/streamdecide.go", []Edit{
 		{"body.Token == stands && !ends\n", "body.Token == stands && (!ends || true)\n"},

@@ -86,7 +86,7 @@ func (c *Move) Decide(d *command.Decider) command.Answer {
 // and the next. So an attempt of a stream that goes on with a key behind a hold is above every attempt of that, however
 // it ended, and neither need be remembered.
 func fence(state *projection.Shard, recorded int) uint64 {
-	return uint64(events.RefOf(state.Number+1, recorded)) - 1
+	return uint64(events.RefOf(state.Number+1, 0)) + uint64(recorded) - 1
 }
 
 // freed returns the keys of changes to append that have no hold, neither in the state nor by a change before them.
