@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// standsFreely is how often in a row a source may tell one position without being slowed down.
+// standsFreely bounds how often in a row a source may tell one position without being slowed down.
 const standsFreely = 10
 
 // standing slows down a source that tells one position in a row, as one that polls may, without ever coming to an end. The

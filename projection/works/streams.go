@@ -34,7 +34,7 @@ type Stream struct {
 	bytes  int64             // of holds
 }
 
-// day is what the errors of a stream count for together: its run may have no end.
+// day is the time for which the errors of a stream count together: its run may have no end.
 const day = events.Millis(24 * time.Hour / time.Millisecond)
 
 // ErrorsTold returns what the errors take that count for MaxErrorBytes at a time.
