@@ -62,6 +62,7 @@ func (u *Updates) status(m *nats.Msg) error {
 	switch code, why := m.Header.Get("Status"), m.Header.Get("Description"); {
 	case code == "408" || code == "404":
 		u.has.failing = time.Time{}
+		u.has.counted = u.has.rest == 0 // else they may have left the stream
 		return nil
 	case code == "503":
 		u.has.disturbed = true
@@ -82,6 +83,7 @@ func (u *Updates) take(m *nats.Msg) error {
 	}
 	u.has.failing = time.Time{}
 	u.pulled.left = max(u.pulled.left-1, 0)
+	u.has.rest, u.has.counted = is.NumPending, true
 	d := delivered{
 		message: feed.Message{
 			Place:     is.Sequence.Stream,

@@ -28,6 +28,9 @@ type condition struct {
 	reconnects uint64
 	disturbed  bool      // deliveries may have been lost on their way
 	failing    time.Time // since when nothing is answered; zero: it is
+	quiet      time.Time // since when no message waits; zero: some may
+	rest       uint64    // messages that were not delivered, as far as counted tells that this is known
+	counted    bool
 	asked      time.Time // when the state was
 	kept       time.Time // when what waits was reported in progress
 	looked     time.Time // when it was looked for messages that the stream has no more
@@ -68,6 +71,11 @@ func (u *Updates) prepare(ctx context.Context) (err error) {
 		}
 		u.keep()
 	}
+	if !u.has.counted && !u.has.made.IsZero() {
+		if err := u.count(ctx); err != nil {
+			return err
+		}
+	}
 	if u.pulled.left > 0 || u.has.made.IsZero() {
 		return nil
 	}
@@ -77,6 +85,15 @@ func (u *Updates) prepare(ctx context.Context) (err error) {
 		expires: time.Now().Add(pullExpires + pullGrace),
 	}
 	return u.pull(u.inbox+strconv.Itoa(u.pulled.number), u.cfg.Batch, pullExpires)
+}
+
+// count asks how many messages were not delivered.
+func (u *Updates) count(ctx context.Context) error {
+	is, err := u.info(ctx)
+	if err == nil && is != nil { // else the next request for messages tells that the consumer is gone
+		u.has.rest, u.has.counted = is.NumPending, true
+	}
+	return err
 }
 
 // unsettle has the state of the consumer asked for before anything else is handed out.
@@ -126,6 +143,7 @@ func (u *Updates) settle(ctx context.Context) error {
 		Count:   is.Delivered.Consumer,
 		Pending: is.NumAckPending,
 	}
+	u.has.rest, u.has.counted = is.NumPending, true
 	u.known()
 	if err := u.doubt(ctx, state); err != nil {
 		return err

@@ -41,10 +41,12 @@ func (m Message) Redelivered() bool { return m.Delivered > 1 }
 // Source is a feed of messages, open for one attempt. Next is called by one goroutine at a time. The other methods may
 // be called concurrently, and while Next waits.
 type Source interface {
-	// Next waits for a message until ctx ends, without losing any when it does. While the source is away it waits, too,
-	// and returns ErrAway if that lasts, or if ctx ends meanwhile. An error together with a message tells why this message is not to be read, as
-	// ErrTooLarge; it is acknowledged as any other, and the one after it may be asked for. After another error the
-	// source may be asked again, unless that wraps ErrClosed.
+	// Next waits for a message until ctx ends, without losing any when it does. It returns the cause of ctx if the source
+	// has had no message for all of that time. If ctx ends before the source knows that, or while it keeps messages back,
+	// the error wraps ErrUnsettled. While the source is away Next waits, too, and returns ErrAway if that lasts, or if ctx
+	// ends meanwhile. An error together with a message tells why this message is not to be read, as ErrTooLarge; it is
+	// acknowledged as any other, and the one after it may be asked for. After another error the source may be asked again,
+	// unless that wraps ErrClosed.
 	Next(ctx context.Context) (Message, error)
 	// Ack tells that a message is processed. With nil the source has taken it for certain. It waits while the source is
 	// away, until ctx ends.
@@ -81,6 +83,8 @@ var (
 	ErrClosed   = errors.New("the source is closed")
 	ErrNotFound = errors.New("the source has no such message")
 	ErrTooLarge = errors.New("the message is above the limit") // its data may be left out
+	// ErrUnsettled tells that Next ended with its context while messages may wait.
+	ErrUnsettled = errors.New("the source does not know yet whether messages wait")
 	// ErrLate tells that a message came after later ones had been handed out. It comes again, to the next source.
 	ErrLate = errors.New("a message came too late for its order")
 	// ErrShared tells that somebody else reads what this source has to read alone.

@@ -23,23 +23,34 @@ var (
 
 // Next implements feed.Source. It waits while the feed is away.
 func (s *Source) Next(ctx context.Context) (feed.Message, error) {
-	for {
+	for quiet := true; ; {
 		m, changed, again, err := s.next()
 		if err != nil || m.Place != 0 {
 			return m, err
 		}
+		quiet = s.quiet() && quiet
 		if err := wait(ctx, changed, again); err != nil {
-			return feed.Message{}, s.over(err)
+			return feed.Message{}, s.over(err, quiet)
 		}
 	}
 }
 
-// over returns why Next ends with its context.
-func (s *Source) over(err error) error {
+// quiet reports whether everything is here that was delivered and not acknowledged.
+func (s *Source) quiet() bool {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
-	if s.feed.away {
+	return s.queue.Settled() && s.queue.Missing(s.feed.state()) <= 0
+}
+
+// over returns why Next ends with its context. quiet tells that no message was kept back meanwhile.
+func (s *Source) over(err error, quiet bool) error {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	switch {
+	case s.feed.away:
 		return fmt.Errorf("%w: %w", feed.ErrAway, err)
+	case !quiet:
+		return fmt.Errorf("%w: %w", feed.ErrUnsettled, err)
 	}
 	return err
 }
