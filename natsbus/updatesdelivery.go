@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/work/feed"
 	"taskledger/work/feed/inorder"
@@ -92,6 +93,7 @@ func (u *Updates) take(m *nats.Msg) error {
 			Data:      m.Data,
 			Time:      is.Timestamp,
 			Delivered: int(is.NumDelivered),
+			Removed:   u.has.retention != jetstream.LimitsPolicy,
 		},
 		reply: m.Reply,
 	}

@@ -23,7 +23,8 @@ const (
 type condition struct {
 	made       time.Time // when the consumer was; zero: it was not looked for yet
 	streamMade time.Time
-	before     mark // how far an attempt before this one came
+	retention  jetstream.RetentionPolicy // of the stream
+	before     mark                      // how far an attempt before this one came
 	ackWait    time.Duration
 	reconnects uint64
 	disturbed  bool      // deliveries may have been lost on their way
@@ -192,12 +193,16 @@ func (u *Updates) remake(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 		u.queue, place = inorder.Queue[delivered]{}, u.has.before.place
 	}
 	u.mu.Unlock()
-	is, err := u.create(ctx, place)
+	from := place
+	if u.has.retention == jetstream.WorkQueuePolicy {
+		from = 0 // what is acknowledged is removed, and such a stream lets nobody begin elsewhere
+	}
+	is, err := u.create(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	if place == 0 {
-		u.cfg.Log.Info("made a consumer that begins with the first message of the stream",
+		u.cfg.Log.Info("made a consumer that begins with the first message that the stream has",
 			"stream", u.cfg.Stream, "consumer", u.cfg.Consumer)
 	} else {
 		u.cfg.Log.Warn("somebody has deleted the consumer: it was made again at the first message that is not acknowledged",
@@ -251,6 +256,9 @@ func passedOver(place, floor uint64) error {
 // sameStream fails if the stream is not the one that was read before.
 func (u *Updates) sameStream(ctx context.Context) error {
 	is, err := u.streamInfo(ctx)
+	if err == nil {
+		u.has.retention = is.Config.Retention
+	}
 	switch {
 	case err != nil:
 		return err
@@ -258,7 +266,7 @@ func (u *Updates) sameStream(ctx context.Context) error {
 		u.has.streamMade = is.Created
 		u.compare(is.Created)
 		if is.Config.Retention != jetstream.LimitsPolicy {
-			u.cfg.Log.Warn("the stream removes what is acknowledged: what is parked by its place alone cannot be read again",
+			u.cfg.Log.Warn("the stream removes what is acknowledged: what is too large to be held stops the work",
 				"stream", u.cfg.Stream, "retention", is.Config.Retention.String())
 		}
 	case !u.has.streamMade.Equal(is.Created):

@@ -33,6 +33,8 @@ type Message struct {
 	Time    time.Time // when the source took it
 	// Delivered tells how often the message was delivered, this time included: 2 or more for one that came again.
 	Delivered int
+	// Removed tells that the source does not keep the message once it is acknowledged, so that Again does not find it.
+	Removed bool
 }
 
 // Redelivered reports whether the message was delivered before.
@@ -54,7 +56,8 @@ type Source interface {
 	// Progress tells that a message is still in progress, so that it is not delivered again. An error is nothing to
 	// stop for: the next call may succeed.
 	Progress(ctx context.Context, m Message) error
-	// Again returns the message at a place, whether or not it was acknowledged. ErrNotFound: the source has it no more.
+	// Again returns the message at a place, whether or not it was acknowledged, unless that has removed it. ErrNotFound:
+	// the source has it no more.
 	Again(ctx context.Context, place uint64) (Message, error)
 	// Close gives back what is not acknowledged, as far as that is possible at once.
 	Close() error

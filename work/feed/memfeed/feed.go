@@ -16,6 +16,7 @@ import (
 type Config struct {
 	AckWait    time.Duration // after which a message comes again. Default 30 s
 	MaxPending int           // messages that are delivered and not acknowledged at most. Default 1,010
+	Removes    bool          // a message is not kept once it is acknowledged
 }
 
 // Feed holds messages and what became of them. It outlives its sources. Its methods may be called concurrently.
@@ -55,6 +56,7 @@ func (f *Feed) Publish(subject string, data []byte) (place uint64) {
 		Subject: subject,
 		Data:    data,
 		Time:    time.Now(),
+		Removed: f.cfg.Removes,
 	})
 	f.acked = append(f.acked, false)
 	return place

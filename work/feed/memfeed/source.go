@@ -160,7 +160,7 @@ func (s *Source) Again(_ context.Context, place uint64) (feed.Message, error) {
 	switch {
 	case f.away:
 		return feed.Message{}, feed.ErrAway
-	case place == 0 || place > uint64(len(f.messages)):
+	case place == 0 || place > uint64(len(f.messages)) || f.cfg.Removes && f.acked[place-1]:
 		return feed.Message{}, feed.ErrNotFound
 	}
 	return f.messages[place-1], nil
