@@ -85,6 +85,7 @@ func (u *Updates) take(m *nats.Msg) error {
 	u.has.failing = time.Time{}
 	u.pulled.left = max(u.pulled.left-1, 0)
 	u.has.rest, u.has.counted = is.NumPending, true
+	u.has.again = is.NumDelivered > 1
 	d := delivered{
 		message: feed.Message{
 			Place:     is.Sequence.Stream,

@@ -16,6 +16,7 @@ import (
 const (
 	settlePause = 250 * time.Millisecond // between questions for the state of the consumer
 	settleGrace = 10 * time.Second       // beyond two times the ack wait, in which everything has to come again
+	maxKept     = 64 << 20               // bytes of messages that are kept back, up to a message
 	lookAgain   = 5 * time.Second        // between two looks for messages that the stream has no more, at least
 )
 
@@ -32,11 +33,14 @@ type condition struct {
 	quiet      time.Time // since when no message waits; zero: some may
 	rest       uint64    // messages that were not delivered, as far as counted tells that this is known
 	counted    bool
-	asked      time.Time // when the state was
-	kept       time.Time // when what waits was reported in progress
-	looked     time.Time // when it was looked for messages that the stream has no more
-	missing    int       // less than 0: so many are here that the server does not wait for
-	since      time.Time // when missing was as far from 0 as it is
+	state      inorder.State // of the deliveries, as it was told last
+	due        time.Time     // when a message is requested while enough is kept back; zero: it is not
+	again      bool          // the message that came last was delivered before
+	asked      time.Time     // when the state was
+	kept       time.Time     // when what waits was reported in progress
+	looked     time.Time     // when it was looked for messages that the stream has no more
+	missing    int           // less than 0: so many are here that the server does not wait for
+	since      time.Time     // when missing was as far from 0 as it is
 }
 
 // unfitError tells why the consumer cannot be read. It fails Next.
@@ -80,12 +84,50 @@ func (u *Updates) prepare(ctx context.Context) (err error) {
 	if u.pulled.left > 0 || u.has.made.IsZero() {
 		return nil
 	}
+	n := u.wanted()
+	if n == 0 {
+		return nil
+	}
 	u.pulled = pulled{
 		number:  u.pulled.number + 1,
-		left:    u.cfg.Batch,
+		left:    n,
 		expires: time.Now().Add(pullExpires + pullGrace),
 	}
-	return u.pull(u.inbox+strconv.Itoa(u.pulled.number), u.cfg.Batch, pullExpires)
+	return u.pull(u.inbox+strconv.Itoa(u.pulled.number), n, pullExpires)
+}
+
+// wanted returns how many messages are to be requested. While others are missing that have to come again, a batch of
+// messages is kept back, of 64 MiB. Then one is requested each eighth of the time after which they come again, since the
+// server delivers those before others, and does not tell when they are due. Once one of them has come, all that are
+// missing are requested.
+func (u *Updates) wanted() int {
+	h, now := &u.has, time.Now()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.queue.Settled() {
+		h.due = time.Time{}
+		return u.cfg.Batch
+	}
+	every := max(h.ackWait/8, time.Second)
+	if h.due.IsZero() {
+		h.due = now.Add(every)
+	}
+	kept := 0
+	for _, d := range u.queue.Waiting() {
+		kept += len(d.Value.message.Data)
+	}
+	room := min(u.cfg.Batch-len(u.queue.Waiting()), (maxKept-kept)/u.cfg.MaxBytes+1)
+	missing := u.queue.Missing(h.state)
+	switch {
+	case room > 0 && kept < maxKept:
+		return room
+	case h.again && missing > 0:
+		return min(missing, u.cfg.Batch)
+	case now.Before(h.due):
+		return 0
+	}
+	h.due = now.Add(every) // it may be a new one that comes
+	return 1
 }
 
 // count asks how many messages were not delivered.
@@ -103,6 +145,7 @@ func (u *Updates) unsettle() {
 	defer u.mu.Unlock()
 	u.queue.Unsettle()
 	u.pulled.left, u.has.asked = 0, time.Time{}
+	u.has.due, u.has.again = time.Time{}, false
 }
 
 // keep reports in progress what waits for other messages.
@@ -149,6 +192,7 @@ func (u *Updates) settle(ctx context.Context) error {
 	if err := u.doubt(ctx, state); err != nil {
 		return err
 	}
+	u.has.state = state
 	u.mu.Lock()
 	missing := u.queue.Settle(state)
 	u.mu.Unlock()

@@ -9,6 +9,12 @@ import (
 	"taskledger/work/feed/inorder"
 )
 
+// What a source keeps back, until all has come again that was not acknowledged, at most, up to one message.
+const (
+	maxKept      = 10
+	maxKeptBytes = 64 << 20
+)
+
 // Source reads a feed.
 type Source struct {
 	feed   *Feed
@@ -74,7 +80,7 @@ func (s *Source) next() (m feed.Message, changed <-chan struct{}, again time.Tim
 		if !s.queue.Settled() && !f.away && s.queue.Settle(f.state()) == 0 {
 			continue
 		}
-		d, ok, at := f.deliver(now)
+		d, ok, at := f.deliver(now, s.full())
 		if !ok {
 			return m, f.changed, at, nil
 		}
@@ -85,6 +91,18 @@ func (s *Source) next() (m feed.Message, changed <-chan struct{}, again time.Tim
 			return m, nil, again, fmt.Errorf("message %d: %w", d.Place, feed.ErrLate)
 		}
 	}
+}
+
+// full reports whether the source keeps so much back that it takes in only what comes again.
+func (s *Source) full() bool {
+	if s.queue.Settled() {
+		return false
+	}
+	bytes := 0
+	for _, d := range s.queue.Waiting() {
+		bytes += len(d.Value.Data)
+	}
+	return len(s.queue.Waiting()) >= maxKept || bytes >= maxKeptBytes
 }
 
 // wait returns when something has changed, or at a time.
