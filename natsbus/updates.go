@@ -46,6 +46,7 @@ var (
 	_ feed.Source   = (*Updates)(nil)
 	_ feed.Measured = (*Updates)(nil)
 	_ feed.Marked   = (*Updates)(nil)
+	_ feed.Limited  = (*Updates)(nil)
 )
 
 // NewUpdates returns a source on the consumer. An error means that cfg is wrong; it names the field.
@@ -184,6 +185,9 @@ func (u *Updates) Again(ctx context.Context, place uint64) (feed.Message, error)
 	}
 	return *m, nil
 }
+
+// MaxBytes implements feed.Limited.
+func (u *Updates) MaxBytes() int { return u.cfg.MaxBytes }
 
 // Pending implements feed.Measured.
 func (u *Updates) Pending(ctx context.Context) (known int64, oldest time.Time, err error) {

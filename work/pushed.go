@@ -142,11 +142,11 @@ func (m *marking) Move(ctx context.Context, move workledger.Move) (workledger.Mo
 	return m.Stream.Move(ctx, move)
 }
 
-// room reports whether another message may come.
+// room reports whether more may come: another message, or the rest of the one that came last, which counts as open.
 func (r *pushed[P, C]) room() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.bytes < maxOpenBytes
+	return r.bytes < maxOpenBytes || len(r.open) <= 1
 }
 
 // call calls a method of the source, which fails the run if it panics, ends its goroutine, or goes on for long after
@@ -299,6 +299,11 @@ func (r *pushed[P, C]) quit() {
 // receive returns the arrivals of a message; err tells why it could not be read.
 func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (all []*arrival[C]) {
 	var changes []Change[C]
+	if large := r.tooLarge(&m); large != nil && err != nil && !errors.Is(err, feed.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", large, err)
+	} else if err == nil {
+		err = large
+	}
 	if err == nil {
 		changes, err = r.convert(&scope{Context: ctx, info: r.info}, r.params, m)
 	}
@@ -325,6 +330,25 @@ func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (
 		r.acknowledge(of)
 	}
 	return all
+}
+
+// tooLarge returns an error for a message above the limit of its source, of which it drops the data.
+func (r *pushed[P, C]) tooLarge(m *feed.Message) error {
+	limit := feed.MaxMessageBytes
+	if from, is := r.from.(feed.Limited); is {
+		limit = from.MaxBytes()
+	}
+	size := len(m.Data)
+	for name, values := range m.Header {
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	if size <= limit {
+		return nil
+	}
+	m.Data, m.Header = nil, nil
+	return fmt.Errorf("message %d has %d bytes: %w of %d", m.Place, size, feed.ErrTooLarge, limit)
 }
 
 // convert calls Convert, and makes an error of its panic and of changes that break the rules.
@@ -418,6 +442,7 @@ func (r *pushed[P, C]) acknowledge(m *message) {
 		r.mu.Unlock()
 		r.mover.closed(m.outcomes)
 		m.acknowledged()
+		r.later.Wake() // a message without changes tells nobody, and makes room all the same
 	})
 }
 

@@ -70,6 +70,12 @@ type Measured interface {
 	Pending(ctx context.Context) (known int64, oldest time.Time, err error)
 }
 
+// Limited is a source with a limit of its own.
+type Limited interface {
+	// MaxBytes returns the limit of the data and the headers of a message.
+	MaxBytes() int
+}
+
 // Marked is a source that tells how far it is acknowledged, for the case that it forgets that itself: a consumer is
 // deleted, say. The stream records the mark.
 type Marked interface {
@@ -94,5 +100,6 @@ var (
 	ErrShared = errors.New("another program reads this source")
 )
 
-// MaxMessageBytes limits the data and the headers of a message, unless its source is told otherwise.
+// MaxMessageBytes limits the data and the headers of a message, unless its source is Limited. Whoever reads the source takes
+// a message above the limit as one that came with ErrTooLarge.
 const MaxMessageBytes = 1 << 20
