@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,6 +19,8 @@ const (
 	settleGrace = 10 * time.Second       // beyond two times the ack wait, in which everything has to come again
 	maxKept     = 64 << 20               // bytes of messages that are kept back, up to a message
 	lookAgain   = 5 * time.Second        // between two looks for messages that the stream has no more, at least
+	lookFor     = 100 * time.Millisecond // and beyond that for each message that was looked for by a request of its own
+	maxListed   = 10_000                 // messages between others that a stream has removed and lists
 )
 
 // condition holds what is known of the consumer. Next alone uses it.
@@ -38,7 +41,7 @@ type condition struct {
 	again      bool          // the message that came last was delivered before
 	asked      time.Time     // when the state was
 	kept       time.Time     // when what waits was reported in progress
-	looked     time.Time     // when it was looked for messages that the stream has no more
+	look       time.Time     // when it may be looked again for messages that the stream has no more
 	missing    int           // less than 0: so many are here that the server does not wait for
 	since      time.Time     // when missing was as far from 0 as it is
 }
@@ -326,30 +329,50 @@ func (u *Updates) doubt(ctx context.Context, is inorder.State) error {
 	u.mu.Lock()
 	all, missing := u.queue.All(), u.queue.Missing(is)
 	u.mu.Unlock()
-	if len(all) == 0 || missing > 0 || missing < 0 && time.Since(u.has.looked) < lookAgain {
+	if len(all) == 0 || missing > 0 || missing < 0 && time.Now().Before(u.has.look) {
 		return nil
 	}
-	u.has.looked = time.Now()
-	stream, err := u.streamInfo(ctx)
+	gone, err := u.gone(ctx, all)
 	if err != nil {
 		return err
 	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, place := range gone {
+		u.queue.Doubt(place)
+	}
+	return nil
+}
+
+// gone returns the places of messages that the stream has no more. Where it has removed few between others it lists them;
+// else each message is looked for, which takes so many requests that the next look has to wait.
+func (u *Updates) gone(ctx context.Context, all []inorder.Delivery[delivered]) (places []uint64, err error) {
+	u.has.look = time.Now().Add(lookAgain)
+	is, err := u.streamInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lists := is.State.NumDeleted > 0 && is.State.NumDeleted <= maxListed
+	if lists {
+		if is, err = u.streamInfo(ctx, jetstream.WithDeletedDetails(true)); err != nil {
+			return nil, err
+		}
+	}
 	for _, d := range all {
-		gone := d.Place < stream.State.FirstSeq
-		if !gone && stream.State.NumDeleted > 0 {
+		gone := d.Place < is.State.FirstSeq || slices.Contains(is.State.Deleted, d.Place)
+		if !gone && !lists && is.State.NumDeleted > 0 {
+			u.has.look = u.has.look.Add(lookFor)
 			m, err := u.get(ctx, getRequest{Sequence: d.Place})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			gone = m == nil
 		}
 		if gone {
-			u.mu.Lock()
-			u.queue.Doubt(d.Place)
-			u.mu.Unlock()
+			places = append(places, d.Place)
 		}
 	}
-	return nil
+	return places, nil
 }
 
 // Mark implements feed.Marked.
