@@ -71,7 +71,7 @@ func (s changes) awaitBuckets(ctx context.Context, c *Call) (open *int, is bool)
 			n := len(w.Open)
 			open = &n
 		}
-		if open != nil && *open == 0 || c.Rest(ctx, rest) != nil {
+		if open != nil && *open == 0 || c.Rest(ctx, rest) != nil || ctx.Err() != nil {
 			return open, true
 		}
 	}
