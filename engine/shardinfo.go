@@ -52,6 +52,7 @@ type shardNeeds struct {
 	Overdue      int64         `json:"overdue,omitempty"`      // attempts that run on 20 s after their time-out
 	OverdueSince events.Millis `json:"overdue_since,omitzero"` // when that of the first of them was over
 	Waiting      int64         `json:"waiting,omitempty"`      // tasks that may start and have not for more than a minute
+	WaitingMore  bool          `json:"waiting_more,omitempty"` // there may be others: 2,000 tasks are looked at
 	WaitingSince events.Millis `json:"waiting_since,omitzero"` // when the first of them could start
 }
 
@@ -82,6 +83,7 @@ func infoOf(shard int, s *command.ShardReport) ShardInfo {
 			Overdue:      s.Needs.Overdue,
 			OverdueSince: events.Millis(s.Needs.OverdueSince),
 			Waiting:      s.Waits.Tasks,
+			WaitingMore:  s.Waits.More,
 			WaitingSince: events.Millis(s.Waits.Since),
 		},
 	}

@@ -120,6 +120,7 @@ func ofShards(all *api.Shards) (needs []attention) {
 	var entries uint64
 	var attempts, waiting int64
 	var since, waitingSince events.Millis
+	more := ""
 	about := map[string][]int{} // shards by what is told of them
 	var texts []string
 	for i := range all.Shards {
@@ -137,8 +138,10 @@ func ofShards(all *api.Shards) (needs []attention) {
 		if s.Behind > 0 {
 			behind, entries = append(behind, s.Shard), entries+s.Behind
 		}
-		if s.Waiting > 0 {
-			waiting += s.Waiting
+		if s.WaitingSince != 0 {
+			if waiting += s.Waiting; s.WaitingMore {
+				more = " or more"
+			}
 			if waitingSince == 0 || s.WaitingSince < waitingSince {
 				waitingSince = s.WaitingSince
 			}
@@ -150,8 +153,8 @@ func ofShards(all *api.Shards) (needs []attention) {
 			}
 		}
 	}
-	if waiting > 0 {
-		needs = append(needs, waitingOf(waiting, waitingSince, ""))
+	if waitingSince != 0 {
+		needs = append(needs, waitingOf(waiting, waitingSince, more))
 	}
 	for _, text := range texts {
 		needs = append(needs, attention{Text: shardsOf(about[text]) + ": " + text})

@@ -57,6 +57,7 @@ type ShardNeeds struct {
 type ShardWaits struct {
 	Tasks int64
 	Since int64 // ms: when the first of them could start
+	More  bool  // there may be others: no more tasks were looked at
 }
 
 // Optional implements message.Optional.

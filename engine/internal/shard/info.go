@@ -102,7 +102,7 @@ func (o *Owner) overdue() (n, since int64) {
 
 const (
 	waitsLong    events.Millis = 60 * 1000 // a task that may start has waited for long after that time
-	waitsCounted events.Millis = 2 * 1000  // so old may a count be: it looks at each ready task
+	waitsCounted events.Millis = 2 * 1000  // so old may a count be
 )
 
 // waits keeps the last count of the tasks that may start and have waited for long.
@@ -111,18 +111,36 @@ type waits struct {
 	at   events.Millis // 0 = nothing was counted
 }
 
-// of returns the count as it is, or was a moment ago.
+// of returns the count as it is, or was a moment ago. It looks at the first task of each behavior, which is the oldest of
+// its priority, and at so many others that a turn is not held up.
 func (w *waits) of(state *projection.Shard, now events.Millis) command.ShardWaits {
 	if w.at != 0 && now >= w.at && now-w.at < waitsCounted {
 		return w.told
 	}
 	w.told, w.at = command.ShardWaits{}, now
-	for t := range state.Readies() {
-		if _, since := t.Substatus(now); now-since >= waitsLong {
-			if w.told.Tasks++; w.told.Since == 0 || int64(since) < w.told.Since {
-				w.told.Since = int64(since)
-			}
+	long := func(t *projection.Task) bool {
+		_, since := t.Substatus(now)
+		is := now-since >= waitsLong
+		if is && (w.told.Since == 0 || int64(since) < w.told.Since) {
+			w.told.Since = int64(since)
 		}
+		return is
+	}
+	for behavior := range state.Backlog() {
+		long(state.Ready(behavior))
+	}
+	looked := 0
+	for t := range state.Readies() {
+		if looked++; looked > scanTasks {
+			w.told.More = true
+			break
+		}
+		if long(t) {
+			w.told.Tasks++
+		}
+	}
+	if w.told.Since != 0 {
+		w.told.Tasks = max(w.told.Tasks, 1)
 	}
 	return w.told
 }

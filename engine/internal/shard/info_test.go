@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -67,5 +68,29 @@ func TestInfo_TellsOfTasksThatMayStartAndWait(t *testing.T) {
 		if s := b.report(); s.Waits.Tasks != c.tasks || events.Millis(s.Waits.Since) != c.since {
 			t.Errorf("after %s: %+v, want %d since %d", c.after, s.Waits, c.tasks, c.since)
 		}
+	}
+}
+
+// A count looks at so many tasks that it holds up no turn, and says so; the first one is told all the same.
+func TestInfo_LooksAtABoundedNumberOfTasksThatWait(t *testing.T) {
+	b := newFixture(t)
+	began := b.time
+	const all = 2500
+	for n := range all {
+		s := submitOf(events.Policy{})
+		s.Task = events.TaskID(fmt.Sprint("t", n))
+		b.accept(command.LaneSubmit, s)
+		if n%100 == 0 {
+			b.turn()
+		}
+	}
+	for range all / 100 {
+		b.turn()
+	}
+	b.time = began.Add(time.Hour)
+	b.turn()
+	s := b.report()
+	if s.Ready != all || s.Waits.Tasks != 2000 || !s.Waits.More || s.Waits.Since == 0 || events.Millis(s.Waits.Since) > began+1000 {
+		t.Errorf("%d are ready, and %+v wait since %d", s.Ready, s.Waits, began)
 	}
 }
