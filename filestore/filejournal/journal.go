@@ -178,7 +178,7 @@ func (j *Journal) ready() error {
 		return ErrClosed
 	}
 	if j.readOnly {
-		return ErrReadOnly
+		return disk.ErrReadOnly
 	}
 	return j.Failed()
 }
@@ -188,6 +188,14 @@ func (j *Journal) fail(err error) error {
 	broken := fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
 	j.broken.CompareAndSwap(nil, &broken)
 	return j.Failed()
+}
+
+// Failed implements journal.Lossy.
+func (j *Journal) Failed() error {
+	if err := j.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // put writes to the end of the last segment, and syncs it as far as the durability asks for. Where there is no room,

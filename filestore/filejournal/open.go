@@ -356,14 +356,6 @@ func (j *Journal) Lost() string {
 	return j.run.Lost
 }
 
-// Failed implements journal.Lossy.
-func (j *Journal) Failed() error {
-	if err := j.broken.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
 // Told implements journal.Lossy.
 func (j *Journal) Told() error {
 	j.writing.Lock()

@@ -50,7 +50,7 @@ type inode struct {
 	lost map[int]bool
 }
 
-// spoil is what a sync leaves that has failed.
+// spoil leaves a file as a sync does that has failed.
 func (f *inode) spoil() {
 	for at := 0; at < len(f.data); at += Sector {
 		end := min(at+Sector, len(f.data))
