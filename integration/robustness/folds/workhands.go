@@ -65,7 +65,9 @@ func (s *Works) follow(t *hand, ev *events.Event) {
 		}
 		t.cancelled, t.final = false, b.Next == 0
 	case *events.Snoozed:
-		t.leave(ev)
+		if t.leave(ev); t.losses > 0 {
+			t.waits = b.Until
+		}
 	case *events.Released:
 		t.leave(ev)
 		t.waits = b.Until
