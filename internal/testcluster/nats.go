@@ -5,13 +5,22 @@ import (
 	"net"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startWithin bounds how long a server may take to accept connections.
-const startWithin = 10 * time.Second
+// startWithin bounds how long a server may take to accept connections, as startTimeout does for etcd.
+const startWithin = patience
+
+// fatals logs why a server cannot run.
+type fatals struct{ t testing.TB }
+
+func (l fatals) Fatalf(format string, v ...any) { l.t.Logf("NATS server: "+format, v...) }
+func (fatals) Noticef(string, ...any)           {}
+func (fatals) Warnf(string, ...any)             {}
+func (fatals) Errorf(string, ...any)            {}
+func (fatals) Debugf(string, ...any)            {}
+func (fatals) Tracef(string, ...any)            {}
 
 // NATS is a NATS server on a loopback port of its own, which it keeps when it is started again.
 type NATS struct {
@@ -80,6 +89,7 @@ func (n *NATS) Start() {
 	if err != nil {
 		n.t.Fatalf("make NATS server: %v", err)
 	}
+	s.SetLogger(fatals{n.t}, false, false)
 	s.Start()
 	if !s.ReadyForConnections(startWithin) {
 		s.Shutdown()
