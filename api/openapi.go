@@ -207,7 +207,7 @@ func nullFields(schema *huma.Schema, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if is := schema.Properties[name]; is != nil && f.Type.Kind() == reflect.Pointer && options == "" {
+		if is := schema.Properties[name]; is != nil && !is.Nullable && f.Type.Kind() == reflect.Pointer && options == "" {
 			schema.Properties[name] = orNull(is)
 		}
 	}
