@@ -46,7 +46,6 @@ var (
 	_ feed.Source   = (*Updates)(nil)
 	_ feed.Measured = (*Updates)(nil)
 	_ feed.Marked   = (*Updates)(nil)
-	_ feed.Limited  = (*Updates)(nil)
 )
 
 // NewUpdates returns a source on the consumer. An error means that cfg is wrong; it names the field.
@@ -79,8 +78,7 @@ func (u *Updates) wrap(err error) error {
 
 // Next implements feed.Source.
 func (u *Updates) Next(ctx context.Context) (feed.Message, error) {
-	u.note()
-	for began := time.Now(); ; u.note() {
+	for {
 		if u.ctx.Err() != nil || u.conn.IsClosed() {
 			return feed.Message{}, u.wrap(feed.ErrClosed)
 		}
@@ -91,7 +89,7 @@ func (u *Updates) Next(ctx context.Context) (feed.Message, error) {
 			}
 			return d.message, nil
 		}
-		if err := u.step(ctx, began); err != nil {
+		if err := u.step(ctx); err != nil {
 			return feed.Message{}, err
 		}
 	}
@@ -110,10 +108,10 @@ func (u *Updates) settled() bool {
 	return u.queue.Settled()
 }
 
-// step does what is due, and then waits for something to come, not for long. Next returns its errors. It began at a time.
-func (u *Updates) step(ctx context.Context, began time.Time) error {
+// step does what is due, and then waits for something to come, not for long. Next returns its errors.
+func (u *Updates) step(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return u.over(ctx, began)
+		return u.over(ctx)
 	}
 	var err error
 	if len(u.came) == 0 {
@@ -128,7 +126,7 @@ func (u *Updates) step(ctx context.Context, began time.Time) error {
 	case lasting(err) || said(err):
 		return u.wrap(err)
 	case ctx.Err() != nil:
-		return u.over(ctx, began)
+		return u.over(ctx)
 	case u.has.failing.IsZero():
 		u.has.failing = time.Now()
 	case time.Since(u.has.failing) > u.cfg.Patience:
@@ -139,29 +137,12 @@ func (u *Updates) step(ctx context.Context, began time.Time) error {
 	return nil
 }
 
-// over returns why Next, which began at a time, ends with its context: whether NATS is away, or messages may wait.
-func (u *Updates) over(ctx context.Context, began time.Time) error {
-	why := feed.ErrAway
+// over returns why Next ends with its context, and whether NATS is away then.
+func (u *Updates) over(ctx context.Context) error {
 	if u.conn.IsConnected() && u.has.failing.IsZero() {
-		if since := u.has.quiet; !since.IsZero() && !since.After(began) {
-			return context.Cause(ctx)
-		}
-		why = feed.ErrUnsettled
+		return context.Cause(ctx)
 	}
-	return u.wrap(fmt.Errorf("%w: %w", why, context.Cause(ctx)))
-}
-
-// note notes since when no message waits, here or in the stream.
-func (u *Updates) note() {
-	u.mu.Lock()
-	nothing := u.queue.Settled() && len(u.queue.Waiting()) == 0
-	u.mu.Unlock()
-	switch h := &u.has; {
-	case !nothing || !h.counted || h.rest > 0 || len(u.came) > 0 || !h.failing.IsZero() || !u.conn.IsConnected():
-		h.quiet = time.Time{}
-	case h.quiet.IsZero():
-		h.quiet = time.Now()
-	}
+	return u.wrap(fmt.Errorf("%w: %w", feed.ErrAway, context.Cause(ctx)))
 }
 
 func (u *Updates) pause(ctx context.Context, d time.Duration) {
@@ -185,9 +166,6 @@ func (u *Updates) Again(ctx context.Context, place uint64) (feed.Message, error)
 	}
 	return *m, nil
 }
-
-// MaxBytes implements feed.Limited.
-func (u *Updates) MaxBytes() int { return u.cfg.MaxBytes }
 
 // Pending implements feed.Measured.
 func (u *Updates) Pending(ctx context.Context) (known int64, oldest time.Time, err error) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/work/feed"
 	"taskledger/work/feed/inorder"
@@ -63,7 +62,6 @@ func (u *Updates) status(m *nats.Msg) error {
 	switch code, why := m.Header.Get("Status"), m.Header.Get("Description"); {
 	case code == "408" || code == "404":
 		u.has.failing = time.Time{}
-		u.has.counted = u.has.rest == 0 // else they may have left the stream
 		return nil
 	case code == "503":
 		u.has.disturbed = true
@@ -84,8 +82,6 @@ func (u *Updates) take(m *nats.Msg) error {
 	}
 	u.has.failing = time.Time{}
 	u.pulled.left = max(u.pulled.left-1, 0)
-	u.has.rest, u.has.counted = is.NumPending, true
-	u.has.again = is.NumDelivered > 1
 	d := delivered{
 		message: feed.Message{
 			Place:     is.Sequence.Stream,
@@ -94,7 +90,6 @@ func (u *Updates) take(m *nats.Msg) error {
 			Data:      m.Data,
 			Time:      is.Timestamp,
 			Delivered: int(is.NumDelivered),
-			Removed:   u.has.retention != jetstream.LimitsPolicy,
 		},
 		reply: m.Reply,
 	}
