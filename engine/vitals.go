@@ -40,7 +40,9 @@ func (n *Node) Vitals() meter.Vitals {
 		v.TasksHeld += of.Tasks
 		v.TasksLive += of.Live
 		for g, value := range of.Gauges {
-			v.AddFront(meter.Gauge(g), value, n.now())
+			if value != 0 {
+				v.Fronts[meter.Gauge(g)] += value
+			}
 		}
 		v.EntriesUnarchived += int64(of.Unarchived)
 		if of.TrimProblem != "" {

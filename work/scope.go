@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"taskledger/events"
-	"taskledger/task"
 	"taskledger/work/internal/threads"
 )
 
@@ -61,9 +59,8 @@ type scopeKey struct{}
 // scope is the context of a function of a partition.
 type scope struct {
 	context.Context
-	info  Info
-	item  *permits // nil outside of Process
-	fence uint64   // the attempt has this fencing token at least
+	info Info
+	item *permits // nil outside of Process
 }
 
 // Value implements context.Context.
@@ -71,13 +68,7 @@ func (s *scope) Value(key any) any {
 	if key == (scopeKey{}) {
 		return s
 	}
-	value := s.Context.Value(key)
-	if a, is := value.(*task.Attempt); is && events.Ref(s.fence) > a.Token.Ref { // as behaviors.Attempt finds it
-		raised := *a
-		raised.Token.Ref = events.Ref(s.fence)
-		return &raised
-	}
-	return value
+	return s.Context.Value(key)
 }
 
 // permits asks for the permits of an item.

@@ -45,8 +45,11 @@ func TestStream_PushedWithHoldsOutlivesKillsOfEverything(t *testing.T) {
 			if busy.fails(c.Value.Place) {
 				return behaviors.Code("busy", errors.New("not now"), nil)
 			}
-			a, _ := behaviors.Attempt(ctx)
-			return w.target.apply(node, a.Token.Ref, c.Value)
+			var fence events.Ref
+			if a, _ := behaviors.Attempt(ctx); a.Task == followed {
+				fence = a.Token.Ref
+			}
+			return w.target.apply(node, fence, c.Value)
 		}
 	})
 	js := w.push()

@@ -20,10 +20,14 @@ func (o *Owner) explain(c *command.Explain) command.Answer {
 func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 	behavior := t.Kind.Behavior
 	substatus, since := t.Substatus(o.now())
-	defer func() { e.Substatus, e.Text = substatus, e.Text+o.tellExtensions(t) }()
+	defer func() { e.Substatus = substatus }()
 	switch {
 	case t.OnNode():
-		return explanation.Explanation{Why: task.WhyRunning, Since: since, Text: explanation.OfRunning(t)}
+		e = explanation.Explanation{Why: task.WhyRunning, Since: since, Text: explanation.OfRunning(t)}
+		if more, is := o.explainExtensions(t); is {
+			e.Text += "; " + more.Text
+		}
+		return e
 	case t.Final():
 		return explanation.Explanation{Why: task.WhyFinished, Since: since, Text: explanation.OfEnd(t)}
 	case t.Suspended:
