@@ -5,12 +5,13 @@ import (
 	"net"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
 // startWithin bounds how long a server may take to accept connections, as startTimeout does for etcd.
-const startWithin = patience
+const startWithin = 5 * time.Minute
 
 // fatals logs why a server cannot run.
 type fatals struct{ t testing.TB }
