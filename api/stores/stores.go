@@ -78,7 +78,11 @@ func Routes(s operations.Stores) []api.Route {
 		r.Class = api.Poll
 		return r
 	}
-	linear := api.Param{Name: "linear", Does: "true: prove that the answer holds all that was changed before it", Is: api.Boolean}
+	linear := api.Param{
+		Name: "linear",
+		Does: "true: prove that the answer holds all that was changed before it",
+		Is:   api.Boolean,
+	}
 	limit := api.Param{Name: "limit", Does: "most tasks; 0 = all, which is the default", Is: api.Integer}
 	after := api.Param{Name: "after", Does: "id of the last task that is known: the list begins with the next one"}
 	owned := api.Param{Name: "owned", Does: "yes, true or 1: also tasks that are not available; default no"}

@@ -94,7 +94,11 @@ func Routes(w operations.Works) []api.Route {
 	}
 	show := of(http.MethodGet, "", "Tell how far the work of a task has come", token.Viewer, f.show)
 	show.Out = progress.Work{}
-	show.Query = []api.Param{{Name: "linear", Does: "true: prove that the answer holds all that was changed before it", Is: api.Boolean}}
+	show.Query = []api.Param{{
+		Name: "linear",
+		Does: "true: prove that the answer holds all that was changed before it",
+		Is:   api.Boolean,
+	}}
 	errs := of(http.MethodGet, "/errors", "Show the failed items of the last run, by bucket, newest first",
 		token.Viewer, f.errors)
 	errs.Large, errs.Out = true, progress.FailurePage{}

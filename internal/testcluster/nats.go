@@ -2,26 +2,31 @@ package testcluster
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// startWithin bounds how long a server may take to accept connections, as startTimeout does for etcd.
-const startWithin = 5 * time.Minute
+// startWithin bounds how long a server may take to accept connections, before it is looked whether it has said why not.
+const startWithin = 10 * time.Second
 
-// fatals logs why a server cannot run.
-type fatals struct{ t testing.TB }
+// fatals keeps why a server cannot run.
+type fatals struct{ why atomic.Pointer[string] }
 
-func (l fatals) Fatalf(format string, v ...any) { l.t.Logf("NATS server: "+format, v...) }
-func (fatals) Noticef(string, ...any)           {}
-func (fatals) Warnf(string, ...any)             {}
-func (fatals) Errorf(string, ...any)            {}
-func (fatals) Debugf(string, ...any)            {}
-func (fatals) Tracef(string, ...any)            {}
+func (l *fatals) Fatalf(format string, v ...any) {
+	why := fmt.Sprintf(format, v...)
+	l.why.Store(&why)
+}
+func (*fatals) Noticef(string, ...any) {}
+func (*fatals) Warnf(string, ...any)   {}
+func (*fatals) Errorf(string, ...any)  {}
+func (*fatals) Debugf(string, ...any)  {}
+func (*fatals) Tracef(string, ...any)  {}
 
 // NATS is a NATS server on a loopback port of its own, which it keeps when it is started again.
 type NATS struct {
@@ -90,11 +95,14 @@ func (n *NATS) Start() {
 	if err != nil {
 		n.t.Fatalf("make NATS server: %v", err)
 	}
-	s.SetLogger(fatals{n.t}, false, false)
+	var said fatals
+	s.SetLogger(&said, false, false)
 	s.Start()
-	if !s.ReadyForConnections(startWithin) {
-		s.Shutdown()
-		n.t.Fatalf("NATS server on port %d not ready after %s", n.port, startWithin)
+	for !s.ReadyForConnections(startWithin) { // a busy machine takes longer; the test's own time ends that
+		if why := said.why.Load(); why != nil {
+			s.Shutdown()
+			n.t.Fatalf("NATS server on port %d is not ready: %s", n.port, *why)
+		}
 	}
 	n.server = s
 }
