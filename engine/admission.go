@@ -46,7 +46,7 @@ func (a *admission) weigh(u store.Usage, advice func() string) (changed bool) {
 	switch {
 	case u.Full:
 		cause, why = storeFull, fmt.Sprintf("%s (%d of %d bytes)", command.StoreFull, u.Size, u.Quota)
-	case u.InUse >= u.Quota/5*4:
+	case filled(&u):
 		cause, why = storeFilled, fmt.Sprintf("the store holds %d of %d bytes: %s", u.InUse, u.Quota, advice())
 	}
 	a.refusal.Store(&why)
@@ -54,6 +54,9 @@ func (a *admission) weigh(u store.Usage, advice func() string) (changed bool) {
 	a.cause = cause
 	return changed
 }
+
+// filled reports whether so much of a store is in use that new tasks are refused.
+func filled(u *store.Usage) bool { return u.InUse >= u.Quota/5*4 }
 
 // liveLimit returns how many bytes the live tasks of a shard may take.
 func (a *admission) liveLimit(shards int) int64 {

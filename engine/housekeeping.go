@@ -14,6 +14,9 @@ const (
 	compactAfter = 5 * time.Minute
 	compactBytes = 8 << 20
 	compactShare = 32
+	// compactFilled is the time after which they are forgotten again while new tasks are refused for want of room: few of
+	// the bytes in use may be of tasks.
+	compactFilled = 30 * time.Second
 	// compactKeep is the time for which replaced and removed values are retained: watches that were cut off resume
 	// within it.
 	compactKeep = 5 * time.Second
@@ -56,7 +59,11 @@ func (h *housekeeper) Keep(ctx context.Context, u store.Usage, now time.Time, fi
 	}
 	var errs []error
 	grown := u.InUse-h.low >= max(compactBytes, h.low/compactShare)
-	if u.Full || first && (now.Sub(h.compacted) >= compactAfter || grown) {
+	after := compactAfter
+	if filled(&u) {
+		after = compactFilled
+	}
+	if u.Full || first && (now.Sub(h.compacted) >= after || grown) {
 		errs = append(errs, h.compact(ctx, now))
 	}
 	wasteful := u.Size > u.Quota/2 && u.InUse < u.Size/4

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,6 +53,17 @@ func TestKeeping_CompactsEveryFiveMinutesUpToFiveSecondsAgo(t *testing.T) {
 	keepFor(t, k, 1601, 2300, calm, false)
 	if len(s.compacted) != 2 || s.defragmented != 0 {
 		t.Errorf("compacted %d times, defragmented %d times by who is not to", len(s.compacted), s.defragmented)
+	}
+}
+
+// What is replaced may fill the store before it has grown by as much as is compacted otherwise.
+func TestKeeping_CompactsEveryHalfMinuteWhileNewTasksAreRefused(t *testing.T) {
+	s := &housekept{}
+	k := engine.NewHousekeeper(s, time.Unix(1000, 0))
+	filled := store.Usage{InUse: 26 << 20, Size: 28 << 20, Quota: 32 << 20}
+	keepFor(t, k, 1000, 1091, filled, true)
+	if want := []int64{1025, 1055, 1085}; !slices.Equal(s.compacted, want) {
+		t.Errorf("compacted to %v, want %v", s.compacted, want)
 	}
 }
 
