@@ -17,7 +17,6 @@ type stream struct {
 	visits   []*history.Visit // that are left
 	life     *streamLife
 	attempts map[events.Ref]*streamAttempt
-	runs     *streamAttempt // the last one of the stream
 	byKey    map[string][]uint64
 }
 

@@ -43,7 +43,8 @@ func (s *stream) judge() {
 		for i := range e.Events {
 			ev := &e.Events[i]
 			number := events.HoldNumber(events.TaskID(s.task.id), ev.Task)
-			if number == 0 && ev.Task != events.TaskID(s.task.id) {
+			worker := events.WorkerNumber(events.TaskID(s.task.id), ev.Task) // 1 = the stream's own task
+			if number == 0 && worker == 0 {
 				continue
 			}
 			for len(s.visits) > 0 && s.visits[0].At <= e.at {
@@ -53,10 +54,14 @@ func (s *stream) judge() {
 			if s.task.broken || !s.checker.task(string(ev.Task)).known() {
 				return
 			}
-			if s.leave(ev); number == 0 {
-				s.apply(ev, e)
-			} else {
+			s.leave(ev)
+			switch {
+			case number != 0:
 				s.applyHold(ev, number)
+			case worker > 1:
+				s.applyWorker(ev)
+			default:
+				s.apply(ev, e)
 			}
 		}
 	}
@@ -87,7 +92,7 @@ func (s *stream) apply(ev *events.Event, e *entry) {
 		}
 	case *events.TokenMoved:
 		if b.Token != "" && !b.Simulated {
-			s.moveToken(s.placeOf(b.Token), e)
+			s.moveToken(s.placeOf(b.Token), s.attempts[b.Attempt], e)
 		}
 	case *events.WorkReset:
 		if b.What == events.ResetToken {
@@ -117,19 +122,22 @@ func (s *stream) applyHold(ev *events.Event, number uint32) {
 	}
 }
 
+// applyWorker takes over an event of a worker: one has the stream while the stream's own task waits for long after a loss.
+func (s *stream) applyWorker(ev *events.Event) {
+	if _, is := ev.Body.(*events.Started); is {
+		s.begin(ev, nil)
+	}
+}
+
 // begin begins an attempt.
 func (s *stream) begin(ev *events.Event, of *streamHold) {
-	a := &streamAttempt{
+	s.attempts[ev.Position.Ref] = &streamAttempt{
 		by:      string(ev.Task),
 		life:    s.life,
 		hold:    of,
 		token:   s.life.token,
 		entry:   ev.Position.Ref.Entry(),
 		visited: map[change]bool{},
-	}
-	s.attempts[ev.Position.Ref] = a
-	if of == nil {
-		s.runs = a
 	}
 }
 
@@ -143,13 +151,18 @@ func (s *stream) leave(ev *events.Event) {
 	}
 }
 
-// moveToken holds that each change that a token passes was done by the attempt that moves it, or is held.
-func (s *stream) moveToken(token uint64, e *entry) {
+// moveToken holds that each change that a token passes was done by the attempt that moves it, or is held. nil = no task
+// of the stream has that attempt.
+func (s *stream) moveToken(token uint64, by *streamAttempt, e *entry) {
+	if by == nil {
+		s.accuse(effects, s.task, e.Number, "the token moves to %d by an attempt that is none of the stream", token)
+		return
+	}
 	for place := s.life.token + 1; place <= token; place++ {
 		for _, is := range s.changesAt(place) {
-			if !s.runs.visited[is] && !s.life.held[is] {
+			if !by.visited[is] && !s.life.held[is] {
 				s.accuse(effects, s.task, e.Number, "the token passes change %d of key %q, which attempt %d has not processed, and which is not held",
-					place, is.key, s.runs.entry)
+					place, is.key, by.entry)
 			}
 		}
 	}

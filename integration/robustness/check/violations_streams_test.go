@@ -252,6 +252,54 @@ func TestBrooks_TokensPassWhatCountsAndWhatFollowsIntoItsHold(t *testing.T) {
 	}
 }
 
+// While the stream's own task waits for long after a loss a worker has the stream.
+func TestStreams_OfWhichAWorkerHasTheRestAreJudgedByWhatThatDoes(t *testing.T) {
+	const worker = "a/w2"
+	takeOver := func(s *aStream) {
+		of := s.track(streamTask).started
+		s.timed()
+		s.add(streamTask, &events.Lost{Until: s.now + 1}, &events.BucketsMoved{
+			Worker:   1,
+			Attempt:  of,
+			Returned: 1,
+			Cause:    events.ReturnedLost,
+		})
+		s.now += 10
+		s.timed()
+		s.start(streamTask, "n-2")
+		s.timed()
+		s.add(streamTask, &events.Snoozed{Until: s.now + 5000})
+		made := s.created()
+		made.Ties = events.Ties{Parent: streamTask, Group: streamTask, By: "ada"}
+		made.Params = events.JSON([]byte(`{"worker_of":"a"}`))
+		s.timed()
+		s.add(worker, made)
+		s.now += 10
+		s.timed()
+		s.start(worker, "n-1")
+		record(func(s *aStream) events.Body {
+			return &events.BucketsMoved{Worker: 2, Attempt: s.track(worker).started, Started: 1}
+		})(s)
+	}
+	token := record(func(s *aStream) events.Body {
+		return &events.TokenMoved{Attempt: s.track(worker).started, Token: "5"}
+	})
+	for _, by := range []string{worker, streamTask} {
+		steps := soundStream()
+		steps = steps[:slices.IndexFunc(steps, func(s streamStep) bool { return s.name == "again" })]
+		all := accusations(t, append(steps,
+			streamStep{"a worker begins", takeOver},
+			streamStep{"fourth again", visit(by, 4, "y")},
+			streamStep{"fifth again", visit(worker, 5, "x")},
+			streamStep{"token", token},
+		))
+		told := strings.Join(all, "; ")
+		if accused := strings.Contains(told, "the token passes change 4 of key \"y\""); accused != (by != worker) || by == worker && told != "" {
+			t.Errorf("what %s does: %q", by, told)
+		}
+	}
+}
+
 // What an attempt does that is over counts as nothing: another one has it again.
 func TestStreams_AnAttemptThatIsOverMayBeLate(t *testing.T) {
 	steps := soundStream()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/behaviors"
+	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/task"
 	works "taskledger/work"
@@ -141,7 +142,7 @@ func (s *streams) process(ctx context.Context, c works.Change[value]) error {
 		return nil
 	}
 	of := ctx.Value(parentKey{}).(parent)
-	held := of.attempt.Task != of.id
+	held := events.HoldNumber(of.id, of.attempt.Task) != 0
 	err := error(nil)
 	switch c.Value.Fate {
 	case "later", "park", "pass":
@@ -181,7 +182,7 @@ func (s *streams) convert(ctx context.Context, j Job, m feed.Message) (all []wor
 	for _, key := range keys {
 		all = append(all, j.change(m.Place, key))
 	}
-	if j.fate(m.Place) == "poison" && of.attempt.Task == of.id && len(keys) == 1 {
+	if j.fate(m.Place) == "poison" && events.HoldNumber(of.id, of.attempt.Task) == 0 && len(keys) == 1 {
 		return all, errors.New("as planned")
 	}
 	return all, nil
