@@ -40,9 +40,7 @@ func (n *Node) Vitals() meter.Vitals {
 		v.TasksHeld += of.Tasks
 		v.TasksLive += of.Live
 		for g, value := range of.Gauges {
-			if value != 0 {
-				v.Fronts[meter.Gauge(g)] += value
-			}
+			v.AddFront(meter.Gauge(g), value, n.now())
 		}
 		v.EntriesUnarchived += int64(of.Unarchived)
 		if of.TrimProblem != "" {

@@ -44,14 +44,17 @@ const (
 
 	// Those of no behavior.
 
-	OutcomesStale   Counter = iota - 1 // outcomes that came late, or were of another attempt
-	CommandsBugs                       // commands that were refused because of a bug
-	TicksDecided                       // of schedules: decisions, of which one may be about many ticks
-	TicksSkipped                       // those of them by which ticks have no run, since a run was there
-	TicksMissed                        // those by which they have none, since nobody decided in time, or the schedule was paused
-	LogLinesKept                       // of the logs of tasks, that were stored
-	LogLinesDropped                    // those that were not, and never will be
-	counters        = iota - 1
+	OutcomesStale    Counter = iota - 1 // outcomes that came late, or were of another attempt
+	CommandsBugs                        // commands that were refused because of a bug
+	TicksDecided                        // of schedules: decisions, of which one may be about many ticks
+	TicksSkipped                        // those of them by which ticks have no run, since a run was there
+	TicksMissed                         // those by which they have none, since nobody decided in time, or the schedule was paused
+	LogLinesKept                        // of the logs of tasks, that were stored
+	LogLinesDropped                     // those that were not, and never will be
+	ChangesProcessed                    // of streams, those of simulations among them
+	ChangesFailed                       // those that failed, and that are held apart for that
+	ChangesSkipped                      // those that were skipped, and that follow others into a hold
+	counters         = iota - 1
 )
 
 // Histogram is something whose values are counted by size.
@@ -87,6 +90,7 @@ const (
 	Schedules         // in the shards served here
 	SchedulesDue      // those of them whose time has come, and nothing is decided yet
 	StreamChangesOpen // known and not processed, as the streams in the shards served here told last
+	StreamOldestAge   // of the oldest of those. Owners tell when that came, in milliseconds since 1970
 	StreamKeysHeld    // that wait for a hold
 	StreamHoldsRetried
 	StreamHoldsParked
@@ -141,6 +145,9 @@ var (
 		TicksSkipped:      {"schedule_ticks_skipped_total", "Decisions that ticks of schedules have no run, since a run was there.", false, nil},
 		TicksMissed:       {"schedule_ticks_missed_total", "Decisions that ticks of schedules have no run, since nobody decided in time, or the schedule was paused.", false, nil},
 		LogLinesKept:      {"log_lines_kept_total", "Lines of tasks' logs that this node has stored.", false, nil},
+		ChangesProcessed:  {"stream_changes_processed_total", "Changes that streams have processed, those of simulations among them.", false, nil},
+		ChangesFailed:     {"stream_changes_failed_total", "Changes of streams that failed, those among them that are held apart for that.", false, nil},
+		ChangesSkipped:    {"stream_changes_skipped_total", "Changes of streams that were skipped, those among them that follow others into a hold.", false, nil},
 		LogLinesDropped:   {"log_lines_dropped_total", "Lines of tasks' logs that this node has dropped, since the store of logs did not take them in time or too many attempts wrote at once.", false, nil},
 	}
 	Histograms = [histograms]Description{
@@ -162,6 +169,7 @@ var (
 		Schedules:          {"schedules", "Schedules in the shards served here.", false, nil},
 		SchedulesDue:       {"schedules_due", "Schedules in the shards served here with a tick that is due and not decided.", false, nil},
 		StreamChangesOpen:  {"stream_changes_open", "Changes that streams in the shards served here knew and had not processed, as they told last.", false, nil},
+		StreamOldestAge:    {"stream_oldest_change_age_seconds", "Time since the oldest change came that a stream in the shards served here has not processed, as it told last; 0 = there is none.", false, nil},
 		StreamKeysHeld:     {"stream_keys_held", "Keys of streams in the shards served here whose changes wait for a hold.", false, nil},
 		StreamHoldsRetried: {"stream_holds_retried", "Holds of streams in the shards served here that run, or will.", false, nil},
 		StreamHoldsParked:  {"stream_holds_parked", "Holds of streams in the shards served here that are suspended until somebody looks at them.", false, nil},

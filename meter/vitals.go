@@ -26,10 +26,22 @@ type Vitals struct {
 	TasksHeld         int64
 	TasksLive         int64
 	TasksReady        map[string]int  // by behavior
-	Fronts            map[Gauge]int64 // the gauges that fronts set, summed over the shards served here
+	Fronts            map[Gauge]int64 // the gauges that fronts set, over the shards served here: see AddFront
 	Slots, SlotsUsed  int
 	SlotsStuck        int // held by functions that were given up and have not returned
 	FuturesOpen       int
+}
+
+// AddFront adds a gauge that the front of a shard set, by a time: values are summed, and of times the oldest counts, by its
+// age.
+func (v *Vitals) AddFront(g Gauge, value int64, now time.Time) {
+	switch {
+	case value == 0:
+	case g == StreamOldestAge:
+		v.Fronts[g] = max(v.Fronts[g], int64(now.Sub(time.UnixMilli(value)).Seconds()))
+	default:
+		v.Fronts[g] += value
+	}
 }
 
 // Degraded says what does not work in a node that may be ready.

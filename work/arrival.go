@@ -24,6 +24,7 @@ type part[C any] struct {
 	at     string        // its token, or its place, as people are told
 	whole  *feed.Message // from which it came, or that could not be read
 	index  int           // in the message
+	named  string        // by vagueNames; "" = not yet
 }
 
 // name returns the name of a change among all of its stream: its token, or its place and when its message came to the

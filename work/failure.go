@@ -42,16 +42,15 @@ type StopError struct {
 
 // Error implements error.
 func (e *StopError) Error() string {
-	at := ""
+	what := fmt.Sprintf("item %s in bucket %d of partition %s", e.Item.Item, e.Bucket, e.Partition)
 	if e.At != "" {
-		at = fmt.Sprintf(" at %.64q", e.At)
+		what = fmt.Sprintf("change of %s at %.64q in stream %s", e.Item.Item, e.At, e.Partition)
 	}
+	then := fmt.Sprintf("rule %d stops the work", e.Rule)
 	if e.Rule < 0 {
-		return fmt.Sprintf("change of %s%s in stream %s failed with code %q, and no rule has the stream go on: %v",
-			e.Item.Item, at, e.Partition, e.Item.Code, e.Err)
+		then = "no rule has the stream go on"
 	}
-	return fmt.Sprintf("item %s%s in bucket %d of partition %s failed with code %q, and rule %d stops the work: %v",
-		e.Item.Item, at, e.Bucket, e.Partition, e.Item.Code, e.Rule, e.Err)
+	return fmt.Sprintf("%s failed with code %q, and %s: %v", what, e.Item.Code, then, e.Err)
 }
 
 // Unwrap returns what Process returned.

@@ -33,6 +33,14 @@ type heldMessage struct {
 	Time    time.Time           `json:"time"`
 }
 
+// heldTime returns the time of a message as it is held: none for one that JSON cannot tell.
+func heldTime(t time.Time) time.Time {
+	if y := t.UTC().Year(); y < 0 || y > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
 // message returns the message that is held.
 func (h *heldChange) message() feed.Message {
 	return feed.Message{
@@ -66,7 +74,7 @@ func holdOf[C any](p *part[C]) (data []byte, err error) {
 			Subject: p.whole.Subject,
 			Header:  p.whole.Header,
 			Data:    p.whole.Data,
-			Time:    p.whole.Time,
+			Time:    heldTime(p.whole.Time),
 		}
 	}
 	if err == nil && (h.Value != nil || h.Message != nil) {
@@ -74,7 +82,7 @@ func holdOf[C any](p *part[C]) (data []byte, err error) {
 			return data, nil
 		}
 	}
-	h.Value, h.Message, h.Taken = nil, nil, p.whole.Time
+	h.Value, h.Message, h.Taken = nil, nil, heldTime(p.whole.Time)
 	return h.encode()
 }
 

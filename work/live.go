@@ -42,8 +42,13 @@ func (r *live[P, C]) run(ctx context.Context) error {
 // arrivals yields what Changes does.
 func (r *live[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], error] {
 	return func(yield func(*arrival[C], error) bool) {
+		var stands standing
 		changes := r.Changes(&scope{Context: ctx, info: r.info}, r.params, r.position.Token)
 		changes(func(c Change[C], err error) bool {
+			if stands.again(ctx, c.Position && err == nil, c.Token) {
+				r.log.WarnContext(ctx, "the source tells one position again and again: it is heard once a second",
+					"stream", r.plan.ID, "position", c.Token)
+			}
 			if err != nil && (c.Token == "" || c.Key == "" || c.Position) {
 				return yield(nil, err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,71 @@ func TestBadStream_IsToldWithItsPositionAndNothingIsPassedOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// It is heard once a second, and others as fast as they come.
+func TestBadStream_ASourceThatTellsOnePositionForEverIsSlowedDown(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		r := newStreamRecord()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		told, began := 0, time.Now()
+		var fast time.Duration
+		s := stream{
+			Threads: threads,
+			Process: func(context.Context, change) error { return nil },
+			Changes: func(context.Context, int, string) iter.Seq2[change, error] {
+				return func(yield func(change, error) bool) {
+					for n := range 500 {
+						if !yield(change{Token: strconv.Itoa(n/5 + 1), Position: true}, nil) {
+							return
+						}
+					}
+					fast = time.Since(began)
+					for told < 10_000 && yield(change{Token: "100", Position: true}, nil) {
+						told++
+					}
+				}
+			},
+		}
+		if err := attemptStream(t, ctx, r, s); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		if told > 70 || told < 60 || fast > 0 {
+			t.Errorf("the position was heard %d times in a minute, those before in %s", told, fast)
+		}
+		wantToken(t, r, "100")
+	})
+}
+
+// Two streams read one source, each for its own part of it: what is none of it is skipped, by each at its own token.
+func TestLiveSync_TwoTasksOfOneSourceSkipWhatIsForTheOther(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		src := objects(20)
+		var applied [2][]int
+		for i := range applied {
+			s, r := src.stream(threads), newStreamRecord()
+			s.Process = func(_ context.Context, c change) error {
+				if c.Value%5 == 0 == (i == 0) {
+					return work.Skip("it is of another intent")
+				}
+				src.mu.Lock()
+				defer src.mu.Unlock()
+				applied[i] = append(applied[i], c.Value)
+				return nil
+			}
+			s.Rules = []work.Rule{{React: work.Park}}
+			runStream(t, r, s)
+			wantToken(t, r, "20")
+			wantItems(t, r, [2]work.Counts{{Done: 16, Skipped: 4}, {Done: 4, Skipped: 16}}[i])
+			if len(r.holds) > 0 {
+				t.Errorf("what is skipped is held: %v", r.holds)
+			}
+		}
+		if len(applied[0]) != 16 || len(applied[1]) != 4 {
+			t.Errorf("applied %d", applied)
+		}
+	})
 }
 
 func TestBadStream_OfImpreciseTokensMayRepeatThem(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +13,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"taskledger/behaviors"
+	"taskledger/events"
 	"taskledger/task"
 	"taskledger/work"
 	"taskledger/work/workledger"
@@ -526,6 +529,22 @@ func TestLiveSync_StopsAtTheFourthFailure(t *testing.T) {
 	})
 }
 
+func TestLiveSync_AStopTellsTheChangeByItsKeyAndTokenAndNoBucket(t *testing.T) {
+	for _, rules := range [][]work.Rule{nil, {{React: work.Stop}}, {{React: work.Stop, Times: 1}}} {
+		synctest.Test(t, func(t *testing.T) {
+			src := objects(1)
+			src.process = func(context.Context, int) error { return errDisk }
+			s := src.stream(1)
+			s.ID, s.Rules = "people", rules
+			err := attemptStream(t, t.Context(), newStreamRecord(), s)
+			want := `change of u1 at "1" in stream people failed with code "failed", and `
+			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "bucket") {
+				t.Errorf("rules %v: %v, want %s...", rules, err, want)
+			}
+		})
+	}
+}
+
 // Only a reset of its counter lets such a stream go on, so its failure names the rule.
 func TestLiveSync_AStopByACounterNamesItsRule(t *testing.T) {
 	for times, want := range map[int64]string{1: "", 2: "0"} {
@@ -691,6 +710,52 @@ func TestLiveSync_ProcessesAChangeItselfWhoseHoldHasEnded(t *testing.T) {
 	})
 }
 
+// A target that refuses a fencing token below one that it has seen takes each change, and no late one of a hold.
+func TestLiveSync_GoesOnWithATokenAboveThoseOfTheHoldThatHasEnded(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		src, r := &resource{keys: []string{"a", "b", "a", "c"}}, newStreamRecord()
+		r.fence = 7 // an attempt of a hold has begun and ended since that of the stream began
+		s := src.stream(threads)
+		s.Rules = []work.Rule{{React: work.RetryLater}}
+		src.fetch = func(_ context.Context, place int) error {
+			if place > 1 {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		var tokens []events.Ref
+		s.Process = func(ctx context.Context, c change) error {
+			a, _ := behaviors.Attempt(ctx)
+			of, cancel := context.WithCancel(ctx)
+			defer cancel()
+			if below, _ := behaviors.Attempt(of); below.Token != a.Token || a.Task != "a/p" || a.Token.Shard != 3 {
+				t.Errorf("attempt %+v, and %s in a context of its own", a, below.Token)
+			}
+			tokens = append(tokens, a.Token.Ref)
+			switch c.Value {
+			case 1:
+				return errDisk
+			case 2:
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.endFirst = r.holds[0]
+			}
+			return nil
+		}
+		policy, _ := task.Policy{}.Complete()
+		out := work.DefineStream("sync", nil, s).Run(r.attempt().access(t.Context()), task.Attempt{
+			Task:   "a/p",
+			Number: 1,
+			Token:  events.Position{Shard: 3, Ref: 5},
+			Policy: policy,
+			Params: []byte("0"),
+		})
+		if out.Err != nil || !slices.Equal(tokens, []events.Ref{7, 7, 17, 17}) {
+			t.Errorf("%v: tokens %d, want those above each hold that has ended", out.Err, tokens)
+		}
+	})
+}
+
 func TestLiveSync_ParksAChangeAndLaterOnesOfItsKeyPassOnlyIfTheRuleSaysSo(t *testing.T) {
 	withThreads(t, func(t *testing.T, threads int64) {
 		for _, pass := range []bool{false, true} {
@@ -716,6 +781,80 @@ func TestLiveSync_ParksAChangeAndLaterOnesOfItsKeyPassOnlyIfTheRuleSaysSo(t *tes
 			if message := h.changes[0].Message; message != "no disk" {
 				t.Errorf("reason %q", message)
 			}
+		}
+	})
+}
+
+// Each attempt repeats the whole fetch: what is held already is known, though several changes have its token, and two are
+// equal.
+func TestLiveSync_ImpreciseHoldsAChangeOnceHoweverManyAttemptsRepeatIt(t *testing.T) {
+	for _, pass := range []bool{false, true} {
+		withThreads(t, func(t *testing.T, threads int64) {
+			r := newStreamRecord()
+			s := stream{
+				Threads:   threads,
+				Imprecise: true,
+				Rules:     []work.Rule{{Code: "busy", React: work.RetryLater}},
+			}
+			if pass {
+				s.Rules[0] = work.Rule{Code: "busy", React: work.Park, Pass: true}
+			}
+			s.Process = func(_ context.Context, c change) error {
+				if c.Value%2 == 1 {
+					return behaviors.Code("busy", errDisk, nil)
+				}
+				return nil
+			}
+			for attempt := range 5 {
+				s.Changes = func(context.Context, int, string) iter.Seq2[change, error] {
+					return func(yield func(change, error) bool) {
+						all := []change{{"a", "8", 1, false}, {"a", "8", 2, false}, {"b", "8", 3, false}, {"b", "8", 3, false}}
+						if attempt%2 == 1 { // the keys come in another order
+							all = slices.Concat(all[2:], all[:2])
+						}
+						for _, c := range all {
+							yield(c, nil)
+						}
+						yield(change{Key: "c", Token: "8"}, behaviors.Code("busy", fmt.Errorf("unread for the time %d", attempt), nil))
+						time.Sleep(time.Minute)
+						yield(change{}, errDisk)
+					}
+				}
+				if err := attemptStream(t, t.Context(), r, s); !errors.Is(err, errDisk) {
+					t.Fatal(err)
+				}
+			}
+			wantToken(t, r, "")
+			held := map[string]int{}
+			for _, h := range r.holds {
+				held[h.key] += len(h.changes)
+			}
+			want := map[string]int{"a": 2, "b": 2, "c": 1}
+			if pass {
+				want["a"] = 1 // the other one passes
+			}
+			if !maps.Equal(held, want) || !strings.HasPrefix(r.holds[0].changes[0].At, "8#") {
+				t.Errorf("held are %v, want %v: %v", held, want, r.holds)
+			}
+		})
+	}
+}
+
+func TestLiveSync_NamesOfHeldChangesFitTheirLimit(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		r := newStreamRecord()
+		token := strings.Repeat("\u00e9", work.MaxTokenBytes/2)
+		s := stream{
+			Imprecise: true,
+			Threads:   threads,
+			Rules:     []work.Rule{{React: work.Park}},
+			Changes:   yields(change{Key: "a", Token: token, Value: 1}, change{Key: "a", Token: token, Value: 2}),
+			Process:   func(context.Context, change) error { return errDisk },
+		}
+		runStream(t, r, s)
+		all := r.holds[0].changes
+		if len(all) != 2 || all[0].At == all[1].At || len(all[0].At) > work.MaxTokenBytes || !utf8.ValidString(all[0].At) {
+			t.Errorf("%d changes, named by %d bytes", len(all), len(all[0].At))
 		}
 	})
 }

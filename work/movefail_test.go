@@ -103,6 +103,66 @@ func TestLiveSync_GoesOnAfterAsManyChangesAsMayBeAheadHaveEndedDuringAMove(t *te
 	})
 }
 
+// passing is a record whose holds end as soon as they are recorded, but for that of a key.
+type passing struct {
+	*streamAttempt
+	stays    string
+	asked    int
+	freed    int
+	appended int
+}
+
+func (p *passing) Position(context.Context) (workledger.Position, error) {
+	p.asked++
+	return workledger.Position{Held: []uint64{keyHash(p.stays)}}, nil
+}
+
+func (p *passing) Move(_ context.Context, m workledger.Move) (to workledger.Moved, err error) {
+	for _, h := range m.Holds {
+		switch {
+		case !h.Append:
+		case h.Key == p.stays:
+			p.appended++
+		default:
+			to.Freed = append(to.Freed, h.Key)
+			p.freed++
+		}
+	}
+	return to, nil
+}
+
+// A run may have no end, and each key a hold some time.
+func TestLiveSync_ForgetsTheKeysWhoseHoldsHaveEnded(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		const n = 2*work.MaxHolds + 1
+		src := objects(n)
+		src.keys = append(src.keys, "u1", "u2")
+		src.process = func(_ context.Context, place int) error {
+			if place > 1 && place <= n {
+				return errDisk
+			}
+			return nil
+		}
+		src.fetch = func(_ context.Context, place int) error {
+			if place == n+1 {
+				time.Sleep(time.Hour) // all are held
+			}
+			return nil
+		}
+		s := src.stream(threads)
+		s.Rules = []work.Rule{{React: work.RetryLater}}
+		a := newStreamRecord().attempt()
+		moves := &passing{streamAttempt: a, stays: "u1"}
+		if _, err := work.DefineStream("sync", nil, s).Attempt(t.Context(), a, 0, work.Attempt{Number: 1, Stream: moves}); err != nil {
+			t.Fatal(err)
+		}
+		if moves.asked != 2 || moves.appended != 2 || moves.freed != 0 || !slices.Equal(src.applied, []int{n + 2}) {
+			t.Errorf("the record was asked %d times, %d changes of the key that is held were appended, %d of others, and %d are applied",
+				moves.asked, moves.appended, moves.freed, src.applied)
+		}
+	})
+}
+
 func TestLiveSync_ASourceThatGoesRoundFailsTheAttemptWithinASecondRound(t *testing.T) {
 	for _, round := range []int{1, 2, 100, 9_999, 12_345} {
 		synctest.Test(t, func(t *testing.T) {

@@ -24,6 +24,8 @@ const (
 	lagEvery = 10 * time.Second
 	// maxAhead bounds the changes that are processed and not passed, because one before them is open.
 	maxAhead = 10_000
+	// maxHeld bounds the keys that are taken for held: with more of them the record is asked which are, half as many at most.
+	maxHeld = 2 * MaxHolds
 )
 
 // wanted is a change that shall be held. It is set aside until recorded or freed is called.
@@ -70,7 +72,8 @@ type mover struct {
 	lagged  int64 // so many, and since when
 	oldest  time.Time
 	moved   time.Time
-	any     bool // a move was recorded
+	any     bool   // a move was recorded
+	fence   uint64 // the least fencing token of what is processed from now on
 
 	bell chan struct{} // rings when there may be something to record
 }
@@ -79,14 +82,20 @@ func newMover(record workledger.Stream, at workledger.Position) *mover {
 	m := &mover{
 		record: record,
 		begin:  at.Token,
-		held:   map[uint64]bool{},
 		moved:  time.Now(),
 		bell:   make(chan struct{}, 1),
 	}
+	m.learn(at)
+	return m
+}
+
+// learn takes over which keys are held. The lock is held, or nobody else knows the mover.
+func (m *mover) learn(at workledger.Position) {
+	m.held = make(map[uint64]bool, len(at.Held))
 	for _, key := range at.Held {
 		m.held[key] = true
 	}
-	return m
+	m.fence = max(m.fence, at.Fence)
 }
 
 // keyHash returns the number of a key in workledger.Position.
@@ -100,6 +109,13 @@ func (m *mover) holds(key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.held) > 0 && m.held[keyHash(key)]
+}
+
+// fenced returns the least fencing token of a change that is processed now.
+func (m *mover) fenced() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fence
 }
 
 // room reports whether another change may come.
@@ -265,9 +281,30 @@ func (m *mover) move(ctx context.Context, last bool) error {
 		m.refused(batch, err)
 		return fmt.Errorf("recording how far the stream is: %w", err)
 	case len(answer.Freed) > 0:
-		return m.free(batch, answer.Freed)
+		return m.free(batch, &answer)
 	}
-	m.recorded(move, batch, upTo, open)
+	if m.recorded(move, batch, upTo, open); last {
+		return nil
+	}
+	return m.forget(ctx)
+}
+
+// forget forgets the keys whose holds have ended, where many are taken for held: those that have no later change would
+// never be told to be free, and a run may have no end.
+func (m *mover) forget(ctx context.Context) error {
+	m.mu.Lock()
+	held := len(m.held)
+	m.mu.Unlock()
+	if held <= maxHeld {
+		return nil
+	}
+	at, err := m.record.Position(ctx)
+	if err != nil {
+		return fmt.Errorf("asking which keys of %d are held: %w", held, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.learn(at)
 	return nil
 }
 
@@ -380,8 +417,10 @@ func (m *mover) reopen(batch []*wanted) {
 var errFreed = errors.New("the answer frees keys of which no change was to be appended")
 
 // free has the changes be processed whose holds have ended, and wants the others again.
-func (m *mover) free(batch []*wanted, keys []string) error {
+func (m *mover) free(batch []*wanted, is *workledger.Moved) error {
+	keys := is.Freed
 	m.mu.Lock()
+	m.fence = max(m.fence, is.Fence) // of all keys: those with a hold begin no change meanwhile
 	for _, key := range keys {
 		delete(m.held, keyHash(key))
 	}

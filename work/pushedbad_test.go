@@ -184,6 +184,49 @@ func TestAsyncUpdate_AnotherMessageAtThePlaceOfAHeldOneIsHeldBesides(t *testing.
 	})
 }
 
+// dated is a source whose messages tell a time of its own.
+type dated struct {
+	feed.Source
+	at time.Time
+}
+
+func (d dated) Next(ctx context.Context) (feed.Message, error) {
+	m, err := d.Source.Next(ctx)
+	m.Time = d.at
+	return m, err
+}
+
+func (d dated) Again(ctx context.Context, place uint64) (feed.Message, error) {
+	m, err := d.Source.Again(ctx, place)
+	m.Time = d.at
+	return m, err
+}
+
+func TestBadSource_OfMessagesOfAnotherAgeIsReadAndTheirHoldsAre(t *testing.T) {
+	for _, year := range []int{-3, 1, 1969, 9999, 10_000, 200_000} {
+		withThreads(t, func(t *testing.T, threads int64) {
+			q, r := newQueue("a", "!b", "!"+strings.Repeat("x", 200<<10), "b"), newStreamRecord()
+			q.source = dated{q.Open(), time.Date(year, 5, 6, 7, 8, 9, 0, time.UTC)}
+			s := q.stream(threads)
+			runStream(t, r, s)
+			q.wantAcked(t, upTo(4)...)
+			if len(r.holds) != 2 {
+				t.Fatalf("holds %v", r.holds)
+			}
+			s.Convert = func(_ context.Context, _ int, m feed.Message) ([]change, error) {
+				return []change{{Key: "z", Value: int(m.Place)}}, nil
+			}
+			s.Source = func(context.Context, int) (feed.Source, error) { return dated{q.Open(), q.source.(dated).at}, nil }
+			for _, h := range r.holds {
+				h.changes = h.changes[:1] // the others are of keys that the messages have no more
+				if got := r.retry(t.Context(), work.DefineStream("sync", nil, s), h); got != "success" {
+					t.Errorf("year %d: the hold of %.9s: %s", year, h, got)
+				}
+			}
+		})
+	}
+}
+
 func TestAsyncUpdate_AHoldByPlaceRefusesAnotherMessageThere(t *testing.T) {
 	withThreads(t, func(t *testing.T, threads int64) {
 		q, r := newQueue("!"+strings.Repeat("x", 200<<10)), newStreamRecord()

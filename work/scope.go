@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/events"
+	"taskledger/task"
 	"taskledger/work/internal/threads"
 )
 
@@ -59,8 +61,9 @@ type scopeKey struct{}
 // scope is the context of a function of a partition.
 type scope struct {
 	context.Context
-	info Info
-	item *permits // nil outside of Process
+	info  Info
+	item  *permits // nil outside of Process
+	fence uint64   // the attempt has this fencing token at least
 }
 
 // Value implements context.Context.
@@ -68,7 +71,13 @@ func (s *scope) Value(key any) any {
 	if key == (scopeKey{}) {
 		return s
 	}
-	return s.Context.Value(key)
+	value := s.Context.Value(key)
+	if a, is := value.(*task.Attempt); is && events.Ref(s.fence) > a.Token.Ref { // as behaviors.Attempt finds it
+		raised := *a
+		raised.Token.Ref = events.Ref(s.fence)
+		return &raised
+	}
+	return value
 }
 
 // permits asks for the permits of an item.

@@ -62,7 +62,9 @@ type Stream[P, C any] struct {
 	// beside that.
 	Convert func(ctx context.Context, params P, m feed.Message) ([]Change[C], error)
 
-	// Process does the work for a change, as Partition.Process does for an item; required unless the mode is DryRun.
+	// Process does the work for a change, as Partition.Process does for an item; required unless the mode is DryRun. The
+	// fencing token of behaviors.Attempt grows within an attempt, so that it is above those of each hold of the key that
+	// has ended, unless later changes pass the hold.
 	Process func(ctx context.Context, change Change[C]) error
 }
 

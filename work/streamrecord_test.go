@@ -29,6 +29,8 @@ type streamRecord struct {
 	slow     time.Duration // of each Move
 	failMove error         // of each Move
 	endFirst *hold         // ends before the next Move, as if its task had processed it
+	fence    uint64        // of the last attempt of a hold, which ends a hold
+	asked    int           // how often the position was
 }
 
 // hold is a hold of the record.
@@ -82,7 +84,8 @@ func (a *streamAttempt) Position(context.Context) (p workledger.Position, err er
 	if a.bucket != 1 {
 		a.complain("an attempt with bucket %d asks for the position", a.bucket)
 	}
-	p.Token = a.all.token
+	p.Token, p.Fence = a.all.token, a.all.fence
+	a.all.asked++
 	if a.simulates() && a.all.simulated != "" {
 		p.Token = a.all.simulated
 	}
@@ -112,13 +115,14 @@ func (a *streamAttempt) Move(ctx context.Context, m workledger.Move) (to workled
 	}
 	if h := r.endFirst; h != nil {
 		h.ended, h.changes, r.endFirst = true, nil, nil
+		r.fence += 10
 	}
 	a.check(ctx, &m)
 	bytes := 0
 	for _, h := range m.Holds {
 		bytes += len(h.Change.Data)
 		if is := r.open(h.Key); h.Append && (is == nil || is.passed) {
-			to.Freed = append(to.Freed, h.Key)
+			to.Freed, to.Fence = append(to.Freed, h.Key), r.fence
 		}
 	}
 	if bytes > work.MaxHeldBytes {
@@ -192,6 +196,9 @@ func (r *streamRecord) open(key string) *hold {
 
 func (r *streamRecord) append(w workledger.Hold) {
 	h := r.open(w.Key)
+	if w.Passed && slices.ContainsFunc(r.holds, func(h *hold) bool { return h.passed && h.key == w.Key && h.changes[0].At == w.Change.At }) {
+		return
+	}
 	if h == nil || h.passed {
 		h = &hold{
 			key:    w.Key,

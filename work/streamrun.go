@@ -21,6 +21,7 @@ type streamRun[P, C any] struct {
 	mover    *mover
 	later    *threads.Later[*arrival[C]]
 	tally    tally
+	names    vagueNames
 }
 
 // source tells a run how its changes come.
@@ -158,7 +159,12 @@ func (r *streamRun[P, C]) change(
 	}
 	err := p.unread
 	if err == nil {
-		err = r.call(&scope{Context: ctx, info: r.info, item: asks}, p.Change)
+		err = r.call(&scope{
+			Context: ctx,
+			info:    r.info,
+			item:    asks,
+			fence:   r.mover.fenced(),
+		}, p.Change)
 	}
 	denied := asks.denial()
 	skip, skips := skipped(err)
@@ -244,8 +250,8 @@ func (r *streamRun[P, C]) hold(
 		return threads.Verdict{Stop: fmt.Errorf("change of %.64q at %.64q: %w", p.Key, p.at, err)}
 	}
 	h.Key, h.Change.Data = p.Key, data
-	if !r.Imprecise { // others may have its token
-		h.Change.At = p.name()
+	if h.Change.At = p.name(); r.Imprecise { // others may have its token
+		h.Change.At = r.vagueName(p, data)
 	}
 	a := it.Value
 	r.mover.want(&wanted{

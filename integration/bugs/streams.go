@@ -20,6 +20,12 @@ var streams = []Bug{
 	{"stream that stands after a long move", "work/mover.go", []Edit{
 		{"		m.wake()\n", "		m.ring()\n"},
 	}, "./work", "TestLiveSync_GoesOnAfterAsManyChangesAsMayBeAheadHaveEndedDuringAMove"},
+	{"stream that goes on below the token of a hold", "work/mover.go", []Edit{
+		{"	return m.fence\n", "	return 0\n"},
+	}, "./work", "TestLiveSync_GoesOnWithATokenAboveThoseOfTheHoldThatHasEnded"},
+	{"token of a hold's attempt forgotten by the owner", "engine/internal/works/streamdecide.go", []Edit{
+		{" + uint64(recorded) - 1\n", "/2 + uint64(recorded)\n"},
+	}, worksPkg, "TestStream_GoesOnBehindAHoldAboveTheTokensOfItsAttempts"},
 	{"simulation of nothing without an end", "engine/internal/works/streamdecide.go", []Edit{
 		{"body.Token == stands && !ends\n", "body.Token == stands && (!ends || true)\n"},
 	}, worksPkg, "TestStream_ASimulationOfNothingHasItsEndWhereItBegan"},

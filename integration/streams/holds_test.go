@@ -32,14 +32,15 @@ func newFaulty(t *testing.T, s *script, policy task.Policy, rules ...work.Rule) 
 	f.world = newWorld(t, s, 0, policy, func(w *world, node string, s *stream) {
 		s.Threads, s.Rules = 3, rules
 		w.fetch(s)
-		s.Process = func(_ context.Context, c work.Change[change]) error {
+		s.Process = func(ctx context.Context, c work.Change[change]) error {
 			f.mu.Lock()
 			code := f.codes[c.Value.Place]
 			f.mu.Unlock()
 			if code != "" {
 				return behaviors.Code(code, errors.New("not now"), nil)
 			}
-			return w.target.apply(node, 0, c.Value)
+			a, _ := behaviors.Attempt(ctx)
+			return w.target.apply(node, a.Token.Ref, c.Value)
 		}
 	})
 	return f

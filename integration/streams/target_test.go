@@ -63,8 +63,8 @@ func (s *script) from(place uint64) []change {
 	return slices.Clone(s.all[min(place, uint64(len(s.all))):])
 }
 
-// target holds objects outside of the engine. Of each object it knows which attempt of the stream wrote it last, and
-// refuses those before, and which change: it applies no change twice.
+// target holds objects outside of the engine. Of each object it knows by which fencing token it was written last, of an
+// attempt of the stream or of a hold, and refuses lower ones, and which change: it applies no change twice.
 type target struct {
 	mu      sync.Mutex
 	objects map[string]object
@@ -76,8 +76,8 @@ type target struct {
 }
 
 type object struct {
-	attempt events.Ref // fencing token
-	place   uint64
+	fence events.Ref
+	place uint64
 }
 
 func newTarget() *target {
@@ -89,14 +89,14 @@ func newTarget() *target {
 	}
 }
 
-// apply applies a change for an attempt on a node; attempt 0 is one of a hold, whose object the stream leaves alone.
-func (t *target) apply(node string, attempt events.Ref, c change) error {
+// apply applies a change for an attempt on a node.
+func (t *target) apply(node string, fence events.Ref, c change) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	is := t.objects[c.Key]
 	switch {
-	case attempt != 0 && attempt < is.attempt:
-		return fmt.Errorf("attempt %d has written it", is.attempt)
+	case fence < is.fence:
+		return fmt.Errorf("token %d is below %d, which has written %s", fence, is.fence, c.Key)
 	case c.Place <= is.place: // it was applied, and comes again
 	case c.Before != is.place:
 		t.wrong = append(t.wrong, fmt.Sprintf("change %d of %s comes behind %d, not %d", c.Place, c.Key, is.place, c.Before))
@@ -105,7 +105,7 @@ func (t *target) apply(node string, attempt events.Ref, c change) error {
 		t.applied[c.Place]++
 		is.place = c.Place
 	}
-	is.attempt = max(is.attempt, attempt)
+	is.fence = fence
 	t.objects[c.Key] = is
 	if t.times[c.Place]++; t.times[c.Place] == 1 {
 		t.done[c.Place] = time.Now()

@@ -45,11 +45,8 @@ func TestStream_PushedWithHoldsOutlivesKillsOfEverything(t *testing.T) {
 			if busy.fails(c.Value.Place) {
 				return behaviors.Code("busy", errors.New("not now"), nil)
 			}
-			var fence events.Ref
-			if a, _ := behaviors.Attempt(ctx); a.Task == followed {
-				fence = a.Token.Ref
-			}
-			return w.target.apply(node, fence, c.Value)
+			a, _ := behaviors.Attempt(ctx)
+			return w.target.apply(node, a.Token.Ref, c.Value)
 		}
 	})
 	js := w.push()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// scenarios names the tests that show each scenario of midPoint's tests of buckets, workers, progress and thresholds:
+// scenarios names the tests that show each scenario of midPoint's tests of buckets, workers, streams, progress and thresholds:
 // the directory in the module, and the test. Those that this engine has no part for have none, and say why in lacks.
 var scenarios = []struct {
 	name  string
@@ -106,6 +106,48 @@ var scenarios = []struct {
 		"integration/works.TestReport_OfAWorkThatRunsTellsItsThroughput",
 	}, ""},
 
+	{"TestLiveSyncTask 100, 105 suspended before and while it fetches", []string{
+		"work.TestLiveSync_SuspendedWhileFetchingGoesOnWhereItWas",
+	}, ""},
+	{"TestLiveSyncTask 110, 115 suspended while it processes, precise and imprecise", []string{
+		"work.TestLiveSync_SuspendedWhileProcessingHasTheTokenOfWhatWasProcessed",
+	}, ""},
+	{"TestLiveSyncTask 120 batches of ten, and an error that is passed", []string{
+		"work.TestLiveSync_RunsInBatchesAndPassesAnErrorThatIsIgnored",
+	}, ""},
+	{"TestLiveSyncTask 125 a batch of imprecise changes is refused", []string{
+		"work.TestDefineStream_NamesFieldAndLimit",
+	}, ""},
+	{"TestLiveSyncTask 130, 135 an error at item R, twice, precise and imprecise", []string{
+		"work.TestLiveSync_AnErrorStopsItBeforeTheChangeUntilThereIsARemedy",
+	}, ""},
+	{"TestLiveSyncTask 140, 150 dry run without and with an update of the token", []string{
+		"work.TestLiveSync_ADryRunLeavesTheTokenUnlessItMovesIt",
+	}, ""},
+	{"TestLiveSyncTask 210 to 235 counters across failures", []string{
+		"work.TestLiveSync_CountsEachChangeOnceAcrossFailures",
+	}, ""},
+	{"TestLiveSyncTask 240 many changes of one account in their order", []string{
+		"work.TestLiveSync_KeepsTheOrderOfAKey",
+		"integration/streams.TestStream_WorkersKilledInTurnKeepTheOrderAndTheTokenPassesNothing",
+	}, ""},
+	{"TestLiveSyncTask 300 errors that are ignored", []string{"work.TestLiveSync_IgnoredErrorsMoveTheToken"}, ""},
+	{"TestLiveSyncTask 310, 320 stop on fatal, stop on any", []string{
+		"work.TestLiveSync_StopsAtTheCodesThatItsRulesName",
+	}, ""},
+	{"TestLiveSyncTask 330 retry later, fails again, then succeeds", []string{
+		"work.TestLiveSync_RetriesLaterInOrderAndGoesOnMeanwhile",
+		"integration/streams.TestStream_ChangeRetriedLaterIsFollowedByThoseOfItsKey",
+	}, ""},
+	{"TestLiveSyncTask 340 stop after the fourth", []string{"work.TestLiveSync_StopsAtTheFourthFailure"}, ""},
+	{"TestLiveSyncTask 400 two tasks on one source, what is irrelevant is skipped", []string{
+		"work.TestLiveSync_TwoTasksOfOneSourceSkipWhatIsForTheOther",
+	}, ""},
+	{"TestAsyncUpdateTaskMechanics ten messages, ten users", []string{
+		"work.TestAsyncUpdate_TenMessagesMakeTenUsers",
+		"integration/streams.TestStream_PushedWorkersKilledWithUnacknowledgedMessagesKeepTheOrder",
+	}, ""},
+
 	{"TestProgressReporting plain, threads, buckets, workers, suspended twice", []string{
 		"integration/works.TestProgress_NeverFallsAndFitsItsBuckets",
 	}, ""},
@@ -126,7 +168,7 @@ var scenarios = []struct {
 func TestScenarios_EachHasTestsThatAreThere(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}
-	for _, dir := range []string{"work", "work/segmentation", "engine/internal/works", "integration/works"} {
+	for _, dir := range []string{"work", "work/segmentation", "engine/internal/works", "integration/works", "integration/streams"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(dir), "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has %d files of tests: %v", dir, len(files), err)

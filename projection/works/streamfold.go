@@ -103,7 +103,7 @@ func (s *Works) moveToken(of *Work, b *events.TokenMoved, now events.Millis) {
 	p.Items.Done += b.Items.Done
 	p.Items.Failed += b.Items.Failed
 	p.Items.Skipped += b.Items.Skipped
-	of.ErrorBytes += TextBytes(b.Errors)
+	of.ErrorBytes = of.ErrorsTold(now) + TextBytes(b.Errors)
 	s.nextStage(of)
 	stream.count(b.Items.Done+b.Items.Failed+b.Items.Skipped, of.open[0].Since, now)
 	if b.Items != (events.ItemCounts{}) || b.Oldest != stream.Oldest { // it gets on

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"taskledger/events"
 )
@@ -31,6 +32,17 @@ type Stream struct {
 	passed map[string]uint32 // of the others, by key and name of the change
 	last   uint32            // the highest number of a hold so far
 	bytes  int64             // of holds
+}
+
+// day is the time for which the errors of a stream count together: its run may have no end.
+const day = events.Millis(24 * time.Hour / time.Millisecond)
+
+// ErrorsTold returns what the errors take that count for MaxErrorBytes at a time.
+func (w *Work) ErrorsTold(now events.Millis) int64 {
+	if w.Stream != nil && w.Stream.ToldAt/day != now/day {
+		return 0
+	}
+	return w.ErrorBytes
 }
 
 // Count counts changes from a time on.

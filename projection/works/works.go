@@ -27,7 +27,7 @@ const (
 	MaxPermits = 100_000
 	// MaxShardPermits bounds those of all works of a shard.
 	MaxShardPermits = 1 << 20
-	// MaxErrorBytes bounds the texts of errors that a run tells. Beyond it errors are counted alone.
+	// MaxErrorBytes bounds the texts of errors that a run tells, or a stream in a day. Beyond it errors are counted alone.
 	MaxErrorBytes = 64 << 20
 	// MaxKeptWorkers bounds the ended workers that are kept with a work, and MaxKeptBytes what those of a shard take.
 	MaxKeptWorkers = 1000
@@ -50,7 +50,7 @@ type Work struct {
 
 	Current    int // the number of the last partition that has started; 0 = none
 	Parts      []Part
-	ErrorBytes int64  // of the errors that the run tells
+	ErrorBytes int64  // of the errors that the run tells, or the stream has told on the day of its last move: see ErrorsTold
 	Uncertain  uint64 // permits that were counted without their items
 
 	Finished bool // its task has ended with SUCCESS since the run was planned

@@ -29,8 +29,8 @@ type Stream interface {
 	Position(ctx context.Context) (Position, error)
 	// Move records all of a Move, or at most some of its Holds, which come again: an entry takes so many. If there are Freed
 	// keys, their holds have ended, and the attempt processes the changes that it wanted to append itself before it moves
-	// again. After an error it moves again only if that is a *store.InvalidError or of package task, which tell that nothing
-	// else was recorded.
+	// again, with the Fence of the answer. After an error it moves again only if that is a *store.InvalidError or of package
+	// task, which tell that nothing else was recorded.
 	Move(ctx context.Context, m Move) (Moved, error)
 	// Held is for the attempt of a hold's task. It takes how many changes of the hold the attempt has processed since it
 	// last asked, and returns those that are left, in their order: at most MaxHeldBytes of them. None: the hold has
@@ -45,6 +45,9 @@ type Position struct {
 	Until string
 	// Held has the hash of each key with a hold that has not ended: the first 8 bytes of its SHA-256, big-endian.
 	Held []uint64
+	// Fence is above the fencing token of every attempt that has begun so far in the shard of the stream. 0 = the record
+	// knows none.
+	Fence uint64
 }
 
 // Move tells what became of changes since the last Move of the attempt.
@@ -61,6 +64,7 @@ type Move struct {
 // Moved answers a Move.
 type Moved struct {
 	Freed []string // keys of changes to append that have no hold any more
+	Fence uint64   // with Freed, as in Position
 }
 
 // Hold asks for a task that processes a change, and the later ones of its key, apart from the stream.
@@ -76,8 +80,8 @@ type Hold struct {
 
 // HeldChange is a change of a hold.
 type HeldChange struct {
-	// At names the change among those of its stream, by its token or its place: a hold takes no change twice. "" has no
-	// name, and is taken each time.
+	// At names the change among those of its stream, by its token or its place, and where others have its token by what it
+	// is, too: a hold takes no change twice. "" has no name, and is taken each time.
 	At   string
 	Data []byte // as the stream encodes it, JSON text
 	// Code and Message tell why the change is held; both are empty if an earlier one of its key is.

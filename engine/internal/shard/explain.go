@@ -20,14 +20,10 @@ func (o *Owner) explain(c *command.Explain) command.Answer {
 func (o *Owner) why(t *projection.Task) (e explanation.Explanation) {
 	behavior := t.Kind.Behavior
 	substatus, since := t.Substatus(o.now())
-	defer func() { e.Substatus = substatus }()
+	defer func() { e.Substatus, e.Text = substatus, e.Text+o.tellExtensions(t) }()
 	switch {
 	case t.OnNode():
-		e = explanation.Explanation{Why: task.WhyRunning, Since: since, Text: explanation.OfRunning(t)}
-		if more, is := o.explainExtensions(t); is {
-			e.Text += "; " + more.Text
-		}
-		return e
+		return explanation.Explanation{Why: task.WhyRunning, Since: since, Text: explanation.OfRunning(t)}
 	case t.Final():
 		return explanation.Explanation{Why: task.WhyFinished, Since: since, Text: explanation.OfEnd(t)}
 	case t.Suspended:

@@ -51,11 +51,14 @@ type Extension struct {
 	Beside func(t *projection.Task) (byNode map[string]int)
 	// Answer answers a question from the committed state; false = it is not one of the front's.
 	Answer func(c command.Command, now events.Millis, b command.Budget) (command.Found, bool)
-	// Explain explains why a task waits for the front, or what the front knows of its attempt; false = there is nothing to say.
+	// Explain explains why a task waits for the front; false = it does not.
 	Explain func(t *projection.Task) (explanation.Explanation, bool)
+	// Tell says what the front knows of a task at a time, besides why it waits, whether it runs, waits, is suspended or has
+	// ended; "" = nothing.
+	Tell func(t *projection.Task, now events.Millis) string
 	// ExplainRecord explains an id that no task has; false = it names nothing of the front.
 	ExplainRecord func(id events.TaskID) (explanation.Explanation, bool)
-	// Gauges sets the gauges of the front after each turn. They are summed over the shards of a node.
+	// Gauges sets the gauges of the front after each turn. meter.Vitals.AddFront says how the shards of a node count together.
 	Gauges func(set func(g meter.Gauge, value int64))
 }
 

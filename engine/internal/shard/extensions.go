@@ -196,7 +196,19 @@ func (o *Owner) answerExtension(
 	return command.Answer{}, nil, false
 }
 
-// explainExtensions explains why a task waits for a front, or says what the front knows of its attempt.
+// tellExtensions says what fronts know of a task, as the end of a text.
+func (o *Owner) tellExtensions(t *projection.Task) (text string) {
+	for i := range o.extensions.all {
+		if x := &o.extensions.all[i]; x.Tell != nil {
+			if more := x.Tell(t, o.now()); more != "" {
+				text += "; " + more
+			}
+		}
+	}
+	return text
+}
+
+// explainExtensions explains why a task waits for a front.
 func (o *Owner) explainExtensions(t *projection.Task) (explanation.Explanation, bool) {
 	for i := range o.extensions.all {
 		if x := &o.extensions.all[i]; x.Explain != nil {

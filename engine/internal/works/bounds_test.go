@@ -182,7 +182,7 @@ func TestPlan_OfOneWorkMoreThanAShardHasWaitsUntilOneHasEnded(t *testing.T) {
 		}
 	}
 	a := w.another(fold.MaxWorks, part("all", 1, 1))
-	if a.Code != command.AnswerOverload || !strings.Contains(a.Text, "1000 works") {
+	if a.Code != command.AnswerOverload || !strings.Contains(a.Text, "1000 works that have not ended, or have a token or holds: delete some") {
 		t.Errorf("answer %d: %s", a.Code, a.Text)
 	}
 	w.complete("a/x3", command.Failed, func(c *command.Complete) { c.ByPolicy = false })

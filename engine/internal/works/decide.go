@@ -179,7 +179,8 @@ func full(all *works.Works, of *works.Work, bytes int) (refusal command.Answer, 
 	case all.Bytes()+int64(bytes) > works.MaxBytes:
 		return command.Overload("works of the shard would take more than %d bytes", works.MaxBytes), true
 	case of == nil && all.Full():
-		return command.Overload("shard holds %d works that have not ended", works.MaxWorks), true
+		const say = "shard holds %d works that have not ended, or have a token or holds: delete some"
+		return command.Overload(say, works.MaxWorks), true
 	}
 	return command.Answer{}, false
 }

@@ -3,6 +3,7 @@ package works
 import (
 	"strings"
 
+	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/meter"
 	"taskledger/projection/works"
@@ -55,6 +56,25 @@ func streamOf(id events.TaskID) events.TaskID {
 	return id[:at]
 }
 
+// oldest returns when the oldest change came that is open; 0 = none is, or nobody knows when it came.
+func (g *streamGauges) oldest() (at int64) {
+	for _, is := range g.told {
+		if is.Oldest != 0 && (at == 0 || is.Oldest < at) {
+			at = is.Oldest
+		}
+	}
+	return at
+}
+
+// countChanges counts what became of changes.
+func countChanges(ev *events.Event, to *tally.Tally) {
+	if b, is := ev.Body.(*events.TokenMoved); is {
+		to.Add(meter.ChangesProcessed, int64(b.Items.Done))
+		to.Add(meter.ChangesFailed, int64(b.Items.Failed))
+		to.Add(meter.ChangesSkipped, int64(b.Items.Skipped))
+	}
+}
+
 func (g *streamGauges) set(set func(meter.Gauge, int64)) {
 	for id := range g.stale {
 		now := g.all.Work(id).Tally()
@@ -65,8 +85,12 @@ func (g *streamGauges) set(set func(meter.Gauge, int64)) {
 			g.told[id] = now
 		}
 	}
+	if len(g.stale) > 0 {
+		g.sum.Oldest = g.oldest()
+	}
 	clear(g.stale)
 	set(meter.StreamChangesOpen, g.sum.Open)
+	set(meter.StreamOldestAge, g.sum.Oldest)
 	set(meter.StreamKeysHeld, g.sum.Keys)
 	set(meter.StreamHoldsRetried, g.sum.Retried)
 	set(meter.StreamHoldsParked, g.sum.Parked)

@@ -64,6 +64,8 @@ func AtOwner(state *projection.Shard) shard.Extension {
 		Answer:  o.answer,
 		Beside:  o.beside,
 		Explain: o.explain,
+		Tell:    o.tell,
+		Count:   countChanges,
 		Gauges:  o.streams.set,
 	}
 }
@@ -285,18 +287,21 @@ func (o *atOwner) beside(t *projection.Task) map[string]int {
 	return byNode
 }
 
-// explain says what the own task of a work waits for that sleeps, or how far a stream is behind that it runs.
+// explain says what the own task of a work waits for that sleeps.
 func (o *atOwner) explain(t *projection.Task) (explanation.Explanation, bool) {
-	of := o.all.Work(t.ID)
-	switch {
-	case of == nil:
-	case of.Asleep:
+	if of := o.all.Work(t.ID); of != nil && of.Asleep {
 		return explanation.Explanation{Why: task.WhyWorkers, Text: waits(of)}, true
-	case t.OnNode():
-		text := behind(of)
-		return explanation.Explanation{Why: task.WhyRunning, Text: text}, text != ""
 	}
 	return explanation.Explanation{}, false
+}
+
+// tell says how far the stream of a task is.
+func (o *atOwner) tell(t *projection.Task, now events.Millis) string {
+	of := o.all.Work(t.ID)
+	if of == nil {
+		return ""
+	}
+	return behind(of, now)
 }
 
 // waits says what a work waits for whose own task sleeps.

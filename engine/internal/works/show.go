@@ -33,7 +33,7 @@ type Shown struct {
 	Open       []Open
 	Workers    []Worker // that have not ended
 	Kept       int64    // workers that have ended and are kept
-	ErrorBytes int64    // of the errors that the run tells
+	ErrorBytes int64    // of the errors that the run tells, or a stream in the day
 	Uncertain  uint64   // permits that were counted without their items
 	Permits    uint64   // that are remembered by their items
 	Tried      uint64   // the bucket with which most attempts have failed; 0 = none
@@ -118,7 +118,7 @@ func show(state *projection.Shard, of *works.Work, now events.Millis, plan bool)
 		Cleared:    of.Cleared,
 		Current:    int64(of.Current),
 		Kept:       int64(of.Kept()),
-		ErrorBytes: of.ErrorBytes,
+		ErrorBytes: of.ErrorsTold(now),
 		Uncertain:  of.Uncertain,
 		Permits:    uint64(of.Permits()),
 		Stream:     showStream(of),

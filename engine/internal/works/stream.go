@@ -40,7 +40,12 @@ func (s *Stream) Position(ctx context.Context) (workledger.Position, error) {
 		Node:    s.attempt.Node,
 		Linear:  true,
 	}))
-	return workledger.Position{Token: string(is.Token), Until: string(is.Until), Held: is.Held}, err
+	return workledger.Position{
+		Token: string(is.Token),
+		Until: string(is.Until),
+		Held:  is.Held,
+		Fence: is.Fence,
+	}, err
 }
 
 // Move implements workledger.Stream. The end of the attempt's context does not end it: an attempt tells at its end how
@@ -76,7 +81,7 @@ func (s *Stream) Move(ctx context.Context, m workledger.Move) (workledger.Moved,
 	c.Done, c.Failed, c.Skipped = uint64(m.Items.Done), uint64(m.Items.Failed), uint64(m.Items.Skipped)
 	c.Open = uint64(max(m.Open, 0))
 	if !m.Oldest.IsZero() {
-		c.Oldest = max(m.Oldest.UnixMilli(), 0)
+		c.Oldest = min(max(m.Oldest.UnixMilli(), 0), int64(events.MaxItemTime)) // the source says so, which may be wrong
 	}
 	if len(m.Errors) > 0 {
 		c.Errors = encodeErrors(m.Errors)
@@ -88,6 +93,7 @@ func (s *Stream) move(ctx context.Context, c *Move) (m workledger.Moved, err err
 	is, err := s.read(s.asks.Ask(ctx, s.shard, c))
 	for _, key := range is.Freed {
 		m.Freed = append(m.Freed, string(key))
+		m.Fence = is.Fence
 	}
 	return m, err
 }

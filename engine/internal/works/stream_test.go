@@ -239,6 +239,51 @@ func TestStream_AHoldIsATaskWithTheOpenChangesOfItsKeyInOrder(t *testing.T) {
 	}
 }
 
+// The token by which a stream goes on with a key is above those of all attempts of the hold, and below those of what comes
+// after it, whether the hold has processed its changes or was deleted.
+func TestStream_GoesOnBehindAHoldAboveTheTokensOfItsAttempts(t *testing.T) {
+	t.Parallel()
+	w := streamed(t)
+	s := w.record(parent)
+	began := func(id events.TaskID) uint64 {
+		_, started, _ := w.attempt(id)
+		return started
+	}
+	if fence := w.position(s).Fence; fence < began(parent) {
+		t.Errorf("the stream begins with %d, its attempt with %d", fence, began(parent))
+	}
+	var last uint64
+	for n := uint32(1); n <= 2; n++ {
+		w.moveTo(s, holds(begins("k", fmt.Sprint(n))))
+		w.startHold(n, "n-3")
+		if last >= began(hold(n)) {
+			t.Errorf("hold %d begins with %d, behind %d", n, began(hold(n)), last)
+		}
+		last = began(hold(n))
+		if n == 1 {
+			w.held(w.record(hold(n)), 1)
+		} else {
+			w.complete(hold(n), command.Failed, func(c *command.Complete) { c.ByPolicy = false })
+			w.operate(hold(n), command.DoDelete)
+		}
+		moved, err := s.Move(context.Background(), holds(follows("k", "5")))
+		if err != nil || len(moved.Freed) != 1 || moved.Fence <= last {
+			t.Errorf("behind hold %d of token %d: %+v, %v", n, last, moved, err)
+		}
+		last = moved.Fence
+	}
+	if fence := w.position(s).Fence; fence < last {
+		t.Errorf("the position has %d behind %d", fence, last)
+	}
+	last = w.position(s).Fence
+	w.lose("n-1")
+	w.now += 3_600_000
+	w.again()
+	if is := began(parent); is <= last {
+		t.Errorf("the next attempt begins with %d, behind %d", is, last)
+	}
+}
+
 func TestStream_AChangeThatComesAgainIsHeldOnce(t *testing.T) {
 	t.Parallel()
 	w := streamed(t)
@@ -561,10 +606,10 @@ func TestStream_AThresholdLeavesTheAttemptToEndIt(t *testing.T) {
 	}
 }
 
-func TestExplain_SaysHowFarARunningStreamIsBehindAndWhoHasItsChanges(t *testing.T) {
+func TestExplain_SaysHowFarAStreamIsAndWhoHasItsChanges(t *testing.T) {
 	w := streamed(t)
-	if e, is := w.Explain(w.task(parent)); is {
-		t.Errorf("of a stream that nothing has come to it is said %+v", e)
+	if text := w.Tell(w.task(parent), w.now); text != "" {
+		t.Errorf("of a stream that nothing has come to it is said %s", text)
 	}
 	s := w.record(parent)
 	w.moveTo(s, workledger.Move{
@@ -573,10 +618,25 @@ func TestExplain_SaysHowFarARunningStreamIsBehindAndWhoHasItsChanges(t *testing.
 		Oldest: time.UnixMilli(int64(w.now)),
 		Holds:  []workledger.Hold{begins("k", "1"), follows("k", "3")},
 	})
-	e, is := w.Explain(w.task(parent))
-	const want = "its stream is 12 changes behind; 2 changes are held apart, by task a/p.h1 and so on, " +
-		"and later ones of 1 key wait for them: 1 retried, 0 parked, 0 failed"
-	if !is || e.Why != task.WhyRunning || e.Text != want {
-		t.Errorf("%+v, %t", e, is)
+	const want = `its stream has the token "1" and is 12 changes behind, of which the oldest came 1m30s ago; ` +
+		"2 changes are held apart, by task a/p.h1 and so on, and later ones of 1 key wait for them: 1 retried, 0 parked, 0 failed"
+	w.now += 90_000
+	says := func(what, want string) {
+		if text := w.Tell(w.task(parent), w.now); text != want {
+			t.Errorf("%s: %s", what, text)
+		}
 	}
+	says("it runs", want)
+	w.operate(parent, command.DoSuspend)
+	w.complete(parent, command.Released)
+	says("it is suspended", want)
+	w.operate(parent, command.DoResume)
+	w.again()
+	s = w.record(parent)
+	w.startHold(1, "n-3")
+	w.held(w.record(hold(1)), 2)
+	w.moveTo(s, workledger.Move{Token: "3"})
+	w.move(parent, works.Bucket{Ended: 1})
+	w.complete(parent, command.Succeeded)
+	says("it has ended", `its stream has the token "3" and is 0 changes behind`)
 }

@@ -30,7 +30,7 @@ func (o *atOwner) position(q *Position) command.Answer {
 		return stale()
 	}
 	token, until := of.Position()
-	s := streamed{Token: []byte(token), Until: []byte(until)}
+	s := streamed{Token: []byte(token), Until: []byte(until), Fence: fence(o.state, 0)}
 	if of.Stream != nil {
 		for key := range of.Stream.Keys {
 			s.Held = append(s.Held, hashOf(key))

@@ -2,6 +2,7 @@ package works
 
 import (
 	"cmp"
+	"fmt"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -100,8 +101,12 @@ func (c *Move) Limits() error {
 	if err := cmp.Or(limitAttempt(c.Task, c.Node), limitToken(c.Token)); err != nil {
 		return err
 	}
-	if c.Open > 1<<53 || c.Oldest < 0 || c.Oldest > int64(events.MaxItemTime) {
-		return invalid("open", "want a number of changes, and a time after 1970")
+	switch {
+	case c.Open > 1<<53:
+		return invalid("open", fmt.Sprintf("%d changes, want %d at most", c.Open, uint64(1)<<53))
+	case c.Oldest < 0 || c.Oldest > int64(events.MaxItemTime):
+		return invalid("oldest", fmt.Sprintf("the oldest change came at %d, want 0 to %d, the years 1970 to 9999, in milliseconds",
+			c.Oldest, events.MaxItemTime))
 	}
 	errs, err := decodeErrors(c.Errors)
 	if err == nil {

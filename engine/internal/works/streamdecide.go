@@ -19,7 +19,11 @@ type streamed struct {
 	Held    []uint64 // of Position: the hashes of keys that holds block
 	From    uint64   // of Left: changes that were processed so far
 	Changes []byte   // of Left: as encodeChanges writes them; empty = none is left
+	Fence   uint64   // of Position, and with Freed: above the position of each Started so far
 }
+
+// Optional implements message.Optional.
+func (*streamed) Optional() int { return 1 }
 
 func (s *streamed) answer() command.Answer { return command.Answer{Data: message.Encode(s)} }
 
@@ -51,7 +55,7 @@ func (c *Move) Decide(d *command.Decider) command.Answer {
 		return command.Refused(command.AnswerInvalid, "%v", invalid("errors", err.Error()))
 	}
 	if freed := a.freed(holds); len(freed) > 0 {
-		return (&streamed{Freed: freed}).answer()
+		return (&streamed{Freed: freed, Fence: fence(d.State, len(d.Entry.Entry.Events))}).answer()
 	}
 	todo, over := a.sort(holds)
 	if over.problem != "" {
@@ -75,6 +79,14 @@ func (c *Move) Decide(d *command.Decider) command.Answer {
 		d.Emit(a.d.State.Task(a.of.ID), body)
 	}
 	return (&streamed{}).answer()
+}
+
+// fence returns a fencing token that is above those of all attempts which have begun in a shard, with so many events of the
+// entry that is being made, and below those of all that begin later: the position of the last event, or one between that
+// and the next. So an attempt of a stream that goes on with a key behind a hold is above every attempt of that, however
+// it ended, and neither need be remembered.
+func fence(state *projection.Shard, recorded int) uint64 {
+	return uint64(events.RefOf(state.Number+1, 0)) + uint64(recorded) - 1
 }
 
 // freed returns the keys of changes to append that have no hold, neither in the state nor by a change before them.
@@ -286,7 +298,7 @@ func (a *asked) moves(c *Move, errs []events.ItemError) events.Body {
 		Oldest:  events.Millis(c.Oldest),
 	}
 	body.Simulated = body.Token != "" && plan.Mode != events.ModeFull && !plan.MovesToken
-	if a.of.ErrorBytes+works.TextBytes(errs) <= works.MaxErrorBytes {
+	if a.of.ErrorsTold(a.d.Now)+works.TextBytes(errs) <= works.MaxErrorBytes {
 		body.Errors = errs
 	}
 	var is works.Stream

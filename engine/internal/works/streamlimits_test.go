@@ -73,6 +73,62 @@ func TestStream_IsStoppedWhereTheWorksOfItsShardWouldTakeTooMuch(t *testing.T) {
 	w.stoppedByHolds(workledger.Move{Token: "9", Holds: []workledger.Hold{large(n)}}, "take more than 67108864 bytes")
 }
 
+func TestStream_TakesWhenAChangeCameWithinWhatAnEventTells(t *testing.T) {
+	t.Parallel()
+	w := streamed(t)
+	s := w.record(parent)
+	for i, c := range []struct {
+		year int
+		want events.Millis
+	}{{-2, 0}, {1969, 0}, {10_000, events.MaxItemTime}, {300_000, events.MaxItemTime}} {
+		w.moveTo(s, workledger.Move{Open: int64(i) + 1, Oldest: time.Date(c.year, 5, 6, 7, 8, 9, 0, time.UTC)})
+		if is := w.stream().Oldest; is != c.want {
+			t.Errorf("the oldest change of the year %d came at %d, want %d", c.year, is, c.want)
+		}
+	}
+	name, started, node := w.attempt(parent)
+	a := command.Check(&works.Move{Task: name, Started: started, Node: node, Open: 1, Oldest: int64(events.MaxItemTime) + 1})
+	if a == nil || !strings.Contains(a.Error(), "1970 to 9999") {
+		t.Errorf("a later one is told by %v", a)
+	}
+}
+
+// The run of a stream may have no end, and its newest errors are those that somebody looks for.
+func TestStream_TellsErrorsAnewEachDayWhenItHasToldAsManyAsItMay(t *testing.T) {
+	t.Parallel()
+	const day = 24 * 3_600_000
+	w := streamed(t)
+	w.now = w.now/day*day + day - 2
+	s := w.record(parent)
+	failing := workledger.Move{Items: workledger.Counts{Failed: 1}}
+	for len(failing.Errors) < 7 {
+		failing.Errors = append(failing.Errors, workledger.ItemError{Item: "k", Code: "c", Message: strings.Repeat("m", 1022)})
+	}
+	failing.Items.Failed = 7
+	tells := func() int {
+		w.moveTo(s, failing)
+		return len(w.told[len(w.told)-1].Body.(*events.TokenMoved).Errors)
+	}
+	n := int64(0)
+	for ; tells() == 7; n++ {
+		w.forget()
+	}
+	if n != fold.MaxErrorBytes/(7<<10) {
+		t.Errorf("%d moves tell errors", n)
+	}
+	w.now++
+	if tells() != 0 || w.show().ErrorBytes != n*7<<10 {
+		t.Errorf("on the same day it tells more, of %d bytes", w.show().ErrorBytes)
+	}
+	w.now++
+	if is := w.show().ErrorBytes; is != 0 {
+		t.Errorf("%d bytes are told on a day without any", is)
+	}
+	if tells() != 7 || w.show().ErrorBytes != 7<<10 {
+		t.Errorf("the next day it tells none, of %d bytes", w.show().ErrorBytes)
+	}
+}
+
 // A simulation that finds no change behind the token ends where it began: what comes meanwhile is for the next run.
 func TestStream_ASimulationOfNothingHasItsEndWhereItBegan(t *testing.T) {
 	t.Parallel()

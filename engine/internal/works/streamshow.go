@@ -2,6 +2,7 @@ package works
 
 import (
 	"fmt"
+	"time"
 
 	"taskledger/events"
 	"taskledger/projection/works"
@@ -66,13 +67,21 @@ func showStream(of *works.Work) (s StreamShown) {
 	return s
 }
 
-// behind says how far a stream is behind, and which tasks have changes of it apart; "" = nothing is to be said.
-func behind(of *works.Work) string {
+// behind says how far a stream was at a time, as it told last, and which tasks have changes of it apart; "" = nothing is to
+// be said.
+func behind(of *works.Work, now events.Millis) string {
 	s := showStream(of)
-	if s.Open == 0 && s.Changes == 0 {
+	if len(s.Token) == 0 && s.Open == 0 && s.Changes == 0 {
 		return ""
 	}
-	text := "its stream is " + counted(s.Open, "change") + " behind"
+	text := "its stream has no token"
+	if len(s.Token) > 0 {
+		text = fmt.Sprintf("its stream has the token %.64q", s.Token)
+	}
+	text += " and is " + counted(s.Open, "change") + " behind"
+	if oldest := events.Millis(s.Oldest); s.Open > 0 && oldest != 0 {
+		text += fmt.Sprintf(", of which the oldest came %s ago", max(now.Time().Sub(oldest.Time()), 0).Round(time.Second))
+	}
 	if s.Changes > 0 {
 		const say = "; %s are held apart, by task %s and so on, and later ones of %s wait for them: %d retried, %d parked, %d failed"
 		first := of.Stream.Holds()[0].ID
