@@ -60,11 +60,14 @@ func (c *consumer) info(ctx context.Context) (is *jetstream.ConsumerInfo, err er
 }
 
 // streamInfo returns what JetStream knows of the stream.
-func (c *consumer) streamInfo(ctx context.Context) (is *jetstream.StreamInfo, err error) {
+func (c *consumer) streamInfo(ctx context.Context, of ...jetstream.StreamInfoOpt) (is *jetstream.StreamInfo, err error) {
 	err = c.request(ctx, func(ctx context.Context) error {
 		s, err := c.js.Stream(ctx, c.cfg.Stream)
-		if err == nil {
-			is = s.CachedInfo()
+		if err != nil {
+			return err
+		}
+		if is = s.CachedInfo(); len(of) > 0 {
+			is, err = s.Info(ctx, of...)
 		}
 		return err
 	})

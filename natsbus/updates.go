@@ -46,6 +46,7 @@ var (
 	_ feed.Source   = (*Updates)(nil)
 	_ feed.Measured = (*Updates)(nil)
 	_ feed.Marked   = (*Updates)(nil)
+	_ feed.Limited  = (*Updates)(nil)
 )
 
 // NewUpdates returns a source on the consumer. An error means that cfg is wrong; it names the field.
@@ -78,7 +79,8 @@ func (u *Updates) wrap(err error) error {
 
 // Next implements feed.Source.
 func (u *Updates) Next(ctx context.Context) (feed.Message, error) {
-	for {
+	u.note()
+	for began := time.Now(); ; u.note() {
 		if u.ctx.Err() != nil || u.conn.IsClosed() {
 			return feed.Message{}, u.wrap(feed.ErrClosed)
 		}
@@ -89,7 +91,7 @@ func (u *Updates) Next(ctx context.Context) (feed.Message, error) {
 			}
 			return d.message, nil
 		}
-		if err := u.step(ctx); err != nil {
+		if err := u.step(ctx, began); err != nil {
 			return feed.Message{}, err
 		}
 	}
@@ -108,10 +110,10 @@ func (u *Updates) settled() bool {
 	return u.queue.Settled()
 }
 
-// step does what is due, and then waits for something to come, not for long. Next returns its errors.
-func (u *Updates) step(ctx context.Context) error {
+// step does what is due, and then waits for something to come, not for long. Next returns its errors. It began at a time.
+func (u *Updates) step(ctx context.Context, began time.Time) error {
 	if ctx.Err() != nil {
-		return u.over(ctx)
+		return u.over(ctx, began)
 	}
 	var err error
 	if len(u.came) == 0 {
@@ -126,7 +128,7 @@ func (u *Updates) step(ctx context.Context) error {
 	case lasting(err) || said(err):
 		return u.wrap(err)
 	case ctx.Err() != nil:
-		return u.over(ctx)
+		return u.over(ctx, began)
 	case u.has.failing.IsZero():
 		u.has.failing = time.Now()
 	case time.Since(u.has.failing) > u.cfg.Patience:
@@ -137,12 +139,29 @@ func (u *Updates) step(ctx context.Context) error {
 	return nil
 }
 
-// over returns why Next ends with its context, and whether NATS is away then.
-func (u *Updates) over(ctx context.Context) error {
+// over returns why Next, which began at a time, ends with its context: whether NATS is away, or messages may wait.
+func (u *Updates) over(ctx context.Context, began time.Time) error {
+	why := feed.ErrAway
 	if u.conn.IsConnected() && u.has.failing.IsZero() {
-		return context.Cause(ctx)
+		if since := u.has.quiet; !since.IsZero() && !since.After(began) {
+			return context.Cause(ctx)
+		}
+		why = feed.ErrUnsettled
 	}
-	return u.wrap(fmt.Errorf("%w: %w", feed.ErrAway, context.Cause(ctx)))
+	return u.wrap(fmt.Errorf("%w: %w", why, context.Cause(ctx)))
+}
+
+// note notes since when no message waits, here or in the stream.
+func (u *Updates) note() {
+	u.mu.Lock()
+	nothing := u.queue.Settled() && len(u.queue.Waiting()) == 0
+	u.mu.Unlock()
+	switch h := &u.has; {
+	case !nothing || !h.counted || h.rest > 0 || len(u.came) > 0 || !h.failing.IsZero() || !u.conn.IsConnected():
+		h.quiet = time.Time{}
+	case h.quiet.IsZero():
+		h.quiet = time.Now()
+	}
 }
 
 func (u *Updates) pause(ctx context.Context, d time.Duration) {
@@ -166,6 +185,9 @@ func (u *Updates) Again(ctx context.Context, place uint64) (feed.Message, error)
 	}
 	return *m, nil
 }
+
+// MaxBytes implements feed.Limited.
+func (u *Updates) MaxBytes() int { return u.cfg.MaxBytes }
 
 // Pending implements feed.Measured.
 func (u *Updates) Pending(ctx context.Context) (known int64, oldest time.Time, err error) {

@@ -33,7 +33,8 @@ const description = "read by one stream of taskledger alone"
 // UpdatesConfig says which messages are read, and how. Stream and Consumer are required.
 type UpdatesConfig struct {
 	// Stream is the name of the JetStream stream. It has to exist. Messages that were acknowledged should stay in it for
-	// a while, since what is parked by its place alone is read again.
+	// a while, since what is parked by its place alone is read again. With a retention that removes them nothing is parked
+	// so: the stream that reads them stops there.
 	Stream string
 	// Consumer is the name of the durable consumer, which nobody else may read. One that does not exist is made, and
 	// begins with the first message of the stream.
@@ -99,7 +100,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// consumerConfig makes a consumer that begins at a place; 0: at the first message of the stream.
+// consumerConfig makes a consumer that begins at a place; 0: at the first message that the stream has.
 func (c UpdatesConfig) consumerConfig(place uint64) jetstream.ConsumerConfig {
 	config := jetstream.ConsumerConfig{
 		Durable:       c.Consumer,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/work/feed"
 	"taskledger/work/feed/inorder"
@@ -62,6 +63,7 @@ func (u *Updates) status(m *nats.Msg) error {
 	switch code, why := m.Header.Get("Status"), m.Header.Get("Description"); {
 	case code == "408" || code == "404":
 		u.has.failing = time.Time{}
+		u.has.counted = u.has.rest == 0 // else they may have left the stream
 		return nil
 	case code == "503":
 		u.has.disturbed = true
@@ -82,6 +84,8 @@ func (u *Updates) take(m *nats.Msg) error {
 	}
 	u.has.failing = time.Time{}
 	u.pulled.left = max(u.pulled.left-1, 0)
+	u.has.rest, u.has.counted = is.NumPending, true
+	u.has.again = is.NumDelivered > 1
 	d := delivered{
 		message: feed.Message{
 			Place:     is.Sequence.Stream,
@@ -90,6 +94,7 @@ func (u *Updates) take(m *nats.Msg) error {
 			Data:      m.Data,
 			Time:      is.Timestamp,
 			Delivered: int(is.NumDelivered),
+			Removed:   u.has.retention != jetstream.LimitsPolicy,
 		},
 		reply: m.Reply,
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,23 +17,33 @@ import (
 const (
 	settlePause = 250 * time.Millisecond // between questions for the state of the consumer
 	settleGrace = 10 * time.Second       // beyond two times the ack wait, in which everything has to come again
+	maxKept     = 64 << 20               // bytes of messages that are kept back, up to a message
 	lookAgain   = 5 * time.Second        // between two looks for messages that the stream has no more, at least
+	lookFor     = 100 * time.Millisecond // and beyond that for each message that was looked for by a request of its own
+	maxListed   = 10_000                 // messages between others that a stream has removed and lists
 )
 
 // condition holds what is known of the consumer. Next alone uses it.
 type condition struct {
 	made       time.Time // when the consumer was; zero: it was not looked for yet
 	streamMade time.Time
-	before     mark // how far an attempt before this one came
+	retention  jetstream.RetentionPolicy // of the stream
+	before     mark                      // how far an attempt before this one came
 	ackWait    time.Duration
 	reconnects uint64
 	disturbed  bool      // deliveries may have been lost on their way
 	failing    time.Time // since when nothing is answered; zero: it is
-	asked      time.Time // when the state was
-	kept       time.Time // when what waits was reported in progress
-	looked     time.Time // when it was looked for messages that the stream has no more
-	missing    int       // less than 0: so many are here that the server does not wait for
-	since      time.Time // when missing was as far from 0 as it is
+	quiet      time.Time // since when no message waits; zero: some may
+	rest       uint64    // messages that were not delivered, as far as counted tells that this is known
+	counted    bool
+	state      inorder.State // of the deliveries, as it was told last
+	due        time.Time     // when a message is requested while enough is kept back; zero: it is not
+	again      bool          // the message that came last was delivered before
+	asked      time.Time     // when the state was
+	kept       time.Time     // when what waits was reported in progress
+	look       time.Time     // when it may be looked again for messages that the stream has no more
+	missing    int           // less than 0: so many are here that the server does not wait for
+	since      time.Time     // when missing was as far from 0 as it is
 }
 
 // unfitError tells why the consumer cannot be read. It fails Next.
@@ -68,15 +79,67 @@ func (u *Updates) prepare(ctx context.Context) (err error) {
 		}
 		u.keep()
 	}
+	if !u.has.counted && !u.has.made.IsZero() {
+		if err := u.count(ctx); err != nil {
+			return err
+		}
+	}
 	if u.pulled.left > 0 || u.has.made.IsZero() {
+		return nil
+	}
+	n := u.wanted()
+	if n == 0 {
 		return nil
 	}
 	u.pulled = pulled{
 		number:  u.pulled.number + 1,
-		left:    u.cfg.Batch,
+		left:    n,
 		expires: time.Now().Add(pullExpires + pullGrace),
 	}
-	return u.pull(u.inbox+strconv.Itoa(u.pulled.number), u.cfg.Batch, pullExpires)
+	return u.pull(u.inbox+strconv.Itoa(u.pulled.number), n, pullExpires)
+}
+
+// wanted returns how many messages are to be requested. While others are missing that have to come again, a batch of
+// messages is kept back, of 64 MiB. Then one is requested each eighth of the time after which they come again, since the
+// server delivers those before others, and does not tell when they are due. Once one of them has come, all that are
+// missing are requested.
+func (u *Updates) wanted() int {
+	h, now := &u.has, time.Now()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.queue.Settled() {
+		h.due = time.Time{}
+		return u.cfg.Batch
+	}
+	every := max(h.ackWait/8, time.Second)
+	if h.due.IsZero() {
+		h.due = now.Add(every)
+	}
+	kept := 0
+	for _, d := range u.queue.Waiting() {
+		kept += len(d.Value.message.Data)
+	}
+	room := min(u.cfg.Batch-len(u.queue.Waiting()), (maxKept-kept)/u.cfg.MaxBytes+1)
+	missing := u.queue.Missing(h.state)
+	switch {
+	case room > 0 && kept < maxKept:
+		return room
+	case h.again && missing > 0:
+		return min(missing, u.cfg.Batch)
+	case now.Before(h.due):
+		return 0
+	}
+	h.due = now.Add(every) // it may be a new one that comes
+	return 1
+}
+
+// count asks how many messages were not delivered.
+func (u *Updates) count(ctx context.Context) error {
+	is, err := u.info(ctx)
+	if err == nil && is != nil { // else the next request for messages tells that the consumer is gone
+		u.has.rest, u.has.counted = is.NumPending, true
+	}
+	return err
 }
 
 // unsettle has the state of the consumer asked for before anything else is handed out.
@@ -85,6 +148,7 @@ func (u *Updates) unsettle() {
 	defer u.mu.Unlock()
 	u.queue.Unsettle()
 	u.pulled.left, u.has.asked = 0, time.Time{}
+	u.has.due, u.has.again = time.Time{}, false
 }
 
 // keep reports in progress what waits for other messages.
@@ -126,10 +190,12 @@ func (u *Updates) settle(ctx context.Context) error {
 		Count:   is.Delivered.Consumer,
 		Pending: is.NumAckPending,
 	}
+	u.has.rest, u.has.counted = is.NumPending, true
 	u.known()
 	if err := u.doubt(ctx, state); err != nil {
 		return err
 	}
+	u.has.state = state
 	u.mu.Lock()
 	missing := u.queue.Settle(state)
 	u.mu.Unlock()
@@ -174,12 +240,16 @@ func (u *Updates) remake(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 		u.queue, place = inorder.Queue[delivered]{}, u.has.before.place
 	}
 	u.mu.Unlock()
-	is, err := u.create(ctx, place)
+	from := place
+	if u.has.retention == jetstream.WorkQueuePolicy {
+		from = 0 // what is acknowledged is removed, and such a stream lets nobody begin elsewhere
+	}
+	is, err := u.create(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	if place == 0 {
-		u.cfg.Log.Info("made a consumer that begins with the first message of the stream",
+		u.cfg.Log.Info("made a consumer that begins with the first message that the stream has",
 			"stream", u.cfg.Stream, "consumer", u.cfg.Consumer)
 	} else {
 		u.cfg.Log.Warn("somebody has deleted the consumer: it was made again at the first message that is not acknowledged",
@@ -233,6 +303,9 @@ func passedOver(place, floor uint64) error {
 // sameStream fails if the stream is not the one that was read before.
 func (u *Updates) sameStream(ctx context.Context) error {
 	is, err := u.streamInfo(ctx)
+	if err == nil {
+		u.has.retention = is.Config.Retention
+	}
 	switch {
 	case err != nil:
 		return err
@@ -240,7 +313,7 @@ func (u *Updates) sameStream(ctx context.Context) error {
 		u.has.streamMade = is.Created
 		u.compare(is.Created)
 		if is.Config.Retention != jetstream.LimitsPolicy {
-			u.cfg.Log.Warn("the stream removes what is acknowledged: what is parked by its place alone cannot be read again",
+			u.cfg.Log.Warn("the stream removes what is acknowledged: what is too large to be held stops the work",
 				"stream", u.cfg.Stream, "retention", is.Config.Retention.String())
 		}
 	case !u.has.streamMade.Equal(is.Created):
@@ -256,30 +329,50 @@ func (u *Updates) doubt(ctx context.Context, is inorder.State) error {
 	u.mu.Lock()
 	all, missing := u.queue.All(), u.queue.Missing(is)
 	u.mu.Unlock()
-	if len(all) == 0 || missing > 0 || missing < 0 && time.Since(u.has.looked) < lookAgain {
+	if len(all) == 0 || missing > 0 || missing < 0 && time.Now().Before(u.has.look) {
 		return nil
 	}
-	u.has.looked = time.Now()
-	stream, err := u.streamInfo(ctx)
+	gone, err := u.gone(ctx, all)
 	if err != nil {
 		return err
 	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, place := range gone {
+		u.queue.Doubt(place)
+	}
+	return nil
+}
+
+// gone returns the places of messages that the stream has no more. Where it has removed few between others it lists them;
+// else each message is looked for, which takes so many requests that the next look has to wait.
+func (u *Updates) gone(ctx context.Context, all []inorder.Delivery[delivered]) (places []uint64, err error) {
+	u.has.look = time.Now().Add(lookAgain)
+	is, err := u.streamInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lists := is.State.NumDeleted > 0 && is.State.NumDeleted <= maxListed
+	if lists {
+		if is, err = u.streamInfo(ctx, jetstream.WithDeletedDetails(true)); err != nil {
+			return nil, err
+		}
+	}
 	for _, d := range all {
-		gone := d.Place < stream.State.FirstSeq
-		if !gone && stream.State.NumDeleted > 0 {
+		gone := d.Place < is.State.FirstSeq || slices.Contains(is.State.Deleted, d.Place)
+		if !gone && !lists && is.State.NumDeleted > 0 {
+			u.has.look = u.has.look.Add(lookFor)
 			m, err := u.get(ctx, getRequest{Sequence: d.Place})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			gone = m == nil
 		}
 		if gone {
-			u.mu.Lock()
-			u.queue.Doubt(d.Place)
-			u.mu.Unlock()
+			places = append(places, d.Place)
 		}
 	}
-	return nil
+	return places, nil
 }
 
 // Mark implements feed.Marked.

@@ -82,8 +82,21 @@ func holdOf[C any](p *part[C]) (data []byte, err error) {
 			return data, nil
 		}
 	}
+	if p.whole.Removed {
+		return nil, placeAlone(p, err)
+	}
 	h.Value, h.Message, h.Taken = nil, nil, heldTime(p.whole.Time)
 	return h.encode()
+}
+
+// placeAlone tells that a change would be held by the place of its message alone, where its source will not have that
+// any more; err tells why it cannot be held otherwise, unless its message was too large to be read.
+func placeAlone[C any](p *part[C], err error) error {
+	if err == nil {
+		err = p.unread
+	}
+	const say = "message %d cannot be held by its place alone, as its source removes what is acknowledged: %w"
+	return &tooLargeError{fmt.Errorf(say, p.whole.Place, err)}
 }
 
 // encode returns the change as a hold takes it.

@@ -29,6 +29,8 @@ const (
 	maxOpenBytes = 64 << 20
 	// awayFor is the time after which a source is asked again that was away.
 	awayFor = time.Second
+	// longestWait bounds the time beyond Idle that is given to a source which has to find out whether messages wait.
+	longestWait = 10 * time.Second
 )
 
 // errIdle ends a run that has had no message for as long as its stream says.
@@ -49,6 +51,13 @@ type pushed[P, C any] struct {
 	open  map[uint64]*message // those that are not acknowledged
 	bytes int                 // of them
 	last  uint64              // the place that came last
+	idle  idleness
+}
+
+// idleness ends a wait for a message after a time in which none is open. The zero value ends none.
+type idleness struct {
+	timer *time.Timer // nil = nobody waits
+	after time.Duration
 }
 
 func (r *pushed[P, C]) run(ctx context.Context) (err error) {
@@ -133,11 +142,11 @@ func (m *marking) Move(ctx context.Context, move workledger.Move) (workledger.Mo
 	return m.Stream.Move(ctx, move)
 }
 
-// room reports whether another message may come.
+// room reports whether more may come: another message, or the rest of the one that came last, which counts as open.
 func (r *pushed[P, C]) room() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.bytes < maxOpenBytes
+	return r.bytes < maxOpenBytes || len(r.open) <= 1
 }
 
 // call calls a method of the source, which fails the run if it panics, ends its goroutine, or goes on for long after
@@ -218,19 +227,24 @@ func (r *pushed[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], erro
 	}
 }
 
-// next returns the next message. While the source is away it asks again, and that time does not count for Idle.
+// next returns the next message. While the source is away it asks again, and that time does not count for Idle. Nor does
+// that in which the source keeps messages back, or does not know whether it has any: it is given twice the time then.
 func (r *pushed[P, C]) next(ctx context.Context) (m feed.Message, err error) {
-	for said := false; ; said = true {
-		m, err = r.await(ctx)
+	said := false
+	for idle := r.Idle; ; idle = max(r.Idle, min(2*idle, longestWait)) {
+		m, err = r.await(ctx, idle)
 		away := errors.Is(err, feed.ErrAway)
 		switch {
 		case err == nil || m.Place != 0:
 			return m, err
 		case ctx.Err() != nil:
 			return m, context.Cause(ctx)
+		case errors.Is(err, feed.ErrUnsettled) && errors.Is(err, errIdle):
+			continue
 		case !away:
 			return m, err
 		case !said:
+			said = true
 			r.log.WarnContext(ctx, "the source is away", "stream", r.plan.ID, "error", err)
 		}
 		wait := time.NewTimer(awayFor)
@@ -242,23 +256,54 @@ func (r *pushed[P, C]) next(ctx context.Context) (m feed.Message, err error) {
 	}
 }
 
-// await waits for a message, and returns errIdle if none comes for as long as the stream says.
-func (r *pushed[P, C]) await(ctx context.Context) (m feed.Message, err error) {
-	if r.Idle == 0 {
+// await waits for a message, and returns errIdle if none comes for a time in which none is open; 0: for ever. With
+// feed.ErrAway or feed.ErrUnsettled the error wraps errIdle, too, if that time is over.
+func (r *pushed[P, C]) await(ctx context.Context, idle time.Duration) (m feed.Message, err error) {
+	if idle == 0 {
 		return r.from.Next(ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, r.Idle, errIdle)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.begin(idle, func() { cancel(errIdle) })
+	defer r.quit()
 	m, err = r.from.Next(ctx)
-	if err != nil && m.Place == 0 && ctx.Err() != nil && !errors.Is(err, feed.ErrAway) {
+	switch {
+	case err == nil || m.Place != 0 || ctx.Err() == nil:
+	case errors.Is(err, feed.ErrAway) || errors.Is(err, feed.ErrUnsettled):
+		if cause := context.Cause(ctx); !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
+	default:
 		err = context.Cause(ctx)
 	}
 	return m, err
 }
 
+// begin has a function be called once no message was open for a time, until quit is called.
+func (r *pushed[P, C]) begin(after time.Duration, call func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = idleness{time.AfterFunc(after, call), after}
+	if len(r.open) > 0 {
+		r.idle.timer.Stop()
+	}
+}
+
+func (r *pushed[P, C]) quit() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle.timer.Stop()
+	r.idle = idleness{}
+}
+
 // receive returns the arrivals of a message; err tells why it could not be read.
 func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (all []*arrival[C]) {
 	var changes []Change[C]
+	if large := r.tooLarge(&m); large != nil && err != nil && !errors.Is(err, feed.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", large, err)
+	} else if err == nil {
+		err = large
+	}
 	if err == nil {
 		changes, err = r.convert(&scope{Context: ctx, info: r.info}, r.params, m)
 	}
@@ -285,6 +330,25 @@ func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (
 		r.acknowledge(of)
 	}
 	return all
+}
+
+// tooLarge returns an error for a message above the limit of its source, of which it drops the data.
+func (r *pushed[P, C]) tooLarge(m *feed.Message) error {
+	limit := feed.MaxMessageBytes
+	if from, is := r.from.(feed.Limited); is {
+		limit = from.MaxBytes()
+	}
+	size := len(m.Data)
+	for name, values := range m.Header {
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	if size <= limit {
+		return nil
+	}
+	m.Data, m.Header = nil, nil
+	return fmt.Errorf("message %d has %d bytes: %w of %d", m.Place, size, feed.ErrTooLarge, limit)
 }
 
 // convert calls Convert, and makes an error of its panic and of changes that break the rules.
@@ -372,9 +436,13 @@ func (r *pushed[P, C]) acknowledge(m *message) {
 		r.mu.Lock()
 		delete(r.open, m.Place)
 		r.bytes -= len(m.Data)
+		if len(r.open) == 0 && r.idle.timer != nil {
+			r.idle.timer.Reset(r.idle.after)
+		}
 		r.mu.Unlock()
 		r.mover.closed(m.outcomes)
 		m.acknowledged()
+		r.later.Wake() // a message without changes tells nobody, and makes room all the same
 	})
 }
 

@@ -40,7 +40,8 @@ type Stream[P, C any] struct {
 	MoveToken bool
 	// Batch is the number of changes after which a run ends, 0 = it ends with its source. Imprecise has none.
 	Batch int64
-	// Idle is the time without a message after which the run of a pushed stream ends, 0 = it goes on.
+	// Idle is the time without a message after which the run of a pushed stream ends, 0 = it goes on. It counts while every
+	// message is acknowledged that has come, and while the source knows that no other one waits.
 	Idle time.Duration
 	// Threads is the number of changes that are processed at the same time, 1 to MaxThreads. 0 stands for 1.
 	Threads int64

@@ -86,7 +86,7 @@ func TestStreams_TheGuideAppliesEveryMessage(t *testing.T) {
 		Convert: convert, // func(context.Context, Directory, feed.Message) ([]work.Change[Account], error)
 		Process: apply,
 		Threads: 8,
-		Idle:    time.Millisecond, // it ends when nothing comes; without it, never
+		Idle:    2 * time.Second, // it ends when nothing comes; without it, never
 	})
 	node, err := local.Memory(t.Context(), events)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
+
+	"taskledger/engine/embedded"
+	"taskledger/task"
 )
 
 // runMain has this process, started again by a test, be the program, by its arguments.
@@ -194,4 +198,27 @@ func TestUpdates_MakeTheDirectoryWhatTheEventsSayThoughTheProgramIsKilled(t *tes
 	s.work(3)
 	s.equal()
 	s.end(os.Interrupt)
+	s.parked()
+}
+
+// parked fails the test unless each of the two messages that are no events is parked as a suspended task.
+func (s *scene) parked() {
+	s.t.Helper()
+	node, err := embedded.StartWith(s.ctx, embedded.Config{Dir: s.data, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer node.Close()
+	parked := 0
+	for is, err := range node.List(s.ctx, task.Filter{Behavior: "updates"}) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if is.ID != "updates" && is.Suspended {
+			parked++
+		}
+	}
+	if parked != 2 {
+		s.t.Errorf("%d messages are parked, want the two that are no events", parked)
+	}
 }

@@ -33,6 +33,8 @@ type Message struct {
 	Time    time.Time // when the source took it
 	// Delivered tells how often the message was delivered, this time included: 2 or more for one that came again.
 	Delivered int
+	// Removed tells that the source does not keep the message once it is acknowledged, so that Again does not find it.
+	Removed bool
 }
 
 // Redelivered reports whether the message was delivered before.
@@ -41,10 +43,12 @@ func (m Message) Redelivered() bool { return m.Delivered > 1 }
 // Source is a feed of messages, open for one attempt. Next is called by one goroutine at a time. The other methods may
 // be called concurrently, and while Next waits.
 type Source interface {
-	// Next waits for a message until ctx ends, without losing any when it does. While the source is away it waits, too,
-	// and returns ErrAway if that lasts, or if ctx ends meanwhile. An error together with a message tells why this message is not to be read, as
-	// ErrTooLarge; it is acknowledged as any other, and the one after it may be asked for. After another error the
-	// source may be asked again, unless that wraps ErrClosed.
+	// Next waits for a message until ctx ends, without losing any when it does. It returns the cause of ctx if the source
+	// has had no message for all of that time. If ctx ends before the source knows that, or while it keeps messages back,
+	// the error wraps ErrUnsettled. While the source is away Next waits, too, and returns ErrAway if that lasts, or if ctx
+	// ends meanwhile. An error together with a message tells why this message is not to be read, as ErrTooLarge; it is
+	// acknowledged as any other, and the one after it may be asked for. After another error the source may be asked again,
+	// unless that wraps ErrClosed.
 	Next(ctx context.Context) (Message, error)
 	// Ack tells that a message is processed. With nil the source has taken it for certain. It waits while the source is
 	// away, until ctx ends.
@@ -52,7 +56,8 @@ type Source interface {
 	// Progress tells that a message is still in progress, so that it is not delivered again. An error is nothing to
 	// stop for: the next call may succeed.
 	Progress(ctx context.Context, m Message) error
-	// Again returns the message at a place, whether or not it was acknowledged. ErrNotFound: the source has it no more.
+	// Again returns the message at a place, whether or not it was acknowledged, unless that has removed it. ErrNotFound:
+	// the source has it no more.
 	Again(ctx context.Context, place uint64) (Message, error)
 	// Close gives back what is not acknowledged, as far as that is possible at once.
 	Close() error
@@ -63,6 +68,12 @@ type Measured interface {
 	// Pending returns how many messages are not acknowledged, and when the source took the oldest of them; the zero time
 	// where there is none, or where that is unknown.
 	Pending(ctx context.Context) (known int64, oldest time.Time, err error)
+}
+
+// Limited is a source with a limit of its own.
+type Limited interface {
+	// MaxBytes returns the limit of the data and the headers of a message.
+	MaxBytes() int
 }
 
 // Marked is a source that tells how far it is acknowledged, for the case that it forgets that itself: a consumer is
@@ -81,11 +92,14 @@ var (
 	ErrClosed   = errors.New("the source is closed")
 	ErrNotFound = errors.New("the source has no such message")
 	ErrTooLarge = errors.New("the message is above the limit") // its data may be left out
+	// ErrUnsettled tells that Next ended with its context while messages may wait.
+	ErrUnsettled = errors.New("the source does not know yet whether messages wait")
 	// ErrLate tells that a message came after later ones had been handed out. It comes again, to the next source.
 	ErrLate = errors.New("a message came too late for its order")
 	// ErrShared tells that somebody else reads what this source has to read alone.
 	ErrShared = errors.New("another program reads this source")
 )
 
-// MaxMessageBytes limits the data and the headers of a message, unless its source is told otherwise.
+// MaxMessageBytes limits the data and the headers of a message, unless its source is Limited. Whoever reads the source takes
+// a message above the limit as one that came with ErrTooLarge.
 const MaxMessageBytes = 1 << 20

@@ -16,6 +16,7 @@ import (
 type Config struct {
 	AckWait    time.Duration // after which a message comes again. Default 30 s
 	MaxPending int           // messages that are delivered and not acknowledged at most. Default 1,010
+	Removes    bool          // a message is not kept once it is acknowledged
 }
 
 // Feed holds messages and what became of them. It outlives its sources. Its methods may be called concurrently.
@@ -55,6 +56,7 @@ func (f *Feed) Publish(subject string, data []byte) (place uint64) {
 		Subject: subject,
 		Data:    data,
 		Time:    time.Now(),
+		Removed: f.cfg.Removes,
 	})
 	f.acked = append(f.acked, false)
 	return place
@@ -119,10 +121,11 @@ func (f *Feed) tell() {
 }
 
 // deliver returns what is to be delivered now. Otherwise it returns when something comes again; the zero time: nothing.
-func (f *Feed) deliver(now time.Time) (d inorder.Delivery[feed.Message], ok bool, again time.Time) {
+// full tells that nothing new is wanted.
+func (f *Feed) deliver(now time.Time, full bool) (d inorder.Delivery[feed.Message], ok bool, again time.Time) {
 	for !f.away {
 		var place uint64
-		place, again = f.choose(now)
+		place, again = f.choose(now, full)
 		if place == 0 {
 			return d, false, again
 		}
@@ -142,8 +145,9 @@ func (f *Feed) deliver(now time.Time) (d inorder.Delivery[feed.Message], ok bool
 	return d, false, time.Time{}
 }
 
-// choose returns the place of the message that is delivered next; 0: none before again.
-func (f *Feed) choose(now time.Time) (place uint64, again time.Time) {
+// choose returns the place of the message that is delivered next; 0: none before again. full tells that nothing new is
+// wanted.
+func (f *Feed) choose(now time.Time, full bool) (place uint64, again time.Time) {
 	for len(f.due) > 0 {
 		place, f.due = f.due[0], f.due[1:]
 		if _, ok := f.pending[place]; ok {
@@ -159,7 +163,7 @@ func (f *Feed) choose(now time.Time) (place uint64, again time.Time) {
 	switch {
 	case first != 0 && !again.After(now):
 		return first, again
-	case f.next < len(f.messages) && len(f.pending) < f.cfg.MaxPending:
+	case !full && f.next < len(f.messages) && len(f.pending) < f.cfg.MaxPending:
 		f.next++
 		return uint64(f.next), again
 	}

@@ -116,3 +116,29 @@ func TestSource_WaitsWhileTheFeedIsAwayAndHeedsItsContext(t *testing.T) {
 		want(t, f.Acknowledged(), 1)
 	})
 }
+
+// A worker dies with unacknowledged messages, fewer than fill the source and more, and hundreds wait.
+func TestSource_KeepsFewMessagesBackWhileOthersHaveToComeAgain(t *testing.T) {
+	for _, open := range []int{1, 30, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			f := memfeed.New(memfeed.Config{MaxPending: 100})
+			for range 400 {
+				f.Publish("s", nil)
+			}
+			dead := f.Open()
+			read(t, dead, open)
+			dead.Leave()
+			s := f.Open()
+			most := 0
+			time.AfterFunc(29*time.Second, func() { most = len(f.Pending()) })
+			want(t, read(t, s, 1), 1)
+			if most > open+10 {
+				t.Errorf("%d messages were pending while %d had to come again", most, open)
+			}
+			for place := range uint64(399) {
+				ack(t, s, place+1)
+				want(t, read(t, s, 1), place+2)
+			}
+		})
+	}
+}

@@ -9,6 +9,12 @@ import (
 	"taskledger/work/feed/inorder"
 )
 
+// What a source keeps back, until all has come again that was not acknowledged, at most, up to one message.
+const (
+	maxKept      = 10
+	maxKeptBytes = 64 << 20
+)
+
 // Source reads a feed.
 type Source struct {
 	feed   *Feed
@@ -23,23 +29,34 @@ var (
 
 // Next implements feed.Source. It waits while the feed is away.
 func (s *Source) Next(ctx context.Context) (feed.Message, error) {
-	for {
+	for quiet := true; ; {
 		m, changed, again, err := s.next()
 		if err != nil || m.Place != 0 {
 			return m, err
 		}
+		quiet = s.quiet() && quiet
 		if err := wait(ctx, changed, again); err != nil {
-			return feed.Message{}, s.over(err)
+			return feed.Message{}, s.over(err, quiet)
 		}
 	}
 }
 
-// over returns why Next ends with its context.
-func (s *Source) over(err error) error {
+// quiet reports whether everything is here that was delivered and not acknowledged.
+func (s *Source) quiet() bool {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
-	if s.feed.away {
+	return s.queue.Settled() && s.queue.Missing(s.feed.state()) <= 0
+}
+
+// over returns why Next ends with its context. quiet tells that no message was kept back meanwhile.
+func (s *Source) over(err error, quiet bool) error {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	switch {
+	case s.feed.away:
 		return fmt.Errorf("%w: %w", feed.ErrAway, err)
+	case !quiet:
+		return fmt.Errorf("%w: %w", feed.ErrUnsettled, err)
 	}
 	return err
 }
@@ -63,7 +80,7 @@ func (s *Source) next() (m feed.Message, changed <-chan struct{}, again time.Tim
 		if !s.queue.Settled() && !f.away && s.queue.Settle(f.state()) == 0 {
 			continue
 		}
-		d, ok, at := f.deliver(now)
+		d, ok, at := f.deliver(now, s.full())
 		if !ok {
 			return m, f.changed, at, nil
 		}
@@ -74,6 +91,18 @@ func (s *Source) next() (m feed.Message, changed <-chan struct{}, again time.Tim
 			return m, nil, again, fmt.Errorf("message %d: %w", d.Place, feed.ErrLate)
 		}
 	}
+}
+
+// full reports whether the source keeps so much back that it takes in only what comes again.
+func (s *Source) full() bool {
+	if s.queue.Settled() {
+		return false
+	}
+	bytes := 0
+	for _, d := range s.queue.Waiting() {
+		bytes += len(d.Value.Data)
+	}
+	return len(s.queue.Waiting()) >= maxKept || bytes >= maxKeptBytes
 }
 
 // wait returns when something has changed, or at a time.
@@ -149,7 +178,7 @@ func (s *Source) Again(_ context.Context, place uint64) (feed.Message, error) {
 	switch {
 	case f.away:
 		return feed.Message{}, feed.ErrAway
-	case place == 0 || place > uint64(len(f.messages)):
+	case place == 0 || place > uint64(len(f.messages)) || f.cfg.Removes && f.acked[place-1]:
 		return feed.Message{}, feed.ErrNotFound
 	}
 	return f.messages[place-1], nil
