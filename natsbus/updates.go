@@ -104,6 +104,13 @@ func (u *Updates) next() (delivered, bool) {
 	return d.Value, ok
 }
 
+// ready reports whether a message can be handed out.
+func (u *Updates) ready() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.queue.Settled() && len(u.queue.Waiting()) > 0
+}
+
 func (u *Updates) settled() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -119,7 +126,7 @@ func (u *Updates) step(ctx context.Context, began time.Time) error {
 	if len(u.came) == 0 {
 		err = u.prepare(ctx)
 	}
-	if err == nil {
+	if err == nil && !u.ready() {
 		err = u.receive(ctx)
 	}
 	switch {

@@ -109,6 +109,9 @@ func (u *Updates) wanted() int {
 	defer u.mu.Unlock()
 	if u.queue.Settled() {
 		h.due = time.Time{}
+		if len(u.queue.Waiting()) > 0 { // they are handed out first
+			return 0
+		}
 		return u.cfg.Batch
 	}
 	every := max(h.ackWait/8, time.Second)
