@@ -105,6 +105,10 @@ var scenarios = []struct {
 	{"TestActivities 400 throughput of a running task", []string{
 		"integration/works.TestReport_OfAWorkThatRunsTellsItsThroughput",
 	}, ""},
+	{"TestActivitiesClustered 100 four delegated children in their order", []string{
+		"integration/works.TestPartitions_CutTheSetEachInItsOwnWay",
+		"integration/works.TestPartitions_FailAndGoOnWithoutThoseThatHaveEnded",
+	}, ""},
 
 	{"TestLiveSyncTask 100, 105 suspended before and while it fetches", []string{
 		"work.TestLiveSync_SuspendedWhileFetchingGoesOnWhereItWas",
@@ -158,6 +162,11 @@ var scenarios = []struct {
 	{"TestThresholds counters sit in the coordinator", []string{
 		"engine/internal/works.TestPermits_OfAnItemThatIsProcessedAgainAfterALossCountOnce",
 	}, ""},
+	{"TestActivityPolicies limits of time and errors, of one task, subtasks and several nodes; unbalanced workers all stop", []string{
+		"work.TestRules_StopAtTheNthFailureOfAllWorkers",
+		"integration/works.TestThreshold_ThatTripsLeavesNoMoreThanItsLimitApplied",
+		"engine/internal/works.TestLedger_AThresholdStopsTheAttemptAndFailsTheWork",
+	}, "a policy neither skips nor restarts a partition, and its limit of time is that of an attempt"},
 	{"TestActivityPolicyRuleCounters counts per evaluation", []string{
 		"integration/works.TestThreshold_APermitOfANodeThatDiesCountsOnce",
 	}, ""},
