@@ -102,8 +102,11 @@ var snapshots = []Bug{
 		{"make(chan struct{}, maxFailers)", "make(chan struct{}, 1<<16)"},
 	}, engine, "TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost"},
 	{"brake on the size of the file", "engine/admission.go", []Edit{
-		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},
+		{"return u.InUse >= u.Quota/5*4", "return u.Size >= u.Quota/5*4"},
 	}, engine, "TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull"},
+	{"store that is filled compacted as seldom as any", "engine/housekeeping.go", []Edit{
+		{"after = compactFilled", "after = compactAfter"},
+	}, engine, "TestKeeping_CompactsEveryHalfMinuteWhileNewTasksAreRefused"},
 	{"retry without the parameters that may be dropped", "engine/internal/command/operate.go", []Edit{
 		{"	if c.Do == DoRetry && d.paramsGone(t) {\n", "	if false {\n"},
 	}, engine, "TestRetry_TakesTheParametersAlongWhereJournalsAreDropped"},
