@@ -14,7 +14,7 @@ import (
 	"taskledger/task"
 )
 
-// ownerHost is what a session is to the owners in it: it implements the interfaces of package shard.
+// ownerHost serves the owners of a session: it implements the interfaces of package shard.
 type ownerHost struct{ m *member }
 
 // ownerConfig returns what the owners of a session share.

@@ -16,7 +16,7 @@ import (
 	"taskledger/store"
 )
 
-// takeRank is how long a node waits for each node of a better rank before it takes an unserved shard.
+// takeRank is the time that a node waits for each node of a better rank before it takes an unserved shard.
 const takeRank = 250 * time.Millisecond
 
 // placement decides which shards this node serves: it takes the unserved ones that fall to it, asks others for those

@@ -8,9 +8,9 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Record is what an event is of: a task, or one of the few records of a shard that are no tasks. The events of such
-// a record have no Task, but for those of items and schedules; their Seq and Prev count and link them as those of a task do,
-// without a second life.
+// Record names what an event belongs to: a task, or one of the few records of a shard that are no tasks. The events of
+// such a record have no Task, but for those of items and schedules; their Seq and Prev count and link them as those of
+// a task do, without a second life.
 type Record uint8
 
 // The records.

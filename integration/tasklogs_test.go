@@ -38,7 +38,7 @@ func startScript(t *testing.T, n *testcluster.Node, b task.Behavior, id, dir, sc
 	return f
 }
 
-// numbered is what is told of a log whose line n reads n.
+// numbered holds what is told of a log whose line n reads n.
 type numbered struct {
 	lines, missing uint64
 	gaps           int

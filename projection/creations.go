@@ -8,7 +8,7 @@ import (
 	"taskledger/task"
 )
 
-// stretchTasks is how many tasks a stretch has room for.
+// stretchTasks bounds the tasks of a stretch.
 const stretchTasks = 64
 
 // creations holds every task of a shard, oldest first, in stretches. Any task may leave. It knows its place, so

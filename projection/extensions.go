@@ -251,7 +251,7 @@ func (s *Shard) Ended(t *Task, ev *events.Event) (follow []events.Event) {
 	return follow
 }
 
-// EndBytes is how much extensions declare that Ended adds to an entry for one attempt at most.
+// EndBytes holds how much extensions declare that Ended adds to an entry for one attempt at most.
 var EndBytes = func() (sum int) {
 	for _, x := range NewShard(0).extensions.all {
 		sum += x.EndBytes
@@ -259,8 +259,8 @@ var EndBytes = func() (sum int) {
 	return sum
 }()
 
-// EndBytes is how much extensions declare that Ended adds beyond EndBytes to an entry for one attempt at most, as the
-// shard is now.
+// EndBytes returns how much extensions declare that Ended adds beyond EndBytes to an entry for one attempt at most, as
+// the shard is now.
 func (s *Shard) EndBytes() (sum int) {
 	for _, x := range s.extensions.ended {
 		if x.EndBytesNow != nil {

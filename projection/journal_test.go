@@ -13,7 +13,7 @@ const (
 	start events.Millis = 1_800_000_000_000
 )
 
-// tb is what testing.T and rapid.T share.
+// tb has the methods that testing.T and rapid.T share.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)

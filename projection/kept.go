@@ -8,11 +8,11 @@ import (
 
 const holdRequests = events.Millis(HoldRequests / time.Millisecond)
 
-// MaxFinished is how many finished tasks a shard keeps, failures among them; beyond it successes are forgotten, those
-// that expire first.
+// MaxFinished bounds the finished tasks that a shard keeps, failures among them; beyond it successes are forgotten,
+// those that expire first.
 const MaxFinished = 100_000
 
-// MaxFinishedBytes is how much, as LiveBytes counts, the tasks of a shard may take that have ended with SUCCESS: as
+// MaxFinishedBytes bounds what, as LiveBytes counts, the tasks of a shard may take that have ended with SUCCESS: as
 // many as a behavior keeps by default, each with the largest result that is kept. Beyond it those that expire first
 // are forgotten.
 const MaxFinishedBytes = 16 << 20

@@ -2,7 +2,7 @@ package projection
 
 import "taskledger/events"
 
-// Kind is what tasks of one behavior, policy and creator share.
+// Kind holds what tasks of one behavior, policy and creator share.
 type Kind struct {
 	Behavior string
 	Policy   events.Policy
@@ -17,7 +17,7 @@ type kindKey struct {
 	creator  string
 }
 
-// group is what the tasks of one behavior share: where those of them queue up that are ready, and that have ended
+// group holds what the tasks of one behavior share: where those of them queue up that are ready, and that have ended
 // with SUCCESS.
 type group struct {
 	kinds    int // of the behavior

@@ -70,7 +70,7 @@ func terms(body events.Body) *events.Terms {
 	return nil
 }
 
-// maxIdle is how many kinds without tasks a shard may keep in any case.
+// maxIdle bounds the kinds without tasks that a shard may keep in any case.
 const maxIdle = 64
 
 func (s *Shard) dropIdle() {

@@ -8,7 +8,7 @@ import (
 	"taskledger/task"
 )
 
-// Sought is what a search through a shard looks for. Zero fields match everything.
+// Sought says what a search through a shard looks for. Zero fields match everything.
 type Sought struct {
 	Before    events.Ref    // created by an earlier event
 	Until     events.Millis // created at this time at the latest

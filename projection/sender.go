@@ -16,7 +16,7 @@ type SenderLane struct {
 	Lane   uint8
 }
 
-// Decided is what a shard remembers of a sender's lane: the highest number decided, and its answers. It is never
+// Decided holds what a shard remembers of a sender's lane: the highest number decided, and its answers. It is never
 // changed.
 type Decided struct {
 	SenderLane
@@ -27,8 +27,9 @@ type Decided struct {
 
 // Limits on remembered lanes.
 const (
-	// KeepSenders is how long a lane is remembered after its last use, as package steady counts: a clock that jumps
-	// must not make a shard forget what was decided a moment ago. Senders stop resending earlier, after half of it.
+	// KeepSenders is the time for which a lane is remembered after its last use, as package steady counts: a clock that
+	// jumps must not make a shard forget what was decided a moment ago. Senders stop resending earlier, after half of
+	// it.
 	KeepSenders = 60 * 60 * 1000
 	// MaxSenders bounds the lanes of a shard; a batch of a further one is refused.
 	MaxSenders = 100_000

@@ -75,7 +75,7 @@ type Snapshot struct {
 	full    [][]byte // parts to take out
 }
 
-// snapshotHead is what all parts of a snapshot say.
+// snapshotHead holds what all parts of a snapshot say.
 type snapshotHead struct {
 	entry  uint64
 	hash   events.Hash

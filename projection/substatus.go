@@ -61,5 +61,5 @@ func (t *Task) Changed() events.Millis {
 	return max(t.CreatedAt, t.StartedAt, t.EndedAt, w.Since, w.SuspendedAt)
 }
 
-// Tally is how many tasks have a status and a substatus.
+// Tally tells how many tasks have a status and a substatus.
 type Tally [task.Failure + 1][task.SubCancelled + 1]int32

@@ -74,7 +74,7 @@ type indexed struct {
 	row uint32 // its place in Shard.created
 }
 
-// taskBytes is what a task takes in a snapshot besides its texts and payloads, rounded up.
+// taskBytes counts the bytes of a task in a snapshot besides its texts and payloads, rounded up.
 const taskBytes = 100
 
 // bytes counts what the task adds to LiveBytes.
@@ -101,9 +101,9 @@ func errorBytes(e *events.Error) int {
 	return n
 }
 
-// HoldRequests is how long, as package steady counts, a finished task is held that requests with a key have made,
-// changed or joined: who repeats one of them meets the task. The time begins with its last outcome, when a further
-// run that was promised after that was cancelled, or with the latest request that joined it since. The task is
+// HoldRequests is the time, as package steady counts, for which a finished task is held that requests with a key have
+// made, changed or joined: who repeats one of them meets the task. The time begins with its last outcome, when a
+// further run that was promised after that was cancelled, or with the latest request that joined it since. The task is
 // forgotten no earlier, whatever the policy says. The tasks that are held count as live ones against what a shard may
 // have, so that new tasks are refused before held ones would be too many.
 const HoldRequests = 10 * time.Minute

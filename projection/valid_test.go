@@ -178,7 +178,7 @@ func requestBytes(t *projection.Task) (n int) {
 	return n
 }
 
-// bytesOf is what the task adds to LiveBytes.
+// bytesOf returns what the task adds to LiveBytes.
 func bytesOf(t *projection.Task) int64 {
 	n := 100 + len(t.ID) + len(t.Params) + len(t.Result) + requestBytes(t)
 	if t.Error != nil {

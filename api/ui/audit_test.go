@@ -71,7 +71,7 @@ func TestAudit_ComesInPagesThatLeaveNothingOut(t *testing.T) {
 	}
 }
 
-// busyPast is a cluster with a journal of which an entry takes for ever to read.
+// busyPast has a journal of which an entry takes for ever to read.
 type busyPast struct {
 	longLife
 	stuck uint64 // number of that entry

@@ -18,7 +18,7 @@ import (
 // Directory is the parameter of the stream.
 type Directory struct{ Name string }
 
-// Account is what a change has brought.
+// Account holds what a change has brought.
 type Account struct{ Name string }
 
 // changed yields what has changed behind a token. A database selects it by a sequence that grows with each change.

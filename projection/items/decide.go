@@ -8,10 +8,10 @@ import (
 	"taskledger/item"
 )
 
-// Head is how many of the oldest available items of a group a claim chooses among.
+// Head bounds the oldest available items of a group among which a claim chooses.
 const Head = 64
 
-// Decision is what follows from a request.
+// Decision holds what follows from a request.
 type Decision struct {
 	Events   []Event        // in the order in which they are to be applied; none of a request that was answered before
 	First    uint64         // the id of the first change; the others follow: adds, then updates
@@ -27,7 +27,7 @@ type Event struct {
 	Body events.Body
 }
 
-// TaskOf is what an event says of its item besides the body.
+// TaskOf holds what an event says of its item besides the body.
 type TaskOf struct {
 	Task events.TaskID
 	Seq  uint64

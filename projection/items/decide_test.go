@@ -13,7 +13,7 @@ import (
 	"taskledger/projection/items"
 )
 
-// state is what the store "s" has, an item a line.
+// text lists what the store "s" has, an item a line.
 func (s *shard) text() string {
 	var all strings.Builder
 	s.state.Groups("s", "", func(g *items.Group) bool {

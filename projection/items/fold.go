@@ -7,7 +7,7 @@ import (
 	"taskledger/events"
 )
 
-// recoveredSkip is how far the ids of every store go on where the end of a journal was lost: more than that end can
+// recoveredSkip counts the ids by which every store goes on where the end of a journal was lost: more than that end can
 // have used.
 const recoveredSkip = 1 << 32
 

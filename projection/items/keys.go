@@ -195,7 +195,7 @@ func (s *Stores) find(in *Store, request string, now events.Millis) *key {
 	return k
 }
 
-// since is what a repetition tells of the time since it was first asked.
+// since tells what a repetition says of the time since it was first asked.
 type since struct {
 	asked  time.Duration // 0 = never before
 	within int           // so many requests of the client, at most, were carried out since then; 0 = nobody has counted

@@ -51,7 +51,7 @@ func (s *shard) later(d time.Duration) {
 	s.state.MakeDue(s.now, nil)
 }
 
-// rows is what a snapshot of the state holds, by section.
+// rows returns what a snapshot of the state holds, by section.
 func rows(s *items.Stores) (all [][]byte) {
 	for _, of := range items.Sections {
 		n, write := of.List(s)
@@ -82,7 +82,7 @@ func restored(t interface{ Fatal(...any) }, all [][]byte, entry uint64, now even
 	return s
 }
 
-// naive is what a store is by its description: a list of items, and what was answered under a key.
+// naive models a store by its description: a list of items, and what was answered under a key.
 type naive struct {
 	last     int64
 	items    map[int64]item.Item

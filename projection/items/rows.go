@@ -183,7 +183,7 @@ func readKey(s *Stores, r *wire.Reader) {
 	}
 }
 
-// restoring is what only the reading of rows needs.
+// restoring holds what only the reading of rows needs.
 type restoring struct {
 	stores map[uint64]*Store
 	last   events.Ref

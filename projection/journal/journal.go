@@ -14,10 +14,10 @@ import (
 	"taskledger/projection/record"
 )
 
-// MaxLosses is how many losses are kept; the oldest go first. The events of all of them stay in the journal.
+// MaxLosses bounds the losses that are kept; the oldest go first. The events of all of them stay in the journal.
 const MaxLosses = 64
 
-// Loss is what was lost.
+// Loss tells what was lost.
 type Loss struct {
 	Kind   events.Kind   `json:"kind"`             // AcceptedLoss: an operator gave up Entry; Recovered: a store lost those after Entry
 	Entry  uint64        `json:"entry"`            // its number
@@ -80,7 +80,7 @@ func (l *Loss) check(in uint64) error {
 	return events.CheckReason(l.Reason)
 }
 
-// State is what was lost: the fold of its events. A copy keeps its value. The zero value is that without events.
+// State tells what was lost: it folds its events. A copy keeps its value. The zero value is that without events.
 type State struct {
 	record.Chain
 	losses []Loss // oldest first; copies share it, so it is never changed

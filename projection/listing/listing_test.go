@@ -113,7 +113,7 @@ func genFilter(t *rapid.T, now events.Millis) (f task.Filter) {
 	return f
 }
 
-// matches is what a filter means, in the words of its fields.
+// matches tells what a filter means, in the words of its fields.
 func matches(f task.Filter, t *projection.Task, now events.Millis) bool {
 	within := func(at events.Millis, from, to time.Time) bool {
 		return (from.IsZero() || !at.Time().Before(from)) && (to.IsZero() || at.Time().Before(to))

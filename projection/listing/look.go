@@ -10,7 +10,7 @@ import (
 	"taskledger/task"
 )
 
-// Found is what a search in a shard has come to.
+// Found tells what a search in a shard has come to.
 type Found struct {
 	Tasks  []*projection.Task // that match, newest first; the shard's own
 	Next   Place              // where it goes on; where it began when it has looked at nothing
@@ -99,7 +99,7 @@ func matcherOf(f task.Filter) matcher {
 	return matcher{f, events.MillisOf(f.CreatedFrom), events.MillisOf(f.CreatedTo), events.MillisOf(f.EndedFrom), events.MillisOf(f.EndedTo)}
 }
 
-// sought is what can be told of whole stretches of tasks.
+// sought holds what can be told of whole stretches of tasks.
 func (m *matcher) sought(from Place) projection.Sought {
 	of := projection.Sought{Before: from.Before, Until: from.Until, Status: m.Status, Substatus: m.Substatus, Behavior: m.Behavior, Creator: m.Creator}
 	if m.Node != "" {

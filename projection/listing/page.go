@@ -2,7 +2,7 @@ package listing
 
 import "taskledger/projection"
 
-// Part is what the owner of a shard tells of a list from a place on.
+// Part holds what the owner of a shard tells of a list from a place on.
 type Part struct {
 	Tasks  []projection.Task // that match, newest first
 	Next   Place             // where it goes on; where it began when nothing was looked at

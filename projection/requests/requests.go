@@ -10,7 +10,8 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Max is how many requests a task remembers. An owner records no other one while that would make a late one forgotten.
+// Max bounds the requests that a task remembers. An owner records no other one while that would make a late one
+// forgotten.
 const Max = 64
 
 // Request is a submit with a request key that made, changed or joined a task.

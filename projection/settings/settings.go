@@ -18,7 +18,7 @@ import (
 // MaxBytes bounds the settings in all: every session reads them at once.
 const MaxBytes = 32 << 10
 
-// pauseBytes is what a pause takes besides its texts, rounded up.
+// pauseBytes counts the bytes of a pause besides its texts, rounded up.
 const pauseBytes = 32
 
 // bytesOf returns how much a pause takes.

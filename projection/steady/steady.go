@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// MaxGap is how much of the time between two entries counts.
+	// MaxGap bounds the time between two entries that counts.
 	MaxGap events.Millis = 60_000
 	// Longest is the longest time that can be told apart from longer ones.
 	Longest events.Millis = 2 * 3_600_000

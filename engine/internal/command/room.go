@@ -14,7 +14,7 @@ func (d *Decider) Full(b *Batch) bool {
 	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size()+d.endBytes(b) > d.Oversized.limit()
 }
 
-// endBytes is how much fronts let follow the ends of attempts of a batch, as the shard is.
+// endBytes returns how much fronts let follow the ends of attempts of a batch, as the shard is.
 func (d *Decider) endBytes(b *Batch) (sum int) {
 	each := d.State.EndBytes()
 	if each == 0 {

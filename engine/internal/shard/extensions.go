@@ -12,7 +12,7 @@ import (
 	"taskledger/projection"
 )
 
-// maxUnasked is how many events an extension may record in one entry without being asked.
+// maxUnasked bounds the events that an extension may record in one entry without being asked.
 const maxUnasked = 64
 
 // extensions holds the extensions of an owner, with their alarms and the work that they have left to goroutines.

@@ -407,7 +407,7 @@ func (b *fixture) task() projection.Task {
 	return *t
 }
 
-// report is how an attempt of task "x" ended.
+// report tells how an attempt of task "x" ended.
 func report(t projection.Task, how command.Completion) *command.Complete {
 	c := &command.Complete{Task: t.ID, Started: t.Started, Node: t.Node, How: how}
 	if how == command.Failed {

@@ -101,7 +101,7 @@ type Archiver interface {
 	Problem() string
 }
 
-// Config is what the owners of a session share.
+// Config holds what the owners of a session share.
 type Config struct {
 	Host      Host
 	Slots     Slots

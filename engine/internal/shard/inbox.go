@@ -59,7 +59,7 @@ func (i *Inbox) Put(b *command.Batch, reply sender.ReplyFunc) {
 	i.Deliver(Delivery{Batch: b, Reply: reply})
 }
 
-// Mail is what an owner takes out of its inbox at once.
+// Mail holds what an owner takes out of its inbox at once.
 type Mail struct {
 	Lanes [command.LaneCount][]Delivery
 	Lost  []string

@@ -8,7 +8,7 @@ import (
 	"taskledger/engine/internal/command"
 )
 
-// readAgain is how long a batch of questions waits for what takes long. What is not known by then is asked again.
+// readAgain bounds how long a batch of questions waits for what takes long. What is not known by then is asked again.
 const readAgain = time.Second
 
 // laterRead answers a question outside the owner's goroutine; it ends with its context at the latest.

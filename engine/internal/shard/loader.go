@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// entriesAhead is how many entries are decoded before they are folded.
+	// entriesAhead bounds the entries that are decoded before they are folded.
 	entriesAhead = 4
 	// archiveTimeout bounds the question where the archive of a shard ends, for which a new owner waits. Where
 	// there is no answer the shard is served all the same.

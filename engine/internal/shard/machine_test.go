@@ -18,7 +18,7 @@ import (
 	"taskledger/task"
 )
 
-// failer is what testing.T and rapid.T share.
+// failer has the methods that testing.T and rapid.T share.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -112,7 +112,7 @@ func isProgress(c command.Command) bool {
 	return is
 }
 
-// machineCommands are those that the machine sends.
+// machineCommands lists what the machine sends.
 var machineCommands = command.Table{
 	1: command.Empty[command.Submit],
 	2: command.Empty[command.Merge],
@@ -374,5 +374,5 @@ func (m *shardMachine) checkJournal() {
 	}
 }
 
-// operations are those that an operator may ask for.
+// operations lists what an operator may ask for.
 var operations = []task.Operation{task.Cancel, task.RunNow, task.Retry, task.Suspend, task.Resume, task.Delete}

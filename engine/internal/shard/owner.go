@@ -248,7 +248,7 @@ func (o *Owner) Run(ctx context.Context) error {
 // ErrHandedOver reports that a shard was handed over.
 var ErrHandedOver = errors.New("shard was handed over")
 
-// mayStartAgain is how often an owner whose session may be over looks whether it was renewed.
+// mayStartAgain is the interval at which an owner whose session may be over looks whether it was renewed.
 const mayStartAgain = 50 * time.Millisecond
 
 // untilDue returns how long the owner may sleep.

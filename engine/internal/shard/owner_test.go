@@ -109,7 +109,7 @@ func TestOwner_RefusesTheCommandOfABugAndServesOn(t *testing.T) {
 	})
 }
 
-// report is what the owner tells of its shard.
+// report returns what the owner tells of its shard.
 func (b *fixture) report() *command.ShardReport {
 	b.Helper()
 	s, err := command.ReadLenient[command.ShardReport](b.ask(command.LaneQuery, &command.Info{}).Data)

@@ -212,7 +212,7 @@ func (o *Owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 const (
 	scanTasks = 2000
 	scanFor   = 500 * time.Microsecond
-	// scanBytes is how many bytes the answers to them have in one turn, and one answer more.
+	// scanBytes bounds the bytes that the answers to them have in one turn, up to one answer.
 	scanBytes = 512 << 10
 )
 

@@ -114,7 +114,7 @@ func (b *fixture) told(c *command.Await) command.Answer {
 	return a
 }
 
-// says is what an answer to a future means.
+// says tells what an answer to a future means.
 func says(t *testing.T, a command.Answer) string {
 	t.Helper()
 	if a.Data == nil {
@@ -247,7 +247,7 @@ func (b *fixture) question(commands ...command.Command) *letter {
 	return l
 }
 
-// answers is what a batch was answered with, at once or as soon as its time is over.
+// answers returns what a batch was answered with, at once or as soon as its time is over.
 func (l *letter) answers(t *testing.T) []command.Answer {
 	t.Helper()
 	time.Sleep(shard.ReadAgain)

@@ -9,7 +9,7 @@ import (
 const (
 	// snapshotTurn bounds how long an owner works on a snapshot between two entries.
 	snapshotTurn = 500 * time.Microsecond
-	// snapshotTasks is how many tasks are encoded between two looks at the clock.
+	// snapshotTasks counts the tasks that are encoded between two looks at the clock.
 	snapshotTasks = 256
 )
 

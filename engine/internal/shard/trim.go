@@ -23,7 +23,7 @@ const (
 	trimRetry = 2 * time.Second
 	// behindAfter bounds how long the archive may take until it holds what it is to hold: then it is behind.
 	behindAfter = time.Minute
-	// segmentsAtOnce is how many segments are archived before the journal is trimmed: one that has grown long gets
+	// segmentsAtOnce bounds the segments that are archived before the journal is trimmed: one that has grown long gets
 	// short bit by bit.
 	segmentsAtOnce = 16
 )

@@ -10,7 +10,7 @@ import (
 	"taskledger/projection/record"
 )
 
-// State is what the toy knows of a shard.
+// State holds what the toy knows of a shard.
 type State struct {
 	record.Chain
 	Count uint64        // attempts that have ended
