@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"taskledger/events"
 	"taskledger/filestore/filejournal"
@@ -481,6 +482,87 @@ func TestDamage_OfASegmentThatIsMissingIsNamedThoughNoEntryOfItsShardsFollows(t 
 	if segments < 4 {
 		t.Errorf("there are %d segments, too few to tell", segments)
 	}
+}
+
+// The file run tells of the last segment what was synced before that was written: what is missing of it is no torn write.
+func TestDamage_OfTheLastSegmentBeforeWhatWasSyncedWhenItBeganIsNoTornWrite(t *testing.T) {
+	for _, durability := range []filejournal.Durability{filejournal.Strict, filejournal.Opportunistic} {
+		for name, c := range map[string]struct {
+			before, after uint64 // entries, before the journal is opened again and afterwards
+			synced        int    // entries in the last segment
+		}{
+			"the run began with it":         {3, 1, 3},
+			"the run began with it alone":   {3, 0, 3},
+			"it was begun by a long run":    {4, 3, 0},
+			"it was begun by the first run": {0, 0, 0},
+		} {
+			o := filejournal.Options{Durability: durability, Lag: time.Hour, SegmentBytes: 2000, Boot: "first"}
+			if durability == filejournal.Strict {
+				o.Lag = 0
+			}
+			d := faultdisk.New()
+			j := filled(t, d, o, 1, c.before)
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			j = filled(t, d, o, c.before+1, c.before+c.after)
+			crashed := d.Contents()
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			last := slices.Max(slices.Collect(maps.Keys(segments(crashed))))
+			first, err := filejournal.Begun(crashed[last])
+			if err != nil {
+				t.Fatal(err)
+			}
+			synced := first + c.synced*recordOf(t, long(1))
+			for size := range len(crashed[last]) {
+				altered := maps.Clone(crashed)
+				altered[last] = crashed[last][:size]
+				after := faultdisk.Of(altered)
+				j, err := filejournal.OpenLayer(after, o)
+				switch {
+				case size < synced && !isNamed(err, last):
+					t.Errorf("%s, %s: %s has %d of %d synced bytes: %v", durability, name, last, size, synced, err)
+				case size < synced && !sameContents(after.Contents(), altered):
+					t.Errorf("%s, %s: something was changed", durability, name)
+				case size >= synced && err != nil:
+					t.Errorf("%s, %s: %s has %d bytes, and %d were synced: %v", durability, name, last, size, synced, err)
+				}
+				if err == nil {
+					if err := j.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// filled opens a journal and appends entries of shard 0.
+func filled(t *testing.T, d *faultdisk.Disk, o filejournal.Options, from, to uint64) *filejournal.Journal {
+	t.Helper()
+	j, err := filejournal.OpenLayer(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number := from; number <= to; number++ {
+		if err := j.Append(long(number)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return j
+}
+
+// segments returns the segments among files.
+func segments(files map[string][]byte) map[string][]byte {
+	some := map[string][]byte{}
+	for name, content := range files {
+		if strings.HasPrefix(name, "log-") {
+			some[name] = content
+		}
+	}
+	return some
 }
 
 // recordOf returns the length of the record of an entry.

@@ -52,8 +52,10 @@
 // When a journal is opened that was not closed, the last segment is cut where its first broken record begins, if the
 // file ends inside that record or a part of a sector of it is zeros, and no record behind it tells that more was synced
 // when it was written. A last segment that is cut before its first record is removed. Everything else is damage: it is
-// named by file and offset, and the journal is not opened and not changed. A gap before an entry of a shard is damage,
-// too, and so is a beginning with another entry than 1, but before the first one that a snapshot says is needed.
+// named by file and offset, and the journal is not opened and not changed. The same holds where the last segment ends,
+// or is broken, before the place up to which the file run tells that it was synced. A gap before an entry of a shard is
+// damage, too, and so is a beginning with another entry than 1, but before the first one that a snapshot says is
+// needed.
 //
 // # Durability
 //
@@ -65,7 +67,8 @@
 // holds. A system may take for written from then on what is not, so after a run that did not end in order the last
 // segment is written over itself.
 //
-// The file run has the boot id of the machine and says that the journal is open, or was closed and where the log ends.
+// The file run has the boot id of the machine and says that the journal is open, and how much of the last segment was
+// synced when that was written, or that it was closed and where the log ends.
 // Where it is open and the id is another one, or none, the machine has stopped meanwhile; an opportunistic journal then
 // says that entries may be lost, also when it is opened again, until the store has noted it. Its sum is the CRC-32C of
 // the same JSON without it.

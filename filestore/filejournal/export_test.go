@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"taskledger/filestore/internal/disk"
+	"taskledger/filestore/internal/frame"
 )
 
 // At returns the options with another clock.
@@ -21,3 +22,9 @@ func (j *Journal) Waiting() int {
 
 // OpenLayerToRead is OpenToRead on a file layer, which nobody writes to.
 func OpenLayerToRead(l disk.Rewritable) (*Journal, error) { return openToRead(l) }
+
+// Begun returns where the first record of a segment ends.
+func Begun(content []byte) (int, error) {
+	_, next, err := frame.Read(content, 0)
+	return int(next), err
+}

@@ -314,7 +314,7 @@ func (j *Journal) ends() map[int]uint64 {
 // stays noted, which tells less and nothing wrong. The caller holds writing.
 func (j *Journal) began(s *segment) error {
 	now := j.run
-	now.Segment = s.number
+	now.Segment, now.End = s.number, s.size
 	switch err := writeRun(j.layer, now); {
 	case err == nil:
 		j.run = now

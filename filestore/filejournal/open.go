@@ -18,7 +18,7 @@ var ErrInUse = disk.ErrInUse
 
 // Open opens the journal in a directory, which it makes where it is missing, and creates the journal where there is
 // none. It wraps ErrInUse, ErrFormat, ErrDurability, or events.ErrDamaged with the name of the file; then nothing was
-// changed. The caller closes it.
+// changed, but that the directory and its empty file lock are made where they are missing. The caller closes it.
 func Open(dir string, o Options) (*Journal, error) {
 	j, err := Look(dir, o)
 	if err != nil {
@@ -187,9 +187,12 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 		}
 		begun := func(ends map[int]uint64) error { return j.missing(s, ends, unread) }
 		end, err := scan(content, n, begun, func(f found) error { return j.enter(s, f, unread[f.Shard]) })
+		isLast := n == last.Segment && n == newest
 		switch {
 		case err == nil && last.Clean && n == last.Segment && end != last.End:
 			return nil, &DamagedError{s.name, end, fmt.Sprintf("file run tells that it was closed with %d bytes", last.End)}
+		case isLast && end < last.End && (err == nil || torn(content, end, err)):
+			return nil, &DamagedError{s.name, end, fmt.Sprintf("file run tells that %d bytes were synced", last.End)}
 		case err == nil:
 		case !last.Clean && i == len(numbers)-1 && torn(content, end, err):
 			left = &tail{s, end}
@@ -313,7 +316,7 @@ func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 		}
 	}
 	j.durable = j.last.size
-	j.run.Segment = j.last.number
+	j.run.Segment, j.run.End = j.last.number, j.last.size
 	return writeRun(j.layer, j.run)
 }
 

@@ -55,10 +55,17 @@ func killed(t *testing.T) string {
 	}
 	closed(t, f)
 	archive := filepath.Join(dir, "archive", "archive-3")
+	log := filepath.Join(dir, "log-0000000000000001")
 	info, err := os.Stat(archive)
 	if err == nil {
-		err = errors.Join(os.Truncate(archive, info.Size()-7), os.WriteFile(archive+".new", []byte("half"), 0o600),
-			os.Truncate(filepath.Join(dir, "log-0000000000000001"), 50))
+		err = errors.Join(os.Truncate(archive, info.Size()-7), os.WriteFile(archive+".new", []byte("half"), 0o600))
+	}
+	var written []byte
+	if err == nil {
+		written, err = os.ReadFile(log)
+	}
+	if err == nil { // a record follows that has no bytes yet
+		err = os.WriteFile(log, append(written, make([]byte, 50)...), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
