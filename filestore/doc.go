@@ -8,6 +8,13 @@
 // with it. A session ends when its time is over; nobody runs for that, since whoever looks at the store looks at the
 // clock first.
 //
+// # Opening
+//
+// Open looks at the journal, then at what is beside it, such as the archive and the logs of tasks, and changes neither. The
+// journal is read once for that, since it tells what it has read. Then the journal begins, the notes of a new store are
+// written, and at last what is beside it begins. So a directory that is refused is not changed, and what is beside a store
+// never has the id of one that is not there.
+//
 // # Order
 //
 // The writes of a shard take turns, and what is checked for a write holds until it is made: so a fence is a look at

@@ -1,6 +1,9 @@
 package filestore
 
-import "taskledger/filestore/filejournal"
+import (
+	"taskledger/filestore/filejournal"
+	"taskledger/filestore/journal"
+)
 
 // Topics returns the number of topics with a waiting caller.
 func (s *Store) Topics() int {
@@ -11,3 +14,8 @@ func (s *Store) Topics() int {
 
 // OpenLooked is Open on a journal that was looked at, and that the caller closes.
 func OpenLooked(j *filejournal.Journal, cfg Config) (*Store, error) { return newStore(j, cfg, j.Begin) }
+
+// OpenLookedWith is OpenLooked on a journaler that begin makes ready.
+func OpenLookedWith(j journal.Journaler, cfg Config, begin func() error) (*Store, error) {
+	return newStore(j, cfg, begin)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"taskledger/events"
@@ -171,7 +172,7 @@ func (s *Store) loadAll() error {
 func (s *Store) load(number int) error {
 	at, notes := s.shards[number], s.notes.of(number)
 	next := notes.held()
-	for e, err := range s.journal.Read(number, next) {
+	for e, err := range heads(s.journal, number, next) {
 		if err != nil {
 			return err
 		}
@@ -179,7 +180,7 @@ func (s *Store) load(number int) error {
 			return fmt.Errorf("%w: entry %d of shard %d, of revision %d, where entry %d after revision %d is due",
 				events.ErrDamaged, e.Number, number, e.Revision, next, at.last.Revision)
 		}
-		at.holds(store.Head{Number: e.Number, Revision: e.Revision}, len(e.Data))
+		at.holds(store.Head{Number: e.Number, Revision: e.Revision}, e.Bytes)
 		next++
 	}
 	if notes.First > 0 && at.last.Number == 0 {
@@ -188,6 +189,28 @@ func (s *Store) load(number int) error {
 	}
 	s.revision = max(s.revision, at.last.Revision)
 	return nil
+}
+
+// heads yields the entries of a shard without their data, which are read where the journaler does not know them.
+func heads(j journal.Journaler, shard int, from uint64) iter.Seq2[journal.Head, error] {
+	return func(yield func(journal.Head, error) bool) {
+		if of, is := j.(journal.Surveyed); is {
+			if all, known := of.Heads(shard, from); known {
+				for h := range all {
+					if !yield(h, nil) {
+						return
+					}
+				}
+				return
+			}
+		}
+		for e, err := range j.Read(shard, from) {
+			h := journal.Head{Number: e.Number, Revision: e.Revision, Bytes: len(e.Data)}
+			if !yield(h, err) {
+				return
+			}
+		}
+	}
 }
 
 // recoverLost gives up the ends of the journals where the journaler may have lost entries that were answered. Entries

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -309,15 +311,7 @@ func TestTrim_GivesTheRoomBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var size int64
-	for _, name := range matches(t, filepath.Join(dir, "log-*")) {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		size += info.Size()
-	}
-	if most := int64(80 << 10); size > most {
+	if size, most := size(t, dir), int64(80<<10); size > most {
 		t.Errorf("the log takes %d bytes, want %d at most", size, most)
 	}
 	n := uint64(0)
@@ -328,6 +322,64 @@ func TestTrim_GivesTheRoomBack(t *testing.T) {
 	}
 	if n != idle.head.Number {
 		t.Errorf("%d entries of the idle shard are there, want %d", n, idle.head.Number)
+	}
+}
+
+// size returns the bytes of the log in a directory.
+func size(t *testing.T, dir string) (size int64) {
+	t.Helper()
+	for _, name := range matches(t, filepath.Join(dir, "log-*")) {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	return size
+}
+
+// unread is a journal of which no entry may be read.
+type unread struct{ *filejournal.Journal }
+
+func (j unread) Read(shard int, from uint64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		yield(journal.Entry{}, fmt.Errorf("shard %d is read from entry %d", shard, from))
+	}
+}
+
+// What was read to look at a journal is not read again to begin.
+func TestOpen_ReadsNoEntryASecondTime(t *testing.T) {
+	d := faultdisk.New()
+	s, j, err := bounded(d, "boot", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trimmed, whole := own(t, s, 0), own(t, s, 1)
+	trimmed.fill(9)
+	whole.fill(7)
+	trimmed.trim(5)
+	want, err := s.Usage(t.Context())
+	if err = errors.Join(err, j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = filejournal.LookLayer(d, filejournal.Options{Boot: "boot"}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = filestore.OpenLookedWith(unread{j}, filestore.Config{}, j.Begin); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Usage(t.Context())
+	if first, _ := s.First(t.Context(), 0); err != nil || got.InUse != want.InUse || first != 5 ||
+		s.Last(0) != trimmed.head || s.Last(1) != whole.head {
+		t.Errorf("in use are %d bytes, from entry %d to %v and %v, %v; want %d, from 5 to %v and %v",
+			got.InUse, first, s.Last(0), s.Last(1), err, want.InUse, trimmed.head, whole.head)
+	}
+	again, err := filestore.New(j, filestore.Config{}) // the journal has begun, and knows no more what it had read
+	if err != nil || again.Last(0) != trimmed.head || again.Last(1) != whole.head {
+		t.Errorf("read again: %v", err)
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

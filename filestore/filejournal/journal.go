@@ -17,7 +17,8 @@ import (
 // ErrClosed reports a use after Close.
 var ErrClosed = errors.New("journal is closed")
 
-// Journal is a journal in the files of one directory. It implements journal.Journaler and journal.Lossy.
+// Journal is a journal in the files of one directory. It implements journal.Journaler, journal.Lossy and
+// journal.Surveyed.
 type Journal struct {
 	layer    disk.Layer
 	rewriter disk.Rewriter // of the layer
@@ -57,6 +58,7 @@ type Journal struct {
 var (
 	_ journal.Journaler = (*Journal)(nil)
 	_ journal.Lossy     = (*Journal)(nil)
+	_ journal.Surveyed  = (*Journal)(nil)
 )
 
 // Durability returns the one that the journal was created with.

@@ -126,6 +126,7 @@ func (j *Journal) Begin() error {
 	if err := begin(); err != nil {
 		return err
 	}
+	j.forgetRevisions()
 	j.readOnly = false
 	return nil
 }
@@ -268,6 +269,7 @@ func (j *Journal) enter(s *segment, f found, unread error) error {
 		return nil
 	case f.Number == next:
 		l.add(f.Number, place{s, f.at, f.next})
+		l.revisions = append(l.revisions, f.Revision)
 		return nil
 	case f.Number < next:
 		return &DamagedError{s.name, f.at, fmt.Sprintf("entry %d of shard %d follows entry %d", f.Number, f.Shard, next-1)}

@@ -136,6 +136,8 @@ type line struct {
 	first  uint64 // of the places; where there are none, that of the next entry
 	needed uint64 // entries before it may go
 	places []place
+
+	revisions []int64 // of the entries at the places, as they were read; nil once the journal has begun
 }
 
 // next returns the number of the entry that comes next.

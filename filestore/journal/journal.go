@@ -72,6 +72,20 @@ type Journaler interface {
 	Close() error
 }
 
+// Head tells of an entry without its data.
+type Head struct {
+	Number   uint64
+	Revision int64
+	Bytes    int // of the data
+}
+
+// Surveyed is a Journaler that has read its entries before a store is made of it, which then need not read them again.
+type Surveyed interface {
+	// Heads yields of each entry what Read would, without the data. Where known is false it does not know them any more,
+	// as after the first write, and Read tells.
+	Heads(shard int, from uint64) (heads iter.Seq[Head], known bool)
+}
+
 // Lossy is a Journaler that may answer an Append before the entry is durable. A store of one that does so reserves the
 // numbers of entries in blocks, so that none that was answered is used again after a loss.
 type Lossy interface {
