@@ -325,6 +325,49 @@ func TestTrim_GivesTheRoomBack(t *testing.T) {
 	}
 }
 
+// The last snapshot of a shard comes before what it covers is archived and trimmed, and none may ever follow.
+func TestTrim_GivesTheRoomBackThoughNoSnapshotFollows(t *testing.T) {
+	dir := t.TempDir()
+	files := filejournal.Options{SegmentBytes: 8 << 10}
+	s, err := filestore.Open(dir, filestore.Config{Shards: 2}, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := own(t, s, 0)
+	w.fill(600)
+	before := size(t, dir)
+	w.trim(600)
+	w.fill(1)
+	if after := size(t, dir); before < 100<<10 || after > 20<<10 {
+		t.Errorf("the log takes %d bytes, and took %d before it was trimmed", after, before)
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = filestore.Open(dir, filestore.Config{}, files); err != nil {
+			t.Fatal(err)
+		}
+		if first, err := s.First(t.Context(), 0); err != nil || first != 600 || s.Last(0) != w.head {
+			t.Errorf("entries %d to %d are there, %v; want 600 to %d", first, s.Last(0).Number, err, w.head.Number)
+		}
+		p, err := s.Pointer(t.Context(), 0)
+		if err != nil || len(p.Kept) != 2 {
+			t.Errorf("the pointer is %+v, %v", p, err)
+		}
+		for _, kept := range p.Kept {
+			for part, err := range s.Parts(t.Context(), 0, kept) {
+				if err != nil || string(part) != "state" {
+					t.Errorf("snapshot %d is %q, %v", kept.Entry, part, err)
+				}
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // size returns the bytes of the log in a directory.
 func size(t *testing.T, dir string) (size int64) {
 	t.Helper()

@@ -145,6 +145,7 @@ func (s *Store) publish(o store.Ownership, seen int64, kept []store.SnapshotInfo
 	if err := s.journal.WriteSnapshot(journal.Key{Shard: o.Shard, Slot: p.next.Slots[0]}, p.state); err != nil {
 		return 0, ofJournaler(err)
 	}
+	at.told = p.state.First
 	return s.pointTo(o, at, &p)
 }
 
@@ -320,10 +321,12 @@ func (s *Store) First(ctx context.Context, shard int) (uint64, error) {
 	return first, nil
 }
 
-// Trim is described in store.Trimmer. The entries are gone at once, and leave the journaler with the next snapshot of
-// their shard.
+// Trim is described in store.Trimmer. The entries are gone at once, and leave the journaler afterwards.
 func (s *Store) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	err := s.inTurn(ctx, o, func(at *shard) error { return s.trim(o, at, p, first, until) })
+	if err == nil {
+		err = s.makeRoom(o.Shard)
+	}
 	if err != nil {
 		return fmt.Errorf("trim shard %d from entry %d to %d: %w", o.Shard, first, until, err)
 	}
@@ -363,4 +366,33 @@ func (s *Store) trim(o store.Ownership, at *shard, p store.SnapshotPointer, firs
 	}
 	at.sizes = slices.Clone(at.sizes[gone:])
 	return nil
+}
+
+// makeRoom tells the journaler which entries of a shard were trimmed, by a snapshot of nothing where no other one that is
+// kept lies: the next snapshot, which would tell it too, may never come. Where there is no room for that, it is left to
+// the next one all the same.
+func (s *Store) makeRoom(number int) error {
+	at := s.shards[number]
+	at.publishing.Lock()
+	defer at.publishing.Unlock()
+	s.mu.Lock()
+	now := s.notes.of(number)
+	s.mu.Unlock()
+	if now.held() <= at.told {
+		return nil
+	}
+	free, err := now.Pointer.slotsFor([]store.SnapshotInfo{{}})
+	if err != nil {
+		return err
+	}
+	err = s.writeOnce(func() error {
+		return ofJournaler(s.journal.WriteSnapshot(journal.Key{Shard: number, Slot: free[0]}, journal.Snapshot{First: now.held()}))
+	})
+	if errors.Is(err, journal.ErrFull) {
+		return nil
+	}
+	if err == nil {
+		at.told = now.held()
+	}
+	return err
 }

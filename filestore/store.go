@@ -54,8 +54,9 @@ var _ store.Store = (*Store)(nil)
 // shard holds what the store knows of a shard beside its notes.
 type shard struct {
 	// publishing is taken by one snapshot at a time, which is written while others have their turns. It is taken before
-	// turn.
+	// turn, and guards told.
 	publishing sync.Mutex
+	told       uint64 // the first entry that is needed, as the journaler knows it from this process; 0 = not from this one
 	// turn is taken by one write of the shard at a time. What it leads to is seen by the next one.
 	turn  sync.Mutex
 	parts map[partKey][]byte // of one snapshot that is not published yet; guarded by turn, like put
