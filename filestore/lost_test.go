@@ -3,8 +3,10 @@ package filestore_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,6 +221,48 @@ func TestLost_NothingWhereTheMachineWentOn(t *testing.T) {
 	after.fill(3)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Some file systems read no more what a sync has failed to write, and others read it as long as the machine goes on.
+func TestLost_IsToldAfterASyncThatFailedThoughTheMachineWentOn(t *testing.T) {
+	for name, left := range map[string]func(*faultdisk.Disk) *faultdisk.Disk{
+		"nothing of it is read": func(d *faultdisk.Disk) *faultdisk.Disk { return d.Crash(nothing()) },
+		"all of it is read":     (*faultdisk.Disk).Restart,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := faultdisk.New()
+			s, j, err := bounded(d, "boot", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := own(t, s, 0)
+			before.fill(10)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			before.fill(20)
+			d.ForgetAt(1)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if err := s.Renew(t.Context(), before.own.Session); !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s: renew: %v", name, err)
+			}
+			if err := j.Close(); !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s: it is closed, and says %v", name, err)
+			}
+			if s, j, err = bounded(left(d), "boot", 0); err != nil {
+				t.Fatal(err)
+			}
+			l := loss(t, s, 0)
+			after := own(t, s, 0)
+			if after.head.Number < before.head.Number || after.head.Number != l.Entry || !strings.Contains(l.Reason, "sync") {
+				t.Errorf("%s: the journal ends with entry %d, and the loss names %+v; %d entries were answered",
+					name, after.head.Number, l, before.head.Number)
+			}
+			if err := errors.Join(events.CheckReason(l.Reason), j.Close()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -188,8 +188,21 @@ func (j *Journal) ready() error {
 // fail ends all writing: nobody knows what the disk holds. The caller holds writing.
 func (j *Journal) fail(err error) error {
 	broken := fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
-	j.broken.CompareAndSwap(nil, &broken)
+	if j.broken.CompareAndSwap(nil, &broken) && j.MayLose() && j.durable < j.last.size {
+		j.noteLoss()
+	}
 	return j.Failed()
+}
+
+// noteLoss has the next run report that entries may be lost: some file systems give up what a sync has failed to write, so
+// that nothing of it is read any more, though the machine goes on. Where that cannot be noted, either, nothing tells. The
+// caller holds writing.
+func (j *Journal) noteLoss() {
+	now := j.run
+	now.Lost = "a sync of the journal failed, and answered entries may be missing"
+	if err := writeRun(j.layer, now); err == nil {
+		j.run = now
+	}
 }
 
 // Failed implements journal.Lossy.
