@@ -10,10 +10,10 @@
 //
 // # Opening
 //
-// Open looks at the journal, then at what is beside it, such as the archive and the logs of tasks, and changes neither. The
-// journal is read once for that, since it tells what it has read. Then the journal begins, the notes of a new store are
-// written, and at last what is beside it begins. So a directory that is refused is not changed, and what is beside a store
-// never has the id of one that is not there.
+// Open looks at the journal, then at what is beside it, such as the archive and the logs of tasks, and changes
+// neither. The journal is read once for that, since it tells what it has read. Then the journal begins, the notes of a
+// new store are written, and at last what is beside it begins. So a directory that is refused is not changed, and what
+// is beside a store never has the id of one that is not there.
 //
 // # Order
 //

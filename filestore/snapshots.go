@@ -368,9 +368,9 @@ func (s *Store) trim(o store.Ownership, at *shard, p store.SnapshotPointer, firs
 	return nil
 }
 
-// makeRoom tells the journaler which entries of a shard were trimmed, by a snapshot of nothing where no other one that is
-// kept lies: the next snapshot, which would tell it too, may never come. Where there is no room for that, it is left to
-// the next one all the same.
+// makeRoom tells the journaler which entries of a shard were trimmed, by a snapshot of nothing where no other one that
+// is kept lies: the next snapshot, which would tell it too, may never come. Where there is no room for that, it is
+// left to the next one all the same.
 func (s *Store) makeRoom(number int) error {
 	at := s.shards[number]
 	at.publishing.Lock()
@@ -385,8 +385,9 @@ func (s *Store) makeRoom(number int) error {
 	if err != nil {
 		return err
 	}
+	k := journal.Key{Shard: number, Slot: free[0]}
 	err = s.writeOnce(func() error {
-		return ofJournaler(s.journal.WriteSnapshot(journal.Key{Shard: number, Slot: free[0]}, journal.Snapshot{First: now.held()}))
+		return ofJournaler(s.journal.WriteSnapshot(k, journal.Snapshot{First: now.held()}))
 	})
 	if errors.Is(err, journal.ErrFull) {
 		return nil

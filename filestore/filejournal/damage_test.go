@@ -484,7 +484,8 @@ func TestDamage_OfASegmentThatIsMissingIsNamedThoughNoEntryOfItsShardsFollows(t 
 	}
 }
 
-// The file run tells of the last segment what was synced before that was written: what is missing of it is no torn write.
+// The file run tells of the last segment what was synced before that was written: what is missing of it is no torn
+// write.
 func TestDamage_OfTheLastSegmentBeforeWhatWasSyncedWhenItBeganIsNoTornWrite(t *testing.T) {
 	for _, durability := range []filejournal.Durability{filejournal.Strict, filejournal.Opportunistic} {
 		for name, c := range map[string]struct {

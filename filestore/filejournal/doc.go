@@ -59,14 +59,14 @@
 //
 // # Durability
 //
-// A strict journal answers an entry once it is synced. Entries that come while a sync is under way are written together
-// and share the next one. An opportunistic journal answers once the entry is written, and syncs half the lag later,
-// which is the time that may be lost, 1 s. Once an entry that is not synced is older than the lag, as while a sync
-// hangs, no other is answered before it is synced. Before a snapshot is written, and before another segment begins, the
-// log is synced, whatever the durability. After a sync that failed nothing more is written: nobody knows what the disk
-// holds. But an opportunistic journal with entries that are not synced says in the file run that they may be lost, since
-// a file system may read no more what it has failed to write. A system may also take for written from then on what is
-// not, so after a run that did not end in order the last segment is written over itself.
+// A strict journal answers an entry once it is synced. Entries that come while a sync is under way are written
+// together and share the next one. An opportunistic journal answers once the entry is written, and syncs half the lag
+// later, which is the time that may be lost, 1 s. Once an entry that is not synced is older than the lag, as while a
+// sync hangs, no other is answered before it is synced. Before a snapshot is written, and before another segment
+// begins, the log is synced, whatever the durability. After a sync that failed nothing more is written: nobody knows
+// what the disk holds. But an opportunistic journal with entries that are not synced says in the file run that they
+// may be lost, since a file system may read no more what it has failed to write. A system may also take for written
+// from then on what is not, so after a run that did not end in order the last segment is written over itself.
 //
 // The file run has the boot id of the machine and says that the journal is open, and how much of the last segment was
 // synced when that was written, or that it was closed and where the log ends. Where it is open and the id is another

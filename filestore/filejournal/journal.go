@@ -194,9 +194,9 @@ func (j *Journal) fail(err error) error {
 	return j.Failed()
 }
 
-// noteLoss has the next run report that entries may be lost: some file systems give up what a sync has failed to write, so
-// that nothing of it is read any more, though the machine goes on. Where that cannot be noted, either, nothing tells. The
-// caller holds writing.
+// noteLoss has the next run report that entries may be lost: some file systems give up what a sync has failed to
+// write, so that nothing of it is read any more, though the machine goes on. Where that cannot be noted, either,
+// nothing tells. The caller holds writing.
 func (j *Journal) noteLoss() {
 	now := j.run
 	now.Lost = "a sync of the journal failed, and answered entries may be missing"

@@ -50,7 +50,7 @@ type run struct {
 	Boot    string `json:"boot"`              // of the machine, when the run began
 	Clean   bool   `json:"clean"`             // the run has ended, and the log ends as follows
 	Segment uint64 `json:"segment,omitempty"` // the last one that was begun; 0 = not known
-	End     int64  `json:"end,omitempty"`     // what Segment has at least, all of it synced; where Clean is set, all it has
+	End     int64  `json:"end,omitempty"`     // what Segment has at least, synced; all that it has where Clean is set
 	Lost    string `json:"lost,omitempty"`    // a loss that the store has not noted yet
 	Sum     uint32 `json:"sum,omitempty"`     // CRC-32C of the rest, as JSON; 0 = none, in a file of before there was one
 
