@@ -33,12 +33,3 @@ func (j *Journal) Heads(shard int, from uint64) (heads iter.Seq[journal.Head], k
 		}
 	}, true
 }
-
-// forgetRevisions gives the memory back that they take. Entries are added and go from now on.
-func (j *Journal) forgetRevisions() {
-	j.index.Lock()
-	defer j.index.Unlock()
-	for _, l := range j.lines {
-		l.revisions = nil
-	}
-}

@@ -188,7 +188,8 @@ func (j *Journal) ready() error {
 // fail ends all writing: nobody knows what the disk holds. The caller holds writing.
 func (j *Journal) fail(err error) error {
 	broken := fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
-	if j.broken.CompareAndSwap(nil, &broken) && j.MayLose() && j.durable < j.last.size {
+	mayLose := j.format.Durability == Opportunistic && j.durable < j.last.size
+	if j.broken.CompareAndSwap(nil, &broken) && mayLose {
 		j.noteLoss()
 	}
 	return j.Failed()

@@ -131,6 +131,15 @@ func (j *Journal) Begin() error {
 	return nil
 }
 
+// forgetRevisions gives the memory back that they take. Entries are added and go from now on.
+func (j *Journal) forgetRevisions() {
+	j.index.Lock()
+	defer j.index.Unlock()
+	for _, l := range j.lines {
+		l.revisions = nil
+	}
+}
+
 // read reads what there is, and changes nothing. Of a new journal there is nothing, which fresh tells.
 func read(l disk.Rewritable, o Options) (j *Journal, last *run, left *tail, fresh bool, err error) {
 	j = &Journal{
