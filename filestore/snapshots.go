@@ -378,7 +378,7 @@ func (s *Store) makeRoom(number int) error {
 	s.mu.Lock()
 	now := s.notes.of(number)
 	s.mu.Unlock()
-	if now.held() <= at.told {
+	if now.First <= at.told {
 		return nil
 	}
 	free, err := now.Pointer.slotsFor([]store.SnapshotInfo{{}})
