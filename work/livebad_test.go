@@ -37,7 +37,7 @@ func TestBadStream_IsToldWithItsPositionAndNothingIsPassedOver(t *testing.T) {
 		"the same token twice": {[]change{one, two, two}, `change 3 with the key "b" and the token "2": the change before it has`, "2"},
 		"back to the beginning": {
 			[]change{one, two, {Key: "c", Token: "0"}},
-			`change 3 with the key "c" and the token "0": its token goes back to that at which the run began`, "2",
+			`change 3 with the key "c" and the token "0": its token goes back to that at which the attempt began`, "2",
 		},
 		"back to an open one": {
 			[]change{{Key: "slow", Token: "1"}, two, {Key: "c", Token: "3"}, two},
@@ -55,7 +55,7 @@ func TestBadStream_IsToldWithItsPositionAndNothingIsPassedOver(t *testing.T) {
 		},
 		"a position that goes back": {
 			[]change{one, two, {Token: "0", Position: true}},
-			"goes back to that at which the run began", "2",
+			"goes back to that at which the attempt began", "2",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +87,27 @@ func TestBadStream_IsToldWithItsPositionAndNothingIsPassedOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Another attempt begins at the last token, and knows none before it.
+func TestBadStream_ATokenThatGoesBackIsNotRepeated(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		for said, c := range map[string]change{
+			"final items": {Key: "a", Token: "1"},
+			"retry items": {Token: "3"}, // without a key
+		} {
+			r := newStreamRecord()
+			w := work.DefineStream("sync", nil, stream{
+				Threads: threads,
+				Changes: yields(change{Key: "a", Token: "1"}, change{Key: "a", Token: "2"}, c),
+				Process: func(context.Context, change) error { return nil },
+			})
+			if got := r.retry(t.Context(), w, nil); got != said {
+				t.Errorf("%v: %s, want %s", c, got, said)
+			}
+			wantToken(t, r, "2")
+		}
+	})
 }
 
 // It is heard once a second, and others as fast as they come.

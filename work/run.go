@@ -141,10 +141,14 @@ func (w *Work[P, I]) verdict(ctx context.Context, err error) error {
 		return behaviors.Release(0) // the work is suspended or cancelled, or the node stops
 	}
 	if items, is := errors.AsType[*ItemsError](err); is {
-		return behaviors.Code(events.CodeItems, err, map[string]string{
+		coded := behaviors.Code(events.CodeItems, err, map[string]string{
 			"partition": items.Partition,
 			"bucket":    strconv.FormatInt(items.Bucket.Number, 10),
 		})
+		if errors.Is(err, errOldToken) || errors.Is(err, errFirstToken) {
+			return behaviors.Cancel(coded) // another attempt would take that token for a new one
+		}
+		return coded
 	}
 	if held, is := errors.AsType[*heldError](err); is {
 		return behaviors.Code(held.is.Code, err, nil)

@@ -359,9 +359,10 @@ func (c *Reset) Decide(d *command.Decider) command.Answer {
 	}
 	switch {
 	case t.OnNode() || len(of.Open()) > 0:
-		return command.Refused(command.AnswerState, "cannot reset a work that runs: %d buckets are open", len(of.Open()))
+		return command.Refused(command.AnswerState, "cannot reset a work that runs: it has %s open; suspend it first",
+			counted(uint64(len(of.Open())), "bucket"))
 	case c.What != int64(events.ResetThresholds) && workerRuns(d, of): // it may have read the plan, and asks for a bucket next
-		return command.Refused(command.AnswerState, "cannot reset a work that runs: a worker of it does")
+		return command.Refused(command.AnswerState, "cannot reset a work that runs: a worker of it does; suspend it first")
 	case c.What == int64(events.ResetToken):
 		return c.setToken(d, of, t)
 	case !of.Planned:

@@ -295,13 +295,16 @@ func (o *atOwner) explain(t *projection.Task) (explanation.Explanation, bool) {
 	return explanation.Explanation{}, false
 }
 
-// tell says how far the stream of a task is.
+// tell says how far the stream of a task is, or what the task of a hold is for.
 func (o *atOwner) tell(t *projection.Task, now events.Millis) string {
+	if of, h := o.all.HoldOf(t.ID); h != nil {
+		return holds(of, h, t.Suspended)
+	}
 	of := o.all.Work(t.ID)
 	if of == nil {
 		return ""
 	}
-	return behind(of, now)
+	return behind(of, now, t.Suspended)
 }
 
 // waits says what a work waits for whose own task sleeps.

@@ -630,6 +630,10 @@ func TestExplain_SaysHowFarAStreamIsAndWhoHasItsChanges(t *testing.T) {
 	w.operate(parent, command.DoSuspend)
 	w.complete(parent, command.Released)
 	says("it is suspended", want)
+	const holds = `it holds 2 changes of the key "k" of the stream of task a/p, from "1" on`
+	if text := w.Tell(w.task(hold(1)), w.now); text != holds {
+		t.Errorf("its hold: %s", text)
+	}
 	w.operate(parent, command.DoResume)
 	w.again()
 	s = w.record(parent)

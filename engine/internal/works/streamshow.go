@@ -67,9 +67,22 @@ func showStream(of *works.Work) (s StreamShown) {
 	return s
 }
 
+// holds says which changes a hold has, and how its task, if that is suspended, comes to an end.
+func holds(of *works.Work, h *works.Hold, suspended bool) string {
+	const say = "it holds %s of the key %.64q of the stream of task %s"
+	text := fmt.Sprintf(say, counted(uint64(len(h.Changes)), "change"), h.Key, of.ID)
+	if len(h.Changes) > 0 && h.Changes[0].At != "" {
+		text += fmt.Sprintf(", from %.64q on", h.Changes[0].At)
+	}
+	if suspended {
+		text += "; resume has it process them, and delete drops them"
+	}
+	return text
+}
+
 // behind says how far a stream was at a time, as it told last, and which tasks have changes of it apart; "" = nothing is to
-// be said.
-func behind(of *works.Work, now events.Millis) string {
+// be said. While it is suspended nobody knows what has come.
+func behind(of *works.Work, now events.Millis, suspended bool) string {
 	s := showStream(of)
 	if len(s.Token) == 0 && s.Open == 0 && s.Changes == 0 {
 		return ""
@@ -78,7 +91,9 @@ func behind(of *works.Work, now events.Millis) string {
 	if len(s.Token) > 0 {
 		text = fmt.Sprintf("its stream has the token %.64q", s.Token)
 	}
-	text += " and is " + counted(s.Open, "change") + " behind"
+	if s.Open > 0 || !suspended {
+		text += " and is " + counted(s.Open, "change") + " behind"
+	}
 	if oldest := events.Millis(s.Oldest); s.Open > 0 && oldest != 0 {
 		text += fmt.Sprintf(", of which the oldest came %s ago", max(now.Time().Sub(oldest.Time()), 0).Round(time.Second))
 	}

@@ -16,11 +16,21 @@ import (
 	"taskledger/events"
 )
 
+const mayBeEmpty = "may be empty"
+
+// MayBeEmpty has NotEmpty take a flag without a value, which means something there. The set has the flag.
+func MayBeEmpty(set *pflag.FlagSet, name string) {
+	if err := set.SetAnnotation(name, mayBeEmpty, []string{}); err != nil {
+		panic(err)
+	}
+}
+
 // NotEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done
 // by default is not what its user means. Lists refuse that themselves.
 func NotEmpty(set *pflag.FlagSet) (err error) {
 	set.VisitAll(func(f *pflag.Flag) {
-		if err == nil && f.Changed && f.Value.String() == "" {
+		_, may := f.Annotations[mayBeEmpty]
+		if err == nil && f.Changed && f.Value.String() == "" && !may {
 			err = &exitcode.UsageError{Problem: fmt.Sprintf("--%s is empty: leave it out for the default", f.Name)}
 		}
 	})

@@ -87,7 +87,8 @@ suspended or has ended goes on from that token, "" standing for the beginning.`,
 			return works.ResetWork(ctx, id, operations.WorkReset{Thresholds: thresholds})
 		})
 	c.Flags().BoolVar(&thresholds, "thresholds", false, "only what counters have counted")
-	c.Flags().StringVar(&token, "token", "", "the token from which a stream goes on")
+	c.Flags().StringVar(&token, "token", "", "the token from which a stream goes on; \"\" = from the beginning")
+	flags.MayBeEmpty(c.Flags(), "token")
 	c.Flags().StringVar(&reason, "reason", "", "why the token is set; it is recorded")
 	return c
 }
