@@ -167,7 +167,7 @@ cmd/node/internal/monitor | api/doors cmd/node/internal/certificates cmd/node/in
 cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors/builtin cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
 cmd/node/internal/bench/overschedules | behaviors/builtin cmd/node/internal/bench events ledger schedule golang.org/x/sync | measures schedules beside tasks
 cmd/node/internal/bench/overworks | behaviors behaviors/builtin cmd/node/internal/bench events task work work/segmentation | measures works beside tasks
-cmd/node/internal/bench/overui | api api/operations api/schedules api/token api/ui api/ui/trend api/works behaviors cmd/node/internal/bench events task golang.org/x/sync | measures the dashboard, looked at by a process of its own
+cmd/node/internal/bench/overui | api api/logs api/operations api/schedules api/stores api/token api/ui api/ui/trend api/works behaviors behaviors/builtin cmd/node/internal/bench events item schedule task work work/segmentation golang.org/x/sync | measures the dashboard, looked at by a process of its own
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors/builtin cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | internal/connection cmd/node/... behaviors behaviors/builtin cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import

@@ -9,7 +9,7 @@ import (
 	"taskledger/task"
 )
 
-// StartArchived is StartPair on nodes that archive their journals and trim them, for a load of more tasks than etcd has
+// StartArchived is StartPair on nodes that archive their journals and trim them, and keep logs, for a load of more tasks than etcd has
 // room for.
 func StartArchived(ctx context.Context, callers int, others ...task.Behavior) (p *Pair, err error) {
 	s, err := startServers(ctx, nil)
@@ -42,7 +42,7 @@ func StartArchived(ctx context.Context, callers int, others ...task.Behavior) (p
 	return p, nil
 }
 
-// startKeeping starts a node that archives.
+// startKeeping starts a node that archives, and keeps logs.
 func startKeeping(ctx context.Context, s *servers, name string, slots int, all []task.Behavior) (*node, error) {
 	link, err := s.link(ctx)
 	if err != nil {
@@ -52,6 +52,7 @@ func startKeeping(ctx context.Context, s *servers, name string, slots int, all [
 		Name:      name,
 		Slots:     slots,
 		Archive:   link.Archive,
+		Logs:      link.Logs,
 		Behaviors: all,
 	})
 }

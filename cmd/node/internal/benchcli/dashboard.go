@@ -24,10 +24,12 @@ func dashboardCommand(
 	c := &cobra.Command{
 		Use:   "dashboard",
 		Short: "Measure the dashboard beside a load",
-		Long: `Dashboard runs two nodes on temporary data, as bench does, and fills them with tasks that wait and tasks that have ended. A process
-of its own looks at the pages of one of them: each viewer at another page, which it asks for anew as browsers do, first while
-nothing else is done. Then windows of the load alone, in which callers submit noop tasks and wait for each, alternate with windows of the
-load beside the viewers. --json tells of each page.`,
+		Long: `Dashboard runs two nodes on temporary data, as bench does, and fills them with tasks that wait and tasks that have ended, and a
+little of all else that pages show. A process of its own looks at the pages of one of them: each viewer at another page, which it asks
+for anew as browsers do, and then at the next one, first while nothing else is done. Then windows of the load alone, in which callers
+submit noop tasks and wait for each, alternate with windows of the load beside the viewers. --json tells of each page. Settings and
+audit, which do not refresh themselves and read the journal back for as long as a page may, are looked at, too, and count for the load
+alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.Finished < 1 || cfg.Waiting < 0 || cfg.InFlight < 1 || cfg.Viewers < 1 || cfg.Every < 0 || cfg.Duration <= 0 {
@@ -50,7 +52,7 @@ load beside the viewers. --json tells of each page.`,
 	f := c.Flags()
 	f.IntVar(&cfg.Finished, "finished", 1_000_000, "tasks that have ended")
 	f.IntVar(&cfg.Waiting, "waiting", 100_000, "tasks that wait for their time")
-	f.IntVar(&cfg.InFlight, "in-flight", 64, "tasks of the load under way at any time")
+	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks of the load under way at any time")
 	f.IntVar(&cfg.Viewers, "viewers", 10, "who look at once")
 	f.DurationVar(&cfg.Every, "every", 2*time.Second, "from one question of a viewer to its next one, at least")
 	f.DurationVar(&cfg.Duration, "duration", 30*time.Second, "of the viewers alone, of the load alone, and of both: each")

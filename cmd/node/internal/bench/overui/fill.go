@@ -38,7 +38,7 @@ func newFill() *fill {
 	return &fill{kept.Bind(func(_ context.Context, n int) (int, error) { return n, nil })}
 }
 
-// pages lists the pages that a browser asks for anew, as viewers look at them.
+// pages lists the pages of tasks that refresh themselves.
 func (f *fill) pages() []string {
 	query := func(name, value string) string { return "/ui/tasks?" + url.Values{name: {value}}.Encode() }
 	return []string{
@@ -47,13 +47,15 @@ func (f *fill) pages() []string {
 		"/ui/tasks/" + strings.ReplaceAll(string(sample), "/", "~"),
 		"/ui/behaviors",
 		"/ui/nodes",
-		"/ui/schedules",
 		query("substatus", task.SubScheduled.String()),
 		query("affinity-prefix", "tenant-"),
 		query("behavior", ofFill),
 		query("status", task.Success.String()),
 	}
 }
+
+// rareAffinity is the affinity of the i-th task, if it has one of its own.
+func rareAffinity(i int) string { return fmt.Sprintf("tenant-%d", i%97) }
 
 // fill makes the tasks that wait for their time, and then those that have ended.
 func (f *fill) fill(ctx context.Context, p *bench.Pair, finished, waiting int) error {
@@ -66,7 +68,7 @@ func (f *fill) fill(ctx context.Context, p *bench.Pair, finished, waiting int) e
 		case i == 0:
 			r.ID = sample
 		case i%rareOwner == 0:
-			r.ID = events.TaskID(fmt.Sprintf("tenant-%d/%d", i%97, i))
+			r.ID = events.TaskID(fmt.Sprintf("%s/%d", rareAffinity(i), i))
 		}
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 type looking struct {
 	Network string
 	Address string
-	Paths   []string // the pages; each viewer begins with another one
+	Paths   []string // the pages; each viewer begins with another one, or where it was at the end of the last order
+	Once    []string // those of Paths that do not refresh themselves
 	Viewers int
 	Micros  int64 // so long
 	Every   int64 // microseconds from one question of a viewer to its next one, at least
@@ -35,13 +37,14 @@ type seen struct {
 func Look(ctx context.Context, in io.Reader, out io.Writer) error {
 	runtime.GOMAXPROCS(1) // it does little, and leaves the other processors to what is measured
 	encode := json.NewEncoder(out)
+	at := map[int]int{}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		var o looking
 		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 			return fmt.Errorf("read an order: %w", err)
 		}
-		told, err := o.look(ctx)
+		told, err := o.look(ctx, at)
 		if err != nil {
 			told.Err = err.Error()
 		}
@@ -52,8 +55,9 @@ func Look(ctx context.Context, in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// look has each viewer ask for its page again and again, and when a page was asked for a few times go to the next one.
-func (o *looking) look(ctx context.Context) (seen, error) {
+// look has each viewer ask for its page again and again, and when a page was asked for a few times go to the next one. at
+// has the place of the page of each viewer who has looked before, and is set to where they are at the end.
+func (o *looking) look(ctx context.Context, at map[int]int) (seen, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, o.Network, o.Address)
 	}
@@ -63,49 +67,70 @@ func (o *looking) look(ctx context.Context) (seen, error) {
 	told := seen{Micros: map[string][]int64{}}
 	var mu sync.Mutex
 	over := time.Now().Add(time.Duration(o.Micros) * time.Microsecond)
-	every := time.Duration(o.Every) * time.Microsecond
 	g, ctx := errgroup.WithContext(ctx)
 	for viewer := range o.Viewers {
-		g.Go(func() error {
-			tag := ""
-			for asked := 0; ; asked++ {
-				path := o.Paths[(viewer+asked/refreshes)%len(o.Paths)]
-				if asked%refreshes == 0 {
-					tag = "" // a page that was not seen yet
-				}
-				began := time.Now()
-				if began.After(over) {
-					return nil
-				}
-				var err error
-				if tag, err = ask(ctx, client, path, tag); err != nil {
-					return err
-				}
-				took := time.Since(began)
-				mu.Lock()
-				told.Micros[path] = append(told.Micros[path], took.Microseconds())
-				mu.Unlock()
-				select {
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				case <-time.After(min(every-took, time.Until(over))):
-				}
+		page, before := at[viewer]
+		if !before {
+			page = viewer * len(o.Paths) / o.Viewers
+		}
+		g.Go(func() (err error) {
+			for ; time.Now().Before(over) && err == nil; page++ {
+				path := o.Paths[page%len(o.Paths)]
+				err = o.visit(ctx, client, viewer, path, over, func(took time.Duration) {
+					mu.Lock()
+					defer mu.Unlock()
+					told.Micros[path] = append(told.Micros[path], took.Microseconds())
+				})
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			at[viewer] = page
+			return err
 		})
 	}
 	return told, g.Wait()
 }
 
+// visit has a viewer ask for a page a few times, or until it is over, and tells how long each answer took.
+func (o *looking) visit(
+	ctx context.Context, client *http.Client, viewer int, path string, over time.Time, tell func(took time.Duration),
+) error {
+	times := refreshes
+	if slices.Contains(o.Once, path) {
+		times = 1
+	}
+	tag := "" // of a page that was not seen yet
+	every := time.Duration(o.Every) * time.Microsecond
+	for range times {
+		began := time.Now()
+		if began.After(over) {
+			return nil
+		}
+		var err error
+		if tag, err = ask(ctx, client, viewer, path, tag); err != nil {
+			return err
+		}
+		took := time.Since(began)
+		tell(took)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(min(every-took, time.Until(over))):
+		}
+	}
+	return nil
+}
+
 // refreshes counts the questions of a viewer for one page, of which all but the first are conditional.
 const refreshes = 5
 
-// ask asks for a page, as a browser does that has one with a tag, "" for none, and returns the tag of what it has then.
-func ask(ctx context.Context, client *http.Client, path, tag string) (string, error) {
+// ask has a viewer ask for a page, as a browser does that has one with a tag, "" for none, and returns the tag of what it has then.
+func ask(ctx context.Context, client *http.Client, viewer int, path, tag string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
 	if err != nil {
 		return "", err
 	}
-	r.Header.Set("Authorization", "Bearer "+secret)
+	r.Header.Set("Authorization", "Bearer "+secretOf(viewer))
 	if tag != "" {
 		r.Header.Set("If-None-Match", tag)
 	}
