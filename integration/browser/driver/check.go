@@ -38,7 +38,7 @@ func (s *stage) jobs(ctx context.Context, all []*scene, axe string) (jobs []job)
 	usual, mirrored := all[1], all[len(all)-1]
 	n := usual.node
 	jobs = append(jobs,
-		job{"a node is killed", nil, func(*lane) error { return s.nodeIsKilled(ctx) }},
+		job{"a node is killed, and changes are stopped", nil, func(*lane) error { return s.nodesThatFail(ctx) }},
 		job{"refresh", n, func(*lane) error { return s.refresh(ctx, n) }})
 	for _, w := range ways {
 		jobs = append(jobs,
