@@ -52,6 +52,7 @@ type Archive struct {
 	provided atomic.Bool
 	ours     atomic.Bool // the stream tells this cluster
 	naming   naming
+	places   places
 	latest   sync.Map // shard -> *segment that was archived last, where it is confirmed at once
 }
 

@@ -24,9 +24,9 @@ const (
 	forgetConsumer = 30 * time.Second
 )
 
-// ReadArchive implements store.ArchiveReader. It finds the first segment by bisection, keeps two in memory, and
-// fetches one ahead. It ends at once where nothing is archived from the entry on. What is no segment, and entries
-// that are missing or there twice, wrap events.ErrDamaged; missing ones store.ErrTrimmed, too.
+// ReadArchive implements store.ArchiveReader. It finds the first segment by bisection, unless it was found before, keeps
+// two in memory, and fetches one ahead. It ends at once where nothing is archived from the entry on. What is no segment,
+// and entries that are missing or there twice, wrap events.ErrDamaged; missing ones store.ErrTrimmed, too.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		r := &reader{archive: a, shard: shard, from: max(from, 1)}
@@ -226,8 +226,12 @@ func (r *reader) find(ctx context.Context) (*stored, error) {
 	if at, err := readSpan(last.header); err == nil && r.end == last.sequence && s.last < r.from && at.first <= r.from {
 		return last, nil
 	}
+	known := r.archive.places.find(r.shard, r.from)
 	for high := r.end; s.last < r.from && low.sequence+1 < high; {
 		middle := low.sequence + (high-low.sequence)/2
+		if known > low.sequence && known < high {
+			middle, known = known, 0
+		}
 		m, err := r.archive.next(ctx, r.shard, middle)
 		if err != nil {
 			return nil, err
@@ -241,6 +245,9 @@ func (r *reader) find(ctx context.Context) (*stored, error) {
 		} else {
 			low, s = m, at
 		}
+	}
+	if s.last >= r.from {
+		r.archive.places.keep(r.shard, s, low.sequence)
 	}
 	return low, nil
 }
