@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // axe-core, MPL-2.0, is fetched for a run and is no part of the repository.
@@ -75,10 +76,13 @@ const (
 // axe returns what axe-core finds in the page by some rules.
 func (t *tab) axe(script, rules string) error {
 	if !t.is("window.axe") {
+		began := time.Now()
 		if err := t.eval(script+"; true", nil); err != nil {
 			return fmt.Errorf("load axe-core: %w", err)
 		}
+		t.spent.since("loading axe-core", began)
 	}
+	defer t.spent.since("running axe-core", time.Now())
 	var found []violation
 	err := t.eval(`axe.run(document, { resultTypes: ["violations"], `+rules+` }).then((r) => r.violations.map(
 		(v) => ({ id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map((n) => ({ html: n.html.slice(0, 200), failureSummary: n.failureSummary })) })))`, &found)

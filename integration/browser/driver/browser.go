@@ -49,6 +49,7 @@ type tab struct {
 	home    string // address of the node that it may ask
 	scripts bool   // of its pages run
 	keys    bool   // what is to be clicked is focused, and a key pressed
+	spent   *spent
 
 	mu       sync.Mutex
 	requests []string // to the node, since the last look
@@ -57,7 +58,7 @@ type tab struct {
 
 // tab opens a window for the pages of a node. Without scripts it runs none of a page.
 func (s *stage) tab(home string, scripts bool) (*tab, error) {
-	t := &tab{home: home, scripts: scripts}
+	t := &tab{home: home, scripts: scripts, spent: &s.spent}
 	t.ctx, t.close = chromedp.NewContext(s.browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(t.hear))
 	if err := chromedp.Do(t.ctx); err != nil { // the window lives as long as this context
 		t.close()

@@ -27,7 +27,9 @@ func (s *stage) check(ctx context.Context) error {
 			chosen = append(chosen, j)
 		}
 	}
-	if red := s.runAll(ctx, chosen); red > 0 {
+	red := s.runAll(ctx, chosen)
+	s.spent.tell()
+	if red > 0 {
 		return fmt.Errorf("%d checks are red", red)
 	}
 	return ctx.Err()

@@ -37,6 +37,7 @@ func (l *lane) window(of windowOf) (*tab, error) {
 	if t := l.windows[of]; t != nil {
 		return t, nil
 	}
+	defer l.stage.spent.since("opening windows", time.Now())
 	t, err := l.stage.tab(of.node.URL, of.scripts)
 	if err != nil {
 		return nil, err

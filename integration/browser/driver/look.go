@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 //go:embed layout.js
@@ -12,6 +13,7 @@ var layoutScript string
 
 // layout returns what is wrong with how the page is laid out.
 func (t *tab) layout() error {
+	defer t.spent.since("layout", time.Now())
 	var found []string
 	if err := t.eval(layoutScript, &found); err != nil {
 		return err
@@ -74,7 +76,8 @@ func (l *lane) lookAt(n *node, page shown, axe string) error {
 				return err
 			}
 			if scripts {
-				err = t.lookWith(axe)
+				// The window waits for its next page, and does not refresh this one meanwhile.
+				err = errors.Join(t.lookWith(axe), t.hide(true))
 			} else {
 				err = t.lookWithout(page, axe)
 			}

@@ -333,20 +333,22 @@ func (t *tab) stopsAndGoesOn() error {
 	if err := busy("switched on"); err != nil {
 		return err
 	}
-	hide := func(is bool) error {
-		return t.eval(fmt.Sprintf(`Object.defineProperty(document, "hidden", { configurable: true, get: () => %t });
-			document.dispatchEvent(new Event("visibilitychange")); true`, is), nil)
-	}
-	if err := hide(true); err != nil {
+	if err := t.hide(true); err != nil {
 		return err
 	}
 	if err := quiet("hidden"); err != nil {
 		return err
 	}
-	if err := hide(false); err != nil {
+	if err := t.hide(false); err != nil {
 		return err
 	}
 	return busy("shown again")
+}
+
+// hide lets the page believe that nobody sees it, so that it does not refresh itself, or that somebody does again.
+func (t *tab) hide(is bool) error {
+	return t.eval(fmt.Sprintf(`Object.defineProperty(document, "hidden", { configurable: true, get: () => %t });
+		document.dispatchEvent(new Event("visibilitychange")); true`, is), nil)
 }
 
 // keepsForms types and chooses on the page of tasks, and waits for refreshes.

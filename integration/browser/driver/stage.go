@@ -20,6 +20,7 @@ type stage struct {
 	patterns []string // of the routes of the dashboard that show something
 	only     string
 	browser  context.Context
+	spent    spent
 
 	mu   sync.Mutex
 	ends []func()
@@ -99,6 +100,7 @@ func (p shown) noted() []string {
 
 // visit opens the page of a scene, and sends its form.
 func (t *tab) visit(p shown) error {
+	defer t.spent.since("opening pages", time.Now())
 	status, err := t.load(chromedp.Navigate(t.home + p.path))
 	if err == nil && p.press != "" {
 		if err = t.eval(p.fill+"; true", nil); err == nil {
