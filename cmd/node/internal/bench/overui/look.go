@@ -69,7 +69,9 @@ func (o *looking) look(ctx context.Context, at map[int]int) (seen, error) {
 	over := time.Now().Add(time.Duration(o.Micros) * time.Microsecond)
 	g, ctx := errgroup.WithContext(ctx)
 	for viewer := range o.Viewers {
+		mu.Lock()
 		page, before := at[viewer]
+		mu.Unlock()
 		if !before {
 			page = viewer * len(o.Paths) / o.Viewers
 		}
