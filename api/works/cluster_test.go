@@ -186,7 +186,7 @@ func TestCluster_SuspendWaitsForTheBucketsThatItsAttemptsGiveBack(t *testing.T) 
 		w.Workers.Nodes[0].Buckets != 3 {
 		t.Errorf("%+v", w)
 	}
-	c.send("operator", "POST", "t1.n~1/work/reset", "", 409, "3 buckets are open")
+	c.send("operator", "POST", "t1.n~1/work/reset", "", 409, "it has 3 buckets open; suspend it first")
 	c.send("operator", "POST", "t1.n~1/suspend", "", 200, `{"open_buckets":0}`)
 	w = c.report(func(*progress.Work) bool { return true })
 	if w.State != progress.Suspended || w.Partitions[1].State != progress.Suspended || len(w.Open) != 0 ||

@@ -634,12 +634,21 @@ func TestExplain_SaysHowFarAStreamIsAndWhoHasItsChanges(t *testing.T) {
 	if text := w.Tell(w.task(hold(1)), w.now); text != holds {
 		t.Errorf("its hold: %s", text)
 	}
+	if _, err := w.look(hold(1)); err == nil || !strings.Contains(err.Error(), "holds changes of the stream of task a/p") {
+		t.Errorf("the work of its hold: %v", err)
+	}
 	w.operate(parent, command.DoResume)
 	w.again()
 	s = w.record(parent)
 	w.startHold(1, "n-3")
 	w.held(w.record(hold(1)), 2)
 	w.moveTo(s, workledger.Move{Token: "3"})
+	w.operate(parent, command.DoSuspend)
+	w.complete(parent, command.Released)
+	says("nobody knows what has come", `its stream has the token "3"`)
+	w.operate(parent, command.DoResume)
+	w.again()
+	w.record(parent)
 	w.move(parent, works.Bucket{Ended: 1})
 	w.complete(parent, command.Succeeded)
 	says("it has ended", `its stream has the token "3" and is 0 changes behind`)

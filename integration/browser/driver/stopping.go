@@ -8,18 +8,35 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 const (
 	toStop = 64 // tasks of the change that is stopped, each of an affinity of its own, so that they are of many shards
 	// longest is the longest TTL of a node: one that is held keeps its shards for so long.
 	longest = "1m"
+	// heldMost bounds how long a node is held for certain without losing its shards, which it renewed up to a third of its
+	// TTL before. On a machine that is slower the change is stopped again.
+	heldMost    = 35 * time.Second
+	stopsAtMost = 5
 )
 
-// stopsChange stops, by the button of its page, a change that waits for the shards of a node that is held: the tasks of
-// the others were deleted by then, and those of the held one stay, also when it answers again.
-func stopsChange(ctx context.Context, first, held *node, t *tab, w way) error {
-	prefix := "stop-" + w.name + "-"
+var errHeldTooLong = errors.New("a node was held for too long to keep its shards for certain")
+
+// stopsChange stops, by the button of its page, a change that waits for the shards of a node that is held.
+func stopsChange(ctx context.Context, first, held *node, t *tab, w way) (err error) {
+	for n := range stopsAtMost {
+		err = stopsOne(ctx, first, held, t, fmt.Sprintf("stop-%s%d-", w.name, n))
+		if !errors.Is(err, errHeldTooLong) {
+			return err
+		}
+	}
+	return err
+}
+
+// stopsOne stops a change of tasks of its own: those of the shards of the other nodes were deleted by then, and those of
+// the held one stay, also when it answers again.
+func stopsOne(ctx context.Context, first, held *node, t *tab, prefix string) error {
 	filter := "affinity-prefix=" + prefix
 	for i := range toStop {
 		if err := first.submit(ctx, toSubmit{Behavior: "noop", ID: fmt.Sprintf("%s%d/0", prefix, i), DelayMs: 86_400_000}); err != nil {
@@ -68,10 +85,17 @@ func stopsChange(ctx context.Context, first, held *node, t *tab, w way) error {
 // stopsWhile sends the form of a change while a node is held, waits until the page says that nobody answers for its shards,
 // presses Stop, and returns how many tasks the page says were changed. The node then goes on.
 func (t *tab) stopsWhile(held *node) (changed int, err error) {
+	began := time.Now()
 	if err := held.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, held.cmd.Process.Signal(syscall.SIGCONT)) }()
+	defer func() {
+		goesOn := held.cmd.Process.Signal(syscall.SIGCONT)
+		if time.Since(began) > heldMost {
+			err = errHeldTooLong
+		}
+		err = errors.Join(err, goesOn)
+	}()
 	err = all(
 		func() error { return t.follow("form[action='/ui/jobs'] button") },
 		func() error { return t.shows("#live", "These shards are waited for") },

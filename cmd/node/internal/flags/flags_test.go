@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 )
@@ -23,6 +25,20 @@ func TestTime_RefusesWhatWouldMeanNone(t *testing.T) {
 	}
 	if at, err := flags.Time("--at", "", flags.Ago); err != nil || !at.IsZero() {
 		t.Errorf("no time: %v, %v", at, err)
+	}
+}
+
+func TestNotEmpty_TakesNoEmptyFlagButThoseThatMayBe(t *testing.T) {
+	t.Parallel()
+	set := pflag.NewFlagSet("reset", pflag.ContinueOnError)
+	set.String("reason", "", "")
+	set.String("token", "", "")
+	flags.MayBeEmpty(set, "token")
+	if err := set.Parse([]string{"--token="}); err != nil || flags.NotEmpty(set) != nil {
+		t.Errorf("one that may be empty: %v, %v", err, flags.NotEmpty(set))
+	}
+	if err := set.Parse([]string{"--reason="}); err != nil || exitcode.Of(flags.NotEmpty(set)) != exitcode.Usage {
+		t.Errorf("one that may not: %v, %v", err, flags.NotEmpty(set))
 	}
 }
 

@@ -276,6 +276,10 @@ func TestReset_ForgetsTheRunOrTheCounters(t *testing.T) {
 			t.Errorf("%s asks %q", args, l.asked)
 		}
 	}
+	if _, err := l.do("reset", "a/b", "--token", "", "--reason", "all again"); err != nil ||
+		l.asked[len(l.asked)-1] != `token "" "all again"` {
+		t.Errorf("a token of the beginning: %v, asks %q", err, l.asked)
+	}
 	if _, err := l.do("rerun", "a/b"); exitcode.Of(err) != exitcode.Usage || len(l.asked) > 0 {
 		t.Errorf("rerun without --failed: %v, %q", err, l.asked)
 	}
