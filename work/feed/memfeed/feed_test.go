@@ -129,11 +129,11 @@ func TestSource_KeepsFewMessagesBackWhileOthersHaveToComeAgain(t *testing.T) {
 			read(t, dead, open)
 			dead.Leave()
 			s := f.Open()
-			most := 0
-			time.AfterFunc(29*time.Second, func() { most = len(f.Pending()) })
+			most := make(chan int, 1)
+			time.AfterFunc(29*time.Second, func() { most <- len(f.Pending()) })
 			want(t, read(t, s, 1), 1)
-			if most > open+10 {
-				t.Errorf("%d messages were pending while %d had to come again", most, open)
+			if n := <-most; n > open+10 {
+				t.Errorf("%d messages were pending while %d had to come again", n, open)
 			}
 			for place := range uint64(399) {
 				ack(t, s, place+1)
