@@ -120,6 +120,9 @@ func (s *Works) Left(id events.TaskID) bool { return s.left[id] }
 func (s *Works) Apply(ev *events.Event) (problem string, givenUp []events.TaskID) {
 	t := s.hand(ev)
 	if t == nil {
+		if s.lost && isOfWork(ev.Kind()) { // its task was there before the loss
+			s.left[ev.Task] = true
+		}
 		return "", nil
 	}
 	if b, created := ev.Body.(*events.Created); created && s.left[b.Ties.Parent] {

@@ -403,6 +403,20 @@ func TestWorks_ALossLeavesTheTasksOfAWorkUnknownAndThoseThatAreMadeForItSince(t 
 	}
 }
 
+func TestWorks_ALossLeavesAWorkUnknownThatIsPlannedSinceByATaskOfBefore(t *testing.T) {
+	w, problem := hold(aWork(), 1)
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	w.Lost()
+	plan, made := plans(1), worker(2)
+	for _, ev := range []*events.Event{&plan, &made} {
+		if problem, _ := w.Apply(ev); problem != "" || !w.Left(ev.Task) {
+			t.Errorf("%s of %s: left %t, %s", ev.Kind(), ev.Task, w.Left(ev.Task), problem)
+		}
+	}
+}
+
 func TestWorks_AWorkerThatGoesOnAfterTheEndIsTold(t *testing.T) {
 	h := aWork()
 	h[19] = nil
