@@ -17,6 +17,7 @@ type ItemCall struct {
 	MaxClaims int64 // of a worker: what it has claimed so often, and is not done with, it gives up; 0 = who asks is none
 
 	Items        []item.Item    // of OK: what it was told. Of Read: those that are there
+	Pages        []int          // of Group: how many of the Items each answer but the last had, each of a moment of its own
 	Problems     []item.Problem // of Refused: those of an item.ConflictError; none: it was refused for another reason
 	OtherRequest bool           // of Refused: its key stands for another request
 	Error        string         // for people

@@ -35,12 +35,16 @@ func (j *judge) judgeRefusal(c *history.ItemCall) {
 	}
 }
 
-// judgeAnswer holds that an answer that changed nothing was right at some moment between the call and the return.
+// judgeAnswer holds that an answer that changed nothing was right at some moment between the call and the return, or each
+// of its pages, none before the page before it.
 func (j *judge) judgeAnswer(c *history.ItemCall) {
 	least, most := j.least(c.Call), j.most(c.Return)
+	var at page
 	for after := least; after <= most; after++ {
-		if j.right(c, after) {
-			return
+		for j.right(c, at, after) {
+			if at = at.next(c); at.over {
+				return
+			}
 		}
 	}
 	j.report(0, "%s was told %s, which was right at no moment, from %d changes of the store to %d", describe(c), told(c), least, most)
@@ -72,8 +76,34 @@ func (j *judge) most(by int64) int {
 	return len(j.changes)
 }
 
-// right reports whether the answer of a call was right after so many changes.
-func (j *judge) right(c *history.ItemCall, after int) bool {
+// page is a part of an answer, which has one if it is no list. The zero value is the first one.
+type page struct {
+	number int
+	from   int   // the first of its items, among those of the answer
+	behind int64 // the id of the item before it
+	over   bool  // there is none
+}
+
+// next returns the page behind one.
+func (p page) next(c *history.ItemCall) page {
+	if p.number == len(c.Pages) {
+		return page{over: true}
+	}
+	to := p.from + c.Pages[p.number]
+	return page{number: p.number + 1, from: to, behind: c.Items[to-1].ID}
+}
+
+// items returns the items of a page, and the id of the last one that it tells of; 0 = it tells of all others.
+func (p page) items(c *history.ItemCall) (items []item.Item, last int64) {
+	if p.number == len(c.Pages) {
+		return c.Items[p.from:], 0
+	}
+	items = c.Items[p.from : p.from+c.Pages[p.number]]
+	return items, items[len(items)-1].ID
+}
+
+// right reports whether a page of the answer of a call was right after so many changes.
+func (j *judge) right(c *history.ItemCall, p page, after int) bool {
 	switch {
 	case c.Update != nil:
 		return tells(c.Problems, j.problems(c.Update.Client, c.Update, after, j.passed(c.Call, after)))
@@ -82,9 +112,12 @@ func (j *judge) right(c *history.ItemCall, after int) bool {
 		free := func(v *version) bool { return v.Group == c.Claim.Group && v.At <= j.passed(c.Call, after) }
 		return tells(c.Problems, missing) && (len(missing) > 0 || !slices.ContainsFunc(j.all(after), free))
 	}
-	asked := func(v *version) bool { return v.Group == c.Group || slices.Contains(c.Read, v.ID) }
+	items, last := p.items(c)
+	asked := func(v *version) bool {
+		return v.ID > p.behind && (last == 0 || v.ID <= last) && (v.Group == c.Group || slices.Contains(c.Read, v.ID))
+	}
 	there := slices.DeleteFunc(j.all(after), func(v *version) bool { return !asked(v) })
-	return slices.EqualFunc(c.Items, there, func(told item.Item, v *version) bool {
+	return slices.EqualFunc(items, there, func(told item.Item, v *version) bool {
 		return told.ID == v.ID && told.Group == v.Group && told.At == v.At && told.Owner == v.Owner && told.Claims == v.Claims && bytes.Equal(told.Data, v.Data)
 	})
 }

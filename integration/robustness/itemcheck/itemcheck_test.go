@@ -109,6 +109,30 @@ func TestJudge_FindsNothingWrongWithASoundHistory(t *testing.T) {
 	}
 }
 
+// The item has another id once the first page has told it.
+func TestJudge_TakesEachPageOfAGroupForOneMoment(t *testing.T) {
+	first, second := calls()[added].Items[0], calls()[claim].Items[0]
+	later := item.Item{ID: 3, Group: "g", At: 8000, Owner: 8, Claims: 2, Data: []byte("x")}
+	for name, test := range map[string]struct {
+		items []item.Item
+		pages []int
+		sound bool
+	}{
+		"two pages":                      {[]item.Item{first, second}, []int{1}, true},
+		"one page":                       {[]item.Item{first, second}, nil, false},
+		"an item that comes after it":    {[]item.Item{first, later}, []int{1}, false},
+		"a second page that goes back":   {[]item.Item{second, first}, []int{1}, false},
+		"a last page that tells nothing": {[]item.Item{second}, []int{1}, true},
+		"a page that leaves one out":     {nil, nil, false},
+	} {
+		told := calls()
+		told[group].Call, told[group].Return, told[group].Items, told[group].Pages = 12, 28, test.items, test.pages
+		if all := judge(t, entries(), told); (len(all) == 0) != test.sound {
+			t.Errorf("%s: %v", name, all)
+		}
+	}
+}
+
 func TestJudge_FindsWhatTheJournalContradicts(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func([]history.ItemCall)

@@ -350,7 +350,9 @@ func askOf(ctx context.Context, at *engine.Client, c *history.ItemCall) (err err
 			}
 			var items []item.Item
 			items, more, err = at.Stores().Group(ctx, c.Store, page)
-			c.Items = append(c.Items, items...)
+			if c.Items = append(c.Items, items...); more && len(items) > 0 {
+				c.Pages = append(c.Pages, len(items))
+			}
 		}
 	default:
 		var items []*item.Item
