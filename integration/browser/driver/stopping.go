@@ -34,8 +34,8 @@ func stopsChange(ctx context.Context, first, held *node, t *tab, w way) (err err
 	return err
 }
 
-// stopsOne stops a change of tasks of its own: those of the shards of the other nodes were deleted by then, and those of
-// the held one stay, also when it answers again.
+// stopsOne stops a change of tasks of its own: those of the shards of the other nodes were deleted by then, and those
+// of the held one stay, also when it answers again.
 func stopsOne(ctx context.Context, first, held *node, t *tab, prefix string) error {
 	filter := "affinity-prefix=" + prefix
 	for i := range toStop {
@@ -82,8 +82,8 @@ func stopsOne(ctx context.Context, first, held *node, t *tab, prefix string) err
 	)
 }
 
-// stopsWhile sends the form of a change while a node is held, waits until the page says that nobody answers for its shards,
-// presses Stop, and returns how many tasks the page says were changed. The node then goes on.
+// stopsWhile sends the form of a change while a node is held, waits until the page says that nobody answers for its
+// shards, presses Stop, and returns how many tasks the page says were changed. The node then goes on.
 func (t *tab) stopsWhile(held *node) (changed int, err error) {
 	began := time.Now()
 	if err := held.cmd.Process.Signal(syscall.SIGSTOP); err != nil {

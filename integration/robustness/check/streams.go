@@ -122,7 +122,8 @@ func (s *stream) applyHold(ev *events.Event, number uint32) {
 	}
 }
 
-// applyWorker takes over an event of a worker: one has the stream while the stream's own task waits for long after a loss.
+// applyWorker takes over an event of a worker: one has the stream while the stream's own task waits for long after a
+// loss.
 func (s *stream) applyWorker(ev *events.Event) {
 	if _, is := ev.Body.(*events.Started); is {
 		s.begin(ev, nil)

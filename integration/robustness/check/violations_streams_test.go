@@ -105,8 +105,8 @@ func (s *aStream) hold(at, key string, counts events.ItemCounts) {
 	s.start(holdTask, "n-1")
 }
 
-// again loses the attempt, and begins another one.
-func (s *aStream) again() {
+// lose loses the attempt, and begins another one, which does not have the bucket yet.
+func (s *aStream) lose() {
 	of := s.track(streamTask).started
 	s.timed()
 	s.add(streamTask, &events.Lost{Until: s.now + 1}, &events.BucketsMoved{
@@ -118,6 +118,11 @@ func (s *aStream) again() {
 	s.now += 10
 	s.timed()
 	s.start(streamTask, "n-2")
+}
+
+// again loses the attempt, and begins another one.
+func (s *aStream) again() {
+	s.lose()
 	record(func(s *aStream) events.Body {
 		return &events.BucketsMoved{Worker: 1, Attempt: s.track(streamTask).started, Started: 1}
 	})(s)
@@ -256,17 +261,7 @@ func TestBrooks_TokensPassWhatCountsAndWhatFollowsIntoItsHold(t *testing.T) {
 func TestStreams_OfWhichAWorkerHasTheRestAreJudgedByWhatThatDoes(t *testing.T) {
 	const worker = "a/w2"
 	takeOver := func(s *aStream) {
-		of := s.track(streamTask).started
-		s.timed()
-		s.add(streamTask, &events.Lost{Until: s.now + 1}, &events.BucketsMoved{
-			Worker:   1,
-			Attempt:  of,
-			Returned: 1,
-			Cause:    events.ReturnedLost,
-		})
-		s.now += 10
-		s.timed()
-		s.start(streamTask, "n-2")
+		s.lose()
 		s.timed()
 		s.add(streamTask, &events.Snoozed{Until: s.now + 5000})
 		made := s.created()

@@ -35,8 +35,8 @@ func (j *judge) judgeRefusal(c *history.ItemCall) {
 	}
 }
 
-// judgeAnswer holds that an answer that changed nothing was right at some moment between the call and the return, or each
-// of its pages, none before the page before it.
+// judgeAnswer holds that an answer that changed nothing was right at some moment between the call and the return, or
+// each of its pages, none before the page before it.
 func (j *judge) judgeAnswer(c *history.ItemCall) {
 	least, most := j.least(c.Call), j.most(c.Return)
 	var at page

@@ -9,8 +9,8 @@ import (
 	"taskledger/task"
 )
 
-// StartArchived is StartPair on nodes that archive their journals and trim them, and keep logs, for a load of more tasks than etcd has
-// room for.
+// StartArchived is StartPair on nodes that archive their journals and trim them, and keep logs, for a load of more
+// tasks than etcd has room for.
 func StartArchived(ctx context.Context, callers int, others ...task.Behavior) (p *Pair, err error) {
 	s, err := startServers(ctx, nil)
 	if err != nil {

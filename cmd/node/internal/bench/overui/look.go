@@ -55,8 +55,8 @@ func Look(ctx context.Context, in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// look has each viewer ask for its page again and again, and when a page was asked for a few times go to the next one. at
-// has the place of the page of each viewer who has looked before, and is set to where they are at the end.
+// look has each viewer ask for its page again and again, and when a page was asked for a few times go to the next one.
+// at has the place of the page of each viewer who has looked before, and is set to where they are at the end.
 func (o *looking) look(ctx context.Context, at map[int]int) (seen, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, o.Network, o.Address)
@@ -101,7 +101,7 @@ func (o *looking) visit(
 	if slices.Contains(o.Once, path) {
 		times = 1
 	}
-	tag := "" // of a page that was not seen yet
+	tag := "" // the browser has kept no answer yet
 	every := time.Duration(o.Every) * time.Microsecond
 	for range times {
 		began := time.Now()
@@ -126,7 +126,8 @@ func (o *looking) visit(
 // refreshes counts the questions of a viewer for one page, of which all but the first are conditional.
 const refreshes = 5
 
-// ask has a viewer ask for a page, as a browser does that has one with a tag, "" for none, and returns the tag of what it has then.
+// ask asks for a page as the browser of a viewer does. tag names the answer that the browser has kept, "" = none; the
+// tag of the answer that it keeps now is returned.
 func ask(ctx context.Context, client *http.Client, viewer int, path, tag string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
 	if err != nil {

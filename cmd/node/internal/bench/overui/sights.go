@@ -47,8 +47,8 @@ const (
 	scheduleNames   = "nightly-"
 )
 
-// sights makes what pages show beside the tasks of fill: a store, schedules, collections, a work that runs, a task that has
-// written lines, a pause and, for each viewer, a change of all that match.
+// sights makes what pages show beside the tasks of fill: a store, schedules, collections, a work that runs, a task that
+// has written lines, a pause and, for each viewer, a change of all that match.
 type sights struct {
 	work   *work.Work[behaviors.None, int]
 	others []task.Behavior
@@ -79,7 +79,8 @@ func newSights() *sights {
 	return s
 }
 
-// holdLast fails items of the first buckets, and keeps those of the last ones until the attempt ends, so that the work runs.
+// holdLast fails items of the first buckets, and keeps those of the last ones until the attempt ends, so that the work
+// runs.
 func holdLast(ctx context.Context, i int) error {
 	if i <= failedBuckets {
 		return errors.New("the item is broken")
