@@ -330,24 +330,22 @@ func TestPages_OfAClusterWithANodeThatHangsNameWhatIsMissing(t *testing.T) {
 	const shards, within = 8, 2 * time.Second
 	c := testcluster.New(t, testcluster.Options{Shards: shards})
 	n := c.StartNodes(nil, func(string) []task.Behavior { return []task.Behavior{builtin.Noop(), builtin.Sleep()} }, "a", "b")
+	c.AwaitSpread() // a shard that moves later would move its task to the node that answers
+	infos, err := n[0].Operations().Shards(testcluster.Within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	ids := map[string]string{} // of a task, by the session of its owner
-	testcluster.AwaitShards(t, n[0].Client, "both to own shards", func(engine.ShardInfo) bool {
-		infos, err := n[0].Operations().Shards(testcluster.Within(t))
-		if err != nil {
-			return false
-		}
-		clear(ids)
-		for _, is := range infos {
-			ids[is.Owner] = string(testcluster.IDIn(is.Shard, shards))
-		}
-		return len(ids) == 2 && ids[""] == ""
-	})
+	for _, is := range infos {
+		ids[is.Owner] = string(testcluster.IDIn(is.Shard, shards))
+	}
 	s := serveClient(t, operations.Direct{Client: n[0].Client}, ui.Config{Within: within})
 	for _, id := range ids {
 		s.begin("sleep", id, `{"duration":"1h"}`)
 	}
 	hung := n[1].SessionID()
 	n[1].Crash()
+	defer n[1].Kill() // ends its session, for which the other node would wait before it ends
 	var asked sync.WaitGroup
 	for _, r := range s.routes() {
 		if r.Method != http.MethodGet {

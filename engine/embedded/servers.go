@@ -119,6 +119,14 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if s.socket, err = advertised.MakeSocketDir(s.dir, "etcd"); err != nil {
 		return err
 	}
+	// NATS is first: it starts at once, or finds its port taken before etcd has written anything.
+	if err := s.startBus(cfg); err != nil {
+		return fmt.Errorf("NATS in %s: %w", s.dir, err)
+	}
+	return s.startStore(ctx, cfg)
+}
+
+func (s *Servers) startStore(ctx context.Context, cfg ServersConfig) (err error) {
 	if cfg.EtcdPort != 0 {
 		s.etcdURL = "http://" + net.JoinHostPort(loopback, strconv.Itoa(cfg.EtcdPort))
 		cfg.Log.WarnContext(ctx, "etcd listens on TCP: every user of this machine can read and write it",
@@ -131,6 +139,10 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	}
 	s.client = v3client.New(s.etcd.Server)
 	s.client.Watcher = &apart{Watcher: s.client.Watcher}
+	return nil
+}
+
+func (s *Servers) startBus(cfg ServersConfig) (err error) {
 	if cfg.NoNATS {
 		return nil
 	}
@@ -148,7 +160,7 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 		s.nats, err = startNATS(streams, server.RANDOM_PORT, connections, s.member, cfg.Log)
 	}
 	if err != nil {
-		return fmt.Errorf("NATS in %s: %w", s.dir, err)
+		return err
 	}
 	return rememberPort(s.dir, s.nats.Addr().(*net.TCPAddr).Port)
 }

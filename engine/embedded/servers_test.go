@@ -342,12 +342,15 @@ func TestServers_PortTakenIsAnErrorThatLeavesNothing(t *testing.T) {
 	}
 	defer l.Close()
 	taken, dir := l.Addr().(*net.TCPAddr).Port, t.TempDir()
-	for _, cfg := range []embedded.ServersConfig{{Dir: dir, EtcdPort: taken}, {Dir: dir, NATSPort: taken}} {
+	for _, cfg := range []embedded.ServersConfig{{Dir: dir, NATSPort: taken}, {Dir: dir, EtcdPort: taken}} {
 		if s, err := embedded.StartServers(t.Context(), cfg); err == nil {
 			s.Close()
 			t.Errorf("started on a port that is taken: %+v", cfg)
 		} else if !strings.Contains(err.Error(), "address already in use") {
 			t.Errorf("started on a port that is taken: %v", err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "etcd")); cfg.NATSPort == taken && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("etcd was started, although NATS could not: %v", err)
 		}
 	}
 	start(t, embedded.ServersConfig{Dir: dir})
