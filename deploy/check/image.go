@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// image is what the Dockerfile says of the processes that run from it.
+type image struct {
+	entrypoint []string
+	command    []string
+	health     []string
+	env        []string // NAME=value
+	user       int      // and their group
+	dir        string   // where they begin
+	folders    []string // those that the user owns
+	program    string   // where the program of `make image` lies
+}
+
+// readImage reads the instructions that the Dockerfile has; one that it does not know is an error.
+func readImage() (*image, error) {
+	text, err := os.ReadFile(filepath.Join(deploy, "Dockerfile"))
+	if err != nil {
+		return nil, err
+	}
+	i := &image{}
+	for line := range strings.Lines(string(text)) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name == "" || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if err := i.instruct(name, strings.Fields(rest), rest); err != nil {
+			return nil, fmt.Errorf("Dockerfile, %s: %w", name, err)
+		}
+	}
+	return i, nil
+}
+
+func (i *image) instruct(name string, words []string, rest string) (err error) {
+	switch name {
+	case "FROM", "EXPOSE", "STOPSIGNAL", "VOLUME":
+		want := map[string]string{"FROM": "scratch", "EXPOSE": "7400 9464", "STOPSIGNAL": "SIGTERM", "VOLUME": "/data"}[name]
+		if rest != want {
+			return fmt.Errorf("%s, want %s, as the processes are started", rest, want)
+		}
+	case "COPY":
+		if strings.HasPrefix(words[0], "--chown=") {
+			i.folders = append(i.folders, words[len(words)-1])
+		}
+		if words[0] == "taskledger" {
+			i.program = words[1]
+		}
+	case "ENV":
+		i.env = append(i.env, words...)
+	case "WORKDIR":
+		i.dir = rest
+	case "USER":
+		user, _, _ := strings.Cut(rest, ":")
+		i.user, err = strconv.Atoi(user)
+	case "ENTRYPOINT":
+		err = json.Unmarshal([]byte(rest), &i.entrypoint)
+	case "CMD":
+		err = json.Unmarshal([]byte(rest), &i.command)
+	case "HEALTHCHECK":
+		_, rest, _ = strings.Cut(rest, " CMD ")
+		err = json.Unmarshal([]byte(rest), &i.health)
+	default:
+		err = fmt.Errorf("no such instruction is known here")
+	}
+	return err
+}
+
+// lay makes what a process of the image finds.
+func (i *image) lay(root, built string) error {
+	for _, folder := range i.folders {
+		if err := own(filepath.Join(root, folder), i.user, i.user, 0o700); err != nil {
+			return err
+		}
+	}
+	return link(built, filepath.Join(root, i.program))
+}
+
+// buildImage builds the Dockerfile with a file in place of the program.
+func buildImage(ctx context.Context, dir string) error {
+	if _, err := exec.LookPath("buildah"); err != nil {
+		fmt.Println("image: there is no buildah here, so none was built")
+		return nil
+	}
+	place := filepath.Join(dir, "image")
+	for _, d := range []string{place, filepath.Join(place, "tmp"), filepath.Join(place, "data")} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+	}
+	in, err := os.Open(filepath.Join(deploy, "Dockerfile"))
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(filepath.Join(place, "Dockerfile"))
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	for _, name := range []string{"taskledger", "ca-certificates.crt", "passwd"} {
+		if err := os.WriteFile(filepath.Join(place, name), nil, 0o755); err != nil {
+			return err
+		}
+	}
+	return errors.Join(out.Close(), tool(ctx, "buildah", "--storage-driver", "vfs",
+		"--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"),
+		"build", "--isolation", "chroot", "-t", "taskledger:check", place))
+}
