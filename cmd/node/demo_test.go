@@ -82,7 +82,7 @@ func TestDemo_AFileThatNoTaskCanReadIsNamedAndFails(t *testing.T) {
 
 func TestDemo_OfNoDirectoryFails(t *testing.T) {
 	t.Parallel()
-	if r := run(t, t.TempDir(), "demo", "no-such-directory"); r.code != 1 || strings.Count(r.err, "\n") != 1 {
+	if r := run(t, t.TempDir(), "demo", "no-such-directory"); r.code != 2 || strings.Count(r.err, "\n") != 1 {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench/overappends"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 // appendsCommand returns the command; print prints a result.
@@ -21,7 +22,7 @@ func appendsCommand(print func(result any, asJSON bool) error) *cobra.Command {
 		Long: `Appends writes entries of 256 bytes to the journals of 64 shards, in three stores on temporary data of one disk: in files,
 strict and opportunistic, and in etcd in this process. Windows of the stores alternate, with many entries under way and
 with one at a time. Ratios compare windows of one round: the speed of a disk changes from minute to minute.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case cfg.InFlight < 1 || cfg.InFlight > overappends.Most:

@@ -17,6 +17,7 @@ import (
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/cmd/node/internal/bench/overui"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/progress"
 )
@@ -124,7 +125,7 @@ heap that a delayed task with 64-byte parameters costs, with etcd in another pro
 the journal, from the end of the dead node's session until its heir has accepted a command on every shard, also with all
 of them, and a hundredth, in one shard; what a shard with 100,000 waiting tasks feels of its snapshots; and how long after
 its handler a future resolves when NATS has stopped.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.Waiting < 0 || cfg.Delayed < 0 || cfg.DuePerS < 1 {
 				return &exitcode.UsageError{Problem: "want counts of 0 or more, and at least one due task a second"}
@@ -168,7 +169,7 @@ follows the speed, so that a speed that rises during the run looks like growth; 
 
 With --archive-away the archive cannot be reached and no journal is trimmed: etcd, in a process of its own, grows until it
 is almost full and tasks are refused, which are then submitted again; the node's memory must not grow with it.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.InFlight < 1 || cfg.Tasks < 1 || cfg.Sample <= 0 || cfg.Rate < 0 {
 				return &exitcode.UsageError{Problem: "want one task in flight or more, one task or more, a time between samples, and no negative rate"}
@@ -212,7 +213,7 @@ func (t *Terminal) upkeepCommand() *cobra.Command {
 		Short: "Measure what snapshots, archive and trims cost",
 		Long: `Upkeep runs noop tasks in two clusters on the same temporary servers, in windows that alternate: one with snapshots,
 archive and trims, one with none of them. A window of the first lasts until they have caught up.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.InFlight < 1 || cfg.Window <= 0 {
 				return &exitcode.UsageError{Problem: "want one task in flight or more, and windows of some length"}
@@ -250,7 +251,7 @@ func (t *Terminal) overloadCommand() *cobra.Command {
 second, whatever becomes of them. The generator of both loads is a process of its own. It has half of the processors to
 itself, on Linux, so that it takes none of the node's; its processor time is told, as is what it could not send on
 schedule. Goodput is the tasks completed while the open loop lasts, as a share of the peak.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.InFlight < 1 || cfg.Peak <= 0 || cfg.Duration <= 0 {
 				return &exitcode.UsageError{Problem: "want one task in flight or more, and loops of some length"}
@@ -289,7 +290,7 @@ func (t *Terminal) benchServers() *cobra.Command {
 	return &cobra.Command{
 		Use:    serversCommand,
 		Short:  "Run etcd and NATS on temporary data until standard input ends",
-		Args:   cobra.NoArgs,
+		Args:   flags.NoArguments,
 		Hidden: true,
 		RunE:   func(cmd *cobra.Command, _ []string) error { return bench.Serve(cmd.Context(), t.In, t.Out) },
 	}
@@ -299,7 +300,7 @@ func (t *Terminal) benchGenerator() *cobra.Command {
 	return &cobra.Command{
 		Use:    generatorCommand,
 		Short:  "Make the loads that standard input asks for until it ends",
-		Args:   cobra.NoArgs,
+		Args:   flags.NoArguments,
 		Hidden: true,
 		RunE:   func(cmd *cobra.Command, _ []string) error { return bench.Generate(cmd.Context(), t.In, t.Out) },
 	}

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench/overui"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 const viewerCommand = "viewer"
@@ -30,7 +31,7 @@ for anew as browsers do, and then at the next one, first while nothing else is d
 submit noop tasks and wait for each, alternate with windows of the load beside the viewers. --json tells of each page. Settings and
 audit, which do not refresh themselves and read the journal back for as long as a page may, are looked at, too, and count for the load
 alone.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.Finished < 1 || cfg.Waiting < 0 || cfg.InFlight < 1 || cfg.Viewers < 1 || cfg.Every < 0 || cfg.Duration <= 0 {
 				const want = "want a finished task or more, waiting ones of 0 or more, one in flight, a viewer, and parts of some length"
@@ -68,7 +69,7 @@ func benchViewer(look func(context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use:    viewerCommand,
 		Short:  "Look at the pages that standard input asks for until it ends",
-		Args:   cobra.NoArgs,
+		Args:   flags.NoArguments,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := look(cmd.Context()); err != nil {

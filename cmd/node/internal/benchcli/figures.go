@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 func (t *Terminal) figuresCommand() *cobra.Command {
@@ -20,7 +21,7 @@ func (t *Terminal) figuresCommand() *cobra.Command {
 		Long: `Figures runs two clusters of two nodes on temporary data, as bench does, and the nodes of one have a meter, as with
 serve --metrics. Windows of the closed loop follow each other in rounds of four: without a meter, with, with, without. It
 tells the CPU time per task of both, and how much more it is with a meter. What owners count for stats, both count.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.InFlight < 1 || cfg.InFlight > maxInFlight {
 				return &exitcode.UsageError{Problem: fmt.Sprintf("--in-flight: want 1 to %d", maxInFlight)}

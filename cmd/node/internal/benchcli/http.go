@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench/overhttp"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 const askerCommand = "asker"
@@ -23,7 +24,7 @@ func (t *Terminal) httpCommand() *cobra.Command {
 connections and waits for each, in windows that alternate with windows of 64 callers in the process of the nodes. Processor
 time is that of the nodes, the servers and the API, without who asks. Then batches of 1,000 are compared in the same way, and the p99 of
 requests over 8 connections with that beside idle connections, which are a further process's.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.Idle < 0 {
 				return &exitcode.UsageError{Problem: "--idle: want 0 or more"}
@@ -55,7 +56,7 @@ func (t *Terminal) benchAsker() *cobra.Command {
 	return &cobra.Command{
 		Use:    askerCommand,
 		Short:  "Make the HTTP requests that standard input asks for until it ends",
-		Args:   cobra.NoArgs,
+		Args:   flags.NoArguments,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := overhttp.Ask(cmd.Context(), t.In, t.Out); err != nil {

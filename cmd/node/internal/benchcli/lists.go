@@ -7,6 +7,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 func (t *Terminal) listsCommand() *cobra.Command {
@@ -21,7 +22,7 @@ tasks of a behavior in each shard keeps. It measures pages of 100 tasks for filt
 one filter after the other at the rate of --pages, beside noop tasks at 82 % of the speed that they have alone, and tells what share of
 it they reached, and of the filter whose pages take the longest; --json tells of each. Then it measures the turns of the owner of one shard of up to 100,000 waiting tasks, beside lists of what
 no task matches.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Finished < 2 || cfg.Waiting < 1 || cfg.InFlight < 1 || cfg.Pages < 1 || cfg.Duration <= 0 {
 				return &exitcode.UsageError{Problem: "want two finished tasks or more, one that waits, one in flight, a page each second, and parts of some length"}

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 func logsCommand(print func(result any, asJSON bool) error) *cobra.Command {
@@ -19,7 +20,7 @@ func logsCommand(print func(result any, asJSON bool) error) *cobra.Command {
 		Short: "Compare tasks whose functions log with tasks that log nothing",
 		Long: `Logs runs two nodes on temporary data, as bench does, and keeps the logs of tasks. Windows of the closed loop in which each
 function logs nothing alternate with windows in which it logs. It tells the lines that were kept and those that were dropped.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.InFlight < 1 || cfg.Lines < 1 {
 				return &exitcode.UsageError{Problem: "want one task in flight or more, and one line or more"}

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/events"
 )
 
@@ -20,7 +21,7 @@ func (t *Terminal) manyCommand() *cobra.Command {
 		Short: "Compare submits of many tasks together with single ones",
 		Long: `Many runs two nodes on temporary data, as bench does. Windows of the closed loop of single submits alternate with windows in
 which few callers submit as many tasks together, wait for the last of them, and begin again.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Callers < 1 || cfg.InFlight < cfg.Callers || cfg.InFlight > events.MaxRequestTasks*cfg.Callers {
 				return &exitcode.UsageError{Problem: fmt.Sprintf("want one caller or more, and for each 1 to %d tasks in flight", events.MaxRequestTasks)}

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench/overschedules"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 // The limits of what may be measured. Each shard has room for 5,000 schedules.
@@ -30,7 +31,7 @@ five seconds. It measures how long after the instant each has its run, and how m
 from it on, for each in the two seconds before. It fails when a tick has no run or two, or one before its time. Before
 that it sets the schedules to a time that is half a day away, and fails when they have an entry of a journal written
 while nothing happens.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case cfg.Schedules < 1 || cfg.Schedules > maxSchedules:

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 func (t *Terminal) shardsCommand() *cobra.Command {
@@ -19,7 +20,7 @@ func (t *Terminal) shardsCommand() *cobra.Command {
 		Short: "Compare a backlog in many shards with one in few",
 		Long: `Shards runs two clusters on temporary data, one of few shards and one of many, each with one node of few slots. Windows in which
 the one works off a backlog that is spread over all of its shards alternate with windows of the other.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Behaviors < 1 || cfg.Slots < 1 || cfg.InFlight < 1 {
 				return &exitcode.UsageError{Problem: "want one behavior, slot and task in flight or more"}

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench/overstore"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 func (t *Terminal) storeCommand() *cobra.Command {
@@ -20,7 +21,7 @@ func (t *Terminal) storeCommand() *cobra.Command {
 windows in which as many callers submit noop tasks of the same shard and wait for them, and with windows of cycles in a store of 1,000 items.
 Callers are at the node that owns the shard; tasks run at the other one. Then claims wait for items that are added one by one, alone and
 beside claims that wait on the other node.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Workers < 1 || cfg.Depth < cfg.Workers || cfg.Parked < 0 {
 				return &exitcode.UsageError{Problem: "want --workers of 1 or more, --depth of as many at least, and --parked of 0 or more"}

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench/overstore"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 const storeAskerCommand = "store-asker"
@@ -22,7 +23,7 @@ func (t *Terminal) storeHTTPCommand() *cobra.Command {
 		Long: `Store-http runs two nodes on temporary data; one serves the HTTP API. A process of its own claims items of a store and replaces each by
 another, over 32 connections, in windows that alternate with windows of 32 workers in the process of the nodes. The node with the API owns the
 store's shard. Processor time is that of the nodes, the servers and the API, without who asks.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Depth < 32 {
 				return &exitcode.UsageError{Problem: "--depth: want 32 or more"}
@@ -62,7 +63,7 @@ func (t *Terminal) benchStoreAsker() *cobra.Command {
 	return &cobra.Command{
 		Use:    storeAskerCommand,
 		Short:  "Make the cycles that standard input asks for until it ends",
-		Args:   cobra.NoArgs,
+		Args:   flags.NoArguments,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := overstore.Ask(cmd.Context(), t.In, t.Out); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 func (t *Terminal) utilizationCommand() *cobra.Command {
@@ -19,7 +20,7 @@ func (t *Terminal) utilizationCommand() *cobra.Command {
 		Short: "Measure how well few slots are used while work waits",
 		Long: `Utilization runs nodes with few slots on temporary data and keeps more tasks waiting than there are slots. It tells for
 which share of their time the slots ran a task; the rest is the way of an outcome to the owner and of the next task back.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Nodes < 1 || cfg.Slots < 1 || cfg.Waiting < 2 || cfg.Task <= 0 || cfg.Duration <= 0 {
 				return &exitcode.UsageError{Problem: "want one node and slot or more, two tasks or more for each slot, and times above 0"}

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/bench/overworks"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 )
 
 // worksCommand returns the command; print prints a result.
@@ -21,7 +22,7 @@ func worksCommand(print func(result any, asJSON bool) error) *cobra.Command {
 		Long: `Works runs two nodes on temporary data, as bench does. Windows in which noop tasks of one shard end
 alternate with windows in which the workers of a work, as many as tasks are under way, end empty buckets. Then 30
 workers work on 256 buckets of 100 items that take 5 ms each: it tells which share of their time they spend on items.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case cfg.Workers < 1 || cfg.Workers > overworks.MaxWorkers:

@@ -11,6 +11,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/behaviors/builtin"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/events"
 )
@@ -29,7 +30,7 @@ func (a *app) behaviorsCommand() *cobra.Command {
 		Short: "List the behaviors that nodes run, with sample parameters",
 		Long: `Behaviors lists what submit takes: each behavior that a present node runs, and the names of these nodes. Of a built-in
 behavior it shows parameters as an example; those of other behaviors are known to the program that defines them alone.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		all, err := behaviorRows(ctx, client)

@@ -13,6 +13,7 @@ import (
 	"taskledger/cmd/node/internal/archiving"
 	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/httpd"
 )
 
@@ -24,7 +25,7 @@ func (a *app) checkCommand() *cobra.Command {
 listens for a moment where the node is to, and asks each member of etcd and each server of NATS, as a node would, for what a node
 needs there, or the node that --join names; with --store files it reads the files of --data. Nothing is changed. A line tells of each what works, or what does not. Exit code 1 means
 that something does not, and 2 also that nothing is named that can be checked.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"before a node is started", []string{"check", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},
 			example{"what a file of settings says", []string{"check", "--config", "node.yaml"}}),

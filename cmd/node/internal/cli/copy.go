@@ -51,7 +51,7 @@ func (a *app) copyCommand() *cobra.Command {
 		Use:   "copy --from DIR|etcd --to DIR|etcd",
 		Short: "Copy a stopped cluster into a directory of files, or into etcd",
 		Long:  "Copy copies a cluster whose nodes are stopped into a store of another kind, where it goes on.\n" + aboutCopy,
-		Args:  cobra.NoArgs,
+		Args:  flags.NoArguments,
 		Example: a.examples(
 			example{"from the servers inside a node to files", []string{"copy", "--from", "etcd", "--data", "./taskledger-data", "--to", "./files"}},
 			example{"from files to servers of your own", []string{"copy", "--from", "./files", "--to", "etcd", "--etcd", "etcd-1:2379", "--nats", "nats://nats-1:4222"}}),
@@ -77,7 +77,7 @@ func (a *app) backupCommand() *cobra.Command {
 		Long: `Backup is copy --from etcd --to DIR: a copy that restore brings back, and that a node can serve. A cluster whose nodes run is backed up by etcd's own
 tools (docs/backup.md).
 ` + aboutCopy,
-		Args:    cobra.ExactArgs(1),
+		Args:    flags.Arguments,
 		Example: a.examples(example{"a new directory each time", []string{"backup", "/var/backups/taskledger/2026-11-29"}}),
 	}
 	a.copyFlags(c, &o)
@@ -92,7 +92,7 @@ func (a *app) restoreCommand() *cobra.Command {
 		Long: `Restore is copy --from DIR --to etcd. The cluster goes back to the time of the backup: what was acknowledged after it is lost, and its numbers,
 ids and fencing tokens may be given again. Where nodes ran after the backup, give --restored: ids of items are then not given again.
 ` + aboutCopy,
-		Args: cobra.ExactArgs(1),
+		Args: flags.Arguments,
 		Example: a.examples(example{"into an etcd without that cluster", []string{"restore", "/var/backups/taskledger/2026-11-29", "--etcd", "etcd-1:2379"}},
 			example{"after nodes have gone on since the backup", []string{"restore", "/var/backups/taskledger/2026-11-29", "--restored"}}),
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/flags"
 )
 
 func (a *app) countsCommand() *cobra.Command {
@@ -16,7 +17,7 @@ func (a *app) countsCommand() *cobra.Command {
 		Short: "Show how many tasks there are, by behavior, status and substatus",
 		Long: `Counts shows how many tasks of each behavior have each status and substatus, of those that get and list show without reading
 the journal. A shard that has not answered after 3 seconds is named, and what it holds is not counted.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 	}
 	var behavior string
 	c.Flags().StringVar(&behavior, "behavior", "", "tasks of this behavior alone")

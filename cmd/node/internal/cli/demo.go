@@ -2,10 +2,12 @@ package cli
 
 import (
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/demo"
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 )
 
@@ -24,6 +26,9 @@ changed or vanished meanwhile are named and do not count.`,
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
+			}
+			if _, err := os.Stat(dir); err != nil {
+				return &exitcode.UsageError{Problem: "demo: " + err.Error()}
 			}
 			return demo.Run(cmd.Context(), demo.Config{Dir: dir, Out: a.Out, Err: a.Err, Log: slog.New(slog.DiscardHandler)})
 		},

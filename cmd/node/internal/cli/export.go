@@ -29,7 +29,7 @@ the hash chain of their shard. Of other tasks a task's export holds digests only
 checkpoint of its last entry. That signature is the word of whoever exports, today: only a checkpoint that somebody kept shows that
 nothing before it was changed since. Without either, the name of the cluster in the first line is a mere claim. With --checkpoint a
 task's export goes on, by digests, to the entry that the note names, so that verify FILE --checkpoint holds it against the note.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"for an auditor", []string{"export", "--task", "report/2026-11", "--key", "ledger.key", "--out", "report.export"}},
 			example{"for whoever kept a checkpoint", []string{"export", "--task", "report/2026-11", "--checkpoint", "kept.note", "--out", "report.export"}},
@@ -42,9 +42,11 @@ task's export goes on, by digests, to the entry that the note names, so that ver
 	flags.ListVar(c.Flags(), &kept.checkpoints, "checkpoint", "`files` of checkpoints that were kept, up to which the export of a task goes on")
 	c.MarkFlagsMutuallyExclusive("task", "shard")
 	c.MarkFlagsMutuallyExclusive("checkpoint", "shard")
-	c.MarkFlagsOneRequired("task", "shard")
 	a.completeFlag(c, "task", a.completeTasks)
 	return a.readerCommand(c, always, func(ctx context.Context, client reader, _ []string) error {
+		if task == "" && !c.Flags().Changed("shard") {
+			return &exitcode.UsageError{Problem: "export: want --task ID, or --shard NUMBER"}
+		}
 		sign, err := signer(key)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/guard"
 )
 
@@ -11,7 +12,7 @@ func (a *app) guardCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               guard.Command,
 		Short:             "End the programs of a node that was killed; serve --exec-allow starts it",
-		Args:              cobra.NoArgs,
+		Args:              flags.NoArguments,
 		Hidden:            true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		Run:               func(*cobra.Command, []string) { guard.Serve(a.In) },

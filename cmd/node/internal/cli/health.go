@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/health"
 )
 
@@ -15,7 +16,7 @@ func (a *app) healthCommand() *cobra.Command {
 		Long: `Health is for the probes of containers and for scripts. It takes the flags, variables and file of settings of serve, and asks the
 node on this machine that they start: at --metrics, else at --api, else at the socket in --data. Exit code 0 means that the
 node is ready, 4 that it is not, or does not answer within 3 s.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"the node on ./taskledger-data", []string{"health"}},
 			example{"in a container, by the variables of its node", []string{"health", "--metrics", "127.0.0.1:9464"}}),

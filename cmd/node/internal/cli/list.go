@@ -13,6 +13,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/rows"
 
@@ -33,7 +34,7 @@ cursor with which it goes on. Shards that have not answered after 3 seconds are 
 these hold as soon as they answer, which is as late in the list as that. Times are RFC 3339. NODE is that of the last attempt, and
 ERROR the beginning of the last failure: get has the whole. With --status RUNNING are also the tasks that wait to run again after a snooze, a
 loss or a release; --substatus running is what runs. A repeated task that waits for its next run has the status of its last one.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"what has failed for good", []string{"list", "--status", "FAILURE", "--substatus", "final"}},
 			example{"what a tenant asked for since the morning", []string{"list", "--affinity-prefix", "tenant-7.", "--created-from", "2026-11-23T06:00:00Z"}}),

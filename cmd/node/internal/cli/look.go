@@ -58,7 +58,7 @@ func substatus(s task.Substatus) string {
 }
 
 func (a *app) nodesCommand() *cobra.Command {
-	c := &cobra.Command{Use: "nodes", Short: "List the nodes that are present", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "nodes", Short: "List the nodes that are present", Args: flags.NoArguments,
 		Long: `Nodes lists every node that has joined and not left. One that has died is listed until its session's time to live
 (serve --ttl) is over. CLOCK tells how far a node's clock is off those of the others, if that is more than a second; of two
 nodes nobody knows which one is right.`}
@@ -79,7 +79,7 @@ nodes nobody knows which one is right.`}
 }
 
 func (a *app) settingsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "settings", Short: "Show what is set for the whole cluster: the behaviors that are paused, why, by whom and since when", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "settings", Short: "Show what is set for the whole cluster: the behaviors that are paused, why, by whom and since when", Args: flags.NoArguments,
 		Long: `Settings lists the behaviors whose tasks do not start, because somebody paused them. replay --record settings shows what was set
 before.`}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
@@ -108,7 +108,7 @@ a shard is not served, or what works no more in one that is: that new tasks are 
 that commands were refused because of a bug.
 A shard that has not answered after 3 seconds has nobody who answers: when its node has died, another one takes it within
 the session's time to live (serve --ttl) and a second.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		return a.showShards(ctx, client)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/ledger/repair"
 )
 
@@ -33,7 +34,7 @@ archives on, also where the archive had lost its end and no longer reaches what 
 shard are removed: its next tasks get the numbers by which they are kept. Of a shard that nodes have served since, and of which nothing tells that it has lost anything, nothing is given up.
 
 Exit code 1 means that something is left to do. Keys that are ignored do not count.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		Example: a.examples(example{"look first", []string{"repair"}}, example{"then remove what was shown", []string{"repair", "--yes"}},
 			example{"after etcd was restored from a backup", []string{"repair", "--restored"}}),
 	}

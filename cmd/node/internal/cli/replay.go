@@ -26,7 +26,7 @@ func (a *app) replayCommand() *cobra.Command {
 		Short: "Print the events of the whole cluster in order, one JSON object a line",
 		Long: `Replay prints what was committed before it began, in the order of the commits, from the archive where the journal was
 trimmed. Flags select events; --behavior and --status need the states of all tasks, and read from the beginning.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"what happened since noon", []string{"replay", "--from", "2026-11-21T12:00:00Z"}},
 			example{"every failure of a behavior", []string{"replay", "--behavior", "http", "--status", "FAILURE"}}),

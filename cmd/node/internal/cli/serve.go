@@ -20,6 +20,7 @@ import (
 	"taskledger/cmd/node/internal/certificates"
 	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/guard"
 	"taskledger/cmd/node/internal/httpd"
 	"taskledger/cmd/node/internal/infiles"
@@ -58,7 +59,7 @@ runs on this machine; --etcd and --nats join servers anywhere. --store files kee
 servers, for one node that is alone: docs/files.md. Every node runs the behaviors noop, sleep and http, checksum
 below --checksum-root, exec for the programs that --exec-allow names, and collection, by these programs and by files that are
 fetched to below --sync-root. With --sync a SIGHUP, also that of a terminal which is closed, reads the file of collections again.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"a second node beside one that runs here", []string{"serve", "--join", defaultDir, "--name", "b"}},
 			example{"alone on this machine, without etcd and NATS", []string{"serve", "--store", "files"}},

@@ -33,10 +33,12 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 	c.Flags().StringVar(&at, "at", "", "`time`, such as 2026-11-21T12:00:00Z, or 10m: so long ago")
 	c.Flags().Uint64Var(&seq, "seq", 0, "`number` of the event, from 1")
 	c.MarkFlagsMutuallyExclusive("at", "seq")
-	c.MarkFlagsOneRequired("at", "seq")
 	return a.readerCommand(c, never, func(ctx context.Context, client reader, args []string) error {
-		if at == "" && seq == 0 {
+		switch {
+		case c.Flags().Changed("seq") && seq == 0:
 			return &exitcode.UsageError{Problem: "--seq 0: want 1 or more"}
+		case at == "" && seq == 0:
+			return &exitcode.UsageError{Problem: "state: want --at TIME, or --seq NUMBER"}
 		}
 		t, err := stateOf(ctx, client, events.TaskID(args[0]), at, seq)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/stats"
 )
 
@@ -21,7 +22,7 @@ LATE is how long after its time an attempt started, WAIT how long after its crea
 that succeeded or failed: the medians and the 99th percentiles, estimated from counts by size.
 Of more than 100 behaviors of a shard those that came last share the row (other). A shard that does not answer is named, and
 what it holds is not counted.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		ask, stop := context.WithTimeout(ctx, silentAfter(ctx, time.Now()))

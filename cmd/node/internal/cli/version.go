@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/internal/version"
 )
 
@@ -14,7 +15,7 @@ func (a *app) versionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of this program, and the commit it was built from",
-		Args:    cobra.NoArgs,
+		Args:    flags.NoArguments,
 		Example: a.examples(example{"what it is made of", []string{"version", "--modules"}}),
 		RunE: func(*cobra.Command, []string) error {
 			is := version.Of()

@@ -131,6 +131,14 @@ func Arguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s: want %s, got %s", cmd.Name(), strings.Join(words, " "), got)
 }
 
+// NoArguments refuses any argument, of a command that has no commands below it.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: want no arguments, got %q", cmd.Name(), args[0])
+}
+
 // Reach says whether a duration that is given in place of a time reaches back or ahead.
 type Reach int
 

@@ -158,7 +158,7 @@ func (t *Terminal) list() *cobra.Command {
 	var after string
 	var limit int
 	var filter schedule.Filter
-	c := &cobra.Command{Use: "list", Short: "List schedules by name", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "List schedules by name", Args: flags.NoArguments}
 	c.Flags().StringVar(&after, "after", "", "`name` behind which the list begins")
 	c.Flags().IntVar(&limit, "limit", 100, "most schedules; 0 = all")
 	c.Flags().StringVar(&filter.Prefix, "prefix", "", "only schedules whose `names` begin so")

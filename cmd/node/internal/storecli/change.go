@@ -133,7 +133,7 @@ func (t *Terminal) stats() *cobra.Command {
 		Short: "Count the tasks of every group",
 		Long: `Stats counts the tasks of every group: all of them, those that are available, that wait for their time, and that are claimed, or were and
 are put off; the bytes of their data, and since when the oldest of the available ones is. The owner of the store tells, which has counted.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 	}
 	return t.Ask(t.reads(c), never, func(ctx context.Context, client operations.Stores, _ []string) error {
 		groups, err := client.Groups(ctx, t.store, t.linear)

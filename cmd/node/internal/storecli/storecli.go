@@ -79,7 +79,7 @@ func (t *Terminal) clientID(c *cobra.Command) int64 {
 }
 
 func (t *Terminal) groups() *cobra.Command {
-	return t.Ask(t.reads(&cobra.Command{Use: "groups", Short: "List the groups that have tasks", Args: cobra.NoArgs}), never, func(ctx context.Context, c operations.Stores, _ []string) error {
+	return t.Ask(t.reads(&cobra.Command{Use: "groups", Short: "List the groups that have tasks", Args: flags.NoArguments}), never, func(ctx context.Context, c operations.Stores, _ []string) error {
 		groups, err := c.Groups(ctx, t.store, t.linear)
 		if err != nil {
 			return err

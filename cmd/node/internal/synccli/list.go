@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/collections"
 	"taskledger/collections/taskjson"
@@ -39,7 +40,7 @@ func (t *Terminal) list() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [SOURCE]",
 		Short: "List collections with their times and the status of their latest runs",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  flags.Arguments,
 	}
 	return t.Ask(c, never, func(ctx context.Context, client *Client, args []string) error {
 		filter, source := schedule.Filter{Behavior: collections.Behavior}, ""

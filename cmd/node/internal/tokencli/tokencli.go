@@ -127,7 +127,7 @@ func (t *Terminal) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List tokens, without what they are",
-		Args:  cobra.NoArgs,
+		Args:  flags.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			tokens, err := t.read(false)
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"taskledger/api/remote"
 	"taskledger/api/ui"
 	"taskledger/cluster"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/internal/advertised"
 	"taskledger/store"
 )
@@ -40,7 +41,7 @@ func (t *Terminal) Command() *cobra.Command {
 		Short: "Print a link that logs you in to the dashboard of the node on --data",
 		Long: `The link opens a page with one button, which begins a session of the user of this machine, who may do everything. It can be
 used once, within ten minutes. Whoever has a token of the API logs in with that instead.`,
-		Args: cobra.NoArgs,
+		Args: flags.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return t.run(c.Context()) },
 	}
 }

@@ -1,0 +1,259 @@
+package main_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// commandLine is a command line, and what it comes to.
+type commandLine struct {
+	line string // words apart by blanks; '...' holds a word together
+	code int
+	out  string // a pattern of standard output; "" = nothing is printed
+	err  string // a pattern of standard error; "" = nothing is said
+}
+
+const anything = `(?s).*`
+
+// everyCommand has right and wrong input of each command. Lines are typed one after the other beside one node.
+var everyCommand = []commandLine{
+	{"submit noop --id right --wait", 0, `^right\n$`, ""},
+	{"submit noop --delay never", 2, "", `--delay never: want a duration such as 90s\nsee: .* submit --help\n$`},
+	{"submit slep", 5, "", `unknown behavior: no node runs slep.*\bsleep\b`},
+	{"submit --batch requests.jsonl", 0, `(?s)1 +batch-1.*2 +batch-2`, ""},
+	{"submit sleep '{\"duration\":\"1h\"}' --id long --delay 1h", 0, `^long\n$`, ""},
+	{"behaviors", 0, `(?m)^sleep +a +- +{"duration":"1s"}$`, ""},
+	{"behaviors extra", 2, "", `behaviors: want no arguments, got "extra"\nsee: .* behaviors --help\n$`},
+	{"get right long", 0, `(?m)^id +right$`, ""},
+	{"get nobody", 3, "", `task nobody: no such task`},
+	{"list --status SUCCESS", 0, `(?m)^right +noop +SUCCESS +final `, ""},
+	{"list --status DONE", 2, "", `--status: status "DONE": want CREATED, RUNNING, SUCCESS or FAILURE`},
+	{"counts", 0, `(?m)^noop +SUCCESS +final +3$`, ""},
+	{"counts extra", 2, "", `counts: want no arguments, got "extra"`},
+	{"suspend long", 0, "", ""},
+	{"suspend right", 5, "", `task right: cannot suspend while SUCCESS, final`},
+	{"resume long", 0, "", ""},
+	{"resume right", 0, "", `task right was not suspended`},
+	{"resume nobody", 3, "", `task nobody: no such task`},
+	{"run-now long", 0, "", ""},
+	{"run-now nobody", 3, "", `task nobody: no such task`},
+	{"cancel long --reason enough", 0, "", ""},
+	{"cancel right", 5, "", `task right: cannot cancel while SUCCESS, final`},
+	{"wait long", 1, "", `enough`},
+	{"wait nobody", 3, "", `wait for nobody`},
+	{"retry right", 0, "", ""},
+	{"retry nobody", 3, "", `retry nobody`},
+	{"wait right", 0, "", ""},
+	{"delete long", 0, "", ""},
+	{"delete long", 3, "", `get --forgotten`},
+	{"delete", 2, "", `delete: want ID\.\.\., got 0 arguments`},
+	{"pause noop --reason x", 0, "", ""},
+	{"pause nope", 5, "", `unknown behavior: no node runs it; --force`},
+	{"settings", 0, `(?m)^noop +.* x$`, ""},
+	{"settings extra", 2, "", `settings: want no arguments, got "extra"`},
+	{"unpause noop", 0, "", ""},
+	{"unpause", 2, "", `unpause: want BEHAVIOR\.\.\.`},
+	{"explain right", 0, `(?m)^right +finished +final .* it has ended with SUCCESS$`, ""},
+	{"explain nobody", 3, "", `task nobody: no such task`},
+	{"history right", 0, `(?s)Created.*Started.*Succeeded.*Rescheduled`, ""},
+	{"history right --limit -1", 2, "", `--limit`},
+	{"history nobody", 3, "", `history of nobody: no such task`},
+	{"state right --seq 1", 0, `(?m)^status +CREATED$`, ""},
+	{"state right", 2, "", `state: want --at TIME, or --seq NUMBER`},
+	{"state right --at 2020-01-01T00:00:00Z", 3, "", `no such task at 2020-01-01T00:00:00\.000Z`},
+	{"logs right", 0, `^TIME `, `the task has written none`},
+	{"logs nobody", 3, "", `nobody`},
+	{"nodes", 0, `(?m)^a +a-`, ""},
+	{"nodes extra", 2, "", `nodes: want no arguments, got "extra"`},
+	{"shards", 0, `(?m)^15 +a a-`, ""},
+	{"shards extra", 2, "", `shards: want no arguments, got "extra"`},
+	{"stats", 0, `(?m)^noop +3 +4 +4 `, ""},
+	{"stats extra", 2, "", `stats: want no arguments, got "extra"`},
+	{"replay --task right", 0, `"kind":"Created"`, ""},
+	{"replay --from yesterday", 2, "", `--from yesterday: want a time such as .*, or a duration such as 10m`},
+	{"verify", 0, `(?m)^no problem in \d+ entries of 16 shards$`, ""},
+	{"verify no-such-file", 2, "", `open no-such-file`},
+	{"export --task right --out right.export", 0, "", ""},
+	{"export", 2, "", `export: want --task ID, or --shard NUMBER`},
+	{"export --task nobody", 3, "", `nobody`},
+	{"verify right.export", 0, `right`, anything},
+	{"checkpoint new-key auditor.key", 0, `^taskledger\+`, ""},
+	{"checkpoint new-key auditor.key", 2, "", `auditor\.key: file exists`},
+	{"checkpoint --key auditor.key", 0, `^taskledger checkpoint\n`, ""},
+	{"checkpoint --key no-such-key", 2, "", `--key: read key: open no-such-key`},
+	{"health", 0, `^ready\n$`, ""},
+	{"health --data nowhere", 4, "", `no node runs on nowhere`},
+	{"ui", 0, `/ui/login\?link=`, ""},
+	{"ui extra", 2, "", `ui: want no arguments, got "extra"`},
+	{"version", 0, `^taskledger \d+\.\d+\.\d+`, ""},
+	{"version extra", 2, "", `version: want no arguments, got "extra"`},
+	{"completion bash", 0, `__complete`, ""},
+	{"completion tcsh", 2, "", `completion of "tcsh": want bash, zsh, fish or powershell`},
+	{"schedule set hourly --cron @hourly --behavior noop", 0, `(?s)made.*every hour`, ""},
+	{"schedule set hourly --cron '61 * * * *' --behavior noop", 2, "", `cron`},
+	{"schedule get hourly", 0, `(?m)^fires +every hour$`, ""},
+	{"schedule get nope", 3, "", `schedule nope: no such schedule`},
+	{"schedule list", 0, `(?m)^hourly +noop `, ""},
+	{"schedule list extra", 2, "", `list: want no arguments, got "extra"`},
+	{"schedule next @hourly", 0, `fires +every hour`, ""},
+	{"schedule next '61 * * * *'", 2, "", `cron: `},
+	{"schedule pause hourly", 0, "", ""},
+	{"schedule pause nope", 3, "", `schedule nope: no such schedule`},
+	{"schedule resume hourly", 0, "", ""},
+	{"schedule resume nope", 3, "", `schedule nope: no such schedule`},
+	{"schedule run hourly", 0, `^\S+\n$`, ""},
+	{"schedule run nope", 3, "", `schedule nope: no such schedule`},
+	{"schedule backfill hourly 3h 1h", 0, `^ticks +[23]\n$`, ""},
+	{"schedule backfill hourly", 2, "", `backfill: want NAME FROM TO, got 1 argument`},
+	{"schedule backfill hourly 2000h 1h", 2, "", `ticks: 1001 exceeds the limit of 1000`},
+	{"schedule set slow --cron @hourly --behavior sleep --params '{\"duration\":\"1h\"}'", 0, `made`, ""},
+	{"schedule backfill slow 9h 1h", 0, `^ticks +[89]\n$`, ""},
+	{"schedule end-backfill slow", 0, "", ""},
+	{"schedule end-backfill hourly", 5, "", `schedule hourly: no backfill is under way`},
+	{"schedule end-backfill nope", 3, "", `schedule nope: no such schedule`},
+	{"schedule delete hourly", 0, "", ""},
+	{"schedule delete hourly", 3, "", `schedule hourly: no such schedule`},
+	{"store update '{\"adds\":[{\"group\":\"map\",\"data\":\"x\"}]}'", 0, `(?m)^1 +map `, ""},
+	{"store update '{\"adds\":1}'", 2, "", `adds`},
+	{"store groups", 0, `(?m)^map$`, ""},
+	{"store groups extra", 2, "", `groups: want no arguments, got "extra"`},
+	{"store stats", 0, `(?m)^map +1 `, ""},
+	{"store stats extra", 2, "", `stats: want no arguments, got "extra"`},
+	{"store list map", 0, `(?m)^1 +map `, ""},
+	{"store list", 2, "", `list: want GROUP, got 0 arguments`},
+	{"store get 1", 0, `(?m)^1 +map `, ""},
+	{"store get x", 2, "", `id "x": want a number of 1 to 2\^53`},
+	{"store get 99", 3, anything, `task 99 of the store default: no such task`},
+	{"store claim map", 0, `map`, ""},
+	{"store claim", 2, "", `claim: want GROUP, got 0 arguments`},
+	{"sync diff sync.yaml", 0, `^added +here_nightly\n`, ""},
+	{"sync diff wrong.yaml", 2, "", `wrong\.yaml:1:`},
+	{"sync apply sync.yaml", 0, `1 added, 0 changed, 0 removed`, ""},
+	{"sync apply wrong.yaml", 2, "", `wrong\.yaml:1:.*\n.*problems: 1; nothing was changed`},
+	{"sync list", 0, `(?m)^here_nightly +noop `, ""},
+	{"sync list nowhere", 3, "", `source "nowhere" has no collections`},
+	{"sync run here nightly", 0, `^here_nightly_`, ""},
+	{"sync run here nope", 3, "", `collection "nope" of source "here"`},
+	{"sync pause here nightly", 0, "", ""},
+	{"sync pause here", 2, "", `pause: want SOURCE COLLECTION, got 1 argument`},
+	{"sync resume here nightly", 0, "", ""},
+	{"sync resume here nope", 3, "", `collection "nope" of source "here"`},
+	{"sync logs here nightly", 0, `^TIME `, anything},
+	{"sync logs nope", 2, "", `want SOURCE_COLLECTION_UUID, or the names of a source and a collection`},
+	{"token new ci --role submitter", 0, `^tl_[a-z2-7]+\n$`, ""},
+	{"token new ci --role king", 2, "", `role`},
+	{"token list", 0, `(?m)^\S+ +ci +submitter `, ""},
+	{"token list extra", 2, "", `list: want no arguments, got "extra"`},
+	{"token revoke nope", 2, "", `holds no token with the ID nope`},
+	{"work show right", 3, "", `task right has no work`},
+	{"work show", 2, "", `show: want ID`},
+	{"work errors right", 3, "", `task right has no work`},
+	{"work errors", 2, "", `errors: want ID`},
+	{"work reset right", 3, "", `task right has no work`},
+	{"work reset", 2, "", `reset: want ID`},
+	{"work rerun right --failed", 3, "", `task right has no work`},
+	{"work rerun right", 2, "", `rerun: want --failed`},
+	{"mirror source target", 0, `^copied 1\ndeleted 0\n$`, anything},
+	{"mirror source", 2, "", `mirror: want SRC DST, got 1 argument`},
+	{"check --join taskledger-data", 0, `join taskledger-data +true`, ""},
+	{"check --join nowhere", 1, `join nowhere +false`, `does not work: join nowhere`},
+	{"repair", 0, `^SHARD `, ""},
+	{"repair extra", 2, "", `repair: want no arguments, got "extra"`},
+	{"serve", 5, "", `in use`},
+	{"serve --slots many", 2, "", `--slots many: want a whole number`},
+	{"demo extra", 2, "", `demo: .*extra: no such file or directory`},
+	{"copy --from etcd --to other", 5, "", `taskledger-data: directory is in use`},
+	{"backup", 2, "", `backup: want DIR, got 0 arguments`},
+	{"backup other", 5, "", `taskledger-data.*in use`},
+	{"restore", 2, "", `restore: want DIR, got 0 arguments`},
+	{"restore nowhere", 2, "", `no store in files is in nowhere`},
+	{"bench --in-flight 0", 2, "", `--in-flight: want 1 to `},
+}
+
+// Each command has right input and wrong input here, or its right input is named with the test that has it.
+func TestCommands_EachSaysWhatCameOfRightAndWrongInput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, dir, "--name", "a", "--sync-root", ".", "--api", "127.0.0.1:0")
+	write(t, filepath.Join(dir, "requests.jsonl"), `{"behavior":"noop","id":"batch-1"}`+"\n"+`{"behavior":"noop","id":"batch-2"}`+"\n")
+	write(t, filepath.Join(dir, "wrong.yaml"), "sources: []\n")
+	write(t, filepath.Join(dir, "sync.yaml"), "sources: {here: {collections: [{name: nightly, driver: noop}]}}\n")
+	write(t, filepath.Join(dir, "source", "a"), "a")
+	write(t, filepath.Join(dir, "target", "a"), "another a")
+	for _, c := range everyCommand {
+		r := run(t, dir, words(c.line)...)
+		if r.code != c.code || !says(r.out, c.out) || !says(r.err, c.err) {
+			t.Errorf("%s: code %d, printed %q, said %q; want %d, %q, %q", c.line, r.code, r.out, r.err, c.code, c.out, c.err)
+		}
+	}
+}
+
+// says reports whether a text has the pattern, or is empty as it should be.
+func says(text, pattern string) bool {
+	if pattern == "" {
+		return text == ""
+	}
+	return regexp.MustCompile(pattern).MatchString(text)
+}
+
+var word = regexp.MustCompile(`'[^']*'|\S+`)
+
+// words splits a line as a shell would.
+func words(line string) []string {
+	all := word.FindAllString(line, -1)
+	for i, w := range all {
+		all[i] = strings.Trim(w, "'")
+	}
+	return all
+}
+
+// rightElsewhere names the commands whose right input takes long, or has what an earlier answer named, and the tests that
+// have it.
+var rightElsewhere = map[string]string{
+	"backup":       "TestCopy_OneWayAndBackExportsTheSameAndGoesOn",
+	"copy":         "TestCopy_OneWayAndBackExportsTheSameAndGoesOn",
+	"demo":         "TestDemo_AKilledNodeCostsNoChecksum",
+	"restore":      "TestCopy_OneWayAndBackExportsTheSameAndGoesOn",
+	"serve":        "every test of this package",
+	"token revoke": "TestAPI_IsServedToTheUserAndToWhoHasAToken", // and those of package tokencli
+	"work errors":  "those of package workcli",
+	"work rerun":   "those of package workcli",
+	"work reset":   "those of package workcli",
+	"work show":    "those of package workcli",
+}
+
+func TestCommands_NoneIsLeftOutOfTheTable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	commands := regexp.MustCompile(`(?m)^  ([a-z-]+) +[A-Z]`)
+	for _, m := range commands.FindAllStringSubmatch(must(t, dir, "--help"), -1) {
+		leaves := []string{m[1]}
+		switch m[1] {
+		case "help", "completion", "bench": // the benches of .ci/run run each of bench
+			continue
+		case "schedule", "store", "sync", "token", "work":
+			leaves = nil
+			fallthrough
+		case "checkpoint":
+			for _, below := range commands.FindAllStringSubmatch(must(t, dir, m[1], "--help"), -1) {
+				leaves = append(leaves, m[1]+" "+below[1])
+			}
+		}
+		for _, leaf := range leaves {
+			has := func(right bool) bool {
+				return slices.ContainsFunc(everyCommand, func(c commandLine) bool {
+					return (c.code == 0) == right && (c.line == leaf || strings.HasPrefix(c.line, leaf+" "))
+				})
+			}
+			if !has(false) {
+				t.Errorf("%s has no wrong input in the table", leaf)
+			}
+			if !has(true) && rightElsewhere[leaf] == "" {
+				t.Errorf("%s has no right input in the table", leaf)
+			}
+		}
+	}
+}
