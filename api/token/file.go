@@ -21,8 +21,14 @@ const (
 	maxTokens    = 10_000
 )
 
-// refreshAfter bounds the age of the tokens in memory.
-const refreshAfter = time.Second
+const (
+	// refreshAfter bounds the age of the tokens in memory.
+	refreshAfter = time.Second
+
+	// unknownAfter bounds it for a secret that is not among them: who has just made a token uses it at once. It bounds, too,
+	// how often strangers have the file looked at.
+	unknownAfter = 20 * time.Millisecond
+)
 
 // list is the form of the file.
 type list struct {
@@ -151,7 +157,7 @@ const (
 	hangs         = 10 * time.Second
 )
 
-// File knows the tokens of a file, and sees its changes within a second. Its methods may be called concurrently.
+// File knows the tokens of a file, and sees its changes within a second, new tokens at once. Its methods may be called concurrently.
 type File struct {
 	path   string
 	report func(error) // of a file that cannot be read, when the error changes
@@ -221,7 +227,15 @@ func openTable(path string, before stamp) (*table, error) {
 // once, what it held before counts.
 func (f *File) Find(secret string) *Token {
 	sum := sha256.Sum256([]byte(secret))
-	if ended := f.begin(); ended != nil {
+	if found := f.find(sum, refreshAfter); found != nil {
+		return found
+	}
+	return f.find(sum, unknownAfter)
+}
+
+// find looks at tokens that are of an age at most.
+func (f *File) find(sum [sha256.Size]byte, age time.Duration) *Token {
+	if ended := f.begin(age); ended != nil {
 		timer := time.NewTimer(refreshWithin)
 		select {
 		case <-ended:
@@ -234,9 +248,9 @@ func (f *File) Find(secret string) *Token {
 	return f.known.tokens[sum]
 }
 
-// begin refreshes the tokens in memory once they are refreshAfter old, and returns a channel that is closed at the end;
+// begin refreshes the tokens in memory once they are of an age, and returns a channel that is closed at the end;
 // nil = there is nothing to wait for.
-func (f *File) begin() <-chan struct{} {
+func (f *File) begin(age time.Duration) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	since := time.Since(f.refreshed)
@@ -246,7 +260,7 @@ func (f *File) begin() <-chan struct{} {
 		}
 		return nil
 	}
-	if since < refreshAfter {
+	if since < age {
 		return nil
 	}
 	f.refreshed, f.refreshing = time.Now(), true

@@ -87,6 +87,35 @@ func TestFile_SeesAChangeWithinASecondAndKeepsWhatItKnewOfADamagedOne(t *testing
 	})
 }
 
+func TestFile_KnowsATokenThatWasJustMade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	first, a := draw(t, "ci", token.Viewer)
+	made, b := draw(t, "ops", token.Operator)
+	if err := token.Write(path, []token.Token{a}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f, err := token.Open(path, func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+		if f.Find(first) == nil || f.Find(made) != nil {
+			t.Error("the file is not what is known")
+		}
+		if err := token.Write(path, []token.Token{a, b}); err != nil {
+			t.Fatal(err)
+		}
+		if f.Find(made) != nil {
+			t.Error("strangers have the file looked at each time")
+		}
+		time.Sleep(20 * time.Millisecond)
+		if f.Find(made) == nil {
+			t.Error("a token is unknown after it was made")
+		}
+	})
+}
+
 func TestRead_RefusesWhatMayNotBeTrusted(t *testing.T) {
 	dir := t.TempDir()
 	_, a := draw(t, "ci", token.Viewer)

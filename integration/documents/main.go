@@ -1,6 +1,6 @@
 // Command documents runs the examples of docs/http-api.md as they stand there, one after the other, in a directory
-// where a node serves, the requests of EventNative's scheduler design, and the clients that are generated from the
-// OpenAPI document of the node. It needs curl, python3, node and npm, and is run from the root of the project.
+// where a node serves, the commands of the guides, the requests of EventNative's scheduler design, and the clients that
+// are generated from the OpenAPI document of the node. It needs curl, python3, node and npm, and is run from the root of the project.
 package main
 
 import (
@@ -50,6 +50,9 @@ func run() (err error) {
 		}
 	}
 	fmt.Printf("%d examples of %s do what they say\n", len(blocks), document)
+	if err := runGuides(dir); err != nil {
+		return err
+	}
 	if err := scheduler(dir, blocks[0][2], root); err != nil {
 		return err
 	}
