@@ -210,7 +210,7 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"permits of no item":    {"0 permits, want 1 to 256", ofWork(&events.PermitsGranted{Counter: "c", Bucket: 1})},
 		"permits of no bucket":  {"permits of bucket 0", ofWork(&events.PermitsGranted{Counter: "c", Items: []uint64{1}})},
 		"permits of no counter": {"counter \"\": 0 bytes", ofWork(&events.PermitsGranted{Bucket: 1, Items: []uint64{1}})},
-		"reset of nothing":      {"reset of 0, want 1 to 3", ofWork(&events.WorkReset{})},
+		"reset of nothing":      {"reset of 0, want 1 to 4", ofWork(&events.WorkReset{})},
 		"token of no stream":    {"a token in a reset of 1", ofWork(&events.WorkReset{What: events.ResetAll, Token: "t"})},
 		"token of a reset":      {"token: 4097 bytes exceed", ofWork(&events.WorkReset{What: events.ResetToken, Token: strings.Repeat("t", 4097)})},
 		"reason of a reset":     {"reason: 257 bytes", ofWork(&events.WorkReset{What: events.ResetToken, Reason: strings.Repeat("r", 257)})},

@@ -233,7 +233,7 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return &events.PermitsGranted{Counter: drawCounter(t), Bucket: drawBucket(t), Simulate: rapid.Bool().Draw(t, "simulate"),
 			Items: rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "items")}
 	case events.KindWorkReset:
-		b := &events.WorkReset{What: events.ResetScope(rapid.IntRange(1, 3).Draw(t, "what"))}
+		b := &events.WorkReset{What: events.ResetScope(rapid.IntRange(1, 4).Draw(t, "what"))}
 		if b.What == events.ResetToken {
 			b.Token, b.Reason = string(drawBytes(t)), text.Draw(t, "reason")
 		}

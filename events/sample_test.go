@@ -150,6 +150,7 @@ func tailed() map[string]events.Event {
 			Partitions: []events.WorkPartition{{ID: "try", Mode: events.ModeSimulate, Buckets: 1, Workers: 1, Threads: 4, Form: events.FormPrecise, MovesToken: true}}}},
 		"workreset-token": {Task: "orders/sync", Seq: 12, Prev: events.RefOf(41, 11), Body: &events.WorkReset{What: events.ResetToken,
 			Token: "usn:17\xff", Reason: "restored"}},
+		"workreset-counts": {Task: "orders/purge", Seq: 12, Prev: events.RefOf(41, 11), Body: &events.WorkReset{What: events.ResetCounts}},
 		"tokenmoved-simulated": {Task: "orders/sync", Seq: 13, Prev: events.RefOf(41, 12), Body: &events.TokenMoved{Attempt: events.RefOf(40, 1),
 			Token: "usn:17", Simulated: true}},
 		"changeheld-append": {Task: "orders/sync", Seq: 14, Prev: events.RefOf(41, 13), Body: &events.ChangeHeld{Attempt: events.RefOf(40, 1), Hold: 3,

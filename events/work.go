@@ -166,8 +166,9 @@ type ResetScope uint8
 // The scopes.
 const (
 	ResetAll        ResetScope = 1 + iota // the run: its buckets and counters. The next attempt plans another one
-	ResetThresholds                       // what the counters of the partitions have counted
+	ResetThresholds                       // what the counters have counted, and permits: older journals have it
 	ResetToken                            // where the stream stands: it goes on from another token
+	ResetCounts                           // what the counters have counted: an item of an open bucket keeps its permit
 	resetScopeEnd
 )
 

@@ -368,7 +368,11 @@ func (c *Reset) Decide(d *command.Decider) command.Answer {
 	case !of.Planned:
 		return command.Answer{Life: t.Created}
 	}
-	d.Emit(t, &events.WorkReset{What: events.ResetScope(c.What)})
+	what := events.ResetScope(c.What)
+	if what == events.ResetThresholds { // without their permits, the same items would take all of the limit again
+		what = events.ResetCounts
+	}
+	d.Emit(t, &events.WorkReset{What: what})
 	return command.Answer{Life: t.Created}
 }
 

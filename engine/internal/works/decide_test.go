@@ -408,6 +408,40 @@ func TestPermits_AtTheLimitNPassAndTheNextFailsTheWork(t *testing.T) {
 	}
 }
 
+func TestReset_OfThresholdsLetsAsManyNewItemsOfAnOpenBucketPass(t *testing.T) {
+	const items, limit = 20, 9
+	w := inWork(t, 1, 1, task.Policy{}, func(p *events.WorkPartition) {
+		p.Thresholds = []events.WorkThreshold{{Counter: "deleted", Limit: limit}}
+	})
+	for _, want := range []int{limit, 2 * limit, items} {
+		passed := 0
+		for item := range uint64(items) {
+			m := w.permit(parent, "deleted", item)
+			if works.State(m.State) == works.Stop {
+				break
+			}
+			passed++
+		}
+		if passed != want {
+			t.Fatalf("%d items of the bucket pass, want %d", passed, want)
+		}
+		if passed == items {
+			break
+		}
+		if is := w.task(parent); !is.Final() || is.Error == nil || is.Error.Code != events.CodeThreshold {
+			t.Fatalf("%+v, want the code %s", is.Error, events.CodeThreshold)
+		}
+		w.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
+		w.operate(parent, task.Retry)
+		w.start(parent, "n-1")
+		w.plan("5f", part("all", 1, 1))
+		w.take(parent)
+	}
+	if p, _ := w.work().Part(); p.Counters[0] != items-2*limit {
+		t.Errorf("%d are counted since the last reset, want %d", p.Counters[0], items-2*limit)
+	}
+}
+
 func TestPermits_OfAnItemThatIsProcessedAgainAfterALossCountOnce(t *testing.T) {
 	w := inWork(t, 10, 2, task.Policy{}, func(p *events.WorkPartition) {
 		p.Thresholds = []events.WorkThreshold{{Counter: "deleted", Limit: 2}}

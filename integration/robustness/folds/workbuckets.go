@@ -397,13 +397,15 @@ func (of *job) judgeTrip(b *events.Failed) string {
 
 // reset forgets what the run has done.
 func (of *job) reset(what events.ResetScope) {
-	of.permits = nil
+	if what != events.ResetCounts {
+		of.permits = nil
+	}
 	for i := range of.parts {
 		if !of.parts[i].ended || what == events.ResetAll {
 			clear(of.parts[i].counted)
 		}
 	}
-	if what == events.ResetThresholds {
+	if what != events.ResetAll {
 		return
 	}
 	of.planned, of.current = false, 0
