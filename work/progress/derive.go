@@ -18,7 +18,7 @@ const StallAfter events.Millis = 10 * 60 * 1000
 type Facts struct {
 	Planned   bool // false = the run was reset
 	Suspended bool
-	Final     bool // the task has ended
+	Final     bool // the run of the task has ended, and nobody has asked for another one
 	Cleared   bool // its counters were reset since it has: none of them ends it any more
 	Current   int  // number of the last partition that has started; 0 = none
 	// BusyFrom is the time since which buckets of the current partition are open; 0 = none is.

@@ -15,7 +15,7 @@ const (
 	NotStarted State = "not-started"
 	InProgress State = "in-progress"
 	Suspended  State = "suspended" // an operator has suspended the task
-	Failed     State = "failed"    // the task has ended with FAILURE, or was cancelled
+	Failed     State = "failed"    // the run of the task has ended with FAILURE, or was cancelled
 	Complete   State = "complete"  // every bucket is done
 )
 

@@ -87,7 +87,7 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 	facts := progress.Facts{
 		Planned:   s.Planned,
 		Suspended: s.Own.Suspended,
-		Final:     s.Own.Final,
+		Final:     s.Own.Final || s.Own.Repeats,
 		Cleared:   s.Cleared,
 		Current:   int(s.Current),
 		RateFrom:  events.Millis(s.Stream.RateFrom),

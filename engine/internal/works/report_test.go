@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
@@ -112,6 +113,34 @@ func TestReport_TellsTheThresholdThatHasEndedTheWorkUntilItIsReset(t *testing.T)
 	w.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
 	if got := w.report().Partitions[0].Thresholds[1]; got.Count != 0 || got.Tripped {
 		t.Errorf("after a reset: %+v", got)
+	}
+}
+
+func TestReport_AWorkThatRepeatsHasFailedUntilItsNextRunBegins(t *testing.T) {
+	w := inWork(t, 4, 1, task.Policy{MaxAttempts: 1, Every: time.Hour}, func(p *events.WorkPartition) {
+		p.Thresholds = []events.WorkThreshold{{Counter: "deleted", Limit: 2}}
+	})
+	w.now += 1000
+	w.end(parent, 1)
+	w.permit(parent, "deleted", 1, 2, 3)
+	if is := w.task(parent); is.Final() || !is.RunEnded {
+		t.Fatalf("final %t, its run has ended %t, want a repetition", is.Final(), is.RunEnded)
+	}
+	failed := func(when string) {
+		t.Helper()
+		r := w.report()
+		p := &r.Partitions[0]
+		if r.State != progress.Failed || p.State != progress.Failed || !p.Thresholds[0].Tripped || p.TimeLeftMs != nil {
+			t.Errorf("%s: the work %s, the partition %s, %+v", when, r.State, p.State, p.Thresholds)
+		}
+	}
+	failed("before the repetition")
+	w.now += events.Millis(time.Hour / time.Millisecond)
+	failed("when it is due")
+	w.operate(parent, task.Retry)
+	w.start(parent, "n-1")
+	if r := w.report(); r.State != progress.InProgress || r.Partitions[0].Thresholds[0].Tripped {
+		t.Errorf("in the next run: %+v", r)
 	}
 }
 
