@@ -409,7 +409,7 @@ func (c *Rerun) Decide(d *command.Decider) command.Answer {
 		return refusal
 	}
 	switch {
-	case !t.Final() || len(of.Open()) > 0:
+	case !t.Final() && !t.RunEnded || len(of.Open()) > 0:
 		return command.Refused(command.AnswerState, "cannot run failed buckets again of a work that has not ended")
 	case !of.Planned:
 		const say = "cannot run failed buckets again: the run was reset, and retry plans another one"

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
@@ -537,6 +538,42 @@ func TestRerun_HasTheBucketsWithFailedItemsAlone(t *testing.T) {
 	w.complete(parent, command.Succeeded)
 	if a := w.decide(&works.Rerun{Task: string(parent)}); a.Code != command.AnswerState || !strings.Contains(a.Text, "no bucket had failed items") {
 		t.Errorf("answer %d %s", a.Code, a.Text)
+	}
+}
+
+func TestRerun_OfAWorkThatRepeatsIsItsNextRun(t *testing.T) {
+	w := inWork(t, 3, 1, task.Policy{Every: time.Hour})
+	for bucket := uint64(1); bucket <= 3; bucket++ {
+		c := works.Bucket{Ended: bucket, Done: 2, Want: true}
+		if bucket == 2 {
+			c.Failed = 1
+		}
+		w.move(parent, c)
+	}
+	w.complete(parent, command.Succeeded)
+	if w.task(parent).Final() {
+		t.Fatal("it does not repeat")
+	}
+	w.must(&works.Rerun{Task: string(parent)})
+	w.start(parent, "n-1")
+	if m := w.plan("5f", part("all", 3, 1)); m.Run != 2 {
+		t.Fatalf("run %d of the work, want 2", m.Run)
+	}
+	if a := w.decide(&works.Rerun{Task: string(parent)}); a.Code != command.AnswerState {
+		t.Errorf("while it runs: %d %s", a.Code, a.Text)
+	}
+	w.begin(1)
+	if m := w.take(parent); m.Bucket != 2 {
+		t.Errorf("bucket %d, want the one with a failed item, 2", m.Bucket)
+	}
+	if m := w.end(parent, 2); works.State(m.State) != works.Over {
+		t.Errorf("%+v behind the buckets with failed items", m)
+	}
+	w.complete(parent, command.Succeeded)
+	w.now += events.Millis(time.Hour / time.Millisecond)
+	w.start(parent, "n-1")
+	if m := w.plan("5f", part("all", 3, 1)); m.Run != 3 || w.work().Retried {
+		t.Errorf("run %d of the work, of failed buckets alone %t, want 3 with all buckets", m.Run, w.work().Retried)
 	}
 }
 
