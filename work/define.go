@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 
 	"taskledger/behaviors"
@@ -68,8 +69,8 @@ type Work[P, I any] struct {
 	foreign    *foreign
 }
 
-// Define declares a work of partitions, which follow one another. id is 1 to 48 bytes of [a-z0-9-]; options may be nil
-// and are copied. Define never fails: Validate tells what is wrong with a definition.
+// Define declares a work of partitions, which follow one another. id is 1 to 48 bytes of [a-z0-9-]; options may be nil.
+// What it is given is copied. Define never fails: Validate tells what is wrong with a definition.
 func Define[P, I any](id string, options *Options, partitions ...Partition[P, I]) *Work[P, I] {
 	w := &Work[P, I]{id: id, foreign: new(foreign)}
 	if options != nil {
@@ -91,9 +92,16 @@ func Define[P, I any](id string, options *Options, partitions ...Partition[P, I]
 			rules[n] = r.complete()
 		}
 		p.Rules = rules
+		p.Thresholds, p.Segmentation = slices.Clone(p.Thresholds), separate(p.Segmentation)
 		w.partitions = append(w.partitions, p)
 	}
 	return w
+}
+
+// separate returns a plan that shares no memory with p.
+func separate(p segmentation.Plan) segmentation.Plan {
+	p.Alphabets, p.Explicit = slices.Clone(p.Alphabets), slices.Clone(p.Explicit)
+	return p
 }
 
 // ID returns the id of the work, which is that of its behavior.
@@ -106,7 +114,9 @@ func (w *Work[P, I]) Policy() task.Policy { return w.options.Policy }
 func (w *Work[P, I]) Planned() Plan {
 	plan := Plan{Definition: w.hash()}
 	for i := range w.partitions {
-		plan.Partitions = append(plan.Partitions, w.partitions[i].plan())
+		p := w.partitions[i].plan()
+		p.Segmentation = separate(p.Segmentation)
+		plan.Partitions = append(plan.Partitions, p)
 	}
 	return plan
 }
