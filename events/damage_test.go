@@ -189,6 +189,8 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"too many buckets":      {"buckets: 1000000001, want", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1e9 + 1, Workers: 1, Threads: 1}, ""))},
 		"too many workers":      {"workers: 257, want 1 to 256", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1, Workers: 257, Threads: 1}, ""))},
 		"too many threads":      {"threads: 257, want 1 to 256", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1, Workers: 1, Threads: 257}, ""))},
+		"rules too large":       {"rules: 16385 bytes exceed", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1, Workers: 1, Threads: 1, Rules: make([]byte, 16<<10+1)}, ""))},
+		"rules of a stream":     {"rules of a stream", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1, Workers: 1, Threads: 1, Form: events.FormPrecise, Rules: []byte("r")}, ""))},
 		"segments too large":    {"segments: 196609 bytes exceed", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1, Workers: 1, Threads: 1, Segments: make([]byte, 192<<10+1)}, ""))},
 		"mode of no partition":  {"mode 3, want less than 3", ofWork(planOf(events.WorkPartition{ID: "a", Mode: 3, Buckets: 1, Workers: 1, Threads: 1}, ""))},
 		"counter without name":  {"counter \"\": 0 bytes", ofWork(planOf(events.WorkPartition{ID: "a", Buckets: 1, Workers: 1, Threads: 1, Thresholds: make([]events.WorkThreshold, 1)}, ""))},

@@ -278,6 +278,8 @@ func drawWork(t *rapid.T) *events.WorkPlanned {
 		if p.Form = events.WorkForm(rapid.IntRange(0, 3).Draw(t, "form")); p.Form != events.FormBuckets {
 			p.Buckets, p.Workers = 1, 1
 			p.MovesToken = p.Mode != events.ModeFull && rapid.Bool().Draw(t, "moves token")
+		} else if rapid.Bool().Draw(t, "rules") {
+			p.Rules = drawBytes(t)
 		}
 		if rapid.Bool().Draw(t, "threshold") {
 			p.Thresholds = []events.WorkThreshold{{Counter: drawCounter(t), Limit: rapid.Uint64().Draw(t, "limit")}}

@@ -148,6 +148,8 @@ func tailed() map[string]events.Event {
 			Body: &events.BucketsMoved{Worker: 3, Attempt: events.RefOf(40, 2), Returned: 17, Cause: events.ReturnedLost}},
 		"workplanned-stream": {Task: "orders/sync", Seq: 11, Prev: events.RefOf(41, 10), Body: &events.WorkPlanned{Run: 3, Definition: "5f0c",
 			Partitions: []events.WorkPartition{{ID: "try", Mode: events.ModeSimulate, Buckets: 1, Workers: 1, Threads: 4, Form: events.FormPrecise, MovesToken: true}}}},
+		"workplanned-rules": {Task: "orders/purge", Seq: 7, Prev: events.RefOf(41, 6), Body: &events.WorkPlanned{Run: 3, Definition: "5f0c",
+			Partitions: []events.WorkPartition{{ID: "all", Buckets: 200, Workers: 9, Threads: 4, Rules: []byte("busy: ignore")}}}},
 		"workreset-token": {Task: "orders/sync", Seq: 12, Prev: events.RefOf(41, 11), Body: &events.WorkReset{What: events.ResetToken,
 			Token: "usn:17\xff", Reason: "restored"}},
 		"workreset-counts": {Task: "orders/purge", Seq: 12, Prev: events.RefOf(41, 11), Body: &events.WorkReset{What: events.ResetCounts}},

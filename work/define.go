@@ -113,9 +113,13 @@ func (w *Work[P, I]) Policy() task.Policy { return w.options.Policy }
 // Planned returns what a run of the definition follows. Validate has to accept the definition.
 func (w *Work[P, I]) Planned() Plan {
 	plan := Plan{Definition: w.hash()}
+	small := w.rulesFit()
 	for i := range w.partitions {
 		p := w.partitions[i].plan()
 		p.Segmentation = separate(p.Segmentation)
+		if !small {
+			p.Rules = nil
+		}
 		plan.Partitions = append(plan.Partitions, p)
 	}
 	return plan
@@ -133,6 +137,8 @@ func (p *Partition[P, I]) plan() PartitionPlan {
 	}
 	if p.flow != nil {
 		plan.Form, plan.MovesToken = p.flow.form()
+	} else {
+		plan.Rules = recordedRules(p.Rules)
 	}
 	return plan
 }

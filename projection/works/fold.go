@@ -202,7 +202,7 @@ func clonePartitions(all []events.WorkPartition) []events.WorkPartition {
 	all = slices.Clone(all)
 	for i := range all {
 		p := &all[i]
-		p.ID, p.Segments = strings.Clone(p.ID), slices.Clone(p.Segments)
+		p.ID, p.Segments, p.Rules = strings.Clone(p.ID), slices.Clone(p.Segments), slices.Clone(p.Rules)
 		p.Thresholds = slices.Clone(p.Thresholds)
 		for j := range p.Thresholds {
 			p.Thresholds[j].Counter = strings.Clone(p.Thresholds[j].Counter)
