@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"taskledger/work/internal/threads"
@@ -156,6 +157,19 @@ func (l *loop[P, I]) rules(plan *PartitionPlan, defined *Partition[P, I]) ([]Rul
 		return nil, l.absent("partition %q has rules in the run that this node does not know: %+v", plan.ID, plan.Rules)
 	}
 	return rules, nil
+}
+
+// rulesOf returns the rules that a plan has; false = it has some that this node does not know.
+func rulesOf(recorded []workledger.Rule) (rules []Rule, known bool) {
+	for _, r := range recorded {
+		rules = append(rules, Rule{
+			Code:    r.Code,
+			React:   Reaction(r.React),
+			Times:   r.Times,
+			Backoff: r.Backoff,
+		})
+	}
+	return rules, checkRules("", rules) == nil && !slices.ContainsFunc(rules, Rule.holds)
 }
 
 func (l *loop[P, I]) absent(format string, args ...any) error {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"taskledger/behaviors"
+	"taskledger/events"
 	"taskledger/task"
 	"taskledger/work/segmentation"
 )
@@ -123,6 +124,21 @@ func (w *Work[P, I]) Planned() Plan {
 		plan.Partitions = append(plan.Partitions, p)
 	}
 	return plan
+}
+
+// ruleBytes bounds what a rule takes in a plan without its code, and what the rules of a partition take besides.
+const ruleBytes = 24
+
+// rulesFit reports whether the rules of all partitions are so small that a plan has them.
+func (w *Work[P, I]) rulesFit() bool {
+	bytes := 0
+	for i := range w.partitions {
+		bytes += ruleBytes
+		for _, r := range w.partitions[i].Rules {
+			bytes += ruleBytes + len(r.Code)
+		}
+	}
+	return bytes <= events.MaxRuleBytes
 }
 
 func (p *Partition[P, I]) plan() PartitionPlan {

@@ -1,11 +1,9 @@
 package work
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
-	"taskledger/events"
 	"taskledger/work/workledger"
 )
 
@@ -105,34 +103,6 @@ func recordedRules(rules []Rule) []workledger.Rule {
 		}
 	}
 	return all
-}
-
-// ruleBytes bounds what a rule takes in a plan without its code, and what the rules of a partition take besides.
-const ruleBytes = 24
-
-// rulesFit reports whether the rules of all partitions are so small that a plan has them.
-func (w *Work[P, I]) rulesFit() bool {
-	bytes := 0
-	for i := range w.partitions {
-		bytes += ruleBytes
-		for _, r := range w.partitions[i].Rules {
-			bytes += ruleBytes + len(r.Code)
-		}
-	}
-	return bytes <= events.MaxRuleBytes
-}
-
-// rulesOf returns the rules that a plan has; false = it has some that this node does not know.
-func rulesOf(recorded []workledger.Rule) (rules []Rule, known bool) {
-	for _, r := range recorded {
-		rules = append(rules, Rule{
-			Code:    r.Code,
-			React:   Reaction(r.React),
-			Times:   r.Times,
-			Backoff: r.Backoff,
-		})
-	}
-	return rules, checkRules("", rules) == nil && !slices.ContainsFunc(rules, Rule.holds)
 }
 
 // holds reports whether the rule sets a change aside in a task of its own.
