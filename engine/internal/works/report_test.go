@@ -116,6 +116,44 @@ func TestReport_TellsTheThresholdThatHasEndedTheWorkUntilItIsReset(t *testing.T)
 	}
 }
 
+func TestReport_ACountThatHangsIsSeenAndHasStalledAfterAWhile(t *testing.T) {
+	w := newWorld(t)
+	w.submit(task.Policy{})
+	w.start(parent, "n-1")
+	w.plan("5f", part("one", 1, 1), part("two", 1, 1))
+	counts := func(place int, words string) {
+		t.Helper()
+		since := w.now
+		for _, wait := range []events.Millis{progress.StallAfter - 1, 1} {
+			w.now += wait
+			r := w.report()
+			p := r.Partitions[place]
+			stalled := events.Millis(0)
+			if w.now-since >= progress.StallAfter {
+				stalled = since
+			}
+			if p.BeginsSince != since || p.StalledSince != stalled || p.Progress != "beginning" || r.Progress != words {
+				t.Errorf("%s: partition %+v, want one that begins since %d, and has stalled since %d", r.Progress, p, since, stalled)
+			}
+			if other := r.Partitions[1-place].BeginsSince; other != 0 {
+				t.Errorf("the other partition begins since %d", other)
+			}
+		}
+	}
+	counts(0, "beginning")
+	w.begin(1)
+	w.take(parent)
+	if p := w.report().Partitions[0]; p.BeginsSince != 0 || p.StalledSince != 0 {
+		t.Errorf("under way: %+v", p)
+	}
+	w.end(parent, 1)
+	counts(1, "100 % in 1/2")
+	w.complete(parent, command.Released)
+	if p := w.report().Partitions[1]; p.BeginsSince != 0 || p.Progress != "not started" {
+		t.Errorf("without an attempt: %+v", p)
+	}
+}
+
 func TestReport_AWorkThatRepeatsHasFailedUntilItsNextRunBegins(t *testing.T) {
 	w := inWork(t, 4, 1, task.Policy{MaxAttempts: 1, Every: time.Hour}, func(p *events.WorkPartition) {
 		p.Thresholds = []events.WorkThreshold{{Counter: "deleted", Limit: 2}}
