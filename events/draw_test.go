@@ -233,7 +233,7 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return &events.PermitsGranted{Counter: drawCounter(t), Bucket: drawBucket(t), Simulate: rapid.Bool().Draw(t, "simulate"),
 			Items: rapid.SliceOfN(rapid.Uint64(), 1, 5).Draw(t, "items")}
 	case events.KindWorkReset:
-		b := &events.WorkReset{What: events.ResetScope(rapid.IntRange(1, 3).Draw(t, "what"))}
+		b := &events.WorkReset{What: events.ResetScope(rapid.IntRange(1, 4).Draw(t, "what"))}
 		if b.What == events.ResetToken {
 			b.Token, b.Reason = string(drawBytes(t)), text.Draw(t, "reason")
 		}
@@ -278,6 +278,8 @@ func drawWork(t *rapid.T) *events.WorkPlanned {
 		if p.Form = events.WorkForm(rapid.IntRange(0, 3).Draw(t, "form")); p.Form != events.FormBuckets {
 			p.Buckets, p.Workers = 1, 1
 			p.MovesToken = p.Mode != events.ModeFull && rapid.Bool().Draw(t, "moves token")
+		} else if rapid.Bool().Draw(t, "rules") {
+			p.Rules = drawBytes(t)
 		}
 		if rapid.Bool().Draw(t, "threshold") {
 			p.Thresholds = []events.WorkThreshold{{Counter: drawCounter(t), Limit: rapid.Uint64().Draw(t, "limit")}}

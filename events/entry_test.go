@@ -212,6 +212,9 @@ func expected(body events.Body) ([]any, events.Payload) {
 			if p.Form != events.FormBuckets {
 				partition = append(partition, uint8(p.Form), p.MovesToken)
 			}
+			if len(p.Rules) > 0 {
+				partition = append(partition, p.Rules)
+			}
 			partitions = append(partitions, partition)
 		}
 		return []any{b.Run, b.Definition, partitions, b.Failed}, nil

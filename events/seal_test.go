@@ -74,7 +74,7 @@ func drawExtremeBody(t *rapid.T) events.Body {
 	case *events.PermitsGranted:
 		b.Items = make([]uint64, rapid.IntRange(0, 2*events.MaxPermits).Draw(t, "items"))
 	case *events.WorkReset:
-		b.What = events.ResetScope(rapid.IntRange(0, 4).Draw(t, "any scope"))
+		b.What = events.ResetScope(rapid.IntRange(0, 5).Draw(t, "any scope"))
 	case *events.TokenMoved:
 		b.Token, b.Open = extreme.Draw(t, "token"), rapid.Uint64().Draw(t, "any open")
 	case *events.ChangeHeld:

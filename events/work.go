@@ -21,6 +21,8 @@ const (
 	MaxThreads = 256
 	// MaxSegmentBytes bounds what says how the partitions of a work are cut into buckets, together.
 	MaxSegmentBytes = 192 << 10
+	// MaxRuleBytes bounds the rules of the partitions of a work, together.
+	MaxRuleBytes = 16 << 10
 	// MaxThresholds bounds the counters of a partition.
 	MaxThresholds = 16
 	// MaxCounterBytes bounds the name of a counter.
@@ -94,6 +96,8 @@ type WorkPartition struct {
 	Thresholds []WorkThreshold
 	Form       WorkForm
 	MovesToken bool // of a stream that is not ModeFull: it moves the token as one that is does
+	// Rules hold what errors of items do, as the definition wrote it; empty = each node goes by its own, as streams do.
+	Rules []byte
 }
 
 // WorkThreshold bounds what a counter of a partition may count.
@@ -166,8 +170,9 @@ type ResetScope uint8
 // The scopes.
 const (
 	ResetAll        ResetScope = 1 + iota // the run: its buckets and counters. The next attempt plans another one
-	ResetThresholds                       // what the counters of the partitions have counted
+	ResetThresholds                       // what the counters have counted, and permits: older journals have it
 	ResetToken                            // where the stream stands: it goes on from another token
+	ResetCounts                           // what the counters have counted: an item of an open bucket keeps its permit
 	resetScopeEnd
 )
 

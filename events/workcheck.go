@@ -28,6 +28,8 @@ func (p *WorkPartition) Check() error {
 		return fmt.Errorf("partition %q: a stream of %d buckets and %d workers, want one", p.ID, p.Buckets, p.Workers)
 	case p.MovesToken && (p.Form == FormBuckets || p.Mode == ModeFull):
 		return fmt.Errorf("partition %q: only a stream that is not full is told to move its token", p.ID)
+	case p.Form != FormBuckets && len(p.Rules) > 0:
+		return fmt.Errorf("partition %q: rules of a stream, which goes by those of its node", p.ID)
 	case len(p.Thresholds) > MaxThresholds:
 		return fmt.Errorf("partition %q: %d thresholds exceed the limit of %d", p.ID, len(p.Thresholds), MaxThresholds)
 	}
@@ -57,13 +59,14 @@ func CheckPartitions(all []WorkPartition) error {
 	if n := len(all); n == 0 || n > MaxPartitions {
 		return fmt.Errorf("partitions: %d, want 1 to %d", n, MaxPartitions)
 	}
-	segments := 0
+	segments, rules := 0, 0
 	for i := range all {
 		p := &all[i]
 		if err := p.Check(); err != nil {
 			return err
 		}
 		segments += len(p.Segments)
+		rules += len(p.Rules)
 		for j := range i {
 			if all[j].ID == p.ID {
 				return fmt.Errorf("partition %q is there twice", p.ID)
@@ -72,6 +75,9 @@ func CheckPartitions(all []WorkPartition) error {
 	}
 	if segments > MaxSegmentBytes {
 		return fmt.Errorf("segments: %d bytes exceed the limit of %d", segments, MaxSegmentBytes)
+	}
+	if rules > MaxRuleBytes {
+		return fmt.Errorf("rules: %d bytes exceed the limit of %d", rules, MaxRuleBytes)
 	}
 	return nil
 }

@@ -47,10 +47,11 @@ func (b *WorkPlanned) decode(r *wire.Reader, _ Payload) {
 	b.Failed = r.Bool()
 }
 
-// Encode writes the partition as an array of its fields, without the last two if it is no stream. Thresholds are an
-// array of counters and limits.
+// Encode writes the partition as an array of its fields: behind the first seven those of a stream, or the rules if there
+// are any. Thresholds are an array of counters and limits.
 func (p *WorkPartition) Encode(w *wire.Writer) {
-	w.Array(7 + 2*tail(p.Form != FormBuckets))
+	ruled := p.Form == FormBuckets && len(p.Rules) > 0
+	w.Array(7 + 2*tail(p.Form != FormBuckets) + tail(ruled))
 	w.Text(p.ID)
 	w.Uint(uint64(p.Mode))
 	w.Uint(p.Buckets)
@@ -65,6 +66,9 @@ func (p *WorkPartition) Encode(w *wire.Writer) {
 	if p.Form != FormBuckets {
 		w.Uint(uint64(p.Form))
 		w.Bool(p.MovesToken)
+	}
+	if ruled {
+		w.Bytes(p.Rules)
 	}
 }
 
@@ -82,16 +86,19 @@ func (p *WorkPartition) Decode(r *wire.Reader) {
 	for range n / 2 {
 		p.Thresholds = append(p.Thresholds, WorkThreshold{Counter: r.Text(), Limit: r.Uint()})
 	}
-	if fields == 7 {
-		return
-	}
-	if fields != 9 {
-		r.Fail("array of %d, want 7 or 9", fields)
-		return
-	}
-	p.Form, p.MovesToken = WorkForm(upTo(r, math.MaxUint8)), r.Bool()
-	if p.Form == FormBuckets {
-		r.Fail("form of a partition that is no stream")
+	switch fields {
+	case 7:
+	case 8:
+		if p.Rules = r.Bytes(); len(p.Rules) == 0 {
+			r.Fail("rules of a partition that has none recorded")
+		}
+	case 9:
+		p.Form, p.MovesToken = WorkForm(upTo(r, math.MaxUint8)), r.Bool()
+		if p.Form == FormBuckets {
+			r.Fail("form of a partition that is no stream")
+		}
+	default:
+		r.Fail("array of %d, want 7 to 9", fields)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"taskledger/task"
 	"taskledger/work"
+	"taskledger/work/workledger"
 )
 
 func TestRun_OfAPartitionThatThisNodeLacksIsGivenBackMoreAndMoreSlowlyAndToldOnce(t *testing.T) {
@@ -49,6 +50,75 @@ func TestRun_OfAPartitionThatThisNodeLacksIsGivenBackMoreAndMoreSlowlyAndToldOnc
 			t.Errorf("buckets %v are open, %v done", r.open, r.done)
 		}
 	})
+}
+
+func TestRun_OnANodeWithOtherRulesGoesByThoseThatAreRecorded(t *testing.T) {
+	type rules = []work.Rule
+	ignores, retries := work.Rule{Code: "busy", React: work.Ignore}, work.Rule{Code: "busy", React: work.Retry, Backoff: 1}
+	for name, c := range map[string]struct {
+		there, here rules
+		times       int64 // that the item is processed
+		want        work.Counts
+	}{
+		"ignored there, failed here":  {there: rules{ignores}, times: 1, want: work.Counts{Skipped: 1}},
+		"failed there, ignored here":  {here: rules{ignores}, times: 1, want: work.Counts{Failed: 1}},
+		"repeated there, failed here": {there: rules{retries}, times: 2, want: work.Counts{Failed: 1}},
+		"failed there, repeated here": {here: rules{retries}, times: 1, want: work.Counts{Failed: 1}},
+	} {
+		times := int64(0)
+		define := func(r rules) *work.Work[int, int] {
+			return work.Define("numbers", nil, partition{
+				Items:        numbers,
+				Segmentation: cut(1, 1),
+				Rules:        r,
+				Process: func(context.Context, int) error {
+					times++
+					return busy
+				},
+			})
+		}
+		r, plan := newRecord(), define(c.there).Planned()
+		r.plan = &plan
+		if _, err := define(c.here).Attempt(t.Context(), r.attempt(), 0, work.Attempt{Number: 1}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := r.total(); got != c.want || times != c.times {
+			t.Errorf("%s: %+v, processed %d times, want %+v and %d", name, got, times, c.want, c.times)
+		}
+	}
+}
+
+func TestPlanned_HasTheRulesOfAllPartitionsUnlessTheyAreLarge(t *testing.T) {
+	for codes, recorded := range map[int]bool{10: true, 60: false} {
+		var all []partition
+		for range 64 {
+			p := partition{Items: numbers, Process: nothing, Rules: []work.Rule{{React: work.Ignore}}}
+			for n := range 5 {
+				p.Rules = append(p.Rules, work.Rule{Code: strings.Repeat("x", codes) + string(rune('0'+n))})
+			}
+			all = append(all, p)
+		}
+		for _, p := range work.Define("numbers", nil, all...).Planned().Partitions {
+			if is := p.Rules != nil; is != recorded {
+				t.Fatalf("with codes of %d bytes partition %s has rules %t, want %t", codes, p.ID, is, recorded)
+			}
+		}
+	}
+}
+
+func TestRun_OfRulesThatThisNodeDoesNotKnowIsGivenBack(t *testing.T) {
+	here := work.Define("numbers", nil, partition{Items: numbers, Process: nothing, Segmentation: cut(1, 1)})
+	r, plan := newRecord(), here.Planned()
+	plan.Partitions[0].Rules = []workledger.Rule{{React: 99}}
+	r.plan = &plan
+	out := here.Run(opening(t.Context(), totals{r.attempt()}, false, nil), task.Attempt{
+		Task:   "a/p",
+		Number: 1,
+		Params: []byte("0"),
+	})
+	if got := said(&out); got != "release 1s" {
+		t.Errorf("%s, want release 1s", got)
+	}
 }
 
 func TestRun_OfAPartitionThatCountsOtherwiseOnThisNodeIsGivenBackAndToldOnce(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"taskledger/work/internal/threads"
@@ -146,6 +147,31 @@ func (l *loop[P, I]) at(place int) (*PartitionPlan, *Partition[P, I], error) {
 	return plan, defined, nil
 }
 
+// rules returns those of the run, or of this node where none are recorded.
+func (l *loop[P, I]) rules(plan *PartitionPlan, defined *Partition[P, I]) ([]Rule, error) {
+	if plan.Rules == nil {
+		return defined.Rules, nil
+	}
+	rules, known := rulesOf(plan.Rules)
+	if !known {
+		return nil, l.absent("partition %q has rules in the run that this node does not know: %+v", plan.ID, plan.Rules)
+	}
+	return rules, nil
+}
+
+// rulesOf returns the rules that a plan has; false = it has some that this node does not know.
+func rulesOf(recorded []workledger.Rule) (rules []Rule, known bool) {
+	for _, r := range recorded {
+		rules = append(rules, Rule{
+			Code:    r.Code,
+			React:   Reaction(r.React),
+			Times:   r.Times,
+			Backoff: r.Backoff,
+		})
+	}
+	return rules, checkRules("", rules) == nil && !slices.ContainsFunc(rules, Rule.holds)
+}
+
 func (l *loop[P, I]) absent(format string, args ...any) error {
 	return &absentError{l.opened.Plan.Definition, fmt.Sprintf(format, args...)}
 }
@@ -213,6 +239,10 @@ func (l *loop[P, I]) bucket(ctx context.Context, next Answer) (Report, error) {
 		Bucket:    next.Bucket,
 	}
 	plan, defined, err := l.at(next.Partition)
+	var rules []Rule
+	if err == nil {
+		rules, err = l.rules(plan, defined)
+	}
 	if err == nil {
 		switch b, ok := plan.Segmentation.Bucket(next.Bucket); {
 		case !ok:
@@ -223,6 +253,7 @@ func (l *loop[P, I]) bucket(ctx context.Context, next Answer) (Report, error) {
 			run := &bucketRun[P, I]{
 				Partition: defined,
 				plan:      plan,
+				rules:     rules,
 				place:     next.Partition,
 				info:      l.info(plan, b),
 				ledger:    l.ledger,

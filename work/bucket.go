@@ -26,7 +26,8 @@ func Abandoned() []string { return abandoned.Names() }
 type bucketRun[P, I any] struct {
 	*Partition[P, I] // as it is defined
 	plan             *PartitionPlan
-	place            int // of the partition
+	rules            []Rule // of the run
+	place            int    // of the partition
 	info             Info
 	ledger           Ledger
 	log              *slog.Logger
@@ -120,7 +121,7 @@ func (b *bucketRun[P, I]) failed(
 	ctx context.Context, asks *permits, it *threads.Item[I], err error,
 ) (v threads.Verdict) {
 	e := itemError(nameOf(it), err)
-	d := decide(b.Rules, e.Code, int64(it.Try))
+	d := decide(b.rules, e.Code, int64(it.Try))
 	switch d.React {
 	case Ignore:
 		b.tally.skipped()

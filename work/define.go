@@ -3,9 +3,11 @@ package work
 import (
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 
 	"taskledger/behaviors"
+	"taskledger/events"
 	"taskledger/task"
 	"taskledger/work/segmentation"
 )
@@ -68,8 +70,8 @@ type Work[P, I any] struct {
 	foreign    *foreign
 }
 
-// Define declares a work of partitions, which follow one another. id is 1 to 48 bytes of [a-z0-9-]; options may be nil
-// and are copied. Define never fails: Validate tells what is wrong with a definition.
+// Define declares a work of partitions, which follow one another. id is 1 to 48 bytes of [a-z0-9-]; options may be nil.
+// What it is given is copied. Define never fails: Validate tells what is wrong with a definition.
 func Define[P, I any](id string, options *Options, partitions ...Partition[P, I]) *Work[P, I] {
 	w := &Work[P, I]{id: id, foreign: new(foreign)}
 	if options != nil {
@@ -91,9 +93,16 @@ func Define[P, I any](id string, options *Options, partitions ...Partition[P, I]
 			rules[n] = r.complete()
 		}
 		p.Rules = rules
+		p.Thresholds, p.Segmentation = slices.Clone(p.Thresholds), separate(p.Segmentation)
 		w.partitions = append(w.partitions, p)
 	}
 	return w
+}
+
+// separate returns a plan that shares no memory with p.
+func separate(p segmentation.Plan) segmentation.Plan {
+	p.Alphabets, p.Explicit = slices.Clone(p.Alphabets), slices.Clone(p.Explicit)
+	return p
 }
 
 // ID returns the id of the work, which is that of its behavior.
@@ -105,10 +114,31 @@ func (w *Work[P, I]) Policy() task.Policy { return w.options.Policy }
 // Planned returns what a run of the definition follows. Validate has to accept the definition.
 func (w *Work[P, I]) Planned() Plan {
 	plan := Plan{Definition: w.hash()}
+	small := w.rulesFit()
 	for i := range w.partitions {
-		plan.Partitions = append(plan.Partitions, w.partitions[i].plan())
+		p := w.partitions[i].plan()
+		p.Segmentation = separate(p.Segmentation)
+		if !small {
+			p.Rules = nil
+		}
+		plan.Partitions = append(plan.Partitions, p)
 	}
 	return plan
+}
+
+// ruleBytes bounds what a rule takes in a plan without its code, and what the rules of a partition take besides.
+const ruleBytes = 24
+
+// rulesFit reports whether the rules of all partitions are so small that a plan has them.
+func (w *Work[P, I]) rulesFit() bool {
+	bytes := 0
+	for i := range w.partitions {
+		bytes += ruleBytes
+		for _, r := range w.partitions[i].Rules {
+			bytes += ruleBytes + len(r.Code)
+		}
+	}
+	return bytes <= events.MaxRuleBytes
 }
 
 func (p *Partition[P, I]) plan() PartitionPlan {
@@ -123,6 +153,8 @@ func (p *Partition[P, I]) plan() PartitionPlan {
 	}
 	if p.flow != nil {
 		plan.Form, plan.MovesToken = p.flow.form()
+	} else {
+		plan.Rules = recordedRules(p.Rules)
 	}
 	return plan
 }

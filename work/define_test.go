@@ -132,11 +132,26 @@ func TestDefine_TakesTheZeroValueAsOneOfEverything(t *testing.T) {
 
 func TestDefine_IsNotChangedThroughWhatItWasGiven(t *testing.T) {
 	p := whole()
-	w := work.Define("numbers", nil, p)
+	q := partition{
+		Items:        numbers,
+		Process:      nothing,
+		Segmentation: segmentation.Plan{Kind: segmentation.Explicit, Explicit: []segmentation.Content{{Upper: "m"}, {Lower: "m"}}},
+	}
+	w := work.Define("numbers", nil, p, q)
 	before := w.Planned().Definition
-	p.Rules[0].Code = "else"
-	if w.Planned().Definition != before {
-		t.Error("the definition has changed")
+	plan := w.Planned()
+	for name, change := range map[string]func(){
+		"rules":                      func() { p.Rules[0].Code = "else" },
+		"thresholds":                 func() { p.Thresholds[0].Limit++ },
+		"alphabets":                  func() { p.Segmentation.Alphabets[0] = "xyz" },
+		"explicit buckets":           func() { q.Segmentation.Explicit[0].Upper = "n" },
+		"thresholds of a plan":       func() { plan.Partitions[0].Thresholds[0].Limit++ },
+		"alphabets of a plan":        func() { plan.Partitions[0].Segmentation.Alphabets[0] = "vw" },
+		"explicit buckets of a plan": func() { plan.Partitions[1].Segmentation.Explicit[1].Lower = "k" },
+	} {
+		if change(); w.Planned().Definition != before {
+			t.Fatalf("the definition has changed with %s", name)
+		}
 	}
 }
 

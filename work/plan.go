@@ -48,6 +48,7 @@ type Plan = workledger.Plan
 //	Workers      int64       // at once, 1 to MaxWorkers
 //	Threads      int64       // of each worker, 1 to MaxThreads
 //	Thresholds   []Threshold // those of the partition, and one for each rule that stops the work
+//	Rules        []workledger.Rule // what errors of items do; nil = a node goes by those that it has, as of a stream
 type PartitionPlan = workledger.PartitionPlan
 
 // Form says whether a partition is cut into buckets or is a stream, and of which form.

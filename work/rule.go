@@ -91,6 +91,20 @@ func (r Rule) complete() Rule {
 	return r
 }
 
+// recordedRules returns rules as a plan has them.
+func recordedRules(rules []Rule) []workledger.Rule {
+	all := make([]workledger.Rule, len(rules))
+	for i, r := range rules {
+		all[i] = workledger.Rule{
+			Code:    r.Code,
+			React:   uint8(r.React),
+			Times:   r.Times,
+			Backoff: r.Backoff,
+		}
+	}
+	return all
+}
+
 // holds reports whether the rule sets a change aside in a task of its own.
 func (r Rule) holds() bool { return r.React == RetryLater || r.React == Park }
 

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"taskledger/work/feed"
@@ -74,6 +75,7 @@ type Stream[P, C any] struct {
 func DefineStream[P, C any](id string, options *Options, streams ...Stream[P, C]) *Work[P, Change[C]] {
 	all := make([]Partition[P, Change[C]], 0, len(streams))
 	for _, s := range streams {
+		s.Rules = slices.Clone(s.Rules)
 		all = append(all, Partition[P, Change[C]]{
 			ID:         s.ID,
 			Mode:       s.Mode,

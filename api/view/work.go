@@ -20,6 +20,7 @@ var (
 		events.ResetAll:        "all",
 		events.ResetThresholds: "thresholds",
 		events.ResetToken:      "token",
+		events.ResetCounts:     "thresholds",
 	}
 	workForms = []string{
 		events.FormBuckets:   "",

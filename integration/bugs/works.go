@@ -34,6 +34,9 @@ var works = []Bug{
 	{"permit of a work that stops taken for a trip", "engine/internal/works/ledger.go", []Edit{
 		{"	if l.tripped.Load() {\n", "	if l.tripped.Load() || why != \"\" {\n"},
 	}, worksPkg, "TestLedger_APermitWhileTheWorkIsSuspendedIsNoTrip"},
+	{"reset of counters that forgets permits", "projection/works/fold.go", []Edit{
+		{"	if what != events.ResetCounts {\n", "	if what != 0 {\n"},
+	}, worksPkg, "TestReset_OfThresholdsLetsAsManyNewItemsOfAnOpenBucketPass"},
 	{"run over failed buckets that has all of them", "projection/works/fold.go", []Edit{
 		{"			p.taken = before[i].failed.Complement(buckets)\n", "			p.Total = buckets\n"},
 	}, worksPkg, "TestRerun_HasTheBucketsWithFailedItemsAlone"},

@@ -18,6 +18,7 @@ func TestWork_NodesOfAnotherDefinitionLeaveItToOneThatHasTheRecorded(t *testing.
 		"they lack a partition":   func(s *shape) { s.partitions = 1 },
 		"they stop at a failure":  func(s *shape) { s.rules = []work.Rule{{React: work.Stop, Times: 100}} },
 		"they have a threshold":   func(s *shape) { s.modes, s.limit = []work.Mode{work.Full, work.Full}, 100 },
+		"they ignore failures":    func(s *shape) { s.rules = []work.Rule{{React: work.Ignore}} },
 		"they have other buckets": func(s *shape) { s.buckets = 4 },
 	} {
 		t.Run(name, func(t *testing.T) {

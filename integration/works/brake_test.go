@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"taskledger/events"
@@ -94,13 +95,12 @@ func tripsAt(t *testing.T, s shape, trips bool, applied int, nodes []string) {
 		t.Errorf("applied to %d items, want %d", n, applied)
 	}
 	for range 2 { // resumed without a reset it trips again
-		_, err := w.client.Operations().Retry(w.within(), steered)
-		w.must(err)
-		w.ends(task.Failure)
-		w.workersEnded(steered)
-	}
-	if n := len(to.appliedTo()); n != applied {
-		t.Errorf("applied to %d items after retries, want %d", n, applied)
+		w.repeatsWhatIsPermitted(func() {
+			_, err := w.client.Operations().Retry(w.within(), steered)
+			w.must(err)
+			w.ends(task.Failure)
+			w.workersEnded(steered)
+		})
 	}
 	for range 60 / int(s.limit) { // each reset lets as many again pass
 		w.must(w.client.Operations().ResetWork(w.within(), steered, true))
@@ -109,9 +109,93 @@ func tripsAt(t *testing.T, s shape, trips bool, applied int, nodes []string) {
 		w.await("it has ended", func() bool { t := w.show(steered); return t.Final() })
 		w.workersEnded(steered)
 	}
-	if last := len(to.appliedTo()); s.modes[0] == work.Full && last <= applied {
-		t.Errorf("applied to %d items after resets, want more than %d", last, applied)
+	if last := len(to.appliedTo()); s.modes[0] == work.Full && last != int(s.items) {
+		t.Errorf("applied to %d items after resets, want all", last)
 	}
+}
+
+// repeatsWhatIsPermitted reports an error if, while a work is retried that trips again, something is applied to an item
+// that it was not applied to before, or to one of a bucket that was done. Others of open buckets are processed again.
+func (w *steer) repeatsWhatIsPermitted(retry func()) {
+	w.Helper()
+	done, before := w.done(steered), w.tally.applications()
+	retry()
+	for n, times := range w.tally.applications() {
+		bucket := uint64(n/(w.shape.items/w.shape.buckets)) + 1
+		switch {
+		case before[n] == 0:
+			w.Errorf("a retry applies to item %d, which has no permit", n)
+		case times != before[n] && done[bucket]:
+			w.Errorf("a retry applies to item %d of bucket %d, which is done", n, bucket)
+		}
+	}
+}
+
+// The operation of item 0 heeds its context, which the trip ends. The only bucket has more than twice the limit.
+func TestThreshold_WhatATripCutsOffPassesUncountedWhenItsBucketRunsAgain(t *testing.T) {
+	t.Parallel()
+	s := shape{
+		id:      "cut-off",
+		items:   20,
+		threads: 2,
+		modes:   []work.Mode{work.Full},
+		limit:   9,
+	}
+	var begun, applied sync.Once
+	var retried atomic.Bool
+	first, repeated := make(chan struct{}), make(chan struct{}) // item 0 has its permit, is applied
+	to := newTally()
+	w := newSteer(t, s, func(ctx context.Context, n int64) error {
+		cut, gate := false, first
+		if retried.Load() {
+			gate = repeated
+		}
+		if n == 0 {
+			begun.Do(func() { cut = true })
+		} else {
+			select {
+			case <-gate:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if err := work.Permit(ctx, "changes"); err != nil {
+			return err
+		}
+		if cut {
+			close(first)
+			return untilEnd(ctx, n)
+		}
+		if to.apply(n); n == 0 {
+			applied.Do(func() { close(repeated) })
+		}
+		return nil
+	}, "a")
+	passed := func(status task.Status, want int) {
+		t.Helper()
+		if is := w.ends(status); status == task.Failure && is.Error.Code != events.CodeThreshold {
+			t.Errorf("%+v, want the code %s", is.Error, events.CodeThreshold)
+		}
+		w.await(fmt.Sprintf("%d items are applied", want), func() bool { return len(to.appliedTo()) >= want })
+		if all := to.appliedTo(); len(all) != want {
+			t.Errorf("applied to %v, want %d", all, want)
+		}
+	}
+	retry := func() {
+		_, err := w.client.Operations().Retry(w.within(), steered)
+		w.must(err)
+	}
+	w.submit(w.of, steered).Close()
+	passed(task.Failure, int(s.limit)-1)
+	retried.Store(true)
+	retry()
+	passed(task.Failure, int(s.limit))
+	w.must(w.client.Operations().ResetWork(w.within(), steered, true))
+	retry()
+	passed(task.Failure, 2*int(s.limit))
+	w.must(w.client.Operations().ResetWork(w.within(), steered, true))
+	retry()
+	passed(task.Success, int(s.items))
 }
 
 func TestWork_AnIteratorThatFailsFailsItAfterAsManyAttemptsOfOneBucket(t *testing.T) {

@@ -100,6 +100,13 @@ func (t *tally) appliedTo() []int64 {
 	return slices.Sorted(maps.Keys(t.applied))
 }
 
+// applications returns how often something was applied to each number.
+func (t *tally) applications() map[int64]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.applied)
+}
+
 // byNode returns how many items each node has processed.
 func (t *tally) byNode() map[string]int {
 	t.mu.Lock()
@@ -225,6 +232,18 @@ func (w *world) moves(id events.TaskID) (all []*events.BucketsMoved) {
 		}
 	}
 	return all
+}
+
+// done returns the buckets of a work that are done.
+func (w *world) done(id events.TaskID) map[uint64]bool {
+	w.Helper()
+	done := map[uint64]bool{}
+	for _, b := range w.moves(id) {
+		if b.Ended != 0 {
+			done[b.Ended] = true
+		}
+	}
+	return done
 }
 
 // doneOnce reports an error unless each of so many buckets is done once.

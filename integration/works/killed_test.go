@@ -92,37 +92,50 @@ func TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing(t *testing.T) {
 	if repeat.Whole() {
 		bound = ttl + time.Second
 	}
-	returned := w.returnedInTime(id, killed, bound)
+	returned := w.movedInTime(id, killed, bound)
 	if again := to.total() - int(s.items); again > returned*int(s.items/s.buckets) {
 		t.Errorf("%d items were processed again, of %d buckets that were given back", again, returned)
 	}
 	t.Logf("%d nodes were killed, %d items were processed again", len(killed), to.total()-int(s.items))
 }
 
-// returnedInTime returns how many buckets were given back, and reports those that were so later after the kill of their
-// session than bound. In a proof no other session gives any back.
-func (w *world) returnedInTime(id events.TaskID, killed map[string]time.Time, bound time.Duration) (returned int) {
+// movedInTime returns how many buckets were given back, and reports those that were given back, or taken by another
+// attempt, so later after the kill of their session than bound. In a proof no other session gives any back.
+func (w *world) movedInTime(id events.TaskID, killed map[string]time.Time, bound time.Duration) (returned int) {
 	w.Helper()
 	sessions := w.sessions(id.Affinity())
-	var latest time.Duration
+	var gaveBack, took time.Duration
+	free := map[uint64]time.Time{} // when the node was killed that a bucket was given back of
 	for ev, err := range w.client.Ledger().History(w.within(), id) {
 		w.must(err)
 		b, is := ev.Body.(*events.BucketsMoved)
-		if !is || b.Returned == 0 {
+		if !is {
+			continue
+		}
+		if died, moves := free[b.Started]; moves {
+			delete(free, b.Started)
+			took = max(took, ev.At.Time().Sub(died))
+			if after := ev.At.Time().Sub(died); after > bound {
+				w.Errorf("bucket %d is taken %s after its node was killed, want %s at most", b.Started, after, bound)
+			}
+		}
+		if b.Returned == 0 {
 			continue
 		}
 		returned++
 		session := sessions[b.Attempt]
 		died, dead := killed[session]
-		switch took := ev.At.Time().Sub(died); {
+		switch after := ev.At.Time().Sub(died); {
 		case !dead && repeat.Whole():
 			w.Errorf("bucket %d is given back by session %q, which nobody has killed", b.Returned, session)
-		case dead && took > bound:
-			w.Errorf("bucket %d is given back %s after its node was killed, want %s at most", b.Returned, took, bound)
-		case dead:
-			latest = max(latest, took)
+		case dead && after > bound:
+			w.Errorf("bucket %d is given back %s after its node was killed, want %s at most", b.Returned, after, bound)
+		}
+		if dead {
+			free[b.Returned], gaveBack = died, max(gaveBack, ev.At.Time().Sub(died))
 		}
 	}
-	w.Logf("the last of %d buckets was given back %s after its node was killed", returned, latest)
+	const say = "the last of %d buckets was given back %s after its node was killed, and the last one taken after %s"
+	w.Logf(say, returned, gaveBack, took)
 	return returned
 }

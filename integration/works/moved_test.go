@@ -6,18 +6,21 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/task"
 )
 
 // The times are those of the journal: a worker of the killed node has ended a bucket every few milliseconds, so its
-// last one tells when the node died. The slack is that of TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing.
+// last one tells when the node died. In a proof the bound is the promised one, else other tests may run beside this one.
 func TestWork_BucketsOfAKilledNodeMoveWithinTheEndOfItsSessionAndASecond(t *testing.T) {
 	t.Parallel()
-	const (
-		ttl   = 3 * time.Second
-		slack = 10
-	)
+	const ttl = 3 * time.Second
+	slack := time.Duration(10)
+	if repeat.Whole() {
+		slack = 1
+	}
+	bound := slack * (ttl + time.Second)
 	s := shape{
 		id:      "moved",
 		items:   4000,
@@ -56,12 +59,14 @@ func TestWork_BucketsOfAKilledNodeMoveWithinTheEndOfItsSessionAndASecond(t *test
 		return len(returned) == 2 && len(taken) == 2
 	})
 	for bucket, at := range returned {
-		if took := at.Sub(died); took > slack*(ttl+time.Second) || took < 0 {
-			t.Errorf("bucket %d is given back %s after the last sign of its node, want %s at most", bucket, took,
-				ttl+time.Second)
+		if took := at.Sub(died); took < 0 {
+			t.Errorf("bucket %d is given back %s after the last sign of its node", bucket, took)
 		}
 		if took := taken[bucket].Sub(at); took > slack*time.Second || took < 0 {
-			t.Errorf("bucket %d is taken %s after it was given back", bucket, took)
+			t.Errorf("bucket %d is taken %s after it was given back, want %s at most", bucket, took, slack*time.Second)
+		}
+		if took := taken[bucket].Sub(died); took > bound {
+			t.Errorf("bucket %d is taken %s after the last sign of its node, want %s at most", bucket, took, bound)
 		}
 		t.Logf("bucket %d is given back after %s, and taken %s later", bucket, at.Sub(died), taken[bucket].Sub(at))
 	}

@@ -2,10 +2,14 @@ package works_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,11 +71,15 @@ type dying struct {
 	permitted chan string // takes the node that dies
 	gate      chan struct{}
 	once      sync.Once
+	only      atomic.Pointer[map[int64]bool] // the others are skipped; nil = none is
 }
 
 func (d *dying) define(node string) *work.Work[struct{}, int64] {
 	create := creating(d.tally)
 	return d.shape.define(node, d.tally, func(ctx context.Context, n int64) error {
+		if only := d.only.Load(); only != nil && !(*only)[n] {
+			return work.Skip("it has no permit")
+		}
 		dies := false
 		if n == 3 {
 			d.once.Do(func() { dies = true })
@@ -141,6 +149,52 @@ func (d *dying) run(t *testing.T, trips bool, nodes []string) {
 		t.Errorf("applied to %d items, want %d but for some of %v: %v", len(applied), d.shape.limit, missed, applied)
 	}
 	d.tripsAgain(t, missed)
+	d.appliesWhatIsPermitted(t)
+}
+
+// appliesWhatIsPermitted has what has a permit, and nothing else, ask for one: at the end of the work the operation was
+// applied to exactly as many items as the limit.
+func (d *dying) appliesWhatIsPermitted(t *testing.T) {
+	t.Helper()
+	only := d.permittedItems()
+	if len(only) != int(d.shape.limit) {
+		t.Fatalf("items %v have permits, want %d", only, d.shape.limit)
+	}
+	d.only.Store(&only)
+	_, err := d.client.Operations().Retry(d.within(), steered)
+	d.must(err)
+	d.ends(task.Success)
+	d.workersEnded(steered)
+	applied := d.tally.appliedTo()
+	if want := slices.Sorted(maps.Keys(only)); !slices.Equal(applied, want) {
+		t.Errorf("applied to %v, want those with a permit: %v", applied, want)
+	}
+}
+
+// permittedItems returns the numbers that have a permit by the journal, where an item is named by a hash of its bucket
+// and its place in it.
+func (d *dying) permittedItems() map[int64]bool {
+	d.Helper()
+	size := d.shape.items / d.shape.buckets
+	numbers := map[uint64]int64{}
+	for n := range d.shape.items {
+		b := binary.BigEndian.AppendUint64(nil, uint64(n/size)+1)
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64(append(b, 'o'), uint64(n%size)+1))
+		numbers[binary.BigEndian.Uint64(sum[:])] = n
+	}
+	permitted := map[int64]bool{}
+	for ev, err := range d.client.Ledger().History(d.within(), steered) {
+		d.must(err)
+		b, is := ev.Body.(*events.PermitsGranted)
+		for i := 0; is && i < len(b.Items); i++ {
+			n, known := numbers[b.Items[i]]
+			if !known || permitted[n] {
+				d.Errorf("item %x of bucket %d is none, or is permitted twice", b.Items[i], b.Bucket)
+			}
+			permitted[n] = true
+		}
+	}
+	return permitted
 }
 
 // tripsAgain retries the work, which trips again and applies nothing but what it has permits for.

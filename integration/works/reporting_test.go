@@ -38,6 +38,41 @@ func (w *steer) consistent(before, is progress.Work) {
 	}
 }
 
+func TestReport_ACountThatHangsIsSeen(t *testing.T) {
+	t.Parallel()
+	returns := make(chan struct{})
+	define := func(string) *work.Work[struct{}, int64] {
+		return work.Define("counted", nil, work.Partition[struct{}, int64]{
+			Items: func(context.Context, struct{}, work.Bucket) iter.Seq2[int64, error] {
+				return func(func(int64, error) bool) {}
+			},
+			Count: func(ctx context.Context, _ struct{}) (int64, error) {
+				select {
+				case <-returns:
+				case <-ctx.Done():
+				}
+				return 0, ctx.Err()
+			},
+			Process: func(context.Context, int64) error { return nil },
+		})
+	}
+	w := &steer{of: define("client")}
+	w.world = newWorld(t, testcluster.Options{}, 0, func(node string) []task.Behavior {
+		return []task.Behavior{define(node)}
+	}, "a")
+	f := w.submit(w.of, steered)
+	w.await("the report tells that the partition begins", func() bool {
+		is, planned := w.progress(steered)
+		return planned && is.Progress == "beginning" && is.Partitions[0].BeginsSince != 0 && is.Workers.Running == 1
+	})
+	close(returns)
+	_, err := f.Wait(w.within())
+	w.must(err)
+	if is, _ := w.progress(steered); is.Partitions[0].BeginsSince != 0 || is.State != progress.Complete {
+		t.Errorf("behind the count: %+v", is)
+	}
+}
+
 // midPoint's TestProgressReporting: each is suspended twice.
 func TestProgress_NeverFallsAndFitsItsBuckets(t *testing.T) {
 	t.Parallel()

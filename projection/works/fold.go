@@ -202,7 +202,7 @@ func clonePartitions(all []events.WorkPartition) []events.WorkPartition {
 	all = slices.Clone(all)
 	for i := range all {
 		p := &all[i]
-		p.ID, p.Segments = strings.Clone(p.ID), slices.Clone(p.Segments)
+		p.ID, p.Segments, p.Rules = strings.Clone(p.ID), slices.Clone(p.Segments), slices.Clone(p.Rules)
 		p.Thresholds = slices.Clone(p.Thresholds)
 		for j := range p.Thresholds {
 			p.Thresholds[j].Counter = strings.Clone(p.Thresholds[j].Counter)
@@ -344,14 +344,17 @@ func (s *Works) permit(of *Work, b *events.PermitsGranted) {
 
 // reset forgets what a run has done.
 func (s *Works) reset(of *Work, what events.ResetScope) {
-	s.clearPermits(of)
-	of.Uncertain, of.Cleared = 0, true
+	if what != events.ResetCounts {
+		s.clearPermits(of)
+		of.Uncertain = 0
+	}
+	of.Cleared = true
 	for i := range of.Parts {
 		if p := &of.Parts[i]; p.Ended == 0 { // what others have counted stays told
 			p.Counters = make([]uint64, len(p.Counters))
 		}
 	}
-	if what == events.ResetThresholds {
+	if what != events.ResetAll {
 		return
 	}
 	of.Planned, of.Current, of.tries = false, 0, nil

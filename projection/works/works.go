@@ -413,7 +413,8 @@ const (
 func (w *Work) size() int64 {
 	n := workBytes + len(w.ID) + openBytes*len(w.open) + permitBytes*w.permits.Len() + workerBytes*len(w.workers)
 	for i := range w.Partitions {
-		n += partBytes + len(w.Partitions[i].Segments) + rangeBytes*(w.Parts[i].failed.Len()+w.Parts[i].taken.Len())
+		n += partBytes + len(w.Partitions[i].Segments) + len(w.Partitions[i].Rules)
+		n += rangeBytes * (w.Parts[i].failed.Len() + w.Parts[i].taken.Len())
 		n += len(w.Parts[i].Simulated)
 	}
 	return int64(n) + w.Stream.size()

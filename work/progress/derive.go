@@ -18,7 +18,7 @@ const StallAfter events.Millis = 10 * 60 * 1000
 type Facts struct {
 	Planned   bool // false = the run was reset
 	Suspended bool
-	Final     bool // the task has ended
+	Final     bool // the run of the task has ended, and nobody has asked for another one
 	Cleared   bool // its counters were reset since it has: none of them ends it any more
 	Current   int  // number of the last partition that has started; 0 = none
 	// BusyFrom is the time since which buckets of the current partition are open; 0 = none is.
@@ -115,6 +115,9 @@ func (p *Partition) derive(is State, now events.Millis, f *Facts) {
 	if from := max(p.LastBucketAt, f.BusyFrom); underWay && p.Buckets.Open > 0 && now-from >= StallAfter {
 		p.StalledSince = from
 	}
+	if p.BeginsSince != 0 && now-p.BeginsSince >= StallAfter {
+		p.StalledSince = p.BeginsSince
+	}
 	p.Progress = p.words(f)
 }
 
@@ -170,6 +173,8 @@ func (p *Partition) timeLeft(f *Facts) *int64 {
 // words tells how far a partition has come.
 func (p *Partition) words(f *Facts) string {
 	switch {
+	case p.BeginsSince != 0:
+		return "beginning"
 	case p.State == NotStarted:
 		return "not started"
 	case p.State == Complete:
@@ -190,6 +195,8 @@ func (w *Work) words(current int) string {
 	switch n := len(w.Partitions); {
 	case w.State == Complete:
 		return "complete"
+	case current == 0 && n > 0 && w.Partitions[0].BeginsSince != 0:
+		return "beginning"
 	case current == 0 || current > n:
 		return "not started"
 	case n == 1:

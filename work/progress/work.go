@@ -15,7 +15,7 @@ const (
 	NotStarted State = "not-started"
 	InProgress State = "in-progress"
 	Suspended  State = "suspended" // an operator has suspended the task
-	Failed     State = "failed"    // the task has ended with FAILURE, or was cancelled
+	Failed     State = "failed"    // the run of the task has ended with FAILURE, or was cancelled
 	Complete   State = "complete"  // every bucket is done
 )
 
@@ -92,11 +92,13 @@ type Partition struct {
 	Buckets  Buckets  `json:"buckets"`
 	Items    Items    `json:"items"`
 
+	// BeginsSince tells since when an attempt of the task is about to begin the partition, as it is while Count runs.
+	BeginsSince  events.Millis `json:"begins_since,omitzero"`
 	StartedAt    events.Millis `json:"started_at,omitzero"`
 	EndedAt      events.Millis `json:"ended_at,omitzero"`
 	LastBucketAt events.Millis `json:"last_bucket_at,omitzero"` // when the last bucket ended, or a stream processed a change
-	// StalledSince tells since when no bucket has ended or begun to be worked on, and of a stream no change was processed;
-	// it is set after StallAfter.
+	// StalledSince tells since when no bucket has ended or begun to be worked on, and of a stream no change was processed,
+	// or it is BeginsSince; it is set after StallAfter.
 	StalledSince events.Millis `json:"stalled_since,omitzero"`
 	// WallClockMs is the time in which buckets were open, however many at once. Where all that were open are lost, it ends
 	// with the last sign of life of an attempt of the work: nobody knows how long its nodes had been gone.

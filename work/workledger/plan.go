@@ -2,6 +2,7 @@ package workledger
 
 import (
 	"strconv"
+	"time"
 
 	"taskledger/work/segmentation"
 )
@@ -66,4 +67,14 @@ type PartitionPlan struct {
 	// Thresholds holds those of the partition, and one for each of its rules that stops the work at the n-th failure: its
 	// counter is FailuresPrefix and the place of the rule, from 0 on, and its limit n-1.
 	Thresholds []Threshold
+	// Rules say what errors of items do; nil = a node goes by those that it has, as of a stream.
+	Rules []Rule
+}
+
+// Rule says what the errors of items with a code do. It is as package work has it, with every default filled in.
+type Rule struct {
+	Code    string
+	React   uint8
+	Times   int64
+	Backoff time.Duration
 }

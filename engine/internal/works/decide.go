@@ -368,7 +368,11 @@ func (c *Reset) Decide(d *command.Decider) command.Answer {
 	case !of.Planned:
 		return command.Answer{Life: t.Created}
 	}
-	d.Emit(t, &events.WorkReset{What: events.ResetScope(c.What)})
+	what := events.ResetScope(c.What)
+	if what == events.ResetThresholds { // without their permits, the same items would take all of the limit again
+		what = events.ResetCounts
+	}
+	d.Emit(t, &events.WorkReset{What: what})
 	return command.Answer{Life: t.Created}
 }
 
@@ -405,7 +409,7 @@ func (c *Rerun) Decide(d *command.Decider) command.Answer {
 		return refusal
 	}
 	switch {
-	case !t.Final() || len(of.Open()) > 0:
+	case !t.Final() && !t.RunEnded || len(of.Open()) > 0:
 		return command.Refused(command.AnswerState, "cannot run failed buckets again of a work that has not ended")
 	case !of.Planned:
 		const say = "cannot run failed buckets again: the run was reset, and retry plans another one"

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
@@ -408,6 +409,40 @@ func TestPermits_AtTheLimitNPassAndTheNextFailsTheWork(t *testing.T) {
 	}
 }
 
+func TestReset_OfThresholdsLetsAsManyNewItemsOfAnOpenBucketPass(t *testing.T) {
+	const items, limit = 20, 9
+	w := inWork(t, 1, 1, task.Policy{}, func(p *events.WorkPartition) {
+		p.Thresholds = []events.WorkThreshold{{Counter: "deleted", Limit: limit}}
+	})
+	for _, want := range []int{limit, 2 * limit, items} {
+		passed := 0
+		for item := range uint64(items) {
+			m := w.permit(parent, "deleted", item)
+			if works.State(m.State) == works.Stop {
+				break
+			}
+			passed++
+		}
+		if passed != want {
+			t.Fatalf("%d items of the bucket pass, want %d", passed, want)
+		}
+		if passed == items {
+			break
+		}
+		if is := w.task(parent); !is.Final() || is.Error == nil || is.Error.Code != events.CodeThreshold {
+			t.Fatalf("%+v, want the code %s", is.Error, events.CodeThreshold)
+		}
+		w.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
+		w.operate(parent, task.Retry)
+		w.start(parent, "n-1")
+		w.plan("5f", part("all", 1, 1))
+		w.take(parent)
+	}
+	if p, _ := w.work().Part(); p.Counters[0] != items-2*limit {
+		t.Errorf("%d are counted since the last reset, want %d", p.Counters[0], items-2*limit)
+	}
+}
+
 func TestPermits_OfAnItemThatIsProcessedAgainAfterALossCountOnce(t *testing.T) {
 	w := inWork(t, 10, 2, task.Policy{}, func(p *events.WorkPartition) {
 		p.Thresholds = []events.WorkThreshold{{Counter: "deleted", Limit: 2}}
@@ -503,6 +538,42 @@ func TestRerun_HasTheBucketsWithFailedItemsAlone(t *testing.T) {
 	w.complete(parent, command.Succeeded)
 	if a := w.decide(&works.Rerun{Task: string(parent)}); a.Code != command.AnswerState || !strings.Contains(a.Text, "no bucket had failed items") {
 		t.Errorf("answer %d %s", a.Code, a.Text)
+	}
+}
+
+func TestRerun_OfAWorkThatRepeatsIsItsNextRun(t *testing.T) {
+	w := inWork(t, 3, 1, task.Policy{Every: time.Hour})
+	for bucket := uint64(1); bucket <= 3; bucket++ {
+		c := works.Bucket{Ended: bucket, Done: 2, Want: true}
+		if bucket == 2 {
+			c.Failed = 1
+		}
+		w.move(parent, c)
+	}
+	w.complete(parent, command.Succeeded)
+	if w.task(parent).Final() {
+		t.Fatal("it does not repeat")
+	}
+	w.must(&works.Rerun{Task: string(parent)})
+	w.start(parent, "n-1")
+	if m := w.plan("5f", part("all", 3, 1)); m.Run != 2 {
+		t.Fatalf("run %d of the work, want 2", m.Run)
+	}
+	if a := w.decide(&works.Rerun{Task: string(parent)}); a.Code != command.AnswerState {
+		t.Errorf("while it runs: %d %s", a.Code, a.Text)
+	}
+	w.begin(1)
+	if m := w.take(parent); m.Bucket != 2 {
+		t.Errorf("bucket %d, want the one with a failed item, 2", m.Bucket)
+	}
+	if m := w.end(parent, 2); works.State(m.State) != works.Over {
+		t.Errorf("%+v behind the buckets with failed items", m)
+	}
+	w.complete(parent, command.Succeeded)
+	w.now += events.Millis(time.Hour / time.Millisecond)
+	w.start(parent, "n-1")
+	if m := w.plan("5f", part("all", 3, 1)); m.Run != 3 || w.work().Retried {
+		t.Errorf("run %d of the work, of failed buckets alone %t, want 3 with all buckets", m.Run, w.work().Retried)
 	}
 }
 

@@ -97,7 +97,7 @@ func opened(shown *Shown) (workledger.Opened, error) {
 	for i := range all {
 		p, err := planned(&all[i])
 		if err != nil {
-			return workledger.Opened{}, fmt.Errorf("reading the segmentation of partition %s: %w", all[i].ID, err)
+			return workledger.Opened{}, fmt.Errorf("reading the plan of partition %s: %w", all[i].ID, err)
 		}
 		o.Plan.Partitions = append(o.Plan.Partitions, p)
 	}
@@ -116,6 +116,7 @@ func recorded(plan *workledger.Plan) []events.WorkPartition {
 			Workers:  uint32(p.Workers),
 			Threads:  uint32(p.Threads),
 			Segments: encodeSegmentation(&p.Segmentation),
+			Rules:    encodeRules(p.Rules),
 
 			Form:       events.WorkForm(p.Form),
 			MovesToken: p.MovesToken,
@@ -130,6 +131,13 @@ func recorded(plan *workledger.Plan) []events.WorkPartition {
 // planned returns the partition that recorded has encoded.
 func planned(p *events.WorkPartition) (workledger.PartitionPlan, error) {
 	segments, err := decodeSegmentation(p.Segments)
+	if err != nil {
+		return workledger.PartitionPlan{}, fmt.Errorf("segmentation: %w", err)
+	}
+	rules, err := decodeRules(p.Rules)
+	if err != nil {
+		return workledger.PartitionPlan{}, fmt.Errorf("rules: %w", err)
+	}
 	plan := workledger.PartitionPlan{
 		ID:           p.ID,
 		Mode:         workledger.Mode(p.Mode),
@@ -139,11 +147,12 @@ func planned(p *events.WorkPartition) (workledger.PartitionPlan, error) {
 		Buckets:      int64(p.Buckets),
 		Workers:      int64(p.Workers),
 		Threads:      int64(p.Threads),
+		Rules:        rules,
 	}
 	for _, t := range p.Thresholds {
 		plan.Thresholds = append(plan.Thresholds, workledger.Threshold{Counter: t.Counter, Limit: int64(t.Limit)})
 	}
-	return plan, err
+	return plan, nil
 }
 
 // Begin implements workledger.Ledger.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
@@ -211,6 +212,13 @@ func TestLedger_RecordsEverySegmentation(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}
+		rules := []workledger.Rule{}
+		switch p.Kind {
+		case segmentation.OID:
+			rules = nil
+		case segmentation.Explicit:
+			rules = append(rules, workledger.Rule{Code: "\xff", React: 2, Times: 3, Backoff: time.Minute}, workledger.Rule{React: 1})
+		}
 		w := newWorld(t)
 		w.submit(task.Policy{})
 		w.start(parent, "n-1")
@@ -222,6 +230,7 @@ func TestLedger_RecordsEverySegmentation(t *testing.T) {
 			Workers:      3,
 			Threads:      2,
 			Thresholds:   []workledger.Threshold{{Counter: "c", Limit: 9}},
+			Rules:        rules,
 		}}}
 		opened, err := w.ledger(parent).Open(t.Context(), plan)
 		if err != nil || !reflect.DeepEqual(opened.Plan, plan) || opened.Run != 1 || events.MillisOf(opened.Started) != w.now {

@@ -231,8 +231,7 @@ func (m *machine) settle(t *rapid.T) {
 			return
 		case p.Status == task.Failure && p.Error.Code == events.CodeThreshold && p.Final():
 			m.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
-			m.counts = 0
-			m.counted = map[uint64]map[uint64]struct{}{}
+			m.counts = 0 // what has a permit keeps it
 			m.operate(parent, task.Retry)
 		case p.Final():
 			m.operate(parent, task.Retry)

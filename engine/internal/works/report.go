@@ -87,7 +87,7 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 	facts := progress.Facts{
 		Planned:   s.Planned,
 		Suspended: s.Own.Suspended,
-		Final:     s.Own.Final,
+		Final:     s.Own.Final || s.Own.Repeats,
 		Cleared:   s.Cleared,
 		Current:   int(s.Current),
 		RateFrom:  events.Millis(s.Stream.RateFrom),
@@ -111,9 +111,28 @@ func (s *Shown) report(shards int) (w progress.Work, err error) {
 		}
 		w.Partitions = append(w.Partitions, p)
 	}
+	if next := int(s.Current); s.begins() {
+		w.Partitions[next].BeginsSince = events.Millis(max(s.Own.StartedAt, s.PlannedAt, s.lastEnd()))
+	}
 	w.Workers = s.workers()
 	w.Derive(facts)
 	return w, nil
+}
+
+// begins reports whether an attempt of the task is about to begin the partition behind the current one.
+func (s *Shown) begins() bool {
+	if s.Current < 0 || s.Current >= int64(len(s.Parts)) || !s.Planned || s.Own.StartedAt == 0 || s.Own.Suspended {
+		return false
+	}
+	return s.Current == 0 || s.Parts[s.Current-1].Ended != 0
+}
+
+// lastEnd returns when the current partition has ended; 0 = it has not, or there is none.
+func (s *Shown) lastEnd() int64 {
+	if s.Current == 0 {
+		return 0
+	}
+	return s.Parts[s.Current-1].Ended
 }
 
 func (p *Part) report() progress.Partition {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/works"
@@ -112,6 +113,72 @@ func TestReport_TellsTheThresholdThatHasEndedTheWorkUntilItIsReset(t *testing.T)
 	w.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
 	if got := w.report().Partitions[0].Thresholds[1]; got.Count != 0 || got.Tripped {
 		t.Errorf("after a reset: %+v", got)
+	}
+}
+
+func TestReport_ACountThatHangsIsSeenAndHasStalledAfterAWhile(t *testing.T) {
+	w := newWorld(t)
+	w.submit(task.Policy{})
+	w.start(parent, "n-1")
+	w.plan("5f", part("one", 1, 1), part("two", 1, 1))
+	counts := func(place int, words string) {
+		t.Helper()
+		since := w.now
+		for _, wait := range []events.Millis{progress.StallAfter - 1, 1} {
+			w.now += wait
+			r := w.report()
+			p := r.Partitions[place]
+			stalled := events.Millis(0)
+			if w.now-since >= progress.StallAfter {
+				stalled = since
+			}
+			if p.BeginsSince != since || p.StalledSince != stalled || p.Progress != "beginning" || r.Progress != words {
+				t.Errorf("%s: partition %+v, want one that begins since %d, and has stalled since %d", r.Progress, p, since, stalled)
+			}
+			if other := r.Partitions[1-place].BeginsSince; other != 0 {
+				t.Errorf("the other partition begins since %d", other)
+			}
+		}
+	}
+	counts(0, "beginning")
+	w.begin(1)
+	w.take(parent)
+	if p := w.report().Partitions[0]; p.BeginsSince != 0 || p.StalledSince != 0 {
+		t.Errorf("under way: %+v", p)
+	}
+	w.end(parent, 1)
+	counts(1, "100 % in 1/2")
+	w.complete(parent, command.Released)
+	if p := w.report().Partitions[1]; p.BeginsSince != 0 || p.Progress != "not started" {
+		t.Errorf("without an attempt: %+v", p)
+	}
+}
+
+func TestReport_AWorkThatRepeatsHasFailedUntilItsNextRunBegins(t *testing.T) {
+	w := inWork(t, 4, 1, task.Policy{MaxAttempts: 1, Every: time.Hour}, func(p *events.WorkPartition) {
+		p.Thresholds = []events.WorkThreshold{{Counter: "deleted", Limit: 2}}
+	})
+	w.now += 1000
+	w.end(parent, 1)
+	w.permit(parent, "deleted", 1, 2, 3)
+	if is := w.task(parent); is.Final() || !is.RunEnded {
+		t.Fatalf("final %t, its run has ended %t, want a repetition", is.Final(), is.RunEnded)
+	}
+	failed := func(when string) {
+		t.Helper()
+		r := w.report()
+		p := &r.Partitions[0]
+		if r.State != progress.Failed || p.State != progress.Failed || !p.Thresholds[0].Tripped || p.TimeLeftMs != nil {
+			t.Errorf("%s: the work %s, the partition %s, %+v", when, r.State, p.State, p.Thresholds)
+		}
+	}
+	failed("before the repetition")
+	w.now += events.Millis(time.Hour / time.Millisecond)
+	failed("when it is due")
+	w.operate(parent, task.Retry)
+	w.start(parent, "n-1")
+	if r := w.report(); r.State != progress.InProgress || r.Partitions[0].Thresholds[0].Tripped {
+		t.Errorf("in the next run: %+v", r)
 	}
 }
 

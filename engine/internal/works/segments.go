@@ -1,6 +1,9 @@
 package works
 
 import (
+	"math"
+	"time"
+
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/work/segmentation"
@@ -65,6 +68,52 @@ func decodeSegmentation(data []byte) (p segmentation.Plan, err error) {
 		return segmentation.Plan{}, err
 	}
 	return p, p.Validate()
+}
+
+// encodeRules writes rules as a partition has them, the array [code, react, times, backoff ...] with codes as bytes; nil
+// where they are nil.
+func encodeRules(all []workledger.Rule) []byte {
+	if all == nil {
+		return nil
+	}
+	var w wire.Writer
+	w.Array(4 * len(all))
+	for _, r := range all {
+		w.Bytes([]byte(r.Code))
+		w.Uint(uint64(r.React))
+		w.Int(r.Times)
+		w.Int(int64(r.Backoff))
+	}
+	return w.B
+}
+
+// decodeRules reads what encodeRules wrote.
+func decodeRules(data []byte) ([]workledger.Rule, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	if err := wire.Scan(data); err != nil {
+		return nil, err
+	}
+	r := wire.NewReader(data)
+	n := r.Array()
+	if n%4 != 0 {
+		r.Fail("array of %d values of rules", n)
+	}
+	all := []workledger.Rule{}
+	for len(all) < n/4 && r.Err() == nil {
+		code, react := string(r.View()), r.Uint()
+		if react > math.MaxUint8 {
+			r.Fail("reaction %d", react)
+		}
+		all = append(all, workledger.Rule{
+			Code:    code,
+			React:   uint8(react),
+			Times:   r.Int(),
+			Backoff: time.Duration(r.Int()),
+		})
+	}
+	return all, r.Close()
 }
 
 // encodeErrors writes the errors of a bucket as a command has them.

@@ -52,6 +52,8 @@ type Own struct {
 	Final     bool   // it has ended
 	Node      string // the session that runs it; "" = it does not run
 	Failure   []byte // the JSON of its last failure; empty = none
+	StartedAt int64  // of the attempt that runs; 0 = none does
+	Repeats   bool   // its run has ended, and nobody has asked for the repetition that follows
 }
 
 // Part is a partition of a run as it travels.
@@ -160,6 +162,10 @@ func own(t *projection.Task) Own {
 		Suspended: t.Suspended,
 		Final:     t.Final(),
 		Node:      t.Node,
+		Repeats:   t.Repeats(),
+	}
+	if t.OnNode() {
+		is.StartedAt = int64(t.StartedAt)
 	}
 	if t.Error != nil {
 		is.Failure, _ = json.Marshal(t.Error) // texts alone: it never fails

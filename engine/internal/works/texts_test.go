@@ -144,8 +144,12 @@ func TestPermits_BeyondThoseThatAreRememberedAreUncertain(t *testing.T) {
 		w.complete(parent, command.Released)
 		w.complete(worker(2), command.Released)
 		w.must(&works.Reset{Task: string(parent), What: int64(events.ResetThresholds)})
+		if r := w.report(); r.Permits.Remembered != fold.MaxPermits || r.Permits.Uncertain != 2 {
+			t.Errorf("after a reset of thresholds %+v, want the permits as before", r.Permits)
+		}
+		w.must(&works.Reset{Task: string(parent), What: int64(events.ResetAll)})
 		if r := w.report(); r.Permits.Remembered+r.Permits.Uncertain != 0 {
-			t.Errorf("after a reset of thresholds %+v", r.Permits)
+			t.Errorf("after a reset of the run %+v", r.Permits)
 		}
 	}()
 	if m := w.permit(parent, "deleted", 5); m.Granted[0] != 1 {

@@ -147,7 +147,7 @@ func (of *job) mayPlan(b *events.WorkPlanned) string {
 	switch {
 	case len(of.open) > 0:
 		return fmt.Sprintf("a run is planned while %d buckets are open", len(of.open))
-	case b.Failed && (!of.over() || failed == 0 || !of.own.final):
+	case b.Failed && (!of.over() || failed == 0 || !of.own.final && !of.own.over):
 		return "a run over failed buckets of a work that has none, or has not ended"
 	case !b.Failed && of.planned && !of.finished:
 		return "a run is planned while one is under way: what it has counted is forgotten"
@@ -397,13 +397,15 @@ func (of *job) judgeTrip(b *events.Failed) string {
 
 // reset forgets what the run has done.
 func (of *job) reset(what events.ResetScope) {
-	of.permits = nil
+	if what != events.ResetCounts {
+		of.permits = nil
+	}
 	for i := range of.parts {
 		if !of.parts[i].ended || what == events.ResetAll {
 			clear(of.parts[i].counted)
 		}
 	}
-	if what == events.ResetThresholds {
+	if what != events.ResetAll {
 		return
 	}
 	of.planned, of.current = false, 0

@@ -351,6 +351,13 @@ func TestWorks_ThatKeepTheirPromisesInACornerAreNotAccused(t *testing.T) {
 			16: {gives(1, started(15), 1)},
 			17: {permits(1, false, 7, 8)},
 		},
+		"counters are reset, and permits are kept": {
+			13: {fails(own, events.CodeThreshold, 1, 0), all},
+			14: {on(own, &events.WorkReset{What: events.ResetCounts}), again()},
+			15: {runs(own)},
+			16: {gives(1, started(15), 1)},
+			17: {permits(1, false, 9, 10)},
+		},
 		"a counter trips at its limit": {
 			13: {on(own, &events.Failed{Run: 1, Error: events.Error{
 				Code:       events.CodeThreshold,

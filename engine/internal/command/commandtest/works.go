@@ -24,7 +24,7 @@ func partitions() []byte {
 		p.Mode, p.Buckets = events.ModeDryRun, events.MaxBuckets
 		p.Workers, p.Threads = events.MaxWorkers, events.MaxThreads
 	}
-	all[0].Segments = make([]byte, events.MaxSegmentBytes)
+	all[0].Segments, all[0].Rules = make([]byte, events.MaxSegmentBytes), make([]byte, events.MaxRuleBytes)
 	for i := range events.MaxThresholds {
 		counter := strings.Repeat("c", events.MaxCounterBytes-1) + string(rune('a'+i))
 		all[0].Thresholds = append(all[0].Thresholds, events.WorkThreshold{Counter: counter, Limit: math.MaxUint64})
