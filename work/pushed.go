@@ -72,7 +72,7 @@ func (r *pushed[P, C]) run(ctx context.Context) (err error) {
 	if err := r.resume(); err != nil {
 		return err
 	}
-	r.mover.lag = r.lag
+	r.mover.lag, r.mover.lagged = r.lag, r.position.Open // so it is told soon how many are open now
 	return r.finish(ctx, r.messages(ctx))
 }
 

@@ -72,7 +72,7 @@ func (r *streamRun[P, C]) process(ctx context.Context, from source[C]) error {
 
 // finish records how far the run has come, once nothing is processed any more, and returns what the run returns.
 func (r *streamRun[P, C]) finish(ctx context.Context, err error) error {
-	finished := r.mover.finish(ctx, err == nil)
+	finished := r.mover.finish(ctx, err == nil, err != nil && ctx.Err() == nil)
 	switch {
 	case finished == nil:
 		return err
