@@ -176,6 +176,7 @@ func (u *Updates) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	u.pace.answered()
 	if is == nil {
 		is, err = u.remake(ctx)
 		if err != nil {
