@@ -117,7 +117,7 @@ func (r *live[P, C]) checkArrival(c *Change[C]) error {
 		}
 	}
 	switch {
-	case r.Imprecise:
+	case r.Imprecise && c.Token == r.last: // of the change before it, or at which the attempt began
 	case c.Token == r.position.Token:
 		return errFirstToken
 	case c.Token == r.last:

@@ -187,6 +187,37 @@ func TestBadStream_OfImpreciseTokensMayRepeatThem(t *testing.T) {
 	})
 }
 
+func TestBadStream_OfImpreciseTokensThatGoBackIsToldWithItsPosition(t *testing.T) {
+	five, nine := change{Key: "a", Token: "5"}, change{Key: "b", Token: "9"}
+	for name, c := range map[string]struct {
+		changes []change
+		want    string
+	}{
+		"to the beginning":       {[]change{five, five, nine, nine, five}, `change 5 with the key "a" and the token "5": its token goes back to that at`},
+		"to one before the last": {[]change{nine, {Key: "a", Token: "12"}, nine}, `change 3 with the key "b" and the token "9": its token goes back to that of`},
+		"by a position":          {[]change{nine, {Token: "5", Position: true}}, `change 2 with the key "" and the token "5": its token goes back to that at`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withThreads(t, func(t *testing.T, threads int64) {
+				r := newStreamRecord()
+				r.token = "5"
+				s := stream{
+					Threads:   threads,
+					Imprecise: true,
+					Changes:   yields(c.changes...),
+					Process:   func(context.Context, change) error { return nil },
+				}
+				for range 2 {
+					if err := attemptStream(t, t.Context(), r, s); err == nil || !strings.Contains(err.Error(), c.want) {
+						t.Fatalf("%v, want %s", err, c.want)
+					}
+					wantToken(t, r, "5")
+				}
+			})
+		})
+	}
+}
+
 // An iterator that goes on after its batch, or whatever its context says, is told of, and what was processed counts.
 func TestBadStream_ASourceThatDoesNotStopIsToldOf(t *testing.T) {
 	for name, changes := range map[string]func(ctx context.Context, yield func(change, error) bool){
