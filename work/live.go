@@ -15,6 +15,7 @@ type live[P, C any] struct {
 	*streamRun[P, C]
 	came    int64  // changes
 	last    string // the token that came last
+	met     bool   // the change came at which the run ends, as its simulation did
 	visited visited
 }
 
@@ -33,10 +34,15 @@ func (r *live[P, C]) run(ctx context.Context) error {
 	if r.until() != "" && r.until() == r.position.Token { // nothing was simulated
 		return nil
 	}
-	return r.finish(ctx, r.process(ctx, source[C]{
+	err := r.process(ctx, source[C]{
 		items: r.arrivals,
 		admit: r.admit,
-	}))
+	})
+	if err == nil && r.until() != "" && !r.met {
+		const say = "the change at which the simulation ended did not come: changes may have been taken that were not simulated"
+		r.log.WarnContext(ctx, say, "stream", r.plan.ID, "simulated_to", r.until(), "token", r.last)
+	}
+	return r.finish(ctx, err)
 }
 
 // arrivals yields what Changes does.
@@ -84,6 +90,7 @@ func (r *live[P, C]) admit(a *arrival[C]) (to threads.Admission, err error) {
 		return to, fmt.Errorf("change %d with the key %.64q and the token %.64q: %w", r.came+1, c.Key, c.Token, err)
 	}
 	to.Last = c.Token == r.until()
+	r.met = r.met || to.Last
 	if c.Position {
 		to.Skip = true
 		if c.Token != r.last && !r.mover.simulates { // a simulation ends with a change: the full stream ends there
