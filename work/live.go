@@ -35,14 +35,20 @@ func (r *live[P, C]) run(ctx context.Context) error {
 		return nil
 	}
 	err := r.process(ctx, source[C]{
-		items: r.arrivals,
-		admit: r.admit,
+		items:  r.arrivals,
+		admit:  r.admit,
+		behind: r.behind,
 	})
 	if err == nil && r.until() != "" && !r.met {
 		const say = "the change at which the simulation ended did not come: changes may have been taken that were not simulated"
 		r.log.WarnContext(ctx, say, "stream", r.plan.ID, "simulated_to", r.until(), "token", r.last)
 	}
 	return r.finish(ctx, err)
+}
+
+// behind names the change that came last.
+func (r *live[P, C]) behind() string {
+	return fmt.Sprintf("behind change %d, at the token %.64q", r.came, r.last)
 }
 
 // arrivals yields what Changes does.
@@ -87,7 +93,8 @@ var (
 func (r *live[P, C]) admit(a *arrival[C]) (to threads.Admission, err error) {
 	c := &a.current().Change
 	if err := r.checkArrival(c); err != nil {
-		return to, fmt.Errorf("change %d with the key %.64q and the token %.64q: %w", r.came+1, c.Key, c.Token, err)
+		const say = "change %d with the key %.64q and the token %.64q: %w"
+		return to, &placedError{fmt.Errorf(say, r.came+1, c.Key, c.Token, err)}
 	}
 	to.Last = c.Token == r.until()
 	r.met = r.met || to.Last

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,6 +86,41 @@ func TestBadStream_IsToldWithItsPositionAndNothingIsPassedOver(t *testing.T) {
 					r.token = "0"
 				}
 			})
+		})
+	}
+}
+
+func TestBadStream_ASourceThatFailsIsToldWithItsPosition(t *testing.T) {
+	for how, fails := range map[string]func(yield func(change, error) bool){
+		"disk":           func(yield func(change, error) bool) { yield(change{}, errDisk) },
+		"panic: broken":  func(func(change, error) bool) { panic("broken") },
+		"ended its goro": func(func(change, error) bool) { runtime.Goexit() },
+	} {
+		withThreads(t, func(t *testing.T, threads int64) {
+			for want, all := range map[string][]change{
+				`behind change 0, at the token "7": `: nil,
+				`behind change 2, at the token "9": `: {{Key: "a", Token: "8"}, {Key: "a", Token: "9"}},
+			} {
+				r := newStreamRecord()
+				r.token = "7"
+				s := stream{
+					Threads: threads,
+					Process: func(context.Context, change) error { return nil },
+					Changes: func(context.Context, int, string) iter.Seq2[change, error] {
+						return func(yield func(change, error) bool) {
+							for _, c := range all {
+								yield(c, nil)
+							}
+							fails(yield)
+						}
+					},
+				}
+				err := attemptStream(t, t.Context(), r, s)
+				items, is := errors.AsType[*work.ItemsError](err)
+				if !is || !strings.Contains(items.Error(), want) || !strings.Contains(items.Error(), how) {
+					t.Errorf("%v, want %s and %s", err, want, how)
+				}
+			}
 		})
 	}
 }
