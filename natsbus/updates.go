@@ -31,6 +31,8 @@ type Updates struct {
 	stop context.CancelFunc
 
 	acks  sync.RWMutex // held for reading while an acknowledgement is on its way
+	pace  pace         // of those
+	asks  sync.Mutex   // held while one of them asks for the consumer
 	mu    sync.Mutex   // guards queue and of
 	queue inorder.Queue[delivered]
 	of    mark // without its place; as the queue was settled last

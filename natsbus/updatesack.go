@@ -13,21 +13,28 @@ import (
 // Ack implements feed.Source.
 func (u *Updates) Ack(ctx context.Context, m feed.Message) error {
 	for {
-		err := u.ackOnce(ctx, m.Place)
+		probes := u.pace.begin(ctx, u.ctx.Done())
+		err := u.ackOnce(ctx, m.Place, probes)
+		over := ctx.Err() != nil || lasting(err) || errors.Is(err, feed.ErrNotFound)
+		if err == nil || over {
+			u.pace.ends(probes, err == nil)
+		} else {
+			u.pace.fails(probes, !u.conn.IsConnected())
+		}
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return u.wrap(fmt.Errorf("acknowledge message %d: %w", m.Place, context.Cause(ctx)))
-		case lasting(err) || errors.Is(err, feed.ErrNotFound):
+		case over:
 			return u.wrap(fmt.Errorf("acknowledge message %d: %w", m.Place, err))
 		}
-		u.pause(ctx, retryPause)
 	}
 }
 
-// ackOnce acknowledges a message. If the consumer is gone, it is made again behind that message.
-func (u *Updates) ackOnce(ctx context.Context, place uint64) error {
+// ackOnce acknowledges a message. If the consumer is gone, it is made again behind that message. Where several wait for an
+// answer, the one that probes asks whether it is gone.
+func (u *Updates) ackOnce(ctx context.Context, place uint64, probes bool) error {
 	u.acks.RLock()
 	defer u.acks.RUnlock()
 	u.mu.Lock()
@@ -41,18 +48,30 @@ func (u *Updates) ackOnce(ctx context.Context, place uint64) error {
 	}
 	err := u.ack(ctx, d.Value.reply)
 	if errors.Is(err, nats.ErrNoResponders) {
-		is, unknown := u.info(ctx)
-		switch {
-		case unknown != nil:
-			err = unknown
-		case is == nil:
-			err = nil
-		}
+		err = u.unanswered(ctx, err, probes)
 	}
 	if err == nil {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.queue.Acknowledge(place)
+	}
+	return err
+}
+
+// unanswered returns nil if nobody has answered an acknowledgement because the consumer is gone.
+func (u *Updates) unanswered(ctx context.Context, err error, probes bool) error {
+	u.asks.Lock()
+	defer u.asks.Unlock()
+	if u.pace.waits() && !probes { // another one has asked meanwhile
+		return err
+	}
+	is, unknown := u.info(ctx)
+	switch {
+	case unknown != nil:
+		u.pace.fails(false, !u.conn.IsConnected())
+		return unknown
+	case is == nil:
+		return nil
 	}
 	return err
 }
@@ -66,7 +85,7 @@ func (u *Updates) Progress(_ context.Context, m feed.Message) error {
 	switch {
 	case u.ctx.Err() != nil:
 		err = feed.ErrClosed
-	case open && !u.conn.IsConnected():
+	case open && (!u.conn.IsConnected() || u.pace.waits()):
 		err = feed.ErrAway
 	case open:
 		err = u.conn.Publish(d.Value.reply, progressText)

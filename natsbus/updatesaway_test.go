@@ -120,3 +120,64 @@ func TestUpdates_BegunWithoutNATSReadWhatIsThereOnceItAnswers(t *testing.T) {
 	u.ack(s, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 	u.unacknowledged(0)
 }
+
+// The servers stay connected, and JetStream answers nothing, as while it elects a leader: 100 acknowledgements wait for it.
+func TestUpdates_OutliveAJetStreamThatDoesNotAnswerWithoutABusyLoop(t *testing.T) {
+	t.Parallel()
+	u := newUpdates(t)
+	u.cfg.Batch, u.cfg.AckWait = 100, 2*time.Second
+	u.publish(100)
+	s, conn := u.open()
+	u.wantNext(s, order(1, 100)...)
+	u.server.StopJetStream()
+	acked := make(chan error, 100)
+	for _, place := range order(1, 100) {
+		go func() { acked <- s.Ack(t.Context(), feed.Message{Place: place}) }()
+	}
+	u.wantNothing(s, time.Second) // each is sent once
+	before := conn.Stats().OutMsgs
+	u.wantNothing(s, away())
+	wantFew(t, conn, before, away())
+	if !conn.IsConnected() {
+		t.Error("the connection is lost")
+	}
+	if err := s.Progress(t.Context(), feed.Message{Place: 3}); !errors.Is(err, feed.ErrAway) {
+		t.Errorf("progress without JetStream: %v", err)
+	}
+	u.server.StartJetStream()
+	u.publish(1)
+	u.wantNext(s, 101)
+	for range 100 {
+		if err := receive(t, acked); err != nil {
+			t.Error(err)
+		}
+	}
+	u.ack(s, 101)
+	u.unacknowledged(0)
+}
+
+// Acknowledgements of a consumer that is gone end, however many there are, and ask little.
+func TestUpdates_AcknowledgeWithFewRequestsWhereTheConsumerIsDeleted(t *testing.T) {
+	t.Parallel()
+	u := newUpdates(t)
+	u.cfg.Batch, u.cfg.AckWait = 100, 2*time.Second
+	u.publish(100)
+	s, conn := u.open()
+	u.wantNext(s, order(1, 100)...)
+	u.deleteConsumer()
+	before := conn.Stats().OutMsgs
+	acked := make(chan error, 100)
+	for _, place := range order(1, 100) {
+		go func() { acked <- s.Ack(t.Context(), feed.Message{Place: place}) }()
+	}
+	for range 100 {
+		if err := receive(t, acked); err != nil {
+			t.Error(err)
+		}
+	}
+	if sent := conn.Stats().OutMsgs - before; sent > 300 {
+		t.Errorf("%d messages for 100 acknowledgements, want 300 at most", sent)
+	}
+	u.publish(1)
+	u.wantNext(s, 101)
+}

@@ -266,6 +266,43 @@ func TestUpdates_OfAConsumerThatSomebodyHasMadeBehindTheirMarkFail(t *testing.T)
 	}
 }
 
+// JetStream was restored from an older state without its consumer: a consumer at the mark would pass over what comes until then.
+func TestUpdates_OfAStreamThatEndsBeforeTheirMarkFailUntilTheirConsumerIsMade(t *testing.T) {
+	t.Parallel()
+	u := newUpdates(t)
+	u.publish(3)
+	s, _ := u.open()
+	u.wantNext(s, 1, 2, 3)
+	u.ack(s, 1, 2, 3)
+	mark := s.Mark()
+	s.Close()
+	u.deleteConsumer()
+	later := strings.Replace(mark, "FILES/4/", "FILES/500/", 1)
+	s = u.resumed(later)
+	_, err := s.Next(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "ends with message 3, before message 500") {
+		t.Errorf("next: %v, want that the stream ends before the mark", err)
+	}
+	s.Close()
+	s = u.resumed(mark) // directly behind the last message
+	u.wantNothing(s, 300*time.Millisecond)
+	u.publish(1)
+	u.wantNext(s, 4)
+	u.ack(s, 4)
+	s.Close()
+	u.deleteConsumer()
+	u.cfg.AckWait = 30 * time.Second
+	_, err = u.js.CreateConsumer(t.Context(), "FILES", jetstream.ConsumerConfig{
+		Durable:       "reader",
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.wantNext(u.resumed(later), 1, 2, 3, 4)
+}
+
 func TestUpdates_OfAStreamThatIsMadeAgainBetweenAttemptsBeginAnew(t *testing.T) {
 	t.Parallel()
 	u := newUpdates(t)

@@ -176,6 +176,7 @@ func (u *Updates) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	u.pace.answered()
 	if is == nil {
 		is, err = u.remake(ctx)
 		if err != nil {
@@ -234,7 +235,8 @@ func (u *Updates) await(missing, readers int) error {
 // remake makes the consumer, at the first message that is not acknowledged as far as this attempt, or the one before,
 // knows.
 func (u *Updates) remake(ctx context.Context) (*jetstream.ConsumerInfo, error) {
-	if err := u.sameStream(ctx); err != nil {
+	last, err := u.sameStream(ctx)
+	if err != nil {
 		return nil, err
 	}
 	u.mu.Lock()
@@ -246,6 +248,11 @@ func (u *Updates) remake(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	from := place
 	if u.has.retention == jetstream.WorkQueuePolicy {
 		from = 0 // what is acknowledged is removed, and such a stream lets nobody begin elsewhere
+	}
+	if from > last+1 {
+		const say = "the consumer is gone, and the stream ends with message %d, before message %d at which it was to begin, " +
+			"as one does that was restored from an older state: make the consumer where it is to begin"
+		return nil, &unfitError{fmt.Sprintf(say, last, from)}
 	}
 	is, err := u.create(ctx, from)
 	if err != nil {
@@ -271,7 +278,7 @@ func (u *Updates) meet(ctx context.Context, is *jetstream.ConsumerInfo) error {
 	if u.has.made.Equal(is.Created) {
 		return nil
 	}
-	if err := u.sameStream(ctx); err != nil {
+	if _, err := u.sameStream(ctx); err != nil {
 		return err
 	}
 	was := u.has.made
@@ -303,15 +310,15 @@ func passedOver(place, floor uint64) error {
 	return &unfitError{fmt.Sprintf(say, place, floor)}
 }
 
-// sameStream fails if the stream is not the one that was read before.
-func (u *Updates) sameStream(ctx context.Context) error {
+// sameStream returns the place of the last message that the stream has taken. It fails if the stream is not the one that
+// was read before.
+func (u *Updates) sameStream(ctx context.Context) (last uint64, err error) {
 	is, err := u.streamInfo(ctx)
-	if err == nil {
-		u.has.retention = is.Config.Retention
+	if err != nil {
+		return 0, err
 	}
+	u.has.retention = is.Config.Retention
 	switch {
-	case err != nil:
-		return err
 	case u.has.streamMade.IsZero():
 		u.has.streamMade = is.Created
 		u.compare(is.Created)
@@ -320,9 +327,9 @@ func (u *Updates) sameStream(ctx context.Context) error {
 				"stream", u.cfg.Stream, "retention", is.Config.Retention.String())
 		}
 	case !u.has.streamMade.Equal(is.Created):
-		return &unfitError{"the stream was deleted and made again, so its messages have other places"}
+		return 0, &unfitError{"the stream was deleted and made again, so its messages have other places"}
 	}
-	return nil
+	return is.State.LastSeq, nil
 }
 
 // doubt looks for messages that are here and that the stream has no more, as its limits or somebody have removed them,

@@ -15,6 +15,7 @@ type live[P, C any] struct {
 	*streamRun[P, C]
 	came    int64  // changes
 	last    string // the token that came last
+	met     bool   // the change came at which the run ends, as its simulation did
 	visited visited
 }
 
@@ -33,10 +34,21 @@ func (r *live[P, C]) run(ctx context.Context) error {
 	if r.until() != "" && r.until() == r.position.Token { // nothing was simulated
 		return nil
 	}
-	return r.finish(ctx, r.process(ctx, source[C]{
-		items: r.arrivals,
-		admit: r.admit,
-	}))
+	err := r.process(ctx, source[C]{
+		items:  r.arrivals,
+		admit:  r.admit,
+		behind: r.behind,
+	})
+	if err == nil && r.until() != "" && !r.met {
+		const say = "the change at which the simulation ended did not come: changes may have been taken that were not simulated"
+		r.log.WarnContext(ctx, say, "stream", r.plan.ID, "simulated_to", r.until(), "token", r.last)
+	}
+	return r.finish(ctx, err)
+}
+
+// behind names the change that came last.
+func (r *live[P, C]) behind() string {
+	return fmt.Sprintf("behind change %d, at the token %.64q", r.came, r.last)
 }
 
 // arrivals yields what Changes does.
@@ -81,9 +93,11 @@ var (
 func (r *live[P, C]) admit(a *arrival[C]) (to threads.Admission, err error) {
 	c := &a.current().Change
 	if err := r.checkArrival(c); err != nil {
-		return to, fmt.Errorf("change %d with the key %.64q and the token %.64q: %w", r.came+1, c.Key, c.Token, err)
+		const say = "change %d with the key %.64q and the token %.64q: %w"
+		return to, &placedError{fmt.Errorf(say, r.came+1, c.Key, c.Token, err)}
 	}
 	to.Last = c.Token == r.until()
+	r.met = r.met || to.Last
 	if c.Position {
 		to.Skip = true
 		if c.Token != r.last && !r.mover.simulates { // a simulation ends with a change: the full stream ends there
@@ -117,7 +131,7 @@ func (r *live[P, C]) checkArrival(c *Change[C]) error {
 		}
 	}
 	switch {
-	case r.Imprecise:
+	case r.Imprecise && c.Token == r.last: // of the change before it, or at which the attempt began
 	case c.Token == r.position.Token:
 		return errFirstToken
 	case c.Token == r.last:

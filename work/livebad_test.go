@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,6 +86,41 @@ func TestBadStream_IsToldWithItsPositionAndNothingIsPassedOver(t *testing.T) {
 					r.token = "0"
 				}
 			})
+		})
+	}
+}
+
+func TestBadStream_ASourceThatFailsIsToldWithItsPosition(t *testing.T) {
+	for how, fails := range map[string]func(yield func(change, error) bool){
+		"disk":           func(yield func(change, error) bool) { yield(change{}, errDisk) },
+		"panic: broken":  func(func(change, error) bool) { panic("broken") },
+		"ended its goro": func(func(change, error) bool) { runtime.Goexit() },
+	} {
+		withThreads(t, func(t *testing.T, threads int64) {
+			for want, all := range map[string][]change{
+				`behind change 0, at the token "7": `: nil,
+				`behind change 2, at the token "9": `: {{Key: "a", Token: "8"}, {Key: "a", Token: "9"}},
+			} {
+				r := newStreamRecord()
+				r.token = "7"
+				s := stream{
+					Threads: threads,
+					Process: func(context.Context, change) error { return nil },
+					Changes: func(context.Context, int, string) iter.Seq2[change, error] {
+						return func(yield func(change, error) bool) {
+							for _, c := range all {
+								yield(c, nil)
+							}
+							fails(yield)
+						}
+					},
+				}
+				err := attemptStream(t, t.Context(), r, s)
+				items, is := errors.AsType[*work.ItemsError](err)
+				if !is || !strings.Contains(items.Error(), want) || !strings.Contains(items.Error(), how) {
+					t.Errorf("%v, want %s and %s", err, want, how)
+				}
+			}
 		})
 	}
 }
@@ -185,6 +221,37 @@ func TestBadStream_OfImpreciseTokensMayRepeatThem(t *testing.T) {
 		wantToken(t, r, "12")
 		wantItems(t, r, work.Counts{Done: 10})
 	})
+}
+
+func TestBadStream_OfImpreciseTokensThatGoBackIsToldWithItsPosition(t *testing.T) {
+	five, nine := change{Key: "a", Token: "5"}, change{Key: "b", Token: "9"}
+	for name, c := range map[string]struct {
+		changes []change
+		want    string
+	}{
+		"to the beginning":       {[]change{five, five, nine, nine, five}, `change 5 with the key "a" and the token "5": its token goes back to that at`},
+		"to one before the last": {[]change{nine, {Key: "a", Token: "12"}, nine}, `change 3 with the key "b" and the token "9": its token goes back to that of`},
+		"by a position":          {[]change{nine, {Token: "5", Position: true}}, `change 2 with the key "" and the token "5": its token goes back to that at`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withThreads(t, func(t *testing.T, threads int64) {
+				r := newStreamRecord()
+				r.token = "5"
+				s := stream{
+					Threads:   threads,
+					Imprecise: true,
+					Changes:   yields(c.changes...),
+					Process:   func(context.Context, change) error { return nil },
+				}
+				for range 2 {
+					if err := attemptStream(t, t.Context(), r, s); err == nil || !strings.Contains(err.Error(), c.want) {
+						t.Fatalf("%v, want %s", err, c.want)
+					}
+					wantToken(t, r, "5")
+				}
+			})
+		})
+	}
 }
 
 // An iterator that goes on after its batch, or whatever its context says, is told of, and what was processed counts.

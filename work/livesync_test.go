@@ -1,10 +1,12 @@
 package work_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -371,6 +373,40 @@ func TestLiveSync_AFullStreamEndsWhereItsSimulationEnded(t *testing.T) {
 		runStream(t, r, simulated, full)
 		wantToken(t, r, "12")
 		wantItems(t, r, work.Counts{})
+	})
+}
+
+// The source forgets the last simulated change, so nothing tells the full stream where to end.
+func TestLiveSync_AFullStreamThatDoesNotMeetTheEndOfItsSimulationSaysSo(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		for want, tokens := range map[bool][]int{false: {1, 2, 99, 100}, true: {1, 2, 3, 12}} {
+			var log bytes.Buffer
+			r := newStreamRecord()
+			source := func(tokens ...int) stream {
+				var all []change
+				for _, n := range tokens {
+					all = append(all, change{Key: "k", Token: strconv.Itoa(n)})
+				}
+				return stream{
+					Threads: threads,
+					Changes: yields(all...),
+					Process: func(context.Context, change) error { return nil },
+				}
+			}
+			simulated, full := source(1, 2, 99), source(tokens...)
+			simulated.ID, simulated.Mode, full.ID = "simulated", work.Simulate, "full"
+			w, a := work.DefineStream("sync", nil, simulated, full), r.attempt()
+			_, err := w.Attempt(t.Context(), a, 0, work.Attempt{Stream: a, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantToken(t, r, map[bool]string{false: "99", true: "12"}[want])
+			said := strings.Contains(log.String(), "changes may have been taken that were not simulated") &&
+				strings.Contains(log.String(), "stream=full simulated_to=99 token=12")
+			if said != want {
+				t.Errorf("of the changes %v is logged: %s", tokens, log.String())
+			}
+		}
 	})
 }
 

@@ -68,11 +68,13 @@ type mover struct {
 	unsure  bool // nobody knows whether the last move was recorded: the attempt makes no other one
 	opens   int  // messages of a pushed stream that are not acknowledged
 	held    map[uint64]bool
+	before  int64 // changes that an attempt before this one told to be open, until this one tells how many are
 	told    bool  // changes were told to be open
 	lagged  int64 // so many, and since when
 	oldest  time.Time
 	moved   time.Time
 	any     bool   // a move was recorded
+	failed  bool   // the run has failed: what it failed at is open
 	fence   uint64 // the least fencing token of what is processed from now on
 
 	bell chan struct{} // rings when there may be something to record
@@ -82,6 +84,7 @@ func newMover(record workledger.Stream, at workledger.Position) *mover {
 	m := &mover{
 		record: record,
 		begin:  at.Token,
+		before: at.Open,
 		moved:  time.Now(),
 		bell:   make(chan struct{}, 1),
 	}
@@ -240,9 +243,9 @@ func (m *mover) news(open bool) bool {
 	return open != m.told || !m.whole && (m.token != "" || m.passed.counts != Counts{})
 }
 
-// finish records what is left once no change is processed any more. complete tells that all that the source has was
-// processed.
-func (m *mover) finish(ctx context.Context, complete bool) error {
+// finish records what is left once no change is processed any more, and what is open then. complete tells that all that
+// the source has was processed, and failed that something else than the end of its context has ended the run.
+func (m *mover) finish(ctx context.Context, complete, failed bool) error {
 	m.mu.Lock()
 	m.wanted = nil // they come again
 	if m.whole && complete {
@@ -251,7 +254,10 @@ func (m *mover) finish(ctx context.Context, complete bool) error {
 	if complete && m.simulates && !m.any && m.token == "" {
 		m.token = m.begin
 	}
-	news := !m.unsure && m.news(m.told && m.opens > 0)
+	m.failed = failed && m.lag == nil
+	open := !complete && (m.failed || m.changes.Open()+m.opens > 0)
+	m.told = m.told || m.before > 0 && (complete || open)
+	news := !m.unsure && m.news(open)
 	m.mu.Unlock()
 	if !news {
 		return nil
@@ -268,7 +274,7 @@ func (m *mover) move(ctx context.Context, last bool) error {
 	if m.lag != nil {
 		known, oldest = m.lag(ctx)
 	}
-	move, batch, upTo, open := m.next(last)
+	move, batch, upTo, open := m.next()
 	if m.lag != nil {
 		move.Open, move.Oldest = known, oldest
 	}
@@ -309,7 +315,7 @@ func (m *mover) forget(ctx context.Context) error {
 }
 
 // next returns the next move with the holds in it, up to which place its counts go, and whether changes are open.
-func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uint64, open bool) {
+func (m *mover) next() (move workledger.Move, batch []*wanted, upTo uint64, open bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	size := 0
@@ -332,8 +338,9 @@ func (m *mover) next(last bool) (move workledger.Move, batch []*wanted, upTo uin
 		move.Token = cmp.Or(token, m.token)
 		move.Items, move.Errors = passed.counts, passed.errors
 	}
-	if !last { // else what has come is forgotten with the attempt
-		move.Open, move.Oldest = int64(m.changes.Open()), m.changes.Oldest()
+	move.Open, move.Oldest = int64(m.changes.Open()), m.changes.Oldest()
+	if m.failed && move.Open == 0 { // the source has failed at one that nobody has seen
+		move.Open, move.Oldest = 1, time.Now()
 	}
 	return move, batch, upTo, move.Open > 0 || m.opens > 0
 }
@@ -359,7 +366,7 @@ func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64, ope
 		m.passed, m.token = sum{}, ""
 		m.any = m.any || move.Token != ""
 	}
-	m.moved, m.told, m.lagged, m.oldest = time.Now(), open, move.Open, move.Oldest
+	m.moved, m.told, m.lagged, m.oldest, m.before = time.Now(), open, move.Open, move.Oldest, 0
 	for _, w := range batch {
 		if !w.hold.Passed {
 			m.held[keyHash(w.hold.Key)] = true

@@ -72,7 +72,7 @@ func (r *pushed[P, C]) run(ctx context.Context) (err error) {
 	if err := r.resume(); err != nil {
 		return err
 	}
-	r.mover.lag = r.lag
+	r.mover.lag, r.mover.lagged = r.lag, r.position.Open // so it is told soon how many are open now
 	return r.finish(ctx, r.messages(ctx))
 }
 
@@ -96,10 +96,11 @@ func (r *pushed[P, C]) messages(ctx context.Context) (err error) {
 		}
 	}()
 	return r.process(r.running, source[C]{
-		items: r.arrivals,
-		admit: r.admit,
-		room:  r.room,
-		ahead: prefetch,
+		items:  r.arrivals,
+		admit:  r.admit,
+		room:   r.room,
+		ahead:  prefetch,
+		behind: r.behind,
 	})
 }
 
@@ -160,7 +161,7 @@ func call[T, P, C any](
 	switch err.(type) {
 	case *threads.PanicError, *threads.EndedError, *threads.AbandonedError:
 		r.broken.Store(true)
-		err = r.failure(&threads.IteratorError{Err: err})
+		err = r.failure(&threads.IteratorError{Err: fmt.Errorf("%s: %w", r.behind(), err)})
 		r.fail(err)
 	}
 	return value, err
@@ -202,6 +203,13 @@ func (of *current[P]) closeSource(ctx context.Context, from feed.Source) {
 
 func (r *pushed[P, C]) close(ctx context.Context) { r.closeSource(ctx, r.from) }
 
+// behind names the message that came last.
+func (r *pushed[P, C]) behind() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("behind message %d", r.last)
+}
+
 // arrivals yields what comes of messages until the source has none for as long as the stream says.
 func (r *pushed[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], error] {
 	return func(yield func(*arrival[C], error) bool) {
@@ -211,11 +219,11 @@ func (r *pushed[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], erro
 				return
 			}
 			if err != nil && m.Place == 0 {
-				yield(nil, fmt.Errorf("behind message %d: %w", r.last, err))
+				yield(nil, &placedError{fmt.Errorf("%s: %w", r.behind(), err)})
 				return
 			}
 			if m.Place <= r.last {
-				yield(nil, fmt.Errorf("behind message %d: message %d, which is not a later one", r.last, m.Place))
+				yield(nil, &placedError{fmt.Errorf("%s: message %d, which is not a later one", r.behind(), m.Place)})
 				return
 			}
 			for _, a := range r.receive(ctx, m, err) {

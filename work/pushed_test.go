@@ -556,7 +556,12 @@ func TestBadSource_IsToldWithItsPosition(t *testing.T) {
 			return feed.Message{Place: uint64(min(n, 2)), Data: []byte("a")}, nil
 		}, "behind message 2: message 2, which is not a later one"},
 		"has no place": {func(n int) (feed.Message, error) { return feed.Message{}, nil }, "behind message 0: message 0"},
-		"panics":       {func(n int) (feed.Message, error) { panic("broken") }, "panic: broken"},
+		"panics": {func(n int) (feed.Message, error) {
+			if n == 3 {
+				panic("broken")
+			}
+			return feed.Message{Place: uint64(n), Data: []byte("a")}, nil
+		}, "behind message 2: the iterator: panic: broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withThreads(t, func(t *testing.T, threads int64) {

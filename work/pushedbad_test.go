@@ -91,6 +91,8 @@ func TestBadSource_WhoseMethodsBreakFailsTheAttempt(t *testing.T) {
 						t.Error(err)
 					case method != "Close" && (err == nil || !strings.Contains(err.Error(), how)) && !(hangs && ctx.Err() != nil):
 						t.Errorf("%v, want %q", err, how)
+					case method != "Close" && ctx.Err() == nil && !strings.Contains(err.Error(), "behind message "):
+						t.Errorf("%v, want the message behind which it came", err)
 					}
 					time.Sleep(2000 * time.Hour) // what was left behind ends
 				})

@@ -50,6 +50,7 @@ type streamAttempt struct {
 	*attempt
 	all  *streamRecord
 	hold *hold
+	told bool // a move of it is recorded
 }
 
 func (r *streamRecord) attempt() *streamAttempt {
@@ -85,6 +86,7 @@ func (a *streamAttempt) Position(context.Context) (p workledger.Position, err er
 		a.complain("an attempt with bucket %d asks for the position", a.bucket)
 	}
 	p.Token, p.Fence = a.all.token, a.all.fence
+	p.Open = a.all.lastOpen()
 	a.all.asked++
 	if a.simulates() && a.all.simulated != "" {
 		p.Token = a.all.simulated
@@ -134,7 +136,7 @@ func (a *streamAttempt) Move(ctx context.Context, m workledger.Move) (to workled
 	for _, h := range m.Holds {
 		r.append(h)
 	}
-	r.moves, r.movedAt = append(r.moves, m), append(r.movedAt, time.Now())
+	r.moves, r.movedAt, a.told = append(r.moves, m), append(r.movedAt, time.Now()), true
 	if m.Token != "" && a.simulates() {
 		r.simulated = m.Token
 	} else if m.Token != "" {
@@ -170,11 +172,15 @@ func (a *streamAttempt) check(ctx context.Context, m *workledger.Move) {
 	}
 }
 
-// tells reports whether it is new that changes are open, or how many are that were told ten seconds ago.
+// tells reports whether it is new that changes are open, as far as the attempt has told, or how many are that were told
+// ten seconds ago.
 func (a *streamAttempt) tells(m *workledger.Move) bool {
 	n := len(a.all.moves)
-	if n == 0 {
-		return m.Open > 0
+	switch {
+	case !a.told && m.Open > 0:
+		return true
+	case n == 0:
+		return false
 	}
 	last := &a.all.moves[n-1]
 	if (last.Open > 0) != (m.Open > 0) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -30,6 +31,23 @@ type source[C any] struct {
 	admit func(*arrival[C]) (threads.Admission, error)
 	room  func() bool // reports whether another change may come; nil = it may
 	ahead int
+	// behind names the position at which the source is, for errors that have none.
+	behind func() string
+}
+
+// placedError is an error of a source that names its position.
+type placedError struct{ error }
+
+// Unwrap returns the cause.
+func (e *placedError) Unwrap() error { return e.error }
+
+// place names the position in an error of the source, unless it has one.
+func (s *source[C]) place(err error) error {
+	is, iterator := err.(*threads.IteratorError)
+	if _, placed := errors.AsType[*placedError](err); placed || !iterator {
+		return err
+	}
+	return &threads.IteratorError{Err: fmt.Errorf("%s: %w", s.behind(), is.Err)}
 }
 
 // process processes the changes of the run, and records how far it has come.
@@ -67,12 +85,12 @@ func (r *streamRun[P, C]) process(ctx context.Context, from source[C]) error {
 	if broken != nil {
 		return ended(ctx, broken)
 	}
-	return r.failure(err)
+	return r.failure(from.place(err))
 }
 
 // finish records how far the run has come, once nothing is processed any more, and returns what the run returns.
 func (r *streamRun[P, C]) finish(ctx context.Context, err error) error {
-	finished := r.mover.finish(ctx, err == nil)
+	finished := r.mover.finish(ctx, err == nil, err != nil && ctx.Err() == nil)
 	switch {
 	case finished == nil:
 		return err

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/nats-io/nats.go"
 
@@ -18,6 +21,9 @@ import (
 )
 
 const streamName = "FILES"
+
+// parts is the directory, below the one that is followed, of files that are not whole yet. No event may have a path in it.
+const parts = ".updates"
 
 // event says what became of a file.
 type event struct {
@@ -91,6 +97,9 @@ func convert(_ context.Context, _ struct{}, m feed.Message) (all []work.Change[e
 		if !filepath.IsLocal(e.Path) || path.Clean(e.Path) != e.Path || e.Path == "." {
 			return nil, behaviors.Code("event", fmt.Errorf("the path %q is not below the directory", e.Path), nil)
 		}
+		if first, _, _ := strings.Cut(e.Path, "/"); first == parts {
+			return nil, behaviors.Code("event", fmt.Errorf("the path %q is in %s, where files are that are not whole yet", e.Path, parts), nil)
+		}
 		if e.Op != "put" && e.Op != "remove" {
 			return nil, behaviors.Code("event", fmt.Errorf("the op %q is neither put nor remove", e.Op), nil)
 		}
@@ -102,20 +111,58 @@ func convert(_ context.Context, _ struct{}, m feed.Message) (all []work.Change[e
 // apply applies an event, which may have been applied before. A reader of the directory sees a file as it was before or
 // as it is after.
 func (f *follower) apply(_ context.Context, c work.Change[event]) error {
-	e := c.Value
-	if e.Op == "remove" {
-		err := f.root.Remove(e.Path)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
+	if c.Value.Op == "remove" {
+		return f.remove(c.Value.Path)
+	}
+	return f.put(c.Value.Path, c.Value.Data)
+}
+
+// put writes a file, in place of one or of an empty directory. It makes the directories anew that the removal of another
+// file takes away meanwhile.
+func (f *follower) put(name string, data []byte) (err error) {
+	part := path.Join(parts, fmt.Sprintf("%x", sha256.Sum256([]byte(name))))
+	if err := f.root.MkdirAll(parts, 0o755); err != nil {
+		return err
+	}
+	if err := f.root.WriteFile(part, data, 0o644); err != nil {
+		return err
+	}
+	for range 10 {
+		err = f.root.MkdirAll(path.Dir(name), 0o755)
+		if err == nil && f.isDirectory(name) {
+			err = f.root.Remove(name)
 		}
+		if err == nil {
+			err = f.root.Rename(part, name)
+		}
+		if !raced(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// raced reports whether an error may come of a directory that somebody makes or removes at the same time.
+func raced(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist) }
+
+// remove removes a file, and the directories that are empty without it.
+func (f *follower) remove(name string) error {
+	if f.isDirectory(name) { // so there is no file
+		return nil
+	}
+	err := f.root.Remove(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
-	if err := f.root.MkdirAll(path.Dir(e.Path), 0o755); err != nil {
-		return err
+	for dir := path.Dir(name); dir != "." && f.isDirectory(dir); dir = path.Dir(dir) {
+		if f.root.Remove(dir) != nil { // it is not empty
+			break
+		}
 	}
-	part := path.Join(path.Dir(e.Path), "."+path.Base(e.Path)+".part")
-	if err := f.root.WriteFile(part, e.Data, 0o644); err != nil {
-		return err
-	}
-	return f.root.Rename(part, e.Path)
+	return nil
+}
+
+func (f *follower) isDirectory(name string) bool {
+	is, err := f.root.Lstat(name)
+	return err == nil && is.IsDir()
 }

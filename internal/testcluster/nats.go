@@ -140,5 +140,21 @@ func (n *NATS) Stop() {
 	n.server = nil
 }
 
+// StopJetStream has the server, to which clients stay connected, answer nothing of JetStream.
+func (n *NATS) StopJetStream() {
+	n.t.Helper()
+	if err := n.server.ShutdownJetStream(); err != nil {
+		n.t.Fatalf("stop JetStream: %v", err)
+	}
+}
+
+// StartJetStream has the server answer again after StopJetStream.
+func (n *NATS) StartJetStream() {
+	n.t.Helper()
+	if err := n.server.EnableJetStream(&server.JetStreamConfig{StoreDir: n.Store}); err != nil {
+		n.t.Fatalf("start JetStream: %v", err)
+	}
+}
+
 // Server is the running server, or nil. A client in the same process can reach it without a socket.
 func (n *NATS) Server() *server.Server { return n.server }

@@ -44,6 +44,7 @@ func (w *Work) Derive(f Facts) {
 	if w.Stream != nil {
 		w.Stream.follow(w.At, f.RateFrom, f.Processed)
 		w.stall(f.Current)
+		w.compare()
 	}
 }
 

@@ -347,3 +347,32 @@ func TestProgress_AWorkThatWasCancelledAfterItsLastBucketHasFailed(t *testing.T)
 		t.Errorf("%s, its partition %s", w.State, w.Partitions[0].State)
 	}
 }
+
+func TestDerive_TellsThatAFullStreamHasNotEndedWhereItsSimulationDid(t *testing.T) {
+	for name, c := range map[string]struct {
+		token string
+		to    string
+		ended events.Millis
+		want  bool
+	}{
+		"elsewhere":         {"12", "99", 7, true},
+		"there":             {"99", "99", 7, false},
+		"not yet":           {"12", "99", 0, false},
+		"behind no other":   {"12", "", 7, false},
+		"at the beginning":  {"", "99", 7, true},
+		"without any token": {"", "", 7, false},
+	} {
+		w := progress.Work{
+			Status: task.Running,
+			Stream: &progress.Stream{Token: c.token, SimulatedTo: c.to},
+			Partitions: []progress.Partition{
+				{ID: "try", Mode: "simulate", Stream: "precise", EndedAt: 5},
+				{ID: "do", Mode: "full", Stream: "precise", EndedAt: c.ended},
+			},
+		}
+		w.Derive(progress.Facts{Planned: true, Current: 2})
+		if w.Stream.Unsimulated != c.want {
+			t.Errorf("%s: %t", name, w.Stream.Unsimulated)
+		}
+	}
+}

@@ -10,7 +10,10 @@ type Stream struct {
 	MovedAt events.Millis `json:"moved_at,omitzero"` // when the token last moved, or was set
 	// SimulatedTo is the token up to which the partition under way has simulated, or the one before it.
 	SimulatedTo string `json:"simulated_to,omitempty"`
-	Lag         Lag    `json:"lag"`
+	// Unsimulated tells that the full partition has ended at another token than its simulation: it has taken changes that
+	// were not simulated, or not all of those that were.
+	Unsimulated bool `json:"unsimulated,omitempty"`
+	Lag         Lag  `json:"lag"`
 	// ChangesPerSecond looks back over the last half a minute to a minute in which changes came.
 	ChangesPerSecond *float64 `json:"changes_per_second,omitempty"`
 	Holds            Holds    `json:"holds"`
@@ -43,5 +46,17 @@ func (s *Stream) follow(now, from events.Millis, changes uint64) {
 	s.ChangesPerSecond, s.QuietSince = nil, 0
 	if from != 0 {
 		s.ChangesPerSecond = rate(changes, int64(now-from))
+	}
+}
+
+// compare tells whether the full partition of a stream, where it has ended, has met the end of its simulation.
+func (w *Work) compare() {
+	s := w.Stream
+	s.Unsimulated = false
+	for i := range w.Partitions {
+		p := &w.Partitions[i]
+		if p.Mode == "full" && p.Stream == Form(events.FormPrecise) && p.EndedAt != 0 && s.SimulatedTo != "" {
+			s.Unsimulated = s.Token != s.SimulatedTo
+		}
 	}
 }

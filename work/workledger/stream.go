@@ -48,6 +48,7 @@ type Position struct {
 	// Fence is above the fencing token of every attempt that has begun so far in the shard of the stream. 0 = the record
 	// knows none.
 	Fence uint64
+	Open  int64 // changes that were told last to be known and not processed
 }
 
 // Move tells what became of changes since the last Move of the attempt.

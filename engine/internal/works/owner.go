@@ -304,7 +304,7 @@ func (o *atOwner) tell(t *projection.Task, now events.Millis) string {
 	if of == nil {
 		return ""
 	}
-	return behind(of, now, t.Suspended)
+	return behind(of, now, t.Suspended || t.Status == task.Failure)
 }
 
 // waits says what a work waits for whose own task sleeps.

@@ -45,6 +45,7 @@ func (s *Stream) Position(ctx context.Context) (workledger.Position, error) {
 		Until: string(is.Until),
 		Held:  is.Held,
 		Fence: is.Fence,
+		Open:  int64(is.Open),
 	}, err
 }
 

@@ -653,3 +653,26 @@ func TestExplain_SaysHowFarAStreamIsAndWhoHasItsChanges(t *testing.T) {
 	w.complete(parent, command.Succeeded)
 	says("it has ended", `its stream has the token "3" and is 0 changes behind`)
 }
+
+func TestExplain_SaysOfAStreamThatHasFailedWhatItToldLast(t *testing.T) {
+	w := streamed(t)
+	w.moveTo(w.record(parent), workledger.Move{Token: "2", Open: 3, Oldest: time.UnixMilli(int64(w.now))})
+	w.lose("n-1")
+	w.now += 3_600_000
+	w.again()
+	s := w.record(parent)
+	if p := w.position(s); p.Open != 3 {
+		t.Errorf("the next attempt is told that %d changes were open, want 3", p.Open)
+	}
+	fails := func(want string) {
+		w.complete(parent, command.Failed, func(c *command.Complete) { c.ByPolicy = false })
+		if text := w.Tell(w.task(parent), w.now); text != want {
+			t.Errorf("it has failed: %s", text)
+		}
+	}
+	fails(`its stream has the token "2" and is 3 changes behind, of which the oldest came 1h0m0s ago`)
+	w.operate(parent, command.DoRetry)
+	w.again()
+	w.moveTo(w.record(parent), workledger.Move{Token: "5"})
+	fails(`its stream has the token "5"`)
+}

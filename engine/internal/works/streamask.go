@@ -32,6 +32,7 @@ func (o *atOwner) position(q *Position) command.Answer {
 	token, until := of.Position()
 	s := streamed{Token: []byte(token), Until: []byte(until), Fence: fence(o.state, 0)}
 	if of.Stream != nil {
+		s.Open = of.Stream.Open
 		for key := range of.Stream.Keys {
 			s.Held = append(s.Held, hashOf(key))
 		}

@@ -20,10 +20,11 @@ type streamed struct {
 	From    uint64   // of Left: changes that were processed so far
 	Changes []byte   // of Left: as encodeChanges writes them; empty = none is left
 	Fence   uint64   // of Position, and with Freed: above the position of each Started so far
+	Open    uint64   // of Position
 }
 
 // Optional implements message.Optional.
-func (*streamed) Optional() int { return 1 }
+func (*streamed) Optional() int { return 2 }
 
 func (s *streamed) answer() command.Answer { return command.Answer{Data: message.Encode(s)} }
 

@@ -81,8 +81,8 @@ func holds(of *works.Work, h *works.Hold, suspended bool) string {
 }
 
 // behind says how far a stream was at a time, as it told last, and which tasks have changes of it apart; "" = nothing is to
-// be said. While it is suspended nobody knows what has come.
-func behind(of *works.Work, now events.Millis, suspended bool) string {
+// be said. While it rests, as it is suspended or has failed, nobody knows what has come.
+func behind(of *works.Work, now events.Millis, rests bool) string {
 	s := showStream(of)
 	if len(s.Token) == 0 && s.Open == 0 && s.Changes == 0 {
 		return ""
@@ -91,7 +91,7 @@ func behind(of *works.Work, now events.Millis, suspended bool) string {
 	if len(s.Token) > 0 {
 		text = fmt.Sprintf("its stream has the token %.64q", s.Token)
 	}
-	if s.Open > 0 || !suspended {
+	if s.Open > 0 || !rests {
 		text += " and is " + counted(s.Open, "change") + " behind"
 	}
 	if oldest := events.Millis(s.Oldest); s.Open > 0 && oldest != 0 {

@@ -85,7 +85,11 @@ func stream(s *progress.Stream, pushed bool) (rows [][2]any) {
 		rows = append(rows, [2]any{"token", token})
 	}
 	if s.SimulatedTo != "" {
-		rows = append(rows, [2]any{"simulated", fmt.Sprintf("up to %q", s.SimulatedTo)})
+		to := fmt.Sprintf("up to %q", s.SimulatedTo)
+		if s.Unsimulated {
+			to += ", where the full stream has not ended: it may have taken changes that were not simulated"
+		}
+		rows = append(rows, [2]any{"simulated", to})
 	}
 	lag := fmt.Sprintf("%d changes", s.Lag.Open)
 	if s.Lag.AgeMs > 0 {
