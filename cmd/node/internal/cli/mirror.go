@@ -32,8 +32,9 @@ rest is done. A directory that cannot be read is one of those, and nothing in it
 
 On standard error it names its task and the directory of its cluster, and tells every few seconds how far it has come.
 At the end it prints "copied N", files and links, and "deleted N", files, links and directories: exactly, whichever
-process has died; and "failed N" if something could not be mirrored. With --output json that is one object. What a killed
-mirror has left behind, the next one completes or removes.
+process has died, or "N at most" of trees so large that not every permit could be remembered; and "failed N" if something
+could not be mirrored. With --output json that is one object. What a killed mirror has left behind, the next one completes
+or removes.
 
 With --follow it goes on then: about once a second it looks what has changed in SRC, and brings it into DST within seconds,
 until it is interrupted, which is its good end. What fails is tried again, and counts as failed though it succeeds later.

@@ -17,6 +17,12 @@ func CountsOf(id events.TaskID, failures []progress.ItemError, outcome error) Co
 	return counts(id, trees.Sums{Failed: int64(len(failures))}, failures, outcome)
 }
 
+// EndOf returns the lines and the object with which the mirror of a work ends.
+func EndOf(of *progress.Work) (string, Counts) {
+	s := sum(of)
+	return words(s), counts(of.Task, s, nil, nil)
+}
+
 // Follow follows a work that ask tells of.
 func Follow(
 	ctx context.Context, id events.TaskID, joined bool, out io.Writer, ask func(context.Context) (progress.Work, error),

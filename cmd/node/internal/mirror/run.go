@@ -65,6 +65,7 @@ func (r *run) end(ctx context.Context) error {
 		sums.Copied += e.sums.Copied
 		sums.Deleted += e.sums.Deleted
 		sums.Failed += e.sums.Failed
+		sums.AtMost = sums.AtMost || e.sums.AtMost
 		if _, failed := errors.AsType[*FailedError](e.outcome); e.outcome != nil && !failed {
 			outcome = e.outcome
 		}

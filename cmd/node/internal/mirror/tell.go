@@ -39,6 +39,7 @@ func (e *FailedError) Error() string {
 
 // sum adds up what a work did.
 func sum(of *workprogress.Work) (s trees.Sums) {
+	s.AtMost = of.Permits.Uncertain > 0
 	for i := range of.Partitions {
 		p := &of.Partitions[i]
 		if p.Mode != work.Full.String() {
@@ -64,6 +65,8 @@ type Counts struct {
 	Copied  int64         `json:"copied"`  // files and links
 	Deleted int64         `json:"deleted"` // files, links and directories
 	Failed  int64         `json:"failed"`  // files, links and directories
+	// AtMost tells that Copied and Deleted may be too high.
+	AtMost bool `json:"at_most,omitempty"`
 	// Error is the reason of an end that is no success.
 	Error *Reason `json:"error,omitempty"`
 	// Failures are the first of those that failed, at most 20.
@@ -98,6 +101,7 @@ func counts(of events.TaskID, s trees.Sums, failures []workprogress.ItemError, o
 		Copied:   s.Copied,
 		Deleted:  s.Deleted,
 		Failed:   s.Failed,
+		AtMost:   s.AtMost,
 		Error:    reason(outcome),
 		Failures: failures,
 	}
@@ -123,12 +127,21 @@ func (r *run) report(ctx context.Context, all []ending, s trees.Sums, outcome er
 	if r.JSON {
 		return output.New(r.Out, true).Row(counts(r.Task, s, failures, outcome))
 	}
-	text := fmt.Sprintf("copied %d\ndeleted %d\n", s.Copied, s.Deleted)
+	_, err := io.WriteString(r.Out, words(s))
+	return err
+}
+
+// words returns the lines with which a mirror ends.
+func words(s trees.Sums) string {
+	most := ""
+	if s.AtMost {
+		most = " at most"
+	}
+	text := fmt.Sprintf("copied %d%s\ndeleted %d%[2]s\n", s.Copied, most, s.Deleted)
 	if s.Failed > 0 {
 		text += fmt.Sprintf("failed %d\n", s.Failed)
 	}
-	_, err := io.WriteString(r.Out, text)
-	return err
+	return text
 }
 
 // failures returns the first items of a work that failed, at most maxTold.

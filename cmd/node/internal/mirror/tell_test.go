@@ -32,3 +32,25 @@ func TestCounts_OfAnEndThatIsNoSuccessHaveItsReason(t *testing.T) {
 		}
 	}
 }
+
+func TestCounts_AreToldAsTheMostWherePermitsAreUncertain(t *testing.T) {
+	t.Parallel()
+	of := progress.Work{
+		Task: "m",
+		Partitions: []progress.Partition{
+			{Mode: "full", Thresholds: []progress.Threshold{{Counter: "copies", Count: 7}}},
+			{Mode: "full", Thresholds: []progress.Threshold{{Counter: "deletes", Count: 3}}},
+		},
+	}
+	for uncertain, want := range map[uint64][2]string{
+		0: {"copied 7\ndeleted 3\n", `{"task":"m","copied":7,"deleted":3,"failed":0}`},
+		1: {"copied 7 at most\ndeleted 3 at most\n", `{"task":"m","copied":7,"deleted":3,"failed":0,"at_most":true}`},
+	} {
+		of.Permits.Uncertain = uncertain
+		words, counts := mirror.EndOf(&of)
+		got, err := json.Marshal(counts)
+		if err != nil || words != want[0] || string(got) != want[1] {
+			t.Errorf("%d uncertain: %q and %s, want %q and %s", uncertain, words, got, want[0], want[1])
+		}
+	}
+}
