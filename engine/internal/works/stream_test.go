@@ -432,6 +432,7 @@ func TestStream_IsStoppedByItsLimitsWithNothingOfTheMoveRecorded(t *testing.T) {
 			w.moveTo(s, m)
 		}
 		before := len(w.stream().Hold(1).Changes)
+		w.refusedByHolds(s, &c.last)
 		if _, err := s.Move(context.Background(), c.last); err == nil {
 			t.Errorf("%s: one more is recorded", name)
 		}
