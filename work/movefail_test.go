@@ -259,3 +259,32 @@ func TestLiveSync_AfterASimulationThatEndsWithAPositionTheFullStreamEndsWithItsL
 		wantToken(t, r, "300")
 	})
 }
+
+// What was processed within the second before is not repeated once there is room again.
+func TestLiveSync_WhatWasProcessedIsRecordedBeforeHoldsWithoutRoomEndTheStream(t *testing.T) {
+	withThreads(t, func(t *testing.T, threads int64) {
+		src, r := objects(20), newStreamRecord()
+		src.process = func(_ context.Context, place int) error {
+			if place == 7 {
+				time.Sleep(100 * time.Millisecond) // others end meanwhile
+				return errDisk
+			}
+			return nil
+		}
+		s := src.stream(threads)
+		s.Rules = []work.Rule{{React: work.RetryLater}}
+		r.full = true
+		if err := attemptStream(t, t.Context(), r, s); !errors.Is(err, workledger.ErrOver) || !r.ended {
+			t.Errorf("%v, ended is %t", err, r.ended)
+		}
+		wantToken(t, r, "6")
+		wantItems(t, r, work.Counts{Done: 6})
+		r.full = false
+		runStream(t, r, s)
+		wantToken(t, r, "20")
+		wantItems(t, r, work.Counts{Done: 19, Failed: 1})
+		if len(r.holds) != 1 || r.holds[0].String() != "7:failed" {
+			t.Errorf("held %v", r.holds)
+		}
+	})
+}

@@ -265,34 +265,59 @@ func (m *mover) finish(ctx context.Context, complete, failed bool) error {
 	return m.move(ctx, true)
 }
 
-// move records what is new, with as many of the wanted holds as a move takes.
+// portion says what a move tells.
+type portion int
+
+const (
+	whole portion = iota
+	tokenAlone
+	holdsAlone
+)
+
+// move records what is new, with as many of the wanted holds as a move takes. Where there is no room for those, what was
+// processed before them is recorded alone, and then the holds, which end the stream unless there is room by then.
 func (m *mover) move(ctx context.Context, last bool) error {
 	ctx, done := lasting(ctx)
 	defer done()
+	full, err := m.tell(ctx, last, whole)
+	if !full {
+		return err
+	}
+	if _, err := m.tell(ctx, last, tokenAlone); err != nil {
+		return err
+	}
+	_, err = m.tell(ctx, last, holdsAlone)
+	return err
+}
+
+// tell makes a move. full reports that it was refused since there is no room for its holds, and tells more than those.
+func (m *mover) tell(ctx context.Context, last bool, what portion) (full bool, err error) {
 	var known int64
 	var oldest time.Time
 	if m.lag != nil {
 		known, oldest = m.lag(ctx)
 	}
-	move, batch, upTo, open := m.next()
+	move, batch, upTo, open := m.next(what)
 	if m.lag != nil {
 		move.Open, move.Oldest = known, oldest
 	}
 	if m.same(&move, open) {
-		return nil
+		return false, nil
 	}
 	answer, err := m.record.Move(ctx, move)
 	switch {
 	case err != nil:
 		m.refused(batch, err)
-		return fmt.Errorf("recording how far the stream is: %w", err)
+		invalid, is := errors.AsType[*store.InvalidError](err)
+		full = is && invalid.Field == workledger.FieldHolds && what == whole && (move.Token != "" || move.Items != Counts{})
+		return full, fmt.Errorf("recording how far the stream is: %w", err)
 	case len(answer.Freed) > 0:
-		return m.free(batch, &answer)
+		return false, m.free(batch, &answer)
 	}
-	if m.recorded(move, batch, upTo, open); last {
-		return nil
+	if m.recorded(move, batch, upTo, open, what); last {
+		return false, nil
 	}
-	return m.forget(ctx)
+	return false, m.forget(ctx)
 }
 
 // forget forgets the keys whose holds have ended, where many are taken for held: those that have no later change would
@@ -315,11 +340,14 @@ func (m *mover) forget(ctx context.Context) error {
 }
 
 // next returns the next move with the holds in it, up to which place its counts go, and whether changes are open.
-func (m *mover) next() (move workledger.Move, batch []*wanted, upTo uint64, open bool) {
+func (m *mover) next(what portion) (move workledger.Move, batch []*wanted, upTo uint64, open bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	size := 0
 	for _, w := range m.wanted {
+		if what == tokenAlone {
+			break
+		}
 		if size += w.size(); size > MaxHeldBytes && len(batch) > 0 {
 			break
 		}
@@ -334,7 +362,10 @@ func (m *mover) next() (move workledger.Move, batch []*wanted, upTo uint64, open
 	passed := m.passed
 	passed.errors = slices.Clone(passed.errors)
 	upTo, token := m.changes.Front(passed.add)
-	if !m.whole {
+	switch {
+	case what == holdsAlone:
+		upTo = m.changes.Passed()
+	case !m.whole:
 		move.Token = cmp.Or(token, m.token)
 		move.Items, move.Errors = passed.counts, passed.errors
 	}
@@ -359,9 +390,9 @@ func (m *mover) same(move *workledger.Move, open bool) bool {
 }
 
 // recorded notes that a move was recorded, and whether changes were open.
-func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64, open bool) {
+func (m *mover) recorded(move workledger.Move, batch []*wanted, upTo uint64, open bool, what portion) {
 	m.mu.Lock()
-	if !m.whole { // else what it passes counts at the end
+	if !m.whole && what != holdsAlone { // else what it passes counts at the end
 		m.changes.Pass(upTo)
 		m.passed, m.token = sum{}, ""
 		m.any = m.any || move.Token != ""

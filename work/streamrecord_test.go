@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"taskledger/store"
 	"taskledger/task"
 	"taskledger/work"
 	"taskledger/work/workledger"
@@ -28,6 +29,8 @@ type streamRecord struct {
 
 	slow     time.Duration // of each Move
 	failMove error         // of each Move
+	full     bool          // there is no room for holds
+	ended    bool          // for want of that
 	endFirst *hold         // ends before the next Move, as if its task had processed it
 	fence    uint64        // of the last attempt of a hold, which ends a hold
 	asked    int           // how often the position was
@@ -120,6 +123,13 @@ func (a *streamAttempt) Move(ctx context.Context, m workledger.Move) (to workled
 		r.fence += 10
 	}
 	a.check(ctx, &m)
+	switch full := r.full && len(m.Holds) > 0; {
+	case full && (m.Token != "" || m.Items != work.Counts{}):
+		return to, &store.InvalidError{Field: workledger.FieldHolds, Problem: "there is no room"}
+	case full:
+		r.ended = true
+		return to, workledger.ErrOver
+	}
 	bytes := 0
 	for _, h := range m.Holds {
 		bytes += len(h.Change.Data)

@@ -51,6 +51,10 @@ type Position struct {
 	Open  int64 // changes that were told last to be known and not processed
 }
 
+// FieldHolds is the field of a store.InvalidError by which a record refuses a Move for whose holds it has no room, if the
+// Move tells more than those. One of holds alone ends the stream.
+const FieldHolds = "holds"
+
 // Move tells what became of changes since the last Move of the attempt.
 type Move struct {
 	// Token belongs to the last change before which none is open. "" leaves the token as it is.

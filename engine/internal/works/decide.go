@@ -355,6 +355,10 @@ func tripped(plan *events.WorkPartition, counter int, reason string) events.Erro
 func (c *Reset) Decide(d *command.Decider) command.Answer {
 	of, t, refusal := operated(d, c.Task, c.Seen)
 	if of == nil {
+		if c.What == int64(events.ResetToken) && refusal.Code == command.AnswerNotFound && d.State.Task(events.TaskID(c.Task)) != nil {
+			const say = "cannot set the token of a work that is not planned: its first attempt does that, behind which it can be suspended"
+			return command.Refused(command.AnswerState, say)
+		}
 		return refusal
 	}
 	switch {

@@ -432,6 +432,7 @@ func TestStream_IsStoppedByItsLimitsWithNothingOfTheMoveRecorded(t *testing.T) {
 			w.moveTo(s, m)
 		}
 		before := len(w.stream().Hold(1).Changes)
+		w.refusedByHolds(s, &c.last)
 		if _, err := s.Move(context.Background(), c.last); err == nil {
 			t.Errorf("%s: one more is recorded", name)
 		}
@@ -675,4 +676,19 @@ func TestExplain_SaysOfAStreamThatHasFailedWhatItToldLast(t *testing.T) {
 	w.again()
 	w.moveTo(w.record(parent), workledger.Move{Token: "5"})
 	fails(`its stream has the token "5"`)
+}
+
+func TestReset_OfATokenSaysThatTheWorkIsNotPlannedYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.submit(task.Policy{})
+	w.operate(parent, command.DoSuspend)
+	a := w.decide(&works.Reset{Task: string(parent), What: int64(events.ResetToken), Token: []byte("7"), Reason: "moved"})
+	if a.Code != command.AnswerState || !strings.Contains(a.Text, "not planned: its first attempt") {
+		t.Errorf("%d, %s", a.Code, a.Text)
+	}
+	a = w.decide(&works.Reset{Task: "nobody", What: int64(events.ResetToken), Token: []byte("7"), Reason: "moved"})
+	if a.Code != command.AnswerNotFound {
+		t.Errorf("of no task: %d, %s", a.Code, a.Text)
+	}
 }

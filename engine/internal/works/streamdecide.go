@@ -9,6 +9,7 @@ import (
 	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/projection/works"
+	"taskledger/work/workledger"
 )
 
 // streamed answers the commands and questions of streams.
@@ -41,7 +42,8 @@ func streams(d *command.Decider, id string, started uint64, node string) (a aske
 	return a, true
 }
 
-// Decide records how far the stream has come, with the changes that are held, or nothing of it.
+// Decide records how far the stream has come, with the changes that are held, or nothing of it. Where there is no room for
+// these it is refused, unless it tells nothing else: then it ends the stream.
 func (c *Move) Decide(d *command.Decider) command.Answer {
 	a, is := streams(d, c.Task, c.Started, c.Node)
 	if !is {
@@ -59,7 +61,10 @@ func (c *Move) Decide(d *command.Decider) command.Answer {
 		return (&streamed{Freed: freed, Fence: fence(d.State, len(d.Entry.Entry.Events))}).answer()
 	}
 	todo, over := a.sort(holds)
-	if over.problem != "" {
+	switch _, plan := a.of.Part(); {
+	case over.problem != "" && plan.Form == events.FormPrecise && (len(c.Token) > 0 || c.items() != events.ItemCounts{}):
+		return command.Refused(command.AnswerInvalid, "%v", invalid(workledger.FieldHolds, over.problem)) // the rest comes alone
+	case over.problem != "":
 		failWork(d, a.of, a.full(over))
 		return stale()
 	}

@@ -3,6 +3,7 @@ package works_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"taskledger/engine/internal/works"
 	"taskledger/events"
 	fold "taskledger/projection/works"
+	"taskledger/store"
 	"taskledger/work/workledger"
 )
 
@@ -20,6 +22,7 @@ import (
 func (w *world) stoppedByHolds(m workledger.Move, want string) {
 	w.t.Helper()
 	before := w.stream().Len()
+	w.refusedByHolds(w.record(parent), &m)
 	if _, err := w.record(parent).Move(context.Background(), m); err == nil {
 		w.t.Errorf("one more is recorded")
 	}
@@ -30,6 +33,24 @@ func (w *world) stoppedByHolds(m workledger.Move, want string) {
 	if w.stream().Token != "" || w.stream().Len() != before {
 		w.t.Errorf("token %q, %d holds, before %d", w.stream().Token, w.stream().Len(), before)
 	}
+}
+
+// refusedByHolds makes a Move that exceeds a limit and moves the token, and complains unless it is refused and ends nothing.
+// It leaves the holds alone in it.
+func (w *world) refusedByHolds(s *works.Stream, m *workledger.Move) {
+	w.t.Helper()
+	if m.Token == "" {
+		return
+	}
+	token := w.stream().Token
+	_, err := s.Move(context.Background(), *m)
+	if invalid, is := errors.AsType[*store.InvalidError](err); !is || invalid.Field != workledger.FieldHolds {
+		w.t.Errorf("a token with holds that have no room: %v", err)
+	}
+	if w.task(parent).Final() || w.stream().Token != token {
+		w.t.Errorf("it has ended the stream, with the token %q", w.stream().Token)
+	}
+	m.Token = ""
 }
 
 func TestStream_HasAsManyHoldsAsItMayAndIsStoppedByOneMore(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"taskledger/engine/internal/works"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 	"taskledger/task"
 	"taskledger/work/workledger"
 )
@@ -348,6 +350,12 @@ func (m *streamMachine) move(t *rapid.T, r *following) {
 		tell.Token = strconv.FormatUint(to, 10)
 	}
 	moved, err := r.record.Move(context.Background(), tell)
+	if _, full := errors.AsType[*store.InvalidError](err); full {
+		_, err = r.record.Move(context.Background(), workledger.Move{Holds: batch})
+		if err == nil {
+			t.Error("holds without room are recorded where they come alone")
+		}
+	}
 	m.follow(t)
 	switch {
 	case err != nil: // a limit has ended the stream, or the attempt is over

@@ -65,6 +65,9 @@ func (p *Prefix[O]) Pass(last uint64) {
 	p.entries, p.passed = p.entries[n:], last
 }
 
+// Passed returns the place of the change that was passed last.
+func (p *Prefix[O]) Passed() uint64 { return p.passed }
+
 // Len returns the number of changes that were not passed.
 func (p *Prefix[O]) Len() int { return len(p.entries) }
 
