@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -132,16 +133,22 @@ const greeting = `INFO {"server_id":"x","version":"2.15.0","headers":true,"max_p
 // his way.
 func TestServers_WhoHoldsThePortOfNATSLearnsNothing(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	first := start(t, embedded.ServersConfig{Dir: dir})
-	at, seed := first.NATSURL(), read(t, first.NATSNKey())
-	port := portOf(t, at)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	thief, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		t.Fatal(err)
+	var dir, at, seed string
+	var port int
+	var thief net.Listener
+	for thief == nil { // another test may have the port first
+		dir = t.TempDir()
+		first := start(t, embedded.ServersConfig{Dir: dir})
+		at, seed = first.NATSURL(), read(t, first.NATSNKey())
+		port = portOf(t, at)
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		thief, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
 	}
 	defer thief.Close()
 	heard := make(chan string, 1)
