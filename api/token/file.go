@@ -25,8 +25,8 @@ const (
 	// refreshAfter bounds the age of the tokens in memory.
 	refreshAfter = time.Second
 
-	// unknownAfter bounds it for a secret that is not among them: who has just made a token uses it at once. It bounds, too,
-	// how often strangers have the file looked at.
+	// unknownAfter bounds it where a secret is not known, since who has just made a token uses it at once. Strangers have
+	// the file looked at no more often than that.
 	unknownAfter = 20 * time.Millisecond
 )
 
@@ -157,7 +157,8 @@ const (
 	hangs         = 10 * time.Second
 )
 
-// File knows the tokens of a file, and sees its changes within a second, new tokens at once. Its methods may be called concurrently.
+// File knows the tokens of a file. It sees changes within a second, and new tokens at once. Its methods may be called
+// concurrently.
 type File struct {
 	path   string
 	report func(error) // of a file that cannot be read, when the error changes

@@ -178,7 +178,8 @@ func TestCommands_EachSaysWhatCameOfRightAndWrongInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	serve(t, dir, "--name", "a", "--sync-root", ".", "--api", "127.0.0.1:0")
-	write(t, filepath.Join(dir, "requests.jsonl"), `{"behavior":"noop","id":"batch-1"}`+"\n"+`{"behavior":"noop","id":"batch-2"}`+"\n")
+	const requests = `{"behavior":"noop","id":"batch-1"}` + "\n" + `{"behavior":"noop","id":"batch-2"}` + "\n"
+	write(t, filepath.Join(dir, "requests.jsonl"), requests)
 	write(t, filepath.Join(dir, "wrong.yaml"), "sources: []\n")
 	write(t, filepath.Join(dir, "sync.yaml"), "sources: {here: {collections: [{name: nightly, driver: noop}]}}\n")
 	write(t, filepath.Join(dir, "source", "a"), "a")
@@ -210,8 +211,7 @@ func words(line string) []string {
 	return all
 }
 
-// rightElsewhere names the commands whose right input takes long, or has what an earlier answer named, and the tests that
-// have it.
+// rightElsewhere names the tests that have the right input of a command, where it takes long or needs an earlier answer.
 var rightElsewhere = map[string]string{
 	"backup":       "TestCopy_OneWayAndBackExportsTheSameAndGoesOn",
 	"copy":         "TestCopy_OneWayAndBackExportsTheSameAndGoesOn",

@@ -11,7 +11,7 @@ type addresses struct {
 	of map[string]string // HOST:PORT of a file, and what stands for it
 }
 
-// hosts are those of the compose file, and what the manifests call them.
+// hosts maps each name that the files give to a server to its service in the compose file.
 var hosts = map[string]string{
 	"etcd-1": "etcd-1", "etcd-2": "etcd-2", "etcd-3": "etcd-3", "nats-1": "nats-1", "nats-2": "nats-2", "nats-3": "nats-3",
 	"etcd-0.etcd": "etcd-1", "etcd-1.etcd": "etcd-2", "etcd-2.etcd": "etcd-3", "nats": "nats-1",

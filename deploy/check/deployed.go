@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// programs is where processes find programs that their commands name without a folder.
+// programs is the folder in which a process looks for a program that its command names without one.
 const programs = "/usr/local/bin"
 
-// world is what the processes of all files share.
+// world holds what all processes share: programs, certificates, tokens and addresses.
 type world struct {
-	dir       string // of everything
+	dir       string // everything lies below it
 	bin       string // the programs
 	deploy    string // a copy of the files, beside which certificates and tokens lie
-	token     string // of whoever submits
+	token     string // it may submit
 	image     *image
 	addresses *addresses
 }
@@ -95,7 +95,7 @@ func prepare(ctx context.Context, dir string) (*world, error) {
 	return w, w.makeSecrets(ctx)
 }
 
-// hostOfService is what clients of the Service of the manifests call it.
+// hostOfService is the DNS name of the Service in the manifests.
 const hostOfService = "taskledger.taskledger.svc"
 
 // makeSecrets makes the folders whose files are those of the Secrets that the manifests name.
@@ -234,7 +234,7 @@ metrics: localhost:9464
 // secrets is the folder of certificates and keys.
 func (w *world) secrets() string { return filepath.Join(w.dir, "secrets", "taskledger-tls") }
 
-// makeToken makes the token of whoever submits, as the user who owns the file by then.
+// makeToken makes a token that may submit. It runs as the owner of the file of tokens, as the program demands.
 func (w *world) makeToken(ctx context.Context) error {
 	file := filepath.Join(w.deploy, "compose", "tokens", "tokens.json")
 	owner := uint32(w.image.user)

@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 )
 
-// door is a port of a node for whoever has a token.
+// door sends requests with a token to one port of a node.
 type door struct {
 	url    string
 	token  string

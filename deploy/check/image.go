@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// image is what the Dockerfile says of the processes that run from it.
+// image holds the instructions of the Dockerfile that concern its processes.
 type image struct {
 	entrypoint []string
 	command    []string
 	health     []string
 	env        []string // NAME=value
 	user       int      // and their group
-	dir        string   // where they begin
+	dir        string   // their working directory
 	folders    []string // those that the user owns
-	program    string   // where the program of `make image` lies
+	program    string   // path of the program of `make image`
 }
 
 // readImage reads the instructions that the Dockerfile has; one that it does not know is an error.

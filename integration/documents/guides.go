@@ -60,7 +60,11 @@ func (g *guide) run(dir, binary string) (err error) {
 	if len(blocks) < g.blocks {
 		return fmt.Errorf("%d blocks of commands, want %d", len(blocks), g.blocks)
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "var"), 0o700), os.Symlink(binary, filepath.Join(dir, "taskledger"))); err != nil {
+	err = errors.Join(
+		os.MkdirAll(filepath.Join(dir, "var"), 0o700),
+		os.Symlink(binary, filepath.Join(dir, "taskledger")),
+	)
+	if err != nil {
 		return err
 	}
 	if g.settings != "" {
@@ -115,7 +119,7 @@ func newSession(dir string) (*session, error) {
 	}, nil
 }
 
-// types runs a line of a guide. What a line prints that makes a token is TOKEN from then on, and a header in the file AUTH.
+// types runs a line of a guide. If the line makes a token, later lines find it in TOKEN, and as a header in the file AUTH.
 func (s *session) types(line string) error {
 	line, comment, _ := strings.Cut(line, "    #")
 	line = s.addresses.Replace(strings.TrimSpace(line))
@@ -130,7 +134,7 @@ func (s *session) types(line string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s%s", err, out, said.String())
 	}
-	if strings.Contains(line, "curl") && strings.Contains(string(out), `"type":`) { // a problem: curl ends well all the same
+	if strings.Contains(line, "curl") && strings.Contains(string(out), `"type":`) { // curl ends well also with a problem
 		return fmt.Errorf("it is answered with %s", out)
 	}
 	if strings.Contains(comment, "prints the token") {

@@ -272,8 +272,8 @@ func (m *measurement) look(d time.Duration) (took map[string][]time.Duration, er
 	return took, nil
 }
 
-// tell fills in how long pages took, each of them and all that refresh themselves. The others read the journal back for
-// as long as a page may, which would hide how long the rest takes.
+// tell fills in how long pages took, each of them and all that refresh themselves. It leaves out
+// the others: they read the journal back until the time of a page is over, and would hide how long the rest takes.
 func (r *Result) tell(idle, busy map[string][]time.Duration, once []string) {
 	var allIdle, allBusy []time.Duration
 	for path, took := range busy {
