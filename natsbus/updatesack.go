@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/work/feed"
 )
@@ -67,6 +68,9 @@ func (u *Updates) unanswered(ctx context.Context, err error, probes bool) error 
 	}
 	is, unknown := u.info(ctx)
 	switch {
+	case errors.Is(unknown, jetstream.ErrStreamNotFound) && !u.pace.believes(probes):
+		u.pace.fails(false, false)
+		return err
 	case unknown != nil:
 		u.pace.fails(false, !u.conn.IsConnected())
 		return unknown

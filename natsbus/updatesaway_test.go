@@ -156,6 +156,43 @@ func TestUpdates_OutliveAJetStreamThatDoesNotAnswerWithoutABusyLoop(t *testing.T
 	u.unacknowledged(0)
 }
 
+// A JetStream that begins answers so while it has not read all of its streams.
+func TestUpdates_AskAgainWhereJetStreamTellsOnceThatThereIsNoStream(t *testing.T) {
+	t.Parallel()
+	u := newUpdates(t)
+	u.publish(1)
+	s, _ := u.open()
+	u.wantNext(s, 1)
+	u.server.StopJetStream()
+	begins, err := nats.Connect(u.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begins.Close()
+	told := make(chan struct{})
+	none := `{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`
+	sub, err := begins.Subscribe("$JS.API.CONSUMER.INFO.FILES.reader", func(m *nats.Msg) {
+		defer close(told)
+		if err := m.Respond([]byte(none)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err == nil {
+		err = errors.Join(sub.AutoUnsubscribe(1), begins.Flush())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	acked := make(chan error, 1)
+	go func() { acked <- s.Ack(t.Context(), feed.Message{Place: 1}) }()
+	receive(t, told)
+	u.server.StartJetStream()
+	if err := receive(t, acked); err != nil {
+		t.Error(err)
+	}
+	u.unacknowledged(0)
+}
+
 // Acknowledgements of a consumer that is gone end, however many there are, and ask little.
 func TestUpdates_AcknowledgeWithFewRequestsWhereTheConsumerIsDeleted(t *testing.T) {
 	t.Parallel()

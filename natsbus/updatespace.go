@@ -20,10 +20,11 @@ type pace struct {
 	probing bool          // one tries again, or is about to
 	after   time.Duration // the pause before the next try
 	wake    chan struct{} // ends a pause
+	denied  int           // so often, one after the other, JetStream has told the one that tries that there is no stream
 }
 
 // begin waits until an acknowledgement may be tried, or until ctx or closed ends. It reports whether this is the one that
-// is tried for all; then end has to follow.
+// is tried for all; then ends or fails has to follow.
 func (p *pace) begin(ctx context.Context, closed <-chan struct{}) (probes bool) {
 	for {
 		p.mu.Lock()
@@ -61,6 +62,17 @@ func (p *pace) waits() bool {
 	return p.taken != nil
 }
 
+// believes reports whether JetStream may be believed that there is no stream: it says so, too, while it finds its streams
+// after a restart. So the one that tries for all asks again after its pause.
+func (p *pace) believes(probes bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if probes {
+		p.denied++
+	}
+	return probes && p.denied > 1
+}
+
 // fails notes that JetStream did not take an acknowledgement. The pause does not grow where the connection is lost, since
 // a try costs nothing then.
 func (p *pace) fails(probes, lost bool) {
@@ -83,6 +95,9 @@ func (p *pace) ends(probes, took bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.probing = p.probing && !probes
+	if took {
+		p.denied = 0
+	}
 	if p.taken == nil || !probes && !took {
 		return
 	}
