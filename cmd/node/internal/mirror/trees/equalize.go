@@ -28,11 +28,18 @@ func (p *Pair) replace(ctx context.Context, at string) (skipped string, err erro
 		switch is, err := p.fate(entry{path: at, kind: to.Mode().Type()}); {
 		case err != nil:
 			return "", err
-		case is != stays:
-			if entries, err := list(p.target, at); is == gone && to.IsDir() && err == nil && len(entries) > 0 {
+		case is == gone:
+			if entries, err := list(p.target, at); to.IsDir() && err == nil && len(entries) > 0 {
 				return "", errNotEmpty
 			}
 			return p.delete(ctx, at)
+		case is == inTheWay:
+			if err := p.clear(ctx, entry{path: at, kind: to.Mode().Type()}); err != nil {
+				return "", err
+			}
+			if reached, err := p.reach(ctx, at); !reached {
+				return "", err
+			}
 		}
 	}
 	switch reached, err := p.reach(ctx, at); {
@@ -56,6 +63,23 @@ func (p *Pair) replace(ctx context.Context, at string) (skipped string, err erro
 		return "", err
 	}
 	return skipped, p.withdraw(ctx, at)
+}
+
+// clear deletes an entry of the target that is in the way, with all that is below it: what a change has made there that was
+// told before the source had something else in its place is found by no scan before the next one.
+func (p *Pair) clear(ctx context.Context, top entry) (err error) {
+	w := walker{
+		tree:          p.target,
+		childrenFirst: true,
+		yield: func(e entry, _ error) bool {
+			if err = e.unreadable; err == nil {
+				_, err = p.delete(ctx, e.path)
+			}
+			return err == nil
+		},
+	}
+	w.visit(top)
+	return err
 }
 
 // withdraw deletes an entry of the target that the source does not have any more, and the directories above it that are

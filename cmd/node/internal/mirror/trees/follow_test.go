@@ -355,9 +355,9 @@ func TestFollow_WhatFailedKeepsTheTokenAndIsTriedAgainByTheNextAttempt(t *testin
 	since := time.Now()
 	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
 	f.settled(t, since)
-	do(t, // a directory that is not empty has the place of the file, and the directory of the source was not changed
-		func() error { return os.Remove(filepath.Join(f.Target, "b/c")) },
-		func() error { return os.MkdirAll(filepath.Join(f.Target, "b/c/d"), 0o755) },
+	do(t, // nobody can enter the directory of the target, and that of the source was not changed
+		func() error { return os.RemoveAll(filepath.Join(f.Target, "b")) },
+		func() error { return os.Symlink("b", filepath.Join(f.Target, "b")) },
 	)
 	do(t, func() error { return os.Chmod(filepath.Join(f.Source, "b/c"), 0o600) })
 	soon(t, func() string {
@@ -374,10 +374,32 @@ func TestFollow_WhatFailedKeepsTheTokenAndIsTriedAgainByTheNextAttempt(t *testin
 		return ""
 	})
 	stop()
-	do(t, func() error { return os.RemoveAll(filepath.Join(f.Target, "b/c")) })
+	do(t, func() error { return os.Remove(filepath.Join(f.Target, "b")) })
 	stop = f.start(t)
 	defer stop()
 	f.equalSoon(t)
+}
+
+// No scan finds what is in the target alone, since the directory of the source was not changed.
+func TestFollow_WhatIsBelowADirectoryInThePlaceOfAFileGoesWithIt(t *testing.T) {
+	t.Parallel()
+	of := forest{"a": file("one"), "b/c": file("two")}
+	f := follows(plant(t, of, of))
+	stop := f.start(t)
+	defer stop()
+	since := time.Now()
+	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
+	f.settled(t, since)
+	do(t,
+		func() error { return os.Remove(filepath.Join(f.Target, "b/c")) },
+		func() error { return os.MkdirAll(filepath.Join(f.Target, "b/c/d/e"), 0o755) },
+		func() error { return os.WriteFile(filepath.Join(f.Target, "b/c/d/f"), []byte("late"), 0o644) },
+		func() error { return os.Chmod(filepath.Join(f.Source, "b/c"), 0o600) },
+	)
+	f.equalSoon(t)
+	if failed := f.tokens.failures(); failed != 0 {
+		t.Errorf("%d changes failed", failed)
+	}
 }
 
 // More paths fail than are remembered. Once they do not, the token goes on within the attempt.
@@ -396,10 +418,11 @@ func TestFollow_TheTokenGoesOnOnceFewerPathsFailThanAreRemembered(t *testing.T) 
 	since := time.Now()
 	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
 	f.settled(t, since)
-	for _, name := range names { // a directory that is not empty has the place of each file
-		at := filepath.Join(f.Target, name)
-		do(t, func() error { return os.Remove(at) }, func() error { return os.MkdirAll(filepath.Join(at, "d"), 0o755) })
-	}
+	bad := filepath.Join(f.Target, "b")
+	do(t, // nobody can enter the directory of the target
+		func() error { return os.RemoveAll(bad) },
+		func() error { return os.Symlink("b", bad) },
+	)
 	touch := func(mode fs.FileMode) {
 		t.Helper()
 		for _, name := range names {
@@ -413,9 +436,7 @@ func TestFollow_TheTokenGoesOnOnceFewerPathsFailThanAreRemembered(t *testing.T) 
 		}
 		return ""
 	})
-	for _, name := range names {
-		do(t, func() error { return os.RemoveAll(filepath.Join(f.Target, name)) })
-	}
+	do(t, func() error { return os.Remove(bad) })
 	since = time.Now()
 	touch(0o640)
 	f.equalSoon(t)
