@@ -617,20 +617,26 @@ func TestExplain_SaysHowFarAStreamIsAndWhoHasItsChanges(t *testing.T) {
 		Token:  "1",
 		Open:   12,
 		Oldest: time.UnixMilli(int64(w.now)),
+		Items:  workledger.Counts{Done: 3, Failed: 1},
 		Holds:  []workledger.Hold{begins("k", "1"), follows("k", "3")},
 	})
-	const want = `its stream has the token "1" and is 12 changes behind, of which the oldest came 1m30s ago; ` +
-		"2 changes are held apart, by task a/p.h1 and so on, and later ones of 1 key wait for them: 1 retried, 0 parked, 0 failed"
+	const (
+		lag    = `its stream has the token "1" and is 12 changes behind, of which the oldest came 1m30s ago`
+		rate   = "; it has processed 4 changes in the last 1m30s"
+		failed = "; 1 change could not be processed in this run"
+		held   = "; 2 changes are held apart, by task a/p.h1 and so on, and later ones of 1 key wait for them: " +
+			"1 retried, 0 parked, 0 failed"
+	)
 	w.now += 90_000
 	says := func(what, want string) {
 		if text := w.Tell(w.task(parent), w.now); text != want {
 			t.Errorf("%s: %s", what, text)
 		}
 	}
-	says("it runs", want)
+	says("it runs", lag+rate+failed+held)
 	w.operate(parent, command.DoSuspend)
 	w.complete(parent, command.Released)
-	says("it is suspended", want)
+	says("it is suspended", lag+failed+held)
 	const holds = `it holds 2 changes of the key "k" of the stream of task a/p, from "1" on`
 	if text := w.Tell(w.task(hold(1)), w.now); text != holds {
 		t.Errorf("its hold: %s", text)
@@ -646,13 +652,13 @@ func TestExplain_SaysHowFarAStreamIsAndWhoHasItsChanges(t *testing.T) {
 	w.moveTo(s, workledger.Move{Token: "3"})
 	w.operate(parent, command.DoSuspend)
 	w.complete(parent, command.Released)
-	says("nobody knows what has come", `its stream has the token "3"`)
+	says("nobody knows what has come", `its stream has the token "3"`+failed)
 	w.operate(parent, command.DoResume)
 	w.again()
 	w.record(parent)
 	w.move(parent, works.Bucket{Ended: 1})
 	w.complete(parent, command.Succeeded)
-	says("it has ended", `its stream has the token "3" and is 0 changes behind`)
+	says("it has ended", `its stream has the token "3" and is 0 changes behind`+rate+failed)
 }
 
 func TestExplain_SaysOfAStreamThatHasFailedWhatItToldLast(t *testing.T) {

@@ -80,8 +80,8 @@ func holds(of *works.Work, h *works.Hold, suspended bool) string {
 	return text
 }
 
-// behind says how far a stream was at a time, as it told last, and which tasks have changes of it apart; "" = nothing is to
-// be said. While it rests, as it is suspended or has failed, nobody knows what has come.
+// behind says how far a stream was at a time, as it told last, what it has processed, and which tasks have changes of it
+// apart; "" = nothing is to be said. While it rests, as it is suspended or has failed, nobody knows what has come.
 func behind(of *works.Work, now events.Millis, rests bool) string {
 	s := showStream(of)
 	if len(s.Token) == 0 && s.Open == 0 && s.Changes == 0 {
@@ -97,12 +97,27 @@ func behind(of *works.Work, now events.Millis, rests bool) string {
 	if oldest := events.Millis(s.Oldest); s.Open > 0 && oldest != 0 {
 		text += fmt.Sprintf(", of which the oldest came %s ago", max(now.Time().Sub(oldest.Time()), 0).Round(time.Second))
 	}
+	if s.RateFrom != 0 && !rests {
+		span := max(now.Time().Sub(events.Millis(s.RateFrom).Time()), 0).Round(time.Second)
+		text += fmt.Sprintf("; it has processed %s in the last %s", counted(s.Processed, "change"), span)
+	}
+	if failed := failures(of); failed > 0 {
+		text += fmt.Sprintf("; %s could not be processed in this run", counted(failed, "change"))
+	}
 	if s.Changes > 0 {
 		const say = "; %s are held apart, by task %s and so on, and later ones of %s wait for them: %d retried, %d parked, %d failed"
 		first := of.Stream.Holds()[0].ID
 		text += fmt.Sprintf(say, counted(s.Changes, "change"), first, counted(s.Keys, "key"), s.Retried, s.Parked, s.Failed)
 	}
 	return text
+}
+
+// failures counts the items of a run that failed.
+func failures(of *works.Work) (n uint64) {
+	for i := range of.Parts {
+		n += of.Parts[i].Items.Failed
+	}
+	return n
 }
 
 // report returns what is told of a stream; nil = the work is none.
