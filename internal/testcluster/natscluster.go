@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
+
+// startWithin bounds how long each server of a cluster may take to accept connections.
+const startWithin = 10 * time.Second
 
 // NATSCluster is three servers with JetStream that find each other, each on a loopback port of its own.
 type NATSCluster struct {
