@@ -135,6 +135,9 @@ type drawer struct {
 	phase Bar
 	node  string
 	held  string // the phase that goes on when the task is resumed
+
+	suspended bool // the task is: an attempt that runs goes on nevertheless
+	failed    bool // the last attempt that has ended has
 }
 
 func (d *drawer) begin(at time.Time, phase string, attempt int, node string) {
@@ -185,22 +188,49 @@ func (d *drawer) move(m Move) {
 		if n := len(d.Attempts); n > 0 && d.Attempts[n-1].End == "" {
 			d.Attempts[n-1].To, d.Attempts[n-1].End = m.At, next.end
 		}
+		d.failed = m.Kind == "Failed"
 		phase := next.phase
 		if m.Run || m.Kind == "Succeeded" {
 			phase = afterRun(m)
 		}
+		if d.suspended && phase != Ended {
+			d.held, phase = phase, Suspended
+		}
 		d.begin(m.At, phase, 0, "")
-	case m.Kind == "Suspended" && d.phase.Attempt == 0:
-		d.held = d.phase.Phase
-		d.end(m.At, false)
-		d.begin(m.At, Suspended, 0, "")
-	case m.Kind == "Resumed" && d.phase.Phase == Suspended:
-		d.end(m.At, false)
-		d.begin(m.At, d.held, 0, "")
-	case m.Kind == "Rescheduled" && d.phase.Attempt == 0 && d.phase.Phase != Suspended:
-		d.end(m.At, false)
-		d.begin(m.At, afterRun(m), 0, "")
+	case m.Kind == "Suspended":
+		d.suspended = true
+		if d.phase.Attempt == 0 {
+			d.held = d.phase.Phase
+			d.end(m.At, false)
+			d.begin(m.At, Suspended, 0, "")
+		}
+	case m.Kind == "Resumed":
+		d.suspended = false
+		if d.phase.Phase == Suspended {
+			d.end(m.At, false)
+			d.begin(m.At, d.held, 0, "")
+		}
+	case m.Kind == "Rescheduled" && d.phase.Phase == Suspended:
+		d.held = d.rescheduled(d.held, m)
+	case m.Kind == "Rescheduled" && d.phase.Attempt == 0:
+		if phase := d.rescheduled(d.phase.Phase, m); phase != d.phase.Phase {
+			d.end(m.At, false)
+			d.begin(m.At, phase, 0, "")
+		}
 	}
+}
+
+// rescheduled is the phase after one of a task that does not run, as its next run gets another time, or none.
+func (d *drawer) rescheduled(phase string, m Move) string {
+	switch {
+	case !m.Next:
+		return Ended
+	case phase != Ended:
+		return phase
+	case d.failed:
+		return Retry
+	}
+	return Repeats
 }
 
 // afterRun is the phase between two runs.

@@ -142,6 +142,60 @@ func TestDraw_SumsAttemptsByTheirEndsAndWaits(t *testing.T) {
 	}
 }
 
+func TestDraw_OfATaskThatIsSuspendedWhileItRunsIsSuspendedOnceTheAttemptHasEnded(t *testing.T) {
+	moves := []timeline.Move{
+		{At: at(0), Kind: "Created"},
+		{At: at(10), Kind: "Started", Node: "a", Attempt: 1},
+		{At: at(20), Kind: "Suspended"},
+		{At: at(30), Kind: "Failed", Node: "a", Next: true},
+		{At: at(40), Kind: "Rescheduled", Next: true},
+		{At: at(100), Kind: "Resumed"},
+		{At: at(105), Kind: "Started", Node: "a", Attempt: 2},
+		{At: at(106), Kind: "Suspended"},
+		{At: at(110), Kind: "Succeeded", Node: "a"},
+	}
+	d := timeline.Draw(moves, at(200), false, true)
+	const want = "[{waits to start 1 10s} {failed 1 20s} {suspended 1 1m10s} {waits to retry 1 5s} {succeeded 1 5s}]"
+	if got := fmt.Sprint(d.Sums); got != want {
+		t.Error(got)
+	}
+}
+
+func TestDraw_OfATaskWhoseTimeIsChangedWaitsForTheSame(t *testing.T) {
+	created := timeline.Move{At: at(0), Kind: "Created"}
+	started := timeline.Move{At: at(10), Kind: "Started", Node: "a", Attempt: 1}
+	for want, moves := range map[string][]timeline.Move{
+		"[{waits to start 1 20s}]": {
+			created,
+			{At: at(5), Kind: "Rescheduled", Next: true},
+		},
+		"[{waits to start 1 5s}]": {
+			created,
+			{At: at(5), Kind: "Rescheduled"},
+		},
+		"[{waits to start 1 10s} {failed 1 2s} {waits to retry 1 5s}]": {
+			created, started,
+			{At: at(12), Kind: "Failed", Node: "a", Run: true},
+			{At: at(15), Kind: "Rescheduled", Next: true},
+		},
+		"[{waits to start 1 10s} {succeeded 1 2s} {waits to repeat 1 5s}]": {
+			created, started,
+			{At: at(12), Kind: "Succeeded", Node: "a"},
+			{At: at(15), Kind: "Rescheduled", Next: true},
+		},
+		"[{waits to start 1 5s} {suspended 1 15s}]": {
+			created,
+			{At: at(5), Kind: "Suspended"},
+			{At: at(10), Kind: "Rescheduled", Next: true},
+		},
+	} {
+		d := timeline.Draw(moves, at(20), false, false)
+		if got := fmt.Sprint(d.Sums); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func TestDraw_Of25AttemptsOverFiveNodesTellsEachApart(t *testing.T) {
 	moves := []timeline.Move{{At: at(0), Kind: "Created"}}
 	for i := range 25 {
