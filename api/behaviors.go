@@ -8,6 +8,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/problem"
 
+	"taskledger/events"
 	"taskledger/task"
 )
 
@@ -30,11 +31,14 @@ type behaviors struct {
 func (s behaviors) list(c *Call) error {
 	var counts task.Counts
 	var partial bool
-	var err error
-	if c.by.Prefix == "" {
-		counts, err = s.reader.Counts(c.ctx, "")
-	} else {
-		counts, partial, err = s.countListed(c)
+	of := c.Param("behavior")
+	err := atMost("behavior", len(of), events.MaxBehaviorBytes)
+	switch {
+	case err != nil:
+	case c.by.Prefix == "":
+		counts, err = s.reader.Counts(c.ctx, of)
+	default:
+		counts, partial, err = s.countListed(c, of)
 	}
 	if err != nil {
 		return err
@@ -51,13 +55,13 @@ func (s behaviors) list(c *Call) error {
 	}
 	its := map[string]bool{}
 	for _, n := range counts.Rows {
-		if c.by.MayBehavior(n.Behavior) {
+		if c.by.MayBehavior(n.Behavior) && (of == "" || n.Behavior == of) {
 			its[n.Behavior] = true
 			answer.Counts = append(answer.Counts, n)
 		}
 	}
 	for _, p := range paused.Paused {
-		if !c.by.MayBehavior(p.Behavior) || c.by.Prefix != "" && !its[p.Behavior] {
+		if !c.by.MayBehavior(p.Behavior) || of != "" && p.Behavior != of || c.by.Prefix != "" && !its[p.Behavior] {
 			continue
 		}
 		if c.by.Limited() { // the operator and the reason concern the whole cluster
@@ -75,14 +79,14 @@ const (
 	countWithin = 4 * time.Second
 )
 
-// countListed lists the tasks of the token's prefix to count them: owners keep no counts by prefix. It reports whether
-// it has left some out.
-func (s behaviors) countListed(c *Call) (counts task.Counts, partial bool, err error) {
+// countListed lists the tasks of the token's prefix, and of one behavior where that is not "", to count them: owners keep
+// no counts by prefix. It reports whether it has left some out.
+func (s behaviors) countListed(c *Call, behavior string) (counts task.Counts, partial bool, err error) {
 	if err := c.enter(); err != nil { // a page is large, though the counts are not
 		return counts, false, err
 	}
 	defer c.leave()
-	f, _ := narrowed(task.Filter{Limit: 1000}, c.by.Prefix, c.by.Behaviors)
+	f, _ := narrowed(task.Filter{Behavior: behavior, Limit: 1000}, c.by.Prefix, c.by.Behaviors)
 	begun := time.Now()
 	cursor := ""
 	for range maxCounted {

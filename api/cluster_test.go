@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"taskledger/api"
@@ -46,4 +47,22 @@ func TestBehaviors_OfTooManyTasksOfAPrefixAreCountedInPart(t *testing.T) {
 			t.Errorf("of %d pages %d are listed: %s", pages, asked, a.text)
 		}
 	}
+}
+
+// varied counts tasks of more behaviors than are told by name, unless it is asked for one.
+type varied struct{ operations.Direct }
+
+func (varied) Counts(_ context.Context, behavior string) (all task.Counts, err error) {
+	all.Rows = []task.Count{{Behavior: behavior, Status: task.Created, Substatus: task.SubReady, Tasks: 3}}
+	if behavior == "" {
+		all.Rows = []task.Count{{Behavior: "noop", Tasks: 2}, {Status: task.Created, Tasks: 7}}
+	}
+	return all, nil
+}
+
+func TestBehaviors_CountsTheOneThatIsAskedForHoweverManyThereAre(t *testing.T) {
+	s, _ := serve(t, func(c *api.Config) { c.Client = varied{c.Client.(operations.Direct)} })
+	s.want(s.send("viewer", "GET", "/v1/behaviors", nil), 200, `{"behavior":"","status":"CREATED","substatus":"none","tasks":7}`)
+	s.want(s.send("viewer", "GET", "/v1/behaviors?behavior=zzz", nil), 200, `[{"behavior":"zzz","status":"CREATED","substatus":"ready","tasks":3}]`)
+	s.want(s.send("viewer", "GET", "/v1/behaviors?behavior="+strings.Repeat("z", 300), nil), 400, `"field":"behavior"`)
 }

@@ -213,8 +213,12 @@ func (s behaviors) routes() []Route {
 			Summary: "Count tasks by behavior, status and substatus, and show what is paused",
 			Role:    token.Viewer,
 			Scope:   ItsTasks,
-			Out:     Behaviors{},
-			Serve:   s.list,
+			Query: []Param{{
+				Name: "behavior",
+				Does: "of this one alone; without it each of more than 500 behaviors of a shard is counted under the name \"\"",
+			}},
+			Out:   Behaviors{},
+			Serve: s.list,
 		},
 		{
 			Method:   http.MethodPost,

@@ -112,7 +112,7 @@ func (o observer) Shards(ctx context.Context) ([]engine.ShardInfo, error) {
 
 // Settings implements operations.Observer.
 func (o observer) Settings(ctx context.Context) (task.Settings, error) {
-	told, err := behaviorsOf(ctx, o.link, "read the settings")
+	told, err := behaviorsOf(ctx, o.link, "read the settings", "")
 	return task.Settings{Paused: told.Paused}, err
 }
 

@@ -136,24 +136,24 @@ func missing(told []api.Missing) (all []task.Missing) {
 
 // Counts implements operations.Reader.
 func (r reader) Counts(ctx context.Context, behavior string) (counts task.Counts, err error) {
-	told, err := behaviorsOf(ctx, r.link, "count")
+	told, err := behaviorsOf(ctx, r.link, "count", behavior)
 	if err != nil {
 		return counts, err
 	}
 	counts.Missing = missing(told.Missing)
-	for _, row := range told.Counts {
-		if behavior == "" || row.Behavior == behavior {
-			counts.Rows = append(counts.Rows, row)
-		}
-	}
+	counts.Rows = told.Counts
 	return counts, nil
 }
 
-func behaviorsOf(ctx context.Context, l *link, does string) (told api.Behaviors, err error) {
+// behaviorsOf asks for the counts of a behavior, or of all where it is "", and for what is paused of them.
+func behaviorsOf(ctx context.Context, l *link, does, behavior string) (told api.Behaviors, err error) {
+	q := newParams()
+	q.text("behavior", behavior)
 	_, err = l.ask(ctx, request{
 		does:   does,
 		method: http.MethodGet,
 		path:   "/v1/behaviors",
+		query:  q.Values,
 		most:   pageBytes,
 	}, &told)
 	return told, err

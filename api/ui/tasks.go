@@ -100,9 +100,10 @@ func (u *UI) listTasks(c *api.Call) error {
 	var notFound error
 	var finding sync.WaitGroup
 	finding.Go(func() { found, notFound = l.find(body.Find) })
+	of := url.Values{"behavior": {query.Get("behavior")}}
 	var counted api.Behaviors
 	var uncounted error
-	finding.Go(func() { uncounted = l.get("/v1/behaviors", &counted) })
+	finding.Go(func() { uncounted = l.get("/v1/behaviors?"+of.Encode(), &counted) })
 	page, wrong, err := l.tasks(query, body.Find)
 	finding.Wait()
 	if found != "" {
@@ -144,10 +145,7 @@ func (u *UI) listTasks(c *api.Call) error {
 	if l.misses("counts", uncounted); uncounted == nil {
 		l.lacks("counts", counted.Missing)
 		body.Partial = counted.Partial
-		body.Statuses, _ = sums(slices.DeleteFunc(counted.Counts, func(n task.Count) bool {
-			of := query.Get("behavior")
-			return of != "" && n.Behavior != of
-		}))
+		body.Statuses, _ = sums(counted.Counts)
 	}
 	body.Columns = columnsOf(query["column"])
 	body.Tasks = page.Tasks
