@@ -2,6 +2,7 @@ package overui
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,7 @@ type looking struct {
 // seen tells how long pages took, by their paths.
 type seen struct {
 	Micros map[string][]int64
+	Cut    int // pages that refresh themselves and lacked a part
 	Err    string
 }
 
@@ -78,10 +80,13 @@ func (o *looking) look(ctx context.Context, at map[int]int) (seen, error) {
 		g.Go(func() (err error) {
 			for ; time.Now().Before(over) && err == nil; page++ {
 				path := o.Paths[page%len(o.Paths)]
-				err = o.visit(ctx, client, viewer, path, over, func(took time.Duration) {
+				err = o.visit(ctx, client, viewer, path, over, func(took time.Duration, whole bool) {
 					mu.Lock()
 					defer mu.Unlock()
 					told.Micros[path] = append(told.Micros[path], took.Microseconds())
+					if !whole && !slices.Contains(o.Once, path) {
+						told.Cut++
+					}
 				})
 			}
 			mu.Lock()
@@ -93,9 +98,10 @@ func (o *looking) look(ctx context.Context, at map[int]int) (seen, error) {
 	return told, g.Wait()
 }
 
-// visit has a viewer ask for a page a few times, or until it is over, and tells how long each answer took.
+// visit has a viewer ask for a page a few times, or until it is over, and tells how long each answer took, and whether it
+// was whole.
 func (o *looking) visit(
-	ctx context.Context, client *http.Client, viewer int, path string, over time.Time, tell func(took time.Duration),
+	ctx context.Context, client *http.Client, viewer int, path string, over time.Time, tell func(took time.Duration, whole bool),
 ) error {
 	times := refreshes
 	if slices.Contains(o.Once, path) {
@@ -108,12 +114,13 @@ func (o *looking) visit(
 		if began.After(over) {
 			return nil
 		}
+		var whole bool
 		var err error
-		if tag, err = ask(ctx, client, viewer, path, tag); err != nil {
+		if tag, whole, err = ask(ctx, client, viewer, path, tag); err != nil {
 			return err
 		}
 		took := time.Since(began)
-		tell(took)
+		tell(took, whole)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -127,11 +134,11 @@ func (o *looking) visit(
 const refreshes = 5
 
 // ask asks for a page as the browser of a viewer does. tag names the answer that the browser has kept, "" = none; the
-// tag of the answer that it keeps now is returned.
-func ask(ctx context.Context, client *http.Client, viewer int, path, tag string) (string, error) {
+// tag of the answer that it keeps now is returned, "" if the answer lacks a part, and whether it is whole.
+func ask(ctx context.Context, client *http.Client, viewer int, path, tag string) (kept string, whole bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, nil)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	r.Header.Set("Authorization", "Bearer "+secretOf(viewer))
 	if tag != "" {
@@ -139,18 +146,21 @@ func ask(ctx context.Context, client *http.Client, viewer int, path, tag string)
 	}
 	answer, err := client.Do(r)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer answer.Body.Close()
 	page, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return "", fmt.Errorf("page %s: %w", path, err)
+		return "", false, fmt.Errorf("page %s: %w", path, err)
 	}
 	switch answer.StatusCode {
 	case http.StatusNotModified:
-		return tag, nil
+		return tag, true, nil
 	case http.StatusOK:
-		return answer.Header.Get("ETag"), nil
+		if bytes.Contains(page, []byte("This page is not whole")) {
+			return "", false, nil
+		}
+		return answer.Header.Get("ETag"), true, nil
 	}
-	return "", fmt.Errorf("page %s: %s: %.200s", path, answer.Status, page)
+	return "", false, fmt.Errorf("page %s: %s: %.200s", path, answer.Status, page)
 }

@@ -3,10 +3,12 @@ package overui_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"taskledger/cmd/node/internal/bench/overui"
@@ -29,6 +31,11 @@ func TestResult_WithinTellsTheBoundThatIsBroken(t *testing.T) {
 		if err := r.Within(b); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %q", b, err, says)
 		}
+	}
+	cut := r
+	cut.Cut = 3
+	if err := cut.Within(overui.Bounds{Page: 12}); err == nil || !strings.Contains(err.Error(), "3 of 20 pages lacked a part") {
+		t.Errorf("%+v: %v", cut, err)
 	}
 	for _, none := range []func(*overui.Result){
 		func(r *overui.Result) { r.Pages = 0 },
@@ -94,6 +101,27 @@ func TestLook_AsksForPagesAgainByTheirTags(t *testing.T) {
 		if n := len(told.Micros[path]); n == 0 || n != whole[path]+same[path] || whole[path] == 0 {
 			t.Errorf("%s: %d times, of %d and %d questions", path, n, whole[path], same[path])
 		}
+	}
+}
+
+func TestLook_CountsPagesThatLackAPart(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"a"`)
+		if r.Header.Get("If-None-Match") != "" {
+			t.Error("a page that lacked a part was kept")
+		}
+		asked.Add(1)
+		fmt.Fprint(w, "<p>This page is not whole:</p>")
+	}))
+	defer s.Close()
+	var out bytes.Buffer
+	if err := overui.Look(t.Context(), strings.NewReader(order(t, s.Listener.Addr().String())), &out); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf(`"Cut":%d,"Err":""`, asked.Load()); !strings.Contains(out.String(), want) {
+		t.Errorf("%s, want %s", out.String(), want)
 	}
 }
 
