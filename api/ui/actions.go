@@ -19,6 +19,7 @@ import (
 // Bounds of forms. A page has as many rows as tasksPerPage says, each with an id and a version.
 const (
 	maxAction  = 8 << 10
+	maxJob     = 64 << 10 // with a cursor, which may have 32 KiB
 	maxActions = 128 << 10
 )
 

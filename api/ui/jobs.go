@@ -39,7 +39,7 @@ func (u *UI) jobRoutes() []api.Route {
 			Summary: "Begin to change the tasks that a filter selects",
 			Role:    token.Operator,
 			Scope:   api.ItsTasks,
-			MaxBody: maxAction,
+			MaxBody: maxJob,
 			Form: append(filterParams(), api.Param{Name: "operation"}, api.Param{Name: "reason"},
 				api.Param{Name: "counted"}, api.Param{Name: "exactly"}, api.Param{Name: "once"}, api.Param{Name: "cursor"}),
 			Serve: u.beginJob,
@@ -230,9 +230,12 @@ type job struct {
 	List   string // address of the tasks
 	At     string // its own
 	// Elsewhere is the address of a page, of any node, that offers to go on from where the job is; "" = nothing is left,
-	// or nothing tells where it is.
+	// or nothing tells where it is, or the address is longer than maxAddress.
 	Elsewhere string
 }
+
+// maxAddress leaves most of the 16 KiB that a request may have before its body to cookies and the rest.
+const maxAddress = 10 << 10
 
 func jobOf(is jobs.Job) job {
 	shown := job{
@@ -249,7 +252,9 @@ func jobOf(is jobs.Job) job {
 		if is.Order.Reason != "" {
 			query.Set("reason", is.Order.Reason)
 		}
-		shown.Elsewhere = Root + "matching?" + query.Encode()
+		if at := Root + "matching?" + query.Encode(); len(at) <= maxAddress {
+			shown.Elsewhere = at
+		}
 	}
 	for _, a := range actions {
 		if a.Operation == is.Order.Operation {

@@ -132,9 +132,6 @@ func (f *frame) LogsAt(of *logs, cursor string) string {
 	return at
 }
 
-// LogTime shows the moment of a line of a log to the millisecond.
-func (f *frame) LogTime(at events.Millis) string { return at.Time().UTC().Format(exactTime) }
-
 // smallExport is the most of an export that is sent at once; a larger one is a stream.
 const smallExport = 1 << 20
 

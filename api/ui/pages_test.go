@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -80,7 +81,8 @@ func TestRoutes_AllowWhatTheirRowsSay(t *testing.T) {
 	s := serve(t)
 	s.submit("noop", "t1.a", "{}")
 	s.submit("noop", "other", "{}")
-	s.order("operator", formOf("POST /ui/jobs", "")) // it runs from now on
+	job := s.order("operator", formOf("POST /ui/jobs", "")) // it runs from now on
+	foreign := strings.TrimPrefix(job.header.Get("Location"), "/ui/jobs/")
 	cookie := s.login("admin")
 	known := map[string]bool{}
 	for _, r := range s.routes() {
@@ -92,7 +94,7 @@ func TestRoutes_AllowWhatTheirRowsSay(t *testing.T) {
 			continue
 		}
 		path := func(id string) string {
-			return strings.TrimSuffix(strings.NewReplacer("{id}", id, "{name}", "none").Replace(r.Pattern), "{$}")
+			return strings.TrimSuffix(strings.NewReplacer("{id}", id, "{name}", "none", "{job}", foreign).Replace(r.Pattern), "{$}")
 		}
 		for _, secret := range []string{"", "unknown", "viewer", "submitter", "operator", "admin", "worker"} {
 			got := s.send(secret, r.Method, path("t1.a"), formOf(name, "t1.a"))
@@ -131,7 +133,13 @@ func TestRoutes_AllowWhatTheirRowsSay(t *testing.T) {
 				t.Errorf("%s by %s: %d: %s", name, limited, got.status, clip(got.text))
 			}
 			if row.scope == "own" {
-				s.wantNot(got, "/ui/tasks/other")
+				s.wantNot(got, "/ui/tasks/other", `href="/ui/jobs/`+foreign)
+				if may := everybody[limited].Role >= row.role; may == (got.status == http.StatusForbidden) {
+					t.Errorf("%s by %s: %d: %s", name, limited, got.status, clip(got.text))
+				}
+				if strings.Contains(name, "{job}") && everybody[limited].Role >= row.role && got.status != http.StatusNotFound {
+					t.Errorf("%s of another one by %s: %d: %s", name, limited, got.status, clip(got.text))
+				}
 			}
 		}
 	}
@@ -152,10 +160,14 @@ func TestTask_ShowsWhatItCarriesAsText(t *testing.T) {
 	s := serve(t)
 	for i, text := range hostile {
 		id := fmt.Sprintf("h/%d", i)
-		s.submit("fails", id, fmt.Sprintf("%q", strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\x00", ""), "\x1b", ""), "?")))
+		params, err := json.Marshal(text) // control characters come escaped
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.submit("fails", id, string(params))
 		for _, page := range []string{"/ui/tasks/h~" + fmt.Sprint(i), "/ui/tasks?column=error"} {
 			got := s.want(s.get("viewer", page), 200, "FAILURE")
-			s.wantNot(got, "<script>alert", "<img", "onerror=alert(1)>", `href="javascript:`)
+			s.wantNot(got, "<script>alert", "<img", "onerror=alert(1)>", `href="javascript:`, "\x00", "\x1b")
 		}
 	}
 }

@@ -206,8 +206,8 @@ func (s *submission) read(on *frame) (ask api.Submit) {
 	}
 	if s.Delay != "" {
 		d, err := time.ParseDuration(s.Delay)
-		if ask.DelayMs = d.Milliseconds(); err != nil || ask.DelayMs < 0 {
-			s.Wrong["delay"] = "want a length of time such as 90s or 1h30m"
+		if ask.DelayMs = d.Milliseconds(); err != nil || d < 0 || d%time.Millisecond != 0 {
+			s.Wrong["delay"] = "want a length of time such as 90s or 1h30m, in whole milliseconds"
 		}
 	}
 	if s.NotBefore != "" {

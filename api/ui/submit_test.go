@@ -89,6 +89,9 @@ func TestSubmit_KeepsWhatIsWrongAndNamesItsField(t *testing.T) {
 			s.want(got, got.status, "&#34;a&#34;: &lt;b&gt;")
 		}
 	}
+	short := formOfTask("x/1")
+	short.Set("delay", "0.5ms")
+	s.want(s.send("submitter", http.MethodPost, "/ui/submit", short), 400, "whole milliseconds")
 	both := formOfTask("x/1")
 	both.Set("delay", "1h")
 	both.Set("not_before", time.Now().Add(time.Hour).Format(time.RFC3339))

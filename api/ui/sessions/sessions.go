@@ -55,11 +55,16 @@ func New(tokens Tokens, now func() time.Time) *Sessions {
 func (s *Sessions) Begin(secret string) (cookie string) { return s.add(&s.sessions, secret) }
 
 // Secret returns the secret with which the session of a cookie began; "" = it has ended, or never was. The session is
-// used by that.
+// used by that. One whose token was revoked ends, so that it does not come back with the token.
 func (s *Sessions) Secret(cookie string) string {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sessions.use(cookie, s.now())
+	secret := s.sessions.use(cookie, s.now())
+	s.mu.Unlock()
+	if secret != "" && s.tokens.Find(secret) == nil {
+		s.End(cookie)
+		return ""
+	}
+	return secret
 }
 
 // Look returns what Secret does, and does not use the session.

@@ -55,6 +55,19 @@ func TestSession_LastsWhileItIsUsedAndEndsByLogout(t *testing.T) {
 	}
 }
 
+func TestSession_OfARevokedTokenHasEndedThoughTheTokenComesBack(t *testing.T) {
+	s, _, all := begin()
+	cookie := s.Begin("a-1")
+	all.revoked["a-1"] = true
+	if s.Secret(cookie) != "" || s.Len() != 0 {
+		t.Error("it has not ended with its token")
+	}
+	delete(all.revoked, "a-1")
+	if s.Secret(cookie) != "" {
+		t.Error("it has come back")
+	}
+}
+
 // A link in a chat is opened by previews: only who spends it has it, and once.
 func TestLink_BeginsOneSession(t *testing.T) {
 	s, c, all := begin()
