@@ -24,12 +24,18 @@ func (c *Call) Stream() (w io.Writer, end func() error, done func(), err error) 
 	if p != nil {
 		return nil, nil, nil, p
 	}
+	w, end, ended := c.Relay()
+	return w, end, func() { ended(); left() }, nil
+}
+
+// Relay is Stream for an answer that passes a stream of Client on, which counts among the streams of the caller.
+func (c *Call) Relay() (w io.Writer, end func() error, done func()) {
 	c.leave() // one page after the other is in memory from now on
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.ctx = ctx
 	ended := c.ending(cancel)
 	s := &stream{call: c}
-	return s, s.end, func() { ended(); left() }, nil
+	return s, s.end, ended
 }
 
 // Write implements io.Writer.

@@ -147,11 +147,7 @@ func (u *UI) exportTask(c *api.Call) error {
 	}, func(line []byte) error {
 		if w == nil && kept.Len() > smallExport {
 			c.Header().Set("Content-Disposition", name)
-			var err error
-			if w, end, done, err = c.Stream(); err != nil {
-				done = func() {}
-				return err
-			}
+			w, end, done = c.Relay()
 			if _, err := w.Write(kept.Bytes()); err != nil {
 				return err
 			}

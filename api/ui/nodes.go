@@ -131,13 +131,10 @@ func (u *UI) exportShard(c *api.Call) error {
 // download streams the lines that the API answers with, under the name of a file.
 func (l *look) download(q api.Question, name string) error {
 	c := l.call
-	out, end, done, err := c.Stream()
-	if err != nil {
-		return err
-	}
+	out, end, done := c.Relay()
 	defer done()
 	named := false
-	err = l.lines(q, func(line []byte) error {
+	err := l.lines(q, func(line []byte) error {
 		if !named { // what the API refuses is a page, and no file
 			named = true
 			c.Header().Set("Content-Disposition", `attachment; filename="`+fileName(name)+`"`)

@@ -2,8 +2,11 @@ package ui_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,4 +63,45 @@ func TestExport_IsThatOfTheAPI(t *testing.T) {
 	if got := s.want(s.get("viewer", "/ui/tasks/large/export"), 200); got.text != want || len(want) < 1<<20 {
 		t.Errorf("%d bytes, want %d", len(got.text), len(want))
 	}
+}
+
+// unread is an answer whose reader does not read on until it is told to.
+type unread struct {
+	*httptest.ResponseRecorder
+	begun, read chan struct{}
+	first       sync.Once
+}
+
+func (u *unread) Write(data []byte) (int, error) {
+	u.first.Do(func() { close(u.begun) })
+	<-u.read
+	return u.ResponseRecorder.Write(data)
+}
+
+// A principal has two streams.
+func TestExport_TakesOneStreamOfItsPrincipal(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.submit("fails", "large", fmt.Sprintf("%q", strings.Repeat("<", 200<<10)))
+	for range 4 {
+		s.want(s.do(s.get("operator", "/ui/tasks/large"), "large", "retry", ""), 303)
+		s.node.Await(t, "large")
+	}
+	u := &unread{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), read: make(chan struct{})}
+	r := httptest.NewRequest(http.MethodGet, "/v1/export?task=large", nil)
+	r.Host = "localhost"
+	r.Header.Set("Authorization", "Bearer viewer")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.api.ServeHTTP(u, r)
+	}()
+	<-u.begun
+	got := s.want(s.get("viewer", "/ui/tasks/large/export"), 200)
+	if len(got.text) < 1<<20 {
+		t.Errorf("%d bytes: %s", len(got.text), clip(got.text))
+	}
+	s.want(s.get("viewer", "/ui/shards/0/export"), 200)
+	close(u.read)
+	<-ended
 }
