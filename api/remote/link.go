@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"taskledger/store"
@@ -33,12 +34,15 @@ const (
 
 // link sends requests to one API.
 type link struct {
-	base   string // without a slash at its end
-	where  string // the same for people
-	token  string
+	base   string        // without a slash at its end
+	where  string        // the same for people
+	renew  func() string // as Options.Renew
 	within time.Duration
 	http   *http.Client
 	idle   *http.Transport
+
+	mu    sync.Mutex
+	token string
 }
 
 func newLink(o Options) (*link, error) {
@@ -59,6 +63,7 @@ func newLink(o Options) (*link, error) {
 		base:   strings.TrimRight(o.URL, "/"),
 		where:  o.URL,
 		token:  o.Token,
+		renew:  o.Renew,
 		within: cmp.Or(o.Within, defaultWithin),
 		idle: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
@@ -159,8 +164,49 @@ func (l *link) exchange(ctx context.Context, q *request, into any) (answer, erro
 	return a, nil
 }
 
-// send sends a request, and returns the answer unless that is a refusal.
+// send sends a request, and returns the answer unless that is a refusal. One that is refused for the sake of its token is
+// sent again with another one, if there is one.
 func (l *link) send(ctx context.Context, q *request) (*http.Response, error) {
+	id := rand.Text()[:16] // stands in the events of the request, and in the log of the node
+	token := l.secret()
+	resp, err := l.sendAs(ctx, q, id, token)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && l.renewed(token) {
+		drain(resp.Body)
+		resp.Body.Close()
+		resp, err = l.sendAs(ctx, q, id, l.secret())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		return nil, refused(q, resp, id)
+	}
+	return resp, nil
+}
+
+func (l *link) secret() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.token
+}
+
+// renewed reports whether there is another token than one that was refused.
+func (l *link) renewed(refused string) bool {
+	if l.renew == nil {
+		return false
+	}
+	token := l.renew()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.token == refused && token != "" && inHeader(token) {
+		l.token = token
+	}
+	return l.token != refused
+}
+
+// sendAs sends a request with an id and a token, and returns the answer, also a refusal.
+func (l *link) sendAs(ctx context.Context, q *request, id, token string) (*http.Response, error) {
 	at := l.base + q.path
 	if len(q.query) > 0 {
 		at += "?" + q.query.Encode()
@@ -179,10 +225,9 @@ func (l *link) send(ctx context.Context, q *request) (*http.Response, error) {
 	if q.body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if l.token != "" {
-		r.Header.Set("Authorization", "Bearer "+l.token)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	id := rand.Text()[:16] // stands in the events of the request, and in the log of the node
 	r.Header.Set("X-Request-Id", id)
 	if ctx.Err() != nil {
 		return nil, unavailable(context.Cause(ctx))
@@ -194,10 +239,6 @@ func (l *link) send(ctx context.Context, q *request) (*http.Response, error) {
 			return nil, unavailable(err)
 		}
 		return nil, q.lost(err)
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		defer resp.Body.Close()
-		return nil, refused(q, resp, id)
 	}
 	return resp, nil
 }

@@ -235,6 +235,39 @@ func TestSent_IsWhatTheAPIAsksFor(t *testing.T) {
 	}
 }
 
+// A node on files draws a token when it starts.
+func TestTokens_AreReadAnewWhereOneIsRefused(t *testing.T) {
+	holds, asked := "new", 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		switch {
+		case r.Header.Get("Authorization") != "Bearer "+holds:
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/v1/journal":
+			_, _ = io.WriteString(w, place)
+		default:
+			_, _ = io.WriteString(w, `{"id":"a/1","behavior":"noop","status":"SUCCESS","substatus":"final"}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	tells := "new"
+	c, err := remote.Open(t.Context(), remote.Options{URL: s.URL, Token: "old", Renew: func() string { return tells }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	holds, tells = "newer", "newer"
+	if err := get(t, c); err != nil {
+		t.Error(err)
+	}
+	for _, tells = range []string{"newer", ""} { // it is refused for good, or nothing tells another one
+		holds, asked = "of others", 0
+		if err := get(t, c); err == nil || asked != 1 {
+			t.Errorf("told %q: %v after %d requests", tells, err, asked)
+		}
+	}
+}
+
 func TestOpen_RefusesWhatIsNoAddressAndNeverTellsASecret(t *testing.T) {
 	for _, o := range []remote.Options{
 		{URL: ""}, {URL: "unix:"}, {URL: "ftp://a"}, {URL: "http://"}, {URL: "http://a?b"}, {URL: "http://u:secret@a"},

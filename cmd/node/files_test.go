@@ -120,6 +120,23 @@ func TestServe_InFilesLosesNothingWhenItIsKilled(t *testing.T) {
 	}
 }
 
+// Whoever waits has the token of the node that has ended.
+func TestSubmit_WaitsForATaskWhileTheNodeOnFilesStartsAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serveFiles(t, dir)
+	waits := inBackground(t, dir, "submit", "sleep", `{"duration":"1s"}`, "--id", "a", "--wait")
+	eventually(t, "the task runs", func() bool {
+		return strings.Contains(must(t, dir, "list"), "RUNNING")
+	})
+	n.signal(syscall.SIGKILL)
+	n.wait(t)
+	serveFiles(t, dir)
+	if r := <-waits.ended; r.code != 0 || r.out != "a\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestClient_WhereTheStoreIsInFilesSaysWhatToStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

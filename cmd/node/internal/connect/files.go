@@ -41,7 +41,17 @@ func ToFiles(ctx context.Context, dir string, a Addresses) (*Link, error) {
 		return nil, fmt.Errorf("%w: the node on %s has no HTTP API, which alone reaches a store in files",
 			store.ErrUnavailable, dir)
 	}
-	client, err := remote.Open(ctx, remote.Options{URL: url, Token: at.Token})
+	client, err := remote.Open(ctx, remote.Options{
+		URL:   url,
+		Token: at.Token,
+		Renew: func() string { // a node draws it at each start
+			now, err := advertised.Read(dir)
+			if err != nil { // it has just stopped
+				return ""
+			}
+			return now.Token
+		},
+	})
 	switch {
 	case errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil: // a killed node leaves its addresses behind
 		return nil, fmt.Errorf("%w on %s any more: %w", cluster.ErrNoNode, dir, err)
