@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"taskledger/events"
 	"taskledger/filestore"
 	"taskledger/task"
+	"taskledger/work"
 )
 
 var (
@@ -183,6 +185,44 @@ func TestGolden_OfAPanicIsTheSameEachTime(t *testing.T) {
 		n.Golden(t, "torn", file)
 	}
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), `"message":"torn"`) {
+		t.Errorf("it is %s, %v", text, err)
+	}
+}
+
+func TestGolden_OfAStreamThatHasStoppedIsTheSameEachTime(t *testing.T) {
+	stream := work.DefineStream("letters", nil, work.Stream[string, string]{
+		Changes: func(_ context.Context, all, from string) iter.Seq2[work.Change[string], error] {
+			return func(yield func(work.Change[string], error) bool) {
+				for _, letter := range strings.Split(all, "") {
+					if letter > from && !yield(work.Change[string]{Key: letter, Token: letter, Value: letter}, nil) {
+						return
+					}
+				}
+			}
+		},
+		Process: func(_ context.Context, c work.Change[string]) error {
+			if c.Value == "c" {
+				return errors.New("no c")
+			}
+			return nil
+		},
+	})
+	file := filepath.Join(t.TempDir(), "stopped.golden")
+	for range 2 {
+		n := enginetest.Memory(t, stream)
+		f, err := stream.Submit(t.Context(), n.Client, "abcd", task.SubmitOptions{ID: "stopped"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		n.Await(t, "stopped")
+		t.Setenv("ENGINETEST_UPDATE", "1")
+		if _, err := os.Stat(file); err == nil {
+			t.Setenv("ENGINETEST_UPDATE", "")
+		}
+		n.Golden(t, "stopped", file)
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), `"oldest":"(time)"`) {
 		t.Errorf("it is %s, %v", text, err)
 	}
 }

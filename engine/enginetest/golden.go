@@ -108,7 +108,7 @@ func withoutStack(ev ledger.Event) ledger.Event {
 // Each run of a test has other times in the data of events, of which is told that there is one, and other traits of its
 // node, of which nothing is told.
 var (
-	times    = []string{"not_before", "next", "until", "available", "from", "to"}
+	times    = []string{"not_before", "next", "until", "available", "from", "to", "oldest"}
 	ofTheRun = []string{"offer", "lease_ms"}
 )
 

@@ -17,6 +17,7 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/tasklog"
 )
 
@@ -25,6 +26,8 @@ const (
 	pause = 500 * time.Millisecond
 	// quiet is the time after the end of a task for which nothing has come when nothing more is waited for.
 	quiet = 2 * time.Second
+	// away is the time for which a command that follows asks again while nobody answers, as commands wait for a node.
+	away = 30 * time.Second
 )
 
 // Terminal connects the command to the command line.
@@ -107,12 +110,20 @@ func (t *Terminal) Show(
 ) error {
 	p := t.Print("TIME", "LEVEL", "ATTEMPT", "MESSAGE")
 	silent, shown := time.Duration(0), 0 // since the task has ended; lines
+	unanswered := time.Duration(0)
 	for {
 		told, err := client.Log(ctx, id, s)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil && len(told.Lines) == 0 { // without a heading of a table of nothing
+		switch nothing := len(told.Lines) == 0; {
+		case err == nil:
+			unanswered = 0
+		case nothing && follow && errors.Is(err, store.ErrUnavailable) && unanswered < away: // its node may start again
+			unanswered += pause
+			t.Sleep(ctx, pause)
+			continue
+		case nothing: // without a heading of a table of nothing
 			return err
 		}
 		for i := range told.Lines {

@@ -17,6 +17,7 @@ import (
 	"taskledger/cmd/node/internal/logcli"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/tasklog"
 )
 
@@ -197,6 +198,35 @@ func TestLogs_FollowsUntilTheTaskHasEndedAndNothingComes(t *testing.T) {
 	}
 	if l.slept < 13*time.Second || l.slept > 14*time.Second {
 		t.Errorf("it ends after %s, want 2 s after the last line", l.slept)
+	}
+}
+
+func TestLogs_FollowsOnWhereTheNodeStartsAgain(t *testing.T) {
+	l := newLine(t, "one")
+	down := fmt.Errorf("read the log: %w", store.ErrUnavailable)
+	l.happens = func(slept time.Duration) {
+		switch {
+		case slept < time.Second:
+			l.fails = down
+			l.page = 0
+		case slept > 20*time.Second && !l.ended:
+			l.fails, l.page, l.ended = nil, 10, true
+			l.write("two")
+		}
+	}
+	out, err := l.do("a/b", "--follow")
+	if err != nil || messages(out) != "one two" {
+		t.Errorf("%v, %q", err, out)
+	}
+	l = newLine(t)
+	l.fails = down
+	if _, err := l.do("a/b", "--follow"); !errors.Is(err, store.ErrUnavailable) || l.slept != 30*time.Second {
+		t.Errorf("after %s: %v", l.slept, err)
+	}
+	l = newLine(t)
+	l.fails = down
+	if _, err := l.do("a/b"); !errors.Is(err, store.ErrUnavailable) || l.slept != 0 {
+		t.Errorf("without --follow after %s: %v", l.slept, err)
 	}
 }
 
