@@ -31,7 +31,11 @@ func newMux(routes []*Route, s *shared) (*http.ServeMux, error) {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimPrefix(r.URL.Path, pathBelow(r))
-		s.refusals.refuse(w, r, problem.New(problem.NotFound, "there is no %.200q", path))
+		hint := ""
+		if id, below := strings.CutPrefix(path, "/v1/tasks/"); below && strings.Contains(id, "/") {
+			hint = ": a slash within an id is written ~"
+		}
+		s.refusals.refuse(w, r, problem.New(problem.NotFound, "there is no %.200q%s", path, hint))
 	})
 	return mux, nil
 }

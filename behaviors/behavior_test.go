@@ -209,6 +209,10 @@ func TestPlan_RefusesUnknownFieldsWhereTheRulesSaySo(t *testing.T) {
 	if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "parameters" {
 		t.Errorf("error %v, want one of the parameters", err)
 	}
+	_, err = b.Plan([]byte(`{"Name":"forbidden","Agee":3}`), epoch)
+	if err == nil || !strings.Contains(err.Error(), `"Agee"`) {
+		t.Errorf("of a field that is misspelt, which may be what the others lack: %v", err)
+	}
 	if _, err := b.Plan([]byte(`{"Name":"a","Age":3}`), epoch); err != nil {
 		t.Error(err)
 	}

@@ -78,9 +78,12 @@ func (b *Bound[P, R]) Plan(params []byte, _ time.Time) (task.Plan, error) {
 		return task.Plan{}, b.invalid
 	}
 	return safely("planning behavior ", b.id, func() (task.Plan, error) {
-		p, err := decodeParams[P](params)
-		if err == nil && b.rules.DisallowUnknownFields {
+		p, err := decode[P]("parameters", params)
+		if err == nil && b.rules.DisallowUnknownFields { // a misspelt field would be found missing otherwise
 			err = onlyKnown[P](params)
+		}
+		if err == nil {
+			err = validate(p)
 		}
 		if err != nil {
 			return task.Plan{}, err

@@ -39,19 +39,24 @@ type validator interface{ Validate() error }
 // decodeParams returns *store.InvalidError or *task.LimitError when raw is no valid P.
 func decodeParams[P any](raw []byte) (P, error) {
 	p, err := decode[P]("parameters", raw)
-	if err != nil {
-		return p, err
+	if err == nil {
+		err = validate(p)
 	}
+	return p, err
+}
+
+// validate refuses parameters that find themselves wrong.
+func validate[P any](p P) error {
 	v, ok := any(p).(validator)
 	if !ok {
 		v, ok = any(&p).(validator)
 	}
 	if ok {
 		if err := v.Validate(); err != nil {
-			return p, &store.InvalidError{Field: "parameters", Problem: err.Error()}
+			return &store.InvalidError{Field: "parameters", Problem: err.Error()}
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // decode reads JSON text into a T. Only None can be made of no text: anything else would pass off a missing value as

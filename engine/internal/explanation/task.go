@@ -30,7 +30,7 @@ func OfEnd(t *projection.Task) string {
 		return "it was cancelled" + asked(t) + tail(t.Error.Message, t)
 	case t.Error != nil:
 		text := "it has ended with FAILURE: " + failed(t)
-		text += remedy(t)
+		text += cmp.Or(remedy(t), untried(t))
 		if t.Wait != nil && t.Wait.Since != 0 {
 			text += "; the attempt that was due next was cancelled" + asked(t) // a retry, or the first one of the next run
 		}
@@ -58,6 +58,14 @@ func remedy(t *projection.Task) string {
 		return fmt.Sprintf(say, events.HoldID(t.ID, 1))
 	}
 	return ""
+}
+
+// untried says of a failure that ended a run before its last attempt what lets the task run again; "" = it was the last.
+func untried(t *projection.Task) string {
+	if t.Error.Code == events.CodeLost || int(t.Failures) >= t.Kind.Policy.MaxAttempts {
+		return ""
+	}
+	return "; it was not to be tried again: retry has it run once more"
 }
 
 // OfSuspended explains a task that somebody has suspended.

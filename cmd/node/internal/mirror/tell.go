@@ -24,9 +24,10 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	text := fmt.Sprintf("more than %d files, links and directories would be deleted (--max-deletes)", e.Limit)
 	if e.Applied {
-		return text + ", which was found when the mirror was under way: what was done before stays"
+		return text + ", which was found when the mirror was under way: what was done before stays, and with a higher limit, " +
+			"the same arguments and the same --dir it goes on"
 	}
-	return text + ": nothing was changed"
+	return text + ": nothing was changed; begin again with a higher limit if they are to go"
 }
 
 // FailedError reports that the trees are not equal.

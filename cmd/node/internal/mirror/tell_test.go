@@ -24,7 +24,8 @@ func TestCounts_OfAnEndThatIsNoSuccessHaveItsReason(t *testing.T) {
 			`"message":"1 files, links or directories could not be mirrored"},` +
 			`"failures":[{"item":"a/b","code":"failed","message":"no"}]}`},
 		{errors.Join(&mirror.LimitError{Limit: 7}), nil, `{"task":"m","copied":0,"deleted":0,"failed":0,"error":{"code":"threshold",` +
-			`"message":"more than 7 files, links and directories would be deleted (--max-deletes): nothing was changed"}}`},
+			`"message":"more than 7 files, links and directories would be deleted (--max-deletes): nothing was changed; ` +
+			`begin again with a higher limit if they are to go"}}`},
 		{lost, nil, `{"task":"m","copied":0,"deleted":0,"failed":0,"error":{"code":"lost","message":"gone"}}`},
 	} {
 		if got, err := json.Marshal(mirror.CountsOf("m", c.failures, c.outcome)); err != nil || string(got) != c.want {
