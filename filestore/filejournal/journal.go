@@ -200,7 +200,7 @@ func (j *Journal) fail(err error) error {
 // nothing tells. The caller holds writing.
 func (j *Journal) noteLoss() {
 	now := j.run
-	now.Lost = "a sync of the journal failed, and answered entries may be missing"
+	now.Lost = failedSync
 	if err := writeRun(j.layer, now); err == nil {
 		j.run = now
 	}

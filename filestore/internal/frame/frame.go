@@ -128,12 +128,29 @@ func almostZero(part []byte) bool {
 type BrokenError struct {
 	Problem string
 	Torn    bool // a write that a crash has cut short looks so
+	Zeros   bool // a sector of it was never written: the machine has lost it, since a crash of the process takes the end alone
 }
 
 // Error implements error.
 func (e *BrokenError) Error() string { return e.Problem }
 
-func broken(torn bool, problem string) error { return &BrokenError{problem, torn} }
+// damaged returns the error of a record that is not cut short, and may lack sectors.
+func damaged(zeros bool, problem string) error { return &BrokenError{problem, zeros, zeros} }
+
+// short returns the error of a record with whose beginning the file ends.
+func short(begin []byte, at int64) error {
+	return &BrokenError{"the file ends inside the record", true, lacksSector(begin, at)}
+}
+
+// lacksSector reports whether a part of a sector was never written of the beginning of a record. The last one may be
+// zeros as it was written where the file ends inside a sector, unless the record begins there.
+func lacksSector(begin []byte, at int64) bool {
+	inLast := int((at + int64(len(begin))) % sector)
+	if inLast < len(begin) {
+		begin = begin[:len(begin)-inLast]
+	}
+	return hasPart(begin, at, isZero)
+}
 
 // Read reads the record at an offset of a file, whose bytes it is given, and returns the offset behind it. The data
 // are the caller's own. An error is a BrokenError.
@@ -144,16 +161,16 @@ func Read(file []byte, at int64) (f Frame, next int64, err error) {
 	}
 	next = at + Size(length)
 	if next > int64(len(file)) {
-		return Frame{}, at, broken(true, "the file ends inside the record")
+		return Frame{}, at, short(file[at:], at)
 	}
 	data := file[at+HeaderBytes : next]
 	if crc32.Checksum(data, castagnoli) != binary.LittleEndian.Uint32(file[at+20:]) {
-		return Frame{}, at, broken(hasPart(file[at:next], at, isZero), "its data contradict their sum")
+		return Frame{}, at, damaged(hasPart(file[at:next], at, isZero), "its data contradict their sum")
 	}
 	f.Data = bytes.Clone(data)
 	mask(f.Data, seed)
 	if sha256.Sum256(f.Data) != [sha256.Size]byte(file[at+48:]) {
-		return Frame{}, at, broken(false, "its data contradict their hash")
+		return Frame{}, at, damaged(false, "its data contradict their hash")
 	}
 	return f, next, nil
 }
@@ -176,7 +193,7 @@ func ReadAt(file io.ReaderAt, at, size int64) (f Frame, next int64, err error) {
 		}
 	}
 	if size-at > Size(MaxData) {
-		return Frame{}, at, broken(false, "no record is whole there, and more follows than one can have")
+		return Frame{}, at, damaged(false, "no record is whole there, and more follows than one can have")
 	}
 	first := at - at%sector // so that the parts of sectors are those of the file
 	rest := make([]byte, size-first)
@@ -193,13 +210,13 @@ func ReadAt(file io.ReaderAt, at, size int64) (f Frame, next int64, err error) {
 // readHeader reads what stands before the data.
 func readHeader(file []byte, at int64) (f Frame, seed uint32, length int, err error) {
 	if int64(len(file))-at < HeaderBytes {
-		return f, 0, 0, broken(true, "the file ends inside the record")
+		return f, 0, 0, short(file[at:], at)
 	}
 	header := file[at : at+HeaderBytes]
 	le := binary.LittleEndian
 	length = int(le.Uint32(header[8:]))
 	if le.Uint32(header) != magic || crc32.Checksum(header[8:], castagnoli) != le.Uint32(header[4:]) || length > MaxData {
-		return f, 0, 0, broken(hasPart(header, at, isZero), "no record begins there")
+		return f, 0, 0, damaged(hasPart(header, at, isZero), "no record begins there")
 	}
 	f.Shard = int(int32(le.Uint32(header[16:])))
 	f.Number = le.Uint64(header[24:])
