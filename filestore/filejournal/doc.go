@@ -65,7 +65,8 @@
 // sync hangs, no other is answered before it is synced. Before a snapshot is written, and before another segment
 // begins, the log is synced, whatever the durability. After a sync that failed nothing more is written: nobody knows
 // what the disk holds. But an opportunistic journal with entries that are not synced says in the file run that they
-// may be lost, since a file system may read no more what it has failed to write. A system may also take for written
+// may be lost, since a file system may read no more what it has failed to write. Where it cannot say so, either, nor
+// when it is closed, the next run learns of that loss by another boot id alone. A system may also take for written
 // from then on what is not, so after a run that did not end in order the last segment is written over itself.
 //
 // The file run has the boot id of the machine and says that the journal is open, and how much of the last segment was

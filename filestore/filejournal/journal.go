@@ -188,17 +188,20 @@ func (j *Journal) ready() error {
 // fail ends all writing: nobody knows what the disk holds. The caller holds writing.
 func (j *Journal) fail(err error) error {
 	broken := fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
-	mayLose := j.format.Durability == Opportunistic && j.durable < j.last.size
-	if j.broken.CompareAndSwap(nil, &broken) && mayLose {
+	if j.broken.CompareAndSwap(nil, &broken) {
 		j.noteLoss()
 	}
 	return j.Failed()
 }
 
-// noteLoss has the next run report that entries may be lost: some file systems give up what a sync has failed to
-// write, so that nothing of it is read any more, though the machine goes on. Where that cannot be noted, either,
-// nothing tells. The caller holds writing.
+// noteLoss has the next run report that entries may be lost where some were answered and are not synced: some file
+// systems give up what a sync has failed to write, so that nothing of it is read any more, though the machine goes on.
+// Where that cannot be noted, either, Close tries again, and after that nothing tells but another boot id. The caller
+// holds writing.
 func (j *Journal) noteLoss() {
+	if j.format.Durability != Opportunistic || j.durable == j.last.size || j.run.Lost != "" {
+		return
+	}
 	now := j.run
 	now.Lost = failedSync
 	if err := writeRun(j.layer, now); err == nil {

@@ -439,6 +439,7 @@ func (j *Journal) end() error {
 	case j.readOnly:
 		return nil
 	case j.Failed() != nil:
+		j.noteLoss()
 		return j.Failed()
 	}
 	if err := j.sync(); err != nil {

@@ -186,3 +186,54 @@ func TestOpen_TellsOfNoLossWhereAProcessWasKilledWhileItWrote(t *testing.T) {
 		}
 	}
 }
+
+// A device goes away, so that neither what was answered nor a note of it can be written. When it is back in time for
+// the note the next run tells; else another boot of the machine does, and what was synced is there whatever happens.
+func TestOpportunistic_ADeviceThatGoesAwayLosesNothingThatWasSyncedAndIsToldOnceItCanBeNoted(t *testing.T) {
+	for name, c := range map[string]struct {
+		back bool // before the journal is closed
+		boot string
+		told bool
+	}{
+		"back in time":                       {true, "first", true},
+		"gone until the machine is anew":     {false, "second", true},
+		"gone while the machine goes on":     {false, "first", false}, // the documents name this exception
+		"back in time, and the machine anew": {true, "second", true},
+	} {
+		d := faultdisk.New()
+		o := filejournal.Options{Durability: filejournal.Opportunistic, Lag: time.Hour, Boot: "first"}
+		j := filled(t, d, o, 1, 4)
+		if err := j.WriteSnapshot(journal.Key{}, journal.Snapshot{First: 1}); err != nil { // it syncs
+			t.Fatal(err)
+		}
+		for number := uint64(5); number <= 12; number++ {
+			if err := j.Append(long(number)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.FailAt(1, syscall.EIO)
+		if err := j.WriteSnapshot(journal.Key{}, journal.Snapshot{First: 1}); !errors.Is(err, syscall.EIO) {
+			t.Fatalf("%s: the sync says %v", name, err)
+		}
+		if err := j.Append(long(13)); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: after a sync that failed an entry says %v", name, err)
+		}
+		if c.back {
+			d.FailAt(0, nil)
+		}
+		if err := j.Close(); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: it is closed, and says %v", name, err)
+		}
+		o.Boot = c.boot
+		j, err := filejournal.OpenLayer(d.Crash(fates(nil)["nothing"]), o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if is := left(t, j); is != 4 || (j.Lost() != "") != c.told {
+			t.Errorf("%s: %d entries are left of 4 that were synced, and lost is %q", name, is, j.Lost())
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
