@@ -47,7 +47,8 @@
 // A disk writes sectors of 512 bytes, in any order, and one that was not written reads as zeros. So that a write which
 // was cut short can be told from damage, no part of a sector that a record takes is all zeros, nor is it when one bit
 // flips: where data would be so, they are combined by exclusive or with the sequence that a seed begins (splitmix64,
-// the low byte first), of the first seed from 1 on that leaves no such part.
+// the low byte first), of a seed that leaves no such part: the first one from 1 to 64, else one that is drawn. The same
+// is done where data hold the first four bytes of a record, so that none in them is taken for one of the log.
 //
 // When a journal is opened that was not closed, the last segment is cut where its first broken record begins, if the
 // file ends inside that record or a part of a sector of it is zeros, and no record behind it tells that more was synced

@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/bits"
+	"math/rand/v2"
 )
 
 const (
@@ -21,11 +22,16 @@ const (
 
 	magic  = 0x544c4a31
 	sector = 512
-	// maxSeed bounds the search for a seed: one of 64 fits all data but those made to fit none.
-	maxSeed = 1 << 10
+	// firstSeeds are tried in order: one of 64 fits all data but those made to fit none of them. Others are drawn, so
+	// that nobody can make data that fit none. maxSeeds bounds the search.
+	firstSeeds = 1 << 6
+	maxSeeds   = 1 << 10
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	magicBytes = binary.LittleEndian.AppendUint32(nil, magic)
+)
 
 // Frame is a record.
 type Frame struct {
@@ -67,7 +73,11 @@ func Append(buf []byte, at int64, f Frame) ([]byte, error) {
 	le.PutUint64(header[40:], uint64(f.Durable))
 	sum := sha256.Sum256(f.Data)
 	copy(header[48:], sum[:])
-	for seed := uint32(1); hasPart(buf[start:], at, almostZero) && seed <= maxSeed; seed++ {
+	for try := uint32(1); misleads(buf[start:], at) && try <= maxSeeds; try++ {
+		seed := try
+		if seed > firstSeeds {
+			seed = max(rand.Uint32(), 1)
+		}
 		copy(data, f.Data)
 		mask(data, seed)
 		le.PutUint32(header[12:], seed)
@@ -75,6 +85,29 @@ func Append(buf []byte, at int64, f Frame) ([]byte, error) {
 	le.PutUint32(header[20:], crc32.Checksum(data, castagnoli))
 	le.PutUint32(header[4:], crc32.Checksum(header[8:], castagnoli))
 	return buf, nil
+}
+
+// misleads reports whether a record at an offset may be taken for something else, once a part of it is damaged or was
+// never written: where it has a part of a sector that a flipped bit makes zeros, or bytes that DurableAfter may take for
+// the beginning of another record.
+func misleads(record []byte, at int64) bool {
+	return hasPart(record, at, almostZero) || hasHeader(record)
+}
+
+// hasHeader reports whether what follows the beginning of a record may be read as the header of another one. In its data
+// the magic is enough, since the bytes behind the record may complete the header.
+func hasHeader(record []byte) bool {
+	for from := 1; ; {
+		found := bytes.Index(record[from:], magicBytes)
+		if found < 0 {
+			return false
+		}
+		from += found
+		if _, _, _, err := readHeader(record, int64(from)); err == nil || from > HeaderBytes-len(magicBytes) {
+			return true
+		}
+		from++
+	}
 }
 
 // mask combines data with the sequence of a seed; doing so twice restores them.
@@ -201,7 +234,7 @@ func ReadAt(file io.ReaderAt, at, size int64) (f Frame, next int64, err error) {
 		return Frame{}, at, err
 	}
 	f, _, err = Read(rest, at-first)
-	if why, is := errors.AsType[*BrokenError](err); is && DurableAfter(rest, at-first) > at {
+	if why, is := errors.AsType[*BrokenError](err); is && durableAfter(rest, at-first, first) > at {
 		why.Torn = false
 	}
 	return f, at, err
@@ -226,16 +259,19 @@ func readHeader(file []byte, at int64) (f Frame, seed uint32, length int, err er
 }
 
 // DurableAfter returns the largest offset that the records behind an offset tell to have been synced when they were
-// written, be they whole or not; 0 where there are none.
-func DurableAfter(file []byte, at int64) (durable int64) {
-	begin := binary.LittleEndian.AppendUint32(nil, magic)
-	for at++; at < int64(len(file)); at++ {
-		found := bytes.Index(file[at:], begin)
+// written, be they whole or not; 0 where there are none. A record knows no offset behind its own: what tells one lies in
+// the data of a record that an older program wrote.
+func DurableAfter(file []byte, at int64) (durable int64) { return durableAfter(file, at, 0) }
+
+// durableAfter is DurableAfter in a piece of a file that begins at an offset.
+func durableAfter(piece []byte, at, begins int64) (durable int64) {
+	for at++; at < int64(len(piece)); at++ {
+		found := bytes.Index(piece[at:], magicBytes)
 		if found < 0 {
 			break
 		}
 		at += int64(found)
-		if f, _, _, err := readHeader(file, at); err == nil {
+		if f, _, _, err := readHeader(piece, at); err == nil && f.Durable <= begins+at {
 			durable = max(durable, f.Durable)
 		}
 	}
