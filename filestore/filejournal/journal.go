@@ -218,15 +218,21 @@ func (j *Journal) Failed() error {
 }
 
 // put writes to the end of the last segment, and syncs it as far as the durability asks for. Where there is no room,
-// what was written of it is cut off. The caller holds writing.
+// what was written of it is cut off, durably: it may hold whole records of entries that are refused. The caller holds
+// writing.
 func (j *Journal) put(data []byte) error {
 	if _, err := j.last.file.Write(data); err != nil {
 		if !disk.Full(err) {
 			return j.fail(err)
 		}
-		if cut := j.last.file.Truncate(j.last.size); cut != nil {
+		cut := j.last.file.Truncate(j.last.size)
+		if cut == nil {
+			cut = j.last.syncs.Sync(j.last.file)
+		}
+		if cut != nil {
 			return j.fail(errors.Join(err, cut))
 		}
+		j.durable = j.last.size
 		return fmt.Errorf("%w: %w", journal.ErrFull, err)
 	}
 	now := j.options.now()
