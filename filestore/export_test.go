@@ -12,6 +12,14 @@ func (s *Store) Topics() int {
 	return len(s.topics)
 }
 
+// GiveRevisions gives revisions to writes, without reserving any, and returns how many are reserved and not given.
+func (s *Store) GiveRevisions(n int64) (left int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revision += n
+	return s.notes.Revisions - s.revision
+}
+
 // OpenLooked is Open on a journal that was looked at, and that the caller closes.
 func OpenLooked(j *filejournal.Journal, cfg Config) (*Store, error) { return newStore(j, cfg, j.Begin) }
 
