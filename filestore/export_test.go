@@ -20,6 +20,16 @@ func (s *Store) GiveRevisions(n int64) (left int64) {
 	return s.notes.Revisions - s.revision
 }
 
+// BoundMail bounds the mailboxes.
+func (s *Store) BoundMail(bytes int) { s.maxMail = bytes }
+
+// Mail returns the bytes of the mailboxes.
+func (s *Store) Mail() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mail
+}
+
 // OpenLooked is Open on a journal that was looked at, and that the caller closes.
 func OpenLooked(j *filejournal.Journal, cfg Config) (*Store, error) { return newStore(j, cfg, j.Begin) }
 

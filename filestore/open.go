@@ -151,6 +151,7 @@ func anythingIn(j journal.Journaler) (what string, err error) {
 func makeStore(j journal.Journaler, n *notes, quota int64) *Store {
 	s := &Store{
 		journal:  j,
+		maxMail:  maxMailBytes,
 		cluster:  store.Cluster{ID: n.ID, Shards: n.Shards, Key: n.Key},
 		quota:    quota,
 		close:    func() error { return nil },
