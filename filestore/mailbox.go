@@ -12,10 +12,9 @@ import (
 	"taskledger/store"
 )
 
-// maxMailBytes bounds the batches and answers that wait, all together.
-const maxMailBytes = 256 << 20
-
 const (
+	// boxBytes counts what a box takes beside what was put into it: its key, and the tables that hold it.
+	boxBytes       = 256
 	maxSenderBytes = 128
 	inSender       = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-"
 )
@@ -50,24 +49,41 @@ func (s *Store) post(ctx context.Context, at box, batch []byte) error {
 	}
 	s.lock()
 	defer s.mu.Unlock()
-	if s.mail+len(batch) > maxMailBytes {
-		return fmt.Errorf("%w: %w: %d bytes wait in the mailboxes, at most %d",
-			store.ErrRefused, store.ErrFull, s.mail, maxMailBytes)
+	if err := s.mailFits(boxBytes+len(batch)-weight(s.batches, at), s.maxMail/4*3); err != nil {
+		return err
 	}
 	s.set(s.batches, at, batch)
 	s.tell(topic{of: ofBatches, shard: at.shard})
 	return nil
 }
 
+// mailFits returns an error where the boxes grow beyond a bound. What is posted leaves some room, so that each batch can
+// be answered, also by more than it has. The caller holds mu.
+func (s *Store) mailFits(grow, most int) error {
+	if grow > 0 && s.mail+grow > most {
+		return fmt.Errorf("%w: %w: the mailboxes take %d bytes, at most %d", store.ErrRefused, store.ErrFull, s.mail, most)
+	}
+	return nil
+}
+
+// weight returns the bytes that a box takes; none where there is none.
+func weight(boxes map[box]posted, at box) int {
+	p, is := boxes[at]
+	if !is {
+		return 0
+	}
+	return boxBytes + len(p.data)
+}
+
 // set puts a value into a box. The caller holds mu.
 func (s *Store) set(boxes map[box]posted, at box, data []byte) {
-	s.mail += len(data) - len(boxes[at].data)
+	s.mail += boxBytes + len(data) - weight(boxes, at)
 	boxes[at] = posted{s.next(), bytes.Clone(data)}
 }
 
 // remove empties a box. The caller holds mu.
 func (s *Store) remove(boxes map[box]posted, at box) {
-	s.mail -= len(boxes[at].data)
+	s.mail -= weight(boxes, at)
 	delete(boxes, at)
 }
 
@@ -168,6 +184,10 @@ func (s *Store) answer(ctx context.Context, b store.MailboxBatch, answer []byte,
 		return nil // it was replaced, or answered before
 	}
 	if err := may(); err != nil {
+		return wrap(err)
+	}
+	grow := boxBytes + len(answer) - weight(s.batches, at) - weight(s.answers, at)
+	if err := s.mailFits(grow, s.maxMail); err != nil {
 		return wrap(err)
 	}
 	s.remove(s.batches, at)

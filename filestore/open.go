@@ -121,23 +121,37 @@ func checkNotes(n *notes, cfg Config) error {
 	return nil
 }
 
-// checkEmpty refuses entries of a store whose notes are not there: they are written before the first entry.
+// checkEmpty refuses what is kept of a store whose notes are not there: they are written before anything else.
 func checkEmpty(j journal.Journaler) error {
+	kept, err := anythingIn(j)
+	if err == nil && kept != "" {
+		err = fmt.Errorf("%w: %s is there, and no notes of the store", events.ErrDamaged, kept)
+	}
+	return err
+}
+
+// anythingIn names something that a journaler keeps of a shard; "" = it keeps nothing. Of a shard that was trimmed no
+// entry is found from the first number on, and there need be none at all: but a snapshot says that they may go.
+func anythingIn(j journal.Journaler) (what string, err error) {
 	for shard := range store.MaxShards {
 		for e, err := range j.Read(shard, 1) {
-			if err == nil {
-				err = fmt.Errorf("%w: entry %d of shard %d is there, and no notes of the store", events.ErrDamaged, e.Number, shard)
+			return fmt.Sprintf("entry %d of shard %d", e.Number, shard), err
+		}
+		for slot := range journal.Slots {
+			s, err := j.ReadSnapshot(journal.Key{Shard: shard, Slot: slot})
+			if err != nil || s.First > 0 || len(s.Parts) > 0 {
+				return fmt.Sprintf("a snapshot of shard %d", shard), err
 			}
-			return err
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // makeStore makes a store that knows its notes, and none of the entries yet.
 func makeStore(j journal.Journaler, n *notes, quota int64) *Store {
 	s := &Store{
 		journal:  j,
+		maxMail:  maxMailBytes,
 		cluster:  store.Cluster{ID: n.ID, Shards: n.Shards, Key: n.Key},
 		quota:    quota,
 		close:    func() error { return nil },

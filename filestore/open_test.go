@@ -527,3 +527,38 @@ func TestOpen_OfEntriesWithoutNotesIsDamageAndMakesNoOtherStore(t *testing.T) {
 		}
 	}
 }
+
+// Once the beginning of each shard that was used is trimmed, no first entry tells that there was a store.
+func TestOpen_OfATrimmedStoreWithoutNotesIsDamageAndMakesNoOtherStore(t *testing.T) {
+	for name, use := range map[string]func(*writer){
+		"entries are left":    func(w *writer) { w.fill(5); w.trim(3) },
+		"an entry is left":    func(w *writer) { w.fill(5); w.trim(5) },
+		"few were ever there": func(w *writer) { w.fill(2); w.trim(2) },
+	} {
+		dir := t.TempDir()
+		s, err := filestore.Open(dir, filestore.Config{Shards: 2}, filejournal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for shard := range 2 {
+			use(own(t, s, shard))
+		}
+		of := s.Cluster()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, "snapshot-notes-0")); err != nil {
+			t.Fatal(err)
+		}
+		before := contents(t, dir)
+		if _, err := filestore.Open(dir, filestore.Config{}, filejournal.Options{}); !errors.Is(err, events.ErrDamaged) {
+			t.Errorf("%s: it is opened with %v", name, err)
+		}
+		if _, err := filestore.Receive(dir, of, "a test", filejournal.Options{}); !errors.Is(err, store.ErrTaken) {
+			t.Errorf("%s: a copy is received with %v", name, err)
+		}
+		if after := contents(t, dir); !maps.Equal(after, before) {
+			t.Errorf("%s: something was changed", name)
+		}
+	}
+}

@@ -123,10 +123,14 @@ func (s *Store) Leave(ctx context.Context, o store.Session) error {
 
 // Raise is described in store.Sessions.
 func (s *Store) Raise(ctx context.Context, need store.Reads) error {
+	raised := false
 	err := s.write(ctx, func() error {
+		if err := s.reserve(); err != nil {
+			return err
+		}
 		return s.note(func(n *notes) *notes {
 			written := storedReads(n.Written.told().With(need))
-			if written == n.Written {
+			if raised = written != n.Written; !raised {
 				return nil
 			}
 			next := *n
@@ -136,6 +140,9 @@ func (s *Store) Raise(ctx context.Context, need store.Reads) error {
 	})
 	if err != nil {
 		return fmt.Errorf("raise what may be written: %w", err)
+	}
+	if !raised {
+		return nil
 	}
 	s.lock()
 	defer s.mu.Unlock()

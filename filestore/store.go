@@ -17,6 +17,8 @@ const (
 	maxPartsBytes = 1 << 30
 	// maxValueBytes bounds an entry, a part of a snapshot, a batch and an answer.
 	maxValueBytes = 1536 << 10
+	// maxMailBytes bounds the batches and answers that wait, all together.
+	maxMailBytes = 256 << 20
 	// revisionBlock counts the revisions that are reserved at a time. More are reserved when half of them are used.
 	revisionBlock = 1 << 20
 	// fullPause is the time after which a write is tried again for which there was no room.
@@ -45,7 +47,8 @@ type Store struct {
 	joined   int64 // revision of the last change of the members
 	batches  map[box]posted
 	answers  map[box]posted
-	mail     int // bytes of batches and answers
+	mail     int // bytes of the boxes of batches and answers
+	maxMail  int // bounds mail
 	topics   map[topic]chan struct{}
 }
 

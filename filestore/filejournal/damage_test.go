@@ -217,6 +217,53 @@ func TestFull_WritesFailAndLeaveNothingBehindAndGoOnWithRoom(t *testing.T) {
 	}
 }
 
+// What was written before there was no more room may have reached the disk, and whole entries be among it: when power
+// fails after they were refused, none of them is there.
+func TestFull_NoEntryThatWasRefusedComesBackAfterACrashOfTheMachine(t *testing.T) {
+	for name, o := range durabilities() {
+		o.SegmentBytes = 1 << 20
+		d := faultdisk.New()
+		d.WriteAtOnce()
+		j := filled(t, d, o, 1, 2)
+		d.Room(d.Used() + 1000) // for two of three
+		if err := j.AppendAll([]journal.Entry{long(3), long(4), long(5)}); !errors.Is(err, journal.ErrFull) {
+			t.Fatalf("%s: without room: %v", name, err)
+		}
+		after := d.Crash(fates(nil)["nothing"])
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		o.Boot = "second"
+		j, err := filejournal.OpenLayer(after, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := left(t, j); is != 2 {
+			t.Errorf("%s: %d entries are there, 2 were answered and 3 refused", name, is)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A cut that may not be durable is no end of what was refused: nobody knows what a crash leaves.
+func TestFull_WhereWhatWasWrittenCannotBeCutDurablyNothingMoreIsWritten(t *testing.T) {
+	for name, o := range durabilities() {
+		d := faultdisk.New()
+		j := filled(t, d, o, 1, 2)
+		d.Room(d.Used() + 100)
+		d.ForgetAt(1)
+		for range 2 {
+			if err := j.Append(long(3)); !errors.Is(err, syscall.EIO) || errors.Is(err, journal.ErrFull) {
+				t.Errorf("%s: the cut cannot be synced: %v", name, err)
+			}
+			d.Room(0)
+		}
+		_ = j.Close()
+	}
+}
+
 // forget takes back what was refused: nothing is left of it.
 func (h *history) forget() {
 	for shard, n := range h.answered {

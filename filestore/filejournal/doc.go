@@ -47,7 +47,8 @@
 // A disk writes sectors of 512 bytes, in any order, and one that was not written reads as zeros. So that a write which
 // was cut short can be told from damage, no part of a sector that a record takes is all zeros, nor is it when one bit
 // flips: where data would be so, they are combined by exclusive or with the sequence that a seed begins (splitmix64,
-// the low byte first), of the first seed from 1 on that leaves no such part.
+// the low byte first), of a seed that leaves no such part: the first one from 1 to 64, else one that is drawn. The same
+// is done where data hold the first four bytes of a record, so that none in them is taken for one of the log.
 //
 // When a journal is opened that was not closed, the last segment is cut where its first broken record begins, if the
 // file ends inside that record or a part of a sector of it is zeros, and no record behind it tells that more was synced
@@ -65,13 +66,16 @@
 // sync hangs, no other is answered before it is synced. Before a snapshot is written, and before another segment
 // begins, the log is synced, whatever the durability. After a sync that failed nothing more is written: nobody knows
 // what the disk holds. But an opportunistic journal with entries that are not synced says in the file run that they
-// may be lost, since a file system may read no more what it has failed to write. A system may also take for written
+// may be lost, since a file system may read no more what it has failed to write. Where it cannot say so, either, nor
+// when it is closed, the next run learns of that loss by another boot id alone. A system may also take for written
 // from then on what is not, so after a run that did not end in order the last segment is written over itself.
 //
 // The file run has the boot id of the machine and says that the journal is open, and how much of the last segment was
 // synced when that was written, or that it was closed and where the log ends. Where it is open and the id is another
 // one, or none, the machine has stopped meanwhile; an opportunistic journal then says that entries may be lost, also
-// when it is opened again, until the store has noted it. Its sum is the CRC-32C of the same JSON without it.
+// when it is opened again, until the store has noted it. Under the same id it says so where a part of a sector of the
+// last segment is zeros, which no crash of a process leaves, before that is cut off, and where it could not make durable
+// what it had found. Its sum is the CRC-32C of the same JSON without it.
 //
 // # Making room
 //

@@ -188,19 +188,22 @@ func (j *Journal) ready() error {
 // fail ends all writing: nobody knows what the disk holds. The caller holds writing.
 func (j *Journal) fail(err error) error {
 	broken := fmt.Errorf("nothing is written any more since %s: %w", j.last.name, err)
-	mayLose := j.format.Durability == Opportunistic && j.durable < j.last.size
-	if j.broken.CompareAndSwap(nil, &broken) && mayLose {
+	if j.broken.CompareAndSwap(nil, &broken) {
 		j.noteLoss()
 	}
 	return j.Failed()
 }
 
-// noteLoss has the next run report that entries may be lost: some file systems give up what a sync has failed to
-// write, so that nothing of it is read any more, though the machine goes on. Where that cannot be noted, either,
-// nothing tells. The caller holds writing.
+// noteLoss has the next run report that entries may be lost where some were answered and are not synced: some file
+// systems give up what a sync has failed to write, so that nothing of it is read any more, though the machine goes on.
+// Where that cannot be noted, either, Close tries again, and after that nothing tells but another boot id. The caller
+// holds writing.
 func (j *Journal) noteLoss() {
+	if j.format.Durability != Opportunistic || j.durable == j.last.size || j.run.Lost != "" {
+		return
+	}
 	now := j.run
-	now.Lost = "a sync of the journal failed, and answered entries may be missing"
+	now.Lost = failedSync
 	if err := writeRun(j.layer, now); err == nil {
 		j.run = now
 	}
@@ -215,15 +218,21 @@ func (j *Journal) Failed() error {
 }
 
 // put writes to the end of the last segment, and syncs it as far as the durability asks for. Where there is no room,
-// what was written of it is cut off. The caller holds writing.
+// what was written of it is cut off, durably: it may hold whole records of entries that are refused. The caller holds
+// writing.
 func (j *Journal) put(data []byte) error {
 	if _, err := j.last.file.Write(data); err != nil {
 		if !disk.Full(err) {
 			return j.fail(err)
 		}
-		if cut := j.last.file.Truncate(j.last.size); cut != nil {
+		cut := j.last.file.Truncate(j.last.size)
+		if cut == nil {
+			cut = j.last.syncs.Sync(j.last.file)
+		}
+		if cut != nil {
 			return j.fail(errors.Join(err, cut))
 		}
+		j.durable = j.last.size
 		return fmt.Errorf("%w: %w", journal.ErrFull, err)
 	}
 	now := j.options.now()

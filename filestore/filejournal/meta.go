@@ -57,6 +57,12 @@ type run struct {
 	missing bool // there is no such file
 }
 
+// Why entries may be lost though the machine went on.
+const (
+	failedSync  = "a sync of the journal failed, and answered entries may be missing"
+	lostSectors = "the system did not write what the journal had written, and answered entries are missing"
+)
+
 var (
 	// ErrFormat reports a directory whose files this program does not read: they are of another version, or none of
 	// a journal.

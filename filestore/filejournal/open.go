@@ -1,6 +1,7 @@
 package filejournal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -167,6 +168,7 @@ func read(l disk.Rewritable, o Options) (j *Journal, last *run, left *tail, fres
 type tail struct {
 	segment *segment
 	cut     int64 // where it is to be cut; 0 = it never began
+	zeros   bool  // a sector of it was never written, so the machine has lost something, also where it went on
 }
 
 // load reads which entries are where.
@@ -205,7 +207,7 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 			return nil, &DamagedError{s.name, end, fmt.Sprintf("file run tells that %d bytes were synced", last.End)}
 		case err == nil:
 		case !last.Clean && i == len(numbers)-1 && torn(content, end, err):
-			left = &tail{s, end}
+			left = &tail{s, end, lacksSector(err)}
 		default:
 			return nil, damagedAt(s.name, end, err)
 		}
@@ -304,9 +306,26 @@ func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 	}
 	j.run = run{Boot: j.options.Boot, Lost: last.Lost}
 	crashed := !fresh && !last.Clean && (last.Boot == "" || last.Boot != j.options.Boot)
-	if crashed && j.format.Durability == Opportunistic {
+	switch {
+	case j.format.Durability != Opportunistic:
+	case crashed:
 		j.run.Lost = "the machine stopped while the journal was open, and answered entries may be missing"
+	case left != nil && left.zeros:
+		j.run.Lost = lostSectors
+		if err := j.noteUnsettled(last, fresh); err != nil { // once it is cut nothing tells any more
+			return err
+		}
 	}
+	if err := j.settle(!fresh && !last.Clean, left); err != nil {
+		return errors.Join(err, j.noteUnsettled(last, fresh))
+	}
+	j.durable = j.last.size
+	j.run.Segment, j.run.End = j.last.number, j.last.size
+	return writeRun(j.layer, j.run)
+}
+
+// settle makes durable what was found, where the run before has not ended in order, and cuts off what a crash has left.
+func (j *Journal) settle(crashed bool, left *tail) error {
 	if left != nil {
 		if err := j.cut(left); err != nil {
 			return fmt.Errorf("cut %s at %d: %w", left.segment.name, left.cut, err)
@@ -320,15 +339,24 @@ func (j *Journal) begin(last *run, fresh bool, left *tail) error {
 		j.segments = append(j.segments, first)
 	}
 	j.last = j.segments[len(j.segments)-1]
-	if !fresh && !last.Clean {
+	if crashed {
 		// What a process that crashed has written is there, but perhaps not synced, or its sync has failed.
 		if err := j.rewriter.RewritePart(j.last.name, 0, j.last.size); err != nil {
 			return fmt.Errorf("make %s durable: %w", j.last.name, err)
 		}
 	}
-	j.durable = j.last.size
-	j.run.Segment, j.run.End = j.last.number, j.last.size
-	return writeRun(j.layer, j.run)
+	return nil
+}
+
+// noteUnsettled has the next run report that entries may be lost which this one has found, and could not make durable.
+// All else that the file run tells of the run before is still so.
+func (j *Journal) noteUnsettled(last *run, fresh bool) error {
+	if j.format.Durability != Opportunistic || fresh || last.Clean || last.missing {
+		return nil
+	}
+	now := *last
+	now.Lost = cmp.Or(j.run.Lost, failedSync)
+	return writeRun(j.layer, now)
 }
 
 // openLast opens the last segment to write to it; there may be none.
@@ -411,6 +439,7 @@ func (j *Journal) end() error {
 	case j.readOnly:
 		return nil
 	case j.Failed() != nil:
+		j.noteLoss()
 		return j.Failed()
 	}
 	if err := j.sync(); err != nil {

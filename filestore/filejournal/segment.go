@@ -125,6 +125,12 @@ func torn(content []byte, at int64, why error) bool {
 	return is && b.Torn && frame.DurableAfter(content, at) <= at
 }
 
+// lacksSector reports whether a broken record has a sector that was never written.
+func lacksSector(why error) bool {
+	b, is := errors.AsType[*frame.BrokenError](why)
+	return is && b.Zeros
+}
+
 // place is where an entry lies.
 type place struct {
 	in       *segment

@@ -1,6 +1,7 @@
 package filejournal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -38,6 +39,9 @@ func openToRead(l disk.Rewritable) (*Journal, error) {
 	j.run, j.readOnly = *last, true
 	if left != nil {
 		left.segment.size = left.cut
+		if left.zeros {
+			j.run.Lost = cmp.Or(j.run.Lost, lostSectors)
+		}
 	}
 	return j, nil
 }

@@ -35,6 +35,7 @@ type Disk struct {
 	failure error // with which they fail
 	room    int64 // bytes that files may have together; 0 = any number
 	frozen  bool
+	eager   bool // what is written is durable at once
 
 	forgetAt int // the change from which on the first sync of a file forgets what it had to write; 0 = none
 }
@@ -125,6 +126,14 @@ func (d *Disk) FailAt(n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failAt, d.failure = d.changes+n, err
+}
+
+// WriteAtOnce makes all that is written durable at once, as a system may do at any time, while a cut still waits for a
+// sync.
+func (d *Disk) WriteAtOnce() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.eager = true
 }
 
 // Freeze makes the disk read-only, as a file system does that has found errors.
@@ -368,17 +377,25 @@ func (f *file) Write(data []byte) (int, error) {
 	was := d.dead || d.frozen
 	if err := d.take(); err != nil {
 		if !was {
-			f.of.write(data[:len(data)/2])
+			d.write(f.of, data[:len(data)/2])
 		}
 		return 0, err
 	}
 	if left := d.room - d.used(); d.room > 0 && left < int64(len(data)) {
 		n := max(left, 0)
-		f.of.write(data[:n])
+		d.write(f.of, data[:n])
 		return int(n), syscall.ENOSPC
 	}
-	f.of.write(data)
+	d.write(f.of, data)
 	return len(data), nil
+}
+
+// write adds data at the end of a file. The caller holds mu.
+func (d *Disk) write(f *inode, data []byte) {
+	f.write(data)
+	if d.eager {
+		f.sync()
+	}
 }
 
 // Sync implements disk.File.

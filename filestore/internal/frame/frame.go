@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/bits"
+	"math/rand/v2"
 )
 
 const (
@@ -21,11 +22,16 @@ const (
 
 	magic  = 0x544c4a31
 	sector = 512
-	// maxSeed bounds the search for a seed: one of 64 fits all data but those made to fit none.
-	maxSeed = 1 << 10
+	// firstSeeds are tried in order: one of 64 fits all data but those made to fit none of them. Others are drawn, so
+	// that nobody can make data that fit none. maxSeeds bounds the search.
+	firstSeeds = 1 << 6
+	maxSeeds   = 1 << 10
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	magicBytes = binary.LittleEndian.AppendUint32(nil, magic)
+)
 
 // Frame is a record.
 type Frame struct {
@@ -67,7 +73,11 @@ func Append(buf []byte, at int64, f Frame) ([]byte, error) {
 	le.PutUint64(header[40:], uint64(f.Durable))
 	sum := sha256.Sum256(f.Data)
 	copy(header[48:], sum[:])
-	for seed := uint32(1); hasPart(buf[start:], at, almostZero) && seed <= maxSeed; seed++ {
+	for try := uint32(1); misleads(buf[start:], at) && try <= maxSeeds; try++ {
+		seed := try
+		if seed > firstSeeds {
+			seed = max(rand.Uint32(), 1)
+		}
 		copy(data, f.Data)
 		mask(data, seed)
 		le.PutUint32(header[12:], seed)
@@ -75,6 +85,29 @@ func Append(buf []byte, at int64, f Frame) ([]byte, error) {
 	le.PutUint32(header[20:], crc32.Checksum(data, castagnoli))
 	le.PutUint32(header[4:], crc32.Checksum(header[8:], castagnoli))
 	return buf, nil
+}
+
+// misleads reports whether a record at an offset may be taken for something else, once a part of it is damaged or was
+// never written: where it has a part of a sector that a flipped bit makes zeros, or bytes that DurableAfter may take for
+// the beginning of another record.
+func misleads(record []byte, at int64) bool {
+	return hasPart(record, at, almostZero) || hasHeader(record)
+}
+
+// hasHeader reports whether what follows the beginning of a record may be read as the header of another one. In its data
+// the magic is enough, since the bytes behind the record may complete the header.
+func hasHeader(record []byte) bool {
+	for from := 1; ; {
+		found := bytes.Index(record[from:], magicBytes)
+		if found < 0 {
+			return false
+		}
+		from += found
+		if _, _, _, err := readHeader(record, int64(from)); err == nil || from > HeaderBytes-len(magicBytes) {
+			return true
+		}
+		from++
+	}
 }
 
 // mask combines data with the sequence of a seed; doing so twice restores them.
@@ -128,12 +161,29 @@ func almostZero(part []byte) bool {
 type BrokenError struct {
 	Problem string
 	Torn    bool // a write that a crash has cut short looks so
+	Zeros   bool // a sector of it was never written: the machine has lost it, since a crash of the process takes the end alone
 }
 
 // Error implements error.
 func (e *BrokenError) Error() string { return e.Problem }
 
-func broken(torn bool, problem string) error { return &BrokenError{problem, torn} }
+// damaged returns the error of a record that is not cut short, and may lack sectors.
+func damaged(zeros bool, problem string) error { return &BrokenError{problem, zeros, zeros} }
+
+// short returns the error of a record with whose beginning the file ends.
+func short(begin []byte, at int64) error {
+	return &BrokenError{"the file ends inside the record", true, lacksSector(begin, at)}
+}
+
+// lacksSector reports whether a part of a sector was never written of the beginning of a record. The last one may be
+// zeros as it was written where the file ends inside a sector, unless the record begins there.
+func lacksSector(begin []byte, at int64) bool {
+	inLast := int((at + int64(len(begin))) % sector)
+	if inLast < len(begin) {
+		begin = begin[:len(begin)-inLast]
+	}
+	return hasPart(begin, at, isZero)
+}
 
 // Read reads the record at an offset of a file, whose bytes it is given, and returns the offset behind it. The data
 // are the caller's own. An error is a BrokenError.
@@ -144,16 +194,16 @@ func Read(file []byte, at int64) (f Frame, next int64, err error) {
 	}
 	next = at + Size(length)
 	if next > int64(len(file)) {
-		return Frame{}, at, broken(true, "the file ends inside the record")
+		return Frame{}, at, short(file[at:], at)
 	}
 	data := file[at+HeaderBytes : next]
 	if crc32.Checksum(data, castagnoli) != binary.LittleEndian.Uint32(file[at+20:]) {
-		return Frame{}, at, broken(hasPart(file[at:next], at, isZero), "its data contradict their sum")
+		return Frame{}, at, damaged(hasPart(file[at:next], at, isZero), "its data contradict their sum")
 	}
 	f.Data = bytes.Clone(data)
 	mask(f.Data, seed)
 	if sha256.Sum256(f.Data) != [sha256.Size]byte(file[at+48:]) {
-		return Frame{}, at, broken(false, "its data contradict their hash")
+		return Frame{}, at, damaged(false, "its data contradict their hash")
 	}
 	return f, next, nil
 }
@@ -176,7 +226,7 @@ func ReadAt(file io.ReaderAt, at, size int64) (f Frame, next int64, err error) {
 		}
 	}
 	if size-at > Size(MaxData) {
-		return Frame{}, at, broken(false, "no record is whole there, and more follows than one can have")
+		return Frame{}, at, damaged(false, "no record is whole there, and more follows than one can have")
 	}
 	first := at - at%sector // so that the parts of sectors are those of the file
 	rest := make([]byte, size-first)
@@ -184,7 +234,7 @@ func ReadAt(file io.ReaderAt, at, size int64) (f Frame, next int64, err error) {
 		return Frame{}, at, err
 	}
 	f, _, err = Read(rest, at-first)
-	if why, is := errors.AsType[*BrokenError](err); is && DurableAfter(rest, at-first) > at {
+	if why, is := errors.AsType[*BrokenError](err); is && durableAfter(rest, at-first, first) > at {
 		why.Torn = false
 	}
 	return f, at, err
@@ -193,13 +243,13 @@ func ReadAt(file io.ReaderAt, at, size int64) (f Frame, next int64, err error) {
 // readHeader reads what stands before the data.
 func readHeader(file []byte, at int64) (f Frame, seed uint32, length int, err error) {
 	if int64(len(file))-at < HeaderBytes {
-		return f, 0, 0, broken(true, "the file ends inside the record")
+		return f, 0, 0, short(file[at:], at)
 	}
 	header := file[at : at+HeaderBytes]
 	le := binary.LittleEndian
 	length = int(le.Uint32(header[8:]))
 	if le.Uint32(header) != magic || crc32.Checksum(header[8:], castagnoli) != le.Uint32(header[4:]) || length > MaxData {
-		return f, 0, 0, broken(hasPart(header, at, isZero), "no record begins there")
+		return f, 0, 0, damaged(hasPart(header, at, isZero), "no record begins there")
 	}
 	f.Shard = int(int32(le.Uint32(header[16:])))
 	f.Number = le.Uint64(header[24:])
@@ -209,16 +259,19 @@ func readHeader(file []byte, at int64) (f Frame, seed uint32, length int, err er
 }
 
 // DurableAfter returns the largest offset that the records behind an offset tell to have been synced when they were
-// written, be they whole or not; 0 where there are none.
-func DurableAfter(file []byte, at int64) (durable int64) {
-	begin := binary.LittleEndian.AppendUint32(nil, magic)
-	for at++; at < int64(len(file)); at++ {
-		found := bytes.Index(file[at:], begin)
+// written, be they whole or not; 0 where there are none. A record knows no offset behind its own: what tells one lies in
+// the data of a record that an older program wrote.
+func DurableAfter(file []byte, at int64) (durable int64) { return durableAfter(file, at, 0) }
+
+// durableAfter is DurableAfter in a piece of a file that begins at an offset.
+func durableAfter(piece []byte, at, begins int64) (durable int64) {
+	for at++; at < int64(len(piece)); at++ {
+		found := bytes.Index(piece[at:], magicBytes)
 		if found < 0 {
 			break
 		}
 		at += int64(found)
-		if f, _, _, err := readHeader(file, at); err == nil {
+		if f, _, _, err := readHeader(piece, at); err == nil && f.Durable <= begins+at {
 			durable = max(durable, f.Durable)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // drawn are data of any form: also those that a disk makes of what it has not written.
 func drawn(t *rapid.T) []byte {
 	data := make([]byte, rapid.IntRange(1, 3000).Draw(t, "length"))
-	switch rapid.IntRange(0, 2).Draw(t, "form") {
+	switch rapid.IntRange(0, 3).Draw(t, "form") {
 	case 0:
 		seed := rapid.Uint64().Draw(t, "seed")
 		random := rand.New(rand.NewPCG(seed, seed))
@@ -23,8 +23,25 @@ func drawn(t *rapid.T) []byte {
 		}
 	case 1:
 		data[rapid.IntRange(0, len(data)-1).Draw(t, "at")] = 1
+	case 2: // a file of records
+		for len(data) < 4000 {
+			data = append(data, embedded(t)...)
+		}
 	}
 	return data
+}
+
+// embedded is a record, or the beginning of one, that knows of any offset.
+func embedded(t *rapid.T) []byte {
+	record, err := frame.Append(nil, 0, frame.Frame{
+		Number:  1,
+		Durable: rapid.Int64Range(0, 1<<62).Draw(t, "embedded"),
+		Data:    []byte("data"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record[:rapid.IntRange(1, len(record)).Draw(t, "of it")]
 }
 
 // write appends a frame at an offset of a file, which is filled up to there.
@@ -117,6 +134,67 @@ func TestDurableAfter_IsWhatLaterRecordsKnew(t *testing.T) {
 	})
 }
 
+// Whoever has a record kept cannot have its data taken for records: they may be a copy of a file, or be made for it.
+func TestDurableAfter_TakesNothingInTheDataOfARecordForOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var data []byte
+		for range rapid.IntRange(1, 5).Draw(t, "embedded records") {
+			data = append(append(data, make([]byte, rapid.IntRange(0, 600).Draw(t, "between"))...), embedded(t)...)
+		}
+		var file []byte
+		for number := range uint64(3) { // what follows a record may complete what its data begin
+			var err error
+			if file, err = frame.Append(file, 0, frame.Frame{Number: number, Data: data}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := frame.DurableAfter(file, 0); got != 0 {
+			t.Fatalf("data say that %d bytes were synced, and that is believed", got)
+		}
+	})
+}
+
+// The sequences of the seeds that are tried first are known: data may be made to hold a header under each of them.
+func TestDurableAfter_IsNotMisledByDataThatAreMadeForTheSeeds(t *testing.T) {
+	header, err := frame.Append(nil, 0, frame.Frame{Number: 1, Durable: 50, Data: []byte("data")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	header = header[:frame.HeaderBytes]
+	var data []byte
+	for seed := range uint32(1024) {
+		under := make([]byte, len(data)+len(header))
+		frame.Mask(under, seed)
+		for i, b := range header {
+			data = append(data, b^under[len(under)-len(header)+i])
+		}
+	}
+	file, err := frame.Append(bytes.Repeat([]byte{0xee}, 100), 0, frame.Frame{Number: 1, Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := frame.DurableAfter(file, 0); got != 0 {
+		t.Errorf("data say that %d bytes were synced, and that is believed", got)
+	}
+	f, _, err := frame.Read(file, 100)
+	if err != nil || !bytes.Equal(f.Data, data) {
+		t.Errorf("read %d bytes, %v", len(f.Data), err)
+	}
+}
+
+// Older programs have left headers in the data as they were. A record knows nothing of what is behind it.
+func TestDurableAfter_OfAnOffsetBehindTheRecordThatTellsItIsNotBelieved(t *testing.T) {
+	for _, durable := range []int64{101, 1 << 62, -1} {
+		file, err := frame.Append(bytes.Repeat([]byte{0xee}, 100), 0, frame.Frame{Durable: durable, Data: []byte("data")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := frame.DurableAfter(file, 0); got != 0 {
+			t.Errorf("a record at offset 100 tells that %d bytes were synced, and %d is believed", durable, got)
+		}
+	}
+}
+
 func TestAppend_RefusesWhatNoRecordHolds(t *testing.T) {
 	if _, err := frame.Append(nil, 0, frame.Frame{}); !errors.Is(err, frame.ErrEmpty) {
 		t.Errorf("no data: %v", err)
@@ -144,6 +222,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil && !is || err == nil && (next <= at || next > int64(len(file))) {
 			t.Errorf("read up to %d of %d: %v", next, len(file), err)
 		}
-		frame.DurableAfter(file, at)
+		if durable := frame.DurableAfter(file, at); durable < 0 || durable > int64(len(file)) {
+			t.Errorf("%d of %d bytes were synced", durable, len(file))
+		}
 	})
 }
