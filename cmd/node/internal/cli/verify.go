@@ -232,7 +232,10 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 	if len(against) > 0 && v.Heads == 0 {
 		err = errors.Join(err, fmt.Errorf("no entry of the checkpoints is in the file %s", name))
 	}
-	return errors.Join(err, p.Flush())
+	if err = errors.Join(err, p.Flush()); err == nil && !f.show && !p.IsJSON() {
+		_, err = fmt.Fprintf(a.Out, "no problem in %d entries of %s\n", v.Entries, output.Clean(name))
+	}
+	return err
 }
 
 // checkLast compares the export's own checkpoint with its last entry.
