@@ -334,7 +334,8 @@ func (u *UI) steerSchedules(c *api.Call) error {
 			report.All = append(report.All, of)
 			continue
 		}
-		err := l.ask(steering(name, verb, form))
+		var told api.Submitted // of a run; the other verbs answer without a body
+		err := l.ask(steering(name, verb, form), &told)
 		switch {
 		case err != nil && len(names) == 1:
 			return l.refuse(err, form)
@@ -342,6 +343,8 @@ func (u *UI) steerSchedules(c *api.Call) error {
 			of.Error = "it is not known whether this was done: " + problem.Of(err).Error()
 		case err != nil:
 			of.Error = "not done: " + problem.Of(err).Error()
+		case told.Joined:
+			of.Error = fmt.Sprintf("no new run: %s is shared", told.ID)
 		default:
 			report.Done++
 		}
