@@ -26,9 +26,10 @@ func (c *Call) asksForLittle() bool {
 	return err == nil && n >= 1 && n <= littleLimit && c.Param("states") == ""
 }
 
-// enter waits for a place among the large answers that are made at once. It is given back once the answer is made.
-func (c *Call) enter() error {
-	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
+// enter waits for a place among the large answers that are made at once, until the context ends. It is given back once
+// the answer is made.
+func (c *Call) enter(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if take(ctx, 1, c.caller.budgets.large, c.shared.budgets.large) != nil {
 		return &task.OverloadError{Cause: "too many large answers at once", RetryAfter: time.Second}
@@ -44,7 +45,7 @@ func (c *Call) Making() error {
 	if !c.route.Large || c.route.Page == nil || c.placed {
 		return nil
 	}
-	if err := c.enter(); err != nil && c.r.Method == http.MethodGet {
+	if err := c.enter(c.ctx); err != nil && c.r.Method == http.MethodGet {
 		return err
 	}
 	return nil
