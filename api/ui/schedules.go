@@ -280,8 +280,8 @@ func tickOf(e event) tick {
 	return t
 }
 
-// Key returns a key for a run by hand: a form that is sent twice makes one run, and after that run, and after each change
-// of it, the page has another. Without the latest run there is none.
+// Key returns a key for a run by hand: a form that is sent twice makes one run, and after that run, and after each
+// event of it, the page has another. Where the latest run is not known there is none.
 func (s oneSchedule) Key() string {
 	switch {
 	case !s.Whole:
