@@ -26,9 +26,10 @@ func (c *Call) asksForLittle() bool {
 	return err == nil && n >= 1 && n <= littleLimit && c.Param("states") == ""
 }
 
-// enter waits for a place among the large answers that are made at once. It is given back once the answer is made.
-func (c *Call) enter() error {
-	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
+// enter waits for a place among the large answers that are made at once, until the context ends. It is given back once
+// the answer is made.
+func (c *Call) enter(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if take(ctx, 1, c.caller.budgets.large, c.shared.budgets.large) != nil {
 		return &task.OverloadError{Cause: "too many large answers at once", RetryAfter: time.Second}
@@ -37,14 +38,14 @@ func (c *Call) enter() error {
 	return nil
 }
 
-// Making waits for a place among the large answers that are made at once, if the route is Large and for browsers. A
-// page calls it after it has asked other routes, which need places of their own, and before it is made. A form that may
-// have changed something is answered without a place.
-func (c *Call) Making() error {
+// Making waits for a place among the large answers that are made at once, until the context ends, if the route is Large
+// and for browsers. A page calls it after it has asked other routes, which need places of their own, and before it is
+// made. A form that may have changed something is answered without a place.
+func (c *Call) Making(ctx context.Context) error {
 	if !c.route.Large || c.route.Page == nil || c.placed {
 		return nil
 	}
-	if err := c.enter(); err != nil && c.r.Method == http.MethodGet {
+	if err := c.enter(ctx); err != nil && c.r.Method == http.MethodGet {
 		return err
 	}
 	return nil

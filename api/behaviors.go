@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -26,6 +27,7 @@ type behaviors struct {
 	reader   operations.Reader
 	observer operations.Observer
 	operator operations.Operator
+	kept     *keptCounts
 }
 
 func (s behaviors) list(c *Call) error {
@@ -73,51 +75,71 @@ func (s behaviors) list(c *Call) error {
 }
 
 const (
-	// maxCounted bounds the pages that are listed to count tasks. No page is asked for after countWithin: an answer has
-	// time for one more that waits for a shard.
+	// maxCounted bounds the pages that are listed to count tasks. No page is asked for after countWithin, or half of what
+	// the request has left: an answer has time for one more that waits for a shard.
 	maxCounted  = 200
-	countWithin = 4 * time.Second
+	countWithin = 1500 * time.Millisecond
 )
 
-// countListed lists the tasks of the token's prefix, and of one behavior where that is not "", to count them: owners keep
-// no counts by prefix. It reports whether it has left some out.
+// countListed lists the tasks of the token's prefix, and of one behavior where that is not "", to count them, unless that
+// was slow a moment ago: owners keep no counts by prefix. It reports whether it has left some out.
 func (s behaviors) countListed(c *Call, behavior string) (counts task.Counts, partial bool, err error) {
-	if err := c.enter(); err != nil { // a page is large, though the counts are not
-		return counts, false, err
+	if is, found := s.kept.get(c.by, behavior); found {
+		return is.counts, is.partial, nil
 	}
-	defer c.leave()
 	f, _ := narrowed(task.Filter{Behavior: behavior, Limit: 1000}, c.by.Prefix, c.by.Behaviors)
 	begun := time.Now()
+	within := countWithin
+	if last, ends := c.ctx.Deadline(); ends {
+		within = min(within, time.Until(last)/2)
+	}
+	counting, cancel := context.WithTimeout(c.ctx, within)
+	defer cancel()
 	cursor := ""
-	for range maxCounted {
+	for n := range maxCounted {
+		waiting := counting
+		if n == 0 { // without a first page there is no answer
+			waiting = c.ctx
+		}
+		switch err := c.enter(waiting); { // a page is large, though the counts are not
+		case err != nil && n == 0:
+			return counts, false, err
+		case err != nil:
+			return counts, true, nil
+		}
 		page, err := s.reader.ListPage(c.ctx, f, cursor)
+		c.leave()
 		if err != nil {
 			return counts, false, err
 		}
-		for i := range page.Tasks {
-			t := &page.Tasks[i]
-			counts.Rows = append(counts.Rows, task.Count{
-				Behavior:  t.Behavior,
-				Status:    t.Status,
-				Substatus: t.Substatus,
-				Tasks:     1,
-			})
-		}
-		counts.Rows = task.SumCounts(counts.Rows)
-		for _, m := range page.Missing {
-			same := func(other task.Missing) bool { return other.Shard == m.Shard }
-			if !slices.ContainsFunc(counts.Missing, same) {
-				counts.Missing = append(counts.Missing, m)
-			}
-		}
-		if cursor = page.Cursor; page.Through || cursor == "" {
-			return counts, false, nil
-		}
-		if time.Since(begun) > countWithin {
+		addPage(&counts, &page)
+		cursor = page.Cursor
+		if partial = !page.Through && cursor != ""; !partial || counting.Err() != nil {
 			break
 		}
 	}
-	return counts, true, nil
+	s.kept.put(c.by, behavior, counts, partial, begun)
+	return counts, partial, nil
+}
+
+// addPage counts the tasks of a page.
+func addPage(counts *task.Counts, page *task.Page) {
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		counts.Rows = append(counts.Rows, task.Count{
+			Behavior:  t.Behavior,
+			Status:    t.Status,
+			Substatus: t.Substatus,
+			Tasks:     1,
+		})
+	}
+	counts.Rows = task.SumCounts(counts.Rows)
+	for _, m := range page.Missing {
+		same := func(other task.Missing) bool { return other.Shard == m.Shard }
+		if !slices.ContainsFunc(counts.Missing, same) {
+			counts.Missing = append(counts.Missing, m)
+		}
+	}
 }
 
 // PauseRequest gives the reason to pause a behavior.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ type Question struct {
 	Header http.Header // nil = none
 }
 
-// maxAnswer bounds the bytes of an answer that Ask takes: larger ones are for Lines.
+// maxAnswer bounds the bytes of an answer that Ask takes: larger ones are for Lines and Elements.
 const maxAnswer = 64 << 20
 
 // Ask decodes the answer to a question; into nil drops it. A refusal is a *problem.Problem. It returns the headers of
@@ -78,6 +79,46 @@ func (c *Client) Lines(ctx context.Context, q Question, take func(line []byte) e
 	if err == nil && len(rest) > 0 {
 		err = take(rest)
 	}
+	return err
+}
+
+// Elements gives each element of an answer that is an array to take as it comes, until take returns an error, which it
+// returns. The answer may be of any size.
+func Elements[T any](ctx context.Context, c *Client, q Question, take func(element T) error) error {
+	r, w := io.Pipe()
+	asked := make(chan error, 1)
+	go func() {
+		_, err := c.ask(ctx, q, func(data []byte) error {
+			_, err := w.Write(data)
+			return err
+		})
+		_ = w.CloseWithError(err) // it never fails
+		asked <- err
+	}()
+	err := eachElement(r, take)
+	_ = r.CloseWithError(err) // ends the request if it goes on
+	return cmp.Or(<-asked, err)
+}
+
+// eachElement reads an array to its end, and what follows.
+func eachElement[T any](from io.Reader, take func(T) error) error {
+	array := json.NewDecoder(from)
+	if _, err := array.Token(); err != nil {
+		return fmt.Errorf("read an array: %w", err)
+	}
+	for array.More() {
+		var element T
+		if err := array.Decode(&element); err != nil {
+			return fmt.Errorf("read an array: %w", err)
+		}
+		if err := take(element); err != nil {
+			return err
+		}
+	}
+	if _, err := array.Token(); err != nil {
+		return fmt.Errorf("read an array: %w", err)
+	}
+	_, err := io.Copy(io.Discard, from)
 	return err
 }
 

@@ -2,9 +2,11 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -109,6 +111,44 @@ func TestClient_TakesLinesAsTheyCome(t *testing.T) {
 	s.want(s.send("viewer", "GET", "/pages/ask", nil), 200, "done")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "{") || strings.Contains(lines[0], "\n") {
 		t.Errorf("%q", lines)
+	}
+}
+
+func TestClient_TakesElementsAsTheyCome(t *testing.T) {
+	var got []string
+	enough := errors.New("enough")
+	most := 10
+	s, _ := serve(t, func(c *api.Config) {
+		asking(c, func(ctx context.Context, inside *api.Client) error {
+			got = nil
+			take := func(element json.RawMessage) error {
+				if got = append(got, string(element)); len(got) == most {
+					return enough
+				}
+				return nil
+			}
+			_, refused := errors.AsType[*problem.Problem](api.Elements(ctx, inside, api.Question{Path: "/v1/nothing"}, take))
+			if !refused || got != nil {
+				t.Errorf("a route that is not there is not refused: %q", got)
+			}
+			return api.Elements(ctx, inside, api.Question{Path: "/pages/array"}, take)
+		})
+		c.Routes = append(c.Routes, api.Route{
+			Method:  "GET",
+			Pattern: "/pages/array",
+			Summary: "List",
+			Role:    token.Viewer,
+			Serve:   func(c *api.Call) error { return c.JSON(http.StatusOK, []any{1, "a", []int{}}) },
+		})
+	})
+	s.want(s.send("viewer", "GET", "/pages/ask", nil), 200, "done")
+	if !slices.Equal(got, []string{"1", `"a"`, "[]"}) {
+		t.Errorf("%q", got)
+	}
+	most = 2
+	s.want(s.send("viewer", "GET", "/pages/ask", nil), 500, "")
+	if len(got) != most {
+		t.Errorf("%q after an error", got)
 	}
 }
 

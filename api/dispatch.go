@@ -88,7 +88,7 @@ func (c *Call) serve() error {
 		return err
 	}
 	if c.route.Large && c.route.Page == nil && !c.asksForLittle() {
-		if err := c.enter(); err != nil {
+		if err := c.enter(c.ctx); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func (s tasks) state(c *Call, at, seq string) error {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
 	defer cancel()
-	if err := c.enter(); err != nil {
+	if err := c.enter(c.ctx); err != nil {
 		return err
 	}
 	l := s.historian.Ledger()

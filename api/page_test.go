@@ -223,7 +223,7 @@ func TestPages_ThatAreLargeTakeTheirPlaceWhenTheyAreMade(t *testing.T) {
 				if _, err := c.Client().Ask(c.Context(), api.Question{Path: "/v1/tasks"}, &shown); err != nil {
 					return err
 				}
-				if err := c.Making(); err != nil {
+				if err := c.Making(c.Context()); err != nil {
 					return err
 				}
 				entered <- struct{}{}

@@ -36,7 +36,12 @@ func routes(client operations.Client, node *process) []Route {
 		tasks{reader: client, historian: client, submitter: client}.routes(),
 		change.routes(),
 		change.verbRoutes(),
-		behaviors{reader: client, observer: client, operator: client}.routes(),
+		behaviors{
+			reader:   client,
+			observer: client,
+			operator: client,
+			kept:     &keptCounts{},
+		}.routes(),
 		cluster{observer: client, historian: client}.routes(),
 		journals{reader: client, historian: client}.routes(),
 		node.routes(),

@@ -79,7 +79,7 @@ func (c *Call) Rest(ctx context.Context, d time.Duration) error {
 	case <-rest.C:
 	}
 	if placed {
-		return c.enter()
+		return c.enter(c.ctx)
 	}
 	return nil
 }

@@ -1,15 +1,22 @@
 package ui_test
 
 import (
+	"context"
+	"fmt"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/ui"
 	"taskledger/api/ui/trend"
+	"taskledger/events"
+	"taskledger/task"
 )
 
 func TestBehaviors_OfAnEmptyClusterAreThoseThatNodesRun(t *testing.T) {
@@ -85,4 +92,67 @@ func TestOverview_DrawsTheLastQuarterOfAnHour(t *testing.T) {
 	for _, page := range []string{"/ui/", "/ui/behaviors"} {
 		s.wantNot(s.get("tenant", page), "The last quarter of an hour")
 	}
+}
+
+// crowded is a cluster of which all tasks fill more pages than anybody lists, each of which takes a while.
+type crowded struct {
+	silent
+	takes time.Duration
+	asked *atomic.Int64
+}
+
+func (c crowded) ListPage(ctx context.Context, _ task.Filter, _ string) (page task.Page, err error) {
+	n := c.asked.Add(1)
+	select {
+	case <-time.After(c.takes):
+	case <-ctx.Done():
+		return page, ctx.Err()
+	}
+	id := events.TaskID(fmt.Sprint("t1.", n))
+	page.Tasks = []task.Task{{ID: id, Behavior: "noop", Status: task.Created, Substatus: task.SubReady}}
+	page.Cursor = string(id)
+	return page, nil
+}
+
+func (crowded) Settings(context.Context) (is task.Settings, err error) { return is, nil }
+
+// However slow its list is, a page has the counts of the newest tasks of a prefix, and counts them now and then alone.
+func TestBehaviors_OfAPrefixWithManyTasksAreCountedInTime(t *testing.T) {
+	for _, takes := range []time.Duration{30 * time.Millisecond, time.Second, 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var asked atomic.Int64
+			s := serveClient(t, crowded{takes: takes, asked: &asked}, ui.Config{})
+			for _, page := range []string{"/ui/behaviors", "/ui/tasks"} {
+				got := s.want(s.get("tenant", page), 200, "newest ones", "noop")
+				s.wantNot(got, "counts: ")
+			}
+			if n := asked.Load(); n > 1+1500/takes.Milliseconds()+2 {
+				t.Errorf("%d pages of %s are listed", n, takes)
+			}
+			time.Sleep(6 * time.Second)
+			was := asked.Load()
+			if s.get("tenant", "/ui/behaviors"); asked.Load() == was {
+				t.Error("they are never counted again")
+			}
+		})
+	}
+}
+
+// Who counts for a while holds up nobody else that long.
+func TestBehaviors_ThatAreCountedLeavePlacesToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		s := serveClient(t, crowded{takes: 100 * time.Millisecond, asked: &asked}, ui.Config{})
+		var counting sync.WaitGroup
+		for range 4 {
+			counting.Go(func() { s.want(s.get("tenant", "/v1/behaviors"), 200, `"partial":true`) })
+		}
+		synctest.Wait()
+		began := time.Now()
+		s.want(s.get("tenant", "/v1/tasks"), 200, "noop")
+		if took := time.Since(began); took > 500*time.Millisecond {
+			t.Errorf("a list waits %s for its place", took)
+		}
+		counting.Wait()
+	})
 }

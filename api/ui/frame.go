@@ -172,7 +172,9 @@ func (l *look) show(name string, body any) error { return l.showAs(http.StatusOK
 
 // showAs answers with the page of a name and a status.
 func (l *look) showAs(status int, name string, body any) error {
-	if err := l.call.Making(); err != nil {
+	ctx, cancel := context.WithDeadline(l.call.Context(), l.until.Add(placeWithin))
+	defer cancel()
+	if err := l.call.Making(ctx); err != nil {
 		return err
 	}
 	page, err := render(name, l.frame, body)

@@ -156,14 +156,19 @@ func TestJob_ThatCannotBeIsRefused(t *testing.T) {
 // broken is a cluster in which a change of all that match breaks off once, after three tasks.
 type broken struct {
 	operations.Client
-	mu    sync.Mutex
-	asked []bulk.Options
+	mu      sync.Mutex
+	asked   []bulk.Options
+	refuses int // so many changes that go on
 }
 
 func (b *broken) Each(_ context.Context, _ task.Filter, _ task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked = append(b.asked, o)
+	refuses := o.Cursor != "" && b.refuses > 0
+	if refuses {
+		b.refuses--
+	}
 	return func(yield func(bulk.Report, error) bool) {
 		switch {
 		case o.DryRun:
@@ -172,10 +177,42 @@ func (b *broken) Each(_ context.Context, _ task.Filter, _ task.Operation, o bulk
 			if yield(bulk.Report{Cursor: "c0"}, nil) {
 				yield(bulk.Report{Matched: 3, Changed: 3, Cursor: "<c3>"}, fmt.Errorf("shard 1: %w", store.ErrUnavailable))
 			}
+		case refuses:
+			yield(bulk.Report{}, store.ErrUnavailable)
 		default:
 			yield(bulk.Report{Matched: 2, Changed: 2}, nil)
 		}
 	}
+}
+
+// goOn returns the form of the page of a job that does what is left.
+func goOn(page answer) url.Values {
+	next := url.Values{}
+	_, main, _ := strings.Cut(page.text, `action="/ui/jobs"`)
+	for _, part := range strings.Split(main, `<input type="hidden" name="`)[1:] {
+		name, rest, _ := strings.Cut(part, `" value="`)
+		value, _, _ := strings.Cut(rest, `"`)
+		if name != "next" {
+			next.Set(name, html.UnescapeString(value))
+		}
+	}
+	return next
+}
+
+// Both the page of the job and that of the one that went on in vain lead to what is left.
+func TestJob_ThatWentOnInVainGoesOnAgain(t *testing.T) {
+	t.Parallel()
+	client := &broken{refuses: 2}
+	s := serve(t, func(cfg *api.Config, _ *ui.Config) { client.Client, cfg.Client = cfg.Client, client })
+	_, form := s.matching("operator", "affinity=a&operation=cancel")
+	at := s.want(s.order("operator", form), 303).header.Get("Location")
+	first := s.want(s.ended("operator", at), 200, "It has failed", "Go on from there")
+	second := s.want(s.order("operator", goOn(first)), 303).header.Get("Location")
+	got := s.want(s.ended("operator", second), 200, "It has failed", "Go on from there", "keep this address", "of about 2")
+	third := s.want(s.order("operator", goOn(got)), 303).header.Get("Location")
+	s.want(s.ended("operator", third), 200, "It has failed", "Go on from there")
+	last := s.want(s.order("operator", goOn(first)), 303).header.Get("Location")
+	s.want(s.ended("operator", last), 200, "It is done", "2 of about 2")
 }
 
 func TestJob_ThatEndsInTheMiddleGoesOnFromItsCursor(t *testing.T) {
@@ -186,15 +223,7 @@ func TestJob_ThatEndsInTheMiddleGoesOnFromItsCursor(t *testing.T) {
 	at := s.want(s.order("operator", form), 303).header.Get("Location")
 	got := s.want(s.ended("operator", at), 200, "It has failed", "Go on from there", `name="cursor" value="&lt;c3&gt;"`, "&lt;c3&gt;</pre>",
 		`href="/ui/matching?affinity=a&amp;cursor=%3Cc3%3E&amp;operation=cancel&amp;reason=no&#43;more"`, `name="affinity" value="a"`, `name="counted" value="2"`)
-	next := url.Values{}
-	_, main, _ := strings.Cut(got.text, `action="/ui/jobs"`)
-	for _, part := range strings.Split(main, `<input type="hidden" name="`)[1:] {
-		name, rest, _ := strings.Cut(part, `" value="`)
-		value, _, _ := strings.Cut(rest, `"`)
-		if name != "next" {
-			next.Set(name, html.UnescapeString(value))
-		}
-	}
+	next := goOn(got)
 	second := s.want(s.order("operator", next), 303).header.Get("Location")
 	if again := s.want(s.order("operator", next), 303).header.Get("Location"); again != second || second == at {
 		t.Errorf("%s, and sent twice %s, after %s", second, again, at)

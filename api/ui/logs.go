@@ -32,6 +32,7 @@ func (u *UI) logRoutes() []api.Route {
 				{Name: "attempt", Does: "lines of one attempt"},
 				{Name: "end", Does: "true: the last page"},
 			},
+			Large: true,
 			Serve: u.showLogs,
 		},
 		{

@@ -143,11 +143,13 @@ func TestTask_Of86400EventsCostsAtMostThreeTimesOneOf1000(t *testing.T) {
 		}
 	}
 	s := serveClient(t, long, ui.Config{})
-	newest := s.want(s.get("viewer", path), 200, `id="e-86400"`, `id="e-85401"`, "Older events")
+	const lane = `<p class="lane"><bdi>a</bdi></p>`
+	newest := s.want(s.get("viewer", path), 200, `id="e-86400"`, `id="e-85401"`, "Older events", lane, `data-label="End">runs<`)
 	s.wantNot(newest, `id="e-85400"`)
 	_, rest, _ := strings.Cut(newest.text, `?cursor=`)
 	cursor, _, _ := strings.Cut(rest, `"`)
-	older := s.want(s.get("viewer", path+"?cursor="+cursor), 200, `id="e-85400"`, `id="e-84401"`, "Newest events", "Older events")
+	older := s.want(s.get("viewer", path+"?cursor="+cursor), 200, `id="e-85400"`, `id="e-84401"`, "Newest events", "Older events",
+		lane, `data-label="End">goes on<`)
 	s.wantNot(older, `id="e-85401"`)
 }
 

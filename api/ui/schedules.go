@@ -188,6 +188,7 @@ type oneSchedule struct {
 	Ticks  []events.Millis
 	Runs   []task.Task
 	Events []tick // what became of ticks without runs, pauses and changes, the newest first
+	Whole  bool   // Runs are all that the page asked for
 	Cursor string // of the events that are shown; "" = the newest
 	Older  string // address of older events; "" = there are none
 }
@@ -230,6 +231,7 @@ func (u *UI) showSchedule(c *api.Call) error {
 	l.parts(asks...)
 	l.lacks("runs", runs.Missing)
 	body.Ticks, body.Runs = ticks.Next, runs.Tasks
+	body.Whole = runs.Tasks != nil && len(runs.Missing) == 0 // an answer has a list, also of no tasks
 	if past.Cursor != "" {
 		body.Older = body.At() + "?cursor=" + url.QueryEscape(past.Cursor)
 	}
@@ -278,13 +280,17 @@ func tickOf(e event) tick {
 	return t
 }
 
-// Key returns a key for a run by hand: a form that is sent twice makes one run, and after that run the page has another.
+// Key returns a key for a run by hand: a form that is sent twice makes one run, and after that run, and after each
+// event of it, the page has another. Where the latest run is not known there is none.
 func (s oneSchedule) Key() string {
-	latest := ""
-	if len(s.Runs) > 0 {
-		latest = string(s.Runs[0].ID)
+	switch {
+	case !s.Whole:
+		return ""
+	case len(s.Runs) == 0:
+		return fmt.Sprintf("ui:%d", s.Version)
 	}
-	return fmt.Sprintf("ui:%d:%s", s.Version, latest)
+	latest := &s.Runs[0]
+	return fmt.Sprintf("ui:%d:%s:%s", s.Version, latest.ID, latest.Version)
 }
 
 // JSON shows the definition as JSON.
@@ -328,7 +334,8 @@ func (u *UI) steerSchedules(c *api.Call) error {
 			report.All = append(report.All, of)
 			continue
 		}
-		err := l.ask(steering(name, verb, form))
+		var told api.Submitted // of a run; the other verbs answer without a body
+		err := l.ask(steering(name, verb, form), &told)
 		switch {
 		case err != nil && len(names) == 1:
 			return l.refuse(err, form)
@@ -336,6 +343,8 @@ func (u *UI) steerSchedules(c *api.Call) error {
 			of.Error = "it is not known whether this was done: " + problem.Of(err).Error()
 		case err != nil:
 			of.Error = "not done: " + problem.Of(err).Error()
+		case told.Joined:
+			of.Error = fmt.Sprintf("no new run: %s is shared", told.ID)
 		default:
 			report.Done++
 		}

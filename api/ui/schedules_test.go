@@ -17,7 +17,10 @@ import (
 	"taskledger/api/ui"
 	"taskledger/behaviors"
 	"taskledger/engine/enginetest"
+	"taskledger/events"
 	"taskledger/schedule"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 // schedule sets a schedule that does not fire by itself.
@@ -75,9 +78,8 @@ func TestSchedule_IsRunPausedAndResumed(t *testing.T) {
 	page := s.want(s.get("submitter", at), 200, `value="run"`)
 	s.wantNot(page, `value="pause"`)
 	form := url.Values{"name": {"nightly"}, "verb": {"run"}, "next": {at}, "key": {between(page.text, `name="key" value="`)}}
-	for range 2 { // sent twice, it makes one run
-		s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
-	}
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 409, "0 of 1 were done", "no new run: nightly/run:")
 	page = s.want(s.get("viewer", at), 200, "nightly/run:")
 	if n := strings.Count(page.text, `<tr id="t-nightly/run:`); n != 1 {
 		t.Errorf("%d runs: %s", n, clip(page.text))
@@ -101,6 +103,49 @@ func TestSchedule_IsRunPausedAndResumed(t *testing.T) {
 	s.want(s.get("viewer", at), 200, "resumed", "<strong>on</strong>")
 	s.want(s.get("viewer", "/ui/audit"), 200, "SchedulePaused", "ScheduleResumed", "moving house", "schedule nightly", `href="/ui/schedules/nightly"`)
 	s.wantNot(s.get("viewer", "/ui/audit?by=olga"), "ScheduleResumed")
+}
+
+// Where runs must not overlap, one that is asked for while another one runs shares that one, and the next is made.
+func TestSchedule_IsRunAgainAfterARunThatWasShared(t *testing.T) {
+	s := serve(t)
+	s.schedule("long", `{"behavior":"sleep","params":{"duration":"1h"}}`)
+	const at = "/ui/schedules/long"
+	press := func(shared string) (runs int, newest string) {
+		page := s.want(s.get("operator", at), 200, `value="run"`)
+		form := url.Values{"name": {"long"}, "verb": {"run"}, "next": {at}, "key": {between(page.text, `name="key" value="`)}}
+		got := s.send("operator", "POST", "/ui/schedules", form)
+		if is := got.status == 409 && strings.Contains(got.text, "no new run: "+shared+" is shared"); is != (shared != "") {
+			t.Errorf("shares %q: %d %s", shared, got.status, clip(got.text))
+		}
+		page = s.want(s.get("operator", at), 200)
+		return strings.Count(page.text, `<tr id="t-long/run:`), between(page.text, `<tr id="t-`)
+	}
+	runs, first := press("")
+	if again, _ := press(first); runs != 1 || again != 1 {
+		t.Fatalf("%d runs, and %d after it was asked for again", runs, again)
+	}
+	s.ask("operator", "/v1/tasks/"+strings.Replace(first, "/", "~", 1)+"/cancel", `{"reason":"enough"}`)
+	s.node.Await(t, events.TaskID(first))
+	if runs, newest := press(""); runs != 2 || newest == first {
+		t.Errorf("%d runs, of which %s is the newest", runs, newest)
+	}
+}
+
+// listless has no list of tasks.
+type listless struct{ operations.Direct }
+
+func (listless) ListPage(context.Context, task.Filter, string) (task.Page, error) {
+	return task.Page{}, store.ErrUnavailable
+}
+
+// Without the runs nobody knows whether a form would make another one.
+func TestSchedule_IsNotRunWhileItsRunsAreMissing(t *testing.T) {
+	s := serve(t, func(cfg *api.Config, _ *ui.Config) {
+		cfg.Client = listless{cfg.Client.(operations.Direct)}
+	})
+	s.schedule("nightly", yearly)
+	got := s.want(s.get("operator", "/ui/schedules/nightly"), 200, "runs: ", "once its runs are known", `value="pause"`)
+	s.wantNot(got, `value="run"`)
 }
 
 // between returns what stands behind a text, up to a quote.
@@ -165,8 +210,10 @@ func TestSchedules_AreRunOnceByAForm(t *testing.T) {
 		t.Errorf("a page that nothing has changed: %d", again.status)
 	}
 	form := url.Values{"name": {"a", "b"}, "verb": {"run"}, "once": {between(page.text, `name="once" value="`)}}
-	for range 3 {
-		s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
+	for range 2 {
+		got := s.want(s.send("submitter", "POST", "/ui/schedules", form), 409, "0 of 2 were done")
+		s.want(got, 409, "no new run: a/run:", "no new run: b/run:")
 	}
 	if a, b := runs("a"), runs("b"); a != 1 || b != 1 {
 		t.Errorf("%d and %d runs", a, b)

@@ -324,6 +324,44 @@ func TestPages_ComeWithinFiveSecondsWhereNobodyAnswers(t *testing.T) {
 	})
 }
 
+// The caller's own large answers, and those of others, have all places: a page does not wait for one beyond its time.
+func TestPages_ComeWithinFiveSecondsWhereLargeAnswersTakeAllPlaces(t *testing.T) {
+	for name, takers := range map[string][]string{
+		"of one": {"admin", "admin"},
+		"of all": {"viewer", "viewer", "submitter", "submitter", "operator", "operator", "sleeper", "sleeper"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serveClient(t, silent{}, ui.Config{})
+				for _, r := range s.routes() {
+					if !r.Large {
+						continue
+					}
+					var taking sync.WaitGroup
+					for _, who := range takers {
+						path := "/v1/tasks"
+						if who == "sleeper" {
+							path += "?behavior=sleep"
+						}
+						taking.Go(func() { s.get(who, path) })
+					}
+					synctest.Wait()
+					began := time.Now()
+					got := s.send("admin", r.Method, pathOf(r, "a"), formOf(r.Method+" "+r.Pattern, "a"))
+					took := time.Since(began)
+					if took > 5*time.Second {
+						t.Errorf("%s %s takes %s", r.Method, r.Pattern, took)
+					}
+					if got.status < 500 && r.Method == http.MethodGet {
+						t.Errorf("%s is made without a place: %d", r.Pattern, got.status)
+					}
+					taking.Wait()
+				}
+			})
+		})
+	}
+}
+
 // A node hangs: its process is stopped, or its machine is gone, and its session still holds. Others tell what they have.
 func TestPages_OfAClusterWithANodeThatHangsNameWhatIsMissing(t *testing.T) {
 	t.Parallel()

@@ -20,18 +20,18 @@ type refused struct {
 
 // steer has the API do what a form asks for, and leads back to the page of the form, or shows what was refused.
 func (l *look) steer(form url.Values, q api.Question) error {
-	if err := l.ask(q); err != nil {
+	if err := l.ask(q, nil); err != nil {
 		return l.refuse(err, form)
 	}
 	return l.call.Redirect(within(form.Get("next")))
 }
 
-// ask has the API change something.
-func (l *look) ask(q api.Question) error {
+// ask has the API change something, and decodes its answer; into nil drops it.
+func (l *look) ask(q api.Question, into any) error {
 	if q.Method == "" {
 		q.Method = http.MethodPost
 	}
-	_, err := l.send(q, nil)
+	_, err := l.send(q, into)
 	return err
 }
 

@@ -21,6 +21,8 @@ const (
 	storesCookie = "stores"
 	// maxStores bounds the names that the cookie has, the newest first.
 	maxStores = 20
+	// groupsPerPage bounds the groups that a page shows.
+	groupsPerPage = 200
 	// itemsPerPage bounds the items of a group that a page has, and maxItemShown the bytes of each.
 	itemsPerPage = 25
 	maxItemShown = 4 << 10
@@ -42,7 +44,8 @@ func (u *UI) storesRoutes() []api.Route {
 			Summary: "Show the groups of a task store, or the tasks of one of them",
 			Role:    token.Viewer,
 			Scope:   api.OneStore,
-			Query:   []api.Param{{Name: "group"}, {Name: "after"}},
+			Query:   []api.Param{{Name: "group"}, {Name: "after"}, {Name: "from", Does: "the first group of the page"}},
+			Large:   true,
 			Serve:   u.showStore,
 		},
 	}
@@ -66,7 +69,7 @@ func (u *UI) askStore(c *api.Call) error {
 	if body.Name == "" {
 		return l.show("stores", body)
 	}
-	_, err := l.groups(body.Name)
+	err := l.known(body.Name)
 	if err == nil {
 		return c.Redirect(storeAt(body.Name))
 	}
@@ -107,10 +110,44 @@ func (u *UI) remember(c *api.Call, name string) {
 	u.setCookie(c.Header(), c.Request(), storesCookie, strings.Join(known[:min(len(known), maxStores)], ","), aYear)
 }
 
-// groups asks for the groups of a store.
-func (l *look) groups(name string) (all []form.Group, err error) {
-	err = l.get("/store/"+url.PathEscape(name)+"/stats", &all)
-	return all, storeProblem(err)
+// known asks for one task of a store to know that its name is valid, and that its owner answers.
+func (l *look) known(name string) error {
+	ask := url.Values{"name": {"any"}, "limit": {"1"}}
+	return storeProblem(l.get("/store/"+url.PathEscape(name)+"/group?"+ask.Encode(), nil))
+}
+
+// groups sums over the groups of a store, and keeps those of a page, which begins with a name.
+func (l *look) groups(into *storePage, from string) error {
+	ctx, cancel := l.bounded()
+	defer cancel()
+	q := api.Question{Path: "/store/" + url.PathEscape(into.Name) + "/stats"}
+	return storeProblem(api.Elements(ctx, l.api, q, func(g form.Group) error {
+		into.All++
+		into.Sum.Tasks += g.Tasks
+		into.Sum.Available += g.Available
+		into.Sum.Waiting += g.Waiting
+		into.Sum.Claimed += g.Claimed
+		into.Sum.Bytes += g.Bytes
+		switch {
+		case g.Group < from:
+		case len(into.Groups) < groupsPerPage:
+			into.Groups = append(into.Groups, groupRow{g, into.at("from", from, "group", g.Group)})
+		case into.Next == "":
+			into.Next = into.at("from", g.Group)
+		}
+		return nil
+	}))
+}
+
+// at returns the address of the page with a query of names and values, of which empty ones are left out.
+func (p *storePage) at(query ...string) string {
+	set := url.Values{}
+	for i := 0; i < len(query); i += 2 {
+		if query[i+1] != "" {
+			set.Set(query[i], query[i+1])
+		}
+	}
+	return storeAt(p.Name) + "?" + set.Encode()
 }
 
 // storeProblem reads what the front of task stores has refused: it has errors of its own form.
@@ -129,8 +166,11 @@ func storeProblem(err error) error {
 // storePage holds what the page of a store shows.
 type storePage struct {
 	Name   string
-	Groups []groupRow
-	Sum    form.Group
+	Groups []groupRow  // of this page, by name
+	From   string      // the name that the page begins with; "" = it is the first page
+	Next   string      // address of the next page; "" = there is none
+	All    int         // groups of all pages
+	Sum    form.Group  // of all of them
 	Group  *groupItems // the one whose tasks are shown; nil = none
 }
 
@@ -157,23 +197,14 @@ type itemRow struct {
 func (u *UI) showStore(c *api.Call) error {
 	name := c.Path("name")
 	l := u.look(c, "Stores", name)
-	groups, err := l.groups(name)
-	if err != nil {
+	body := storePage{Name: name, From: c.Param("from")}
+	if err := l.groups(&body, body.From); err != nil {
 		return err
 	}
 	u.remember(c, name)
-	body := storePage{Name: name}
-	for _, g := range groups {
-		body.Groups = append(body.Groups, groupRow{g, storeAt(name) + "?" + url.Values{"group": {g.Group}}.Encode()})
-		body.Sum.Tasks += g.Tasks
-		body.Sum.Available += g.Available
-		body.Sum.Waiting += g.Waiting
-		body.Sum.Claimed += g.Claimed
-		body.Sum.Bytes += g.Bytes
-	}
 	if group := c.Param("group"); group != "" {
-		body.Group, err = l.items(name, group, c.Param("after"))
-		if err != nil {
+		var err error
+		if body.Group, err = l.items(&body, group, c.Param("after")); err != nil {
 			return err
 		}
 	}
@@ -181,13 +212,13 @@ func (u *UI) showStore(c *api.Call) error {
 }
 
 // items asks for a page of the tasks of a group.
-func (l *look) items(store, group, after string) (*groupItems, error) {
+func (l *look) items(of *storePage, group, after string) (*groupItems, error) {
 	ask := url.Values{"name": {group}, "owned": {"yes"}, "limit": {strconv.Itoa(itemsPerPage + 1)}}
 	if after != "" {
 		ask.Set("after", after)
 	}
 	var all []form.Task
-	if err := l.get("/store/"+url.PathEscape(store)+"/group?"+ask.Encode(), &all); err != nil {
+	if err := l.get("/store/"+url.PathEscape(of.Name)+"/group?"+ask.Encode(), &all); err != nil {
 		return nil, storeProblem(err)
 	}
 	page := &groupItems{Name: group}
@@ -196,7 +227,7 @@ func (l *look) items(store, group, after string) (*groupItems, error) {
 	}
 	if len(all) > itemsPerPage {
 		last := strconv.FormatInt(all[itemsPerPage-1].ID, 10)
-		page.Next = storeAt(store) + "?" + url.Values{"group": {group}, "after": {last}}.Encode()
+		page.Next = of.at("from", of.From, "group", group, "after", last)
 	}
 	return page, nil
 }

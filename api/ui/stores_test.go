@@ -1,15 +1,20 @@
 package ui_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/api"
 	"taskledger/api/apitest"
+	"taskledger/api/operations"
+	"taskledger/api/stores"
 	"taskledger/api/token"
 	"taskledger/api/ui"
+	"taskledger/item"
 )
 
 func (s *server) update(store, update string) {
@@ -77,5 +82,73 @@ func TestStore_ShowsGroupsAndTheirTasks(t *testing.T) {
 	}
 	if seen != 60 || pages != 3 {
 		t.Errorf("%d tasks on %d pages", seen, pages)
+	}
+}
+
+// groups are all stores, each with these.
+type groups struct {
+	operations.Stores
+	all []item.Group
+}
+
+func (g groups) Groups(context.Context, string, bool) ([]item.Group, error) { return g.all, nil }
+
+func (groups) Group(context.Context, string, item.Page) ([]item.Item, bool, error) {
+	return nil, false, nil
+}
+
+// storesOf is a dashboard on stores with so many groups, each with a task and with a name.
+func storesOf(t *testing.T, n int, name string) *server {
+	all := make([]item.Group, n)
+	for i := range all {
+		all[i] = item.Group{Name: fmt.Sprintf("%s%06d", name, i), Available: 1, Oldest: 1}
+	}
+	return serve(t, func(cfg *api.Config, of *ui.Config) {
+		cfg.Routes = stores.Routes(groups{all: all})
+		of.Within = time.Minute
+	})
+}
+
+func TestStore_ShowsManyGroupsInPagesByName(t *testing.T) {
+	s := storesOf(t, 10_000, "g/&")
+	s.want(s.get("viewer", "/ui/stores?name=a"), 303)
+	seen, pages := 0, 0
+	for path := "/ui/stores/a"; path != ""; pages++ {
+		got := s.want(s.get("viewer", path), 200, `<div class="big">10 000</div>`, "10 000 groups have tasks",
+			fmt.Sprintf("<bdi>g/&amp;%06d</bdi>", seen))
+		if len(got.text) > 200<<10 {
+			t.Fatalf("%s: %d bytes", path, len(got.text))
+		}
+		seen += strings.Count(got.text, `<tr><td data-label="Group">`)
+		next, _, _ := strings.Cut(got.text, `" rel="next">Next groups`)
+		if path = ""; len(next) < len(got.text) {
+			path = strings.ReplaceAll(next[strings.LastIndex(next, `"`)+1:], "&amp;", "&")
+		}
+	}
+	if seen != 10_000 || pages != 50 {
+		t.Errorf("%d groups on %d pages", seen, pages)
+	}
+	got := s.want(s.get("viewer", "/ui/stores/a?from=g%2F%26009900&group=g%2F%26009900"), 200,
+		"First groups", "It has none.", "from=g%2F%26009900&amp;group=g%2F%26009999")
+	s.wantNot(got, "Next groups", "009899")
+	s.want(s.get("viewer", "/ui/stores/a?from=h"), 200, "10 000 groups have tasks: 0 of them", "First groups")
+}
+
+// The API escapes a name to six times its size: the counts of the most groups have more bytes than one question takes.
+func TestStore_IsShownHoweverManyBytesItsCountsHave(t *testing.T) {
+	s := storesOf(t, 45_000, strings.Repeat("<", 250))
+	got := s.want(s.get("viewer", "/ui/stores/a"), 200, "45 000 groups have tasks")
+	s.wantNot(got, "<<")
+	if len(got.text) > 1<<20 {
+		t.Errorf("%d bytes", len(got.text))
+	}
+}
+
+// What may have megabytes is made by a few at once.
+func TestPages_WithManyTextsAreLarge(t *testing.T) {
+	for _, r := range serve(t).routes() {
+		if is := r.Pattern; (is == "/ui/stores/{name}" || is == "/ui/tasks/{id}/logs") && !r.Large {
+			t.Errorf("%s is not large", is)
+		}
 	}
 }

@@ -105,7 +105,11 @@ func (l *look) task(cursor string) (*one, error) {
 		}
 	}
 	body.Events, body.Older = past.Events, past.Cursor
-	body.Drawing = timeline.Draw(movesOf(past.Events), l.Now, body.Older != "", !body.Known || body.Final() || cursor != "")
+	until, ended := l.Now, body.Final()
+	if !body.Known || cursor != "" { // the last phase goes on beyond the events, nobody knows for how long
+		until, ended = time.Time{}, false
+	}
+	body.Drawing = timeline.Draw(movesOf(past.Events), until, body.Older != "", ended)
 	if body.Known {
 		body.Offer = l.offers(&body.Task)
 	}

@@ -21,6 +21,9 @@ const Root = "/ui/"
 // pageWithin is the default of Config.Within: a page is to be there within five seconds, whoever does not answer.
 const pageWithin = 4 * time.Second
 
+// placeWithin bounds how long a large page waits for its place beyond Config.Within.
+const placeWithin = 500 * time.Millisecond
+
 // Config holds the parts of a dashboard.
 type Config struct {
 	Tokens  api.Tokens // required: the same as those of the API

@@ -102,6 +102,9 @@ func (j *Jobs) run(ctx context.Context, one *job, by Asker) {
 		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
+		if told.Cursor == "" && !told.Done { // nothing has begun: it is where it was
+			told.Cursor = one.report.Cursor
+		}
 		if one.report = told; one.stopping {
 			return errStopped
 		}

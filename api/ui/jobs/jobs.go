@@ -79,14 +79,15 @@ func (j *Jobs) Run(ctx context.Context) error {
 }
 
 // Begin begins to change tasks for a principal, and returns the id of the job. An order is carried out once: a second
-// one with the same key, which is not empty, has the id of the first one.
+// one with the same key, which is not empty, has the id of the first one, unless that has failed before its first task.
 func (j *Jobs) Begin(principal string, by Asker, o Order) (id string, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.forgetLocked()
 	run, runOfOne := 0, 0
 	for _, other := range j.all {
-		if other.principal == principal && o.Key != "" && other.order.Key == o.Key {
+		tried := other.state == Failed && other.report.Matched == 0
+		if other.principal == principal && o.Key != "" && other.order.Key == o.Key && !tried {
 			return other.id, nil
 		}
 		if other.ended.IsZero() {
@@ -110,6 +111,7 @@ func (j *Jobs) Begin(principal string, by Asker, o Order) (id string, err error)
 		began:     j.now(),
 		stop:      stop,
 	}
+	one.report.Cursor = o.Cursor // it is there until it tells of more
 	j.all = append(j.all, one)
 	j.under.Go(func() {
 		defer stop(nil)

@@ -307,6 +307,38 @@ func TestJob_ThatEndsInTheMiddleGoesOnFromItsCursor(t *testing.T) {
 	})
 }
 
+// A job that goes on from a cursor, and ends before it comes further, goes on from there again.
+func TestJob_ThatEndsBeforeItsFirstLineIsWhereItBegan(t *testing.T) {
+	failed, err := json.Marshal(api.ChangeReport{Problem: problem.New(problem.Unavailable, "the store is away")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*changes{
+		"refused":           {fails: problem.New(problem.TooMany, "two streams are under way")},
+		"a line of nothing": {lines: []string{string(failed)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+				o := cancelAll
+				o.Cursor, o.Key = "c3", "after another"
+				id := begin(t, j, "ada", c, o)
+				is := want(t, j, "ada", id, jobs.Failed, 0)
+				if next, left := is.GoesOn(); !left || next.Cursor != "c3" {
+					t.Errorf("%t %+v", left, next)
+				}
+				again := begin(t, j, "ada", &changes{lines: []string{cursorOf(1, "c4"), cursorOf(2, "")}}, o)
+				if again == id {
+					t.Fatal("the order is never tried again")
+				}
+				is = want(t, j, "ada", again, jobs.Failed, 2)
+				if next, _ := is.GoesOn(); next.Cursor != "c4" || begin(t, j, "ada", c, o) != again {
+					t.Errorf("%+v, and what it has done is done again", next)
+				}
+			})
+		})
+	}
+}
+
 func TestJob_ThatHasEndedIsKeptForAnHour(t *testing.T) {
 	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
 		c := &changes{lines: []string{reportOf(1, 1, 0, true)}}

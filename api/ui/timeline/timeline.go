@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Move is an event that begins or ends a phase of a task. Other events are left out of the drawing.
+// Move is an event of a task. One that begins, ends or tells of no phase is left out of the drawing.
 type Move struct {
 	At      time.Time
 	Kind    string // as events name it
@@ -39,11 +39,14 @@ type Bar struct {
 	X, Width float64 // percent
 	Phase    string
 	From, To time.Time
-	Attempt  int // its number; 0 = it is a wait, or a column
+	Attempt  int // its number, or Unknown; 0 = it is a wait, or a column
 	Open     bool
 	Phases   int     // counts those of a column; 0 = it is none
 	Share    float64 // the part of the time of a column that its phases take
 }
+
+// Unknown is the number of an attempt that has started before the events of a drawing.
+const Unknown = -1
 
 // Sum adds up the attempts that have ended in one way, or the waits for one thing.
 type Sum struct {
@@ -60,7 +63,7 @@ type Tick struct {
 
 // Attempt is an attempt of the drawing.
 type Attempt struct {
-	Number   int
+	Number   int // or Unknown: it has started before From
 	Node     string
 	From, To time.Time // zero To: it runs
 	End      string    // how it has ended; "" = it runs
@@ -109,7 +112,7 @@ func Draw(moves []Move, now time.Time, cut, ended bool) Drawing {
 	}
 	d.lanes = map[string]int{"": 0}
 	d.Lanes = []Lane{{}}
-	d.begin(moves[0].At, first(moves[0].Kind), 0, "")
+	d.first(moves)
 	for _, m := range moves {
 		d.move(m)
 	}
@@ -118,14 +121,6 @@ func Draw(moves []Move, now time.Time, cut, ended bool) Drawing {
 	}
 	d.place()
 	return d.Drawing
-}
-
-// first is the phase in which a drawing begins with an event of a kind.
-func first(kind string) string {
-	if kind == "Created" {
-		return Waits
-	}
-	return Ended
 }
 
 // drawer is a drawing that is being made.
@@ -143,6 +138,25 @@ type drawer struct {
 func (d *drawer) begin(at time.Time, phase string, attempt int, node string) {
 	d.phase = Bar{Phase: phase, From: at, Attempt: attempt}
 	d.node = node
+}
+
+// first begins the drawing with the phase that the first event about a phase tells of: one of an attempt that has not
+// started among the events says that it runs.
+func (d *drawer) first(moves []Move) {
+	d.begin(d.From, Ended, 0, "")
+	if moves[0].Kind == "Created" {
+		d.begin(d.From, Waits, 0, "")
+		return
+	}
+	i := slices.IndexFunc(moves, func(m Move) bool {
+		_, ends := after[m.Kind]
+		return ends || m.Kind == "Started" || m.Kind == "Progressed"
+	})
+	if i < 0 || moves[i].Kind == "Started" || moves[i].Node == "" {
+		return
+	}
+	d.begin(d.From, Runs, Unknown, moves[i].Node)
+	d.Attempts = append(d.Attempts, Attempt{Number: Unknown, Node: moves[i].Node, From: d.From})
 }
 
 // end draws the phase that has lasted until now.
@@ -182,7 +196,7 @@ func (d *drawer) move(m Move) {
 		d.Attempts = append(d.Attempts, Attempt{Number: int(m.Attempt), Node: m.Node, From: m.At})
 	case ends:
 		d.end(m.At, false)
-		if d.phase.Attempt > 0 {
+		if d.phase.Attempt != 0 {
 			d.sum(next.end, m.At)
 		}
 		if n := len(d.Attempts); n > 0 && d.Attempts[n-1].End == "" {

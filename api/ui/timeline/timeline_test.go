@@ -88,6 +88,35 @@ func TestDraw_OfATaskThatGoesOnLastsUntilNow(t *testing.T) {
 	}
 }
 
+// What an attempt tells, and how it ends, says that it has run since the first event of a page.
+func TestDraw_BeginsWithTheAttemptThatHasStartedBefore(t *testing.T) {
+	progress := timeline.Move{At: at(10), Kind: "Progressed", Node: "a"}
+	for name, row := range map[string]struct {
+		moves []timeline.Move
+		want  string
+	}{
+		"progress": {[]timeline.Move{{At: at(0), Kind: "Joined"}, progress}, "a: [runs 0-100+]\n"},
+		"an outcome": {
+			[]timeline.Move{{At: at(0), Kind: "Merged"}, {At: at(10), Kind: "Failed", Node: "a"}},
+			": [waits to retry 50-100+]\na: [runs 0-50]\n",
+		},
+		"a start":            {[]timeline.Move{{At: at(0), Kind: "Joined"}, {At: at(10), Kind: "Started", Node: "b"}, progress}, "b: [runs 50-100+]\n"},
+		"the end of a wait":  {[]timeline.Move{{At: at(0), Kind: "Joined"}, {At: at(10), Kind: "Failed", Run: true}}, ""},
+		"nothing of a phase": {[]timeline.Move{{At: at(0), Kind: "Joined"}}, ""},
+	} {
+		d := timeline.Draw(row.moves, at(20), true, false)
+		if got := told(d); got != row.want {
+			t.Errorf("%s: %s", name, got)
+		}
+		if n := len(d.Attempts); n != strings.Count(row.want, "runs") || name == "an outcome" && d.Attempts[0].End != "failed" {
+			t.Errorf("%s: %+v", name, d.Attempts)
+		}
+	}
+	if got := told(timeline.Draw([]timeline.Move{{At: at(0), Kind: "Progressed", Node: "a"}, progress}, time.Time{}, true, false)); got != "a: [runs 0-100+]\n" {
+		t.Errorf("of older events alone: %s", got)
+	}
+}
+
 func TestDraw_OfNothingOrAMomentIsEmpty(t *testing.T) {
 	if d := timeline.Draw(nil, at(1), false, false); len(d.Lanes) != 0 {
 		t.Errorf("%+v", d)
