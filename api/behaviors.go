@@ -81,8 +81,8 @@ const (
 	countWithin = 1500 * time.Millisecond
 )
 
-// countListed lists the tasks of the token's prefix, and of one behavior where that is not "", to count them, unless that
-// was slow a moment ago: owners keep no counts by prefix. It reports whether it has left some out.
+// countListed lists the tasks of the token's prefix, and of one behavior where that is not "", to count them, unless
+// that was slow a moment ago: owners keep no counts by prefix. It reports whether it has left some out.
 func (s behaviors) countListed(c *Call, behavior string) (counts task.Counts, partial bool, err error) {
 	if is, found := s.kept.get(c.by, behavior); found {
 		return is.counts, is.partial, nil

@@ -16,8 +16,8 @@ const (
 	keepCount = 5 * time.Second
 )
 
-// keptCounts holds counts that were slow, by what a token is for and the behavior that was asked for, "" = all. Its zero
-// value holds none.
+// keptCounts holds counts that were slow, by what a token is for and the behavior that was asked for, "" = all. Its
+// zero value holds none.
 type keptCounts struct {
 	mu sync.Mutex
 	of map[string]keptCount
