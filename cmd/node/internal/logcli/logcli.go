@@ -17,7 +17,6 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/events"
-	"taskledger/store"
 	"taskledger/tasklog"
 )
 
@@ -110,7 +109,7 @@ func (t *Terminal) Show(
 ) error {
 	p := t.Print("TIME", "LEVEL", "ATTEMPT", "MESSAGE")
 	silent, shown := time.Duration(0), 0 // since the task has ended; lines
-	unanswered := time.Duration(0)
+	answered, unanswered := false, time.Duration(0)
 	for {
 		told, err := client.Log(ctx, id, s)
 		if ctx.Err() != nil {
@@ -118,8 +117,8 @@ func (t *Terminal) Show(
 		}
 		switch nothing := len(told.Lines) == 0; {
 		case err == nil:
-			unanswered = 0
-		case nothing && follow && errors.Is(err, store.ErrUnavailable) && unanswered < away: // its node may start again
+			answered, unanswered = true, 0
+		case nothing && follow && answered && exitcode.Of(err) == exitcode.Unavailable && unanswered < away:
 			unanswered += pause
 			t.Sleep(ctx, pause)
 			continue

@@ -218,15 +218,17 @@ func TestLogs_FollowsOnWhereTheNodeStartsAgain(t *testing.T) {
 	if err != nil || messages(out) != "one two" {
 		t.Errorf("%v, %q", err, out)
 	}
-	l = newLine(t)
-	l.fails = down
-	if _, err := l.do("a/b", "--follow"); !errors.Is(err, store.ErrUnavailable) || l.slept != 30*time.Second {
+	l = newLine(t, "one")
+	l.happens = func(time.Duration) { l.fails, l.page = down, 0 }
+	if _, err := l.do("a/b", "--follow"); !errors.Is(err, store.ErrUnavailable) || l.slept < 30*time.Second {
 		t.Errorf("after %s: %v", l.slept, err)
 	}
-	l = newLine(t)
-	l.fails = down
-	if _, err := l.do("a/b"); !errors.Is(err, store.ErrUnavailable) || l.slept != 0 {
-		t.Errorf("without --follow after %s: %v", l.slept, err)
+	for _, follow := range []bool{false, true} { // it may never answer
+		l = newLine(t)
+		l.fails = down
+		if _, err := l.do("a/b", fmt.Sprint("--follow=", follow)); !errors.Is(err, store.ErrUnavailable) || l.slept != 0 {
+			t.Errorf("follow %t, after %s: %v", follow, l.slept, err)
+		}
 	}
 }
 
