@@ -121,9 +121,13 @@ func (a *Archive) occupy(dir string, unlocked bool) error {
 
 // OpenToRead opens the archive in a directory without changing anything there. Any number of readers share it; to
 // archive fails. It wraps ErrInUse while somebody may archive there, fs.ErrNotExist where nobody ever has, and what else
-// Open wraps.
+// Open wraps. An archive without its file lock, as a copy may be that leaves out empty files, is read all the same:
+// whoever reads it has the lock of the store beside it, without which nobody archives.
 func OpenToRead(dir, cluster string) (*Archive, error) {
-	unlock, err := disk.LockToRead(dir)
+	unlock, err := disk.LockToRead(dir, isFile)
+	if errors.Is(err, disk.ErrNoLock) {
+		unlock, err = func() error { return nil }, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open archive in %s: %w", dir, err)
 	}
@@ -212,6 +216,12 @@ func shardOf(name string) (int, bool) {
 	digits, is := strings.CutPrefix(name, filePrefix)
 	n, err := strconv.Atoi(digits)
 	return n, is && err == nil && fileName(n) == name
+}
+
+// isFile reports whether a name is that of the file of a shard.
+func isFile(name string) bool {
+	_, is := shardOf(name)
+	return is
 }
 
 // of returns the file of a shard, nil where nothing is archived.

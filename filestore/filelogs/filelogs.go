@@ -152,13 +152,16 @@ func (l *Logs) Begin() error {
 }
 
 // Check reads the logs in a directory as Open does, and changes nothing there; that there are none is no error. It wraps
-// what Open wraps.
+// what Open wraps. Logs without their file lock are read all the same: whoever checks them has the lock of the store
+// beside them, without which nobody writes there.
 func Check(dir, cluster string) error {
-	unlock, err := disk.LockToRead(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	unlock, err := disk.LockToRead(dir, isSegment)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, disk.ErrNoLock):
+		unlock = func() error { return nil }
+	case err != nil:
 		return fmt.Errorf("check logs of tasks: %w", err)
 	}
 	l := &Logs{layer: disk.ReadOnly(dir), cfg: Config{Cluster: cluster}, index: index{}}

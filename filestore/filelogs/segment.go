@@ -50,6 +50,11 @@ func segmentNumber(name string) (uint64, bool) {
 	return n, err == nil && segmentName(n) == name
 }
 
+func isSegment(name string) bool {
+	_, is := segmentNumber(name)
+	return is
+}
+
 // begun returns the first record of a segment, whose data tell people and programs what it is.
 func begun(number uint64, began int64, cluster string) ([]byte, error) {
 	return frame.Append(nil, 0, frame.Frame{
