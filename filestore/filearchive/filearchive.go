@@ -17,7 +17,7 @@
 // Look finds that out, and Begin changes what is to be changed.
 //
 // An archive is read once when it is opened, a segment at a time. It keeps the filters in memory, which are 10 bits a
-// task, and some 130 bytes of each segment. Each file stays open.
+// task, and some 130 bytes of each segment. Few files are open at a time, to be read or to be written.
 package filearchive
 
 import (
@@ -32,6 +32,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/events"
@@ -44,6 +45,9 @@ import (
 type Archive struct {
 	layer    disk.Layer
 	rewriter disk.Rewriter // of the layer
+	reading  *disk.Reading[*file]
+	writing  chan struct{} // holds as many as have a file open to write to it
+	closed   atomic.Bool   // nothing is written any more
 	cluster  string
 	unlock   func() error
 
@@ -112,7 +116,8 @@ func (a *Archive) occupy(dir string, unlocked bool) error {
 			return err
 		}
 		a.unlock = unlock
-		if err := errors.Join(a.closeFiles(), a.load()); err != nil {
+		a.closeFiles()
+		if err := a.load(); err != nil {
 			return err
 		}
 	}
@@ -149,13 +154,16 @@ func look(l disk.Rewritable, cluster string) (*Archive, error) {
 	a := &Archive{
 		layer:     l,
 		rewriter:  l,
+		reading:   disk.NewReading[*file](l, maxReading),
+		writing:   make(chan struct{}, maxWriting),
 		cluster:   cluster,
 		unlock:    func() error { return nil },
 		shards:    map[int]*file{},
 		makeReady: func() error { return disk.ErrReadOnly },
 	}
 	if err := a.load(); err != nil {
-		return nil, errors.Join(err, a.closeFiles())
+		a.closeFiles()
+		return nil, err
 	}
 	return a, nil
 }
@@ -171,7 +179,7 @@ func (a *Archive) load() error {
 		if !is {
 			continue
 		}
-		f, err := openFile(a.layer, shard, a.cluster)
+		f, err := a.openFile(shard)
 		if err != nil {
 			return err
 		}
@@ -198,7 +206,7 @@ func (a *Archive) Begin() error {
 // settle removes what a crash has left, and makes durable what is there.
 func (a *Archive) settle() error {
 	for _, f := range a.shards {
-		if err := f.settle(a.rewriter); err != nil {
+		if err := f.settle(); err != nil {
 			return err
 		}
 	}
@@ -208,7 +216,13 @@ func (a *Archive) settle() error {
 	return a.layer.SyncDir()
 }
 
-const filePrefix = "archive-"
+const (
+	filePrefix = "archive-"
+
+	// maxReading and maxWriting bound the files that are open to be read, and to be written.
+	maxReading = 16
+	maxWriting = 16
+)
 
 func fileName(shard int) string { return filePrefix + strconv.Itoa(shard) }
 
@@ -285,7 +299,7 @@ func (a *Archive) toWrite(shard int) (*file, error) {
 	if f != nil {
 		return f, nil
 	}
-	f, err := createFile(a.layer, shard, a.cluster)
+	f, err := a.createFile(shard)
 	if err == nil {
 		a.shards[shard] = f
 	}
@@ -447,20 +461,31 @@ func counting(all []segment) []segment {
 func (a *Archive) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := errors.Join(a.closeFiles(), a.unlock()); err != nil {
+	a.makeReady = func() error { return disk.ErrReadOnly } // what is there must not be taken for missing
+	a.reading.Close()
+	a.closeFiles()
+	a.endWrites()
+	if err := a.unlock(); err != nil {
 		return fmt.Errorf("close archive: %w", err)
 	}
 	return nil
 }
 
-// closeFiles closes all files. The caller holds mu.
-func (a *Archive) closeFiles() error {
-	var errs []error
-	for shard, f := range a.shards {
-		errs = append(errs, f.file.Close())
-		delete(a.shards, shard)
+// endWrites waits for the writes under way, and lets no other one begin.
+func (a *Archive) endWrites() {
+	a.closed.Store(true)
+	for range maxWriting {
+		a.writing <- struct{}{}
 	}
-	return errors.Join(errs...)
+	for range maxWriting {
+		<-a.writing
+	}
+}
+
+// closeFiles closes all files, and forgets what is in them. The caller holds mu.
+func (a *Archive) closeFiles() {
+	a.reading.ForgetAll()
+	clear(a.shards)
 }
 
 const (
