@@ -66,6 +66,24 @@ func TestOpenToRead_ReadsArchiveAndLogsOfADirectoryWithoutTheirLocks(t *testing.
 	}
 }
 
+// They may be removed to make room on a full disk.
+func TestOpen_BeginsLogsAnewThatWereRemoved(t *testing.T) {
+	t.Parallel()
+	dir := killed(t)
+	if err := os.RemoveAll(filepath.Join(dir, "logs")); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, dir)
+	if head, err := f.Archive.Head(t.Context(), 3); err != nil || head.Entry != 2 {
+		t.Errorf("the archive ends with entry %d, %v", head.Entry, err)
+	}
+	lives, _, err := f.Logs.Lives(t.Context(), 3, 0)
+	if err != nil || len(lives) > 0 {
+		t.Errorf("there are logs of %d lives, %v", len(lives), err)
+	}
+	closed(t, f)
+}
+
 // Without its lock nothing keeps a node away from a store that is read.
 func TestOpenToRead_RefusesAStoreWithoutItsLockByNameAndTakesItWithANewOne(t *testing.T) {
 	t.Parallel()
