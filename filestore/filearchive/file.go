@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,21 @@ type file struct {
 	broken   error // of a write that nobody knows the outcome of
 	mu       sync.Mutex
 	segments []segment
+}
+
+// add notes a segment behind the others. Where the archive began anew with it, those before count up to it alone.
+func (f *file) add(s segment) {
+	s.counts = math.MaxUint64
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.anew() {
+		f.segments = slices.Clone(f.segments) // others read the present ones
+		for i := range f.segments {
+			before := &f.segments[i]
+			before.counts = min(before.counts, s.first-1)
+		}
+	}
+	f.segments = append(f.segments, s)
 }
 
 // all returns the segments. They never change.
@@ -174,7 +190,7 @@ func (f *file) enter(record frame.Frame, next int64) error {
 	}
 	s.head.Entry, s.head.Sequence = entries[len(entries)-1].Number, record.Number
 	s.at, s.next = f.size, next
-	f.segments = append(f.segments, s)
+	f.add(s)
 	return nil
 }
 
@@ -183,8 +199,7 @@ func (f *file) append(after, head store.ArchiveHead, entries []store.Record, tas
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	all := f.all()
-	at := slices.IndexFunc(all, func(s segment) bool { return s.after == after })
-	if at >= 0 {
+	if at := after.Sequence; at < uint64(len(all)) && all[at].after == after {
 		there, err := f.read(all[at])
 		if err != nil {
 			return after, err
@@ -212,9 +227,7 @@ func (f *file) append(after, head store.ArchiveHead, entries []store.Record, tas
 	if err := f.put(&s, entries); err != nil {
 		return after, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.segments = append(f.segments, s)
+	f.add(s)
 	return head, nil
 }
 

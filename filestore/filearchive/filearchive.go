@@ -27,7 +27,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -329,8 +328,8 @@ func (a *Archive) Confirm(_ context.Context, shard int, head store.ArchiveHead, 
 	differs := fmt.Errorf("archive of shard %d differs up to entry %d: %w", shard, head.Entry, store.ErrConflict)
 	f := a.of(shard)
 	all := f.all()
-	at := slices.IndexFunc(all, func(s segment) bool { return s.head == head })
-	if at < 0 {
+	at := head.Sequence - 1 // of none it is the largest number
+	if at >= uint64(len(all)) || all[at].head != head {
 		return differs
 	}
 	there, err := f.read(all[at])
@@ -351,7 +350,7 @@ func (a *Archive) DurableAfter() time.Duration { return 0 }
 // ReadArchive implements store.ArchiveReader.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	f := a.of(shard)
-	all := counting(f.all())
+	all := f.all()
 	return func(yield func(store.Record, error) bool) {
 		if len(all) > 0 && max(from, 1) < all[0].first {
 			yield(store.Record{}, store.ErrTrimmed)
@@ -398,7 +397,7 @@ func (a *Archive) FindArchived(
 	ctx context.Context, shard int, task events.TaskID, last uint64,
 ) iter.Seq2[store.Record, error] {
 	f := a.of(shard)
-	all := counting(f.all())
+	all := f.all()
 	return func(yield func(store.Record, error) bool) {
 		for _, s := range slices.Backward(all) {
 			if s.last() < s.first || s.first > last || !s.tasks.mayHold(task) {
@@ -441,20 +440,6 @@ func gap(shard int, all []segment, last uint64) error {
 		before = s.last()
 	}
 	return nil
-}
-
-// counting returns segments with the number of the last entry that counts in each: those count no more before which
-// the archive began anew.
-func counting(all []segment) []segment {
-	all = slices.Clone(all)
-	before := uint64(math.MaxUint64)
-	for i, s := range slices.Backward(all) {
-		all[i].counts = before - 1
-		if s.anew() {
-			before = min(before, s.first)
-		}
-	}
-	return all
 }
 
 // Close ends the use of the directory.
