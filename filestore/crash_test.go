@@ -66,6 +66,8 @@ func storeFates(random *rand.Rand) map[string]faultdisk.Fate {
 		"first bytes":    {Names: some, Length: between, Sector: yes},
 		"any sectors":    {Names: all, Length: written, Sector: coin},
 		"bytes, sectors": {Names: some, Length: between, Sector: coin},
+		"any names":      {Names: all, Name: coin, Length: written, Sector: yes},
+		"any of all":     {Names: all, Name: coin, Length: between, Sector: coin},
 	}
 }
 

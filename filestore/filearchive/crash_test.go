@@ -159,6 +159,8 @@ func fates(random *rand.Rand) map[string]faultdisk.Fate {
 		"first bytes":    {Names: some, Length: between, Sector: yes},
 		"any sectors":    {Names: all, Length: written, Sector: coin},
 		"bytes, sectors": {Names: some, Length: between, Sector: coin},
+		"any names":      {Names: all, Name: coin, Length: written, Sector: yes},
+		"any of all":     {Names: all, Name: coin, Length: between, Sector: coin},
 		"zeros":          {Names: all, Length: written, Sector: func() bool { return false }},
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +36,7 @@ func (s *segment) anew() bool { return s.after.Sequence != 0 && s.head.Begins ==
 type file struct {
 	shard int
 	name  string
-	file  disk.File
+	of    *Archive
 
 	writing  sync.Mutex
 	size     int64 // guarded by writing, like tail and broken
@@ -41,6 +44,21 @@ type file struct {
 	broken   error // of a write that nobody knows the outcome of
 	mu       sync.Mutex
 	segments []segment
+}
+
+// add notes a segment behind the others. Where the archive began anew with it, those before count up to it alone.
+func (f *file) add(s segment) {
+	s.counts = math.MaxUint64
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.anew() {
+		f.segments = slices.Clone(f.segments) // others read the present ones
+		for i := range f.segments {
+			before := &f.segments[i]
+			before.counts = min(before.counts, s.first-1)
+		}
+	}
+	f.segments = append(f.segments, s)
 }
 
 // all returns the segments. They never change.
@@ -54,38 +72,38 @@ func (f *file) all() []segment {
 }
 
 // createFile makes the file of a shard, durably: who finds it finds its first record.
-func createFile(l disk.Layer, shard int, cluster string) (*file, error) {
-	first, err := frame.Append(nil, 0, opening(shard, cluster))
+func (a *Archive) createFile(shard int) (*file, error) {
+	first, err := frame.Append(nil, 0, opening(shard, a.cluster))
 	if err != nil {
 		return nil, err
 	}
-	if err := disk.Replace(l, fileName(shard), first); err != nil {
+	if err := disk.Replace(a.layer, fileName(shard), first); err != nil {
 		return nil, err
 	}
-	return openFile(l, shard, cluster)
+	return a.openFile(shard)
 }
 
-// openFile opens the file of a shard and reads it, a record at a time, since it grows for ever. It changes nothing.
-func openFile(l disk.Layer, shard int, cluster string) (*file, error) {
-	f := &file{shard: shard, name: fileName(shard)}
-	opened, size, err := l.Open(f.name, disk.ToWrite)
+// openFile reads the file of a shard, a record at a time, since it grows for ever. It changes nothing, and fails where the
+// file may not be written.
+func (a *Archive) openFile(shard int) (*file, error) {
+	f := &file{shard: shard, name: fileName(shard), of: a}
+	opened, size, err := a.layer.Open(f.name, disk.ToWrite)
 	if err != nil {
 		return nil, err
 	}
-	f.file = opened
-	if err := f.load(size, cluster); err != nil {
-		return nil, errors.Join(err, f.file.Close())
+	if err := errors.Join(f.load(opened, size), opened.Close()); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
 // load notes the segments, up to what a crash has cut short.
-func (f *file) load(size int64, cluster string) (err error) {
-	if f.size, err = f.begins(size, cluster); err != nil {
+func (f *file) load(from io.ReaderAt, size int64) (err error) {
+	if f.size, err = f.begins(from, size); err != nil {
 		return err
 	}
 	for f.size < size {
-		record, next, err := frame.ReadAt(f.file, f.size, size)
+		record, next, err := frame.ReadAt(from, f.size, size)
 		if broken, is := errors.AsType[*frame.BrokenError](err); is && broken.Torn {
 			f.tail = size - f.size
 			return nil
@@ -105,9 +123,10 @@ func (f *file) load(size int64, cluster string) (err error) {
 // written is there, but perhaps not synced, also where its sync failed: then no sync makes it durable that finds
 // nothing to write, so the segment is written anew. Entries are trimmed once they are told to be archived, so nothing
 // may be told of it before. The segments before it were synced before it was written.
-func (f *file) settle(r disk.Rewriter) error {
+func (f *file) settle() error {
 	if f.tail > 0 {
-		if err := f.file.Truncate(f.size); err != nil {
+		cut := func(to disk.File) error { return to.Truncate(f.size) }
+		if err := f.write(cut); err != nil {
 			return fmt.Errorf("cut %s at %d: %w", f.name, f.size, err)
 		}
 	}
@@ -116,10 +135,26 @@ func (f *file) settle(r disk.Rewriter) error {
 	if n := len(f.segments); n > 0 {
 		from = f.segments[n-1].at
 	}
-	if err := r.RewritePart(f.name, from, f.size); err != nil {
+	if err := f.of.rewriter.RewritePart(f.name, from, f.size); err != nil {
 		return fmt.Errorf("write %s anew from %d on: %w", f.name, from, err)
 	}
 	return nil
+}
+
+// write opens the file for a change that do makes, while few others are open so.
+func (f *file) write(do func(disk.File) error) error {
+	f.of.writing <- struct{}{}
+	defer func() { <-f.of.writing }()
+	if f.of.closed.Load() {
+		return fs.ErrClosed
+	}
+	to, _, err := f.of.layer.Open(f.name, disk.ToWrite)
+	if err != nil {
+		return err
+	}
+	err = do(to)
+	_ = to.Close() // whether it was written is known
+	return err
 }
 
 func (f *file) damaged(at int64, err error) error {
@@ -127,11 +162,12 @@ func (f *file) damaged(at int64, err error) error {
 }
 
 // begins checks the first record.
-func (f *file) begins(size int64, cluster string) (int64, error) {
-	first, next, err := frame.ReadAt(f.file, 0, size)
+func (f *file) begins(from io.ReaderAt, size int64) (int64, error) {
+	first, next, err := frame.ReadAt(from, 0, size)
 	if err != nil {
 		return 0, f.damaged(0, err)
 	}
+	cluster := f.of.cluster
 	want := opening(f.shard, cluster)
 	if first.Shard == want.Shard && first.Number == want.Number && slices.Equal(first.Data, want.Data) {
 		return next, nil
@@ -154,7 +190,7 @@ func (f *file) enter(record frame.Frame, next int64) error {
 	}
 	s.head.Entry, s.head.Sequence = entries[len(entries)-1].Number, record.Number
 	s.at, s.next = f.size, next
-	f.segments = append(f.segments, s)
+	f.add(s)
 	return nil
 }
 
@@ -163,8 +199,7 @@ func (f *file) append(after, head store.ArchiveHead, entries []store.Record, tas
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	all := f.all()
-	at := slices.IndexFunc(all, func(s segment) bool { return s.after == after })
-	if at >= 0 {
+	if at := after.Sequence; at < uint64(len(all)) && all[at].after == after {
 		there, err := f.read(all[at])
 		if err != nil {
 			return after, err
@@ -192,9 +227,7 @@ func (f *file) append(after, head store.ArchiveHead, entries []store.Record, tas
 	if err := f.put(&s, entries); err != nil {
 		return after, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.segments = append(f.segments, s)
+	f.add(s)
 	return head, nil
 }
 
@@ -212,25 +245,33 @@ func (f *file) put(s *segment, entries []store.Record) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.file.Write(record); err != nil {
-		if cut := f.file.Truncate(f.size); cut != nil {
-			f.broken = errors.Join(err, cut)
-		}
+	if err := f.write(func(to disk.File) error { return f.putRecord(to, record) }); err != nil {
 		return err
-	}
-	if err := f.file.Sync(); err != nil {
-		f.broken = fmt.Errorf("nothing is archived any more of shard %d: %w", f.shard, err)
-		return f.broken
 	}
 	f.size += int64(len(record))
 	s.next = f.size
 	return nil
 }
 
+// putRecord writes a record at the end of the file and syncs it. The caller holds writing.
+func (f *file) putRecord(to disk.File, record []byte) error {
+	if _, err := to.Write(record); err != nil {
+		if cut := to.Truncate(f.size); cut != nil {
+			f.broken = errors.Join(err, cut)
+		}
+		return err
+	}
+	if err := to.Sync(); err != nil {
+		f.broken = fmt.Errorf("nothing is archived any more of shard %d: %w", f.shard, err)
+		return f.broken
+	}
+	return nil
+}
+
 // read reads the entries of a segment from the file.
 func (f *file) read(s segment) ([]store.Record, error) {
 	record := make([]byte, s.next-s.at)
-	if _, err := f.file.ReadAt(record, s.at); err != nil {
+	if _, err := f.of.reading.At(f, f.name).ReadAt(record, s.at); err != nil {
 		return nil, err
 	}
 	stored, _, err := frame.Read(record, 0)

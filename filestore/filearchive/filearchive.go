@@ -17,7 +17,7 @@
 // Look finds that out, and Begin changes what is to be changed.
 //
 // An archive is read once when it is opened, a segment at a time. It keeps the filters in memory, which are 10 bits a
-// task, and some 130 bytes of each segment. Each file stays open.
+// task, and some 130 bytes of each segment. Few files are open at a time, to be read or to be written.
 package filearchive
 
 import (
@@ -27,11 +27,11 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/events"
@@ -44,6 +44,9 @@ import (
 type Archive struct {
 	layer    disk.Layer
 	rewriter disk.Rewriter // of the layer
+	reading  *disk.Reading[*file]
+	writing  chan struct{} // holds as many as have a file open to write to it
+	closed   atomic.Bool   // nothing is written any more
 	cluster  string
 	unlock   func() error
 
@@ -112,7 +115,8 @@ func (a *Archive) occupy(dir string, unlocked bool) error {
 			return err
 		}
 		a.unlock = unlock
-		if err := errors.Join(a.closeFiles(), a.load()); err != nil {
+		a.closeFiles()
+		if err := a.load(); err != nil {
 			return err
 		}
 	}
@@ -121,9 +125,13 @@ func (a *Archive) occupy(dir string, unlocked bool) error {
 
 // OpenToRead opens the archive in a directory without changing anything there. Any number of readers share it; to
 // archive fails. It wraps ErrInUse while somebody may archive there, fs.ErrNotExist where nobody ever has, and what else
-// Open wraps.
+// Open wraps. An archive without its file lock, as a copy may be that leaves out empty files, is read all the same:
+// whoever reads it has the lock of the store beside it, without which nobody archives.
 func OpenToRead(dir, cluster string) (*Archive, error) {
-	unlock, err := disk.LockToRead(dir)
+	unlock, err := disk.LockToRead(dir, isFile)
+	if errors.Is(err, disk.ErrNoLock) {
+		unlock, err = func() error { return nil }, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open archive in %s: %w", dir, err)
 	}
@@ -145,13 +153,16 @@ func look(l disk.Rewritable, cluster string) (*Archive, error) {
 	a := &Archive{
 		layer:     l,
 		rewriter:  l,
+		reading:   disk.NewReading[*file](l, maxReading),
+		writing:   make(chan struct{}, maxWriting),
 		cluster:   cluster,
 		unlock:    func() error { return nil },
 		shards:    map[int]*file{},
 		makeReady: func() error { return disk.ErrReadOnly },
 	}
 	if err := a.load(); err != nil {
-		return nil, errors.Join(err, a.closeFiles())
+		a.closeFiles()
+		return nil, err
 	}
 	return a, nil
 }
@@ -167,7 +178,7 @@ func (a *Archive) load() error {
 		if !is {
 			continue
 		}
-		f, err := openFile(a.layer, shard, a.cluster)
+		f, err := a.openFile(shard)
 		if err != nil {
 			return err
 		}
@@ -194,7 +205,7 @@ func (a *Archive) Begin() error {
 // settle removes what a crash has left, and makes durable what is there.
 func (a *Archive) settle() error {
 	for _, f := range a.shards {
-		if err := f.settle(a.rewriter); err != nil {
+		if err := f.settle(); err != nil {
 			return err
 		}
 	}
@@ -204,7 +215,13 @@ func (a *Archive) settle() error {
 	return a.layer.SyncDir()
 }
 
-const filePrefix = "archive-"
+const (
+	filePrefix = "archive-"
+
+	// maxReading and maxWriting bound the files that are open to be read, and to be written.
+	maxReading = 16
+	maxWriting = 16
+)
 
 func fileName(shard int) string { return filePrefix + strconv.Itoa(shard) }
 
@@ -212,6 +229,12 @@ func shardOf(name string) (int, bool) {
 	digits, is := strings.CutPrefix(name, filePrefix)
 	n, err := strconv.Atoi(digits)
 	return n, is && err == nil && fileName(n) == name
+}
+
+// isFile reports whether a name is that of the file of a shard.
+func isFile(name string) bool {
+	_, is := shardOf(name)
+	return is
 }
 
 // of returns the file of a shard, nil where nothing is archived.
@@ -275,7 +298,7 @@ func (a *Archive) toWrite(shard int) (*file, error) {
 	if f != nil {
 		return f, nil
 	}
-	f, err := createFile(a.layer, shard, a.cluster)
+	f, err := a.createFile(shard)
 	if err == nil {
 		a.shards[shard] = f
 	}
@@ -305,8 +328,8 @@ func (a *Archive) Confirm(_ context.Context, shard int, head store.ArchiveHead, 
 	differs := fmt.Errorf("archive of shard %d differs up to entry %d: %w", shard, head.Entry, store.ErrConflict)
 	f := a.of(shard)
 	all := f.all()
-	at := slices.IndexFunc(all, func(s segment) bool { return s.head == head })
-	if at < 0 {
+	at := head.Sequence - 1 // of none it is the largest number
+	if at >= uint64(len(all)) || all[at].head != head {
 		return differs
 	}
 	there, err := f.read(all[at])
@@ -327,7 +350,7 @@ func (a *Archive) DurableAfter() time.Duration { return 0 }
 // ReadArchive implements store.ArchiveReader.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	f := a.of(shard)
-	all := counting(f.all())
+	all := f.all()
 	return func(yield func(store.Record, error) bool) {
 		if len(all) > 0 && max(from, 1) < all[0].first {
 			yield(store.Record{}, store.ErrTrimmed)
@@ -374,7 +397,7 @@ func (a *Archive) FindArchived(
 	ctx context.Context, shard int, task events.TaskID, last uint64,
 ) iter.Seq2[store.Record, error] {
 	f := a.of(shard)
-	all := counting(f.all())
+	all := f.all()
 	return func(yield func(store.Record, error) bool) {
 		for _, s := range slices.Backward(all) {
 			if s.last() < s.first || s.first > last || !s.tasks.mayHold(task) {
@@ -419,38 +442,35 @@ func gap(shard int, all []segment, last uint64) error {
 	return nil
 }
 
-// counting returns segments with the number of the last entry that counts in each: those count no more before which
-// the archive began anew.
-func counting(all []segment) []segment {
-	all = slices.Clone(all)
-	before := uint64(math.MaxUint64)
-	for i, s := range slices.Backward(all) {
-		all[i].counts = before - 1
-		if s.anew() {
-			before = min(before, s.first)
-		}
-	}
-	return all
-}
-
 // Close ends the use of the directory.
 func (a *Archive) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := errors.Join(a.closeFiles(), a.unlock()); err != nil {
+	a.makeReady = func() error { return disk.ErrReadOnly } // what is there must not be taken for missing
+	a.reading.Close()
+	a.closeFiles()
+	a.endWrites()
+	if err := a.unlock(); err != nil {
 		return fmt.Errorf("close archive: %w", err)
 	}
 	return nil
 }
 
-// closeFiles closes all files. The caller holds mu.
-func (a *Archive) closeFiles() error {
-	var errs []error
-	for shard, f := range a.shards {
-		errs = append(errs, f.file.Close())
-		delete(a.shards, shard)
+// endWrites waits for the writes under way, and lets no other one begin.
+func (a *Archive) endWrites() {
+	a.closed.Store(true)
+	for range maxWriting {
+		a.writing <- struct{}{}
 	}
-	return errors.Join(errs...)
+	for range maxWriting {
+		<-a.writing
+	}
+}
+
+// closeFiles closes all files, and forgets what is in them. The caller holds mu.
+func (a *Archive) closeFiles() {
+	a.reading.ForgetAll()
+	clear(a.shards)
 }
 
 const (

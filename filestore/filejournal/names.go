@@ -26,6 +26,12 @@ func segmentNumber(name string) (uint64, bool) {
 	return n, err == nil && segmentName(n) == name
 }
 
+// isFile reports whether a name is that of a file of a journal.
+func isFile(name string) bool {
+	_, is := segmentNumber(name)
+	return is || name == formatFile || name == runFile || isSnapshot(name)
+}
+
 func snapshotName(k journal.Key) string {
 	if k.Shard == journal.Notes {
 		return fmt.Sprintf("%snotes-%d", snapshotPrefix, k.Slot)

@@ -82,7 +82,7 @@ func CheckWrite(dir string) error {
 // CheckFree returns an error that wraps ErrInUse where somebody may write to the journal in a directory. It changes
 // nothing.
 func CheckFree(dir string) error {
-	unlock, err := disk.LockToRead(dir)
+	unlock, err := disk.LockToRead(dir, isFile)
 	switch {
 	case err == nil:
 		return unlock()

@@ -112,6 +112,9 @@ func TestOpen_WithoutPermissionNamesTheDirectoryAndChangesNothing(t *testing.T) 
 	if said := openAsAnother(t, dir); !strings.Contains(said, dir) || !strings.Contains(said, "permission denied") {
 		t.Errorf("it says %q", said)
 	}
+	if after, err := os.ReadDir(dir); err != nil || len(after) != len(all) {
+		t.Errorf("there are %d files, and %d were: %v", len(after), len(all), err)
+	}
 	for name, data := range before {
 		if now, err := os.ReadFile(name); err != nil || string(now) != data {
 			t.Errorf("%s was changed: %v", name, err)

@@ -11,12 +11,15 @@ import (
 // ErrReadOnly reports a write to a journal that was opened to be read.
 var ErrReadOnly = disk.ErrReadOnly
 
+// ErrNoLock reports a journal whose file lock is missing. Nothing would keep a node away while that is read.
+var ErrNoLock = disk.ErrNoLock
+
 // OpenToRead opens the journal in a directory without changing anything there, also where that cannot be changed. Any
 // number of readers share it. What a crash has left at its end is passed over. It wraps ErrInUse while somebody may
-// write to it, fs.ErrNotExist where there is no journal, ErrFormat, or events.ErrDamaged with the name of the file.
-// The caller closes it.
+// write to it, fs.ErrNotExist where there is no journal, ErrNoLock, ErrFormat, or events.ErrDamaged with the name of the
+// file. The caller closes it.
 func OpenToRead(dir string) (*Journal, error) {
-	unlock, err := disk.LockToRead(dir)
+	unlock, err := disk.LockToRead(dir, isFile)
 	if err != nil {
 		return nil, fmt.Errorf("open journal in %s: %w", dir, err)
 	}

@@ -41,7 +41,11 @@ func (l *Logs) append(of tasklog.Attempt, after tasklog.End, b tasklog.Batch) (t
 	var err error
 	if all := l.index.of(of); len(all) > 0 && all[len(all)-1].place != after.Place {
 		at, err = all[len(all)-1], nil
-		if there, is := l.read(of, at); !is || there.First != b.First || !slices.Equal(there.Lines, b.Lines) {
+		there, is, unread := l.read(of, at)
+		switch {
+		case unread != nil:
+			err = unread
+		case !is || there.First != b.First || !slices.Equal(there.Lines, b.Lines):
 			err = tasklog.ErrTaken
 		}
 	} else if at, err = l.put(of.Shard, encodeBatch(of, b)); err == nil {
@@ -120,6 +124,9 @@ func (l *Logs) rotate() error {
 	}
 	s.syncs.End()
 	l.segments, l.durable = append(l.segments, next), next.size
+	if err := s.close(); err != nil {
+		return l.fail(err)
+	}
 	return nil
 }
 
@@ -128,13 +135,14 @@ func (l *Logs) syncTo(at stored) error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	l.mu.Lock()
-	in, end := l.last(), l.last().size
+	in := l.last()
+	end, file := in.size, in.file // nil once another one has begun
 	done, err := in != at.in || l.durable >= at.next, l.broken
 	l.mu.Unlock()
 	if done || err != nil {
 		return err
 	}
-	err = in.syncs.Sync(in.file)
+	err = in.syncs.Sync(file)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {

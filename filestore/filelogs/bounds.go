@@ -56,7 +56,7 @@ func (l *Logs) makeRoom() error {
 // dropFirst removes the oldest segment. The caller holds mu.
 func (l *Logs) dropFirst() error {
 	s := l.segments[0]
-	if err := errors.Join(l.layer.Remove(s.name), l.layer.SyncDir()); err != nil {
+	if err := l.layer.Remove(s.name); err != nil {
 		return l.fail(err)
 	}
 	l.segments = slices.Clone(l.segments[1:])
@@ -64,7 +64,11 @@ func (l *Logs) dropFirst() error {
 		l.index.each(func(b *stored) bool { return b.in != s })
 		l.batches -= s.live
 	}
-	return s.file.Close()
+	l.reading.Forget(s)
+	if err := l.layer.SyncDir(); err != nil {
+		return l.fail(err)
+	}
+	return nil
 }
 
 // compact writes one segment anew that is no more half needed, together with the one before where both fit into a half
@@ -101,30 +105,31 @@ func (l *Logs) rewrite(i int, removals bool) (bool, error) {
 	if disk.Full(err) {
 		return false, nil // it is tried again when something else was removed
 	}
-	if err == nil {
-		into.file, _, err = l.layer.Open(into.name, disk.ToWrite)
+	if err != nil && !disk.Replaced(err) {
+		return false, l.fail(err)
+	}
+	l.replace(i+1-len(from), from, into, moved)
+	if err == nil && len(from) == 2 {
+		err = errors.Join(l.layer.Remove(from[1].name), l.layer.SyncDir())
 	}
 	if err != nil {
 		return false, l.fail(err)
 	}
-	if len(from) == 2 {
-		if err := errors.Join(l.layer.Remove(from[1].name), l.layer.SyncDir()); err != nil {
-			return false, l.fail(errors.Join(err, into.file.Close()))
-		}
-	}
+	return true, nil
+}
+
+// replace takes a segment, whose file is there, for the segments at begin. The caller holds mu.
+func (l *Logs) replace(begin int, from []*segment, into *segment, moved *copies) {
 	l.index.each(func(b *stored) bool {
 		if to, is := moved.to[b.place]; is {
 			b.in, b.at, b.next = into, to[0], to[1]
 		}
 		return true
 	})
-	var errs []error
 	for _, s := range from {
-		errs = append(errs, s.file.Close())
+		l.reading.Forget(s)
 	}
-	begin := i + 1 - len(from)
-	l.segments = slices.Concat(l.segments[:begin], []*segment{into}, l.segments[i+1:])
-	return true, errors.Join(errs...)
+	l.segments = slices.Concat(l.segments[:begin], []*segment{into}, l.segments[begin+len(from):])
 }
 
 // copies holds the content of a segment that takes the place of others, and where the batches are in it.

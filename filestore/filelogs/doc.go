@@ -25,7 +25,7 @@
 // Segments have a sixteenth of the bytes that the logs may have, and 64 MiB at most, and begin anew after a sixteenth
 // of the time. Beyond a bound the oldest segment goes, with all that is in it. Of one that is no more half needed,
 // since logs were removed, what is needed is written anew under the same name, together with the one before where both
-// are small.
+// are small. The last segment is open, and of the others 16 at most that were read last.
 //
 // # What a crash leaves
 //

@@ -30,6 +30,8 @@ const (
 	shares = 16
 	// maxSegmentBytes bounds what is read at once.
 	maxSegmentBytes = 64 << 20
+	// maxReading bounds the segments that are open to be read.
+	maxReading = 16
 )
 
 // Config says how logs are kept. The zero value works.
@@ -47,6 +49,7 @@ type Logs struct {
 	layer    disk.Layer
 	rewriter disk.Rewriter // of the layer
 	cfg      Config
+	reading  *disk.Reading[*segment]
 	unlock   func() error
 
 	syncing sync.Mutex // taken by one sync at a time, before mu
@@ -152,16 +155,19 @@ func (l *Logs) Begin() error {
 }
 
 // Check reads the logs in a directory as Open does, and changes nothing there; that there are none is no error. It wraps
-// what Open wraps.
+// what Open wraps. Logs without their file lock are read all the same: whoever checks them has the lock of the store
+// beside them, without which nobody writes there.
 func Check(dir, cluster string) error {
-	unlock, err := disk.LockToRead(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	unlock, err := disk.LockToRead(dir, isSegment)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, disk.ErrNoLock):
+		unlock = func() error { return nil }
+	case err != nil:
 		return fmt.Errorf("check logs of tasks: %w", err)
 	}
-	l := &Logs{layer: disk.ReadOnly(dir), cfg: Config{Cluster: cluster}, index: index{}}
+	l := newLogs(disk.ReadOnly(dir), Config{Cluster: cluster})
 	_, err = l.readAll()
 	if err != nil {
 		err = fmt.Errorf("check logs of tasks in %s: %w", dir, err)
@@ -182,18 +188,23 @@ func look(layer disk.Rewritable, cfg Config) (l *Logs, cut int64, err error) {
 		problem := fmt.Sprintf("%s, want %s or more", cfg.MaxAge, MinAge)
 		return nil, 0, &store.InvalidError{Field: "MaxAge", Problem: problem}
 	}
-	l = &Logs{
-		layer:    layer,
-		rewriter: layer,
-		cfg:      cfg,
-		unlock:   func() error { return nil },
-		index:    index{},
-	}
+	l = newLogs(layer, cfg)
 	if cut, err = l.readAll(); err != nil {
 		return nil, 0, errors.Join(err, l.closeFiles())
 	}
 	l.makeReady = func() error { return l.settle(cut) }
 	return l, cut, nil
+}
+
+func newLogs(layer disk.Rewritable, cfg Config) *Logs {
+	return &Logs{
+		layer:    layer,
+		rewriter: layer,
+		cfg:      cfg,
+		reading:  disk.NewReading[*segment](layer, maxReading),
+		unlock:   func() error { return nil },
+		index:    index{},
+	}
 }
 
 // ready returns why nothing can be asked. The caller holds mu.
@@ -234,6 +245,7 @@ func (l *Logs) Close() error {
 		return nil
 	}
 	l.closed = true
+	l.reading.Close()
 	if err := errors.Join(l.closeFiles(), l.unlock()); err != nil {
 		return fmt.Errorf("close logs of tasks: %w", err)
 	}
@@ -241,9 +253,10 @@ func (l *Logs) Close() error {
 }
 
 func (l *Logs) closeFiles() error {
+	l.reading.ForgetAll()
 	var errs []error
 	for _, s := range l.segments {
-		errs = append(errs, s.file.Close())
+		errs = append(errs, s.close())
 	}
 	return errors.Join(errs...)
 }

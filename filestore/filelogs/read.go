@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/filestore/internal/disk"
 	"taskledger/filestore/internal/frame"
+	"taskledger/store"
 	"taskledger/tasklog"
 )
 
@@ -46,7 +48,11 @@ func (l *Logs) Read(ctx context.Context, of tasklog.Attempt, r tasklog.Range) (t
 			got.More = len(got.Batches) > 0
 			break
 		}
-		if b, is := l.read(of, at); is {
+		b, is, err := l.read(of, at)
+		if err != nil {
+			return tasklog.Stretch{}, fmt.Errorf("read the log of attempt %d: %w", of.Number, err)
+		}
+		if is {
 			bytes += b.Bytes()
 			got.Batches = append(got.Batches, b)
 			read++
@@ -55,18 +61,23 @@ func (l *Logs) Read(ctx context.Context, of tasklog.Attempt, r tasklog.Range) (t
 	return got, nil
 }
 
-// read reads a batch; false where it cannot be read. The caller holds mu, at least to read.
-func (l *Logs) read(of tasklog.Attempt, at stored) (tasklog.Batch, bool) {
+// read reads a batch; false where it is not there as it was. It wraps store.ErrUnavailable where its file cannot be
+// opened for now. The caller holds mu, at least to read.
+func (l *Logs) read(of tasklog.Attempt, at stored) (b tasklog.Batch, is bool, err error) {
 	record := make([]byte, at.next-at.at)
-	if _, err := at.in.file.ReadAt(record, at.at); err != nil {
-		return tasklog.Batch{}, false
+	_, err = l.reading.At(at.in, at.in.name).ReadAt(record, at.at)
+	if _, unopened := errors.AsType[*disk.UnopenedError](err); unopened {
+		return b, false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	if err != nil {
+		return b, false, nil
 	}
 	f, _, err := frame.Read(record, 0)
 	if err != nil || f.Number != at.place || f.Data[0] != kindBatch {
-		return tasklog.Batch{}, false
+		return b, false, nil
 	}
 	whose, b, err := decodeBatch(f)
-	return b, err == nil && whose == of
+	return b, err == nil && whose == of, nil
 }
 
 // beforeFirst is the time before the logs began from which on they have all: they begin with the node, and an attempt

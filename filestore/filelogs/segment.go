@@ -27,7 +27,7 @@ const (
 type segment struct {
 	number uint64
 	name   string
-	file   disk.File
+	file   disk.File // of the last one, which is written to; nil = it is opened when it is read
 	syncs  disk.Syncing
 	size   int64
 	began  int64 // milliseconds since 1970
@@ -50,6 +50,11 @@ func segmentNumber(name string) (uint64, bool) {
 	return n, err == nil && segmentName(n) == name
 }
 
+func isSegment(name string) bool {
+	_, is := segmentNumber(name)
+	return is
+}
+
 // begun returns the first record of a segment, whose data tell people and programs what it is.
 func begun(number uint64, began int64, cluster string) ([]byte, error) {
 	return frame.Append(nil, 0, frame.Frame{
@@ -58,6 +63,16 @@ func begun(number uint64, began int64, cluster string) ([]byte, error) {
 		Revision: began,
 		Data:     []byte(format + cluster + "\n"),
 	})
+}
+
+// close closes the file of a segment that is written to.
+func (s *segment) close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file = nil
+	return err
 }
 
 // damaged names where a segment makes no sense.
@@ -143,7 +158,7 @@ func (l *Logs) settle(cut int64) error {
 func (l *Logs) loadSegment(number uint64, isLast bool) (cut int64, err error) {
 	s := &segment{number: number, name: segmentName(number)}
 	content, err := disk.ReadAll(l.layer, s.name)
-	if err == nil {
+	if err == nil && isLast {
 		s.file, _, err = l.layer.Open(s.name, disk.ToWrite)
 	}
 	if err != nil {

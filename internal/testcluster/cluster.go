@@ -79,6 +79,9 @@ func New(t testing.TB, o Options) *Cluster {
 		t.Cleanup(c.finish)
 		return c
 	}
+	if o.Etcd == nil && !o.JetStream && o.Quota == 0 {
+		noteServers(t)
+	}
 	if o.Etcd != nil {
 		c.Etcd = o.Etcd.client()
 	} else {

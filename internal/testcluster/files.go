@@ -3,6 +3,7 @@ package testcluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,25 @@ func isOnFiles(t testing.TB) bool {
 		}
 		name = name[:end]
 	}
+}
+
+// onServers holds the names of the tests that OnServers returns.
+var onServers sync.Map
+
+// noteServers notes a test whose cluster is about to have servers, though its options are not of servers alone.
+func noteServers(t testing.TB) {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	onServers.Store(name, nil)
+}
+
+// OnServers returns the names of the tests of this process that made a cluster on servers whose options are good for one
+// on files as well.
+func OnServers() (names []string) {
+	for name := range onServers.Range {
+		names = append(names, name.(string))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // files are the store and the bus of a cluster in files, which all of its members share.

@@ -68,11 +68,16 @@ type replacedError struct{ err error }
 func (e *replacedError) Error() string { return "its name may be lost: " + e.err.Error() }
 func (e *replacedError) Unwrap() error { return e.err }
 
+// Replaced reports whether an error of Replace says that the file has its new content, whose name may be lost.
+func Replaced(err error) bool {
+	_, is := errors.AsType[*replacedError](err)
+	return is
+}
+
 // Full reports whether an error says that there was no room for what was left undone: on the disk, or among the open
 // files of the process or the machine.
 func Full(err error) bool {
-	_, replaced := errors.AsType[*replacedError](err)
-	return !replaced && (noRoom(err) || notOpened(err))
+	return !Replaced(err) && (noRoom(err) || notOpened(err))
 }
 
 // notOpened reports whether an error says that a file could not be opened for now, so that nothing was done to it.

@@ -147,6 +147,8 @@ func (d *Disk) Freeze() {
 type Fate struct {
 	// Names says how many of n changes of names since the last SyncDir are kept, the first ones.
 	Names func(n int) int
+	// Name reports whether one of these is kept, so that a disk may have written them in any order; nil = each is.
+	Name func() bool
 	// Length says how long a file is whose synced length and present length are given.
 	Length func(synced, written int) int
 	// Sector reports whether a sector that differs from what was synced is kept.
@@ -159,7 +161,9 @@ func (d *Disk) Crash(f Fate) *Disk {
 	defer d.mu.Unlock()
 	names := maps.Clone(d.synced)
 	for _, rename := range d.renames[:f.Names(len(d.renames))] {
-		rename(names)
+		if f.Name == nil || f.Name() {
+			rename(names)
+		}
 	}
 	after := New()
 	for _, name := range slices.Sorted(maps.Keys(names)) {
