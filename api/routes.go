@@ -220,7 +220,7 @@ func (s behaviors) routes() []Route {
 			Scope:   ItsTasks,
 			Query: []Param{{
 				Name: "behavior",
-				Does: "of this one alone; without it each of more than 500 behaviors of a shard is counted under the name \"\"",
+				Does: "of this one alone; without it those beyond 500 in a shard are counted together, under the name \"\"",
 			}},
 			Out:   Behaviors{},
 			Serve: s.list,

@@ -153,11 +153,13 @@ type audit struct {
 
 func (u *UI) showAudit(c *api.Call) error {
 	l := u.look(c, "Audit", "Audit")
-	before, err := c.Time("before")
-	if err != nil {
-		return err
-	}
 	body := audit{By: strings.TrimSpace(c.Param("by")), Before: c.Param("before")}
+	before, err := c.Time("before")
+	if err != nil { // the form keeps what was typed
+		why := problem.Of(err)
+		l.Missing = append(l.Missing, why.Error())
+		return l.showAs(why.Status, "audit", body)
+	}
 	body.deeds = l.lookBack(before, operated, func(d *deed) bool {
 		return (d.Principal != "" || d.Record == "journal") && (body.By == "" || d.Principal == body.By)
 	})

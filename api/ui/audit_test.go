@@ -44,7 +44,7 @@ func TestAudit_TellsWhoHasDoneWhatNewestFirst(t *testing.T) {
 	s.wantNot(got, "<first>", ">Created<", ">Started<")
 	s.wantNot(s.get("viewer", "/ui/audit?by=ada"), "Suspended</td>")
 	s.want(s.get("viewer", "/ui/audit?by=nobody"), 200, "Nothing was found.", `value="nobody"`)
-	s.want(s.get("viewer", "/ui/audit?before=noon"), 400, "before")
+	s.want(s.get("viewer", "/ui/audit?by=olga&before=noon"), 400, "<li>before: ", `value="olga"`)
 }
 
 func TestAudit_ComesInPagesThatLeaveNothingOut(t *testing.T) {

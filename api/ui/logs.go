@@ -58,6 +58,7 @@ type logs struct {
 	From    string         // the cursor of this page
 	Level   string
 	Attempt string
+	Wrong   string // the field of the form that is wrong; "" = none
 }
 
 func (u *UI) showLogs(c *api.Call) error {
@@ -75,14 +76,20 @@ func (u *UI) showLogs(c *api.Call) error {
 		}
 		return c.Redirect(l.LogsAt(&body, last))
 	}
+	status := http.StatusOK
 	if err := l.readLogs(&body, body.From); err != nil {
 		p, refused := errors.AsType[*problem.Problem](err)
-		if !refused || p.Status < http.StatusInternalServerError {
+		switch {
+		case refused && p.Status >= http.StatusInternalServerError:
+			l.Missing = append(l.Missing, "the log: "+p.Error())
+		case refused && (p.Field == "attempt" || p.Field == "level"): // the form keeps what was typed
+			status, body.Wrong = p.Status, p.Field
+			l.Missing = append(l.Missing, p.Error())
+		default:
 			return err
 		}
-		l.Missing = append(l.Missing, "the log: "+p.Error())
 	}
-	return l.show("logs", &body)
+	return l.showAs(status, "logs", &body)
 }
 
 // readLogs reads the page of a log after a cursor.

@@ -62,7 +62,8 @@ func TestLogs_ComeInPagesAndAsTheyAreWritten(t *testing.T) {
 	w.ended = true
 	s.wantNot(s.want(s.get("viewer", to), 200, "line 1499", "nothing follows"), "Later lines", "line 1490<")
 	s.want(s.get("viewer", "/ui/tasks/a~1/logs?level=loud"), 400, "level")
-	s.want(s.get("viewer", "/ui/tasks/a~1/logs?attempt=x"), 400, "attempt")
+	s.want(s.get("viewer", "/ui/tasks/a~1/logs?attempt=x&level=error"), 400, "<li>attempt: ", `value="x"`, `aria-invalid="true"`,
+		`<option value="error" selected>`)
 	s.want(s.get("viewer", "/ui/tasks/none/logs"), 404)
 	w.fails = store.ErrUnavailable
 	s.want(s.get("viewer", "/ui/tasks/a~1/logs"), 200, "This page is not whole", "the log: ")
