@@ -9,8 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"taskledger/api"
 	"taskledger/api/apitest"
+	"taskledger/api/ui"
 	"taskledger/behaviors"
 	"taskledger/engine/enginetest"
 )
@@ -70,7 +73,7 @@ func TestTask_OfAVeryDeepResultIsAPageOfBoundedSize(t *testing.T) {
 
 // Pages that may be large ask routes that are large, too: each has its place after the other, so none waits for itself.
 func TestTask_ManyLargePagesAtOnceAreAllWhole(t *testing.T) {
-	s := serve(t)
+	s := serve(t, func(_ *api.Config, of *ui.Config) { of.Within = time.Minute }) // the last one waits for all others
 	s.submitAs("deep", nested(60))
 	var asking sync.WaitGroup
 	for range 12 {
