@@ -75,14 +75,14 @@ func (s behaviors) list(c *Call) error {
 }
 
 const (
-	// maxCounted bounds the pages that are listed to count tasks. No page is asked for after countWithin, or half of what
-	// the request has left: an answer has time for one more that waits for a shard.
+	// maxCounted bounds the pages that are listed to count tasks. After countWithin, or half of the time that the request
+	// has left, no further page is asked for: an answer has time for one that waits for a shard.
 	maxCounted  = 200
 	countWithin = 1500 * time.Millisecond
 )
 
-// countListed lists the tasks of the token's prefix, and of one behavior where that is not "", to count them, unless
-// that was slow a moment ago: owners keep no counts by prefix. It reports whether it has left some out.
+// countListed lists the tasks of the token's prefix, and of one behavior where that is not "", to count them: owners
+// keep no counts by prefix. A slow count is kept for a moment. It reports whether it has left some tasks out.
 func (s behaviors) countListed(c *Call, behavior string) (counts task.Counts, partial bool, err error) {
 	if is, found := s.kept.get(c.by, behavior); found {
 		return is.counts, is.partial, nil

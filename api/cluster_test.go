@@ -62,7 +62,9 @@ func (varied) Counts(_ context.Context, behavior string) (all task.Counts, err e
 
 func TestBehaviors_CountsTheOneThatIsAskedForHoweverManyThereAre(t *testing.T) {
 	s, _ := serve(t, func(c *api.Config) { c.Client = varied{c.Client.(operations.Direct)} })
-	s.want(s.send("viewer", "GET", "/v1/behaviors", nil), 200, `{"behavior":"","status":"CREATED","substatus":"none","tasks":7}`)
-	s.want(s.send("viewer", "GET", "/v1/behaviors?behavior=zzz", nil), 200, `[{"behavior":"zzz","status":"CREATED","substatus":"ready","tasks":3}]`)
+	s.want(s.send("viewer", "GET", "/v1/behaviors", nil), 200,
+		`{"behavior":"","status":"CREATED","substatus":"none","tasks":7}`)
+	s.want(s.send("viewer", "GET", "/v1/behaviors?behavior=zzz", nil), 200,
+		`[{"behavior":"zzz","status":"CREATED","substatus":"ready","tasks":3}]`)
 	s.want(s.send("viewer", "GET", "/v1/behaviors?behavior="+strings.Repeat("z", 300), nil), 400, `"field":"behavior"`)
 }

@@ -36,7 +36,7 @@ const (
 type link struct {
 	base   string        // without a slash at its end
 	where  string        // the same for people
-	renew  func() string // as Options.Renew
+	renew  func() string // Options.Renew describes it
 	within time.Duration
 	http   *http.Client
 	idle   *http.Transport
@@ -164,8 +164,8 @@ func (l *link) exchange(ctx context.Context, q *request, into any) (answer, erro
 	return a, nil
 }
 
-// send sends a request, and returns the answer unless that is a refusal. One that is refused for the sake of its token is
-// sent again with another one, if there is one.
+// send sends a request, and returns the answer unless that is a refusal. Where the API refuses the token, it sends the
+// request once more with the token that holds now, if that is another one.
 func (l *link) send(ctx context.Context, q *request) (*http.Response, error) {
 	id := rand.Text()[:16] // stands in the events of the request, and in the log of the node
 	token := l.secret()

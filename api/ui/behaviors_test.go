@@ -94,7 +94,7 @@ func TestOverview_DrawsTheLastQuarterOfAnHour(t *testing.T) {
 	}
 }
 
-// crowded is a cluster of which all tasks fill more pages than anybody lists, each of which takes a while.
+// crowded is a cluster that has more pages of tasks than the API lists, and takes a while for each page.
 type crowded struct {
 	silent
 	takes time.Duration
@@ -138,7 +138,7 @@ func TestBehaviors_OfAPrefixWithManyTasksAreCountedInTime(t *testing.T) {
 	}
 }
 
-// Who counts for a while holds up nobody else that long.
+// A slow count gives its place back after each page, so that other requests of its principal go on.
 func TestBehaviors_ThatAreCountedLeavePlacesToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64

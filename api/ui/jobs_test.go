@@ -221,8 +221,10 @@ func TestJob_ThatEndsInTheMiddleGoesOnFromItsCursor(t *testing.T) {
 	s := serve(t, func(cfg *api.Config, _ *ui.Config) { client.Client, cfg.Client = cfg.Client, client })
 	_, form := s.matching("operator", "affinity=a&operation=cancel&reason=no+more")
 	at := s.want(s.order("operator", form), 303).header.Get("Location")
-	got := s.want(s.ended("operator", at), 200, "It has failed", "Go on from there", `name="cursor" value="&lt;c3&gt;"`, "&lt;c3&gt;</pre>",
-		`href="/ui/matching?affinity=a&amp;cursor=%3Cc3%3E&amp;operation=cancel&amp;reason=no&#43;more"`, `name="affinity" value="a"`, `name="counted" value="2"`)
+	got := s.want(s.ended("operator", at), 200, "It has failed", "Go on from there",
+		`name="cursor" value="&lt;c3&gt;"`, "&lt;c3&gt;</pre>",
+		`href="/ui/matching?affinity=a&amp;cursor=%3Cc3%3E&amp;operation=cancel&amp;reason=no&#43;more"`,
+		`name="affinity" value="a"`, `name="counted" value="2"`)
 	next := goOn(got)
 	second := s.want(s.order("operator", next), 303).header.Get("Location")
 	if again := s.want(s.order("operator", next), 303).header.Get("Location"); again != second || second == at {

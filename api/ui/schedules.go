@@ -334,7 +334,7 @@ func (u *UI) steerSchedules(c *api.Call) error {
 			report.All = append(report.All, of)
 			continue
 		}
-		var told api.Submitted // of a run; the other verbs answer without a body
+		var told api.Submitted // a run answers with it, and the other verbs without a body
 		err := l.ask(steering(name, verb, form), &told)
 		switch {
 		case err != nil && len(names) == 1:

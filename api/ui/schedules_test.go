@@ -138,7 +138,7 @@ func (listless) ListPage(context.Context, task.Filter, string) (task.Page, error
 	return task.Page{}, store.ErrUnavailable
 }
 
-// Without the runs nobody knows whether a form would make another one.
+// A page without the list of runs cannot tell whether its form would make another run.
 func TestSchedule_IsNotRunWhileItsRunsAreMissing(t *testing.T) {
 	s := serve(t, func(cfg *api.Config, _ *ui.Config) {
 		cfg.Client = listless{cfg.Client.(operations.Direct)}

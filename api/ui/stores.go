@@ -139,7 +139,7 @@ func (l *look) groups(into *storePage, from string) error {
 	}))
 }
 
-// at returns the address of the page with a query of names and values, of which empty ones are left out.
+// at returns the address of the page. Its query has those of the names whose values are not empty.
 func (p *storePage) at(query ...string) string {
 	set := url.Values{}
 	for i := 0; i < len(query); i += 2 {
@@ -166,11 +166,11 @@ func storeProblem(err error) error {
 // storePage holds what the page of a store shows.
 type storePage struct {
 	Name   string
-	Groups []groupRow  // of this page, by name
+	Groups []groupRow  // the groups that this page shows, by name
 	From   string      // the name that the page begins with; "" = it is the first page
 	Next   string      // address of the next page; "" = there is none
 	All    int         // groups of all pages
-	Sum    form.Group  // of all of them
+	Sum    form.Group  // it adds up all groups of the store
 	Group  *groupItems // the one whose tasks are shown; nil = none
 }
 

@@ -106,7 +106,7 @@ func (l *look) task(cursor string) (*one, error) {
 	}
 	body.Events, body.Older = past.Events, past.Cursor
 	until, ended := l.Now, body.Final()
-	if !body.Known || cursor != "" { // the last phase goes on beyond the events, nobody knows for how long
+	if !body.Known || cursor != "" { // the last phase may last longer than the events of this page
 		until, ended = time.Time{}, false
 	}
 	body.Drawing = timeline.Draw(movesOf(past.Events), until, body.Older != "", ended)

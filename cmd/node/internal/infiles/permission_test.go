@@ -21,7 +21,7 @@ import (
 // openVariable names, for the test that runs as another user, the directory to open.
 const openVariable = "INFILES_OPEN"
 
-// nobody is the id of a user who owns no file.
+// No file belongs to the user with the id nobody.
 const nobody = 65534
 
 // entered makes a directory that every user may enter.
