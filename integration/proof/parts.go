@@ -4,10 +4,11 @@ package main
 var parts = []part{
 	{"tests", []string{
 		`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 ` +
-			`$(go list ./... | grep -vE "/(integration|cmd/node)(/|$)") $(go list ./cmd/node/internal/...)`,
+			`$(go list ./... | grep -vE "/(engine|integration|cmd/node)(/|$)") $(go list ./cmd/node/internal/...)`,
 		`go run ./integration/documents`,
 		`go run ./integration/otheruser`,
 	}},
+	{"engine", []string{`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 ./engine/...`}},
 	{"integration", []string{
 		`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 ` +
 			`$(go list ./integration/... | grep -vE "/integration(/processes)?$")`,
@@ -25,7 +26,15 @@ var parts = []part{
 		// Among others: owners of a store are killed under load, and nodes at every write of their upkeep.
 		`PROOF=1 go test ./integration ./integration/processes -count=1 -timeout 40m -p 1`,
 	}},
-	{"race", []string{`go test -race -count=1 -timeout 45m ./...`}},
+	{"race", []string{
+		`go test -race -count=1 -timeout 40m $(go list ./... | grep -vE "/(engine|integration|cmd/node)(/|$)") ` +
+			`$(go list ./cmd/node/internal/...)`,
+	}},
+	{"race-engine", []string{`go test -race -count=1 -timeout 40m ./engine/...`}},
+	{"race-integration", []string{
+		`go test -race -count=1 -timeout 40m ./cmd/node $(go list ./integration/... | grep -vE "/integration(/processes)?$")`,
+	}},
+	{"race-processes", []string{`go test -race -count=1 -timeout 40m ./integration ./integration/processes`}},
 	{"histories", []string{`go run ./integration/simulation run --histories 2000 --seed "$SEED"`}},
 	{"faults", []string{`go run ./integration/robustness run --all-faults --etcd 3 --seed "$SEED" --parallel 2 --duration 5s`}},
 	{"rounds", []string{`go run ./integration/robustness rounds --rounds 100 --parallel 2 --seed "$SEED"`}},
