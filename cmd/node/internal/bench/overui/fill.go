@@ -57,14 +57,18 @@ func (f *fill) pages() []string {
 // rareAffinity is the affinity of the i-th task, if it has one of its own.
 func rareAffinity(i int) string { return fmt.Sprintf("tenant-%d", i%97) }
 
-// fill makes the tasks that wait for their time, and then those that have ended.
+// fill makes the tasks that wait for their time, and then those that have ended. It names them all, which spreads them
+// over all shards: random ids are of the shards of one node, which may keep fewer.
 func (f *fill) fill(ctx context.Context, p *bench.Pair, finished, waiting int) error {
 	far := time.Now().Add(farAhead)
-	if err := f.submit(ctx, p, waiting, func(r *task.Request, _ int) { r.NotBefore = far }); err != nil {
+	err := f.submit(ctx, p, waiting, func(r *task.Request, i int) {
+		r.ID, r.NotBefore = events.TaskID(fmt.Sprintf("waits-%d", i)), far
+	})
+	if err != nil {
 		return fmt.Errorf("make waiting tasks: %w", err)
 	}
-	err := f.submit(ctx, p, finished, func(r *task.Request, i int) {
-		switch {
+	err = f.submit(ctx, p, finished, func(r *task.Request, i int) {
+		switch r.ID = events.TaskID(fmt.Sprintf("kept-%d", i)); {
 		case i == 0:
 			r.ID = sample
 		case i%rareOwner == 0:
@@ -100,7 +104,7 @@ func (f *fill) submit(ctx context.Context, p *bench.Pair, n int, change func(r *
 	return g.Wait()
 }
 
-// settle waits until so many tasks have ended.
+// settle waits until so many tasks have ended. It fails once none goes on and fewer are kept.
 func (f *fill) settle(ctx context.Context, p *bench.Pair, finished int) error {
 	ctx, cancel := context.WithTimeout(ctx, fillWithin)
 	defer cancel()
@@ -109,14 +113,20 @@ func (f *fill) settle(ctx context.Context, p *bench.Pair, finished int) error {
 		if err != nil {
 			return fmt.Errorf("count what has ended: %w", err)
 		}
-		ended := int64(0)
+		ended, goOn := int64(0), int64(0)
 		for _, n := range counts.Rows {
-			if n.Status == task.Success {
+			switch {
+			case n.Status == task.Success:
 				ended += n.Tasks
+			case n.Substatus != task.SubScheduled:
+				goOn += n.Tasks
 			}
 		}
-		if ended >= int64(finished) {
+		switch {
+		case ended >= int64(finished):
 			return nil
+		case goOn == 0 && len(counts.Missing) == 0:
+			return fmt.Errorf("%d of %d tasks that have ended are kept, and none goes on", ended, finished)
 		}
 		select {
 		case <-ctx.Done():
