@@ -30,6 +30,9 @@ type Submit struct {
 	MaxAttempts int64 `json:"max_attempts,omitempty"`
 	TimeoutMs   int64 `json:"timeout_ms,omitempty"` // of an attempt
 	RetainMs    int64 `json:"retain_ms,omitempty"`  // after SUCCESS
+
+	Tags     []string   `json:"tags,omitempty"`
+	Deadline *time.Time `json:"deadline,omitempty"` // RFC 3339; the run fails unless it has ended by then
 }
 
 // Submitted is a task that was submitted, and its outcome where it has one.
@@ -120,6 +123,7 @@ func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 		MaxAttempts: int(s.MaxAttempts),
 		Timeout:     time.Duration(s.TimeoutMs) * time.Millisecond,
 		Retain:      time.Duration(s.RetainMs) * time.Millisecond,
+		Tags:        s.Tags,
 	}
 	if s.ID != nil {
 		o.ID = *s.ID
@@ -127,7 +131,23 @@ func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 	if s.NotBefore != nil {
 		o.NotBefore = *s.NotBefore
 	}
-	return o, nil
+	if s.Deadline != nil {
+		o.Deadline = *s.Deadline
+	}
+	return o, checkTags(s.Tags)
+}
+
+// checkTags refuses tags that no task has.
+func checkTags(tags []string) error {
+	if n := len(tags); n > events.MaxTags {
+		return &task.LimitError{Field: "tags", Limit: events.MaxTags, Got: int64(n)}
+	}
+	for _, tag := range tags {
+		if err := events.ValidateTag(tag); err != nil {
+			return invalid("tags", "%s", err)
+		}
+	}
+	return nil
 }
 
 // idFor returns the id of a task that a token submits. It begins with the prefix of the token.

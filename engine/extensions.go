@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"taskledger/engine/internal/deadlines"
 	"taskledger/engine/internal/logsweep"
 	"taskledger/engine/internal/pauses"
 	"taskledger/engine/internal/schedules"
@@ -27,6 +28,7 @@ func ownerExtensions(
 		stores.AtOwner(hints(itemHints)),
 		schedules.AtOwner(node, zones),
 		works.AtOwner,
+		deadlines.AtOwner,
 		logs.AtOwner,
 	}
 }

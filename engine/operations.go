@@ -113,6 +113,7 @@ func resubmit(t *projection.Task) command.Submit {
 		Policy:   t.Kind.Policy,
 		Priority: t.Priority,
 		Params:   t.Params,
+		Tags:     t.Tags(),
 	}
 }
 

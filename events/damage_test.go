@@ -239,6 +239,12 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"move of no hold":       {"hold 0", ofWork(&events.HoldMoved{Done: 1})},
 		"hold that stays":       {"hold 1 does not move", ofWork(&events.HoldMoved{Hold: 1})},
 		"changes of a hold":     {"1001 changes of a hold", ofWork(&events.HoldMoved{Hold: 1, Done: 1001})},
+		"tags of a task":        {"11 tags exceed the limit of 10", ofWork(&events.Described{Tags: manyTags(11)})},
+		"order of tags":         {"tag \"a\" follows tag \"b\"", ofWork(&events.Described{Tags: []string{"b", "a"}})},
+		"tag twice":             {"tag \"a\" follows tag \"a\"", ofWork(&events.Described{Tags: []string{"a", "a"}})},
+		"tag of no text":        {"tag of 0 bytes, want 1 to 64", ofWork(&events.Described{Tags: []string{""}})},
+		"tag of spaces":         {"tag \"a b\": want letters", ofWork(&events.Described{Tags: []string{"a b"}})},
+		"deadline before all":   {"deadline -1, want 0 or later", ofWork(&events.Described{Deadline: -1})},
 		"forgotten store":       {"0 bytes, want 1 to 64", events.Event{Body: &events.StoreForgotten{Last: 1}}},
 		"last id of a store":    {"number 0, want 1", events.Event{Body: &events.StoreForgotten{Store: "a"}}},
 		"reason of a time":      {"reason: 257 bytes", events.Event{Task: "a", Body: &events.Rescheduled{Reason: strings.Repeat("r", events.MaxNameBytes+1)}}},
@@ -483,4 +489,11 @@ func TestSchedulePlan_OfALaterReleaseIsReadWhereItIsTold(t *testing.T) {
 	if stored.Decode(r); !errors.Is(r.Close(), wire.ErrTail) {
 		t.Errorf("stored: %v, want %v", r.Close(), wire.ErrTail)
 	}
+}
+
+func manyTags(n int) (tags []string) {
+	for i := range n {
+		tags = append(tags, fmt.Sprintf("tag-%02d", i))
+	}
+	return tags
 }

@@ -3,6 +3,7 @@ package events_test
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"pgregory.net/rapid"
 
@@ -251,6 +252,10 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		b := &events.HoldMoved{Hold: rapid.Uint32Range(1, math.MaxUint32).Draw(t, "hold"), Done: rapid.Uint32Range(0, events.MaxHeldChanges).Draw(t, "done")}
 		b.Ended = b.Done == 0 || rapid.Bool().Draw(t, "ended")
 		return b
+	case events.KindDescribed:
+		tags := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9._:/=+@-]{1,64}`), 0, events.MaxTags, rapid.ID).Draw(t, "tags")
+		slices.Sort(tags)
+		return &events.Described{Tags: tags, Deadline: drawItemTime(t)}
 	default:
 		t.Fatalf("no generator for %s", kind)
 		return nil

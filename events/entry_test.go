@@ -250,6 +250,12 @@ func expected(body events.Body) ([]any, events.Payload) {
 		return []any{uint64(b.Attempt), b.Hold, b.Partition, []byte(b.Key), []byte(b.At), b.Data, b.Code, b.Message, b.Passed}, nil
 	case *events.HoldMoved:
 		return []any{b.Hold, b.Done, b.Ended}, nil
+	case *events.Described:
+		tags := make([]any, 0, len(b.Tags))
+		for _, tag := range b.Tags {
+			tags = append(tags, tag)
+		}
+		return []any{tags, int64(b.Deadline)}, nil
 	case *events.Suspended:
 		return []any{b.Reason}, nil
 	case *events.CancelRequested:

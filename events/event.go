@@ -92,6 +92,7 @@ const (
 	CodeFailed    = "failed"    // the handler returned an error without a code
 	CodeCancelled = "cancelled" // somebody asked for it
 	CodeTimeout   = "timeout"   // the attempt exceeded its time-out
+	CodeDeadline  = "deadline"  // the run had not ended by its deadline
 	CodeLost      = "lost"      // its nodes died too often
 	CodePanic     = "panic"     // the handler panicked or ended its goroutine
 	CodeRejected  = "rejected"  // parameters or result cannot be decoded or exceed a limit

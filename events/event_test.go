@@ -14,7 +14,7 @@ func TestKind_NamesAndNumbersArePinned(t *testing.T) {
 		"ItemAdded", "ItemReplaced", "ItemRemoved", "StoreForgotten", "ScheduleSet", "Ticked",
 		"SchedulePaused", "ScheduleResumed", "BackfillSet", "BackfillEnded", "ScheduleEnded", "ScheduleDefined",
 		"WorkPlanned", "PartitionStarted", "PartitionEnded", "BucketsMoved", "PermitsGranted", "WorkReset",
-		"TokenMoved", "ChangeHeld", "HoldMoved"}
+		"TokenMoved", "ChangeHeld", "HoldMoved", "Described"}
 	kinds := events.Kinds()
 	if len(kinds) != len(want) {
 		t.Fatalf("%d kinds, want %d", len(kinds), len(want))

@@ -49,6 +49,7 @@ const (
 	KindTokenMoved
 	KindChangeHeld
 	KindHoldMoved
+	KindDescribed
 	kindEnd
 )
 
@@ -98,6 +99,7 @@ var kinds = [kindEnd]struct {
 	KindTokenMoved:       {"TokenMoved", OfTask, empty[TokenMoved]},
 	KindChangeHeld:       {"ChangeHeld", OfTask, empty[ChangeHeld]},
 	KindHoldMoved:        {"HoldMoved", OfTask, empty[HoldMoved]},
+	KindDescribed:        {"Described", OfTask, empty[Described]},
 }
 
 func empty[T any, P interface {

@@ -96,6 +96,12 @@ const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 // Add returns the time d later, rounded down to milliseconds.
 func (m Millis) Add(d time.Duration) Millis { return m + Millis(d.Milliseconds()) }
 
+// Text is MarshalText as a string.
+func (m Millis) Text() string {
+	text, _ := m.MarshalText()
+	return string(text)
+}
+
 // MarshalText returns RFC 3339 with milliseconds, and nothing for 0.
 func (m Millis) MarshalText() ([]byte, error) {
 	if m == 0 {

@@ -86,6 +86,8 @@ type Request struct {
 	Delay     time.Duration // 0 = not given
 	Priority  int64         // 0 = not given
 	Overrides
+	Tags     []string
+	Deadline Millis // 0 = not given
 }
 
 // Overrides stand in place of what the policy of a behavior says, for one task. A zero field overrides nothing.
@@ -110,10 +112,14 @@ func (q *Request) ID(key string) string {
 }
 
 func (q *Request) encode(w *wire.Writer) {
-	overrides := q.Overrides != Overrides{}
-	if overrides {
+	described := len(q.Tags) > 0 || q.Deadline != 0
+	overrides := described || q.Overrides != Overrides{}
+	switch { // what a request has not is left out, as before it could: a key stays that of its request
+	case described:
+		w.Array(10)
+	case overrides:
 		w.Array(8)
-	} else { // as it was before there were any: a key stays that of its request
+	default:
 		w.Array(5)
 	}
 	w.Text(q.Behavior)
@@ -125,6 +131,10 @@ func (q *Request) encode(w *wire.Writer) {
 		w.Int(int64(q.MaxAttempts))
 		w.Int(int64(q.Timeout))
 		w.Int(int64(q.Retain))
+	}
+	if described {
+		EncodeTags(w, q.Tags)
+		w.Int(int64(q.Deadline))
 	}
 }
 

@@ -23,7 +23,7 @@ func TestGolden_TaskAndIDOfARequestAreDerivedAsEver(t *testing.T) {
 		fmt.Fprintf(&derived, "%q %q %q\n  %s\n  %s\n", q[0], q[1], q[2], id, one)
 	}
 	for _, q := range []events.Request{{}, {Behavior: "noop"}, {Params: events.JSON([]byte(`{"a":1}`))}, {NotBefore: 1_800_000_000_000}, {Delay: 60_000}, {Priority: 5},
-		{"exec", events.JSON([]byte(`[1,2]`)), 1, 2, 3, events.Overrides{}}} {
+		{"exec", events.JSON([]byte(`[1,2]`)), 1, 2, 3, events.Overrides{}, nil, 0}} {
 		fmt.Fprintf(&derived, "%+q\n  %s\n", fmt.Sprintf("{%s %v %d %d %d}", q.Behavior, []byte(q.Params), q.NotBefore, int64(q.Delay), q.Priority), q.ID("key"))
 	}
 	pinned(t, "request.txt", []byte(derived.String()))

@@ -87,6 +87,7 @@ func samples() []events.Event {
 		&events.ChangeHeld{Attempt: events.RefOf(40, 1), Hold: 3, Partition: 1, Key: "o-17", At: "usn:16", Data: []byte(`{"o":17}`), Code: "forbidden",
 			Message: "no access", Passed: true},
 		&events.HoldMoved{Hold: 3, Done: 2, Ended: true},
+		&events.Described{Tags: []string{"customer=ada", "nightly"}, Deadline: sampleTime.Add(time.Hour)},
 	}
 	all := make([]events.Event, len(bodies))
 	for i, body := range bodies {

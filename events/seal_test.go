@@ -81,6 +81,9 @@ func drawExtremeBody(t *rapid.T) events.Body {
 		b.Key, b.Message = extreme.Draw(t, "key"), extreme.Draw(t, "any message")
 	case *events.HoldMoved:
 		b.Done = rapid.Uint32Range(0, 2*events.MaxHeldChanges).Draw(t, "any done")
+	case *events.Described:
+		b.Tags = rapid.SliceOfN(extreme, 0, 2*events.MaxTags).Draw(t, "any tags")
+		b.Deadline = events.Millis(rapid.Int64().Draw(t, "any deadline"))
 	case *events.AcceptedLoss:
 		b.Entry = rapid.Uint64().Draw(t, "any entry")
 	case *events.Recovered:

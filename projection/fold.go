@@ -50,6 +50,8 @@ func (t *Task) fold(ev *events.Event, names name.Table) {
 		t.resume(ev)
 	case *events.CancelRequested:
 		t.cancel(ev, b.Reason)
+	case *events.Described:
+		t.About = describe(b.Tags, b.Deadline)
 	}
 }
 
@@ -71,12 +73,18 @@ func (t *Task) end(ev *events.Event, status task.Status, next events.Millis) {
 func (t *Task) endRun() {
 	t.Runs++
 	t.RunEnded, t.Rerun = true, false
+	if t.Deadline() != 0 {
+		t.About = describe(t.Tags(), 0)
+	}
 }
 
 // close leaves to the journal what a finished task need not hold in memory.
 func (t *Task) close() {
 	if t.Status == task.Failure && !t.RunEnded { // its schedule was taken away: the run is over
 		t.endRun()
+	}
+	if t.Deadline() != 0 { // of a further run that was cancelled
+		t.About = describe(t.Tags(), 0)
 	}
 	t.ParamsElided = t.ParamsElided || t.Params != nil
 	t.Params = nil

@@ -127,6 +127,11 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 		return &events.Resumed{}
 	case events.KindCancelRequested:
 		return &events.CancelRequested{}
+	case events.KindDescribed:
+		return &events.Described{
+			Tags:     rapid.SampledFrom([][]string{nil, {"nightly"}, {"customer=ada", "nightly"}}).Draw(t, "tags"),
+			Deadline: rapid.SampledFrom([]events.Millis{0, later}).Draw(t, "deadline"),
+		}
 	}
 	return &events.Deleted{}
 }

@@ -96,6 +96,9 @@ func (m *Mark) Resume() *Life {
 	t.Kind = s.kind(kindKey{t.Kind.Behavior, t.Kind.Policy, t.Kind.Creator})
 	s.tasks[t.ID] = &t
 	s.enlist(&t)
+	if t.Deadline() != 0 {
+		s.deadlines.keep(&t)
+	}
 	s.place(&t, m.at)
 	s.weigh(&t, 1)
 	return &Life{

@@ -256,6 +256,9 @@ func (r *Restorer) complete() error {
 			return fmt.Errorf("task %q is there twice", t.ID)
 		}
 		s.created.add(t)
+		if t.Deadline() != 0 {
+			s.deadlines.keep(t)
+		}
 		s.place(t, s.Time)
 		s.weigh(t, 1)
 	}
@@ -318,6 +321,8 @@ func (t *Task) problem(entry uint64) string {
 		return "an error without FAILURE, or none with it"
 	case (t.Status == task.Success || t.Status == task.Failure) && t.Outcome == 0:
 		return "an end without an outcome"
+	case t.Final() && t.Deadline() != 0:
+		return "a finished task with a deadline"
 	case t.Final() && (!t.RunEnded || t.Params != nil || len(t.Result) > MaxKeptResult || t.Error != nil && errorBytes(t.Error) > MaxKeptError):
 		return "a finished task that holds on to its run"
 	}

@@ -35,6 +35,7 @@ type Shard struct {
 	pinned    queue // finished tasks that an extension holds
 	running   map[string]*queue
 	attempts  map[events.Ref]*Task // running, by Started: few, so that they are found without a search among all
+	deadlines deadlines
 	kinds     map[kindKey]*Kind
 	names     name.Table        // of nodes that have run tasks
 	latest    *Kind             // asked for; nil = none
@@ -53,17 +54,18 @@ type Shard struct {
 // NewShard returns the state before the first entry.
 func NewShard(id int) *Shard {
 	s := &Shard{
-		id:       uint16(id),
-		tasks:    map[events.TaskID]*Task{},
-		due:      queue{rank: rankDue, before: byCreation},
-		held:     queue{rank: rankEnded, before: byOutcome},
-		failed:   failures{queue: queue{rank: rankKeepUntil, before: byOutcome}},
-		running:  map[string]*queue{},
-		attempts: map[events.Ref]*Task{},
-		kinds:    map[kindKey]*Kind{},
-		names:    name.Table{},
-		groups:   map[string]*group{},
-		senders:  newSenders(),
+		id:        uint16(id),
+		tasks:     map[events.TaskID]*Task{},
+		due:       queue{rank: rankDue, before: byCreation},
+		held:      queue{rank: rankEnded, before: byOutcome},
+		failed:    failures{queue: queue{rank: rankKeepUntil, before: byOutcome}},
+		running:   map[string]*queue{},
+		attempts:  map[events.Ref]*Task{},
+		deadlines: deadlines{places: map[*Task]int{}},
+		kinds:     map[kindKey]*Kind{},
+		names:     name.Table{},
+		groups:    map[string]*group{},
+		senders:   newSenders(),
 	}
 	s.extend()
 	return s
@@ -109,12 +111,14 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	if err := s.allowed(t, ev); err != nil {
 		return nil, err
 	}
+	bounded := false
 	if c, ok := ev.Body.(*events.Created); ok {
 		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy, cmp.Or(c.Ties.By, ev.Asker.Principal)}), Status: task.Created, Priority: c.Priority, Params: c.Params,
 			Run: c.Ties.Run, ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
 		s.tasks[t.ID] = t
 		s.enlist(t)
 	} else {
+		bounded = t.Deadline() != 0
 		s.keepImage(t)
 		s.weigh(t, -1)
 		s.lift(t)
@@ -126,12 +130,16 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		t.Requests = t.Requests.With(requests.Request{ID: ev.RequestID, Run: t.SharedRun(), At: ev.At})
 	}
 	if ev.Kind() == events.KindDeleted {
+		s.deadlines.drop(t)
 		s.delist(t)
 		s.saw(t, ev)
 		return nil, nil
 	}
 	if t.Final() {
 		t.close()
+	}
+	if bounded || t.Deadline() != 0 {
+		s.deadlines.keep(t)
 	}
 	s.saw(t, ev)
 	s.place(t, ev.At)

@@ -37,11 +37,12 @@ const SnapshotVersion = 3
 //
 // with the policy as in Created and without a creator that is not known. tasks are in no order:
 //
-//	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request ...], run, wait]
+//	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request ...], run, wait,
+//	description]
 //
 // with the number of its kind and the sum of its flags: 1 suspended, 2 cancelled, 4 rerun, 8 run ended, 16 parameters
 // elided, 32 result elided, 64 error elided, and 128, 256 or 384 for a run of a schedule that has a UUID for a name: of
-// a tick, by hand, of a backfill. Of the last three values those at the end that are empty are left out. run is empty
+// a tick, by hand, of a backfill. Of the last four values those at the end that are empty are left out. run is empty
 // for a task that is CREATED, else the array below. A request is [id, run, at].
 //
 //	[attempt, failures, lost, runs, node, offer, lease, started, started at, outcome, ended at, result, [error], progress]
@@ -51,7 +52,7 @@ const SnapshotVersion = 3
 //
 //	[cause, since, suspended at, by, reason, suspended by, suspended for]
 //
-// with the stored number of the kind that is the cause. Events are named by their Refs, times are
+// or an empty array, with the stored number of the kind that is the cause. description is [[tag ...], deadline]. Events are named by their Refs, times are
 // in milliseconds. The rows of the sections after the tasks are described where they are written: see section.
 type Snapshot struct {
 	Entry uint64 // the state is the one after it

@@ -77,14 +77,17 @@ func decodeKind(r *wire.Reader) (k kindKey) {
 // The values of a task: those that each has, and with those that may be left out at its end.
 const (
 	leastValues = 12
-	mostValues  = 15
+	withWait    = 15
+	mostValues  = 16
 )
 
 // values returns how many values a task has: what is left out at the end is empty.
 func (t *Task) values() int {
 	switch {
+	case t.About != nil:
+		return mostValues
 	case t.Wait != nil:
-		return leastValues + 3
+		return withWait
 	case t.Status != task.Created:
 		return leastValues + 2
 	case len(t.Requests) > 0:
@@ -125,16 +128,29 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64, made events.RunOrigin) 
 	case values > leastValues+1:
 		w.Array(0)
 	}
-	if values == mostValues {
-		w.Array(7)
-		w.Uint(uint64(t.Wait.Cause))
-		w.Int(int64(t.Wait.Since))
-		w.Int(int64(t.Wait.SuspendedAt))
-		w.Text(t.Wait.By)
-		w.Text(t.Wait.Reason)
-		w.Text(t.Wait.SuspendedBy)
-		w.Text(t.Wait.SuspendedFor)
+	if values >= withWait {
+		t.encodeWait(w)
 	}
+	if values == mostValues {
+		w.Array(2)
+		events.EncodeTags(w, t.About.Tags)
+		w.Int(int64(t.About.Deadline))
+	}
+}
+
+func (t *Task) encodeWait(w *wire.Writer) {
+	if t.Wait == nil {
+		w.Array(0)
+		return
+	}
+	w.Array(7)
+	w.Uint(uint64(t.Wait.Cause))
+	w.Int(int64(t.Wait.Since))
+	w.Int(int64(t.Wait.SuspendedAt))
+	w.Text(t.Wait.By)
+	w.Text(t.Wait.Reason)
+	w.Text(t.Wait.SuspendedBy)
+	w.Text(t.Wait.SuspendedFor)
 }
 
 func (t *Task) encodeRun(w *wire.Writer, node uint64) {
@@ -208,8 +224,24 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 			r.Fail("%s task with a run of %d values", t.Status, n)
 		}
 	}
+	if values >= withWait {
+		t.decodeWait(r, values > withWait)
+	}
 	if values == mostValues {
-		r.ArrayOf(7)
+		r.ArrayOf(2)
+		t.About = describe(events.DecodeTags(r), events.Millis(r.Int()))
+	}
+	if values != t.values() {
+		r.Fail("task of %d values, the last ones are empty or missing", values)
+	}
+	return t
+}
+
+// decodeWait reads what encodeWait wrote. may says that nothing may be there, since something follows.
+func (t *Task) decodeWait(r *wire.Reader, may bool) {
+	switch n := r.Array(); {
+	case n == 0 && may:
+	case n == 7:
 		t.setWait(Wait{
 			Cause:        events.Kind(upTo(r, math.MaxUint8)),
 			Since:        events.Millis(r.Int()),
@@ -219,11 +251,11 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 			SuspendedBy:  r.Text(),
 			SuspendedFor: r.Text(),
 		})
+	case n > 7:
+		r.Tail(n, 7)
+	default:
+		r.Fail("wait of %d values", n)
 	}
-	if values != t.values() {
-		r.Fail("task of %d values, the last ones are empty or missing", values)
-	}
-	return t
 }
 
 func (t *Task) decodeRun(r *wire.Reader, nodes []name.Name) {

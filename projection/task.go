@@ -45,6 +45,7 @@ type Task struct {
 	Error    *events.Error  // FAILURE only
 	Progress *events.Progressed
 	Requests requests.List // those that made, changed or joined it
+	About    *Description  // nil = neither tags nor a deadline; never changed
 
 	indexed
 }
@@ -89,7 +90,7 @@ func (t *Task) bytes() int64 {
 	if t.Error != nil {
 		n += len(t.Error.Code) + errorBytes(t.Error)
 	}
-	return int64(n)
+	return int64(n) + t.About.bytes()
 }
 
 // errorBytes counts the message and the properties of an error.

@@ -93,6 +93,7 @@ var next = func() (m [64][phaseCount]Phase) {
 	stays(events.KindTokenMoved, OnNode, Waiting, IsFailure)
 	stays(events.KindChangeHeld, OnNode, Waiting, IsFailure)
 	stays(events.KindHoldMoved, OnNode, Waiting, IsSuccess, IsFailure)
+	stays(events.KindDescribed, IsCreated, OnNode, Waiting, IsSuccess, IsFailure)
 	return m
 }()
 

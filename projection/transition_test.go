@@ -54,6 +54,7 @@ WorkReset        -        -        -        =        =        =
 TokenMoved       -        -        =        =        -        =
 ChangeHeld       -        -        =        =        -        =
 HoldMoved        -        -        =        =        =        =
+Described        -        =        =        =        =        =
 `
 
 var phaseNames = map[string]projection.Phase{"absent": projection.Absent, "CREATED": projection.IsCreated, "RUNNING": projection.OnNode,
@@ -156,6 +157,7 @@ func bodyOf(j *journal, kind events.Kind) events.Body {
 		events.KindTokenMoved:       &events.TokenMoved{Attempt: 9, Token: "t"},
 		events.KindChangeHeld:       changeHeld,
 		events.KindHoldMoved:        &events.HoldMoved{Hold: 1, Done: 1, Ended: true},
+		events.KindDescribed:        &events.Described{Tags: []string{"nightly"}, Deadline: j.now.Add(time.Hour)},
 	}[kind]
 }
 

@@ -50,8 +50,27 @@ func checkValid(t tb, got *projection.Task) {
 	}
 }
 
+// checkDeadlines asserts that the next deadline is the earliest one, and that no task has one that has ended.
+func checkDeadlines(t tb, s *projection.Shard) {
+	t.Helper()
+	var want events.Millis
+	for of := range s.Tasks() {
+		at := of.Deadline()
+		if of.Final() && at != 0 {
+			t.Fatalf("%s has ended and has a deadline", of.ID)
+		}
+		if at != 0 && (want == 0 || at < want) {
+			want = at
+		}
+	}
+	if first, got := s.NextDeadline(); got != want || first != nil && s.Task(first.ID) != first {
+		t.Fatalf("the next deadline is %d, the earliest %d", got, want)
+	}
+}
+
 // checkPlaces compares every index of a shard with what its tasks say, now being the latest time it was given.
 func checkPlaces(t tb, s *projection.Shard, now events.Millis) {
+	checkDeadlines(t, s)
 	t.Helper()
 	s.MakeDue(now)
 	m := modelOf(s, now)
@@ -192,6 +211,12 @@ func bytesOf(t *projection.Task) int64 {
 	}
 	if t.Progress != nil {
 		n += len(t.Progress.Note)
+	}
+	if t.About != nil {
+		n += 8
+	}
+	for _, tag := range t.Tags() {
+		n += 2 + len(tag)
 	}
 	return int64(n)
 }

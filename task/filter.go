@@ -20,6 +20,7 @@ type Filter struct {
 	AffinityPrefix string // the affinity begins with it
 	Creator        string // the principal that created it
 	Work           bool   // it has a partitioned work: one of its runs was planned, and the work is not forgotten
+	Tag            string // one of its tags
 
 	// Times are compared to the millisecond. From is included, To is not. A task that has not ended is in no range of
 	// ends; one that runs again, or whose further run was cancelled, ended when its last outcome was recorded. The zero
@@ -49,6 +50,10 @@ var filterFields = []struct {
 	{"affinity-prefix", "what that part begins with", setText(func(f *Filter) *string { return &f.AffinityPrefix })},
 	{"node", "name or session id of the node that runs it", setText(func(f *Filter) *string { return &f.Node })},
 	{"creator", "the principal that created it", setText(func(f *Filter) *string { return &f.Creator })},
+	{"tag", "one of its tags", func(f *Filter, text string) error {
+		f.Tag = text
+		return events.ValidateTag(text)
+	}},
 	{"work", "true: it has a partitioned work", func(f *Filter, text string) error {
 		if f.Work = text == "true"; !f.Work {
 			return fmt.Errorf("%.32q: want true", text)

@@ -42,9 +42,18 @@ type SubmitOptions struct {
 	MaxAttempts int           // up to 1,000,000
 	Timeout     time.Duration // of an attempt, up to ten years
 	Retain      time.Duration // after SUCCESS, up to ten years
+	// Tags, up to 10 of 1 to 64 letters, digits and . _ - : / = + @, are for lists: task.Filter.Tag finds the tasks of
+	// one. A submit that begins a run of a task that is there gives it these instead, unless there are none; one that
+	// joins a run changes none.
+	Tags []string
+	// Deadline, up to ten years ahead, is when the run that the submit begins fails unless it has ended: with the code
+	// "deadline", while it waits as while an attempt runs, whose context then ends. A failed attempt whose next one
+	// would come later is the last. Further runs of the task, as by retry, have none; a submit that joins a run leaves
+	// the deadline of that as it is. The zero time is none.
+	Deadline time.Time
 	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or changed of a task, it
 	// neither makes nor changes again, and its engine.Future says Repeated. A key that was used with other parameters, which are compared byte by
-	// byte, or another NotBefore, Delay, Priority, MaxAttempts, Timeout or Retain is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
+	// byte, or another NotBefore, Delay, Priority, MaxAttempts, Timeout, Retain, Tags or Deadline is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
 	//
 	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's name or that of
 	// engine.WithAsker, the behavior and the key: all who repeat a request of one principal, at once or after an answer was lost, meet in one

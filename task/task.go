@@ -23,6 +23,7 @@ type Task struct {
 	Attempts
 	Place
 	Creator     string        `json:"creator,omitempty"` // the principal that created it; "" = none is known
+	Tags        []string      `json:"tags,omitempty"`    // in order
 	SuspendedAt events.Millis `json:"suspended_at,omitzero"`
 	Times
 	Progress *Progress       `json:"progress,omitempty"`
@@ -58,6 +59,7 @@ type Times struct {
 	RecheckNotBefore  events.Millis `json:"recheck_not_before,omitzero"` // of a RUNNING task: it may show something new
 	LostNotBefore     events.Millis `json:"lost_not_before,omitzero"`    // of a RUNNING task: it may run again
 	EndedAt           events.Millis `json:"ended_at,omitzero"`
+	Deadline          events.Millis `json:"deadline,omitzero"` // of a run that has not ended: it fails then
 }
 
 // Interventions names the principals that have cancelled or suspended a task, and their reasons.

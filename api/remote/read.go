@@ -94,6 +94,7 @@ func fieldsOf(f task.Filter) map[string]string {
 		"affinity-prefix": f.AffinityPrefix,
 		"node":            f.Node,
 		"creator":         f.Creator,
+		"tag":             f.Tag,
 	}
 	if f.Status != 0 {
 		fields["status"] = f.Status.String()

@@ -28,6 +28,10 @@ func submitBody(behavior string, o task.SubmitOptions) api.Submit {
 		MaxAttempts: int64(o.MaxAttempts),
 		TimeoutMs:   roundedUp(o.Timeout),
 		RetainMs:    roundedUp(o.Retain),
+		Tags:        o.Tags,
+	}
+	if !o.Deadline.IsZero() {
+		s.Deadline = &o.Deadline
 	}
 	if o.ID != "" {
 		s.ID = &o.ID

@@ -49,6 +49,8 @@ func (u *UI) submitRoutes() []api.Route {
 				{Name: "delay"},
 				{Name: "not_before"},
 				{Name: "priority"},
+				{Name: "tags"},
+				{Name: "deadline"},
 				{Name: "key"},
 			},
 			Large: true,
@@ -59,7 +61,7 @@ func (u *UI) submitRoutes() []api.Route {
 
 // submission is a form of a new task, as it was typed.
 type submission struct {
-	Behavior, Params, ID, Delay, NotBefore, Priority, Key string
+	Behavior, Params, ID, Delay, NotBefore, Priority, Tags, Deadline, Key string
 
 	Behaviors []string          // that can be chosen
 	Like      events.TaskID     // that it is a copy of; "" = none
@@ -115,6 +117,7 @@ func (l *look) copyInto(form *submission, id events.TaskID) error {
 	if t.Priority != 0 {
 		form.Priority = strconv.FormatInt(t.Priority, 10)
 	}
+	form.Tags = strings.Join(t.Tags, " ")
 	return nil
 }
 
@@ -153,6 +156,8 @@ func (u *UI) submit(c *api.Call) error {
 		Delay:     strings.TrimSpace(form.Get("delay")),
 		NotBefore: strings.TrimSpace(form.Get("not_before")),
 		Priority:  strings.TrimSpace(form.Get("priority")),
+		Tags:      strings.TrimSpace(form.Get("tags")),
+		Deadline:  strings.TrimSpace(form.Get("deadline")),
 		Key:       strings.TrimSpace(form.Get("key")),
 		Wrong:     map[string]string{},
 	}
@@ -224,6 +229,14 @@ func (s *submission) read(on *frame) (ask api.Submit) {
 		}
 		ask.Priority = n
 	}
+	ask.Tags = strings.Fields(s.Tags)
+	if s.Deadline != "" {
+		at, err := on.momentOf(s.Deadline)
+		if err != nil {
+			s.Wrong["deadline"] = err.Error()
+		}
+		ask.Deadline = &at
+	}
 	return ask
 }
 
@@ -269,6 +282,8 @@ var fieldOf = map[string]string{
 	"delay":           "delay",
 	"not_before":      "not_before",
 	"priority":        "priority",
+	"tags":            "tags",
+	"deadline":        "deadline",
 	"Idempotency-Key": "key",
 	"key":             "key",
 }

@@ -80,8 +80,8 @@ type column struct {
 // columnNames lists the columns, and usualColumns those that are shown where none is chosen.
 var (
 	columnNames = []string{
-		"behavior", "status", "substatus", "since", "priority", "attempt", "failures", "progress", "creator", "created",
-		"starts", "started", "ended", "node", "error",
+		"behavior", "status", "substatus", "since", "priority", "attempt", "failures", "progress", "creator", "tags", "created",
+		"starts", "started", "ended", "deadline", "node", "error",
 	}
 	usualColumns = []string{"behavior", "status", "substatus", "since", "attempt", "node"}
 )

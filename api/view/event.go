@@ -107,6 +107,8 @@ func body(of events.Body) any {
 		return object{"behavior": b.Behavior}
 	case *events.Suspended:
 		return object{"reason": b.Reason}
+	case *events.Described:
+		return described(b)
 	case *events.CancelRequested:
 		return object{"reason": b.Reason}
 	case *events.ItemAdded:
@@ -133,6 +135,17 @@ func body(of events.Body) any {
 		return o
 	}
 	return ofSchedule(of)
+}
+
+func described(b *events.Described) object {
+	o := object{}
+	if len(b.Tags) > 0 {
+		o["tags"] = b.Tags
+	}
+	if b.Deadline != 0 {
+		o["deadline"] = b.Deadline
+	}
+	return o
 }
 
 // withText adds the data of an item where an event changes them.

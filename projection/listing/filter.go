@@ -30,6 +30,9 @@ func Digest(f task.Filter) uint64 {
 	if f.Work { // cursors of filters without it stay as they are
 		w.Bool(true)
 	}
+	if f.Tag != "" {
+		w.Text(f.Tag)
+	}
 	sum := sha256.Sum256(w.B)
 	return binary.BigEndian.Uint64(sum[:])
 }

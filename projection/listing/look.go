@@ -122,6 +122,7 @@ func Matches(f task.Filter, t *task.Task) bool {
 		LastAttempt: projection.LastAttempt{Node: t.Session},
 		CreatedAt:   t.CreatedAt,
 		EndedAt:     t.EndedAt,
+		About:       &projection.Description{Tags: t.Tags},
 	}, func() task.Substatus { return t.Substatus })
 }
 
@@ -135,6 +136,7 @@ func (m *matcher) matches(t *projection.Task, substatus func() task.Substatus) b
 		m.Node != "" && t.Node != m.Node,
 		m.Affinity != "" && t.ID.Affinity() != m.Affinity,
 		!strings.HasPrefix(t.ID.Affinity(), m.AffinityPrefix),
+		m.Tag != "" && !slices.Contains(t.Tags(), m.Tag),
 		m.createdTo != 0 && t.CreatedAt >= m.createdTo,
 		m.endedFrom != 0 && t.EndedAt < m.endedFrom,
 		m.endedTo != 0 && (t.EndedAt == 0 || t.EndedAt >= m.endedTo):

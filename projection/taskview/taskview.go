@@ -2,6 +2,8 @@
 package taskview
 
 import (
+	"slices"
+
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -36,7 +38,9 @@ func Of(t *projection.Task, shards int, now events.Millis) task.Task {
 			RecheckNotBefore:  t.RecheckNotBefore(),
 			LostNotBefore:     t.LostNotBefore(),
 			EndedAt:           t.EndedAt,
+			Deadline:          t.Deadline(),
 		},
+		Tags:     slices.Clone(t.Tags()),
 		Params:   t.Params.Readable(),
 		Result:   t.Result.Readable(),
 		Error:    t.Error,

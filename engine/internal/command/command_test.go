@@ -51,8 +51,12 @@ var (
 		return e
 	})
 	genSubmit = rapid.Custom(func(t *rapid.T) command.Submit {
-		return command.Submit{genID.Draw(t, "task"), genText.Draw(t, "behavior"), genPolicy.Draw(t, "policy"), rapid.Int64().Draw(t, "priority"),
-			genTime.Draw(t, "not before"), genMillis.Draw(t, "delay"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), rapid.Bool().Draw(t, "run now"), false}
+		c := command.Submit{genID.Draw(t, "task"), genText.Draw(t, "behavior"), genPolicy.Draw(t, "policy"), rapid.Int64().Draw(t, "priority"),
+			genTime.Draw(t, "not before"), genMillis.Draw(t, "delay"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), rapid.Bool().Draw(t, "run now"), nil, 0, false}
+		if rapid.Bool().Draw(t, "described") {
+			c.Tags, c.Deadline = rapid.SliceOfN(genText, 1, events.MaxTags).Draw(t, "tags"), genTime.Draw(t, "deadline")
+		}
+		return c
 	})
 	genAttempts = rapid.Custom(func(t *rapid.T) (all []command.AttemptName) {
 		for range rapid.IntRange(0, 3).Draw(t, "attempts") {
@@ -112,7 +116,7 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 		return &command.List{rapid.Uint64Range(0, 4).Draw(t, "status"), rapid.Uint64Range(0, 10).Draw(t, "substatus"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
 			genText.Draw(t, "prefix"), genText.Draw(t, "node"), genText.Draw(t, "creator"), rapid.Int64().Draw(t, "created from"), rapid.Int64().Draw(t, "created to"),
 			rapid.Int64().Draw(t, "ended from"), rapid.Int64().Draw(t, "ended to"), rapid.Uint64().Draw(t, "before"), rapid.Int64().Draw(t, "until"),
-			rapid.Int64Range(0, 1000).Draw(t, "limit"), rapid.Int64().Draw(t, "look"), genText.Draw(t, "cluster"), rapid.Bool().Draw(t, "work")}
+			rapid.Int64Range(0, 1000).Draw(t, "limit"), rapid.Int64().Draw(t, "look"), genText.Draw(t, "cluster"), rapid.Bool().Draw(t, "work"), genText.Draw(t, "tag")}
 	case *command.Info:
 		return c
 	case *command.Tally:

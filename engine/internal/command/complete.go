@@ -215,8 +215,16 @@ func (d *Decider) waited(t *projection.Task, c *Complete) events.Millis {
 	return max(d.Now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))
 }
 
-// nextTry returns when a failed attempt is tried again; 0 = never.
+// nextTry returns when a failed attempt is tried again; 0 = never, also where the deadline of the run comes before.
 func (d *Decider) nextTry(t *projection.Task, c *Complete) events.Millis {
+	next := d.nextByPolicy(t, c)
+	if by := t.Deadline(); by != 0 && next >= by {
+		return 0
+	}
+	return next
+}
+
+func (d *Decider) nextByPolicy(t *projection.Task, c *Complete) events.Millis {
 	policy := &t.Kind.Policy
 	_, failed := d.State.Tries(t, d.Now)
 	failed++

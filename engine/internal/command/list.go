@@ -26,10 +26,11 @@ type List struct {
 	Scan                       int64  // so many tasks at most; 0 = as many as the budget of the owner allows
 	Cluster                    string // whose cursor names the place; "" = no cursor does
 	Work                       bool   // tasks that have a work alone
+	Tag                        string
 }
 
 // Optional implements message.Optional.
-func (*List) Optional() int { return 1 }
+func (*List) Optional() int { return 2 }
 
 // ListOf asks for the tasks of a filter from a place on.
 func ListOf(f task.Filter, from listing.Place, limit, scan int, cluster string) *List {
@@ -51,13 +52,14 @@ func ListOf(f task.Filter, from listing.Place, limit, scan int, cluster string) 
 		Scan:        int64(scan),
 		Cluster:     cluster,
 		Work:        f.Work,
+		Tag:         f.Tag,
 	}
 }
 
 func (*List) Op() uint64 { return opList }
 
 func (c *List) Size() int {
-	return 160 + len(c.Behavior) + len(c.Affinity) + len(c.Prefix) + len(c.Node) + len(c.Creator) + len(c.Cluster)
+	return 160 + len(c.Behavior) + len(c.Affinity) + len(c.Prefix) + len(c.Node) + len(c.Creator) + len(c.Cluster) + len(c.Tag)
 }
 
 func (c *List) Limits() error {
@@ -72,6 +74,7 @@ func (c *List) Limits() error {
 		limitNode(c.Node),
 		atMost("creator", len(c.Creator), events.MaxNameBytes),
 		atMost("cluster", len(c.Cluster), events.MaxNameBytes),
+		atMost("tag", len(c.Tag), events.MaxTagBytes),
 	)
 }
 
@@ -90,6 +93,7 @@ func (c *List) Filter() task.Filter {
 		EndedFrom:      events.Millis(c.EndedFrom).Time(),
 		EndedTo:        events.Millis(c.EndedTo).Time(),
 		Work:           c.Work,
+		Tag:            c.Tag,
 	}
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"taskledger/events"
@@ -51,6 +52,10 @@ func NewSubmit(
 		Delay:     delay,
 		Params:    events.JSON(q.Params),
 		RunNow:    plan.RunNow,
+		Tags:      slices.Compact(slices.Sorted(slices.Values(q.Tags))),
+	}
+	if err := c.bound(now, q.Deadline); err != nil {
+		return nil, err
 	}
 	if n := int64(len(c.Task)); plan.IDLimit != 0 && n > plan.IDLimit {
 		return nil, &task.LimitError{Field: "id", Limit: plan.IDLimit, Got: n}
@@ -71,5 +76,28 @@ func (c *Submit) Asked(q *task.Request) events.Request {
 		Delay:     q.Delay,
 		Priority:  q.Priority,
 		Overrides: q.Overrides(),
+		Tags:      c.Tags,
+		Deadline:  c.Deadline,
 	}
+}
+
+// bound gives the run a deadline; the zero time is none. It refuses one that has passed, or comes before the run may
+// start.
+func (c *Submit) bound(now, deadline time.Time) error {
+	if deadline.IsZero() {
+		return nil
+	}
+	c.Deadline = events.MillisOf(deadline)
+	problem := ""
+	switch starts := max(c.NotBefore, events.MillisOf(now.Add(c.Delay))); {
+	case c.Deadline <= events.MillisOf(now):
+		problem = "want a time to come"
+	case deadline.Sub(now) > events.MaxDelay:
+		problem = "want ten years ahead at most"
+	case c.Deadline <= starts:
+		problem = "the task may not start before " + starts.Text()
+	default:
+		return nil
+	}
+	return &store.InvalidError{Field: "deadline", Problem: deadline.UTC().Format(time.RFC3339) + ": " + problem}
 }

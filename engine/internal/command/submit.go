@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,6 +27,8 @@ type Submit struct {
 	RequestID string // made by events.Request.ID or events.RequestsID; "" = none
 	Merges    bool   // the submitter can combine parameters, and must be asked when the task exists
 	RunNow    bool   // makes a run that waits due, as task.Plan.RunNow says
+	Tags      []string
+	Deadline  events.Millis // of the run that it begins; 0 = none
 
 	Checked bool // in this process, which is as good as by the owner; never sent
 }
@@ -36,6 +39,12 @@ func (c *Submit) Shard(count int) int { return c.Task.Shard(count) }
 
 func (c *Submit) Size() int {
 	n := commandBytes + len(c.Task) + len(c.Behavior) + len(c.RequestID) + len(c.Params)
+	if c.describes() {
+		n += commandBytes/2 + len(c.Task)
+		for _, tag := range c.Tags {
+			n += 2 + len(tag)
+		}
+	}
 	if c.Policy.Existing != events.ReturnRecorded { // the task may have ended and be run again: two events
 		n += commandBytes/2 + len(c.Task)
 	}
@@ -51,7 +60,11 @@ func (c *Submit) Limits() error {
 }
 
 func (c *Submit) encode(w *wire.Writer) {
-	w.Array(10)
+	fields := 10
+	if c.describes() {
+		fields = 12
+	}
+	w.Array(fields)
 	w.Text(string(c.Task))
 	w.Text(c.Behavior)
 	c.Policy.Encode(w)
@@ -62,21 +75,44 @@ func (c *Submit) encode(w *wire.Writer) {
 	w.Text(c.RequestID)
 	w.Bool(c.Merges)
 	w.Bool(c.RunNow)
+	if c.describes() {
+		events.EncodeTags(w, c.Tags)
+		w.Int(int64(c.Deadline))
+	}
 }
 
 func (c *Submit) decode(r *wire.Reader) {
-	r.ArrayOf(10)
+	fields := r.Array()
+	switch {
+	case fields > 12:
+		r.Tail(fields, 12)
+	case fields == 11:
+		r.Tail(fields, 10)
+	case fields < 10:
+		r.Fail("submit of %d values, want 10 or 12", fields)
+	}
 	c.Task, c.Behavior = events.TaskID(r.Text()), r.Text()
 	c.Policy.Decode(r)
 	c.Priority, c.NotBefore, c.Delay = r.Int(), events.Millis(r.Int()), events.Milliseconds(r.Int())
 	c.Params, c.RequestID, c.Merges, c.RunNow = r.Bytes(), r.Text(), r.Bool(), r.Bool()
+	if fields == 12 {
+		c.Tags, c.Deadline = events.DecodeTags(r), events.Millis(r.Int())
+	}
 }
+
+// describes reports whether the submit gives its task tags, or its run a deadline.
+func (c *Submit) describes() bool { return len(c.Tags) > 0 || c.Deadline != 0 }
 
 // due returns when the task may start at the earliest. A delay counts from now, not by the clock of the submitter, which
 // may be wrong.
 func (c *Submit) due(now events.Millis) events.Millis { return max(c.NotBefore, now.Add(c.Delay)) }
 
 func (c *Submit) Decide(d *Decider) Answer {
+	if c.describes() {
+		if why := d.forbids(events.KindDescribed); why != "" {
+			return Refused(AnswerState, "%s", why)
+		}
+	}
 	t := d.State.Task(c.Task)
 	switch {
 	case t == nil && d.usedByAnother(c):
@@ -95,6 +131,7 @@ func (c *Submit) Decide(d *Decider) Answer {
 		if t == nil {
 			return Answer{}
 		}
+		d.describe(t, c)
 		return Answer{Life: t.Created, Run: 1}
 	case t.Run != 0:
 		return ofSchedule(t)
@@ -193,7 +230,19 @@ func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 	}
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: c.due(d.Now), Terms: c.terms(t)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
-	return joined(t)
+	return joined(d.describe(t, c))
+}
+
+// describe records the tags and the deadline of a submit that begins a run. Without tags those stay that the task has.
+func (d *Decider) describe(t *projection.Task, c *Submit) *projection.Task {
+	tags := c.Tags
+	if len(tags) == 0 {
+		tags = t.Tags()
+	}
+	if c.Deadline == t.Deadline() && slices.Equal(tags, t.Tags()) {
+		return t
+	}
+	return d.emit(t.ID, t, "", &events.Described{Tags: tags, Deadline: c.Deadline})
 }
 
 // terms returns the changes of the submit to the policy and the priority of a task that exists, nil for none: the
@@ -218,7 +267,10 @@ func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 		return d.noSpace()
 	case t.Final() && request != c.RequestID:
 		return d.tooManyRequests()
-	case t.Final(), sooner: // of two schedules the earlier one holds
+	case t.Final():
+		t = d.emit(t.ID, t, request, &events.Rescheduled{At: at, Terms: c.terms(t)})
+		t = d.describe(t, c)
+	case sooner: // of two schedules the earlier one holds
 		t = d.emit(t.ID, t, request, &events.Rescheduled{At: at, Terms: c.terms(t)})
 	case (request != "" && t.Requests.Of(request) == nil || c.terms(t) != nil) && d.mayRecordJoin():
 		t = d.emit(t.ID, t, request, &events.Joined{Terms: c.terms(t)})
@@ -305,6 +357,12 @@ func (c *Submit) checkTask() error {
 	}
 	if err := limitDelay(c.Delay); err != nil {
 		return err
+	}
+	if err := limitTime("deadline", c.Deadline); err != nil {
+		return err
+	}
+	if err := events.CheckTags(c.Tags); err != nil {
+		return &store.InvalidError{Field: "tags", Problem: err.Error()}
 	}
 	if err := limitPayload("parameters", c.Params); err != nil {
 		return err

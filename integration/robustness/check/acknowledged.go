@@ -24,6 +24,7 @@ const (
 	byTick  // a tick of a schedule, or one of a backfill, which has a run
 	byHand  // a run by hand of a schedule
 	byShare // a run by hand that shares another run
+	byTerm  // a submit that describes the run which it begins
 	causes
 )
 
@@ -45,6 +46,9 @@ func (t *task) cause(i int) cause {
 	case *events.Failed:
 		return before.causeOfFailure(b)
 	case *events.Rescheduled:
+		if b.At == 0 && before.overdue(s.ev.At) && s.ev.Origin == 0 {
+			return byEngine
+		}
 		if b.At == 0 {
 			return byCancel
 		}
@@ -65,6 +69,8 @@ func (t *task) cause(i int) cause {
 		return byResume
 	case *events.Deleted:
 		return byDelete
+	case *events.Described:
+		return byTerm
 	}
 	return byEngine
 }
@@ -82,7 +88,8 @@ func causeOfCreation(of events.RunOrigin) cause {
 // causeOfFailure tells the end of an attempt, and of a task that was lost too often or cancelled before, from a cancel that
 // meets a task that waits.
 func (s *state) causeOfFailure(b *events.Failed) cause {
-	if s.phase == running || s.cancelled || b.Error.Code == events.CodeLost {
+	switch code := b.Error.Code; {
+	case s.phase == running, s.cancelled, code == events.CodeLost, code == events.CodeDeadline:
 		return byEngine
 	}
 	return byCancel
@@ -156,6 +163,7 @@ func (c *checker) checkCommands(t *task) {
 		{byAgain, "Rescheduled", 0, submit.most() + retry.most() + runNow.most()},
 		{byMerge, "Merged", 0, submit.most() + retry.most()},
 		{byJoin, "Joined", 0, submit.most()},
+		{byTerm, "Described", 0, submit.most()},
 	} {
 		switch n := happened[row.by]; {
 		case n < row.least:

@@ -11,6 +11,7 @@ import (
 var askedBy = [causes][]history.Verb{
 	bySubmit:  {history.Submit, history.Retry},
 	byJoin:    {history.Submit},
+	byTerm:    {history.Submit},
 	byMerge:   {history.Submit, history.Retry},
 	byAgain:   {history.Submit, history.Retry, history.RunNow},
 	byCancel:  {history.Cancel},

@@ -133,7 +133,7 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 // givesUp reports whether a failure ends the run although its call asked for a further attempt, which the policy
 // allows. An owner ends the task of a work with its own code, which may be that of the call as well.
 func (s *state) givesUp(x *history.Execution, b *events.Failed) bool {
-	byOwner := s.cancelled || s.works && endsWork(&b.Error)
+	byOwner := s.cancelled || s.works && endsWork(&b.Error) || s.deadline != 0 // which the next attempt would not meet
 	return !x.Final && b.Run != 0 && !byOwner && int(s.tries())+1 < s.policy.MaxAttempts
 }
 
@@ -167,6 +167,8 @@ func (s *state) engineFails(e *events.Error, x *history.Execution) bool {
 		return s.cancelled
 	case events.CodeTimeout:
 		return s.policy.Timeout > 0
+	case events.CodeDeadline:
+		return s.deadline != 0
 	case events.CodePanic:
 		return x != nil && x.Outcome == ""
 	case events.CodeRejected:

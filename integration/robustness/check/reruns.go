@@ -42,11 +42,16 @@ func (c *checker) checkReruns() {
 	}
 }
 
-// gaveOut reports whether the owner of the task has ended a run of it without an attempt: it was lost too often, or it is
-// a work which a bucket, or a counter that tripped at another worker, has failed.
+// gaveOut reports whether the owner of the task has ended a run of it without an attempt: it was lost too often, its
+// deadline had passed, or it is a work which a bucket, or a counter that tripped at another worker, has failed.
 func (t *task) gaveOut() bool {
 	return slices.ContainsFunc(t.steps, func(s step) bool {
-		return slices.Contains([]string{"!" + events.CodeLost, "!" + events.CodeItems, "!" + events.CodeThreshold}, s.state.outcome)
+		return slices.Contains([]string{
+			"!" + events.CodeLost,
+			"!" + events.CodeItems,
+			"!" + events.CodeThreshold,
+			"!" + events.CodeDeadline,
+		}, s.state.outcome)
 	})
 }
 

@@ -12,8 +12,9 @@ type run struct {
 	runEnded bool // failures and lost belong to a run that is over
 	failures uint32
 	lost     uint32
-	spent    bool   // the run was lost as often as it may be
-	runs     uint32 // that have ended
+	spent    bool          // the run was lost as often as it may be
+	runs     uint32        // that have ended
+	deadline events.Millis // of the run that is due or under way; 0 = none
 
 	works        bool   // it works on the buckets of a work: attempts count as follows
 	bucketLosses uint32 // since a bucket of its work ended, or its run
@@ -72,5 +73,5 @@ func (r *run) lostWait(p *events.Policy) time.Duration {
 // endRun ends the run.
 func (r *run) endRun() {
 	r.runs++
-	r.runEnded, r.rerun = true, false
+	r.runEnded, r.rerun, r.deadline = true, false, 0
 }

@@ -58,6 +58,7 @@ var mayHappen = map[events.Kind][]phase{
 	events.KindTokenMoved:       {running, waiting, failure},
 	events.KindChangeHeld:       {running, waiting, failure},
 	events.KindHoldMoved:        {running, waiting, success, failure},
+	events.KindDescribed:        {created, running, waiting, success, failure},
 }
 
 // state is the fold of a task's events.
@@ -175,6 +176,10 @@ func judge(s *state, ev *events.Event, rest between) *problem {
 		if b.At == 0 && s.phase != success && s.phase != failure {
 			return &problem{legal, "a task that has not ended must have a time"}
 		}
+	case *events.Described:
+		if s.prev.Entry() != ev.Position.Ref.Entry() {
+			return &problem{legal, "in another entry than the beginning of the run"}
+		}
 	}
 	return nil
 }
@@ -239,8 +244,11 @@ func judgeEnd(s *state, ev *events.Event, next events.Millis, run, want uint32) 
 
 func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
 	failures := s.tries() + 1
+	byOwner := s.works && endsWork(&b.Error) || b.Error.Code == events.CodeDeadline
 	switch {
-	case s.phase == failure && !(s.works && endsWork(&b.Error) && s.due != 0 && !s.runEnded):
+	case b.Error.Code == events.CodeDeadline && !s.overdue(ev.At):
+		return &problem{once, fmt.Sprintf("at %d, the deadline is %d", ev.At, s.deadline)}
+	case s.phase == failure && !(byOwner && s.due != 0 && !s.runEnded):
 		return &problem{outcomes, "of a task that has failed, and no owner takes its retry away"}
 	case s.phase != running && !s.mayEndWaiting(&b.Error):
 		return &problem{outcomes, fmt.Sprintf("with %q, after %d losses of at most %d", b.Error.Code, s.losses(), s.policy.MaxLost)}
@@ -276,8 +284,12 @@ func (s *state) repetition(end events.Millis) events.Millis {
 
 // mayEndWaiting reports whether a task that is on no node may fail so: somebody cancelled it, or it was lost too often.
 func (s *state) mayEndWaiting(e *events.Error) bool {
-	return e.Code == events.CodeCancelled || e.Code == events.CodeLost && s.spent || s.works && endsWork(e)
+	return e.Code == events.CodeCancelled || e.Code == events.CodeDeadline || e.Code == events.CodeLost && s.spent ||
+		s.works && endsWork(e)
 }
+
+// overdue reports whether the run has a deadline that has passed.
+func (s *state) overdue(now events.Millis) bool { return s.deadline != 0 && s.deadline <= now }
 
 // endsWork reports whether an owner ends the run of the task of a work with an error, whatever an attempt does. With the
 // last two codes it follows a worker, and with the name of a bucket the last failure of those that had it.
@@ -338,6 +350,11 @@ func (s *state) after(ev *events.Event) state {
 		if n.phase == failure && n.due == 0 && !n.runEnded {
 			n.endRun() // the retry that it waited for is taken away
 		}
+		if b.At == 0 {
+			n.deadline = 0
+		}
+	case *events.Described:
+		n.deadline = b.Deadline
 	case *events.Merged:
 		n.rerun = n.rerun || n.phase == running
 		n.agree(b.Terms)

@@ -98,6 +98,8 @@ type order struct {
 	raw      bool   // by the behavior's name
 	by       string // of an order whose request names its task: for whom it is made; "" = for the process itself
 
+	within    time.Duration // of the submit is the deadline; 0 = there is none
+	tags      []string
 	priority  int64  // 0 = that of the behavior
 	losses    int    // so many more than the behavior allows; not by its name
 	forbidden string // the limit that it breaks
@@ -120,7 +122,10 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 		c.principal = o.by
 		op.By, op.Body = cmp.Or(o.by, p.principal)+" "+o.behavior, fmt.Sprintf("%s after %s, priority %d", params, o.delay, o.priority)
 	}
-	options := task.SubmitOptions{ID: o.id, RequestKey: o.request, Delay: o.delay, Priority: o.priority}
+	options := task.SubmitOptions{ID: o.id, RequestKey: o.request, Delay: o.delay, Priority: o.priority, Tags: o.tags}
+	if o.within != 0 {
+		options.Deadline = p.now().Add(o.within)
+	}
 	var future *engine.Future
 	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
 		if o.raw {

@@ -34,7 +34,7 @@ var scenarios = []func(*scenario){
 	(*scenario).repeated, (*scenario).long, (*scenario).doomed, (*scenario).suspended, (*scenario).runAgain, (*scenario).merged, (*scenario).timed,
 	(*scenario).reborn, (*scenario).keyed, (*scenario).keyed, (*scenario).paused, (*scenario).agreed, (*scenario).forbidden, (*scenario).listed, (*scenario).many,
 	(*scenario).regular, (*scenario).scheduled, (*scenario).scheduled, (*scenario).errand, (*scenario).errand,
-	(*scenario).stream, (*scenario).stream,
+	(*scenario).stream, (*scenario).stream, (*scenario).overdue, (*scenario).overdue,
 }
 
 // keepersLeast and keepersMost bound the number of clients of task stores.
@@ -137,6 +137,33 @@ func (s *scenario) delayed() {
 	s.pause(time.Second)
 	s.operate(pick(s.w.dice, history.RunNow, history.RunNow, history.Cancel, history.Delete), string(s.id))
 	s.get(string(s.id))
+}
+
+// overdue has a deadline, before or after the end of its first run, and begins another one.
+func (s *scenario) overdue() {
+	o := order{
+		id:       s.id,
+		behavior: pick(s.w.dice, once, again, merge),
+		job:      job{Work: pick(s.w.dice, 50, 400, 1500), Fails: s.w.dice.n(3)},
+		delay:    pick(s.w.dice, 0, 0, 300*time.Millisecond),
+		within:   s.w.dice.between(400*time.Millisecond, 3*time.Second),
+		tags:     pick(s.w.dice, nil, []string{"overdue"}),
+	}
+	task := s.submit(o)
+	if s.w.dice.chance(0.3) {
+		s.operate(history.Suspend, task)
+	}
+	s.pause(3 * time.Second)
+	s.get(task)
+	if task == "" {
+		return
+	}
+	s.attach(task)
+	o.within = pick(s.w.dice, 0, o.within)
+	s.submit(o)
+	s.operate(pick(s.w.dice, history.Retry, history.Resume, history.Resume), task)
+	s.pause(2 * time.Second)
+	s.operate(history.Resume, task)
 }
 
 func (s *scenario) unlucky() {

@@ -95,7 +95,7 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 // list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it
 // waits.
 func (a *app) list(ctx context.Context, client operations.Client, f task.Filter, limit int, cursor string) error {
-	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED", "ERROR")
+	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED", "TAGS", "ERROR")
 	var errs []error
 	for first, said, more := true, false, true; more; first = false {
 		f.Limit = min(limit, pageTasks)
@@ -134,7 +134,8 @@ func listTask(p *output.Printer, t *task.Task) error {
 	return p.Row(
 		t, t.ID, t.Behavior, rows.Status(t), t.Substatus, output.Time(t.Since), t.Attempt,
 		cmp.Or(t.Node, store.NodeName(t.LastNode), "-"),
-		output.Time(t.CreatedAt), output.Time(t.ScheduleNotBefore), output.Time(t.EndedAt), errorCut(t.Error),
+		output.Time(t.CreatedAt), output.Time(t.ScheduleNotBefore), output.Time(t.EndedAt),
+		cmp.Or(strings.Join(t.Tags, " "), "-"), errorCut(t.Error),
 	)
 }
 

@@ -33,6 +33,8 @@ type submitOptions struct {
 	maxAttempts    int
 	attemptTimeout time.Duration
 	retain         time.Duration
+	tags           []string
+	deadline       string
 }
 
 const submitHelp = `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
@@ -40,7 +42,7 @@ file after an @, or standard input for -. The id of the task is printed as soon 
 result follows, and the exit code tells whether the task succeeded.
 
 With --batch each line of a file is a request, such as {"behavior":"sleep","params":{"duration":"1s"}}, with id,
-key, delay, at and priority as the flags have them. They are submitted in parts of 1,000, and for each line the task is printed, or what
+key, delay, at, priority and the others as the flags have them, and tags. They are submitted in parts of 1,000, and for each line the task is printed, or what
 is wrong with it. If a line cannot be meant none is submitted, unless --skip-bad leaves it out; what the cluster refuses, such as the id of
 a task of another behavior, it refuses for that line alone. A batch that ends early says with which --from-line it goes on. A file has
 64 MiB at most.
@@ -83,12 +85,14 @@ func (a *app) submitCommand() *cobra.Command {
 	f.IntVar(&o.maxAttempts, "max-attempts", 0, "attempts until the task has failed for good, up to 1000000 (default: the behavior's)")
 	f.DurationVar(&o.attemptTimeout, "attempt-timeout", 0, "time that an attempt may take (default: the behavior's)")
 	f.DurationVar(&o.retain, "retain", 0, "time for which the task is kept after SUCCESS (default: the behavior's)")
+	f.StringArrayVar(&o.tags, "tag", nil, "a `tag` of the task, by which lists find it; may be given up to 10 times")
+	f.StringVar(&o.deadline, "deadline", "", "`time` at which the run fails unless it has ended, such as 2026-11-21T18:00:00Z, or 10m: from now on")
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
 	f.StringVar(&o.batch, "batch", "", "submit the requests of a `file`, one on each line; - is standard input")
 	f.IntVar(&o.fromLine, "from-line", 0, "of --batch, the `number` of the first line to submit, for one that has ended early")
 	f.BoolVar(&o.skipBad, "skip-bad", false, "of --batch, submit the others when a line is wrong")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
-	for _, one := range []string{"id", "delay", "at", "priority", "max-attempts", "attempt-timeout", "retain"} {
+	for _, one := range []string{"id", "delay", "at", "priority", "max-attempts", "attempt-timeout", "retain", "tag", "deadline"} {
 		c.MarkFlagsMutuallyExclusive("batch", one)
 	}
 	var params []byte
@@ -219,17 +223,26 @@ func (o submitOptions) options(now time.Time) (task.SubmitOptions, error) {
 	if err := o.check(); err != nil {
 		return options, err
 	}
-	if o.at != "" {
-		at, err := flags.Time("--at", o.at, flags.FromNow)
+	for _, given := range []struct {
+		name, text string
+		is         *time.Time
+	}{{"--at", o.at, &options.NotBefore}, {"--deadline", o.deadline, &options.Deadline}} {
+		if given.text == "" {
+			continue
+		}
+		at, err := flags.Time(given.name, given.text, flags.FromNow)
 		if err != nil {
 			return options, err
 		}
 		if at.Sub(now) > events.MaxDelay {
-			return options, &exitcode.UsageError{Problem: fmt.Sprintf("--at %s: want ten years ahead at most", o.at)}
+			problem := fmt.Sprintf("%s %s: want ten years ahead at most", given.name, given.text)
+			return options, &exitcode.UsageError{Problem: problem}
 		}
-		options.NotBefore = at
+		*given.is = at
 	}
-	return options, nil
+	var err error
+	options.Tags, err = requests.Tags(o.tags)
+	return options, err
 }
 
 // params reads what the second argument stands for.

@@ -89,6 +89,9 @@ type requestLine struct {
 	MaxAttempts *int64  `json:"max_attempts"`
 	Timeout     *string `json:"attempt_timeout"`
 	Retain      *string `json:"retain"`
+
+	Tags     []string `json:"tags"`
+	Deadline *string  `json:"deadline"`
 }
 
 // lineShape holds the names of a line.
@@ -154,13 +157,22 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 			return q, &exitcode.UsageError{Problem: fmt.Sprintf("%s %q: want ten years at most", given.name, given.text)}
 		}
 	}
-	if at != "" {
-		if o.NotBefore, err = time.Parse(time.RFC3339, at); err != nil {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want a time such as 2026-11-21T18:00:00Z", at)}
+	for _, given := range []struct {
+		name, text string
+		is         *time.Time
+	}{{"at", at, &o.NotBefore}, {"deadline", orZero(l.Deadline), &o.Deadline}} {
+		if given.text == "" {
+			continue
 		}
-		if time.Until(o.NotBefore) > events.MaxDelay {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want ten years ahead at most", at)}
+		if *given.is, err = time.Parse(time.RFC3339, given.text); err != nil {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("%s %q: want a time such as 2026-11-21T18:00:00Z", given.name, given.text)}
 		}
+		if time.Until(*given.is) > events.MaxDelay {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("%s %q: want ten years ahead at most", given.name, given.text)}
+		}
+	}
+	if o.Tags, err = Tags(l.Tags); err != nil {
+		return q, err
 	}
 	if err := events.ValidateBehavior(l.Behavior); err != nil {
 		return q, &exitcode.UsageError{Problem: err.Error()}
@@ -172,6 +184,19 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 		l.Params = nil
 	}
 	return task.Request{Name: l.Behavior, Params: l.Params, SubmitOptions: o}, nil
+}
+
+// Tags returns tags that a task can have.
+func Tags(tags []string) ([]string, error) {
+	if n := len(tags); n > events.MaxTags {
+		return nil, &task.LimitError{Field: "tags", Limit: events.MaxTags, Got: int64(n)}
+	}
+	for _, tag := range tags {
+		if err := events.ValidateTag(tag); err != nil {
+			return nil, &exitcode.UsageError{Problem: err.Error()}
+		}
+	}
+	return tags, nil
 }
 
 // checkJSON says where a line is no JSON, and whether there is more than one value.

@@ -28,6 +28,12 @@ func Task(p *output.Printer, v task.Task) error {
 	if v.Progress != nil {
 		lines = append(lines, [2]any{"progress", fmt.Sprintf("%d/%d %s", v.Progress.Done, v.Progress.Total, v.Progress.Note)})
 	}
+	if len(v.Tags) > 0 {
+		lines = append(lines, [2]any{"tags", strings.Join(v.Tags, " ")})
+	}
+	if v.Deadline != 0 {
+		lines = append(lines, [2]any{"deadline", output.Time(v.Deadline)})
+	}
 	if v.Params != nil {
 		lines = append(lines, [2]any{"params", string(v.Params)})
 	}

@@ -93,6 +93,8 @@ func largest(op uint64) command.Command {
 		RequestID: name,
 		Merges:    true,
 		RunNow:    true,
+		Tags:      tags(),
+		Deadline:  command.MaxTime,
 	}
 	switch c := commands.Table.New(op).(type) {
 	case *command.Submit:
@@ -164,6 +166,7 @@ func largest(op uint64) command.Command {
 			Scan:        math.MinInt64,
 			Cluster:     name,
 			Work:        true,
+			Tag:         tags()[0],
 		}
 	case *command.Tally:
 		return &command.Tally{Behavior: behavior}
@@ -184,6 +187,14 @@ func largest(op uint64) command.Command {
 		return &command.Barrier{Number: math.MaxUint64}
 	}
 	panic(fmt.Sprintf("command %d has no largest form", op))
+}
+
+// tags returns as many tags as a task can have, each as long as it can be.
+func tags() (all []string) {
+	for i := range events.MaxTags {
+		all = append(all, strings.Repeat(string(rune('a'+i)), events.MaxTagBytes))
+	}
+	return all
 }
 
 // Oversized returns, by the name of a field, a command of a number in its largest form with that field larger by
