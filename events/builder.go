@@ -11,7 +11,7 @@ import (
 //
 // An entry is stored as a msgpack array
 //
-//	[3, head, [origin, answers, origin, answers ...], [header, payload, header, payload ...], chain hash]
+//	[4, head, [origin, answers, origin, answers ...], [header, payload, header, payload ...], chain hash]
 //
 // where head, origin, header and chain hash are binary strings and answers and payload are one, or nil. They hold the
 // arrays
@@ -57,7 +57,7 @@ func (b *Builder) Created(body Created) *Created       { return b.created.keep(b
 func (b *Builder) Started(body Started) *Started       { return b.started.keep(body) }
 func (b *Builder) Succeeded(body Succeeded) *Succeeded { return b.succeeded.keep(body) }
 
-// Size is an upper bound of the encoded size so far.
+// Size returns an upper bound of the bytes that the entry takes encoded, as it is so far.
 func (b *Builder) Size() int { return len(b.body.B) + b.origins + 512 }
 
 // AddOrigin records a decided batch, or a caller behind the last one, and returns what events that it causes put into

@@ -17,11 +17,11 @@ const PartBytes = 64 << 10
 const SnapshotVersion = 3
 
 // Snapshot is the state of a shard after an entry, written piece by piece while the shard goes on: what a further
-// entry changes or removes is written, as it was, before. It belongs to whom the shard belongs to.
+// entry changes or removes is written, as it was, before. Only the goroutine that has the shard may use it.
 //
 // A snapshot is stored as parts 0, 1, 2 ..., each a msgpack array
 //
-//	[2, shard, entry, hash, time, [[section, count] ...], part, [[section, [row ...]] ...], sum]
+//	[3, shard, entry, hash, time, [[section, count] ...], part, [[section, [row ...]] ...], sum]
 //
 // where hash and time are those of the entry, part counts from 0, and sum is the CRC-32C of all bytes before it,
 // stored in four bytes. A section is named by a text; a program that does not know one does not read the snapshot.
