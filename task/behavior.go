@@ -29,9 +29,10 @@ type Behavior interface {
 
 // Failer is implemented by a behavior that decides what follows a failed attempt of which Run has returned no
 // outcome: it panicked, ended its goroutine, or did not return after the time-out. Failed is asked on the node of the
-// attempt; Run may not have returned yet. Of the outcome Wait and Next count. Where decided is false, and where
+// attempt; Run may not have returned yet. Only Wait and Next of the outcome count. Where decided is false, and where
 // Failed panics or does not answer within 10 s, the attempt is retried by the policy.
 type Failer interface {
+	// Failed returns what follows the failure e of an attempt; decided says whether the outcome counts.
 	Failed(a Attempt, e *events.Error) (o Outcome, decided bool)
 }
 
@@ -39,6 +40,7 @@ type Failer interface {
 // does. What it returns is committed on condition that the stored parameters have not changed meanwhile; otherwise it is called
 // again.
 type Merger interface {
+	// Merge returns the parameters that take the place of the stored ones; its error refuses the submit.
 	Merge(stored, requested []byte) ([]byte, error)
 }
 
@@ -59,8 +61,12 @@ const (
 type Plan struct {
 	ID        events.TaskID // "" = drawn at random
 	NotBefore time.Time     // zero = now
-	Delay     time.Duration // so long after the submit, by the clock of the shard's owner; beside NotBefore the later one counts
-	Priority  int64         // 0 to 9,223,371; the highest starts first among the ready tasks of the shards of a node; 0 = the policy's
+	// Delay is the time from the submit to the first attempt, by the clock of the shard's owner; 0 = none. Beside
+	// NotBefore the later time counts.
+	Delay time.Duration
+	// Priority is 0 to 9,223,371; among the ready tasks of the shards of a node the highest starts first. 0 = the
+	// policy's.
+	Priority int64
 	// RunNow is for a task that has ended and will run again later, by a repetition or a retry: if true, the submit makes its next run
 	// due when a new task would be.
 	RunNow bool
@@ -73,18 +79,20 @@ type Attempt struct {
 	Task     events.TaskID
 	Behavior string
 	Number   int             // 1, 2, 3 ... within the life of the task; attempts that were snoozed, lost or released count
-	Failures int             // failed attempts of this run before this one: what a decision to retry goes by
+	Failures int             // failed attempts of this run before this one; a decision to retry goes by it
 	Lost     int             // lost attempts of this run before this one
-	Policy   Policy          // as recorded, without zero fields
+	Policy   Policy          // as recorded, with every default filled in
 	Token    events.Position // grows with every attempt of a task; its Ref is the fencing token for outside systems
 	Params   []byte          // JSON text; nil = none
 	Deadline time.Time       // zero = none
-	// Log names the task and the attempt in the log of the node. Where logs of tasks are kept, records of level Info and
-	// above go to that of the attempt, too. It never waits.
+	// Log writes to the log of the node, with the task and the attempt as attributes. Where logs of tasks are kept,
+	// its records of level Info and above go to the log of the attempt, too. It never waits, and may be used
+	// concurrently.
 	Log *slog.Logger
-	// Output returns what makes lines of a level in the log of the attempt, of the text that is written to it: below
-	// slog.LevelError they are information, else errors. It is never nil, and takes no place in the log before
-	// something is written. One goroutine at a time writes. Where logs are not kept the text is discarded.
+	// Output returns a writer that makes a line in the log of the attempt of each line of text written to it: of
+	// level information for a level below slog.LevelError, else of level error. Output is never nil, and takes no
+	// place in the log before something is written. One goroutine at a time may use a writer. Where logs are not kept
+	// the text is discarded.
 	//
 	// Where held is true, as for a program whose pipe fills up, Write returns when there is room for the lines: after
 	// 5 s at most, at once while the store of logs is away, and once the context of the attempt has ended. The end of the
@@ -92,8 +100,9 @@ type Attempt struct {
 	// no room are left out: whoever reads the log sees where. After the attempt has ended the error of Write is
 	// io.ErrClosedPipe.
 	Output func(level slog.Level, held bool) io.Writer
-	// Progress reports how far the attempt is. At most one report a second is recorded, the latest. It returns at once, except that
-	// it can wait for up to a second when the network takes nothing more. note is cut at 256 bytes.
+	// Progress reports how far the attempt is, in units of the function's own. At most one report a second is
+	// recorded, the latest. It returns at once, except that it can wait for up to a second when the network takes
+	// nothing more. note is cut at 256 bytes.
 	Progress func(done, total int64, note string)
 	// Lend gives up the slot of the attempt until takeBack is called, which must happen once: it is for an attempt that waits for
 	// work which may need a slot. engine.Future.Wait under the attempt's context lends the slot by itself.
@@ -107,8 +116,9 @@ type Attempt struct {
 	Lend func() (takeBack func())
 }
 
-// Outcome says how an attempt ended. The zero value is a success without a result. An outcome is final unless it has a
-// Wait, a Next, a Snooze or a Release.
+// Outcome says how an attempt ended. The zero value is a success without a result. An outcome ends the run, except
+// for a Snooze, a Release, and an Err that a Wait, a Next or Unread has retried. Another run follows a success with a
+// Wait or a Next, and any end of a run where Policy.Every is set.
 type Outcome struct {
 	Result []byte        // of a success, JSON text; nil = none
 	Err    *events.Error // nil: success

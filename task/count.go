@@ -8,12 +8,12 @@ import (
 
 // Counts tells how many tasks there are.
 type Counts struct {
-	Rows    []Count // by behavior, status and substatus, without those that nothing has
+	Rows    []Count // ordered by behavior, status and substatus; none has 0 tasks
 	Missing []Missing
 }
 
-// Count tells how many tasks of a behavior have a status and a substatus. The tasks of the behaviors of a shard beyond
-// 500 are counted under "".
+// Count tells how many tasks of a behavior have a status and a substatus. A shard counts 500 behaviors apart, and the
+// tasks of all others under the behavior "".
 type Count struct {
 	Behavior  string    `json:"behavior"`
 	Status    Status    `json:"status"`
@@ -21,7 +21,7 @@ type Count struct {
 	Tasks     int64     `json:"tasks"`
 }
 
-// SumCounts adds up counts of the same tasks, and orders them.
+// SumCounts adds up the counts that have the same behavior, status and substatus, and orders the sums by these.
 func SumCounts(counts []Count) []Count {
 	sums := map[Count]int64{}
 	for _, c := range counts {

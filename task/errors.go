@@ -12,14 +12,17 @@ import (
 var (
 	// ErrUnknownBehavior reports a submit by name of a behavior that no live node has. Nothing was accepted.
 	ErrUnknownBehavior = errors.New("unknown behavior")
-	// ErrNotFound reports that there is no such task, or no longer.
+	// ErrNotFound reports that there is no such task: it never was, it was deleted, or, where owners alone are asked,
+	// retention has removed it from memory.
 	ErrNotFound = errors.New("no such task")
-	// ErrNotKept reports that the task has ended and is no longer kept, and that its journal entries were trimmed and not archived.
+	// ErrNotKept reports that the task has ended and retention has removed it, and that its journal entries were
+	// trimmed and not archived.
 	ErrNotKept = errors.New("outcome is no longer kept")
 	// ErrClosed reports that the client or node has stopped, that the future was closed, or that Run was called twice. A call that
 	// is made before Run waits for it, and ends with store.ErrUnavailable if its context ends first.
 	ErrClosed = errors.New("client is closed")
-	// ErrUnknown reports that a command was sent and not answered: it may have been accepted or not. Submit again with the same id, or key.
+	// ErrUnknown reports that a command was sent and not answered: it may have been accepted or not. Submit again
+	// with the same id, or key.
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrNoNode reports that no node has been alive for as long as the caller waits for one, 3 s unless AwaitNodes asks for more. It is the
 	// cause of an error that wraps store.ErrUnavailable or, of a command that had left before that was known, ErrUnknown.
@@ -36,10 +39,10 @@ var (
 // Error is the failure of a task, the same for every caller in every process.
 type Error struct {
 	Task       events.TaskID
-	Attempt    int
+	Attempt    int    // its number within the life of the task, from 1 on
 	Code       string // one of the events.Code constants or the behavior's own
 	Message    string
-	Retryable  bool // another attempt could succeed, as far as this one knows; not whether one follows
+	Retryable  bool // another attempt may succeed; whether one follows it does not say
 	Properties map[string]string
 }
 
@@ -56,7 +59,7 @@ func (e *Error) Is(target error) bool {
 // LimitError reports that a field of a request exceeds a limit, or is below 0. Nothing was accepted.
 type LimitError struct {
 	Field      string
-	Limit, Got int64 // bytes if the field is a text, else its value
+	Limit, Got int64 // bytes of a text; of a number or a list its value or length
 }
 
 // numbers are the fields whose value is a number, or which are counted; every other one is a text.
@@ -77,9 +80,9 @@ func (e *LimitError) Error() string {
 
 // StateError reports a command that the present state of the task does not allow. Nothing was changed.
 type StateError struct {
-	Task    events.TaskID // "" = none: whatever wraps the error names it
+	Task    events.TaskID // "" = the error that wraps this one names it
 	Problem string        // what was asked, and the state
-	Changed bool          // the task is no longer as whoever asked has seen it
+	Changed bool          // the task has had another event since the caller saw it
 }
 
 // Error names the task, what was asked and the state.
@@ -92,8 +95,8 @@ func (e *StateError) Error() string {
 
 // OverloadError reports that a submit was refused for lack of room or time. Nothing was accepted; submit again after RetryAfter.
 type OverloadError struct {
-	Cause      string
-	RetryAfter time.Duration
+	Cause      string        // tells people where room or time is lacking
+	RetryAfter time.Duration // how long to wait before the next try
 }
 
 // Error says why the submit was refused and how long to wait.

@@ -14,12 +14,12 @@ type Filter struct {
 	Substatus Substatus // as the owner of the shard finds it when it is asked
 	Behavior  string
 	Affinity  string
-	Node      string // that an attempt runs on: its session id
-	Limit     int    // of tasks: default 100, at most 1,000. It is no part of what is selected
+	Node      string // session id of the node on which an attempt runs
+	Limit     int    // most tasks that are returned, 1 to 1,000; 0 = 100. It selects nothing
 
-	AffinityPrefix string // the affinity begins with it
+	AffinityPrefix string // the beginning of the affinity
 	Creator        string // the principal that created it
-	Work           bool   // it has a partitioned work: one of its runs was planned, and the work is not forgotten
+	Work           bool   // true selects tasks with a partitioned work that was planned and is not forgotten
 	Tag            string // one of its tags
 
 	// Times are compared to the millisecond. From is included, To is not. A task that has not ended is in no range of
@@ -106,7 +106,8 @@ func (f Filter) tooEarly() string {
 	return ""
 }
 
-// FilterFields returns the names of the fields that Set takes, and what their values are, in words.
+// FilterFields returns the names of the fields that Filter.Set takes, and at the same index of values a description
+// of what each takes, for people.
 func FilterFields() (names, values []string) {
 	for _, of := range filterFields {
 		names, values = append(names, of.name), append(values, of.value)
@@ -114,7 +115,8 @@ func FilterFields() (names, values []string) {
 	return names, values
 }
 
-// Set sets a field to what text says. Its error names the field, and for an unknown one those that there are.
+// Set reads text into the field of a name that FilterFields lists. Its error, for people, names the field, and for an
+// unknown name all the fields.
 func (f *Filter) Set(field, text string) error {
 	for _, of := range filterFields {
 		if of.name != field {
@@ -129,7 +131,8 @@ func (f *Filter) Set(field, text string) error {
 	return fmt.Errorf("%q is no field of a filter: want one of %s", field, strings.Join(names, ", "))
 }
 
-// ParseFilter returns the filter of texts such as "status=FAILURE", each of another field. Its error names the text, or the field.
+// ParseFilter returns the filter of texts such as "status=FAILURE", each of another field. Its error, for people,
+// names the text or the field that is wrong.
 func ParseFilter(texts []string) (f Filter, err error) {
 	given := map[string]bool{}
 	for _, text := range texts {
@@ -148,7 +151,8 @@ func ParseFilter(texts []string) (f Filter, err error) {
 	return f, nil
 }
 
-// Problem returns the field for which no task can match, or which would select all, and why; "" for none.
+// Problem returns the name of a field that no task can match, or of a time that bounds nothing since it lies before
+// 1970, and says what is wrong with it; "" = nothing is wrong.
 func (f Filter) Problem() (field, problem string) {
 	if field := f.tooEarly(); field != "" {
 		return field, "want a time after " + epoch

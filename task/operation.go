@@ -13,12 +13,12 @@ const (
 	Suspend
 	Resume
 	Delete
-	OperationCount // is how many there are, and none itself
+	OperationCount // counts the operations, and names none
 )
 
 var operationNames = [OperationCount]string{"cancel", "run", "retry", "suspend", "resume", "delete"}
 
-// String names the operation.
+// String returns "cancel", "run", "retry", "suspend", "resume" or "delete".
 func (o Operation) String() string {
 	if o >= OperationCount {
 		return fmt.Sprintf("operation %d", uint64(o))

@@ -9,19 +9,21 @@ import (
 // Request is a submit of many that are made together: see engine.Client.SubmitMany.
 type Request struct {
 	Behavior Behavior // plans the task
-	Name     string   // of a behavior whose code this process lacks, instead: a node that has it plans the task
+	Name     string   // id of a behavior, instead of Behavior: a node that has its code plans the task
 	Params   []byte   // JSON text; nil = none
 	SubmitOptions
 }
 
 // ManyOptions are about requests that are made together.
 type ManyOptions struct {
-	// RequestKey, up to 239 bytes of UTF-8, makes a repetition of all the requests together the same request, as SubmitOptions.RequestKey does
-	// for one: with as many requests in the same order, or it is refused with task.ErrOtherRequest, as is one that used the key for a single request.
-	// The tasks that neither ID nor the behavior's rule names are "id/0", "id/1" ... in order, where id derives from the principal,
-	// the behavior of the first of them and the key: they are of one affinity. With a key no request has one of its own, none
-	// names the task of another one, and AllValid holds. The key is known by the first of these tasks: where that was refused for lack
-	// of room, or deleted, other requests of the key are told apart only where they meet the tasks of this one.
+	// RequestKey, up to 239 bytes of UTF-8, makes a repetition of all the requests together the same request, as
+	// SubmitOptions.RequestKey does for one. A repetition has as many requests in the same order; any other use of
+	// the key, also for a single request, is refused with ErrOtherRequest. "" = no key. The tasks that neither ID nor
+	// the behavior's rule names are "id/0", "id/1" ... in order, where id derives from the principal, the behavior of
+	// the first of them and the key: they are of one affinity. With a key no request has one of its own, none names
+	// the task of another one, and AllValid holds. The key is known by the first of these tasks: where that was
+	// refused for lack of room, or deleted, other requests of the key are told apart only where they meet the tasks
+	// of this one.
 	RequestKey string
 	// AllValid submits nothing if one of the requests breaks a rule or a limit, or its behavior refuses it or is not to be found: that one has
 	// its own error, and the others one that wraps ErrNoneSubmitted. What the owner of a shard refuses, for lack of room or because of the
@@ -31,17 +33,17 @@ type ManyOptions struct {
 
 // SubmitOptions override what the behavior of a request plans; a zero field leaves it as planned.
 type SubmitOptions struct {
-	ID        events.TaskID // default: the behavior's rule
-	NotBefore time.Time     // default: the behavior's delay
+	ID        events.TaskID // "" = as the behavior plans it
+	NotBefore time.Time     // zero = as the behavior plans it
 	// Delay, instead of NotBefore, is so long after the submit, up to ten years, whatever the clock of the submitter
 	// shows; 0 or less = none.
 	Delay    time.Duration
-	Priority int64 // 0 to 9,223,371, higher first among the ready tasks of the shards of a node; 0: the plan's
-	// MaxAttempts, Timeout and Retain stand in place of what the policy of the behavior says, for this task; 0: the policy's. As with the rest
-	// of the policy, those of the last submit that shares a task count.
-	MaxAttempts int           // up to 1,000,000
-	Timeout     time.Duration // of an attempt, up to ten years
-	Retain      time.Duration // after SUCCESS, up to ten years
+	Priority int64 // 0 to 9,223,371, higher first among the ready tasks of the shards of a node; 0 = as planned
+	// MaxAttempts, Timeout and Retain take the place of those in the policy of the behavior, for this task; 0 = the
+	// policy's. As with the rest of the policy, those of the last submit that shares a task count.
+	MaxAttempts int           // failed attempts of a run before its failure is final, up to 1,000,000
+	Timeout     time.Duration // longest time of an attempt, up to ten years
+	Retain      time.Duration // how long the task is kept after SUCCESS, up to ten years
 	// Tags, up to 10 of 1 to 64 letters, digits and . _ - : / = + @, are for lists: task.Filter.Tag finds the tasks of
 	// one. A submit that begins a run of a task that is there gives it these instead, unless there are none; one that
 	// joins a run changes none.
@@ -51,9 +53,11 @@ type SubmitOptions struct {
 	// would come later is the last. Further runs of the task, as by retry, have none; a submit that joins a run leaves
 	// the deadline of that as it is. The zero time is none.
 	Deadline time.Time
-	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or changed of a task, it
-	// neither makes nor changes again, and its engine.Future says Repeated. A key that was used with other parameters, which are compared byte by
-	// byte, or another NotBefore, Delay, Priority, MaxAttempts, Timeout, Retain, Tags or Deadline is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
+	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or
+	// changed of a task, it neither makes nor changes again, and its engine.Future says Repeated. A key that was used
+	// with other parameters, which are compared byte by byte, or another NotBefore, Delay, Priority, MaxAttempts,
+	// Timeout, Retain, Tags or Deadline is refused with ErrOtherRequest: so a repetition gives Delay, or the same
+	// NotBefore. "" = no key.
 	//
 	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's name or that of
 	// engine.WithAsker, the behavior and the key: all who repeat a request of one principal, at once or after an answer was lost, meet in one
@@ -65,8 +69,9 @@ type SubmitOptions struct {
 	// since. When it has been forgotten, or was deleted, so are its keys: a submit makes a new task. A task remembers
 	// its last 64 requests, those that joined it among them, and each for 10 minutes at least: while it has 16 of the
 	// last 10 minutes, another one that only joins a run is not recorded, and one that would begin a run or change
-	// parameters is refused with an *OverloadError. One that joins while the store is almost full, or a node is
-	// present that cannot read that, is not recorded either: repeated, it is a new request.
+	// parameters is refused with an *OverloadError. A request that joins while the store is almost full, or while a
+	// node of an older release is present that cannot read such a record, is not recorded either: repeated, it is a
+	// new request.
 	RequestKey string
 }
 

@@ -8,7 +8,7 @@ import (
 // Status is one of the four statuses of a task.
 type Status uint8
 
-// The statuses; the zero value is that of no task. Of a task that has ended, Task.Final says whether it runs again.
+// The statuses; no task has the zero value. Of a task that has ended, Task.Final says whether it runs again.
 const (
 	Created Status = 1 + iota // no attempt has started
 	Running                   // an attempt runs, or waits to run again after a snooze, a loss or a release
@@ -35,7 +35,7 @@ func (s *Status) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// ParseStatus reads what String returns.
+// ParseStatus reads CREATED, RUNNING, SUCCESS or FAILURE, in capitals. Its error, for people, lists them.
 func ParseStatus(s string) (Status, error) {
 	for i, name := range statusNames[1:] {
 		if s == name {

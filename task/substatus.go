@@ -9,7 +9,7 @@ import (
 // Substatus is a word that says more than the status: what a task does now, waits for or has come to.
 type Substatus uint8
 
-// The substatuses; the zero value is that of no task.
+// The substatuses; no task has the zero value.
 const (
 	SubReady     Substatus = 1 + iota // it may start, and waits for a slot
 	SubScheduled                      // it waits for the time of its first run, a repetition, or a further run
@@ -44,10 +44,11 @@ func (s *Substatus) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Substatuses returns every word.
+// Substatuses returns the words of all substatuses, in the order of the constants. The caller must not change the
+// slice.
 func Substatuses() []string { return substatusNames[1:] }
 
-// ParseSubstatus reads what String returns.
+// ParseSubstatus reads a word that String returns. Its error, for people, lists the words.
 func ParseSubstatus(s string) (Substatus, error) {
 	for i, name := range Substatuses() {
 		if s == name {

@@ -6,9 +6,8 @@ import (
 	"taskledger/events"
 )
 
-// Task describes a task at a time: as the owner of its shard answers, or as its history had it. The Task that comes
-// with an error is to be ignored. The caller owns it. JSON shows it as the HTTP API does, except for Details. Times
-// are in UTC.
+// Task describes a task at a time: as the owner of its shard answers, or as its history had it. Beside an error a
+// Task means nothing. The caller owns it. JSON shows it as the HTTP API does, except for Details. Times are in UTC.
 type Task struct {
 	ID        events.TaskID   `json:"id"`
 	Version   events.Position `json:"version"` // the position of its last event
@@ -38,51 +37,53 @@ type Task struct {
 
 // Attempts numbers the attempts and runs of a task.
 type Attempts struct {
-	Attempt  uint32 `json:"attempt"`  // how many have started in this life
-	Failures uint32 `json:"failures"` // of this run that failed
-	Lost     uint32 `json:"lost"`     // of this run that were lost
-	Runs     uint32 `json:"runs"`     // of this life that have ended, with a success or a failure without retry
+	Attempt  uint32 `json:"attempt"`  // attempts that have started in this life
+	Failures uint32 `json:"failures"` // attempts of this run that failed
+	Lost     uint32 `json:"lost"`     // attempts of this run that were lost
+	Runs     uint32 `json:"runs"`     // runs of this life that have ended; a failure that is retried ends none
 }
 
 // Place names the node that runs a task, and the last one that did.
 type Place struct {
-	Node     string `json:"node,omitempty"`
-	Session  string `json:"session,omitempty"`   // of that node; "" = no attempt runs
-	LastNode string `json:"last_node,omitempty"` // its session
+	Node     string `json:"node,omitempty"`      // name of the node that runs it
+	Session  string `json:"session,omitempty"`   // session id of that node; "" = no attempt runs
+	LastNode string `json:"last_node,omitempty"` // session id of the node that ran the last attempt
 }
 
 // Times holds the moments of a task that have come, and those before which it does not go on; 0 = none.
 type Times struct {
 	CreatedAt         events.Millis `json:"created_at"`
-	ScheduleNotBefore events.Millis `json:"schedule_not_before,omitzero"` // of a task that is not RUNNING: its next run
+	ScheduleNotBefore events.Millis `json:"schedule_not_before,omitzero"` // when a task that is not RUNNING runs next
 	StartedAt         events.Millis `json:"started_at,omitzero"`
-	RecheckNotBefore  events.Millis `json:"recheck_not_before,omitzero"` // of a RUNNING task: it may show something new
-	LostNotBefore     events.Millis `json:"lost_not_before,omitzero"`    // of a RUNNING task: it may run again
+	RecheckNotBefore  events.Millis `json:"recheck_not_before,omitzero"` // when a RUNNING task may show something new
+	LostNotBefore     events.Millis `json:"lost_not_before,omitzero"`    // when a RUNNING task may run again
 	EndedAt           events.Millis `json:"ended_at,omitzero"`
 	Deadline          events.Millis `json:"deadline,omitzero"` // of a run that has not ended: it fails then
 }
 
 // Interventions names the principals that have cancelled or suspended a task, and their reasons.
 type Interventions struct {
-	AskedBy      string `json:"asked_by,omitempty"` // has cancelled the task, or has taken its next run away
-	Reason       string `json:"reason,omitempty"`   // of AskedBy
-	SuspendedBy  string `json:"suspended_by,omitempty"`
-	SuspendedFor string `json:"suspended_for,omitempty"` // the reason of SuspendedBy
+	AskedBy      string `json:"asked_by,omitempty"`      // principal that cancelled the task, or its next run
+	Reason       string `json:"reason,omitempty"`        // the reason that AskedBy gave
+	SuspendedBy  string `json:"suspended_by,omitempty"`  // principal that suspended the task
+	SuspendedFor string `json:"suspended_for,omitempty"` // the reason that SuspendedBy gave
 }
 
 // Progress holds the progress that a function has reported.
 type Progress struct {
 	Done  int64  `json:"done"`
-	Total int64  `json:"total"`
+	Total int64  `json:"total"` // as the function gave it, without a check
 	Note  string `json:"note,omitempty"`
 }
 
 // Details holds what is recorded of a task and is not part of its JSON.
 type Details struct {
-	At       events.Millis // the time for which Substatus was found: of the asking process, or, of a moment in history, of the owners
-	Life     events.Ref    // the event that created the task; it names the life
-	Seq      uint64        // of the last event, from 1 in each life
-	Started  events.Ref    // the event that started the last attempt; its fencing token
+	// At holds the time for which Substatus was found: by the clock of the asking process, or by those of the owners
+	// for a moment in history.
+	At       events.Millis
+	Life     events.Ref // the event that created the task; it names the life
+	Seq      uint64     // number of the last event, counted from 1 in each life
+	Started  events.Ref // the event that started the last attempt; its fencing token
 	Policy   Policy
 	RunEnded bool // Failures and Lost belong to a run that is over
 	// ParamsElided and ResultElided say that the owner has left these to the journal. Get reads them there for as long
