@@ -40,7 +40,8 @@ type Config struct {
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
 	// whatever the cluster has when it exists; any other value must be the cluster's.
 	Shards int
-	// Existing refuses to create the cluster: see etcdstore.Config. For who only looks.
+	// Existing refuses to create the cluster: Open then returns etcdstore.ErrNoCluster. A program that only reads
+	// sets it.
 	Existing bool
 	// ID is the cluster's, where it is known: Open then creates none, and wraps etcdstore.ErrOtherCluster if the cluster has another.
 	ID string
@@ -93,19 +94,21 @@ type Config struct {
 type Cluster struct {
 	Store   store.Store   // nil without etcd
 	Bus     store.Bus     // nil without NATS
-	Archive store.Archive // nil without NATS; whether that has JetStream shows when it is used
-	Logs    tasklog.Store // of tasks; as Archive
+	Archive store.Archive // nil without NATS; whether NATS has JetStream shows when the archive is used
+	Logs    tasklog.Store // the logs of tasks; nil without NATS
 
 	shards int // counts without Store
 }
 
-// ErrArchived reports that a cluster was not created because NATS holds an archive of its name, which is another one's.
+// ErrArchived reports that a cluster was not created because NATS holds the archive of another cluster of its name:
+// see Config.New.
 var ErrArchived = connection.ErrArchived
 
 // Open connects to etcd, creates or reads the cluster there, and goes on connecting to NATS in the background, for
-// ever. ctx bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, store.ErrUnavailable when etcd cannot
-// be reached, etcdstore.ErrDenied when that refuses the user, and ErrArchived. The caller must Close the cluster, after
-// the nodes and clients on it.
+// ever. ctx bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, store.ErrUnavailable when etcd
+// cannot be reached, etcdstore.ErrDenied when etcd refuses the user, etcdstore.ErrNoCluster, ErrOtherCluster and
+// ErrShards when the cluster is not as Config says, and ErrArchived. The caller must close the cluster, after the
+// nodes and clients on it have ended.
 func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -214,7 +217,8 @@ func (c *Cluster) NewClient(cfg engine.ClientConfig) (*engine.Client, error) {
 	return engine.NewClient(cfg)
 }
 
-// Close closes Store and Bus.
+// Close closes Store and Bus; Archive and Logs need no closing. It is called once, after the nodes and clients of the
+// cluster have ended.
 func (c *Cluster) Close() error { return connection.Close(c.Store, c.Bus) }
 
 // withUser puts user and password into every URL that has none.

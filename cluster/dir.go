@@ -21,7 +21,8 @@ import (
 	"taskledger/store"
 )
 
-// ErrNoNode reports that no node runs on a directory, or no longer.
+// ErrNoNode reports that no node runs on Config.Dir. It wraps store.ErrUnavailable, and is another error than
+// task.ErrNoNode.
 var ErrNoNode = fmt.Errorf("%w: no node runs", store.ErrUnavailable)
 
 // directory finds the servers inside the node that runs on a directory, at each dial anew.

@@ -277,7 +277,8 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 }
 
 // Get returns a task with its parameters and result, as the owner of its shard has it in memory. It may be a moment
-// behind. It returns task.ErrNotFound also for a task that retention has removed from memory: see GetForgotten.
+// behind. It returns task.ErrNotFound also for a task that retention has removed from memory: see GetForgotten. For
+// an id that breaks the rules it returns a *store.InvalidError, and store.ErrUnavailable where no owner answers.
 func (c *Client) Get(ctx context.Context, id events.TaskID) (task.Task, error) {
 	return c.view(c.get(ctx, id, false))
 }

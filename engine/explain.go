@@ -27,8 +27,10 @@ type Explanation struct {
 // askOwnerFor bounds the wait of Explain for an owner: its absence is an explanation too.
 const askOwnerFor = 3 * time.Second
 
-// Explain returns why a task does not run, and since when. A shard without an owner is an explanation and not an
-// error. For a shard that waits for room in the store it returns store.ErrUnavailable, with the remedy.
+// Explain returns why a task does not run, and since when. Where the shard has no owner it returns an Explanation
+// with the reason task.WhyNoOwner, and no error. It returns store.ErrUnavailable, with the remedy in its text, for a
+// shard that waits for room in the store, task.ErrNotFound where the owner knows no such task, and a
+// *store.InvalidError for an id that breaks the rules.
 func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, err error) {
 	if err := id.Validate(); err != nil {
 		return e, &store.InvalidError{Field: "id", Problem: err.Error()}

@@ -8,8 +8,10 @@ import (
 	"taskledger/task"
 )
 
-// List yields the tasks that match, newest first by their creation, at most f.Limit in all. The tasks of shards
-// that do not answer are left out, and each such shard is yielded as an error, after the tasks.
+// List yields the tasks that match, newest first by their creation, at most f.Limit in all. The tasks of shards that
+// do not answer are left out, and after the tasks List yields the error of each such shard. It ends with an error
+// that concerns the whole list, as task.ErrNoNode, task.ErrClosed, a *task.LimitError for f.Limit or a
+// *store.InvalidError for another field of f.
 func (c *Client) List(ctx context.Context, f task.Filter) iter.Seq2[task.Task, error] {
 	return paging.All(f, func(f task.Filter, cursor string) (task.Page, error) {
 		return c.ListPage(ctx, f, cursor)

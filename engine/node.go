@@ -69,8 +69,8 @@ type NodeConfig struct {
 	// cluster should have the same, since the owner of a task's shard removes its log.
 	Logs tasklog.Store
 
-	// Questions holds what others may ask the node about itself, with Operations.Ask, by name: 1 to 48 bytes of
-	// [a-z0-9-]. It is not changed any more. nil: the node answers none.
+	// Questions holds the functions that answer questions about the node, which others ask with Operations.Ask, by
+	// name: 1 to 48 bytes of [a-z0-9-]. The caller must not change the map after NewNode. nil: the node answers none.
 	Questions map[string]Question
 
 	// TTL bounds the time without renewal after which the session ends and the node counts as dead; default 10s, 3s
@@ -313,9 +313,10 @@ func (c *NodeConfig) complete() (map[string]task.Behavior, error) {
 // Run joins the cluster and serves until ctx ends. Then it drains: no attempt starts any more, running ones get
 // Grace, the contexts of those that are left end, which gives them ten seconds, and they are recorded as Released,
 // also where their functions have not returned by then; the shards are handed over, and the lease is revoked. It
-// returns nil after a clean drain. If the session ends while it serves, it cancels every attempt, drops all shards
-// and begins a new session, unless that wraps store.ErrOutdated or store.ErrBroken: it returns this, and calls end with
-// the latter. It may be called once.
+// returns nil after a clean drain. If the session ends while it serves, Run cancels every attempt, drops all shards
+// and begins a new session. If no session can go on, Run returns an error that wraps store.ErrOutdated or
+// store.ErrBroken; after store.ErrBroken all calls of the node end with an error that wraps it and task.ErrClosed.
+// Run may be called once: another call returns task.ErrClosed.
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
@@ -390,9 +391,10 @@ func (n *Node) attemptValue(key any) any {
 	return nil
 }
 
-// SetLimit changes how many attempts of a behavior of the node are made at once, from now on: NodeConfig.Limits,
-// while the node runs. Below 0 the slots alone bound their number. Attempts above a lower limit go on, and at 0
-// none starts. The other nodes learn of it within seconds.
+// SetLimit changes, while the node runs, how many attempts of one of its behaviors are made at once: see
+// NodeConfig.Limits. Below 0 the slots alone bound their number. Attempts above a lower limit go on, and at 0 none
+// starts. The other nodes learn of it within seconds. It returns a *store.InvalidError for a behavior that the node
+// does not run.
 func (n *Node) SetLimit(behavior string, limit int) error {
 	if n.behaviors[behavior] == nil {
 		return &store.InvalidError{Field: "limit", Problem: fmt.Sprintf("the node does not run %.48q", behavior)}

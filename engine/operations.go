@@ -51,7 +51,8 @@ func (o Operations) Retry(ctx context.Context, id events.TaskID) (anew bool, err
 	return o.RetrySeen(ctx, &task.Task{ID: id})
 }
 
-// RetrySeen is Retry of a task as it was seen: once it has another event, it does as Change does.
+// RetrySeen is Retry of a task that the caller has seen: if the task has had another event since, it changes nothing
+// and returns a *task.StateError with Changed set.
 func (o Operations) RetrySeen(ctx context.Context, seen *task.Task) (anew bool, err error) {
 	err = o.Change(ctx, seen, task.Retry, "")
 	if o.c.cfg.Store == nil || !errors.Is(err, task.ErrNotFound) {
@@ -117,8 +118,9 @@ func resubmit(t *projection.Task) command.Submit {
 	}
 }
 
-// Change does what an operation says to a task as it was seen, in a list say. Once the task has another event, it
-// does nothing and returns a *task.StateError with Changed set.
+// Change carries out an operation on a task that the caller has seen, in a list for example. If the task has had
+// another event since, it changes nothing and returns a *task.StateError with Changed set. The reason counts for
+// task.Cancel and task.Suspend alone.
 func (o Operations) Change(ctx context.Context, seen *task.Task, to task.Operation, reason string) error {
 	if v := seen.Version; v.Ref != 0 && int(v.Shard) != seen.ID.Shard(o.c.cfg.Shards) { // it is of another task
 		return command.Answer{Code: command.AnswerChanged}.Err(seen.ID)
@@ -194,10 +196,11 @@ func (o Operations) operate(ctx context.Context, id events.TaskID, do task.Opera
 	return o.Change(ctx, &task.Task{ID: id}, do, reason)
 }
 
-// Pause keeps the tasks of a behavior, which no node need have, from starting in the whole cluster until Unpause is
-// called; running attempts go on. The reason, 256 bytes at most, is for people, and may be empty; that of a behavior
-// that is paused already stays. While the shard of the settings is served, every process that owns shards learns of a
-// pause within a second. A session that has just begun starts nothing before it knows what is paused.
+// Pause keeps the tasks of a behavior from starting in the whole cluster until Unpause is called, whether a node has
+// the behavior or not; running attempts go on. The reason, 256 bytes at most, is for people, and may be empty; that
+// of a behavior that is paused already stays. While the shard of the settings is served, every process that owns
+// shards learns of a pause within a second. A session that has just begun starts nothing before it knows what is
+// paused.
 //
 // Pause returns a *store.InvalidError or a *task.LimitError for a name or a reason that breaks the rules.
 func (o Operations) Pause(ctx context.Context, behavior, reason string) error {

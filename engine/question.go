@@ -24,12 +24,13 @@ const (
 	questionWithin     = 3 * time.Second
 )
 
-// ErrNoQuestion reports that the program of a node answers no question of a name.
+// ErrNoQuestion reports that NodeConfig.Questions of the node that was asked has no question of the name.
 var ErrNoQuestion = errors.New("the program of the node answers no such question")
 
-// Question answers what others ask a node about itself with Operations.Ask. Question and answer have 64 KiB
-// at most; the text of an error is told, up to 1 KiB, and so is a panic. Up to four calls are under way at once,
-// whatever their names. ctx ends after 3 s, or with the session; a call that goes on keeps one of the four places.
+// Question answers what others ask a node about itself with Operations.Ask. Question and answer have 64 KiB at most.
+// The caller of Ask gets the text of its error, up to 1 KiB, and of a panic likewise. Up to four calls are under way
+// at once, whatever their names. ctx ends after 3 s, or with the session; a call that goes on keeps one of the four
+// places.
 type Question func(ctx context.Context, question []byte) (answer []byte, err error)
 
 // questionMessage asks a node.

@@ -45,8 +45,8 @@ func (s Schedules) Set(
 	return s.SetWith(ctx, name, d, schedule.Setting{Seen: seen})
 }
 
-// SetWith is Set with a reason, which stands in the history beside the definition that it made. What a Set leaves as it
-// is keeps the reason that it has. Owners of before Setting refuse a reason.
+// SetWith is Set with a reason, which stands in the history beside the definition. A definition that SetWith leaves
+// as it is keeps the reason that it has. An owner of a release without SetWith refuses a reason.
 func (s Schedules) SetWith(
 	ctx context.Context, name string, d schedule.Definition, how schedule.Setting,
 ) (v schedule.Version, changed bool, err error) {
@@ -112,8 +112,9 @@ func (s Schedules) GetLinear(ctx context.Context, name string) (schedule.Schedul
 	return s.c.schedules.Get(ctx, name, true)
 }
 
-// List returns up to limit, 1 to 100, of the schedules that a filter selects, by name, after one name, "" being before
-// all; more reports that there may be others. It asks every shard, and fails if one does not answer.
+// List returns up to limit, 1 to 100, of the schedules that a filter selects, ordered by name, beginning behind the
+// name after; "" = from the first one. more reports that there may be others. It asks every shard, and fails if one
+// does not answer.
 func (s Schedules) List(
 	ctx context.Context, f schedule.Filter, after string, limit int,
 ) (all []schedule.Schedule, more bool, err error) {
@@ -145,8 +146,8 @@ func (s Schedules) Run(ctx context.Context, name, key string, seen schedule.Vers
 	return s.RunWith(ctx, name, schedule.ByHand{Key: key}, seen)
 }
 
-// RunWith is Run with more than a key. A run that is shared stays as it is. Owners of before ByHand refuse a Priority,
-// and a key.
+// RunWith is Run with a priority beside the key. A run that is shared keeps its priority. An owner of a release
+// without RunWith refuses a priority, and a key.
 func (s Schedules) RunWith(
 	ctx context.Context, name string, is schedule.ByHand, seen schedule.Version,
 ) (*Future, error) {

@@ -34,7 +34,7 @@ type ShardInfo struct {
 	Drops    bool          `json:"drops,omitempty"`    // entries that snapshots cover are removed, and archived nowhere
 	Degraded string        `json:"degraded,omitempty"` // what no longer works, and the remedy; "" = all works
 	Problem  string        `json:"problem,omitempty"`  // why it is not served: no answer, or a quarantine; "" = it is
-	NodeName string        `json:"node,omitempty"`     // name of the owner, for people; the command line fills it in
+	NodeName string        `json:"node,omitempty"`     // name of the owner, for people; Operations.Shards leaves it empty
 
 	Losses     int64  `json:"losses,omitempty"`     // how often it has lost entries, or given some up: verify tells which
 	Durability string `json:"durability,omitempty"` // of the store, where that tells one: see store.Durable

@@ -32,8 +32,8 @@ func (s Stores) Update(ctx context.Context, store string, u *item.Update) ([]ite
 
 // Claim gives the caller one of the 64 oldest available items of a group, for Duration (1 ms to 24 h), under a new
 // id; nil if there is none. With Wait (default 0, at most 60 s) it waits in this process until one is there: the
-// owner notifies it, directly or over NATS, within milliseconds, without NATS in another process within a second. A
-// node that drains, and a client whose Run has ended, wait for nothing: nil, and task.ErrClosed.
+// owner notifies it, directly or over NATS, within milliseconds, without NATS in another process within a second. On
+// a node that drains it waits no longer and returns nil; on a client whose Run has ended it returns task.ErrClosed.
 //
 // It returns an *item.ConflictError if something that it depends on is not there, which it checks when it begins,
 // whenever it is notified, every few seconds, and at its end; or, for a repeated claim, if the item is no longer
@@ -56,8 +56,8 @@ func (s Stores) Group(ctx context.Context, store string, p item.Page) (items []i
 	return s.c.items.Page(ctx, store, p)
 }
 
-// Groups returns the groups of a store that have items, with their counts, in the order of the bytes of their
-// names; none for a store that was never used. More groups than one answer holds are of several answers, each of
+// Groups returns the groups of a store that have items, with their counts, in the order of the bytes of their names;
+// none for a store that was never used. Where one answer cannot hold them all, it asks again, and each answer is of
 // its own time.
 func (s Stores) Groups(ctx context.Context, store string, linear bool) ([]item.Group, error) {
 	return s.c.items.Groups(ctx, store, linear)

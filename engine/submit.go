@@ -235,10 +235,10 @@ func (c *Client) combine(ctx context.Context, s submission) (command.Answer, err
 	return c.askSubmit(ctx, cmd.Task, second)
 }
 
-// Attach returns the future of a task that any process has submitted, at any time: the outcome of its present run,
-// or of its last one if no further run is due. For a task that retention has removed from memory it finds what Get
-// finds, at the same cost. Wait returns task.ErrNotFound for such a task if the client lacks the Store or the
-// Archive that holds its events.
+// Attach returns the future of a task that any process has submitted, at any time: the outcome of its present run, or
+// of its last one if no further run is due. For a task that retention has removed from memory the future finds what
+// GetForgotten finds, at the same cost: its Wait returns task.ErrNotFound if the client lacks the Store or the
+// Archive that holds the events. For an id that breaks the rules Wait returns a *store.InvalidError.
 func (c *Client) Attach(id events.TaskID) *Future {
 	if err := id.Validate(); err != nil {
 		return failedFuture(id, &store.InvalidError{Field: "id", Problem: err.Error()})

@@ -39,8 +39,8 @@ func (o Operations) ResetWork(ctx context.Context, id events.TaskID, thresholds 
 }
 
 // SetWorkToken sets the token of a task's work that is a stream: it goes on from there. "" stands for the beginning.
-// The reason is recorded, and needed. It returns a *task.StateError while the stream may go on, which is neither
-// suspended nor has ended, or where the work is no stream, and task.ErrNotFound for a task without a work.
+// The reason is recorded, and needed. It returns a *task.StateError unless the stream is suspended or has ended, or
+// where the work is no stream, and task.ErrNotFound for a task without a work.
 func (o Operations) SetWorkToken(ctx context.Context, id events.TaskID, token, reason string) error {
 	return o.ofWork(ctx, id, &works.Reset{
 		Task:   string(id),

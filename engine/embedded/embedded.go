@@ -1,5 +1,6 @@
 // Package embedded runs etcd, NATS and a node in one process: for tests, for trying things, for a service of one
-// node. It is the only library package that imports server code.
+// node. Begin with Start, or with StartServers for the servers alone. It is the only library package that imports
+// server code.
 package embedded
 
 import (
@@ -23,7 +24,7 @@ type Config struct {
 	Dir     string       // data; default: a temporary directory that Close removes
 	NoNATS  bool         // etcd only
 	Cluster string       // name of the cluster, 1 to 64 of [a-z0-9-]; default "taskledger"
-	Shards  int          // of a cluster that is created; default 16
+	Shards  int          // shards of a cluster that is created; 0 = 16
 	Log     *slog.Logger // of the servers, and of the node unless Node.Log is set; default: slog.Default()
 
 	// StartWith sets Store, Bus and SessionFile of Node, Archive unless that is set or Trimming is TrimAll, and Logs
@@ -41,13 +42,14 @@ type Node struct {
 	close   func() error
 }
 
-// Start runs a node with every default on data in dir ("" = temporary). It returns when the node is ready. Until
-// Close, other processes of this user find the servers by dir: see Servers.Advertise.
+// Start runs a node with every default on data in dir; "" = a temporary directory that Close removes. It returns when
+// the node is ready, and wraps ErrDirInUse, ErrStoreInFiles, or a *store.InvalidError for a wrong behavior. The
+// caller closes the node. Until Close, other processes of this user find the servers by dir: see Servers.Advertise.
 func Start(ctx context.Context, dir string, behaviors ...task.Behavior) (*Node, error) {
 	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
 }
 
-// StartWith is Start with a choice. ctx bounds the start only; Close ends the node.
+// StartWith is Start with a configuration. ctx bounds the start only; the caller ends the node with Close.
 func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
@@ -135,7 +137,8 @@ func (s *Servers) Connect(ctx context.Context, name string, shards int, log *slo
 	}, nil
 }
 
-// ArchiveConfig suits the archives that Servers keep, in every process that reaches them: they sync always.
+// ArchiveConfig returns the configuration for the archive on Servers, for every process that reaches them. Its
+// segments are durable at once, since these servers sync before they acknowledge.
 func ArchiveConfig() natsbus.ArchiveConfig { return natsbus.ArchiveConfig{DurableAfter: -1} }
 
 // Close drains the node and stops the servers. Calls after the first return what it returned.

@@ -39,9 +39,10 @@ type ServersConfig struct {
 	// credentials take no other files of the process.
 	NATSConnections int
 
-	// ID names the cluster to connect to, as etcdstore.Config does. Default: any.
+	// ID is the id that the cluster must have, as in etcdstore.Config. Default: any.
 	ID string
-	// New lets Connect create a cluster where the archive of another one of its name is. Default: cluster.ErrArchived.
+	// New lets Connect create a cluster also where NATS holds the archive of another one of its name. Default:
+	// Connect returns cluster.ErrArchived there.
 	New bool
 
 	// GaveUp is called when etcd has started and cannot go on, as when its disk is full, before it panics in a
@@ -217,14 +218,14 @@ func lock(ctx context.Context, path string) (*fileutil.LockedFile, error) {
 	}
 }
 
-// Dir returns where the data lies.
+// Dir returns the directory of the data.
 func (s *Servers) Dir() string { return s.dir }
 
 // EtcdEndpoint returns where another process of this user reaches etcd: unix:PATH, as etcdstore.Config takes it.
 func (s *Servers) EtcdEndpoint() string { return "unix:" + s.socket }
 
-// SocketPath returns where to make another socket: in the directory of etcd's, which only the user can enter and each
-// start makes anew.
+// SocketPath returns the path for a further socket of the given name, in the directory of etcd's socket, which only
+// the user can enter and each start makes anew.
 func (s *Servers) SocketPath(name string) string { return filepath.Join(filepath.Dir(s.socket), name) }
 
 func (s *Servers) etcdEndpoints() []string {
@@ -237,8 +238,8 @@ func (s *Servers) etcdEndpoints() []string {
 // EtcdURL returns where every user of this machine reaches etcd; "" without EtcdPort.
 func (s *Servers) EtcdURL() string { return s.etcdURL }
 
-// EtcdClient reaches etcd within the process. Close closes it. Its Maintenance cannot defragment: that takes a
-// client of the endpoint.
+// EtcdClient returns a client that reaches etcd within the process. Servers.Close closes it. Its Maintenance cannot
+// defragment: use a client of EtcdEndpoint for that.
 func (s *Servers) EtcdClient() *clientv3.Client { return s.client }
 
 // defragment gives unused bytes of etcd's file back. It dials for it: the client within the process cannot.
@@ -260,7 +261,7 @@ func (s *Servers) NATSURL() string {
 	return "nats://" + s.nats.Addr().String()
 }
 
-// NATSNKey is the path of the file that holds the seed of the nkey that NATS asks for; "" without NATS.
+// NATSNKey returns the path of the file that holds the seed of the nkey that NATS asks for; "" without NATS.
 func (s *Servers) NATSNKey() string {
 	if s.nats == nil {
 		return ""
@@ -268,7 +269,8 @@ func (s *Servers) NATSNKey() string {
 	return filepath.Join(s.dir, seedFile)
 }
 
-// NATSInProcess reaches NATS without a socket; nil without NATS.
+// NATSInProcess returns the way to reach NATS without a socket, as natsbus.Config.InProcess takes it; nil without
+// NATS.
 func (s *Servers) NATSInProcess() nats.InProcessConnProvider {
 	if s.nats == nil {
 		return nil

@@ -20,9 +20,10 @@ const update = "ENGINETEST_UPDATE"
 // updates reports whether golden files are to be written.
 func updates() bool { return os.Getenv(update) != "" }
 
-// Golden compares the history of a task with a file, such as testdata/resize.golden: one event a line, with all that the
-// behavior and its callers have decided. Times, sessions and places in the journal are left out, as each run has others.
-// Of a panic the first line is compared, not the stack. With ENGINETEST_UPDATE=1 in its environment it writes the file.
+// Golden compares the history of a task with a file, such as testdata/resize.golden: one event a line, with all that
+// the behavior and its callers have decided. Times, sessions and places in the journal are left out, as each run has
+// others. Of a panic the first line is compared, not the stack. With the variable ENGINETEST_UPDATE=1 it writes the
+// file instead.
 func (n *Node) Golden(t testing.TB, id events.TaskID, file string) {
 	t.Helper()
 	got, err := n.history(t, id)

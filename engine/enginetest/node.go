@@ -52,9 +52,10 @@ func Files(t testing.TB, behaviors ...task.Behavior) *Node {
 	return StartWith(t, local.Config{Dir: t.TempDir()}, behaviors...)
 }
 
-// StartWith is Memory or Files with a choice. The behaviors come on top of those of cfg. Without another choice the node
-// is named test, has two shards and a TTL of a minute, which leaves it little to do in an hour of virtual time, and ends
-// without grace for what runs; in memory it keeps its whole history, and its warnings go to the log of the test.
+// StartWith is Memory or Files with a configuration. The behaviors are added to those of cfg. Where cfg does not say
+// otherwise, the node is named test, has two shards and a TTL of a minute, which leaves it little to do in an hour of
+// virtual time, and ends without grace for what runs; in memory it keeps its whole history, and its warnings go to
+// the log of the test.
 func StartWith(t testing.TB, cfg local.Config, behaviors ...task.Behavior) *Node {
 	t.Helper()
 	cfg.Node.Behaviors = slices.Concat(cfg.Node.Behaviors, behaviors)
@@ -99,8 +100,8 @@ func (n *Node) Await(t testing.TB, id events.TaskID) task.Task {
 	return is
 }
 
-// Advance lets time pass below testing/synctest, and returns once everything that was due has been done as far as it can
-// be. It fails the test elsewhere: time that is real cannot be hurried.
+// Advance lets time pass below testing/synctest, and returns once everything that was due has been done as far as it
+// can be. Outside of testing/synctest it fails the test, since real time cannot be hurried.
 func (n *Node) Advance(t testing.TB, d time.Duration) {
 	t.Helper()
 	defer func() {
@@ -113,9 +114,10 @@ func (n *Node) Advance(t testing.TB, d time.Duration) {
 	synctest.Wait()
 }
 
-// RequireSubmitted returns all tasks of a behavior, the oldest first, whatever became of them, with their parameters. Of
-// one millisecond, which in virtual time many have in common, those of one shard stand together, in their order: with
-// one shard, which local.Config.Store chooses, that is the order of all. It fails the test where there is none.
+// RequireSubmitted returns all tasks of a behavior, the oldest first, whatever became of them, with their parameters.
+// Tasks that were created in the same millisecond, as many are in virtual time, are ordered by shard and then by
+// creation: with one shard, which local.Config.Store chooses, they are in the order of their creation. It fails the
+// test where there is none.
 func (n *Node) RequireSubmitted(t testing.TB, behavior string) []task.Task {
 	t.Helper()
 	all := n.Submitted(t, behavior)

@@ -15,12 +15,12 @@ import (
 	"taskledger/task"
 )
 
-// Difference is an attempt whose outcome is another one now.
+// Difference describes an attempt that ends otherwise now than it is recorded.
 type Difference struct {
 	Task     events.TaskID
 	Attempt  int
-	Recorded string // in words
-	Now      string
+	Recorded string // the recorded outcome, in words
+	Now      string // the outcome now, in words
 }
 
 // String says what differs.
@@ -38,8 +38,8 @@ func (n *Node) Export(t testing.TB, id events.TaskID) []byte {
 	return file.Bytes()
 }
 
-// RequireSame runs the attempts of a file that the command export has written again, and fails the test where an outcome
-// is another one than recorded, where the file is damaged, and where no attempt is of the behaviors.
+// RequireSame runs again the attempts in a file that the command export has written. It fails the test where an
+// outcome differs from the recorded one, where the file is damaged, and where no attempt is of the behaviors.
 func RequireSame(t testing.TB, file string, behaviors ...task.Behavior) {
 	t.Helper()
 	in, err := os.Open(file)
@@ -59,11 +59,11 @@ func RequireSame(t testing.TB, file string, behaviors ...task.Behavior) {
 	}
 }
 
-// Again runs the attempts of an export again that ended with a success, a failure of their own or a snooze: each behavior
-// gets the recorded parameters and counts, and what it returns is compared with what is recorded. Results are compared as
-// JSON, failures by code, message and whether they were final. What an attempt does outside is done again; times that it
-// asks for do not count, nor do plans and merges. Attempts of other behaviors, and those that were lost, given back,
-// cancelled or timed out, are passed over.
+// Again runs again those attempts of an export that ended with a success, a failure of their own or a snooze: each
+// behavior gets the recorded parameters and counts, and what it returns is compared with what is recorded. It returns
+// how many it ran, and those that differ. Results are compared as JSON, failures by code, message and whether they
+// were final. What an attempt does outside is done again; times that it asks for do not count, nor do plans and
+// merges. Attempts of other behaviors, and those that were lost, given back, cancelled or timed out, are passed over.
 func Again(
 	ctx context.Context, export io.Reader, behaviors ...task.Behavior,
 ) (ran int, different []Difference, err error) {

@@ -1,11 +1,12 @@
-// Package local runs a node on a store of this process: in the files of a directory, in memory, or on any
-// journal.Journaler. It opens no port, and links no server and no client of one. A task store takes three lines:
+// Package local runs a node on a store that lives in this process: in the files of a directory, in memory, or on any
+// journal.Journaler. It opens no port, and links neither a server nor a client of one. A task store takes three
+// lines, without the checks of errors:
 //
 //	n, err := local.Files(ctx, dir)
 //	defer n.Close()
 //	s, err := taskstore.Open(n.Stores(), "default", taskstore.Options{})
 //
-// For more than one process take package embedded, or a cluster.
+// For more than one process use package embedded, or package cluster with servers of your own.
 package local
 
 import (
@@ -31,8 +32,8 @@ import (
 
 // Config configures the node. The zero value works: it is in memory.
 type Config struct {
-	Dir     string            // of the files; "" = in memory
-	Journal journal.Journaler // takes the place of Dir; the caller closes it after the node
+	Dir     string            // directory of the files; "" = the store is in memory
+	Journal journal.Journaler // takes the place of Dir; nil = none. The caller closes it after the node
 	Store   filestore.Config
 	Files   filejournal.Options // of a Dir
 
@@ -46,7 +47,7 @@ type Config struct {
 	Node engine.NodeConfig
 }
 
-// Node is an engine.Node whose store is of this process.
+// Node is an engine.Node whose store lives in this process. The caller closes it.
 type Node struct {
 	*engine.Node
 	closers []func() error // they close the parts below the node; the first one opened is closed last
@@ -76,7 +77,8 @@ func Journaler(ctx context.Context, j journal.Journaler, behaviors ...task.Behav
 
 var errBoth = errors.New("both Dir and Journal are set")
 
-// StartWith is Files, Memory or Journaler with a choice. ctx bounds the start only; Close ends the node.
+// StartWith is Files, Memory or Journaler with a configuration. ctx bounds the start only; the caller ends the node
+// with Close.
 func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Dir != "" && cfg.Journal != nil {
 		return nil, fmt.Errorf("start node: %w", errBoth)
